@@ -1,0 +1,416 @@
+# SPDX-License-Identifier: Apache-2.0
+# Coxswain. `make help` says what there is. Everything built goes to $(BUILD).
+#
+#   BUILD=dir         where to build (default: build)
+#   DEVELOPER=1       warnings are errors
+#   SANITIZE=address,undefined | thread
+#   CUDA=1            with GPUs; CUDA_HOME (/usr/local/cuda) has nvcc, headers and the static runtime
+#   V=1               show whole commands
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.SUFFIXES:
+BUILD ?= build
+CC := $(if $(filter default,$(origin CC)),cc,$(CC))
+CLANG ?= clang
+PKG_CONFIG ?= pkg-config
+DEVELOPER ?= 0
+SANITIZE ?=
+V ?= 0
+PREFIX ?= /usr/local
+export CC PKG_CONFIG
+
+Q := $(if $(filter 1,$(V)),,@)
+say = $(if $(filter 1,$(V)),@:,@printf '  %-5s %s\n' $(1) $(2))
+
+# As many jobs as there are processors, unless the caller said how many.
+ifeq ($(MAKELEVEL)$(filter -j%,$(MAKEFLAGS)),0)
+MAKEFLAGS += -j$(shell nproc)
+endif
+
+# ---------------------------------------------------------------- flags
+WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition -Wvla -Wundef \
+            -Wpointer-arith -Wwrite-strings -Wcast-align -Wformat=2 -Wimplicit-fallthrough
+ifeq ($(DEVELOPER),1)
+WARNINGS += -Werror
+endif
+# Contracting a*b+c would make results depend on the compiler.
+LANGUAGE := -std=c11 -D_GNU_SOURCE -I. -pthread -ffp-contract=off
+OPTIMISE ?= -O2 -g
+HARDENING := -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fstack-clash-protection -fPIE
+LDFLAGS += -pie -Wl,-z,relro,-z,now,-z,noexecstack -Wl,--as-needed -pthread
+
+ifneq ($(SANITIZE),)
+OPTIMISE := -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=undefined -fsanitize=$(SANITIZE)
+HARDENING := -fPIE
+LDFLAGS += -fsanitize=$(SANITIZE)
+endif
+
+# ---------------------------------------------------------------- CUDA
+# Driver and cuBLAS are looked for when the worker runs (docs/gpus.md).
+CUDA ?= 0
+CUDA_HOME ?= /usr/local/cuda
+CUDA_ARCHITECTURES ?= 80 90
+ifeq ($(CUDA),1)
+cuda_left_out := worker/device/without_cuda.c
+cuda_sources := $(wildcard worker/device/cuda/*.cu)
+cuda_include := -isystem $(CUDA_HOME)/include
+libs_cuda := $(firstword $(wildcard $(CUDA_HOME)/lib64/libcudart_static.a $(CUDA_HOME)/lib/libcudart_static.a)) -lrt -ldl
+# Machine code for each, and for GPUs to come what their driver compiles.
+cuda_targets := $(foreach a,$(CUDA_ARCHITECTURES),-gencode arch=compute_$(a),code=sm_$(a)) \
+                -gencode arch=compute_$(lastword $(CUDA_ARCHITECTURES)),code=compute_$(lastword $(CUDA_ARCHITECTURES))
+NVCC = $(CUDA_HOME)/bin/nvcc -std=c++17 -O3 -I. $(cuda_targets) --fmad=false \
+       -Xcompiler -fPIE,-Wall,-Wextra,-fno-exceptions,-fno-rtti,-fno-threadsafe-statics $(if $(filter 1,$(DEVELOPER)),-Werror all-warnings)
+else
+cuda_left_out := worker/device/cuda/%
+endif
+
+# ---------------------------------------------------------------- libraries of the system
+modules_common := libcjson yaml-0.1 libmicrohttpd
+modules_loop := libcurl libssl libcrypto
+modules_store := sqlite3
+modules_worker := zlib
+modules := $(modules_common) $(modules_loop) $(modules_store) $(modules_worker)
+
+# Asked once, and only when a recipe needs the answer: `make test` may have to install the libraries first.
+once = $(eval $(1) := $(2))$($(1))
+module_cflags = $(call once,module_cflags,$(shell $(PKG_CONFIG) --cflags $(modules) 2>/dev/null))
+module_versions = $(call once,module_versions,$(shell $(PKG_CONFIG) --modversion $(modules) 2>/dev/null))
+libs_common = $(call once,libs_common,$(shell $(PKG_CONFIG) --libs $(modules_common) 2>/dev/null) -lm)
+libs_loop = $(call once,libs_loop,$(shell $(PKG_CONFIG) --libs $(modules_loop) 2>/dev/null))
+libs_store = $(call once,libs_store,$(shell $(PKG_CONFIG) --libs $(modules_store) 2>/dev/null))
+libs_criterion = $(call once,libs_criterion,$(shell $(PKG_CONFIG) --libs criterion 2>/dev/null))
+# Not asked of pkg-config: gRPC (its .pc file drags in what only a static link needs, and takes a second); oneDNN has none.
+libs_worker := -lgrpc -lgpr -lz -ldnnl $(libs_cuda)
+
+CPPFLAGS_OURS = -MMD -MP $(LANGUAGE) $(module_cflags) $(cuda_include)
+COMPILE = $(CC) $(CPPFLAGS_OURS) $(WARNINGS) $(OPTIMISE) $(HARDENING) $(CFLAGS)
+BANNED := -include common/banned.h
+
+# ---------------------------------------------------------------- rooms
+# Every .c in a room's folders goes into the room's library, except main.c. A room is followed by what it stands on;
+# `system` are the system's libraries for a program made of it.
+ROOMS := worker cli controller standalone kube common
+
+folder_common := common
+folder_kube := operator/kube
+folder_controller := operator/controller
+folder_standalone := operator/standalone
+folder_cli := operator/cli
+folder_worker := worker
+
+rooms_common := common
+rooms_kube := kube common
+rooms_controller := controller kube common
+rooms_standalone := standalone common
+rooms_cli := cli kube common
+rooms_worker := worker common
+
+system_common = $(libs_loop) $(libs_common)
+system_kube = $(libs_loop) $(libs_common)
+system_controller = $(libs_loop) $(libs_common)
+system_standalone = $(libs_store) $(libs_loop) $(libs_common)
+system_cli = $(libs_loop) $(libs_common) -lz
+system_worker = $(libs_worker) $(libs_common)
+system_all = $(libs_worker) $(libs_store) $(libs_loop) $(libs_common)
+
+find_sources = $(sort $(shell find $(1) -name '*.c' 2>/dev/null))
+# The generator is a program of its own, inside common/.
+generator_folder := common/job/generate
+room_sources = $(filter-out %/main.c $(generator_folder)/% $(cuda_left_out),$(call find_sources,$(folder_$(1))))
+$(foreach r,$(ROOMS),$(eval sources_$(r) := $(call room_sources,$(r))))
+kernels_worker := $(cuda_sources)
+
+objects = $(addprefix $(BUILD)/obj/,$(addsuffix .o,$(basename $(1))))
+library = $(patsubst %,$(BUILD)/lib/lib%.a,$(1))
+
+# The rooms that files use, told from what they include; in link order.
+used_by = $(sort $(foreach r,$(ROOMS),$(if $(findstring "$(folder_$(r))/,$(foreach f,$(1),$(file < $(f)))),$(rooms_$(r)))))
+rooms_of = $(filter $(call used_by,$(1)),$(ROOMS))
+
+# ---------------------------------------------------------------- compiling
+# What every object depends on besides its sources: rewritten only when it would differ.
+CONFIGURATION := $(BUILD)/configuration
+configuration_text = $(COMPILE) | $(LDFLAGS) | $(NVCC) | $(module_versions)
+
+.PHONY: always
+always:
+$(CONFIGURATION): always
+	@mkdir -p $(@D)
+	@{ $(CC) --version | head -n 1; echo '$(configuration_text)'; } >$@.$$$$; \
+	if cmp -s $@.$$$$ $@; then rm $@.$$$$; \
+	else echo "Building in $(BUILD) with:"; \
+	     scripts/dependencies report build && mv $@.$$$$ $@ || { rm -f $@.$$$$; exit 1; }; fi
+
+$(BUILD)/configuration-test: | $(CONFIGURATION)
+	@scripts/dependencies report test
+	@touch $@
+
+$(BUILD)/obj/tests/%.o: tests/%.c $(CONFIGURATION)
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(COMPILE) -c $< -o $@
+
+$(BUILD)/obj/%.o: %.c $(CONFIGURATION)
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(COMPILE) $(BANNED) -c $< -o $@
+
+$(BUILD)/obj/%.o: %.cu $(CONFIGURATION)
+	$(call say,NVCC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(NVCC) -MMD -MP -c $< -o $@
+
+# A library is also made anew when a source is gone.
+define room_rules
+$(BUILD)/lib/$(1).sources: always
+	@mkdir -p $$(@D)
+	@echo '$$(sources_$(1))' | cmp -s - $$@ || echo '$$(sources_$(1))' >$$@
+$(call library,$(1)): $(call objects,$(sources_$(1)) $(kernels_$(1))) $(BUILD)/lib/$(1).sources
+	$$(call say,AR,$$@)
+	$$(Q)rm -f $$@; $$(AR) rcs $$@ $$(filter %.o,$$^)
+endef
+$(foreach r,$(ROOMS),$(eval $(call room_rules,$(r))))
+
+link = $(CC) $(LDFLAGS) $(filter %.o %.a,$^)
+
+# ---------------------------------------------------------------- programs
+program_room_coxswain-operator := controller
+program_room_coxswain-standalone := standalone
+program_room_cox := cli
+program_room_coxswain-worker := worker
+PROGRAMS := coxswain-operator coxswain-standalone cox coxswain-worker
+program_files := $(addprefix $(BUILD)/,$(PROGRAMS))
+
+define program_rules
+$(BUILD)/$(1): $(call objects,$(folder_$(2))/main.c) $(call library,$(rooms_$(2)))
+	$$(call say,LINK,$$@)
+	$$(Q)$$(link) $$(system_$(2)) -o $$@
+endef
+$(foreach p,$(PROGRAMS),$(eval $(call program_rules,$(p),$(program_room_$(p)))))
+
+$(BUILD)/coxswain-generate: $(call objects,$(call find_sources,$(generator_folder))) $(call library,common)
+	$(call say,LINK,$@)
+	$(Q)$(link) $(libs_common) -o $@
+
+# ---------------------------------------------------------------- tests
+# One Criterion program a room, of everything under tests/unit/<its folder>.
+define unit_rules
+unit_sources_$(1) := $(call find_sources,tests/unit/$(folder_$(1)))
+$(BUILD)/tests/unit-$(1): $(call objects,$(call find_sources,tests/unit/$(folder_$(1)))) $(call library,$(rooms_$(1))) \
+		| $(BUILD)/configuration-test
+	$$(call say,LINK,$$@)
+	@mkdir -p $$(@D)
+	$$(Q)$$(link) $$(libs_criterion) $$(system_$(1)) -o $$@
+.PHONY: unit-$(1)
+unit-$(1): $(BUILD)/tests/unit-$(1) ## NOHELP
+	$$<
+endef
+$(foreach r,$(ROOMS),$(eval $(call unit_rules,$(r))))
+unit_programs := $(foreach r,$(ROOMS),$(if $(unit_sources_$(r)),$(BUILD)/tests/unit-$(r)))
+
+# Criterion and the thread sanitizer only work together with some help.
+ifeq ($(SANITIZE),thread)
+$(unit_programs): $(call objects,tests/sanitizers/thread_arena.c)
+endif
+
+# Programs under tests/: a folder or a single .c each, linked with the rooms that its files include.
+# $(1) name, $(2) sources, $(3) further libraries
+define test_program_rules
+$(BUILD)/tests/$(1): $(call objects,$(2)) $(call library,$(call rooms_of,$(2))) | $(BUILD)/configuration-test
+	$$(call say,LINK,$$@)
+	@mkdir -p $$(@D)
+	$$(Q)$$(link) $(3) $$(system_all) -o $$@
+endef
+
+faultproxy_sources := $(wildcard tests/faultproxy/*.c)
+ifneq ($(faultproxy_sources),)
+$(eval $(call test_program_rules,faultproxy,$(faultproxy_sources),))
+TOOLS := $(BUILD)/tests/faultproxy
+endif
+
+$(eval $(call test_program_rules,gpu-test,$(filter-out tests/gpu/bench.c,$(wildcard tests/gpu/*.c)),))
+$(eval $(call test_program_rules,gpu-bench,$(addprefix tests/gpu/,bench.c check.c learner.c),))
+
+integration_sources := $(wildcard tests/integration/*.c)
+integration_programs := $(patsubst tests/integration/%.c,$(BUILD)/tests/integration-%,$(integration_sources))
+$(foreach s,$(integration_sources),$(eval $(call test_program_rules,integration-$(basename $(notdir $(s))),$(s),$$(libs_criterion))))
+integration_scripts := $(sort $(wildcard tests/integration/test_*.sh))
+
+bench_sources := $(wildcard tests/bench/bench_*.c)
+bench_programs := $(patsubst tests/bench/%.c,$(BUILD)/tests/%,$(bench_sources))
+$(foreach s,$(bench_sources),$(eval $(call test_program_rules,$(basename $(notdir $(s))),$(s),)))
+
+$(eval $(call test_program_rules,recovery,tests/chaos/recovery.c,))
+
+# Every parser of outside input under libFuzzer: the rooms a second time, with clang and its sanitizers.
+FUZZ := $(BUILD)/fuzz
+FUZZ_SECONDS ?= 5
+FUZZ_COMPILE = $(CLANG) $(CPPFLAGS_OURS) -Wall -Wno-unknown-warning-option -O1 -g -fno-omit-frame-pointer
+fuzz_sources := $(wildcard tests/fuzz/fuzz_*.c)
+fuzz_programs := $(patsubst tests/fuzz/%.c,$(FUZZ)/%,$(fuzz_sources))
+fuzz_objects = $(patsubst %.c,$(FUZZ)/obj/%.o,$(1))
+
+$(FUZZ)/obj/%.o: %.c $(CONFIGURATION)
+	$(call say,FUZZ,$<)
+	@mkdir -p $(@D)
+	$(Q)$(FUZZ_COMPILE) -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined $(BANNED) -c $< -o $@
+
+define fuzz_room_rules
+$(FUZZ)/lib/lib$(1).a: $(call fuzz_objects,$(sources_$(1))) $(BUILD)/lib/$(1).sources
+	@mkdir -p $$(@D)
+	$$(Q)rm -f $$@; $$(AR) rcs $$@ $$(filter %.o,$$^)
+endef
+$(foreach r,$(ROOMS),$(eval $(call fuzz_room_rules,$(r))))
+
+define fuzz_rules
+$(FUZZ)/$(basename $(notdir $(1))): $(call fuzz_objects,$(1)) $(patsubst %,$(FUZZ)/lib/lib%.a,$(call rooms_of,$(1)))
+	$$(call say,LINK,$$@)
+	$$(Q)$$(CLANG) -fsanitize=fuzzer,address,undefined -pthread -Wl,--as-needed $$(filter %.o %.a,$$^) $$(system_all) -o $$@
+endef
+$(foreach s,$(fuzz_sources),$(eval $(call fuzz_rules,$(s))))
+
+# ---------------------------------------------------------------- targets
+.PHONY: help all tests run test benches bench bench-peers fuzz generate deps install uninstall clean format lint
+.PHONY: check-format check-generate check-hardening check-sanitize check-sanitize-address check-sanitize-thread
+.PHONY: check-fuzz check-distros
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' Makefile
+
+all: $(program_files) $(BUILD)/deploy ## build the programs
+
+# Where programs look for the CRD and the examples, wherever BUILD is.
+$(BUILD)/deploy: | $(CONFIGURATION)
+	@ln -sfn $(CURDIR)/deploy $@
+
+# DEMO=preempt kills a worker half-way.
+run: ## install what is missing, build, and train on real digits in front of your eyes (DEMO=preempt: survive a kill)
+	@scripts/dependencies ensure build
+	@$(MAKE) --no-print-directory all
+	@$(BUILD)/cox demo $(if $(filter preempt,$(DEMO)),--preempt)
+
+tests: all $(unit_programs) $(integration_programs) $(TOOLS)
+
+test: ## install what is missing, build, run unit and integration tests
+	@scripts/dependencies ensure build test
+	@$(MAKE) --no-print-directory tests
+	@BUILD=$(abspath $(BUILD)) tests/run $(unit_programs) $(integration_programs) $(integration_scripts)
+
+benches: $(bench_programs) all
+
+bench: ## measure this machine (ratios to its own sgemm)
+	@scripts/dependencies ensure build
+	@$(MAKE) --no-print-directory benches
+	@for b in $(bench_programs); do BUILD=$(abspath $(BUILD)) $$b || exit 1; done
+
+bench-peers: ## the same beside PyTorch, from PyPI in a venv
+	@scripts/dependencies ensure build
+	@$(MAKE) --no-print-directory benches
+	@BUILD=$(abspath $(BUILD)) tests/bench/peers/run
+
+.PHONY: gpu-test gpu-bench
+gpu-test: $(BUILD)/tests/gpu-test ## with CUDA=1, where there is a GPU: every operation and whole models against the CPU
+	@tests/run $<
+
+gpu-bench: $(BUILD)/tests/gpu-bench ## likewise: ms a step beside PyTorch, which python3 must have
+	@python3 tests/gpu/bench_torch.py $<
+
+.PHONY: chaos
+chaos: all $(BUILD)/tests/recovery ## CHAOS_KILLS (100) SIGKILLs of random workers: recovery times, steps lost, hangs
+	@BUILD=$(abspath $(BUILD)) tests/chaos/kills.sh
+
+fuzz: $(fuzz_programs) ## build the fuzz targets, one for each parser of outside input
+
+check-fuzz: fuzz ## FUZZ_SECONDS (5) of fuzzing for each parser
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/check-fuzz $(FUZZ)
+
+check-sanitize: ## unit tests and real workers under the address, undefined and thread sanitizers
+	@status=0; for kind in address thread; do \
+		$(MAKE) --no-print-directory check-sanitize-$$kind || status=1; done; exit $$status
+
+sanitized = $(MAKE) --no-print-directory BUILD=$(BUILD)/$(1) SANITIZE=$(2) sanitized-tests
+check-sanitize-address:
+	+@$(call sanitized,sanitize-address,address$(,)undefined)
+
+# Only the worker has threads.
+check-sanitize-thread:
+	+@$(call sanitized,sanitize-thread,thread) SANITIZED_ROOMS=worker
+
+SANITIZED_ROOMS ?= $(ROOMS)
+sanitized_programs := $(filter $(SANITIZED_ROOMS:%=$(BUILD)/tests/unit-%),$(unit_programs))
+sanitizer_options := ASAN_OPTIONS=detect_stack_use_after_return=1:malloc_context_size=3 LSAN_OPTIONS=suppressions=$(CURDIR)/tests/sanitizers/leaks \
+	UBSAN_OPTIONS=print_stacktrace=1 \
+	TSAN_OPTIONS=halt_on_error=1:abort_on_error=1:die_after_fork=0:ignore_noninstrumented_modules=1:suppressions=$(CURDIR)/tests/sanitizers/races
+.PHONY: sanitized-tests
+sanitized-tests: $(sanitized_programs) $(BUILD)/coxswain-worker
+	@$(sanitizer_options) BUILD=$(abspath $(BUILD)) TEST_SECONDS=300 tests/run $(sanitized_programs) tests/sanitizers/test_crew.sh
+
+, := ,
+
+generate: $(BUILD)/coxswain-generate ## write the CRD and docs/api.md from the table of fields
+	$< crd >deploy/crd/coxswain.dev_trainingjobs.yaml
+	$< docs >docs/api.md
+
+check-generate: $(BUILD)/coxswain-generate ## the CRD and docs/api.md are what the table says
+	@$< crd | diff -u deploy/crd/coxswain.dev_trainingjobs.yaml - && $< docs | diff -u docs/api.md - || \
+		{ echo "Run make generate and commit what it writes." >&2; exit 1; }
+
+check-hardening: $(program_files) ## the programs are PIE, RELRO, fortified, …
+	@scripts/check-hardening $^
+
+our_c = $(shell git ls-files --cached --others --exclude-standard '*.c' '*.h')
+
+format: ## clang-format every C file
+	clang-format -i $(our_c)
+
+check-format: ## every C file is as clang-format writes it
+	@clang-format --dry-run --Werror $(our_c)
+
+lint_sources := $(foreach r,$(ROOMS),$(sources_$(r))) $(foreach p,$(PROGRAMS),$(folder_$(program_room_$(p)))/main.c) \
+                $(call find_sources,$(generator_folder))
+tidied := $(lint_sources:%.c=$(BUILD)/lint/%.tidy)
+$(BUILD)/lint/%.tidy: %.c $(BUILD)/obj/%.o .clang-tidy
+	$(call say,TIDY,$<)
+	@mkdir -p $(@D)
+	$(Q)clang-tidy --quiet --warnings-as-errors='*' $< -- $(LANGUAGE) $(module_cflags) $(BANNED) 2>$@.log || { cat $@.log; exit 1; }
+	@touch $@
+
+.PHONY: lint-structure lint-cppcheck lint-shell
+lint: lint-structure lint-shell lint-cppcheck $(tidied) ## clang-tidy, cppcheck, shellcheck and the walls between the rooms
+
+lint-structure:
+	@scripts/check-structure
+
+lint-cppcheck: $(CONFIGURATION)
+	$(call say,CHECK,cppcheck)
+	@mkdir -p $(BUILD)/lint
+	$(Q)cppcheck --quiet --std=c11 --language=c --cppcheck-build-dir=$(BUILD)/lint --error-exitcode=1 --inline-suppr \
+		--suppressions-list=.cppcheck-suppressions -D_GNU_SOURCE -I. $(lint_sources)
+
+lint-shell:
+	$(call say,CHECK,shellcheck)
+	$(Q)shellcheck -x .ci/run tests/run $(wildcard scripts/* tests/integration/*.sh tests/sanitizers/*.sh)
+
+check-distros: ## make test in fresh Debian 12 and 13 (root, debootstrap, network)
+	@scripts/check-distros $(abspath $(BUILD))/distros
+
+deps: ## install everything that build, tests and checks need
+	@scripts/dependencies install build test lint fuzz
+
+share := $(DESTDIR)$(PREFIX)/share/coxswain
+install: all ## into PREFIX (/usr/local), below DESTDIR
+	install -d $(DESTDIR)$(PREFIX)/bin $(share)/crd $(share)/examples
+	install -m 755 $(program_files) $(DESTDIR)$(PREFIX)/bin
+	ln -sf cox $(DESTDIR)$(PREFIX)/bin/kubectl-cox
+	install -m 644 $(wildcard deploy/crd/*.yaml) $(share)/crd
+	install -m 644 $(wildcard deploy/examples/*.yaml) $(share)/examples
+
+uninstall: ## take it away again
+	rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,$(PROGRAMS) kubectl-cox)
+	rm -rf $(share)
+
+clean: ## remove everything built
+	rm -rf $(BUILD)
+
+-include $(shell find $(BUILD)/obj $(FUZZ)/obj -name '*.d' 2>/dev/null)
