@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Names inside a job's checkpoint directory. The worker writes them; `cox`
+ * shows them to people.
+ *
+ *   step-00001200.attempt-1.epoch-5/   committed: complete, fsynced, renamed into place
+ *       manifest.json
+ *       rank-00000.safetensors …
+ *   .saving-step-00001200.attempt-1.epoch-5/  being written; removed by the next chief
+ *   .bad-step-…/                       failed its digests; kept for a person to look at, never loaded
+ *   epoch-<E>.json                     written exclusively by a new chief: which checkpoint its lineage starts from
+ *   tensorboard/                       event files
+ */
+#ifndef COXSWAIN_CONTRACT_CHECKPOINT_LAYOUT_H
+#define COXSWAIN_CONTRACT_CHECKPOINT_LAYOUT_H
+
+#define CHECKPOINT_DIRECTORY_FORMAT "step-%08lld.attempt-%lld.epoch-%lld" /* step, attempt, chief's epoch: long long */
+#define CHECKPOINT_SAVING_PREFIX ".saving-"
+#define CHECKPOINT_BAD_PREFIX ".bad-"
+#define CHECKPOINT_MANIFEST "manifest.json"
+#define CHECKPOINT_SHARD_FORMAT "rank-%05d.safetensors"
+#define CHECKPOINT_EPOCH_FORMAT "epoch-%lld.json"
+#define CHECKPOINT_TENSORBOARD "tensorboard"
+
+#endif

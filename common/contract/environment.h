@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a pod is told: environment variables, ports and paths. The operator
+ * writes them, the worker reads them, the node of the embedded control plane
+ * passes them through.
+ */
+#ifndef COXSWAIN_CONTRACT_ENVIRONMENT_H
+#define COXSWAIN_CONTRACT_ENVIRONMENT_H
+
+#define ENV_PREFIX "COXSWAIN_"
+
+/* For every framework: decimal numbers, the job's UID, an absolute directory. */
+#define ENV_EPOCH "COXSWAIN_EPOCH"     /* fencing token of this pod, from status.epoch */
+#define ENV_ATTEMPT "COXSWAIN_ATTEMPT" /* status.attempt */
+#define ENV_JOB_UID "COXSWAIN_JOB_UID"
+#define ENV_CHECKPOINT_DIR "COXSWAIN_CHECKPOINT_DIR" /* absent: no checkpoints */
+#define ENV_ROLE "COXSWAIN_ROLE"                     /* "worker", "chief", "ps", "evaluator" */
+#define ENV_INDEX "COXSWAIN_INDEX"                   /* within the role, from 0 */
+
+/* For framework Coxswain. */
+#define ENV_JOB "COXSWAIN_JOB"         /* the job document, JSON: see common/job/job_document.h */
+#define ENV_STORAGE "COXSWAIN_STORAGE" /* "name=/mount/path" for each storage, joined by ':' */
+#define ENV_TF_CONFIG "TF_CONFIG"      /* read only when COXSWAIN_JOB has no crew */
+
+/* Set by a node that cannot give a pod its own /etc/hosts: a file in that format, kept current in place,
+ * which the worker asks before the resolver. */
+#define ENV_HOSTS_FILE "COXSWAIN_HOSTS_FILE"
+/* Where the one line of cause and remedy goes; default /dev/termination-log. */
+#define ENV_TERMINATION_LOG "COXSWAIN_TERMINATION_LOG"
+/* Compute threads of a worker; default: the machine's processors, shared among the crew's members on it. */
+#define ENV_THREADS "COXSWAIN_THREADS"
+/* The address a worker listens on and announces; default: all interfaces, announced as POD_IP or the host name. */
+#define ENV_POD_IP "COXSWAIN_POD_IP"
+
+/* Ports of a pod. Collectives over TCP listen on a port announced at the join (0 picks a free one when taken). */
+#define PORT_CREW 2222       /* gRPC */
+#define PORT_COLLECTIVE 2223 /* bulk data */
+#define PORT_HTTP 8080       /* /healthz /metrics /status */
+
+/* Where a storage is mounted: STORAGE_ROOT "/" name. */
+#define STORAGE_ROOT "/coxswain/storage"
+
+/* One environment variable ends at 128 KiB on Linux; ours stop well before. */
+#define JOB_DOCUMENT_MAX (96 * 1024)
+
+#endif

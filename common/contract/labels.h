@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Every label, annotation, finalizer and field manager, each with its purpose.
+ */
+#ifndef COXSWAIN_CONTRACT_LABELS_H
+#define COXSWAIN_CONTRACT_LABELS_H
+
+#define API_GROUP "coxswain.dev"
+#define API_VERSION "v1alpha1"
+#define API_GROUP_VERSION API_GROUP "/" API_VERSION
+#define TRAINING_JOB_KIND "TrainingJob"
+#define TRAINING_JOB_PLURAL "trainingjobs"
+
+/* On every child: the job it belongs to, by name (for people) and by UID (for selectors: names are reused). */
+#define LABEL_JOB_NAME "coxswain.dev/job-name"
+#define LABEL_JOB_UID "coxswain.dev/job-uid"
+/* On pods: role and index within the role; attempt and epoch they were created in. */
+#define LABEL_ROLE "coxswain.dev/role"
+#define LABEL_INDEX "coxswain.dev/index"
+#define LABEL_ATTEMPT "coxswain.dev/attempt"
+#define LABEL_EPOCH "coxswain.dev/epoch"
+/* "true" on the one pod of an index that the Service publishes; taken off before its successor is created. */
+#define LABEL_CURRENT "coxswain.dev/current"
+
+/* Standard labels, so that dashboards group our pods. */
+#define LABEL_APP_NAME "app.kubernetes.io/name"             /* "coxswain" */
+#define LABEL_APP_INSTANCE "app.kubernetes.io/instance"     /* the job's name */
+#define LABEL_APP_COMPONENT "app.kubernetes.io/component"   /* the role */
+#define LABEL_APP_MANAGED_BY "app.kubernetes.io/managed-by" /* "coxswain-operator" */
+
+/* What tools written for the Kubeflow training operator look for. */
+#define LABEL_KUBEFLOW_JOB_NAME "training.kubeflow.org/job-name"
+#define LABEL_KUBEFLOW_REPLICA_TYPE "training.kubeflow.org/replica-type"
+#define LABEL_KUBEFLOW_REPLICA_INDEX "training.kubeflow.org/replica-index"
+
+/* The operator's name in managedFields, events (reportingController) and its Lease. */
+#define OPERATOR_NAME "coxswain-operator"
+
+/* The container whose exit code counts; else the first one. */
+#define TRAINER_CONTAINER "trainer"
+
+#endif

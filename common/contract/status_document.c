@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/contract/status_document.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/json.h"
+
+static const char *const phase_names[] = {
+#define X(name, text) [STATUS_##name] = text,
+    STATUS_PHASES(X)
+#undef X
+};
+#define PHASE_COUNT (sizeof phase_names / sizeof *phase_names)
+
+const char *status_phase_name(enum status_phase phase)
+{
+    return phase_names[phase];
+}
+
+/* Every member that is a whole number or a string, so that printing and parsing cannot drift apart. */
+struct member {
+    const char *name;
+    size_t offset;
+    size_t size; /* of a string's array */
+};
+
+static const struct member whole_numbers[] = {
+    {"epoch", offsetof(struct status_document, epoch), 0},
+    {"index", offsetof(struct status_document, index), 0},
+    {"step", offsetof(struct status_document, step), 0},
+    {"totalSteps", offsetof(struct status_document, total_steps), 0},
+    {"dataEpoch", offsetof(struct status_document, data_epoch), 0},
+    {"secondsRemaining", offsetof(struct status_document, seconds_remaining), 0},
+    {"lastCheckpointStep", offsetof(struct status_document, last_checkpoint_step), 0},
+};
+
+static const struct member decimals[] = {
+    {"examplesPerSecond", offsetof(struct status_document, examples_per_second), 0},
+    {"goodput", offsetof(struct status_document, goodput), 0},
+};
+
+static const struct member strings[] = {
+    {"jobUID", offsetof(struct status_document, job_uid), sizeof((struct status_document *)NULL)->job_uid},
+    {"role", offsetof(struct status_document, role), sizeof((struct status_document *)NULL)->role},
+    {"message", offsetof(struct status_document, message), sizeof((struct status_document *)NULL)->message},
+};
+
+#define EACH(member, table)                                                                                            \
+    for (const struct member *member = table; member < table + sizeof table / sizeof *table; member++)
+
+static void *in(const struct status_document *document, const struct member *member)
+{
+    return (char *)(uintptr_t)document + member->offset;
+}
+
+void status_document_init(struct status_document *document)
+{
+    *document = (struct status_document){.phase = STATUS_STARTING, .updated_at_ms = STATUS_UNKNOWN};
+    EACH(member, whole_numbers)
+    *(int64_t *)in(document, member) = STATUS_UNKNOWN;
+    EACH(member, decimals)
+    *(double *)in(document, member) = STATUS_UNKNOWN;
+}
+
+/* ---------------------------------------------------------------- print */
+
+static void metrics_to_json(const struct status_document *document, struct json *metrics)
+{
+    for (unsigned i = 0; i < document->metric_count; i++) {
+        if (!isfinite(document->metrics[i].value))
+            continue;
+        struct json *metric = json_append(metrics, json_new_object());
+        json_set_string(metric, "name", document->metrics[i].name);
+        json_set_number(metric, "value", document->metrics[i].value);
+    }
+}
+
+int status_document_print(const struct status_document *document, struct buffer *out, struct error *error)
+{
+    SCOPED_JSON *object = json_new_object();
+    EACH(member, strings)
+    if (*(char *)in(document, member))
+        json_set_string(object, member->name, in(document, member));
+    json_set_string(object, "phase", status_phase_name(document->phase));
+    EACH(member, whole_numbers)
+    if (*(int64_t *)in(document, member) >= 0)
+        json_set_integer(object, member->name, *(int64_t *)in(document, member));
+    EACH(member, decimals)
+    if (isfinite(*(double *)in(document, member)) && *(double *)in(document, member) >= 0)
+        json_set_number(object, member->name, *(double *)in(document, member));
+    if (document->metric_count > 0)
+        metrics_to_json(document, json_set_array(object, "metrics"));
+    if (document->updated_at_ms >= 0) {
+        char time[CLOCK_TEXT_MAX];
+        clock_format_seconds(document->updated_at_ms, time);
+        json_set_string(object, "updatedAt", time);
+    }
+    return json_print(object, out, error);
+}
+
+/* ---------------------------------------------------------------- parse */
+
+static int wrong_type(const struct json *value, const char *name, const char *expected, struct error *error)
+{
+    return error_set(error, ERROR_INVALID, "status document: %s is %s %s, not %s", name,
+                     strchr("aeiou", *json_type_name(json_type(value))) ? "an" : "a", json_type_name(json_type(value)),
+                     expected);
+}
+
+static int string_parse(const struct json *value, const char *name, char *text, size_t size, struct error *error)
+{
+    if (value == NULL)
+        return 0;
+    const char *given = json_string(value, NULL);
+    if (given == NULL)
+        return wrong_type(value, name, "a string", error);
+    size_t length = strlen(given);
+    if (length >= size)
+        return error_set(error, ERROR_INVALID, "status document: %s has %zu bytes, more than %zu", name, length,
+                         size - 1);
+    memcpy(text, given, length + 1);
+    return 0;
+}
+
+static int whole_number_parse(const struct json *value, const char *name, int64_t *number, struct error *error)
+{
+    if (value == NULL)
+        return 0;
+    int64_t given = json_integer(value, STATUS_UNKNOWN);
+    if (given < 0)
+        return wrong_type(value, name, "a whole number from 0 up", error);
+    *number = given;
+    return 0;
+}
+
+static int decimal_parse(const struct json *value, const char *name, double *number, struct error *error)
+{
+    if (value == NULL)
+        return 0;
+    double given = json_number(value, NAN);
+    if (!isfinite(given))
+        return wrong_type(value, name, "a finite number", error);
+    *number = given;
+    return 0;
+}
+
+static int phase_parse(const struct json *value, enum status_phase *phase, struct error *error)
+{
+    if (value == NULL)
+        return 0;
+    const char *given = json_string(value, NULL);
+    if (given == NULL)
+        return wrong_type(value, "phase", "a string", error);
+    for (size_t i = 0; i < PHASE_COUNT; i++)
+        if (strcmp(given, phase_names[i]) == 0) {
+            *phase = (enum status_phase)i;
+            return 0;
+        }
+    return error_set(error, ERROR_INVALID, "status document: phase '%.32s' is not known", given);
+}
+
+/* They become a list by name in the job's status, which an API server refuses when a name stands twice. */
+static bool is_repeated(const struct status_document *document)
+{
+    const struct status_metric *newest = &document->metrics[document->metric_count - 1];
+    for (const struct status_metric *metric = document->metrics; metric < newest; metric++)
+        if (strcmp(metric->name, newest->name) == 0)
+            return true;
+    return false;
+}
+
+static int metrics_parse(const struct json *list, struct status_document *document, struct error *error)
+{
+    if (list && json_type(list) != JSON_ARRAY)
+        return wrong_type(list, "metrics", "a list", error);
+    for (const struct json *item = json_first(list); item; item = json_next(item)) {
+        if (document->metric_count == STATUS_METRICS_MAX)
+            return error_set(error, ERROR_INVALID, "status document: more than %d metrics", STATUS_METRICS_MAX);
+        struct status_metric *metric = &document->metrics[document->metric_count++];
+        const struct json *value = json_member(item, "value");
+        if (json_member(item, "name") == NULL || value == NULL)
+            return error_set(error, ERROR_INVALID, "status document: a metric needs a name and a value");
+        if (string_parse(json_member(item, "name"), "metrics.name", metric->name, sizeof metric->name, error) < 0 ||
+            decimal_parse(value, "metrics.value", &metric->value, error) < 0)
+            return -1;
+        if (is_repeated(document))
+            return error_set(error, ERROR_INVALID, "status document: the metric %s stands twice", metric->name);
+    }
+    return 0;
+}
+
+static int time_parse(const struct json *value, int64_t *ms, struct error *error)
+{
+    if (value == NULL)
+        return 0;
+    if (!clock_parse(json_string(value, ""), ms))
+        return wrong_type(value, "updatedAt", "a time such as 2026-11-20T14:00:00Z", error);
+    return 0;
+}
+
+static int members_parse(const struct json *object, struct status_document *document, struct error *error)
+{
+    EACH(member, strings)
+    if (string_parse(json_member(object, member->name), member->name, in(document, member), member->size, error) < 0)
+        return -1;
+    EACH(member, whole_numbers)
+    if (whole_number_parse(json_member(object, member->name), member->name, in(document, member), error) < 0)
+        return -1;
+    EACH(member, decimals)
+    if (decimal_parse(json_member(object, member->name), member->name, in(document, member), error) < 0)
+        return -1;
+    if (phase_parse(json_member(object, "phase"), &document->phase, error) < 0 ||
+        metrics_parse(json_member(object, "metrics"), document, error) < 0)
+        return -1;
+    return time_parse(json_member(object, "updatedAt"), &document->updated_at_ms, error);
+}
+
+int status_document_parse(const char *text, size_t length, struct status_document *ret_document, struct error *error)
+{
+    SCOPED_JSON *object = NULL;
+    if (json_parse(text, length, STATUS_DOCUMENT_MAX, &object, error) < 0)
+        return error_wrap(error, "status document");
+    if (json_type(object) != JSON_OBJECT)
+        return wrong_type(object, "the text", "an object", error);
+    struct status_document document;
+    status_document_init(&document);
+    if (members_parse(object, &document, error) < 0)
+        return -1;
+    *ret_document = document;
+    return 0;
+}

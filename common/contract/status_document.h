@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The status document: what the chief's GET /status answers, and what the
+ * operator copies into the job's status.progress. At most 64 KiB of JSON:
+ *
+ *   {"jobUID":"…","epoch":5,"role":"worker","index":0,
+ *    "phase":"Training",
+ *    "step":1200,"totalSteps":3000,"dataEpoch":2,
+ *    "metrics":[{"name":"loss","value":0.0312},{"name":"validationAccuracy","value":0.9841}],
+ *    "examplesPerSecond":51234.5,"secondsRemaining":35,
+ *    "lastCheckpointStep":1000,"goodput":0.987,
+ *    "message":"waiting for worker 1","updatedAt":"2026-11-20T14:00:00Z"}
+ *
+ * Unknown numbers are left out. Whoever reads it checks jobUID: pod addresses are reused.
+ */
+#ifndef COXSWAIN_CONTRACT_STATUS_DOCUMENT_H
+#define COXSWAIN_CONTRACT_STATUS_DOCUMENT_H
+
+#include <stdint.h>
+
+#include "common/buffer.h"
+#include "common/error.h"
+
+#define STATUS_DOCUMENT_MAX (64 * 1024)
+#define STATUS_METRICS_MAX 16
+#define STATUS_METRIC_NAME_MAX 64
+#define STATUS_UNKNOWN (-1)
+
+/* What the process is doing, for `phase`. */
+#define STATUS_PHASES(X)                                                                                               \
+    X(STARTING, "Starting")                                                                                            \
+    X(JOINING, "Joining")                                                                                              \
+    X(RESTORING, "Restoring")                                                                                          \
+    X(TRAINING, "Training")                                                                                            \
+    X(WAITING, "Waiting") /* for a lost member; `message` names it */                                                  \
+    X(EVALUATING, "Evaluating")                                                                                        \
+    X(SAVING, "Saving")                                                                                                \
+    X(DONE, "Done")
+
+enum status_phase {
+#define X(name, text) STATUS_##name,
+    STATUS_PHASES(X)
+#undef X
+};
+const char *status_phase_name(enum status_phase phase);
+
+struct status_metric {
+    char name[STATUS_METRIC_NAME_MAX];
+    double value;
+};
+
+/* Plain values; owns nothing. Numbers that are not known are STATUS_UNKNOWN. */
+struct status_document {
+    char job_uid[64];
+    int64_t epoch;
+    char role[32];
+    int64_t index;
+    enum status_phase phase;
+    int64_t step; /* applied optimizer steps */
+    int64_t total_steps;
+    int64_t data_epoch;
+    struct status_metric metrics[STATUS_METRICS_MAX];
+    unsigned metric_count;
+    double examples_per_second;
+    int64_t seconds_remaining;
+    int64_t last_checkpoint_step;
+    double goodput; /* share of the wall time since the first start that went into steps that were kept, 0 to 1 */
+    char message[256];
+    int64_t updated_at_ms;
+};
+
+void status_document_init(struct status_document *document);
+int status_document_print(const struct status_document *document, struct buffer *out, struct error *error);
+/* Hostile input: ERROR_INVALID or ERROR_TOO_LARGE with a sentence. */
+int status_document_parse(const char *text, size_t length, struct status_document *ret_document, struct error *error);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/directory.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "common/memory.h"
+#include "common/scope.h"
+
+#define WALK_DESCRIPTORS 16
+
+int directory_make(const char *path, struct error *error)
+{
+    SCOPED_FREE char *head = memory_copy_string(path);
+    for (char *at = head + 1;; at++) {
+        if (*at != '/' && *at != '\0')
+            continue;
+        char end = *at;
+        *at = '\0';
+        if (mkdir(head, 0755) < 0 && errno != EEXIST)
+            return error_set_errno(error, "make the directory %s", head);
+        if (!end)
+            return 0;
+        *at = end;
+    }
+}
+
+static int remove_entry(const char *path, const struct stat *about, int kind, struct FTW *walk)
+{
+    (void)about, (void)kind, (void)walk;
+    (void)remove(path);
+    return 0;
+}
+
+void directory_remove(const char *path)
+{
+    nftw(path, remove_entry, WALK_DESCRIPTORS, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+}

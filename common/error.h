@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The error contract (docs/errors.md tells it at length).
+ *
+ * A function that can fail returns `int`: 0 on success, -1 on failure. Its last
+ * parameter is `struct error *error`; on failure it is filled by whoever found
+ * the cause, on success it is not touched. Outputs (`ret_…` parameters) are set
+ * on success only.
+ *
+ *     if (manifest_read(path, &manifest, error) < 0)
+ *         return error_wrap(error, "restore step %ld", step);
+ *
+ * `error_set` and `error_wrap` return -1, so that a failure reads as one line.
+ * Library code never logs and never exits: only `main`, the reconcile loop and
+ * the training loop speak to a person. A `struct error` is a plain value; it
+ * owns nothing and need not be released. A caller that does not care may pass
+ * NULL.
+ */
+#ifndef COXSWAIN_COMMON_ERROR_H
+#define COXSWAIN_COMMON_ERROR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* What a caller may decide by. Everything else is in the message. */
+#define ERROR_KINDS(X)                                                                                                 \
+    X(NONE, "no error")                                                                                                \
+    X(INVALID, "the input is wrong; the message says what to change")                                                  \
+    X(CORRUPT, "stored or received bytes fail their check")                                                            \
+    X(TOO_LARGE, "a stated ceiling was reached")                                                                       \
+    X(NOT_FOUND, "what was named does not exist")                                                                      \
+    X(ALREADY_EXISTS, "what should be created is there already")                                                       \
+    X(CONFLICT, "somebody else changed it first; read again and retry")                                                \
+    X(EXPIRED, "a position in a stream is too old (HTTP 410); start again")                                            \
+    X(STALE, "the speaker's generation or epoch is superseded")                                                        \
+    X(FORBIDDEN, "not allowed")                                                                                        \
+    X(UNAVAILABLE, "the other side cannot be reached or is busy; retry later")                                         \
+    X(TIMEOUT, "a deadline passed")                                                                                    \
+    X(CANCELLED, "given up on request")                                                                                \
+    X(UNSUPPORTED, "this build, machine or version cannot do it")                                                      \
+    X(NO_SPACE, "the disk, the memory plan or a quota is full")                                                        \
+    X(SYSTEM, "a system call failed; `os_error` holds errno")                                                          \
+    X(DEVICE, "a device failed; another one may do")                                                                   \
+    X(NOT_FINITE, "a loss or gradient is no finite number; nothing was changed by it")                                 \
+    X(INTERNAL, "a bug in this program")
+
+enum error_kind {
+#define X(name, meaning) ERROR_##name,
+    ERROR_KINDS(X)
+#undef X
+};
+
+/* Longest message kept; longer ones are cut with "…" at the outer end. */
+#define ERROR_MESSAGE_MAX 1024
+
+struct error {
+    enum error_kind kind;
+    int os_error;                    /* errno for ERROR_SYSTEM, else 0 */
+    int http_status;                 /* of the answer that caused it, else 0 */
+    char message[ERROR_MESSAGE_MAX]; /* a sentence, no newline, no final full stop */
+};
+
+#define ERROR_INIT                                                                                                     \
+    {                                                                                                                  \
+        .kind = ERROR_NONE                                                                                             \
+    }
+
+/* Fills `error` and returns -1. */
+int error_set(struct error *error, enum error_kind kind, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* ERROR_SYSTEM from the current errno (ENOSPC and EDQUOT become ERROR_NO_SPACE,
+ * ENOENT ERROR_NOT_FOUND); appends ": " and errno's text. Returns -1. */
+int error_set_errno(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Puts "context: " in front of the message as the error climbs. Returns -1. */
+int error_wrap(struct error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The result is always -1: said here so that compilers and analysers, which see one file at a time, know which outputs
+ * are set where. */
+static inline int error_failed(int always_negative)
+{
+    (void)always_negative;
+    return -1;
+}
+#define error_set(...) error_failed(error_set(__VA_ARGS__))
+#define error_set_errno(...) error_failed(error_set_errno(__VA_ARGS__))
+#define error_wrap(...) error_failed(error_wrap(__VA_ARGS__))
+
+/* "CONFLICT" for ERROR_CONFLICT, and so on. */
+const char *error_kind_name(enum error_kind kind);
+
+static inline void error_clear(struct error *error)
+{
+    *error = (struct error)ERROR_INIT;
+}
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A bump allocator for values that live and die together: the strings and lists
+ * of one parsed document. Nothing is freed singly. An arena is a plain value; it
+ * may be moved (memcpy) but not copied.
+ */
+#ifndef COXSWAIN_JOB_ARENA_H
+#define COXSWAIN_JOB_ARENA_H
+
+#include <stddef.h>
+
+struct arena_block;
+
+struct arena {
+    struct arena_block *newest;
+};
+
+/* Zeroed, aligned for any type. */
+void *arena_allocate(struct arena *arena, size_t count, size_t size);
+char *arena_copy_string(struct arena *arena, const char *text); /* NULL for NULL */
+void arena_release(struct arena *arena);
+/* Bytes held, for those who account for caches. */
+size_t arena_bytes(const struct arena *arena);
+
+#endif

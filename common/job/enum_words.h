@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The words of each enum as NULL-terminated lists, in the order of the C values,
+ * for the table of fields. An empty first word means "not given".
+ */
+#ifndef COXSWAIN_JOB_ENUM_WORDS_H
+#define COXSWAIN_JOB_ENUM_WORDS_H
+
+#include "common/job/training_job.h"
+
+#define WORD_LISTS(L)                                                                                                  \
+    L(framework_words, FRAMEWORKS)                                                                                     \
+    L(strategy_type_words, STRATEGY_TYPES)                                                                             \
+    L(collective_type_words, COLLECTIVE_TYPES)                                                                         \
+    L(device_type_words, DEVICE_TYPES)                                                                                 \
+    L(data_format_words, DATA_FORMATS)                                                                                 \
+    L(optimizer_type_words, OPTIMIZER_TYPES)                                                                           \
+    L(schedule_type_words, SCHEDULE_TYPES)                                                                             \
+    L(scale_learning_rate_words, SCALE_LEARNING_RATES)                                                                 \
+    L(precision_words, PRECISIONS)                                                                                     \
+    L(determinism_words, DETERMINISMS)                                                                                 \
+    L(layer_type_words, LAYER_TYPES)                                                                                   \
+    L(loss_words, LOSSES)                                                                                              \
+    L(export_format_words, EXPORT_FORMATS)                                                                             \
+    L(preset_words, PRESETS)                                                                                           \
+    L(on_preemption_words, ON_PREEMPTIONS)                                                                             \
+    L(clean_pod_policy_words, CLEAN_POD_POLICIES)                                                                      \
+    L(restart_scope_words, RESTART_SCOPES)                                                                             \
+    L(role_words, ROLES)                                                                                               \
+    L(job_state_words, JOB_STATES)                                                                                     \
+    L(condition_type_words, CONDITION_TYPES)
+
+#define L(list, table) extern const char *const list[];
+WORD_LISTS(L)
+#undef L
+
+/* The position of `word`, or -1 when it is none of them. */
+int words_find(const char *const *words, const char *word);
+
+#endif

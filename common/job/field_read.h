@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * JSON into structs, by the table of fields. Reading cannot fail: whatever is
+ * absent, of another type or out of its list's room leaves the member unset, so
+ * that an unchecked status is safe to read. Whether a spec is good is
+ * fields_check's to say.
+ */
+#ifndef COXSWAIN_JOB_FIELD_READ_H
+#define COXSWAIN_JOB_FIELD_READ_H
+
+#include "common/job/arena.h"
+#include "common/job/fields.h"
+#include "common/json.h"
+
+/* Where strings and lists go, and a JSON array that comes to own copies of opaque values (NULL: they are left out). */
+struct field_reader {
+    struct arena *arena;
+    struct json *opaque;
+};
+
+/* Sets every member that the table knows to "unset": FIELD_UNSET, DECIMAL_UNSET, NULL, 0, false. */
+void fields_unset(const struct object_type *type, void *members);
+
+/* Reads what `object` holds over that. `object` is not needed afterwards. */
+void fields_read(const struct object_type *type, const struct json *object, void *members,
+                 const struct field_reader *reader);
+
+#endif

@@ -1,0 +1,1082 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/job/fields.h"
+
+#include <string.h>
+
+#include "common/job/enum_words.h"
+#include "common/job/training_job.h"
+
+#define MEMBER(owner, member) .offset = offsetof(struct owner, member), .size = sizeof(((struct owner *)0)->member)
+#define COMPANION(owner, member) .companion = offsetof(struct owner, member)
+#define LONE .companion = NO_MEMBER
+#define SCHEMA_ONLY .offset = NO_MEMBER, .companion = NO_MEMBER
+#define RANGE(lowest_value, highest_value) .min = (lowest_value), .max = (highest_value)
+#define BETWEEN(lowest_value, highest_value) .lowest = (lowest_value), .highest = (highest_value)
+#define FORMAT(format_name) .format = STRING_FORMAT_##format_name
+
+#define OBJECT_TYPE(variable, heading, table, ...)                                                                     \
+    const struct object_type variable = {                                                                              \
+        .title = heading, .fields = table, .field_count = sizeof table / sizeof *table, __VA_ARGS__}
+
+#define NAME_MAX_LENGTH 63
+#define PATH_MAX_LENGTH 1024
+#define TEXT_MAX_LENGTH 1024
+#define COUNT_MAX 1000000000000 /* steps, examples: far above any run, far below 2^53 */
+#define PODS_MAX 1000
+#define BATCH_MAX 1048576
+#define SIDE_MAX 65536 /* of a layer */
+
+/* ---------------------------------------------------------------- strategy and devices */
+
+static const struct field strategy_fields[] = {
+    {.name = "type",
+     .kind = FIELD_ENUM,
+     MEMBER(strategy_spec, type),
+     LONE,
+     .flags = FIELD_REQUIRED,
+     .words = strategy_type_words,
+     .description =
+         "How the crew shares the work. OneDevice: one worker, one device, the reference for all others. Mirrored: one "
+         "worker with a mirror of the model on each of its devices. MultiWorkerMirrored: synchronous data parallelism "
+         "across pods; a lost worker pauses the crew and loses nothing. ParameterServer: variables live on pods of "
+         "role ps. CentralStorage: variables in host memory, computation on all devices. PeerToPeer: decentralised and "
+         "asynchronous. Pipeline: layers on different devices or pods."},
+    {.name = "collective",
+     .kind = FIELD_ENUM,
+     MEMBER(strategy_spec, collective),
+     LONE,
+     .words = collective_type_words,
+     .fallback = "Auto",
+     .description =
+         "How gradients are summed. Auto takes what suits the devices and the network; Ring passes chunks around, "
+         "Hierarchical sums inside a pod first, ReduceToOne gathers on one device, NCCL leaves it to the library."},
+};
+static OBJECT_TYPE(strategy_type, "Strategy", strategy_fields);
+
+static const struct field devices_fields[] = {
+    {.name = "type",
+     .kind = FIELD_ENUM,
+     MEMBER(devices_spec, type),
+     LONE,
+     .words = device_type_words,
+     .fallback = "CPU",
+     .description = "What computes: CPU, GPU, or Auto for a GPU where there is one and else the CPU."},
+    {.name = "count",
+     .kind = FIELD_INTEGER,
+     MEMBER(devices_spec, count),
+     LONE,
+     RANGE(1, 64),
+     .fallback = "1",
+     .description = "Devices of each worker. For CPU these are logical devices that share the pod's cores."},
+    {.name = "resourceName",
+     .kind = FIELD_STRING,
+     MEMBER(devices_spec, resource_name),
+     LONE,
+     RANGE(1, 316),
+     FORMAT(QUALIFIED_NAME),
+     .fallback = "nvidia.com/gpu",
+     .description = "The extended resource by which a pod asks for a GPU."},
+};
+static OBJECT_TYPE(devices_type, "Devices", devices_fields);
+
+/* ---------------------------------------------------------------- model */
+
+static const struct field layer_fields[] = {
+    {.name = "name",
+     .kind = FIELD_STRING,
+     MEMBER(layer_spec, name),
+     LONE,
+     RANGE(1, NAME_MAX_LENGTH),
+     FORMAT(WORD),
+     .description =
+         "Name of the layer, unique in the model; its tensors are called <name>.weight and so on. Default: the type "
+         "and the position, such as conv2d0."},
+    {.name = "type",
+     .kind = FIELD_ENUM,
+     MEMBER(layer_spec, type),
+     LONE,
+     .flags = FIELD_REQUIRED,
+     .words = layer_type_words,
+     .description = "What the layer computes."},
+    {.name = "inputs",
+     .kind = FIELD_STRING_LIST,
+     MEMBER(layer_spec, inputs),
+     COMPANION(layer_spec, input_count),
+     RANGE(1, LAYER_INPUTS_MAX),
+     FORMAT(WORD),
+     .description = "Names of the layers it reads. Default: the layer before it in the list."},
+    {.name = "units",
+     .kind = FIELD_INTEGER,
+     MEMBER(layer_spec, units),
+     LONE,
+     RANGE(1, 1048576),
+     .description = "dense and embedding: width of the output."},
+    {.name = "filters",
+     .kind = FIELD_INTEGER,
+     MEMBER(layer_spec, filters),
+     LONE,
+     RANGE(1, SIDE_MAX),
+     .description = "conv2d: number of output channels."},
+    {.name = "kernel",
+     .kind = FIELD_INTEGER,
+     MEMBER(layer_spec, kernel),
+     LONE,
+     RANGE(1, 64),
+     .description = "conv2d: side of the square kernel."},
+    {.name = "stride",
+     .kind = FIELD_INTEGER,
+     MEMBER(layer_spec, stride),
+     LONE,
+     RANGE(1, 64),
+     .description = "conv2d and pools: step between positions. Default: 1 for conv2d, the size for pools."},
+    {.name = "padding",
+     .kind = FIELD_INTEGER,
+     MEMBER(layer_spec, padding),
+     LONE,
+     RANGE(0, 64),
+     .fallback = "0",
+     .description = "conv2d and pools: zeros added on each side."},
+    {.name = "size",
+     .kind = FIELD_INTEGER,
+     MEMBER(layer_spec, size),
+     LONE,
+     RANGE(1, 16777216),
+     .description = "Pools: side of the square window. embedding: size of the vocabulary."},
+    {.name = "heads",
+     .kind = FIELD_INTEGER,
+     MEMBER(layer_spec, heads),
+     LONE,
+     RANGE(1, 1024),
+     .description = "attention: number of heads, which must divide the width of the input."},
+    {.name = "bias",
+     .kind = FIELD_BOOLEAN,
+     MEMBER(layer_spec, bias),
+     LONE,
+     .fallback = "true",
+     .description = "dense and conv2d: add a learned bias."},
+};
+OBJECT_TYPE(layer_type_type, "Layer", layer_fields, .size = sizeof(struct layer_spec));
+
+static const struct field model_fields[] = {
+    {.name = "preset",
+     .kind = FIELD_ENUM,
+     MEMBER(model_spec, preset),
+     LONE,
+     .words = preset_words,
+     .description =
+         "A ready-made model: mlp (784-512-10 unless sized otherwise), lenet (for 28 x 28 images), gpt-bytes (a small "
+         "transformer over bytes). Either this or layers."},
+    {.name = "inputShape",
+     .kind = FIELD_INTEGER_LIST,
+     MEMBER(model_spec, input_shape),
+     COMPANION(model_spec, input_rank),
+     RANGE(1, TENSOR_RANK_MAX),
+     BETWEEN(1, 1048576),
+     .description =
+         "Shape of one example without the batch: height, width, channels; or the length of a vector or a text. "
+         "Presets have their own."},
+    {.name = "layers",
+     .kind = FIELD_LIST,
+     MEMBER(model_spec, layers),
+     COMPANION(model_spec, layer_count),
+     RANGE(1, 256),
+     .type = &layer_type_type,
+     .description = "The layers in the order of computation. Either these or a preset."},
+    {.name = "loss",
+     .kind = FIELD_ENUM,
+     MEMBER(model_spec, loss),
+     LONE,
+     .words = loss_words,
+     .fallback = "softmaxCrossEntropy",
+     .description = "What training makes small, averaged over the examples (for texts: the target tokens)."},
+    {.name = "width",
+     .kind = FIELD_INTEGER,
+     MEMBER(model_spec, width),
+     LONE,
+     RANGE(1, SIDE_MAX),
+     .description = "Presets: width of the hidden layers. Default: the preset's own."},
+    {.name = "depth",
+     .kind = FIELD_INTEGER,
+     MEMBER(model_spec, depth),
+     LONE,
+     RANGE(1, 256),
+     .description = "Presets: number of hidden layers or transformer blocks. Default: the preset's own."},
+    {.name = "heads",
+     .kind = FIELD_INTEGER,
+     MEMBER(model_spec, heads),
+     LONE,
+     RANGE(1, 256),
+     .description = "gpt-bytes: attention heads of each block. Default: the preset's own."},
+    {.name = "context",
+     .kind = FIELD_INTEGER,
+     MEMBER(model_spec, context),
+     LONE,
+     RANGE(1, 131072),
+     .description = "gpt-bytes: bytes that the model sees at once. Default: the preset's own."},
+};
+OBJECT_TYPE(model_type, "Model", model_fields);
+
+/* ---------------------------------------------------------------- data */
+
+#define FILE_FIELD(field_name, words_about_it)                                                                         \
+    .name = #field_name, .kind = FIELD_STRING, MEMBER(data_files, field_name), LONE, RANGE(1, PATH_MAX_LENGTH),        \
+    FORMAT(PATH), .description = words_about_it
+
+#define FILE_FIELDS                                                                                                    \
+    {FILE_FIELD(images, "idx: the file of images (may be gzipped), a path in the storage.")},                          \
+        {FILE_FIELD(labels, "idx: the file of labels (may be gzipped), a path in the storage.")},                      \
+        {FILE_FIELD(text, "bytes: the file whose bytes are the tokens, a path in the storage.")},                      \
+    {                                                                                                                  \
+        .name = "first", .kind = FIELD_INTEGER, MEMBER(data_files, first), LONE, RANGE(0, COUNT_MAX),                  \
+        .description = "Position of the first example to use; those before it are left out."                           \
+    }
+
+static const struct field train_files_fields[] = {FILE_FIELDS};
+static OBJECT_TYPE(train_files_type, "Training files", train_files_fields);
+
+static const struct field validation_files_fields[] = {
+    FILE_FIELDS,
+    {.name = "last",
+     .kind = FIELD_INTEGER,
+     MEMBER(data_files, last),
+     LONE,
+     RANGE(1, COUNT_MAX),
+     .description =
+         "Hold out the last so many examples of the training files; training then leaves them out. Instead of files."},
+};
+static OBJECT_TYPE(validation_files_type, "Validation files", validation_files_fields);
+
+static const struct field data_fields[] = {
+    {.name = "format",
+     .kind = FIELD_ENUM,
+     MEMBER(data_spec, format),
+     LONE,
+     .flags = FIELD_REQUIRED,
+     .words = data_format_words,
+     .description =
+         "Form of the files: idx (as MNIST comes), bytes (any file; each byte is a token), synthetic (no files, made "
+         "from the seed)."},
+    {.name = "storage",
+     .kind = FIELD_STRING,
+     MEMBER(data_spec, storage),
+     LONE,
+     RANGE(1, NAME_MAX_LENGTH),
+     FORMAT(NAME),
+     .description = "Name of the storage that holds the files. Without it paths are absolute and inside the image."},
+    {.name = "train",
+     .kind = FIELD_OBJECT,
+     MEMBER(data_spec, train),
+     LONE,
+     .type = &train_files_type,
+     .description = "The files to learn from."},
+    {.name = "validation",
+     .kind = FIELD_OBJECT,
+     MEMBER(data_spec, validation),
+     LONE,
+     .type = &validation_files_type,
+     .description =
+         "What the model is tested on and never learns from: the last examples of the training files, or files of "
+         "its own."},
+    {.name = "examples",
+     .kind = FIELD_INTEGER,
+     MEMBER(data_spec, examples),
+     LONE,
+     RANGE(1, COUNT_MAX),
+     .description = "synthetic: how many examples there are."},
+};
+OBJECT_TYPE(data_type, "Data", data_fields);
+
+/* ---------------------------------------------------------------- training */
+
+static const struct field schedule_fields[] = {
+    {.name = "type",
+     .kind = FIELD_ENUM,
+     MEMBER(optimizer_spec, schedule.type),
+     LONE,
+     .words = schedule_type_words,
+     .fallback = "constant",
+     .description =
+         "Course of the learning rate after the warm-up: constant, or down to finalFraction of it along a cosine or a "
+         "line."},
+    {.name = "warmupSteps",
+     .kind = FIELD_INTEGER,
+     MEMBER(optimizer_spec, schedule.warmup_steps),
+     LONE,
+     RANGE(0, COUNT_MAX),
+     .fallback = "0",
+     .description = "Steps in which the learning rate rises linearly from zero."},
+    {.name = "finalFraction",
+     .kind = FIELD_DECIMAL,
+     MEMBER(optimizer_spec, schedule.final_fraction),
+     LONE,
+     BETWEEN(0, 1),
+     .fallback = "0",
+     .description = "cosine and linear: the share of the learning rate that is left at the last step."},
+};
+static OBJECT_TYPE(schedule_type, "Schedule", schedule_fields);
+
+static const struct field optimizer_fields[] = {
+    {.name = "type",
+     .kind = FIELD_ENUM,
+     MEMBER(optimizer_spec, type),
+     LONE,
+     .words = optimizer_type_words,
+     .fallback = "sgd",
+     .description = "sgd (with momentum) or adamw (Loshchilov and Hutter, 2019)."},
+    {.name = "learningRate",
+     .kind = FIELD_DECIMAL,
+     MEMBER(optimizer_spec, learning_rate),
+     LONE,
+     BETWEEN(0, 1000),
+     .above = true,
+     .fallback = "0.01",
+     .description = "Learning rate, a decimal string such as \"3e-4\". It is never rescaled silently."},
+    {.name = "momentum",
+     .kind = FIELD_DECIMAL,
+     MEMBER(optimizer_spec, momentum),
+     LONE,
+     BETWEEN(0, 1),
+     .fallback = "0.9",
+     .description = "sgd: share of the last update that is kept."},
+    {.name = "beta1",
+     .kind = FIELD_DECIMAL,
+     MEMBER(optimizer_spec, beta1),
+     LONE,
+     BETWEEN(0, 1),
+     .fallback = "0.9",
+     .description = "adamw: decay of the gradient's running mean."},
+    {.name = "beta2",
+     .kind = FIELD_DECIMAL,
+     MEMBER(optimizer_spec, beta2),
+     LONE,
+     BETWEEN(0, 1),
+     .fallback = "0.999",
+     .description = "adamw: decay of the squared gradient's running mean."},
+    {.name = "epsilon",
+     .kind = FIELD_DECIMAL,
+     MEMBER(optimizer_spec, epsilon),
+     LONE,
+     BETWEEN(0, 1),
+     .above = true,
+     .fallback = "1e-8",
+     .description = "adamw: added to the denominator."},
+    {.name = "weightDecay",
+     .kind = FIELD_DECIMAL,
+     MEMBER(optimizer_spec, weight_decay),
+     LONE,
+     BETWEEN(0, 1000),
+     .fallback = "0",
+     .description = "Decay of the weights, independent of the gradient for adamw."},
+    {.name = "schedule",
+     .kind = FIELD_OBJECT,
+     .offset = 0,
+     .size = sizeof(struct optimizer_spec),
+     LONE,
+     .type = &schedule_type,
+     .fallback = "{}",
+     .description = "Course of the learning rate over the run."},
+};
+static OBJECT_TYPE(optimizer_type, "Optimizer", optimizer_fields);
+
+static const struct field training_fields[] = {
+    {.name = "epochs",
+     .kind = FIELD_INTEGER,
+     MEMBER(training_spec, epochs),
+     LONE,
+     RANGE(1, 1000000),
+     .description = "How many times training goes through the data. Either this or steps."},
+    {.name = "steps",
+     .kind = FIELD_INTEGER,
+     MEMBER(training_spec, steps),
+     LONE,
+     RANGE(1, COUNT_MAX),
+     .description = "How many optimizer steps training takes. Either this or epochs."},
+    {.name = "stepsPerEpoch",
+     .kind = FIELD_INTEGER,
+     MEMBER(training_spec, steps_per_epoch),
+     LONE,
+     RANGE(1, COUNT_MAX),
+     .description = "Steps that count as one epoch. Default: the examples divided by the global batch, rounded up."},
+    {.name = "batchSize",
+     .kind = FIELD_INTEGER,
+     MEMBER(training_spec, batch_size),
+     LONE,
+     RANGE(1, BATCH_MAX),
+     .description = "The global batch: examples of one optimizer step, over all workers and devices. Either this or "
+                    "perReplicaBatchSize."},
+    {.name = "perReplicaBatchSize",
+     .kind = FIELD_INTEGER,
+     MEMBER(training_spec, per_replica_batch_size),
+     LONE,
+     RANGE(1, BATCH_MAX),
+     .description = "Examples of one step on each replica, so that the global batch grows with the crew. Needs "
+                    "scaleLearningRate."},
+    {.name = "scaleLearningRate",
+     .kind = FIELD_ENUM,
+     MEMBER(training_spec, scale_learning_rate),
+     LONE,
+     .words = scale_learning_rate_words,
+     .description =
+         "With perReplicaBatchSize: multiply the learning rate by the number of replicas (Linear) or leave it (None)."},
+    {.name = "gradientAccumulation",
+     .kind = FIELD_INTEGER,
+     MEMBER(training_spec, gradient_accumulation),
+     LONE,
+     RANGE(1, 4096),
+     .fallback = "1",
+     .description = "Passes into which a replica cuts its share of the batch, to need less memory."},
+    {.name = "optimizer",
+     .kind = FIELD_OBJECT,
+     MEMBER(training_spec, optimizer),
+     LONE,
+     .type = &optimizer_type,
+     .fallback = "{}",
+     .description = "How gradients change the weights."},
+    {.name = "precision",
+     .kind = FIELD_ENUM,
+     MEMBER(training_spec, precision),
+     LONE,
+     .words = precision_words,
+     .fallback = "float32",
+     .description = "Arithmetic of the layers: float32, or bfloat16 with float32 master weights."},
+    {.name = "gradientClipNorm",
+     .kind = FIELD_DECIMAL,
+     MEMBER(training_spec, gradient_clip_norm),
+     LONE,
+     BETWEEN(0, 1000000),
+     .above = true,
+     .description = "Scale the gradient down to this Euclidean norm when it is longer. Default: no clipping."},
+    {.name = "seed",
+     .kind = FIELD_INTEGER,
+     MEMBER(training_spec, seed),
+     LONE,
+     RANGE(0, COUNT_MAX),
+     .fallback = "0",
+     .description = "Seed of the initial weights and of the order of examples."},
+    {.name = "determinism",
+     .kind = FIELD_ENUM,
+     MEMBER(training_spec, determinism),
+     LONE,
+     .words = determinism_words,
+     .fallback = "Crew",
+     .description =
+         "Crew: the same bits for any number of workers and any restart. Run: the same bits for an equal crew."},
+    {.name = "logicalShards",
+     .kind = FIELD_INTEGER,
+     MEMBER(training_spec, logical_shards),
+     LONE,
+     RANGE(1, 4096),
+     .description =
+         "Parts into which the global batch is cut, each computed alone; the most replicas that can share it. "
+         "Default: workers x devices x accumulation."},
+};
+OBJECT_TYPE(training_type, "Training", training_fields);
+
+/* ---------------------------------------------------------------- init, export, evaluate, checkpoint, storage */
+
+static const struct field init_fields[] = {
+    {.name = "from",
+     .kind = FIELD_STRING,
+     MEMBER(job_document, init_from),
+     LONE,
+     .flags = FIELD_REQUIRED,
+     RANGE(1, PATH_MAX_LENGTH),
+     .description =
+         "A safetensors file to take the first weights from: \"<storage>:<path>\", or an absolute path in the image."},
+};
+static OBJECT_TYPE(init_type, "Init", init_fields);
+
+static const struct field export_fields[] = {
+    {.name = "to",
+     .kind = FIELD_STRING,
+     MEMBER(job_document, export_to),
+     LONE,
+     .flags = FIELD_REQUIRED,
+     RANGE(1, PATH_MAX_LENGTH),
+     FORMAT(PATH),
+     .description = "Where the trained weights go: a path in the storage."},
+    {.name = "storage",
+     .kind = FIELD_STRING,
+     MEMBER(job_document, export_storage),
+     LONE,
+     RANGE(1, NAME_MAX_LENGTH),
+     FORMAT(NAME),
+     .description = "Name of the storage to write to. Without it the path is absolute and ends with the pod."},
+    {.name = "format",
+     .kind = FIELD_ENUM,
+     MEMBER(job_document, export_format),
+     LONE,
+     .words = export_format_words,
+     .fallback = "safetensors",
+     .description = "Form of the file."},
+};
+static OBJECT_TYPE(export_type, "Export", export_fields);
+
+static const struct field evaluate_fields[] = {
+    {.name = "everySteps",
+     .kind = FIELD_INTEGER,
+     MEMBER(job_document, evaluate_every_steps),
+     LONE,
+     RANGE(1, COUNT_MAX),
+     .description = "Steps between two tests on the validation data. Default: once an epoch."},
+};
+static OBJECT_TYPE(evaluate_type, "Evaluate", evaluate_fields);
+
+static const struct field checkpoint_fields[] = {
+    {.name = "storage",
+     .kind = FIELD_STRING,
+     MEMBER(checkpoint_spec, storage),
+     LONE,
+     .flags = FIELD_REQUIRED,
+     RANGE(1, NAME_MAX_LENGTH),
+     FORMAT(NAME),
+     .description = "Name of the storage to save to; all pods must reach it."},
+    {.name = "path",
+     .kind = FIELD_STRING,
+     MEMBER(checkpoint_spec, path),
+     LONE,
+     RANGE(1, PATH_MAX_LENGTH),
+     FORMAT(PATH),
+     .description =
+         "Folder in the storage. Default: the job's name. A later job with the same folder goes on from there."},
+    {.name = "everySteps",
+     .kind = FIELD_INTEGER,
+     MEMBER(checkpoint_spec, every_steps),
+     LONE,
+     RANGE(1, COUNT_MAX),
+     .description = "Steps between two checkpoints. Either this or every; with neither one is saved each epoch."},
+    {.name = "every",
+     .kind = FIELD_DURATION,
+     MEMBER(checkpoint_spec, every_ms),
+     LONE,
+     RANGE(1, 16),
+     FORMAT(DURATION),
+     .description = "Time between two checkpoints, such as 60s or 10m. Either this or everySteps."},
+    {.name = "keep",
+     .kind = FIELD_INTEGER,
+     MEMBER(checkpoint_spec, keep),
+     LONE,
+     RANGE(1, 1000),
+     .fallback = "3",
+     .description = "How many verified checkpoints are kept; older ones are removed."},
+    {.name = "onPreemption",
+     .kind = FIELD_ENUM,
+     MEMBER(checkpoint_spec, save_on_preemption),
+     LONE,
+     .words = on_preemption_words,
+     .fallback = "Save",
+     .description =
+         "When the whole crew is told to leave: Save a checkpoint first, or Discard the steps since the last one."},
+    {.name = "required",
+     .kind = FIELD_BOOLEAN,
+     MEMBER(checkpoint_spec, required),
+     LONE,
+     .fallback = "false",
+     .description = "Fail rather than start anew when the folder holds checkpoints and none of them is intact."},
+};
+OBJECT_TYPE(checkpoint_type, "Checkpoint", checkpoint_fields);
+
+#define VOLUME(field_name, words_about_it)                                                                             \
+    {                                                                                                                  \
+        .name = field_name, .kind = FIELD_VOLUME, MEMBER(storage_spec, source), LONE, .description = words_about_it    \
+    }
+
+static const struct field storage_fields[] = {
+    {.name = "name",
+     .kind = FIELD_STRING,
+     MEMBER(storage_spec, name),
+     LONE,
+     .flags = FIELD_REQUIRED,
+     RANGE(1, NAME_MAX_LENGTH),
+     FORMAT(NAME),
+     .description =
+         "Name by which data, checkpoint, export and init speak of it; mounted at /coxswain/storage/<name>."},
+    {.name = "readOnly",
+     .kind = FIELD_BOOLEAN,
+     MEMBER(storage_spec, read_only),
+     LONE,
+     .fallback = "false",
+     .description = "Mount it read-only."},
+    VOLUME("persistentVolumeClaim", "A claim in the job's namespace: {claimName: …}, as in a pod's volumes."),
+    VOLUME("hostPath", "A folder of the node: {path: …}, as in a pod's volumes."),
+    VOLUME("emptyDir", "A folder that lives as long as the pod, as in a pod's volumes."),
+    VOLUME("nfs", "An NFS export: {server: …, path: …}, as in a pod's volumes."),
+    VOLUME("csi", "A volume of a CSI driver, as in a pod's volumes."),
+    VOLUME("ephemeral", "A claim made for each pod, as in a pod's volumes."),
+    VOLUME("configMap", "A ConfigMap, as in a pod's volumes."),
+    VOLUME("secret", "A Secret, as in a pod's volumes."),
+    VOLUME("projected", "Several sources in one folder, as in a pod's volumes."),
+};
+OBJECT_TYPE(storage_type, "Storage", storage_fields, .size = sizeof(struct storage_spec), .map_key = "name");
+
+/* ---------------------------------------------------------------- what the spec and the job document share */
+
+#define SECTION(section_name, member, section_type, words_about_it)                                                    \
+    .name = section_name, .kind = FIELD_OBJECT, MEMBER(job_document, member), .type = section_type,                    \
+    .description = words_about_it
+#define FLAT_SECTION(section_name, section_type, words_about_it)                                                       \
+    {                                                                                                                  \
+        .name = section_name, .kind = FIELD_OBJECT, .offset = 0, .size = sizeof(struct job_document), LONE,            \
+        .type = section_type, .description = words_about_it                                                            \
+    }
+
+static const struct field shared_fields[] = {
+    {SECTION("strategy", strategy, &strategy_type, "How the work is shared."), LONE, .flags = FIELD_REQUIRED},
+    {.name = "workers",
+     .kind = FIELD_INTEGER,
+     MEMBER(job_document, workers),
+     LONE,
+     RANGE(1, PODS_MAX),
+     .fallback = "1",
+     .flags = FIELD_MUTABLE,
+     .description =
+         "Pods of role worker; worker 0 is the chief unless a chief is given. May change only when elastic is set."},
+    {SECTION("devices", devices, &devices_type, "What each worker computes on."), LONE, .fallback = "{}"},
+    {SECTION("model", model, &model_type, "What is trained. Required for framework Coxswain."), LONE},
+    {SECTION("data", data, &data_type, "What it is trained on. Required for framework Coxswain."), LONE},
+    {SECTION("training", training, &training_type, "How it is trained. Required for framework Coxswain."), LONE},
+    FLAT_SECTION("init", &init_type, "Where the first weights come from. Default: drawn from the seed."),
+    FLAT_SECTION("export", &export_type, "Where the trained weights go. Default: nowhere but the checkpoint."),
+    FLAT_SECTION("evaluate", &evaluate_type, "When the model is tested on the validation data."),
+    {.name = "storage",
+     .kind = FIELD_LIST,
+     MEMBER(job_document, storage),
+     COMPANION(job_document, storage_count),
+     RANGE(0, 16),
+     .type = &storage_type,
+     .description = "Named volumes that every pod of the job mounts."},
+    {SECTION("checkpoint", checkpoint, &checkpoint_type, "When and where the state is saved. Default: never."),
+     COMPANION(job_document, checkpoint.enabled)},
+};
+OBJECT_TYPE(shared_type, "Shared", shared_fields);
+
+/* ---------------------------------------------------------------- the job document alone */
+
+static const struct field crew_role_fields[] = {
+    {.name = "name",
+     .kind = FIELD_STRING,
+     MEMBER(crew_role, name),
+     LONE,
+     .flags = FIELD_REQUIRED,
+     RANGE(1, NAME_MAX_LENGTH),
+     FORMAT(NAME),
+     .description = "chief, worker, ps or evaluator."},
+    {.name = "count",
+     .kind = FIELD_INTEGER,
+     MEMBER(crew_role, count),
+     LONE,
+     .flags = FIELD_REQUIRED,
+     RANGE(1, PODS_MAX),
+     .description = "Processes of that role."},
+};
+static OBJECT_TYPE(crew_role_type, "Crew role", crew_role_fields, .size = sizeof(struct crew_role), .map_key = "name");
+
+static const struct field crew_fields[] = {
+    {.name = "roles",
+     .kind = FIELD_LIST,
+     MEMBER(crew_spec, roles),
+     COMPANION(crew_spec, role_count),
+     .flags = FIELD_REQUIRED | FIELD_INLINE,
+     RANGE(1, CREW_ROLES_MAX),
+     .type = &crew_role_type,
+     .description = "The roles and how many processes each has."},
+    {.name = "hostPattern",
+     .kind = FIELD_STRING,
+     MEMBER(crew_spec, host_pattern),
+     LONE,
+     .flags = FIELD_REQUIRED,
+     RANGE(1, 512),
+     .description = "Host name of a process, with {role} and {index} in it."},
+    {.name = "port",
+     .kind = FIELD_INTEGER,
+     MEMBER(crew_spec, port),
+     LONE,
+     RANGE(1, 65535),
+     .fallback = "2222",
+     .description = "The port on which the chief listens for its crew."},
+};
+static OBJECT_TYPE(crew_type, "Crew", crew_fields);
+
+static const struct field job_document_fields[] = {
+    {.name = "name",
+     .kind = FIELD_STRING,
+     MEMBER(job_document, job_name),
+     LONE,
+     RANGE(1, 253),
+     .description = "The job's name."},
+    {.name = "namespace",
+     .kind = FIELD_STRING,
+     MEMBER(job_document, job_namespace),
+     LONE,
+     RANGE(1, 253),
+     .description = "The job's namespace."},
+    {SECTION("crew", crew, &crew_type, "Who takes part. Without it: this process alone, or what TF_CONFIG says."),
+     LONE},
+};
+OBJECT_TYPE(job_document_type, "Job document", job_document_fields, .base = &shared_type);
+
+/* ---------------------------------------------------------------- the rest of the spec */
+
+static const struct field role_fields[] = {
+    {.name = "name",
+     .kind = FIELD_ENUM,
+     MEMBER(role_entry, role),
+     LONE,
+     .flags = FIELD_REQUIRED,
+     .words = role_words,
+     .description = "chief, worker, ps (parameter server) or evaluator."},
+    {.name = "count",
+     .kind = FIELD_INTEGER,
+     MEMBER(role_entry, count),
+     LONE,
+     RANGE(1, PODS_MAX),
+     .description =
+         "Pods of this role, 1 by default. There is at most one chief and one evaluator; the number of workers is "
+         "spec.workers."},
+    {.name = "template",
+     .kind = FIELD_OPAQUE,
+     MEMBER(role_entry, template),
+     LONE,
+     .description =
+         "A pod template laid over the default one: metadata and spec as in a Deployment. The container named trainer, "
+         "else the first one, trains."},
+};
+OBJECT_TYPE(role_type, "Role", role_fields, .size = sizeof(struct role_entry), .map_key = "name");
+
+static const struct field elastic_fields[] = {
+    {.name = "minWorkers",
+     .kind = FIELD_INTEGER,
+     MEMBER(elastic_spec, min_workers),
+     LONE,
+     .flags = FIELD_REQUIRED,
+     RANGE(1, PODS_MAX),
+     .description = "Training runs while at least so many workers are there."},
+    {.name = "maxWorkers",
+     .kind = FIELD_INTEGER,
+     MEMBER(elastic_spec, max_workers),
+     LONE,
+     .flags = FIELD_REQUIRED,
+     RANGE(1, PODS_MAX),
+     .description = "The most workers that the job may be scaled to."},
+};
+OBJECT_TYPE(elastic_type, "Elastic", elastic_fields);
+
+static const struct field run_policy_fields[] = {
+    {.name = "suspend",
+     .kind = FIELD_BOOLEAN,
+     MEMBER(run_policy, suspend),
+     LONE,
+     .flags = FIELD_MUTABLE,
+     .fallback = "false",
+     .description = "Remove all pods and wait; set it back to false to go on from the last checkpoint."},
+    {.name = "backoffLimit",
+     .kind = FIELD_INTEGER,
+     MEMBER(run_policy, backoff_limit),
+     LONE,
+     RANGE(0, 1000),
+     .fallback = "6",
+     .description = "Failures that the job survives. Preemptions and other disruptions do not count."},
+    {.name = "activeDeadlineSeconds",
+     .kind = FIELD_INTEGER,
+     MEMBER(run_policy, active_deadline_seconds),
+     LONE,
+     .flags = FIELD_MUTABLE,
+     RANGE(1, COUNT_MAX),
+     .description = "The job fails after so many seconds; time suspended is not counted. Default: no deadline."},
+    {.name = "ttlSecondsAfterFinished",
+     .kind = FIELD_INTEGER,
+     MEMBER(run_policy, ttl_seconds_after_finished),
+     LONE,
+     .flags = FIELD_MUTABLE,
+     RANGE(0, COUNT_MAX),
+     .description = "The job is deleted so many seconds after its end. Default: it is kept."},
+    {.name = "cleanPodPolicy",
+     .kind = FIELD_ENUM,
+     MEMBER(run_policy, clean_pod_policy),
+     LONE,
+     .words = clean_pod_policy_words,
+     .fallback = "Running",
+     .description = "Which pods are removed when the job ends: those still Running, All, or None."},
+    {.name = "restartScope",
+     .kind = FIELD_ENUM,
+     MEMBER(run_policy, restart_scope),
+     LONE,
+     .words = restart_scope_words,
+     .fallback = "Auto",
+     .description =
+         "What is restarted after a failure: the Pod (the crew waits in place), the whole Job, or what suits the "
+         "framework (Auto)."},
+    {.name = "priorityClassName",
+     .kind = FIELD_STRING,
+     MEMBER(run_policy, priority_class_name),
+     LONE,
+     RANGE(1, 253),
+     FORMAT(DOTTED_NAME),
+     .description = "PriorityClass of the pods."},
+    {.name = "managedBy",
+     .kind = FIELD_STRING,
+     MEMBER(run_policy, managed_by),
+     LONE,
+     RANGE(1, 316),
+     FORMAT(QUALIFIED_NAME),
+     .description = "Name of another controller that runs this job; this operator then leaves it alone."},
+};
+static OBJECT_TYPE(run_policy_type, "Run policy", run_policy_fields);
+
+static const struct field training_job_spec_fields[] = {
+    {.name = "framework",
+     .kind = FIELD_ENUM,
+     MEMBER(training_job, framework),
+     LONE,
+     .words = framework_words,
+     .fallback = "Coxswain",
+     .description = "Which environment the pods are given: Coxswain (our own worker), TensorFlow (TF_CONFIG) or "
+                    "PyTorch (PET_* and "
+                    "MASTER_ADDR)."},
+    {.name = "image",
+     .kind = FIELD_STRING,
+     MEMBER(training_job, image),
+     LONE,
+     RANGE(1, TEXT_MAX_LENGTH),
+     FORMAT(IMAGE),
+     .description = "Container image. Default: the operator's worker image; required for TensorFlow and PyTorch."},
+    {.name = "roles",
+     .kind = FIELD_LIST,
+     MEMBER(training_job, role_entries),
+     COMPANION(training_job, role_entry_count),
+     RANGE(0, ROLE_COUNT),
+     .type = &role_type,
+     .description = "Roles besides worker, and pod templates for any role."},
+    {.name = "elastic",
+     .kind = FIELD_OBJECT,
+     MEMBER(training_job, elastic),
+     COMPANION(training_job, elastic.enabled),
+     .type = &elastic_type,
+     .description = "Bounds within which workers may change while the job runs. Default: the number is fixed."},
+    {.name = "runPolicy",
+     .kind = FIELD_OBJECT,
+     MEMBER(training_job, run_policy),
+     LONE,
+     .flags = FIELD_MUTABLE_INSIDE,
+     .type = &run_policy_type,
+     .fallback = "{}",
+     .description = "How the job is run, retried and cleaned up."},
+};
+OBJECT_TYPE(training_job_spec_type, "TrainingJob spec", training_job_spec_fields, .base = &shared_type,
+            .base_offset = offsetof(struct training_job, document));
+
+/* ---------------------------------------------------------------- status */
+
+#define COUNTER(field_name, owner, member, words_about_it)                                                             \
+    {                                                                                                                  \
+        .name = field_name, .kind = FIELD_INTEGER, MEMBER(owner, member), LONE, .flags = FIELD_ZERO,                   \
+        RANGE(0, INT64_MAX), .description = words_about_it                                                             \
+    }
+#define NUMBER(field_name, owner, member, words_about_it)                                                              \
+    {                                                                                                                  \
+        .name = field_name, .kind = FIELD_INTEGER, MEMBER(owner, member), LONE, RANGE(0, INT64_MAX),                   \
+        .description = words_about_it                                                                                  \
+    }
+#define TEXT(field_name, owner, member, longest, words_about_it)                                                       \
+    {                                                                                                                  \
+        .name = field_name, .kind = FIELD_STRING, MEMBER(owner, member), LONE, RANGE(0, longest),                      \
+        .description = words_about_it                                                                                  \
+    }
+#define TIME(field_name, owner, member, words_about_it)                                                                \
+    {                                                                                                                  \
+        .name = field_name, .kind = FIELD_TIME, MEMBER(owner, member), LONE, .description = words_about_it             \
+    }
+#define SHOWN_COUNTER(field_name, words_about_it)                                                                      \
+    {                                                                                                                  \
+        .name = field_name, .kind = FIELD_INTEGER, SCHEMA_ONLY, RANGE(0, INT64_MAX), .description = words_about_it     \
+    }
+
+static const struct field restarts_fields[] = {
+    COUNTER("failures", job_status, restarts.failures, "Failures of the application; these spend backoffLimit."),
+    COUNTER("disruptions", job_status, restarts.disruptions, "Preemptions, drains and lost nodes."),
+    COUNTER("outOfMemory", job_status, restarts.out_of_memory,
+            "Containers killed at their memory limit; these spend backoffLimit."),
+};
+static OBJECT_TYPE(restarts_type, "Restarts", restarts_fields);
+
+static const char *const condition_status_words[] = {"True", "False", "Unknown", NULL};
+
+static const struct field condition_fields[] = {
+    {.name = "type",
+     .kind = FIELD_ENUM,
+     SCHEMA_ONLY,
+     .flags = FIELD_REQUIRED | FIELD_OPEN,
+     RANGE(1, 316),
+     .words = condition_type_words,
+     .description = "Suspended, Scheduled, Running, Restarting, Succeeded or Failed."},
+    {.name = "status",
+     .kind = FIELD_ENUM,
+     SCHEMA_ONLY,
+     .flags = FIELD_REQUIRED,
+     .words = condition_status_words,
+     .description = "True, False or Unknown."},
+    {.name = "reason",
+     .kind = FIELD_STRING,
+     SCHEMA_ONLY,
+     RANGE(0, TEXT_MAX_LENGTH),
+     .description = "One CamelCase word for programs."},
+    {.name = "message", .kind = FIELD_STRING, SCHEMA_ONLY, RANGE(0, 32768), .description = "A sentence for people."},
+    {.name = "observedGeneration",
+     .kind = FIELD_INTEGER,
+     SCHEMA_ONLY,
+     RANGE(0, INT64_MAX),
+     .description = "The generation of the spec that the condition was set from."},
+    {.name = "lastTransitionTime", .kind = FIELD_TIME, SCHEMA_ONLY, .description = "When the status last changed."},
+};
+static OBJECT_TYPE(condition_type, "Condition", condition_fields, .map_key = "type");
+
+static const struct field replica_status_fields[] = {
+    {.name = "role",
+     .kind = FIELD_ENUM,
+     SCHEMA_ONLY,
+     .flags = FIELD_REQUIRED | FIELD_OPEN,
+     RANGE(1, NAME_MAX_LENGTH),
+     .words = role_words,
+     .description = "The role that is counted."},
+    SHOWN_COUNTER("active", "Pods that are not gone yet."),
+    SHOWN_COUNTER("ready", "Pods that are ready."),
+    SHOWN_COUNTER("succeeded", "Pods that ended well."),
+    SHOWN_COUNTER("failed", "Pods that failed."),
+    {.name = "pending",
+     .kind = FIELD_STRING,
+     SCHEMA_ONLY,
+     RANGE(1, 4096),
+     .description =
+         "Indices whose pod of this epoch is still to be created, such as 0-3,7. Written before any of them is "
+         "created; what is missing and not listed was lost."},
+};
+static OBJECT_TYPE(replica_status_type, "Replica status", replica_status_fields, .map_key = "role");
+
+static const struct field metric_fields[] = {
+    {.name = "name",
+     .kind = FIELD_STRING,
+     MEMBER(progress_metric, name),
+     LONE,
+     .flags = FIELD_REQUIRED,
+     RANGE(1, NAME_MAX_LENGTH),
+     .description = "Name of the metric, such as loss or validationAccuracy."},
+    {.name = "value",
+     .kind = FIELD_STRING,
+     MEMBER(progress_metric, value),
+     LONE,
+     .flags = FIELD_REQUIRED,
+     RANGE(0, 32),
+     .description = "Its last value, a decimal string."},
+};
+static OBJECT_TYPE(metric_type, "Metric", metric_fields, .size = sizeof(struct progress_metric), .map_key = "name");
+
+static const struct field progress_fields[] = {
+    NUMBER("step", progress, step, "Optimizer steps applied so far."),
+    NUMBER("totalSteps", progress, total_steps, "Optimizer steps of the whole run."),
+    NUMBER("percent", progress, percent, "Share of the steps that is done."),
+    NUMBER("epoch", progress, data_epoch, "Pass through the data, from 0."),
+    {.name = "metrics",
+     .kind = FIELD_LIST,
+     MEMBER(progress, metrics),
+     COMPANION(progress, metric_count),
+     .flags = FIELD_INLINE,
+     RANGE(0, 16),
+     .type = &metric_type,
+     .description = "Last values of the loss and other metrics."},
+    TEXT("examplesPerSecond", progress, examples_per_second, 32, "Throughput of the whole crew, a decimal string."),
+    NUMBER("secondsRemaining", progress, seconds_remaining, "Estimate of the time to the last step."),
+    NUMBER("lastCheckpointStep", progress, last_checkpoint_step, "Step of the newest checkpoint on storage."),
+    TEXT("goodput", progress, goodput, 32, "Share of the time that went into steps that were kept, from 0 to 1."),
+    TIME("updatedAt", progress, updated_at_ms, "When the chief told so."),
+};
+static OBJECT_TYPE(progress_type, "Progress", progress_fields);
+
+static const struct field training_job_status_fields[] = {
+    COUNTER("observedGeneration", job_status, observed_generation,
+            "The generation of the spec that this status was made from."),
+    {.name = "state",
+     .kind = FIELD_ENUM,
+     MEMBER(job_status, state),
+     LONE,
+     .flags = FIELD_OPEN,
+     RANGE(0, NAME_MAX_LENGTH),
+     .words = job_state_words,
+     .description = "Where the job stands: Created, Pending, Running, Restarting, Suspended, Succeeded or Failed."},
+    TEXT("readySummary", job_status, ready_summary, 32, "Ready pods of those required, such as 3/4."),
+    COUNTER("workers", job_status, workers, "Workers that there are."),
+    TEXT("selector", job_status, selector, TEXT_MAX_LENGTH, "Label selector of the workers' pods, for autoscalers."),
+    COUNTER("attempt", job_status, attempt, "Raised when the whole crew starts over."),
+    COUNTER("epoch", job_status, epoch,
+            "Raised before any pod is created: a process with a lower one can neither join nor commit."),
+    COUNTER("restartCount", job_status, restart_count, "Events that led to the replacement of a pod."),
+    {.name = "restarts",
+     .kind = FIELD_OBJECT,
+     .offset = 0,
+     .size = sizeof(struct job_status),
+     LONE,
+     .type = &restarts_type,
+     .description = "The same by cause."},
+    TIME("startTime", job_status, start_ms, "When the first pod was created."),
+    TIME("completionTime", job_status, completion_ms, "When the job succeeded or failed."),
+    COUNTER("suspendedMilliseconds", job_status, suspended_ms, "Time spent suspended, which the deadline leaves out."),
+    {.name = "backoffUntil",
+     .kind = FIELD_TIME,
+     MEMBER(job_status, backoff_until_ms),
+     LONE,
+     .flags = FIELD_PRECISE,
+     .description = "No pod is replaced before this time."},
+    {.name = "conditions",
+     .kind = FIELD_LIST,
+     SCHEMA_ONLY,
+     RANGE(0, 16),
+     .type = &condition_type,
+     .description = "What holds of the job: Suspended, Scheduled, Running, Restarting, Succeeded, Failed."},
+    {.name = "replicaStatuses",
+     .kind = FIELD_LIST,
+     SCHEMA_ONLY,
+     RANGE(0, 8),
+     .type = &replica_status_type,
+     .description = "Pods by role."},
+    {.name = "progress",
+     .kind = FIELD_OBJECT,
+     MEMBER(job_status, progress),
+     LONE,
+     .type = &progress_type,
+     .description = "How far training is, as the chief tells it."},
+};
+OBJECT_TYPE(training_job_status_type, "TrainingJob status", training_job_status_fields);
+
+/* ---------------------------------------------------------------- cursor */
+
+struct field_cursor field_first(const struct object_type *object)
+{
+    const struct object_type *start = object->base ? object->base : object;
+    return (struct field_cursor){
+        .field = start->fields,
+        .shift = object->base ? object->base_offset : 0,
+        .object = object,
+        .left = start->field_count,
+        .after = object->base ? object : NULL,
+    };
+}
+
+void field_next(struct field_cursor *cursor)
+{
+    if (--cursor->left > 0) {
+        cursor->field++;
+        return;
+    }
+    const struct object_type *after = cursor->after;
+    cursor->field = after ? after->fields : NULL;
+    cursor->left = after ? after->field_count : 0;
+    cursor->shift = 0;
+    cursor->after = NULL;
+}
+
+const struct field *field_find(const struct object_type *object, const char *name)
+{
+    for (struct field_cursor at = field_first(object); at.field; field_next(&at))
+        if (strcmp(at.field->name, name) == 0)
+            return at.field;
+    return NULL;
+}

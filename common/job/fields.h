@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The one table of fields: what a TrainingJob and a job document may hold. Every
+ * other view comes from it: the parser (field_read.h), the defaults
+ * (field_default.h), the validation (field_check.h), the text that workers get
+ * (field_write.h), the CustomResourceDefinition and docs/api.md
+ * (common/job/generate). A new field is one row in fields.c and one member in a
+ * struct; what spans several fields is a row in rules.c.
+ */
+#ifndef COXSWAIN_JOB_FIELDS_H
+#define COXSWAIN_JOB_FIELDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/job/string_format.h"
+
+enum field_kind {
+    FIELD_STRING,       /* const char *                                                     */
+    FIELD_INTEGER,      /* int64_t                                                          */
+    FIELD_DECIMAL,      /* a decimal string -> double                                       */
+    FIELD_BOOLEAN,      /* bool                                                             */
+    FIELD_ENUM,         /* one of `words` -> its position, in an enum or a bool             */
+    FIELD_DURATION,     /* "90s" -> int64_t milliseconds                                    */
+    FIELD_TIME,         /* RFC 3339 -> int64_t milliseconds since 1970                      */
+    FIELD_OBJECT,       /* of `type`, embedded by value; `companion`: bool, is it there     */
+    FIELD_LIST,         /* of `type`; T * in the arena, or T[max] with FIELD_INLINE         */
+    FIELD_STRING_LIST,  /* const char *[max]                                                */
+    FIELD_INTEGER_LIST, /* int64_t[max], each element from `lowest` to `highest`            */
+    FIELD_OPAQUE,       /* an object that others judge -> const struct json *               */
+    FIELD_VOLUME,       /* likewise, kept under its name -> const struct json * {name: {…}} */
+};
+
+enum field_flag {
+    FIELD_REQUIRED = 1,
+    FIELD_MUTABLE = 2, /* may change after creation; so may what is inside an object with FIELD_MUTABLE_INSIDE */
+    FIELD_MUTABLE_INSIDE = 4,
+    FIELD_ZERO = 8,     /* an integer that is 0 rather than FIELD_UNSET when absent */
+    FIELD_INLINE = 16,  /* the list's elements stand in the struct itself */
+    FIELD_OPEN = 32,    /* more words may come: the CRD does not close the list */
+    FIELD_PRECISE = 64, /* a time with fractions of a second */
+};
+
+/* For fields that only the schema knows: the C code reads them by other means. */
+#define NO_MEMBER SIZE_MAX
+
+/* The longest decimal string, and the longest element of a list of strings. */
+#define DECIMAL_TEXT_MAX 32
+#define LIST_TEXT_MAX 63
+
+struct object_type;
+
+struct field {
+    const char *name; /* in JSON */
+    const char *description;
+    enum field_kind kind;
+    unsigned flags; /* enum field_flag */
+
+    size_t offset;    /* of the member in the enclosing object's struct */
+    size_t size;      /* of the member */
+    size_t companion; /* lists: offset of the count (unsigned); objects: of a bool; else NO_MEMBER */
+
+    int64_t min, max;       /* integers: value; strings: characters; lists: elements */
+    double lowest, highest; /* decimals and elements of integer lists; both included unless `above` */
+    bool above;             /* `lowest` itself is excluded */
+
+    enum string_format format;
+    const char *const *words;       /* enums */
+    const struct object_type *type; /* objects and lists */
+    const char *fallback;           /* static default as text ("{}" for objects), NULL: none */
+};
+
+struct object_type {
+    const char *title; /* heading in docs/api.md */
+    const struct field *fields;
+    unsigned field_count;
+    size_t size;                    /* of its struct; for lists */
+    const char *map_key;            /* the field that tells elements of a list apart, or NULL */
+    const struct object_type *base; /* its fields belong to this object as well, … */
+    size_t base_offset;             /* … read into the member at this offset */
+};
+
+extern const struct object_type training_job_spec_type;   /* of struct training_job */
+extern const struct object_type training_job_status_type; /* of struct job_status */
+extern const struct object_type job_document_type;        /* of struct job_document */
+/* What the spec and the job document share, and the parts that rules speak of. */
+extern const struct object_type shared_type, training_type, model_type, layer_type_type, data_type, checkpoint_type,
+    storage_type, role_type, elastic_type;
+
+/* Each field of `object`, the base's first:
+ *     for (struct field_cursor at = field_first(&type); at.field; field_next(&at)) */
+struct field_cursor {
+    const struct field *field;
+    size_t shift; /* add to field->offset and field->companion */
+    const struct object_type *object;
+    unsigned left;
+    const struct object_type *after;
+};
+struct field_cursor field_first(const struct object_type *object);
+void field_next(struct field_cursor *cursor);
+const struct field *field_find(const struct object_type *object, const char *name);
+
+#endif

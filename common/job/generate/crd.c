@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "common/contract/labels.h"
+#include "common/job/field_default.h"
+#include "common/job/generate/generate.h"
+#include "common/job/immutability.h"
+#include "common/job/rules.h"
+#include "common/yaml.h"
+
+#define PRESERVE "x-kubernetes-preserve-unknown-fields"
+
+static void object_schema(const struct object_type *type, bool with_rules, struct json *schema);
+
+/* ---------------------------------------------------------------- rules */
+
+static struct json *add_rule(struct json *schema, const char *cel, const char *message, const char *field)
+{
+    char path[128];
+    struct json *rule = json_append(json_set_array(schema, "x-kubernetes-validations"), json_new_object());
+    json_set_string(rule, "rule", cel);
+    json_set_string(rule, "message", message);
+    if (field) {
+        snprintf(path, sizeof path, ".%s", field);
+        json_set_string(rule, "fieldPath", path);
+    }
+    return rule;
+}
+
+static void table_rules(const struct object_type *type, struct json *schema)
+{
+    for (const struct rule *rule = rules; rule->name; rule++)
+        if (rule->cel && (rule->about == type || rule->about == type->base))
+            add_rule(schema, rule->cel, rule->message, rule->field);
+}
+
+static void immutability_rules(const struct object_type *type, struct json *schema)
+{
+    for (struct field_cursor at = field_first(type); at.field; field_next(&at)) {
+        if (at.field->flags & (FIELD_MUTABLE | FIELD_MUTABLE_INSIDE))
+            continue;
+        char cel[512];
+        const char *name = at.field->name;
+        if (at.field->flags & FIELD_REQUIRED)
+            snprintf(cel, sizeof cel, "self.%s == oldSelf.%s", name, name);
+        else
+            snprintf(cel, sizeof cel, "has(self.%s) == has(oldSelf.%s) && (!has(self.%s) || self.%s == oldSelf.%s)",
+                     name, name, name, name, name);
+        add_rule(schema, cel, IMMUTABLE_MESSAGE, name);
+    }
+}
+
+static void decimal_rule(const struct field *field, struct json *schema)
+{
+    char cel[128], message[128];
+    snprintf(cel, sizeof cel, "double(self) %s %.1f && double(self) <= %.1f", field->above ? ">" : ">=", field->lowest,
+             field->highest);
+    snprintf(message, sizeof message, "give a number %s %g%s to %g", field->above ? "above" : "from", field->lowest,
+             field->above ? ", up" : "", field->highest);
+    add_rule(schema, cel, message, NULL);
+}
+
+/* ---------------------------------------------------------------- scalars */
+
+static void text_bounds(int64_t min, int64_t max, enum string_format format, struct json *schema)
+{
+    json_set_string(schema, "type", "string");
+    if (min > 0)
+        json_set_integer(schema, "minLength", min);
+    if (max > 0)
+        json_set_integer(schema, "maxLength", max);
+    if (format != STRING_FORMAT_ANY)
+        json_set_string(schema, "pattern", string_format_expression(format));
+}
+
+static void integer_bounds(int64_t min, int64_t max, struct json *schema)
+{
+    json_set_string(schema, "type", "integer");
+    json_set_string(schema, "format", "int64");
+    json_set_integer(schema, "minimum", min);
+    if (max != INT64_MAX)
+        json_set_integer(schema, "maximum", max);
+}
+
+static void decimal_schema(const struct field *field, struct json *schema)
+{
+    text_bounds(1, DECIMAL_TEXT_MAX, STRING_FORMAT_DECIMAL, schema);
+    decimal_rule(field, schema);
+}
+
+static void enum_schema(const struct field *field, struct json *schema)
+{
+    if (field->flags & FIELD_OPEN) {
+        text_bounds(field->min, field->max, STRING_FORMAT_ANY, schema);
+        return;
+    }
+    json_set_string(schema, "type", "string");
+    struct json *words = json_set_array(schema, "enum");
+    for (size_t i = 0; field->words[i]; i++)
+        if (*field->words[i])
+            json_append_string(words, field->words[i]);
+}
+
+/* ---------------------------------------------------------------- lists and objects */
+
+static void list_schema(const struct field *field, struct json *schema)
+{
+    json_set_string(schema, "type", "array");
+    if (field->min > 0)
+        json_set_integer(schema, "minItems", field->min);
+    json_set_integer(schema, "maxItems", field->max);
+    const char *key = field->kind == FIELD_LIST ? field->type->map_key : NULL;
+    json_set_string(schema, "x-kubernetes-list-type", key ? "map" : "atomic");
+    if (key)
+        json_append_string(json_set_array(schema, "x-kubernetes-list-map-keys"), key);
+    struct json *items = json_set_object(schema, "items");
+    if (field->kind == FIELD_LIST)
+        object_schema(field->type, true, items);
+    else if (field->kind == FIELD_STRING_LIST)
+        text_bounds(1, LIST_TEXT_MAX, field->format, items);
+    else
+        integer_bounds((int64_t)field->lowest, (int64_t)field->highest, items);
+}
+
+static void opaque_schema(struct json *schema)
+{
+    json_set_string(schema, "type", "object");
+    json_set_boolean(schema, PRESERVE, true);
+}
+
+static void kind_schema(const struct field *field, struct json *schema)
+{
+    switch (field->kind) {
+    case FIELD_STRING:
+    case FIELD_DURATION:
+        text_bounds(field->min, field->max, field->format, schema);
+        return;
+    case FIELD_INTEGER:
+        integer_bounds(field->min, field->max, schema);
+        return;
+    case FIELD_DECIMAL:
+        decimal_schema(field, schema);
+        return;
+    case FIELD_BOOLEAN:
+        json_set_string(schema, "type", "boolean");
+        return;
+    case FIELD_ENUM:
+        enum_schema(field, schema);
+        return;
+    case FIELD_TIME:
+        json_set_string(schema, "type", "string");
+        json_set_string(schema, "format", "date-time");
+        return;
+    case FIELD_OBJECT:
+        object_schema(field->type, true, schema);
+        if (field->flags & FIELD_MUTABLE_INSIDE)
+            immutability_rules(field->type, schema);
+        return;
+    case FIELD_LIST:
+    case FIELD_STRING_LIST:
+    case FIELD_INTEGER_LIST:
+        list_schema(field, schema);
+        return;
+    case FIELD_OPAQUE:
+    case FIELD_VOLUME:
+        opaque_schema(schema);
+        return;
+    }
+}
+
+static struct json *field_schema(const struct field *field)
+{
+    struct json *schema = json_new_object();
+    json_set_string(schema, "description", field->description);
+    kind_schema(field, schema);
+    json_set(schema, "default", field_default_value(field));
+    return schema;
+}
+
+static void object_schema(const struct object_type *type, bool with_rules, struct json *schema)
+{
+    json_set_string(schema, "type", "object");
+    struct json *properties = json_set_object(schema, "properties");
+    for (struct field_cursor at = field_first(type); at.field; field_next(&at)) {
+        json_set(properties, at.field->name, field_schema(at.field));
+        if (at.field->flags & FIELD_REQUIRED)
+            json_append_string(json_set_array(schema, "required"), at.field->name);
+    }
+    if (with_rules)
+        table_rules(type, schema);
+}
+
+/* ---------------------------------------------------------------- the resource */
+
+static void plain_property(struct json *properties, const char *name, const char *type, const char *description)
+{
+    struct json *property = json_set_object(properties, name);
+    json_set_string(property, "description", description);
+    json_set_string(property, "type", type);
+}
+
+static void name_rule(struct json *schema)
+{
+    char cel[256];
+    snprintf(cel, sizeof cel, "self.metadata.name.size() <= %d && self.metadata.name.matches('%s')", JOB_NAME_MAX,
+             string_format_expression(STRING_FORMAT_JOB_NAME));
+    add_rule(schema, cel, JOB_NAME_MESSAGE, "metadata.name");
+}
+
+/* A schema may speak of nothing but the name here, and has to for the rule to point at it. */
+static void metadata_schema(struct json *schema)
+{
+    json_set_string(schema, "type", "object");
+    json_set_string(json_set_object(json_set_object(schema, "properties"), "name"), "type", "string");
+}
+
+static struct json *root_schema(void)
+{
+    struct json *schema = json_new_object();
+    json_set_string(schema, "description",
+                    "A TrainingJob trains a neural network on a crew of pods and carries on when some "
+                    "of them are lost.");
+    json_set_string(schema, "type", "object");
+    json_append_string(json_set_array(schema, "required"), "spec");
+    struct json *properties = json_set_object(schema, "properties");
+    plain_property(properties, "apiVersion", "string", API_GROUP_VERSION ".");
+    plain_property(properties, "kind", "string", TRAINING_JOB_KIND ".");
+    metadata_schema(json_set_object(properties, "metadata"));
+    struct json *spec = json_set_object(properties, "spec");
+    json_set_string(spec, "description",
+                    "What is to be trained, on what, and how. Immutable but for workers (when elastic), "
+                    "runPolicy.suspend, the deadline and the time to live.");
+    object_schema(&training_job_spec_type, true, spec);
+    immutability_rules(&training_job_spec_type, spec);
+    struct json *status = json_set_object(properties, "status");
+    json_set_string(status, "description", "What the operator has observed.");
+    object_schema(&training_job_status_type, false, status);
+    name_rule(schema);
+    return schema;
+}
+
+/* ---------------------------------------------------------------- version and definition */
+
+static const struct column {
+    const char *name, *type, *path;
+    int priority;
+    const char *description;
+} columns[] = {
+    {"State", "string", ".status.state", 0, "Where the job stands."},
+    {"Ready", "string", ".status.readySummary", 0, "Ready pods of those required."},
+    {"Step", "integer", ".status.progress.step", 0, "Optimizer steps applied."},
+    {"Loss", "string", ".status.progress.metrics[?(@.name==\"loss\")].value", 0, "Last training loss."},
+    {"Restarts", "integer", ".status.restartCount", 0, "Replacements of pods."},
+    {"Age", "date", ".metadata.creationTimestamp", 0, "Time since creation."},
+    {"Strategy", "string", ".spec.strategy.type", 1, "How the work is shared."},
+    {"Throughput", "string", ".status.progress.examplesPerSecond", 1, "Examples a second."},
+    {"ETA", "integer", ".status.progress.secondsRemaining", 1, "Seconds to the last step."},
+};
+
+static void columns_add(struct json *version)
+{
+    struct json *list = json_set_array(version, "additionalPrinterColumns");
+    for (const struct column *column = columns; column < columns + sizeof columns / sizeof *columns; column++) {
+        struct json *entry = json_append(list, json_new_object());
+        json_set_string(entry, "name", column->name);
+        json_set_string(entry, "type", column->type);
+        json_set_string(entry, "jsonPath", column->path);
+        json_set_string(entry, "description", column->description);
+        if (column->priority > 0)
+            json_set_integer(entry, "priority", column->priority);
+    }
+}
+
+static void subresources_add(struct json *version)
+{
+    struct json *subresources = json_set_object(version, "subresources");
+    json_set_object(subresources, "status");
+    struct json *scale = json_set_object(subresources, "scale");
+    json_set_string(scale, "specReplicasPath", ".spec.workers");
+    json_set_string(scale, "statusReplicasPath", ".status.workers");
+    json_set_string(scale, "labelSelectorPath", ".status.selector");
+}
+
+static void names_add(struct json *spec)
+{
+    struct json *names = json_set_object(spec, "names");
+    json_set_string(names, "kind", TRAINING_JOB_KIND);
+    json_set_string(names, "listKind", TRAINING_JOB_KIND "List");
+    json_set_string(names, "plural", TRAINING_JOB_PLURAL);
+    json_set_string(names, "singular", "trainingjob");
+    json_append_string(json_set_array(names, "shortNames"), "tj");
+    json_append_string(json_set_array(names, "categories"), "all");
+}
+
+static struct json *definition(void)
+{
+    struct json *crd = json_new_object();
+    json_set_string(crd, "apiVersion", "apiextensions.k8s.io/v1");
+    json_set_string(crd, "kind", "CustomResourceDefinition");
+    json_set_string(json_set_object(crd, "metadata"), "name", TRAINING_JOB_PLURAL "." API_GROUP);
+    struct json *spec = json_set_object(crd, "spec");
+    json_set_string(spec, "group", API_GROUP);
+    json_set_string(spec, "scope", "Namespaced");
+    names_add(spec);
+    struct json *version = json_append(json_set_array(spec, "versions"), json_new_object());
+    json_set_string(version, "name", API_VERSION);
+    json_set_boolean(version, "served", true);
+    json_set_boolean(version, "storage", true);
+    columns_add(version);
+    subresources_add(version);
+    json_set(json_set_object(version, "schema"), "openAPIV3Schema", root_schema());
+    return crd;
+}
+
+int crd_generate(struct buffer *out, struct error *error)
+{
+    SCOPED_JSON *crd = definition();
+    if (buffer_append_string(out,
+                             "# SPDX-License-Identifier: Apache-2.0\n"
+                             "# Generated by `make generate` from common/job/fields.c and rules.c; do not edit.\n",
+                             error) < 0)
+        return -1;
+    return yaml_print(crd, out, error);
+}

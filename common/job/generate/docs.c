@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "common/contract/labels.h"
+#include "common/job/generate/generate.h"
+#include "common/job/rules.h"
+
+#define PATH_MAX_TEXT 256
+
+static int object_section(struct buffer *out, const struct object_type *type, const char *path);
+
+/* Text in Markdown: <name> must not read as a tag. */
+static void prose(struct buffer *out, const char *text)
+{
+    for (; *text; text++)
+        buffer_append_string(out, *text == '<' ? "&lt;" : (const char[]){*text, '\0'}, NULL);
+}
+
+/* ---------------------------------------------------------------- one row */
+
+static void words_text(const struct field *field, struct buffer *out)
+{
+    const char *between = "";
+    for (size_t i = 0; field->words[i]; i++) {
+        if (*field->words[i] == '\0')
+            continue;
+        buffer_format(out, "%s`%s`", between, field->words[i]);
+        between = ", ";
+    }
+}
+
+static void bounds_text(const struct field *field, struct buffer *out)
+{
+    if (field->max == INT64_MAX)
+        buffer_format(out, ", from %lld", (long long)field->min);
+    else
+        buffer_format(out, ", %lld to %lld", (long long)field->min, (long long)field->max);
+}
+
+static void type_text(const struct field *field, struct buffer *out)
+{
+    switch (field->kind) {
+    case FIELD_STRING:
+        buffer_append_string(out, "string", NULL);
+        return;
+    case FIELD_INTEGER:
+        buffer_append_string(out, "integer", NULL);
+        bounds_text(field, out);
+        return;
+    case FIELD_DECIMAL:
+        buffer_format(out, "decimal string, %s %g to %g", field->above ? "above" : "from", field->lowest,
+                      field->highest);
+        return;
+    case FIELD_BOOLEAN:
+        buffer_append_string(out, "boolean", NULL);
+        return;
+    case FIELD_ENUM:
+        words_text(field, out);
+        return;
+    case FIELD_DURATION:
+        buffer_append_string(out, "duration", NULL);
+        return;
+    case FIELD_TIME:
+        buffer_append_string(out, "time", NULL);
+        return;
+    case FIELD_OBJECT:
+    case FIELD_OPAQUE:
+    case FIELD_VOLUME:
+        buffer_append_string(out, "object", NULL);
+        return;
+    case FIELD_LIST:
+        buffer_format(out, "list of objects, at most %lld", (long long)field->max);
+        return;
+    case FIELD_STRING_LIST:
+        buffer_format(out, "list of strings, at most %lld", (long long)field->max);
+        return;
+    case FIELD_INTEGER_LIST:
+        buffer_format(out, "list of integers, at most %lld", (long long)field->max);
+        return;
+    }
+}
+
+/* Default, or whether the field must be given. */
+static void default_text(const struct field *field, struct buffer *out)
+{
+    if (field->flags & FIELD_REQUIRED)
+        buffer_append_string(out, "required", NULL);
+    else if (field->fallback && field->kind != FIELD_OBJECT)
+        buffer_format(out, "`%s`", field->fallback);
+}
+
+static void field_row(struct buffer *out, const struct field *field)
+{
+    buffer_format(out, "| `%s` | ", field->name);
+    type_text(field, out);
+    buffer_append_string(out, " | ", NULL);
+    default_text(field, out);
+    buffer_append_string(out, " | ", NULL);
+    prose(out, field->description);
+    buffer_append_string(out, " |\n", NULL);
+}
+
+/* ---------------------------------------------------------------- one object */
+
+static void rule_lines(struct buffer *out, const struct object_type *type)
+{
+    const char *before = "\nRules, by the field they blame and with what they say:\n\n";
+    for (const struct rule *rule = rules; rule->name; rule++) {
+        if (rule->about != type && rule->about != type->base)
+            continue;
+        buffer_format(out, "%s- `%s`: ", before, rule->field);
+        prose(out, rule->message);
+        buffer_append_string(out, ".\n", NULL);
+        before = "";
+    }
+}
+
+static int inner_sections(struct buffer *out, const struct object_type *type, const char *path)
+{
+    char inner[PATH_MAX_TEXT];
+    for (struct field_cursor at = field_first(type); at.field; field_next(&at)) {
+        if (at.field->kind != FIELD_OBJECT && at.field->kind != FIELD_LIST)
+            continue;
+        snprintf(inner, sizeof inner, "%s.%s%s", path, at.field->name, at.field->kind == FIELD_LIST ? "[]" : "");
+        if (object_section(out, at.field->type, inner) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static void table(struct buffer *out, const struct object_type *type)
+{
+    buffer_append_string(out, "| field | type | default | |\n|---|---|---|---|\n", NULL);
+    for (struct field_cursor at = field_first(type); at.field; field_next(&at))
+        field_row(out, at.field);
+}
+
+static int object_section(struct buffer *out, const struct object_type *type, const char *path)
+{
+    if (buffer_format(out, "\n## %s\n\n`%s`\n\n", type->title, path) < 0)
+        return -1;
+    table(out, type);
+    rule_lines(out, type);
+    return inner_sections(out, type, path);
+}
+
+/* ---------------------------------------------------------------- the page */
+
+static const char introduction[] =
+    "<!-- Generated by `make generate` from common/job/fields.c and rules.c; do not edit. -->\n"
+    "# API reference\n\n"
+    "`apiVersion: " API_GROUP_VERSION "`, `kind: " TRAINING_JOB_KIND
+    "`, short name `tj`. `kubectl explain tj.spec` says "
+    "the same.\n\n"
+    "A job's name is at most 40 lower-case letters, digits and `-`, and begins with a letter. After creation only\n"
+    "`spec.runPolicy.suspend`, `activeDeadlineSeconds`, `ttlSecondsAfterFinished` and, in elastic jobs, `spec.workers` "
+    "may\n"
+    "change. Numbers with a fraction are decimal strings (`\"3e-4\"`), durations are a number with `s`, `m` or `h`.\n";
+
+static const char document_introduction[] = "\n## Job document\n\n"
+                                            "What a worker reads from `COXSWAIN_JOB` or `--job`: `strategy`, "
+                                            "`workers`, `devices`, `model`, `data`, `training`, `init`,\n"
+                                            "`export`, `evaluate`, `storage` and `checkpoint` as above, and:\n\n";
+
+static void document_rows(struct buffer *out)
+{
+    buffer_append_string(out, "| field | type | default | |\n|---|---|---|---|\n", NULL);
+    for (unsigned i = 0; i < job_document_type.field_count; i++)
+        field_row(out, &job_document_type.fields[i]);
+}
+
+int docs_generate(struct buffer *out, struct error *error)
+{
+    buffer_append_string(out, introduction, error);
+    if (object_section(out, &training_job_spec_type, "spec") < 0 ||
+        object_section(out, &training_job_status_type, "status") < 0)
+        return error_set(error, ERROR_TOO_LARGE, "the page is larger than foreseen");
+    buffer_append_string(out, document_introduction, error);
+    document_rows(out);
+    return object_section(out, field_find(&job_document_type, "crew")->type, "crew");
+}

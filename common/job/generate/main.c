@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "common/job/generate/generate.h"
+
+#define OUTPUT_MAX (4 * 1024 * 1024)
+
+static const struct {
+    const char *name;
+    int (*generate)(struct buffer *out, struct error *error);
+} products[] = {{"crd", crd_generate}, {"docs", docs_generate}};
+
+static int usage(void)
+{
+    fprintf(stderr, "usage: coxswain-generate crd|docs\n");
+    return 64;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 2)
+        return usage();
+    SCOPED_BUFFER out;
+    buffer_init(&out, OUTPUT_MAX);
+    struct error error = ERROR_INIT;
+    for (size_t i = 0; i < sizeof products / sizeof *products; i++) {
+        if (strcmp(argv[1], products[i].name) != 0)
+            continue;
+        if (products[i].generate(&out, &error) < 0 || fputs(buffer_text(&out), stdout) == EOF) {
+            fprintf(stderr, "coxswain-generate: %s\n", error.message);
+            return 70;
+        }
+        return 0;
+    }
+    return usage();
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The job document: the part of a TrainingJob that a worker reads, as a C value.
+ * Field names, bounds, defaults and descriptions stand once, in fields.c; the
+ * CRD, docs/api.md and the parser come from there. Strings and lists live in the
+ * document's own arena and go with job_document_release.
+ *
+ * A number that the user did not give and that has no static default is
+ * FIELD_UNSET; an absent string is NULL; an absent list has count 0.
+ */
+#ifndef COXSWAIN_JOB_DOCUMENT_H
+#define COXSWAIN_JOB_DOCUMENT_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/error.h"
+#include "common/job/arena.h"
+#include "common/json.h"
+
+#define FIELD_UNSET INT64_MIN
+#define DECIMAL_UNSET NAN /* decimal strings ("3e-4") are parsed to double */
+
+/* Closed enums: C name, the word in the manifest. The empty word stands for "not given" and is never offered. */
+#define FRAMEWORKS(X)                                                                                                  \
+    X(FRAMEWORK_COXSWAIN, "Coxswain") X(FRAMEWORK_TENSORFLOW, "TensorFlow") X(FRAMEWORK_PYTORCH, "PyTorch")
+#define STRATEGY_TYPES(X)                                                                                              \
+    X(STRATEGY_ONE_DEVICE, "OneDevice")                                                                                \
+    X(STRATEGY_MIRRORED, "Mirrored")                                                                                   \
+    X(STRATEGY_MULTI_WORKER_MIRRORED, "MultiWorkerMirrored")                                                           \
+    X(STRATEGY_PARAMETER_SERVER, "ParameterServer")                                                                    \
+    X(STRATEGY_CENTRAL_STORAGE, "CentralStorage")                                                                      \
+    X(STRATEGY_PEER_TO_PEER, "PeerToPeer")                                                                             \
+    X(STRATEGY_PIPELINE, "Pipeline")
+#define COLLECTIVE_TYPES(X)                                                                                            \
+    X(COLLECTIVE_AUTO, "Auto")                                                                                         \
+    X(COLLECTIVE_RING, "Ring")                                                                                         \
+    X(COLLECTIVE_HIERARCHICAL, "Hierarchical")                                                                         \
+    X(COLLECTIVE_REDUCE_TO_ONE, "ReduceToOne")                                                                         \
+    X(COLLECTIVE_NCCL, "NCCL")
+#define DEVICE_TYPES(X) X(DEVICE_TYPE_CPU, "CPU") X(DEVICE_TYPE_GPU, "GPU") X(DEVICE_TYPE_AUTO, "Auto")
+#define DATA_FORMATS(X)                                                                                                \
+    X(DATA_FORMAT_IDX, "idx")                                                                                          \
+    X(DATA_FORMAT_BYTES, "bytes")                                                                                      \
+    X(DATA_FORMAT_SYNTHETIC, "synthetic")
+#define OPTIMIZER_TYPES(X) X(OPTIMIZER_SGD, "sgd") X(OPTIMIZER_ADAMW, "adamw")
+#define SCHEDULE_TYPES(X)                                                                                              \
+    X(SCHEDULE_CONSTANT, "constant")                                                                                   \
+    X(SCHEDULE_COSINE, "cosine")                                                                                       \
+    X(SCHEDULE_LINEAR, "linear")
+#define SCALE_LEARNING_RATES(X) X(SCALE_NOT_SAID, "") X(SCALE_LINEAR, "Linear") X(SCALE_NONE, "None")
+#define PRECISIONS(X) X(PRECISION_FLOAT32, "float32") X(PRECISION_BFLOAT16, "bfloat16")
+#define DETERMINISMS(X) X(DETERMINISM_CREW, "Crew") X(DETERMINISM_RUN, "Run")
+#define LAYER_TYPES(X)                                                                                                 \
+    X(LAYER_DENSE, "dense")                                                                                            \
+    X(LAYER_CONV2D, "conv2d")                                                                                          \
+    X(LAYER_MAX_POOL, "maxPool")                                                                                       \
+    X(LAYER_AVERAGE_POOL, "averagePool")                                                                               \
+    X(LAYER_RELU, "relu")                                                                                              \
+    X(LAYER_GELU, "gelu")                                                                                              \
+    X(LAYER_TANH, "tanh")                                                                                              \
+    X(LAYER_FLATTEN, "flatten")                                                                                        \
+    X(LAYER_LAYER_NORM, "layerNorm")                                                                                   \
+    X(LAYER_EMBEDDING, "embedding")                                                                                    \
+    X(LAYER_ATTENTION, "attention")                                                                                    \
+    X(LAYER_ADD, "add")
+#define LOSSES(X) X(LOSS_SOFTMAX_CROSS_ENTROPY, "softmaxCrossEntropy") X(LOSS_MEAN_SQUARED_ERROR, "meanSquaredError")
+#define EXPORT_FORMATS(X) X(EXPORT_SAFETENSORS, "safetensors")
+#define PRESETS(X)                                                                                                     \
+    X(PRESET_NONE, "")                                                                                                 \
+    X(PRESET_MLP, "mlp")                                                                                               \
+    X(PRESET_LENET, "lenet")                                                                                           \
+    X(PRESET_GPT_BYTES, "gpt-bytes")
+#define ON_PREEMPTIONS(X) X(ON_PREEMPTION_DISCARD, "Discard") X(ON_PREEMPTION_SAVE, "Save")
+
+#define X(name, text) name,
+enum framework { FRAMEWORKS(X) };
+enum strategy_type { STRATEGY_TYPES(X) };
+enum collective_type { COLLECTIVE_TYPES(X) };
+enum device_type { DEVICE_TYPES(X) };
+enum data_format { DATA_FORMATS(X) };
+enum optimizer_type { OPTIMIZER_TYPES(X) };
+enum schedule_type { SCHEDULE_TYPES(X) };
+enum scale_learning_rate { SCALE_LEARNING_RATES(X) };
+enum precision { PRECISIONS(X) };
+enum determinism { DETERMINISMS(X) };
+enum layer_type { LAYER_TYPES(X) };
+enum loss_type { LOSSES(X) };
+enum export_format { EXPORT_FORMATS(X) };
+enum preset { PRESETS(X) };
+#undef X
+
+#define TENSOR_RANK_MAX 4
+#define LAYER_INPUTS_MAX 4
+
+struct strategy_spec {
+    enum strategy_type type;
+    enum collective_type collective;
+};
+
+struct devices_spec {
+    enum device_type type;
+    int64_t count;             /* per worker */
+    const char *resource_name; /* extended resource that a GPU is asked for by */
+};
+
+struct layer_spec {
+    const char *name; /* default: <type><position> */
+    enum layer_type type;
+    const char *inputs[LAYER_INPUTS_MAX]; /* names; default: the layer before */
+    unsigned input_count;
+    int64_t units;   /* dense, embedding: width */
+    int64_t filters; /* conv2d */
+    int64_t kernel;  /* conv2d: square side */
+    int64_t stride;  /* conv2d, pools */
+    int64_t padding; /* conv2d, pools: zeros on each side */
+    int64_t size;    /* pools: square side; embedding: vocabulary */
+    int64_t heads;   /* attention */
+    bool bias;       /* dense, conv2d */
+};
+
+struct model_spec {
+    enum preset preset;
+    int64_t input_shape[TENSOR_RANK_MAX]; /* without the batch: H W C */
+    unsigned input_rank;
+    struct layer_spec *layers;
+    unsigned layer_count;
+    enum loss_type loss;
+    int64_t width, depth, heads, context; /* sizes of the presets that have them; FIELD_UNSET: the preset's own */
+};
+
+/* Paths are relative to the storage, or absolute when no storage is named. */
+struct data_files {
+    const char *images; /* idx */
+    const char *labels; /* idx */
+    const char *text;   /* bytes */
+    int64_t first;      /* use examples [first, …); FIELD_UNSET: from 0 */
+    int64_t last;       /* validation: the last n examples of train's files, which train then leaves out */
+};
+
+struct data_spec {
+    enum data_format format;
+    const char *storage;
+    struct data_files train;
+    struct data_files validation;
+    int64_t examples; /* synthetic */
+};
+
+struct optimizer_spec {
+    enum optimizer_type type;
+    double learning_rate;
+    double momentum;     /* sgd */
+    double beta1, beta2; /* adamw */
+    double epsilon;      /* adamw */
+    double weight_decay;
+    struct {
+        enum schedule_type type;
+        int64_t warmup_steps;
+        double final_fraction; /* of the learning rate, at the last step */
+    } schedule;
+};
+
+struct training_spec {
+    int64_t epochs, steps, steps_per_epoch;       /* epochs or steps; FIELD_UNSET: not given */
+    int64_t batch_size;                           /* global */
+    int64_t per_replica_batch_size;               /* instead of batch_size */
+    enum scale_learning_rate scale_learning_rate; /* with per_replica_batch_size */
+    int64_t gradient_accumulation;
+    struct optimizer_spec optimizer;
+    enum precision precision;
+    double gradient_clip_norm; /* DECIMAL_UNSET: no clipping */
+    int64_t seed;
+    enum determinism determinism;
+    int64_t logical_shards; /* FIELD_UNSET: workers x devices x accumulation */
+};
+
+struct checkpoint_spec {
+    bool enabled; /* the section is there */
+    const char *storage;
+    const char *path;    /* default: the job's name */
+    int64_t every_steps; /* FIELD_UNSET: not by steps */
+    int64_t every_ms;    /* FIELD_UNSET: not by time */
+    int64_t keep;
+    bool save_on_preemption; /* onPreemption: Save | Discard */
+    bool required;           /* fail (66) rather than start anew when none is usable on a resume */
+};
+
+struct storage_spec {
+    const char *name;
+    bool read_only;
+    const struct json
+        *source; /* {"persistentVolumeClaim": {…}}: the volume source as given; the document's; NULL in a worker */
+};
+
+/* The crew as the operator writes it into COXSWAIN_JOB. `host_pattern` holds {role} and {index}. */
+#define CREW_ROLES_MAX 4
+struct crew_role {
+    const char *name;
+    int64_t count;
+};
+struct crew_spec {
+    struct crew_role roles[CREW_ROLES_MAX];
+    unsigned role_count;
+    const char *host_pattern; /* "digits-{role}-{index}.digits.default.svc" */
+    int64_t port;
+};
+
+struct job_document {
+    const char *job_name, *job_namespace;
+    struct strategy_spec strategy;
+    int64_t workers;
+    struct devices_spec devices;
+    struct model_spec model;
+    struct data_spec data;
+    struct training_spec training;
+    const char *init_from; /* storage-relative "storage:path" or an absolute path */
+    const char *export_to;
+    const char *export_storage;
+    enum export_format export_format;
+    int64_t evaluate_every_steps; /* FIELD_UNSET: once an epoch */
+    struct checkpoint_spec checkpoint;
+    struct storage_spec *storage;
+    unsigned storage_count;
+    struct crew_spec crew; /* role_count 0: none given */
+
+    struct arena arena;  /* holds every string and list above */
+    struct json *opaque; /* owns what is passed on unread: volume sources, templates */
+};
+
+/* Parses, applies static defaults and validates a job document (JSON, at most JOB_DOCUMENT_MAX). ERROR_INVALID names
+ * the field by its path and says what to write instead: "training.batchSize: -3 is below 1". */
+int job_document_parse(const struct json *source, struct job_document *ret_document, struct error *error);
+void job_document_release(struct job_document *document);
+
+/* The document as JSON for COXSWAIN_JOB: only what was given or differs from the default, without templates and run policy. */
+struct json *job_document_to_json(const struct job_document *document);
+
+/* The word of an enum's value, e.g. strategy_type_name(STRATEGY_MIRRORED) is "Mirrored". */
+const char *framework_name(enum framework value);
+const char *strategy_type_name(enum strategy_type value);
+const char *device_type_name(enum device_type value);
+const char *optimizer_type_name(enum optimizer_type value);
+const char *layer_type_name(enum layer_type value);
+const char *preset_name(enum preset value);
+
+#endif

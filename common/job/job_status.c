@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/job/job_status.h"
+
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/job/enum_words.h"
+#include "common/job/field_read.h"
+#include "common/job/field_write.h"
+
+/* In the order of enum condition_status. */
+static const char *const condition_status_words[] = {"", "False", "True", "Unknown", NULL};
+
+static const struct {
+    const char *name;
+    size_t offset;
+} replica_counts[] = {
+    {"active", offsetof(struct replica_status, active)},
+    {"ready", offsetof(struct replica_status, ready)},
+    {"succeeded", offsetof(struct replica_status, succeeded)},
+    {"failed", offsetof(struct replica_status, failed)},
+};
+#define REPLICA_COUNTS (sizeof replica_counts / sizeof *replica_counts)
+
+/* ---------------------------------------------------------------- read */
+
+static void condition_read(const struct json *object, struct condition *condition, struct arena *arena)
+{
+    int status = words_find(condition_status_words, json_string_at(object, "status", ""));
+    condition->status = status < 0 ? CONDITION_ABSENT : (enum condition_status)status;
+    condition->reason = arena_copy_string(arena, json_string_at(object, "reason", ""));
+    condition->message = arena_copy_string(arena, json_string_at(object, "message", ""));
+    condition->observed_generation = json_integer_at(object, "observedGeneration", 0);
+    clock_parse(json_string_at(object, "lastTransitionTime", ""), &condition->last_transition_ms);
+}
+
+static void conditions_read(const struct json *list, struct job_status *status, struct arena *arena)
+{
+    memset(status->conditions, 0, sizeof status->conditions);
+    for (const struct json *item = json_first(list); item; item = json_next(item)) {
+        int type = words_find(condition_type_words, json_string_at(item, "type", ""));
+        if (type >= 0)
+            condition_read(item, &status->conditions[type], arena);
+    }
+}
+
+static int64_t *replica_count(struct replica_status *replicas, size_t index)
+{
+    return (int64_t *)(void *)((char *)replicas + replica_counts[index].offset);
+}
+
+static void replicas_read(const struct json *list, struct job_status *status, struct arena *arena)
+{
+    memset(status->replicas, 0, sizeof status->replicas);
+    for (const struct json *item = json_first(list); item; item = json_next(item)) {
+        enum role role;
+        if (!role_parse(json_string_at(item, "role", ""), &role))
+            continue;
+        for (size_t i = 0; i < REPLICA_COUNTS; i++)
+            *replica_count(&status->replicas[role], i) = json_integer_at(item, replica_counts[i].name, 0);
+        status->replicas[role].pending = arena_copy_string(arena, json_string_at(item, "pending", NULL));
+    }
+}
+
+void job_status_read(const struct json *object, struct job_status *status, struct arena *arena)
+{
+    fields_unset(&training_job_status_type, status);
+    fields_read(&training_job_status_type, object, status, &(struct field_reader){.arena = arena});
+    conditions_read(json_member(object, "conditions"), status, arena);
+    replicas_read(json_member(object, "replicaStatuses"), status, arena);
+}
+
+/* ---------------------------------------------------------------- write */
+
+static struct json *condition_to_json(enum condition_type type, const struct condition *condition)
+{
+    char time[CLOCK_TEXT_MAX];
+    clock_format_seconds(condition->last_transition_ms, time);
+    struct json *object = json_new_object();
+    json_set_string(object, "type", condition_type_name(type));
+    json_set_string(object, "status", condition_status_words[condition->status]);
+    json_set_integer(object, "observedGeneration", condition->observed_generation);
+    json_set_string(object, "lastTransitionTime", time);
+    json_set_string(object, "reason", condition->reason ? condition->reason : "");
+    json_set_string(object, "message", condition->message ? condition->message : "");
+    return object;
+}
+
+static void conditions_to_json(const struct job_status *status, struct json *object)
+{
+    for (int type = 0; type < CONDITION_TYPE_COUNT; type++)
+        if (status->conditions[type].status != CONDITION_ABSENT)
+            json_append(json_set_array(object, "conditions"),
+                        condition_to_json((enum condition_type)type, &status->conditions[type]));
+}
+
+static bool has_replicas(const struct replica_status *replicas)
+{
+    return replicas->active > 0 || replicas->ready > 0 || replicas->succeeded > 0 || replicas->failed > 0 ||
+           replicas->pending;
+}
+
+static void replicas_to_json(const struct job_status *status, struct json *object)
+{
+    for (int role = 0; role < ROLE_COUNT; role++) {
+        struct replica_status replicas = status->replicas[role];
+        if (!has_replicas(&replicas))
+            continue;
+        struct json *item = json_append(json_set_array(object, "replicaStatuses"), json_new_object());
+        json_set_string(item, "role", role_name((enum role)role));
+        for (size_t i = 0; i < REPLICA_COUNTS; i++)
+            json_set_integer(item, replica_counts[i].name, *replica_count(&replicas, i));
+        json_set_string(item, "pending", replicas.pending);
+    }
+}
+
+struct json *job_status_to_json(const struct job_status *status)
+{
+    struct json *object = json_new_object();
+    fields_write(&training_job_status_type, status, object);
+    conditions_to_json(status, object);
+    replicas_to_json(status, object);
+    return object;
+}

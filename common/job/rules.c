@@ -1,0 +1,598 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/job/rules.h"
+
+#include <string.h>
+
+static bool has(const struct json *self, const char *path)
+{
+    return json_at(self, path) != NULL;
+}
+
+static bool is(const struct json *self, const char *path, const char *word)
+{
+    return strcmp(json_string_at(self, path, ""), word) == 0;
+}
+
+static bool is_one_of(const struct json *self, const char *path, const char *const *words)
+{
+    for (; *words; words++)
+        if (is(self, path, *words))
+            return true;
+    return false;
+}
+
+static const struct json *element_named(const struct json *list, const char *name)
+{
+    for (const struct json *item = json_first(list); item; item = json_next(item))
+        if (is(item, "name", name))
+            return item;
+    return NULL;
+}
+
+/* ---------------------------------------------------------------- crew */
+
+static const char *const one_worker_strategies[] = {"OneDevice", "Mirrored", "CentralStorage", NULL};
+static const char *const elastic_strategies[] = {"MultiWorkerMirrored", "ParameterServer", "PeerToPeer", NULL};
+
+static bool one_worker(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !is_one_of(self, "strategy.type", one_worker_strategies) || json_integer_at(self, "workers", 1) == 1;
+}
+
+static bool one_device(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !is(self, "strategy.type", "OneDevice") || json_integer_at(self, "devices.count", 1) == 1;
+}
+
+static bool parameter_servers(const struct json *self, const struct json *old)
+{
+    (void)old;
+    bool given = element_named(json_member(self, "roles"), "ps") != NULL;
+    return is(self, "strategy.type", "ParameterServer") == given;
+}
+
+static bool image_of_foreign_framework(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return is(self, "framework", "Coxswain") || has(self, "image");
+}
+
+static bool worker_count(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !is(self, "name", "worker") || !has(self, "count");
+}
+
+static bool lone_role(const struct json *self, const struct json *old)
+{
+    (void)old;
+    static const char *const lone[] = {"chief", "evaluator", NULL};
+    return !is_one_of(self, "name", lone) || json_integer_at(self, "count", 1) == 1;
+}
+
+static bool elastic_strategy(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !has(self, "elastic") || is_one_of(self, "strategy.type", elastic_strategies);
+}
+
+static bool elastic_bounds(const struct json *self, const struct json *old)
+{
+    (void)old;
+    int64_t workers = json_integer_at(self, "workers", 1);
+    return !has(self, "elastic") || (json_integer_at(self, "elastic.minWorkers", 0) <= workers &&
+                                     workers <= json_integer_at(self, "elastic.maxWorkers", 0));
+}
+
+static bool elastic_order(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return json_integer_at(self, "minWorkers", 0) <= json_integer_at(self, "maxWorkers", 0);
+}
+
+static bool workers_fixed(const struct json *self, const struct json *old)
+{
+    return has(self, "elastic") || json_integer_at(self, "workers", 1) == json_integer_at(old, "workers", 1);
+}
+
+/* ---------------------------------------------------------------- sections */
+
+static bool is_ours(const struct json *self)
+{
+    return is(self, "framework", "Coxswain");
+}
+
+static bool model_given(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !is_ours(self) || has(self, "model");
+}
+
+static bool data_given(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !is_ours(self) || has(self, "data");
+}
+
+static bool training_given(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !is_ours(self) || has(self, "training");
+}
+
+static bool document_model(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return has(self, "model");
+}
+
+static bool document_data(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return has(self, "data");
+}
+
+static bool document_training(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return has(self, "training");
+}
+
+/* ---------------------------------------------------------------- storage */
+
+static bool storage_exists(const struct json *self, const char *path)
+{
+    return !has(self, path) || element_named(json_member(self, "storage"), json_string_at(self, path, ""));
+}
+
+static bool storage_writable(const struct json *self, const char *path)
+{
+    const struct json *storage = element_named(json_member(self, "storage"), json_string_at(self, path, ""));
+    return !json_boolean_at(storage, "readOnly", false);
+}
+
+static bool data_storage(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return storage_exists(self, "data.storage");
+}
+
+static bool checkpoint_storage(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return storage_exists(self, "checkpoint.storage");
+}
+
+static bool checkpoint_writable(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return storage_writable(self, "checkpoint.storage");
+}
+
+static bool export_storage(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return storage_exists(self, "export.storage");
+}
+
+static bool export_writable(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return storage_writable(self, "export.storage");
+}
+
+static bool init_storage(const struct json *self, const struct json *old)
+{
+    (void)old;
+    const char *from = json_string_at(self, "init.from", "/");
+    const struct json *storage = json_member(self, "storage");
+    const char *colon = strchr(from, ':');
+    if (*from == '/')
+        return true;
+    for (const struct json *item = json_first(storage); colon && item; item = json_next(item)) {
+        const char *name = json_string_at(item, "name", "");
+        if (strlen(name) == (size_t)(colon - from) && memcmp(name, from, strlen(name)) == 0)
+            return true;
+    }
+    return false;
+}
+
+static const char *const volume_sources[] = {"persistentVolumeClaim",
+                                             "hostPath",
+                                             "emptyDir",
+                                             "nfs",
+                                             "csi",
+                                             "ephemeral",
+                                             "configMap",
+                                             "secret",
+                                             "projected",
+                                             NULL};
+
+static int volume_source_count(const struct json *storage)
+{
+    int count = 0;
+    for (const char *const *source = volume_sources; *source; source++)
+        count += json_member(storage, *source) != NULL;
+    return count;
+}
+
+static bool one_volume_source(const struct json *self, const struct json *old)
+{
+    (void)old;
+    for (const struct json *item = json_first(json_member(self, "storage")); item; item = json_next(item))
+        if (volume_source_count(item) != 1)
+            return false;
+    return true;
+}
+
+/* ---------------------------------------------------------------- checkpoint, model, data, training */
+
+static bool checkpoint_interval(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !has(self, "every") || !has(self, "everySteps");
+}
+
+static bool preset_or_layers(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return has(self, "preset") != has(self, "layers");
+}
+
+static bool layers_have_input_shape(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !has(self, "layers") || has(self, "inputShape");
+}
+
+static bool dense_has_units(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !is(self, "type", "dense") || has(self, "units");
+}
+
+static bool conv2d_has_kernel(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !is(self, "type", "conv2d") || (has(self, "filters") && has(self, "kernel"));
+}
+
+static bool pool_has_size(const struct json *self, const struct json *old)
+{
+    (void)old;
+    static const char *const pools[] = {"maxPool", "averagePool", NULL};
+    return !is_one_of(self, "type", pools) || has(self, "size");
+}
+
+static bool embedding_has_sizes(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !is(self, "type", "embedding") || (has(self, "size") && has(self, "units"));
+}
+
+static bool attention_has_heads(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !is(self, "type", "attention") || has(self, "heads");
+}
+
+static bool add_has_inputs(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !is(self, "type", "add") || json_count(json_member(self, "inputs")) >= 2;
+}
+
+static bool idx_files(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !is(self, "format", "idx") || (has(self, "train.images") && has(self, "train.labels"));
+}
+
+static bool bytes_file(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !is(self, "format", "bytes") || has(self, "train.text");
+}
+
+static bool synthetic_examples(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !is(self, "format", "synthetic") || has(self, "examples");
+}
+
+static bool validation_last_or_files(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !has(self, "validation.last") ||
+           !(has(self, "validation.images") || has(self, "validation.labels") || has(self, "validation.text"));
+}
+
+static bool validation_pair(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return has(self, "validation.images") == has(self, "validation.labels");
+}
+
+static bool epochs_or_steps(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return has(self, "epochs") != has(self, "steps");
+}
+
+static bool one_batch_size(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return has(self, "batchSize") != has(self, "perReplicaBatchSize");
+}
+
+static bool learning_rate_scale(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return has(self, "perReplicaBatchSize") == has(self, "scaleLearningRate");
+}
+
+/* ---------------------------------------------------------------- the table */
+
+#define NAMED(list, name) "(has(self." list ") && self." list ".exists(s, s.name == " name "))"
+#define WRITABLE(section)                                                                                              \
+    "!has(self." section ") || !has(self." section ".storage) || !has(self.storage) || "                               \
+    "!self.storage.exists(s, s.name == self." section ".storage && s.readOnly)"
+#define EXISTING(section)                                                                                              \
+    "!has(self." section ") || !has(self." section ".storage) || " NAMED("storage", "self." section ".storage")
+#define GIVEN(section) "self.framework != 'Coxswain' || has(self." section ")"
+#define SOURCE(name) "(has(s." name ") ? 1 : 0)"
+
+const struct rule rules[] = {
+    {.name = "OneWorker",
+     .about = &shared_type,
+     .field = "workers",
+     .holds = one_worker,
+     .cel = "!(self.strategy.type in ['OneDevice', 'Mirrored', 'CentralStorage']) || self.workers == 1",
+     .message = "OneDevice, Mirrored and CentralStorage have one worker; set workers to 1 or take MultiWorkerMirrored"},
+    {.name = "OneDevice",
+     .about = &shared_type,
+     .field = "devices.count",
+     .holds = one_device,
+     .cel = "self.strategy.type != 'OneDevice' || self.devices.count == 1",
+     .message = "OneDevice computes on one device; set devices.count to 1 or take Mirrored"},
+    {.name = "ParameterServers",
+     .about = &training_job_spec_type,
+     .field = "roles",
+     .holds = parameter_servers,
+     .cel = "(self.strategy.type == 'ParameterServer') == " NAMED("roles", "'ps'"),
+     .message = "ParameterServer needs a role named ps, and no other strategy has one"},
+    {.name = "Image",
+     .about = &training_job_spec_type,
+     .field = "image",
+     .holds = image_of_foreign_framework,
+     .cel = "self.framework == 'Coxswain' || has(self.image)",
+     .message = "TensorFlow and PyTorch jobs need an image; name the one to run"},
+    {.name = "WorkerCount",
+     .about = &role_type,
+     .field = "count",
+     .holds = worker_count,
+     .cel = "self.name != 'worker' || !has(self.count)",
+     .message = "the number of workers is spec.workers; leave it out here"},
+    {.name = "LoneRole",
+     .about = &role_type,
+     .field = "count",
+     .holds = lone_role,
+     .cel = "!(self.name in ['chief', 'evaluator']) || !has(self.count) || self.count == 1",
+     .message = "there is at most one chief and one evaluator"},
+    {.name = "ElasticStrategy",
+     .about = &training_job_spec_type,
+     .field = "elastic",
+     .holds = elastic_strategy,
+     .cel = "!has(self.elastic) || self.strategy.type in ['MultiWorkerMirrored', 'ParameterServer', 'PeerToPeer']",
+     .message = "only MultiWorkerMirrored, ParameterServer and PeerToPeer can be elastic; leave elastic out"},
+    {.name = "ElasticBounds",
+     .about = &training_job_spec_type,
+     .field = "workers",
+     .holds = elastic_bounds,
+     .cel =
+         "!has(self.elastic) || (self.elastic.minWorkers <= self.workers && self.workers <= self.elastic.maxWorkers)",
+     .message = "workers must lie between elastic.minWorkers and elastic.maxWorkers"},
+    {.name = "ElasticOrder",
+     .about = &elastic_type,
+     .field = "minWorkers",
+     .holds = elastic_order,
+     .cel = "self.minWorkers <= self.maxWorkers",
+     .message = "minWorkers must not exceed maxWorkers"},
+    {.name = "WorkersFixed",
+     .about = &training_job_spec_type,
+     .field = "workers",
+     .holds = workers_fixed,
+     .on_update = true,
+     .cel = "self.workers == oldSelf.workers || has(self.elastic)",
+     .message = "workers may change only when elastic is set; delete the job and create it anew"},
+    {.name = "ModelGiven",
+     .about = &training_job_spec_type,
+     .field = "model",
+     .holds = model_given,
+     .cel = GIVEN("model"),
+     .message = "framework Coxswain needs a model, such as {preset: lenet}"},
+    {.name = "DataGiven",
+     .about = &training_job_spec_type,
+     .field = "data",
+     .holds = data_given,
+     .cel = GIVEN("data"),
+     .message = "framework Coxswain needs data to train on"},
+    {.name = "TrainingGiven",
+     .about = &training_job_spec_type,
+     .field = "training",
+     .holds = training_given,
+     .cel = GIVEN("training"),
+     .message = "framework Coxswain needs training with epochs or steps and a batch size"},
+    {.name = "DocumentModel",
+     .about = &job_document_type,
+     .field = "model",
+     .holds = document_model,
+     .message = "is missing; name a model, such as {preset: lenet}"},
+    {.name = "DocumentData",
+     .about = &job_document_type,
+     .field = "data",
+     .holds = document_data,
+     .message = "is missing; say what to train on"},
+    {.name = "DocumentTraining",
+     .about = &job_document_type,
+     .field = "training",
+     .holds = document_training,
+     .message = "is missing; give epochs or steps and a batch size"},
+    {.name = "DataStorage",
+     .about = &shared_type,
+     .field = "data.storage",
+     .holds = data_storage,
+     .cel = EXISTING("data"),
+     .message = "is not the name of a storage of this job; add it to storage or correct it"},
+    {.name = "CheckpointStorage",
+     .about = &shared_type,
+     .field = "checkpoint.storage",
+     .holds = checkpoint_storage,
+     .cel = EXISTING("checkpoint"),
+     .message = "is not the name of a storage of this job; add it to storage or correct it"},
+    {.name = "CheckpointWritable",
+     .about = &shared_type,
+     .field = "checkpoint.storage",
+     .holds = checkpoint_writable,
+     .cel = WRITABLE("checkpoint"),
+     .message = "is read-only; save to a storage that can be written"},
+    {.name = "ExportStorage",
+     .about = &shared_type,
+     .field = "export.storage",
+     .holds = export_storage,
+     .cel = EXISTING("export"),
+     .message = "is not the name of a storage of this job; add it to storage or correct it"},
+    {.name = "ExportWritable",
+     .about = &shared_type,
+     .field = "export.storage",
+     .holds = export_writable,
+     .cel = WRITABLE("export"),
+     .message = "is read-only; export to a storage that can be written"},
+    {.name = "InitStorage",
+     .about = &shared_type,
+     .field = "init.from",
+     .holds = init_storage,
+     .cel = "!has(self.init) || self.init.from.startsWith('/') || "
+            "(has(self.storage) && self.storage.exists(s, self.init.from.startsWith(s.name + ':')))",
+     .message = "must be an absolute path, or <storage>:<path> with the name of a storage of this job"},
+    {.name = "OneVolumeSource",
+     .about = &training_job_spec_type,
+     .field = "storage",
+     .holds = one_volume_source,
+     .cel =
+         "!has(self.storage) || self.storage.all(s, " SOURCE("persistentVolumeClaim") " + " SOURCE("hostPath") " + " //
+     SOURCE("emptyDir") " + " SOURCE("nfs") " + " SOURCE("csi") " + " SOURCE("ephemeral") " + " SOURCE("configMap")  //
+     " + " SOURCE("secret") " + " SOURCE("projected") " == 1)",
+     .message = "each storage needs exactly one volume source, such as persistentVolumeClaim: {claimName: runs}"},
+    {.name = "CheckpointInterval",
+     .about = &checkpoint_type,
+     .field = "every",
+     .holds = checkpoint_interval,
+     .cel = "!has(self.every) || !has(self.everySteps)",
+     .message = "give either every or everySteps, not both"},
+    {.name = "PresetOrLayers",
+     .about = &model_type,
+     .field = "preset",
+     .holds = preset_or_layers,
+     .cel = "has(self.preset) != has(self.layers)",
+     .message = "give either a preset or layers"},
+    {.name = "InputShape",
+     .about = &model_type,
+     .field = "inputShape",
+     .holds = layers_have_input_shape,
+     .cel = "!has(self.layers) || has(self.inputShape)",
+     .message = "layers need the inputShape of an example, such as [28, 28, 1]"},
+    {.name = "DenseUnits",
+     .about = &layer_type_type,
+     .field = "units",
+     .holds = dense_has_units,
+     .cel = "self.type != 'dense' || has(self.units)",
+     .message = "a dense layer needs units"},
+    {.name = "Conv2dKernel",
+     .about = &layer_type_type,
+     .field = "filters",
+     .holds = conv2d_has_kernel,
+     .cel = "self.type != 'conv2d' || (has(self.filters) && has(self.kernel))",
+     .message = "a conv2d layer needs filters and kernel"},
+    {.name = "PoolSize",
+     .about = &layer_type_type,
+     .field = "size",
+     .holds = pool_has_size,
+     .cel = "!(self.type in ['maxPool', 'averagePool']) || has(self.size)",
+     .message = "a pool needs the size of its window"},
+    {.name = "EmbeddingSizes",
+     .about = &layer_type_type,
+     .field = "size",
+     .holds = embedding_has_sizes,
+     .cel = "self.type != 'embedding' || (has(self.size) && has(self.units))",
+     .message = "an embedding needs size (of the vocabulary) and units"},
+    {.name = "AttentionHeads",
+     .about = &layer_type_type,
+     .field = "heads",
+     .holds = attention_has_heads,
+     .cel = "self.type != 'attention' || has(self.heads)",
+     .message = "attention needs heads"},
+    {.name = "AddInputs",
+     .about = &layer_type_type,
+     .field = "inputs",
+     .holds = add_has_inputs,
+     .cel = "self.type != 'add' || (has(self.inputs) && self.inputs.size() >= 2)",
+     .message = "add needs the names of at least two inputs"},
+    {.name = "IdxFiles",
+     .about = &data_type,
+     .field = "train",
+     .holds = idx_files,
+     .cel = "self.format != 'idx' || (has(self.train) && has(self.train.images) && has(self.train.labels))",
+     .message = "format idx needs train.images and train.labels"},
+    {.name = "BytesFile",
+     .about = &data_type,
+     .field = "train",
+     .holds = bytes_file,
+     .cel = "self.format != 'bytes' || (has(self.train) && has(self.train.text))",
+     .message = "format bytes needs train.text"},
+    {.name = "SyntheticExamples",
+     .about = &data_type,
+     .field = "examples",
+     .holds = synthetic_examples,
+     .cel = "self.format != 'synthetic' || has(self.examples)",
+     .message = "format synthetic needs the number of examples"},
+    {.name = "ValidationLastOrFiles",
+     .about = &data_type,
+     .field = "validation.last",
+     .holds = validation_last_or_files,
+     .cel = "!has(self.validation) || !has(self.validation.last) || !(has(self.validation.images) || "
+            "has(self.validation.labels) || has(self.validation.text))",
+     .message = "give either last or files of their own, not both"},
+    {.name = "ValidationPair",
+     .about = &data_type,
+     .field = "validation.labels",
+     .holds = validation_pair,
+     .cel = "!has(self.validation) || has(self.validation.images) == has(self.validation.labels)",
+     .message = "validation images and labels come together"},
+    {.name = "EpochsOrSteps",
+     .about = &training_type,
+     .field = "epochs",
+     .holds = epochs_or_steps,
+     .cel = "has(self.epochs) != has(self.steps)",
+     .message = "give either epochs or steps"},
+    {.name = "OneBatchSize",
+     .about = &training_type,
+     .field = "batchSize",
+     .holds = one_batch_size,
+     .cel = "has(self.batchSize) != has(self.perReplicaBatchSize)",
+     .message = "give either batchSize (of the whole crew) or perReplicaBatchSize"},
+    {.name = "LearningRateScale",
+     .about = &training_type,
+     .field = "scaleLearningRate",
+     .holds = learning_rate_scale,
+     .cel = "has(self.perReplicaBatchSize) == has(self.scaleLearningRate)",
+     .message = "perReplicaBatchSize needs scaleLearningRate, Linear or None; batchSize has none"},
+    {.name = NULL},
+};
+
+bool job_name_holds(const char *name)
+{
+    return strlen(name) <= JOB_NAME_MAX && string_format_matches(STRING_FORMAT_JOB_NAME, name);
+}

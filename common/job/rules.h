@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What spans several fields. Each rule stands once: its name, the object it is
+ * about, its CEL text for the CRD, its message, the field to blame, and the C
+ * function that gives the same verdict.
+ */
+#ifndef COXSWAIN_JOB_RULES_H
+#define COXSWAIN_JOB_RULES_H
+
+#include "common/job/fields.h"
+#include "common/json.h"
+
+struct rule {
+    const char *name;
+    const struct object_type *about;
+    const char *cel;   /* over self (and oldSelf); NULL: only the C code judges */
+    const char *field; /* member of the object */
+    const char *message;
+    bool on_update; /* compares with what was there before */
+    bool (*holds)(const struct json *self, const struct json *old_self);
+};
+
+/* Ends with a rule without name. */
+extern const struct rule rules[];
+
+/* Names of jobs: also labels and host names, so that <job>-evaluator-<index>-<epoch> still fits in 63 characters. */
+#define JOB_NAME_MAX 40
+#define JOB_NAME_MESSAGE                                                                                               \
+    "the name must be at most 40 lower-case letters, digits and '-', begin with a letter and end with a letter or "    \
+    "digit"
+bool job_name_holds(const char *name);
+
+#endif

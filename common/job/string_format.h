@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The forms that strings of a job may have. Each is one regular expression, in
+ * the part that POSIX and RE2 read alike, so that the CRD and the C code judge by
+ * the same text.
+ */
+#ifndef COXSWAIN_JOB_STRING_FORMAT_H
+#define COXSWAIN_JOB_STRING_FORMAT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* name, expression, what it is in words, with an example */
+#define STRING_FORMATS(X)                                                                                              \
+    X(ANY, "", "any text")                                                                                             \
+    X(NAME, "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", "a name of lower-case letters, digits and '-', such as runs-2")         \
+    X(JOB_NAME, "^[a-z]([-a-z0-9]*[a-z0-9])?$",                                                                        \
+      "a name of lower-case letters, digits and '-' that begins with a letter, such as digits")                        \
+    X(DOTTED_NAME, "^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$",                               \
+      "names joined by dots, such as example.com")                                                                     \
+    X(QUALIFIED_NAME, "^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$",                  \
+      "a qualified name, such as nvidia.com/gpu")                                                                      \
+    X(WORD, "^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$",                                                              \
+      "a word of letters, digits, '-', '_' and '.', such as conv1")                                                    \
+    X(PATH, "^/?([^./][^/]*|[.][^./][^/]*|[.][.][^/]+)(/([^./][^/]*|[.][^./][^/]*|[.][.][^/]+))*$",                    \
+      "a path without empty, '.' and '..' parts, such as mnist/train.gz")                                              \
+    X(IMAGE, "^[^[:space:]]+$", "an image reference without spaces, such as registry.example/trainer:1")               \
+    X(DECIMAL, "^-?(0|[1-9][0-9]*)([.][0-9]+)?([eE][-+]?[0-9]+)?$",                                                    \
+      "a decimal number in quotes, such as \"0.01\" or \"3e-4\"")                                                      \
+    X(DURATION, "^[1-9][0-9]{0,7}(s|m|h)$", "a duration, such as 90s, 10m or 2h")
+
+enum string_format {
+#define X(name, expression, words) STRING_FORMAT_##name,
+    STRING_FORMATS(X)
+#undef X
+};
+
+/* "" for any text. */
+const char *string_format_expression(enum string_format format);
+const char *string_format_words(enum string_format format);
+bool string_format_matches(enum string_format format, const char *text);
+
+/* Values of texts that match STRING_FORMAT_DURATION and STRING_FORMAT_DECIMAL. */
+int64_t duration_value_ms(const char *text);
+double decimal_value(const char *text);
+
+/* The shortest texts with these values: "90s" but "2m" for 120 s; decimals read back as the same double.
+ * Release with free(). */
+char *duration_text(int64_t ms);
+char *decimal_text(double value);
+
+#endif

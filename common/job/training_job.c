@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/job/training_job.h"
+
+#include "common/clock.h"
+#include "common/job/field_check.h"
+#include "common/job/field_default.h"
+#include "common/job/field_read.h"
+#include "common/job/immutability.h"
+#include "common/job/job_status.h"
+#include "common/job/rules.h"
+
+static int64_t time_at(const struct json *object, const char *path)
+{
+    int64_t ms = FIELD_UNSET;
+    clock_parse(json_string_at(object, path, ""), &ms);
+    return ms;
+}
+
+static void metadata_read(const struct json *object, struct training_job *job)
+{
+    struct arena *arena = &job->document.arena;
+    job->name = arena_copy_string(arena, json_string_at(object, "metadata.name", ""));
+    job->namespace = arena_copy_string(arena, json_string_at(object, "metadata.namespace", ""));
+    job->uid = arena_copy_string(arena, json_string_at(object, "metadata.uid", ""));
+    job->resource_version = arena_copy_string(arena, json_string_at(object, "metadata.resourceVersion", ""));
+    job->generation = json_integer_at(object, "metadata.generation", 0);
+    job->created_ms = time_at(object, "metadata.creationTimestamp");
+    job->deleted_ms = time_at(object, "metadata.deletionTimestamp");
+}
+
+static void roles_fill(struct training_job *job)
+{
+    for (unsigned i = 0; i < job->role_entry_count; i++) {
+        const struct role_entry *entry = &job->role_entries[i];
+        job->roles[entry->role] = (struct role_spec){
+            .count = entry->count == FIELD_UNSET ? 1 : entry->count,
+            .template = entry->template,
+        };
+    }
+    job->roles[ROLE_WORKER].count = job->document.workers;
+}
+
+static void spec_read(const struct json *spec, struct training_job *job)
+{
+    struct field_reader reader = {.arena = &job->document.arena, .opaque = job->document.opaque};
+    fields_read(&training_job_spec_type, spec, job, &reader);
+    job->document.job_name = *job->name ? job->name : NULL;
+    job->document.job_namespace = *job->namespace ? job->namespace : NULL;
+    if (job->document.checkpoint.enabled && job->document.checkpoint.path == NULL)
+        job->document.checkpoint.path = job->name;
+}
+
+static void violations_find(const struct json *object, const struct json *old, struct violations *violations)
+{
+    const char *name = json_string_at(object, "metadata.name", NULL);
+    if (name && !job_name_holds(name)) {
+        size_t length = violations_enter(violations, "metadata");
+        violations_add(violations, "name", "%s", JOB_NAME_MESSAGE);
+        violations_leave(violations, length);
+    }
+    const struct json *spec = json_member(object, "spec"), *old_spec = json_member(old, "spec");
+    size_t length = violations_enter(violations, "spec");
+    if (spec == NULL)
+        violations_add(violations, NULL, "is missing; it is required");
+    else
+        fields_check(&training_job_spec_type, spec, old_spec, false, violations);
+    if (spec && old_spec)
+        immutability_check(&training_job_spec_type, spec, old_spec, violations);
+    violations_leave(violations, length);
+}
+
+int training_job_parse(const struct json *object, struct training_job *ret_job, struct error *error)
+{
+    *ret_job = (struct training_job){.document.opaque = json_new_array()};
+    fields_unset(&job_document_type, &ret_job->document);
+    fields_unset(&training_job_spec_type, ret_job);
+    metadata_read(object, ret_job);
+    job_status_read(json_member(object, "status"), &ret_job->status, &ret_job->document.arena);
+
+    SCOPED_JSON *filled = json_new_object();
+    json_set(filled, "metadata", json_copy(json_member(object, "metadata")));
+    json_set(filled, "spec", json_copy(json_member(object, "spec")));
+    training_job_default(filled);
+    SCOPED(violations_release) struct violations violations;
+    violations_init(&violations, "");
+    violations_find(filled, NULL, &violations);
+    spec_read(json_member(filled, "spec"), ret_job);
+    if (violations_to_error(&violations, error) < 0)
+        return -1;
+    roles_fill(ret_job);
+    return 0;
+}
+
+void training_job_release(struct training_job *job)
+{
+    job_document_release(&job->document);
+    *job = (struct training_job){0};
+}
+
+struct json *training_job_violations(const struct json *object, const struct json *old)
+{
+    SCOPED_JSON *filled = json_copy(object);
+    SCOPED_JSON *old_filled = old ? json_copy(old) : NULL;
+    training_job_default(filled);
+    training_job_default(old_filled);
+    struct violations violations;
+    violations_init(&violations, "");
+    violations_find(filled, old_filled, &violations);
+    return violations.list;
+}
+
+void training_job_default(struct json *object)
+{
+    fields_default(&training_job_spec_type, json_member(object, "spec"));
+}

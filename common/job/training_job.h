@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The TrainingJob resource as a C value: metadata, spec, status. The operator
+ * parses one from each object of a watch; the embedded control plane validates
+ * with the same code at admission; `cox` shows it.
+ */
+#ifndef COXSWAIN_TRAINING_JOB_H
+#define COXSWAIN_TRAINING_JOB_H
+
+#include "common/job/job_document.h"
+
+#define CLEAN_POD_POLICIES(X) X(CLEAN_NONE, "None") X(CLEAN_RUNNING, "Running") X(CLEAN_ALL, "All")
+#define RESTART_SCOPES(X) X(RESTART_SCOPE_AUTO, "Auto") X(RESTART_SCOPE_POD, "Pod") X(RESTART_SCOPE_JOB, "Job")
+#define X(name, text) name,
+enum clean_pod_policy { CLEAN_POD_POLICIES(X) };
+enum restart_scope { RESTART_SCOPES(X) };
+#undef X
+
+/* Roles in the order in which pods are created and shown. */
+#define ROLES(X) X(ROLE_CHIEF, "chief") X(ROLE_WORKER, "worker") X(ROLE_PS, "ps") X(ROLE_EVALUATOR, "evaluator")
+#define X(name, text) name,
+enum role { ROLES(X) ROLE_COUNT };
+#undef X
+const char *role_name(enum role role);
+bool role_parse(const char *name, enum role *ret_role);
+
+struct role_spec {
+    int64_t count;               /* pods; workers' is spec.workers */
+    const struct json *template; /* PodTemplateSpec laid over the default one, the job's; NULL: none */
+};
+
+/* spec.roles as given; `roles` of the job is made from it. */
+struct role_entry {
+    enum role role;
+    int64_t count; /* FIELD_UNSET: 1 */
+    const struct json *template;
+};
+
+struct elastic_spec {
+    bool enabled;
+    int64_t min_workers, max_workers;
+};
+
+struct run_policy {
+    bool suspend;
+    int64_t backoff_limit;
+    int64_t active_deadline_seconds;    /* FIELD_UNSET: none */
+    int64_t ttl_seconds_after_finished; /* FIELD_UNSET: kept */
+    enum clean_pod_policy clean_pod_policy;
+    enum restart_scope restart_scope;
+    const char *priority_class_name;
+    const char *managed_by;
+};
+
+#define JOB_STATES(X)                                                                                                  \
+    X(JOB_CREATED, "Created") /* seen, nothing runs yet */                                                             \
+    X(JOB_PENDING, "Pending") /* pods are there, not all required are ready */                                         \
+    X(JOB_RUNNING, "Running")                                                                                          \
+    X(JOB_RESTARTING, "Restarting") /* a pod is being replaced or backs off */                                         \
+    X(JOB_SUSPENDED, "Suspended")                                                                                      \
+    X(JOB_SUCCEEDED, "Succeeded")                                                                                      \
+    X(JOB_FAILED, "Failed")
+#define X(name, text) name,
+enum job_state { JOB_STATES(X) };
+#undef X
+const char *job_state_name(enum job_state state);
+
+#define CONDITION_TYPES(X)                                                                                             \
+    X(CONDITION_SUSPENDED, "Suspended")                                                                                \
+    X(CONDITION_SCHEDULED, "Scheduled")                                                                                \
+    X(CONDITION_RUNNING, "Running")                                                                                    \
+    X(CONDITION_RESTARTING, "Restarting")                                                                              \
+    X(CONDITION_SUCCEEDED, "Succeeded")                                                                                \
+    X(CONDITION_FAILED, "Failed")
+#define X(name, text) name,
+enum condition_type { CONDITION_TYPES(X) CONDITION_TYPE_COUNT };
+#undef X
+const char *condition_type_name(enum condition_type type);
+
+enum condition_status { CONDITION_ABSENT, CONDITION_FALSE, CONDITION_TRUE, CONDITION_UNKNOWN };
+
+#define CONDITION_REASON_MAX 64
+#define CONDITION_MESSAGE_MAX 1024
+struct condition {
+    enum condition_status status; /* CONDITION_ABSENT: not in the list */
+    const char *reason;           /* CamelCase, in the job's arena or static */
+    const char *message;
+    int64_t observed_generation;
+    int64_t last_transition_ms;
+};
+
+struct replica_status {
+    int64_t active, ready, succeeded, failed;
+    const char
+        *pending; /* indices whose pod of status.epoch is still to be created, as ranges ("0-3,7"); NULL: none. The
+                          * operator's durable promise, written before it creates: what is missing and not promised was lost */
+};
+
+struct progress_metric {
+    const char *name;
+    const char *value; /* a decimal string */
+};
+
+struct progress {
+    int64_t step, total_steps, percent, data_epoch; /* FIELD_UNSET: unknown */
+    struct progress_metric metrics[16];
+    unsigned metric_count;
+    const char *examples_per_second; /* decimal string */
+    int64_t seconds_remaining;
+    int64_t last_checkpoint_step;
+    const char *goodput; /* decimal string */
+    int64_t updated_at_ms;
+};
+
+struct job_status {
+    int64_t observed_generation;
+    enum job_state state;
+    const char *ready_summary; /* "3/4" */
+    int64_t workers;           /* the scale subresource's observed number */
+    const char *selector;
+    int64_t attempt, epoch;
+    int64_t restart_count; /* events that led to a replacement, all classes */
+    struct {
+        int64_t failures, disruptions, out_of_memory;
+    } restarts;
+    int64_t start_ms, completion_ms; /* FIELD_UNSET: not yet */
+    int64_t suspended_ms;            /* time spent suspended in all, which deadlines leave out */
+    int64_t backoff_until_ms;        /* FIELD_UNSET: none; durable, so that a restarted operator still waits */
+    struct condition conditions[CONDITION_TYPE_COUNT];
+    struct replica_status replicas[ROLE_COUNT];
+    struct progress progress;
+};
+
+struct training_job {
+    const char *name, *namespace, *uid, *resource_version;
+    int64_t generation;
+    int64_t created_ms;
+    int64_t deleted_ms; /* FIELD_UNSET: not being deleted */
+
+    enum framework framework;
+    const char *image; /* NULL: the operator's default */
+    struct role_entry *role_entries;
+    unsigned role_entry_count;
+    struct role_spec roles[ROLE_COUNT]; /* count 0: the role has no pods */
+    struct elastic_spec elastic;
+    struct run_policy run_policy;
+    struct job_document document; /* strategy, workers, model, … ; its arena holds the job's strings too */
+
+    struct job_status status;
+};
+
+/* Parses an object as the API server gives it; defaults are applied, the spec is validated. On ERROR_INVALID metadata and
+ * status are filled as far as they could be read, the spec is not to be acted upon (`roles` stays empty) and `ret_job` must
+ * be released all the same: the operator needs it to say in the status what is wrong. */
+int training_job_parse(const struct json *object, struct training_job *ret_job, struct error *error);
+void training_job_release(struct training_job *job);
+
+/* All that is wrong with a spec, not just the first: one Kubernetes-style cause an entry. The C twins of the CEL rules;
+ * `old` is the stored object on an update (immutability rules), else NULL. Returns a JSON array
+ * [{"field":"spec.workers","message":"…"}], empty when the spec is good; free with json_free. */
+struct json *training_job_violations(const struct json *object, const struct json *old);
+
+/* Static defaults filled in, as the CRD's schema would; in place. */
+void training_job_default(struct json *object);
+
+/* The status as JSON, as it stands in the resource. */
+struct json *job_status_to_json(const struct job_status *status);
+
+#endif
