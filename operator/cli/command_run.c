@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/buffer.h"
+#include "common/memory.h"
+#include "operator/cli/command.h"
+#include "operator/cli/paths.h"
+#include "operator/cli/run.h"
+
+#define RESUME_MAX (256 * 1024)
+
+static const char usage[] =
+    "usage: cox run FILE [options]\n"
+    "\n"
+    "Applies the TrainingJob in FILE (YAML or JSON) and shows how it goes until it ends. Without --kubeconfig and\n"
+    "--context it starts an embedded control plane and an operator on this machine, which run the pods as processes,\n"
+    "and ends both with all their pods. Run again after an interruption, it goes on where it was.\n"
+    "\n"
+    "  --volume CLAIM=DIR   the directory behind a PersistentVolumeClaim; repeatable\n"
+    "                       (default: DIR/volumes/NAMESPACE/CLAIM in the state directory)\n"
+    "  --state DIR          where the embedded control plane keeps its state\n"
+    "                       (default: ~/.local/state/coxswain/NAMESPACE-NAME)\n"
+    "  --fresh              forget an earlier run in the state directory\n"
+    "  --kubeconfig FILE    run in that cluster instead\n"
+    "  --context NAME       run in that context's cluster\n"
+    "\n"
+    "Exit code: 0 the job has succeeded, 1 it has failed or could not be run, 2 wrong usage, 130 interrupted.\n";
+
+/* Returns an exit code when the command ends here, else -1. */
+static int read_options(int count, char **words, struct run_options *options)
+{
+    static const struct option known[] = {
+        {"volume", required_argument, NULL, 'v'},
+        {"state", required_argument, NULL, 's'},
+        {"fresh", no_argument, NULL, 'f'},
+        {"kubeconfig", required_argument, NULL, 'k'},
+        {"context", required_argument, NULL, 'c'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
+    };
+    for (int option; (option = getopt_long(count, words, "", known, NULL)) != -1;) {
+        if (option == 'v' && options->volume_count < RUN_VOLUMES_MAX && strchr(optarg, '='))
+            options->volumes[options->volume_count++] = optarg;
+        else if (option == 's')
+            options->state = optarg;
+        else if (option == 'f')
+            options->fresh = true;
+        else if (option == 'k')
+            options->kubeconfig = optarg;
+        else if (option == 'c')
+            options->context = optarg;
+        else
+            return command_usage(option == 'h', usage);
+    }
+    if (optind + 1 != count)
+        return command_usage(false, usage);
+    options->manifest = words[optind];
+    return -1;
+}
+
+static char *resume_command(int count, char **words)
+{
+    struct buffer text;
+    buffer_init(&text, RESUME_MAX);
+    SCOPED_FREE char *program = path_for_shell(path_of_this_program());
+    buffer_format(&text, "%s run", program);
+    for (int i = 1; i < count; i++) {
+        SCOPED_FREE char *word = path_for_shell(words[i]);
+        if (strcmp(word, "--fresh") != 0)
+            buffer_format(&text, " %s", word);
+    }
+    return buffer_take(&text);
+}
+
+int command_run(int count, char **words)
+{
+    struct run_options options = {.manifest = NULL};
+    int code = read_options(count, words, &options);
+    if (code >= 0)
+        return code;
+    SCOPED_FREE char *resume = resume_command(count, words);
+    options.resume = resume;
+    struct event_loop *loop = NULL;
+    struct terminal terminal;
+    SCOPED(run_outcome_release) struct run_outcome outcome = {.succeeded = false};
+    struct error error = ERROR_INIT;
+    terminal_init(&terminal);
+    if (event_loop_new(&loop, &error) < 0 || run_job(&options, loop, &terminal, &outcome, &error) < 0) {
+        fprintf(stderr, "cox run: %s\n", error.message);
+        code = EXIT_FAILURE;
+    } else {
+        code = outcome.interrupted ? EXIT_INTERRUPTED : outcome.succeeded ? EXIT_SUCCESS : EXIT_FAILURE;
+    }
+    if (loop)
+        event_loop_free(loop);
+    return code;
+}

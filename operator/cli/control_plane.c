@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/cli/control_plane.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/buffer.h"
+#include "common/clock.h"
+#include "common/directory.h"
+#include "common/memory.h"
+#include "common/scope.h"
+#include "operator/cli/paths.h"
+
+#define START_TIMEOUT_MS 15000
+#define POLL_MS 10
+#define END_TIMEOUT_MS 20000
+#define LOG_MAX (1024 * 1024)
+#define ARGUMENTS_MAX 64
+
+struct child {
+    const char *program;
+    char *log;
+    pid_t pid; /* 0: not running */
+};
+
+struct control_plane {
+    struct event_loop *loop;
+    char *state, *kubeconfig;
+    struct child server, controller;
+    char trouble[ERROR_MESSAGE_MAX];
+};
+
+const char *control_plane_kubeconfig(const struct control_plane *plane)
+{
+    return plane->kubeconfig;
+}
+
+/* ---------------------------------------------------------------- children */
+
+static _Noreturn void child_run(const char *path, char *const *arguments, const char *log, pid_t parent)
+{
+    prctl(PR_SET_PDEATHSIG, (unsigned long)SIGTERM, 0UL, 0UL, 0UL);
+    if (getppid() != parent)
+        _exit(1);
+    /* Ctrl-C is for the command; it ends its children in order. */
+    setpgid(0, 0);
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    int output = open(log, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    int input = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (output >= 0 && input >= 0 && dup2(input, 0) >= 0 && dup2(output, 1) >= 0 && dup2(output, 2) >= 0)
+        execvp(path, arguments);
+    _exit(127);
+}
+
+static int child_start(struct control_plane *plane, struct child *child, const char *program, char *const *arguments,
+                       struct error *error)
+{
+    SCOPED_FREE char *path = path_of_program(program);
+    pid_t parent = getpid();
+    child->program = program;
+    child->log = memory_format("%s/%s.log", plane->state, program);
+    child->pid = fork();
+    if (child->pid == 0)
+        child_run(path, arguments, child->log, parent);
+    if (child->pid < 0) {
+        child->pid = 0;
+        return error_set_errno(error, "start %s", program);
+    }
+    return 0;
+}
+
+static char *last_line(const char *path)
+{
+    SCOPED_BUFFER text;
+    buffer_init(&text, LOG_MAX);
+    if (buffer_read_file(&text, path, NULL) < 0)
+        return memory_copy_string("");
+    while (text.length > 0 && text.data[text.length - 1] == '\n')
+        text.data[--text.length] = '\0';
+    const char *start = strrchr(buffer_text(&text), '\n');
+    return memory_copy_string(start ? start + 1 : buffer_text(&text));
+}
+
+/* True when it has ended by now. */
+static bool child_ended(struct child *child, struct error *error)
+{
+    int status;
+    if (child->pid == 0 || waitpid(child->pid, &status, WNOHANG) != child->pid)
+        return false;
+    child->pid = 0;
+    SCOPED_FREE char *words = last_line(child->log);
+    error_set(error, ERROR_UNAVAILABLE, "%s ended (see %s): %s", child->program, child->log, words);
+    return true;
+}
+
+const char *control_plane_trouble(const struct control_plane *plane)
+{
+    struct control_plane *mutable = (struct control_plane *)plane;
+    struct error error = ERROR_INIT;
+    if (child_ended(&mutable->server, &error) || child_ended(&mutable->controller, &error))
+        snprintf(mutable->trouble, sizeof mutable->trouble, "%s", error.message);
+    return *plane->trouble ? plane->trouble : NULL;
+}
+
+/* ---------------------------------------------------------------- start and end */
+
+static int server_start(struct control_plane *plane, const struct control_plane_options *options, struct error *error)
+{
+    char *arguments[ARGUMENTS_MAX] = {(char *)"coxswain-standalone", (char *)"--state", plane->state};
+    unsigned count = 3;
+    SCOPED_FREE char *sources = path_of_sources();
+    SCOPED_FREE char *definitions = sources ? memory_format("%s/deploy/crd", sources) : NULL;
+    if (definitions) {
+        arguments[count++] = (char *)"--crd";
+        arguments[count++] = definitions;
+    }
+    for (unsigned i = 0; i < options->volume_count && count + 3 < ARGUMENTS_MAX; i++) {
+        arguments[count++] = (char *)"--volume";
+        arguments[count++] = (char *)options->volumes[i];
+    }
+    return child_start(plane, &plane->server, "coxswain-standalone", arguments, error);
+}
+
+static int operator_start(struct control_plane *plane, struct error *error)
+{
+    char *arguments[] = {(char *)"coxswain-operator", (char *)"--kubeconfig",    plane->kubeconfig,
+                         (char *)"--worker-image",    (char *)"coxswain-worker", NULL};
+    return child_start(plane, &plane->controller, "coxswain-operator", arguments, error);
+}
+
+/* The kubeconfig's appearance says that the API serves. */
+static int wait_until_it_serves(struct control_plane *plane, struct error *error)
+{
+    int64_t deadline = clock_now_ms() + START_TIMEOUT_MS;
+    while (access(plane->kubeconfig, R_OK) < 0) {
+        if (child_ended(&plane->server, error))
+            return -1;
+        if (clock_now_ms() > deadline)
+            return error_set(error, ERROR_TIMEOUT, "coxswain-standalone does not serve (see %s)", plane->server.log);
+        if (event_loop_turn(plane->loop, POLL_MS, error) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int control_plane_start(struct event_loop *loop, const struct control_plane_options *options,
+                        struct control_plane **ret_plane, struct error *error)
+{
+    if (directory_make(options->state_directory, error) < 0)
+        return -1;
+    struct control_plane *plane = memory_allocate(1, sizeof *plane);
+    plane->loop = loop;
+    plane->state = realpath(options->state_directory, NULL);
+    plane->kubeconfig = memory_format("%s/kubeconfig", plane->state);
+    unlink(plane->kubeconfig);
+    if (server_start(plane, options, error) < 0 || wait_until_it_serves(plane, error) < 0 ||
+        operator_start(plane, error) < 0) {
+        control_plane_end(plane);
+        return -1;
+    }
+    *ret_plane = plane;
+    return 0;
+}
+
+static void child_end(struct control_plane *plane, struct child *child)
+{
+    int64_t deadline = clock_now_ms() + END_TIMEOUT_MS;
+    if (child->pid > 0)
+        kill(child->pid, SIGTERM);
+    while (child->pid > 0 && !child_ended(child, NULL)) {
+        if (clock_now_ms() > deadline)
+            kill(child->pid, SIGKILL);
+        event_loop_turn(plane->loop, POLL_MS, NULL);
+    }
+    free(child->log);
+}
+
+/* The operator first, so that it does not replace the pods that the other one ends. */
+void control_plane_end(struct control_plane *plane)
+{
+    child_end(plane, &plane->controller);
+    child_end(plane, &plane->server);
+    free(plane->state);
+    free(plane->kubeconfig);
+    free(plane);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The embedded control plane and an operator as child processes, for a command
+ * that was given no cluster. They end with this process, whichever way it ends.
+ */
+#ifndef COXSWAIN_CLI_CONTROL_PLANE_H
+#define COXSWAIN_CLI_CONTROL_PLANE_H
+
+#include "common/error.h"
+#include "common/event_loop.h"
+
+struct control_plane;
+
+struct control_plane_options {
+    const char *state_directory; /* made when missing */
+    const char *const *volumes;  /* "claim=directory" */
+    unsigned volume_count;
+};
+
+/* Returns when the API serves. Runs `loop` meanwhile. On failure the error quotes the last line of the child's log. */
+int control_plane_start(struct event_loop *loop, const struct control_plane_options *options,
+                        struct control_plane **ret_plane, struct error *error);
+/* <state>/kubeconfig. */
+const char *control_plane_kubeconfig(const struct control_plane *plane);
+/* A child that has ended although nobody asked it to: what to say; NULL when all is well. */
+const char *control_plane_trouble(const struct control_plane *plane);
+/* SIGTERM for both, waits for them (they end their pods), frees. Runs `loop` meanwhile. */
+void control_plane_end(struct control_plane *plane);
+
+#endif

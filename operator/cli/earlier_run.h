@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Whether what an earlier run left can stand for a new one: the same job
+ * document, the same data and the same worker give the same weights, bit for bit.
+ */
+#ifndef COXSWAIN_CLI_EARLIER_RUN_H
+#define COXSWAIN_CLI_EARLIER_RUN_H
+
+#include <stdbool.h>
+
+#include "common/error.h"
+
+/* What a run is made from. */
+struct run_ingredients {
+    const char *manifest; /* file */
+    const char *data;     /* file, or a digest that pins it */
+};
+
+/* Keeps in `state` what the run that has just succeeded there was made from, and where its weights are. */
+int earlier_run_remember(const char *state, const struct run_ingredients *ingredients, const char *weights,
+                         struct error *error);
+/* The weights of such a run in `state`; release with free(). NULL when there is none. */
+char *earlier_run_weights(const char *state, const struct run_ingredients *ingredients);
+
+#endif

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/cli/job_follow.h"
+
+#include "common/clock.h"
+#include "common/contract/labels.h"
+#include "common/memory.h"
+#include "operator/kube/informer.h"
+
+#define LOG_RETRY_MS 200
+#define LOG_LINE_MAX (64 * 1024)
+
+struct job_follow {
+    struct kube_client *client;
+    struct job_view *view;
+    void (*changed)(void *context);
+    void *context;
+    struct informer *jobs, *pods;
+    char *selector, *field;
+    /* The chief's log. */
+    struct kube_call *log;
+    struct event_timer *retry;
+    char pod[VIEW_TEXT_MAX]; /* whose log is read, or was read last */
+    bool heard;              /* a line of it came */
+    bool ended;
+    struct buffer line;
+};
+
+static void *keep(void *context, const struct json *object)
+{
+    (void)context;
+    return json_copy(object);
+}
+
+static void drop(void *item)
+{
+    json_free(item);
+}
+
+/* ---------------------------------------------------------------- the chief's log */
+
+static void log_next(struct job_follow *follow);
+
+static int log_data(void *context, const char *bytes, size_t length, struct error *error)
+{
+    struct job_follow *follow = context;
+    for (size_t i = 0; i < length; i++) {
+        if (bytes[i] != '\n') {
+            if (buffer_append_byte(&follow->line, bytes[i], error) < 0)
+                return -1;
+            continue;
+        }
+        follow->heard = true;
+        job_view_take_log(follow->view, buffer_text(&follow->line), clock_now_ms());
+        buffer_clear(&follow->line);
+    }
+    follow->changed(follow->context);
+    return 0;
+}
+
+static void log_retry(void *context)
+{
+    struct job_follow *follow = context;
+    follow->retry = NULL;
+    log_next(follow);
+}
+
+static void log_answered(void *context, const struct kube_answer *answer)
+{
+    struct job_follow *follow = context;
+    follow->log = NULL;
+    if (answer->error && answer->error->kind == ERROR_CANCELLED)
+        return;
+    follow->ended = follow->heard;
+    if (!follow->heard)
+        follow->pod[0] = '\0';
+    follow->retry = event_timer_start(kube_client_loop(follow->client), LOG_RETRY_MS, log_retry, follow);
+    follow->changed(follow->context);
+}
+
+static const struct pod_line *chief_of(const struct job_view *view)
+{
+    const struct pod_line *chief = job_view_pod(view, "chief", 0);
+    return chief ? chief : job_view_pod(view, "worker", 0);
+}
+
+static void log_start(struct job_follow *follow)
+{
+    SCOPED_BUFFER path;
+    buffer_init(&path, 4096);
+    struct resource_path log = {KUBE_PODS, follow->view->name_space, follow->pod, "log"};
+    if (resource_path_append(&path, &log, NULL) < 0 || resource_path_append_query(&path, "follow", "true", NULL) < 0 ||
+        resource_path_append_query(&path, "container", TRAINER_CONTAINER, NULL) < 0)
+        return;
+    follow->heard = follow->ended = false;
+    buffer_clear(&follow->line);
+    job_view_begin_log(follow->view);
+    struct kube_stream_options options = {
+        .path_and_query = buffer_text(&path), .on_data = log_data, .answered = log_answered, .context = follow};
+    follow->log = kube_client_stream(follow->client, &options);
+}
+
+/* A log is read once from its beginning; then its pod's successor's. */
+static void log_next(struct job_follow *follow)
+{
+    const struct pod_line *chief = chief_of(follow->view);
+    if (follow->log || follow->retry || !chief || strcmp(chief->words, "starting") == 0 ||
+        strcmp(chief->name, follow->pod) == 0)
+        return;
+    snprintf(follow->pod, sizeof follow->pod, "%s", chief->name);
+    log_start(follow);
+}
+
+bool job_follow_log_ended(const struct job_follow *follow)
+{
+    const struct pod_line *chief = chief_of(follow->view);
+    return follow->ended && (!chief || strcmp(chief->name, follow->pod) == 0);
+}
+
+/* ---------------------------------------------------------------- what is watched */
+
+static void job_seen(void *context, const char *key, const void *item)
+{
+    (void)key;
+    struct job_follow *follow = context;
+    job_view_take_job(follow->view, item);
+    follow->changed(follow->context);
+}
+
+static void job_changed(void *context, const char *key, const void *old, const void *item)
+{
+    (void)old;
+    job_seen(context, key, item);
+}
+
+static void pod_seen(void *context, const char *key, const void *item)
+{
+    (void)key;
+    struct job_follow *follow = context;
+    job_view_take_pod(follow->view, json_string_at(item, "metadata.name", ""), item);
+    log_next(follow);
+    follow->changed(follow->context);
+}
+
+static void pod_changed(void *context, const char *key, const void *old, const void *item)
+{
+    (void)old;
+    pod_seen(context, key, item);
+}
+
+static void pod_gone(void *context, const char *key, const void *item)
+{
+    (void)key;
+    struct job_follow *follow = context;
+    job_view_take_pod(follow->view, json_string_at(item, "metadata.name", ""), NULL);
+    follow->changed(follow->context);
+}
+
+struct job_follow *job_follow_start(struct kube_client *client, struct job_view *view, void (*changed)(void *context),
+                                    void *context)
+{
+    struct job_follow *follow = memory_allocate(1, sizeof *follow);
+    follow->client = client;
+    follow->view = view;
+    follow->changed = changed;
+    follow->context = context;
+    follow->field = memory_format("metadata.name=%s", view->name);
+    follow->selector = memory_format("%s=%s", LABEL_JOB_NAME, view->name);
+    buffer_init(&follow->line, LOG_LINE_MAX);
+    struct informer_options jobs = {
+        .resource = {API_GROUP, API_VERSION, TRAINING_JOB_PLURAL},
+        .name_space = view->name_space,
+        .field_selector = follow->field,
+        .parse = keep,
+        .item_free = drop,
+        .on_added = job_seen,
+        .on_changed = job_changed,
+        .context = follow,
+    };
+    struct informer_options pods = {
+        .resource = KUBE_PODS,
+        .name_space = view->name_space,
+        .label_selector = follow->selector,
+        .parse = keep,
+        .item_free = drop,
+        .on_added = pod_seen,
+        .on_changed = pod_changed,
+        .on_deleted = pod_gone,
+        .context = follow,
+    };
+    follow->jobs = informer_start(client, &jobs);
+    follow->pods = informer_start(client, &pods);
+    return follow;
+}
+
+void job_follow_free(struct job_follow *follow)
+{
+    informer_free(follow->jobs);
+    informer_free(follow->pods);
+    if (follow->log)
+        kube_call_cancel(follow->log);
+    if (follow->retry)
+        event_timer_cancel(follow->retry);
+    buffer_release(&follow->line);
+    free(follow->selector);
+    free(follow->field);
+    free(follow);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Keeps a job's view current from the cluster: watches the TrainingJob and its
+ * pods, and reads the chief's log through the API as long as there is one.
+ */
+#ifndef COXSWAIN_CLI_JOB_FOLLOW_H
+#define COXSWAIN_CLI_JOB_FOLLOW_H
+
+#include "operator/cli/job_view.h"
+#include "operator/kube/client.h"
+
+struct job_follow;
+
+/* `changed` is called from the loop after each change of `view`, which must outlive it. */
+struct job_follow *job_follow_start(struct kube_client *client, struct job_view *view, void (*changed)(void *context),
+                                    void *context);
+/* The log of the last chief has been read to its end. */
+bool job_follow_log_ended(const struct job_follow *follow);
+void job_follow_free(struct job_follow *follow);
+
+#endif

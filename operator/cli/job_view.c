@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/cli/job_view.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/contract/exit_code.h"
+#include "common/contract/labels.h"
+
+void job_view_init(struct job_view *view, const char *name_space, const char *name)
+{
+    *view = (struct job_view){.step = -1,
+                              .total_steps = -1,
+                              .seconds_left = -1,
+                              .loss = NAN,
+                              .examples_per_second = NAN,
+                              .accuracy = NAN,
+                              .validation_loss = NAN,
+                              .validation_step = -1,
+                              .goodput = NAN,
+                              .recovery = {.step = -1},
+                              .loss_stride = 1};
+    snprintf(view->name, sizeof view->name, "%s", name);
+    snprintf(view->name_space, sizeof view->name_space, "%s", name_space);
+    snprintf(view->unit, sizeof view->unit, "examples");
+    buffer_init(&view->events, VIEW_EVENTS_MAX);
+}
+
+void job_view_release(struct job_view *view)
+{
+    buffer_release(&view->events);
+}
+
+/* ---------------------------------------------------------------- the job */
+
+/* The operator's figures are some seconds old: an evaluation that the log has told since then is newer. */
+static void take_metric(struct job_view *view, const struct json *metric, int64_t step)
+{
+    const char *name = json_string_at(metric, "name", "");
+    double value = strtod(json_string_at(metric, "value", "nan"), NULL);
+    bool newer = step > view->validation_step;
+    if (strcmp(name, "validationAccuracy") == 0)
+        view->accuracy = newer ? value : view->accuracy;
+    else if (strcmp(name, "validationLoss") == 0)
+        view->validation_loss = newer ? value : view->validation_loss;
+    else if (strcmp(name, "loss") == 0 && !isfinite(view->loss))
+        view->loss = value;
+}
+
+static void take_progress(struct job_view *view, const struct json *progress)
+{
+    int64_t step = json_integer_at(progress, "step", -1);
+    view->total_steps = json_integer_at(progress, "totalSteps", view->total_steps);
+    if (step > view->step) {
+        view->step = step;
+        view->seconds_left = json_integer_at(progress, "secondsRemaining", view->seconds_left);
+        view->examples_per_second = strtod(json_string_at(progress, "examplesPerSecond", "nan"), NULL);
+    }
+    for (const struct json *item = json_first(json_member(progress, "metrics")); item; item = json_next(item))
+        take_metric(view, item, step);
+}
+
+static void take_conditions(struct job_view *view, const struct json *conditions)
+{
+    for (const struct json *item = json_first(conditions); item; item = json_next(item)) {
+        const char *type = json_string_at(item, "type", "");
+        bool final = strcmp(type, "Failed") == 0 || strcmp(type, "Succeeded") == 0;
+        if (!final || strcmp(json_string_at(item, "status", ""), "True") != 0)
+            continue;
+        snprintf(view->reason, sizeof view->reason, "%s", json_string_at(item, "reason", ""));
+        snprintf(view->message, sizeof view->message, "%s", json_string_at(item, "message", ""));
+    }
+}
+
+void job_view_take_job(struct job_view *view, const struct json *job)
+{
+    const char *state = json_string_at(job, "status.state", "");
+    snprintf(view->strategy, sizeof view->strategy, "%s", json_string_at(job, "spec.strategy.type", ""));
+    view->workers = json_integer_at(job, "spec.workers", 1);
+    view->restarts = json_integer_at(job, "status.restartCount", view->restarts);
+    take_progress(view, json_at(job, "status.progress"));
+    take_conditions(view, json_at(job, "status.conditions"));
+    if (*state && strcmp(state, view->state) != 0)
+        buffer_format(&view->events, "%s is %s\n", view->name, state);
+    snprintf(view->state, sizeof view->state, "%s", state);
+}
+
+bool job_view_succeeded(const struct job_view *view)
+{
+    return strcmp(view->state, "Succeeded") == 0;
+}
+
+bool job_view_over(const struct job_view *view)
+{
+    return job_view_succeeded(view) || strcmp(view->state, "Failed") == 0;
+}
+
+/* ---------------------------------------------------------------- pods */
+
+static struct pod_line *pod_named(struct job_view *view, const char *name)
+{
+    for (unsigned i = 0; i < view->pod_count; i++) {
+        if (strcmp(view->pods[i].name, name) == 0)
+            return &view->pods[i];
+    }
+    return NULL;
+}
+
+static bool is_ready(const struct json *pod)
+{
+    for (const struct json *item = json_first(json_at(pod, "status.conditions")); item; item = json_next(item)) {
+        if (strcmp(json_string_at(item, "type", ""), "Ready") == 0)
+            return strcmp(json_string_at(item, "status", ""), "True") == 0;
+    }
+    return false;
+}
+
+/* How the trainer ended, in a word or two. */
+static void describe_end(struct pod_line *line, const struct json *terminated)
+{
+    int code = (int)json_integer_at(terminated, "exitCode", -1);
+    if (code == 0)
+        snprintf(line->words, sizeof line->words, "done");
+    else if (code == 137)
+        snprintf(line->words, sizeof line->words, "killed");
+    else
+        snprintf(line->words, sizeof line->words, "ended with %d", code);
+}
+
+static void describe(struct pod_line *line, const struct json *pod)
+{
+    const struct json *container = json_first(json_at(pod, "status.containerStatuses"));
+    const struct json *terminated = json_at(container, "state.terminated");
+    const char *phase = json_string_at(pod, "status.phase", "Pending");
+    const char *process = json_string_at(container, "containerID", "");
+    const char *waiting = json_string_at(container, "state.waiting.reason", "");
+    line->ready = is_ready(pod);
+    line->ended = strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0;
+    line->process = strncmp(process, "process://", 10) == 0 ? strtoll(process + 10, NULL, 10) : 0;
+    if (terminated)
+        describe_end(line, terminated);
+    else if (line->ended)
+        snprintf(line->words, sizeof line->words, "ended");
+    else if (line->ready)
+        snprintf(line->words, sizeof line->words, "ready");
+    else if (strstr(waiting, "Error") || strstr(waiting, "BackOff"))
+        snprintf(line->words, sizeof line->words, "%s", waiting);
+    else
+        snprintf(line->words, sizeof line->words, "%s", strcmp(phase, "Running") == 0 ? "running" : "starting");
+}
+
+/* Not the two steps on the way to "ready", which tell nobody anything. */
+static void say_pod(struct job_view *view, const struct pod_line *line, const char *before)
+{
+    bool routine = strcmp(line->words, "starting") == 0 || strcmp(line->words, "running") == 0;
+    if (!routine && strcmp(line->words, before) != 0)
+        buffer_format(&view->events, "%s %lld: %s (%s)\n", line->role, (long long)line->index, line->words, line->name);
+}
+
+static int pod_compare(const void *left, const void *right)
+{
+    const struct pod_line *a = left, *b = right;
+    int roles = strcmp(a->role, b->role);
+    if (roles != 0 || a->index == b->index)
+        return roles != 0 ? roles : strcmp(a->name, b->name);
+    return a->index < b->index ? -1 : 1;
+}
+
+static void pod_remove(struct job_view *view, struct pod_line *line)
+{
+    const struct pod_line *end = view->pods + view->pod_count--;
+    memmove(line, line + 1, (size_t)(end - line - 1) * sizeof *line);
+}
+
+void job_view_take_pod(struct job_view *view, const char *name, const struct json *pod)
+{
+    struct pod_line *line = pod_named(view, name);
+    if (!pod) {
+        if (line)
+            pod_remove(view, line);
+        return;
+    }
+    if (!line && view->pod_count == VIEW_PODS_MAX)
+        return;
+    if (!line) {
+        line = &view->pods[view->pod_count++];
+        *line = (struct pod_line){.index = 0};
+    }
+    char before[sizeof line->words];
+    memcpy(before, line->words, sizeof before);
+    const struct json *labels = json_at(pod, "metadata.labels");
+    snprintf(line->name, sizeof line->name, "%s", name);
+    snprintf(line->role, sizeof line->role, "%s", json_string(json_member(labels, LABEL_ROLE), "pod"));
+    line->index = strtoll(json_string(json_member(labels, LABEL_INDEX), "0"), NULL, 10);
+    describe(line, pod);
+    say_pod(view, line, before);
+    qsort(view->pods, view->pod_count, sizeof *view->pods, pod_compare);
+}
+
+const struct pod_line *job_view_pod(const struct job_view *view, const char *role, int64_t index)
+{
+    const struct pod_line *found = NULL;
+    for (unsigned i = 0; i < view->pod_count; i++) {
+        const struct pod_line *line = &view->pods[i];
+        if (strcmp(line->role, role) == 0 && line->index == index && (!found || found->ended))
+            found = line;
+    }
+    return found;
+}
+
+/* ---------------------------------------------------------------- the chief's log */
+
+/* Keeps every loss_stride-th value; when there is no more room, every second one of them goes. */
+static void keep_loss(struct job_view *view, double loss)
+{
+    if (++view->loss_skipped < view->loss_stride)
+        return;
+    view->loss_skipped = 0;
+    if (view->loss_count == VIEW_LOSSES_MAX) {
+        for (unsigned i = 0; i < VIEW_LOSSES_MAX / 2; i++)
+            view->losses[i] = view->losses[2 * i];
+        view->loss_count = VIEW_LOSSES_MAX / 2;
+        view->loss_stride *= 2;
+    }
+    view->losses[view->loss_count++] = loss;
+}
+
+/* "… 12.3 ms  20812 examples/s  8s left" */
+static void take_rate(struct job_view *view, const char *line)
+{
+    const char *after = strstr(line, " ms  ");
+    double rate;
+    char unit[sizeof view->unit];
+    if (after && sscanf(after + 5, "%lf %31[a-z]/s", &rate, unit) == 2) {
+        view->examples_per_second = rate;
+        memcpy(view->unit, unit, sizeof unit);
+    }
+    const char *left = strstr(line, "/s  ");
+    char *end;
+    int64_t seconds = 0;
+    if (!left || !strstr(left, " left"))
+        return;
+    for (const char *at = left + 4; *at && *at != ' '; at = end + 1) {
+        int64_t number = strtoll(at, &end, 10);
+        if (end == at)
+            return;
+        seconds += number * (*end == 'd' ? 86400 : *end == 'h' ? 3600 : *end == 'm' ? 60 : 1);
+    }
+    view->seconds_left = seconds;
+}
+
+/* A new chief's first step ends what its predecessor's loss began. */
+static void take_first_step(struct job_view *view, int64_t step, int64_t now_ms)
+{
+    if (view->log_is_new && view->step >= 0)
+        view->recovery = (struct view_recovery){step, view->step >= step ? view->step - step + 1 : 0, now_ms};
+    view->log_is_new = false;
+}
+
+static bool take_step(struct job_view *view, const char *line, int64_t now_ms)
+{
+    long long step, total;
+    double loss;
+    if (sscanf(line, "step %lld/%lld loss %lf", &step, &total, &loss) != 3)
+        return false;
+    if (view->first_step_ms == 0)
+        view->first_step_ms = now_ms;
+    take_first_step(view, step, now_ms);
+    view->last_step_ms = now_ms;
+    view->step = step;
+    view->total_steps = total;
+    view->loss = loss;
+    view->doing[0] = '\0';
+    keep_loss(view, loss);
+    take_rate(view, line);
+    return true;
+}
+
+static bool take_validation(struct job_view *view, const char *line)
+{
+    long long step;
+    double loss, accuracy;
+    int found = sscanf(line, "validation after step %lld: loss %lf, accuracy %lf", &step, &loss, &accuracy);
+    if (found < 2)
+        return false;
+    view->validation_step = step;
+    view->validation_loss = loss;
+    view->accuracy = found == 3 ? accuracy / 100 : NAN;
+    return true;
+}
+
+static bool take_recovery(struct job_view *view, const char *line, int64_t now_ms)
+{
+    long long step;
+    double seconds;
+    if (sscanf(line, "the crew is whole again: step %lld done %lf s", &step, &seconds) != 2)
+        return false;
+    view->recovery = (struct view_recovery){step, strstr(line, "one step was repeated") != NULL, now_ms};
+    view->doing[0] = '\0';
+    buffer_format(&view->events, "chief: %s\n", line);
+    return true;
+}
+
+/* The chief's last words say the same as the summary does, with paths inside its pod. */
+static bool take_last_words(struct job_view *view, const char *line)
+{
+    static const char *const known[] = {"held-out examples: ", "loss ",         "goodput ",
+                                        "checkpoints  ",       "TensorBoard  ", "weights      "};
+    if (view->step < 0 || view->step != view->total_steps)
+        return false;
+    (void)sscanf(line, "goodput %lf", &view->goodput);
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (strncmp(line, known[i], strlen(known[i])) == 0)
+            return true;
+    }
+    return false;
+}
+
+void job_view_begin_log(struct job_view *view)
+{
+    view->log_is_new = true;
+}
+
+void job_view_take_log(struct job_view *view, const char *line, int64_t now_ms)
+{
+    if (take_step(view, line, now_ms) || take_validation(view, line) || take_recovery(view, line, now_ms) ||
+        take_last_words(view, line))
+        return;
+    snprintf(view->doing, sizeof view->doing, "%s", line);
+    buffer_format(&view->events, "chief: %s\n", line);
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a person wants to know of a running job, as a value: fed with the
+ * TrainingJob, its pods and the chief's log lines, read by what prints it. The
+ * operator's progress comes every few seconds; log lines come twice a second and
+ * fill the time between.
+ */
+#ifndef COXSWAIN_CLI_JOB_VIEW_H
+#define COXSWAIN_CLI_JOB_VIEW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/buffer.h"
+#include "common/json.h"
+
+#define VIEW_PODS_MAX 64
+#define VIEW_TEXT_MAX 256
+#define VIEW_LOSSES_MAX 4096
+#define VIEW_EVENTS_MAX (64 * 1024)
+
+struct pod_line {
+    char name[VIEW_TEXT_MAX], role[32];
+    int64_t index;
+    char words[64]; /* "ready", "starting", "killed", … */
+    bool ready, ended;
+    int64_t process; /* of the trainer, from process://…; 0: none */
+};
+
+/* A crew that was incomplete steps again. */
+struct view_recovery {
+    int64_t step; /* the first one it made; -1: never */
+    int64_t
+        repeated; /* steps that were begun before and made again; of a new chief: those that its predecessor told as done */
+    int64_t told_ms; /* when that was heard */
+};
+
+struct job_view {
+    char name[64], name_space[64], strategy[64];
+    char state[32], reason[VIEW_TEXT_MAX], message[2 * VIEW_TEXT_MAX]; /* of the condition that ended it */
+    int64_t workers;
+    int64_t step, total_steps, seconds_left; /* -1: unknown */
+    double loss, examples_per_second;        /* NAN: unknown */
+    double accuracy, validation_loss;        /* of the held-out examples; NAN: unknown */
+    int64_t validation_step;                 /* of the newest evaluation in the log; -1: none */
+    double goodput;                          /* per cent; NAN: not told yet */
+    struct view_recovery recovery;           /* the last one */
+    bool log_is_new;                         /* no step line of the current chief came yet */
+    int64_t restarts;
+    char unit[32];             /* "examples" */
+    char doing[VIEW_TEXT_MAX]; /* what the chief says while it does not step */
+    double losses[VIEW_LOSSES_MAX];
+    unsigned loss_count;
+    unsigned loss_stride, loss_skipped;  /* every loss_stride-th line is kept */
+    struct pod_line pods[VIEW_PODS_MAX]; /* by role and index */
+    unsigned pod_count;
+    int64_t first_step_ms, last_step_ms; /* 0: none yet */
+    struct buffer events;                /* whole lines that nobody has printed yet */
+};
+
+void job_view_init(struct job_view *view, const char *name_space, const char *name);
+void job_view_release(struct job_view *view);
+
+void job_view_take_job(struct job_view *view, const struct json *job);
+/* `pod` NULL: the pod of that name is gone. */
+void job_view_take_pod(struct job_view *view, const char *name, const struct json *pod);
+/* The log of another chief begins. */
+void job_view_begin_log(struct job_view *view);
+/* One line of the chief's log. */
+void job_view_take_log(struct job_view *view, const char *line, int64_t now_ms);
+
+bool job_view_succeeded(const struct job_view *view);
+bool job_view_over(const struct job_view *view);
+/* The current pod of a role and index; NULL when there is none. */
+const struct pod_line *job_view_pod(const struct job_view *view, const char *role, int64_t index);
+
+#endif

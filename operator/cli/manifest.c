@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/cli/manifest.h"
+
+#include "common/contract/labels.h"
+#include "common/memory.h"
+#include "common/yaml.h"
+
+static int document_check(const struct json *document, struct error *error)
+{
+    static const char *const required[] = {"apiVersion", "kind", "metadata.name"};
+    for (size_t i = 0; i < sizeof required / sizeof *required; i++) {
+        if (!*json_string_at(document, required[i], ""))
+            return error_set(error, ERROR_INVALID, "a document has no %s", required[i]);
+    }
+    return 0;
+}
+
+static int job_find(struct manifest *manifest, const char *default_namespace, struct error *error)
+{
+    for (const struct json *item = json_first(manifest->documents); item; item = json_next(item)) {
+        if (document_check(item, error) < 0)
+            return -1;
+        if (strcmp(json_string_at(item, "kind", ""), TRAINING_JOB_KIND) != 0)
+            continue;
+        if (manifest->job)
+            return error_set(error, ERROR_INVALID, "it holds more than one TrainingJob; run them one by one");
+        manifest->job = item;
+    }
+    if (!manifest->job)
+        return error_set(error, ERROR_INVALID, "it holds no TrainingJob");
+    manifest->name = json_string_at(manifest->job, "metadata.name", "");
+    manifest->name_space = json_string_at(manifest->job, "metadata.namespace", default_namespace);
+    return 0;
+}
+
+int manifest_read(const char *path, const char *default_namespace, struct manifest *ret_manifest, struct error *error)
+{
+    SCOPED_BUFFER text;
+    buffer_init(&text, MANIFEST_MAX);
+    struct manifest manifest = {.documents = NULL};
+    if (buffer_read_file(&text, path, error) < 0)
+        return -1; /* which names the file */
+    if (yaml_parse(buffer_text(&text), text.length, MANIFEST_MAX, &manifest.documents, error) < 0 ||
+        job_find(&manifest, default_namespace, error) < 0) {
+        manifest_release(&manifest);
+        return error_wrap(error, "%s", path);
+    }
+    *ret_manifest = manifest;
+    return 0;
+}
+
+void manifest_release(struct manifest *manifest)
+{
+    json_free(manifest->documents);
+    *manifest = (struct manifest){.documents = NULL};
+}
+
+/* ---------------------------------------------------------------- into the cluster */
+
+struct answer {
+    bool came;
+    bool failed;
+    struct error error;
+};
+
+static void answered(void *context, const struct kube_answer *answer)
+{
+    struct answer *result = context;
+    result->came = true;
+    result->failed = answer->error != NULL;
+    if (answer->error)
+        result->error = *answer->error;
+}
+
+static int wait_for(struct kube_client *client, struct answer *answer, struct error *error)
+{
+    while (!answer->came) {
+        if (event_loop_turn(kube_client_loop(client), -1, error) < 0)
+            return -1;
+    }
+    if (answer->failed && error)
+        *error = answer->error;
+    return answer->failed ? -1 : 0;
+}
+
+/* "coxswain.dev/v1alpha1" and "TrainingJob": the plural is the kind in lower case and an s, for the kinds that go with a
+ * job (Service, ConfigMap, Secret, PersistentVolumeClaim, …). */
+static void path_of(const struct json *document, const char *name_space, char group[128], char plural[128],
+                    struct resource_path *path)
+{
+    const char *version = json_string_at(document, "apiVersion", ""), *slash = strchr(version, '/');
+    snprintf(group, 128, "%.*s", slash ? (int)(slash - version) : 0, version);
+    snprintf(plural, 128, "%ss", json_string_at(document, "kind", ""));
+    for (char *at = plural; *at; at++) {
+        if (*at >= 'A' && *at <= 'Z')
+            *at = (char)(*at - 'A' + 'a');
+    }
+    *path = (struct resource_path){.resource = {group, slash ? slash + 1 : version, plural},
+                                   .name_space = json_string_at(document, "metadata.namespace", name_space)};
+}
+
+static int document_apply(const struct json *document, const char *name_space, struct kube_client *client,
+                          struct error *error)
+{
+    char group[128], plural[128];
+    struct resource_path path;
+    struct error cause = ERROR_INIT;
+    path_of(document, name_space, group, plural, &path);
+    struct answer created = {.came = false}, patched = {.came = false};
+    struct kube_call_options options = {.answered = answered, .context = &created};
+    kube_client_create(client, &path, document, &options);
+    if (wait_for(client, &created, &cause) == 0)
+        return 0;
+    if (cause.kind == ERROR_ALREADY_EXISTS) {
+        path.name = json_string_at(document, "metadata.name", "");
+        options.context = &patched;
+        kube_client_patch(client, &path, document, &options);
+        if (wait_for(client, &patched, &cause) == 0)
+            return 0;
+    }
+    if (error)
+        *error = cause;
+    return error_wrap(error, "%s %s", json_string_at(document, "kind", ""),
+                      json_string_at(document, "metadata.name", ""));
+}
+
+int manifest_apply(const struct manifest *manifest, struct kube_client *client, struct error *error)
+{
+    for (const struct json *item = json_first(manifest->documents); item; item = json_next(item)) {
+        if (document_apply(item, manifest->name_space, client, error) < 0)
+            return -1;
+    }
+    return 0;
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/cli/run.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/directory.h"
+#include "common/memory.h"
+#include "operator/cli/control_plane.h"
+#include "operator/cli/job_follow.h"
+#include "operator/cli/manifest.h"
+#include "operator/cli/paths.h"
+#include "operator/cli/summary.h"
+
+#define REFRESH_MS 200
+/* After the job's end: for the log's last lines. */
+#define LAST_LINES_MS 3000
+
+struct run {
+    const struct run_options *options;
+    struct event_loop *loop;
+    struct terminal *terminal;
+    struct manifest manifest;
+    char *state;
+    struct control_plane *plane; /* NULL: a cluster */
+    struct kube_config config;
+    struct kube_client *client;
+    struct job_view view;
+    struct job_follow *follow;
+    struct preemption preemption;
+    bool interrupted;
+};
+
+static bool in_cluster(const struct run *run)
+{
+    return run->options->kubeconfig || run->options->context;
+}
+
+static void changed(void *context)
+{
+    struct run *run = context;
+    preemption_consider(&run->preemption, &run->view, clock_now_ms());
+}
+
+static void interrupted(void *context, int signal_number)
+{
+    (void)signal_number;
+    ((struct run *)context)->interrupted = true;
+}
+
+/* ---------------------------------------------------------------- start */
+
+static char *default_state(const struct manifest *manifest)
+{
+    SCOPED_FREE char *base = path_user_directory("XDG_STATE_HOME", ".local/state");
+    return memory_format("%s/%s-%s", base, manifest->name_space, manifest->name);
+}
+
+static int plane_start(struct run *run, struct error *error)
+{
+    const struct run_options *options = run->options;
+    run->state = options->state ? memory_copy_string(options->state) : default_state(&run->manifest);
+    if (options->fresh)
+        directory_remove(run->state);
+    struct control_plane_options plane = {
+        .state_directory = run->state, .volumes = options->volumes, .volume_count = options->volume_count};
+    if (control_plane_start(run->loop, &plane, &run->plane, error) < 0)
+        return -1;
+    return kube_config_load(control_plane_kubeconfig(run->plane), NULL, &run->config, error);
+}
+
+static int connect(struct run *run, struct error *error)
+{
+    if (in_cluster(run) ? kube_config_load(run->options->kubeconfig, run->options->context, &run->config, error) < 0
+                        : plane_start(run, error) < 0)
+        return -1;
+    struct kube_client_options options = {.user_agent = "cox"};
+    return kube_client_new(run->loop, &run->config, &options, &run->client, error);
+}
+
+static int run_start(struct run *run, struct error *error)
+{
+    if (event_loop_on_signal(run->loop, SIGINT, interrupted, run, error) < 0 ||
+        event_loop_on_signal(run->loop, SIGTERM, interrupted, run, error) < 0 ||
+        manifest_read(run->options->manifest, "default", &run->manifest, error) < 0 || connect(run, error) < 0)
+        return -1;
+    job_view_init(&run->view, run->manifest.name_space, run->manifest.name);
+    preemption_init(&run->preemption, run->options->preempt);
+    if (manifest_apply(&run->manifest, run->client, error) < 0)
+        return -1;
+    run->follow = job_follow_start(run->client, &run->view, changed, run);
+    return 0;
+}
+
+/* ---------------------------------------------------------------- follow */
+
+static int run_follow(struct run *run, struct error *error)
+{
+    int64_t over_ms = 0;
+    while (!run->interrupted) {
+        if (event_loop_turn(run->loop, REFRESH_MS, error) < 0)
+            return -1;
+        int64_t now_ms = clock_now_ms();
+        terminal_show(run->terminal, &run->view, now_ms);
+        if (run->plane && control_plane_trouble(run->plane))
+            return error_set(error, ERROR_UNAVAILABLE, "%s", control_plane_trouble(run->plane));
+        if (!job_view_over(&run->view))
+            continue;
+        over_ms = over_ms ? over_ms : now_ms;
+        if (job_follow_log_ended(run->follow) || now_ms - over_ms > LAST_LINES_MS)
+            return 0;
+    }
+    return 0;
+}
+
+/* ---------------------------------------------------------------- end */
+
+static void say_resume(const struct run *run)
+{
+    SCOPED_FREE char *shown = run->state ? path_for_people(run->state) : NULL;
+    printf("\nInterrupted after step %lld. ", (long long)run->view.step);
+    if (run->plane)
+        printf("The state is kept in %s; to go on:\n  %s\n", shown, run->options->resume);
+    else
+        printf("The job goes on in the cluster; to see it again:\n  %s\n", run->options->resume);
+}
+
+static void run_conclude(struct run *run, struct run_outcome *outcome)
+{
+    struct storage_place place = {
+        .state = run->state, .volumes = run->options->volumes, .volume_count = run->options->volume_count};
+    terminal_keep(run->terminal, &run->view, clock_now_ms());
+    *outcome = (struct run_outcome){
+        .succeeded = job_view_succeeded(&run->view),
+        .interrupted = run->interrupted,
+        .accuracy = run->view.accuracy,
+        .weights = export_file(&place, run->manifest.job, run->view.name_space),
+        .killed_at_step = run->preemption.step,
+        .repeated_steps = run->preemption.repeated,
+        .seconds_to_next_step =
+            run->preemption.back_ms ? (double)(run->preemption.back_ms - run->preemption.time_ms) / 1000 : NAN,
+    };
+    if (run->interrupted) {
+        say_resume(run);
+        return;
+    }
+    SCOPED_BUFFER text;
+    buffer_init(&text, VIEW_EVENTS_MAX);
+    summary_write(&run->view, run->manifest.job, &place, !run->terminal->live, &text);
+    fputs(buffer_text(&text), stdout);
+    fflush(stdout);
+}
+
+static void run_release(struct run *run)
+{
+    if (run->follow)
+        job_follow_free(run->follow);
+    if (run->client)
+        kube_client_free(run->client);
+    if (run->plane)
+        control_plane_end(run->plane);
+    kube_config_release(&run->config);
+    manifest_release(&run->manifest);
+    job_view_release(&run->view);
+    free(run->state);
+}
+
+int run_job(const struct run_options *options, struct event_loop *loop, struct terminal *terminal,
+            struct run_outcome *ret_outcome, struct error *error)
+{
+    SCOPED(run_release) struct run run = {.options = options, .loop = loop, .terminal = terminal};
+    if (run_start(&run, error) < 0 || run_follow(&run, error) < 0) {
+        terminal_clear(terminal);
+        return -1;
+    }
+    run_conclude(&run, ret_outcome);
+    return 0;
+}
+
+void run_outcome_release(struct run_outcome *outcome)
+{
+    free(outcome->weights);
+    outcome->weights = NULL;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Runs one job from its manifest to its end, in front of a person: starts a
+ * control plane and an operator when no cluster is asked for, applies, follows,
+ * sums up. What `cox run` and `cox demo` share.
+ */
+#ifndef COXSWAIN_CLI_RUN_H
+#define COXSWAIN_CLI_RUN_H
+
+#include <stdbool.h>
+
+#include "common/event_loop.h"
+#include "operator/cli/preemption.h"
+#include "operator/cli/terminal.h"
+
+#define RUN_VOLUMES_MAX 16
+
+struct run_options {
+    const char *manifest;
+    const char *volumes[RUN_VOLUMES_MAX]; /* "claim=directory" */
+    unsigned volume_count;
+    const char *state;      /* NULL: ${XDG_STATE_HOME:-~/.local/state}/coxswain/<namespace>-<name> */
+    const char *kubeconfig; /* a cluster instead; NULL with `context` NULL: the embedded control plane */
+    const char *context;
+    bool fresh;                     /* forget an earlier run in the state directory */
+    enum preemption_target preempt; /* half-way; embedded control plane only */
+    const char *resume;             /* the command that a person types to go on after Ctrl-C */
+};
+
+/* Strings are the outcome's; release with run_outcome_release. */
+struct run_outcome {
+    bool succeeded;
+    bool interrupted;
+    double accuracy;        /* NAN: unknown */
+    char *weights;          /* exported file; NULL: none, or in a cluster */
+    int64_t killed_at_step; /* -1: nobody was */
+    int64_t repeated_steps; /* -1: unknown */
+    double seconds_to_next_step;
+};
+
+/* A job that fails is an outcome, not an error. */
+int run_job(const struct run_options *options, struct event_loop *loop, struct terminal *terminal,
+            struct run_outcome *ret_outcome, struct error *error);
+void run_outcome_release(struct run_outcome *outcome);
+
+#endif

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/cli/summary.h"
+
+#include <math.h>
+
+#include "common/clock.h"
+#include "common/contract/checkpoint_layout.h"
+#include "common/memory.h"
+#include "operator/cli/paths.h"
+#include "operator/cli/view_print.h"
+
+#define CURVE_WIDTH 60
+
+/* ---------------------------------------------------------------- places */
+
+static const char *claim_of(const struct json *job, const char *storage)
+{
+    for (const struct json *item = json_first(json_at(job, "spec.storage")); item; item = json_next(item)) {
+        if (strcmp(json_string_at(item, "name", ""), storage) == 0)
+            return json_string_at(item, "persistentVolumeClaim.claimName", NULL);
+    }
+    return NULL;
+}
+
+char *storage_directory(const struct storage_place *place, const struct json *job, const char *name_space,
+                        const char *storage)
+{
+    const char *claim = claim_of(job, storage);
+    if (!place->state || !claim)
+        return NULL;
+    for (unsigned i = 0; i < place->volume_count; i++) {
+        const char *equals = strchr(place->volumes[i], '=');
+        if (equals && strncmp(place->volumes[i], claim, (size_t)(equals - place->volumes[i])) == 0 &&
+            claim[equals - place->volumes[i]] == '\0')
+            return memory_copy_string(equals + 1);
+    }
+    return memory_format("%s/volumes/%s/%s", place->state, name_space, claim);
+}
+
+static char *place_below(const struct storage_place *place, const struct json *job, const char *name_space,
+                         const char *storage, const char *path)
+{
+    SCOPED_FREE char *directory = storage_directory(place, job, name_space, storage);
+    return directory && *path ? memory_format("%s/%s", directory, path) : NULL;
+}
+
+char *export_file(const struct storage_place *place, const struct json *job, const char *name_space)
+{
+    return place_below(place, job, name_space, json_string_at(job, "spec.export.storage", ""),
+                       json_string_at(job, "spec.export.to", ""));
+}
+
+/* ---------------------------------------------------------------- words */
+
+static void write_path(struct buffer *out, const char *title, const char *path)
+{
+    if (!path)
+        return;
+    SCOPED_FREE char *shown = path_for_people(path);
+    buffer_format(out, "  %-12s %s\n", title, shown);
+}
+
+static void write_places(const struct job_view *view, const struct json *job, const struct storage_place *place,
+                         struct buffer *out)
+{
+    SCOPED_FREE char *checkpoints =
+        place_below(place, job, view->name_space, json_string_at(job, "spec.checkpoint.storage", ""),
+                    json_string_at(job, "spec.checkpoint.path", ""));
+    SCOPED_FREE char *board = checkpoints ? memory_format("%s/%s", checkpoints, CHECKPOINT_TENSORBOARD) : NULL;
+    SCOPED_FREE char *weights = export_file(place, job, view->name_space);
+    write_path(out, "checkpoints", checkpoints);
+    write_path(out, "TensorBoard", board);
+    write_path(out, "weights", weights);
+}
+
+static void write_curve(const struct job_view *view, struct buffer *out)
+{
+    if (view->loss_count < 2)
+        return;
+    buffer_append_string(out, "  loss         ", NULL);
+    view_print_curve(view, CURVE_WIDTH, out);
+    buffer_format(out, "\n               %.3f to %.4f\n", view->losses[0], view->losses[view->loss_count - 1]);
+}
+
+static void write_speed(const struct job_view *view, struct buffer *out)
+{
+    if (view->last_step_ms <= view->first_step_ms)
+        return;
+    buffer_format(out, "  training     %.1f s", (double)(view->last_step_ms - view->first_step_ms) / 1000);
+    if (isfinite(view->examples_per_second)) {
+        buffer_append_string(out, ", ", NULL);
+        view_print_number(llround(view->examples_per_second), out);
+        buffer_format(out, " %s a second", view->unit);
+    }
+    if (isfinite(view->goodput))
+        buffer_format(out, ", goodput %.1f %%", view->goodput);
+    buffer_append_byte(out, '\n', NULL);
+}
+
+static void write_held_out(const struct job_view *view, const struct json *job, struct buffer *out)
+{
+    int64_t held_out = json_integer_at(job, "spec.data.validation.last", 0);
+    if (isfinite(view->accuracy))
+        buffer_format(out, ": %.1f %% right on ", 100 * view->accuracy);
+    else
+        buffer_format(out, ": perplexity %.2f (loss %.4f) on ", exp(view->validation_loss), view->validation_loss);
+    if (held_out > 0) {
+        view_print_number(held_out, out);
+        buffer_append_byte(out, ' ', NULL);
+    }
+    buffer_append_string(out, "held-out examples", NULL);
+}
+
+static void write_result(const struct job_view *view, const struct json *job, struct buffer *out)
+{
+    if (!job_view_succeeded(view)) {
+        buffer_format(out, "%s has failed: %s\n", view->name, *view->message ? view->message : view->reason);
+        return;
+    }
+    buffer_format(out, "%s is done", view->name);
+    if (isfinite(view->accuracy) || isfinite(view->validation_loss))
+        write_held_out(view, job, out);
+    buffer_append_byte(out, '\n', NULL);
+}
+
+void summary_write(const struct job_view *view, const struct json *job, const struct storage_place *place, bool curve,
+                   struct buffer *out)
+{
+    buffer_append_byte(out, '\n', NULL);
+    write_result(view, job, out);
+    if (curve)
+        write_curve(view, out);
+    write_speed(view, out);
+    if (job_view_succeeded(view))
+        write_places(view, job, place, out);
+}

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/cli/view_print.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/utf8.h"
+
+#define BAR_WIDTH_MAX 40
+#define PODS_SHOWN_MAX 8
+
+#define BOLD "\033[1m"
+#define DIM "\033[2m"
+#define GREEN "\033[32m"
+#define RED "\033[31m"
+#define YELLOW "\033[33m"
+#define PLAIN "\033[0m"
+
+static void paint(struct buffer *out, bool colour, const char *attribute)
+{
+    if (colour)
+        buffer_append_string(out, attribute, NULL);
+}
+
+void view_print_number(int64_t number, struct buffer *out)
+{
+    if (number >= 1000) {
+        view_print_number(number / 1000, out);
+        buffer_format(out, ",%03lld", (long long)(number % 1000));
+    } else {
+        buffer_format(out, "%lld", (long long)number);
+    }
+}
+
+/* ---------------------------------------------------------------- columns */
+
+/* What an attribute or a character takes: bytes, and columns. */
+static size_t next_cell(const char *text, size_t length, unsigned *ret_columns)
+{
+    size_t bytes = utf8_sequence(text, length);
+    const char *attribute_end = *text == '\033' ? memchr(text, 'm', length) : NULL;
+    *ret_columns = attribute_end == NULL;
+    if (attribute_end)
+        bytes = (size_t)(attribute_end - text) + 1;
+    return bytes > 0 ? bytes : 1;
+}
+
+/* A line that the terminal would break cannot be drawn over. */
+static void append_clipped(const struct buffer *lines, unsigned width, struct buffer *out)
+{
+    const char *at = buffer_text(lines), *end = at + lines->length;
+    for (unsigned column = 0, columns; at < end; column += columns) {
+        size_t bytes = next_cell(at, (size_t)(end - at), &columns);
+        if (*at == '\n')
+            columns = column = 0;
+        if (*at == '\n' || column + columns <= width)
+            buffer_append(out, at, bytes, NULL);
+        at += bytes;
+    }
+}
+
+/* How much of a line of `length` bytes goes into `width` columns: up to a space, if there is one. */
+static size_t fitting(const char *line, size_t length, unsigned width)
+{
+    size_t at = 0, space = 0;
+    for (unsigned column = 0, columns; at < length; column += columns) {
+        if (line[at] == ' ' && column > 0)
+            space = at;
+        size_t bytes = next_cell(line + at, length - at, &columns);
+        if (column + columns > width)
+            return space > 0 ? space : at;
+        at += bytes;
+    }
+    return length;
+}
+
+void view_print_wrapped(const char *lines, unsigned width, unsigned indent, struct buffer *out)
+{
+    if (width < 2 * indent)
+        indent = 0;
+    for (const char *end; (end = strchr(lines, '\n')); lines = end + 1) {
+        size_t part = fitting(lines, (size_t)(end - lines), width);
+        buffer_append(out, lines, part, NULL);
+        for (lines += part; lines < end; lines += part) {
+            lines += *lines == ' ';
+            part = fitting(lines, (size_t)(end - lines), width - indent);
+            buffer_format(out, "\n%*s%.*s", (int)indent, "", (int)part, lines);
+        }
+        buffer_append_byte(out, '\n', NULL);
+    }
+}
+
+/* ---------------------------------------------------------------- the curve */
+
+static double mean(const double *values, unsigned first, unsigned end)
+{
+    double sum = 0;
+    for (unsigned i = first; i < end; i++)
+        sum += values[i];
+    return sum / (end - first);
+}
+
+/* The logarithm, since a loss falls fast and then slowly. */
+static double height(const struct job_view *view, unsigned column, unsigned columns)
+{
+    unsigned first = column * view->loss_count / columns, end = (column + 1) * view->loss_count / columns;
+    return log(fmax(mean(view->losses, first, end), 1e-12));
+}
+
+void view_print_curve(const struct job_view *view, unsigned width, struct buffer *out)
+{
+    static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    unsigned columns = view->loss_count < width ? view->loss_count : width;
+    double lowest = INFINITY, highest = -INFINITY;
+    for (unsigned i = 0; i < columns; i++) {
+        lowest = fmin(lowest, height(view, i, columns));
+        highest = fmax(highest, height(view, i, columns));
+    }
+    for (unsigned i = 0; i < columns; i++) {
+        double part = highest > lowest ? (height(view, i, columns) - lowest) / (highest - lowest) : 0;
+        buffer_append_string(out, blocks[(unsigned)(part * 7.999)], NULL);
+    }
+}
+
+/* ---------------------------------------------------------------- lines */
+
+static int percent(const struct job_view *view)
+{
+    return view->total_steps > 0 && view->step >= 0 ? (int)(100 * view->step / view->total_steps) : 0;
+}
+
+static void print_rate(const struct job_view *view, struct buffer *out)
+{
+    if (!isfinite(view->examples_per_second))
+        return;
+    buffer_append_string(out, "  ", NULL);
+    view_print_number(llround(view->examples_per_second), out);
+    buffer_format(out, " %s/s", view->unit);
+}
+
+static void print_validation(const struct job_view *view, struct buffer *out)
+{
+    if (isfinite(view->accuracy))
+        buffer_format(out, "  held out %.1f %%", 100 * view->accuracy);
+    else if (isfinite(view->validation_loss))
+        buffer_format(out, "  held out: perplexity %.2f", exp(view->validation_loss));
+}
+
+static void print_left(const struct job_view *view, struct buffer *out)
+{
+    char text[24];
+    if (view->seconds_left < 0 || job_view_over(view))
+        return;
+    clock_format_duration(1000 * view->seconds_left, text, sizeof text);
+    buffer_format(out, "  %s left", text);
+}
+
+void view_print_line(const struct job_view *view, struct buffer *out)
+{
+    buffer_format(out, "step %lld/%lld  %d %%", (long long)view->step, (long long)view->total_steps, percent(view));
+    if (isfinite(view->loss))
+        buffer_format(out, "  loss %.4f", view->loss);
+    print_rate(view, out);
+    print_validation(view, out);
+    print_left(view, out);
+}
+
+/* ---------------------------------------------------------------- the block */
+
+static const char *state_colour(const struct job_view *view)
+{
+    if (job_view_succeeded(view) || strcmp(view->state, "Running") == 0)
+        return GREEN;
+    return strcmp(view->state, "Failed") == 0 ? RED : YELLOW;
+}
+
+static void print_title(const struct job_view *view, bool colour, struct buffer *out)
+{
+    paint(out, colour, BOLD);
+    buffer_append_string(out, view->name, NULL);
+    paint(out, colour, PLAIN);
+    buffer_format(out, "  %s, %lld worker%s  ", view->strategy, (long long)view->workers,
+                  view->workers == 1 ? "" : "s");
+    paint(out, colour, state_colour(view));
+    buffer_append_string(out, *view->state ? view->state : "Created", NULL);
+    paint(out, colour, PLAIN);
+    if (view->restarts > 0)
+        buffer_format(out, "  %lld pod%s replaced", (long long)view->restarts, view->restarts == 1 ? "" : "s");
+    buffer_append_byte(out, '\n', NULL);
+}
+
+static void print_bar(const struct job_view *view, unsigned width, struct buffer *out)
+{
+    unsigned bar = width / 2 < BAR_WIDTH_MAX ? width / 2 : BAR_WIDTH_MAX;
+    unsigned full = (unsigned)percent(view) * bar / 100;
+    for (unsigned i = 0; i < bar; i++)
+        buffer_append_string(out, i < full ? "█" : "░", NULL);
+    if (view->total_steps > 0 && view->step >= 0)
+        buffer_format(out, "  step %lld/%lld", (long long)view->step, (long long)view->total_steps);
+    print_left(view, out);
+    buffer_append_byte(out, '\n', NULL);
+}
+
+static void print_figures(const struct job_view *view, struct buffer *out)
+{
+    if (!isfinite(view->loss))
+        return;
+    buffer_format(out, "loss %.4f", view->loss);
+    print_rate(view, out);
+    print_validation(view, out);
+    buffer_append_byte(out, '\n', NULL);
+}
+
+static const char *pod_colour(const struct pod_line *pod)
+{
+    if (pod->ready || strcmp(pod->words, "done") == 0)
+        return GREEN;
+    return pod->ended ? RED : YELLOW;
+}
+
+static void print_pods(const struct job_view *view, bool colour, struct buffer *out)
+{
+    unsigned shown = view->pod_count < PODS_SHOWN_MAX ? view->pod_count : PODS_SHOWN_MAX;
+    for (unsigned i = 0; i < shown; i++) {
+        const struct pod_line *pod = &view->pods[i];
+        buffer_format(out, "%s %lld  ", pod->role, (long long)pod->index);
+        paint(out, colour, pod_colour(pod));
+        buffer_format(out, "%-10.24s", pod->words);
+        paint(out, colour, PLAIN DIM);
+        buffer_format(out, " %.40s", pod->name);
+        paint(out, colour, PLAIN);
+        buffer_append_byte(out, '\n', NULL);
+    }
+    if (shown < view->pod_count)
+        buffer_format(out, "and %u more pods\n", view->pod_count - shown);
+}
+
+void view_print_block(const struct job_view *view, unsigned width, bool colour, struct buffer *out)
+{
+    SCOPED_BUFFER lines;
+    buffer_init(&lines, VIEW_PRINT_MAX);
+    print_title(view, colour, &lines);
+    print_bar(view, width, &lines);
+    if (view->loss_count > 1) {
+        view_print_curve(view, width / 2 < BAR_WIDTH_MAX ? width / 2 : BAR_WIDTH_MAX, &lines);
+        buffer_append_byte(&lines, '\n', NULL);
+    }
+    print_figures(view, &lines);
+    print_pods(view, colour, &lines);
+    if (*view->doing && !job_view_over(view))
+        buffer_format(&lines, "%s\n", view->doing);
+    append_clipped(&lines, width, out);
+}

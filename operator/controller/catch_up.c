@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+
+#include "operator/controller/planning.h"
+
+static void newest(const struct planning *planning, int64_t *ret_epoch, int64_t *ret_attempt)
+{
+    const struct crew *crew = &planning->crew;
+    *ret_epoch = planning->old->epoch > crew->newest_epoch ? planning->old->epoch : crew->newest_epoch;
+    *ret_attempt = planning->old->attempt > crew->newest_attempt ? planning->old->attempt : crew->newest_attempt;
+}
+
+static void raise_counters(struct planning *planning)
+{
+    struct job_status *next = planning->next;
+    int64_t epoch, attempt;
+    newest(planning, &epoch, &attempt);
+    if (planning->old->attempt == 0)
+        planning_begin(planning);
+    next->epoch = epoch;
+    next->attempt = attempt;
+    planning->plan->write_status = true;
+    planning_event(planning, true, "StatusBehind", "CatchUp",
+                   planning_format(planning,
+                                   "the status had epoch %" PRId64 " and attempt %" PRId64
+                                   " while the pods have %" PRId64 " and %" PRId64 ": it goes on from theirs",
+                                   planning->old->epoch, planning->old->attempt, epoch, attempt));
+}
+
+/* As a rule the cache is only old, and nothing may be done from it. A status that stays behind was set back by a person
+ * or a restore: names and fencing tokens up to the newest pod's are used up. */
+bool catch_up_plan(struct planning *planning)
+{
+    const struct plan_input *input = planning->input;
+    if (!planning->crew.ahead)
+        return false;
+    int64_t since_ms = input->behind_since_ms == FIELD_UNSET ? input->now_ms : input->behind_since_ms;
+    int64_t due_ms = since_ms + input->options->catch_up_ms;
+    planning->plan->behind = true;
+    if (input->now_ms < due_ms)
+        planning_requeue(planning, due_ms);
+    else
+        raise_counters(planning);
+    return true;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+
+#include "operator/controller/conditions.h"
+
+static bool slot_done(const struct slot *slot)
+{
+    return slot->occupant && pod_view_succeeded(slot->occupant);
+}
+
+static bool all_workers_done(const struct crew *crew)
+{
+    for (size_t i = crew->first[ROLE_WORKER]; i < crew->first[ROLE_WORKER + 1]; i++)
+        if (!slot_done(&crew->slots[i]))
+            return false;
+    return true;
+}
+
+static bool job_done(const struct planning *planning, const struct slot *chief)
+{
+    if (!chief || !slot_done(chief))
+        return false;
+    return planning->job->framework != FRAMEWORK_PYTORCH || all_workers_done(&planning->crew);
+}
+
+static bool crew_ended(const struct crew *crew)
+{
+    for (size_t i = 0; i < crew->slot_count; i++) {
+        const struct slot *slot = &crew->slots[i];
+        if (slot_required(slot) && slot->occupant && !pod_view_ended(slot->occupant))
+            return false;
+    }
+    return true;
+}
+
+/* How long the others may still take, so that one status write tells the whole end. Times in the API are whole seconds. */
+#define LAST_WORDS_MS 2000
+
+/* The time is the node's: when its clock is well ahead of ours, it tells nothing. */
+static bool last_words_may_come(struct planning *planning, int64_t finished_ms)
+{
+    if (finished_ms == FIELD_UNSET || finished_ms > planning->now_ms + LAST_WORDS_MS ||
+        planning->now_ms >= finished_ms + LAST_WORDS_MS)
+        return false;
+    planning_requeue(planning, finished_ms + LAST_WORDS_MS);
+    return true;
+}
+
+bool completion_plan(struct planning *planning)
+{
+    const struct slot *chief = crew_chief(&planning->crew, planning->job);
+    if (!job_done(planning, chief))
+        return false;
+    if (!crew_ended(&planning->crew) && last_words_may_come(planning, chief->occupant->finished_ms))
+        return true;
+    planning_finish(
+        planning, CONDITION_SUCCEEDED, "ChiefSucceeded",
+        planning_format(planning, "%s %" PRId64 " is done: exit code 0", role_name(chief->role), chief->index));
+    return true;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/conditions.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+bool condition_is(const struct job_status *status, enum condition_type type, enum condition_status wanted)
+{
+    return status->conditions[type].status == wanted;
+}
+
+bool status_terminal(const struct job_status *status)
+{
+    return condition_is(status, CONDITION_SUCCEEDED, CONDITION_TRUE) ||
+           condition_is(status, CONDITION_FAILED, CONDITION_TRUE);
+}
+
+void condition_set(struct planning *planning, enum condition_type type, enum condition_status status,
+                   const char *reason, const char *message)
+{
+    struct condition *condition = &planning->next->conditions[type];
+    if (condition->status != status)
+        condition->last_transition_ms = planning->now_ms;
+    condition->status = status;
+    condition->reason = reason;
+    condition->message = strlen(message) <= CONDITION_MESSAGE_MAX
+                             ? message
+                             : planning_format(planning, "%.*s", CONDITION_MESSAGE_MAX, message);
+    condition->observed_generation = planning->job->generation;
+}
+
+/* Turns it False, when there is something to turn. */
+static void condition_end(struct planning *planning, enum condition_type type, const char *reason, const char *message)
+{
+    if (condition_is(planning->next, type, CONDITION_TRUE))
+        condition_set(planning, type, CONDITION_FALSE, reason, message);
+}
+
+static bool slot_fulfilled(const struct slot *slot)
+{
+    return slot_ready(slot) || (slot->occupant && pod_view_succeeded(slot->occupant));
+}
+
+/* The first required slot that keeps the crew from running, NULL: it is complete. */
+static const struct slot *first_missing(const struct crew *crew, int64_t *ret_count)
+{
+    const struct slot *first = NULL;
+    *ret_count = 0;
+    for (size_t i = 0; i < crew->slot_count; i++) {
+        const struct slot *slot = &crew->slots[i];
+        if (!slot_required(slot) || (slot_fulfilled(slot) && !slot->failed))
+            continue;
+        if (!first)
+            first = slot;
+        ++*ret_count;
+    }
+    return first;
+}
+
+static void update_running(struct planning *planning)
+{
+    int64_t count;
+    const struct slot *missing = first_missing(&planning->crew, &count);
+    if (!missing && planning->crew.slot_count > 0) {
+        condition_set(planning, CONDITION_RUNNING, CONDITION_TRUE, "CrewComplete", "all required pods are ready");
+        condition_end(planning, CONDITION_RESTARTING, "CrewComplete", "all required pods are ready again");
+        return;
+    }
+    const char *others = count > 1 ? planning_format(planning, " and %" PRId64 " more", count - 1) : "";
+    const char *told = planning->input->crew_message;
+    const char *message = told      ? told
+                          : missing ? planning_format(planning, "waiting for %s %" PRId64 "%s",
+                                                      role_name(missing->role), missing->index, others)
+                                    : "the job has no pods";
+    condition_set(planning, CONDITION_RUNNING, CONDITION_FALSE, "CrewIncomplete", message);
+}
+
+/* The message is copied: the next answer may replace it while this plan is carried out. */
+static void set_obstructed(struct planning *planning, const char *reason)
+{
+    const char *message = planning_format(planning, "%s", planning->obstacle.message);
+    const char *before = planning->old->conditions[CONDITION_SCHEDULED].reason;
+    if (!before || strcmp(before, reason) != 0)
+        planning_event(planning, true, reason, "CreatePods", message);
+    condition_set(planning, CONDITION_SCHEDULED, CONDITION_FALSE, reason, message);
+}
+
+static void update_scheduled(struct planning *planning)
+{
+    const struct obstacle *obstacle = &planning->obstacle;
+    static const char *const obstacle_reasons[] = {
+#define X(name, text) [name] = (text),
+        OBSTACLES(X)
+#undef X
+    };
+    if (obstacle->kind != OBSTACLE_NONE) {
+        set_obstructed(planning, obstacle_reasons[obstacle->kind]);
+        return;
+    }
+    for (size_t i = 0; i < planning->crew.slot_count; i++) {
+        const struct pod_view *pod = planning->crew.slots[i].occupant;
+        if (pod && pod->scheduled)
+            continue;
+        bool refused = pod && *pod->unschedulable;
+        condition_set(planning, CONDITION_SCHEDULED, CONDITION_FALSE, refused ? "Unschedulable" : "Pending",
+                      refused ? pod->unschedulable : "pods are being created and scheduled");
+        return;
+    }
+    condition_set(planning, CONDITION_SCHEDULED, CONDITION_TRUE, "AllScheduled", "every pod has a node");
+}
+
+static bool has_suspended(const struct job_status *status)
+{
+    const struct condition *condition = &status->conditions[CONDITION_SUSPENDED];
+    return condition->status == CONDITION_TRUE ||
+           (condition->status == CONDITION_FALSE && strcmp(condition->reason, "Suspending") == 0);
+}
+
+static enum job_state state_of(const struct job_status *status)
+{
+    if (condition_is(status, CONDITION_SUCCEEDED, CONDITION_TRUE))
+        return JOB_SUCCEEDED;
+    if (condition_is(status, CONDITION_FAILED, CONDITION_TRUE))
+        return JOB_FAILED;
+    if (has_suspended(status))
+        return JOB_SUSPENDED;
+    if (condition_is(status, CONDITION_RESTARTING, CONDITION_TRUE))
+        return JOB_RESTARTING;
+    if (condition_is(status, CONDITION_RUNNING, CONDITION_TRUE))
+        return JOB_RUNNING;
+    return status->attempt > 0 ? JOB_PENDING : JOB_CREATED;
+}
+
+void conditions_update(struct planning *planning)
+{
+    struct job_status *next = planning->next;
+    if (status_terminal(next)) {
+        bool failed = condition_is(next, CONDITION_FAILED, CONDITION_TRUE);
+        const char *reason = failed ? "Failed" : "Succeeded", *message = "the job is over";
+        condition_end(planning, CONDITION_RUNNING, reason, message);
+        condition_end(planning, CONDITION_RESTARTING, reason, message);
+        condition_end(planning, CONDITION_SUSPENDED, reason, message);
+    } else if (has_suspended(next)) {
+        condition_end(planning, CONDITION_RUNNING, "Suspended", "the job is suspended");
+        condition_end(planning, CONDITION_RESTARTING, "Suspended", "the job is suspended");
+        condition_end(planning, CONDITION_SCHEDULED, "Suspended", "the job is suspended");
+    } else if (next->attempt > 0) {
+        update_running(planning);
+        update_scheduled(planning);
+    }
+    next->state = state_of(next);
+}

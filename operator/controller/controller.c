@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/controller.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/contract/labels.h"
+#include "common/log.h"
+#include "common/memory.h"
+#include "operator/controller/execute.h"
+#include "operator/controller/job_entry.h"
+#include "operator/controller/progress_poll.h"
+#include "operator/controller/progress_status.h"
+#include "operator/controller/reconcile_metrics.h"
+#include "operator/controller/work_queue.h"
+#include "operator/kube/informer.h"
+
+#define JOBS ((struct kube_resource){API_GROUP, API_VERSION, TRAINING_JOB_PLURAL})
+
+/* An own write that the cache does not show brings its event as a rule; this is for when it does not. */
+#define UNSEEN_RETRY_MS 2000
+
+struct controller {
+    struct kube_client *client;
+    struct controller_options options;
+    struct informer *jobs, *pods, *services;
+    struct hash_map entries; /* "namespace/name" -> struct job_entry */
+    struct work_queue *queue;
+    struct progress_poller *poller;
+    struct event_recorder *recorder;
+    struct executor executor;
+    struct reconcile_metrics metrics;
+    bool stopped;
+};
+
+/* ---------------------------------------------------------------- entries */
+
+static struct job_entry *entry_of(struct controller *controller, const char *key)
+{
+    struct job_entry *entry = hash_map_get(&controller->entries, key);
+    if (!entry) {
+        entry = job_entry_new(key);
+        hash_map_set(&controller->entries, key, entry);
+    }
+    return entry;
+}
+
+/* "namespace/pod" and the label of the job's name make the job's key. */
+static struct job_entry *entry_of_pod(struct controller *controller, const char *pod_key, const struct pod_view *pod)
+{
+    size_t length = strcspn(pod_key, "/");
+    SCOPED_FREE char *key = memory_format("%.*s/%s", (int)length, pod_key, pod->job_name);
+    return entry_of(controller, key);
+}
+
+static void set_job(struct job_entry *entry, const char *uid)
+{
+    if (!job_entry_is_about(entry, uid))
+        progress_forget(entry);
+    job_entry_set_job(entry, uid);
+}
+
+static void forget(struct controller *controller, struct job_entry *entry)
+{
+    progress_forget(entry);
+    work_queue_remove(controller->queue, entry);
+    hash_map_remove(&controller->entries, entry->key);
+    job_entry_free(entry);
+}
+
+/* ---------------------------------------------------------------- reconcile */
+
+static bool is_synced(const struct controller *controller)
+{
+    return informer_synced(controller->jobs) && informer_synced(controller->pods) &&
+           informer_synced(controller->services);
+}
+
+static bool sees_own_writes(const struct controller *controller, const struct job_entry *entry)
+{
+    return informer_has_seen(controller->jobs, entry->job_write.version) &&
+           informer_has_seen(controller->pods, entry->pod_write.version) &&
+           informer_has_seen(controller->services, entry->service_write.version);
+}
+
+static bool is_over(const struct job_status *status)
+{
+    return status->completion_ms != FIELD_UNSET;
+}
+
+static void input_fill(const struct controller *controller, struct job_entry *entry, const struct job_item *item,
+                       struct plan_input *input)
+{
+    bool waits = entry->document && entry->document->phase == STATUS_WAITING && *entry->document->message;
+    *input = (struct plan_input){
+        .job = &item->job,
+        .invalid = item->invalid,
+        .pods = entry->pods,
+        .pod_count = entry->pod_count,
+        .service = informer_get(controller->services, entry->key),
+        .obstacle = {entry->obstacle, entry->obstacle_message, entry->obstacle_retry_ms},
+        .crew_message = waits ? entry->document->message : NULL,
+        .counts_since_ms = entry->counts_since_ms,
+        .behind_since_ms = entry->behind_since_ms,
+        .now_ms = clock_now_ms(),
+        .options = &controller->options.plan,
+    };
+}
+
+static void take_document(struct job_entry *entry, const struct training_job *job, struct plan_input *input,
+                          struct progress *progress, struct arena *arena)
+{
+    if (!entry->document_fresh || is_over(&job->status))
+        return;
+    *progress = progress_from_document(entry->document, &job->status.progress, arena);
+    input->progress = progress;
+    input->progress_due = true;
+    entry->document_fresh = false;
+}
+
+/* `since_ms` is when `is` began to hold. */
+static void note_since(int64_t *since_ms, bool is, int64_t now_ms)
+{
+    if (!is)
+        *since_ms = FIELD_UNSET;
+    else if (*since_ms == FIELD_UNSET)
+        *since_ms = now_ms;
+}
+
+/* What the next plan is to know of this one. */
+static void note_plan(struct job_entry *entry, const struct plan *plan, int64_t now_ms)
+{
+    note_since(&entry->counts_since_ms, plan->counts_wait, now_ms);
+    note_since(&entry->behind_since_ms, plan->behind, now_ms);
+    if (plan->obstacle_over)
+        job_entry_clear_obstacle(entry);
+}
+
+static void reconcile_job(struct controller *controller, struct job_entry *entry, const struct job_item *item)
+{
+    struct plan plan = {0};
+    struct plan_input input;
+    struct progress progress;
+    set_job(entry, item->job.uid);
+    if (!is_over(&item->job.status))
+        progress_read_last_words(entry, &item->job);
+    input_fill(controller, entry, item, &input);
+    take_document(entry, &item->job, &input, &progress, &plan.arena);
+    int64_t start_ns = clock_monotonic_ns();
+    plan_job(&input, &plan);
+    note_plan(entry, &plan, input.now_ms);
+    work_queue_add_at(controller->queue, entry, plan.requeue_ms);
+    if (!is_over(&item->job.status))
+        work_queue_add_at(controller->queue, entry, progress_poll(controller->poller, entry, &item->job, input.now_ms));
+    if (plan.action_count > 0 || plan.write_status) {
+        entry->executing = true;
+        execute_plan(&controller->executor, entry, &item->job, &plan);
+    }
+    plan_release(&plan);
+    reconcile_metrics_observe(&controller->metrics, clock_monotonic_ns() - start_ns);
+}
+
+static void reconcile(void *context, struct job_entry *entry)
+{
+    struct controller *controller = context;
+    if (controller->stopped || !is_synced(controller))
+        return;
+    const struct job_item *item = informer_get(controller->jobs, entry->key);
+    if (!item) {
+        if (entry->pod_count == 0)
+            forget(controller, entry);
+        return;
+    }
+    if (!sees_own_writes(controller, entry)) {
+        controller->metrics.waited++;
+        work_queue_add_at(controller->queue, entry, clock_now_ms() + UNSEEN_RETRY_MS);
+        return;
+    }
+    reconcile_job(controller, entry, item);
+}
+
+static void log_failure(const struct job_entry *entry, const struct error *failed)
+{
+    if (failed->kind == ERROR_CONFLICT || failed->kind == ERROR_CANCELLED)
+        log_debug("write not done", "job", entry->key, "why", failed->message, NULL);
+    else
+        log_warning("write refused", "job", entry->key, "kind", error_kind_name(failed->kind), "why", failed->message,
+                    NULL);
+}
+
+static void executed(void *context, struct job_entry *entry, const struct error *failed)
+{
+    struct controller *controller = context;
+    if (failed) {
+        controller->metrics.failed++;
+        log_failure(entry, failed);
+        if (!controller->stopped)
+            work_queue_failed(controller->queue, entry);
+        return;
+    }
+    entry->dirty = true; /* what was written may call for more */
+    if (!controller->stopped)
+        work_queue_done(controller->queue, entry);
+}
+
+static void progress_came(void *context, struct job_entry *entry)
+{
+    struct controller *controller = context;
+    if (!controller->stopped)
+        work_queue_add(controller->queue, entry);
+}
+
+/* ---------------------------------------------------------------- informers */
+
+static void *parse_job(void *context, const struct json *object)
+{
+    (void)context;
+    return job_item_new(object);
+}
+
+static void free_job(void *item)
+{
+    job_item_free(item);
+}
+
+static void *parse_pod(void *context, const struct json *object)
+{
+    (void)context;
+    struct pod_view *pod = pod_view_new(object);
+    if (*pod->job_name != '\0')
+        return pod;
+    free(pod);
+    return NULL;
+}
+
+static void *parse_service(void *context, const struct json *object)
+{
+    (void)context;
+    return service_view_new(object);
+}
+
+static void look(void *context, const char *key)
+{
+    struct controller *controller = context;
+    work_queue_add(controller->queue, entry_of(controller, key));
+}
+
+static void job_added(void *context, const char *key, const void *item)
+{
+    (void)item;
+    look(context, key);
+}
+
+static void log_transition(const char *key, const struct job_item *old, const struct job_item *item)
+{
+    if (old->job.status.state != item->job.status.state)
+        log_info("job is now", "job", key, "state", job_state_name(item->job.status.state), NULL);
+}
+
+static void job_changed(void *context, const char *key, const void *old, const void *item)
+{
+    log_transition(key, old, item);
+    look(context, key);
+}
+
+/* A job of the same name may follow: nothing of this one's memory must count for it. */
+static void job_forgotten(void *context, const char *key, const void *item)
+{
+    (void)item;
+    struct controller *controller = context;
+    struct job_entry *entry = entry_of(controller, key);
+    set_job(entry, NULL);
+    work_queue_add(controller->queue, entry);
+}
+
+static void pod_added(void *context, const char *key, const void *item)
+{
+    struct controller *controller = context;
+    struct job_entry *entry = entry_of_pod(controller, key, item);
+    job_entry_add_pod(entry, item);
+    work_queue_add(controller->queue, entry);
+}
+
+static void pod_changed(void *context, const char *key, const void *old, const void *item)
+{
+    struct controller *controller = context;
+    struct job_entry *before = entry_of_pod(controller, key, old), *entry = entry_of_pod(controller, key, item);
+    if (before == entry) {
+        job_entry_change_pod(entry, old, item);
+    } else {
+        job_entry_remove_pod(before, old);
+        job_entry_add_pod(entry, item);
+        work_queue_add(controller->queue, before);
+    }
+    work_queue_add(controller->queue, entry);
+}
+
+static void pod_deleted(void *context, const char *key, const void *item)
+{
+    struct controller *controller = context;
+    struct job_entry *entry = entry_of_pod(controller, key, item);
+    job_entry_remove_pod(entry, item);
+    work_queue_add(controller->queue, entry);
+}
+
+/* A Service has its job's name. */
+static void service_changed(void *context, const char *key, const void *old, const void *item)
+{
+    (void)old;
+    (void)item;
+    look(context, key);
+}
+
+static void service_event(void *context, const char *key, const void *item)
+{
+    (void)item;
+    look(context, key);
+}
+
+static void all_synced(void *context)
+{
+    struct controller *controller = context;
+    const char *key;
+    void *entry;
+    if (!is_synced(controller))
+        return;
+    log_info("caches are complete", NULL);
+    for (size_t at = 0; hash_map_next(&controller->entries, &at, &key, &entry);)
+        work_queue_add(controller->queue, entry);
+}
+
+static void trouble(void *context, const struct error *error)
+{
+    (void)context;
+    log_warning("watching failed, trying again", "why", error->message, NULL);
+}
+
+static struct informer_options base_options(struct controller *controller, struct kube_resource resource)
+{
+    return (struct informer_options){
+        .resource = resource,
+        .name_space = controller->options.name_space,
+        .on_synced = all_synced,
+        .on_trouble = trouble,
+        .context = controller,
+    };
+}
+
+static void start_informers(struct controller *controller)
+{
+    struct informer_options jobs = base_options(controller, JOBS);
+    jobs.parse = parse_job;
+    jobs.item_free = free_job;
+    jobs.on_added = job_added;
+    jobs.on_changed = job_changed;
+    jobs.on_deleted = job_forgotten;
+    struct informer_options pods = base_options(controller, KUBE_PODS);
+    pods.label_selector = LABEL_JOB_UID;
+    pods.parse = parse_pod;
+    pods.item_free = free;
+    pods.on_added = pod_added;
+    pods.on_changed = pod_changed;
+    pods.on_deleted = pod_deleted;
+    struct informer_options services = base_options(controller, KUBE_SERVICES);
+    services.label_selector = LABEL_JOB_UID;
+    services.parse = parse_service;
+    services.item_free = free;
+    services.on_added = service_event;
+    services.on_changed = service_changed;
+    services.on_deleted = service_event;
+    controller->jobs = informer_start(controller->client, &jobs);
+    controller->pods = informer_start(controller->client, &pods);
+    controller->services = informer_start(controller->client, &services);
+}
+
+/* ---------------------------------------------------------------- life cycle */
+
+struct controller *controller_start(struct kube_client *client, struct http_client *pods_client,
+                                    const struct controller_options *options)
+{
+    struct controller *controller = memory_allocate(1, sizeof *controller);
+    controller->client = client;
+    controller->options = *options;
+    hash_map_init(&controller->entries);
+    controller->queue = work_queue_new(kube_client_loop(client), reconcile, controller);
+    controller->poller = progress_poller_new(pods_client, progress_came, controller);
+    struct event_recorder_options events = {.controller = API_GROUP "/operator", .instance = options->instance};
+    controller->recorder = event_recorder_new(client, &events);
+    controller->executor = (struct executor){
+        .client = client,
+        .recorder = controller->recorder,
+        .options = &controller->options.plan,
+        .done = executed,
+        .context = controller,
+    };
+    start_informers(controller);
+    return controller;
+}
+
+void controller_stop(struct controller *controller)
+{
+    const char *key;
+    void *entry;
+    controller->stopped = true;
+    for (size_t at = 0; hash_map_next(&controller->entries, &at, &key, &entry);)
+        progress_forget(entry);
+    informer_free(controller->jobs);
+    informer_free(controller->pods);
+    informer_free(controller->services);
+    event_recorder_free(controller->recorder);
+}
+
+void controller_free(struct controller *controller)
+{
+    const char *key;
+    void *entry;
+    for (size_t at = 0; hash_map_next(&controller->entries, &at, &key, &entry);) {
+        work_queue_remove(controller->queue, entry);
+        job_entry_free(entry);
+    }
+    hash_map_release(&controller->entries, NULL);
+    work_queue_free(controller->queue);
+    progress_poller_free(controller->poller);
+    free(controller);
+}
+
+bool controller_synced(const struct controller *controller)
+{
+    return !controller->stopped && is_synced(controller);
+}
+
+static void write_jobs(const struct controller *controller, struct buffer *out)
+{
+    size_t counts[] = {
+#define X(name, text) [name] = 0,
+        JOB_STATES(X)
+#undef X
+    };
+    const char *key;
+    const void *item;
+    for (size_t at = 0; informer_next(controller->jobs, &at, &key, &item);)
+        counts[((const struct job_item *)item)->job.status.state]++;
+    buffer_format(out, "# HELP coxswain_jobs Jobs by state.\n# TYPE coxswain_jobs gauge\n");
+    for (size_t state = 0; state < sizeof counts / sizeof *counts; state++)
+        buffer_format(out, "coxswain_jobs{state=\"%s\"} %zu\n", job_state_name((enum job_state)state), counts[state]);
+}
+
+int controller_write_metrics(const struct controller *controller, struct buffer *out, struct error *error)
+{
+    if (controller->stopped)
+        return 0;
+    write_jobs(controller, out);
+    buffer_format(out,
+                  "# HELP coxswain_pods_cached Pods of all jobs.\n# TYPE coxswain_pods_cached gauge\n"
+                  "coxswain_pods_cached %zu\n"
+                  "# HELP coxswain_queue_depth Jobs that wait to be looked at.\n# TYPE coxswain_queue_depth gauge\n"
+                  "coxswain_queue_depth %zu\n",
+                  informer_count(controller->pods), work_queue_depth(controller->queue));
+    return reconcile_metrics_write(&controller->metrics, out, error);
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/planning.h"
+
+static bool is_time(struct planning *planning, int64_t at_ms)
+{
+    if (at_ms == FIELD_UNSET || at_ms <= planning->now_ms)
+        return true;
+    planning_requeue(planning, at_ms);
+    return false;
+}
+
+static bool slot_to_fill(const struct slot *slot)
+{
+    return slot->promised && !slot->occupant && !slot->blocked;
+}
+
+static bool has_slot_to_fill(const struct crew *crew)
+{
+    for (size_t i = 0; i < crew->slot_count; i++)
+        if (slot_to_fill(&crew->slots[i]))
+            return true;
+    return false;
+}
+
+static void create_pods(struct planning *planning)
+{
+    if (!has_slot_to_fill(&planning->crew) || !is_time(planning, planning->old->backoff_until_ms) ||
+        planning->crew.earlier_count > 0)
+        return;
+    for (size_t i = 0; i < planning->crew.slot_count; i++)
+        if (slot_to_fill(&planning->crew.slots[i]))
+            planning_create_pod(planning, planning->crew.slots[i].role, planning->crew.slots[i].index);
+}
+
+bool create_plan(struct planning *planning)
+{
+    const struct obstacle *obstacle = &planning->obstacle;
+    if (obstacle->kind == OBSTACLE_REJECTED) {
+        planning_finish(planning, CONDITION_FAILED, "PodRejected", planning_format(planning, "%s", obstacle->message));
+        return true;
+    }
+    if (obstacle->kind != OBSTACLE_NONE && !is_time(planning, obstacle->retry_ms))
+        return true;
+    if (!planning->input->service)
+        planning_act(planning, ACTION_CREATE_SERVICE, NULL);
+    create_pods(planning);
+    return false;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/crew.h"
+
+#include <string.h>
+
+#include "operator/controller/index_set.h"
+
+int64_t crew_role_count(const struct training_job *job, enum role role)
+{
+    int64_t count = role == ROLE_WORKER ? job->document.workers : job->roles[role].count;
+    return count >= 0 && count <= CREW_ROLE_MAX ? count : 0;
+}
+
+enum role crew_chief_role(const struct training_job *job)
+{
+    return job->roles[ROLE_CHIEF].count > 0 ? ROLE_CHIEF : ROLE_WORKER;
+}
+
+const struct slot *crew_chief(const struct crew *crew, const struct training_job *job)
+{
+    enum role role = crew_chief_role(job);
+    return crew->first[role] < crew->first[role + 1] ? &crew->slots[crew->first[role]] : NULL;
+}
+
+bool crew_unfilled(const struct crew *crew)
+{
+    for (size_t i = 0; i < crew->slot_count; i++)
+        if (crew->slots[i].promised && !crew->slots[i].occupant)
+            return true;
+    return false;
+}
+
+bool slot_required(const struct slot *slot)
+{
+    return slot->role != ROLE_EVALUATOR;
+}
+
+bool slot_ready(const struct slot *slot)
+{
+    const struct pod_view *pod = slot->occupant;
+    return pod && pod->ready && !pod_view_ended(pod) && !pod_view_deleting(pod);
+}
+
+bool slot_lost(const struct slot *slot)
+{
+    return !slot->occupant && !slot->promised && !slot->fresh;
+}
+
+/* Scaling up is acknowledged in status.workers, together with the promise of the new indices. */
+static bool is_fresh(const struct training_job *job, enum role role, int64_t index)
+{
+    return role == ROLE_WORKER && job->elastic.enabled && index >= job->status.workers;
+}
+
+static void slots_make(struct crew *crew, const struct training_job *job, struct arena *arena)
+{
+    for (int role = 0; role < ROLE_COUNT; role++)
+        crew->first[role + 1] = crew->first[role] + (size_t)crew_role_count(job, (enum role)role);
+    crew->slot_count = crew->first[ROLE_COUNT];
+    crew->slots = arena_allocate(arena, crew->slot_count, sizeof *crew->slots);
+    for (int role = 0; role < ROLE_COUNT; role++) {
+        int64_t count = (int64_t)(crew->first[role + 1] - crew->first[role]);
+        struct index_set promised = index_set_make(arena, count);
+        index_set_parse(&promised, job->status.replicas[role].pending);
+        for (int64_t i = 0; i < count; i++) {
+            bool open = index_set_has(&promised, i);
+            crew->slots[crew->first[role] + (size_t)i] = (struct slot){.role = (enum role)role,
+                                                                       .index = i,
+                                                                       .promised = open,
+                                                                       .wanted = open,
+                                                                       .fresh = is_fresh(job, (enum role)role, i)};
+        }
+    }
+}
+
+static struct slot *slot_of(const struct crew *crew, const struct pod_view *pod)
+{
+    if (!pod->member || pod->index >= (int64_t)(crew->first[pod->role + 1] - crew->first[pod->role]))
+        return NULL;
+    return &crew->slots[crew->first[pod->role] + (size_t)pod->index];
+}
+
+static bool of_earlier_attempt(const struct training_job *job, const struct pod_view *pod)
+{
+    return pod->attempt < job->status.attempt && (!pod->member || pod->role != ROLE_EVALUATOR);
+}
+
+/* Whether the pod may hold the slot: what the status promises is held by that epoch alone. */
+static bool eligible(const struct training_job *job, const struct slot *slot, const struct pod_view *pod)
+{
+    if (of_earlier_attempt(job, pod))
+        return false;
+    return slot->promised ? pod->epoch == job->status.epoch : pod->current;
+}
+
+static bool is_newer(const struct pod_view *pod, const struct pod_view *than)
+{
+    if (!than || pod->epoch != than->epoch)
+        return !than || pod->epoch > than->epoch;
+    return strcmp(pod->uid, than->uid) > 0;
+}
+
+static void occupy(struct crew *crew, const struct training_job *job, const struct pod_view *pod)
+{
+    struct slot *slot = slot_of(crew, pod);
+    if (slot && eligible(job, slot, pod) && is_newer(pod, slot->occupant))
+        slot->occupant = pod;
+}
+
+static void supersede(struct crew *crew, const struct training_job *job, const struct pod_view *pod)
+{
+    struct slot *slot = slot_of(crew, pod);
+    if (slot && slot->occupant == pod)
+        return;
+    crew->superseded[crew->superseded_count++] = pod;
+    crew->earlier_count += of_earlier_attempt(job, pod) && pod_view_alive(pod);
+    if (slot && pod->current)
+        slot->blocked = true;
+}
+
+static void note_newest(struct crew *crew, const struct training_job *job, const struct pod_view *pod)
+{
+    if (pod->epoch > crew->newest_epoch)
+        crew->newest_epoch = pod->epoch;
+    if (pod->attempt > crew->newest_attempt)
+        crew->newest_attempt = pod->attempt;
+    crew->ahead |= pod->epoch > job->status.epoch || pod->attempt > job->status.attempt;
+}
+
+struct crew crew_assemble(const struct training_job *job, const struct pod_view *const *pods, size_t pod_count,
+                          struct arena *arena)
+{
+    struct crew crew = {0};
+    slots_make(&crew, job, arena);
+    crew.superseded = arena_allocate(arena, pod_count, sizeof *crew.superseded);
+    const struct pod_view **own = arena_allocate(arena, pod_count, sizeof *own);
+    size_t own_count = 0;
+    for (size_t i = 0; i < pod_count; i++) {
+        if (strcmp(pods[i]->job_uid, job->uid) != 0)
+            crew.leftover_count++;
+        else
+            own[own_count++] = pods[i];
+    }
+    for (size_t i = 0; i < own_count; i++) {
+        note_newest(&crew, job, own[i]);
+        crew.alive_count += pod_view_alive(own[i]);
+        occupy(&crew, job, own[i]);
+    }
+    for (size_t i = 0; i < own_count; i++)
+        supersede(&crew, job, own[i]);
+    return crew;
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/ending.h"
+
+#include <string.h>
+
+#include "common/contract/exit_code.h"
+
+static const char *const reasons[] = {
+#define X(name, text) [name] = (text),
+    ENDINGS(X)
+#undef X
+};
+
+const char *ending_reason(enum ending_kind kind)
+{
+    return reasons[kind];
+}
+
+static bool is_one_of(const char *text, const char *const *words)
+{
+    for (; *words; words++)
+        if (strcmp(text, *words) == 0)
+            return true;
+    return false;
+}
+
+/* What a kubelet reports while image, command or configuration keep a container from starting. */
+static bool waits_in_vain(const struct pod_view *pod)
+{
+    static const char *const reasons_to_wait[] = {
+        "ErrImagePull",
+        "ImagePullBackOff",
+        "ErrImageNeverPull",
+        "InvalidImageName",
+        "RegistryUnavailable",
+        "ImageInspectError",
+        "SignatureValidationFailed",
+        "CreateContainerError",
+        "CreateContainerConfigError",
+        "RunContainerError",
+        "PreCreateHookError",
+        "PreStartHookError",
+        "PostStartHookError",
+        "ErrImagePullBackOff",
+        NULL,
+    };
+    return is_one_of(pod->waiting_reason, reasons_to_wait);
+}
+
+/* What a kubelet reports of a container whose command could not be run: the code beside it is the runtime's. */
+static bool never_ran(const struct pod_view *pod)
+{
+    static const char *const start_errors[] = {"StartError", "ContainerCannotRun", NULL};
+    return is_one_of(pod->end_reason, start_errors);
+}
+
+static enum ending_kind own_code_kind(int code)
+{
+    static const enum ending_kind kinds[] = {
+        [EXIT_CLASS_SUCCESS] = ENDING_SUCCESS,       [EXIT_CLASS_PERMANENT] = ENDING_PERMANENT,
+        [EXIT_CLASS_RETRYABLE] = ENDING_FAILURE,     [EXIT_CLASS_COLLATERAL] = ENDING_COLLATERAL,
+        [EXIT_CLASS_DISRUPTION] = ENDING_DISRUPTION, [EXIT_CLASS_IGNORED] = ENDING_COLLATERAL,
+    };
+    switch (code) {
+#define X(name, number, class, meaning)                                                                                \
+    case number:                                                                                                       \
+        return kinds[EXIT_CLASS_##class];
+        EXIT_CODES(X)
+#undef X
+    default:
+        return code < 128 ? ENDING_PERMANENT : ENDING_FAILURE;
+    }
+}
+
+static enum ending_kind foreign_code_kind(int code)
+{
+    return code == EXIT_CODE_RESTART_ASKED || code == EXIT_CODE_LOST_CREW ? ENDING_COLLATERAL : ENDING_FAILURE;
+}
+
+static bool asked_to_end_first(const struct pod_view *pod)
+{
+    return pod_view_deleting(pod) && (pod->finished_ms == FIELD_UNSET || pod->finished_ms >= pod->deletion_ms);
+}
+
+static enum ending_kind ended_kind(const struct pod_view *pod, enum framework framework)
+{
+    if (pod_view_succeeded(pod))
+        return ENDING_SUCCESS;
+    if (strcmp(pod->end_reason, "OOMKilled") == 0)
+        return ENDING_OUT_OF_MEMORY;
+    if (pod->disruption_target || asked_to_end_first(pod))
+        return ENDING_DISRUPTION;
+    if (strcmp(pod->reason, "Evicted") == 0)
+        return ENDING_FAILURE;
+    if (never_ran(pod))
+        return ENDING_PERMANENT;
+    if (pod->exit_code == EXIT_CODE_NONE) /* refused by its node, or lost with it */
+        return ENDING_DISRUPTION;
+    return framework == FRAMEWORK_COXSWAIN ? own_code_kind(pod->exit_code) : foreign_code_kind(pod->exit_code);
+}
+
+struct ending ending_classify(const struct pod_view *pod, enum framework framework, int64_t start_failure_ms,
+                              int64_t now_ms)
+{
+    if (pod_view_ended(pod))
+        return (struct ending){.kind = ended_kind(pod, framework),
+                               .at_ms = pod->finished_ms != FIELD_UNSET ? pod->finished_ms : now_ms,
+                               .check_ms = FIELD_UNSET};
+    if (pod_view_deleting(pod))
+        return (struct ending){.kind = ENDING_DISRUPTION, .at_ms = pod->deletion_ms, .check_ms = FIELD_UNSET};
+    if (!waits_in_vain(pod) || pod->created_ms == FIELD_UNSET)
+        return (struct ending){.kind = ENDING_NONE, .check_ms = FIELD_UNSET};
+    int64_t final_ms = pod->created_ms + start_failure_ms;
+    if (now_ms < final_ms)
+        return (struct ending){.kind = ENDING_NONE, .check_ms = final_ms};
+    return (struct ending){.kind = ENDING_PERMANENT, .at_ms = now_ms, .check_ms = FIELD_UNSET};
+}
+
+static void describe_exit(const struct pod_view *pod, enum framework framework, struct buffer *out)
+{
+    const char *meaning = framework == FRAMEWORK_COXSWAIN ? exit_code_meaning(pod->exit_code) : NULL;
+    buffer_format(out, " exited with code %d", pod->exit_code);
+    if (meaning)
+        buffer_format(out, ": %s", meaning);
+    else if (pod->exit_code > 128 && pod->exit_code < 128 + 65)
+        buffer_format(out, " (signal %d, %s)", pod->exit_code - 128, strsignal(pod->exit_code - 128));
+}
+
+static void describe_words(const char *before, const char *words, struct buffer *out)
+{
+    size_t length = strlen(words);
+    while (length > 0 && (words[length - 1] == '\n' || words[length - 1] == ' '))
+        length--;
+    if (length > 0)
+        buffer_format(out, "%s%.*s", before, (int)length, words);
+}
+
+void ending_describe(const struct pod_view *pod, enum ending_kind kind, enum framework framework, struct buffer *out)
+{
+    buffer_format(out, "pod %s", pod->name);
+    if (kind == ENDING_OUT_OF_MEMORY)
+        buffer_format(out, " ran out of memory (limit %s)", *pod->memory_limit ? pod->memory_limit : "of its node");
+    else if (never_ran(pod))
+        buffer_format(out, " could not start (%s)", pod->end_reason);
+    else if (pod->exit_code != EXIT_CODE_NONE)
+        describe_exit(pod, framework, out);
+    else if (kind == ENDING_PERMANENT)
+        buffer_format(out, " could not start (%s)", pod->waiting_reason);
+    else
+        buffer_append_string(out, pod_view_deleting(pod) ? " was deleted" : " was disrupted", NULL);
+    describe_words(": ", *pod->reason ? pod->reason : "", out);
+    describe_words(": ", pod->message, out);
+    describe_words("; ", pod->termination_message, out);
+    if (kind == ENDING_PERMANENT)
+        describe_words("; ", pod->waiting_message, out);
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/environment_build.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/buffer.h"
+#include "common/contract/environment.h"
+#include "common/memory.h"
+#include "operator/controller/crew.h"
+
+#define ENVIRONMENT_VALUE_MAX (128 * 1024)
+
+bool environment_is_reserved(const char *name)
+{
+    static const char *const names[] = {ENV_EPOCH, ENV_ATTEMPT, ENV_JOB_UID, ENV_ROLE,          ENV_INDEX,
+                                        ENV_JOB,   ENV_STORAGE, ENV_POD_IP,  ENV_CHECKPOINT_DIR};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0)
+            return true;
+    return false;
+}
+
+static void add(struct json *list, const char *name, const char *value)
+{
+    struct json *entry = json_append(list, json_new_object());
+    json_set_string(entry, "name", name);
+    json_set_string(entry, "value", value);
+}
+
+static void add_number(struct json *list, const char *name, int64_t number)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%" PRId64, number);
+    add(list, name, text);
+}
+
+static void add_pod_ip(struct json *list)
+{
+    struct json *entry = json_append(list, json_new_object());
+    json_set_string(entry, "name", ENV_POD_IP);
+    struct json *reference = json_set(json_set(entry, "valueFrom", json_new_object()), "fieldRef", json_new_object());
+    json_set_string(reference, "fieldPath", "status.podIP");
+}
+
+static void add_checkpoint_directory(struct json *list, const struct training_job *job)
+{
+    const struct checkpoint_spec *checkpoint = &job->document.checkpoint;
+    if (!checkpoint->enabled || !checkpoint->storage)
+        return;
+    const char *path = checkpoint->path ? checkpoint->path : job->name;
+    SCOPED_FREE char *directory = memory_format("%s/%s/%s", STORAGE_ROOT, checkpoint->storage, path);
+    add(list, ENV_CHECKPOINT_DIR, directory);
+}
+
+static void add_storage(struct json *list, const struct training_job *job)
+{
+    SCOPED_BUFFER text;
+    buffer_init(&text, ENVIRONMENT_VALUE_MAX);
+    for (unsigned i = 0; i < job->document.storage_count; i++) {
+        const char *name = job->document.storage[i].name;
+        buffer_format(&text, "%s%s=%s/%s", i ? ":" : "", name, STORAGE_ROOT, name);
+    }
+    if (text.length > 0)
+        add(list, ENV_STORAGE, text.data);
+}
+
+static void fill_crew(const struct training_job *job, const char *pattern, struct crew_spec *crew)
+{
+    *crew = (struct crew_spec){.host_pattern = pattern, .port = PORT_CREW};
+    for (int role = 0; role < ROLE_COUNT; role++) {
+        int64_t count = crew_role_count(job, (enum role)role);
+        if (count > 0)
+            crew->roles[crew->role_count++] = (struct crew_role){.name = role_name((enum role)role), .count = count};
+    }
+}
+
+int environment_document(const struct training_job *job, char **ret_text, struct error *error)
+{
+    *ret_text = NULL;
+    if (job->framework != FRAMEWORK_COXSWAIN)
+        return 0;
+    SCOPED_FREE char *pattern = memory_format("%s-{role}-{index}.%s.%s.svc", job->name, job->name, job->namespace);
+    struct job_document document = job->document; /* a view: nothing of it is released */
+    document.job_name = job->name;
+    document.job_namespace = job->namespace;
+    fill_crew(job, pattern, &document.crew);
+    SCOPED_JSON *json = job_document_to_json(&document);
+    SCOPED_BUFFER text;
+    buffer_init(&text, JOB_DOCUMENT_MAX);
+    if (json_print(json, &text, error) < 0)
+        return error_wrap(error,
+                          "the job document does not fit into an environment variable (%d KiB); shorten the model",
+                          JOB_DOCUMENT_MAX / 1024);
+    *ret_text = buffer_take(&text);
+    return 0;
+}
+
+struct json *environment_build(const struct training_job *job, enum role role, int64_t index, const char *document)
+{
+    struct json *list = json_new_array();
+    add_number(list, ENV_EPOCH, job->status.epoch);
+    add_number(list, ENV_ATTEMPT, job->status.attempt);
+    add(list, ENV_JOB_UID, job->uid);
+    add(list, ENV_ROLE, role_name(role));
+    add_number(list, ENV_INDEX, index);
+    add_checkpoint_directory(list, job);
+    add_storage(list, job);
+    add_pod_ip(list);
+    if (document)
+        add(list, ENV_JOB, document);
+    return list;
+}

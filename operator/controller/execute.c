@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/execute.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/contract/labels.h"
+#include "common/memory.h"
+#include "operator/controller/pod_build.h"
+#include "operator/controller/service_build.h"
+#include "operator/controller/status_patch.h"
+
+#define JOBS ((struct kube_resource){API_GROUP, API_VERSION, TRAINING_JOB_PLURAL})
+
+/* One plan under way. Strings lie in the plan's arena. */
+struct execution {
+    struct executor executor;
+    struct job_entry *entry;
+    struct plan plan;
+    const char *namespace, *name, *uid;
+    struct json *status_patch; /* NULL: no status write, or it is done */
+    size_t open;               /* requests without an answer */
+    bool created, refused;     /* of the creates: one succeeded, one did not */
+    struct error failed;
+};
+
+/* One create whose object may exist already. */
+struct creation {
+    struct execution *execution;
+    struct kube_resource resource;
+    char *name;
+};
+
+static struct kube_call_options call_options(struct execution *execution, kube_answered *answered, void *context)
+{
+    return (struct kube_call_options){.flow = execution->entry->key, .answered = answered, .context = context};
+}
+
+static void note_failure(struct execution *execution, const struct error *error, const char *what)
+{
+    if (execution->failed.kind != ERROR_NONE)
+        return;
+    execution->failed = *error;
+    error_wrap(&execution->failed, "%s", what);
+}
+
+static const char *version_of(const struct kube_answer *answer)
+{
+    return json_string_at(answer->object, "metadata.resourceVersion", NULL);
+}
+
+/* ---------------------------------------------------------------- the end of a plan */
+
+static void emit_events(struct execution *execution)
+{
+    struct event_subject subject = {
+        .api_version = API_GROUP_VERSION,
+        .kind = TRAINING_JOB_KIND,
+        .name_space = execution->namespace,
+        .name = execution->name,
+        .uid = execution->uid,
+    };
+    for (size_t i = 0; i < execution->plan.event_count; i++) {
+        const struct plan_event *event = &execution->plan.events[i];
+        event_recorder_record(execution->executor.recorder, &subject, event->warning ? EVENT_WARNING : EVENT_NORMAL,
+                              event->reason, event->action, event->note);
+    }
+}
+
+static void finish(struct execution *execution)
+{
+    struct executor executor = execution->executor;
+    struct job_entry *entry = execution->entry;
+    struct error failed = execution->failed;
+    if (execution->created && !execution->refused && job_entry_is_about(entry, execution->uid))
+        job_entry_clear_obstacle(entry);
+    plan_release(&execution->plan);
+    free(execution);
+    executor.done(executor.context, entry, failed.kind == ERROR_NONE ? NULL : &failed);
+}
+
+static void finish_later(void *context)
+{
+    finish(context);
+}
+
+static void status_written(void *context, const struct kube_answer *answer)
+{
+    struct execution *execution = context;
+    if (!answer->error) {
+        own_write_note(&execution->entry->job_write, version_of(answer));
+        emit_events(execution);
+    } else if (answer->error->kind != ERROR_NOT_FOUND) {
+        note_failure(execution, answer->error, "status");
+    }
+    finish(execution);
+}
+
+static void write_status(struct execution *execution)
+{
+    SCOPED_JSON *patch = execution->status_patch;
+    execution->status_patch = NULL;
+    struct resource_path path = {JOBS, execution->namespace, execution->name, "status"};
+    struct kube_call_options options = call_options(execution, status_written, execution);
+    kube_client_patch(execution->executor.client, &path, patch, &options);
+}
+
+/* Every action is answered. */
+static void conclude(struct execution *execution)
+{
+    if (execution->open > 0)
+        return;
+    if (execution->status_patch)
+        write_status(execution);
+    else
+        finish(execution);
+}
+
+/* ---------------------------------------------------------------- creates */
+
+static enum obstacle_kind obstacle_of(const struct error *error)
+{
+    switch (error->kind) {
+    case ERROR_NO_SPACE:
+        return OBSTACLE_QUOTA;
+    case ERROR_FORBIDDEN:
+        return OBSTACLE_FORBIDDEN;
+    case ERROR_INVALID:
+    case ERROR_TOO_LARGE:
+        return OBSTACLE_REJECTED;
+    default:
+        return OBSTACLE_OUTAGE;
+    }
+}
+
+static void refuse(struct execution *execution, enum obstacle_kind kind, const char *message)
+{
+    execution->refused = true;
+    if (execution->entry->obstacle != OBSTACLE_REJECTED)
+        job_entry_set_obstacle(execution->entry, execution->uid, kind, message, clock_now_ms());
+}
+
+static void creation_end(struct creation *creation)
+{
+    struct execution *execution = creation->execution;
+    free(creation->name);
+    free(creation);
+    execution->open--;
+    conclude(execution);
+}
+
+static struct own_write *own_write_of(struct execution *execution, const struct creation *creation)
+{
+    bool pod = strcmp(creation->resource.plural, "pods") == 0;
+    return pod ? &execution->entry->pod_write : &execution->entry->service_write;
+}
+
+static bool belongs_to(const struct json *object, const char *uid)
+{
+    const struct json *owners = json_at(object, "metadata.ownerReferences");
+    for (const struct json *owner = json_first(owners); owner; owner = json_next(owner))
+        if (json_boolean_at(owner, "controller", false) && strcmp(json_string_at(owner, "uid", ""), uid) == 0)
+            return true;
+    return false;
+}
+
+/* AlreadyExists: ours, from before a crash or from a try whose answer was lost? */
+static void owner_checked(void *context, const struct kube_answer *answer)
+{
+    struct creation *creation = context;
+    struct execution *execution = creation->execution;
+    if (answer->error) {
+        note_failure(execution, answer->error, creation->name);
+    } else if (belongs_to(answer->object, execution->uid)) {
+        own_write_note(own_write_of(execution, creation), version_of(answer));
+        execution->created = true;
+    } else {
+        SCOPED_FREE char *message = memory_format("%s %s exists and does not belong to this job; remove it",
+                                                  creation->resource.plural, creation->name);
+        refuse(execution, OBSTACLE_NAME_TAKEN, message);
+    }
+    creation_end(creation);
+}
+
+static void check_owner(struct creation *creation)
+{
+    struct execution *execution = creation->execution;
+    struct resource_path path = {creation->resource, execution->namespace, creation->name, NULL};
+    struct kube_call_options options = call_options(execution, owner_checked, creation);
+    kube_client_get(execution->executor.client, &path, &options);
+}
+
+static void created(void *context, const struct kube_answer *answer)
+{
+    struct creation *creation = context;
+    struct execution *execution = creation->execution;
+    if (answer->error && answer->error->kind == ERROR_ALREADY_EXISTS) {
+        check_owner(creation);
+        return;
+    }
+    if (answer->error) {
+        note_failure(execution, answer->error, creation->name);
+        if (answer->error->kind != ERROR_CANCELLED)
+            refuse(execution, obstacle_of(answer->error), answer->error->message);
+    } else {
+        own_write_note(own_write_of(execution, creation), version_of(answer));
+        execution->created = true;
+    }
+    creation_end(creation);
+}
+
+static void create(struct execution *execution, struct kube_resource resource, const struct json *object)
+{
+    struct creation *creation = memory_allocate(1, sizeof *creation);
+    *creation = (struct creation){.execution = execution, .resource = resource};
+    creation->name = memory_copy_string(json_string_at(object, "metadata.name", ""));
+    struct resource_path path = {resource, execution->namespace, NULL, NULL};
+    struct kube_call_options options = call_options(execution, created, creation);
+    execution->open++;
+    kube_client_create(execution->executor.client, &path, object, &options);
+}
+
+static void create_pod(struct execution *execution, const struct pod_builder *builder, const struct action *action)
+{
+    struct error error = ERROR_INIT;
+    struct json *pod;
+    if (pod_build(builder, action->role, action->index, &pod, &error) < 0) {
+        refuse(execution, OBSTACLE_REJECTED, error.message);
+        return;
+    }
+    create(execution, KUBE_PODS, pod);
+    json_free(pod);
+}
+
+/* The builder is made when the first pod needs it. */
+static void create_pods(struct execution *execution, const struct training_job *job)
+{
+    struct error error = ERROR_INIT;
+    SCOPED(pod_builder_release) struct pod_builder builder = {0};
+    for (size_t i = 0; i < execution->plan.action_count && !execution->refused; i++) {
+        const struct action *action = &execution->plan.actions[i];
+        if (action->type != ACTION_CREATE_POD)
+            continue;
+        if (!builder.job && pod_builder_init(&builder, job, execution->executor.options->worker_image, &error) < 0)
+            refuse(execution, OBSTACLE_REJECTED, error.message);
+        else
+            create_pod(execution, &builder, action);
+    }
+}
+
+/* ---------------------------------------------------------------- the other actions */
+
+static void pod_write_answered(void *context, const struct kube_answer *answer)
+{
+    struct execution *execution = context;
+    if (!answer->error)
+        own_write_note(&execution->entry->pod_write, version_of(answer));
+    else if (answer->error->kind != ERROR_NOT_FOUND && answer->error->kind != ERROR_CONFLICT)
+        note_failure(execution, answer->error, "pod");
+    execution->open--;
+    conclude(execution);
+}
+
+static void job_delete_answered(void *context, const struct kube_answer *answer)
+{
+    struct execution *execution = context;
+    if (answer->error && answer->error->kind != ERROR_NOT_FOUND && answer->error->kind != ERROR_CONFLICT)
+        note_failure(execution, answer->error, "delete");
+    execution->open--;
+    conclude(execution);
+}
+
+static void delete_pod(struct execution *execution, const struct pod_view *pod)
+{
+    struct resource_path path = {KUBE_PODS, execution->namespace, pod->name, NULL};
+    struct kube_delete_options what = {.uid = pod->uid, .grace_seconds = -1};
+    struct kube_call_options options = call_options(execution, pod_write_answered, execution);
+    execution->open++;
+    kube_client_delete(execution->executor.client, &path, &what, &options);
+}
+
+static void delete_job(struct execution *execution)
+{
+    struct resource_path path = {JOBS, execution->namespace, execution->name, NULL};
+    struct kube_delete_options what = {.uid = execution->uid, .propagation = "Background", .grace_seconds = -1};
+    struct kube_call_options options = call_options(execution, job_delete_answered, execution);
+    execution->open++;
+    kube_client_delete(execution->executor.client, &path, &what, &options);
+}
+
+static void remove_current(struct execution *execution, const struct pod_view *pod)
+{
+    SCOPED_JSON *patch = json_new_object();
+    struct json *metadata = json_set(patch, "metadata", json_new_object());
+    json_set_string(metadata, "uid", pod->uid);
+    json_set(json_set(metadata, "labels", json_new_object()), LABEL_CURRENT, json_new_null());
+    struct resource_path path = {KUBE_PODS, execution->namespace, pod->name, NULL};
+    struct kube_call_options options = call_options(execution, pod_write_answered, execution);
+    execution->open++;
+    kube_client_patch(execution->executor.client, &path, patch, &options);
+}
+
+static void create_service(struct execution *execution, const struct training_job *job)
+{
+    SCOPED_JSON *service = service_build(job);
+    create(execution, KUBE_SERVICES, service);
+}
+
+static void act(struct execution *execution, const struct training_job *job, const struct action *action)
+{
+    switch (action->type) {
+    case ACTION_CREATE_SERVICE:
+        create_service(execution, job);
+        return;
+    case ACTION_CREATE_POD: /* create_pods */
+        return;
+    case ACTION_REMOVE_CURRENT:
+        remove_current(execution, action->pod);
+        return;
+    case ACTION_DELETE_POD:
+        delete_pod(execution, action->pod);
+        return;
+    case ACTION_DELETE_JOB:
+        delete_job(execution);
+        return;
+    }
+}
+
+void execute_plan(const struct executor *executor, struct job_entry *entry, const struct training_job *job,
+                  struct plan *plan)
+{
+    struct execution *execution = memory_allocate(1, sizeof *execution);
+    *execution = (struct execution){.executor = *executor, .entry = entry, .plan = *plan, .open = 1};
+    *plan = (struct plan){0};
+    execution->namespace = arena_copy_string(&execution->plan.arena, job->namespace);
+    execution->name = arena_copy_string(&execution->plan.arena, job->name);
+    execution->uid = arena_copy_string(&execution->plan.arena, job->uid);
+    if (execution->plan.write_status)
+        execution->status_patch = status_patch(job, &execution->plan.status);
+    for (size_t i = 0; i < execution->plan.action_count; i++)
+        act(execution, job, &execution->plan.actions[i]);
+    create_pods(execution, job);
+    execution->open--;
+    if (execution->open == 0 && !execution->status_patch)
+        event_timer_start(kube_client_loop(executor->client), 0, finish_later, execution);
+    else
+        conclude(execution);
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/job_entry.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/memory.h"
+
+#define OBSTACLE_BASE_MS 2000
+#define OBSTACLE_DOUBLINGS_MAX 5
+
+struct job_item *job_item_new(const struct json *object)
+{
+    struct job_item *item = memory_allocate(1, sizeof *item);
+    struct error error = ERROR_INIT;
+    if (training_job_parse(object, &item->job, &error) < 0)
+        item->invalid = memory_copy_string(error.message);
+    return item;
+}
+
+void job_item_free(struct job_item *item)
+{
+    training_job_release(&item->job);
+    free(item->invalid);
+    free(item);
+}
+
+void own_write_note(struct own_write *write, const char *version)
+{
+    if (version && strtoull(version, NULL, 10) > strtoull(write->version, NULL, 10))
+        snprintf(write->version, sizeof write->version, "%s", version);
+}
+
+struct job_entry *job_entry_new(const char *key)
+{
+    struct job_entry *entry = memory_allocate(1, sizeof *entry);
+    entry->key = memory_copy_string(key);
+    entry->counts_since_ms = entry->behind_since_ms = FIELD_UNSET;
+    return entry;
+}
+
+void job_entry_free(struct job_entry *entry)
+{
+    free(entry->pods);
+    free(entry->obstacle_message);
+    free(entry->document);
+    free(entry->job_uid);
+    free(entry->key);
+    free(entry);
+}
+
+void job_entry_add_pod(struct job_entry *entry, const struct pod_view *pod)
+{
+    if (entry->pod_count == entry->pod_capacity) {
+        entry->pod_capacity = entry->pod_capacity ? 2 * entry->pod_capacity : 4;
+        entry->pods = memory_resize(entry->pods, entry->pod_capacity, sizeof *entry->pods);
+    }
+    entry->pods[entry->pod_count++] = pod;
+}
+
+static size_t position(const struct job_entry *entry, const struct pod_view *pod)
+{
+    size_t i = 0;
+    while (i < entry->pod_count && entry->pods[i] != pod)
+        i++;
+    return i;
+}
+
+void job_entry_change_pod(struct job_entry *entry, const struct pod_view *old, const struct pod_view *pod)
+{
+    size_t i = position(entry, old);
+    if (i < entry->pod_count)
+        entry->pods[i] = pod;
+}
+
+void job_entry_remove_pod(struct job_entry *entry, const struct pod_view *pod)
+{
+    size_t i = position(entry, pod);
+    if (i < entry->pod_count)
+        entry->pods[i] = entry->pods[--entry->pod_count];
+}
+
+bool job_entry_is_about(const struct job_entry *entry, const char *uid)
+{
+    return uid && entry->job_uid && strcmp(entry->job_uid, uid) == 0;
+}
+
+void job_entry_set_job(struct job_entry *entry, const char *uid)
+{
+    if (job_entry_is_about(entry, uid))
+        return;
+    job_entry_clear_obstacle(entry);
+    free(entry->document);
+    free(entry->job_uid);
+    entry->document = NULL;
+    entry->document_fresh = false;
+    entry->counts_since_ms = entry->behind_since_ms = FIELD_UNSET;
+    entry->job_uid = uid ? memory_copy_string(uid) : NULL;
+}
+
+void job_entry_set_obstacle(struct job_entry *entry, const char *uid, enum obstacle_kind kind, const char *message,
+                            int64_t now_ms)
+{
+    if (!job_entry_is_about(entry, uid))
+        return;
+    entry->obstacle_count = entry->obstacle == kind ? entry->obstacle_count + 1 : 0;
+    unsigned doublings =
+        entry->obstacle_count < OBSTACLE_DOUBLINGS_MAX ? entry->obstacle_count : OBSTACLE_DOUBLINGS_MAX;
+    char *copy = memory_copy_string(message);
+    free(entry->obstacle_message);
+    entry->obstacle = kind;
+    entry->obstacle_message = copy;
+    entry->obstacle_retry_ms = now_ms + ((int64_t)OBSTACLE_BASE_MS << doublings);
+}
+
+void job_entry_clear_obstacle(struct job_entry *entry)
+{
+    free(entry->obstacle_message);
+    entry->obstacle_message = NULL;
+    entry->obstacle = OBSTACLE_NONE;
+    entry->obstacle_count = 0;
+}

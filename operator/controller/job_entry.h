@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the controller remembers of a job between two looks at it, in memory only:
+ * its pods as an index into the cache, the writes that the cache has not shown yet,
+ * and what the API server refused. Losing all of it costs nothing but time.
+ *
+ * An entry is keyed "namespace/name"; pods find theirs by the job-name label, so
+ * that an earlier job's leftovers are seen as well.
+ */
+#ifndef COXSWAIN_CONTROLLER_JOB_ENTRY_H
+#define COXSWAIN_CONTROLLER_JOB_ENTRY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/contract/status_document.h"
+#include "common/event_loop.h"
+#include "operator/controller/plan.h"
+#include "operator/kube/hash_map.h"
+
+/* A job as the cache holds it. */
+struct job_item {
+    struct training_job job;
+    char *invalid; /* what is wrong with its spec, NULL: nothing */
+};
+struct job_item *job_item_new(const struct json *object);
+void job_item_free(struct job_item *item);
+
+/* The newest of our writes to one collection, as a resourceVersion; "" none. */
+struct own_write {
+    char version[32];
+};
+void own_write_note(struct own_write *write, const char *version);
+
+struct http_transfer;
+
+struct job_entry {
+    char *key;
+    const struct pod_view **pods; /* borrowed from the informer's cache, kept current by its events */
+    size_t pod_count, pod_capacity;
+
+    bool queued, executing;
+    bool dirty; /* something changed while it was executing */
+    struct job_entry *next_queued;
+    void *queue;               /* for the timer */
+    struct event_timer *timer; /* the next look without a reason from outside */
+    int64_t timer_ms;
+
+    struct own_write job_write, pod_write, service_write;
+    unsigned failures; /* in a row */
+
+    /* What follows is about the job of this UID; NULL: of none. Another may have the same name. */
+    char *job_uid;
+    int64_t counts_since_ms, behind_since_ms; /* see plan.h */
+
+    enum obstacle_kind obstacle;
+    char *obstacle_message;
+    int64_t obstacle_retry_ms;
+    unsigned obstacle_count; /* in a row */
+
+    struct status_document *document; /* newest from the chief; NULL: none */
+    bool document_fresh;              /* not yet handed to a plan */
+    int64_t poll_ms;                  /* when to ask next */
+    struct http_transfer *poll;
+};
+
+struct job_entry *job_entry_new(const char *key);
+void job_entry_free(struct job_entry *entry);
+
+void job_entry_add_pod(struct job_entry *entry, const struct pod_view *pod);
+void job_entry_change_pod(struct job_entry *entry, const struct pod_view *old, const struct pod_view *pod);
+void job_entry_remove_pod(struct job_entry *entry, const struct pod_view *pod);
+
+/* The job of this name is now that of `uid`, NULL: there is none. What is known of another one is forgotten, and what
+ * is still heard of it is not noted. End a question under way before (progress_forget). */
+void job_entry_set_job(struct job_entry *entry, const char *uid);
+bool job_entry_is_about(const struct job_entry *entry, const char *uid);
+
+/* Notes a refusal of something of the job `uid`. The same one again, as it may be, waits longer. */
+void job_entry_set_obstacle(struct job_entry *entry, const char *uid, enum obstacle_kind kind, const char *message,
+                            int64_t now_ms);
+void job_entry_clear_obstacle(struct job_entry *entry);
+
+#endif

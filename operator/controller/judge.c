@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+
+#include "operator/controller/conditions.h"
+#include "operator/controller/ending.h"
+#include "operator/controller/limit.h"
+#include "operator/controller/restart_delay.h"
+#include "operator/controller/restart_scope.h"
+
+struct verdict {
+    struct slot *cause; /* NULL: nothing happened */
+    struct ending ending;
+    size_t failed_count;
+    bool whole_crew;
+};
+
+static struct ending slot_ending(struct planning *planning, const struct slot *slot)
+{
+    if (slot_lost(slot))
+        return (struct ending){.kind = ENDING_DISRUPTION, .at_ms = planning->now_ms, .check_ms = FIELD_UNSET};
+    if (!slot->occupant || slot->fresh)
+        return (struct ending){.kind = ENDING_NONE, .check_ms = FIELD_UNSET};
+    return ending_classify(slot->occupant, planning->job->framework, planning->input->options->start_failure_ms,
+                           planning->now_ms);
+}
+
+/* The earliest counts; what is known to follow from another's end does so only when there is nothing else. */
+static bool blames_more(const struct ending *ending, const struct ending *than)
+{
+    bool collateral = ending->kind == ENDING_COLLATERAL;
+    if (collateral != (than->kind == ENDING_COLLATERAL))
+        return !collateral;
+    if (ending->at_ms != than->at_ms)
+        return ending->at_ms < than->at_ms;
+    return ending->kind < than->kind;
+}
+
+static void consider(struct planning *planning, struct slot *slot, struct verdict *verdict)
+{
+    struct ending ending = slot_ending(planning, slot);
+    if (ending.check_ms != FIELD_UNSET)
+        planning_requeue(planning, ending.check_ms);
+    if (ending.kind == ENDING_NONE || ending.kind == ENDING_SUCCESS)
+        return;
+    slot->failed = true;
+    verdict->failed_count++;
+    verdict->whole_crew |= restart_scope_of(planning->job, slot->role, slot->index) == RESTART_SCOPE_JOB;
+    if (!verdict->cause || blames_more(&ending, &verdict->ending)) {
+        verdict->cause = slot;
+        verdict->ending = ending;
+    }
+}
+
+static const char *describe(struct planning *planning, const struct verdict *verdict)
+{
+    const struct slot *cause = verdict->cause;
+    SCOPED_BUFFER text;
+    buffer_init(&text, CONDITION_MESSAGE_MAX);
+    buffer_format(&text, "%s %" PRId64 ": ", role_name(cause->role), cause->index);
+    if (cause->occupant)
+        ending_describe(cause->occupant, verdict->ending.kind, planning->job->framework, &text);
+    else
+        buffer_append_string(&text, "its pod has vanished", NULL);
+    if (verdict->failed_count > 1)
+        buffer_format(&text, " (%zu pods ended with it)", verdict->failed_count - 1);
+    return planning_format(planning, "%s", buffer_text(&text));
+}
+
+static int64_t ran_ms(const struct planning *planning)
+{
+    const struct condition *running = &planning->old->conditions[CONDITION_RUNNING];
+    if (running->status != CONDITION_TRUE)
+        return 0;
+    int64_t ran = planning->now_ms - running->last_transition_ms - 1000; /* the API keeps whole seconds */
+    return ran > 0 ? ran : 0;
+}
+
+/* A crew that ran for this long was not thrown out by the same thing at once. */
+#define COLLATERAL_GRACE_MS 60000
+
+static bool another_is_missing(const struct crew *crew)
+{
+    for (size_t i = 0; i < crew->slot_count; i++)
+        if (slot_required(&crew->slots[i]) && !crew->slots[i].failed && !slot_ready(&crew->slots[i]))
+            return true;
+    return false;
+}
+
+/* What follows from another's end is let off, as long as there may be another: not again and again without a cause. */
+static enum ending_kind charge(const struct planning *planning, const struct verdict *verdict)
+{
+    const struct job_status *old = planning->old;
+    int64_t let_off =
+        old->restart_count - old->restarts.failures - old->restarts.disruptions - old->restarts.out_of_memory;
+    bool repeats = verdict->ending.kind == ENDING_COLLATERAL && let_off > 0 && ran_ms(planning) < COLLATERAL_GRACE_MS &&
+                   !another_is_missing(&planning->crew);
+    return repeats ? ENDING_FAILURE : verdict->ending.kind;
+}
+
+static bool is_failed(const struct slot *slot)
+{
+    return slot->failed;
+}
+
+static bool belongs_to_crew(const struct slot *slot)
+{
+    return slot->role != ROLE_EVALUATOR || slot->failed;
+}
+
+static void restart(struct planning *planning, const struct verdict *verdict, const char *what)
+{
+    struct job_status *next = planning->next;
+    if (verdict->whole_crew)
+        next->attempt++;
+    planning_promise(planning, verdict->whole_crew ? belongs_to_crew : is_failed);
+    int64_t delay_ms =
+        restart_delay_ms(next->restart_count, ran_ms(planning), restart_delay_seed(planning->job->uid, next->epoch));
+    next->backoff_until_ms = delay_ms > 0 ? planning->now_ms + delay_ms : FIELD_UNSET;
+    const char *reason = ending_reason(verdict->ending.kind);
+    condition_set(planning, CONDITION_RESTARTING, CONDITION_TRUE, reason, what);
+    bool evaluator = verdict->cause->role == ROLE_EVALUATOR && !verdict->whole_crew;
+    planning_event(planning, true, reason, verdict->whole_crew ? "RestartCrew" : "ReplacePod",
+                   planning_format(planning, "%s; %s", what,
+                                   verdict->whole_crew ? "the whole crew starts over"
+                                   : evaluator         ? "it is replaced"
+                                                       : "the crew waits for its successor"));
+}
+
+/* All that has ended since the last plan is one event, judged by its earliest cause. */
+bool judge_plan(struct planning *planning)
+{
+    struct verdict verdict = {0};
+    for (size_t i = 0; i < planning->crew.slot_count; i++)
+        consider(planning, &planning->crew.slots[i], &verdict);
+    if (!verdict.cause)
+        return false;
+    const char *what = describe(planning, &verdict);
+    if (verdict.ending.kind == ENDING_PERMANENT) {
+        planning_finish(planning, CONDITION_FAILED, ending_reason(ENDING_PERMANENT), what);
+        return true;
+    }
+    limit_count(planning->next, charge(planning, &verdict));
+    if (limit_exceeded(planning->next, &planning->job->run_policy))
+        planning_finish(planning, CONDITION_FAILED, "BackoffLimitExceeded",
+                        planning_format(planning, "backoffLimit %" PRId64 " is spent; last: %s",
+                                        planning->job->run_policy.backoff_limit, what));
+    else
+        restart(planning, &verdict, what);
+    return true;
+}

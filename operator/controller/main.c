@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * coxswain-operator: credentials, one loop, the controller on it, and a small HTTP
+ * server for probes and metrics.
+ */
+#include <malloc.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "common/contract/labels.h"
+#include "common/http_server.h"
+#include "common/memory.h"
+#include "operator/controller/controller.h"
+#include "operator/controller/options.h"
+#include "operator/kube/lease.h"
+
+#define METRICS_MAX (1024 * 1024)
+#define EXIT_USAGE 64
+#define EXIT_UNAVAILABLE 69
+#define EXIT_LOST_LEASE 1
+
+struct operator_state {
+    struct options options;
+    struct kube_config config;
+    struct event_loop *loop;
+    struct kube_client *client;
+    struct http_client *pods_client;
+    struct http_server *server;
+    struct lease *lease;
+    struct controller *controller;
+    char identity[128];
+    int exit_code;
+};
+
+/* ---------------------------------------------------------------- probes and metrics */
+
+static void respond_text(struct http_exchange *exchange, int status, const char *text)
+{
+    http_exchange_respond(exchange, status, "text/plain; charset=utf-8", text, strlen(text));
+}
+
+/* A standby is ready too: a Deployment must be able to roll. */
+static bool is_ready(const struct operator_state *state)
+{
+    if (state->options.leader_elect && !lease_held(state->lease))
+        return true;
+    return state->controller && controller_synced(state->controller);
+}
+
+static void respond_metrics(const struct operator_state *state, struct http_exchange *exchange)
+{
+    struct error error = ERROR_INIT;
+    SCOPED_BUFFER text;
+    buffer_init(&text, METRICS_MAX);
+    bool leads = !state->options.leader_elect || lease_held(state->lease);
+    buffer_format(
+        &text, "# HELP coxswain_leader Whether this operator acts.\n# TYPE coxswain_leader gauge\ncoxswain_leader %d\n",
+        leads);
+    if (kube_client_write_metrics(state->client, &text, &error) < 0 ||
+        (state->controller && controller_write_metrics(state->controller, &text, &error) < 0))
+        respond_text(exchange, 500, error.message);
+    else
+        http_exchange_respond(exchange, 200, "text/plain; version=0.0.4; charset=utf-8", text.data, text.length);
+}
+
+static void handle(void *context, struct http_exchange *exchange)
+{
+    const struct operator_state *state = context;
+    const char *path = http_exchange_path(exchange);
+    if (strcmp(path, "/healthz") == 0)
+        respond_text(exchange, 200, "ok\n");
+    else if (strcmp(path, "/readyz") == 0)
+        respond_text(exchange, is_ready(state) ? 200 : 503,
+                     is_ready(state) ? "ok\n" : "the caches are not complete yet\n");
+    else if (strcmp(path, "/metrics") == 0)
+        respond_metrics(state, exchange);
+    else
+        respond_text(exchange, 404, "there are /healthz, /readyz and /metrics\n");
+}
+
+static int start_server(struct operator_state *state, struct error *error)
+{
+    struct http_server_options options = {
+        .address = state->options.metrics_address,
+        .port = state->options.metrics_port,
+        .max_connections = 64,
+        .handler = handle,
+        .context = state,
+    };
+    if (http_server_start_on_loop(&options, state->loop, &state->server, error) < 0)
+        return error_wrap(error, "--metrics-address");
+    SCOPED_FREE char *port = memory_format("%u", http_server_port(state->server));
+    log_info("serving metrics", "address", state->options.metrics_address, "port", port, NULL);
+    return 0;
+}
+
+/* ---------------------------------------------------------------- leading */
+
+static void lead(void *context)
+{
+    struct operator_state *state = context;
+    struct controller_options options = {
+        .name_space = state->options.name_space,
+        .instance = state->identity,
+        .plan = plan_options_default,
+    };
+    options.plan.worker_image = state->options.worker_image;
+    state->controller = controller_start(state->client, state->pods_client, &options);
+    log_info("looking after jobs", "namespace", options.name_space ? options.name_space : "(all)", NULL);
+}
+
+/* The successor may act already; a fresh process starts from nothing but the API. */
+static void lost(void *context, const struct error *error)
+{
+    struct operator_state *state = context;
+    log_error("the lease is lost, ending", "why", error->message, NULL);
+    state->exit_code = EXIT_LOST_LEASE;
+    event_loop_stop(state->loop);
+}
+
+static void lease_trouble(void *context, const struct error *error)
+{
+    (void)context;
+    log_warning("the lease could not be renewed, trying again", "why", error->message, NULL);
+}
+
+static void start_leading(struct operator_state *state)
+{
+    if (!state->options.leader_elect) {
+        lead(state);
+        return;
+    }
+    const char *given = state->options.lease_namespace;
+    struct lease_options options = {
+        .name_space = given ? given : state->config.name_space,
+        .name = OPERATOR_NAME,
+        .identity = state->identity,
+        .on_elected = lead,
+        .on_lost = lost,
+        .on_trouble = lease_trouble,
+        .context = state,
+    };
+    state->lease = lease_start(state->client, &options);
+    log_info("competing for the lease", "identity", state->identity, NULL);
+}
+
+static void released(void *context, const struct error *error)
+{
+    struct operator_state *state = context;
+    if (error)
+        log_warning("the lease could not be given up", "why", error->message, NULL);
+    event_loop_stop(state->loop);
+}
+
+static void end_asked(void *context, int signal_number)
+{
+    struct operator_state *state = context;
+    log_info("ending", "signal", strsignal(signal_number), NULL);
+    if (state->lease && lease_held(state->lease))
+        lease_release(state->lease, released, state);
+    else
+        event_loop_stop(state->loop);
+}
+
+/* ---------------------------------------------------------------- life cycle */
+
+static void make_identity(struct operator_state *state)
+{
+    char host[80] = "operator";
+    uint32_t random = 0;
+    gethostname(host, sizeof host - 1);
+    if (getrandom(&random, sizeof random, 0) != (ssize_t)sizeof random)
+        random = (uint32_t)getpid();
+    snprintf(state->identity, sizeof state->identity, "%s_%08x", host, random);
+}
+
+static int start_clients(struct operator_state *state, struct error *error)
+{
+    struct kube_client_options options = {.user_agent = OPERATOR_NAME};
+    struct http_client_options pods = {.user_agent = OPERATOR_NAME};
+    if (kube_config_load(state->options.kubeconfig, NULL, &state->config, error) < 0)
+        return -1;
+    log_info("API server", "url", state->config.server, "credentials", state->config.source, NULL);
+    if (state->config.insecure_skip_tls_verify)
+        log_warning("the API server's certificate is not verified, as the kubeconfig asks for", NULL);
+    if (kube_client_new(state->loop, &state->config, &options, &state->client, error) < 0)
+        return -1;
+    return http_client_new(state->loop, &pods, &state->pods_client, error);
+}
+
+static int start(struct operator_state *state, struct error *error)
+{
+    make_identity(state);
+    if (event_loop_new(&state->loop, error) < 0 ||
+        event_loop_on_signal(state->loop, SIGTERM, end_asked, state, error) < 0 ||
+        event_loop_on_signal(state->loop, SIGINT, end_asked, state, error) < 0 || start_clients(state, error) < 0)
+        return -1;
+    start_leading(state);
+    return start_server(state, error);
+}
+
+static void stop(struct operator_state *state)
+{
+    if (state->server)
+        http_server_free(state->server);
+    if (state->controller)
+        controller_stop(state->controller);
+    if (state->lease)
+        lease_free(state->lease);
+    if (state->client)
+        kube_client_free(state->client);
+    if (state->controller)
+        controller_free(state->controller);
+    if (state->pods_client)
+        http_client_free(state->pods_client);
+    if (state->loop)
+        event_loop_free(state->loop);
+    kube_config_release(&state->config);
+}
+
+int main(int count, char **arguments)
+{
+    struct operator_state state = {0};
+    struct error error = ERROR_INIT;
+    if (options_parse(count, arguments, &state.options, &error) < 0) {
+        fprintf(stderr, "coxswain-operator: %s\n", error.message);
+        return EXIT_USAGE;
+    }
+    if (state.options.help) {
+        fputs(options_usage, stdout);
+        return 0;
+    }
+    log_configure(state.options.log_level, state.options.log_format);
+    mallopt(M_ARENA_MAX, 1); /* one thread works; others would only hold memory back */
+    if (start(&state, &error) < 0 || event_loop_run(state.loop, &error) < 0) {
+        log_error(error.message, NULL);
+        state.exit_code = EXIT_UNAVAILABLE;
+    }
+    stop(&state);
+    return state.exit_code;
+}

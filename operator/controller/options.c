@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/options.h"
+
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const options_usage =
+    "coxswain-operator: keeps a crew of pods alive for each TrainingJob\n"
+    "\n"
+    "  --kubeconfig FILE        credentials; default: $KUBECONFIG, the pod's service account, ~/.kube/config\n"
+    "  --namespace NAME         look after this namespace only; default: all\n"
+    "  --worker-image IMAGE     for jobs of framework Coxswain that name no image\n"
+    "  --metrics-address A:P    where /metrics, /healthz and /readyz are served; default: 127.0.0.1:0 (any free port)\n"
+    "  --leader-elect           of several operators only the holder of a Lease acts\n"
+    "  --lease-namespace NAME   where the Lease is; default: the operator's own namespace\n"
+    "  --log-format text|json\n"
+    "  --log-level debug|info|warning|error\n"
+    "  --help\n";
+
+enum option_id {
+    OPTION_KUBECONFIG = 1,
+    OPTION_NAMESPACE,
+    OPTION_IMAGE,
+    OPTION_METRICS,
+    OPTION_ELECT,
+    OPTION_LEASE_NAMESPACE,
+    OPTION_FORMAT,
+    OPTION_LEVEL,
+    OPTION_HELP
+};
+
+static const struct option long_options[] = {
+    {"kubeconfig", required_argument, NULL, OPTION_KUBECONFIG},
+    {"namespace", required_argument, NULL, OPTION_NAMESPACE},
+    {"worker-image", required_argument, NULL, OPTION_IMAGE},
+    {"metrics-address", required_argument, NULL, OPTION_METRICS},
+    {"leader-elect", no_argument, NULL, OPTION_ELECT},
+    {"lease-namespace", required_argument, NULL, OPTION_LEASE_NAMESPACE},
+    {"log-format", required_argument, NULL, OPTION_FORMAT},
+    {"log-level", required_argument, NULL, OPTION_LEVEL},
+    {"help", no_argument, NULL, OPTION_HELP},
+    {0},
+};
+
+static int parse_port(const char *text, uint16_t *ret_port)
+{
+    char *end;
+    unsigned long port = strtoul(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end != '\0' || port > UINT16_MAX)
+        return -1;
+    *ret_port = (uint16_t)port;
+    return 0;
+}
+
+int options_parse_address(const char *text, char ret_address[OPTION_ADDRESS_MAX], uint16_t *ret_port,
+                          struct error *error)
+{
+    const char *colon = strrchr(text, ':'), *first = text, *last = colon;
+    if (colon && *first == '[' && colon > first && colon[-1] == ']') {
+        first++;
+        last--;
+    }
+    size_t length = colon ? (size_t)(last - first) : 0;
+    if (!colon || length >= OPTION_ADDRESS_MAX || parse_port(colon + 1, ret_port) < 0)
+        return error_set(error, ERROR_INVALID, "%s is no address; write it as 127.0.0.1:8080", text);
+    if (length == 0)
+        snprintf(ret_address, OPTION_ADDRESS_MAX, "0.0.0.0");
+    else
+        snprintf(ret_address, OPTION_ADDRESS_MAX, "%.*s", (int)length, first);
+    return 0;
+}
+
+static int apply_log(int id, const char *value, struct options *options, struct error *error)
+{
+    if (id == OPTION_FORMAT && !log_format_parse(value, &options->log_format))
+        return error_set(error, ERROR_INVALID, "--log-format %s: write text or json", value);
+    if (id == OPTION_LEVEL && !log_level_parse(value, &options->log_level))
+        return error_set(error, ERROR_INVALID, "--log-level %s: write debug, info, warning or error", value);
+    return 0;
+}
+
+static int apply(int id, const char *value, struct options *options, struct error *error)
+{
+    switch (id) {
+    case OPTION_KUBECONFIG:
+        options->kubeconfig = value;
+        return 0;
+    case OPTION_NAMESPACE:
+        options->name_space = value;
+        return 0;
+    case OPTION_IMAGE:
+        options->worker_image = value;
+        return 0;
+    case OPTION_LEASE_NAMESPACE:
+        options->lease_namespace = value;
+        return 0;
+    case OPTION_ELECT:
+        options->leader_elect = true;
+        return 0;
+    case OPTION_HELP:
+        options->help = true;
+        return 0;
+    case OPTION_METRICS:
+        return options_parse_address(value, options->metrics_address, &options->metrics_port, error);
+    default:
+        return apply_log(id, value, options, error);
+    }
+}
+
+int options_parse(int count, char **arguments, struct options *ret_options, struct error *error)
+{
+    struct options options = {.worker_image = "coxswain-worker",
+                              .metrics_address = "127.0.0.1",
+                              .log_level = LOG_INFO,
+                              .log_format = LOG_TEXT};
+    int id;
+    optind = 0; /* a fresh start for each call */
+    opterr = 0;
+    while ((id = getopt_long(count, arguments, ":", long_options, NULL)) != -1) {
+        if (id == ':')
+            return error_set(error, ERROR_INVALID, "%s needs a value", arguments[optind - 1]);
+        if (id == '?')
+            return error_set(error, ERROR_INVALID, "%s is not known; see --help", arguments[optind - 1]);
+        if (apply(id, optarg, &options, error) < 0)
+            return -1;
+    }
+    if (optind < count)
+        return error_set(error, ERROR_INVALID, "%s: the operator takes options only; see --help", arguments[optind]);
+    *ret_options = options;
+    return 0;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The operator's command line.
+ */
+#ifndef COXSWAIN_CONTROLLER_OPTIONS_H
+#define COXSWAIN_CONTROLLER_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/error.h"
+#include "common/log.h"
+
+#define OPTION_ADDRESS_MAX 64
+
+struct options {
+    const char *kubeconfig; /* NULL: as kubectl would find it, or the pod's service account */
+    const char *name_space; /* NULL: all */
+    const char *worker_image;
+    const char *lease_namespace; /* NULL: the credentials' */
+    bool leader_elect;
+    char metrics_address[OPTION_ADDRESS_MAX];
+    uint16_t metrics_port; /* 0: any free one */
+    enum log_format log_format;
+    enum log_level log_level;
+    bool help;
+};
+
+/* Strings are borrowed from `arguments`. ERROR_INVALID names the option and says what it takes. */
+int options_parse(int count, char **arguments, struct options *ret_options, struct error *error);
+
+/* "127.0.0.1:8080", "[::]:8080", ":8080" (all addresses), "localhost:0". */
+int options_parse_address(const char *text, char ret_address[OPTION_ADDRESS_MAX], uint16_t *ret_port,
+                          struct error *error);
+
+extern const char *const options_usage;
+
+#endif

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/plan.h"
+
+#include <string.h>
+
+#include "common/contract/labels.h"
+#include "operator/controller/conditions.h"
+#include "operator/controller/planning.h"
+#include "operator/controller/progress_status.h"
+#include "operator/controller/replicas.h"
+#include "operator/controller/status_change.h"
+
+const struct plan_options plan_options_default = {
+    .worker_image = "coxswain-worker",
+    .start_failure_ms = 120000,
+    .settle_ms = 10000,
+    .count_write_ms = 1000,
+    .catch_up_ms = 30000,
+};
+
+static bool (*const policies[])(struct planning *planning) = {
+    ttl_plan,     clean_plan, invalid_plan, leftovers_plan, completion_plan, deadline_plan,
+    suspend_plan, start_plan, judge_plan,   scale_plan,     replace_plan,    create_plan,
+};
+
+/* spec.runPolicy.managedBy of jobs that are left to this operator. */
+#define MANAGED_BY "coxswain.dev/operator"
+
+static bool is_ours(const struct training_job *job)
+{
+    const char *manager = job->run_policy.managed_by;
+    return job->deleted_ms == FIELD_UNSET && (!manager || *manager == '\0' || strcmp(manager, MANAGED_BY) == 0);
+}
+
+/* What was promised and is there need not be promised any longer. Once the job is over the promise stays: it tells a
+ * create that came late from a pod that may go on. */
+static void clear_kept_promises(struct planning *planning)
+{
+    if (status_terminal(planning->old))
+        return;
+    for (size_t i = 0; i < planning->crew.slot_count; i++)
+        planning->crew.slots[i].wanted &= planning->crew.slots[i].occupant == NULL;
+}
+
+/* A request whose answer was lost may have been carried out. */
+static void take_obstacle(struct planning *planning)
+{
+    const struct plan_input *input = planning->input;
+    bool matters = !input->service || crew_unfilled(&planning->crew);
+    if (matters)
+        planning->obstacle = input->obstacle;
+    planning->plan->obstacle_over = !matters && input->obstacle.kind != OBSTACLE_NONE;
+}
+
+static void update_status(struct planning *planning)
+{
+    bool was_over = status_terminal(planning->old);
+    planning->next->observed_generation = planning->job->generation;
+    if (!planning->job->elastic.enabled && planning->old->attempt > 0)
+        planning->next->workers = planning->job->document.workers;
+    replicas_update(planning);
+    conditions_update(planning);
+    if (planning->input->progress)
+        planning->next->progress = *planning->input->progress;
+    if (!was_over && condition_is(planning->next, CONDITION_SUCCEEDED, CONDITION_TRUE))
+        progress_complete(&planning->next->progress);
+}
+
+/* Changes of mere numbers are gathered for a moment: pods start and end together. */
+static void decide_count_write(struct planning *planning)
+{
+    const struct plan_input *input = planning->input;
+    int64_t since_ms = input->counts_since_ms == FIELD_UNSET ? input->now_ms : input->counts_since_ms;
+    int64_t due_ms = since_ms + input->options->count_write_ms;
+    planning->plan->write_status = input->progress_due || input->now_ms >= due_ms;
+    planning->plan->counts_wait = !planning->plan->write_status;
+    if (planning->plan->counts_wait)
+        planning_requeue(planning, due_ms);
+}
+
+static void decide_write(struct planning *planning)
+{
+    switch (status_compare(planning->old, planning->next)) {
+    case STATUS_SAME:
+        break;
+    case STATUS_PROGRESS:
+        planning->plan->write_status = planning->input->progress_due;
+        break;
+    case STATUS_COUNTS:
+        decide_count_write(planning);
+        break;
+    case STATUS_DECISION:
+        planning->plan->write_status = true;
+        break;
+    }
+}
+
+void plan_job(const struct plan_input *input, struct plan *ret_plan)
+{
+    ret_plan->requeue_ms = PLAN_NEVER;
+    ret_plan->status = input->job->status;
+    if (!is_ours(input->job))
+        return;
+    struct planning planning = {
+        .input = input,
+        .job = input->job,
+        .old = &input->job->status,
+        .next = &ret_plan->status,
+        .plan = ret_plan,
+        .crew = crew_assemble(input->job, input->pods, input->pod_count, &ret_plan->arena),
+        .now_ms = input->now_ms,
+    };
+    if (!status_terminal(planning.old) && catch_up_plan(&planning))
+        return;
+    clear_kept_promises(&planning);
+    take_obstacle(&planning);
+    for (size_t i = 0; i < sizeof policies / sizeof *policies; i++)
+        if (policies[i](&planning))
+            break;
+    update_status(&planning);
+    decide_write(&planning);
+}
+
+void plan_release(struct plan *plan)
+{
+    arena_release(&plan->arena);
+    *plan = (struct plan){0};
+}

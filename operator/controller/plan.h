@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What to do about one job: a pure function of the job, its children as the cache
+ * shows them, and the time. No I/O, no clock, no state of its own.
+ *
+ * The durable protocol. Attempt, epoch, counters and the promise (which indices
+ * get a pod of this epoch: status.replicaStatuses[].pending) are raised in the
+ * status first, under a resourceVersion precondition. Only a later plan, which
+ * sees that status in the cache, creates the promised pods, under names that
+ * follow from role, index and epoch. So whatever moment the operator is killed
+ * at, its successor finds in the API what was decided:
+ *   promised, no pod of the epoch   -> to be created
+ *   promised, the pod is there      -> created; the promise is cleared
+ *   not promised, no current pod    -> lost: an event to be judged
+ *   a pod below what is promised    -> superseded: its end was judged already
+ */
+#ifndef COXSWAIN_CONTROLLER_PLAN_H
+#define COXSWAIN_CONTROLLER_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/job/training_job.h"
+#include "operator/controller/pod_view.h"
+#include "operator/controller/service_view.h"
+
+/* Why the API server did not do what the last plan asked for. Kept in memory by the controller, per job. */
+#define OBSTACLES(X)                                                                                                   \
+    X(OBSTACLE_NONE, "")                                                                                               \
+    X(OBSTACLE_QUOTA, "QuotaExceeded")       /* tried again */                                                         \
+    X(OBSTACLE_FORBIDDEN, "CreateForbidden") /* tried again: a policy or a role may change */                          \
+    X(OBSTACLE_NAME_TAKEN, "NameTaken")      /* tried again: somebody else's object has the name */                    \
+    X(OBSTACLE_OUTAGE, "CreateFailed")       /* tried again */                                                         \
+    X(OBSTACLE_REJECTED, "PodRejected")      /* the template is wrong: the job fails with the server's words */
+#define X(name, text) name,
+enum obstacle_kind { OBSTACLES(X) };
+#undef X
+
+struct obstacle {
+    enum obstacle_kind kind;
+    const char *message;
+    int64_t retry_ms; /* when to try again */
+};
+
+struct plan_options {
+    const char *worker_image; /* for framework Coxswain without an image of its own */
+    int64_t start_failure_ms; /* how long a container may fail to start before that is final */
+    int64_t settle_ms;        /* how long a crew may take to end by itself after the chief */
+    int64_t count_write_ms;   /* how long a status write that only changes counts waits for more of them */
+    int64_t catch_up_ms;      /* how long a status older than its pods may be the cache's fault */
+};
+extern const struct plan_options plan_options_default;
+
+struct plan_input {
+    const struct training_job *job;
+    const char *invalid; /* what is wrong with the spec, NULL: nothing */
+    /* Every pod that carries the job's name, those of an earlier job of the same name included. */
+    const struct pod_view *const *pods;
+    size_t pod_count;
+    const struct service_view *service; /* the Service of the job's name, NULL: none */
+    struct obstacle obstacle;
+    const struct progress *progress; /* newest, NULL: none since the last plan */
+    const char *crew_message;        /* what the chief says it waits for, NULL: nothing */
+    bool progress_due;               /* it is the job's turn to have its progress written */
+    int64_t behind_since_ms;         /* since when the status is older than the pods; FIELD_UNSET: it is not */
+    int64_t counts_since_ms;         /* since when changed counts wait to be written; FIELD_UNSET: they do not */
+    int64_t now_ms;
+    const struct plan_options *options;
+};
+
+enum action_type {
+    ACTION_CREATE_SERVICE,
+    ACTION_CREATE_POD, /* role, index; epoch and attempt are the job's */
+    ACTION_REMOVE_CURRENT,
+    ACTION_DELETE_POD,
+    ACTION_DELETE_JOB,
+};
+
+struct action {
+    enum action_type type;
+    enum role role;
+    int64_t index;
+    const struct pod_view *pod; /* REMOVE_CURRENT and DELETE_POD: borrowed from the input */
+};
+
+struct plan_event {
+    bool warning;
+    const char *reason, *action, *note;
+};
+
+#define PLAN_NEVER INT64_MAX
+
+/* Zeroed before plan_job; release with plan_release. Strings and lists live in the arena; what comes from the input
+ * must outlive the plan. */
+struct plan {
+    struct action *actions;
+    size_t action_count;
+    struct plan_event *events; /* after the status write, when it was done */
+    size_t event_count;
+    struct job_status status; /* as it should stand */
+    bool write_status;        /* it differs, and it is time to say so */
+    bool counts_wait;         /* mere counts differ, and may do so for a moment */
+    bool behind;              /* the status is older than the pods: nothing is done from it */
+    bool obstacle_over;       /* what it kept from being created is there, or not wanted any more */
+    int64_t requeue_ms;       /* look again at this time; PLAN_NEVER: only when something changes */
+
+    size_t action_capacity, event_capacity;
+    struct arena arena;
+};
+
+void plan_job(const struct plan_input *input, struct plan *ret_plan);
+void plan_release(struct plan *plan);
+
+#endif

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/planning.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/contract/labels.h"
+#include "operator/controller/conditions.h"
+
+/* A list in the arena that doubles when it is full. */
+static void *grown(struct arena *arena, void *list, size_t count, size_t *capacity, size_t size)
+{
+    if (count < *capacity)
+        return list;
+    *capacity = *capacity ? 2 * *capacity : 16;
+    void *larger = arena_allocate(arena, *capacity, size);
+    if (count > 0)
+        memcpy(larger, list, count * size);
+    return larger;
+}
+
+static struct action *action_add(struct plan *plan)
+{
+    plan->actions =
+        grown(&plan->arena, plan->actions, plan->action_count, &plan->action_capacity, sizeof *plan->actions);
+    return &plan->actions[plan->action_count++];
+}
+
+void planning_act(struct planning *planning, enum action_type type, const struct pod_view *pod)
+{
+    *action_add(planning->plan) = (struct action){.type = type, .pod = pod};
+}
+
+void planning_create_pod(struct planning *planning, enum role role, int64_t index)
+{
+    *action_add(planning->plan) = (struct action){.type = ACTION_CREATE_POD, .role = role, .index = index};
+}
+
+void planning_delete_pod(struct planning *planning, const struct pod_view *pod)
+{
+    if (!pod_view_deleting(pod))
+        planning_act(planning, ACTION_DELETE_POD, pod);
+}
+
+void planning_event(struct planning *planning, bool warning, const char *reason, const char *action, const char *note)
+{
+    struct plan *plan = planning->plan;
+    plan->events = grown(&plan->arena, plan->events, plan->event_count, &plan->event_capacity, sizeof *plan->events);
+    plan->events[plan->event_count++] =
+        (struct plan_event){.warning = warning, .reason = reason, .action = action, .note = note};
+}
+
+void planning_requeue(struct planning *planning, int64_t at_ms)
+{
+    if (at_ms < planning->plan->requeue_ms)
+        planning->plan->requeue_ms = at_ms;
+}
+
+const char *planning_format(struct planning *planning, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    va_list again;
+    va_copy(again, arguments);
+    size_t size = (size_t)vsnprintf(NULL, 0, format, again) + 1;
+    va_end(again);
+    char *text = arena_allocate(&planning->plan->arena, size, 1);
+    vsnprintf(text, size, format, arguments);
+    va_end(arguments);
+    return text;
+}
+
+void planning_begin(struct planning *planning)
+{
+    struct job_status *next = planning->next;
+    next->start_ms = planning->now_ms;
+    next->suspended_ms = 0;
+    next->workers = planning->job->document.workers;
+    next->selector = planning_format(planning, LABEL_JOB_UID "=%s," LABEL_ROLE "=worker", planning->job->uid);
+}
+
+void planning_finish(struct planning *planning, enum condition_type type, const char *reason, const char *message)
+{
+    condition_set(planning, type, CONDITION_TRUE, reason, message);
+    planning->next->completion_ms = planning->now_ms;
+    planning->next->backoff_until_ms = FIELD_UNSET;
+    bool failed = type == CONDITION_FAILED;
+    planning_event(planning, failed, failed ? reason : "Succeeded", "Finish", message);
+}
+
+void planning_promise(struct planning *planning, slot_wanted *wanted)
+{
+    planning->next->epoch = planning->old->epoch + 1;
+    for (size_t i = 0; i < planning->crew.slot_count; i++) {
+        struct slot *slot = &planning->crew.slots[i];
+        if (!wanted || wanted(slot))
+            slot->wanted = true;
+    }
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the policies of a plan share: the input, the crew made of it, and the plan
+ * as it grows. A policy is a function `bool <policy>_plan(struct planning *)` in a
+ * file of its own; it returns true when nothing after it has anything to say.
+ */
+#ifndef COXSWAIN_CONTROLLER_PLANNING_H
+#define COXSWAIN_CONTROLLER_PLANNING_H
+
+#include "operator/controller/crew.h"
+#include "operator/controller/plan.h"
+
+struct planning {
+    const struct plan_input *input;
+    const struct training_job *job;
+    const struct job_status *old; /* as the cache has it */
+    struct job_status *next;      /* as it should be */
+    struct plan *plan;
+    struct crew crew;
+    struct obstacle obstacle; /* the input's, while something is left to create */
+    int64_t now_ms;
+};
+
+/* Before all policies: a status older than its pods allows none of them. */
+bool catch_up_plan(struct planning *planning);
+
+/* Policies, in the order in which they are asked. */
+bool leftovers_plan(struct planning *planning);  /* an earlier job of the same name: wait until its children are gone */
+bool invalid_plan(struct planning *planning);    /* a wrong spec ends the job with a sentence */
+bool ttl_plan(struct planning *planning);        /* a finished job goes when its time has come */
+bool clean_plan(struct planning *planning);      /* a finished job's pods, according to cleanPodPolicy */
+bool completion_plan(struct planning *planning); /* the chief is done */
+bool deadline_plan(struct planning *planning);   /* activeDeadlineSeconds */
+bool suspend_plan(struct planning *planning);
+bool start_plan(struct planning *planning);
+bool judge_plan(struct planning *planning); /* what went wrong, and what follows from it */
+bool scale_plan(struct planning *planning);
+bool replace_plan(struct planning *planning); /* superseded pods give way */
+bool create_plan(struct planning *planning);  /* the Service and the promised pods */
+
+/* Adds to the plan. */
+void planning_act(struct planning *planning, enum action_type type, const struct pod_view *pod);
+void planning_create_pod(struct planning *planning, enum role role, int64_t index);
+void planning_event(struct planning *planning, bool warning, const char *reason, const char *action, const char *note);
+void planning_requeue(struct planning *planning, int64_t at_ms);
+const char *planning_format(struct planning *planning, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Deletes it unless that was asked for already. */
+void planning_delete_pod(struct planning *planning, const struct pod_view *pod);
+
+/* What the status says once, from the start on. */
+void planning_begin(struct planning *planning);
+
+/* The end of a job: `type` CONDITION_SUCCEEDED or CONDITION_FAILED. */
+void planning_finish(struct planning *planning, enum condition_type type, const char *reason, const char *message);
+
+/* A new epoch: the slots that `wanted` says yes to (NULL: all) are promised besides those that still are. */
+typedef bool slot_wanted(const struct slot *slot);
+void planning_promise(struct planning *planning, slot_wanted *wanted);
+
+#endif

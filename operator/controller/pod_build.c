@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/pod_build.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/contract/environment.h"
+#include "common/contract/labels.h"
+#include "common/memory.h"
+#include "operator/controller/child_metadata.h"
+#include "operator/controller/environment_build.h"
+#include "operator/controller/template_overlay.h"
+
+#define GRACE_SECONDS 30
+/* Any user but root; the group lets it write to volumes. */
+#define WORKER_USER 65532
+
+char *pod_name(const struct training_job *job, enum role role, int64_t index)
+{
+    return memory_format("%s-%s-%" PRId64 "-%" PRId64, job->name, role_name(role), index, job->status.epoch);
+}
+
+int pod_builder_init(struct pod_builder *builder, const struct training_job *job, const char *worker_image,
+                     struct error *error)
+{
+    bool own = job->framework == FRAMEWORK_COXSWAIN;
+    const char *image = job->image ? job->image : own ? worker_image : NULL;
+    if (!own)
+        return error_set(error, ERROR_INVALID,
+                         "spec.framework: this version of the operator runs Coxswain only, not %s",
+                         framework_name(job->framework));
+    if (!image || *image == '\0')
+        return error_set(error, ERROR_INVALID,
+                         "spec.image: required, since the operator was started without --worker-image");
+    char *document;
+    if (environment_document(job, &document, error) < 0)
+        return -1;
+    *builder = (struct pod_builder){.job = job, .image = image, .document = document};
+    return 0;
+}
+
+void pod_builder_release(struct pod_builder *builder)
+{
+    free(builder->document);
+    *builder = (struct pod_builder){0};
+}
+
+static void add_port(struct json *ports, const char *name, int64_t number)
+{
+    struct json *port = json_append(ports, json_new_object());
+    json_set_string(port, "name", name);
+    json_set_integer(port, "containerPort", number);
+}
+
+static void set_ports(struct json *container)
+{
+    struct json *ports = json_set(container, "ports", json_new_array());
+    add_port(ports, "crew", PORT_CREW);
+    add_port(ports, "collective", PORT_COLLECTIVE);
+    add_port(ports, "http", PORT_HTTP);
+}
+
+static void set_readiness(struct json *container)
+{
+    struct json *probe = json_set(container, "readinessProbe", json_new_object());
+    struct json *get = json_set(probe, "httpGet", json_new_object());
+    json_set_string(get, "path", "/healthz");
+    json_set_integer(get, "port", PORT_HTTP);
+    json_set_integer(probe, "periodSeconds", 1);
+    json_set_integer(probe, "timeoutSeconds", 2);
+    json_set_integer(probe, "failureThreshold", 10);
+}
+
+static void set_mounts(struct json *container, const struct job_document *document)
+{
+    struct json *mounts = json_set(container, "volumeMounts", json_new_array());
+    for (unsigned i = 0; i < document->storage_count; i++) {
+        const struct storage_spec *storage = &document->storage[i];
+        SCOPED_FREE char *path = memory_format("%s/%s", STORAGE_ROOT, storage->name);
+        struct json *mount = json_append(mounts, json_new_object());
+        json_set_string(mount, "name", storage->name);
+        json_set_string(mount, "mountPath", path);
+        if (storage->read_only)
+            json_set_boolean(mount, "readOnly", true);
+    }
+}
+
+static void set_volumes(struct json *spec, const struct job_document *document)
+{
+    struct json *volumes = json_set(spec, "volumes", json_new_array());
+    for (unsigned i = 0; i < document->storage_count; i++) {
+        struct json *volume = json_append(volumes, json_copy(document->storage[i].source));
+        json_set_string(volume, "name", document->storage[i].name);
+    }
+}
+
+static void set_devices(struct json *container, const struct devices_spec *devices)
+{
+    if (devices->type != DEVICE_TYPE_GPU)
+        return;
+    struct json *limits = json_set(json_set(container, "resources", json_new_object()), "limits", json_new_object());
+    child_label_number(limits, devices->resource_name, devices->count);
+}
+
+/* What the Pod Security Standard "restricted" asks for. */
+static void set_container_security(struct json *container)
+{
+    struct json *context = json_set(container, "securityContext", json_new_object());
+    json_set_boolean(context, "allowPrivilegeEscalation", false);
+    struct json *capabilities = json_set(context, "capabilities", json_new_object());
+    json_append_string(json_set(capabilities, "drop", json_new_array()), "ALL");
+}
+
+static void set_pod_security(struct json *spec)
+{
+    struct json *context = json_set(spec, "securityContext", json_new_object());
+    json_set_boolean(context, "runAsNonRoot", true);
+    json_set_integer(context, "runAsUser", WORKER_USER);
+    json_set_integer(context, "runAsGroup", WORKER_USER);
+    json_set_integer(context, "fsGroup", WORKER_USER);
+    json_set_string(context, "fsGroupChangePolicy", "OnRootMismatch");
+    json_set_string(json_set(context, "seccompProfile", json_new_object()), "type", "RuntimeDefault");
+}
+
+/* The name under which a template speaks of the main container. */
+static const char *main_container_name(const struct json *template)
+{
+    const struct json *containers = json_at(template, "spec.containers");
+    for (const struct json *item = json_first(containers); item; item = json_next(item))
+        if (strcmp(json_string_at(item, "name", ""), TRAINER_CONTAINER) == 0)
+            return TRAINER_CONTAINER;
+    return json_string_at(json_first(containers), "name", TRAINER_CONTAINER);
+}
+
+static struct json *default_container(const struct pod_builder *builder, enum role role, int64_t index)
+{
+    const struct training_job *job = builder->job;
+    struct json *container = json_new_object();
+    json_set_string(container, "name", main_container_name(job->roles[role].template));
+    json_set_string(container, "image", builder->image);
+    json_append_string(json_set(container, "command", json_new_array()), "coxswain-worker");
+    json_set(container, "env", environment_build(job, role, index, builder->document));
+    set_ports(container);
+    set_readiness(container);
+    set_mounts(container, &job->document);
+    set_devices(container, &job->document.devices);
+    set_container_security(container);
+    json_set_string(container, "terminationMessagePolicy", "FallbackToLogsOnError");
+    return container;
+}
+
+static struct json *default_spec(const struct pod_builder *builder, enum role role, int64_t index)
+{
+    const struct training_job *job = builder->job;
+    struct json *spec = json_new_object();
+    json_append(json_set(spec, "containers", json_new_array()), default_container(builder, role, index));
+    set_volumes(spec, &job->document);
+    set_pod_security(spec);
+    json_set_integer(spec, "terminationGracePeriodSeconds", GRACE_SECONDS);
+    json_set_boolean(spec, "automountServiceAccountToken", false);
+    json_set_boolean(spec, "enableServiceLinks", false);
+    if (job->run_policy.priority_class_name)
+        json_set_string(spec, "priorityClassName", job->run_policy.priority_class_name);
+    return spec;
+}
+
+/* What is set by name wins over what comes from a whole ConfigMap, unless that is meant to look like ours. */
+static int check_sources(const struct json *container, struct error *error)
+{
+    const struct json *sources = json_member(container, "envFrom");
+    for (const struct json *source = json_first(sources); source; source = json_next(source))
+        if (strncmp(json_string_at(source, "prefix", ""), ENV_PREFIX, strlen(ENV_PREFIX)) == 0)
+            return error_set(error, ERROR_INVALID,
+                             "the template of container %s has envFrom with prefix " ENV_PREFIX
+                             ", which is the operator's: choose another",
+                             json_string_at(container, "name", ""));
+    return 0;
+}
+
+static int check_container(const struct json *container, struct error *error)
+{
+    const struct json *env = json_member(container, "env");
+    for (const struct json *entry = json_first(env); entry; entry = json_next(entry)) {
+        const char *name = json_string_at(entry, "name", "");
+        if (environment_is_reserved(name))
+            return error_set(error, ERROR_INVALID,
+                             "the template of container %s sets %s, which the operator sets itself: take it out",
+                             json_string_at(container, "name", ""), name);
+    }
+    return check_sources(container, error);
+}
+
+static int check_template(const struct json *template, struct error *error)
+{
+    static const char *const lists[] = {"initContainers", "containers"};
+    const struct json *spec = json_member(template, "spec");
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        for (const struct json *item = json_first(json_member(spec, lists[i])); item; item = json_next(item))
+            if (check_container(item, error) < 0)
+                return -1;
+    return 0;
+}
+
+static struct json *metadata_base(const struct json *template)
+{
+    struct json *metadata = json_new_object();
+    static const char *const kept[] = {"labels", "annotations"};
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
+        const struct json *given = json_member(json_at(template, "metadata"), kept[i]);
+        if (json_type(given) == JSON_OBJECT)
+            json_set(metadata, kept[i], json_copy(given));
+    }
+    return metadata;
+}
+
+static void set_metadata(struct json *metadata, const struct training_job *job, enum role role, int64_t index)
+{
+    SCOPED_FREE char *name = pod_name(job, role, index);
+    child_metadata_fill(metadata, job, name);
+    struct json *labels = json_member(metadata, "labels");
+    json_set_string(labels, LABEL_APP_COMPONENT, role_name(role));
+    json_set_string(labels, LABEL_ROLE, role_name(role));
+    child_label_number(labels, LABEL_INDEX, index);
+    child_label_number(labels, LABEL_ATTEMPT, job->status.attempt);
+    child_label_number(labels, LABEL_EPOCH, job->status.epoch);
+    json_set_string(labels, LABEL_CURRENT, "true");
+    json_set_string(labels, LABEL_KUBEFLOW_REPLICA_TYPE, role_name(role));
+    child_label_number(labels, LABEL_KUBEFLOW_REPLICA_INDEX, index);
+}
+
+static void set_fixed(struct json *spec, const struct training_job *job, enum role role, int64_t index)
+{
+    SCOPED_FREE char *host = memory_format("%s-%s-%" PRId64, job->name, role_name(role), index);
+    json_set_string(spec, "hostname", host);
+    json_set_string(spec, "subdomain", job->name);
+    json_set_string(spec, "restartPolicy", "Never");
+}
+
+int pod_build(const struct pod_builder *builder, enum role role, int64_t index, struct json **ret_pod,
+              struct error *error)
+{
+    const struct training_job *job = builder->job;
+    const struct json *template = job->roles[role].template;
+    if (check_template(template, error) < 0)
+        return error_wrap(error, "spec.roles[%s].template", role_name(role));
+    struct json *pod = json_new_object();
+    json_set_string(pod, "apiVersion", "v1");
+    json_set_string(pod, "kind", "Pod");
+    set_metadata(json_set(pod, "metadata", metadata_base(template)), job, role, index);
+    struct json *spec = json_set(pod, "spec", default_spec(builder, role, index));
+    template_overlay(spec, json_at(template, "spec"));
+    set_fixed(spec, job, role, index);
+    *ret_pod = pod;
+    return 0;
+}

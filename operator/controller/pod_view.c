@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/pod_view.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/contract/labels.h"
+#include "common/memory.h"
+
+static const char *const phase_names[] = {
+#define X(name, text) [name] = (text),
+    POD_PHASES(X)
+#undef X
+};
+
+static enum pod_phase phase_parse(const char *name)
+{
+    for (unsigned i = 0; i < sizeof phase_names / sizeof *phase_names; i++)
+        if (strcmp(name, phase_names[i]) == 0)
+            return (enum pod_phase)i;
+    return POD_UNKNOWN;
+}
+
+static int64_t time_at(const struct json *object, const char *path)
+{
+    int64_t ms;
+    return clock_parse(json_string_at(object, path, ""), &ms) ? ms : FIELD_UNSET;
+}
+
+static const char *label(const struct json *pod, const char *key)
+{
+    return json_string(json_member(json_at(pod, "metadata.labels"), key), "");
+}
+
+/* Labels are strings; -1 for what is no number, or none that an operator ever counted up to. */
+#define COUNTER_MAX 1000000000000
+static int64_t number_label(const struct json *pod, const char *key)
+{
+    const char *text = label(pod, key);
+    char *end;
+    long long number = strtoll(text, &end, 10);
+    return *text != '\0' && *end == '\0' && number >= 0 && number <= COUNTER_MAX ? number : -1;
+}
+
+/* The element of `list` whose `key` is `value`. */
+static const struct json *find(const struct json *list, const char *key, const char *value)
+{
+    for (const struct json *item = json_first(list); item; item = json_next(item))
+        if (strcmp(json_string(json_member(item, key), ""), value) == 0)
+            return item;
+    return NULL;
+}
+
+static const struct json *main_container(const struct json *pod)
+{
+    const struct json *containers = json_at(pod, "spec.containers");
+    const struct json *trainer = find(containers, "name", TRAINER_CONTAINER);
+    return trainer ? trainer : json_first(containers);
+}
+
+static const char *owner_uid(const struct json *pod)
+{
+    const struct json *owners = json_at(pod, "metadata.ownerReferences");
+    for (const struct json *owner = json_first(owners); owner; owner = json_next(owner))
+        if (json_boolean_at(owner, "controller", false))
+            return json_string_at(owner, "uid", "");
+    return "";
+}
+
+static const struct json *condition(const struct json *pod, const char *type)
+{
+    return find(json_at(pod, "status.conditions"), "type", type);
+}
+
+static bool condition_true(const struct json *pod, const char *type)
+{
+    return strcmp(json_string_at(condition(pod, type), "status", ""), "True") == 0;
+}
+
+static void read_metadata(const struct json *pod, struct pod_view *view)
+{
+    view->name = json_string_at(pod, "metadata.name", "");
+    view->uid = json_string_at(pod, "metadata.uid", "");
+    view->job_name = label(pod, LABEL_JOB_NAME);
+    view->job_uid = label(pod, LABEL_JOB_UID);
+    view->owner_uid = owner_uid(pod);
+    view->epoch = number_label(pod, LABEL_EPOCH);
+    view->attempt = number_label(pod, LABEL_ATTEMPT);
+    view->index = number_label(pod, LABEL_INDEX);
+    view->member = role_parse(label(pod, LABEL_ROLE), &view->role) && view->index >= 0;
+    view->current = strcmp(label(pod, LABEL_CURRENT), "true") == 0;
+    view->created_ms = time_at(pod, "metadata.creationTimestamp");
+    view->deletion_ms = time_at(pod, "metadata.deletionTimestamp");
+    if (view->deletion_ms != FIELD_UNSET)
+        view->deletion_ms -= 1000 * json_integer_at(pod, "metadata.deletionGracePeriodSeconds", 0);
+}
+
+static void read_status(const struct json *pod, struct pod_view *view)
+{
+    view->phase = phase_parse(json_string_at(pod, "status.phase", ""));
+    view->ip = json_string_at(pod, "status.podIP", "");
+    view->reason = json_string_at(pod, "status.reason", "");
+    view->message = json_string_at(pod, "status.message", "");
+    view->ready = condition_true(pod, "Ready");
+    view->scheduled = condition_true(pod, "PodScheduled") || view->phase >= POD_RUNNING;
+    view->unschedulable = view->scheduled ? "" : json_string_at(condition(pod, "PodScheduled"), "message", "");
+    view->disruption_target = condition_true(pod, "DisruptionTarget");
+}
+
+static void read_container(const struct json *pod, struct pod_view *view)
+{
+    const struct json *container = main_container(pod);
+    const struct json *state = json_member(
+        find(json_at(pod, "status.containerStatuses"), "name", json_string_at(container, "name", "")), "state");
+    const struct json *ended = json_member(state, "terminated");
+    view->memory_limit = json_string_at(container, "resources.limits.memory", "");
+    view->waiting_reason = json_string_at(state, "waiting.reason", "");
+    view->waiting_message = json_string_at(state, "waiting.message", "");
+    view->exit_code = (int)json_integer_at(ended, "exitCode", EXIT_CODE_NONE);
+    view->end_reason = json_string_at(ended, "reason", "");
+    view->termination_message = json_string_at(ended, "message", "");
+    view->finished_ms = time_at(ended, "finishedAt");
+    view->started_ms = time_at(ended, "startedAt");
+    if (view->started_ms == FIELD_UNSET)
+        view->started_ms = time_at(state, "running.startedAt");
+}
+
+static const size_t text_fields[] = {
+#define TEXT(field) offsetof(struct pod_view, field)
+    TEXT(name),           TEXT(uid),
+    TEXT(job_name),       TEXT(job_uid),
+    TEXT(owner_uid),      TEXT(ip),
+    TEXT(reason),         TEXT(message),
+    TEXT(end_reason),     TEXT(termination_message),
+    TEXT(waiting_reason), TEXT(waiting_message),
+    TEXT(memory_limit),   TEXT(unschedulable),
+#undef TEXT
+};
+#define TEXT_FIELDS (sizeof text_fields / sizeof *text_fields)
+
+static const char **text_field(struct pod_view *view, unsigned field)
+{
+    return (const char **)(void *)((char *)view + text_fields[field]);
+}
+
+/* Moves the strings, which still lie in the JSON, behind the struct. */
+static struct pod_view *pack(struct pod_view *view)
+{
+    size_t lengths[TEXT_FIELDS], total = 0;
+    for (unsigned i = 0; i < TEXT_FIELDS; i++)
+        total += (lengths[i] = strnlen(*text_field(view, i), POD_TEXT_MAX)) + 1;
+    struct pod_view *packed = memory_allocate(1, sizeof *packed + total);
+    *packed = *view;
+    char *text = (char *)(packed + 1);
+    for (unsigned i = 0; i < TEXT_FIELDS; i++) {
+        *text_field(packed, i) = memcpy(text, *text_field(view, i), lengths[i]);
+        text += lengths[i] + 1;
+    }
+    return packed;
+}
+
+struct pod_view *pod_view_new(const struct json *pod)
+{
+    struct pod_view view = {0};
+    read_metadata(pod, &view);
+    read_status(pod, &view);
+    read_container(pod, &view);
+    return pack(&view);
+}
+
+bool pod_view_alive(const struct pod_view *pod)
+{
+    return pod->phase != POD_SUCCEEDED && pod->phase != POD_FAILED;
+}
+
+bool pod_view_ended(const struct pod_view *pod)
+{
+    return pod->exit_code != EXIT_CODE_NONE || !pod_view_alive(pod);
+}
+
+bool pod_view_deleting(const struct pod_view *pod)
+{
+    return pod->deletion_ms != FIELD_UNSET;
+}
+
+bool pod_view_succeeded(const struct pod_view *pod)
+{
+    return pod->exit_code == 0 || (pod->exit_code == EXIT_CODE_NONE && pod->phase == POD_SUCCEEDED);
+}

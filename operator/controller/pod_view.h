@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the operator keeps of a pod: a compact copy of the few fields that its
+ * policies read, in one block of memory. The pod's JSON is not kept.
+ */
+#ifndef COXSWAIN_CONTROLLER_POD_VIEW_H
+#define COXSWAIN_CONTROLLER_POD_VIEW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/job/training_job.h"
+#include "common/json.h"
+
+#define POD_PHASES(X)                                                                                                  \
+    X(POD_UNKNOWN, "Unknown")                                                                                          \
+    X(POD_PENDING, "Pending") X(POD_RUNNING, "Running") X(POD_SUCCEEDED, "Succeeded") X(POD_FAILED, "Failed")
+#define X(name, text) name,
+enum pod_phase { POD_PHASES(X) };
+#undef X
+
+#define EXIT_CODE_NONE (-1)
+
+/* Longer texts are cut; the API keeps no longer termination messages. */
+#define POD_TEXT_MAX 4096
+
+/* Absent strings are "", absent times FIELD_UNSET. Free with free(). */
+struct pod_view {
+    const char *name, *uid;
+    const char *job_name, *job_uid, *owner_uid; /* labels; the controlling owner */
+    const char *ip;
+    const char *reason, *message;                 /* of the pod's end: status.reason "Evicted", … */
+    const char *waiting_reason, *waiting_message; /* of the main container */
+    const char *end_reason, *termination_message; /* of the main container: "OOMKilled", "StartError", … */
+    const char *memory_limit;                     /* of the main container, as written */
+    const char *unschedulable;                    /* the scheduler's words */
+    int64_t epoch, attempt, index;
+    int64_t created_ms, started_ms, finished_ms;
+    int64_t deletion_ms; /* when it was asked to end: deletionTimestamp less its grace period */
+    int exit_code;       /* of the main container, EXIT_CODE_NONE until it has ended */
+    enum role role;
+    enum pod_phase phase;
+    bool member; /* has a known role and an index: part of a crew */
+    bool current, ready, scheduled, disruption_target;
+};
+
+/* Never NULL; what a pod lacks is absent in the view. */
+struct pod_view *pod_view_new(const struct json *pod);
+
+/* Still there as a process: neither Succeeded nor Failed. A pod that terminates is alive until it is gone. */
+bool pod_view_alive(const struct pod_view *pod);
+/* Its main container has ended, or the pod as a whole. */
+bool pod_view_ended(const struct pod_view *pod);
+bool pod_view_deleting(const struct pod_view *pod);
+bool pod_view_succeeded(const struct pod_view *pod);
+
+#endif

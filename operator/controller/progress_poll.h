@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Asks the chiefs of running jobs for their status document over HTTP. No redirect
+ * is followed, at most STATUS_DOCUMENT_MAX bytes are read, and the document must
+ * name the job's UID, since pod addresses are reused.
+ *
+ * A lone job is asked once a second; with many the interval stretches (progress_pace.h),
+ * so that the status writes which follow are at most twenty a second in all.
+ */
+#ifndef COXSWAIN_CONTROLLER_PROGRESS_POLL_H
+#define COXSWAIN_CONTROLLER_PROGRESS_POLL_H
+
+#include "common/http_client.h"
+#include "operator/controller/job_entry.h"
+
+struct progress_poller;
+
+/* A document came and lies in the entry. */
+typedef void progress_told(void *context, struct job_entry *entry);
+
+/* `client` is for plain HTTP to pods; it must outlive the poller. */
+struct progress_poller *progress_poller_new(struct http_client *client, progress_told *told, void *context);
+void progress_poller_free(struct progress_poller *poller);
+
+/* Asks the chief, when it is time and its pod can be asked. Returns when to call again, PLAN_NEVER: when the crew changes. */
+int64_t progress_poll(struct progress_poller *poller, struct job_entry *entry, const struct training_job *job,
+                      int64_t now_ms);
+/* Ends a question under way. */
+void progress_forget(struct job_entry *entry);
+
+/* The chief's last words: a status document as its termination message. Fills the entry as an answer would. */
+void progress_read_last_words(struct job_entry *entry, const struct training_job *job);
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/replicas.h"
+
+#include <string.h>
+
+#include "operator/controller/index_set.h"
+
+static void count_pods(struct planning *planning)
+{
+    for (size_t i = 0; i < planning->input->pod_count; i++) {
+        const struct pod_view *pod = planning->input->pods[i];
+        if (!pod->member || strcmp(pod->job_uid, planning->job->uid) != 0)
+            continue;
+        struct replica_status *replicas = &planning->next->replicas[pod->role];
+        replicas->active += pod_view_alive(pod);
+        replicas->succeeded += pod->phase == POD_SUCCEEDED;
+        replicas->failed += pod->phase == POD_FAILED;
+    }
+}
+
+static const char *print_promise(struct planning *planning, int role)
+{
+    const struct crew *crew = &planning->crew;
+    struct arena *arena = &planning->plan->arena;
+    struct index_set wanted = index_set_make(arena, (int64_t)(crew->first[role + 1] - crew->first[role]));
+    for (size_t i = crew->first[role]; i < crew->first[role + 1]; i++)
+        if (crew->slots[i].wanted)
+            index_set_add(&wanted, crew->slots[i].index);
+    return index_set_print(&wanted, arena);
+}
+
+void replicas_update(struct planning *planning)
+{
+    size_t ready = 0;
+    memset(planning->next->replicas, 0, sizeof planning->next->replicas);
+    count_pods(planning);
+    for (size_t i = 0; i < planning->crew.slot_count; i++) {
+        const struct slot *slot = &planning->crew.slots[i];
+        planning->next->replicas[slot->role].ready += slot_ready(slot);
+        ready += slot_ready(slot);
+    }
+    for (int role = 0; role < ROLE_COUNT; role++)
+        planning->next->replicas[role].pending = print_promise(planning, role);
+    planning->next->ready_summary = planning_format(planning, "%zu/%zu", ready, planning->crew.slot_count);
+}

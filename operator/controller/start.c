@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/planning.h"
+
+bool start_plan(struct planning *planning)
+{
+    if (planning->old->attempt > 0)
+        return false;
+    planning_begin(planning);
+    planning->next->attempt = 1;
+    planning_promise(planning, NULL);
+    planning_event(planning, false, "Started", "Start",
+                   planning_format(planning, "a crew of %zu pods is being created", planning->crew.slot_count));
+    return true;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "operator/controller/conditions.h"
+
+#define SUSPENDING "Suspending"
+
+static bool is_suspending(const struct job_status *status)
+{
+    const struct condition *condition = &status->conditions[CONDITION_SUSPENDED];
+    return condition->status == CONDITION_FALSE && strcmp(condition->reason, SUSPENDING) == 0;
+}
+
+static void promise_nothing(struct planning *planning)
+{
+    for (size_t i = 0; i < planning->crew.slot_count; i++)
+        planning->crew.slots[i].wanted = false;
+    planning->next->backoff_until_ms = FIELD_UNSET;
+}
+
+static void end_pods(struct planning *planning)
+{
+    for (size_t i = 0; i < planning->input->pod_count; i++) {
+        const struct pod_view *pod = planning->input->pods[i];
+        if (strcmp(pod->job_uid, planning->job->uid) == 0 && pod_view_alive(pod))
+            planning_delete_pod(planning, pod);
+    }
+}
+
+static void count_suspended_time(struct planning *planning)
+{
+    const struct condition *condition = &planning->old->conditions[CONDITION_SUSPENDED];
+    if (condition->status == CONDITION_TRUE)
+        planning->next->suspended_ms += planning->now_ms - condition->last_transition_ms;
+}
+
+static void say_suspending(struct planning *planning)
+{
+    count_suspended_time(planning);
+    condition_set(planning, CONDITION_SUSPENDED, CONDITION_FALSE, SUSPENDING, "waiting until all pods are gone");
+}
+
+/* Deleting begins only when the status says that it is on purpose; else a restarted operator would take it for a
+ * disruption. True is said when the last pod is gone; an earlier operator's create may still be on the wire then, so a
+ * promise is taken back one write before, and a pod that appears all the same takes the word back. */
+static void suspend(struct planning *planning)
+{
+    bool on_purpose = is_suspending(planning->old) || condition_is(planning->old, CONDITION_SUSPENDED, CONDITION_TRUE);
+    promise_nothing(planning);
+    if (on_purpose)
+        end_pods(planning);
+    if (planning->crew.alive_count > 0 || crew_unfilled(&planning->crew)) {
+        say_suspending(planning);
+        return;
+    }
+    if (condition_is(planning->old, CONDITION_SUSPENDED, CONDITION_TRUE))
+        return;
+    condition_set(planning, CONDITION_SUSPENDED, CONDITION_TRUE, "Suspended", "runPolicy.suspend is true");
+    planning_event(planning, false, "Suspended", "Suspend", "all pods are gone");
+}
+
+static void resume(struct planning *planning)
+{
+    count_suspended_time(planning);
+    condition_set(planning, CONDITION_SUSPENDED, CONDITION_FALSE, "Resumed", "runPolicy.suspend is false");
+    if (planning->old->attempt == 0)
+        return;
+    planning->next->attempt++;
+    planning_promise(planning, NULL);
+    planning_event(planning, false, "Resumed", "Resume", "the crew starts over from its last checkpoint");
+}
+
+bool suspend_plan(struct planning *planning)
+{
+    if (planning->job->run_policy.suspend) {
+        suspend(planning);
+        return true;
+    }
+    if (!condition_is(planning->old, CONDITION_SUSPENDED, CONDITION_TRUE) && !is_suspending(planning->old))
+        return false;
+    resume(planning);
+    return planning->old->attempt > 0;
+}

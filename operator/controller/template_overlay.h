@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Lays a user's pod template over a default one as kubectl apply would: objects
+ * merge member by member, null removes, lists whose elements have a key (containers
+ * by name, mounts by path, …) merge element by element, other lists replace.
+ * Source: Kubernetes' strategic merge patch and the patchMergeKey of each field of
+ * core/v1 PodSpec.
+ */
+#ifndef COXSWAIN_CONTROLLER_TEMPLATE_OVERLAY_H
+#define COXSWAIN_CONTROLLER_TEMPLATE_OVERLAY_H
+
+#include "common/json.h"
+
+/* Changes `base` in place. */
+void template_overlay(struct json *base, const struct json *overlay);
+
+#endif

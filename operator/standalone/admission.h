@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What an object must pass before it is stored: names and labels, defaults and
+ * rules of the built-in types as far as this control plane depends on them, the
+ * schema of a custom type, and, in the place where a real API server evaluates
+ * the TrainingJob's CEL rules, their C twins.
+ */
+#ifndef COXSWAIN_STANDALONE_ADMISSION_H
+#define COXSWAIN_STANDALONE_ADMISSION_H
+
+#include "operator/standalone/registry_write.h"
+
+/* Defaults the object in place, prunes unknown fields (warnings, or a refusal, as `write` asks) and refuses it with all
+ * causes when it is wrong. `old` is the stored object on an update. */
+struct json *admission_check(const struct write *write, struct json *object, const struct json *old);
+
+/* The status and server-side fields that a new object of a built-in type starts with. */
+void admission_prepare_new(const struct resource *resource, struct json *object);
+
+/* DNS-1123: 1 to `longest` characters of a-z, 0-9, '-' and, when `dots`, '.', each part beginning and ending with a
+ * letter or digit. */
+bool admission_is_dns_name(const char *name, size_t longest, bool dots);
+
+#endif

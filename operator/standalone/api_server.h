@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The Kubernetes API over HTTPS on loopback: paths, verbs and answers on top of
+ * the registry. Every request needs the bearer token, but for /healthz, /livez,
+ * /readyz and /version.
+ */
+#ifndef COXSWAIN_STANDALONE_API_SERVER_H
+#define COXSWAIN_STANDALONE_API_SERVER_H
+
+#include "common/event_loop.h"
+#include "operator/standalone/pod_log.h"
+#include "operator/standalone/registry.h"
+
+struct api_server;
+
+struct api_server_options {
+    struct event_loop *loop;
+    struct registry *registry;
+    uint16_t port; /* 0: any free one */
+    const char *cert_pem, *key_pem;
+    const char *token;
+    pod_log_hook *pod_log; /* NULL: logs are not available */
+    void *pod_log_context;
+};
+
+/* Strings are copied. */
+int api_server_start(const struct api_server_options *options, struct api_server **ret_server, struct error *error);
+void api_server_free(struct api_server *server);
+uint16_t api_server_port(const struct api_server *server);
+
+#endif

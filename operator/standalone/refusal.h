@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How the API says no. A function that may refuse a request returns NULL when it
+ * did what was asked, else a metav1.Status with code, reason, message and
+ * details, worded as kube-apiserver words it; whoever gets it frees it
+ * (json_free) or sends it.
+ */
+#ifndef COXSWAIN_STANDALONE_REFUSAL_H
+#define COXSWAIN_STANDALONE_REFUSAL_H
+
+#include "common/error.h"
+#include "common/json.h"
+#include "operator/standalone/resource.h"
+
+struct json *refusal_new(int code, const char *reason, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+struct json *refusal_not_found(const struct resource *resource, const char *name);
+struct json *refusal_already_exists(const struct resource *resource, const char *name);
+/* "Operation cannot be fulfilled on …: " and `why`; NULL: the object has been modified. */
+struct json *refusal_conflict(const struct resource *resource, const char *name, const char *why);
+/* `causes`: an array of {"reason","message","field"}; it is taken over. */
+struct json *refusal_invalid(const struct resource *resource, const char *name, struct json *causes);
+struct json *refusal_bad_request(const char *format, ...) __attribute__((format(printf, 1, 2)));
+struct json *refusal_method_not_allowed(void);
+struct json *refusal_unknown_path(void);
+/* Store and parser errors. */
+struct json *refusal_from_error(const struct resource *resource, const char *name, const struct error *error);
+/* The other way, for callers in this process; frees the refusal and returns -1. */
+int refusal_to_error(struct json *refusal, struct error *error);
+
+int refusal_code(const struct json *refusal);
+
+/* Appends one cause, its message as the real one formats it. */
+#define CAUSE_KINDS(X)                                                                                                 \
+    X(REQUIRED, "FieldValueRequired", "Required value")                                                                \
+    X(INVALID, "FieldValueInvalid", "Invalid value")                                                                   \
+    X(TYPE, "FieldValueTypeInvalid", "Invalid value")                                                                  \
+    X(NOT_SUPPORTED, "FieldValueNotSupported", "Unsupported value")                                                    \
+    X(FORBIDDEN, "FieldValueForbidden", "Forbidden")                                                                   \
+    X(TOO_LONG, "FieldValueTooLong", "Too long")                                                                       \
+    X(TOO_MANY, "FieldValueTooMany", "Too many")                                                                       \
+    X(DUPLICATE, "FieldValueDuplicate", "Duplicate value")
+enum cause_kind {
+#define X(name, reason, words) CAUSE_##name,
+    CAUSE_KINDS(X)
+#undef X
+};
+/* `value` NULL: none is shown. `detail` NULL: none. */
+void cause_add(struct json *causes, enum cause_kind kind, const char *field, const struct json *value,
+               const char *detail);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What registry.c and registry_write.c share. Nobody else includes it.
+ */
+#ifndef COXSWAIN_STANDALONE_REGISTRY_PRIVATE_H
+#define COXSWAIN_STANDALONE_REGISTRY_PRIVATE_H
+
+#include "operator/standalone/registry_write.h"
+
+struct change {
+    struct change *next;
+    enum store_change change;
+    char *storage;
+    struct json *object, *previous;
+};
+
+struct acknowledgement {
+    struct acknowledgement *next;
+    registry_durable *done;
+    void *context;
+};
+
+struct registry_subscription {
+    struct registry_subscription *next;
+    char *storage; /* NULL: every resource */
+    registry_watcher *watcher;
+    registry_observer *observer; /* instead of `watcher` */
+    void *context;
+    bool dead; /* freed when no delivery is under way */
+};
+
+struct registry {
+    struct store *store;
+    struct resource_table *resources;
+    struct event_loop *loop;
+    struct event_timer *commit_timer;
+    struct change *changes, **changes_end; /* not yet committed */
+    struct acknowledgement *acknowledgements, **acknowledgements_end;
+    struct registry_subscription *subscriptions;
+    unsigned deliveries; /* nested deliveries under way */
+};
+
+/* Writes `object` (its metadata is complete) and queues the change. `previous` may be NULL; both stay the caller's. */
+struct json *registry_put(struct registry *registry, const struct resource *resource, struct json *object,
+                          const struct json *previous);
+struct json *registry_remove(struct registry *registry, const struct resource *resource, struct json *object);
+
+#endif
