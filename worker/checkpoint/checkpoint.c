@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/checkpoint/checkpoint.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/contract/checkpoint_layout.h"
+#include "common/memory.h"
+#include "worker/checkpoint/commit.h"
+#include "worker/checkpoint/file.h"
+#include "worker/checkpoint/image.h"
+#include "worker/checkpoint/retention.h"
+#include "worker/checkpoint/snapshot.h"
+
+struct checkpoint_store {
+    char *directory;
+    char *job_uid;
+    int64_t keep;
+    struct epoch_record own;         /* decided once saves may begin */
+    struct checkpoint_name restored; /* step -1: none */
+
+    /* The saver. `mutex` guards what follows; the thread owns snapshot, manifest and verified while `busy`. */
+    pthread_t thread;
+    bool thread_runs;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    bool busy, stopping;
+    struct snapshot snapshot;
+    struct manifest manifest;
+    struct verified_set verified;
+    struct error result; /* of the last save; ERROR_NONE: it succeeded */
+    struct checkpoint_counts counts;
+};
+
+/* ---- opening */
+
+int checkpoint_store_open(const struct checkpoint_options *options, struct checkpoint_store **ret_store,
+                          struct error *error)
+{
+    struct epoch_record own;
+    if (file_make_directories(options->directory, error) < 0 ||
+        lineage_claim(options->directory, options->job_uid, options->attempt, options->epoch, &own, error) < 0 ||
+        checkpoint_remove_leftovers(options->directory, error) < 0)
+        return error_wrap(error, "take over checkpoint directory");
+    struct checkpoint_store *store = memory_allocate(1, sizeof *store);
+    store->directory = memory_copy_string(options->directory);
+    store->job_uid = memory_copy_string(options->job_uid);
+    store->keep = options->keep > 0 ? options->keep : 1;
+    store->own = own;
+    store->restored.step = -1;
+    store->counts.committed_step = -1;
+    pthread_mutex_init(&store->mutex, NULL);
+    pthread_cond_init(&store->changed, NULL);
+    *ret_store = store;
+    return 0;
+}
+
+static void stop_thread(struct checkpoint_store *store)
+{
+    if (!store->thread_runs)
+        return;
+    pthread_mutex_lock(&store->mutex);
+    store->stopping = true;
+    pthread_cond_broadcast(&store->changed);
+    pthread_mutex_unlock(&store->mutex);
+    pthread_join(store->thread, NULL);
+}
+
+void checkpoint_store_free(struct checkpoint_store *store)
+{
+    stop_thread(store);
+    pthread_cond_destroy(&store->changed);
+    pthread_mutex_destroy(&store->mutex);
+    snapshot_release(&store->snapshot);
+    manifest_release(&store->manifest);
+    verified_set_release(&store->verified);
+    free(store->directory);
+    free(store->job_uid);
+    free(store);
+}
+
+/* ---- restoring */
+
+static void move_aside(const struct checkpoint_store *store, const char *name)
+{
+    SCOPED_FREE char *from = file_path_join(store->directory, name);
+    SCOPED_FREE char *to = memory_format("%s/" CHECKPOINT_BAD_PREFIX "%s", store->directory, name);
+    /* Where even that fails (a read-only directory), the next loader finds it bad again: nothing is lost. */
+    file_calls.rename(from, to);
+}
+
+/* Damage is moved aside; what only could not be read now (a storage hiccup) stays where it is. */
+static bool is_damage(const struct error *error)
+{
+    return error->kind == ERROR_CORRUPT || error->kind == ERROR_INVALID || error->kind == ERROR_NOT_FOUND ||
+           error->kind == ERROR_TOO_LARGE;
+}
+
+struct restoration {
+    struct checkpoint_store *store;
+    checkpoint_quarantined *quarantined;
+    void *context;
+    struct checkpoint_image *image;
+};
+
+enum trial { TRIAL_OPENED, TRIAL_BAD, TRIAL_VANISHED, TRIAL_FAILED };
+
+static enum trial try_candidate(struct restoration *restoration, const struct checkpoint_name *candidate,
+                                struct error *error)
+{
+    struct checkpoint_store *store = restoration->store;
+    char name[CHECKPOINT_NAME_MAX];
+    checkpoint_name_format(candidate, name);
+    SCOPED_FREE char *path = file_path_join(store->directory, name);
+    struct error cause = ERROR_INIT;
+    if (checkpoint_image_open(path, candidate, restoration->image, &cause) == 0)
+        return TRIAL_OPENED;
+    /* Its chief was still about to retire it when this one claimed the directory. */
+    if (access(path, F_OK) < 0 && errno == ENOENT)
+        return TRIAL_VANISHED;
+    if (!is_damage(&cause)) {
+        error_set(error, cause.kind, "cannot read checkpoint %s: %s", path, cause.message);
+        return TRIAL_FAILED;
+    }
+    move_aside(store, name);
+    if (restoration->quarantined)
+        restoration->quarantined(restoration->context, name, cause.message);
+    return TRIAL_BAD;
+}
+
+static void tell_damaged_records(const struct restoration *restoration, const struct lineage *lineage)
+{
+    for (unsigned i = 0; restoration->quarantined && i < lineage->record_count; i++) {
+        char name[CHECKPOINT_NAME_MAX];
+        snprintf(name, sizeof name, CHECKPOINT_EPOCH_FORMAT, (long long)lineage->records[i].epoch);
+        if (lineage->records[i].state == EPOCH_DAMAGED)
+            restoration->quarantined(restoration->context, name,
+                                     "the record is damaged; the newest checkpoints are "
+                                     "tried without it");
+    }
+}
+
+static enum trial try_candidates(struct restoration *restoration, const struct lineage *lineage, struct error *error)
+{
+    for (unsigned i = 0; i < lineage->candidate_count; i++) {
+        enum trial trial = try_candidate(restoration, &lineage->candidates[i], error);
+        if (trial == TRIAL_OPENED)
+            restoration->store->restored = lineage->candidates[i];
+        if (trial != TRIAL_BAD)
+            return trial;
+    }
+    error_set(error, ERROR_NOT_FOUND, "no usable checkpoint in %s", restoration->store->directory);
+    return TRIAL_FAILED;
+}
+
+int checkpoint_restore(struct checkpoint_store *store, checkpoint_quarantined *quarantined, void *context,
+                       struct checkpoint_image *ret_image, struct error *error)
+{
+    struct restoration restoration = {store, quarantined, context, ret_image};
+    enum trial trial = TRIAL_VANISHED;
+    while (trial == TRIAL_VANISHED) {
+        struct lineage lineage;
+        if (lineage_read(store->directory, &lineage, error) < 0)
+            return -1;
+        tell_damaged_records(&restoration, &lineage);
+        trial = try_candidates(&restoration, &lineage, error);
+        lineage_release(&lineage);
+    }
+    if (trial != TRIAL_OPENED)
+        return -1;
+    store->counts.committed_step = store->restored.step;
+    verified_set_add(&store->verified, &store->restored);
+    return 0;
+}
+
+/* ---- saving */
+
+/* The newest checkpoint, though nothing of it was used: what a peer held is its descendant. */
+static int newest_candidate(const struct checkpoint_store *store, struct checkpoint_name *ret_name, struct error *error)
+{
+    struct lineage lineage;
+    if (lineage_read(store->directory, &lineage, error) < 0)
+        return -1;
+    *ret_name = lineage.candidate_count > 0 ? lineage.candidates[0] : (struct checkpoint_name){.step = -1};
+    lineage_release(&lineage);
+    return 0;
+}
+
+int checkpoint_store_begin(struct checkpoint_store *store, bool adopted, struct error *error)
+{
+    struct checkpoint_name base = store->restored;
+    if (base.step < 0 && adopted && newest_candidate(store, &base, error) < 0)
+        return -1;
+    if (lineage_decide(store->directory, &store->own, base.step >= 0 ? &base : NULL, error) < 0)
+        return error_wrap(error, "take over checkpoint directory");
+    return 0;
+}
+
+/* Everything but the thread's bookkeeping: what the background does for one save. */
+static int save_snapshot(struct checkpoint_store *store, int64_t *ret_bytes, struct error *error)
+{
+    const struct checkpoint_name name = {
+        .step = store->manifest.step, .attempt = store->own.attempt, .epoch = store->own.epoch};
+    if (checkpoint_commit(store->directory, &store->own, &store->manifest, store->snapshot.tensors,
+                          store->snapshot.count, ret_bytes, error) < 0)
+        return error_wrap(error, "save step %lld", (long long)name.step);
+    verified_set_add(&store->verified, &name);
+    /* The new one is safe; that an old one could not be removed must not make the save a failure. */
+    retention_apply(store->directory, &store->own, store->keep, &store->verified, NULL);
+    return 0;
+}
+
+static void record_result(struct checkpoint_store *store, int result, int64_t bytes, const struct error *cause)
+{
+    if (result == 0) {
+        store->counts.saved++;
+        store->counts.committed_step = store->manifest.step;
+        store->counts.last_bytes = bytes;
+        error_clear(&store->result);
+    } else {
+        store->counts.failed++;
+        store->result = *cause;
+    }
+}
+
+static void *run_saver(void *argument)
+{
+    struct checkpoint_store *store = argument;
+    pthread_mutex_lock(&store->mutex);
+    for (;;) {
+        while (!store->busy && !store->stopping)
+            pthread_cond_wait(&store->changed, &store->mutex);
+        if (!store->busy)
+            break;
+        pthread_mutex_unlock(&store->mutex);
+        struct error cause = ERROR_INIT;
+        int64_t bytes = 0, started = clock_monotonic_ns();
+        int result = save_snapshot(store, &bytes, &cause);
+        pthread_mutex_lock(&store->mutex);
+        store->counts.last_save_ns = clock_monotonic_ns() - started;
+        record_result(store, result, bytes, &cause);
+        store->busy = false;
+        pthread_cond_broadcast(&store->changed);
+    }
+    pthread_mutex_unlock(&store->mutex);
+    return NULL;
+}
+
+static int start_thread(struct checkpoint_store *store, struct error *error)
+{
+    if (store->thread_runs)
+        return 0;
+    int number = pthread_create(&store->thread, NULL, run_saver, store);
+    if (number != 0) {
+        errno = number;
+        return error_set_errno(error, "cannot start the checkpoint thread");
+    }
+    store->thread_runs = true;
+    return 0;
+}
+
+static void copy_manifest(struct checkpoint_store *store, const struct manifest *manifest)
+{
+    manifest_release(&store->manifest);
+    store->manifest = *manifest;
+    store->manifest.attempt = store->own.attempt;
+    store->manifest.epoch = store->own.epoch;
+    store->manifest.job_uid = memory_copy_string(store->job_uid);
+    store->manifest.model = manifest->model ? json_copy(manifest->model) : NULL;
+    store->manifest.optimizer = manifest->optimizer ? json_copy(manifest->optimizer) : NULL;
+    store->manifest.files = NULL;
+    store->manifest.file_count = 0;
+}
+
+static bool is_busy(struct checkpoint_store *store)
+{
+    pthread_mutex_lock(&store->mutex);
+    bool busy = store->busy;
+    if (busy)
+        store->counts.skipped++;
+    pthread_mutex_unlock(&store->mutex);
+    return busy;
+}
+
+int checkpoint_save(struct checkpoint_store *store, const struct manifest *manifest,
+                    const struct safetensors_tensor *tensors, unsigned count, enum checkpoint_start *ret_start,
+                    struct error *error)
+{
+    if (store->own.state != EPOCH_DECIDED)
+        return error_set(error, ERROR_INTERNAL, "a save before checkpoint_store_begin");
+    if (is_busy(store)) {
+        *ret_start = CHECKPOINT_SKIPPED;
+        return 0;
+    }
+    int64_t started = clock_monotonic_ns();
+    if (snapshot_take(&store->snapshot, tensors, count, error) < 0 || start_thread(store, error) < 0)
+        return -1;
+    copy_manifest(store, manifest);
+    pthread_mutex_lock(&store->mutex);
+    store->counts.last_stall_ns = clock_monotonic_ns() - started;
+    store->busy = true;
+    pthread_cond_broadcast(&store->changed);
+    pthread_mutex_unlock(&store->mutex);
+    *ret_start = CHECKPOINT_STARTED;
+    return 0;
+}
+
+int checkpoint_wait(struct checkpoint_store *store, struct error *error)
+{
+    pthread_mutex_lock(&store->mutex);
+    while (store->busy)
+        pthread_cond_wait(&store->changed, &store->mutex);
+    pthread_mutex_unlock(&store->mutex);
+    return checkpoint_store_result(store, error);
+}
+
+int checkpoint_store_result(struct checkpoint_store *store, struct error *error)
+{
+    pthread_mutex_lock(&store->mutex);
+    struct error result = store->result;
+    pthread_mutex_unlock(&store->mutex);
+    if (result.kind == ERROR_NONE)
+        return 0;
+    if (error)
+        *error = result;
+    return -1;
+}
+
+struct checkpoint_counts checkpoint_store_counts(struct checkpoint_store *store)
+{
+    pthread_mutex_lock(&store->mutex);
+    struct checkpoint_counts counts = store->counts;
+    pthread_mutex_unlock(&store->mutex);
+    return counts;
+}

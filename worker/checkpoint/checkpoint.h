@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Checkpoints of one job in one directory: save without stopping the training,
+ * restore the newest copy that is whole. docs/checkpoints.md tells the protocol.
+ *
+ * Life cycle, in the chief: open (claims the directory: older chiefs commit
+ * nothing more) -> restore (or not) -> begin (says what it starts from; nothing may
+ * be saved before) -> save … wait -> free. A save copies the tensors while the caller waits (that copy is
+ * the stall) and writes, syncs, verifies and commits in a thread of its own; one
+ * save at a time, and a save that finds another still under way is skipped.
+ */
+#ifndef COXSWAIN_CHECKPOINT_H
+#define COXSWAIN_CHECKPOINT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/error.h"
+#include "worker/checkpoint/lineage.h"
+#include "worker/checkpoint/manifest.h"
+#include "worker/checkpoint/safetensors.h"
+
+struct checkpoint_store;
+
+struct checkpoint_options {
+    const char *directory; /* created when missing */
+    const char *job_uid;   /* "" when run by hand */
+    int64_t attempt, epoch;
+    int64_t keep; /* whole checkpoints to keep, at least 1 */
+};
+
+/* ERROR_STALE: a newer chief of this job was here. */
+int checkpoint_store_open(const struct checkpoint_options *options, struct checkpoint_store **ret_store,
+                          struct error *error);
+/* Waits for a save under way. */
+void checkpoint_store_free(struct checkpoint_store *store);
+
+/* A verified checkpoint, open for reading: every digest was checked before this was handed out. */
+struct checkpoint_image {
+    struct checkpoint_name name;
+    struct manifest manifest;
+    struct safetensors_file *files;
+    unsigned file_count;
+};
+
+/* Opens the newest whole checkpoint of the line of descent. Bad ones on the way are moved aside (".bad-…") and told through
+ * `quarantined` (one call each, with the reason), as are damaged epoch records; ERROR_NOT_FOUND when there is none left.
+ * What only cannot be read now (ERROR_SYSTEM), or was written by a newer release (ERROR_UNSUPPORTED), stays where it is and
+ * is an error: to start anew instead would lose it. */
+typedef void checkpoint_quarantined(void *context, const char *name, const char *reason);
+int checkpoint_restore(struct checkpoint_store *store, checkpoint_quarantined *quarantined, void *context,
+                       struct checkpoint_image *ret_image, struct error *error);
+void checkpoint_image_release(struct checkpoint_image *image);
+const struct safetensors_tensor *checkpoint_image_find(const struct checkpoint_image *image, const char *tensor);
+
+/* Writes down what this chief starts from: the checkpoint last restored through this store, else the newest candidate when
+ * `adopted` (a peer held a newer state), else nothing. ERROR_STALE, ERROR_CONFLICT: see lineage_check_current. */
+int checkpoint_store_begin(struct checkpoint_store *store, bool adopted, struct error *error);
+
+enum checkpoint_start { CHECKPOINT_STARTED, CHECKPOINT_SKIPPED };
+
+/* Copies the tensors and starts the save. `manifest` is read, not kept: step, sampler position, model, … (files, attempt,
+ * epoch and job UID are filled in here). ERROR_NO_SPACE when the copy does not fit in memory. */
+int checkpoint_save(struct checkpoint_store *store, const struct manifest *manifest,
+                    const struct safetensors_tensor *tensors, unsigned count, enum checkpoint_start *ret_start,
+                    struct error *error);
+
+/* Waits until no save is under way; then as checkpoint_store_result. */
+int checkpoint_wait(struct checkpoint_store *store, struct error *error);
+
+/* How the last finished save ended: -1 with its error until the next one succeeds. */
+int checkpoint_store_result(struct checkpoint_store *store, struct error *error);
+
+struct checkpoint_counts {
+    int64_t committed_step; /* of the newest commit in this process or the restored one, -1: none */
+    int64_t saved, skipped, failed;
+    int64_t last_save_ns, last_stall_ns; /* background write and copy of the last save */
+    int64_t last_bytes;
+};
+struct checkpoint_counts checkpoint_store_counts(struct checkpoint_store *store);
+
+#endif

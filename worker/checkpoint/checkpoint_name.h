@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The numbers in a checkpoint directory's name: step-00001200.attempt-1.epoch-5.
+ */
+#ifndef COXSWAIN_CHECKPOINT_NAME_H
+#define COXSWAIN_CHECKPOINT_NAME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define CHECKPOINT_NAME_MAX 96
+
+struct checkpoint_name {
+    int64_t step, attempt;
+    int64_t epoch; /* of the chief that wrote it, in the directory's numbering (epoch_record.h) */
+};
+
+void checkpoint_name_format(const struct checkpoint_name *name, char text[CHECKPOINT_NAME_MAX]);
+int checkpoint_name_parse(const char *text, struct checkpoint_name *ret_name); /* -1: not such a name */
+bool checkpoint_name_equal(const struct checkpoint_name *a, const struct checkpoint_name *b);
+
+#endif

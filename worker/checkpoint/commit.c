@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/checkpoint/commit.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/contract/checkpoint_layout.h"
+#include "common/memory.h"
+#include "worker/checkpoint/file.h"
+
+static int write_shard(const char *saving, struct manifest *manifest, const struct safetensors_tensor *tensors,
+                       unsigned count, struct error *error)
+{
+    struct manifest_file *file = memory_allocate(1, sizeof *file);
+    free(manifest->files);
+    manifest->files = file;
+    manifest->file_count = 1;
+    snprintf(file->name, sizeof file->name, CHECKPOINT_SHARD_FORMAT, 0);
+    SCOPED_FREE char *path = file_path_join(saving, file->name);
+    if (safetensors_write(path, tensors, count, NULL, &file->crc32c, &file->bytes, error) < 0)
+        return -1;
+    uint32_t crc;
+    int64_t bytes;
+    if (file_digest(path, &crc, &bytes, error) < 0)
+        return -1;
+    if (crc != file->crc32c || bytes != file->bytes)
+        return error_set(error, ERROR_CORRUPT, "%s reads back differently from what was written", path);
+    return 0;
+}
+
+static int write_manifest(const char *saving, const struct manifest *manifest, struct error *error)
+{
+    SCOPED_FREE char *path = file_path_join(saving, CHECKPOINT_MANIFEST);
+    SCOPED_BUFFER text;
+    buffer_init(&text, MANIFEST_BYTES_MAX);
+    if (manifest_print(manifest, &text, error) < 0 || file_write(path, text.data, text.length, error) < 0)
+        return -1;
+    return file_sync_directory(saving, error);
+}
+
+static int fill_directory(const char *saving, struct manifest *manifest, const struct safetensors_tensor *tensors,
+                          unsigned count, struct error *error)
+{
+    if (file_make_directories(saving, error) < 0 || write_shard(saving, manifest, tensors, count, error) < 0)
+        return -1;
+    return write_manifest(saving, manifest, error);
+}
+
+static int publish(const char *directory, const char *saving, const char *name, const struct epoch_record *own,
+                   struct error *error)
+{
+    SCOPED_FREE char *final = file_path_join(directory, name);
+    if (lineage_check_current(directory, own, error) < 0)
+        return -1;
+    if (file_calls.rename(saving, final) < 0)
+        return error_set_errno(error, "cannot rename %s to %s", saving, final);
+    return file_sync_directory(directory, error);
+}
+
+int checkpoint_commit(const char *directory, const struct epoch_record *own, struct manifest *manifest,
+                      const struct safetensors_tensor *tensors, unsigned count, int64_t *ret_bytes, struct error *error)
+{
+    const struct checkpoint_name name = {.step = manifest->step, .attempt = own->attempt, .epoch = own->epoch};
+    char text[CHECKPOINT_NAME_MAX];
+    checkpoint_name_format(&name, text);
+    SCOPED_FREE char *saving = memory_format("%s/" CHECKPOINT_SAVING_PREFIX "%s", directory, text);
+    if (file_remove_directory(saving, error) < 0)
+        return -1;
+    if (fill_directory(saving, manifest, tensors, count, error) < 0 ||
+        publish(directory, saving, text, own, error) < 0) {
+        file_remove_directory(saving, NULL);
+        return -1;
+    }
+    *ret_bytes = manifest->files[0].bytes;
+    return 0;
+}
+
+static int remove_if_leftover(const char *directory, const char *entry, struct error *error)
+{
+    SCOPED_FREE char *path = file_path_join(directory, entry);
+    if (strncmp(entry, CHECKPOINT_SAVING_PREFIX, strlen(CHECKPOINT_SAVING_PREFIX)) == 0)
+        return file_remove_directory(path, error);
+    if (strstr(entry, FILE_DRAFT_MARK) && file_calls.unlink(path) < 0 && errno != ENOENT)
+        return error_set_errno(error, "cannot remove %s", path);
+    return 0;
+}
+
+int checkpoint_remove_leftovers(const char *directory, struct error *error)
+{
+    DIR *entries = opendir(directory);
+    if (entries == NULL)
+        return error_set_errno(error, "cannot open checkpoint directory %s", directory);
+    int result = 0;
+    struct dirent *entry;
+    while (result == 0 && (entry = readdir(entries)) != NULL)
+        result = remove_if_leftover(directory, entry->d_name, error);
+    closedir(entries);
+    return result;
+}

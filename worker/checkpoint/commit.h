@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Writes one checkpoint and makes it visible in a single step: files into
+ * `.saving-<name>/`, each synced and read back; the manifest; sync; rename; sync
+ * of the parent. The rename is the commit. A process that ends before it leaves
+ * a directory that nobody loads.
+ */
+#ifndef COXSWAIN_CHECKPOINT_COMMIT_H
+#define COXSWAIN_CHECKPOINT_COMMIT_H
+
+#include "worker/checkpoint/lineage.h"
+#include "worker/checkpoint/manifest.h"
+#include "worker/checkpoint/safetensors.h"
+
+/* Fills manifest->files. ERROR_STALE or ERROR_CONFLICT: `own` is no longer the newest record; nothing was committed. */
+int checkpoint_commit(const char *directory, const struct epoch_record *own, struct manifest *manifest,
+                      const struct safetensors_tensor *tensors, unsigned count, int64_t *ret_bytes,
+                      struct error *error);
+
+/* Removes what unfinished saves and records of earlier chiefs left behind. */
+int checkpoint_remove_leftovers(const char *directory, struct error *error);
+
+#endif

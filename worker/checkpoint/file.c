@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/checkpoint/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/crc32c.h"
+#include "common/memory.h"
+#include "common/scope.h"
+
+#define DIGEST_BLOCK (1 << 20)
+
+static int system_open(const char *path, int flags, mode_t mode)
+{
+    return open(path, flags, mode);
+}
+
+struct file_calls file_calls = {
+    .open = system_open,
+    .write = write,
+    .fsync = fsync,
+    .close = close,
+    .mkdir = mkdir,
+    .rename = rename,
+    .link = link,
+    .unlink = unlink,
+    .rmdir = rmdir,
+};
+
+int file_write_all(int descriptor, const void *bytes, size_t length, struct error *error)
+{
+    const char *next = bytes;
+    while (length > 0) {
+        ssize_t written = file_calls.write(descriptor, next, length);
+        if (written < 0 && errno == EINTR)
+            continue;
+        if (written < 0)
+            return error_set_errno(error, "cannot write");
+        next += written;
+        length -= (size_t)written;
+    }
+    return 0;
+}
+
+static int write_and_sync(int descriptor, const void *bytes, size_t length, struct error *error)
+{
+    if (file_write_all(descriptor, bytes, length, error) < 0)
+        return -1;
+    if (file_calls.fsync(descriptor) < 0)
+        return error_set_errno(error, "cannot sync");
+    return 0;
+}
+
+static int write_new(const char *path, int extra_flag, const void *bytes, size_t length, struct error *error)
+{
+    int descriptor = file_calls.open(path, O_WRONLY | O_CREAT | O_CLOEXEC | extra_flag, 0644);
+    if (descriptor < 0)
+        return error_set_errno(error, "cannot create %s", path);
+    int result = write_and_sync(descriptor, bytes, length, error);
+    if (file_calls.close(descriptor) < 0 && result == 0)
+        result = error_set_errno(error, "cannot close");
+    return result < 0 ? error_wrap(error, "%s", path) : 0;
+}
+
+int file_write(const char *path, const void *bytes, size_t length, struct error *error)
+{
+    return write_new(path, O_TRUNC, bytes, length, error);
+}
+
+/* A name that no other process takes, whatever machine or container it runs in. */
+static int write_draft(const char *path, const void *bytes, size_t length, char **ret_draft, struct error *error)
+{
+    uint64_t nonce;
+    if (getrandom(&nonce, sizeof nonce, 0) != sizeof nonce)
+        return error_set_errno(error, "no random number for a draft of %s", path);
+    char *draft = memory_format("%s" FILE_DRAFT_MARK "%016llx", path, (unsigned long long)nonce);
+    if (write_new(draft, O_EXCL, bytes, length, error) < 0) {
+        free(draft);
+        return -1;
+    }
+    *ret_draft = draft;
+    return 0;
+}
+
+/* A new chief may have swept the draft away before it was linked. */
+#define LINK_TRIES 3
+
+int file_write_exclusive(const char *path, const void *bytes, size_t length, struct error *error)
+{
+    for (int i = 0;; i++) {
+        SCOPED_FREE char *draft = NULL;
+        if (write_draft(path, bytes, length, &draft, error) < 0)
+            return -1;
+        int result = file_calls.link(draft, path), number = errno;
+        file_calls.unlink(draft);
+        if (result == 0)
+            return 0;
+        errno = number;
+        /* Some storage has no hard links; there, the exclusive create must do. */
+        if (number == EPERM || number == EOPNOTSUPP || number == ENOSYS)
+            return write_new(path, O_EXCL, bytes, length, error);
+        if (number != ENOENT || i + 1 == LINK_TRIES)
+            return error_set_errno(error, "cannot create %s", path);
+    }
+}
+
+int file_replace(const char *path, const void *bytes, size_t length, struct error *error)
+{
+    SCOPED_FREE char *draft = NULL;
+    if (write_draft(path, bytes, length, &draft, error) < 0)
+        return -1;
+    if (file_calls.rename(draft, path) < 0)
+        return error_set_errno(error, "cannot replace %s", path);
+    return 0;
+}
+
+int file_sync_directory(const char *path, struct error *error)
+{
+    int descriptor = file_calls.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    if (descriptor < 0)
+        return error_set_errno(error, "cannot open directory %s", path);
+    int result = 0;
+    /* Some network file systems know no fsync on directories; their renames are durable by themselves. */
+    if (file_calls.fsync(descriptor) < 0 && errno != EINVAL)
+        result = error_set_errno(error, "cannot sync directory %s", path);
+    file_calls.close(descriptor);
+    return result;
+}
+
+int file_make_directories(const char *path, struct error *error)
+{
+    SCOPED_FREE char *partial = memory_copy_string(path);
+    for (char *slash = partial + 1;; slash++) {
+        slash += strcspn(slash, "/");
+        char end = *slash;
+        *slash = '\0';
+        if (file_calls.mkdir(partial, 0755) < 0 && errno != EEXIST)
+            return error_set_errno(error, "cannot create directory %s", partial);
+        *slash = end;
+        if (end == '\0')
+            return 0;
+    }
+}
+
+static int remove_entries(const char *path, DIR *directory, struct error *error)
+{
+    struct dirent *entry;
+    while ((entry = readdir(directory)) != NULL) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        SCOPED_FREE char *name = file_path_join(path, entry->d_name);
+        if (file_calls.unlink(name) < 0 && errno != ENOENT)
+            return error_set_errno(error, "cannot remove %s", name);
+    }
+    return 0;
+}
+
+int file_remove_directory(const char *path, struct error *error)
+{
+    DIR *directory = opendir(path);
+    if (directory == NULL)
+        return errno == ENOENT ? 0 : error_set_errno(error, "cannot open directory %s", path);
+    int result = remove_entries(path, directory, error);
+    closedir(directory);
+    if (result == 0 && file_calls.rmdir(path) < 0 && errno != ENOENT)
+        result = error_set_errno(error, "cannot remove directory %s", path);
+    return result;
+}
+
+int file_digest(const char *path, uint32_t *ret_crc, int64_t *ret_size, struct error *error)
+{
+    SCOPED_CLOSE int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0)
+        return error_set_errno(error, "cannot open %s", path);
+    SCOPED_FREE char *block = memory_allocate(DIGEST_BLOCK, 1);
+    uint32_t crc = 0;
+    int64_t size = 0;
+    for (;;) {
+        ssize_t got = read(descriptor, block, DIGEST_BLOCK);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return error_set_errno(error, "cannot read %s", path);
+        if (got == 0)
+            break;
+        crc = crc32c(crc, block, (size_t)got);
+        size += got;
+    }
+    *ret_crc = crc;
+    *ret_size = size;
+    return 0;
+}
+
+char *file_path_join(const char *directory, const char *name)
+{
+    return memory_format("%s/%s", directory, name);
+}

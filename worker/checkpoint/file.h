@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Every system call by which a checkpoint reaches the disk, in one table, so
+ * that tests can end the process at each of them, lose what was not synced, or
+ * fill the disk. Paths are absolute or relative to the working directory.
+ */
+#ifndef COXSWAIN_CHECKPOINT_FILE_H
+#define COXSWAIN_CHECKPOINT_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "common/buffer.h"
+#include "common/error.h"
+
+/* The calls as in POSIX: -1 and errno on failure. */
+struct file_calls {
+    int (*open)(const char *path, int flags, mode_t mode);
+    ssize_t (*write)(int descriptor, const void *bytes, size_t length);
+    int (*fsync)(int descriptor);
+    int (*close)(int descriptor);
+    int (*mkdir)(const char *path, mode_t mode);
+    int (*rename)(const char *from, const char *to);
+    int (*link)(const char *from, const char *to);
+    int (*unlink)(const char *path);
+    int (*rmdir)(const char *path);
+};
+
+/* The system's own calls unless a test has put others in place. Not to be changed while a save is under way. */
+extern struct file_calls file_calls;
+
+/* Writes a file whole, then syncs and closes it; what was there is lost. */
+int file_write(const char *path, const void *bytes, size_t length, struct error *error);
+
+/* Both write a draft beside it first (FILE_DRAFT_MARK in its name), so that nobody ever sees a file half written: one creates a
+ * file that must not be there yet (ERROR_ALREADY_EXISTS), the other replaces it in one step. */
+#define FILE_DRAFT_MARK ".draft-"
+int file_write_exclusive(const char *path, const void *bytes, size_t length, struct error *error);
+int file_replace(const char *path, const void *bytes, size_t length, struct error *error);
+
+/* Writes all bytes to an open descriptor, in as many calls as it takes. */
+int file_write_all(int descriptor, const void *bytes, size_t length, struct error *error);
+
+/* Makes the names in a directory durable. */
+int file_sync_directory(const char *path, struct error *error);
+
+/* Creates the directory and its missing parents; fine when it is there. */
+int file_make_directories(const char *path, struct error *error);
+
+/* Removes a directory and the plain files in it (checkpoints hold no deeper levels). Fine when it is not there. */
+int file_remove_directory(const char *path, struct error *error);
+
+/* CRC-32C and size of a file, read in blocks. */
+int file_digest(const char *path, uint32_t *ret_crc, int64_t *ret_size, struct error *error);
+
+/* "directory/name"; free with free(). */
+char *file_path_join(const char *directory, const char *name);
+
+#endif

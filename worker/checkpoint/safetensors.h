@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The safetensors format (huggingface/safetensors, README "Format"): eight bytes
+ * of little-endian header length, a JSON header with name, dtype, shape and byte
+ * range of each tensor, then the bytes, without gaps. It holds no code, and every
+ * framework reads it.
+ */
+#ifndef COXSWAIN_CHECKPOINT_SAFETENSORS_H
+#define COXSWAIN_CHECKPOINT_SAFETENSORS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/error.h"
+#include "common/json.h"
+
+#define SAFETENSORS_RANK_MAX 8
+/* Headers beyond this are refused; a million tensors would fit. */
+#define SAFETENSORS_HEADER_MAX ((size_t)100 << 20)
+
+#define SAFETENSORS_DTYPES(X)                                                                                          \
+    X(F64, 8) X(F32, 4) X(F16, 2) X(BF16, 2) X(I64, 8) X(I32, 4) X(I16, 2) X(I8, 1) X(U8, 1) X(BOOL, 1)
+enum safetensors_dtype {
+#define X(name, bytes) SAFETENSORS_##name,
+    SAFETENSORS_DTYPES(X)
+#undef X
+};
+size_t safetensors_dtype_bytes(enum safetensors_dtype dtype);
+
+struct safetensors_tensor {
+    const char *name;
+    enum safetensors_dtype dtype;
+    int64_t shape[SAFETENSORS_RANK_MAX];
+    unsigned rank;
+    const void *data; /* bytes = product of shape x dtype's size */
+    size_t bytes;
+};
+
+/* Writes a new file whole, syncs and closes it. `metadata` is an object of strings, or NULL. The digest covers
+ * all bytes of the file. */
+int safetensors_write(const char *path, const struct safetensors_tensor *tensors, unsigned count,
+                      const struct json *metadata, uint32_t *ret_crc, int64_t *ret_size, struct error *error);
+
+/* A file opened for reading: mapped, header parsed and checked (known dtypes, sizes that match shapes, ranges that
+ * cover the data without overlap or gap). Tensor data points into the mapping. */
+struct safetensors_file {
+    struct safetensors_tensor *tensors; /* in the order of their bytes */
+    unsigned count;
+    struct json *header;
+    void *mapping;
+    size_t mapping_bytes;
+};
+
+int safetensors_open(const char *path, struct safetensors_file *ret_file, struct error *error);
+/* The same from memory, which the caller keeps until the close (fuzzing, transfers). */
+int safetensors_parse(const void *bytes, size_t length, struct safetensors_file *ret_file, struct error *error);
+void safetensors_close(struct safetensors_file *file);
+
+/* NULL when there is none of that name. */
+const struct safetensors_tensor *safetensors_find(const struct safetensors_file *file, const char *name);
+/* The string in __metadata__, or NULL. */
+const char *safetensors_metadata(const struct safetensors_file *file, const char *key);
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/checkpoint/snapshot.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "common/memory.h"
+
+static void forget_tensors(struct snapshot *snapshot)
+{
+    for (unsigned i = 0; i < snapshot->count; i++)
+        free((char *)snapshot->tensors[i].name);
+    free(snapshot->tensors);
+    snapshot->tensors = NULL;
+    snapshot->count = 0;
+}
+
+static size_t total_bytes(const struct safetensors_tensor *tensors, unsigned count)
+{
+    size_t total = 0;
+    for (unsigned i = 0; i < count; i++)
+        total += tensors[i].bytes;
+    return total;
+}
+
+/* Pages come populated: faults during the copy would be part of the training's stall at every first save. */
+static int reserve(struct snapshot *snapshot, size_t bytes, struct error *error)
+{
+    if (bytes <= snapshot->capacity)
+        return 0;
+    if (snapshot->bytes)
+        munmap(snapshot->bytes, snapshot->capacity);
+    snapshot->capacity = 0;
+    snapshot->bytes = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    if (snapshot->bytes == MAP_FAILED) {
+        snapshot->bytes = NULL;
+        return error_set(error, ERROR_NO_SPACE, "no memory for a checkpoint's copy of %zu bytes", bytes);
+    }
+    snapshot->capacity = bytes;
+    return 0;
+}
+
+int snapshot_take(struct snapshot *snapshot, const struct safetensors_tensor *tensors, unsigned count,
+                  struct error *error)
+{
+    forget_tensors(snapshot);
+    if (reserve(snapshot, total_bytes(tensors, count), error) < 0)
+        return -1;
+    snapshot->tensors = memory_allocate(count, sizeof *snapshot->tensors);
+    char *next = snapshot->bytes;
+    for (unsigned i = 0; i < count; i++) {
+        struct safetensors_tensor *copy = &snapshot->tensors[i];
+        *copy = tensors[i];
+        copy->name = memory_copy_string(tensors[i].name);
+        copy->data = memcpy(next, tensors[i].data, tensors[i].bytes);
+        next += tensors[i].bytes;
+    }
+    snapshot->count = count;
+    return 0;
+}
+
+void snapshot_release(struct snapshot *snapshot)
+{
+    forget_tensors(snapshot);
+    if (snapshot->bytes)
+        munmap(snapshot->bytes, snapshot->capacity);
+    *snapshot = (struct snapshot){0};
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Collectives: what the ranks of one generation do together on bulk data.
+ *
+ * A group is a full mesh of links, made anew for each generation, so that no
+ * byte of an older one can be taken for a newer. A link is a TCP connection;
+ * where a probe proves that both ends share memory, the bytes go through a ring
+ * in it and the connection only wakes sleepers and shows a peer's death.
+ *
+ * Every rank must start the same operations in the same order: the n-th start
+ * is operation n everywhere. Operations are asynchronous: start returns at once,
+ * a communication thread (or whoever waits) moves the bytes, wait returns when
+ * the result is complete on this rank and the inputs may be reused. Several may
+ * be under way.
+ *
+ * All-reduce: each chunk of the vector has an owning rank, which receives every
+ * rank's contributions, combines them with `combine` in one fixed order, and
+ * gives the result to all. So the result's bits depend on the contributions
+ * only, not on the arrival order; the bytes are those of a ring. Small vectors
+ * are exchanged whole and combined by each rank, for the shortest latency.
+ *
+ * Failure: when a link breaks, a frame is wrong, a deadline passes or somebody
+ * calls collective_abort, every operation under way and to come fails at once
+ * with that error, and the group is only good for collective_free.
+ * ERROR_UNAVAILABLE: a peer is gone, form a new generation. ERROR_STALE: our
+ * generation is superseded. ERROR_TIMEOUT: names who was waited for.
+ *
+ * Threads: starts and waits belong to one thread; collective_abort may be
+ * called from any.
+ */
+#ifndef COXSWAIN_COMM_COLLECTIVE_H
+#define COXSWAIN_COMM_COLLECTIVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/error.h"
+#include "worker/comm/endpoint.h"
+#include "worker/comm/generation.h"
+
+/* Largest group. */
+#define CREW_SIZE_MAX 64
+
+enum collective_transport { COLLECTIVE_TRANSPORT_AUTO, COLLECTIVE_TRANSPORT_TCP, COLLECTIVE_TRANSPORT_SHARED_MEMORY };
+
+struct collective;
+
+/* Where a rank's endpoint can be reached. */
+struct collective_peer {
+    char address[ENDPOINT_ADDRESS_MAX]; /* numeric */
+    uint16_t port;
+};
+
+/* How an all-reduce turns contributions into the result. Every rank passes equal values. */
+struct collective_reduction {
+    unsigned contributions[CREW_SIZE_MAX]; /* vectors that each rank puts in; at least 1 */
+    /* result[i] from inputs[0..][i]: rank 0's contributions, then rank 1's, …; elementwise, in a fixed order. `result`
+     * may be one of the inputs. */
+    void (*combine)(const void *context, const float *const *inputs, float *result, size_t elements);
+    const void *context; /* outlives the group */
+};
+
+struct collective_options {
+    struct endpoint *endpoint; /* this rank's; outlives the group */
+    const char *job_uid;
+    struct generation generation;
+    unsigned rank, size;
+    const struct collective_peer *peers; /* by rank, own one included */
+    struct collective_reduction reduction;
+    enum collective_transport transport; /* AUTO: shared memory where the probe proves it */
+    bool check_frames;                   /* CRC-32C over payloads of an all-reduce; state transfers always have it */
+    int64_t deadline_ms;                 /* an operation without any progress for so long fails; 0: 300 s */
+    int64_t stall_ms;                    /* `on_stall` is told each time so much has passed without progress; 0: 30 s */
+    void (*on_stall)(void *context, const char *text); /* names rank, step, operation, last completed; may be NULL */
+    void *stall_context;
+};
+
+/* Makes the group without talking to anybody yet, so that it can be aborted while it connects. */
+int collective_new(const struct collective_options *options, struct collective **ret_group, struct error *error);
+/* Connects the mesh; every rank of the generation must do so within `deadline_ms`. ERROR_STALE when a peer knows a newer
+ * generation than ours. */
+int collective_connect(struct collective *group, int64_t deadline_ms, struct error *error);
+/* Aborts what is under way and closes all links. */
+void collective_free(struct collective *group);
+
+/* Ends every operation with `kind` and `reason` within microseconds. From any thread; the first abort wins. */
+void collective_abort(struct collective *group, enum error_kind kind, const char *reason);
+
+/* A handle of an operation; 0 is never one. Each must be waited for exactly once (after an abort too). */
+typedef uint64_t collective_ticket;
+
+/* result[0..elements) = combination of all ranks' contributions. Buffers stay the caller's and must stay in place until the
+ * wait; `result` may be contributions[0]. */
+collective_ticket collective_all_reduce_start(struct collective *group, const float *const *contributions,
+                                              float *result, size_t elements);
+int collective_wait(struct collective *group, collective_ticket ticket, struct error *error);
+int collective_all_reduce(struct collective *group, const float *const *contributions, float *result, size_t elements,
+                          struct error *error);
+
+/* Bytes from `root` to the ranks for which `receives[rank]` is true (root's own entry does not matter). All ranks call it
+ * with the same arguments but the bytes; those that neither give nor take return at once. Each chunk carries its CRC-32C;
+ * ERROR_CORRUPT when one does not match. */
+int collective_broadcast(struct collective *group, unsigned root, const bool *receives, void *bytes, size_t length,
+                         struct error *error);
+
+/* Returns when every rank has called it, however long one of them takes: stalls are named, but the deadline does not count. That
+ * a rank has gone still ends it. */
+int collective_barrier(struct collective *group, struct error *error);
+
+/* What the next operations belong to ("step 57"), for the texts of stalls and deadlines. Copied. */
+void collective_set_label(struct collective *group, const char *label);
+
+struct generation collective_generation(const struct collective *group);
+/* True when the link to `rank` goes through shared memory. */
+bool collective_shares_memory(const struct collective *group, unsigned rank);
+
+#endif

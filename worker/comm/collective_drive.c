@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/comm/collective_parts.h"
+
+#include <poll.h>
+#include <sched.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "common/buffer.h"
+#include "common/clock.h"
+
+#define SPIN_NS 30000
+
+/* ---------------------------------------------------------------- operations */
+
+static void begin_operation(struct collective *group, struct request *request)
+{
+    struct operation *operation = collective_operation(group, group->next_sequence);
+    uint64_t sequence = group->next_sequence++;
+    size_t unit = request->is_broadcast ? OPERATION_BYTES : OPERATION_ELEMENTS;
+    size_t size = request->total - request->begun < unit ? request->total - request->begun : unit;
+    operation->ticket = request->ticket;
+    request->operations++;
+    if (request->is_broadcast) {
+        operation_begin_broadcast(operation, &group->setting, sequence, request->root, request->receives,
+                                  request->bytes + request->begun, size, collective_enqueue, group);
+    } else {
+        const float *here[OPERATION_PARTS_MAX];
+        for (unsigned i = 0; i < group->setting.reduction.contributions[group->setting.rank]; i++)
+            here[i] = request->contributions[i] + request->begun;
+        operation_begin_all_reduce(operation, &group->setting, sequence, here, request->result + request->begun, size,
+                                   collective_enqueue, group);
+    }
+    request->begun += size;
+}
+
+static void retire_operations(struct collective *group)
+{
+    for (uint64_t sequence = group->oldest_sequence; sequence < group->next_sequence; sequence++) {
+        struct operation *operation = collective_operation(group, sequence);
+        if (!operation->active || !operation_is_done(operation))
+            continue;
+        operation->active = false;
+        struct request *request = collective_request(group, operation->ticket);
+        request->operations--;
+        if (request_done(request))
+            group->unfinished--;
+    }
+    while (group->oldest_sequence < group->next_sequence &&
+           !collective_operation(group, group->oldest_sequence)->active)
+        group->oldest_sequence++;
+}
+
+/* Begins as many operations as the window has room for, in the order of the tickets. */
+static bool begin_operations(struct collective *group)
+{
+    bool begun = false;
+    while (group->cutting < group->next_ticket && group->next_sequence - group->oldest_sequence < COLLECTIVE_WINDOW) {
+        struct request *request = collective_request(group, group->cutting);
+        if (request->begun == request->total) {
+            group->cutting++;
+            continue;
+        }
+        begin_operation(group, request);
+        begun = true;
+    }
+    return begun;
+}
+
+/* ---------------------------------------------------------------- progress */
+
+bool collective_progress(struct collective *group)
+{
+    if (atomic_load(&group->aborted))
+        return false;
+    struct error error = ERROR_INIT;
+    bool moved = begin_operations(group);
+    for (unsigned rank = 0; rank < group->setting.size; rank++) {
+        if (rank != group->setting.rank && collective_lane_progress(group, rank, &moved, &error) < 0) {
+            collective_fail(group, &error);
+            return false;
+        }
+    }
+    retire_operations(group);
+    moved |= begin_operations(group);
+    if (moved)
+        group->progress_ns = clock_monotonic_ns();
+    return moved;
+}
+
+/* Sleeps until a link or the event moves, without the lock. Who drives takes the bells: when the thread finds on waking that
+ * somebody does, it leaves them, or the driver, about to sleep, would miss the one it waits for. */
+static void group_sleep(struct collective *group, int timeout_ms)
+{
+    bool drives = group->driven;
+    struct pollfd polls[1 + CREW_SIZE_MAX];
+    unsigned size = group->setting.size;
+    polls[size] = (struct pollfd){.fd = group->wake, .events = POLLIN};
+    for (unsigned rank = 0; rank < size; rank++) {
+        struct lane *lane = &group->lanes[rank];
+        if (!link_prepare_poll(&lane->link, collective_lane_wants(group, lane), lane->queue != NULL, &polls[rank]))
+            return;
+    }
+    pthread_mutex_unlock(&group->lock);
+    int ready = poll(polls, size + 1, timeout_ms);
+    pthread_mutex_lock(&group->lock);
+    if (ready <= 0 || (group->driven && !drives))
+        return;
+    for (unsigned rank = 0; rank < size; rank++)
+        link_after_poll(&group->lanes[rank].link, &polls[rank]);
+    uint64_t count;
+    if (polls[size].revents != 0 && !atomic_load(&group->aborted))
+        (void)!read(group->wake, &count, sizeof(count));
+}
+
+void *collective_run(void *context)
+{
+    struct collective *group = context;
+    pthread_mutex_lock(&group->lock);
+    while (!group->stopping) {
+        if (group->driven || group->unfinished == 0 || atomic_load(&group->aborted)) {
+            pthread_cond_wait(&group->changed, &group->lock);
+        } else if (!collective_progress(group) && group->unfinished > 0) {
+            group->sleeping = true;
+            group_sleep(group, 1000);
+            group->sleeping = false;
+        }
+    }
+    pthread_mutex_unlock(&group->lock);
+    return NULL;
+}
+
+/* ---------------------------------------------------------------- driving */
+
+static void describe(struct collective *group, char *text, size_t size)
+{
+    if (group->unfinished == 0) {
+        snprintf(text, size, "rank %u: nothing under way; last completed operation %llu", group->setting.rank,
+                 (unsigned long long)group->oldest_sequence);
+        return;
+    }
+    struct operation *operation = collective_operation(group, group->oldest_sequence);
+    SCOPED_BUFFER names;
+    buffer_init(&names, 1024);
+    for (unsigned rank = 0; rank < group->setting.size; rank++)
+        if (operation->active && (operation->awaiting[rank] > 0 || group->lanes[rank].queue != NULL))
+            buffer_format(&names, "%srank %u", names.length ? ", " : "", rank);
+    snprintf(text, size, "rank %u waits %.1f s for %s in operation %llu (%s, %s); last completed %llu",
+             group->setting.rank, (double)(clock_monotonic_ns() - group->progress_ns) / 1e9,
+             names.length ? buffer_text(&names) : "its own turn", (unsigned long long)group->oldest_sequence + 1,
+             operation->kind == OPERATION_BROADCAST ? "broadcast" : "all-reduce", group->label,
+             (unsigned long long)group->oldest_sequence);
+}
+
+/* Says who stalls, and gives up after the deadline. */
+static void check_patience(struct collective *group, const struct request *request, int64_t *stalls_told)
+{
+    int64_t idle_ms = (clock_monotonic_ns() - group->progress_ns) / 1000000;
+    char text[512];
+    if (idle_ms >= group->options.deadline_ms && !request->has_no_deadline) {
+        struct error error = ERROR_INIT;
+        describe(group, text, sizeof(text));
+        error_set(&error, ERROR_TIMEOUT, "%s", text);
+        collective_fail(group, &error);
+    } else if (idle_ms / group->options.stall_ms > *stalls_told && group->options.on_stall != NULL) {
+        describe(group, text, sizeof(text));
+        group->options.on_stall(group->options.stall_context, text);
+    }
+    *stalls_told = idle_ms / group->options.stall_ms;
+}
+
+static int64_t patience_ms(const struct collective *group)
+{
+    int64_t shorter =
+        group->options.stall_ms < group->options.deadline_ms ? group->options.stall_ms : group->options.deadline_ms;
+    return shorter < 1000 ? shorter : 1000;
+}
+
+/* Moves bytes until the request is done: spins briefly, since an answer is often microseconds away, then sleeps. */
+static void drive(struct collective *group, const struct request *request)
+{
+    int64_t stalls_told = 0, spin_until = clock_monotonic_ns() + SPIN_NS;
+    while (!request_done(request) && !atomic_load(&group->aborted)) {
+        if (collective_progress(group)) {
+            spin_until = group->progress_ns + SPIN_NS;
+        } else if (clock_monotonic_ns() < spin_until) {
+            sched_yield();
+        } else if (!request_done(request)) {
+            group_sleep(group, (int)patience_ms(group));
+            check_patience(group, request, &stalls_told);
+        }
+    }
+}
+
+void collective_wake(struct collective *group)
+{
+    uint64_t one = 1;
+    if (group->sleeping)
+        (void)!write(group->wake, &one, sizeof(one));
+    else
+        pthread_cond_signal(&group->changed);
+}
+
+void collective_drive(struct collective *group, const struct request *request)
+{
+    group->driven = true;
+    drive(group, request);
+    group->driven = false;
+    if (group->unfinished > 0)
+        collective_wake(group);
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A group's inside, for the files that make it: collective.c (life cycle and
+ * starts), collective_lane.c (frames to and from one peer), collective_drive.c
+ * (who moves the bytes, and when nobody can). Only they include it. All but the
+ * failure is used with the lock held.
+ */
+#ifndef COXSWAIN_COMM_COLLECTIVE_PARTS_H
+#define COXSWAIN_COMM_COLLECTIVE_PARTS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "worker/comm/collective.h"
+#include "worker/comm/link.h"
+#include "worker/comm/operation.h"
+
+#define COLLECTIVE_WINDOW 32 /* operations under way at most */
+#define COLLECTIVE_REQUESTS_MAX 1024
+#define COLLECTIVE_LABEL_MAX 64
+
+/* A link with its queue out and the frame that comes in. */
+struct lane {
+    struct link link;
+    struct outgoing_frame *queue, **queue_end;
+    unsigned char header_bytes[FRAME_HEADER_BYTES];
+    size_t header_received;
+    bool header_ready; /* `header` is decoded; its operation may not have begun here yet */
+    struct frame_header header;
+    unsigned char *payload; /* NULL until the operation has said where to */
+    size_t payload_received;
+};
+
+/* What a ticket stands for. */
+struct request {
+    collective_ticket ticket;
+    bool is_broadcast;
+    bool has_no_deadline;
+    unsigned root;
+    const bool *receives;
+    const float *contributions[OPERATION_PARTS_MAX];
+    float *result;
+    unsigned char *bytes;
+    size_t total, begun; /* elements or bytes; how many have been cut into operations */
+    unsigned operations; /* begun and not done */
+};
+
+struct collective {
+    struct collective_options options;
+    struct collective_peer peers[CREW_SIZE_MAX];
+    char *job_uid;
+    struct operation_setting setting;
+    struct lane lanes[CREW_SIZE_MAX];
+    int wake; /* eventfd: a new start for a sleeping thread, or an abort */
+
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    pthread_t thread;
+    bool has_thread, stopping;
+    bool driven;   /* whoever waits moves the bytes; the thread keeps out */
+    bool sleeping; /* the thread is in poll(2) */
+
+    struct operation operations[COLLECTIVE_WINDOW];
+    uint64_t next_sequence, oldest_sequence; /* oldest: the lowest that is not done */
+    struct request *requests;                /* a ring by ticket */
+    collective_ticket next_ticket;           /* the next to be handed out */
+    collective_ticket cutting;               /* the first that is not wholly cut into operations */
+    unsigned unfinished;                     /* requests that are not done */
+    int64_t progress_ns;                     /* last time anything moved */
+    char label[COLLECTIVE_LABEL_MAX];
+
+    atomic_bool aborted;
+    pthread_mutex_t abort_lock; /* of `failure` */
+    struct error failure;
+};
+
+static inline struct request *collective_request(struct collective *group, collective_ticket ticket)
+{
+    return &group->requests[ticket % COLLECTIVE_REQUESTS_MAX];
+}
+
+static inline bool request_done(const struct request *request)
+{
+    return request->begun == request->total && request->operations == 0;
+}
+
+static inline struct operation *collective_operation(struct collective *group, uint64_t sequence)
+{
+    return &group->operations[sequence % COLLECTIVE_WINDOW];
+}
+
+/* collective.c */
+void collective_fail(struct collective *group, const struct error *cause);
+
+/* collective_lane.c. A collective's `enqueue` for operations: the context is the group. */
+void collective_enqueue(void *context, unsigned rank, struct outgoing_frame *frame);
+/* Sends and receives what can be without waiting. */
+int collective_lane_progress(struct collective *group, unsigned rank, bool *moved, struct error *error);
+/* Whether bytes of this lane are of use now: a frame of an operation that has not begun here stays where it is. */
+bool collective_lane_wants(const struct collective *group, const struct lane *lane);
+
+/* collective_drive.c. The communication thread. */
+void *collective_run(void *context);
+/* The thread takes over, wherever it waits: a bell that the driver took may have been for what is still under way. */
+void collective_wake(struct collective *group);
+/* Moves whatever can move without waiting; true when something did. */
+bool collective_progress(struct collective *group);
+/* Moves bytes until the request is done or the group has failed. */
+void collective_drive(struct collective *group, const struct request *request);
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/comm/frame.h"
+
+#include <string.h>
+
+#include "common/crc32c.h"
+#include "worker/comm/little_endian.h"
+
+#define FRAME_MAGIC 0x31465843u    /* "CXF1" */
+#define GREETING_MAGIC 0x31475843u /* "CXG1" */
+#define ANSWER_MAGIC 0x31415843u   /* "CXA1" */
+
+static void seal(unsigned char *bytes, size_t size)
+{
+    put_u32(bytes + size - 4, crc32c(0, bytes, size - 4));
+}
+
+static bool sealed(const unsigned char *bytes, size_t size, uint32_t magic)
+{
+    return get_u32(bytes) == magic && get_u32(bytes + size - 4) == crc32c(0, bytes, size - 4);
+}
+
+static void put_generation(unsigned char *bytes, struct generation generation)
+{
+    put_u32(bytes, generation.attempt);
+    put_u32(bytes + 4, generation.epoch);
+    put_u32(bytes + 8, generation.counter);
+}
+
+static struct generation get_generation(const unsigned char *bytes)
+{
+    return (struct generation){get_u32(bytes), get_u32(bytes + 4), get_u32(bytes + 8)};
+}
+
+void frame_header_encode(const struct frame_header *header, unsigned char bytes[FRAME_HEADER_BYTES])
+{
+    put_u32(bytes, FRAME_MAGIC);
+    bytes[4] = (unsigned char)header->kind;
+    bytes[5] = header->checked;
+    put_u16(bytes + 6, header->part);
+    put_generation(bytes + 8, header->generation);
+    put_u64(bytes + 20, header->sequence);
+    put_u32(bytes + 28, header->length);
+    put_u32(bytes + 32, header->payload_crc);
+    seal(bytes, FRAME_HEADER_BYTES);
+}
+
+int frame_header_decode(const unsigned char bytes[FRAME_HEADER_BYTES], struct frame_header *ret_header,
+                        struct error *error)
+{
+    if (!sealed(bytes, FRAME_HEADER_BYTES, FRAME_MAGIC))
+        return error_set(error, ERROR_CORRUPT, "a frame's header fails its check");
+    if (bytes[4] < FRAME_CONTRIBUTION || bytes[4] > FRAME_BROADCAST || get_u32(bytes + 28) > FRAME_PAYLOAD_MAX)
+        return error_set(error, ERROR_CORRUPT, "a frame of kind %u with %u bytes is not known", bytes[4],
+                         get_u32(bytes + 28));
+    *ret_header = (struct frame_header){.kind = bytes[4],
+                                        .checked = bytes[5] != 0,
+                                        .part = get_u16(bytes + 6),
+                                        .generation = get_generation(bytes + 8),
+                                        .sequence = get_u64(bytes + 20),
+                                        .length = get_u32(bytes + 28),
+                                        .payload_crc = get_u32(bytes + 32)};
+    return 0;
+}
+
+void greeting_encode(const struct greeting *greeting, unsigned char bytes[GREETING_BYTES])
+{
+    memset(bytes, 0, GREETING_BYTES);
+    put_u32(bytes, GREETING_MAGIC);
+    put_generation(bytes + 4, greeting->generation);
+    put_u32(bytes + 16, greeting->rank);
+    put_u32(bytes + 20, greeting->size);
+    memcpy(bytes + 24, greeting->job_uid, GREETING_UID_MAX);
+    memcpy(bytes + 24 + GREETING_UID_MAX, greeting->shared_path, GREETING_PATH_MAX);
+    put_u64(bytes + 24 + GREETING_UID_MAX + GREETING_PATH_MAX, greeting->nonce);
+    seal(bytes, GREETING_BYTES);
+}
+
+int greeting_decode(const unsigned char bytes[GREETING_BYTES], struct greeting *ret_greeting, struct error *error)
+{
+    if (!sealed(bytes, GREETING_BYTES, GREETING_MAGIC))
+        return error_set(error, ERROR_CORRUPT, "a greeting fails its check");
+    struct greeting greeting = {
+        .generation = get_generation(bytes + 4), .rank = get_u32(bytes + 16), .size = get_u32(bytes + 20)};
+    memcpy(greeting.job_uid, bytes + 24, GREETING_UID_MAX);
+    memcpy(greeting.shared_path, bytes + 24 + GREETING_UID_MAX, GREETING_PATH_MAX);
+    greeting.nonce = get_u64(bytes + 24 + GREETING_UID_MAX + GREETING_PATH_MAX);
+    if (memchr(greeting.job_uid, '\0', GREETING_UID_MAX) == NULL ||
+        memchr(greeting.shared_path, '\0', GREETING_PATH_MAX) == NULL)
+        return error_set(error, ERROR_CORRUPT, "a greeting's text has no end");
+    *ret_greeting = greeting;
+    return 0;
+}
+
+void greeting_answer_encode(enum greeting_answer answer, unsigned char bytes[GREETING_ANSWER_BYTES])
+{
+    put_u32(bytes, ANSWER_MAGIC);
+    put_u32(bytes + 4, answer);
+    seal(bytes, GREETING_ANSWER_BYTES);
+}
+
+int greeting_answer_decode(const unsigned char bytes[GREETING_ANSWER_BYTES], enum greeting_answer *ret_answer,
+                           struct error *error)
+{
+    uint32_t answer = get_u32(bytes + 4);
+    if (!sealed(bytes, GREETING_ANSWER_BYTES, ANSWER_MAGIC) || answer < ANSWER_TCP || answer > ANSWER_REFUSED)
+        return error_set(error, ERROR_CORRUPT, "the answer to a greeting fails its check");
+    *ret_answer = answer;
+    return 0;
+}

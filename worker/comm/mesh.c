@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/comm/mesh.h"
+
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+
+#include "common/buffer.h"
+#include "common/clock.h"
+#include "common/memory.h"
+#include "common/scope.h"
+#include "worker/comm/frame.h"
+#include "worker/comm/socket_address.h"
+
+#define REDIAL_NS (10 * 1000000LL)
+#define HANDSHAKE_NS (2000 * 1000000LL)
+#define GUESTS_MAX 64
+
+enum dial_state { DIAL_IDLE, DIAL_CONNECTING, DIAL_GREETED, DIAL_DONE };
+
+/* A connection we make, to a lower rank. */
+struct dial {
+    enum dial_state state;
+    int64_t next_ns; /* DIAL_IDLE: when to dial; else: when to give up and dial again */
+    struct link link;
+    struct shared_ring *ring; /* offered */
+    char path[GREETING_PATH_MAX];
+    unsigned char bytes[GREETING_ANSWER_BYTES];
+    size_t received;
+};
+
+/* A connection made to us, which has not said who it is yet. */
+struct guest {
+    int socket;
+    int64_t until_ns;
+    size_t received;
+    unsigned char bytes[GREETING_BYTES];
+};
+
+struct mesh {
+    const struct collective_options *options;
+    struct link *links;
+    struct dial dials[CREW_SIZE_MAX];
+    struct guest guests[GUESTS_MAX];
+    unsigned guest_count;
+    unsigned missing;
+};
+
+static void set_socket_options(int socket)
+{
+    int on = 1;
+    setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+}
+
+/* ---------------------------------------------------------------- dialling */
+
+static void dial_abandon(struct dial *dial)
+{
+    if (dial->path[0] != '\0')
+        shared_ring_unlink(dial->path);
+    dial->path[0] = '\0';
+    shared_ring_free(dial->ring);
+    dial->ring = NULL;
+    link_release(&dial->link);
+    dial->received = 0;
+    dial->state = DIAL_IDLE;
+    dial->next_ns = clock_monotonic_ns() + REDIAL_NS;
+}
+
+static void dial_start(struct dial *dial, const struct collective_peer *peer)
+{
+    union socket_address address;
+    dial->next_ns = clock_monotonic_ns() + HANDSHAKE_NS;
+    if (socket_address_parse(peer->address, peer->port, &address, NULL) < 0)
+        return;
+    dial->link.socket = socket(address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (dial->link.socket < 0)
+        return;
+    set_socket_options(dial->link.socket);
+    dial->state = DIAL_CONNECTING;
+    if (connect(dial->link.socket, &address.any, socket_address_size(&address)) < 0 && errno != EINPROGRESS)
+        dial_abandon(dial);
+}
+
+static void dial_greet(struct mesh *mesh, struct dial *dial)
+{
+    const struct collective_options *options = mesh->options;
+    int failure = 0;
+    socklen_t size = sizeof(failure);
+    if (getsockopt(dial->link.socket, SOL_SOCKET, SO_ERROR, &failure, &size) < 0 || failure != 0) {
+        dial_abandon(dial);
+        return;
+    }
+    struct greeting greeting = {.generation = options->generation, .rank = options->rank, .size = options->size};
+    snprintf(greeting.job_uid, sizeof(greeting.job_uid), "%s", options->job_uid);
+    if (options->transport != COLLECTIVE_TRANSPORT_TCP &&
+        getrandom(&greeting.nonce, sizeof(greeting.nonce), 0) == sizeof(greeting.nonce) &&
+        shared_ring_create(greeting.nonce, dial->path, sizeof(dial->path), &dial->ring, NULL) == 0)
+        memcpy(greeting.shared_path, dial->path, sizeof(greeting.shared_path));
+    else
+        dial->path[0] = '\0';
+    unsigned char bytes[GREETING_BYTES];
+    greeting_encode(&greeting, bytes);
+    if (send(dial->link.socket, bytes, sizeof(bytes), MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)sizeof(bytes))
+        dial_abandon(dial);
+    else
+        dial->state = DIAL_GREETED;
+}
+
+static void dial_succeed(struct mesh *mesh, struct dial *dial, unsigned rank, bool shared)
+{
+    shared_ring_unlink(dial->path);
+    dial->path[0] = '\0';
+    if (shared) {
+        dial->link.ring = dial->ring;
+        dial->ring = NULL;
+    }
+    shared_ring_free(dial->ring);
+    dial->ring = NULL;
+    mesh->links[rank] = dial->link;
+    link_init(&dial->link);
+    dial->state = DIAL_DONE;
+    mesh->missing--;
+}
+
+static int dial_answered(struct mesh *mesh, struct dial *dial, unsigned rank, struct error *error)
+{
+    enum greeting_answer answer;
+    if (greeting_answer_decode(dial->bytes, &answer, NULL) < 0)
+        answer = ANSWER_LATER;
+    switch (answer) {
+    case ANSWER_STALE:
+        return error_set(error, ERROR_STALE, GENERATION_FORMAT " is superseded, says rank %u",
+                         GENERATION_ARGUMENTS(mesh->options->generation), rank);
+    case ANSWER_REFUSED:
+        return error_set(error, ERROR_INVALID, "rank %u belongs to another job", rank);
+    case ANSWER_LATER:
+        dial_abandon(dial);
+        return 0;
+    case ANSWER_TCP:
+    case ANSWER_SHARED:
+        dial_succeed(mesh, dial, rank, answer == ANSWER_SHARED && dial->ring != NULL);
+        return 0;
+    }
+    return 0;
+}
+
+static int dial_receive(struct mesh *mesh, struct dial *dial, unsigned rank, struct error *error)
+{
+    ssize_t got = recv(dial->link.socket, dial->bytes + dial->received, sizeof(dial->bytes) - dial->received, 0);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR))
+        return 0;
+    if (got <= 0) {
+        dial_abandon(dial);
+        return 0;
+    }
+    dial->received += (size_t)got;
+    return dial->received < sizeof(dial->bytes) ? 0 : dial_answered(mesh, dial, rank, error);
+}
+
+static int dial_advance(struct mesh *mesh, unsigned rank, short ready, struct error *error)
+{
+    struct dial *dial = &mesh->dials[rank];
+    int64_t now = clock_monotonic_ns();
+    if (dial->state == DIAL_IDLE && now >= dial->next_ns)
+        dial_start(dial, &mesh->options->peers[rank]);
+    else if (dial->state == DIAL_CONNECTING && ready != 0)
+        dial_greet(mesh, dial);
+    else if (dial->state == DIAL_GREETED && ready != 0)
+        return dial_receive(mesh, dial, rank, error);
+    else if (dial->state != DIAL_DONE && dial->state != DIAL_IDLE && now >= dial->next_ns)
+        dial_abandon(dial);
+    return 0;
+}
+
+/* ---------------------------------------------------------------- being dialled */
+
+static void guest_answer(int socket, enum greeting_answer answer)
+{
+    unsigned char bytes[GREETING_ANSWER_BYTES];
+    greeting_answer_encode(answer, bytes);
+    (void)!send(socket, bytes, sizeof(bytes), MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+static enum greeting_answer judge_greeting(const struct mesh *mesh, const struct greeting *greeting)
+{
+    const struct collective_options *options = mesh->options;
+    if (strcmp(greeting->job_uid, options->job_uid) != 0)
+        return ANSWER_REFUSED;
+    int order = generation_compare(greeting->generation, options->generation);
+    if (order != 0)
+        return order < 0 ? ANSWER_STALE : ANSWER_LATER;
+    if (greeting->size != options->size || greeting->rank <= options->rank || greeting->rank >= options->size)
+        return ANSWER_REFUSED;
+    return ANSWER_TCP;
+}
+
+/* A rank that dials again has lost its earlier connection. */
+static void guest_seat(struct mesh *mesh, int socket, const struct greeting *greeting)
+{
+    struct link *link = &mesh->links[greeting->rank];
+    if (link->socket >= 0)
+        mesh->missing++;
+    link_release(link);
+    link->socket = socket;
+    if (mesh->options->transport != COLLECTIVE_TRANSPORT_TCP && greeting->shared_path[0] != '\0')
+        (void)shared_ring_open(greeting->shared_path, greeting->nonce, &link->ring, NULL);
+    guest_answer(socket, link->ring != NULL ? ANSWER_SHARED : ANSWER_TCP);
+    mesh->missing--;
+}
+
+/* True when the guest has been dealt with, one way or the other. */
+static bool guest_advance(struct mesh *mesh, struct guest *guest)
+{
+    ssize_t got = recv(guest->socket, guest->bytes + guest->received, sizeof(guest->bytes) - guest->received, 0);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR))
+        return false;
+    struct greeting greeting;
+    if (got > 0) {
+        guest->received += (size_t)got;
+        if (guest->received < sizeof(guest->bytes))
+            return false;
+        if (greeting_decode(guest->bytes, &greeting, NULL) == 0) {
+            enum greeting_answer answer = judge_greeting(mesh, &greeting);
+            if (answer == ANSWER_TCP) {
+                guest_seat(mesh, guest->socket, &greeting);
+                return true;
+            }
+            guest_answer(guest->socket, answer);
+        }
+    }
+    close(guest->socket);
+    return true;
+}
+
+static void mesh_accept(struct mesh *mesh)
+{
+    while (mesh->guest_count < GUESTS_MAX) {
+        int socket = accept4(endpoint_descriptor(mesh->options->endpoint), NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        if (socket < 0)
+            return;
+        set_socket_options(socket);
+        mesh->guests[mesh->guest_count++] =
+            (struct guest){.socket = socket, .until_ns = clock_monotonic_ns() + HANDSHAKE_NS};
+    }
+}
+
+static void mesh_advance_guests(struct mesh *mesh)
+{
+    int64_t now = clock_monotonic_ns();
+    for (unsigned i = 0; i < mesh->guest_count;) {
+        struct guest *guest = &mesh->guests[i];
+        bool gone = guest_advance(mesh, guest);
+        if (!gone && now >= guest->until_ns) {
+            close(guest->socket);
+            gone = true;
+        }
+        if (gone)
+            *guest = mesh->guests[--mesh->guest_count];
+        else
+            i++;
+    }
+}
+
+/* ---------------------------------------------------------------- all of it */
+
+/* Sleeps until something can move. Revents of the dials land in `ready`. */
+static int mesh_poll(struct mesh *mesh, int cancel, short ready[CREW_SIZE_MAX], struct error *error)
+{
+    struct pollfd polls[2 + CREW_SIZE_MAX + GUESTS_MAX];
+    unsigned rank = mesh->options->rank;
+    polls[0] = (struct pollfd){.fd = cancel, .events = POLLIN};
+    bool room = mesh->guest_count < GUESTS_MAX;
+    polls[1] = (struct pollfd){.fd = room ? endpoint_descriptor(mesh->options->endpoint) : -1, .events = POLLIN};
+    for (unsigned i = 0; i < rank; i++)
+        polls[2 + i] = (struct pollfd){.fd = mesh->dials[i].link.socket,
+                                       .events = mesh->dials[i].state == DIAL_CONNECTING ? POLLOUT : POLLIN};
+    for (unsigned i = 0; i < mesh->guest_count; i++)
+        polls[2 + rank + i] = (struct pollfd){.fd = mesh->guests[i].socket, .events = POLLIN};
+    if (poll(polls, 2 + rank + mesh->guest_count, 10) < 0 && errno != EINTR)
+        return error_set_errno(error, "wait for peers");
+    if (polls[0].revents != 0)
+        return error_set(error, ERROR_CANCELLED, "given up while connecting");
+    for (unsigned i = 0; i < rank; i++)
+        ready[i] = polls[2 + i].revents;
+    return 0;
+}
+
+static int mesh_timeout(const struct mesh *mesh, struct error *error)
+{
+    SCOPED_BUFFER names;
+    buffer_init(&names, ERROR_MESSAGE_MAX);
+    for (unsigned i = 0; i < mesh->options->size; i++)
+        if (i != mesh->options->rank && mesh->links[i].socket < 0)
+            buffer_format(&names, "%srank %u (%s:%u)", names.length ? ", " : "", i, mesh->options->peers[i].address,
+                          mesh->options->peers[i].port);
+    return error_set(error, ERROR_TIMEOUT, "no data connection with %s; do the pods reach each other's ports?",
+                     buffer_text(&names));
+}
+
+static int mesh_run(struct mesh *mesh, int cancel, int64_t deadline_ms, struct error *error)
+{
+    int64_t until = clock_monotonic_ns() + deadline_ms * 1000000;
+    short ready[CREW_SIZE_MAX] = {0};
+    for (;;) {
+        for (unsigned i = 0; i < mesh->options->rank; i++)
+            if (dial_advance(mesh, i, ready[i], error) < 0)
+                return -1;
+        mesh_accept(mesh);
+        mesh_advance_guests(mesh);
+        if (mesh->missing == 0)
+            return 0;
+        if (clock_monotonic_ns() >= until)
+            return mesh_timeout(mesh, error);
+        if (mesh_poll(mesh, cancel, ready, error) < 0)
+            return -1;
+    }
+}
+
+int mesh_connect(const struct collective_options *options, int cancel, int64_t deadline_ms, struct link *links,
+                 struct error *error)
+{
+    struct mesh *mesh = memory_allocate(1, sizeof(*mesh));
+    mesh->options = options;
+    mesh->links = links;
+    mesh->missing = options->size - 1;
+    for (unsigned i = 0; i < CREW_SIZE_MAX; i++)
+        link_init(&mesh->dials[i].link);
+    int status = mesh_run(mesh, cancel, deadline_ms, error);
+    for (unsigned i = 0; i < options->rank; i++)
+        if (mesh->dials[i].state != DIAL_DONE)
+            dial_abandon(&mesh->dials[i]);
+    for (unsigned i = 0; i < mesh->guest_count; i++)
+        close(mesh->guests[i].socket);
+    free(mesh);
+    return status;
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/comm/operation.h"
+
+#include <string.h>
+
+#include "common/crc32c.h"
+#include "common/memory.h"
+#include "common/scope.h"
+
+/* Chunks start at cache lines. */
+#define CHUNK_ALIGNMENT 16
+
+static size_t chunk_start(const struct operation *operation, unsigned owner)
+{
+    if (operation->kind == OPERATION_DIRECT)
+        return 0;
+    if (owner == operation->setting->size)
+        return operation->elements;
+    return operation->elements * owner / operation->setting->size / CHUNK_ALIGNMENT * CHUNK_ALIGNMENT;
+}
+
+static size_t chunk_elements(const struct operation *operation, unsigned owner)
+{
+    if (operation->kind == OPERATION_DIRECT)
+        return operation->elements;
+    return chunk_start(operation, owner + 1) - chunk_start(operation, owner);
+}
+
+static unsigned own_parts(const struct operation_setting *setting)
+{
+    return setting->reduction.contributions[setting->rank];
+}
+
+/* Every input has its place in the staging area, own ones too (used by direct operations only). */
+static float *staged(const struct operation *operation, unsigned input)
+{
+    return operation->staging + (size_t)input * chunk_elements(operation, operation->setting->rank);
+}
+
+static void reserve_staging(struct operation *operation)
+{
+    const struct operation_setting *setting = operation->setting;
+    size_t needed = setting->first_input[setting->size] * chunk_elements(operation, setting->rank);
+    if (needed <= operation->staging_elements)
+        return;
+    free(operation->staging);
+    operation->staging = memory_allocate(needed, sizeof(float));
+    operation->staging_elements = needed;
+}
+
+/* Frames must not move once queued, so all are reserved before the first is sent. */
+static void reserve_frames(struct operation *operation, unsigned count)
+{
+    operation->frame_count = 0;
+    if (count <= operation->frame_capacity)
+        return;
+    operation->frames = memory_resize(operation->frames, count, sizeof(*operation->frames));
+    operation->frame_capacity = count;
+}
+
+static void send_frame(struct operation *operation, unsigned rank, enum frame_kind kind, unsigned part,
+                       const void *payload, size_t length, operation_send *send, void *context)
+{
+    struct outgoing_frame *frame = &operation->frames[operation->frame_count++];
+    *frame = (struct outgoing_frame){.operation = operation, .payload = payload, .length = length};
+    bool checked = operation->setting->check_frames || kind == FRAME_BROADCAST;
+    struct frame_header header = {.kind = kind,
+                                  .checked = checked,
+                                  .part = (uint16_t)part,
+                                  .generation = operation->setting->generation,
+                                  .sequence = operation->sequence,
+                                  .length = (uint32_t)length,
+                                  .payload_crc = checked ? crc32c(0, payload, length) : 0};
+    frame_header_encode(&header, frame->header);
+    operation->unsent++;
+    send(context, rank, frame);
+}
+
+static void expect(struct operation *operation, unsigned rank, unsigned frames)
+{
+    operation->awaiting[rank] += frames;
+    operation->awaiting_total += frames;
+}
+
+static void begin(struct operation *operation, const struct operation_setting *setting, uint64_t sequence,
+                  enum operation_kind kind)
+{
+    operation->active = true;
+    operation->kind = kind;
+    operation->sequence = sequence;
+    operation->setting = setting;
+    memset(operation->awaiting, 0, sizeof(operation->awaiting));
+    operation->awaiting_total = 0;
+    operation->contributions_left = 0;
+    operation->unsent = 0;
+    operation->combined = true;
+}
+
+static void combine(struct operation *operation, operation_send *send, void *context)
+{
+    const struct operation_setting *setting = operation->setting;
+    size_t start = chunk_start(operation, setting->rank), elements = chunk_elements(operation, setting->rank);
+    const float *inputs[CREW_SIZE_MAX * OPERATION_PARTS_MAX];
+    for (unsigned i = 0; i < setting->first_input[setting->size]; i++)
+        inputs[i] = staged(operation, i);
+    if (operation->kind == OPERATION_OWNED)
+        for (unsigned part = 0; part < own_parts(setting); part++)
+            inputs[setting->first_input[setting->rank] + part] = operation->contributions[part] + start;
+    setting->reduction.combine(setting->reduction.context, inputs, operation->result + start, elements);
+    operation->combined = true;
+    if (operation->kind == OPERATION_DIRECT || elements == 0)
+        return;
+    for (unsigned i = 1; i < setting->size; i++)
+        send_frame(operation, (setting->rank + i) % setting->size, FRAME_RESULT, 0, operation->result + start,
+                   elements * sizeof(float), send, context);
+}
+
+/* The result may lie where the contributions are, and a direct operation finishes before its last byte is on the wire: so
+ * it sends copies. */
+static void stage_own(struct operation *operation)
+{
+    const struct operation_setting *setting = operation->setting;
+    for (unsigned part = 0; part < own_parts(setting); part++) {
+        float *copy = staged(operation, setting->first_input[setting->rank] + part);
+        memcpy(copy, operation->contributions[part], operation->elements * sizeof(float));
+        operation->contributions[part] = copy;
+    }
+}
+
+static void send_contributions(struct operation *operation, unsigned rank, operation_send *send, void *context)
+{
+    size_t start = chunk_start(operation, rank), elements = chunk_elements(operation, rank);
+    for (unsigned part = 0; part < own_parts(operation->setting) && elements > 0; part++)
+        send_frame(operation, rank, FRAME_CONTRIBUTION, part, operation->contributions[part] + start,
+                   elements * sizeof(float), send, context);
+}
+
+void operation_begin_all_reduce(struct operation *operation, const struct operation_setting *setting, uint64_t sequence,
+                                const float *const *contributions, float *result, size_t elements, operation_send *send,
+                                void *context)
+{
+    bool direct = elements * sizeof(float) <= OPERATION_DIRECT_BYTES;
+    begin(operation, setting, sequence, direct ? OPERATION_DIRECT : OPERATION_OWNED);
+    operation->elements = elements;
+    operation->result = result;
+    operation->combined = false;
+    memcpy(operation->contributions, contributions, own_parts(setting) * sizeof(*contributions));
+    reserve_staging(operation);
+    reserve_frames(operation, (setting->size - 1) * (own_parts(setting) + 1));
+    if (direct)
+        stage_own(operation);
+    bool owns = chunk_elements(operation, setting->rank) > 0;
+    for (unsigned i = 1; i < setting->size; i++) {
+        unsigned rank = (setting->rank + i) % setting->size;
+        unsigned parts = owns ? setting->reduction.contributions[rank] : 0;
+        operation->contributions_left += parts;
+        expect(operation, rank, parts + (!direct && chunk_elements(operation, rank) > 0));
+    }
+    for (unsigned i = 1; i < setting->size; i++)
+        send_contributions(operation, (setting->rank + i) % setting->size, send, context);
+    if (operation->contributions_left == 0)
+        combine(operation, send, context);
+}
+
+void operation_begin_broadcast(struct operation *operation, const struct operation_setting *setting, uint64_t sequence,
+                               unsigned root, const bool *receives, void *bytes, size_t length, operation_send *send,
+                               void *context)
+{
+    begin(operation, setting, sequence, OPERATION_BROADCAST);
+    operation->bytes = bytes;
+    operation->length = length;
+    reserve_frames(operation, setting->size);
+    if (setting->rank != root && receives[setting->rank])
+        expect(operation, root, 1);
+    for (unsigned rank = 0; setting->rank == root && rank < setting->size; rank++)
+        if (rank != root && receives[rank])
+            send_frame(operation, rank, FRAME_BROADCAST, 0, bytes, length, send, context);
+}
+
+static int unexpected(const struct operation *operation, unsigned rank, const struct frame_header *header,
+                      struct error *error)
+{
+    return error_set(error, ERROR_CORRUPT,
+                     "rank %u sent a frame (kind %u, part %u, %u bytes) that operation %llu does not expect; do all "
+                     "ranks run the same version?",
+                     rank, header->kind, header->part, header->length, (unsigned long long)operation->sequence);
+}
+
+int operation_destination(const struct operation *operation, unsigned rank, const struct frame_header *header,
+                          void **ret_bytes, struct error *error)
+{
+    const struct operation_setting *setting = operation->setting;
+    if (operation->awaiting[rank] == 0)
+        return unexpected(operation, rank, header, error);
+    bool reduces = operation->kind != OPERATION_BROADCAST;
+    size_t own = chunk_elements(operation, setting->rank) * sizeof(float);
+    if (reduces && header->kind == FRAME_CONTRIBUTION && header->length == own && operation->contributions_left > 0 &&
+        header->part < setting->reduction.contributions[rank]) {
+        *ret_bytes = staged(operation, setting->first_input[rank] + header->part);
+        return 0;
+    }
+    if (operation->kind == OPERATION_OWNED && header->kind == FRAME_RESULT &&
+        header->length == chunk_elements(operation, rank) * sizeof(float)) {
+        *ret_bytes = operation->result + chunk_start(operation, rank);
+        return 0;
+    }
+    if (!reduces && header->kind == FRAME_BROADCAST && header->length == operation->length) {
+        *ret_bytes = operation->bytes;
+        return 0;
+    }
+    return unexpected(operation, rank, header, error);
+}
+
+void operation_received(struct operation *operation, unsigned rank, const struct frame_header *header,
+                        operation_send *send, void *context)
+{
+    operation->awaiting[rank]--;
+    operation->awaiting_total--;
+    if (header->kind == FRAME_CONTRIBUTION && --operation->contributions_left == 0)
+        combine(operation, send, context);
+}
+
+bool operation_is_done(const struct operation *operation)
+{
+    return operation->awaiting_total == 0 && operation->combined && operation->unsent == 0;
+}
+
+void operation_release(struct operation *operation)
+{
+    free(operation->staging);
+    free(operation->frames);
+    *operation = (struct operation){.active = false};
+}

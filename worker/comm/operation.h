@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One operation of a group: what it expects from whom, where received bytes go,
+ * and what it sends. An all-reduce of a long vector is cut into many of these
+ * (OPERATION_BYTES each), so that receiving, combining and handing on overlap.
+ * Known only to collective.c and its sending side; no I/O here.
+ */
+#ifndef COXSWAIN_COMM_OPERATION_H
+#define COXSWAIN_COMM_OPERATION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "worker/comm/collective.h"
+#include "worker/comm/frame.h"
+
+/* The vector of one operation at most; contributions travel in frames of this size at most. */
+#define OPERATION_BYTES FRAME_PAYLOAD_MAX
+#define OPERATION_ELEMENTS (OPERATION_BYTES / sizeof(float))
+/* Vectors up to this are exchanged whole. */
+#define OPERATION_DIRECT_BYTES ((size_t)16 << 10)
+#define OPERATION_PARTS_MAX 32
+
+enum operation_kind { OPERATION_DIRECT, OPERATION_OWNED, OPERATION_BROADCAST };
+
+struct operation;
+
+/* A frame on its way out; `next` links it into its link's queue. */
+struct outgoing_frame {
+    struct outgoing_frame *next;
+    struct operation *operation;
+    unsigned char header[FRAME_HEADER_BYTES];
+    const void *payload;
+    size_t length; /* of the payload */
+    size_t sent;   /* of header and payload together */
+};
+
+/* What all operations of a group share. */
+struct operation_setting {
+    unsigned rank, size;
+    struct generation generation;
+    struct collective_reduction reduction;
+    unsigned
+        first_input[CREW_SIZE_MAX + 1]; /* rank r's contributions are inputs [first_input[r], first_input[r + 1]) */
+    bool check_frames;
+};
+
+struct operation {
+    bool active;
+    enum operation_kind kind;
+    uint64_t sequence;
+    collective_ticket ticket; /* the request it is a part of */
+    const struct operation_setting *setting;
+
+    size_t elements;                                 /* all-reduce */
+    const float *contributions[OPERATION_PARTS_MAX]; /* own ones, at this operation's place in the vector */
+    float *result;
+    float *staging; /* received contributions; grows, kept between uses */
+    size_t staging_elements;
+
+    unsigned char *bytes; /* broadcast */
+    size_t length;
+
+    unsigned awaiting[CREW_SIZE_MAX]; /* frames still to come from each rank */
+    unsigned awaiting_total;
+    unsigned contributions_left; /* of those, contributions */
+    unsigned unsent;             /* frames still to go out */
+    bool combined;
+
+    struct outgoing_frame *frames;
+    unsigned frame_count, frame_capacity;
+};
+
+/* Where an operation's own frames go. */
+typedef void operation_send(void *context, unsigned rank, struct outgoing_frame *frame);
+
+/* Prepares an inactive operation and hands its first frames to `send`. */
+void operation_begin_all_reduce(struct operation *operation, const struct operation_setting *setting, uint64_t sequence,
+                                const float *const *contributions, float *result, size_t elements, operation_send *send,
+                                void *context);
+void operation_begin_broadcast(struct operation *operation, const struct operation_setting *setting, uint64_t sequence,
+                               unsigned root, const bool *receives, void *bytes, size_t length, operation_send *send,
+                               void *context);
+
+/* Where the payload of a frame from `rank` belongs; ERROR_CORRUPT when this operation expects no such frame. */
+int operation_destination(const struct operation *operation, unsigned rank, const struct frame_header *header,
+                          void **ret_bytes, struct error *error);
+/* The whole payload is there. */
+void operation_received(struct operation *operation, unsigned rank, const struct frame_header *header,
+                        operation_send *send, void *context);
+bool operation_is_done(const struct operation *operation);
+void operation_release(struct operation *operation);
+
+#endif

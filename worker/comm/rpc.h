@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Messages between processes: the one wrapper around gRPC core. Nothing else
+ * includes it.
+ *
+ * An `rpc` owns one completion queue and one thread; all callbacks, timers
+ * included, run on that thread, one at a time, and must not block. The only
+ * primitive is a stream: the client opens it on a named method, both sides send
+ * whole messages (bytes, at most RPC_MESSAGE_MAX) in order, and both learn of
+ * its end exactly once. A question with one answer is a stream of one message
+ * each way. A closed connection ends its streams at once; a peer that does not
+ * answer gRPC's keep-alive is noticed after `RPC_KEEPALIVE_MS` twice over.
+ *
+ * No protobuf, no service config, no name resolution: targets are numeric
+ * addresses (worker/comm/resolve.h).
+ */
+#ifndef COXSWAIN_COMM_RPC_H
+#define COXSWAIN_COMM_RPC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/error.h"
+
+#define RPC_MESSAGE_MAX ((size_t)1 << 20)
+#define RPC_KEEPALIVE_MS 5000
+
+struct rpc;
+struct rpc_server;
+struct rpc_stream;
+
+/* `tick` is called on the thread about every `tick_ms`; may be NULL. */
+typedef void rpc_tick(void *context);
+int rpc_new(rpc_tick *tick, void *context, int64_t tick_ms, struct rpc **ret_rpc, struct error *error);
+/* Ends all streams and servers; callbacks may still come until it returns, none after. Not from a callback. */
+void rpc_stop(struct rpc *rpc);
+/* Stops, if that has not been done, and releases. */
+void rpc_free(struct rpc *rpc);
+
+/* Calls `tick` soon, from any thread. */
+void rpc_wake(struct rpc *rpc);
+
+/* How a stream speaks to its owner. `closed` is the last call; `error` is NULL after an orderly end (the other side
+ * finished), else says why (UNAVAILABLE, TIMEOUT, CANCELLED, UNSUPPORTED for an unknown method). The stream is gone when it
+ * returns. */
+struct rpc_stream_events {
+    void (*message)(void *context, struct rpc_stream *stream, const void *bytes, size_t length);
+    void (*closed)(void *context, struct rpc_stream *stream, const struct error *error);
+};
+
+/* A method that a server offers. `opened` is called for each new stream and fills what that stream is to call with its own
+ * context; `name` is "/Service/Method". */
+struct rpc_method {
+    const char *name;
+    void (*opened)(void *context, struct rpc_stream *stream, struct rpc_stream_events *ret_events,
+                   void **ret_stream_context);
+};
+
+/* Listens on `address` (numeric, NULL or "": all interfaces), port 0: any free one. `methods` outlives the server, which ends with
+ * rpc_free. */
+int rpc_server_start(struct rpc *rpc, const char *address, uint16_t port, const struct rpc_method *methods,
+                     unsigned count, void *context, struct rpc_server **ret_server, struct error *error);
+uint16_t rpc_server_port(const struct rpc_server *server);
+
+/* Opens a stream to a server. `lifetime_ms`: ERROR_TIMEOUT when the stream is older (0: none). Fails only for a malformed
+ * address; a server that cannot be reached ends the stream with ERROR_UNAVAILABLE. On the rpc's thread only, as all that
+ * follows. */
+int rpc_stream_open(struct rpc *rpc, const char *address, uint16_t port, const char *method, int64_t lifetime_ms,
+                    const struct rpc_stream_events *events, void *context, struct rpc_stream **ret_stream,
+                    struct error *error);
+
+/* Queues a message (copied). Messages beyond RPC_MESSAGE_MAX, or sent after the end, are dropped; the stream's end tells. */
+void rpc_stream_send(struct rpc_stream *stream, const void *bytes, size_t length);
+/* Ends it: a server finishes after what is queued has gone out, a client cancels. `closed` follows, from the loop. */
+void rpc_stream_close(struct rpc_stream *stream);
+
+#endif

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/comm/shared_ring.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/memory.h"
+#include "common/scope.h"
+
+#define DIRECTORY "/dev/shm/"
+#define NAME_PREFIX "coxswain-"
+#define RING_BYTES ((size_t)512 << 10) /* a power of two; both directions stay in a second-level cache */
+#define CACHE_LINE 64
+
+/* One direction, in shared memory. Positions only grow; the difference is what is in flight. */
+struct direction {
+    _Alignas(CACHE_LINE) _Atomic uint64_t written;
+    _Alignas(CACHE_LINE) _Atomic uint64_t read;
+    _Alignas(CACHE_LINE) _Atomic uint32_t reader_sleeps;
+    _Alignas(CACHE_LINE) _Atomic uint32_t writer_sleeps;
+    _Alignas(CACHE_LINE) unsigned char bytes[RING_BYTES];
+};
+
+struct shared_file {
+    uint64_t nonce;
+    struct direction directions[2]; /* 0: from the creator, 1: to it */
+};
+
+struct shared_ring {
+    struct shared_file *file;
+    struct direction *out, *in;
+    /* Kept out of shared memory, so that a peer cannot make us read or write out of bounds. */
+    uint64_t written, read;
+};
+
+static int map_file(int descriptor, bool creator, struct shared_ring **ret_ring, struct error *error)
+{
+    void *memory = mmap(NULL, sizeof(struct shared_file), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    if (memory == MAP_FAILED)
+        return error_set_errno(error, "map shared memory");
+    struct shared_ring *ring = memory_allocate(1, sizeof(*ring));
+    ring->file = memory;
+    ring->out = &ring->file->directions[creator ? 0 : 1];
+    ring->in = &ring->file->directions[creator ? 1 : 0];
+    *ret_ring = ring;
+    return 0;
+}
+
+int shared_ring_create(uint64_t nonce, char *path, size_t path_size, struct shared_ring **ret_ring, struct error *error)
+{
+    snprintf(path, path_size, DIRECTORY NAME_PREFIX "%ld-%016llx", (long)getpid(), (unsigned long long)nonce);
+    SCOPED_CLOSE int descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (descriptor < 0)
+        return error_set(error, ERROR_UNSUPPORTED, "no shared memory at %s: %s", path, strerror(errno));
+    if (ftruncate(descriptor, sizeof(struct shared_file)) < 0 || map_file(descriptor, true, ret_ring, error) < 0) {
+        unlink(path);
+        return error_set(error, ERROR_UNSUPPORTED, "no shared memory at %s", path);
+    }
+    (*ret_ring)->file->nonce = nonce;
+    return 0;
+}
+
+int shared_ring_open(const char *path, uint64_t nonce, struct shared_ring **ret_ring, struct error *error)
+{
+    if (strncmp(path, DIRECTORY NAME_PREFIX, strlen(DIRECTORY NAME_PREFIX)) != 0 ||
+        strchr(path + strlen(DIRECTORY), '/') != NULL)
+        return error_set(error, ERROR_FORBIDDEN, "%s is not a file of ours", path);
+    SCOPED_CLOSE int descriptor = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    struct stat status;
+    if (descriptor < 0 || fstat(descriptor, &status) < 0 || !S_ISREG(status.st_mode) ||
+        status.st_size != sizeof(struct shared_file))
+        return error_set(error, ERROR_UNSUPPORTED, "%s is not shared", path);
+    struct shared_ring *ring;
+    if (map_file(descriptor, false, &ring, error) < 0)
+        return -1;
+    if (ring->file->nonce != nonce) {
+        shared_ring_free(ring);
+        return error_set(error, ERROR_UNSUPPORTED, "%s is another file", path);
+    }
+    *ret_ring = ring;
+    return 0;
+}
+
+void shared_ring_unlink(const char *path)
+{
+    unlink(path);
+}
+
+void shared_ring_free(struct shared_ring *ring)
+{
+    if (ring == NULL)
+        return;
+    munmap(ring->file, sizeof(struct shared_file));
+    free(ring);
+}
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The fence orders the new position before the look at the flag; the sleeper does it the other way round. */
+static bool take_flag(_Atomic uint32_t *flag)
+{
+    atomic_thread_fence(memory_order_seq_cst);
+    return atomic_load_explicit(flag, memory_order_relaxed) != 0 && atomic_exchange(flag, 0) != 0;
+}
+
+size_t shared_ring_write(struct shared_ring *ring, const void *bytes, size_t length, bool *ret_bell)
+{
+    *ret_bell = false;
+    uint64_t in_flight = ring->written - atomic_load_explicit(&ring->out->read, memory_order_acquire);
+    if (in_flight >= RING_BYTES || length == 0)
+        return 0;
+    size_t size = smaller(length, RING_BYTES - in_flight);
+    size_t at = ring->written & (RING_BYTES - 1);
+    size_t first = smaller(size, RING_BYTES - at);
+    memcpy(ring->out->bytes + at, bytes, first);
+    memcpy(ring->out->bytes, (const unsigned char *)bytes + first, size - first);
+    ring->written += size;
+    atomic_store_explicit(&ring->out->written, ring->written, memory_order_release);
+    *ret_bell = take_flag(&ring->out->reader_sleeps);
+    return size;
+}
+
+size_t shared_ring_read(struct shared_ring *ring, void *bytes, size_t length, bool *ret_bell)
+{
+    *ret_bell = false;
+    uint64_t available = atomic_load_explicit(&ring->in->written, memory_order_acquire) - ring->read;
+    if (available == 0 || available > RING_BYTES || length == 0)
+        return 0;
+    size_t size = smaller(length, available);
+    size_t at = ring->read & (RING_BYTES - 1);
+    size_t first = smaller(size, RING_BYTES - at);
+    memcpy(bytes, ring->in->bytes + at, first);
+    memcpy((unsigned char *)bytes + first, ring->in->bytes, size - first);
+    ring->read += size;
+    atomic_store_explicit(&ring->in->read, ring->read, memory_order_release);
+    *ret_bell = take_flag(&ring->in->writer_sleeps);
+    return size;
+}
+
+bool shared_ring_readable(const struct shared_ring *ring)
+{
+    return atomic_load_explicit(&ring->in->written, memory_order_acquire) != ring->read;
+}
+
+static bool writable(const struct shared_ring *ring)
+{
+    return ring->written - atomic_load_explicit(&ring->out->read, memory_order_acquire) < RING_BYTES;
+}
+
+bool shared_ring_may_sleep(struct shared_ring *ring, bool reads, bool writes)
+{
+    atomic_store(&ring->in->reader_sleeps, reads);
+    atomic_store(&ring->out->writer_sleeps, writes);
+    atomic_thread_fence(memory_order_seq_cst);
+    if (!(reads && shared_ring_readable(ring)) && !(writes && writable(ring)))
+        return true;
+    atomic_store(&ring->in->reader_sleeps, 0);
+    atomic_store(&ring->out->writer_sleeps, 0);
+    return false;
+}

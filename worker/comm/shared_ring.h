@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Two rings of bytes in a file that two processes map, one for each direction:
+ * single producer, single consumer, no locks. A side that finds nothing to do
+ * raises its flag before it sleeps; the other side sees the flag after its next
+ * move and rings the bell (a byte on the socket between them).
+ *
+ * Whether two processes share memory is never assumed: the one side creates the
+ * file with a nonce in it, the other must be able to open it and find the nonce.
+ */
+#ifndef COXSWAIN_COMM_SHARED_RING_H
+#define COXSWAIN_COMM_SHARED_RING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/error.h"
+
+struct shared_ring;
+
+/* Creates the file in /dev/shm and maps it; `path` holds its name (ERROR_UNSUPPORTED where there is no such directory). */
+int shared_ring_create(uint64_t nonce, char *path, size_t path_size, struct shared_ring **ret_ring,
+                       struct error *error);
+/* Opens what another process has created. Only names that shared_ring_create makes are accepted. */
+int shared_ring_open(const char *path, uint64_t nonce, struct shared_ring **ret_ring, struct error *error);
+/* Removes the name; the mapping stays. */
+void shared_ring_unlink(const char *path);
+void shared_ring_free(struct shared_ring *ring);
+
+/* As much as fits; the number of bytes moved. *ret_bell: the other side sleeps and must be woken. */
+size_t shared_ring_write(struct shared_ring *ring, const void *bytes, size_t length, bool *ret_bell);
+size_t shared_ring_read(struct shared_ring *ring, void *bytes, size_t length, bool *ret_bell);
+
+/* Announces sleep until bytes are there (`reads`) or there is room (`writes`), so that the peer rings; false when there is
+ * something to do after all (nothing is announced then). */
+bool shared_ring_may_sleep(struct shared_ring *ring, bool reads, bool writes);
+
+bool shared_ring_readable(const struct shared_ring *ring);
+
+#endif

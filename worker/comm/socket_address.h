@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A numeric address and port of either family.
+ */
+#ifndef COXSWAIN_COMM_SOCKET_ADDRESS_H
+#define COXSWAIN_COMM_SOCKET_ADDRESS_H
+
+#include <netinet/in.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "common/error.h"
+
+union socket_address {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+};
+
+/* ERROR_INVALID when the text is neither an IPv4 nor an IPv6 address. */
+int socket_address_parse(const char *text, uint16_t port, union socket_address *ret_address, struct error *error);
+socklen_t socket_address_size(const union socket_address *address);
+uint16_t socket_address_port(const union socket_address *address);
+void socket_address_set_port(union socket_address *address, uint16_t port);
+
+#endif

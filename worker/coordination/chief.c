@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/coordination/chief.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/memory.h"
+#include "worker/coordination/address_book.h"
+
+#define LINKS_MAX (4 * CREW_SIZE_MAX)
+#define SUMMON_EVERY_MS 250
+#define SUMMON_LIFETIME_MS 2000
+
+struct chief_link {
+    struct chief_link *next;
+    struct chief *chief;
+    coordinator_link id;
+    struct rpc_stream *stream;
+};
+
+/* A call to the member of an empty seat. */
+struct summon {
+    struct chief *chief;
+    struct rpc_stream *stream; /* NULL: none under way */
+    int64_t next_ms;
+};
+
+struct chief {
+    struct chief_options options;
+    struct crew_seat seats[CREW_SIZE_MAX];
+    struct coordinator *coordinator;
+    struct chief_link *links;
+    unsigned link_count;
+    coordinator_link next_id;
+    struct summon summons[CREW_SIZE_MAX];
+    int64_t next_beat_ms;
+};
+
+static int64_t now_ms(void)
+{
+    return clock_monotonic_ns() / 1000000;
+}
+
+static void stream_say(struct rpc_stream *stream, const struct coordination_message *message)
+{
+    SCOPED_BUFFER bytes;
+    buffer_init(&bytes, COORDINATION_MESSAGE_MAX);
+    if (coordination_message_encode(message, &bytes, NULL) == 0)
+        rpc_stream_send(stream, bytes.data, bytes.length);
+}
+
+/* ---------------------------------------------------------------- members' streams */
+
+static void coordinator_says(void *context, coordinator_link id, const struct coordination_message *message, bool close)
+{
+    struct chief *chief = context;
+    if (id == CHIEF_OWN_LINK) {
+        chief->options.told(chief->options.context, message);
+        return;
+    }
+    for (struct chief_link *link = chief->links; link != NULL; link = link->next) {
+        if (link->id != id)
+            continue;
+        stream_say(link->stream, message);
+        if (close)
+            rpc_stream_close(link->stream);
+        return;
+    }
+}
+
+static void link_message(void *context, struct rpc_stream *stream, const void *bytes, size_t length)
+{
+    struct chief_link *link = context;
+    struct coordination_message message;
+    if (coordination_message_decode(bytes, length, &message, NULL) < 0)
+        rpc_stream_close(stream);
+    else
+        coordinator_receive(link->chief->coordinator, link->id, &message, now_ms());
+}
+
+static void link_closed(void *context, struct rpc_stream *stream, const struct error *error)
+{
+    (void)stream, (void)error;
+    struct chief_link *link = context;
+    struct chief *chief = link->chief;
+    for (struct chief_link **place = &chief->links; *place != NULL; place = &(*place)->next) {
+        if (*place == link) {
+            *place = link->next;
+            break;
+        }
+    }
+    chief->link_count--;
+    coordinator_link_closed(chief->coordinator, link->id, "connection closed", now_ms());
+    free(link);
+}
+
+void chief_accept(struct chief *chief, struct rpc_stream *stream, struct rpc_stream_events *ret_events,
+                  void **ret_context)
+{
+    struct chief_link *link = memory_allocate(1, sizeof(*link));
+    *link = (struct chief_link){.next = chief->links, .chief = chief, .id = chief->next_id++, .stream = stream};
+    chief->links = link;
+    chief->link_count++;
+    *ret_events = (struct rpc_stream_events){link_message, link_closed};
+    *ret_context = link;
+    if (chief->link_count > LINKS_MAX)
+        rpc_stream_close(stream);
+}
+
+/* ---------------------------------------------------------------- calling members */
+
+static void summon_answered(void *context, struct rpc_stream *stream, const void *bytes, size_t length)
+{
+    (void)stream;
+    struct summon *summon = context;
+    struct coordination_message answer;
+    if (coordination_message_decode(bytes, length, &answer, NULL) == 0 && answer.type == COORDINATION_SUMMONED &&
+        answer.refusal == REFUSE_STALE)
+        summon->chief->options.superseded(summon->chief->options.context, answer.text);
+}
+
+static void summon_closed(void *context, struct rpc_stream *stream, const struct error *error)
+{
+    (void)stream, (void)error;
+    ((struct summon *)context)->stream = NULL;
+}
+
+static void summon_start(struct chief *chief, unsigned rank, const char *address)
+{
+    static const struct rpc_stream_events events = {summon_answered, summon_closed};
+    struct summon *summon = &chief->summons[rank];
+    if (rpc_stream_open(chief->options.rpc, address, chief->seats[rank].port, CREW_METHOD_SUMMON, SUMMON_LIFETIME_MS,
+                        &events, summon, &summon->stream, NULL) < 0)
+        return;
+    struct coordination_message message = {
+        .type = COORDINATION_SUMMON, .generation = chief->options.coordinator.generation, .peer = chief->options.where};
+    snprintf(message.job_uid, sizeof(message.job_uid), "%s", chief->options.coordinator.job_uid);
+    stream_say(summon->stream, &message);
+}
+
+static void summon_the_missing(struct chief *chief, int64_t now)
+{
+    for (unsigned rank = 1; rank < chief->options.coordinator.size; rank++) {
+        struct summon *summon = &chief->summons[rank];
+        char address[RESOLVE_ADDRESS_MAX];
+        if (!coordinator_seat_empty(chief->coordinator, rank) || summon->stream != NULL || now < summon->next_ms)
+            continue;
+        if (!address_book_ask(chief->options.book, rank, address))
+            continue;
+        summon->next_ms = now + SUMMON_EVERY_MS;
+        summon_start(chief, rank, address);
+    }
+}
+
+/* ---------------------------------------------------------------- the rest */
+
+void chief_hear(struct chief *chief, const struct coordination_message *message)
+{
+    coordinator_receive(chief->coordinator, CHIEF_OWN_LINK, message, now_ms());
+}
+
+static void beat(struct chief *chief, int64_t now)
+{
+    if (now < chief->next_beat_ms)
+        return;
+    chief->next_beat_ms = now + chief->options.beat_ms;
+    struct coordination_message message = {.type = COORDINATION_BEAT,
+                                           .generation = chief->options.coordinator.generation};
+    snprintf(message.job_uid, sizeof(message.job_uid), "%s", chief->options.coordinator.job_uid);
+    for (struct chief_link *link = chief->links; link != NULL; link = link->next)
+        stream_say(link->stream, &message);
+    chief_hear(chief, &message);
+}
+
+void chief_tick(struct chief *chief)
+{
+    int64_t now = now_ms();
+    beat(chief, now);
+    coordinator_tick(chief->coordinator, now);
+    summon_the_missing(chief, now);
+}
+
+bool chief_is_alone(const struct chief *chief)
+{
+    for (unsigned rank = 1; rank < chief->options.coordinator.size; rank++)
+        if (!coordinator_seat_empty(chief->coordinator, rank))
+            return false;
+    return true;
+}
+
+struct chief *chief_new(const struct chief_options *options)
+{
+    struct chief *chief = memory_allocate(1, sizeof(*chief));
+    chief->options = *options;
+    for (unsigned rank = 0; rank < options->coordinator.size; rank++) {
+        chief->seats[rank] = options->coordinator.seats[rank];
+        chief->summons[rank].chief = chief;
+    }
+    chief->next_id = CHIEF_OWN_LINK + 1;
+    struct coordinator_options mind = options->coordinator;
+    mind.send = coordinator_says;
+    mind.context = chief;
+    chief->coordinator = coordinator_new(&mind);
+    return chief;
+}
+
+void chief_free(struct chief *chief)
+{
+    if (chief == NULL)
+        return;
+    coordinator_free(chief->coordinator);
+    free(chief);
+}

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/coordination/coordinator.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/memory.h"
+
+/* A rank's place and who sits there. */
+struct seat {
+    char *name;            /* "worker 1" */
+    uint32_t epoch;        /* the highest known; that of who sits here */
+    uint64_t incarnation;  /* who sits or sat here */
+    bool given_up;         /* that one was declared dead and must not come back */
+    coordinator_link link; /* 0: empty */
+    struct collective_peer peer;
+    int64_t heard_ms;
+    bool reported; /* its standing, since the last generation ended */
+    bool holds_state;
+    int64_t step;       /* of its standing */
+    char why_empty[96]; /* for people; "": has never joined */
+    int64_t empty_ms;   /* since when */
+};
+
+struct coordinator {
+    struct coordinator_options options;
+    char *job_uid;
+    struct seat seats[CREW_SIZE_MAX];
+    struct generation generation;
+    bool named;      /* a world is in force */
+    bool superseded; /* by a newer chief */
+    int64_t last_tick_ms;
+    char waiting[COORDINATION_TEXT_MAX]; /* last told to all */
+};
+
+static struct coordination_message message_of(const struct coordinator *coordinator,
+                                              enum coordination_message_type type)
+{
+    struct coordination_message message;
+    memset(&message, 0, sizeof(message));
+    message.type = type;
+    message.generation = coordinator->generation;
+    message.size = coordinator->options.size;
+    snprintf(message.job_uid, sizeof(message.job_uid), "%s", coordinator->job_uid);
+    return message;
+}
+
+static void send_to(struct coordinator *coordinator, coordinator_link link, const struct coordination_message *message,
+                    bool close)
+{
+    coordinator->options.send(coordinator->options.context, link, message, close);
+}
+
+static void send_to_all(struct coordinator *coordinator, const struct coordination_message *message)
+{
+    for (unsigned rank = 0; rank < coordinator->options.size; rank++)
+        if (coordinator->seats[rank].link != 0)
+            send_to(coordinator, coordinator->seats[rank].link, message, false);
+}
+
+static void refuse(struct coordinator *coordinator, coordinator_link link, enum coordination_refusal refusal,
+                   const char *text)
+{
+    struct coordination_message message = message_of(coordinator, COORDINATION_REFUSED);
+    message.refusal = refusal;
+    snprintf(message.text, sizeof(message.text), "%s", text);
+    send_to(coordinator, link, &message, true);
+}
+
+/* ---------------------------------------------------------------- whom the crew waits for */
+
+static void describe_seat(const struct coordinator *coordinator, const struct seat *seat, int64_t now_ms, char *text,
+                          size_t size)
+{
+    int64_t silent = now_ms - seat->heard_ms;
+    if (seat->link == 0 && seat->why_empty[0] != '\0')
+        snprintf(text, size, "%s (%s %lld s ago)", seat->name, seat->why_empty,
+                 (long long)((now_ms - seat->empty_ms) / 1000));
+    else if (seat->link == 0)
+        snprintf(text, size, "%s (has not joined yet)", seat->name);
+    else if (silent >= coordinator->options.suspicion_ms)
+        snprintf(text, size, "%s (silent for %.1f s)", seat->name, (double)silent / 1000);
+    else if (!coordinator->named && !seat->reported)
+        snprintf(text, size, "%s (finishing its step)", seat->name);
+    else
+        text[0] = '\0';
+}
+
+void coordinator_describe(const struct coordinator *coordinator, int64_t now_ms, char text[MEMBER_TEXT_MAX])
+{
+    size_t length = 0;
+    text[0] = '\0';
+    for (unsigned rank = 0; rank < coordinator->options.size; rank++) {
+        char one[192];
+        describe_seat(coordinator, &coordinator->seats[rank], now_ms, one, sizeof(one));
+        if (one[0] == '\0' || length >= MEMBER_TEXT_MAX - 1)
+            continue;
+        int added = snprintf(text + length, MEMBER_TEXT_MAX - length, "%s%s", length ? ", " : "waiting for ", one);
+        length += added > 0 ? (size_t)added : 0;
+    }
+}
+
+/* Tells everyone whom the crew waits for, when that has changed. */
+static void tell_waiting(struct coordinator *coordinator, int64_t now_ms)
+{
+    char text[MEMBER_TEXT_MAX];
+    coordinator_describe(coordinator, now_ms, text);
+    struct coordination_message message = message_of(coordinator, COORDINATION_WAITING);
+    snprintf(message.text, sizeof(message.text), "%.*s", COORDINATION_TEXT_MAX - 1, text);
+    if (strcmp(message.text, coordinator->waiting) == 0)
+        return;
+    memcpy(coordinator->waiting, message.text, sizeof(message.text));
+    send_to_all(coordinator, &message);
+}
+
+/* ---------------------------------------------------------------- generations */
+
+static void end_generation(struct coordinator *coordinator, const char *why)
+{
+    if (!coordinator->named)
+        return;
+    coordinator->named = false;
+    for (unsigned rank = 0; rank < coordinator->options.size; rank++)
+        coordinator->seats[rank].reported = false;
+    struct coordination_message message = message_of(coordinator, COORDINATION_REFORM);
+    snprintf(message.text, sizeof(message.text), "%s", why);
+    send_to_all(coordinator, &message);
+}
+
+static void choose_source(const struct coordinator *coordinator, struct coordination_message *world)
+{
+    int best = -1;
+    for (unsigned rank = 0; rank < coordinator->options.size; rank++) {
+        const struct seat *seat = &coordinator->seats[rank];
+        if (seat->holds_state && (best < 0 || seat->step > coordinator->seats[best].step))
+            best = (int)rank;
+    }
+    world->source = best < 0 ? WORLD_SOURCE_CHIEF : WORLD_SOURCE_PEER;
+    world->source_rank = best < 0 ? 0 : (uint32_t)best;
+    world->step = best < 0 ? 0 : coordinator->seats[best].step;
+    for (unsigned rank = 0; rank < coordinator->options.size; rank++) {
+        const struct seat *seat = &coordinator->seats[rank];
+        world->receives[rank] = rank != world->source_rank && !(seat->holds_state && seat->step == world->step);
+    }
+}
+
+static void name_world_when_whole(struct coordinator *coordinator)
+{
+    for (unsigned rank = 0; rank < coordinator->options.size; rank++)
+        if (coordinator->seats[rank].link == 0 || !coordinator->seats[rank].reported)
+            return;
+    coordinator->generation.counter++;
+    coordinator->named = true;
+    struct coordination_message world = message_of(coordinator, COORDINATION_WORLD);
+    world.logical_shards = coordinator->options.logical_shards;
+    choose_source(coordinator, &world);
+    for (unsigned rank = 0; rank < coordinator->options.size; rank++) {
+        world.peers[rank] = coordinator->seats[rank].peer;
+        world.epochs[rank] = coordinator->seats[rank].epoch;
+    }
+    for (unsigned rank = 0; rank < coordinator->options.size; rank++) {
+        world.rank = rank;
+        send_to(coordinator, coordinator->seats[rank].link, &world, false);
+    }
+}
+
+static void seat_clear(struct seat *seat, const char *why, int64_t now_ms)
+{
+    seat->link = 0;
+    seat->reported = false;
+    seat->holds_state = false;
+    seat->empty_ms = now_ms;
+    snprintf(seat->why_empty, sizeof(seat->why_empty), "%s", why);
+}
+
+static void seat_empty(struct coordinator *coordinator, unsigned rank, const char *why, int64_t now_ms)
+{
+    struct seat *seat = &coordinator->seats[rank];
+    seat_clear(seat, why, now_ms);
+    char text[COORDINATION_TEXT_MAX];
+    snprintf(text, sizeof(text), "%s: %s", seat->name, why);
+    end_generation(coordinator, text);
+}
+
+/* ---------------------------------------------------------------- messages */
+
+static struct seat *seat_of(struct coordinator *coordinator, coordinator_link link)
+{
+    for (unsigned rank = 0; rank < coordinator->options.size; rank++)
+        if (coordinator->seats[rank].link == link)
+            return &coordinator->seats[rank];
+    return NULL;
+}
+
+static enum coordination_refusal judge_join(const struct coordinator *coordinator,
+                                            const struct coordination_message *join, char text[COORDINATION_TEXT_MAX])
+{
+    const struct generation *ours = &coordinator->generation;
+    if (strcmp(join->job_uid, coordinator->job_uid) != 0) {
+        snprintf(text, COORDINATION_TEXT_MAX, "this crew belongs to another job (its UID differs)");
+        return REFUSE_OTHER_JOB;
+    }
+    if (join->size != coordinator->options.size || join->rank >= coordinator->options.size) {
+        snprintf(text, COORDINATION_TEXT_MAX, "rank %u of %u does not fit a crew of %u", join->rank, join->size,
+                 coordinator->options.size);
+        return REFUSE_BAD_SEAT;
+    }
+    const struct seat *seat = &coordinator->seats[join->rank];
+    if (join->generation.attempt < ours->attempt || join->generation.epoch < seat->epoch) {
+        snprintf(text, COORDINATION_TEXT_MAX, "%s with attempt %u, epoch %u is superseded by attempt %u, epoch %u",
+                 seat->name, join->generation.attempt, join->generation.epoch, ours->attempt, seat->epoch);
+        return REFUSE_STALE;
+    }
+    if (seat->given_up && join->incarnation == seat->incarnation) {
+        snprintf(text, COORDINATION_TEXT_MAX, "%s was declared dead and is being replaced", seat->name);
+        return REFUSE_STALE;
+    }
+    return REFUSE_NOT;
+}
+
+static void on_join(struct coordinator *coordinator, coordinator_link link, const struct coordination_message *join,
+                    int64_t now_ms)
+{
+    char text[COORDINATION_TEXT_MAX];
+    enum coordination_refusal refusal = judge_join(coordinator, join, text);
+    if (refusal != REFUSE_NOT) {
+        refuse(coordinator, link, refusal, text);
+        return;
+    }
+    struct seat *seat = &coordinator->seats[join->rank];
+    coordinator_link old = seat->link;
+    if (old != 0 && old != link) {
+        seat_empty(coordinator, join->rank, "replaced by a newer one", now_ms);
+        refuse(coordinator, old, REFUSE_STALE, "another process has taken this seat");
+    }
+    seat->epoch = join->generation.epoch;
+    seat->incarnation = join->incarnation;
+    seat->given_up = false;
+    seat->link = link;
+    seat->peer = join->peer;
+    seat->heard_ms = now_ms;
+    seat->reported = false;
+    coordinator->waiting[0] = '\0';
+}
+
+static void be_superseded(struct coordinator *coordinator, const struct seat *witness, struct generation newer)
+{
+    char text[COORDINATION_TEXT_MAX];
+    const struct generation *ours = &coordinator->generation;
+    if (coordinator->seats[0].link == 0)
+        return;
+    snprintf(text, sizeof(text),
+             "this chief of attempt %u, epoch %u is superseded: %s follows one of attempt %u, epoch %u", ours->attempt,
+             ours->epoch, witness->name, newer.attempt, newer.epoch);
+    coordinator->superseded = true;
+    refuse(coordinator, coordinator->seats[0].link, REFUSE_STALE, text);
+}
+
+static void learn_epochs(struct coordinator *coordinator, const struct coordination_message *standing, int64_t now_ms)
+{
+    for (unsigned rank = 0; rank < coordinator->options.size && rank < standing->size; rank++) {
+        struct seat *seat = &coordinator->seats[rank];
+        coordinator_link link = seat->link;
+        if (standing->epochs[rank] <= seat->epoch)
+            continue;
+        char text[96];
+        snprintf(text, sizeof(text), "epoch %u is superseded by epoch %u", seat->epoch, standing->epochs[rank]);
+        seat->epoch = standing->epochs[rank];
+        if (link == 0)
+            continue;
+        seat_empty(coordinator, rank, text, now_ms);
+        refuse(coordinator, link, REFUSE_STALE, text);
+    }
+}
+
+static void on_standing(struct coordinator *coordinator, struct seat *seat, const struct coordination_message *standing,
+                        int64_t now_ms)
+{
+    learn_epochs(coordinator, standing, now_ms);
+    if (seat->link == 0)
+        return;
+    /* Sent before the member heard of the world in force: it is about that world's forerunner and has served its turn. */
+    if (coordinator->named && generation_compare(standing->generation, coordinator->generation) < 0)
+        return;
+    if (coordinator->named) {
+        char text[COORDINATION_TEXT_MAX];
+        snprintf(text, sizeof(text), "%s could not finish its step", seat->name);
+        end_generation(coordinator, text);
+    }
+    /* A chief that was restarted under the same epoch goes on counting where its predecessor was. */
+    if (generation_compare(standing->generation, coordinator->generation) > 0)
+        coordinator->generation.counter = standing->generation.counter;
+    seat->reported = true;
+    seat->holds_state = standing->holds_state;
+    seat->step = standing->step;
+    name_world_when_whole(coordinator);
+}
+
+/* Ends no generation: the others may be about to finish the very operation after which this one leaves. Whoever needs it for
+ * another one will notice. */
+static void on_leave(struct coordinator *coordinator, struct seat *seat, int64_t now_ms)
+{
+    coordinator_link link = seat->link;
+    seat_clear(seat, "left by request", now_ms);
+    struct coordination_message goodbye = message_of(coordinator, COORDINATION_LEAVE);
+    send_to(coordinator, link, &goodbye, true);
+}
+
+void coordinator_receive(struct coordinator *coordinator, coordinator_link link,
+                         const struct coordination_message *message, int64_t now_ms)
+{
+    if (coordinator->superseded)
+        return;
+    if (message->type == COORDINATION_JOIN)
+        on_join(coordinator, link, message, now_ms);
+    struct seat *seat = seat_of(coordinator, link);
+    if (seat == NULL)
+        return;
+    seat->heard_ms = now_ms;
+    /* A join has the member's own epoch, everything else the generation of the chief that it knows. */
+    if (message->type != COORDINATION_JOIN &&
+        generation_compare_chiefs(message->generation, coordinator->generation) > 0)
+        be_superseded(coordinator, seat, message->generation);
+    else if (message->type == COORDINATION_STANDING)
+        on_standing(coordinator, seat, message, now_ms);
+    else if (message->type == COORDINATION_LEAVE)
+        on_leave(coordinator, seat, now_ms);
+    tell_waiting(coordinator, now_ms);
+}
+
+void coordinator_link_closed(struct coordinator *coordinator, coordinator_link link, const char *why, int64_t now_ms)
+{
+    struct seat *seat = seat_of(coordinator, link);
+    if (seat == NULL)
+        return;
+    seat_empty(coordinator, (unsigned)(seat - coordinator->seats), why, now_ms);
+    tell_waiting(coordinator, now_ms);
+}
+
+/* When this process itself was frozen, the members' beats lie unread: their silence does not count. */
+static void forgive_own_absence(struct coordinator *coordinator, int64_t now_ms)
+{
+    int64_t gap = now_ms - coordinator->last_tick_ms;
+    for (unsigned rank = 0; gap > coordinator->options.suspicion_ms && rank < coordinator->options.size; rank++)
+        coordinator->seats[rank].heard_ms = now_ms;
+    coordinator->last_tick_ms = now_ms;
+}
+
+void coordinator_tick(struct coordinator *coordinator, int64_t now_ms)
+{
+    forgive_own_absence(coordinator, now_ms);
+    for (unsigned rank = 0; rank < coordinator->options.size; rank++) {
+        struct seat *seat = &coordinator->seats[rank];
+        coordinator_link link = seat->link;
+        if (link == 0 || now_ms - seat->heard_ms < coordinator->options.death_ms)
+            continue;
+        char why[96];
+        snprintf(why, sizeof(why), "declared dead after %.1f s of silence", (double)(now_ms - seat->heard_ms) / 1000);
+        seat_empty(coordinator, rank, why, now_ms);
+        seat->given_up = true;
+        refuse(coordinator, link, REFUSE_STALE, why);
+    }
+    tell_waiting(coordinator, now_ms);
+}
+
+bool coordinator_seat_empty(const struct coordinator *coordinator, unsigned rank)
+{
+    return coordinator->seats[rank].link == 0;
+}
+
+/* ---------------------------------------------------------------- life cycle */
+
+struct coordinator *coordinator_new(const struct coordinator_options *options)
+{
+    struct coordinator *coordinator = memory_allocate(1, sizeof(*coordinator));
+    coordinator->options = *options;
+    coordinator->job_uid = memory_copy_string(options->job_uid);
+    coordinator->generation = options->generation;
+    for (unsigned rank = 0; rank < options->size; rank++)
+        coordinator->seats[rank].name = memory_format("%s %u", options->seats[rank].role, options->seats[rank].index);
+    return coordinator;
+}
+
+void coordinator_free(struct coordinator *coordinator)
+{
+    if (coordinator == NULL)
+        return;
+    for (unsigned rank = 0; rank < coordinator->options.size; rank++)
+        free(coordinator->seats[rank].name);
+    free(coordinator->job_uid);
+    free(coordinator);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The coordinator's mind: who sits where, in which generation, and what the crew
+ * waits for. A state machine without clock, sockets or threads: events and `now`
+ * (milliseconds on a clock that never jumps) go in, messages come out through
+ * `send`, so every order of events can be tested. coordination/chief.c wires it
+ * to streams.
+ *
+ * Rules:
+ * - A join is refused when it names another job or an impossible seat
+ *   (REFUSE_OTHER_JOB, REFUSE_BAD_SEAT), or an epoch lower than the seat's
+ *   highest so far, or an attempt lower than ours (REFUSE_STALE). A join with an
+ *   epoch equal to or higher than the seated one's replaces it.
+ * - A chief does not know what its forerunner knew: each standing brings the
+ *   epochs of the last world, and whoever sits with a lower one loses the seat.
+ * - A seated member that has followed a chief of a newer generation supersedes
+ *   ours: the chief's own seat is refused (REFUSE_STALE), nothing more is named.
+ * - A seat is lost when its stream closes, or when nothing was heard for
+ *   `death_ms`. Whoever was seated then can come back only by a new join; while
+ *   its old stream still speaks it is told that it is superseded.
+ * - Losing a seat in a named world ends that generation: survivors are told to
+ *   reform and stay. A goodbye does not; the next step that misses it does.
+ * - When all seats are taken and each has reported its standing since the last
+ *   generation ended, the next world is named: counter + 1, the state from the
+ *   replica with the highest applied step (lowest rank among equals), or from
+ *   the chief when nobody holds any.
+ */
+#ifndef COXSWAIN_COORDINATION_COORDINATOR_H
+#define COXSWAIN_COORDINATION_COORDINATOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "worker/coordination/member.h"
+#include "worker/coordination/message.h"
+
+/* A stream to a member, as the wiring knows it; never 0. */
+typedef uint64_t coordinator_link;
+
+struct coordinator_options {
+    const char *job_uid;
+    struct generation generation; /* attempt and epoch of the chief; counter to start from */
+    unsigned size;
+    const struct crew_seat *seats; /* for names only */
+    unsigned logical_shards;
+    int64_t suspicion_ms, death_ms;
+    /* Out: `close` asks for the stream to be ended after the message. */
+    void (*send)(void *context, coordinator_link link, const struct coordination_message *message, bool close);
+    void *context;
+};
+
+struct coordinator;
+
+struct coordinator *coordinator_new(const struct coordinator_options *options);
+void coordinator_free(struct coordinator *coordinator);
+
+void coordinator_receive(struct coordinator *coordinator, coordinator_link link,
+                         const struct coordination_message *message, int64_t now_ms);
+/* The stream is gone. `why` is for people. */
+void coordinator_link_closed(struct coordinator *coordinator, coordinator_link link, const char *why, int64_t now_ms);
+/* Looks at silences; call a few times a second. */
+void coordinator_tick(struct coordinator *coordinator, int64_t now_ms);
+
+/* As member_describe. */
+void coordinator_describe(const struct coordinator *coordinator, int64_t now_ms, char text[MEMBER_TEXT_MAX]);
+/* True for a seat that nobody live holds: a chief calls these. */
+bool coordinator_seat_empty(const struct coordinator *coordinator, unsigned rank);
+
+#endif

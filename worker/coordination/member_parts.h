@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A member's inside, for the files that make it: member.c (life cycle),
+ * member_world.c (what the coordinator has said, as the trainer sees it),
+ * member_session.c (the stream to the chief), member_summons.c (being called by a
+ * new one), member_trainer.c (the trainer's calls). Only they include it.
+ */
+#ifndef COXSWAIN_COORDINATION_MEMBER_PARTS_H
+#define COXSWAIN_COORDINATION_MEMBER_PARTS_H
+
+#include <pthread.h>
+
+#include "common/clock.h"
+#include "worker/comm/rpc.h"
+#include "worker/coordination/address_book.h"
+#include "worker/coordination/chief.h"
+#include "worker/coordination/member.h"
+#include "worker/coordination/message.h"
+
+/* A stream to the chief's coordinator. The member follows one at a time; an older one may still be closing. */
+struct session {
+    struct member *member;
+    struct rpc_stream *stream;
+    struct collective_peer chief; /* where it leads */
+    int64_t heard_ms;
+    bool heard;      /* anything at all from a chief that we may follow */
+    bool superseded; /* this one is older than one we know */
+};
+
+struct member {
+    struct member_options options;
+    struct crew_seat seats[CREW_SIZE_MAX];
+    char *job_uid;
+    uint64_t incarnation;
+    struct collective_peer data; /* announced */
+    struct rpc *rpc;
+    struct rpc_server *server;
+    struct address_book *book;
+
+    /* The rpc's thread only. */
+    struct chief *chief; /* rank 0 */
+    struct session *session;
+    int64_t next_dial_ms, next_beat_ms, last_tick_ms;
+    struct collective_peer called_from; /* where a summons came from; port 0: none */
+    bool own_joined;                    /* rank 0: has told the coordinator that it is there */
+
+    pthread_mutex_t lock; /* of what follows */
+    pthread_cond_t changed;
+    struct error fatal;                /* kind ERROR_NONE: none */
+    struct generation known;           /* the highest that we have been in or heard of */
+    uint32_t epochs[CREW_SIZE_MAX];    /* of all members, as far as worlds have told */
+    bool in_force;                     /* `known` names a world that has not ended */
+    char ended[COORDINATION_TEXT_MAX]; /* why the last one ended */
+    struct member_standing standing;
+    bool agreeing, reported, world_ready, cancelled;
+    struct world world;
+    struct collective *group;
+    char waiting[MEMBER_TEXT_MAX];
+    int64_t step;
+    int64_t unled_since_ms; /* without a chief; 0: has one */
+    bool leaving, left;
+};
+
+static inline int64_t member_now_ms(void)
+{
+    return clock_monotonic_ns() / 1000000;
+}
+
+/* member_world.c. What the coordinator says, by stream or, in the chief itself, directly; `context` is the member. */
+void member_told(void *context, const struct coordination_message *message);
+/* A member of this chief's crew knows a newer chief. */
+void member_superseded(void *context, const char *text);
+/* With the lock held. */
+void member_lose_chief(struct member *member, const char *why);
+
+/* member_session.c, on the rpc's thread only. */
+void member_say_join(struct member *member);
+void member_say_standing_if_due(struct member *member);
+void member_say_beat_if_due(struct member *member, int64_t now);
+void member_say_leave_if_asked(struct member *member);
+/* Dials while there is no session; drops one whose chief is silent for too long. */
+void member_tend_session(struct member *member, int64_t now);
+void member_dial_chief(struct member *member, int64_t now);
+void member_drop_session(struct member *member, const char *why);
+
+/* member_summons.c. For rpc_method.opened of CREW_METHOD_SUMMON. */
+void member_summons_opened(void *context, struct rpc_stream *stream, struct rpc_stream_events *ret_events,
+                           void **ret_context);
+
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/coordination/member_parts.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define OTHER_JOB_REDIAL_MS 1000
+
+/* ---------------------------------------------------------------- changes that the trainer sees; with the lock held */
+
+static void end_world(struct member *member, enum error_kind kind, const char *why)
+{
+    member->in_force = false;
+    member->world_ready = false;
+    member->reported = false; /* whoever is agreeing reports again */
+    snprintf(member->ended, sizeof(member->ended), "%s", why);
+    if (member->group != NULL)
+        collective_abort(member->group, kind, why);
+}
+
+static void fail_for_good(struct member *member, enum error_kind kind, const char *why)
+{
+    if (member->fatal.kind == ERROR_NONE)
+        error_set(&member->fatal, kind, "%s", why);
+    end_world(member, kind, why);
+    pthread_cond_broadcast(&member->changed);
+}
+
+void member_lose_chief(struct member *member, const char *why)
+{
+    if (member->unled_since_ms == 0)
+        member->unled_since_ms = member_now_ms();
+    end_world(member, ERROR_UNAVAILABLE, why);
+    snprintf(member->waiting, sizeof(member->waiting), "waiting for the chief, %s %u: %s", member->seats[0].role,
+             member->seats[0].index, why);
+    pthread_cond_broadcast(&member->changed);
+}
+
+static void take_world(struct member *member, const struct coordination_message *message)
+{
+    for (unsigned rank = 0; rank < message->size; rank++)
+        if (message->epochs[rank] > member->epochs[rank])
+            member->epochs[rank] = message->epochs[rank];
+    if (!member->agreeing || generation_compare(message->generation, member->known) < 0)
+        return;
+    struct world *world = &member->world;
+    *world = (struct world){.generation = message->generation,
+                            .rank = member->options.rank,
+                            .size = message->size,
+                            .logical_shards = message->logical_shards,
+                            .source = (enum world_source)message->source,
+                            .source_rank = message->source_rank,
+                            .step = message->step};
+    memcpy(world->peers, message->peers, sizeof(world->peers));
+    memcpy(world->receives, message->receives, sizeof(world->receives));
+    member->in_force = true;
+    member->world_ready = true;
+    pthread_cond_broadcast(&member->changed);
+}
+
+static void take_refusal(struct member *member, const struct coordination_message *message)
+{
+    if (message->refusal == REFUSE_OTHER_JOB) {
+        member->next_dial_ms = member_now_ms() + OTHER_JOB_REDIAL_MS;
+        member_lose_chief(member, message->text);
+        return;
+    }
+    fail_for_good(member, message->refusal == REFUSE_BAD_SEAT ? ERROR_INVALID : ERROR_STALE, message->text);
+}
+
+/* What the coordinator says, by stream or, in the chief itself, directly. */
+void member_told(void *context, const struct coordination_message *message)
+{
+    struct member *member = context;
+    pthread_mutex_lock(&member->lock);
+    if (message->type == COORDINATION_WORLD)
+        take_world(member, message);
+    else if (message->type == COORDINATION_REFORM)
+        end_world(member, ERROR_UNAVAILABLE, message->text);
+    else if (message->type == COORDINATION_WAITING)
+        snprintf(member->waiting, sizeof(member->waiting), "%s", message->text);
+    else if (message->type == COORDINATION_REFUSED)
+        take_refusal(member, message);
+    if (message->type != COORDINATION_REFUSED) {
+        member->unled_since_ms = 0;
+        if (generation_compare(message->generation, member->known) > 0)
+            member->known = message->generation;
+    }
+    pthread_mutex_unlock(&member->lock);
+}
+
+void member_superseded(void *context, const char *text)
+{
+    struct member *member = context;
+    pthread_mutex_lock(&member->lock);
+    fail_for_good(member, ERROR_STALE, text);
+    pthread_mutex_unlock(&member->lock);
+}

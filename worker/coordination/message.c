@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/coordination/message.h"
+
+#include <string.h>
+
+#include "common/crc32c.h"
+#include "worker/comm/little_endian.h"
+
+#define MESSAGE_MAGIC 0x314d5843u /* "CXM1" */
+#define TEXT_LENGTH_BYTES 2
+
+/* One walk over the fields serves both directions, so that they cannot drift apart. */
+struct codec {
+    unsigned char *bytes;
+    size_t length, at;
+    bool writes, failed;
+};
+
+static unsigned char *codec_take(struct codec *codec, size_t size)
+{
+    if (codec->failed || codec->length - codec->at < size) {
+        codec->failed = true;
+        return NULL;
+    }
+    codec->at += size;
+    return codec->bytes + codec->at - size;
+}
+
+static void codec_u16(struct codec *codec, uint16_t *value)
+{
+    unsigned char *bytes = codec_take(codec, sizeof(*value));
+    if (bytes != NULL && codec->writes)
+        put_u16(bytes, *value);
+    else if (bytes != NULL)
+        *value = get_u16(bytes);
+}
+
+static void codec_u32(struct codec *codec, uint32_t *value)
+{
+    unsigned char *bytes = codec_take(codec, sizeof(*value));
+    if (bytes != NULL && codec->writes)
+        put_u32(bytes, *value);
+    else if (bytes != NULL)
+        *value = get_u32(bytes);
+}
+
+static void codec_u64(struct codec *codec, uint64_t *value)
+{
+    unsigned char *bytes = codec_take(codec, sizeof(*value));
+    if (bytes != NULL && codec->writes)
+        put_u64(bytes, *value);
+    else if (bytes != NULL)
+        *value = get_u64(bytes);
+}
+
+static void codec_i64(struct codec *codec, int64_t *value)
+{
+    uint64_t bits = (uint64_t)*value;
+    codec_u64(codec, &bits);
+    *value = (int64_t)bits;
+}
+
+static void codec_bool(struct codec *codec, bool *value)
+{
+    unsigned char *byte = codec_take(codec, 1);
+    if (byte != NULL && codec->writes)
+        *byte = *value;
+    else if (byte != NULL)
+        *value = *byte != 0;
+}
+
+/* Text with its length in front; `size` is that of the field. */
+static void codec_text(struct codec *codec, char *text, size_t size)
+{
+    uint16_t length = codec->writes ? (uint16_t)strnlen(text, size - 1) : 0;
+    codec_u16(codec, &length);
+    if (length >= size)
+        codec->failed = true;
+    unsigned char *bytes = codec_take(codec, length);
+    if (bytes == NULL)
+        return;
+    if (codec->writes) {
+        memcpy(bytes, text, length);
+    } else {
+        memcpy(text, bytes, length);
+        text[length] = '\0';
+    }
+}
+
+static void codec_peer(struct codec *codec, struct collective_peer *peer)
+{
+    codec_text(codec, peer->address, sizeof(peer->address));
+    codec_u16(codec, &peer->port);
+}
+
+static void codec_world(struct codec *codec, struct coordination_message *message)
+{
+    if (message->size > CREW_SIZE_MAX)
+        codec->failed = true;
+    for (unsigned i = 0; i < message->size && !codec->failed; i++) {
+        codec_peer(codec, &message->peers[i]);
+        codec_bool(codec, &message->receives[i]);
+    }
+}
+
+static void codec_epochs(struct codec *codec, struct coordination_message *message)
+{
+    if (message->size > CREW_SIZE_MAX)
+        codec->failed = true;
+    for (unsigned i = 0; i < message->size && !codec->failed; i++)
+        codec_u32(codec, &message->epochs[i]);
+}
+
+static void codec_message(struct codec *codec, struct coordination_message *message)
+{
+    uint32_t type = message->type, refusal = message->refusal;
+    codec_u32(codec, &type);
+    codec_u32(codec, &refusal);
+    if (type == COORDINATION_NONE || type >= COORDINATION_TYPE_COUNT || refusal > REFUSE_BAD_SEAT)
+        codec->failed = true;
+    message->type = (enum coordination_message_type)type;
+    message->refusal = (enum coordination_refusal)refusal;
+    codec_text(codec, message->job_uid, sizeof(message->job_uid));
+    codec_u32(codec, &message->generation.attempt);
+    codec_u32(codec, &message->generation.epoch);
+    codec_u32(codec, &message->generation.counter);
+    codec_u64(codec, &message->incarnation);
+    codec_u32(codec, &message->rank);
+    codec_u32(codec, &message->size);
+    codec_bool(codec, &message->holds_state);
+    codec_i64(codec, &message->step);
+    codec_u32(codec, &message->logical_shards);
+    codec_u32(codec, &message->source);
+    codec_u32(codec, &message->source_rank);
+    codec_peer(codec, &message->peer);
+    codec_text(codec, message->text, sizeof(message->text));
+    if (message->type == COORDINATION_WORLD)
+        codec_world(codec, message);
+    if (message->type == COORDINATION_WORLD || message->type == COORDINATION_STANDING)
+        codec_epochs(codec, message);
+}
+
+int coordination_message_encode(const struct coordination_message *message, struct buffer *out, struct error *error)
+{
+    unsigned char bytes[COORDINATION_MESSAGE_MAX];
+    struct coordination_message copy = *message;
+    struct codec codec = {.bytes = bytes, .length = sizeof(bytes) - 4, .at = 4, .writes = true};
+    put_u32(bytes, MESSAGE_MAGIC);
+    codec_message(&codec, &copy);
+    if (codec.failed)
+        return error_set(error, ERROR_INTERNAL, "a %s message cannot be put into bytes",
+                         coordination_message_name(message->type));
+    put_u32(bytes + codec.at, crc32c(0, bytes, codec.at));
+    return buffer_append(out, bytes, codec.at + 4, error);
+}
+
+int coordination_message_decode(const void *bytes, size_t length, struct coordination_message *ret_message,
+                                struct error *error)
+{
+    const unsigned char *start = bytes;
+    if (length < 8 || length > COORDINATION_MESSAGE_MAX || get_u32(start) != MESSAGE_MAGIC ||
+        get_u32(start + length - 4) != crc32c(0, start, length - 4))
+        return error_set(error, ERROR_CORRUPT, "a coordination message of %zu bytes fails its check", length);
+    struct coordination_message message;
+    memset(&message, 0, sizeof(message));
+    struct codec codec = {.bytes = (unsigned char *)start, .length = length - 4, .at = 4};
+    codec_message(&codec, &message);
+    if (codec.failed || codec.at != codec.length)
+        return error_set(error, ERROR_CORRUPT, "a coordination message of %zu bytes makes no sense", length);
+    *ret_message = message;
+    return 0;
+}
+
+const char *coordination_message_name(enum coordination_message_type type)
+{
+    static const char *const names[] = {[COORDINATION_NONE] = "NONE",
+#define X(name) [COORDINATION_##name] = #name,
+                                        COORDINATION_MESSAGES(X)
+#undef X
+    };
+    return type < COORDINATION_TYPE_COUNT ? names[type] : "unknown";
+}

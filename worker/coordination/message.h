@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What members and coordinator say to each other, one value for every type of
+ * message; fields that a type does not use are 0. On the wire: a magic number, the
+ * type, the fields in a fixed little-endian order, a CRC-32C.
+ */
+#ifndef COXSWAIN_COORDINATION_MESSAGE_H
+#define COXSWAIN_COORDINATION_MESSAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/buffer.h"
+#include "common/error.h"
+#include "worker/comm/collective.h"
+#include "worker/comm/generation.h"
+
+#define COORDINATION_MESSAGE_MAX 8192
+#define COORDINATION_UID_MAX 128
+#define COORDINATION_TEXT_MAX 256
+
+/*  name, who says it, fields */
+#define COORDINATION_MESSAGES(X)                                                                                       \
+    X(JOIN)     /* member: job_uid, generation (its attempt and epoch), rank, size, peer */                            \
+    X(BEAT)     /* both ways: job_uid, generation (of the chief; that the member knows); member: step */               \
+    X(STANDING) /* member: holds_state, step, generation (the last it was in), size, epochs */                         \
+    X(WORLD)    /* coordinator: generation, size, peers, epochs, logical_shards, source…, step */                    \
+    X(REFORM)   /* coordinator: generation (the one that ended), text (why) */                                         \
+    X(WAITING)  /* coordinator: text (whom the crew waits for; "" when whole) */                                       \
+    X(REFUSED)  /* coordinator: refusal, text */                                                                       \
+    X(LEAVE)    /* member: goes by request */                                                                          \
+    X(SUMMON)   /* a new chief to a member: job_uid, generation, peer (where its coordinator is) */                    \
+    X(SUMMONED) /* the answer: refusal (0: will join), text */
+
+enum coordination_message_type {
+    COORDINATION_NONE,
+#define X(name) COORDINATION_##name,
+    COORDINATION_MESSAGES(X)
+#undef X
+        COORDINATION_TYPE_COUNT,
+};
+
+enum coordination_refusal { REFUSE_NOT, REFUSE_STALE, REFUSE_OTHER_JOB, REFUSE_BAD_SEAT };
+
+struct coordination_message {
+    enum coordination_message_type type;
+    enum coordination_refusal refusal;
+    char job_uid[COORDINATION_UID_MAX];
+    struct generation generation;
+    uint64_t incarnation; /* of a JOIN: random, one for each process */
+    uint32_t rank, size;
+    bool holds_state;
+    int64_t step;
+    uint32_t logical_shards;
+    uint32_t source, source_rank;
+    struct collective_peer peer;
+    char text[COORDINATION_TEXT_MAX];
+    struct collective_peer peers[CREW_SIZE_MAX]; /* `size` of them in a WORLD */
+    bool receives[CREW_SIZE_MAX];
+    uint32_t epochs[CREW_SIZE_MAX]; /* by rank: the highest known; `size` of them in a WORLD or STANDING */
+};
+
+int coordination_message_encode(const struct coordination_message *message, struct buffer *out, struct error *error);
+/* ERROR_CORRUPT for anything that is not a whole, intact message. */
+int coordination_message_decode(const void *bytes, size_t length, struct coordination_message *ret_message,
+                                struct error *error);
+const char *coordination_message_name(enum coordination_message_type type);
+
+#endif

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/data/dataset.h"
+
+#include <string.h>
+
+#include "common/memory.h"
+#include "worker/data/dataset_format.h"
+
+static const struct dataset_kind *const kinds[] = {
+    [DATA_FORMAT_IDX] = &dataset_idx,
+    [DATA_FORMAT_BYTES] = &dataset_bytes,
+    [DATA_FORMAT_SYNTHETIC] = &dataset_synthetic,
+};
+
+static bool names_files(const struct data_files *files)
+{
+    return files->images || files->labels || files->text;
+}
+
+/* Cuts [first, end) of the source's examples for this split. */
+static int cut_split(struct dataset *dataset, const struct data_spec *spec, enum dataset_split split,
+                     struct error *error)
+{
+    const struct data_files *files = split == SPLIT_TRAIN ? &spec->train : &spec->validation;
+    int64_t end = dataset->count, first = files->first == FIELD_UNSET ? 0 : files->first;
+    int64_t last = spec->validation.last == FIELD_UNSET ? 0 : spec->validation.last;
+    if (first < 0 || first > end || last < 0 || last >= dataset->count)
+        return error_set(error, ERROR_INVALID, "data: first %lld and last %lld do not fit %lld examples",
+                         (long long)first, (long long)last, (long long)dataset->count);
+    if (split == SPLIT_TRAIN && !names_files(&spec->validation))
+        end -= last;
+    if (split == SPLIT_VALIDATION && last > 0)
+        first = end - last;
+    if (first > end || (split == SPLIT_TRAIN && first == end))
+        return error_set(error, ERROR_INVALID,
+                         "data: nothing is left to train on; make validation.last or train.first "
+                         "smaller");
+    dataset->first = first;
+    dataset->count = end - first;
+    return 0;
+}
+
+/* Validation without files and without `last`: no examples at all. */
+static struct dataset *empty_dataset(const struct example_format *format)
+{
+    struct dataset *dataset = memory_allocate(1, sizeof *dataset);
+    dataset->format = *format;
+    snprintf(dataset->description, sizeof dataset->description, "no examples");
+    return dataset;
+}
+
+int dataset_open(const struct data_spec *spec, const struct storage_map *storage, enum dataset_split split,
+                 const struct example_format *format, struct dataset **ret_dataset, struct error *error)
+{
+    const struct data_files *own = &spec->validation;
+    bool validation = split == SPLIT_VALIDATION;
+    if (validation && !names_files(own) && (own->last == FIELD_UNSET || own->last == 0)) {
+        *ret_dataset = empty_dataset(format);
+        return 0;
+    }
+    struct dataset_source source = {
+        .spec = spec,
+        .files = validation && names_files(own) ? own : &spec->train,
+        .storage = storage,
+        .format = format,
+    };
+    struct dataset *dataset = NULL;
+    if (kinds[spec->format]->open(&source, &dataset, error) < 0)
+        return -1;
+    if (cut_split(dataset, spec, split, error) < 0) {
+        dataset_free(dataset);
+        return -1;
+    }
+    *ret_dataset = dataset;
+    return 0;
+}
+
+void dataset_free(struct dataset *dataset)
+{
+    if (!dataset)
+        return;
+    if (dataset->kind)
+        dataset->kind->free(dataset);
+    free(dataset);
+}
+
+int64_t dataset_count(const struct dataset *dataset)
+{
+    return dataset->count;
+}
+
+const struct example_format *dataset_format(const struct dataset *dataset)
+{
+    return &dataset->format;
+}
+
+const char *dataset_description(const struct dataset *dataset)
+{
+    return dataset->description;
+}
+
+int dataset_read(const struct dataset *dataset, const int64_t *indices, int64_t count, void *inputs, void *targets,
+                 struct error *error)
+{
+    size_t input_bytes = example_input_bytes(&dataset->format), target_bytes = example_target_bytes(&dataset->format);
+    for (int64_t i = 0; i < count; i++) {
+        if (indices[i] < 0 || indices[i] >= dataset->count)
+            return error_set(error, ERROR_INTERNAL, "example %lld of %lld was asked for", (long long)indices[i],
+                             (long long)dataset->count);
+        if (dataset->kind->read(dataset, dataset->first + indices[i], (char *)inputs + (size_t)i * input_bytes,
+                                (char *)targets + (size_t)i * target_bytes, error) < 0)
+            return -1;
+    }
+    return 0;
+}

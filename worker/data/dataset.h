@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Examples by number, from a file format behind one door: `read` fills the
+ * buffers that a graph's pass takes.
+ *
+ *   idx        images (magic 0x803) and labels (0x801), plain or gzip. Pixels
+ *              become float32 in [0,1] (value / 255). Plain files are memory-
+ *              mapped; gzip is inflated once at the opening, into memory up to
+ *              64 MiB, beyond that into an unlinked temporary file (TMPDIR).
+ *   bytes      a text file, memory-mapped: example i is the window of bytes
+ *              [i c, i c + c) with the bytes one further as targets, c = context
+ *   synthetic  images of class-dependent pattern plus noise, or tokens of a
+ *              simple progression: a pure function of the index
+ *
+ * Malformed input is ERROR_INVALID or ERROR_CORRUPT with the file, what was
+ * found and what was expected. Reading is thread-safe.
+ */
+#ifndef COXSWAIN_DATA_DATASET_H
+#define COXSWAIN_DATA_DATASET_H
+
+#include <stdint.h>
+
+#include "common/error.h"
+#include "common/job/job_document.h"
+#include "worker/data/storage_map.h"
+#include "worker/model/graph.h"
+
+struct dataset;
+
+enum dataset_split { SPLIT_TRAIN, SPLIT_VALIDATION };
+
+/* Opens one split of `spec`; what the model wants (`format`) is checked against what the files hold, with a sentence.
+ * The validation split of a spec that names none has 0 examples. */
+int dataset_open(const struct data_spec *spec, const struct storage_map *storage, enum dataset_split split,
+                 const struct example_format *format, struct dataset **ret_dataset, struct error *error);
+void dataset_free(struct dataset *dataset);
+
+int64_t dataset_count(const struct dataset *dataset);
+const struct example_format *dataset_format(const struct dataset *dataset);
+/* "images 28x28, 10 classes, from t10k-images-idx3-ubyte.gz (inflated into memory)" */
+const char *dataset_description(const struct dataset *dataset);
+
+/* Fills `count` examples in the order of `indices` (each 0 .. dataset_count-1). */
+int dataset_read(const struct dataset *dataset, const int64_t *indices, int64_t count, void *inputs, void *targets,
+                 struct error *error);
+
+#endif

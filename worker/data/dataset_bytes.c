@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "common/memory.h"
+#include "common/scope.h"
+#include "worker/data/dataset_format.h"
+#include "worker/data/file_bytes.h"
+
+struct bytes_dataset {
+    struct dataset base;
+    struct file_bytes file;
+};
+
+static void bytes_free(struct dataset *base)
+{
+    file_bytes_release(&((struct bytes_dataset *)base)->file);
+}
+
+static int check(const struct example_format *format, const struct file_bytes *file, struct error *error)
+{
+    if (format->input_type != ELEMENT_INT32 || format->target_elements != format->input_elements ||
+        format->classes < 256)
+        return error_set(error, ERROR_INVALID,
+                         "data.format bytes gives windows of bytes; the model wants something "
+                         "else (lenet and mlp take format idx)");
+    if (file->length <= (size_t)format->input_elements)
+        return error_set(error, ERROR_INVALID, "data.train.text holds %zu bytes; a context of %lld needs more",
+                         file->length, (long long)format->input_elements);
+    return 0;
+}
+
+static int fill(struct bytes_dataset *dataset, const struct dataset_source *source, struct error *error)
+{
+    SCOPED_FREE char *path = NULL;
+    const char *text = source->files->text;
+    if (!text)
+        return error_set(error, ERROR_INVALID, "data.train: format bytes needs text");
+    if (storage_map_resolve(source->storage, source->spec->storage, text, &path, error) < 0 ||
+        file_bytes_open(path, &dataset->file, error) < 0)
+        return -1;
+    if (check(source->format, &dataset->file, error) < 0)
+        return error_wrap(error, "%s", path);
+    dataset->base.count = ((int64_t)dataset->file.length - 1) / source->format->input_elements;
+    const char *slash = strrchr(text, '/');
+    snprintf(dataset->base.description, sizeof dataset->base.description, "windows of %lld bytes from %s (%s)",
+             (long long)source->format->input_elements, slash ? slash + 1 : text, dataset->file.how);
+    return 0;
+}
+
+static int bytes_open(const struct dataset_source *source, struct dataset **ret_dataset, struct error *error)
+{
+    struct bytes_dataset *dataset = memory_allocate(1, sizeof *dataset);
+    dataset->base.kind = &dataset_bytes;
+    dataset->base.format = *source->format;
+    if (fill(dataset, source, error) < 0) {
+        dataset_free(&dataset->base);
+        return -1;
+    }
+    *ret_dataset = &dataset->base;
+    return 0;
+}
+
+static int bytes_read(const struct dataset *base, int64_t index, void *input, void *target, struct error *error)
+{
+    (void)error;
+    const struct bytes_dataset *dataset = (const struct bytes_dataset *)base;
+    int64_t context = base->format.input_elements;
+    const uint8_t *window = dataset->file.bytes + index * context;
+    int32_t *tokens = input, *next = target;
+    for (int64_t i = 0; i < context; i++) {
+        tokens[i] = window[i];
+        next[i] = window[i + 1];
+    }
+    return 0;
+}
+
+const struct dataset_kind dataset_bytes = {bytes_open, bytes_free, bytes_read};

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/memory.h"
+#include "worker/data/dataset_format.h"
+#include "worker/model/philox.h"
+
+#define DEFAULT_EXAMPLES 10000
+
+/* Keys of the patterns and of the noise upon them. */
+enum { KEY_PATTERN = 1, KEY_NOISE = 2 };
+
+static float uniform(uint64_t key, uint64_t element, uint64_t example)
+{
+    return (float)(philox(key, element, example).word[0] >> 8) / 16777216.0f;
+}
+
+static int synthetic_open(const struct dataset_source *source, struct dataset **ret_dataset, struct error *error)
+{
+    int64_t count = source->spec->examples == FIELD_UNSET ? DEFAULT_EXAMPLES : source->spec->examples;
+    if (count < 1)
+        return error_set(error, ERROR_INVALID, "data.examples: %lld is below 1", (long long)count);
+    struct dataset *dataset = memory_allocate(1, sizeof *dataset);
+    dataset->kind = &dataset_synthetic;
+    dataset->format = *source->format;
+    dataset->count = count;
+    snprintf(dataset->description, sizeof dataset->description, "synthetic examples");
+    *ret_dataset = dataset;
+    return 0;
+}
+
+static void synthetic_free(struct dataset *dataset)
+{
+    (void)dataset;
+}
+
+/* Counts on by a step that the example draws: what comes next can be learned from the two tokens before. */
+static void read_tokens(const struct example_format *format, int64_t index, int32_t *tokens, int32_t *next)
+{
+    struct philox_words words = philox(KEY_PATTERN, 0, (uint64_t)index);
+    int64_t start = words.word[0] % (uint64_t)format->classes, step = 1 + words.word[1] % 7;
+    for (int64_t i = 0; i < format->input_elements; i++) {
+        tokens[i] = (int32_t)((start + i * step) % format->classes);
+        next[i] = (int32_t)((start + (i + 1) * step) % format->classes);
+    }
+}
+
+/* Half the class's pattern, half noise. */
+static void read_values(const struct example_format *format, int64_t index, uint64_t class, float *values)
+{
+    for (int64_t i = 0; i < format->input_elements; i++)
+        values[i] =
+            0.5f * uniform(KEY_PATTERN, (uint64_t)i, class) + 0.5f * uniform(KEY_NOISE, (uint64_t)i, (uint64_t)index);
+}
+
+static int synthetic_read(const struct dataset *dataset, int64_t index, void *input, void *target, struct error *error)
+{
+    (void)error;
+    const struct example_format *format = &dataset->format;
+    if (format->input_type == ELEMENT_INT32) {
+        read_tokens(format, index, input, target);
+        return 0;
+    }
+    uint64_t classes = format->classes > 0 ? (uint64_t)format->classes : 10;
+    uint64_t class = philox(KEY_NOISE, UINT64_MAX, (uint64_t)index).word[0] % classes;
+    read_values(format, index, class, input);
+    for (int64_t i = 0; i < format->target_elements; i++)
+        if (format->target_type == ELEMENT_INT32)
+            ((int32_t *)target)[i] = (int32_t) class;
+        else
+            ((float *)target)[i] = (float)class / (float)classes;
+    return 0;
+}
+
+const struct dataset_kind dataset_synthetic = {synthetic_open, synthetic_free, synthetic_read};

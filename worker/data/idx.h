@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The header of an IDX file (LeCun, "The MNIST database"): two zero bytes, the
+ * element type (8: unsigned byte), the number of dimensions, then each dimension
+ * as 32 bits, most significant first; the elements follow, and nothing else.
+ */
+#ifndef COXSWAIN_DATA_IDX_H
+#define COXSWAIN_DATA_IDX_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/error.h"
+
+#define IDX_RANK_MAX 4
+struct idx {
+    unsigned rank;
+    uint32_t dims[IDX_RANK_MAX];
+    const uint8_t *elements; /* into the bytes given */
+    size_t element_count;
+};
+
+/* ERROR_INVALID for what is no IDX file of bytes, ERROR_CORRUPT for one whose length does not match its header. */
+int idx_parse(const uint8_t *bytes, size_t length, struct idx *ret_idx, struct error *error);
+
+#endif

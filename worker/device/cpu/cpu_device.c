@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/device/cpu/cpu_device.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/memory.h"
+
+static void cpu_close(struct device *base)
+{
+    struct cpu_device *device = (struct cpu_device *)base;
+    team_free(device->team);
+    free(device);
+}
+
+static const char *cpu_arithmetic(const struct device *base)
+{
+    return ((const struct cpu_device *)base)->kernel->name;
+}
+
+static int cpu_allocate(struct device *device, enum device_memory kind, size_t bytes, void **ret_memory,
+                        struct error *error)
+{
+    (void)device;
+    (void)kind; /* all memory of a CPU is shared */
+    size_t rounded = (bytes + 63) / 64 * 64;
+    void *memory = rounded >= bytes ? aligned_alloc(64, rounded ? rounded : 64) : NULL;
+    if (!memory)
+        return error_set(error, ERROR_NO_SPACE, "no memory for %zu bytes", bytes);
+    memset(memory, 0, rounded);
+    *ret_memory = memory;
+    return 0;
+}
+
+static void cpu_free(struct device *device, void *memory)
+{
+    (void)device;
+    free(memory);
+}
+
+const struct device_backend cpu_backend = {
+    .memory_is_shared = true,
+    .close = cpu_close,
+    .arithmetic = cpu_arithmetic,
+    .allocate = cpu_allocate,
+    .free = cpu_free,
+    .stream_new = cpu_stream_new,
+    .stream_free = cpu_stream_free,
+    .stream_synchronise = cpu_stream_synchronise,
+    .stream_wait = cpu_stream_wait,
+    .stream_call = cpu_stream_call,
+    .launch = cpu_launch,
+    .event_new = cpu_event_new,
+    .event_free = cpu_event_free,
+    .event_record = cpu_event_record,
+    .event_is_done = cpu_event_is_done,
+    .event_wait = cpu_event_wait,
+};
+
+int cpu_device_open(const struct device_options *options, struct device **ret_device, struct error *error)
+{
+    const struct gemm_kernel *kernel = gemm_kernel_choose(options->arithmetic);
+    if (!kernel)
+        return error_set(error, ERROR_UNSUPPORTED, "this processor has no \"%s\" arithmetic", options->arithmetic);
+    int threads = options->threads > 0 ? options->threads : device_available_cpus();
+    struct team *team = NULL;
+    if (team_new(threads, CPU_SCRATCH_BYTES, &team, error) < 0)
+        return -1;
+    struct cpu_device *device = memory_allocate(1, sizeof *device);
+    *device = (struct cpu_device){.base.backend = &cpu_backend, .team = team, .kernel = kernel};
+    snprintf(device->base.description, sizeof device->base.description, "CPU, %d thread%s, %s", threads,
+             threads == 1 ? "" : "s", kernel->title);
+    *ret_device = &device->base;
+    return 0;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The CPU as a device: a team of threads; streams are queues, each with a thread
+ * that leads the team while it runs an operation.
+ */
+#ifndef COXSWAIN_DEVICE_CPU_CPU_DEVICE_H
+#define COXSWAIN_DEVICE_CPU_CPU_DEVICE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "worker/device/backend.h"
+#include "worker/device/cpu/cpu.h"
+
+struct cpu_device {
+    struct device base;
+    struct team *team;
+    const struct gemm_kernel *kernel;
+};
+
+/* `completed` follows `recorded`; the first failure of the stream is copied before `completed` is published. */
+struct cpu_event {
+    struct device_event base;
+    _Atomic uint32_t recorded, completed, sleepers;
+    _Atomic bool failed;
+    struct error error;
+};
+
+struct cpu_command {
+    enum { COMMAND_OPERATION, COMMAND_RECORD, COMMAND_WAIT, COMMAND_CALL, COMMAND_END } kind;
+    enum device_operation operation;
+    uint32_t ticket; /* of an event */
+    struct cpu_event *event;
+    device_host_function *function;
+    void *context;
+    union operation_arguments arguments;
+};
+
+/* One producer (the launching thread), one consumer (the stream's own). Counters run freely; 2^32 is a multiple of
+ * the length. */
+#define CPU_QUEUE_LENGTH 256
+struct cpu_stream {
+    struct device_stream base;
+    struct cpu_device *device;
+    pthread_t thread;
+    struct cpu_event *drained; /* for synchronise */
+    struct error error;        /* the first failure; only the stream's thread touches it */
+    _Atomic uint32_t queued __attribute__((aligned(64)));
+    _Atomic uint32_t consumer_sleeps;
+    _Atomic uint32_t taken __attribute__((aligned(64)));
+    _Atomic uint32_t producer_sleeps;
+    struct cpu_command commands[CPU_QUEUE_LENGTH];
+};
+
+extern const struct device_backend cpu_backend;
+
+int cpu_stream_new(struct device *device, struct device_stream **ret_stream, struct error *error);
+void cpu_stream_free(struct device_stream *stream);
+int cpu_stream_synchronise(struct device_stream *stream, struct error *error);
+void cpu_stream_wait(struct device_stream *stream, struct device_event *event);
+void cpu_stream_call(struct device_stream *stream, device_host_function *function, void *context);
+void cpu_launch(struct device_stream *stream, enum device_operation operation, const void *arguments);
+
+int cpu_event_new(struct device *device, struct device_event **ret_event, struct error *error);
+void cpu_event_free(struct device_event *event);
+void cpu_event_record(struct device_event *event, struct device_stream *stream);
+bool cpu_event_is_done(const struct device_event *event);
+int cpu_event_wait(struct device_event *event, struct error *error);
+/* The stream's side: publishes `ticket` with the stream's error; waits until `ticket` is there. */
+void cpu_event_complete(struct cpu_event *event, uint32_t ticket, const struct error *error);
+void cpu_event_await(struct cpu_event *event, uint32_t ticket);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The innermost loop of every matrix product and convolution: a tile of
+ * GEMM_ROWS rows and up to `columns` columns, held in registers,
+ *
+ *     c[r][j] (+)= sum over o < outer, i < inner of
+ *                  a[r][o * a_outer + i * a_inner] * b[o * b_outer + i * b_inner + j]
+ *
+ * The rows of `a` are given by pointers, so that a convolution reads its image in
+ * place (an indirect convolution, Dukhan 2019); the two sums are its kernel rows
+ * and its (column, channel) pairs. One implementation an instruction set, with
+ * fused multiply-add and the same order of additions; the widest that the
+ * processor has is used.
+ */
+#ifndef COXSWAIN_DEVICE_CPU_GEMM_KERNEL_H
+#define COXSWAIN_DEVICE_CPU_GEMM_KERNEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define GEMM_ROWS 6
+#define GEMM_COLUMNS_MAX 64
+
+struct gemm_tile {
+    const float *a[GEMM_ROWS]; /* a tile with fewer rows repeats one */
+    int64_t a_inner, a_outer;
+    const float *b; /* full vectors are read: a panel is padded with zeros */
+    int64_t b_inner, b_outer;
+    int64_t inner, outer;
+    float *c; /* full vectors are written */
+    int64_t c_row;
+    bool accumulate;
+};
+
+struct gemm_kernel {
+    const char *name;  /* "avx512", "avx2", "portable" */
+    const char *title; /* "AVX-512": for people */
+    int columns;       /* of a full tile: a multiple of `vector` */
+    int vector;
+    /* For tiles of 1, 2, 3, 4 vectors; NULL beyond columns / vector. */
+    void (*tile[4])(const struct gemm_tile *tile);
+};
+
+extern const struct gemm_kernel gemm_kernel_portable;
+#ifdef __x86_64__
+extern const struct gemm_kernel gemm_kernel_avx2;
+extern const struct gemm_kernel gemm_kernel_avx512;
+#endif
+
+/* The best for this processor, or the one of that name (NULL: best); NULL when the processor lacks it. */
+const struct gemm_kernel *gemm_kernel_choose(const char *name);
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/device/cpu/gemm_library.h"
+
+#include <stdatomic.h>
+
+#include "worker/device/cpu/gemm_finish.h"
+#include "worker/device/cpu/onednn.h"
+
+/* Below this our own kernel, which need not copy its operand, is as quick. */
+#define ROWS_MIN 256
+#define DEPTH_MIN 64
+#define COLUMNS_MIN 64
+/* Of a piece; a finished product that is to be added to another fits a thread's scratch. */
+#define PIECE_FLOATS_MAX (128 * 1024)
+_Static_assert(PIECE_FLOATS_MAX * sizeof(float) <= CPU_SCRATCH_BYTES, "a piece fits the scratch");
+
+struct product {
+    const struct gemm *gemm;
+    int64_t rows, columns; /* of a piece */
+    int64_t bands;         /* pieces below each other */
+    _Atomic bool failed;
+};
+
+bool gemm_library_suits(const struct gemm_kernel *kernel, const struct gemm *gemm)
+{
+    return gemm->m >= ROWS_MIN && gemm->n >= COLUMNS_MIN && gemm->k >= DEPTH_MIN && kernel == gemm_kernel_choose(NULL);
+}
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static bool multiply_piece(const struct gemm *gemm, const struct gemm_block *block, float *to, int64_t to_row)
+{
+    bool a_transposed = gemm->a_k != 1, b_transposed = gemm->b_column != 1;
+    struct onednn_matrix a = {gemm->a + block->row * gemm->a_row, a_transposed ? gemm->a_k : gemm->a_row, a_transposed};
+    struct onednn_matrix b = {gemm->b + block->column * gemm->b_column, b_transposed ? gemm->b_column : gemm->b_k,
+                              b_transposed};
+    return onednn_multiply(block->rows, block->columns, gemm->k, &a, &b, to, to_row);
+}
+
+static void run_piece(const void *context, int64_t piece, void *scratch)
+{
+    struct product *product = (struct product *)context;
+    const struct gemm *gemm = product->gemm;
+    struct gemm_block block = {
+        .row = piece % product->bands * product->rows,
+        .column = piece / product->bands * product->columns,
+    };
+    block.rows = smaller(gemm->m - block.row, product->rows);
+    block.columns = smaller(gemm->n - block.column, product->columns);
+    float *in_place = gemm->c + block.row * gemm->c_row + block.column;
+    float *to = gemm->accumulate ? scratch : in_place;
+    int64_t to_row = gemm->accumulate ? block.columns : gemm->c_row;
+    if (!multiply_piece(gemm, &block, to, to_row))
+        atomic_store(&product->failed, true);
+    else if (gemm->accumulate || gemm->bias || gemm->relu || gemm->mask)
+        gemm_finish(gemm, &block, to, to_row);
+}
+
+void gemm_library_run(const struct cpu_call *call, const struct gemm *gemm)
+{
+    struct product product = {.gemm = gemm, .rows = gemm->m < 2048 ? 64 : 256};
+    product.columns = smaller(gemm->n, PIECE_FLOATS_MAX / product.rows);
+    product.bands = (gemm->m + product.rows - 1) / product.rows;
+    team_run(call->team, product.bands * ((gemm->n + product.columns - 1) / product.columns), run_piece, &product);
+    if (atomic_load(&product.failed))
+        error_set(call->error, ERROR_NO_SPACE, "oneDNN has no memory for a product of %lld x %lld x %lld",
+                  (long long)gemm->m, (long long)gemm->n, (long long)gemm->k);
+}

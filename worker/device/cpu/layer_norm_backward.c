@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "worker/device/cpu/cpu.h"
+#include "worker/device/cpu/lanes.h"
+
+/* Rows are cut into at most this many groups; each sums dweight and dbias on its own, then groups are added in order. */
+#define GROUPS_MAX 16
+
+int64_t layer_norm_workspace(int64_t rows, int64_t c)
+{
+    return (rows < GROUPS_MAX ? rows : GROUPS_MAX) * 2 * c;
+}
+
+static int64_t group_count(int64_t rows)
+{
+    return rows < GROUPS_MAX ? rows : GROUPS_MAX;
+}
+
+static inline __attribute__((always_inline)) void row_backward(const struct layer_norm_backward *op, int64_t row,
+                                                               float *restrict dweight, float *restrict dbias)
+{
+    int64_t c = op->c;
+    const float *x = op->x + row * c, *dy = op->dy + row * c, *weight = op->weight;
+    float *dx = op->dx + row * c;
+    float mean = op->mean[row], rstd = op->rstd[row];
+    float sums[LANES] = {0}, dots[LANES] = {0};
+    for (int64_t i = 0; i < c; i += LANES)
+        for (int64_t j = 0; j < LANES && i + j < c; j++) {
+            float g = dy[i + j] * weight[i + j];
+            sums[j] += g;
+            dots[j] += g * ((x[i + j] - mean) * rstd);
+        }
+    float average = lanes_total(sums) / (float)c, slope = lanes_total(dots) / (float)c;
+    for (int64_t i = 0; i < c; i++) {
+        float normal = (x[i] - mean) * rstd, g = dy[i];
+        dweight[i] += g * normal;
+        dbias[i] += g;
+        dx[i] = (g * weight[i] - average - normal * slope) * rstd;
+    }
+}
+
+CPU_VECTORISED static void run_group(const void *context, int64_t group, void *scratch)
+{
+    const struct layer_norm_backward *op = context;
+    (void)scratch;
+    int64_t groups = group_count(op->rows);
+    float *sums = op->workspace + group * 2 * op->c;
+    memset(sums, 0, (size_t)(2 * op->c) * sizeof *sums);
+    for (int64_t row = op->rows * group / groups; row < op->rows * (group + 1) / groups; row++)
+        row_backward(op, row, sums, sums + op->c);
+}
+
+static void finish(float *to, const float *sums, int64_t groups, int64_t c, bool accumulate)
+{
+    for (int64_t i = 0; i < c; i++) {
+        float total = 0;
+        for (int64_t g = 0; g < groups; g++)
+            total += sums[g * 2 * c + i];
+        to[i] = accumulate ? to[i] + total : total;
+    }
+}
+
+void cpu_layer_norm_backward(const struct cpu_call *call, const struct layer_norm_backward *op)
+{
+    int64_t groups = group_count(op->rows);
+    team_run(call->team, groups, run_group, op);
+    finish(op->dweight, op->workspace, groups, op->c, op->accumulate);
+    finish(op->dbias, op->workspace + op->c, groups, op->c, op->accumulate);
+}

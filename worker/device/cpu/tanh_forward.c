@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/device/cpu/cpu.h"
+#include "worker/device/cpu/vector_math.h"
+
+CPU_VECTORISED static void run_piece(const void *context, int64_t piece, void *scratch)
+{
+    const struct tanh_forward *op = context;
+    (void)scratch;
+    int64_t first = piece * CPU_RUN, count = cpu_run_length(op->count, piece);
+    const float *x = op->x + first;
+    float *y = op->y + first;
+    for (int64_t i = 0; i < count; i++)
+        y[i] = vector_tanh(x[i]);
+}
+
+void cpu_tanh_forward(const struct cpu_call *call, const struct tanh_forward *op)
+{
+    team_run(call->team, cpu_runs(op->count), run_piece, op);
+}

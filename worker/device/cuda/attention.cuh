@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Attention in tiles of 64 queries by 64 keys, as in FlashAttention (Dao et al.
+ * 2022; Dao 2023): scores never leave the multiprocessor. A block of 16 x 16
+ * threads works on one tile of one head; thread (x, y) has rows 4 y to 4 y + 3 and
+ * the keys or columns at x of each product. The way back computes the scores
+ * twice, once for the queries' gradients and once for those of keys and values, so
+ * that no block adds to another's results.
+ *
+ * Tiles lie in shared memory by column (column after column, 64 rows each) where a
+ * product runs over the width, and by row, padded with zeros to the width of the
+ * kernel, where it runs over rows: so both factors are read four numbers at a time.
+ */
+#ifndef COXSWAIN_DEVICE_CUDA_ATTENTION_CUH
+#define COXSWAIN_DEVICE_CUDA_ATTENTION_CUH
+
+#include <math.h>
+
+#include "worker/device/cuda/read_share.cuh"
+#include "worker/device/cuda/warp.cuh"
+
+#define ATTENTION_TILE 64
+#define ATTENTION_SIDE 16 /* threads along each axis of a block */
+#define ATTENTION_SHARE 4 /* rows and keys of a tile that a thread has */
+#define ATTENTION_WIDTH_MAX 128
+#define ATTENTION_PITCH (ATTENTION_TILE + 4) /* of a column, and of a row of scores */
+
+/* One head of one example: offsets into qkv (and its gradient) and into y. */
+struct attention_head {
+    int64_t t, qkv_row, query, key, value, output, output_row, statistics;
+    int width;
+    float scale;
+};
+
+static __device__ inline struct attention_head attention_head(int64_t t, int64_t c, int64_t heads, int64_t number)
+{
+    const int64_t width = c / heads, example = number / heads;
+    const int64_t query = example * t * 3 * c + number % heads * width;
+    return {t,
+            3 * c,
+            query,
+            query + c,
+            query + 2 * c,
+            example * t * c + number % heads * width,
+            c,
+            number * t,
+            (int)width,
+            1.0f / sqrtf((float)width)};
+}
+
+static __device__ inline int attention_thread(void)
+{
+    return (int)(threadIdx.y * ATTENTION_SIDE + threadIdx.x);
+}
+
+/* 64 rows from row `first` on, zeros behind row t; by column, by row, or (neither NULL) both. */
+template <int COLUMNS>
+static __device__ inline void load_tile(const struct attention_head &head, const float *from, int64_t row_stride,
+                                        int64_t first, float *by_column, float *by_row)
+{
+    const int wide = ATTENTION_SIDE * COLUMNS;
+    for (int i = attention_thread(); i < ATTENTION_TILE * wide; i += ATTENTION_SIDE * ATTENTION_SIDE) {
+        const int row = i / wide, column = i % wide;
+        const bool there = first + row < head.t && column < head.width;
+        const float value = there ? from[(first + row) * row_stride + column] : 0;
+        if (by_column && column < head.width)
+            by_column[column * ATTENTION_PITCH + row] = value;
+        if (by_row)
+            by_row[i] = value;
+    }
+}
+
+/* scores[i][j] += the inner product of the thread's i-th row of `a` with its j-th row of `b`, both by column. */
+static __device__ inline void multiply_rows(const struct attention_head &head, const float *a, const float *b,
+                                            float scores[ATTENTION_SHARE][ATTENTION_SHARE])
+{
+    a += threadIdx.y * ATTENTION_SHARE;
+    b += threadIdx.x * ATTENTION_SHARE;
+#pragma unroll 4
+    for (int k = 0; k < head.width; k++, a += ATTENTION_PITCH, b += ATTENTION_PITCH) {
+        __align__(16) float x[ATTENTION_SHARE], y[ATTENTION_SHARE];
+        read_share<ATTENTION_SHARE>(x, a);
+        read_share<ATTENTION_SHARE>(y, b);
+#pragma unroll
+        for (int i = 0; i < ATTENTION_SHARE; i++)
+#pragma unroll
+            for (int j = 0; j < ATTENTION_SHARE; j++)
+                scores[i][j] = fmaf(x[i], y[j], scores[i][j]);
+    }
+}
+
+/* to[key][query], or to[query][key]. */
+static __device__ inline void store_by_key(float *to, const float scores[ATTENTION_SHARE][ATTENTION_SHARE])
+{
+#pragma unroll
+    for (int j = 0; j < ATTENTION_SHARE; j++)
+        *(float4 *)(to + (threadIdx.x * ATTENTION_SHARE + j) * ATTENTION_PITCH + threadIdx.y * ATTENTION_SHARE) =
+            make_float4(scores[0][j], scores[1][j], scores[2][j], scores[3][j]);
+}
+
+static __device__ inline void store_by_query(float *to, const float scores[ATTENTION_SHARE][ATTENTION_SHARE])
+{
+#pragma unroll
+    for (int i = 0; i < ATTENTION_SHARE; i++)
+        *(float4 *)(to + (threadIdx.y * ATTENTION_SHARE + i) * ATTENTION_PITCH + threadIdx.x * ATTENTION_SHARE) =
+            make_float4(scores[i][0], scores[i][1], scores[i][2], scores[i][3]);
+}
+
+/* sums[i][j] += over k: scores[k][the thread's i-th row] times the thread's j-th column of row k of `tile`. */
+template <int COLUMNS>
+static __device__ inline void multiply_scores(const float *scores, const float *tile,
+                                              float sums[ATTENTION_SHARE][COLUMNS])
+{
+    scores += threadIdx.y * ATTENTION_SHARE;
+    tile += threadIdx.x * COLUMNS;
+#pragma unroll 4
+    for (int k = 0; k < ATTENTION_TILE; k++, scores += ATTENTION_PITCH, tile += ATTENTION_SIDE * COLUMNS) {
+        __align__(16) float x[ATTENTION_SHARE], y[COLUMNS];
+        read_share<ATTENTION_SHARE>(x, scores);
+        read_share<COLUMNS>(y, tile);
+#pragma unroll
+        for (int i = 0; i < ATTENTION_SHARE; i++)
+#pragma unroll
+            for (int j = 0; j < COLUMNS; j++)
+                sums[i][j] = fmaf(x[i], y[j], sums[i][j]);
+    }
+}
+
+template <int COLUMNS>
+static __device__ inline void store_rows(const struct attention_head &head, float *to, int64_t row_stride,
+                                         int64_t first, const float sums[ATTENTION_SHARE][COLUMNS])
+{
+#pragma unroll
+    for (int i = 0; i < ATTENTION_SHARE; i++)
+#pragma unroll
+        for (int j = 0; j < COLUMNS; j++) {
+            const int64_t row = first + threadIdx.y * ATTENTION_SHARE + i;
+            const int column = (int)threadIdx.x * COLUMNS + j;
+            if (row < head.t && column < head.width)
+                to[row * row_stride + column] = sums[i][j];
+        }
+}
+
+/* Bytes of tiles by column and by row, and of scores. */
+static inline size_t attention_bytes(int64_t width, int columns, size_t by_column, size_t by_row)
+{
+    const size_t floats = by_column * (size_t)width * ATTENTION_PITCH +
+                          by_row * ATTENTION_TILE * ATTENTION_SIDE * (size_t)columns + ATTENTION_TILE * ATTENTION_PITCH;
+    return floats * sizeof(float);
+}
+
+/* More shared memory than 48 KiB must be asked for. */
+template <typename Operation>
+static void launch_attention(const struct cuda_call *call, const Operation &op, void (*kernel)(Operation),
+                             size_t shared_bytes)
+{
+    const unsigned tiles = (unsigned)((op.t + ATTENTION_TILE - 1) / ATTENTION_TILE);
+    if (op.b == 0)
+        return;
+    cudaError_t result =
+        shared_bytes > 48 * 1024
+            ? cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared_bytes)
+            : cudaSuccess;
+    if (result != cudaSuccess)
+        cuda_call_fail(call, "attention", cudaGetErrorString(result));
+    else
+        kernel<<<dim3(tiles, (unsigned)(op.b * op.heads)), dim3(ATTENTION_SIDE, ATTENTION_SIDE), shared_bytes,
+                 call->stream>>>(op);
+}
+
+/* Columns of a head's width that a thread has, rounded up to a kernel that there is; 0: too wide. */
+static inline int attention_columns(const struct cuda_call *call, int64_t c, int64_t heads)
+{
+    const int64_t width = c / heads;
+    if (width > ATTENTION_WIDTH_MAX) {
+        cuda_call_fail(call, "attention", "a head wider than 128 is not to be had on a GPU");
+        return 0;
+    }
+    return width <= 32 ? 2 : width <= 64 ? 4 : 8;
+}
+
+#endif

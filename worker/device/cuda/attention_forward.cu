@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/device/cuda/attention.cuh"
+
+/* What a row of queries knows after the keys seen so far: the largest score, the sum of powers, the weighted values. */
+template <int COLUMNS> struct row_state {
+    float maximum[ATTENTION_SHARE], sum[ATTENTION_SHARE], output[ATTENTION_SHARE][COLUMNS];
+};
+
+/* The 16 threads of a row are half a warp. */
+static __device__ float row_maximum(float x)
+{
+    for (int distance = ATTENTION_SIDE / 2; distance > 0; distance /= 2)
+        x = fmaxf(x, __shfl_xor_sync(~0u, x, distance));
+    return x;
+}
+
+static __device__ float row_sum(float x)
+{
+    for (int distance = ATTENTION_SIDE / 2; distance > 0; distance /= 2)
+        x += __shfl_xor_sync(~0u, x, distance);
+    return x;
+}
+
+/* Scores become powers against the row's new maximum; what was summed before is brought to it. */
+template <int COLUMNS>
+static __device__ void absorb(const struct attention_head &head, int64_t query, int64_t key,
+                              float scores[ATTENTION_SHARE][ATTENTION_SHARE], struct row_state<COLUMNS> *state)
+{
+#pragma unroll
+    for (int i = 0; i < ATTENTION_SHARE; i++) {
+        const int64_t row = query + threadIdx.y * ATTENTION_SHARE + i;
+        float maximum = -INFINITY, sum = 0;
+#pragma unroll
+        for (int j = 0; j < ATTENTION_SHARE; j++) {
+            const int64_t column = key + threadIdx.x * ATTENTION_SHARE + j;
+            scores[i][j] = column <= row && column < head.t ? scores[i][j] * head.scale : -INFINITY;
+            maximum = fmaxf(maximum, scores[i][j]);
+        }
+        maximum = fmaxf(state->maximum[i], row_maximum(maximum));
+        const float shrink = expf(state->maximum[i] - maximum);
+#pragma unroll
+        for (int j = 0; j < ATTENTION_SHARE; j++) {
+            scores[i][j] = expf(scores[i][j] - maximum);
+            sum += scores[i][j];
+        }
+        state->sum[i] = state->sum[i] * shrink + row_sum(sum);
+        state->maximum[i] = maximum;
+#pragma unroll
+        for (int j = 0; j < COLUMNS; j++)
+            state->output[i][j] *= shrink;
+    }
+}
+
+template <int COLUMNS>
+static __device__ void finish(const struct attention_forward &op, const struct attention_head &head, int64_t query,
+                              struct row_state<COLUMNS> *state)
+{
+    for (int i = 0; i < ATTENTION_SHARE; i++) {
+        const int64_t row = query + threadIdx.y * ATTENTION_SHARE + i;
+        const float share = 1.0f / state->sum[i];
+        for (int j = 0; j < COLUMNS; j++)
+            state->output[i][j] *= share;
+        if (threadIdx.x == 0 && row < head.t)
+            op.logsumexp[head.statistics + row] = state->maximum[i] + logf(state->sum[i]);
+    }
+    store_rows<COLUMNS>(head, op.y + head.output, head.output_row, query, state->output);
+}
+
+/* The longest rows of tiles come first. */
+template <int COLUMNS> static __global__ void each_query_tile(struct attention_forward op)
+{
+    extern __shared__ __align__(16) float shared[];
+    const struct attention_head head = attention_head(op.t, op.c, op.heads, blockIdx.y);
+    const int by_column = head.width * ATTENTION_PITCH, by_row = ATTENTION_TILE * ATTENTION_SIDE * COLUMNS;
+    float *queries = shared, *keys = queries + by_column, *values = keys + by_column, *powers = values + by_row;
+    const int64_t query = (int64_t)(gridDim.x - 1 - blockIdx.x) * ATTENTION_TILE;
+    struct row_state<COLUMNS> state = {
+    };
+    for (int i = 0; i < ATTENTION_SHARE; i++)
+        state.maximum[i] = -INFINITY;
+    load_tile<COLUMNS>(head, op.qkv + head.query, head.qkv_row, query, queries, NULL);
+    for (int64_t key = 0; key <= query; key += ATTENTION_TILE) {
+        float scores[ATTENTION_SHARE][ATTENTION_SHARE] = {};
+        load_tile<COLUMNS>(head, op.qkv + head.key, head.qkv_row, key, keys, NULL);
+        load_tile<COLUMNS>(head, op.qkv + head.value, head.qkv_row, key, NULL, values);
+        __syncthreads();
+        multiply_rows(head, queries, keys, scores);
+        absorb<COLUMNS>(head, query, key, scores, &state);
+        store_by_key(powers, scores);
+        __syncthreads();
+        multiply_scores<COLUMNS>(powers, values, state.output);
+        __syncthreads();
+    }
+    finish<COLUMNS>(op, head, query, &state);
+}
+
+template <int COLUMNS> static void launch(const struct cuda_call *call, const struct attention_forward *op)
+{
+    launch_attention(call, *op, each_query_tile<COLUMNS>, attention_bytes(op->c / op->heads, COLUMNS, 2, 1));
+}
+
+void cuda_attention_forward(const struct cuda_call *call, const struct attention_forward *op)
+{
+    switch (attention_columns(call, op->c, op->heads)) {
+    case 2:
+        launch<2>(call, op);
+        break;
+    case 4:
+        launch<4>(call, op);
+        break;
+    case 8:
+        launch<8>(call, op);
+        break;
+    }
+}

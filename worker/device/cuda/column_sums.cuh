@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Sums over the rows of a matrix whose elements a functor gives: blocks of
+ * threads own 32 columns and one group of rows, the groups' sums are then added
+ * in order. Groups depend on the shape alone.
+ */
+#ifndef COXSWAIN_DEVICE_CUDA_COLUMN_SUMS_CUH
+#define COXSWAIN_DEVICE_CUDA_COLUMN_SUMS_CUH
+
+#include "worker/device/cuda/warp.cuh"
+
+#define COLUMN_SUM_LINES 16 /* rows that a block reads at once */
+#define COLUMN_SUM_GROUPS_MAX 64
+#define COLUMN_SUM_ROWS 256 /* that a group has at least */
+
+struct column_sums {
+    int64_t rows, columns, groups;
+    float *partial, *sums; /* partial[groups,columns] */
+    bool accumulate;
+};
+
+/* Line t of the block adds rows t, t + COLUMN_SUM_LINES, … of its group; then the lines are added in order. */
+template <typename Element> static __global__ void column_sums_group(struct column_sums job, Element element)
+{
+    __shared__ float lines[COLUMN_SUM_LINES][WARP];
+    const int64_t column = (int64_t)blockIdx.x * WARP + threadIdx.x;
+    const int64_t first = job.rows * blockIdx.y / job.groups, end = job.rows * (blockIdx.y + 1) / job.groups;
+    float sum = 0;
+    if (column < job.columns)
+#pragma unroll 4
+        for (int64_t row = first + threadIdx.y; row < end; row += COLUMN_SUM_LINES)
+            sum += element(row, column);
+    lines[threadIdx.y][threadIdx.x] = sum;
+    __syncthreads();
+    if (threadIdx.y > 0 || column >= job.columns)
+        return;
+    for (int line = 1; line < COLUMN_SUM_LINES; line++)
+        sum += lines[line][threadIdx.x];
+    if (job.groups > 1)
+        job.partial[blockIdx.y * job.columns + column] = sum;
+    else
+        job.sums[column] = job.accumulate ? job.sums[column] + sum : sum;
+}
+
+static __global__ void column_sums_finish(struct column_sums job)
+{
+    const int64_t column = (int64_t)blockIdx.x * WARP + threadIdx.x;
+    if (column >= job.columns)
+        return;
+    float sum = 0;
+#pragma unroll 8
+    for (int64_t group = 0; group < job.groups; group++)
+        sum += job.partial[group * job.columns + column];
+    job.sums[column] = job.accumulate ? job.sums[column] + sum : sum;
+}
+
+static inline int64_t column_sum_groups(int64_t rows, int64_t columns)
+{
+    int64_t groups = rows / COLUMN_SUM_ROWS;
+    groups = groups > COLUMN_SUM_GROUPS_MAX ? COLUMN_SUM_GROUPS_MAX : groups;
+    while (groups * columns > CUDA_SCRATCH_FLOATS)
+        groups /= 2;
+    return groups > 1 ? groups : 1;
+}
+
+template <typename Element>
+static void launch_column_sums(const struct cuda_call *call, int64_t rows, int64_t columns, float *sums,
+                               bool accumulate, const Element &element)
+{
+    int64_t groups = column_sum_groups(rows, columns);
+    struct column_sums job = {rows, columns, groups, call->scratch, sums, accumulate};
+    unsigned blocks = (unsigned)((columns + WARP - 1) / WARP);
+    if (blocks == 0)
+        return;
+    column_sums_group<<<dim3(blocks, (unsigned)groups), dim3(WARP, COLUMN_SUM_LINES), 0, call->stream>>>(job, element);
+    if (groups > 1)
+        column_sums_finish<<<blocks, WARP, 0, call->stream>>>(job);
+}
+
+#endif

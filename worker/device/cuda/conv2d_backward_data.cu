@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/device/cuda/correlation.cuh"
+#include "worker/device/cuda/each.cuh"
+
+/* packed[kh][kw][o][c] = weight[o][c][K-1-kh][K-1-kw]: the kernel turned by half a turn. */
+static __global__ void pack_turned_weight(struct conv2d_backward_data op)
+{
+    const struct conv2d_shape &s = op.shape;
+    const int64_t window = s.kernel * s.kernel;
+    EACH(i, s.o * s.c * window);
+    const int64_t turned = window - 1 - i % window;
+    op.workspace[(turned * s.o + i / window / s.c) * s.c + i / window % s.c] = op.weight[i];
+}
+
+/* The correlation of the dilated gradient with the turned kernel. */
+void cuda_conv2d_backward_data(const struct cuda_call *call, const struct conv2d_backward_data *op)
+{
+    const struct conv2d_shape *s = &op->shape;
+    struct correlation job = {};
+    job.view = {
+        op->dy,         (int)s->oh, (int)s->ow, (int)s->o,         (int)s->kernel, 1, (int)(s->kernel - 1 - s->padding),
+        (int)s->stride, (int)s->h,  (int)s->w,  s->b * s->h * s->w};
+    job.taps = (int)(s->kernel * s->kernel * s->o);
+    job.o = (int)s->c;
+    job.packed = op->workspace;
+    job.mask = op->relu_output;
+    job.out = op->dx;
+    launch_each(call, s->c * job.taps, pack_turned_weight, *op);
+    correlate(call, &job);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * cuBLAS, looked for when a GPU is opened: a worker built with CUDA=1 starts on
+ * machines that have neither driver nor libraries.
+ */
+#ifndef COXSWAIN_DEVICE_CUDA_CUBLAS_H
+#define COXSWAIN_DEVICE_CUDA_CUBLAS_H
+
+#include <cublas_v2.h>
+
+#include "common/error.h"
+
+#define CUBLAS_FUNCTIONS(X)                                                                                            \
+    X(cublasCreate_v2)                                                                                                 \
+    X(cublasDestroy_v2)                                                                                                \
+    X(cublasSetStream_v2)                                                                                              \
+    X(cublasSetWorkspace_v2)                                                                                           \
+    X(cublasSgemm_v2_64)                                                                                               \
+    X(cublasGetStatusString)
+
+struct cublas {
+    void *library;
+#define X(name) __typeof__(name) *name;
+    CUBLAS_FUNCTIONS(X)
+#undef X
+};
+
+/* ERROR_UNSUPPORTED says which library is missing. */
+int cublas_open(struct cublas *cublas, struct error *error);
+void cublas_close(struct cublas *cublas);
+
+#endif

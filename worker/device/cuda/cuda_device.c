@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/device/cuda/cuda_device.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/memory.h"
+
+void cuda_device_enter(const struct cuda_device *device)
+{
+    (void)cudaSetDevice(device->index);
+}
+
+int cuda_check(cudaError_t result, const char *what, struct error *error)
+{
+    if (result == cudaSuccess)
+        return 0;
+    return error_set(error, ERROR_DEVICE, "GPU: %s: %s", what, cudaGetErrorString(result));
+}
+
+int cuda_health_check(const struct cuda_health *health, struct error *error)
+{
+    if (atomic_load(&health->failed))
+        return error_set(error, health->error.kind, "%s", health->error.message);
+    if (health->fault->kind == CUDA_FAULT_NONE)
+        return 0;
+    return error_set(error, ERROR_INVALID, "%s %d is outside 0..%lld",
+                     health->fault->kind == CUDA_FAULT_TOKEN ? "token" : "target", health->fault->value,
+                     (long long)health->fault->limit - 1);
+}
+
+/* ---------------------------------------------------------------- memory */
+
+static int cuda_allocate(struct device *base, enum device_memory kind, size_t bytes, void **ret_memory,
+                         struct error *error)
+{
+    cuda_device_enter((struct cuda_device *)base);
+    void *memory = NULL;
+    size_t wanted = bytes ? bytes : 1;
+    cudaError_t result =
+        kind == MEMORY_SHARED ? cudaHostAlloc(&memory, wanted, cudaHostAllocPortable) : cudaMalloc(&memory, wanted);
+    if (result != cudaSuccess) {
+        (void)cudaGetLastError();
+        return error_set(error, ERROR_NO_SPACE, "no %s for %zu bytes: %s",
+                         kind == MEMORY_SHARED ? "pinned memory" : "memory on the GPU", bytes,
+                         cudaGetErrorString(result));
+    }
+    if (kind == MEMORY_SHARED) {
+        memset(memory, 0, wanted);
+    } else if (cuda_check(cudaMemset(memory, 0, wanted), "clearing memory", error) < 0 ||
+               cuda_check(cudaDeviceSynchronize(), "clearing memory", error) < 0) {
+        (void)cudaFree(memory);
+        return -1;
+    }
+    *ret_memory = memory;
+    return 0;
+}
+
+static void cuda_free(struct device *base, void *memory)
+{
+    cuda_device_enter((struct cuda_device *)base);
+    struct cudaPointerAttributes attributes;
+    if (cudaPointerGetAttributes(&attributes, memory) == cudaSuccess && attributes.type == cudaMemoryTypeHost)
+        (void)cudaFreeHost(memory);
+    else
+        (void)cudaFree(memory);
+}
+
+/* ---------------------------------------------------------------- life cycle */
+
+static void cuda_close(struct device *base)
+{
+    struct cuda_device *device = (struct cuda_device *)base;
+    cuda_device_enter(device);
+    if (device->faults)
+        (void)cudaFreeHost(device->faults);
+    cublas_close(&device->cublas);
+    free(device);
+}
+
+static const char *cuda_arithmetic(const struct device *base)
+{
+    return ((const struct cuda_device *)base)->arithmetic;
+}
+
+const struct device_backend cuda_backend = {
+    .memory_is_shared = false,
+    .close = cuda_close,
+    .arithmetic = cuda_arithmetic,
+    .allocate = cuda_allocate,
+    .free = cuda_free,
+    .stream_new = cuda_stream_new,
+    .stream_free = cuda_stream_free,
+    .stream_synchronise = cuda_stream_synchronise,
+    .stream_wait = cuda_stream_wait,
+    .stream_call = cuda_stream_call,
+    .launch = cuda_launch,
+    .event_new = cuda_event_new,
+    .event_free = cuda_event_free,
+    .event_record = cuda_event_record,
+    .event_is_done = cuda_event_is_done,
+    .event_wait = cuda_event_wait,
+};
+
+static const char *why_none(cudaError_t result)
+{
+    switch (result) {
+    case cudaSuccess:
+        return "none is visible";
+    case cudaErrorInsufficientDriver:
+        return "there is no driver, or too old a one";
+    default:
+        return cudaGetErrorString(result);
+    }
+}
+
+static int find_device(int index, struct error *error)
+{
+    int count = 0;
+    cudaError_t result = cudaGetDeviceCount(&count);
+    if (result != cudaSuccess || count == 0)
+        return error_set(error, ERROR_UNSUPPORTED,
+                         "devices.type: no NVIDIA GPU can be used here (%s); write CPU or Auto, or give the pod a GPU",
+                         why_none(result));
+    if (index >= count)
+        return error_set(error, ERROR_UNSUPPORTED, "devices.count: GPU %d is asked for, but there are %d", index,
+                         count);
+    return 0;
+}
+
+static int describe(struct cuda_device *device, struct error *error)
+{
+    struct cudaDeviceProp properties;
+    if (cuda_check(cudaGetDeviceProperties(&properties, device->index), "asking for its properties", error) < 0)
+        return -1;
+    snprintf(device->arithmetic, sizeof device->arithmetic, "sm_%d%d", properties.major, properties.minor);
+    snprintf(device->base.description, sizeof device->base.description, "GPU %d, %.64s, %.0f GiB", device->index,
+             properties.name, (double)properties.totalGlobalMem / (1 << 30));
+    return 0;
+}
+
+static int prepare(struct cuda_device *device, struct error *error)
+{
+    if (cuda_check(cudaSetDevice(device->index), "opening it", error) < 0 || describe(device, error) < 0 ||
+        cublas_open(&device->cublas, error) < 0)
+        return -1;
+    void *faults = NULL;
+    if (cuda_allocate(&device->base, MEMORY_SHARED, CUDA_STREAMS_MAX * sizeof *device->faults, &faults, error) < 0)
+        return -1;
+    device->faults = faults;
+    for (int i = 0; i < CUDA_STREAMS_MAX; i++)
+        device->healths[i].fault = &device->faults[i];
+    return 0;
+}
+
+/* The driver's threads take no signals: those are main's business. */
+int cuda_device_open(const struct device_options *options, struct device **ret_device, struct error *error)
+{
+    if (find_device(options->index, error) < 0)
+        return -1;
+    struct cuda_device *device = memory_allocate(1, sizeof *device);
+    device->base.backend = &cuda_backend;
+    device->index = options->index;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int result = prepare(device, error);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (result < 0) {
+        cuda_close(&device->base);
+        return -1;
+    }
+    *ret_device = &device->base;
+    return 0;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * An NVIDIA GPU as a device: streams and events are CUDA's, launches go straight
+ * to the driver's queue, shared memory is pinned.
+ *
+ * A bad token or target fails its stream as on the CPU, with one difference: what
+ * was queued behind it still runs, on a token or target that is in range, because
+ * the host learns of it only when it waits.
+ */
+#ifndef COXSWAIN_DEVICE_CUDA_CUDA_DEVICE_H
+#define COXSWAIN_DEVICE_CUDA_CUDA_DEVICE_H
+
+#include <stdatomic.h>
+
+#include "worker/device/backend.h"
+#include "worker/device/cuda/cublas.h"
+#include "worker/device/cuda/cuda.h"
+
+/* Whether a stream is well; lives as long as the device, because events outlive streams. */
+struct cuda_health {
+    volatile struct cuda_fault *fault; /* pinned: written by kernels */
+    _Atomic bool failed;               /* a launch went wrong: */
+    struct error error;
+};
+
+#define CUDA_STREAMS_MAX 64
+struct cuda_device {
+    struct device base;
+    int index;
+    char arithmetic[16]; /* "sm_90" */
+    struct cublas cublas;
+    struct cuda_fault *faults; /* one a stream */
+    struct cuda_health healths[CUDA_STREAMS_MAX];
+    bool taken[CUDA_STREAMS_MAX];
+};
+
+struct cuda_stream {
+    struct device_stream base;
+    struct cuda_device *device;
+    cudaStream_t stream;
+    struct cuda_health *health;
+    float *scratch;          /* of the operations, and cuBLAS's workspace: a stream does one thing at a time */
+    cublasHandle_t products; /* made at the first product */
+};
+
+struct cuda_event {
+    struct device_event base;
+    struct cuda_device *device;
+    cudaEvent_t event;
+    const struct cuda_health *health; /* of the stream that it was last recorded on; NULL: never */
+};
+
+extern const struct device_backend cuda_backend;
+
+/* The calling thread works with this device from now on. */
+void cuda_device_enter(const struct cuda_device *device);
+/* 0, or -1 with ERROR_DEVICE and CUDA's words. */
+int cuda_check(cudaError_t result, const char *what, struct error *error);
+/* The first failure of a stream. */
+int cuda_health_check(const struct cuda_health *health, struct error *error);
+
+int cuda_stream_new(struct device *device, struct device_stream **ret_stream, struct error *error);
+void cuda_stream_free(struct device_stream *stream);
+int cuda_stream_synchronise(struct device_stream *stream, struct error *error);
+void cuda_stream_wait(struct device_stream *stream, struct device_event *event);
+void cuda_stream_call(struct device_stream *stream, device_host_function *function, void *context);
+void cuda_launch(struct device_stream *stream, enum device_operation operation, const void *arguments);
+
+int cuda_event_new(struct device *device, struct device_event **ret_event, struct error *error);
+void cuda_event_free(struct device_event *event);
+void cuda_event_record(struct device_event *event, struct device_stream *stream);
+bool cuda_event_is_done(const struct device_event *event);
+int cuda_event_wait(struct device_event *event, struct error *error);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "common/memory.h"
+#include "worker/device/cuda/cuda_device.h"
+
+int cuda_event_new(struct device *base, struct device_event **ret_event, struct error *error)
+{
+    struct cuda_device *device = (struct cuda_device *)base;
+    cuda_device_enter(device);
+    cudaEvent_t made;
+    if (cuda_check(cudaEventCreateWithFlags(&made, cudaEventDisableTiming), "making an event", error) < 0)
+        return -1;
+    struct cuda_event *event = memory_allocate(1, sizeof *event);
+    event->base.backend = &cuda_backend;
+    event->device = device;
+    event->event = made;
+    *ret_event = &event->base;
+    return 0;
+}
+
+void cuda_event_free(struct device_event *base)
+{
+    struct cuda_event *event = (struct cuda_event *)base;
+    cuda_device_enter(event->device);
+    (void)cudaEventDestroy(event->event);
+    free(event);
+}
+
+void cuda_event_record(struct device_event *base, struct device_stream *stream)
+{
+    struct cuda_event *event = (struct cuda_event *)base;
+    struct cuda_stream *on = (struct cuda_stream *)stream;
+    cuda_device_enter(event->device);
+    event->health = on->health;
+    (void)cudaEventRecord(event->event, on->stream);
+}
+
+bool cuda_event_is_done(const struct device_event *base)
+{
+    const struct cuda_event *event = (const struct cuda_event *)base;
+    cuda_device_enter(event->device);
+    return cudaEventQuery(event->event) != cudaErrorNotReady;
+}
+
+int cuda_event_wait(struct device_event *base, struct error *error)
+{
+    struct cuda_event *event = (struct cuda_event *)base;
+    cuda_device_enter(event->device);
+    if (cuda_check(cudaEventSynchronize(event->event), "waiting for its work", error) < 0)
+        return -1;
+    return event->health ? cuda_health_check(event->health, error) : 0;
+}

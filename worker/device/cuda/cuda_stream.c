@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/memory.h"
+#include "worker/device/cuda/cuda_device.h"
+
+/* The table of operations behind a common signature. */
+#define X(name)                                                                                                        \
+    static void run_##name(const struct cuda_call *call, const void *arguments)                                        \
+    {                                                                                                                  \
+        cuda_##name(call, arguments);                                                                                  \
+    }
+DEVICE_OPERATIONS(X)
+#undef X
+
+static const struct {
+    const char *name;
+    void (*run)(const struct cuda_call *call, const void *arguments);
+} operations[OPERATION_COUNT] = {
+#define X(name) [OPERATION_##name] = {#name, run_##name},
+    DEVICE_OPERATIONS(X)
+#undef X
+};
+
+void cuda_call_fail(const struct cuda_call *call, const char *what, const char *why)
+{
+    struct cuda_health *health = call->owner->health;
+    if (atomic_load(&health->failed))
+        return;
+    error_set(&health->error, ERROR_DEVICE, "GPU: %s: %s", what, why);
+    atomic_store(&health->failed, true);
+}
+
+void cuda_launch(struct device_stream *base, enum device_operation operation, const void *arguments)
+{
+    struct cuda_stream *stream = (struct cuda_stream *)base;
+    if (atomic_load(&stream->health->failed))
+        return;
+    cuda_device_enter(stream->device);
+    struct cuda_call call = {
+        .stream = stream->stream,
+        .fault = (struct cuda_fault *)stream->health->fault,
+        .scratch = stream->scratch,
+        .owner = stream,
+    };
+    operations[operation].run(&call, arguments);
+    cudaError_t result = cudaGetLastError();
+    if (result != cudaSuccess)
+        cuda_call_fail(&call, operations[operation].name, cudaGetErrorString(result));
+}
+
+/* ---------------------------------------------------------------- products */
+
+static bool succeeded(const struct cuda_call *call, cublasStatus_t status)
+{
+    if (status != CUBLAS_STATUS_SUCCESS)
+        cuda_call_fail(call, "cuBLAS", call->owner->device->cublas.cublasGetStatusString(status));
+    return status == CUBLAS_STATUS_SUCCESS;
+}
+
+/* One handle a stream, with a workspace of its own: then equal products have equal bits. Not in the 32 bits of TF32,
+ * which is cuBLAS's default too. */
+static bool prepare_products(const struct cuda_call *call)
+{
+    struct cuda_stream *stream = call->owner;
+    const struct cublas *cublas = &stream->device->cublas;
+    if (stream->products)
+        return true;
+    return succeeded(call, cublas->cublasCreate_v2(&stream->products)) &&
+           succeeded(call, cublas->cublasSetStream_v2(stream->products, stream->stream)) &&
+           succeeded(call, cublas->cublasSetWorkspace_v2(stream->products, stream->scratch, CUDA_SCRATCH_BYTES));
+}
+
+/* cuBLAS counts down columns: what it sees of row-major matrices are their transposes, and c^T = b^T a^T. */
+void cuda_multiply(const struct cuda_call *call, const struct cuda_product *product)
+{
+    const float one = 1, start = product->accumulate ? 1 : 0;
+    if (product->m == 0 || product->n == 0)
+        return;
+    if (product->k == 0) {
+        if (!product->accumulate)
+            (void)cudaMemsetAsync(product->c, 0, (size_t)(product->m * product->n) * sizeof(float), call->stream);
+        return;
+    }
+    if (!prepare_products(call))
+        return;
+    struct cuda_stream *stream = call->owner;
+    succeeded(call, stream->device->cublas.cublasSgemm_v2_64(
+                        stream->products, product->b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
+                        product->a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N, product->n, product->m, product->k, &one,
+                        product->b, product->b_transposed ? product->k : product->n, product->a,
+                        product->a_transposed ? product->m : product->k, &start, product->c, product->n));
+}
+
+/* ---------------------------------------------------------------- order */
+
+void cuda_stream_wait(struct device_stream *base, struct device_event *event)
+{
+    struct cuda_stream *stream = (struct cuda_stream *)base;
+    cuda_device_enter(stream->device);
+    (void)cudaStreamWaitEvent(stream->stream, ((struct cuda_event *)event)->event, 0);
+}
+
+void cuda_stream_call(struct device_stream *base, device_host_function *function, void *context)
+{
+    struct cuda_stream *stream = (struct cuda_stream *)base;
+    cuda_device_enter(stream->device);
+    (void)cudaLaunchHostFunc(stream->stream, function, context);
+}
+
+int cuda_stream_synchronise(struct device_stream *base, struct error *error)
+{
+    struct cuda_stream *stream = (struct cuda_stream *)base;
+    cuda_device_enter(stream->device);
+    if (cuda_check(cudaStreamSynchronize(stream->stream), "waiting for its work", error) < 0)
+        return -1;
+    return cuda_health_check(stream->health, error);
+}
+
+/* ---------------------------------------------------------------- life cycle */
+
+static struct cuda_health *take_health(struct cuda_device *device)
+{
+    for (int i = 0; i < CUDA_STREAMS_MAX; i++) {
+        if (device->taken[i])
+            continue;
+        device->taken[i] = true;
+        device->faults[i] = (struct cuda_fault){0};
+        atomic_store(&device->healths[i].failed, false);
+        return &device->healths[i];
+    }
+    return NULL;
+}
+
+int cuda_stream_new(struct device *base, struct device_stream **ret_stream, struct error *error)
+{
+    struct cuda_device *device = (struct cuda_device *)base;
+    struct cuda_health *health = take_health(device);
+    if (!health)
+        return error_set(error, ERROR_UNAVAILABLE, "a GPU has at most %d streams here", CUDA_STREAMS_MAX);
+    cuda_device_enter(device);
+    struct cuda_stream *stream = memory_allocate(1, sizeof *stream);
+    *stream = (struct cuda_stream){.base.backend = &cuda_backend, .device = device, .health = health};
+    if (cuda_check(cudaStreamCreateWithFlags(&stream->stream, cudaStreamNonBlocking), "making a stream", error) < 0 ||
+        cuda_check(cudaMalloc((void **)&stream->scratch, CUDA_SCRATCH_BYTES), "memory of a stream", error) < 0) {
+        cuda_stream_free(&stream->base);
+        return -1;
+    }
+    *ret_stream = &stream->base;
+    return 0;
+}
+
+void cuda_stream_free(struct device_stream *base)
+{
+    struct cuda_stream *stream = (struct cuda_stream *)base;
+    struct cuda_device *device = stream->device;
+    cuda_device_enter(device);
+    if (stream->stream)
+        (void)cudaStreamSynchronize(stream->stream);
+    if (stream->products)
+        (void)device->cublas.cublasDestroy_v2(stream->products);
+    if (stream->stream)
+        (void)cudaStreamDestroy(stream->stream);
+    (void)cudaFree(stream->scratch);
+    device->taken[stream->health - device->healths] = false;
+    free(stream);
+}

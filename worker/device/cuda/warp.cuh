@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Sums and maxima over the 32 lanes of a warp; all lanes get the result, and the
+ * order of additions is a fixed butterfly. Kernels over rows give each row a warp.
+ */
+#ifndef COXSWAIN_DEVICE_CUDA_WARP_CUH
+#define COXSWAIN_DEVICE_CUDA_WARP_CUH
+
+#include "worker/device/cuda/cuda.h"
+
+#define WARP 32
+#define ROWS_PER_BLOCK 4 /* warps of a block */
+
+template <typename Number> static __device__ inline Number warp_sum(Number x)
+{
+    for (int distance = WARP / 2; distance > 0; distance /= 2)
+        x += __shfl_xor_sync(~0u, x, distance);
+    return x;
+}
+
+static __device__ inline float warp_maximum(float x)
+{
+    for (int distance = WARP / 2; distance > 0; distance /= 2)
+        x = fmaxf(x, __shfl_xor_sync(~0u, x, distance));
+    return x;
+}
+
+static __device__ inline int warp_minimum(int x)
+{
+    for (int distance = WARP / 2; distance > 0; distance /= 2)
+        x = min(x, __shfl_xor_sync(~0u, x, distance));
+    return x;
+}
+
+/* The row of this warp; a whole warp leaves where there is none. */
+#define EACH_ROW(row, lane, rows)                                                                                      \
+    const int lane = threadIdx.x;                                                                                      \
+    const int64_t row = (int64_t)blockIdx.x * ROWS_PER_BLOCK + threadIdx.y;                                            \
+    if (row >= (rows))                                                                                                 \
+    return
+
+template <typename... Arguments>
+static void launch_rows(const struct cuda_call *call, int64_t rows, void (*kernel)(Arguments...),
+                        Arguments... arguments)
+{
+    if (rows > 0)
+        kernel<<<(unsigned)((rows + ROWS_PER_BLOCK - 1) / ROWS_PER_BLOCK), dim3(WARP, ROWS_PER_BLOCK), 0,
+                 call->stream>>>(arguments...);
+}
+
+/* Says that `value` is outside 0..limit-1, unless something was wrong before. */
+static __device__ inline void report_fault(struct cuda_fault *fault, int32_t kind, int32_t value, int64_t limit)
+{
+    volatile struct cuda_fault *word = fault;
+    if (word->kind != CUDA_FAULT_NONE)
+        return;
+    word->value = value;
+    word->limit = limit;
+    __threadfence_system();
+    word->kind = kind;
+}
+
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/device/device.h"
+
+#include "worker/device/backend.h"
+
+int device_open(const struct device_options *options, struct device **ret_device, struct error *error)
+{
+    struct error cause = ERROR_INIT;
+    if (options->type == DEVICE_TYPE_CPU)
+        return cpu_device_open(options, ret_device, error);
+    if (cuda_device_open(options, ret_device, &cause) == 0)
+        return 0;
+    if (options->type == DEVICE_TYPE_AUTO && cause.kind == ERROR_UNSUPPORTED)
+        return cpu_device_open(options, ret_device, error);
+    return error_set(error, cause.kind, "%s", cause.message);
+}
+
+void device_close(struct device *device)
+{
+    if (device)
+        device->backend->close(device);
+}
+
+const char *device_description(const struct device *device)
+{
+    return device->description;
+}
+
+const char *device_arithmetic(const struct device *device)
+{
+    return device->backend->arithmetic(device);
+}
+
+bool device_memory_is_shared(const struct device *device)
+{
+    return device->backend->memory_is_shared;
+}
+
+int device_allocate(struct device *device, enum device_memory kind, size_t bytes, void **ret_memory,
+                    struct error *error)
+{
+    return device->backend->allocate(device, kind, bytes, ret_memory, error);
+}
+
+void device_free(struct device *device, void *memory)
+{
+    if (memory)
+        device->backend->free(device, memory);
+}
+
+int device_stream_new(struct device *device, struct device_stream **ret_stream, struct error *error)
+{
+    return device->backend->stream_new(device, ret_stream, error);
+}
+
+void device_stream_free(struct device_stream *stream)
+{
+    if (stream)
+        stream->backend->stream_free(stream);
+}
+
+int device_stream_synchronise(struct device_stream *stream, struct error *error)
+{
+    return stream->backend->stream_synchronise(stream, error);
+}
+
+void device_stream_wait(struct device_stream *stream, struct device_event *event)
+{
+    stream->backend->stream_wait(stream, event);
+}
+
+void device_stream_call(struct device_stream *stream, device_host_function *function, void *context)
+{
+    stream->backend->stream_call(stream, function, context);
+}
+
+void device_launch(struct device_stream *stream, enum device_operation operation, const void *arguments)
+{
+    stream->backend->launch(stream, operation, arguments);
+}
+
+int device_event_new(struct device *device, struct device_event **ret_event, struct error *error)
+{
+    return device->backend->event_new(device, ret_event, error);
+}
+
+void device_event_free(struct device_event *event)
+{
+    if (event)
+        event->backend->event_free(event);
+}
+
+void device_event_record(struct device_event *event, struct device_stream *stream)
+{
+    event->backend->event_record(event, stream);
+}
+
+bool device_event_is_done(const struct device_event *event)
+{
+    return event->backend->event_is_done(event);
+}
+
+int device_event_wait(struct device_event *event, struct error *error)
+{
+    return event->backend->event_wait(event, error);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A device: memory, streams, events and a table of operations (operations.h).
+ * The CPU is one (cpu/); a GPU implements the same table.
+ *
+ * A stream is a queue in order: a launch returns at once and the work is done
+ * later. Between streams, and between stream and host, order comes from events
+ * only. Work that fails (a bad token, a lost GPU) marks its stream: the first
+ * error surfaces at device_stream_synchronise or device_event_wait; what was
+ * queued behind it is skipped, events still complete.
+ *
+ * Life cycle: open -> streams, events, memory -> free them -> close. A stream is
+ * launched on by one thread at a time; events may be waited for by any thread.
+ */
+#ifndef COXSWAIN_DEVICE_DEVICE_H
+#define COXSWAIN_DEVICE_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/error.h"
+#include "common/job/job_document.h"
+#include "worker/device/operations.h"
+
+struct device;
+struct device_stream;
+struct device_event;
+
+struct device_options {
+    enum device_type type;  /* DEVICE_TYPE_GPU where there is none: ERROR_UNSUPPORTED; DEVICE_TYPE_AUTO: the CPU then */
+    int index;              /* which GPU, or which logical device of the CPU */
+    const char *arithmetic; /* CPU: one of device_arithmetic's words, for tests; NULL means the best there is */
+    int threads;            /* CPU: 0 means all that this process may use (affinity and cgroup quota) */
+};
+
+int device_open(const struct device_options *options, struct device **ret_device, struct error *error);
+/* Its streams, events and memory must be gone. */
+void device_close(struct device *device);
+
+/* "CPU, 2 threads, AVX-512": for the plan that a person reads. */
+const char *device_description(const struct device *device);
+/* The instruction set that bits depend on: "avx512", "avx2", "portable", "sm_90". */
+const char *device_arithmetic(const struct device *device);
+
+/* CPUs that this process may use: the affinity mask, cut by a cgroup's CPU quota; at least 1. */
+int device_available_cpus(void);
+
+/* MEMORY_SHARED can be read and written by host and device alike (a GPU pins it); batches and loss sums live there. */
+enum device_memory { MEMORY_DEVICE, MEMORY_SHARED };
+/* Whether all memory is shared (a CPU's is), so that nothing need be copied for the host to see it or the device to have it
+ * near. Else device_copy goes between the two kinds. */
+bool device_memory_is_shared(const struct device *device);
+/* Zeroed, aligned to 64 bytes at least; ERROR_NO_SPACE says how much was asked for. */
+int device_allocate(struct device *device, enum device_memory kind, size_t bytes, void **ret_memory,
+                    struct error *error);
+void device_free(struct device *device, void *memory);
+
+int device_stream_new(struct device *device, struct device_stream **ret_stream, struct error *error);
+/* Waits for what is queued. */
+void device_stream_free(struct device_stream *stream);
+int device_stream_synchronise(struct device_stream *stream, struct error *error);
+
+/* An event is done until it is recorded for the first time. Recording again is allowed once nobody waits for it. */
+int device_event_new(struct device *device, struct device_event **ret_event, struct error *error);
+void device_event_free(struct device_event *event);
+void device_event_record(struct device_event *event, struct device_stream *stream);
+bool device_event_is_done(const struct device_event *event);
+/* Blocks the calling thread; fails with the stream's error when what was recorded behind failed. */
+int device_event_wait(struct device_event *event, struct error *error);
+/* Later work of `stream` waits for it; the host does not. */
+void device_stream_wait(struct device_stream *stream, struct device_event *event);
+
+/* Calls `function` in the stream's order, on a thread of the device: keep it short, launch nothing from it. */
+typedef void device_host_function(void *context);
+void device_stream_call(struct device_stream *stream, device_host_function *function, void *context);
+
+/* The general launch: `arguments` is the struct that belongs to `operation`. */
+void device_launch(struct device_stream *stream, enum device_operation operation, const void *arguments);
+
+/* device_dense_forward(stream, &(struct dense_forward){…}) and so on. */
+#define X(name)                                                                                                        \
+    static inline void device_##name(struct device_stream *stream, const struct name *arguments)                       \
+    {                                                                                                                  \
+        device_launch(stream, OPERATION_##name, arguments);                                                            \
+    }
+DEVICE_OPERATIONS(X)
+#undef X
+
+#endif

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The operations of a device: one argument struct each, launched on a stream by
+ * `device_<name>(stream, &arguments)`. Arguments are copied at the launch; what
+ * they point to is device memory and must stay until the stream has passed.
+ *
+ * Everything is float32, row-major; images are N H W C; tokens and classes are
+ * int32. Index names follow the papers: B examples, T positions, C channels or
+ * width, NH heads. M, N, K are those of a matrix product. A result depends on
+ * shapes, inputs and instruction set only, never on the number of threads.
+ *
+ * `accumulate` means: the finished result is added to what is there, so that
+ * adding shard by shard gives the bits of adding finished shard gradients.
+ */
+#ifndef COXSWAIN_DEVICE_OPERATIONS_H
+#define COXSWAIN_DEVICE_OPERATIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum activation { ACTIVATION_NONE, ACTIVATION_RELU };
+
+/* y[M,N] = activation(x[M,K] w[N,K]^T + bias[N]); bias may be NULL. */
+struct dense_forward {
+    int64_t m, n, k;
+    const float *x, *weight, *bias;
+    float *y;
+    enum activation activation;
+};
+
+/* dx[M,K] = dy[M,N] w[N,K]; where `relu_output` (x itself, [M,K]) is given, dx is zero where it is not positive. */
+struct dense_backward_data {
+    int64_t m, n, k;
+    const float *dy, *weight, *relu_output;
+    float *dx;
+};
+
+/* dw[N,K] = dy[M,N]^T x[M,K]; db[N] = column sums of dy (NULL: none). */
+struct dense_backward_weight {
+    int64_t m, n, k;
+    const float *dy, *x;
+    float *dweight, *dbias;
+    bool accumulate;
+};
+
+/* A square-kernel convolution: x[B,H,W,C] -> y[B,OH,OW,O]; weights are O C KH KW. */
+struct conv2d_shape {
+    int64_t b, h, w, c, o, kernel, stride, padding, oh, ow;
+};
+
+struct conv2d_forward {
+    struct conv2d_shape shape;
+    const float *x, *weight, *bias;
+    float *y;
+    float *workspace; /* conv2d_workspace() floats */
+    enum activation activation;
+};
+
+struct conv2d_backward_data {
+    struct conv2d_shape shape;
+    const float *dy, *weight, *relu_output;
+    float *dx;
+    float *workspace;
+};
+
+struct conv2d_backward_weight {
+    struct conv2d_shape shape;
+    const float *dy, *x;
+    float *dweight, *dbias;
+    float *workspace;
+    bool accumulate;
+};
+
+/* Square windows; what lies in the padding never wins a maximum. */
+struct pool_shape {
+    int64_t b, h, w, c, size, stride, padding, oh, ow;
+};
+
+struct max_pool_forward {
+    struct pool_shape shape;
+    const float *x;
+    float *y;
+};
+
+/* The first element of a window that equals its maximum gets the gradient; with `relu` (x is a rectifier's output)
+ * only where it is positive, which makes dx the gradient of the rectifier's input. */
+struct max_pool_backward {
+    struct pool_shape shape;
+    const float *x, *y, *dy;
+    float *dx;
+    bool relu;
+};
+
+/* Averages over size x size, zeros of the padding included. */
+struct average_pool_forward {
+    struct pool_shape shape;
+    const float *x;
+    float *y;
+};
+
+struct average_pool_backward {
+    struct pool_shape shape;
+    const float *dy;
+    float *dx;
+};
+
+/* Elementwise; y may be x. gelu is the tanh form (Hendrycks and Gimpel 2016), as GPT-2 has it. */
+struct relu_forward {
+    int64_t count;
+    const float *x;
+    float *y;
+};
+struct relu_backward {
+    int64_t count;
+    const float *y, *dy;
+    float *dx;
+};
+struct gelu_forward {
+    int64_t count;
+    const float *x;
+    float *y;
+};
+struct gelu_backward {
+    int64_t count;
+    const float *x, *dy;
+    float *dx;
+};
+struct tanh_forward {
+    int64_t count;
+    const float *x;
+    float *y;
+};
+struct tanh_backward {
+    int64_t count;
+    const float *y, *dy;
+    float *dx;
+};
+
+/* y = a + b */
+struct add_forward {
+    int64_t count;
+    const float *a, *b;
+    float *y;
+};
+
+/* Ba et al. 2016, epsilon 1e-5, over the last axis of x[rows,C]; mean and rstd have `rows` elements. */
+struct layer_norm_forward {
+    int64_t rows, c;
+    const float *x, *weight, *bias;
+    float *y, *mean, *rstd;
+};
+struct layer_norm_backward {
+    int64_t rows, c;
+    const float *x, *weight, *mean, *rstd, *dy;
+    float *dx, *dweight, *dbias;
+    float *workspace; /* layer_norm_workspace() floats */
+    bool accumulate;
+};
+
+/* y[B,T,C] = token[V,C][tokens[B,T]] + position[T,C]. Tokens outside 0..V-1 fail the stream. */
+struct embedding_forward {
+    int64_t b, t, c, vocabulary;
+    const int32_t *tokens;
+    const float *token, *position;
+    float *y;
+};
+struct embedding_backward {
+    int64_t b, t, c, vocabulary;
+    const int32_t *tokens;
+    const float *dy;
+    float *dtoken, *dposition;
+    bool accumulate;
+};
+
+/* Causal softmax attention (Vaswani et al. 2017) of qkv[B,T,3C], heads of C/NH; `logsumexp`[B,NH,T] is kept for the way back. */
+struct attention_forward {
+    int64_t b, t, c, heads;
+    const float *qkv;
+    float *y, *logsumexp;
+};
+struct attention_backward {
+    int64_t b, t, c, heads;
+    const float *qkv, *y, *dy, *logsumexp;
+    float *dqkv;
+};
+
+/* What one pass adds up; lives in shared memory (device.h). `count` is examples, or target tokens. */
+struct loss_sums {
+    double loss;
+    int64_t correct;
+    int64_t count;
+};
+
+/* Over rows of logits[rows,classes]; dlogits (NULL: evaluation) = (softmax - one hot) * scale, and may be logits.
+ * `workspace` has 2 doubles a row. Targets outside 0..classes-1 fail the stream. */
+struct softmax_cross_entropy {
+    int64_t rows, classes;
+    const float *logits;
+    const int32_t *targets;
+    float scale;
+    float *dlogits;
+    double *workspace;
+    struct loss_sums *sums; /* overwritten */
+};
+
+/* The loss of a row is the mean over its `width` outputs of (y - target)^2; dy carries `scale`. */
+struct mean_squared_error {
+    int64_t rows, width;
+    const float *y, *targets;
+    float scale;
+    float *dy;
+    double *workspace;
+    struct loss_sums *sums;
+};
+
+/* g' = gradient * gradient_scale + weight_decay * p; v = momentum * v + g'; p -= rate * v (velocity NULL: p -= rate * g'). */
+struct sgd_update {
+    int64_t count;
+    float *parameters, *velocity;
+    const float *gradients;
+    float rate, momentum, weight_decay, gradient_scale;
+};
+
+/* Loshchilov and Hutter 2019: decay apart from the moments; `step` counts from 1 for the bias corrections. */
+struct adamw_update {
+    int64_t count;
+    float *parameters, *m, *v;
+    const float *gradients;
+    float rate, beta1, beta2, epsilon, weight_decay, gradient_scale;
+    int64_t step;
+};
+
+/* sums[i] = sum of squares of block i of SQUARE_SUM_BLOCK elements (the last may be short). */
+#define SQUARE_SUM_BLOCK 16384
+struct square_sums {
+    int64_t count;
+    const float *x;
+    double *sums;
+};
+
+struct fill {
+    int64_t count;
+    float value;
+    float *x;
+};
+struct scale {
+    int64_t count;
+    float factor;
+    float *x;
+};
+/* y += factor * x */
+struct axpy {
+    int64_t count;
+    float factor;
+    const float *x;
+    float *y;
+};
+struct copy {
+    int64_t bytes;
+    const void *from;
+    void *to;
+};
+
+#define DEVICE_OPERATIONS(X)                                                                                           \
+    X(dense_forward)                                                                                                   \
+    X(dense_backward_data)                                                                                             \
+    X(dense_backward_weight)                                                                                           \
+    X(conv2d_forward)                                                                                                  \
+    X(conv2d_backward_data)                                                                                            \
+    X(conv2d_backward_weight)                                                                                          \
+    X(max_pool_forward)                                                                                                \
+    X(max_pool_backward)                                                                                               \
+    X(average_pool_forward)                                                                                            \
+    X(average_pool_backward)                                                                                           \
+    X(relu_forward)                                                                                                    \
+    X(relu_backward)                                                                                                   \
+    X(gelu_forward)                                                                                                    \
+    X(gelu_backward)                                                                                                   \
+    X(tanh_forward)                                                                                                    \
+    X(tanh_backward)                                                                                                   \
+    X(add_forward)                                                                                                     \
+    X(layer_norm_forward)                                                                                              \
+    X(layer_norm_backward)                                                                                             \
+    X(embedding_forward)                                                                                               \
+    X(embedding_backward)                                                                                              \
+    X(attention_forward)                                                                                               \
+    X(attention_backward)                                                                                              \
+    X(softmax_cross_entropy)                                                                                           \
+    X(mean_squared_error)                                                                                              \
+    X(sgd_update)                                                                                                      \
+    X(adamw_update)                                                                                                    \
+    X(square_sums)                                                                                                     \
+    X(fill)                                                                                                            \
+    X(scale)                                                                                                           \
+    X(axpy)                                                                                                            \
+    X(copy)
+
+enum device_operation {
+#define X(name) OPERATION_##name,
+    DEVICE_OPERATIONS(X)
+#undef X
+        OPERATION_COUNT
+};
+
+/* Large enough for any of them. */
+union operation_arguments {
+#define X(name) struct name name;
+    DEVICE_OPERATIONS(X)
+#undef X
+};
+
+/* Floats of workspace that an operation wants for a shape; the same for every device. */
+int64_t conv2d_workspace(const struct conv2d_shape *shape);
+int64_t layer_norm_workspace(int64_t rows, int64_t c);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The command line of coxswain-worker. In a pod it is empty: there the
+ * environment says everything (identity.h); by hand the options do.
+ */
+#ifndef COXSWAIN_LAUNCH_ARGUMENTS_H
+#define COXSWAIN_LAUNCH_ARGUMENTS_H
+
+#include <stdbool.h>
+
+#include "common/error.h"
+#include "common/log.h"
+
+#define ARGUMENT_STORAGES_MAX 32
+
+/* Strings point into argv. */
+struct arguments {
+    const char *job_file;                        /* --job: YAML or JSON, a job document or a whole TrainingJob */
+    const char *storages[ARGUMENT_STORAGES_MAX]; /* --storage name=directory */
+    unsigned storage_count;
+    const char *checkpoint_directory; /* --checkpoint-dir */
+    enum log_format format;           /* --log-format */
+    int threads;                      /* --threads; 0: decide */
+    int http_port;                    /* --http-port; -1: none, -2: not said */
+    bool help, version;
+};
+
+#define HTTP_PORT_UNSAID (-2)
+
+/* ERROR_INVALID names the option. */
+int arguments_parse(int count, char **values, struct arguments *ret_arguments, struct error *error);
+extern const char arguments_usage[];
+
+#endif

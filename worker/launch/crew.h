@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The training crew as a list of seats, by rank: the chief (given, or worker 0)
+ * is rank 0, the workers follow. Taken from the job document's `crew`; where it
+ * has none, from TF_CONFIG; where that is missing too, a crew of one.
+ */
+#ifndef COXSWAIN_LAUNCH_CREW_H
+#define COXSWAIN_LAUNCH_CREW_H
+
+#include "common/error.h"
+#include "common/job/job_document.h"
+#include "worker/coordination/member.h"
+#include "worker/launch/identity.h"
+
+struct crew {
+    struct crew_seat *seats; /* strings are owned */
+    unsigned size;
+    unsigned rank; /* this process's */
+};
+
+/* ERROR_INVALID when the process's role and index are not part of it, or when it is larger than CREW_SIZE_MAX. */
+int crew_read(const struct job_document *job, const struct identity *identity, struct crew *ret_crew,
+              struct error *error);
+void crew_release(struct crew *crew);
+
+/* How many members share this machine's processors: all of them when this one's address is on the loopback network, which
+ * nobody elsewhere can reach; else this one alone. */
+unsigned crew_members_here(const struct crew *crew, const struct identity *identity);
+
+#endif

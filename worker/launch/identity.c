@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/launch/identity.h"
+
+#include <stdlib.h>
+
+#include "common/contract/environment.h"
+
+/* An empty variable is an absent one. */
+static const char *variable(const char *name)
+{
+    const char *value = getenv(name);
+    return value && value[0] ? value : NULL;
+}
+
+static int read_number(const char *name, int64_t high, int64_t *number, struct error *error)
+{
+    const char *text = variable(name);
+    char *end;
+    if (text == NULL)
+        return 0;
+    long long value = strtoll(text, &end, 10);
+    if (*end != '\0' || value < 0 || value > high)
+        return error_set(error, ERROR_INVALID, "%s: \"%.64s\" is not a number from 0 to %lld", name, text,
+                         (long long)high);
+    *number = value;
+    return 0;
+}
+
+int identity_read(struct identity *ret_identity, struct error *error)
+{
+    struct identity identity = {
+        .job_uid = variable(ENV_JOB_UID),
+        .role = variable(ENV_ROLE),
+        .pod_ip = variable(ENV_POD_IP),
+        .checkpoint_directory = variable(ENV_CHECKPOINT_DIR),
+        .storage = variable(ENV_STORAGE),
+        .job = variable(ENV_JOB),
+        .tf_config = variable(ENV_TF_CONFIG),
+    };
+    int64_t threads = 0;
+    if (read_number(ENV_ATTEMPT, UINT32_MAX, &identity.attempt, error) < 0 ||
+        read_number(ENV_EPOCH, UINT32_MAX, &identity.epoch, error) < 0 ||
+        read_number(ENV_INDEX, INT32_MAX, &identity.index, error) < 0 ||
+        read_number(ENV_THREADS, 1024, &threads, error) < 0)
+        return -1;
+    identity.in_pod = identity.job_uid != NULL;
+    identity.threads = (int)threads;
+    if (identity.job_uid == NULL)
+        identity.job_uid = "";
+    if (identity.role == NULL)
+        identity.role = "worker";
+    *ret_identity = identity;
+    return 0;
+}

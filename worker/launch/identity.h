@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Who this process is, from the environment that the operator gives its pod
+ * (common/contract/environment.h). By hand nothing is set: worker 0, epoch 0.
+ */
+#ifndef COXSWAIN_LAUNCH_IDENTITY_H
+#define COXSWAIN_LAUNCH_IDENTITY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/error.h"
+
+/* Strings point into the environment, or are static. */
+struct identity {
+    bool in_pod;         /* the operator started it */
+    const char *job_uid; /* "" by hand */
+    int64_t attempt, epoch;
+    const char *role;
+    int64_t index;
+    const char *pod_ip;               /* NULL: not told */
+    const char *checkpoint_directory; /* NULL: not told */
+    const char *storage;              /* NULL: not told */
+    const char *job;                  /* the job document, NULL: not told */
+    const char *tf_config;            /* NULL: not told */
+    int threads;                      /* COXSWAIN_THREADS; 0: not told */
+};
+
+/* ERROR_INVALID names the variable. */
+int identity_read(struct identity *ret_identity, struct error *error);
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/launch/job_source.h"
+
+#include <string.h>
+
+#include "common/contract/environment.h"
+#include "common/contract/labels.h"
+#include "common/yaml.h"
+
+#define JOB_FILE_MAX ((size_t)1 << 20)
+
+/* A manifest may hold several documents; the job is the first TrainingJob among them, else the only document. */
+static const struct json *choose_document(const struct json *documents)
+{
+    for (const struct json *item = json_first(documents); item; item = json_next(item))
+        if (strcmp(json_string_at(item, "kind", ""), TRAINING_JOB_KIND) == 0)
+            return item;
+    return json_count(documents) == 1 ? json_first(documents) : NULL;
+}
+
+/* The job document of a TrainingJob: its spec, named as the resource is. */
+static struct json *document_of(const struct json *chosen)
+{
+    if (strcmp(json_string_at(chosen, "kind", ""), TRAINING_JOB_KIND) != 0)
+        return json_copy(chosen);
+    const struct json *spec = json_member(chosen, "spec");
+    struct json *document = spec ? json_copy(spec) : json_new_object();
+    const char *name = json_string_at(chosen, "metadata.name", NULL);
+    if (name)
+        json_set_string(document, "name", name);
+    return document;
+}
+
+static int read_file(const char *path, struct json **ret_document, struct error *error)
+{
+    SCOPED_BUFFER text;
+    buffer_init(&text, JOB_FILE_MAX);
+    struct json *root;
+    if (buffer_read_file(&text, path, error) < 0)
+        return -1;
+    if (yaml_parse(buffer_text(&text), text.length, JOB_FILE_MAX, &root, error) < 0)
+        return error_wrap(error, "%s", path);
+    SCOPED_JSON *documents = root;
+    const struct json *chosen = choose_document(documents);
+    if (chosen == NULL)
+        return error_set(error, ERROR_INVALID, "%s holds neither one job document nor a TrainingJob", path);
+    *ret_document = document_of(chosen);
+    return 0;
+}
+
+static int read_source(const struct arguments *arguments, const struct identity *identity, struct json **ret_document,
+                       struct error *error)
+{
+    if (arguments->job_file)
+        return read_file(arguments->job_file, ret_document, error);
+    if (identity->job == NULL)
+        return error_set(error, ERROR_INVALID, "no job: give --job FILE, or set " ENV_JOB);
+    if (json_parse(identity->job, strlen(identity->job), JOB_DOCUMENT_MAX, ret_document, error) < 0)
+        return error_wrap(error, ENV_JOB);
+    return 0;
+}
+
+int job_source_read(const struct arguments *arguments, const struct identity *identity,
+                    struct job_document *ret_document, struct error *error)
+{
+    struct json *source;
+    if (read_source(arguments, identity, &source, error) < 0)
+        return -1;
+    SCOPED_JSON *owned = source;
+    return job_document_parse(owned, ret_document, error);
+}

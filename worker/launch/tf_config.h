@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * TF_CONFIG, the environment variable by which TensorFlow learns its cluster:
+ *
+ *   {"cluster":{"chief":["host:port"],"worker":["host:port",…],"ps":[…]},
+ *    "task":{"type":"worker","index":0},"environment":"cloud"}
+ *
+ * The sparse form that TensorFlow also knows, {"worker":{"1":"host:port"}}, is read too.
+ */
+#ifndef COXSWAIN_LAUNCH_TF_CONFIG_H
+#define COXSWAIN_LAUNCH_TF_CONFIG_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/error.h"
+
+#define TF_CONFIG_MAX (128 * 1024)
+#define TF_CONFIG_TASKS_MAX 4096
+
+struct tf_task {
+    char *role, *host;
+    unsigned index;
+    uint16_t port;
+};
+
+struct tf_config {
+    struct tf_task *tasks;
+    unsigned task_count;
+    char *role; /* this process's */
+    int64_t index;
+};
+
+/* ERROR_INVALID or ERROR_TOO_LARGE with a sentence. */
+int tf_config_parse(const char *text, size_t length, struct tf_config *ret_config, struct error *error);
+void tf_config_release(struct tf_config *config);
+
+#endif

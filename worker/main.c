@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * coxswain-worker: one process of a job's crew. It says what it will do, does it,
+ * and ends with a code of common/contract/exit_code.h and, unless it is 0, one
+ * line of cause and remedy.
+ */
+#include <signal.h>
+#include <stdio.h>
+
+#include "common/contract/exit_code.h"
+#include "common/log.h"
+#include "common/version.h"
+#include "worker/launch/arguments.h"
+#include "worker/launch/identity.h"
+#include "worker/launch/job_source.h"
+#include "worker/report/termination.h"
+#include "worker/train/announce.h"
+#include "worker/train/loop.h"
+#include "worker/train/stop.h"
+#include "worker/train/trainer.h"
+
+static int train(const struct arguments *arguments, const struct identity *identity, const struct job_document *job,
+                 enum exit_code *ret_code, struct error *error)
+{
+    struct trainer trainer;
+    int result = trainer_open(&trainer, arguments, identity, job, ret_code, error);
+    if (result == 0) {
+        announce_plan(&trainer);
+        result = loop_run(&trainer, ret_code, error);
+    }
+    trainer_release(&trainer);
+    return result;
+}
+
+static int run(const struct arguments *arguments, enum exit_code *ret_code, struct error *error)
+{
+    struct identity identity;
+    struct job_document job;
+    if (stop_watch(error) < 0) {
+        *ret_code = EXIT_CODE_INTERNAL;
+        return -1;
+    }
+    if (identity_read(&identity, error) < 0 || job_source_read(arguments, &identity, &job, error) < 0) {
+        *ret_code = EXIT_CODE_BAD_JOB;
+        return -1;
+    }
+    int result = train(arguments, &identity, &job, ret_code, error);
+    job_document_release(&job);
+    return result;
+}
+
+int main(int argument_count, char **argument_values)
+{
+    struct error error = ERROR_INIT;
+    struct arguments arguments;
+    enum exit_code code = EXIT_CODE_DONE;
+    /* A peer that closes its connection is an error to handle, not a reason to die. */
+    signal(SIGPIPE, SIG_IGN);
+    if (arguments_parse(argument_count, argument_values, &arguments, &error) < 0) {
+        termination_report(EXIT_CODE_BAD_JOB, &error);
+        return EXIT_CODE_BAD_JOB;
+    }
+    if (arguments.help || arguments.version) {
+        puts(arguments.help ? arguments_usage : "coxswain-worker " COXSWAIN_VERSION);
+        return EXIT_CODE_DONE;
+    }
+    log_configure(LOG_INFO, arguments.format);
+    if (run(&arguments, &code, &error) < 0)
+        termination_report(code, &error);
+    return (int)code;
+}

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/model/graph.h"
+
+#include <stdlib.h>
+
+#include "common/memory.h"
+#include "worker/model/graph_internal.h"
+
+static size_t element_bytes(enum element_type type)
+{
+    return type == ELEMENT_FLOAT32 ? sizeof(float) : sizeof(int32_t);
+}
+
+size_t example_input_bytes(const struct example_format *format)
+{
+    return (size_t)format->input_elements * element_bytes(format->input_type);
+}
+
+size_t example_target_bytes(const struct example_format *format)
+{
+    return (size_t)format->target_elements * element_bytes(format->target_type);
+}
+
+static int build(struct graph *graph, const struct graph_options *options, struct error *error)
+{
+    if (options->max_examples < 1)
+        return error_set(error, ERROR_INVALID, "a pass needs at least 1 example");
+    if (graph_resolve_layers(graph, options->model, error) < 0)
+        return -1;
+    graph->written = memory_allocate(graph->node_count, sizeof *graph->written);
+    if (graph_plan_memory(graph, error) < 0)
+        return -1;
+    return graph_plan_buckets(graph, error);
+}
+
+int graph_new(const struct graph_options *options, struct graph **ret_graph, struct error *error)
+{
+    struct graph *graph = memory_allocate(1, sizeof *graph);
+    graph->device = options->device;
+    graph->max_examples = options->max_examples;
+    graph->evaluation_only = options->evaluation_only;
+    if (build(graph, options, error) < 0) {
+        graph_free(graph);
+        return -1;
+    }
+    *ret_graph = graph;
+    return 0;
+}
+
+void graph_free(struct graph *graph)
+{
+    if (!graph)
+        return;
+    for (unsigned b = 0; b < graph->bucket_count; b++)
+        device_event_free(graph->bucket_events[b]);
+    device_free(graph->device, graph->arena);
+    free(graph->bucket_events);
+    free(graph->bucket_layers);
+    free(graph->buckets);
+    free(graph->blocks);
+    free(graph->written);
+    free(graph->tensors);
+    free(graph->nodes);
+    free(graph);
+}
+
+const struct parameter_layout *graph_layout(const struct graph *graph)
+{
+    return &graph->layout;
+}
+
+const struct example_format *graph_example_format(const struct graph *graph)
+{
+    return &graph->format;
+}
+
+int64_t graph_max_examples(const struct graph *graph)
+{
+    return graph->max_examples;
+}
+
+/* A product costs once forwards and twice backwards, once when its input needs no gradient. */
+double graph_flops_per_example(const struct graph *graph)
+{
+    double flops = 0;
+    for (unsigned i = 0; i < graph->node_count; i++) {
+        const struct graph_node *node = &graph->nodes[i];
+        if (!node->layer.kind->multiply_adds)
+            continue;
+        int owner = graph_output_owner(graph, node->inputs[0]);
+        bool first = owner == MODEL_INPUT || !graph->nodes[owner].needs_gradient;
+        flops += 2 * node->layer.kind->multiply_adds(&node->layer) * (first ? 2 : 3);
+    }
+    return flops;
+}
+
+unsigned graph_bucket_count(const struct graph *graph)
+{
+    return graph->bucket_count;
+}
+
+struct graph_bucket graph_bucket(const struct graph *graph, unsigned index)
+{
+    return graph->buckets[index];
+}
+
+struct device_event *graph_bucket_event(const struct graph *graph, unsigned index)
+{
+    return graph->bucket_events[index];
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A model as layers on one device, with all memory of a pass planned ahead in
+ * one arena: nothing is allocated inside a step, and passes of any number of
+ * examples up to the planned maximum (0 included) cost no new plan.
+ *
+ * The graph does not own parameters or gradients: a pass is given flat arrays in
+ * the order of graph_layout(). One graph serves one stream at a time.
+ *
+ *     graph_forward_backward(graph, stream, &pass, error);   returns at once
+ *     for each bucket b from 0: wait for graph_bucket_event(graph, b), reduce it
+ */
+#ifndef COXSWAIN_MODEL_GRAPH_H
+#define COXSWAIN_MODEL_GRAPH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/buffer.h"
+#include "common/error.h"
+#include "common/job/job_document.h"
+#include "worker/device/device.h"
+#include "worker/model/parameter_layout.h"
+
+struct graph;
+
+/* What one example is, in the buffers that a pass reads; the data set says the same of its own (data/dataset.h). */
+enum element_type { ELEMENT_FLOAT32, ELEMENT_INT32 };
+struct example_format {
+    enum element_type input_type;  /* pixels, or tokens */
+    int64_t input_elements;        /* an image is H W C, normalised as dataset.h says */
+    enum element_type target_type; /* classes or tokens; float32 for a mean squared error */
+    int64_t target_elements;       /* 1, or one a position for a language model */
+    int64_t classes;               /* classes or vocabulary; 0 for float targets */
+};
+/* Bytes of one example's inputs and targets. */
+size_t example_input_bytes(const struct example_format *format);
+size_t example_target_bytes(const struct example_format *format);
+
+struct graph_options {
+    struct device *device;
+    const struct model_spec *model; /* read during graph_new only */
+    int64_t max_examples;           /* of one pass: the largest logical shard or evaluation batch, at least 1 */
+    bool evaluation_only;           /* plans no backward pass */
+};
+
+/* ERROR_INVALID names the layer and what does not fit; ERROR_NO_SPACE the plan's size. */
+int graph_new(const struct graph_options *options, struct graph **ret_graph, struct error *error);
+void graph_free(struct graph *graph);
+
+const struct parameter_layout *graph_layout(const struct graph *graph); /* lives as long as the graph */
+const struct example_format *graph_example_format(const struct graph *graph);
+int64_t graph_max_examples(const struct graph *graph);
+/* Multiply-adds count 2; forwards and backwards, per example. */
+double graph_flops_per_example(const struct graph *graph);
+
+/* Gradients in contiguous ranges of about GRAPH_BUCKET_BYTES, bucket 0 first to be final (the last layers). */
+#define GRAPH_BUCKET_BYTES (1 << 20)
+struct graph_bucket {
+    int64_t offset, elements;
+};
+unsigned graph_bucket_count(const struct graph *graph);
+struct graph_bucket graph_bucket(const struct graph *graph, unsigned index);
+/* Recorded in every forward-backward pass once that bucket's gradients are final. */
+struct device_event *graph_bucket_event(const struct graph *graph, unsigned index);
+
+struct graph_pass {
+    const float *parameters; /* device memory, graph_layout()->elements */
+    const void *inputs;      /* shared memory, `examples` of example_input_bytes each */
+    const void *targets;     /* shared memory */
+    int64_t examples;        /* 0 .. max_examples; 0 gives zero gradients and zero sums */
+    float scale;             /* 1 / targets of the global batch; gradients carry it, sums do not */
+    float *gradients;        /* device memory, flat */
+    bool accumulate;         /* add the finished gradients of this pass to what `gradients` holds */
+    struct loss_sums *sums;  /* shared memory; overwritten; valid once the stream has passed */
+};
+
+/* Enqueues the pass. Fails only for a pass that does not fit the plan (ERROR_INVALID). */
+int graph_forward_backward(struct graph *graph, struct device_stream *stream, const struct graph_pass *pass,
+                           struct error *error);
+/* Forward and loss only; `scale`, `gradients` and `accumulate` are not read. */
+int graph_evaluate(struct graph *graph, struct device_stream *stream, const struct graph_pass *pass,
+                   struct error *error);
+
+/* Values of a fresh model: a pure function of (layout, seed). Host memory. */
+void graph_initialise(const struct parameter_layout *layout, uint64_t seed, float *parameters);
+
+/* Bytes by purpose; parameters, gradients and optimizer are the caller's and computed from the layout. */
+#define MEMORY_PURPOSES(X)                                                                                             \
+    X(PARAMETERS, "parameters")                                                                                        \
+    X(GRADIENTS, "gradients")                                                                                          \
+    X(OPTIMIZER, "optimizer")                                                                                          \
+    X(ACTIVATIONS, "activations")                                                                                      \
+    X(WORKSPACE, "workspace")                                                                                          \
+    X(INPUT, "input")
+enum memory_purpose {
+#define X(name, text) MEMORY_##name,
+    MEMORY_PURPOSES(X)
+#undef X
+        MEMORY_PURPOSE_COUNT
+};
+struct memory_plan {
+    int64_t bytes[MEMORY_PURPOSE_COUNT];
+};
+/* `optimizer_slots`: flat arrays the optimizer keeps (optimizer.h). */
+void graph_memory_plan(const struct graph *graph, unsigned optimizer_slots, struct memory_plan *ret_plan);
+/* "parameters 1.6 MB, gradients 1.6 MB, …" */
+void memory_plan_print(const struct memory_plan *plan, struct buffer *text);
+/* One line a layer: name, type, output shape, parameters. */
+void graph_print(const struct graph *graph, struct buffer *text);
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The graph behind graph.h, shared by the files that resolve it (graph_layers.c),
+ * plan its memory (graph_plan.c) and run it (graph_pass.c).
+ */
+#ifndef COXSWAIN_MODEL_GRAPH_INTERNAL_H
+#define COXSWAIN_MODEL_GRAPH_INTERNAL_H
+
+#include "worker/model/graph.h"
+#include "worker/model/layer.h"
+#include "worker/model/memory_planner.h"
+#include "worker/model/preset.h"
+
+#define MODEL_INPUT (-1) /* as the number of a layer */
+
+/* Blocks of a layer's memory; NO_BLOCK: it has none of its own. */
+#define NO_BLOCK (-1)
+struct graph_node {
+    struct layer layer;
+    int inputs[LAYER_INPUTS_MAX]; /* layer numbers, or MODEL_INPUT */
+    unsigned consumers;
+    unsigned first_tensor;  /* in the layout */
+    bool in_place;          /* the output is the input's memory: flatten, a rectifier run by the layer before */
+    bool gradient_in_place; /* likewise for its gradient */
+    bool needs_gradient;    /* something at or before it has parameters */
+    int output, gradient, kept;
+};
+
+struct graph {
+    struct device *device;
+    int64_t max_examples;
+    bool evaluation_only;
+    enum loss_type loss;
+    struct layer_shape input;
+    struct example_format format;
+
+    struct graph_node *nodes;
+    unsigned node_count;
+    struct parameter_tensor *tensors;
+    struct parameter_layout layout;
+
+    struct memory_block *blocks;
+    unsigned block_count;
+    int workspace, spare, loss_workspace; /* blocks: any launch's, a second gradient's, the loss's */
+    int batch_inputs, batch_targets;      /* blocks: the batch near the device; none where all memory is shared */
+    int64_t arena_bytes, activation_bytes, workspace_bytes;
+    char *arena;
+    bool *written; /* a flag a layer, for the backward pass */
+
+    struct graph_bucket *buckets;
+    unsigned *bucket_layers; /* the layer whose backward makes the bucket final */
+    struct device_event **bucket_events;
+    unsigned bucket_count;
+};
+
+/* Fills nodes, layout and format. */
+int graph_resolve_layers(struct graph *graph, const struct model_spec *spec, struct error *error);
+/* Places and allocates the arena. */
+int graph_plan_memory(struct graph *graph, struct error *error);
+/* Cuts the layout into buckets. */
+int graph_plan_buckets(struct graph *graph, struct error *error);
+
+/* The layer whose memory holds this layer's output, following in-place layers; MODEL_INPUT for the batch itself. */
+int graph_output_owner(const struct graph *graph, int node);
+/* Rows of the loss an example has: 1, or its positions. */
+int64_t graph_loss_rows(const struct graph *graph);
+
+#endif

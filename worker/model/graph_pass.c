@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/model/graph_internal.h"
+
+/* One pass on its way. */
+struct run {
+    struct graph *graph;
+    struct device_stream *stream;
+    const struct graph_pass *pass;
+    const void *inputs, *targets; /* the batch, near the device */
+};
+
+static void *block_memory(const struct graph *graph, int block)
+{
+    return block == NO_BLOCK ? NULL : graph->arena + graph->blocks[block].offset;
+}
+
+/* Where the pass finds a part of the batch: in the block that it is copied to, if there is one. */
+static const void *bring(const struct graph *graph, struct device_stream *stream, const void *from, int64_t bytes,
+                         int block)
+{
+    if (block == NO_BLOCK)
+        return from;
+    device_copy(stream, &(struct copy){bytes, from, block_memory(graph, block)});
+    return block_memory(graph, block);
+}
+
+static struct run begin(struct graph *graph, struct device_stream *stream, const struct graph_pass *pass)
+{
+    int64_t input_bytes = pass->examples * (int64_t)example_input_bytes(&graph->format);
+    int64_t target_bytes = pass->examples * (int64_t)example_target_bytes(&graph->format);
+    return (struct run){
+        .graph = graph,
+        .stream = stream,
+        .pass = pass,
+        .inputs = bring(graph, stream, pass->inputs, input_bytes, graph->batch_inputs),
+        .targets = bring(graph, stream, pass->targets, target_bytes, graph->batch_targets),
+    };
+}
+
+static const void *output_of(const struct run *run, int node)
+{
+    int owner = graph_output_owner(run->graph, node);
+    return owner == MODEL_INPUT ? run->inputs : block_memory(run->graph, run->graph->nodes[owner].output);
+}
+
+static struct layer_call prepare(const struct run *run, unsigned number)
+{
+    const struct graph *graph = run->graph;
+    const struct graph_node *node = &graph->nodes[number];
+    struct layer_call call = {
+        .layer = &node->layer,
+        .stream = run->stream,
+        .n = run->pass->examples,
+        .y = (float *)output_of(run, (int)number),
+        .kept = block_memory(graph, node->kept),
+        .workspace = block_memory(graph, graph->workspace),
+        .accumulate = run->pass->accumulate,
+    };
+    for (unsigned i = 0; i < node->layer.input_count; i++)
+        call.x[i] = output_of(run, node->inputs[i]);
+    for (unsigned p = 0; p < node->layer.parameter_count; p++) {
+        int64_t offset = graph->tensors[node->first_tensor + p].offset;
+        call.parameters[p] = run->pass->parameters + offset;
+        call.gradients[p] = run->pass->gradients ? run->pass->gradients + offset : NULL;
+    }
+    return call;
+}
+
+static void forward(const struct run *run)
+{
+    for (unsigned i = 0; i < run->graph->node_count; i++) {
+        if (run->graph->nodes[i].in_place)
+            continue;
+        struct layer_call call = prepare(run, i);
+        run->graph->nodes[i].layer.kind->forward(&call);
+    }
+}
+
+/* `gradient`: where the loss leaves that of the last layer; NULL in an evaluation. */
+static void loss(const struct run *run, float *gradient)
+{
+    const struct graph *graph = run->graph;
+    int64_t rows = run->pass->examples * graph_loss_rows(graph);
+    const float *output = output_of(run, (int)graph->node_count - 1);
+    double *workspace = block_memory(graph, graph->loss_workspace);
+    if (graph->loss == LOSS_SOFTMAX_CROSS_ENTROPY)
+        device_softmax_cross_entropy(
+            run->stream, &(struct softmax_cross_entropy){rows, graph->format.classes, output, run->targets,
+                                                         run->pass->scale, gradient, workspace, run->pass->sums});
+    else
+        device_mean_squared_error(
+            run->stream,
+            &(struct mean_squared_error){rows, graph->format.target_elements / graph_loss_rows(graph), output,
+                                         run->targets, run->pass->scale, gradient, workspace, run->pass->sums});
+}
+
+/* `written`, a flag a layer: the second consumer of an output adds to the gradient that the first wrote. */
+static void hand_to_input(const struct run *run, const struct layer_call *call, unsigned number, unsigned input,
+                          bool *written)
+{
+    const struct graph *graph = run->graph;
+    const struct graph_node *node = &graph->nodes[number];
+    int before = node->inputs[input];
+    if (before == MODEL_INPUT || !graph->nodes[before].needs_gradient)
+        return;
+    float *target = block_memory(graph, graph->nodes[before].gradient);
+    int64_t count = call->n * layer_shape_elements(&node->layer.inputs[input]);
+    bool passes = node->layer.kind->gradient_passes || node->gradient_in_place;
+    if (passes && written[before])
+        device_axpy(run->stream, &(struct axpy){count, 1.0f, call->dy, target});
+    else if (passes && target != call->dy)
+        device_copy(run->stream, &(struct copy){count * (int64_t)sizeof(float), call->dy, target});
+    else if (!passes && written[before])
+        device_axpy(run->stream, &(struct axpy){count, 1.0f, call->dx, target});
+    written[before] = true;
+}
+
+static void announce_buckets(const struct run *run, unsigned layer)
+{
+    for (unsigned b = 0; b < run->graph->bucket_count; b++)
+        if (run->graph->bucket_layers[b] == layer)
+            device_event_record(run->graph->bucket_events[b], run->stream);
+}
+
+static void backward_layer(const struct run *run, unsigned number, bool *written)
+{
+    const struct graph *graph = run->graph;
+    const struct graph_node *node = &graph->nodes[number];
+    const struct layer_kind *kind = node->layer.kind;
+    struct layer_call call = prepare(run, number);
+    int before = node->inputs[0];
+    bool wanted = before != MODEL_INPUT && graph->nodes[before].needs_gradient;
+    call.dy = block_memory(graph, node->gradient);
+    if (wanted)
+        call.dx = block_memory(graph, written[before] ? graph->spare : graph->nodes[before].gradient);
+    if (kind->backward_parameters)
+        kind->backward_parameters(&call);
+    announce_buckets(run, number);
+    if (wanted && kind->backward_input && !node->gradient_in_place)
+        kind->backward_input(&call);
+    for (unsigned i = 0; i < node->layer.input_count; i++)
+        hand_to_input(run, &call, number, i, written);
+}
+
+static void backward(const struct run *run)
+{
+    struct graph *graph = run->graph;
+    bool *written = graph->written;
+    for (unsigned i = 0; i < graph->node_count; i++)
+        written[i] = false;
+    for (unsigned i = graph->node_count; i-- > 0;)
+        if (graph->nodes[i].needs_gradient)
+            backward_layer(run, i, written);
+}
+
+static int check(const struct graph *graph, const struct graph_pass *pass, struct error *error)
+{
+    if (pass->examples < 0 || pass->examples > graph->max_examples)
+        return error_set(error, ERROR_INVALID, "a pass of %lld examples does not fit a plan for %lld",
+                         (long long)pass->examples, (long long)graph->max_examples);
+    return 0;
+}
+
+int graph_forward_backward(struct graph *graph, struct device_stream *stream, const struct graph_pass *pass,
+                           struct error *error)
+{
+    if (check(graph, pass, error) < 0)
+        return -1;
+    if (graph->evaluation_only)
+        return error_set(error, ERROR_INTERNAL, "this graph was planned for evaluation only");
+    struct run run = begin(graph, stream, pass);
+    forward(&run);
+    loss(&run, block_memory(graph, graph->nodes[graph->node_count - 1].gradient));
+    backward(&run);
+    return 0;
+}
+
+int graph_evaluate(struct graph *graph, struct device_stream *stream, const struct graph_pass *pass,
+                   struct error *error)
+{
+    if (check(graph, pass, error) < 0)
+        return -1;
+    struct run run = begin(graph, stream, pass);
+    forward(&run);
+    loss(&run, NULL);
+    return 0;
+}

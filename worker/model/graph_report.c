@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/model/graph_internal.h"
+
+void graph_memory_plan(const struct graph *graph, unsigned optimizer_slots, struct memory_plan *ret_plan)
+{
+    int64_t flat = graph->layout.elements * (int64_t)sizeof(float);
+    size_t example = example_input_bytes(&graph->format) + example_target_bytes(&graph->format);
+    *ret_plan = (struct memory_plan){.bytes = {
+                                         [MEMORY_PARAMETERS] = flat,
+                                         [MEMORY_GRADIENTS] = graph->evaluation_only ? 0 : flat,
+                                         [MEMORY_OPTIMIZER] = flat * optimizer_slots,
+                                         [MEMORY_ACTIVATIONS] = graph->activation_bytes,
+                                         [MEMORY_WORKSPACE] = graph->workspace_bytes,
+                                         [MEMORY_INPUT] = graph->max_examples * (int64_t)example,
+                                     }};
+}
+
+void memory_plan_print(const struct memory_plan *plan, struct buffer *text)
+{
+    static const char *const names[] = {
+#define X(name, words) [MEMORY_##name] = words,
+        MEMORY_PURPOSES(X)
+#undef X
+    };
+    for (int i = 0; i < MEMORY_PURPOSE_COUNT; i++)
+        buffer_format(text, "%s%s %.1f MB", i ? ", " : "", names[i], (double)plan->bytes[i] / 1e6);
+}
+
+void graph_print(const struct graph *graph, struct buffer *text)
+{
+    for (unsigned i = 0; i < graph->node_count; i++) {
+        const struct graph_node *node = &graph->nodes[i];
+        char shape[LAYER_SHAPE_TEXT_MAX];
+        layer_shape_print(&node->layer.output, shape);
+        int64_t parameters = 0;
+        for (unsigned p = 0; p < node->layer.parameter_count; p++)
+            parameters += graph->tensors[node->first_tensor + p].elements;
+        buffer_format(text, "%-24s %-12s %-12s %10lld\n", node->layer.name, layer_type_name(node->layer.kind->type),
+                      shape, (long long)parameters);
+    }
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/model/layer.h"
+
+#include <stdio.h>
+
+int64_t layer_shape_elements(const struct layer_shape *shape)
+{
+    int64_t elements = 1;
+    for (unsigned i = 0; i < shape->rank; i++)
+        elements *= shape->dims[i];
+    return elements;
+}
+
+void layer_shape_print(const struct layer_shape *shape, char text[LAYER_SHAPE_TEXT_MAX])
+{
+    size_t length = 0;
+    text[0] = '\0';
+    for (unsigned i = 0; i < shape->rank; i++)
+        length += (size_t)snprintf(text + length, LAYER_SHAPE_TEXT_MAX - length, "%s%lld", i ? "x" : "",
+                                   (long long)shape->dims[i]);
+}
+
+const struct layer_kind *layer_kind_of(enum layer_type type)
+{
+    static const struct layer_kind *const kinds[] = {
+        &layer_dense, &layer_conv2d,  &layer_max_pool,   &layer_average_pool, &layer_relu,      &layer_gelu,
+        &layer_tanh,  &layer_flatten, &layer_layer_norm, &layer_embedding,    &layer_attention, &layer_add,
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (kinds[i]->type == type)
+            return kinds[i];
+    return NULL;
+}

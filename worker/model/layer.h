@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A kind of layer: what it makes of its inputs' shapes, which parameters it has,
+ * and its launches. One table a kind; graph.c knows no layer by name.
+ */
+#ifndef COXSWAIN_MODEL_LAYER_H
+#define COXSWAIN_MODEL_LAYER_H
+
+#include "common/job/job_document.h"
+#include "worker/device/device.h"
+#include "worker/model/parameter_layout.h"
+
+#define LAYER_NAME_MAX 64
+#define LAYER_PARAMETERS_MAX 2
+
+/* Of one example: H W C, or T C, or C. Tokens are T with integral set. */
+struct layer_shape {
+    int64_t dims[3];
+    unsigned rank;
+    bool integral;
+};
+int64_t layer_shape_elements(const struct layer_shape *shape);
+/* "28x28x1" */
+#define LAYER_SHAPE_TEXT_MAX 80
+void layer_shape_print(const struct layer_shape *shape, char text[LAYER_SHAPE_TEXT_MAX]);
+
+struct layer_parameter {
+    const char *suffix; /* "weight" */
+    int64_t shape[PARAMETER_RANK_MAX];
+    unsigned rank;
+    enum parameter_start start;
+    int64_t fan_in, fan_out; /* of START_NORMAL */
+};
+
+/* A layer in its place, after its shape is known. */
+struct layer {
+    const struct layer_kind *kind;
+    struct layer_spec spec; /* its name is not used: see `name` */
+    char name[LAYER_NAME_MAX];
+    struct layer_shape inputs[LAYER_INPUTS_MAX], output;
+    unsigned input_count;
+    struct layer_parameter parameters[LAYER_PARAMETERS_MAX];
+    unsigned parameter_count;
+    bool applies_relu;  /* the rectifier behind it happens in its own launch */
+    bool input_is_relu; /* dx is to be the gradient of the rectifier's input */
+};
+
+/* The pointers of one launch; all device memory. */
+struct layer_call {
+    const struct layer *layer;
+    struct device_stream *stream;
+    int64_t n; /* examples */
+    const void *x[LAYER_INPUTS_MAX];
+    float *y;
+    const float *dy;
+    float *dx; /* of the first input */
+    const float *parameters[LAYER_PARAMETERS_MAX];
+    float *gradients[LAYER_PARAMETERS_MAX];
+    float *kept;      /* layer_kind.kept floats, from forward to backward */
+    float *workspace; /* layer_kind.workspace floats, for one launch */
+    bool accumulate;
+};
+
+struct layer_kind {
+    enum layer_type type;
+    unsigned input_count;
+    bool can_apply_relu, can_mask_input;
+    bool gradient_passes; /* the gradient of every input is that of the output (flatten, add) */
+    /* Fills output and parameters; errors say what to change, without the layer's name. */
+    int (*resolve)(struct layer *layer, struct error *error);
+    void (*forward)(const struct layer_call *call);
+    void (*backward_parameters)(const struct layer_call *call); /* NULL: none */
+    void (*backward_input)(const struct layer_call *call);      /* NULL when gradient_passes or no gradient exists */
+    int64_t (*kept)(const struct layer *layer, int64_t n);      /* NULL: none */
+    int64_t (*workspace)(const struct layer *layer, int64_t n); /* NULL: none */
+    double (*multiply_adds)(const struct layer *layer);         /* forward, one example; NULL: not counted */
+};
+
+const struct layer_kind *layer_kind_of(enum layer_type type);
+
+extern const struct layer_kind layer_dense, layer_conv2d, layer_max_pool, layer_average_pool, layer_relu, layer_gelu,
+    layer_tanh, layer_flatten, layer_layer_norm, layer_embedding, layer_attention, layer_add;
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/model/layer.h"
+#include "worker/model/window.h"
+
+static int resolve(struct layer *layer, struct error *error)
+{
+    if (layer->spec.size == FIELD_UNSET)
+        return error_set(error, ERROR_INVALID, "size must be given");
+    return window_resolve(layer, layer->spec.size, layer->spec.size, error);
+}
+
+static struct pool_shape shape_of(const struct layer_call *call)
+{
+    const struct layer *layer = call->layer;
+    const int64_t *in = layer->inputs[0].dims, *out = layer->output.dims;
+    return (struct pool_shape){.b = call->n,
+                               .h = in[0],
+                               .w = in[1],
+                               .c = in[2],
+                               .size = layer->spec.size,
+                               .stride = layer->spec.stride,
+                               .padding = layer->spec.padding,
+                               .oh = out[0],
+                               .ow = out[1]};
+}
+
+static void max_forward(const struct layer_call *call)
+{
+    device_max_pool_forward(call->stream, &(struct max_pool_forward){shape_of(call), call->x[0], call->y});
+}
+
+static void max_backward(const struct layer_call *call)
+{
+    device_max_pool_backward(call->stream, &(struct max_pool_backward){
+                                               .shape = shape_of(call),
+                                               .x = call->x[0],
+                                               .y = call->y,
+                                               .dy = call->dy,
+                                               .dx = call->dx,
+                                               .relu = call->layer->input_is_relu,
+                                           });
+}
+
+static void average_forward(const struct layer_call *call)
+{
+    device_average_pool_forward(call->stream, &(struct average_pool_forward){shape_of(call), call->x[0], call->y});
+}
+
+static void average_backward(const struct layer_call *call)
+{
+    device_average_pool_backward(call->stream, &(struct average_pool_backward){shape_of(call), call->dy, call->dx});
+}
+
+const struct layer_kind layer_max_pool = {
+    .type = LAYER_MAX_POOL,
+    .input_count = 1,
+    .can_mask_input = true,
+    .resolve = resolve,
+    .forward = max_forward,
+    .backward_input = max_backward,
+};
+
+const struct layer_kind layer_average_pool = {
+    .type = LAYER_AVERAGE_POOL,
+    .input_count = 1,
+    .resolve = resolve,
+    .forward = average_forward,
+    .backward_input = average_backward,
+};

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Where each named tensor lies in the flat float32 array of parameters (and of
+ * gradients and optimizer slots, which have the same layout). Tensors are packed
+ * in the order of the layers, without gaps, row-major; shapes are PyTorch's: a
+ * dense weight is [out, in], a convolution's [out, in, kernel, kernel], a token
+ * embedding's [vocabulary, width].
+ * Names are "<layer>.weight" and so on. (What a flatten hands on is in the order
+ * H W C, so a dense layer behind a flatten has its columns in that order.)
+ */
+#ifndef COXSWAIN_MODEL_PARAMETER_LAYOUT_H
+#define COXSWAIN_MODEL_PARAMETER_LAYOUT_H
+
+#include <stdint.h>
+
+#define PARAMETER_NAME_MAX 96
+#define PARAMETER_RANK_MAX 4
+
+/* How a tensor starts; see initialisation.h. */
+enum parameter_start { START_ZERO, START_ONE, START_NORMAL };
+
+struct parameter_tensor {
+    char name[PARAMETER_NAME_MAX];
+    int64_t shape[PARAMETER_RANK_MAX];
+    unsigned rank;
+    int64_t offset; /* elements from the start of the flat array */
+    int64_t elements;
+    enum parameter_start start;
+    float deviation; /* of START_NORMAL */
+};
+
+struct parameter_layout {
+    const struct parameter_tensor *tensors;
+    unsigned tensor_count;
+    int64_t elements; /* of the whole flat array */
+};
+
+/* The tensor of that name, or NULL. */
+const struct parameter_tensor *parameter_layout_find(const struct parameter_layout *layout, const char *name);
+
+/* CRC-32C over names, shapes and offsets: equal for models whose states are interchangeable. */
+uint32_t parameter_layout_digest(const struct parameter_layout *layout);
+
+#endif

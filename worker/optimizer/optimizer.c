@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/optimizer/optimizer.h"
+
+#include <stddef.h>
+
+static unsigned sgd_slots(const struct optimizer_spec *spec)
+{
+    return spec->momentum != 0 ? 1 : 0;
+}
+
+static unsigned adamw_slots(const struct optimizer_spec *spec)
+{
+    (void)spec;
+    return 2;
+}
+
+static float *slot_at(const struct optimizer_range *range, unsigned slot)
+{
+    return range->slots[slot] ? range->slots[slot] + range->offset : NULL;
+}
+
+static void sgd_launch(struct device_stream *stream, const struct optimizer_spec *spec,
+                       const struct optimizer_range *range)
+{
+    device_sgd_update(stream, &(struct sgd_update){
+                                  .count = range->elements,
+                                  .parameters = range->parameters + range->offset,
+                                  .velocity = sgd_slots(spec) ? slot_at(range, 0) : NULL,
+                                  .gradients = range->gradients + range->offset,
+                                  .rate = (float)range->learning_rate,
+                                  .momentum = (float)spec->momentum,
+                                  .weight_decay = (float)spec->weight_decay,
+                                  .gradient_scale = (float)range->gradient_scale,
+                              });
+}
+
+static void adamw_launch(struct device_stream *stream, const struct optimizer_spec *spec,
+                         const struct optimizer_range *range)
+{
+    device_adamw_update(stream, &(struct adamw_update){
+                                    .count = range->elements,
+                                    .parameters = range->parameters + range->offset,
+                                    .m = slot_at(range, 0),
+                                    .v = slot_at(range, 1),
+                                    .gradients = range->gradients + range->offset,
+                                    .rate = (float)range->learning_rate,
+                                    .beta1 = (float)spec->beta1,
+                                    .beta2 = (float)spec->beta2,
+                                    .epsilon = (float)spec->epsilon,
+                                    .weight_decay = (float)spec->weight_decay,
+                                    .gradient_scale = (float)range->gradient_scale,
+                                    .step = range->step,
+                                });
+}
+
+static const struct {
+    unsigned (*slots)(const struct optimizer_spec *spec);
+    const char *slot_names[OPTIMIZER_SLOTS_MAX];
+    void (*launch)(struct device_stream *stream, const struct optimizer_spec *spec,
+                   const struct optimizer_range *range);
+} optimizers[] = {
+    [OPTIMIZER_SGD] = {sgd_slots, {"momentum"}, sgd_launch},
+    [OPTIMIZER_ADAMW] = {adamw_slots, {"adam.m", "adam.v"}, adamw_launch},
+};
+
+unsigned optimizer_slot_count(const struct optimizer_spec *spec)
+{
+    return optimizers[spec->type].slots(spec);
+}
+
+const char *optimizer_slot_name(const struct optimizer_spec *spec, unsigned slot)
+{
+    return optimizers[spec->type].slot_names[slot];
+}
+
+void optimizer_update(struct device_stream *stream, const struct optimizer_spec *spec,
+                      const struct optimizer_range *range)
+{
+    optimizers[spec->type].launch(stream, spec, range);
+}

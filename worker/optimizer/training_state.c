@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/optimizer/training_state.h"
+
+#include <string.h>
+
+#include "common/crc32c.h"
+#include "worker/model/graph.h"
+
+static size_t flat_bytes(const struct training_state *state)
+{
+    return (size_t)state->layout.elements * sizeof(float);
+}
+
+static int allocate_memory(struct training_state *state, enum device_memory kind, float **ret_flat, struct error *error)
+{
+    void *memory = NULL;
+    if (device_allocate(state->device, kind, flat_bytes(state), &memory, error) < 0)
+        return -1;
+    *ret_flat = memory;
+    return 0;
+}
+
+/* One flat array and what the host sees of it. */
+static int allocate_flat(struct training_state *state, float **ret_flat, float **ret_host, struct error *error)
+{
+    if (allocate_memory(state, MEMORY_DEVICE, ret_flat, error) < 0)
+        return -1;
+    if (state->host.stream)
+        return allocate_memory(state, MEMORY_SHARED, ret_host, error);
+    *ret_host = *ret_flat;
+    return 0;
+}
+
+static int allocate(struct training_state *state, const struct optimizer_spec *optimizer, struct error *error)
+{
+    if (!device_memory_is_shared(state->device) && device_stream_new(state->device, &state->host.stream, error) < 0)
+        return -1;
+    if (allocate_flat(state, &state->parameters, &state->host.parameters, error) < 0)
+        return error_wrap(error, "parameters");
+    unsigned slots = optimizer_slot_count(optimizer);
+    for (unsigned i = 0; i < slots; i++) {
+        state->slot_names[i] = optimizer_slot_name(optimizer, i);
+        state->slot_count++;
+        if (allocate_flat(state, &state->slots[i], &state->host.slots[i], error) < 0)
+            return error_wrap(error, "optimizer slot %s", state->slot_names[i]);
+    }
+    return 0;
+}
+
+static int fill(struct training_state *state, const struct optimizer_spec *optimizer, struct error *error)
+{
+    if (allocate(state, optimizer, error) < 0)
+        return -1;
+    graph_initialise(&state->layout, (uint64_t)state->progress.seed, state->host.parameters);
+    return training_state_to_device(state, error);
+}
+
+int training_state_init(struct training_state *state, struct device *device, const struct parameter_layout *layout,
+                        const struct optimizer_spec *optimizer, int64_t seed, struct error *error)
+{
+    *state = (struct training_state){.device = device, .layout = *layout, .progress.seed = seed};
+    if (fill(state, optimizer, error) < 0) {
+        training_state_release(state);
+        return -1;
+    }
+    return 0;
+}
+
+static void release_flat(struct training_state *state, float *flat, float *host)
+{
+    device_free(state->device, flat);
+    if (host != flat)
+        device_free(state->device, host);
+}
+
+void training_state_release(struct training_state *state)
+{
+    if (!state->device)
+        return;
+    device_stream_free(state->host.stream);
+    release_flat(state, state->parameters, state->host.parameters);
+    for (unsigned i = 0; i < state->slot_count; i++)
+        release_flat(state, state->slots[i], state->host.slots[i]);
+    *state = (struct training_state){0};
+}
+
+static void copy_flat(struct training_state *state, const float *from, float *to)
+{
+    device_copy(state->host.stream, &(struct copy){(int64_t)flat_bytes(state), from, to});
+}
+
+int training_state_to_host(struct training_state *state, struct error *error)
+{
+    if (!state->host.stream)
+        return 0;
+    copy_flat(state, state->parameters, state->host.parameters);
+    for (unsigned i = 0; i < state->slot_count; i++)
+        copy_flat(state, state->slots[i], state->host.slots[i]);
+    return device_stream_synchronise(state->host.stream, error);
+}
+
+int training_state_to_device(struct training_state *state, struct error *error)
+{
+    if (!state->host.stream)
+        return 0;
+    copy_flat(state, state->host.parameters, state->parameters);
+    for (unsigned i = 0; i < state->slot_count; i++)
+        copy_flat(state, state->host.slots[i], state->slots[i]);
+    return device_stream_synchronise(state->host.stream, error);
+}
+
+unsigned training_state_spans(struct training_state *state, struct state_span ret_spans[TRAINING_STATE_SPANS_MAX])
+{
+    unsigned count = 0;
+    ret_spans[count++] = (struct state_span){"progress", &state->progress, sizeof state->progress};
+    ret_spans[count++] = (struct state_span){"parameters", state->host.parameters, flat_bytes(state)};
+    for (unsigned i = 0; i < state->slot_count; i++)
+        ret_spans[count++] = (struct state_span){state->slot_names[i], state->host.slots[i], flat_bytes(state)};
+    return count;
+}
+
+uint32_t training_state_digest(struct training_state *state)
+{
+    struct state_span spans[TRAINING_STATE_SPANS_MAX];
+    unsigned count = training_state_spans(state, spans);
+    uint32_t digest = 0;
+    for (unsigned i = 0; i < count; i++)
+        digest = crc32c(digest, spans[i].bytes, spans[i].length);
+    return digest;
+}

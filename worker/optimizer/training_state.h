@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a replica holds between two steps, and all of it: flat parameters, the
+ * optimizer's slots, and the position. Two replicas whose spans are equal byte
+ * for byte go on identically. Checkpoints and transfers between peers copy
+ * exactly the spans.
+ *
+ * The host sees the flat arrays through `host`: the arrays themselves where all
+ * memory is shared, else copies, which training_state_to_host brings up to date
+ * and training_state_to_device writes back. Both are for the time between two
+ * steps, wait until all is copied, and cost nothing where there are no copies.
+ */
+#ifndef COXSWAIN_OPTIMIZER_TRAINING_STATE_H
+#define COXSWAIN_OPTIMIZER_TRAINING_STATE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/error.h"
+#include "worker/device/device.h"
+#include "worker/model/parameter_layout.h"
+#include "worker/optimizer/optimizer.h"
+
+/* Fixed-size, little-endian as every machine we run on; part of the state's bytes. */
+struct training_progress {
+    int64_t step;              /* steps applied */
+    int64_t data_epoch;        /* passes over the data finished */
+    int64_t examples_consumed; /* within this epoch: the sampler's position */
+    int64_t seed;
+};
+
+struct training_state {
+    struct device *device;
+    struct parameter_layout layout; /* borrowed tensors: the graph must outlive the state */
+    float *parameters;              /* device memory */
+    unsigned slot_count;
+    const char *slot_names[OPTIMIZER_SLOTS_MAX]; /* "momentum"; "adam.m", "adam.v" */
+    float *slots[OPTIMIZER_SLOTS_MAX];           /* device memory, zero at the start */
+    struct {
+        float *parameters, *slots[OPTIMIZER_SLOTS_MAX]; /* shared memory */
+        struct device_stream *stream;                   /* of the copies; NULL: there are none */
+    } host;
+    struct training_progress progress;
+};
+
+/* Parameters as graph_initialise gives them for `seed`, slots zero, position 0. */
+int training_state_init(struct training_state *state, struct device *device, const struct parameter_layout *layout,
+                        const struct optimizer_spec *optimizer, int64_t seed, struct error *error);
+void training_state_release(struct training_state *state);
+
+int training_state_to_host(struct training_state *state, struct error *error);
+int training_state_to_device(struct training_state *state, struct error *error);
+
+/* "progress", "parameters", then the slots, as the host sees them. Pointers into the state. */
+#define TRAINING_STATE_SPANS_MAX (2 + OPTIMIZER_SLOTS_MAX)
+struct state_span {
+    const char *name;
+    void *bytes;
+    size_t length;
+};
+unsigned training_state_spans(struct training_state *state, struct state_span ret_spans[TRAINING_STATE_SPANS_MAX]);
+
+/* CRC-32C over all spans in order: equal for equal states (after training_state_to_host). */
+uint32_t training_state_digest(struct training_state *state);
+
+#endif

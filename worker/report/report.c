@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/report/report.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/json.h"
+#include "common/memory.h"
+#include "worker/report/pace.h"
+#include "worker/report/sparkline.h"
+#include "worker/report/status_server.h"
+#include "worker/report/tensorboard.h"
+
+#define LINE_INTERVAL_NS 500000000LL /* at most two step lines a second */
+#define FLUSH_INTERVAL_NS 2000000000LL
+#define SPARKLINE_WIDTH 60
+#define SAY_MAX 2048
+
+#define METRIC_LOSS "loss"
+#define METRIC_VALIDATION_LOSS "validationLoss"
+#define METRIC_VALIDATION_ACCURACY "validationAccuracy"
+
+struct report {
+    enum log_format format;
+    bool chief;
+    char *unit;
+    char *tensorboard_directory;
+    struct status_server *server; /* NULL: none */
+    struct tensorboard *board;    /* NULL: none */
+    pthread_mutex_t mutex;        /* guards `status`: a waiting crew is described from another thread */
+    struct status_document status;
+    struct pace pace;
+    struct sparkline losses;
+    int64_t line_ns, flush_ns; /* when last done */
+};
+
+/* ---- lines */
+
+static void print_line(const struct report *report, const char *level, const char *text)
+{
+    if (report->format == LOG_TEXT) {
+        printf("%s%s\n", level ? "warning: " : "", text);
+    } else {
+        SCOPED_JSON *line = json_new_object();
+        SCOPED_BUFFER printed;
+        buffer_init(&printed, 8 * SAY_MAX);
+        if (level)
+            json_set_string(line, "level", level);
+        json_set_string(line, "message", text);
+        if (json_print(line, &printed, NULL) == 0)
+            printf("%s\n", buffer_text(&printed));
+    }
+    fflush(stdout);
+}
+
+void report_say(struct report *report, const char *format, ...)
+{
+    char text[SAY_MAX];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    print_line(report, NULL, text);
+}
+
+void report_warn(struct report *report, const char *format, ...)
+{
+    char text[SAY_MAX];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    print_line(report, "warning", text);
+}
+
+/* ---- life cycle */
+
+static void fill_identity(struct status_document *status, const struct report_options *options)
+{
+    status_document_init(status);
+    snprintf(status->job_uid, sizeof status->job_uid, "%s", options->job_uid ? options->job_uid : "");
+    snprintf(status->role, sizeof status->role, "%s", options->role ? options->role : "worker");
+    status->index = options->index;
+    status->epoch = options->epoch;
+}
+
+/* Curves are worth a warning, not the training. */
+static void open_tensorboard(struct report *report)
+{
+    struct error cause = ERROR_INIT;
+    if (report->tensorboard_directory && report->chief &&
+        tensorboard_open(report->tensorboard_directory, &report->board, &cause) < 0)
+        report_warn(report, "no TensorBoard log: %s", cause.message);
+}
+
+int report_open(const struct report_options *options, struct report **ret_report, struct error *error)
+{
+    struct report *report = memory_allocate(1, sizeof *report);
+    report->format = options->format;
+    report->chief = options->chief;
+    report->unit = memory_copy_string(options->unit ? options->unit : "examples");
+    report->tensorboard_directory = memory_copy_string(options->tensorboard_directory);
+    pthread_mutex_init(&report->mutex, NULL);
+    fill_identity(&report->status, options);
+    pace_start(&report->pace, clock_monotonic_ns());
+    if (options->http_port >= 0 &&
+        status_server_start(options->http_address, (uint16_t)options->http_port, &report->server, error) < 0) {
+        report_free(report);
+        return -1;
+    }
+    open_tensorboard(report);
+    *ret_report = report;
+    return 0;
+}
+
+void report_free(struct report *report)
+{
+    if (report->server)
+        status_server_free(report->server);
+    if (report->board)
+        tensorboard_free(report->board);
+    free(report->unit);
+    pthread_mutex_destroy(&report->mutex);
+    free(report->tensorboard_directory);
+    free(report);
+}
+
+/* ---- the status document */
+
+static void publish(struct report *report)
+{
+    report->status.updated_at_ms = clock_now_ms();
+    report->status.goodput = pace_goodput(&report->pace, clock_monotonic_ns());
+    if (report->server)
+        status_server_publish(report->server, &report->status);
+}
+
+static void set_metric(struct status_document *status, const char *name, double value)
+{
+    if (!isfinite(value))
+        return;
+    unsigned i = 0;
+    while (i < status->metric_count && strcmp(status->metrics[i].name, name) != 0)
+        i++;
+    if (i == STATUS_METRICS_MAX)
+        return;
+    if (i == status->metric_count)
+        status->metric_count++;
+    snprintf(status->metrics[i].name, sizeof status->metrics[i].name, "%s", name);
+    status->metrics[i].value = value;
+}
+
+static double metric(const struct status_document *status, const char *name)
+{
+    for (unsigned i = 0; i < status->metric_count; i++)
+        if (strcmp(status->metrics[i].name, name) == 0)
+            return status->metrics[i].value;
+    return NAN;
+}
+
+void report_phase(struct report *report, enum status_phase phase, const char *message)
+{
+    struct status_document *status = &report->status;
+    const char *text = message ? message : "";
+    pthread_mutex_lock(&report->mutex);
+    bool changed = status->phase != phase || strcmp(status->message, text) != 0;
+    status->phase = phase;
+    snprintf(status->message, sizeof status->message, "%s", text);
+    publish(report);
+    pthread_mutex_unlock(&report->mutex);
+    if (changed && message)
+        report_say(report, "%s", message);
+}
+
+/* ---- TensorBoard */
+
+static void append_scalars(struct report *report, int64_t step, const struct tensorboard_scalar *scalars,
+                           unsigned count)
+{
+    struct error cause = ERROR_INIT;
+    if (report->board == NULL)
+        return;
+    int result = tensorboard_append(report->board, step, scalars, count, &cause);
+    int64_t now = clock_monotonic_ns();
+    if (result == 0 && now - report->flush_ns >= FLUSH_INTERVAL_NS) {
+        report->flush_ns = now;
+        result = tensorboard_flush(report->board, &cause);
+    }
+    if (result < 0) {
+        report_warn(report, "the TensorBoard log ends here: %s", cause.message);
+        tensorboard_free(report->board);
+        report->board = NULL;
+    }
+}
+
+/* ---- steps */
+
+static bool line_is_due(struct report *report, const struct step_report *step, int64_t now)
+{
+    if (!report->chief)
+        return false;
+    bool edge = step->step == 1 || step->step == step->total_steps;
+    if (!edge && now - report->line_ns < LINE_INTERVAL_NS)
+        return false;
+    report->line_ns = now;
+    return true;
+}
+
+static void update_status(struct report *report, const struct step_report *step)
+{
+    struct status_document *status = &report->status;
+    status->phase = STATUS_TRAINING;
+    status->message[0] = '\0';
+    status->step = step->step;
+    status->total_steps = step->total_steps;
+    status->data_epoch = step->data_epoch;
+    status->examples_per_second = step->examples_per_second;
+    status->seconds_remaining = step->seconds_remaining;
+    set_metric(status, METRIC_LOSS, step->loss);
+}
+
+void report_step(struct report *report, struct step_report step, int64_t examples, int64_t step_ns)
+{
+    pace_add(&report->pace, step_ns, examples);
+    sparkline_add(&report->losses, step.loss);
+    step.milliseconds = (double)step_ns / 1e6;
+    step.examples_per_second = report->pace.examples_per_second;
+    step.seconds_remaining = pace_seconds_remaining(&report->pace, step.total_steps - step.step);
+    step.unit = report->unit;
+    pthread_mutex_lock(&report->mutex);
+    update_status(report, &step);
+    publish(report);
+    pthread_mutex_unlock(&report->mutex);
+    const struct tensorboard_scalar scalars[] = {
+        {"train/loss", step.loss},
+        {"train/learning_rate", step.learning_rate},
+        {"train/examples_per_second", step.examples_per_second},
+        {"train/gradient_norm", step.gradient_norm},
+    };
+    append_scalars(report, step.step, scalars, isfinite(step.gradient_norm) ? 4 : 3);
+    if (!line_is_due(report, &step, clock_monotonic_ns()))
+        return;
+    char line[STEP_LINE_MAX];
+    step_line_format(&step, report->format, line);
+    puts(line);
+    fflush(stdout);
+}
+
+void report_evaluation(struct report *report, int64_t step, double loss, double accuracy)
+{
+    pthread_mutex_lock(&report->mutex);
+    set_metric(&report->status, METRIC_VALIDATION_LOSS, loss);
+    set_metric(&report->status, METRIC_VALIDATION_ACCURACY, accuracy);
+    publish(report);
+    pthread_mutex_unlock(&report->mutex);
+    const struct tensorboard_scalar scalars[] = {{"validation/loss", loss}, {"validation/accuracy", accuracy}};
+    append_scalars(report, step, scalars, isfinite(accuracy) ? 2 : 1);
+    if (!report->chief)
+        return;
+    if (isfinite(accuracy))
+        report_say(report, "validation after step %lld: loss %.4f, accuracy %.2f %%", (long long)step, loss,
+                   100 * accuracy);
+    else
+        report_say(report, "validation after step %lld: loss %.4f, perplexity %.2f", (long long)step, loss, exp(loss));
+}
+
+void report_checkpoint(struct report *report, int64_t committed_step)
+{
+    pthread_mutex_lock(&report->mutex);
+    if (report->status.last_checkpoint_step != committed_step) {
+        report->status.last_checkpoint_step = committed_step;
+        publish(report);
+    }
+    pthread_mutex_unlock(&report->mutex);
+}
+
+/* ---- the end */
+
+static void say_metrics(struct report *report)
+{
+    double loss = metric(&report->status, METRIC_VALIDATION_LOSS);
+    double accuracy = metric(&report->status, METRIC_VALIDATION_ACCURACY);
+    if (isfinite(accuracy))
+        report_say(report, "held-out examples: accuracy %.2f %%, loss %.4f", 100 * accuracy, loss);
+    else if (isfinite(loss))
+        report_say(report, "held-out examples: loss %.4f, perplexity %.2f", loss, exp(loss));
+}
+
+void report_summary(struct report *report, const char *checkpoint_directory, const char *export_path)
+{
+    char curve[3 * SPARKLINE_WIDTH + 1], duration[24];
+    int64_t now = clock_monotonic_ns();
+    sparkline_print(&report->losses, SPARKLINE_WIDTH, curve, sizeof curve);
+    clock_format_duration((now - report->pace.started_ns) / 1000000, duration, sizeof duration);
+    say_metrics(report);
+    if (curve[0])
+        report_say(report, "loss %s", curve);
+    report_say(report, "goodput %.1f %% of %s", 100 * pace_goodput(&report->pace, now), duration);
+    if (checkpoint_directory)
+        report_say(report, "checkpoints  %s", checkpoint_directory);
+    if (report->board)
+        report_say(report, "TensorBoard  %s", report->tensorboard_directory);
+    if (export_path)
+        report_say(report, "weights      %s", export_path);
+}

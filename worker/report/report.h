@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Everything a worker tells the world, behind one door for the training loop:
+ * lines on stdout, the status document and metrics over HTTP, TensorBoard events.
+ * Only the chief prints steps and writes TensorBoard; every worker answers HTTP.
+ * Reports never fail the training: what cannot be written is said once as a
+ * warning.
+ */
+#ifndef COXSWAIN_REPORT_H
+#define COXSWAIN_REPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/contract/status_document.h"
+#include "common/error.h"
+#include "common/log.h"
+#include "worker/report/step_line.h"
+
+struct report;
+
+/* Strings are copied. */
+struct report_options {
+    enum log_format format;
+    const char *job_uid, *role;
+    int64_t index, epoch;
+    bool chief;
+    const char *http_address;          /* NULL: all interfaces */
+    int http_port;                     /* -1: no server */
+    const char *tensorboard_directory; /* NULL: none */
+    const char *unit;                  /* what is counted: "examples" */
+};
+
+int report_open(const struct report_options *options, struct report **ret_report, struct error *error);
+void report_free(struct report *report);
+
+/* What the process is doing now; `message` (NULL: none) says for whom or what it waits. Printed when it changes. */
+void report_phase(struct report *report, enum status_phase phase, const char *message);
+
+/* A line of the plan or the summary. In JSON format: {"message": …}. */
+void report_say(struct report *report, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void report_warn(struct report *report, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* One applied step of the crew: `examples` in the global batch, `step_ns` of wall time. Fills rate and time left. */
+void report_step(struct report *report, struct step_report step, int64_t examples, int64_t step_ns);
+
+/* Validation results after `step`; `accuracy` NAN when the model has none. */
+void report_evaluation(struct report *report, int64_t step, double loss, double accuracy);
+
+void report_checkpoint(struct report *report, int64_t committed_step);
+
+/* The end: metrics, loss curve, goodput. Paths may be NULL. */
+void report_summary(struct report *report, const char *checkpoint_directory, const char *export_path);
+
+#endif

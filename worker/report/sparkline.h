@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A curve in one line of text: ▇▅▃▂▂▁. Keeps a bounded sample of a series of any
+ * length: when full, neighbours are averaged in pairs and each sample then stands
+ * for twice as many values.
+ */
+#ifndef COXSWAIN_REPORT_SPARKLINE_H
+#define COXSWAIN_REPORT_SPARKLINE_H
+
+#include <stddef.h>
+
+#define SPARKLINE_SAMPLES 512
+
+/* Zero-initialised; a plain value. */
+struct sparkline {
+    double samples[SPARKLINE_SAMPLES];
+    unsigned count;
+    unsigned stride; /* values per sample; 0 at the start stands for 1 */
+    unsigned pending_count;
+    double pending_sum;
+};
+
+/* Values that are not finite are left out. */
+void sparkline_add(struct sparkline *line, double value);
+
+/* At most `width` blocks; lowest value ▁, highest █. Bytes of `text`: at least 3 * width + 1. */
+void sparkline_print(const struct sparkline *line, unsigned width, char *text, size_t size);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One line a step, for a person or for a machine.
+ *
+ *   step  120/1080  loss 0.0832  |g| 0.91  lr 9.8e-04  12.3 ms  20812 examples/s  8s left
+ *   {"step":120,"totalSteps":1080,"loss":0.0832,…}
+ */
+#ifndef COXSWAIN_REPORT_STEP_LINE_H
+#define COXSWAIN_REPORT_STEP_LINE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/log.h"
+
+struct step_report {
+    int64_t step, total_steps; /* applied steps, this one included */
+    int64_t data_epoch;
+    double loss;          /* mean over the global batch */
+    double gradient_norm; /* before clipping; NAN when not computed */
+    double learning_rate;
+    double milliseconds;
+    double examples_per_second; /* of the whole crew */
+    int64_t seconds_remaining;  /* -1: unknown */
+    const char *unit;           /* "examples", "tokens" */
+};
+
+#define STEP_LINE_MAX 512
+void step_line_format(const struct step_report *report, enum log_format format, char text[STEP_LINE_MAX]);
+
+#endif

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/report/termination.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/contract/environment.h"
+#include "common/scope.h"
+
+#define DEFAULT_PATH "/dev/termination-log"
+
+/* Only a file that the kubelet or the node has put there is written; by hand there is none. */
+static void write_message(const char *line, size_t length)
+{
+    const char *path = getenv(ENV_TERMINATION_LOG);
+    SCOPED_CLOSE int file = open(path && path[0] ? path : DEFAULT_PATH, O_WRONLY | O_TRUNC | O_CLOEXEC);
+    if (file < 0)
+        return;
+    /* Nobody is left to be told that this failed. */
+    ssize_t written = write(file, line, length);
+    (void)written;
+}
+
+void termination_report(enum exit_code code, const struct error *error)
+{
+    char line[TERMINATION_MESSAGE_MAX];
+    int length = snprintf(line, sizeof line, "exit %d (%s)%s%s\n", (int)code, exit_code_meaning((int)code),
+                          error->message[0] ? ": " : "", error->message);
+    if (length >= (int)sizeof line)
+        length = (int)sizeof line - 1;
+    fputs(line, stderr);
+    write_message(line, (size_t)length);
+}

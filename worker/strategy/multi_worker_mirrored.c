@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * MultiWorkerMirrored: a replica in every process, kept equal by reducing each
+ * step's gradients over all of them. Buckets go out as the backward pass makes
+ * them final; nothing is applied before all of them are back.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "common/memory.h"
+#include "worker/model/graph.h"
+#include "worker/optimizer/training_state.h"
+#include "worker/strategy/replica.h"
+#include "worker/strategy/strategy_table.h"
+
+#define CONNECT_MS_DEFAULT 60000
+/* A double travels as four limbs of 16 bits, each exact as a float. */
+#define LIMBS 4
+
+struct multi_worker_mirrored {
+    struct strategy base;
+    struct replica *replica;
+    struct reduction_plan *plan;
+    struct collective *group;
+    unsigned bucket_count;
+    collective_ticket *tickets;
+    float controls[CONTROL_WORDS_MAX]; /* reduced */
+};
+
+/* ---------------------------------------------------------------- forming the crew */
+
+static void disband(struct multi_worker_mirrored *strategy)
+{
+    if (strategy->group == NULL)
+        return;
+    member_guard(strategy->base.options.member, NULL);
+    collective_free(strategy->group);
+    strategy->group = NULL;
+    if (strategy->replica != NULL)
+        replica_settle(strategy->replica);
+}
+
+/* A crew of the same shape as before keeps its replica and plan. */
+static int fit_to_world(struct multi_worker_mirrored *strategy, const struct world *world, struct error *error)
+{
+    struct strategy *base = &strategy->base;
+    if (strategy->replica != NULL && world->size == base->world.size && world->rank == base->world.rank &&
+        world->logical_shards == base->world.logical_shards)
+        return 0;
+    replica_free(strategy->replica);
+    reduction_plan_free(strategy->plan);
+    strategy->replica = NULL;
+    strategy->plan = NULL;
+    if (reduction_plan_new(world->logical_shards, world->size, &strategy->plan, error) < 0)
+        return -1;
+    reduction_rank_leaves(world->logical_shards, world->rank, world->size, &base->first_shard, &base->end_shard);
+    return replica_new(&base->options, world->logical_shards, base->first_shard, base->end_shard, &strategy->replica,
+                       error);
+}
+
+static int open_group(struct multi_worker_mirrored *strategy, const struct world *world, struct error *error)
+{
+    const struct strategy_options *options = &strategy->base.options;
+    struct collective_options group = {
+        .endpoint = options->endpoint,
+        .job_uid = options->job_uid,
+        .generation = world->generation,
+        .rank = world->rank,
+        .size = world->size,
+        .peers = world->peers,
+        .reduction = {.combine = reduction_plan_combine, .context = strategy->plan},
+        .transport = options->transport,
+        .deadline_ms = options->step_deadline_ms,
+        .stall_ms = options->stall_ms,
+        .on_stall = options->on_stall,
+        .stall_context = options->context,
+    };
+    for (unsigned rank = 0; rank < world->size; rank++)
+        group.reduction.contributions[rank] = reduction_plan_contributions(strategy->plan, rank);
+    if (collective_new(&group, &strategy->group, error) < 0)
+        return -1;
+    member_guard(options->member, strategy->group);
+    int64_t deadline = options->connect_deadline_ms > 0 ? options->connect_deadline_ms : CONNECT_MS_DEFAULT;
+    return collective_connect(strategy->group, deadline, error);
+}
+
+static int copy_state(struct multi_worker_mirrored *strategy, const struct world *world, struct error *error)
+{
+    struct training_state *state = strategy->base.options.state;
+    if (world->rank == world->source_rank && training_state_to_host(state, error) < 0)
+        return -1;
+    struct state_span spans[TRAINING_STATE_SPANS_MAX];
+    unsigned count = training_state_spans(state, spans);
+    for (unsigned i = 0; i < count; i++)
+        if (collective_broadcast(strategy->group, world->source_rank, world->receives, spans[i].bytes, spans[i].length,
+                                 error) < 0)
+            return error_wrap(error, "copying %s from rank %u", spans[i].name, world->source_rank);
+    return world->receives[world->rank] ? training_state_to_device(state, error) : 0;
+}
+
+/* Nobody holds any state: the chief gets it, and the others wait as long as that takes. */
+static int await_restore(struct multi_worker_mirrored *strategy, const struct world *world, struct error *error)
+{
+    struct strategy *base = &strategy->base;
+    collective_set_label(strategy->group, "the chief's restore");
+    if (world->rank == 0 && base->options.restore(base->options.context, error) < 0)
+        return -1;
+    base->holds_state |= world->rank == 0;
+    return collective_barrier(strategy->group, error);
+}
+
+/* A replica that is being overwritten holds nothing until the last byte is there. */
+static int agree_on_state(struct multi_worker_mirrored *strategy, const struct world *world, struct error *error)
+{
+    struct strategy *base = &strategy->base;
+    if (world->source == WORLD_SOURCE_CHIEF && await_restore(strategy, world, error) < 0)
+        return -1;
+    collective_set_label(strategy->group, "state transfer");
+    if (world->receives[world->rank])
+        base->holds_state = false;
+    if (copy_state(strategy, world, error) < 0)
+        return -1;
+    base->holds_state = true;
+    return 0;
+}
+
+static int form(struct multi_worker_mirrored *strategy, struct error *error)
+{
+    struct strategy *base = &strategy->base;
+    disband(strategy);
+    struct member_standing standing = {.holds_state = base->holds_state,
+                                       .applied_step = base->options.state->progress.step};
+    struct world world;
+    if (member_agree(base->options.member, &standing, &world, error) < 0 || fit_to_world(strategy, &world, error) < 0)
+        return -1;
+    base->world = world;
+    if (open_group(strategy, &world, error) < 0)
+        return -1;
+    return agree_on_state(strategy, &world, error);
+}
+
+static int mirrored_reform(struct strategy *base, struct error *error)
+{
+    for (;;) {
+        struct error cause = ERROR_INIT;
+        if (form((struct multi_worker_mirrored *)base, &cause) == 0)
+            return 0;
+        if (cause.kind == ERROR_UNAVAILABLE)
+            continue;
+        if (error != NULL)
+            *error = cause;
+        return -1;
+    }
+}
+
+/* ---------------------------------------------------------------- a step */
+
+static void start_bucket(struct multi_worker_mirrored *strategy, unsigned index)
+{
+    struct graph_bucket bucket = graph_bucket(strategy->base.options.graph, index);
+    const float *const *gradients = replica_gradients(strategy->replica);
+    const float *here[REDUCTION_COVER_MAX];
+    for (unsigned i = 0; i < replica_contributions(strategy->replica); i++)
+        here[i] = gradients[i] + bucket.offset;
+    strategy->tickets[index] =
+        collective_all_reduce_start(strategy->group, here, (float *)here[0], (size_t)bucket.elements);
+}
+
+static int reduce(struct multi_worker_mirrored *strategy, unsigned votes, struct error *error)
+{
+    const struct world *world = &strategy->base.world;
+    for (unsigned index = 0; index < strategy->bucket_count; index++) {
+        if (replica_wait_bucket(strategy->replica, index, error) < 0)
+            return -1;
+        start_bucket(strategy, index);
+    }
+    if (replica_finish_passes(strategy->replica, world->rank, votes, error) < 0)
+        return -1;
+    collective_ticket last = collective_all_reduce_start(strategy->group, replica_controls(strategy->replica),
+                                                         strategy->controls, CONTROL_VOTES + world->size);
+    for (unsigned index = 0; index < strategy->bucket_count; index++)
+        if (collective_wait(strategy->group, strategy->tickets[index], error) < 0)
+            return -1;
+    return collective_wait(strategy->group, last, error);
+}
+
+static int check_group(const struct multi_worker_mirrored *strategy, struct error *error)
+{
+    if (strategy->group == NULL)
+        return error_set(error, ERROR_UNAVAILABLE, "the crew is not formed");
+    return 0;
+}
+
+static int mirrored_step(struct strategy *base, double learning_rate, unsigned votes,
+                         struct strategy_result *ret_result, struct error *error)
+{
+    struct multi_worker_mirrored *strategy = (struct multi_worker_mirrored *)base;
+    int64_t examples;
+    if (check_group(strategy, error) < 0)
+        return -1;
+    char label[32];
+    snprintf(label, sizeof(label), "step %lld", (long long)base->options.state->progress.step + 1);
+    collective_set_label(strategy->group, label);
+    if (replica_start_passes(strategy->replica, &examples, error) < 0 || reduce(strategy, votes, error) < 0)
+        return -1;
+    return replica_apply(strategy->replica, learning_rate, strategy->controls, base->world.size, ret_result, error);
+}
+
+/* ---------------------------------------------------------------- small host values */
+
+/* Everybody's values side by side: own ones at our rank's place, zeros elsewhere, added up. */
+static void put_limbs(const double *values, unsigned count, float *place)
+{
+    for (unsigned i = 0; i < count; i++) {
+        uint64_t bits;
+        memcpy(&bits, &values[i], sizeof(bits));
+        for (unsigned limb = 0; limb < LIMBS; limb++)
+            place[i * LIMBS + limb] = (float)((bits >> (16 * limb)) & 0xffff);
+    }
+}
+
+static double get_limbs(const float *place)
+{
+    uint64_t bits = 0;
+    for (unsigned limb = 0; limb < LIMBS; limb++)
+        bits |= (uint64_t)place[limb] << (16 * limb);
+    double value;
+    memcpy(&value, &bits, sizeof(value));
+    return value;
+}
+
+static int mirrored_sum(struct strategy *base, double *values, unsigned count, struct error *error)
+{
+    struct multi_worker_mirrored *strategy = (struct multi_worker_mirrored *)base;
+    if (check_group(strategy, error) < 0)
+        return -1;
+    size_t stride = (size_t)count * LIMBS, total = stride * base->world.size;
+    SCOPED_FREE float *own = memory_allocate(total, sizeof(*own));
+    SCOPED_FREE float *zeros = memory_allocate(total, sizeof(*zeros));
+    put_limbs(values, count, own + stride * base->world.rank);
+    const float *contributions[REDUCTION_COVER_MAX];
+    for (unsigned i = 0; i < REDUCTION_COVER_MAX; i++)
+        contributions[i] = i == 0 ? own : zeros;
+    if (collective_all_reduce(strategy->group, contributions, own, total, error) < 0)
+        return -1;
+    for (unsigned i = 0; i < count; i++) {
+        values[i] = 0;
+        for (unsigned rank = 0; rank < base->world.size; rank++)
+            values[i] += get_limbs(own + stride * rank + (size_t)i * LIMBS);
+    }
+    return 0;
+}
+
+static int mirrored_share(struct strategy *base, void *bytes, size_t length, struct error *error)
+{
+    struct multi_worker_mirrored *strategy = (struct multi_worker_mirrored *)base;
+    bool all[CREW_SIZE_MAX];
+    memset(all, true, sizeof(all));
+    if (check_group(strategy, error) < 0)
+        return -1;
+    return collective_broadcast(strategy->group, 0, all, bytes, length, error);
+}
+
+/* ---------------------------------------------------------------- life cycle */
+
+static void mirrored_close(struct strategy *base)
+{
+    struct multi_worker_mirrored *strategy = (struct multi_worker_mirrored *)base;
+    disband(strategy);
+    replica_free(strategy->replica);
+    reduction_plan_free(strategy->plan);
+    free(strategy->tickets);
+    free(strategy);
+}
+
+static int mirrored_open(const struct strategy_options *options, struct strategy **ret_strategy, struct error *error)
+{
+    if (options->member == NULL || options->endpoint == NULL)
+        return error_set(error, ERROR_INTERNAL, "MultiWorkerMirrored needs a member and an endpoint");
+    struct multi_worker_mirrored *strategy = memory_allocate(1, sizeof(*strategy));
+    strategy->base.options = *options;
+    strategy->bucket_count = graph_bucket_count(options->graph);
+    strategy->tickets = memory_allocate(strategy->bucket_count, sizeof(*strategy->tickets));
+    *ret_strategy = &strategy->base;
+    return 0;
+}
+
+const struct strategy_operations multi_worker_mirrored_strategy = {
+    .type = STRATEGY_MULTI_WORKER_MIRRORED,
+    .open = mirrored_open,
+    .reform = mirrored_reform,
+    .step = mirrored_step,
+    .sum = mirrored_sum,
+    .share = mirrored_share,
+    .close = mirrored_close,
+};

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * OneDevice: everything on one device, shard after shard, summed in the same
+ * tree as any crew sums them. The reference for all other strategies.
+ */
+#include "common/memory.h"
+#include "worker/model/graph.h"
+#include "worker/strategy/replica.h"
+#include "worker/strategy/strategy_table.h"
+
+struct one_device {
+    struct strategy base;
+    struct replica *replica;
+};
+
+static void one_device_close(struct strategy *base)
+{
+    struct one_device *strategy = (struct one_device *)base;
+    replica_free(strategy->replica);
+    free(strategy);
+}
+
+static int one_device_open(const struct strategy_options *options, struct strategy **ret_strategy, struct error *error)
+{
+    struct one_device *strategy = memory_allocate(1, sizeof(*strategy));
+    strategy->base.options = *options;
+    strategy->base.end_shard = options->logical_shards;
+    strategy->base.world = (struct world){.size = 1, .logical_shards = options->logical_shards};
+    if (replica_new(options, options->logical_shards, 0, options->logical_shards, &strategy->replica, error) < 0) {
+        one_device_close(&strategy->base);
+        return -1;
+    }
+    *ret_strategy = &strategy->base;
+    return 0;
+}
+
+static int one_device_reform(struct strategy *base, struct error *error)
+{
+    if (!base->holds_state && base->options.restore(base->options.context, error) < 0)
+        return -1;
+    base->holds_state = true;
+    return 0;
+}
+
+static int one_device_step(struct strategy *base, double learning_rate, unsigned votes,
+                           struct strategy_result *ret_result, struct error *error)
+{
+    struct replica *replica = ((struct one_device *)base)->replica;
+    int64_t examples;
+    if (replica_start_passes(replica, &examples, error) < 0 || replica_finish_passes(replica, 0, votes, error) < 0)
+        return -1;
+    return replica_apply(replica, learning_rate, replica_controls(replica)[0], 1, ret_result, error);
+}
+
+static int one_device_sum(struct strategy *base, double *values, unsigned count, struct error *error)
+{
+    (void)base, (void)values, (void)count, (void)error;
+    return 0;
+}
+
+static int one_device_share(struct strategy *base, void *bytes, size_t length, struct error *error)
+{
+    (void)base, (void)bytes, (void)length, (void)error;
+    return 0;
+}
+
+const struct strategy_operations one_device_strategy = {
+    .type = STRATEGY_ONE_DEVICE,
+    .open = one_device_open,
+    .reform = one_device_reform,
+    .step = one_device_step,
+    .sum = one_device_sum,
+    .share = one_device_share,
+    .close = one_device_close,
+};

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The order in which sums over logical shards are taken: a fixed balanced binary
+ * tree over L leaves. A node over n leaves splits them into the first ceil(n/2)
+ * and the rest, and its value is left + right. Because the tree depends on L
+ * only, the sum's bits do not depend on how many ranks share the leaves.
+ *
+ * Rank r of W owns leaves [rL/W, (r+1)L/W). It sums what it can alone, which are
+ * the maximal subtrees whose leaves are all its own (its cover); the owner of a
+ * chunk combines the covers of all ranks up to the root.
+ */
+#ifndef COXSWAIN_STRATEGY_REDUCTION_TREE_H
+#define COXSWAIN_STRATEGY_REDUCTION_TREE_H
+
+#include <stddef.h>
+
+#include "common/error.h"
+
+#define REDUCTION_LEAVES_MAX 4096
+/* A range of leaves is covered by at most so many maximal subtrees: two a level. */
+#define REDUCTION_COVER_MAX 24
+/* A sum over a subtree needs at most so many partial sums at a time. */
+#define REDUCTION_DEPTH_MAX 14
+
+struct reduction_subtree {
+    unsigned first, count;
+};
+
+/* The leaves that `rank` of `ranks` owns: [first, end). */
+void reduction_rank_leaves(unsigned leaves, unsigned rank, unsigned ranks, unsigned *ret_first, unsigned *ret_end);
+
+/* The maximal subtrees of the tree over `leaves` within [first, end), from left to right; returns how many. */
+unsigned reduction_cover(unsigned leaves, unsigned first, unsigned end,
+                         struct reduction_subtree subtrees[REDUCTION_COVER_MAX]);
+
+/* Summing a subtree of `count` leaves one leaf after another with a stack of partial sums: leaf `leaf` (from 0) is computed
+ * into slot `slot`, then `merges` times the topmost slot is added to the one below it. */
+void reduction_leaf_place(unsigned count, unsigned leaf, unsigned *ret_slot, unsigned *ret_merges);
+
+/* The sum over all ranks' covers, as a program for a stack machine. */
+struct reduction_plan;
+int reduction_plan_new(unsigned leaves, unsigned ranks, struct reduction_plan **ret_plan, struct error *error);
+void reduction_plan_free(struct reduction_plan *plan);
+/* How many subtrees `rank` contributes. */
+unsigned reduction_plan_contributions(const struct reduction_plan *plan, unsigned rank);
+/* result[i] = tree sum of inputs[..][i], inputs in leaf order; has the type of collective_reduction.combine. */
+void reduction_plan_combine(const void *plan, const float *const *inputs, float *result, size_t elements);
+
+#endif

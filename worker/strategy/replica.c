@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/strategy/replica.h"
+
+#include <math.h>
+
+#include <string.h>
+
+#include "common/memory.h"
+#include "worker/data/dataset.h"
+#include "worker/data/sampler.h"
+#include "worker/device/device.h"
+#include "worker/model/graph.h"
+#include "worker/optimizer/gradient_norm.h"
+#include "worker/optimizer/optimizer.h"
+#include "worker/optimizer/training_state.h"
+
+/* Examples of one batch that this replica computes. Two of these: one is computed, the other read ahead. */
+struct batch {
+    bool filled;
+    int64_t data_epoch, position; /* of the global batch */
+    void *inputs, *targets;
+};
+
+struct replica {
+    struct strategy_options options;
+    unsigned shards, first, end;
+    struct device_stream *stream;
+    struct device_event *passed; /* all passes of the step, and what is summed after them */
+    bool buckets_are_final;      /* the last pass writes straight into the contribution: its events will do */
+
+    struct reduction_subtree cover[REDUCTION_COVER_MAX];
+    unsigned cover_count;
+    float *gradients[REDUCTION_COVER_MAX];
+    float *partial[REDUCTION_DEPTH_MAX]; /* partial sums above slot 0, shared by all subtrees */
+    float controls[REDUCTION_COVER_MAX][CONTROL_WORDS_MAX];
+    const float *control_pointers[REDUCTION_COVER_MAX];
+    struct loss_sums *sums; /* one a shard of ours */
+    double *norm_blocks;
+
+    struct batch batches[2];
+    unsigned current;
+    int64_t *indices;
+    int64_t max_examples; /* of ours in a batch */
+    int64_t examples;     /* in the global batch of this step */
+};
+
+/* ---------------------------------------------------------------- examples */
+
+static int64_t batch_size(const struct replica *replica, int64_t position)
+{
+    int64_t left = dataset_count(replica->options.dataset) - position;
+    return left < replica->options.global_batch ? left : replica->options.global_batch;
+}
+
+/* Where the batch behind this one starts. */
+static void next_position(const struct replica *replica, int64_t *data_epoch, int64_t *position)
+{
+    *position += batch_size(replica, *position);
+    if (*position >= dataset_count(replica->options.dataset)) {
+        *position = 0;
+        ++*data_epoch;
+    }
+}
+
+static int read_batch(struct replica *replica, struct batch *batch, int64_t data_epoch, int64_t position,
+                      struct error *error)
+{
+    if (batch->filled && batch->data_epoch == data_epoch && batch->position == position)
+        return 0;
+    batch->filled = false;
+    int64_t size = batch_size(replica, position), from, last;
+    sampler_shard(size, replica->shards, replica->first, &from);
+    int64_t to = sampler_shard(size, replica->shards, replica->end - 1, &last) + last;
+    for (int64_t i = from; i < to; i++)
+        replica->indices[i - from] = sampler_index(replica->options.sampler, data_epoch, position + i);
+    if (dataset_read(replica->options.dataset, replica->indices, to - from, batch->inputs, batch->targets, error) < 0)
+        return -1;
+    batch->filled = true;
+    batch->data_epoch = data_epoch;
+    batch->position = position;
+    return 0;
+}
+
+/* ---------------------------------------------------------------- passes */
+
+/* What losses and gradients divide by: examples, or target tokens. */
+static double target_count(const struct replica *replica)
+{
+    const struct example_format *format = graph_example_format(replica->options.graph);
+    bool counts_tokens = format->target_type == ELEMENT_INT32;
+    return (double)replica->examples * (counts_tokens ? (double)format->target_elements : 1.0);
+}
+
+static float *slot_memory(struct replica *replica, unsigned subtree, unsigned slot)
+{
+    return slot == 0 ? replica->gradients[subtree] : replica->partial[slot];
+}
+
+static void merge_slots(struct replica *replica, unsigned subtree, unsigned slot, unsigned merges)
+{
+    int64_t elements = graph_layout(replica->options.graph)->elements;
+    for (; merges > 0; merges--, slot--)
+        device_axpy(replica->stream, &(struct axpy){.count = elements,
+                                                    .factor = 1.0f,
+                                                    .x = slot_memory(replica, subtree, slot),
+                                                    .y = slot_memory(replica, subtree, slot - 1)});
+}
+
+/* One shard. A leaf that is a right child is added to its sibling by the pass itself, which saves a slot. */
+static int start_pass(struct replica *replica, unsigned subtree, unsigned leaf, struct error *error)
+{
+    const struct example_format *format = graph_example_format(replica->options.graph);
+    const struct batch *batch = &replica->batches[replica->current];
+    unsigned shard = replica->cover[subtree].first + leaf, slot, merges;
+    reduction_leaf_place(replica->cover[subtree].count, leaf, &slot, &merges);
+    bool accumulate = merges > 0;
+    if (accumulate) {
+        slot--;
+        merges--;
+    }
+    int64_t first, own_first;
+    int64_t count = sampler_shard(replica->examples, replica->shards, shard, &first);
+    sampler_shard(replica->examples, replica->shards, replica->first, &own_first);
+    size_t offset = (size_t)(first - own_first);
+    struct graph_pass pass = {.parameters = replica->options.state->parameters,
+                              .inputs = (char *)batch->inputs + offset * example_input_bytes(format),
+                              .targets = (char *)batch->targets + offset * example_target_bytes(format),
+                              .examples = count,
+                              .scale = (float)(1.0 / target_count(replica)),
+                              .gradients = slot_memory(replica, subtree, slot),
+                              .accumulate = accumulate,
+                              .sums = &replica->sums[shard - replica->first]};
+    if (graph_forward_backward(replica->options.graph, replica->stream, &pass, error) < 0)
+        return -1;
+    merge_slots(replica, subtree, slot, merges);
+    replica->buckets_are_final = merges == 0;
+    return 0;
+}
+
+int replica_start_passes(struct replica *replica, int64_t *ret_examples, struct error *error)
+{
+    const struct training_progress *progress = &replica->options.state->progress;
+    int64_t data_epoch = progress->data_epoch, position = progress->examples_consumed;
+    if (replica->batches[!replica->current].filled && replica->batches[!replica->current].position == position &&
+        replica->batches[!replica->current].data_epoch == data_epoch)
+        replica->current = !replica->current;
+    if (read_batch(replica, &replica->batches[replica->current], data_epoch, position, error) < 0)
+        return -1;
+    replica->examples = batch_size(replica, position);
+    for (unsigned subtree = 0; subtree < replica->cover_count; subtree++)
+        for (unsigned leaf = 0; leaf < replica->cover[subtree].count; leaf++)
+            if (start_pass(replica, subtree, leaf, error) < 0)
+                return -1;
+    device_event_record(replica->passed, replica->stream);
+    next_position(replica, &data_epoch, &position);
+    if (read_batch(replica, &replica->batches[!replica->current], data_epoch, position, error) < 0)
+        return -1;
+    *ret_examples = replica->examples;
+    return 0;
+}
+
+int replica_wait_bucket(struct replica *replica, unsigned index, struct error *error)
+{
+    struct device_event *event =
+        replica->buckets_are_final ? graph_bucket_event(replica->options.graph, index) : replica->passed;
+    return device_event_wait(event, error);
+}
+
+/* The same order of additions as the gradients have. */
+static void sum_controls(struct replica *replica, unsigned subtree)
+{
+    float slots[REDUCTION_DEPTH_MAX][CONTROL_VOTES];
+    for (unsigned leaf = 0; leaf < replica->cover[subtree].count; leaf++) {
+        unsigned slot, merges;
+        reduction_leaf_place(replica->cover[subtree].count, leaf, &slot, &merges);
+        const struct loss_sums *sums = &replica->sums[replica->cover[subtree].first + leaf - replica->first];
+        slots[slot][CONTROL_LOSS] = (float)sums->loss;
+        slots[slot][CONTROL_CORRECT] = (float)sums->correct;
+        for (; merges > 0; merges--, slot--)
+            for (unsigned i = 0; i < CONTROL_VOTES; i++)
+                slots[slot - 1][i] += slots[slot][i];
+    }
+    memset(replica->controls[subtree], 0, sizeof(replica->controls[subtree]));
+    memcpy(replica->controls[subtree], slots[0], sizeof(slots[0]));
+}
+
+int replica_finish_passes(struct replica *replica, unsigned rank, unsigned votes, struct error *error)
+{
+    if (device_event_wait(replica->passed, error) < 0)
+        return -1;
+    for (unsigned subtree = 0; subtree < replica->cover_count; subtree++)
+        sum_controls(replica, subtree);
+    replica->controls[0][CONTROL_VOTES + rank] = (float)votes;
+    return 0;
+}
+
+void replica_settle(struct replica *replica)
+{
+    (void)device_event_wait(replica->passed, NULL);
+}
+
+/* ---------------------------------------------------------------- update */
+
+static void read_controls(const struct replica *replica, const float *controls, unsigned size,
+                          struct strategy_result *result)
+{
+    result->examples = replica->examples;
+    result->loss = (double)controls[CONTROL_LOSS] / target_count(replica);
+    result->correct = (int64_t)controls[CONTROL_CORRECT];
+    for (unsigned rank = 0; rank < size; rank++) {
+        unsigned votes = (unsigned)controls[CONTROL_VOTES + rank];
+        result->leaves[rank] = (votes & STRATEGY_VOTE_LEAVE) != 0;
+        result->leaving += result->leaves[rank];
+        result->checkpoint |= (votes & STRATEGY_VOTE_CHECKPOINT) != 0;
+    }
+}
+
+static int measure_norm(struct replica *replica, double *ret_norm, struct error *error)
+{
+    int64_t elements = graph_layout(replica->options.graph)->elements;
+    gradient_norm_launch(replica->stream, replica->gradients[0], elements, replica->norm_blocks);
+    if (device_stream_synchronise(replica->stream, error) < 0)
+        return -1;
+    *ret_norm = gradient_norm_finish(replica->norm_blocks, elements);
+    return 0;
+}
+
+static double clip_factor(const struct replica *replica, double norm)
+{
+    double limit = replica->options.gradient_clip_norm;
+    return limit > 0 ? gradient_clip_factor(norm, limit) : 1.0;
+}
+
+/* Every rank has the same sums and comes to the same verdict; the state stays as it was before the step. */
+static int check_finite(const struct strategy_result *result, struct error *error)
+{
+    if (isfinite(result->loss) && isfinite(result->gradient_norm))
+        return 0;
+    return error_set(error, ERROR_NOT_FINITE,
+                     "step %lld has loss %g and gradient norm %g; lower training.optimizer.learningRate, lengthen the "
+                     "warm-up or set training.gradientClipNorm",
+                     (long long)result->step, result->loss, result->gradient_norm);
+}
+
+int replica_apply(struct replica *replica, double learning_rate, const float *controls, unsigned size,
+                  struct strategy_result *ret_result, struct error *error)
+{
+    struct training_state *state = replica->options.state;
+    struct strategy_result result = {.step = state->progress.step + 1};
+    read_controls(replica, controls, size, &result);
+    if (measure_norm(replica, &result.gradient_norm, error) < 0 || check_finite(&result, error) < 0)
+        return -1;
+    struct optimizer_range range = {.elements = graph_layout(replica->options.graph)->elements,
+                                    .parameters = state->parameters,
+                                    .gradients = replica->gradients[0],
+                                    .step = result.step,
+                                    .learning_rate = learning_rate,
+                                    .gradient_scale = clip_factor(replica, result.gradient_norm)};
+    memcpy(range.slots, state->slots, sizeof(range.slots));
+    optimizer_update(replica->stream, replica->options.optimizer, &range);
+    if (device_stream_synchronise(replica->stream, error) < 0)
+        return -1;
+    state->progress.step = result.step;
+    next_position(replica, &state->progress.data_epoch, &state->progress.examples_consumed);
+    *ret_result = result;
+    return 0;
+}
+
+/* ---------------------------------------------------------------- life cycle */
+
+static int check_shape(const struct replica *replica, struct error *error)
+{
+    int64_t largest = (replica->options.global_batch + replica->shards - 1) / replica->shards;
+    if (dataset_count(replica->options.dataset) < 1)
+        return error_set(error, ERROR_INVALID, "there are no training examples");
+    if (largest > graph_max_examples(replica->options.graph))
+        return error_set(error, ERROR_INVALID,
+                         "a logical shard of %lld examples does not fit a graph planned for %lld; do all workers have "
+                         "the same job document?",
+                         (long long)largest, (long long)graph_max_examples(replica->options.graph));
+    return 0;
+}
+
+static unsigned partial_slots(const struct replica *replica)
+{
+    unsigned most = 0;
+    for (unsigned subtree = 0; subtree < replica->cover_count; subtree++) {
+        for (unsigned leaf = 0; leaf < replica->cover[subtree].count; leaf++) {
+            unsigned slot, merges;
+            reduction_leaf_place(replica->cover[subtree].count, leaf, &slot, &merges);
+            slot -= merges > 0;
+            most = slot > most ? slot : most;
+        }
+    }
+    return most;
+}
+
+/* The crew's collectives read and write gradients on the host. */
+static int allocate_gradients(struct replica *replica, struct error *error)
+{
+    struct device *device = replica->options.device;
+    enum device_memory kind = replica->options.member != NULL ? MEMORY_SHARED : MEMORY_DEVICE;
+    size_t bytes = (size_t)graph_layout(replica->options.graph)->elements * sizeof(float);
+    for (unsigned i = 0; i < replica->cover_count; i++)
+        if (device_allocate(device, kind, bytes, (void **)&replica->gradients[i], error) < 0)
+            return -1;
+    for (unsigned slot = partial_slots(replica); slot > 0; slot--)
+        if (device_allocate(device, MEMORY_DEVICE, bytes, (void **)&replica->partial[slot], error) < 0)
+            return -1;
+    return 0;
+}
+
+static int allocate_batches(struct replica *replica, struct error *error)
+{
+    struct device *device = replica->options.device;
+    const struct example_format *format = graph_example_format(replica->options.graph);
+    int64_t own = replica->end - replica->first;
+    replica->max_examples = own * ((replica->options.global_batch + replica->shards - 1) / replica->shards);
+    replica->indices = memory_allocate((size_t)replica->max_examples, sizeof(*replica->indices));
+    for (unsigned i = 0; i < 2; i++) {
+        struct batch *batch = &replica->batches[i];
+        size_t examples = (size_t)replica->max_examples;
+        if (device_allocate(device, MEMORY_SHARED, examples * example_input_bytes(format), &batch->inputs, error) < 0 ||
+            device_allocate(device, MEMORY_SHARED, examples * example_target_bytes(format), &batch->targets, error) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int allocate_sums(struct replica *replica, struct error *error)
+{
+    struct device *device = replica->options.device;
+    int64_t blocks = gradient_norm_blocks(graph_layout(replica->options.graph)->elements);
+    size_t shards = replica->end - replica->first;
+    if (device_allocate(device, MEMORY_SHARED, shards * sizeof(*replica->sums), (void **)&replica->sums, error) < 0)
+        return -1;
+    return device_allocate(device, MEMORY_SHARED, (size_t)blocks * sizeof(double), (void **)&replica->norm_blocks,
+                           error);
+}
+
+int replica_new(const struct strategy_options *options, unsigned shards, unsigned first, unsigned end,
+                struct replica **ret_replica, struct error *error)
+{
+    struct replica *replica = memory_allocate(1, sizeof(*replica));
+    replica->options = *options;
+    replica->shards = shards;
+    replica->first = first;
+    replica->end = end;
+    replica->cover_count = reduction_cover(shards, first, end, replica->cover);
+    for (unsigned i = 0; i < replica->cover_count; i++)
+        replica->control_pointers[i] = replica->controls[i];
+    if (check_shape(replica, error) < 0 || device_stream_new(options->device, &replica->stream, error) < 0 ||
+        device_event_new(options->device, &replica->passed, error) < 0 || allocate_gradients(replica, error) < 0 ||
+        allocate_batches(replica, error) < 0 || allocate_sums(replica, error) < 0) {
+        replica_free(replica);
+        return -1;
+    }
+    *ret_replica = replica;
+    return 0;
+}
+
+static void release_memory(struct device *device, void *memory)
+{
+    if (memory != NULL)
+        device_free(device, memory);
+}
+
+void replica_free(struct replica *replica)
+{
+    if (replica == NULL)
+        return;
+    struct device *device = replica->options.device;
+    if (replica->stream != NULL)
+        device_stream_free(replica->stream);
+    if (replica->passed != NULL)
+        device_event_free(replica->passed);
+    for (unsigned i = 0; i < REDUCTION_COVER_MAX; i++)
+        release_memory(device, replica->gradients[i]);
+    for (unsigned i = 0; i < REDUCTION_DEPTH_MAX; i++)
+        release_memory(device, replica->partial[i]);
+    for (unsigned i = 0; i < 2; i++) {
+        release_memory(device, replica->batches[i].inputs);
+        release_memory(device, replica->batches[i].targets);
+    }
+    release_memory(device, replica->sums);
+    release_memory(device, replica->norm_blocks);
+    free(replica->indices);
+    free(replica);
+}
+
+unsigned replica_contributions(const struct replica *replica)
+{
+    return replica->cover_count;
+}
+
+const float *const *replica_gradients(const struct replica *replica)
+{
+    return (const float *const *)replica->gradients;
+}
+
+const float *const *replica_controls(const struct replica *replica)
+{
+    return replica->control_pointers;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * One mirror of the model on one device, and its part of a step: it reads the
+ * examples of its logical shards, runs them one after another, sums their
+ * gradients up to the maximal subtrees that are its own, and applies the reduced
+ * gradient. Strategies put the reduction between the two.
+ */
+#ifndef COXSWAIN_STRATEGY_REPLICA_H
+#define COXSWAIN_STRATEGY_REPLICA_H
+
+#include "worker/strategy/reduction_tree.h"
+#include "worker/strategy/strategy.h"
+
+/* What travels beside the gradients, as float32, summed in the same tree: */
+enum control_word { CONTROL_LOSS, CONTROL_CORRECT, CONTROL_VOTES }; /* from CONTROL_VOTES on: one for each rank */
+#define CONTROL_WORDS_MAX (CONTROL_VOTES + CREW_SIZE_MAX)
+
+struct replica;
+
+/* The shards [first, end) of options->logical_shards. Options are borrowed. */
+int replica_new(const struct strategy_options *options, unsigned shards, unsigned first, unsigned end,
+                struct replica **ret_replica, struct error *error);
+void replica_free(struct replica *replica);
+
+/* One for each subtree of its cover: flat gradients in the order of the layout, and control words. */
+unsigned replica_contributions(const struct replica *replica);
+const float *const *replica_gradients(const struct replica *replica);
+const float *const *replica_controls(const struct replica *replica);
+
+/* Enqueues all passes of the batch at the state's position, and reads the next batch ahead while the device works.
+ * *ret_examples: in the global batch. */
+int replica_start_passes(struct replica *replica, int64_t *ret_examples, struct error *error);
+/* Waits until bucket `index` of every contribution is final; ask in ascending order. */
+int replica_wait_bucket(struct replica *replica, unsigned index, struct error *error);
+/* After the last bucket: fills the control words; `votes` go in for `rank`. */
+int replica_finish_passes(struct replica *replica, unsigned rank, unsigned votes, struct error *error);
+
+/* Waits for what a failed step has left under way; its errors belong to that step. */
+void replica_settle(struct replica *replica);
+
+/* The optimizer's step with the reduced gradient, which lies in the first contribution, then the position moves on. Fills the
+ * result from the reduced control words of a crew of `size`. */
+int replica_apply(struct replica *replica, double learning_rate, const float *controls, unsigned size,
+                  struct strategy_result *ret_result, struct error *error);
+
+#endif

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/strategy/strategy.h"
+
+#include "common/subnormals.h"
+#include "worker/strategy/strategy_table.h"
+
+static const struct strategy_operations *const table[] = {&one_device_strategy, &multi_worker_mirrored_strategy};
+
+/* A crew of one needs no crew. */
+static enum strategy_type effective_type(const struct strategy_options *options)
+{
+    bool alone = options->type == STRATEGY_MULTI_WORKER_MIRRORED && options->member == NULL;
+    return alone ? STRATEGY_ONE_DEVICE : options->type;
+}
+
+int strategy_open(const struct strategy_options *options, struct strategy **ret_strategy, struct error *error)
+{
+    subnormals_flush(); /* this thread and the collectives' sum what the device computes */
+    for (unsigned i = 0; i < sizeof(table) / sizeof(*table); i++) {
+        if (table[i]->type != effective_type(options))
+            continue;
+        struct strategy *strategy;
+        if (table[i]->open(options, &strategy, error) < 0)
+            return -1;
+        strategy->operations = table[i];
+        *ret_strategy = strategy;
+        return 0;
+    }
+    return error_set(error, ERROR_UNSUPPORTED, "strategy %s is not there yet; use OneDevice or MultiWorkerMirrored",
+                     strategy_type_name(options->type));
+}
+
+void strategy_close(struct strategy *strategy)
+{
+    if (strategy != NULL)
+        strategy->operations->close(strategy);
+}
+
+int strategy_reform(struct strategy *strategy, struct error *error)
+{
+    return strategy->operations->reform(strategy, error);
+}
+
+int strategy_step(struct strategy *strategy, double learning_rate, unsigned votes, struct strategy_result *ret_result,
+                  struct error *error)
+{
+    return strategy->operations->step(strategy, learning_rate, votes, ret_result, error);
+}
+
+int strategy_sum(struct strategy *strategy, double *values, unsigned count, struct error *error)
+{
+    return strategy->operations->sum(strategy, values, count, error);
+}
+
+int strategy_share(struct strategy *strategy, void *bytes, size_t length, struct error *error)
+{
+    return strategy->operations->share(strategy, bytes, length, error);
+}
+
+const struct world *strategy_world(const struct strategy *strategy)
+{
+    return &strategy->world;
+}
+
+void strategy_shards(const struct strategy *strategy, unsigned *ret_first, unsigned *ret_end)
+{
+    *ret_first = strategy->first_shard;
+    *ret_end = strategy->end_shard;
+}

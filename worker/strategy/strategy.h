@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A distribution strategy: how one training step is shared out among devices and
+ * processes. The training loop knows only this table; each strategy is a file.
+ *
+ *     strategy_open(options)
+ *     strategy_reform          join the crew, agree on the state, get it
+ *     strategy_step …          until one fails with ERROR_UNAVAILABLE: strategy_reform again
+ *     strategy_close
+ *
+ * A step that fails has changed nothing: parameters, slots and the position in
+ * the data move together, after every gradient of the step is reduced.
+ *
+ * Errors of reform and step: UNAVAILABLE: the crew lost a member, reform.
+ * STALE: superseded (exit 163). TIMEOUT: the crew is lost (160). CANCELLED:
+ * member_cancel. Others: as they come from device, data or checkpoint.
+ */
+#ifndef COXSWAIN_STRATEGY_STRATEGY_H
+#define COXSWAIN_STRATEGY_STRATEGY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/error.h"
+#include "common/job/job_document.h"
+#include "worker/comm/collective.h"
+#include "worker/coordination/member.h"
+
+struct dataset;
+struct device;
+struct graph;
+struct sampler;
+struct strategy;
+struct training_state;
+
+/* All borrowed; they outlive the strategy. */
+struct strategy_options {
+    enum strategy_type type;
+    struct device *device;
+    struct graph *graph;
+    struct dataset *dataset; /* training examples */
+    const struct sampler *sampler;
+    const struct optimizer_spec *optimizer;
+    struct training_state *state;
+    int64_t global_batch;
+    unsigned logical_shards;
+    double gradient_clip_norm; /* 0: no clipping */
+
+    /* Strategies of more than one process: */
+    struct member *member; /* NULL: a crew of one */
+    struct endpoint *endpoint;
+    const char *job_uid;
+    enum collective_transport transport;
+    int64_t step_deadline_ms;    /* 0: 300 s without progress */
+    int64_t connect_deadline_ms; /* of a new generation's mesh; 0: 60 s */
+    int64_t stall_ms;            /* 0: 30 s */
+    void (*on_stall)(void *context, const char *text);
+
+    /* Called by strategy_reform when no live replica holds the state: fills `state` from a checkpoint or by initialisation.
+     * Only in the chief (or the lone worker). */
+    int (*restore)(void *context, struct error *error);
+    void *context;
+};
+
+/* What a rank wants of the crew; travels with the step's control word, so that all learn it at the same boundary. */
+enum strategy_vote {
+    STRATEGY_VOTE_LEAVE = 1,      /* SIGTERM: this rank leaves at the boundary */
+    STRATEGY_VOTE_CHECKPOINT = 2, /* save at this boundary */
+};
+
+struct strategy_result {
+    int64_t step;         /* applied by this call: the state's step now */
+    int64_t examples;     /* in the global batch */
+    double loss;          /* mean over the global batch */
+    double gradient_norm; /* of the whole gradient, before clipping */
+    int64_t correct;      /* predictions that hit, of `examples` (or targets) */
+    unsigned leaving;     /* ranks that voted to leave */
+    bool leaves[CREW_SIZE_MAX];
+    bool checkpoint; /* somebody asked for one */
+};
+
+int strategy_open(const struct strategy_options *options, struct strategy **ret_strategy, struct error *error);
+void strategy_close(struct strategy *strategy);
+
+/* Forms (or re-forms) the crew and brings every replica to the same state; fine to call when all is well. */
+int strategy_reform(struct strategy *strategy, struct error *error);
+
+/* One optimizer step at the state's position in the data. `votes`: this rank's, or-ed together. */
+int strategy_step(struct strategy *strategy, double learning_rate, unsigned votes, struct strategy_result *ret_result,
+                  struct error *error);
+
+/* values[i] becomes the sum over all ranks, for small host vectors (evaluation). Exact, and the same for any crew, when for each i
+ * only one rank adds something other than 0, or when all are integers below 2^53. */
+int strategy_sum(struct strategy *strategy, double *values, unsigned count, struct error *error);
+/* Rank 0's bytes to all (choices that the chief makes for everyone). */
+int strategy_share(struct strategy *strategy, void *bytes, size_t length, struct error *error);
+
+/* The world as of the last reform; rank 0 of 1 for strategies of one process. */
+const struct world *strategy_world(const struct strategy *strategy);
+/* The logical shards this rank computes: [first, end). */
+void strategy_shards(const struct strategy *strategy, unsigned *ret_first, unsigned *ret_end);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a strategy implements. Its own struct begins with `struct strategy`, so
+ * that a pointer to the one is a pointer to the other. A new strategy is a file
+ * with such a table and a line in strategy.c.
+ */
+#ifndef COXSWAIN_STRATEGY_STRATEGY_TABLE_H
+#define COXSWAIN_STRATEGY_STRATEGY_TABLE_H
+
+#include "worker/strategy/strategy.h"
+
+struct strategy_operations {
+    enum strategy_type type;
+    int (*open)(const struct strategy_options *options, struct strategy **ret_strategy, struct error *error);
+    int (*reform)(struct strategy *strategy, struct error *error);
+    int (*step)(struct strategy *strategy, double learning_rate, unsigned votes, struct strategy_result *ret_result,
+                struct error *error);
+    int (*sum)(struct strategy *strategy, double *values, unsigned count, struct error *error);
+    int (*share)(struct strategy *strategy, void *bytes, size_t length, struct error *error);
+    void (*close)(struct strategy *strategy);
+};
+
+struct strategy {
+    const struct strategy_operations *operations;
+    struct strategy_options options;
+    struct world world;
+    unsigned first_shard, end_shard;
+    bool holds_state;
+};
+
+extern const struct strategy_operations one_device_strategy;
+extern const struct strategy_operations multi_worker_mirrored_strategy;
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/train/announce.h"
+
+#define TEXT_MAX 8192
+
+static void say_model(const struct trainer *trainer)
+{
+    const char *preset = preset_name(trainer->job->model.preset);
+    report_say(trainer->report, "model      %s, %lld parameters", preset[0] ? preset : "layers of the job",
+               (long long)trainer->state.layout.elements);
+}
+
+static void say_examples(const struct trainer *trainer, const char *label, const struct dataset *dataset)
+{
+    report_say(trainer->report, "%-10s %lld %s", label, (long long)dataset_count(dataset),
+               dataset_description(dataset));
+}
+
+static void say_data(const struct trainer *trainer)
+{
+    say_examples(trainer, "data", trainer->training);
+    if (dataset_count(trainer->validation) > 0)
+        say_examples(trainer, "held out", trainer->validation);
+}
+
+static void say_steps(const struct trainer *trainer)
+{
+    const struct step_plan *plan = &trainer->plan;
+    report_say(trainer->report, "steps      %lld, %lld an epoch, global batch %lld in %lld logical shards",
+               (long long)plan->total_steps, (long long)plan->steps_per_epoch, (long long)plan->global_batch,
+               (long long)plan->logical_shards);
+    if (plan->learning_rate_factor != 1)
+        report_say(trainer->report, "           scaleLearningRate: Linear multiplies the learning rate by %g",
+                   plan->learning_rate_factor);
+}
+
+static void say_memory(const struct trainer *trainer)
+{
+    struct memory_plan plan;
+    SCOPED_BUFFER text;
+    buffer_init(&text, TEXT_MAX);
+    graph_memory_plan(trainer->graph, trainer->state.slot_count, &plan);
+    memory_plan_print(&plan, &text);
+    report_say(trainer->report, "memory     %s", buffer_text(&text));
+}
+
+void announce_plan(const struct trainer *trainer)
+{
+    if (!trainer_is_chief(trainer))
+        return;
+    say_model(trainer);
+    say_data(trainer);
+    report_say(trainer->report, "crew       %s, %u worker%s, %s", strategy_type_name(trainer->job->strategy.type),
+               trainer->crew.size, trainer->crew.size == 1 ? "" : "s", device_description(trainer->device));
+    say_steps(trainer);
+    say_memory(trainer);
+}

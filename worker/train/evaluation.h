@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Metrics of a model on a range of held-out examples. Ranks evaluate disjoint
+ * ranges and add their sums (loss_sums is plain data); evaluation_metrics then
+ * turns the total into what a person reads.
+ */
+#ifndef COXSWAIN_TRAIN_EVALUATION_H
+#define COXSWAIN_TRAIN_EVALUATION_H
+
+#include "common/error.h"
+#include "worker/data/dataset.h"
+#include "worker/model/graph.h"
+
+struct evaluation_metrics {
+    double loss;       /* mean, natural logarithm */
+    double accuracy;   /* share of correct classes or next tokens; 0 for float targets */
+    double perplexity; /* exp(loss): for language models */
+};
+struct evaluation_metrics evaluation_metrics(const struct loss_sums *sums);
+
+/* Sums over examples [first, first + count), in batches of the graph's maximum, in order. Synchronises the stream. */
+int evaluation_run(struct graph *graph, struct device *device, struct device_stream *stream, const float *parameters,
+                   const struct dataset *dataset, int64_t first, int64_t count, struct loss_sums *ret_sums,
+                   struct error *error);
+
+#endif

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/train/loop.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "common/clock.h"
+#include "worker/optimizer/schedule.h"
+#include "worker/train/crew_evaluation.h"
+#include "worker/train/export.h"
+#include "worker/train/saving.h"
+#include "worker/train/stop.h"
+#include "worker/train/vigil.h"
+
+/* What a piece of the loop came to. */
+enum outcome {
+    OUTCOME_ON,     /* go on */
+    OUTCOME_REFORM, /* the crew lost a member: form it anew */
+    OUTCOME_FAILED, /* loop->code and the error say why */
+};
+
+struct loop {
+    struct trainer *trainer;
+    enum exit_code code;
+    int64_t lost_ns;   /* when the crew lost a member, 0: it is whole */
+    int64_t lost_step; /* the step that was under way */
+};
+
+static enum outcome fail(struct loop *loop, const struct error *error, enum exit_code code)
+{
+    loop->code = trainer_exit_code(error, code);
+    return OUTCOME_FAILED;
+}
+
+/* A lost member is mended; everything else ends the process. */
+static enum outcome judge(struct loop *loop, const struct error *error, enum exit_code code)
+{
+    struct trainer *trainer = loop->trainer;
+    if (error->kind != ERROR_UNAVAILABLE || trainer->member == NULL)
+        return fail(loop, error, code);
+    if (loop->lost_ns == 0) {
+        loop->lost_ns = clock_monotonic_ns();
+        loop->lost_step = trainer->state.progress.step + 1;
+    }
+    return OUTCOME_REFORM;
+}
+
+/* After a loss: how long it took until `step` was done and every member there, and how many steps were done twice for it. */
+static void tell_recovery(struct loop *loop, int64_t step, int64_t repeated)
+{
+    if (loop->lost_ns == 0)
+        return;
+    double seconds = (double)(clock_monotonic_ns() - loop->lost_ns) / 1e9;
+    char words[64] = "nothing was repeated";
+    if (repeated == 1)
+        snprintf(words, sizeof words, "one step was repeated");
+    else if (repeated > 1)
+        snprintf(words, sizeof words, "%lld steps were repeated", (long long)repeated);
+    report_say(loop->trainer->report, "the crew is whole again: step %lld done %.2f s after the loss, %s",
+               (long long)step, seconds, words);
+    loop->lost_ns = 0;
+}
+
+/* ---- forming the crew */
+
+/* Asked to leave while the crew was incomplete: what this chief holds may be nowhere else. */
+static void save_before_leaving(struct trainer *trainer)
+{
+    struct error cause = ERROR_INIT;
+    if (trainer_is_chief(trainer) && trainer->store_begun && trainer->job->checkpoint.save_on_preemption &&
+        saving_finish(trainer, &cause) < 0)
+        report_warn(trainer->report, "left without a checkpoint: %s", cause.message);
+}
+
+static enum outcome form_crew(struct loop *loop, struct error *error)
+{
+    struct trainer *trainer = loop->trainer;
+    struct vigil vigil;
+    vigil_start(&vigil, trainer);
+    int result = strategy_reform(trainer->strategy, error);
+    vigil_end(&vigil);
+    trainer->evaluated_step = -1;
+    if (result < 0 && error->kind == ERROR_CANCELLED)
+        save_before_leaving(trainer);
+    if (result < 0)
+        return judge(loop, error, EXIT_CODE_NO_CHECKPOINT);
+    if (trainer_is_chief(trainer) && saving_begin(trainer, error) < 0)
+        return fail(loop, error, EXIT_CODE_NO_CHECKPOINT);
+    report_phase(trainer->report, STATUS_TRAINING, NULL);
+    return OUTCOME_ON;
+}
+
+/* ---- evaluation */
+
+static bool evaluation_is_due(const struct trainer *trainer)
+{
+    int64_t step = trainer->state.progress.step;
+    if (dataset_count(trainer->validation) == 0 || step == 0 || step == trainer->evaluated_step)
+        return false;
+    return step % trainer->plan.evaluate_every == 0 || step == trainer->plan.total_steps;
+}
+
+static enum outcome evaluate(struct loop *loop, struct error *error)
+{
+    struct trainer *trainer = loop->trainer;
+    struct loss_sums sums;
+    if (!evaluation_is_due(trainer))
+        return OUTCOME_ON;
+    report_phase(trainer->report, STATUS_EVALUATING, NULL);
+    if (crew_evaluate(trainer, &sums, error) < 0)
+        return judge(loop, error, EXIT_CODE_BAD_DATA);
+    trainer->evaluated_step = trainer->state.progress.step;
+    struct evaluation_metrics metrics = evaluation_metrics(&sums);
+    if (!isfinite(metrics.loss)) {
+        error_set(error, ERROR_NOT_FINITE, "the validation loss after step %lld is %f; lower the learning rate",
+                  (long long)trainer->evaluated_step, metrics.loss);
+        return fail(loop, error, EXIT_CODE_NOT_FINITE);
+    }
+    bool classifies = graph_example_format(trainer->graph)->target_elements == 1 && sums.count > 0;
+    report_evaluation(trainer->report, trainer->state.progress.step, metrics.loss, classifies ? metrics.accuracy : NAN);
+    return OUTCOME_ON;
+}
+
+/* ---- one step */
+
+static void report_applied(struct trainer *trainer, const struct strategy_result *result, double rate, int64_t step_ns)
+{
+    const struct step_report step = {
+        .step = result->step,
+        .total_steps = trainer->plan.total_steps,
+        .data_epoch = trainer->state.progress.data_epoch,
+        .loss = result->loss,
+        .gradient_norm = result->gradient_norm,
+        .learning_rate = rate,
+    };
+    report_step(trainer->report, step, result->examples, step_ns);
+}
+
+/* Whoever leaves does so here, at a boundary that all know; the chief's state goes to the disk first, and everybody's when
+ * nobody stays to hold it. */
+static enum outcome leave_if_asked(struct loop *loop, const struct strategy_result *result, struct error *error)
+{
+    struct trainer *trainer = loop->trainer;
+    /* After the last step the end is nearer than a successor. */
+    if (result->leaving == 0 || result->step == trainer->plan.total_steps)
+        return OUTCOME_ON;
+    bool own = result->leaves[trainer->crew.rank], all = result->leaving == trainer->crew.size;
+    if (!own)
+        return OUTCOME_ON; /* the next step fails as soon as the leaver is gone, and the crew forms anew */
+    if (trainer_is_chief(trainer) && trainer->job->checkpoint.save_on_preemption && saving_finish(trainer, error) < 0)
+        report_warn(trainer->report, "left without a checkpoint of step %lld: %s", (long long)result->step,
+                    error->message);
+    if (trainer->member && !trainer_is_chief(trainer)) /* a chief's goodbye waits for the others, who stay */
+        member_leave(trainer->member);
+    loop->code = EXIT_CODE_LEFT;
+    error_set(error, ERROR_CANCELLED, "left on request after step %lld of %lld; %s", (long long)result->step,
+              (long long)trainer->plan.total_steps,
+              all ? "a later start goes on from the checkpoint" : "the rest of the crew waits for a successor");
+    return OUTCOME_FAILED;
+}
+
+static enum outcome take_step(struct loop *loop, struct error *error)
+{
+    struct trainer *trainer = loop->trainer;
+    int64_t started = clock_monotonic_ns(), number = trainer->state.progress.step + 1;
+    double rate = trainer->plan.learning_rate_factor *
+                  schedule_rate(&trainer->job->training.optimizer, number, trainer->plan.total_steps);
+    struct strategy_result result;
+    if (trainer->member)
+        member_set_step(trainer->member, number);
+    if (strategy_step(trainer->strategy, rate, stop_is_asked() ? STRATEGY_VOTE_LEAVE : 0, &result, error) < 0)
+        return judge(loop, error, EXIT_CODE_INTERNAL);
+    report_applied(trainer, &result, rate, clock_monotonic_ns() - started);
+    tell_recovery(loop, result.step, loop->lost_step - result.step + 1);
+    if (trainer_is_chief(trainer) && saving_consider(trainer, result.checkpoint, error) < 0)
+        return fail(loop, error, EXIT_CODE_SUPERSEDED);
+    return leave_if_asked(loop, &result, error);
+}
+
+/* ---- the end */
+
+/* Workers stay until the chief has everything on the disk: should it be lost before, its successor needs them. */
+static enum outcome finish(struct loop *loop, struct error *error)
+{
+    struct trainer *trainer = loop->trainer;
+    double done = 1;
+    if (trainer_is_chief(trainer)) {
+        if (saving_finish(trainer, error) < 0 ||
+            (trainer->export_path && export_parameters(&trainer->state, trainer->export_path, error) < 0))
+            return fail(loop, error, EXIT_CODE_NOT_STORED);
+    }
+    if (strategy_sum(trainer->strategy, &done, 1, error) < 0)
+        return judge(loop, error, EXIT_CODE_INTERNAL);
+    tell_recovery(loop, trainer->state.progress.step, 0);
+    return OUTCOME_ON;
+}
+
+/* ---- the loop */
+
+static enum outcome advance(struct loop *loop, bool *ret_done, struct error *error)
+{
+    struct trainer *trainer = loop->trainer;
+    enum outcome outcome = evaluate(loop, error);
+    if (outcome != OUTCOME_ON)
+        return outcome;
+    if (trainer->state.progress.step < trainer->plan.total_steps)
+        return take_step(loop, error);
+    outcome = finish(loop, error);
+    *ret_done = outcome == OUTCOME_ON;
+    return outcome;
+}
+
+static void ask_member(void *context)
+{
+    struct trainer *trainer = context;
+    member_cancel(trainer->member);
+}
+
+static enum outcome run(struct loop *loop, struct error *error)
+{
+    struct trainer *trainer = loop->trainer;
+    bool done = false;
+    enum outcome outcome = OUTCOME_REFORM;
+    while (!done && outcome != OUTCOME_FAILED) {
+        if (outcome == OUTCOME_REFORM) {
+            if (error->message[0])
+                report_phase(trainer->report, STATUS_WAITING, error->message);
+            error_clear(error);
+            outcome = form_crew(loop, error);
+        } else {
+            outcome = advance(loop, &done, error);
+        }
+    }
+    return outcome;
+}
+
+static void summarise(struct trainer *trainer)
+{
+    if (trainer_is_chief(trainer))
+        report_summary(trainer->report, trainer->checkpoint_directory, trainer->export_path);
+    report_phase(trainer->report, STATUS_DONE, NULL);
+}
+
+int loop_run(struct trainer *trainer, enum exit_code *ret_code, struct error *error)
+{
+    struct loop loop = {.trainer = trainer, .code = EXIT_CODE_INTERNAL};
+    stop_hold();
+    report_phase(trainer->report, STATUS_JOINING, NULL);
+    if (trainer_is_chief(trainer) && saving_is_complete(trainer)) {
+        report_say(trainer->report, "this job is complete: its last checkpoint is of the final step");
+        return 0;
+    }
+    if (trainer->member)
+        stop_notify(ask_member, trainer);
+    enum outcome outcome = run(&loop, error);
+    stop_notify(NULL, NULL);
+    if (outcome == OUTCOME_FAILED) {
+        *ret_code = loop.code;
+        return -1;
+    }
+    summarise(trainer);
+    if (trainer->member)
+        member_leave(trainer->member);
+    return 0;
+}

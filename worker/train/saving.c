@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/train/saving.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/memory.h"
+#include "worker/checkpoint/file.h"
+#include "worker/checkpoint/image.h"
+#include "worker/train/state_tensors.h"
+
+int saving_begin(struct trainer *trainer, struct error *error)
+{
+    if (trainer->store == NULL || trainer->store_begun)
+        return 0;
+    if (checkpoint_store_begin(trainer->store, !trainer->restored_by_us, error) < 0)
+        return -1;
+    trainer->store_begun = true;
+    trainer->checkpoint_ns = clock_monotonic_ns();
+    return 0;
+}
+
+/* ---- the manifest */
+
+static struct json *describe_model(const struct trainer *trainer)
+{
+    struct json *model = json_new_object();
+    json_set_string(model, "preset", preset_name(trainer->job->model.preset));
+    json_set_integer(model, "parameters", trainer->state.layout.elements);
+    json_set_string(model, "arithmetic", device_arithmetic(trainer->device));
+    return model;
+}
+
+static struct json *describe_optimizer(const struct trainer *trainer)
+{
+    struct json *optimizer = json_new_object();
+    json_set_string(optimizer, "type", optimizer_type_name(trainer->job->training.optimizer.type));
+    return optimizer;
+}
+
+static int start_save(struct trainer *trainer, enum checkpoint_start *ret_start, struct error *error)
+{
+    const struct training_progress *progress = &trainer->state.progress;
+    if (training_state_to_host(&trainer->state, error) < 0)
+        return -1;
+    SCOPED_JSON *model = describe_model(trainer);
+    SCOPED_JSON *optimizer = describe_optimizer(trainer);
+    const struct manifest manifest = {
+        .step = progress->step,
+        .generation = strategy_world(trainer->strategy)->generation.counter,
+        .workers = trainer->crew.size,
+        .logical_shards = trainer->plan.logical_shards,
+        .seed = progress->seed,
+        .data_epoch = progress->data_epoch,
+        .examples_consumed = progress->examples_consumed,
+        .model = model,
+        .optimizer = optimizer,
+    };
+    struct state_tensors tensors;
+    state_tensors_init(&tensors, &trainer->state);
+    int result = checkpoint_save(trainer->store, &manifest, tensors.tensors, tensors.count, ret_start, error);
+    state_tensors_release(&tensors);
+    return result;
+}
+
+/* ---- when */
+
+static bool is_due(const struct trainer *trainer)
+{
+    const struct checkpoint_spec *spec = &trainer->job->checkpoint;
+    int64_t step = trainer->state.progress.step;
+    if (step == trainer->checkpoint_step)
+        return false;
+    if (spec->every_steps != FIELD_UNSET && step % spec->every_steps == 0)
+        return true;
+    return spec->every_ms != FIELD_UNSET && clock_monotonic_ns() - trainer->checkpoint_ns >= spec->every_ms * 1000000;
+}
+
+static int tell_results(struct trainer *trainer, struct error *error)
+{
+    struct error cause = ERROR_INIT;
+    struct checkpoint_counts counts = checkpoint_store_counts(trainer->store);
+    report_checkpoint(trainer->report, counts.committed_step);
+    if (checkpoint_store_result(trainer->store, &cause) == 0 || counts.failed == trainer->told_failures)
+        return 0;
+    trainer->told_failures = counts.failed;
+    if (cause.kind == ERROR_STALE || cause.kind == ERROR_CONFLICT)
+        return error_set(error, cause.kind, "%s", cause.message);
+    report_warn(trainer->report, "a checkpoint could not be saved (training goes on): %s", cause.message);
+    return 0;
+}
+
+int saving_consider(struct trainer *trainer, bool now, struct error *error)
+{
+    if (trainer->store == NULL || !trainer->store_begun)
+        return 0;
+    if (tell_results(trainer, error) < 0)
+        return -1;
+    if (!now && !is_due(trainer))
+        return 0;
+    enum checkpoint_start start;
+    struct error cause = ERROR_INIT;
+    if (start_save(trainer, &start, &cause) < 0) {
+        report_warn(trainer->report, "no checkpoint of step %lld: %s", (long long)trainer->state.progress.step,
+                    cause.message);
+        return 0;
+    }
+    if (start == CHECKPOINT_STARTED) {
+        trainer->checkpoint_step = trainer->state.progress.step;
+        trainer->checkpoint_ns = clock_monotonic_ns();
+    }
+    return 0;
+}
+
+int saving_finish(struct trainer *trainer, struct error *error)
+{
+    if (trainer->store == NULL || !trainer->store_begun)
+        return 0;
+    int64_t step = trainer->state.progress.step;
+    if (checkpoint_wait(trainer->store, NULL) < 0 || checkpoint_store_counts(trainer->store).committed_step != step) {
+        enum checkpoint_start start;
+        report_phase(trainer->report, STATUS_SAVING, NULL);
+        if (start_save(trainer, &start, error) < 0 || checkpoint_wait(trainer->store, error) < 0)
+            return error_wrap(error, "final checkpoint");
+    }
+    report_checkpoint(trainer->report, step);
+    return 0;
+}
+
+/* The manifest alone is a promise; a job is not over before every byte of its last checkpoint is there. */
+static bool is_whole(const struct trainer *trainer, const struct manifest *manifest)
+{
+    const struct checkpoint_name name = {
+        .step = manifest->step, .attempt = manifest->attempt, .epoch = manifest->epoch};
+    char text[CHECKPOINT_NAME_MAX];
+    checkpoint_name_format(&name, text);
+    SCOPED_FREE char *path = file_path_join(trainer->checkpoint_directory, text);
+    struct manifest verified;
+    if (checkpoint_image_verify(path, &name, &verified, NULL) < 0)
+        return false;
+    manifest_release(&verified);
+    return true;
+}
+
+bool saving_is_complete(const struct trainer *trainer)
+{
+    struct manifest manifest;
+    if (trainer->checkpoint_directory == NULL || trainer->identity->job_uid[0] == '\0' ||
+        checkpoint_newest_manifest(trainer->checkpoint_directory, &manifest, NULL) < 0)
+        return false;
+    bool complete =
+        manifest.step >= trainer->plan.total_steps && strcmp(manifest.job_uid, trainer->identity->job_uid) == 0 &&
+        (trainer->export_path == NULL || access(trainer->export_path, R_OK) == 0) && is_whole(trainer, &manifest);
+    manifest_release(&manifest);
+    return complete;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * When the chief saves, and what it writes down with the tensors.
+ */
+#ifndef COXSWAIN_TRAIN_SAVING_H
+#define COXSWAIN_TRAIN_SAVING_H
+
+#include "worker/train/trainer.h"
+
+/* Writes the epoch record if this process is a chief that has not done so. ERROR_STALE: another chief took over. */
+int saving_begin(struct trainer *trainer, struct error *error);
+
+/* Starts a save of the present step when one is due (or `now`), and tells the report what became of earlier ones. A save that
+ * fails is a warning. Only ERROR_STALE and ERROR_CONFLICT are returned: a chief that lost its directory must end. */
+int saving_consider(struct trainer *trainer, bool now, struct error *error);
+
+/* Saves the present step and waits until it is durable; does nothing when it is already. */
+int saving_finish(struct trainer *trainer, struct error *error);
+
+/* Whether the newest checkpoint is this job's finished run, so that a chief that was lost at the very end has nothing to do. */
+bool saving_is_complete(const struct trainer *trainer);
+
+#endif

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/train/state_tensors.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/memory.h"
+
+static void add_tensor(struct state_tensors *tensors, const struct parameter_tensor *parameter, const char *slot,
+                       const float *flat)
+{
+    unsigned i = tensors->count++;
+    snprintf(tensors->names[i], STATE_TENSOR_NAME_MAX, "%s%s%s", slot ? slot : "", slot ? "/" : "", parameter->name);
+    struct safetensors_tensor *tensor = &tensors->tensors[i];
+    tensor->name = tensors->names[i];
+    tensor->dtype = SAFETENSORS_F32;
+    tensor->rank = parameter->rank;
+    memcpy(tensor->shape, parameter->shape, parameter->rank * sizeof parameter->shape[0]);
+    tensor->data = flat + parameter->offset;
+    tensor->bytes = (size_t)parameter->elements * sizeof *flat;
+}
+
+void state_tensors_init(struct state_tensors *tensors, const struct training_state *state)
+{
+    const struct parameter_layout *layout = &state->layout;
+    size_t total = (size_t)layout->tensor_count * (1 + state->slot_count);
+    *tensors = (struct state_tensors){
+        .tensors = memory_allocate(total, sizeof *tensors->tensors),
+        .names = memory_allocate(total, sizeof *tensors->names),
+        .parameter_count = layout->tensor_count,
+    };
+    for (unsigned i = 0; i < layout->tensor_count; i++)
+        add_tensor(tensors, &layout->tensors[i], NULL, state->host.parameters);
+    for (unsigned slot = 0; slot < state->slot_count; slot++)
+        for (unsigned i = 0; i < layout->tensor_count; i++)
+            add_tensor(tensors, &layout->tensors[i], state->slot_names[slot], state->host.slots[slot]);
+}
+
+void state_tensors_release(struct state_tensors *tensors)
+{
+    free(tensors->tensors);
+    free(tensors->names);
+    *tensors = (struct state_tensors){0};
+}
+
+/* Both have dtype F32 in memory; the file's must too. */
+static int check_match(const struct safetensors_tensor *wanted, const struct safetensors_tensor *found,
+                       struct error *error)
+{
+    if (found == NULL)
+        return error_set(error, ERROR_INVALID, "tensor %s is missing; the model or the optimizer has changed",
+                         wanted->name);
+    if (found->dtype != wanted->dtype || found->rank != wanted->rank ||
+        memcmp(found->shape, wanted->shape, wanted->rank * sizeof wanted->shape[0]) != 0)
+        return error_set(error, ERROR_INVALID, "tensor %s has another shape or type; the model has changed",
+                         wanted->name);
+    return 0;
+}
+
+static void copy_data(const struct safetensors_tensor *to, const struct safetensors_tensor *from)
+{
+    memcpy((void *)to->data, from->data, to->bytes);
+}
+
+/* Looks a tensor up in wherever the values come from. */
+typedef const struct safetensors_tensor *find_tensor(const void *source, const char *name);
+
+static const struct safetensors_tensor *find_in_image(const void *source, const char *name)
+{
+    return checkpoint_image_find(source, name);
+}
+
+static const struct safetensors_tensor *find_in_file(const void *source, const char *name)
+{
+    return safetensors_find(source, name);
+}
+
+/* All are checked before the first is copied. */
+static int fill(const struct state_tensors *tensors, unsigned count, find_tensor *find, const void *source,
+                struct error *error)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (check_match(&tensors->tensors[i], find(source, tensors->names[i]), error) < 0)
+            return -1;
+    for (unsigned i = 0; i < count; i++)
+        copy_data(&tensors->tensors[i], find(source, tensors->names[i]));
+    return 0;
+}
+
+int state_tensors_restore(struct training_state *state, const struct checkpoint_image *image, struct error *error)
+{
+    struct state_tensors tensors;
+    state_tensors_init(&tensors, state);
+    int result = fill(&tensors, tensors.count, find_in_image, image, error);
+    state_tensors_release(&tensors);
+    if (result < 0 || training_state_to_device(state, error) < 0)
+        return -1;
+    state->progress = (struct training_progress){
+        .step = image->manifest.step,
+        .data_epoch = image->manifest.data_epoch,
+        .examples_consumed = image->manifest.examples_consumed,
+        .seed = image->manifest.seed,
+    };
+    return 0;
+}
+
+int state_tensors_load(struct training_state *state, const struct safetensors_file *file, struct error *error)
+{
+    struct state_tensors tensors;
+    state_tensors_init(&tensors, state);
+    int result = fill(&tensors, tensors.parameter_count, find_in_file, file, error);
+    state_tensors_release(&tensors);
+    return result < 0 ? result : training_state_to_device(state, error);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A training state as named tensors, for checkpoints and exports: parameters
+ * under their own names ("conv1.weight"), optimizer slots as "adam.m/conv1.weight".
+ * They are what the host sees of the state: call training_state_to_host before
+ * reading them.
+ */
+#ifndef COXSWAIN_TRAIN_STATE_TENSORS_H
+#define COXSWAIN_TRAIN_STATE_TENSORS_H
+
+#include "common/error.h"
+#include "worker/checkpoint/checkpoint.h"
+#include "worker/optimizer/training_state.h"
+
+#define STATE_TENSOR_NAME_MAX 128
+
+/* Data points into the state; names are owned. */
+struct state_tensors {
+    struct safetensors_tensor *tensors;
+    char (*names)[STATE_TENSOR_NAME_MAX];
+    unsigned count;
+    unsigned parameter_count; /* the parameters come first */
+};
+
+void state_tensors_init(struct state_tensors *tensors, const struct training_state *state);
+void state_tensors_release(struct state_tensors *tensors);
+
+/* Fills the state from a verified checkpoint. ERROR_INVALID names the first tensor that is missing or of another shape; the
+ * state is unchanged then. Slots that the checkpoint lacks altogether (another optimizer) are an error too. */
+int state_tensors_restore(struct training_state *state, const struct checkpoint_image *image, struct error *error);
+
+/* Fills the parameters alone from a safetensors file with the same names and shapes. */
+int state_tensors_load(struct training_state *state, const struct safetensors_file *file, struct error *error);
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/train/step_plan.h"
+
+#include "worker/strategy/reduction_tree.h"
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static int64_t divide_up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static int64_t choose_shards(const struct job_document *job, int64_t replicas, int64_t recorded)
+{
+    if (job->training.logical_shards != FIELD_UNSET)
+        return job->training.logical_shards;
+    return larger(replicas * job->training.gradient_accumulation, recorded);
+}
+
+int step_plan_batches(const struct job_document *job, unsigned crew_size, int64_t recorded_shards,
+                      struct step_plan *ret_plan, struct error *error)
+{
+    const struct training_spec *training = &job->training;
+    int64_t replicas = (int64_t)crew_size * job->devices.count;
+    struct step_plan plan = {.learning_rate_factor = 1};
+    plan.global_batch = training->batch_size;
+    if (plan.global_batch == FIELD_UNSET) {
+        plan.global_batch = training->per_replica_batch_size * replicas;
+        if (training->scale_learning_rate == SCALE_LINEAR)
+            plan.learning_rate_factor = (double)replicas;
+    }
+    plan.logical_shards = choose_shards(job, replicas, recorded_shards);
+    if (plan.logical_shards < crew_size)
+        return error_set(error, ERROR_INVALID,
+                         "training.logicalShards: %lld shards are too few for %u workers; give at least one a worker",
+                         (long long)plan.logical_shards, crew_size);
+    if (plan.logical_shards > REDUCTION_LEAVES_MAX)
+        return error_set(error, ERROR_INVALID, "training.logicalShards: %lld is above %d",
+                         (long long)plan.logical_shards, REDUCTION_LEAVES_MAX);
+    /* Without the recorded shards: another member may not have seen the same checkpoint. */
+    plan.max_shard_examples = divide_up(plan.global_batch, choose_shards(job, replicas, 0));
+    *ret_plan = plan;
+    return 0;
+}
+
+int step_plan_steps(const struct job_document *job, int64_t examples, struct step_plan *plan, struct error *error)
+{
+    const struct training_spec *training = &job->training;
+    if (examples < 1)
+        return error_set(error, ERROR_INVALID, "the training data holds no example");
+    int64_t per_epoch = training->steps_per_epoch;
+    if (per_epoch == FIELD_UNSET)
+        per_epoch = divide_up(examples, plan->global_batch);
+    int64_t total = training->steps;
+    if (total == FIELD_UNSET && __builtin_mul_overflow(training->epochs, per_epoch, &total))
+        return error_set(error, ERROR_INVALID, "training.epochs: %lld epochs of %lld steps are too many",
+                         (long long)training->epochs, (long long)per_epoch);
+    plan->steps_per_epoch = per_epoch;
+    plan->total_steps = total;
+    plan->evaluate_every = job->evaluate_every_steps == FIELD_UNSET ? per_epoch : job->evaluate_every_steps;
+    return 0;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What this worker can do of all that a TrainingJob may ask for. A job beyond it
+ * ends at once, with a sentence.
+ */
+#ifndef COXSWAIN_TRAIN_SUPPORT_H
+#define COXSWAIN_TRAIN_SUPPORT_H
+
+#include "common/error.h"
+#include "common/job/job_document.h"
+
+/* ERROR_UNSUPPORTED (69) for what this build lacks, ERROR_INVALID (64) for a crew that contradicts the strategy. */
+int support_check(const struct job_document *job, unsigned crew_size, struct error *error);
+
+#endif

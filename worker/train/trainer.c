@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/train/trainer.h"
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/contract/checkpoint_layout.h"
+#include "common/contract/environment.h"
+#include "common/memory.h"
+#include "worker/checkpoint/file.h"
+#include "worker/checkpoint/image.h"
+#include "worker/train/state_tensors.h"
+#include "worker/train/support.h"
+
+bool trainer_is_chief(const struct trainer *trainer)
+{
+    return trainer->crew.rank == 0;
+}
+
+/* ---- the stages of opening, in order */
+
+static int open_crew(struct trainer *trainer, struct error *error)
+{
+    if (crew_read(trainer->job, trainer->identity, &trainer->crew, error) < 0)
+        return -1;
+    return support_check(trainer->job, trainer->crew.size, error);
+}
+
+static int map_storages(struct trainer *trainer, struct error *error)
+{
+    SCOPED_BUFFER text;
+    buffer_init(&text, JOB_DOCUMENT_MAX);
+    /* Options come last, and the last mount of a name counts. */
+    if (trainer->identity->storage && buffer_append_string(&text, trainer->identity->storage, error) < 0)
+        return -1;
+    for (unsigned i = 0; i < trainer->arguments->storage_count; i++) {
+        if (buffer_append_string(&text, text.length > 0 ? ":" : "", error) < 0 ||
+            buffer_append_string(&text, trainer->arguments->storages[i], error) < 0)
+            return -1;
+    }
+    return storage_map_parse(buffer_text(&text), &trainer->storage, error);
+}
+
+/* "storage:path", or an absolute path. */
+static int resolve_init(struct trainer *trainer, struct error *error)
+{
+    const char *from = trainer->job->init_from;
+    const char *colon = from && from[0] != '/' ? strchr(from, ':') : NULL;
+    if (from == NULL)
+        return 0;
+    if (colon == NULL)
+        return storage_map_resolve(trainer->storage, NULL, from, &trainer->init_path, error);
+    SCOPED_FREE char *storage = memory_copy_bytes(from, (size_t)(colon - from));
+    return storage_map_resolve(trainer->storage, storage, colon + 1, &trainer->init_path, error);
+}
+
+static int resolve_checkpoint(struct trainer *trainer, struct error *error)
+{
+    const struct checkpoint_spec *spec = &trainer->job->checkpoint;
+    const char *told = trainer->arguments->checkpoint_directory ? trainer->arguments->checkpoint_directory
+                                                                : trainer->identity->checkpoint_directory;
+    if (told)
+        trainer->checkpoint_directory = memory_copy_string(told);
+    else if (spec->enabled)
+        return storage_map_resolve(trainer->storage, spec->storage, spec->path, &trainer->checkpoint_directory, error);
+    return 0;
+}
+
+static int open_paths(struct trainer *trainer, struct error *error)
+{
+    if (map_storages(trainer, error) < 0 || resolve_init(trainer, error) < 0 || resolve_checkpoint(trainer, error) < 0)
+        return -1;
+    if (trainer->job->export_to == NULL)
+        return 0;
+    return storage_map_resolve(trainer->storage, trainer->job->export_storage, trainer->job->export_to,
+                               &trainer->export_path, error);
+}
+
+static int choose_http_port(const struct trainer *trainer)
+{
+    if (trainer->arguments->http_port != HTTP_PORT_UNSAID)
+        return trainer->arguments->http_port;
+    return trainer->identity->in_pod ? PORT_HTTP : -1;
+}
+
+static int open_report(struct trainer *trainer, struct error *error)
+{
+    SCOPED_FREE char *board =
+        trainer->checkpoint_directory ? file_path_join(trainer->checkpoint_directory, CHECKPOINT_TENSORBOARD) : NULL;
+    const struct report_options options = {
+        .format = trainer->arguments->format,
+        .job_uid = trainer->identity->job_uid,
+        .role = trainer->crew.seats[trainer->crew.rank].role,
+        .index = trainer->crew.seats[trainer->crew.rank].index,
+        .epoch = trainer->identity->epoch,
+        .chief = trainer_is_chief(trainer),
+        .http_address = trainer->identity->pod_ip,
+        .http_port = choose_http_port(trainer),
+        .tensorboard_directory = board,
+        .unit = "examples",
+    };
+    if (report_open(&options, &trainer->report, error) < 0)
+        return -1;
+    report_phase(trainer->report, STATUS_STARTING, NULL);
+    return 0;
+}
+
+static int open_store(struct trainer *trainer, struct error *error)
+{
+    if (trainer->checkpoint_directory == NULL || !trainer_is_chief(trainer))
+        return 0;
+    const struct checkpoint_options options = {
+        .directory = trainer->checkpoint_directory,
+        .job_uid = trainer->identity->job_uid,
+        .attempt = trainer->identity->attempt,
+        .epoch = trainer->identity->epoch,
+        .keep = trainer->job->checkpoint.keep,
+    };
+    return checkpoint_store_open(&options, &trainer->store, error);
+}
+
+/* The shards of the checkpoint that this run may go on from: every rank reads them from the shared directory, because the
+ * plan must be the same for all. 0: there is none. */
+static int64_t recorded_shards(const struct trainer *trainer)
+{
+    struct manifest manifest;
+    if (trainer->checkpoint_directory == NULL ||
+        checkpoint_newest_manifest(trainer->checkpoint_directory, &manifest, NULL) < 0)
+        return 0;
+    int64_t shards = manifest.logical_shards;
+    manifest_release(&manifest);
+    return shards;
+}
+
+static int open_plan(struct trainer *trainer, struct error *error)
+{
+    return step_plan_batches(trainer->job, trainer->crew.size, recorded_shards(trainer), &trainer->plan, error);
+}
+
+static int choose_threads(const struct trainer *trainer)
+{
+    if (trainer->arguments->threads > 0)
+        return trainer->arguments->threads;
+    if (trainer->identity->threads > 0)
+        return trainer->identity->threads;
+    int share = device_available_cpus() / (int)crew_members_here(&trainer->crew, trainer->identity);
+    return share > 0 ? share : 1;
+}
+
+static int open_device(struct trainer *trainer, struct error *error)
+{
+    const struct device_options options = {.type = trainer->job->devices.type, .threads = choose_threads(trainer)};
+    if (device_open(&options, &trainer->device, error) < 0)
+        return -1;
+    return device_stream_new(trainer->device, &trainer->stream, error);
+}
+
+static int open_graph(struct trainer *trainer, struct error *error)
+{
+    const struct graph_options options = {
+        .device = trainer->device,
+        .model = &trainer->job->model,
+        .max_examples = trainer->plan.max_shard_examples,
+    };
+    return graph_new(&options, &trainer->graph, error);
+}
+
+static int open_data(struct trainer *trainer, struct error *error)
+{
+    const struct example_format *format = graph_example_format(trainer->graph);
+    const struct data_spec *spec = &trainer->job->data;
+    if (dataset_open(spec, trainer->storage, SPLIT_TRAIN, format, &trainer->training, error) < 0)
+        return error_wrap(error, "training data");
+    if (dataset_open(spec, trainer->storage, SPLIT_VALIDATION, format, &trainer->validation, error) < 0)
+        return error_wrap(error, "validation data");
+    int64_t count = dataset_count(trainer->training);
+    trainer->sampler = (struct sampler){.seed = (uint64_t)trainer->job->training.seed, .count = count};
+    return step_plan_steps(trainer->job, count, &trainer->plan, error);
+}
+
+static int open_state(struct trainer *trainer, struct error *error)
+{
+    return training_state_init(&trainer->state, trainer->device, graph_layout(trainer->graph),
+                               &trainer->job->training.optimizer, trainer->job->training.seed, error);
+}
+
+static bool is_address(const char *host)
+{
+    unsigned char bytes[sizeof(struct in6_addr)];
+    return inet_pton(AF_INET, host, bytes) == 1 || inet_pton(AF_INET6, host, bytes) == 1;
+}
+
+/* Where this member listens: its pod's address; by hand its seat's, when that is numeric; else everywhere. */
+static const char *listen_address(const struct trainer *trainer)
+{
+    const char *host = trainer->crew.seats[trainer->crew.rank].host;
+    if (trainer->identity->pod_ip)
+        return trainer->identity->pod_ip;
+    return is_address(host) ? host : NULL;
+}
+
+static int open_member(struct trainer *trainer, struct error *error)
+{
+    if (trainer->crew.size == 1)
+        return 0;
+    const char *address = listen_address(trainer);
+    if (endpoint_open(address, PORT_COLLECTIVE, &trainer->endpoint, error) < 0)
+        return -1;
+    const struct member_options options = {
+        .job_uid = trainer->identity->job_uid,
+        .attempt = (uint32_t)trainer->identity->attempt,
+        .epoch = (uint32_t)trainer->identity->epoch,
+        .rank = trainer->crew.rank,
+        .size = trainer->crew.size,
+        .seats = trainer->crew.seats,
+        .listen_address = address,
+        .data_port = endpoint_port(trainer->endpoint),
+        .logical_shards = (unsigned)trainer->plan.logical_shards,
+    };
+    return member_start(&options, &trainer->member, error);
+}
+
+static void tell_stall(void *context, const char *text)
+{
+    struct trainer *trainer = context;
+    report_warn(trainer->report, "%s", text);
+}
+
+static int open_strategy(struct trainer *trainer, struct error *error)
+{
+    double clip = trainer->job->training.gradient_clip_norm;
+    const struct strategy_options options = {
+        .type = trainer->job->strategy.type,
+        .device = trainer->device,
+        .graph = trainer->graph,
+        .dataset = trainer->training,
+        .sampler = &trainer->sampler,
+        .optimizer = &trainer->job->training.optimizer,
+        .state = &trainer->state,
+        .global_batch = trainer->plan.global_batch,
+        .logical_shards = (unsigned)trainer->plan.logical_shards,
+        .gradient_clip_norm = clip > 0 ? clip : 0,
+        .member = trainer->member,
+        .endpoint = trainer->endpoint,
+        .job_uid = trainer->identity->job_uid,
+        .on_stall = tell_stall,
+        .restore = trainer_restore,
+        .context = trainer,
+    };
+    return strategy_open(&options, &trainer->strategy, error);
+}
+
+static const struct stage {
+    int (*open)(struct trainer *trainer, struct error *error);
+    enum exit_code code; /* of plain bad input found there */
+} stages[] = {
+    {open_crew, EXIT_CODE_BAD_JOB},        {open_paths, EXIT_CODE_BAD_JOB},    {open_report, EXIT_CODE_INTERNAL},
+    {open_store, EXIT_CODE_NO_CHECKPOINT}, {open_plan, EXIT_CODE_BAD_JOB},     {open_device, EXIT_CODE_NO_DEVICE},
+    {open_graph, EXIT_CODE_BAD_JOB},       {open_data, EXIT_CODE_BAD_DATA},    {open_state, EXIT_CODE_NO_MEMORY},
+    {open_member, EXIT_CODE_INTERNAL},     {open_strategy, EXIT_CODE_BAD_JOB},
+};
+
+int trainer_open(struct trainer *trainer, const struct arguments *arguments, const struct identity *identity,
+                 const struct job_document *job, enum exit_code *ret_code, struct error *error)
+{
+    *trainer = (struct trainer){
+        .arguments = arguments, .identity = identity, .job = job, .evaluated_step = -1, .checkpoint_step = -1};
+    for (size_t i = 0; i < sizeof stages / sizeof stages[0]; i++)
+        if (stages[i].open(trainer, error) < 0) {
+            *ret_code = trainer_exit_code(error, stages[i].code);
+            return -1;
+        }
+    return 0;
+}
+
+void trainer_release(struct trainer *trainer)
+{
+    if (trainer->strategy)
+        strategy_close(trainer->strategy);
+    if (trainer->member)
+        member_free(trainer->member);
+    if (trainer->endpoint)
+        endpoint_free(trainer->endpoint);
+    if (trainer->state.device)
+        training_state_release(&trainer->state);
+    if (trainer->validation)
+        dataset_free(trainer->validation);
+    if (trainer->training)
+        dataset_free(trainer->training);
+    if (trainer->graph)
+        graph_free(trainer->graph);
+    if (trainer->stream)
+        device_stream_free(trainer->stream);
+    if (trainer->device)
+        device_close(trainer->device);
+    if (trainer->store)
+        checkpoint_store_free(trainer->store);
+    if (trainer->report)
+        report_free(trainer->report);
+    if (trainer->storage)
+        storage_map_free(trainer->storage);
+    free(trainer->checkpoint_directory);
+    free(trainer->export_path);
+    free(trainer->init_path);
+    crew_release(&trainer->crew);
+}
+
+/* ---- exit codes */
+
+enum exit_code trainer_exit_code(const struct error *error, enum exit_code code)
+{
+    switch (error->kind) {
+    case ERROR_STALE:
+        return EXIT_CODE_SUPERSEDED;
+    case ERROR_TIMEOUT:
+    case ERROR_UNAVAILABLE:
+        return EXIT_CODE_LOST_CREW;
+    case ERROR_CANCELLED:
+        return EXIT_CODE_LEFT;
+    case ERROR_NO_SPACE:
+        return code == EXIT_CODE_NOT_STORED ? code : EXIT_CODE_NO_MEMORY;
+    case ERROR_UNSUPPORTED:
+        return code == EXIT_CODE_NO_CHECKPOINT ? code : EXIT_CODE_NO_DEVICE;
+    case ERROR_CONFLICT:
+        return EXIT_CODE_BAD_JOB;
+    case ERROR_NOT_FINITE:
+        return EXIT_CODE_NOT_FINITE;
+    case ERROR_DEVICE:
+        return EXIT_CODE_DEVICE_FAILED;
+    case ERROR_INTERNAL:
+        return EXIT_CODE_INTERNAL;
+    default:
+        return code;
+    }
+}
+
+/* ---- the state to start from */
+
+static void tell_quarantined(void *context, const char *name, const char *reason)
+{
+    struct trainer *trainer = context;
+    report_warn(trainer->report, "checkpoint %s is damaged and was moved aside: %s", name, reason);
+}
+
+static int start_from_checkpoint(struct trainer *trainer, const struct checkpoint_image *image, struct error *error)
+{
+    if (state_tensors_restore(&trainer->state, image, error) < 0)
+        return error_wrap(error,
+                          "checkpoint of step %lld does not fit this job (use another checkpoint.path to start anew)",
+                          (long long)image->manifest.step);
+    report_say(trainer->report, "resumes from the checkpoint of step %lld", (long long)image->manifest.step);
+    return 0;
+}
+
+static int start_from_file(struct trainer *trainer, struct error *error)
+{
+    struct safetensors_file file;
+    if (safetensors_open(trainer->init_path, &file, error) < 0)
+        return error_wrap(error, "init.from");
+    int result = state_tensors_load(&trainer->state, &file, error);
+    safetensors_close(&file);
+    if (result < 0)
+        return error_wrap(error, "init.from %s", trainer->init_path);
+    report_say(trainer->report, "starts from the weights in %s", trainer->init_path);
+    return 0;
+}
+
+static int try_checkpoint(struct trainer *trainer, bool *ret_found, struct error *error)
+{
+    struct checkpoint_image image = {0};
+    struct error cause = ERROR_INIT;
+    *ret_found = false;
+    if (trainer->store == NULL)
+        return 0;
+    if (checkpoint_restore(trainer->store, tell_quarantined, trainer, &image, &cause) < 0) {
+        if (cause.kind == ERROR_NOT_FOUND && !trainer->job->checkpoint.required)
+            return 0;
+        return error_set(error, cause.kind, "%s", cause.message);
+    }
+    int result = start_from_checkpoint(trainer, &image, error);
+    checkpoint_image_release(&image);
+    *ret_found = result == 0;
+    return result;
+}
+
+int trainer_restore(void *context, struct error *error)
+{
+    struct trainer *trainer = context;
+    bool found;
+    trainer->restored_by_us = true;
+    report_phase(trainer->report, STATUS_RESTORING, NULL);
+    if (try_checkpoint(trainer, &found, error) < 0)
+        return -1;
+    if (!found && trainer->init_path)
+        return start_from_file(trainer, error);
+    return 0;
+}

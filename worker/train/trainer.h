@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Everything one process needs to train, opened in order and closed in reverse.
+ * Each stage of the opening has the exit code that its failure means.
+ */
+#ifndef COXSWAIN_TRAIN_TRAINER_H
+#define COXSWAIN_TRAIN_TRAINER_H
+
+#include "common/contract/exit_code.h"
+#include "common/error.h"
+#include "common/job/job_document.h"
+#include "worker/checkpoint/checkpoint.h"
+#include "worker/coordination/member.h"
+#include "worker/data/dataset.h"
+#include "worker/data/sampler.h"
+#include "worker/device/device.h"
+#include "worker/launch/arguments.h"
+#include "worker/launch/crew.h"
+#include "worker/launch/identity.h"
+#include "worker/model/graph.h"
+#include "worker/optimizer/training_state.h"
+#include "worker/report/report.h"
+#include "worker/strategy/strategy.h"
+#include "worker/train/step_plan.h"
+
+struct trainer {
+    /* Given; outlive the trainer. */
+    const struct arguments *arguments;
+    const struct identity *identity;
+    const struct job_document *job;
+
+    struct crew crew;
+    struct storage_map *storage;
+    char *checkpoint_directory; /* NULL: no checkpoints */
+    char *export_path;          /* NULL: no export */
+    char *init_path;            /* NULL: start from fresh parameters */
+    struct report *report;
+    struct checkpoint_store *store; /* the chief's; NULL: no checkpoints */
+    struct step_plan plan;
+    struct device *device;
+    struct device_stream *stream; /* for evaluations */
+    struct graph *graph;
+    struct dataset *training, *validation;
+    struct sampler sampler;
+    struct training_state state;
+    struct endpoint *endpoint; /* crews of more than one */
+    struct member *member;     /* likewise */
+    struct strategy *strategy;
+
+    bool store_begun;        /* the epoch record is written */
+    bool restored_by_us;     /* this process filled the state from a checkpoint or afresh */
+    int64_t evaluated_step;  /* -1: none since the crew formed */
+    int64_t checkpoint_step; /* last step whose save was started */
+    int64_t checkpoint_ns;   /* when */
+    int64_t told_failures;   /* failed saves that the report has told */
+};
+
+/* On failure *ret_code says how the process should end; the trainer must be released all the same. */
+int trainer_open(struct trainer *trainer, const struct arguments *arguments, const struct identity *identity,
+                 const struct job_document *job, enum exit_code *ret_code, struct error *error);
+void trainer_release(struct trainer *trainer);
+
+bool trainer_is_chief(const struct trainer *trainer);
+
+/* The code for an error of a stage that means `code` for plain bad input: kinds that say more win. */
+enum exit_code trainer_exit_code(const struct error *error, enum exit_code code);
+
+/* Fills the state when no live replica holds it: from the newest whole checkpoint, from `init`, or afresh. */
+int trainer_restore(void *trainer, struct error *error);
+
+#endif
