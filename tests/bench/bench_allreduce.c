@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * All-reduce between processes of this machine, over shared memory and TCP, from
+ * 4 KB to 100 MB, beside a raw stream over loopback. Bus bandwidth is as NCCL
+ * defines it: 2 (n - 1) / n times bytes / time.
+ */
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "worker/comm/collective.h"
+#include "worker/strategy/reduction_tree.h"
+
+#define RANKS_MAX 4
+#define STREAM_BYTES ((size_t)1 << 30)
+
+static const size_t sizes[] = {4 << 10, 64 << 10, 1 << 20, 16 << 20, 100 << 20};
+
+static void fail(const struct error *error)
+{
+    fprintf(stderr, "bench: %s\n", error->message);
+    exit(1);
+}
+
+static int compare(const void *a, const void *b)
+{
+    int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
+    return (left > right) - (left < right);
+}
+
+static void measure(struct collective *group, const struct collective_options *options, size_t bytes,
+                    const char *transport)
+{
+    struct error error = ERROR_INIT;
+    size_t elements = bytes / sizeof(float);
+    int rounds = bytes <= 64 << 10 ? 2000 : bytes <= 1 << 20 ? 200 : bytes <= 16 << 20 ? 20 : 6;
+    float *vector = calloc(elements, sizeof(float));
+    int64_t *times = calloc((size_t)rounds, sizeof(*times));
+    for (int i = -rounds / 10 - 1; i < rounds; i++) {
+        if (collective_barrier(group, &error) < 0)
+            fail(&error);
+        int64_t start = clock_monotonic_ns();
+        if (collective_all_reduce(group, (const float *const[]){vector}, vector, elements, &error) < 0)
+            fail(&error);
+        if (i >= 0)
+            times[i] = clock_monotonic_ns() - start;
+    }
+    qsort(times, (size_t)rounds, sizeof(*times), compare);
+    double us = (double)times[rounds / 2] / 1e3, n = options->size;
+    if (options->rank == 0)
+        printf("%-14s %3.0f processes %10zu bytes %12.1f us (best %10.1f) %8.2f bus GB/s\n", transport, n, bytes, us,
+               (double)times[0] / 1e3, 2 * (n - 1) / n * (double)bytes / us / 1e3);
+    fflush(stdout);
+    free(times);
+    free(vector);
+}
+
+static void run_rank(struct collective_options *options, struct endpoint *endpoint, unsigned rank)
+{
+    struct error error = ERROR_INIT;
+    struct collective *group;
+    options->rank = rank;
+    options->endpoint = endpoint;
+    if (collective_new(options, &group, &error) < 0 || collective_connect(group, 10000, &error) < 0)
+        fail(&error);
+    const char *name = options->transport == COLLECTIVE_TRANSPORT_TCP ? "TCP" : "shared memory";
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
+        measure(group, options, sizes[i], name);
+    collective_free(group);
+    exit(0);
+}
+
+static void run(unsigned size, enum collective_transport transport)
+{
+    struct error error = ERROR_INIT;
+    struct endpoint *endpoints[RANKS_MAX];
+    struct collective_peer peers[RANKS_MAX];
+    struct reduction_plan *plan;
+    if (reduction_plan_new(size, size, &plan, &error) < 0)
+        fail(&error);
+    struct collective_options options = {.job_uid = "bench",
+                                         .generation = {1, 1, 1},
+                                         .size = size,
+                                         .peers = peers,
+                                         .transport = transport,
+                                         .reduction = {.combine = reduction_plan_combine, .context = plan}};
+    for (unsigned i = 0; i < size; i++) {
+        options.reduction.contributions[i] = 1;
+        if (endpoint_open("127.0.0.1", 0, &endpoints[i], &error) < 0)
+            fail(&error);
+        snprintf(peers[i].address, sizeof(peers[i].address), "127.0.0.1");
+        peers[i].port = endpoint_port(endpoints[i]);
+    }
+    fflush(stdout);
+    for (unsigned i = 0; i < size; i++)
+        if (fork() == 0)
+            run_rank(&options, endpoints[i], i);
+    for (unsigned i = 0; i < size; i++) {
+        wait(NULL);
+        endpoint_free(endpoints[i]);
+    }
+    reduction_plan_free(plan);
+}
+
+/* Bytes both ways at once between two processes, as an all-reduce of two ranks sends them. */
+static void stream_both_ways(int socket)
+{
+    char *buffer = calloc(1, 1 << 20);
+    if (fork() == 0) {
+        for (size_t sent = 0; sent < STREAM_BYTES; sent += 1 << 20)
+            if (send(socket, buffer, 1 << 20, MSG_NOSIGNAL) < 0)
+                exit(1);
+        exit(0);
+    }
+    for (size_t got = 0; got < STREAM_BYTES;) {
+        ssize_t n = recv(socket, buffer, 1 << 20, 0);
+        if (n <= 0)
+            exit(1);
+        got += (size_t)n;
+    }
+    wait(NULL);
+    free(buffer);
+}
+
+static void run_raw_stream(void)
+{
+    int listener = socket(AF_INET, SOCK_STREAM, 0);
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof(address);
+    if (bind(listener, (struct sockaddr *)&address, sizeof(address)) < 0 || listen(listener, 1) < 0 ||
+        getsockname(listener, (struct sockaddr *)&address, &length) < 0)
+        exit(1);
+    fflush(stdout);
+    if (fork() == 0) {
+        int dialled = socket(AF_INET, SOCK_STREAM, 0);
+        if (connect(dialled, (struct sockaddr *)&address, sizeof(address)) == 0)
+            stream_both_ways(dialled);
+        exit(0);
+    }
+    int accepted = accept(listener, NULL, NULL);
+    int64_t start = clock_monotonic_ns();
+    stream_both_ways(accepted);
+    printf("raw TCP stream, both ways at once: %.2f GB/s each way\n",
+           (double)STREAM_BYTES / (double)(clock_monotonic_ns() - start));
+    wait(NULL);
+    close(accepted);
+    close(listener);
+}
+
+int main(void)
+{
+    run_raw_stream();
+    run(2, COLLECTIVE_TRANSPORT_SHARED_MEMORY);
+    run(2, COLLECTIVE_TRANSPORT_TCP);
+    run(4, COLLECTIVE_TRANSPORT_SHARED_MEMORY);
+    run(4, COLLECTIVE_TRANSPORT_TCP);
+    return 0;
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How long the operator thinks about a job of 100 pods, and whether 10,000 looks
+ * make it grow. Aim: a plan in under 1 ms, no growth.
+ */
+#include <inttypes.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/memory.h"
+#include "operator/controller/plan.h"
+#include "operator/controller/pod_build.h"
+
+#define WORKERS 100
+#define ROUNDS 10000
+#define POD_ROUNDS 20
+
+static const char manifest[] =
+    "{\"metadata\":{\"name\":\"digits\",\"namespace\":\"default\",\"uid\":\"0b8f7f5e-54d1-4a55-a0a5-7d3c6c0d3c11\","
+    "\"generation\":1,\"resourceVersion\":\"1\"},\"spec\":{\"strategy\":{\"type\":\"MultiWorkerMirrored\"},\"workers\":"
+    "100,"
+    "\"model\":{\"preset\":\"lenet\"},\"data\":{\"format\":\"idx\",\"storage\":\"digits\",\"train\":{\"images\":\"i."
+    "gz\","
+    "\"labels\":\"l.gz\"}},\"training\":{\"epochs\":1,\"batchSize\":6400,\"optimizer\":{\"type\":\"sgd\","
+    "\"learningRate\":"
+    "\"0.1\"}},\"storage\":[{\"name\":\"digits\",\"persistentVolumeClaim\":{\"claimName\":\"digits\"}}]}}";
+
+static struct pod_view *running_pod(const struct training_job *job, int64_t index)
+{
+    SCOPED_FREE char *text = memory_format(
+        "{\"metadata\":{\"name\":\"digits-worker-%" PRId64 "-1\",\"uid\":\"uid-%" PRId64 "\",\"labels\":"
+        "{\"coxswain.dev/job-name\":\"digits\",\"coxswain.dev/job-uid\":\"%s\",\"coxswain.dev/role\":\"worker\","
+        "\"coxswain.dev/index\":\"%" PRId64 "\",\"coxswain.dev/epoch\":\"1\",\"coxswain.dev/attempt\":\"1\","
+        "\"coxswain.dev/current\":\"true\"}},\"spec\":{\"containers\":[{\"name\":\"trainer\"}]},\"status\":{\"phase\":"
+        "\"Running\",\"podIP\":\"10.0.0.9\",\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"}]}}",
+        index, index, job->uid, index);
+    SCOPED_JSON *pod = NULL;
+    if (json_parse(text, strlen(text), 1 << 20, &pod, NULL) < 0)
+        abort();
+    return pod_view_new(pod);
+}
+
+struct bench {
+    struct training_job job;
+    struct pod_view *pods[WORKERS];
+    struct service_view service;
+    struct plan_input input;
+};
+
+static void bench_init(struct bench *bench)
+{
+    SCOPED_JSON *object = NULL;
+    struct error error = ERROR_INIT;
+    if (json_parse(manifest, strlen(manifest), 1 << 20, &object, &error) < 0 ||
+        training_job_parse(object, &bench->job, &error) < 0) {
+        fprintf(stderr, "bench_plan: %s\n", error.message);
+        exit(70);
+    }
+    bench->service = (struct service_view){.name = "digits", .job_uid = bench->job.uid};
+    bench->input = (struct plan_input){
+        .job = &bench->job,
+        .pods = (const struct pod_view *const *)bench->pods,
+        .service = &bench->service,
+        .counts_since_ms = FIELD_UNSET,
+        .now_ms = clock_now_ms(),
+        .options = &plan_options_default,
+    };
+    for (int64_t i = 0; i < WORKERS; i++)
+        bench->pods[i] = running_pod(&bench->job, i);
+}
+
+static void bench_release(struct bench *bench)
+{
+    for (int64_t i = 0; i < WORKERS; i++)
+        free(bench->pods[i]);
+    training_job_release(&bench->job);
+}
+
+/* Microseconds a plan; the number of actions and whether it writes make sure that the right thing is timed. */
+static double time_plans(const struct bench *bench, size_t actions, bool writes)
+{
+    int64_t start_ns = clock_monotonic_ns();
+    for (int i = 0; i < ROUNDS; i++) {
+        struct plan plan = {0};
+        plan_job(&bench->input, &plan);
+        if (plan.action_count != actions || plan.write_status != writes)
+            abort();
+        plan_release(&plan);
+    }
+    return (double)(clock_monotonic_ns() - start_ns) / 1e3 / ROUNDS;
+}
+
+static double time_pod_builds(const struct bench *bench)
+{
+    int64_t start_ns = clock_monotonic_ns();
+    for (int round = 0; round < POD_ROUNDS; round++) {
+        SCOPED(pod_builder_release) struct pod_builder builder = {0};
+        if (pod_builder_init(&builder, &bench->job, "worker", NULL) < 0)
+            abort();
+        for (int64_t i = 0; i < WORKERS; i++) {
+            struct json *pod = NULL;
+            if (pod_build(&builder, ROLE_WORKER, i, &pod, NULL) < 0)
+                abort();
+            json_free(pod);
+        }
+    }
+    return (double)(clock_monotonic_ns() - start_ns) / 1e3 / POD_ROUNDS;
+}
+
+int main(void)
+{
+    struct bench bench = {0};
+    bench_init(&bench);
+    double start_us = time_plans(&bench, 0, true);
+    struct job_status *status = &bench.job.status;
+    status->attempt = status->epoch = 1;
+    status->start_ms = bench.input.now_ms;
+    status->replicas[ROLE_WORKER].pending = "0-99";
+    double create_us = time_plans(&bench, WORKERS, true);
+    double build_us = time_pod_builds(&bench);
+    status->replicas[ROLE_WORKER].pending = NULL;
+    bench.input.pod_count = WORKERS;
+    double watch_us = time_plans(&bench, 0, true);
+    size_t before = mallinfo2().uordblks;
+    time_plans(&bench, 0, true);
+    size_t growth = mallinfo2().uordblks - before;
+    printf("plan of %d pods: start %.1f us, create %.1f us, all running %.1f us (aim: below 1000 us)\n", WORKERS,
+           start_us, create_us, watch_us);
+    printf("bodies of %d pods: %.0f us\n", WORKERS, build_us);
+    printf("growth over %d plans: %zu bytes (aim: 0)\n", ROUNDS, growth);
+    printf("cached: %zu bytes a job and its document, about %zu a pod\n",
+           sizeof bench.job + arena_bytes(&bench.job.document.arena), malloc_usable_size(bench.pods[0]));
+    bench_release(&bench);
+    return growth == 0 ? 0 : 1;
+}

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""bench_train.c's work in PyTorch: same models, batches, optimizers; synthetic data."""
+import time
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+
+class Block(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads = heads
+        self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.qkv, self.proj = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x):
+        b, t, c = x.shape
+        q, k, v = (part.view(b, t, self.heads, c // self.heads).transpose(1, 2) for part in self.qkv(self.norm1(x)).split(c, 2))
+        attended = functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.proj(attended.transpose(1, 2).reshape(b, t, c))
+        return x + self.down(functional.gelu(self.up(self.norm2(x)), approximate="tanh"))
+
+
+class Gpt(nn.Module):
+    def __init__(self, depth=4, width=128, heads=4, context=256):
+        super().__init__()
+        self.token, self.position = nn.Embedding(256, width), nn.Embedding(context, width)
+        self.blocks = nn.Sequential(*(Block(width, heads) for _ in range(depth)))
+        self.norm, self.output = nn.LayerNorm(width), nn.Linear(width, 256, bias=False)
+
+    def forward(self, tokens):
+        x = self.token(tokens) + self.position(torch.arange(tokens.shape[1], device=tokens.device))
+        return self.output(self.norm(self.blocks(x))).flatten(0, 1)
+
+
+def mlp():
+    return nn.Sequential(nn.Flatten(), nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 10))
+
+
+def lenet():
+    return nn.Sequential(nn.Conv2d(1, 32, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(32, 64, 3), nn.ReLU(), nn.MaxPool2d(2),
+                         nn.Flatten(), nn.Linear(1600, 128), nn.ReLU(), nn.Linear(128, 10))
+
+
+def sgd(rate):
+    return lambda parameters: torch.optim.SGD(parameters, lr=rate)
+
+
+def adamw(parameters):
+    return torch.optim.AdamW(parameters, lr=3e-4)
+
+
+def images(examples):
+    return torch.rand(examples, 1, 28, 28), torch.randint(0, 10, (examples,))
+
+
+def tokens(examples):
+    return torch.randint(0, 256, (examples, 256)), torch.randint(0, 256, (examples * 256,))
+
+
+# model: constructor, optimizer, data, global batch, units an example
+WORKS = {
+    "mlp": (mlp, sgd(0.1), images, 128, 1),
+    "lenet": (lenet, sgd(0.05), images, 128, 1),
+    "gpt-bytes": (Gpt, adamw, tokens, 16, 256),
+}
+
+
+def units_per_second(model, work, batch, seconds=0.0, steps=0):
+    """Trains `model` on `batch` examples for so long, or so many steps; counts this process's own units."""
+    _, make_optimizer, make_data, _, units = WORKS[work]
+    optimizer = make_optimizer(model.parameters())
+    inputs, targets = make_data(batch)
+
+    def step():
+        optimizer.zero_grad(set_to_none=True)
+        functional.cross_entropy(model(inputs), targets).backward()
+        optimizer.step()
+
+    for _ in range(4):
+        step()
+    done, start = 0, time.perf_counter()
+    while done < steps or time.perf_counter() - start < seconds:
+        step()
+        done += 1
+    return done * batch * units / (time.perf_counter() - start)

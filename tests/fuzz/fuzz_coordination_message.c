@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Messages between members and coordinator, as they come and with their CRC-32C
+ * mended; and what a coordinator makes of them.
+ */
+#include <string.h>
+
+#include "common/crc32c.h"
+#include "worker/comm/little_endian.h"
+#include "worker/coordination/coordinator.h"
+
+static void drop(void *context, coordinator_link link, const struct coordination_message *message, bool close)
+{
+    (void)context, (void)link, (void)message, (void)close;
+}
+
+static void hear(const struct coordination_message *message)
+{
+    static const struct crew_seat seats[2] = {{"worker", 0, "a", 1}, {"worker", 1, "b", 1}};
+    struct coordinator *coordinator = coordinator_new(&(struct coordinator_options){.job_uid = "u",
+                                                                                    .generation = {1, 1, 0},
+                                                                                    .size = 2,
+                                                                                    .seats = seats,
+                                                                                    .suspicion_ms = 2,
+                                                                                    .death_ms = 5,
+                                                                                    .send = drop});
+    coordinator_receive(coordinator, 1, message, 1);
+    coordinator_receive(coordinator, 2, message, 2);
+    coordinator_tick(coordinator, 20);
+    coordinator_link_closed(coordinator, 1, "gone", 30);
+    coordinator_free(coordinator);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
+{
+    unsigned char bytes[COORDINATION_MESSAGE_MAX];
+    struct coordination_message message;
+    if (length < 8 || length > sizeof(bytes))
+        return 0;
+    memcpy(bytes, data, length);
+    put_u32(bytes, 0x314d5843u);
+    put_u32(bytes + length - 4, crc32c(0, bytes, length - 4));
+    if (coordination_message_decode(bytes, length, &message, NULL) == 0)
+        hear(&message);
+    (void)coordination_message_decode(data, length, &message, NULL);
+    return 0;
+}

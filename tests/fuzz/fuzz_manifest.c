@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Hostile manifests. The digest is put right first: without it, nothing would get
+ * past the first check.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/buffer.h"
+#include "common/crc32c.h"
+#include "worker/checkpoint/manifest.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct buffer text;
+    struct manifest manifest;
+    struct error error = ERROR_INIT;
+    buffer_init(&text, MANIFEST_BYTES_MAX);
+    if (buffer_append(&text, data, size, NULL) == 0 &&
+        buffer_format(&text, ",\"digest\":\"%08x\"}", crc32c(0, data, size)) == 0 &&
+        manifest_parse(text.data, text.length, &manifest, &error) == 0) {
+        for (unsigned i = 0; i < manifest.file_count; i++)
+            if (strchr(manifest.files[i].name, '/'))
+                abort();
+        manifest_release(&manifest);
+    }
+    buffer_release(&text);
+    return 0;
+}

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""gpu-bench beside PyTorch on the same GPU, in turns: the same models, batches and optimizers.
+
+    bench_torch.py GPU_BENCH [SECONDS]
+
+PyTorch: `default` as it comes (TF32 in convolutions, no wait between steps), `float32` without TF32, which is what we
+compute in, `graph` the same captured once in a CUDA graph, with AdamW fused. Ours waits after every step, and copies its
+batch to the GPU in every step; PyTorch's lies there.
+"""
+import os
+import subprocess
+import sys
+import time
+
+import torch
+from torch.nn import functional
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "bench", "peers"))
+import models  # noqa: E402
+
+BATCHES = [("mlp", 128), ("lenet", 128), ("gpt-bytes", 16), ("mlp", 4096), ("lenet", 2048), ("gpt-bytes", 128)]
+
+
+def build(name, batch, fused):
+    make_model, make_optimizer, make_data, _, _ = models.WORKS[name]
+    model = make_model().cuda()
+    optimizer = make_optimizer(model.parameters())
+    if fused and name == "gpt-bytes":
+        optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4, fused=True, capturable=True)
+    inputs, targets = make_data(batch)
+    return model, optimizer, inputs.cuda(), targets.cuda()
+
+
+def seconds_a_step(step, seconds):
+    for _ in range(10):
+        step()
+    torch.cuda.synchronize()
+    steps, start = 0, time.perf_counter()
+    while time.perf_counter() - start < seconds:
+        for _ in range(20):
+            step()
+        torch.cuda.synchronize()
+        steps += 20
+    return (time.perf_counter() - start) / steps
+
+
+def measure(name, batch, mode, seconds):
+    torch.backends.cudnn.allow_tf32 = mode == "default"
+    torch.backends.cudnn.benchmark = True
+    model, optimizer, inputs, targets = build(name, batch, mode == "graph")
+
+    def step():
+        optimizer.zero_grad(set_to_none=True)
+        functional.cross_entropy(model(inputs), targets).backward()
+        optimizer.step()
+
+    if mode != "graph":
+        return seconds_a_step(step, seconds)
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(5):
+            step()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    optimizer.zero_grad(set_to_none=True)
+    with torch.cuda.graph(graph):
+        step()
+    return seconds_a_step(graph.replay, seconds)
+
+
+def main():
+    seconds = float(sys.argv[2]) if len(sys.argv) > 2 else 1.0
+    lines = subprocess.run([sys.argv[1], str(seconds)], check=True, capture_output=True, text=True).stdout.split("\n")
+    ours = {(name, int(batch)): float(ms) for name, batch, ms, _ in (line.split() for line in lines if line)}
+    print(f"PyTorch {torch.__version__}, {torch.cuda.get_device_name()}; ms a step (how many times ours)")
+    print(f"{'model':10} {'batch':>6} {'ours':>9} {'units/s':>12} {'default':>16} {'float32':>16} {'graph':>16}")
+    for name, batch in BATCHES:
+        mine = ours[(name, batch)]
+        units = batch * models.WORKS[name][4] / mine * 1e3
+        others = [measure(name, batch, mode, seconds) * 1e3 for mode in ("default", "float32", "graph")]
+        cells = " ".join(f"{ms:9.4f} {f'({ms / mine:.2f})':>6}" for ms in others)
+        print(f"{name:10} {batch:6} {mine:9.4f} {units:12.0f} {cells}", flush=True)
+
+
+main()

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/gpu/check.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/memory.h"
+#include "worker/model/philox.h"
+
+static int failures;
+
+void verdict(bool ok, const char *name, const char *format, ...)
+{
+    printf(ok ? "ok %s\n" : "not ok %s: ", name);
+    if (!ok) {
+        va_list arguments;
+        va_start(arguments, format);
+        vprintf(format, arguments);
+        va_end(arguments);
+        printf("\n");
+        failures++;
+    }
+    fflush(stdout);
+}
+
+int verdicts_exit_status(void)
+{
+    return failures > 0;
+}
+
+void must(int result, const struct error *error)
+{
+    if (result == 0)
+        return;
+    printf("not ok gpu-test: %s\n", error->message);
+    exit(1);
+}
+
+/* ---------------------------------------------------------------- sides */
+
+void side_open(struct side *side, enum device_type type)
+{
+    struct error error = ERROR_INIT;
+    *side = (struct side){0};
+    must(device_open(&(struct device_options){.type = type}, &side->device, &error), &error);
+    must(device_stream_new(side->device, &side->stream, &error), &error);
+}
+
+void side_close(struct side *side)
+{
+    side_clear(side);
+    device_stream_free(side->stream);
+    device_close(side->device);
+}
+
+void side_clear(struct side *side)
+{
+    for (unsigned i = 0; i < side->buffer_count; i++)
+        device_free(side->device, side->buffers[i]);
+    side->buffer_count = side->output_count = 0;
+}
+
+static void *allocate(struct side *side, enum device_memory kind, int64_t bytes)
+{
+    struct error error = ERROR_INIT;
+    void *memory = NULL;
+    must(device_allocate(side->device, kind, (size_t)bytes, &memory, &error), &error);
+    side->buffers[side->buffer_count++] = memory;
+    return memory;
+}
+
+/* Through shared memory, as everything of ours goes. */
+static void copy(struct side *side, void *to, const void *from, int64_t bytes)
+{
+    struct error error = ERROR_INIT;
+    device_copy(side->stream, &(struct copy){bytes, from, to});
+    must(device_stream_synchronise(side->stream, &error), &error);
+}
+
+void side_put(struct side *side, void *to, const void *from, int64_t bytes)
+{
+    struct error error = ERROR_INIT;
+    void *shared = NULL;
+    must(device_allocate(side->device, MEMORY_SHARED, (size_t)bytes, &shared, &error), &error);
+    memcpy(shared, from, (size_t)bytes);
+    copy(side, to, shared, bytes);
+    device_free(side->device, shared);
+}
+
+void side_get(struct side *side, void *to, const void *from, int64_t bytes)
+{
+    struct error error = ERROR_INIT;
+    void *shared = NULL;
+    must(device_allocate(side->device, MEMORY_SHARED, (size_t)bytes, &shared, &error), &error);
+    copy(side, shared, from, bytes);
+    memcpy(to, shared, (size_t)bytes);
+    device_free(side->device, shared);
+}
+
+float *side_numbers(struct side *side, int64_t count, uint32_t seed)
+{
+    float *host = memory_allocate((size_t)count + 1, sizeof *host);
+    for (int64_t i = 0; i < count; i++)
+        host[i] = (float)(philox(seed, (uint64_t)i, 0).word[0] >> 8) / 8388608.0f - 1.0f;
+    float *memory = allocate(side, MEMORY_DEVICE, count * (int64_t)sizeof *host);
+    side_put(side, memory, host, count * (int64_t)sizeof *host);
+    free(host);
+    return memory;
+}
+
+int32_t *side_tokens(struct side *side, int64_t count, int64_t limit, uint32_t seed)
+{
+    int32_t *host = memory_allocate((size_t)count + 1, sizeof *host);
+    for (int64_t i = 0; i < count; i++)
+        host[i] = (int32_t)(philox(seed, (uint64_t)i, 0).word[0] % (uint32_t)limit);
+    int32_t *memory = allocate(side, MEMORY_DEVICE, count * (int64_t)sizeof *host);
+    side_put(side, memory, host, count * (int64_t)sizeof *host);
+    free(host);
+    return memory;
+}
+
+double *side_workspace(struct side *side, int64_t count)
+{
+    return allocate(side, MEMORY_DEVICE, count * (int64_t)sizeof(double));
+}
+
+static void *add_output(struct side *side, enum output_kind kind, int64_t count, void *memory)
+{
+    side->outputs[side->output_count++] = (struct output){kind, count, memory};
+    return memory;
+}
+
+float *side_output(struct side *side, int64_t count)
+{
+    return add_output(side, OUTPUT_FLOATS, count, side_numbers(side, count, 77 + side->output_count));
+}
+
+double *side_output_doubles(struct side *side, int64_t count)
+{
+    return add_output(side, OUTPUT_DOUBLES, count, allocate(side, MEMORY_SHARED, count * (int64_t)sizeof(double)));
+}
+
+struct loss_sums *side_output_loss(struct side *side)
+{
+    return add_output(side, OUTPUT_LOSS, 1, allocate(side, MEMORY_SHARED, sizeof(struct loss_sums)));
+}
+
+/* ---------------------------------------------------------------- comparing */
+
+double relative_error(const float *found, const float *expected, int64_t count)
+{
+    double difference = 0, norm = 0;
+    for (int64_t i = 0; i < count; i++) {
+        double d = (double)found[i] - (double)expected[i];
+        difference += d * d;
+        norm += (double)expected[i] * (double)expected[i];
+    }
+    return norm > 0 ? sqrt(difference / norm) : sqrt(difference);
+}
+
+static double error_of_output(struct side *found_side, const struct output *found, struct side *expected_side,
+                              const struct output *expected)
+{
+    if (found->kind == OUTPUT_LOSS) {
+        const struct loss_sums *a = found->memory, *b = expected->memory;
+        bool counts = a->correct == b->correct && a->count == b->count;
+        return counts ? fabs(a->loss - b->loss) / (1e-12 + fabs(b->loss)) : INFINITY;
+    }
+    if (found->kind == OUTPUT_DOUBLES) {
+        double worst = 0;
+        for (int64_t i = 0; i < found->count; i++) {
+            double a = ((double *)found->memory)[i], b = ((double *)expected->memory)[i];
+            worst = fmax(worst, fabs(a - b) / (1e-12 + fabs(b)));
+        }
+        return worst;
+    }
+    int64_t bytes = found->count * (int64_t)sizeof(float);
+    float *a = memory_allocate(1, (size_t)bytes + 1), *b = memory_allocate(1, (size_t)bytes + 1);
+    side_get(found_side, a, found->memory, bytes);
+    side_get(expected_side, b, expected->memory, bytes);
+    double result = memcmp(a, b, (size_t)bytes) == 0 ? 0 : relative_error(a, b, found->count);
+    free(a);
+    free(b);
+    return result;
+}
+
+/* The worst of all outputs; NaN wins. */
+static double worst_error(struct side *found, struct side *expected)
+{
+    double worst = 0;
+    for (unsigned i = 0; i < found->output_count; i++) {
+        double e = error_of_output(found, &found->outputs[i], expected, &expected->outputs[i]);
+        worst = e <= worst ? worst : e;
+    }
+    return worst;
+}
+
+static void run(struct side *side, side_case *function, const int64_t *sizes)
+{
+    struct error error = ERROR_INIT;
+    function(side, sizes);
+    must(device_stream_synchronise(side->stream, &error), &error);
+}
+
+void compare_sides(struct side *cpu, struct side *gpu, const char *name, side_case *function, const int64_t *sizes,
+                   double tolerance)
+{
+    char text[128];
+    snprintf(text, sizeof text, "%s %lld %lld %lld %lld", name, (long long)sizes[0], (long long)sizes[1],
+             (long long)sizes[2], (long long)sizes[3]);
+    run(cpu, function, sizes);
+    run(gpu, function, sizes);
+    struct side again = {.device = gpu->device, .stream = gpu->stream};
+    run(&again, function, sizes);
+    double error = worst_error(gpu, cpu), drift = worst_error(&again, gpu);
+    verdict(error <= tolerance && drift == 0, text, "off by %g (allowed %g); a second run by %g", error, tolerance,
+            drift);
+    side_clear(&again);
+    side_clear(gpu);
+    side_clear(cpu);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Cases that run on the CPU and on a GPU and compare. Each case fills its
+ * buffers from seeds, so that both sides see the same numbers, and names what is
+ * to be compared; a third run, on the GPU again, must give the bits of the second.
+ *
+ * Prints ok/not ok lines (see tests/run). Criterion is not needed.
+ */
+#ifndef COXSWAIN_TESTS_GPU_CHECK_H
+#define COXSWAIN_TESTS_GPU_CHECK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "worker/device/device.h"
+
+/* A verdict: one line. `format` says why, when it is not ok. */
+void verdict(bool ok, const char *name, const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* 0 when all were ok. */
+int verdicts_exit_status(void);
+
+/* Ends the program when a call has failed that no case is about. */
+void must(int result, const struct error *error);
+
+enum output_kind { OUTPUT_FLOATS, OUTPUT_DOUBLES, OUTPUT_LOSS };
+struct output {
+    enum output_kind kind;
+    int64_t count;
+    void *memory;
+};
+
+/* One device and what a case has allocated on it. */
+#define SIDE_BUFFERS_MAX 16
+struct side {
+    struct device *device;
+    struct device_stream *stream;
+    void *buffers[SIDE_BUFFERS_MAX];
+    unsigned buffer_count;
+    struct output outputs[SIDE_BUFFERS_MAX];
+    unsigned output_count;
+};
+void side_open(struct side *side, enum device_type type);
+void side_close(struct side *side);
+/* Frees the buffers of a case. */
+void side_clear(struct side *side);
+
+/* Device memory of `count` numbers in [-1, 1), or tokens in [0, limit), that depend on `seed` alone. */
+float *side_numbers(struct side *side, int64_t count, uint32_t seed);
+int32_t *side_tokens(struct side *side, int64_t count, int64_t limit, uint32_t seed);
+double *side_workspace(struct side *side, int64_t count);
+/* The same, to be compared when the operation has run; poisoned with numbers. */
+float *side_output(struct side *side, int64_t count);
+double *side_output_doubles(struct side *side, int64_t count);
+struct loss_sums *side_output_loss(struct side *side);
+
+/* Between host memory and a side's device, through its own copies. Waits. */
+void side_put(struct side *side, void *to, const void *from, int64_t bytes);
+void side_get(struct side *side, void *to, const void *from, int64_t bytes);
+
+/* The norm of the difference over the norm of `expected`; NaN when there is one. */
+double relative_error(const float *found, const float *expected, int64_t count);
+
+typedef void side_case(struct side *side, const int64_t *sizes);
+/* Runs it on all sides; outputs may differ by `tolerance` (relative, of norms; 0: not in a bit). */
+void compare_sides(struct side *cpu, struct side *gpu, const char *name, side_case *function, const int64_t *sizes,
+                   double tolerance);
+
+void check_operations(struct side *cpu, struct side *gpu);
+void check_streams(struct side *gpu);
+void check_models(struct side *cpu, struct side *gpu);
+
+#endif

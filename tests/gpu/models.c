@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Whole models: the GPU's gradients against the CPU's and against finite
+ * differences, some steps of training on both, states carried from one to the
+ * other, and the same bits from run to run.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/memory.h"
+#include "tests/gpu/learner.h"
+
+#define LAYER(kind, ...)                                                                                               \
+    {                                                                                                                  \
+        .type = kind, .units = FIELD_UNSET, .filters = FIELD_UNSET, .kernel = FIELD_UNSET, .stride = FIELD_UNSET,      \
+        .padding = FIELD_UNSET, .size = FIELD_UNSET, .heads = FIELD_UNSET, .bias = true, __VA_ARGS__                   \
+    }
+_Pragma("GCC diagnostic ignored \"-Woverride-init\"") /* LAYER's defaults */
+    static struct layer_spec odd_layers[] = {
+        LAYER(LAYER_CONV2D, .filters = 5, .kernel = 3, .padding = 1),
+        LAYER(LAYER_RELU),
+        LAYER(LAYER_MAX_POOL, .size = 2),
+        LAYER(LAYER_CONV2D, .filters = 6, .kernel = 3, .stride = 2, .padding = 1),
+        LAYER(LAYER_TANH),
+        LAYER(LAYER_AVERAGE_POOL, .size = 3, .stride = 1, .padding = 1),
+        LAYER(LAYER_FLATTEN),
+        LAYER(LAYER_DENSE, .name = "wide", .units = 9),
+        LAYER(LAYER_GELU),
+        LAYER(LAYER_DENSE, .name = "back", .units = 9),
+        LAYER(LAYER_ADD, .inputs = {"back", "wide"}, .input_count = 2),
+        LAYER(LAYER_LAYER_NORM),
+        LAYER(LAYER_DENSE, .units = 7),
+};
+
+#define SGD                                                                                                            \
+    {                                                                                                                  \
+        .type = OPTIMIZER_SGD, .learning_rate = 0.05, .momentum = 0.9                                                  \
+    }
+#define ADAMW                                                                                                          \
+    {                                                                                                                  \
+        .type = OPTIMIZER_ADAMW, .learning_rate = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8                  \
+    }
+static const struct work works[] = {
+    {"odd layers",
+     {.input_shape = {11, 9, 3},
+      .input_rank = 3,
+      .layers = odd_layers,
+      .layer_count = 13,
+      .loss = LOSS_SOFTMAX_CROSS_ENTROPY},
+     SGD,
+     5,
+     2e-3f},
+    {"small gpt", {.preset = PRESET_GPT_BYTES, .depth = 1, .width = 12, .heads = 2, .context = 9}, ADAMW, 3, 5e-3f},
+    {"mlp", {.preset = PRESET_MLP, .depth = FIELD_UNSET, .width = FIELD_UNSET}, SGD, 128, 0},
+    {"lenet", {.preset = PRESET_LENET, .depth = FIELD_UNSET}, SGD, 128, 0},
+    {"gpt-bytes", {.preset = PRESET_GPT_BYTES, .depth = 4, .width = 128, .heads = 4, .context = 256}, ADAMW, 4, 0},
+};
+
+/* ---------------------------------------------------------------- gradients */
+
+static void say(const struct work *work, bool ok, const char *what, double found, double other)
+{
+    char text[128];
+    snprintf(text, sizeof text, "%s: %s", work->name, what);
+    verdict(ok, text, "%.9g and %.9g", found, other);
+}
+
+static void compare_gradients(const struct work *work, struct learner *cpu, struct learner *gpu)
+{
+    struct graph_pass cpu_pass = learner_pass(cpu), gpu_pass = learner_pass(gpu);
+    learner_backward(cpu, &cpu_pass);
+    learner_backward(gpu, &gpu_pass);
+    float *expected = learner_gradients(cpu), *found = learner_gradients(gpu);
+    double error = relative_error(found, expected, cpu->state.layout.elements);
+    say(work, error < 1e-5, "gradients are the CPU's", error, 0);
+    say(work, fabs(learner_mean_loss(gpu) - learner_mean_loss(cpu)) < 1e-6 * learner_mean_loss(cpu),
+        "the loss is the CPU's", learner_mean_loss(gpu), learner_mean_loss(cpu));
+    free(found);
+    free(expected);
+}
+
+/* Adding pass by pass gives the bits of adding finished gradients. */
+static void check_accumulation(const struct work *work, struct learner *gpu)
+{
+    struct graph_pass pass = learner_pass(gpu);
+    int64_t elements = gpu->state.layout.elements, wrong = 0;
+    learner_backward(gpu, &pass);
+    float *alone = learner_gradients(gpu);
+    pass.accumulate = true;
+    learner_backward(gpu, &pass);
+    float *added = learner_gradients(gpu);
+    for (int64_t i = 0; i < elements; i++)
+        wrong += added[i] != alone[i] + alone[i];
+    say(work, wrong == 0, "accumulated gradients have the bits of added ones", (double)wrong, (double)elements);
+    free(added);
+    free(alone);
+}
+
+static void check_no_examples(const struct work *work, struct learner *gpu)
+{
+    struct graph_pass pass = learner_pass(gpu);
+    pass.examples = 0;
+    learner_backward(gpu, &pass);
+    float *gradients = learner_gradients(gpu);
+    int64_t wrong = 0;
+    for (int64_t i = 0; i < gpu->state.layout.elements; i++)
+        wrong += gradients[i] != 0;
+    const struct loss_sums *sums = gpu->sums;
+    say(work, wrong == 0 && sums->count == 0 && sums->loss == 0, "no examples give zeros", (double)wrong, sums->loss);
+    free(gradients);
+}
+
+static double loss_with(struct learner *gpu, int64_t i, float value)
+{
+    side_put(gpu->side, gpu->state.parameters + i, &value, sizeof value);
+    return learner_loss(gpu);
+}
+
+/* A few elements of every tensor. A kink (rectifier, maximum) may spoil one, not many. */
+static void check_differences(const struct work *work, struct learner *gpu)
+{
+    struct graph_pass pass = learner_pass(gpu);
+    learner_backward(gpu, &pass);
+    float *gradients = learner_gradients(gpu);
+    int wrong = 0, checked = 0;
+    for (unsigned t = 0; t < gpu->state.layout.tensor_count; t++) {
+        const struct parameter_tensor *tensor = &gpu->state.layout.tensors[t];
+        int64_t stride = tensor->elements > 8 ? tensor->elements / 8 : 1;
+        for (int64_t i = tensor->offset; i < tensor->offset + tensor->elements; i += stride, checked++) {
+            float value = gpu->state.host.parameters[i];
+            double above = loss_with(gpu, i, value + work->difference);
+            double below = loss_with(gpu, i, value - work->difference);
+            side_put(gpu->side, gpu->state.parameters + i, &value, sizeof value);
+            double expected = (above - below) / (2 * (double)work->difference);
+            wrong += fabs((double)gradients[i] - expected) > 0.02 * (fabs(expected) + 0.02);
+        }
+    }
+    say(work, wrong <= checked / 20, "gradients are differences of the loss", wrong, checked);
+    free(gradients);
+}
+
+/* ---------------------------------------------------------------- training */
+
+static double state_error(struct learner *a, struct learner *b)
+{
+    struct error error = ERROR_INIT;
+    must(training_state_to_host(&a->state, &error), &error);
+    must(training_state_to_host(&b->state, &error), &error);
+    return relative_error(a->state.host.parameters, b->state.host.parameters, a->state.layout.elements);
+}
+
+/* As a checkpoint or a peer does it: span by span. */
+static void carry_state(struct learner *from, struct learner *to)
+{
+    struct error error = ERROR_INIT;
+    struct state_span source[TRAINING_STATE_SPANS_MAX], target[TRAINING_STATE_SPANS_MAX];
+    must(training_state_to_host(&from->state, &error), &error);
+    unsigned count = training_state_spans(&from->state, source);
+    training_state_spans(&to->state, target);
+    for (unsigned i = 0; i < count; i++)
+        memcpy(target[i].bytes, source[i].bytes, source[i].length);
+    must(training_state_to_device(&to->state, &error), &error);
+}
+
+static void check_training(const struct work *work, struct learner *cpu, struct learner *gpu)
+{
+    double start = learner_loss(gpu), on_cpu = 0, on_gpu = 0, worst = 0;
+    for (int step = 0; step < 10; step++) {
+        on_cpu = learner_train(cpu, 1);
+        on_gpu = learner_train(gpu, 1);
+        worst = fmax(worst, fabs(on_gpu - on_cpu) / on_cpu);
+    }
+    say(work, worst < 2e-3, "ten steps have the CPU's losses", on_gpu, on_cpu);
+    say(work, on_gpu < start, "the loss falls", on_gpu, start);
+    carry_state(gpu, cpu);
+    say(work, state_error(cpu, gpu) == 0, "a state goes from GPU to CPU", state_error(cpu, gpu), 0);
+    double next = learner_train(cpu, 1);
+    carry_state(cpu, gpu);
+    say(work, state_error(gpu, cpu) == 0, "and back", state_error(gpu, cpu), 0);
+    on_cpu = learner_train(cpu, 1);
+    on_gpu = learner_train(gpu, 1);
+    say(work, fabs(on_gpu - on_cpu) < 1e-5 * on_cpu && on_gpu < next, "and training goes on there", on_gpu, on_cpu);
+}
+
+static uint32_t digest_after(const struct work *work, struct side *gpu, int steps)
+{
+    struct error error = ERROR_INIT;
+    struct learner learner;
+    learner_open(&learner, work, gpu);
+    learner_train(&learner, steps);
+    must(training_state_to_host(&learner.state, &error), &error);
+    uint32_t digest = training_state_digest(&learner.state);
+    learner_close(&learner);
+    return digest;
+}
+
+static void check_bits(const struct work *work, struct side *gpu)
+{
+    uint32_t first = digest_after(work, gpu, 20), second = digest_after(work, gpu, 20);
+    say(work, first == second, "twenty steps twice have the same bits", first, second);
+}
+
+void check_models(struct side *cpu, struct side *gpu)
+{
+    for (size_t i = 0; i < sizeof works / sizeof *works; i++) {
+        const struct work *work = &works[i];
+        struct learner on_cpu, on_gpu;
+        learner_open(&on_cpu, work, cpu);
+        learner_open(&on_gpu, work, gpu);
+        compare_gradients(work, &on_cpu, &on_gpu);
+        check_accumulation(work, &on_gpu);
+        check_no_examples(work, &on_gpu);
+        if (work->difference > 0)
+            check_differences(work, &on_gpu);
+        check_training(work, &on_cpu, &on_gpu);
+        learner_close(&on_gpu);
+        learner_close(&on_cpu);
+        check_bits(work, gpu);
+    }
+}

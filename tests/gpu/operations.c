@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Every operation, the GPU's against the CPU's. `n` are the case's sizes; the
+ * last of them is 1 where gradients accumulate.
+ */
+#include <string.h>
+
+#include "tests/gpu/check.h"
+
+static void dense_forward(struct side *s, const int64_t *n)
+{
+    device_dense_forward(
+        s->stream, &(struct dense_forward){n[0], n[1], n[2], side_numbers(s, n[0] * n[2], 1),
+                                           side_numbers(s, n[1] * n[2], 2), n[3] ? side_numbers(s, n[1], 3) : NULL,
+                                           side_output(s, n[0] * n[1]), n[3] ? ACTIVATION_RELU : ACTIVATION_NONE});
+}
+
+static void dense_backward_data(struct side *s, const int64_t *n)
+{
+    device_dense_backward_data(s->stream,
+                               &(struct dense_backward_data){
+                                   n[0], n[1], n[2], side_numbers(s, n[0] * n[1], 1), side_numbers(s, n[1] * n[2], 2),
+                                   n[3] ? side_numbers(s, n[0] * n[2], 3) : NULL, side_output(s, n[0] * n[2])});
+}
+
+static void dense_backward_weight(struct side *s, const int64_t *n)
+{
+    device_dense_backward_weight(
+        s->stream, &(struct dense_backward_weight){n[0], n[1], n[2], side_numbers(s, n[0] * n[1], 1),
+                                                   side_numbers(s, n[0] * n[2], 2), side_output(s, n[1] * n[2]),
+                                                   side_output(s, n[1]), n[3]});
+}
+
+/* Sizes: images, side, channels in, channels out, kernel, stride, padding. */
+static struct conv2d_shape conv2d_shape(const int64_t *n)
+{
+    int64_t out = (n[1] + 2 * n[6] - n[4]) / n[5] + 1, wide = (n[1] + 3 + 2 * n[6] - n[4]) / n[5] + 1;
+    return (struct conv2d_shape){n[0], n[1], n[1] + 3, n[2], n[3], n[4], n[5], n[6], out, wide};
+}
+
+static int64_t inputs_of(const struct conv2d_shape *s)
+{
+    return s->b * s->h * s->w * s->c;
+}
+
+static int64_t outputs_of(const struct conv2d_shape *s)
+{
+    return s->b * s->oh * s->ow * s->o;
+}
+
+static int64_t weights_of(const struct conv2d_shape *s)
+{
+    return s->o * s->c * s->kernel * s->kernel;
+}
+
+static void conv2d_forward(struct side *s, const int64_t *n)
+{
+    struct conv2d_shape shape = conv2d_shape(n);
+    device_conv2d_forward(s->stream,
+                          &(struct conv2d_forward){shape, side_numbers(s, inputs_of(&shape), 1),
+                                                   side_numbers(s, weights_of(&shape), 2), side_numbers(s, shape.o, 3),
+                                                   side_output(s, outputs_of(&shape)),
+                                                   side_numbers(s, conv2d_workspace(&shape), 4), ACTIVATION_RELU});
+}
+
+static void conv2d_backward_data(struct side *s, const int64_t *n)
+{
+    struct conv2d_shape shape = conv2d_shape(n);
+    device_conv2d_backward_data(s->stream,
+                                &(struct conv2d_backward_data){
+                                    shape, side_numbers(s, outputs_of(&shape), 1),
+                                    side_numbers(s, weights_of(&shape), 2), side_numbers(s, inputs_of(&shape), 3),
+                                    side_output(s, inputs_of(&shape)), side_numbers(s, conv2d_workspace(&shape), 4)});
+}
+
+static void backward_weight(struct side *s, const int64_t *n, bool accumulate)
+{
+    struct conv2d_shape shape = conv2d_shape(n);
+    device_conv2d_backward_weight(
+        s->stream, &(struct conv2d_backward_weight){shape, side_numbers(s, outputs_of(&shape), 1),
+                                                    side_numbers(s, inputs_of(&shape), 2),
+                                                    side_output(s, weights_of(&shape)), side_output(s, shape.o),
+                                                    side_numbers(s, conv2d_workspace(&shape), 4), accumulate});
+}
+
+static void conv2d_backward_weight(struct side *s, const int64_t *n)
+{
+    backward_weight(s, n, false);
+}
+
+static void conv2d_backward_weight_added(struct side *s, const int64_t *n)
+{
+    backward_weight(s, n, true);
+}
+
+/* Sizes: images, side, channels, size, stride, padding. */
+static struct pool_shape pool_shape(const int64_t *n)
+{
+    int64_t out = (n[1] + 2 * n[5] - n[3]) / n[4] + 1, wide = (n[1] + 3 + 2 * n[5] - n[3]) / n[4] + 1;
+    return (struct pool_shape){n[0], n[1], n[1] + 3, n[2], n[3], n[4], n[5], out, wide};
+}
+
+static int64_t pool_inputs(const struct pool_shape *s)
+{
+    return s->b * s->h * s->w * s->c;
+}
+
+static int64_t pool_outputs(const struct pool_shape *s)
+{
+    return s->b * s->oh * s->ow * s->c;
+}
+
+static void max_pool_forward(struct side *s, const int64_t *n)
+{
+    struct pool_shape shape = pool_shape(n);
+    device_max_pool_forward(s->stream, &(struct max_pool_forward){shape, side_numbers(s, pool_inputs(&shape), 1),
+                                                                  side_output(s, pool_outputs(&shape))});
+}
+
+/* Behind a rectifier, so that windows have equal elements: zeros. */
+static void backward_max_pool(struct side *s, const int64_t *n, bool relu)
+{
+    struct pool_shape shape = pool_shape(n);
+    int64_t inputs = pool_inputs(&shape), outputs = pool_outputs(&shape);
+    float *x = side_numbers(s, inputs, 1), *y = side_numbers(s, outputs, 2);
+    device_relu_forward(s->stream, &(struct relu_forward){inputs, x, x});
+    device_max_pool_forward(s->stream, &(struct max_pool_forward){shape, x, y});
+    device_max_pool_backward(
+        s->stream, &(struct max_pool_backward){shape, x, y, side_numbers(s, outputs, 3), side_output(s, inputs), relu});
+}
+
+static void max_pool_backward(struct side *s, const int64_t *n)
+{
+    backward_max_pool(s, n, false);
+}
+
+static void max_pool_backward_rectified(struct side *s, const int64_t *n)
+{
+    backward_max_pool(s, n, true);
+}
+
+static void average_pool_forward(struct side *s, const int64_t *n)
+{
+    struct pool_shape shape = pool_shape(n);
+    device_average_pool_forward(s->stream,
+                                &(struct average_pool_forward){shape, side_numbers(s, pool_inputs(&shape), 1),
+                                                               side_output(s, pool_outputs(&shape))});
+}
+
+static void average_pool_backward(struct side *s, const int64_t *n)
+{
+    struct pool_shape shape = pool_shape(n);
+    device_average_pool_backward(s->stream,
+                                 &(struct average_pool_backward){shape, side_numbers(s, pool_outputs(&shape), 1),
+                                                                 side_output(s, pool_inputs(&shape))});
+}
+
+#define ELEMENTWISE(name, ...)                                                                                         \
+    static void name(struct side *s, const int64_t *n)                                                                 \
+    {                                                                                                                  \
+        device_##name(s->stream, &(struct name){n[0], __VA_ARGS__});                                                   \
+    }
+ELEMENTWISE(relu_forward, side_numbers(s, n[0], 1), side_output(s, n[0]))
+ELEMENTWISE(relu_backward, side_numbers(s, n[0], 1), side_numbers(s, n[0], 2), side_output(s, n[0]))
+ELEMENTWISE(gelu_forward, side_numbers(s, n[0], 1), side_output(s, n[0]))
+ELEMENTWISE(gelu_backward, side_numbers(s, n[0], 1), side_numbers(s, n[0], 2), side_output(s, n[0]))
+ELEMENTWISE(tanh_forward, side_numbers(s, n[0], 1), side_output(s, n[0]))
+ELEMENTWISE(tanh_backward, side_numbers(s, n[0], 1), side_numbers(s, n[0], 2), side_output(s, n[0]))
+ELEMENTWISE(add_forward, side_numbers(s, n[0], 1), side_numbers(s, n[0], 2), side_output(s, n[0]))
+ELEMENTWISE(fill, 0.37f, side_output(s, n[0]))
+ELEMENTWISE(scale, 0.37f, side_output(s, n[0]))
+ELEMENTWISE(axpy, 0.37f, side_numbers(s, n[0], 1), side_output(s, n[0]))
+ELEMENTWISE(square_sums, side_numbers(s, n[0], 1),
+            side_output_doubles(s, (n[0] + SQUARE_SUM_BLOCK - 1) / SQUARE_SUM_BLOCK))
+ELEMENTWISE(sgd_update, side_output(s, n[0]), n[3] ? side_output(s, n[0]) : NULL, side_numbers(s, n[0], 1), 0.1f, 0.9f,
+            0.01f, 0.5f)
+
+static void adamw_update(struct side *s, const int64_t *n)
+{
+    float *v = side_output(s, n[0]);
+    device_relu_forward(s->stream, &(struct relu_forward){n[0], v, v}); /* second moments are not negative */
+    device_adamw_update(s->stream,
+                        &(struct adamw_update){n[0], side_output(s, n[0]), side_output(s, n[0]), v,
+                                               side_numbers(s, n[0], 1), 1e-3f, 0.9f, 0.999f, 1e-8f, 0.1f, 0.5f, 3});
+}
+
+static void copy_bytes(struct side *s, const int64_t *n)
+{
+    device_copy(s->stream, &(struct copy){n[0] * 4, side_numbers(s, n[0], 1), side_output(s, n[0])});
+}
+
+static void layer_norm_forward(struct side *s, const int64_t *n)
+{
+    device_layer_norm_forward(
+        s->stream, &(struct layer_norm_forward){n[0], n[1], side_numbers(s, n[0] * n[1], 1), side_numbers(s, n[1], 2),
+                                                side_numbers(s, n[1], 3), side_output(s, n[0] * n[1]),
+                                                side_output(s, n[0]), side_output(s, n[0])});
+}
+
+static void layer_norm_backward(struct side *s, const int64_t *n)
+{
+    float *x = side_numbers(s, n[0] * n[1], 1), *weight = side_numbers(s, n[1], 2), *bias = side_numbers(s, n[1], 3);
+    float *mean = side_numbers(s, n[0], 4), *rstd = side_numbers(s, n[0], 5), *y = side_numbers(s, n[0] * n[1], 6);
+    device_layer_norm_forward(s->stream, &(struct layer_norm_forward){n[0], n[1], x, weight, bias, y, mean, rstd});
+    device_layer_norm_backward(s->stream, &(struct layer_norm_backward){
+                                              n[0], n[1], x, weight, mean, rstd, side_numbers(s, n[0] * n[1], 7),
+                                              side_output(s, n[0] * n[1]), side_output(s, n[1]), side_output(s, n[1]),
+                                              side_numbers(s, layer_norm_workspace(n[0], n[1]), 8), n[3]});
+}
+
+/* Sizes: B, T, C, vocabulary. */
+static void embedding_forward(struct side *s, const int64_t *n)
+{
+    device_embedding_forward(
+        s->stream, &(struct embedding_forward){n[0], n[1], n[2], n[3], side_tokens(s, n[0] * n[1], n[3], 1),
+                                               side_numbers(s, n[3] * n[2], 2), side_numbers(s, n[1] * n[2], 3),
+                                               side_output(s, n[0] * n[1] * n[2])});
+}
+
+static void backward_embedding(struct side *s, const int64_t *n, bool accumulate)
+{
+    device_embedding_backward(
+        s->stream, &(struct embedding_backward){n[0], n[1], n[2], n[3], side_tokens(s, n[0] * n[1], n[3], 1),
+                                                side_numbers(s, n[0] * n[1] * n[2], 2), side_output(s, n[3] * n[2]),
+                                                side_output(s, n[1] * n[2]), accumulate});
+}
+
+static void embedding_backward(struct side *s, const int64_t *n)
+{
+    backward_embedding(s, n, false);
+}
+
+static void embedding_backward_added(struct side *s, const int64_t *n)
+{
+    backward_embedding(s, n, true);
+}
+
+/* Sizes: B, T, C, heads. */
+static void attention_forward(struct side *s, const int64_t *n)
+{
+    device_attention_forward(
+        s->stream, &(struct attention_forward){n[0], n[1], n[2], n[3], side_numbers(s, n[0] * n[1] * n[2] * 3, 1),
+                                               side_output(s, n[0] * n[1] * n[2]), side_output(s, n[0] * n[3] * n[1])});
+}
+
+static void attention_backward(struct side *s, const int64_t *n)
+{
+    int64_t outputs = n[0] * n[1] * n[2];
+    float *qkv = side_numbers(s, outputs * 3, 1), *y = side_numbers(s, outputs, 2);
+    float *logsumexp = side_numbers(s, n[0] * n[3] * n[1], 3);
+    device_attention_forward(s->stream, &(struct attention_forward){n[0], n[1], n[2], n[3], qkv, y, logsumexp});
+    device_attention_backward(s->stream,
+                              &(struct attention_backward){n[0], n[1], n[2], n[3], qkv, y, side_numbers(s, outputs, 4),
+                                                           logsumexp, side_output(s, outputs * 3)});
+}
+
+/* In place where the last size says so. */
+static void softmax_cross_entropy(struct side *s, const int64_t *n)
+{
+    float *dlogits = side_output(s, n[0] * n[1]);
+    device_softmax_cross_entropy(
+        s->stream, &(struct softmax_cross_entropy){n[0], n[1], n[3] ? dlogits : side_numbers(s, n[0] * n[1], 1),
+                                                   side_tokens(s, n[0], n[1], 2), 0.01f, dlogits,
+                                                   side_workspace(s, 2 * n[0]), side_output_loss(s)});
+}
+
+static void mean_squared_error(struct side *s, const int64_t *n)
+{
+    device_mean_squared_error(
+        s->stream, &(struct mean_squared_error){n[0], n[1], side_numbers(s, n[0] * n[1], 1),
+                                                side_numbers(s, n[0] * n[1], 2), 0.01f, side_output(s, n[0] * n[1]),
+                                                side_workspace(s, 2 * n[0]), side_output_loss(s)});
+}
+
+#define SIZES_MAX 7
+#define CASES_MAX 7
+static const struct {
+    const char *name;
+    side_case *function;
+    double tolerance;
+    int64_t sizes[CASES_MAX][SIZES_MAX]; /* up to the first that begins with -1 */
+} operations[] = {
+#define DENSE                                                                                                          \
+    {                                                                                                                  \
+        {1, 1, 1, 0}, {7, 19, 301, 1}, {13, 65, 17, 0}, {128, 10, 33, 1}, {1000, 70, 9, 1}, {4096, 384, 128, 0},       \
+        {                                                                                                              \
+            0, 3, 5, 1                                                                                                 \
+        }                                                                                                              \
+    }
+    {"dense_forward", dense_forward, 2e-6, DENSE},
+    {"dense_backward_data", dense_backward_data, 2e-6, DENSE},
+    {"dense_backward_weight", dense_backward_weight, 5e-6, DENSE},
+#define CONV                                                                                                           \
+    {                                                                                                                  \
+        {1, 5, 1, 1, 1, 1, 0}, {3, 9, 3, 5, 3, 1, 1}, {2, 11, 4, 70, 5, 2, 2}, {5, 13, 33, 7, 3, 3, 0},                \
+            {64, 25, 1, 32, 3, 1, 0}, {32, 10, 32, 64, 3, 1, 0},                                                       \
+        {                                                                                                              \
+            -1                                                                                                         \
+        }                                                                                                              \
+    }
+    {"conv2d_forward", conv2d_forward, 2e-6, CONV},
+    {"conv2d_backward_data", conv2d_backward_data, 2e-6, CONV},
+    {"conv2d_backward_weight", conv2d_backward_weight, 5e-6, CONV},
+    {"conv2d_backward_weight added", conv2d_backward_weight_added, 5e-6, CONV},
+#define POOL                                                                                                           \
+    {                                                                                                                  \
+        {1, 4, 1, 2, 2, 0}, {3, 9, 5, 3, 2, 1}, {2, 11, 70, 2, 3, 0}, {4, 13, 32, 5, 1, 2},                            \
+        {                                                                                                              \
+            -1                                                                                                         \
+        }                                                                                                              \
+    }
+    {"max_pool_forward", max_pool_forward, 0, POOL},
+    {"max_pool_backward", max_pool_backward, 0, POOL},
+    {"max_pool_backward rectified", max_pool_backward_rectified, 0, POOL},
+    {"average_pool_forward", average_pool_forward, 0, POOL},
+    {"average_pool_backward", average_pool_backward, 0, POOL},
+#define COUNTS                                                                                                         \
+    {                                                                                                                  \
+        {1}, {255}, {16384}, {70001},                                                                                  \
+        {                                                                                                              \
+            -1                                                                                                         \
+        }                                                                                                              \
+    }
+    {"relu_forward", relu_forward, 0, COUNTS},
+    {"relu_backward", relu_backward, 0, COUNTS},
+    {"gelu_forward", gelu_forward, 1e-6, COUNTS},
+    {"gelu_backward", gelu_backward, 1e-6, COUNTS},
+    {"tanh_forward", tanh_forward, 1e-6, COUNTS},
+    {"tanh_backward", tanh_backward, 0, COUNTS},
+    {"add_forward", add_forward, 0, COUNTS},
+    {"fill", fill, 0, COUNTS},
+    {"scale", scale, 0, COUNTS},
+    {"axpy", axpy, 0, COUNTS},
+    {"copy", copy_bytes, 0, COUNTS},
+    {"square_sums", square_sums, 1e-13, COUNTS},
+    {"sgd_update", sgd_update, 0, {{1}, {70001}, {70001, 0, 0, 1}, {-1}}},
+    {"adamw_update", adamw_update, 0, COUNTS},
+#define NORM                                                                                                           \
+    {                                                                                                                  \
+        {1, 1}, {5, 33}, {17, 128, 0, 1}, {3000, 65}, {4096, 128, 0, 1},                                               \
+        {                                                                                                              \
+            -1                                                                                                         \
+        }                                                                                                              \
+    }
+    {"layer_norm_forward", layer_norm_forward, 2e-6, NORM},
+    {"layer_norm_backward", layer_norm_backward, 5e-6, NORM},
+#define EMBEDDING                                                                                                      \
+    {                                                                                                                  \
+        {1, 1, 1, 1}, {3, 7, 5, 11}, {16, 256, 128, 256}, {4, 33, 130, 1000},                                          \
+        {                                                                                                              \
+            -1                                                                                                         \
+        }                                                                                                              \
+    }
+    {"embedding_forward", embedding_forward, 0, EMBEDDING},
+    {"embedding_backward", embedding_backward, 2e-6, EMBEDDING},
+    {"embedding_backward added", embedding_backward_added, 2e-6, EMBEDDING},
+#define ATTENTION                                                                                                      \
+    {                                                                                                                  \
+        {1, 1, 1, 1}, {2, 5, 6, 2}, {3, 64, 128, 4}, {2, 129, 100, 2}, {1, 200, 256, 2}, {4, 256, 128, 4},             \
+        {                                                                                                              \
+            1, 70, 66, 1                                                                                               \
+        }                                                                                                              \
+    }
+    {"attention_forward", attention_forward, 2e-6, ATTENTION},
+    {"attention_backward", attention_backward, 5e-6, ATTENTION},
+#define LOSS                                                                                                           \
+    {                                                                                                                  \
+        {1, 1}, {7, 10}, {5, 33, 0, 1}, {4096, 256, 0, 1}, {1000, 1003},                                               \
+        {                                                                                                              \
+            -1                                                                                                         \
+        }                                                                                                              \
+    }
+    {"softmax_cross_entropy", softmax_cross_entropy, 2e-6, LOSS},
+    {"mean_squared_error", mean_squared_error, 2e-6, LOSS},
+};
+
+void check_operations(struct side *cpu, struct side *gpu)
+{
+    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
+        for (int c = 0; c < CASES_MAX && operations[i].sizes[c][0] >= 0; c++)
+            compare_sides(cpu, gpu, operations[i].name, operations[i].function, operations[i].sizes[c],
+                          operations[i].tolerance);
+}

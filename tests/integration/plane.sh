@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash disable=SC2154 # $bin, $root and $work are the caller's
+#
+# The embedded control plane and an operator, for scripts that source this file: start, stop, ask. The caller sets `bin`
+# (the build directory), `root` (the sources) and `work` (a directory of its own, which is also the working directory).
+
+jobs_path=apis/coxswain.dev/v1alpha1/namespaces/default/trainingjobs
+pods_path=api/v1/namespaces/default/pods
+operator=
+standalone=
+
+# plane_start [OPTION…]: serves once this returns
+plane_start() {
+    "$bin/coxswain-standalone" --state "$work/state" --crd "$root/deploy/crd" "$@" >>standalone.log 2>&1 &
+    standalone=$!
+    until_true 10 test -s state/kubeconfig || return
+    server=$(sed -n 's/^ *server: //p' state/kubeconfig)
+    token=$(sed -n 's/^ *token: //p' state/kubeconfig)
+    sed -n 's/^ *certificate-authority-data: //p' state/kubeconfig | base64 -d >ca.pem
+}
+
+# operator_start [KUBECONFIG]
+operator_start() {
+    "$bin/coxswain-operator" --kubeconfig "${1:-$work/state/kubeconfig}" >>operator.log 2>&1 &
+    operator=$!
+}
+
+operator_kill() {
+    kill -KILL "$operator"
+    wait "$operator" 2>/dev/null
+}
+
+plane_stop() {
+    # shellcheck disable=SC2086 # either may be unset
+    kill $operator $standalone 2>/dev/null
+    wait
+}
+
+# until_true SECONDS COMMAND…
+until_true() {
+    local end=$((SECONDS + $1 + 1))
+    shift
+    until "$@"; do
+        ((SECONDS < end)) || return 1
+        sleep 0.05
+    done
+}
+
+# api METHOD PATH [BODY]
+api() {
+    local type=application/json
+    [[ $1 == PATCH ]] && type=application/merge-patch+json
+    curl -sS --cacert ca.pem -H "Authorization: Bearer $token" -H "Content-Type: $type" -X "$1" \
+        ${3:+--data-binary "$3"} "$server/$2"
+}
+
+# field JOB NAME: a scalar of the job's status, read from its JSON
+field() {
+    api GET "$jobs_path/$1" | tr -d '\n' | sed -n "s/.*\"status\": *{.*\"$2\": *\"\{0,1\}\([^,\"}]*\).*/\1/p"
+}
+
+field_is() {
+    now=$(field "$1" "$2")
+    [[ $now == "$3" ]]
+}
+
+# wait_for JOB FIELD VALUE [SECONDS]
+wait_for() {
+    local now
+    until_true "${4:-15}" field_is "$1" "$2" "$3" && return
+    echo "# $1: $2 is '$now', not '$3'"
+    return 1
+}
+
+# job NAME RUN_POLICY WORKERS SCRIPT: applies a job whose pods run a shell script
+job() {
+    api POST "$jobs_path" "{\"apiVersion\":\"coxswain.dev/v1alpha1\",\"kind\":\"TrainingJob\",\"metadata\":{\"name\":\"$1\"},
+        \"spec\":{\"strategy\":{\"type\":\"MultiWorkerMirrored\"},\"workers\":$3,\"runPolicy\":$2,
+        \"model\":{\"preset\":\"mlp\"},\"data\":{\"format\":\"synthetic\",\"examples\":1000},
+        \"training\":{\"steps\":10,\"batchSize\":100,\"optimizer\":{\"type\":\"sgd\",\"learningRate\":\"0.1\"}},
+        \"roles\":[{\"name\":\"worker\",\"template\":{\"spec\":{\"containers\":[{\"name\":\"trainer\",
+        \"readinessProbe\":null,\"command\":[\"/bin/sh\",\"-c\",\"$4\"]}]}}}]}}" >answer.json
+    grep -q '"uid"' answer.json || cat answer.json
+}
+
+# pods JOB [SELECTOR]: their names
+pods() {
+    api GET "$pods_path?labelSelector=coxswain.dev/job-name%3D$1${2:+,$2}" |
+        tr -d '\n' | grep -o "\"name\": *\"$1-worker-[0-9]*-[0-9]*\"" | sed 's/.*"\('"$1"'[^"]*\)"/\1/' | sort -u
+}
+
+no_pods_of() {
+    [[ -z $(pods "$1") ]]
+}
+
+# member JOB INDEX: the name of the current pod of that worker
+member() {
+    pods "$1" "coxswain.dev/current=true,coxswain.dev/index=$2" | tail -n 1
+}
+
+# process_of POD: the process that is its container, nothing when it does not run
+process_of() {
+    api GET "$pods_path/$1" | tr -d '\n' | grep '"running": *{' | sed -n 's/.*process:\/\/\([0-9]*\).*/\1/p'
+}
+
+address_of() {
+    api GET "$pods_path/$1" | tr -d '\n' | sed -n 's/.*"podIP": *"\([^"]*\)".*/\1/p'
+}
+
+log_of() {
+    api GET "$pods_path/$1/log"
+}
+
+# verdict $? NAME [WHY]: reports that status (see tests/run). Given as a word, since $(…) in WHY sets $? anew.
+verdict() {
+    if (($1 == 0)); then echo "ok $2"; else echo "not ok $2${3:+: $3}"; fi
+}

@@ -1,0 +1,180 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# What kubectl must be able to do against the embedded control plane, one line a case.
+#   tests/integration/test_kubectl.sh [BUILD]
+# kubectl is $KUBECTL or the one on PATH; without one everything is skipped.
+# shellcheck disable=SC2016,SC2317 # expanded by the editor; called by the trap and by check
+set -uo pipefail
+
+build=${1:-${BUILD:-build}}
+root=$(cd "$(dirname "$0")/../.." && pwd)
+kubectl=${KUBECTL:-$(command -v kubectl || true)}
+if [ -z "$kubectl" ] || [ ! -x "$build/coxswain-standalone" ]; then
+    echo "skip kubectl: no kubectl on PATH or in KUBECTL, or no $build/coxswain-standalone"
+    exit 0
+fi
+
+work=$(mktemp -d)
+server=
+finish() {
+    [ -n "$server" ] && kill "$server" 2>/dev/null && wait "$server" 2>/dev/null
+    rm -rf "$work"
+}
+trap finish EXIT
+
+"$build/coxswain-standalone" --state "$work/state" --crd "$root/deploy/crd" >"$work/log" 2>&1 </dev/null &
+server=$!
+for _ in $(seq 200); do [ -f "$work/state/kubeconfig" ] && break; sleep 0.05; done
+export KUBECONFIG=$work/state/kubeconfig HOME=$work
+
+k() { timeout 20 "$kubectl" "$@"; }
+failures=0
+
+# check NAME PATTERN COMMAND…: the output of the command holds the pattern (an extended regular expression).
+check() {
+    local name=$1 pattern=$2 output
+    shift 2
+    output=$("$@" 2>&1)
+    if grep -Eq -- "$pattern" <<<"$output"; then
+        echo "ok $name"
+    else
+        echo "not ok $name: $(head -c 400 <<<"$output" | tr '\n' ' ')"
+        failures=$((failures + 1))
+    fi
+}
+
+# absent NAME PATTERN COMMAND…: and here it does not.
+absent() {
+    local name=$1 pattern=$2 output
+    shift 2
+    output=$("$@" 2>&1)
+    if grep -Eq -- "$pattern" <<<"$output"; then
+        echo "not ok $name: $(head -c 400 <<<"$output" | tr '\n' ' ')"
+        failures=$((failures + 1))
+    else
+        echo "ok $name"
+    fi
+}
+
+cat >"$work/job.yaml" <<'YAML'
+apiVersion: coxswain.dev/v1alpha1
+kind: TrainingJob
+metadata: {name: digits, labels: {team: a}}
+spec:
+  strategy: {type: MultiWorkerMirrored}
+  workers: 2
+  elastic: {minWorkers: 1, maxWorkers: 4}
+  model: {preset: lenet}
+  data: {format: synthetic, examples: 100}
+  training: {steps: 10, batchSize: 8, optimizer: {type: sgd, learningRate: "0.1"}}
+YAML
+sed -e 's/MultiWorkerMirrored/Nonsense/; s/name: digits/name: bad/' "$work/job.yaml" >"$work/bad.yaml"
+sed -e 's/  workers: 2/  workers: 2\n  wurkers: 3/; s/name: digits/name: strict/' "$work/job.yaml" >"$work/unknown.yaml"
+cat >"$work/pod.yaml" <<'YAML'
+apiVersion: v1
+kind: Pod
+metadata: {name: echo, labels: {app: echo, tier: "1"}}
+spec:
+  restartPolicy: Never
+  terminationGracePeriodSeconds: 1
+  containers:
+  - {name: main, image: none, command: [sh, -c, "echo first; echo second; exec sleep 300"], env: [{name: A, value: "1"}]}
+YAML
+cat >"$work/map.yaml" <<'YAML'
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings, labels: {app: echo}}
+data: {x: "1", y: "2"}
+YAML
+
+printf '#!/bin/sh\nsed -i "s/color: red/color: blue/" "$1"\n' >"$work/editor"
+chmod +x "$work/editor"
+
+check "version" 'v1\.[0-9]+' k get --raw /version
+check "health" '^ok' k get --raw /healthz
+check "api-resources" 'trainingjobs +tj +coxswain.dev/v1alpha1 +true +TrainingJob' k api-resources
+check "api-versions" '^coxswain.dev/v1alpha1' k api-versions
+check "explain a custom field" 'type.*<string>' k explain tj.spec.strategy
+check "explain a built-in type" 'KIND: +Pod' k explain pods
+check "auth can-i" '^yes' k auth can-i create pods
+check "auth whoami" 'admin' k auth whoami
+check "get namespaces" 'default +Active' k get ns
+check "get nodes" 'Ready' k get nodes
+check "get crd" 'trainingjobs.coxswain.dev' k get crd
+
+check "apply a job" 'created' k apply -f "$work/job.yaml"
+check "apply it again" 'unchanged' k apply -f "$work/job.yaml"
+check "table of jobs" 'NAME +STATE +READY +STEP +LOSS +RESTARTS +AGE' k get tj
+check "wide table of jobs" 'STRATEGY +THROUGHPUT +ETA' k get tj -o wide
+check "yaml of a job" '^  workers: 2' k get tj digits -o yaml
+check "jsonpath" '^lenet$' k get tj digits -o 'jsonpath={.spec.model.preset}'
+check "defaults are stored" 'restartScope: Auto' k get tj digits -o yaml
+check "schema refuses" 'spec.strategy.type.*Unsupported value.*Nonsense' k apply -f "$work/bad.yaml"
+check "unknown field refused" 'unknown field "spec.wurkers"' k apply -f "$work/unknown.yaml"
+check "unknown field warned" 'Warning: unknown field "spec.wurkers"' k create --validate=warn --dry-run=server -f "$work/unknown.yaml"
+check "dry run stores nothing" 'not found' k get tj strict
+check "rule refuses a change" 'invalid|mmutable' k patch tj digits --type=merge -p '{"spec":{"model":{"preset":"mlp"}}}'
+check "scale" 'scaled' k scale tj digits --replicas=3
+check "scaled" '^3$' k get tj digits -o 'jsonpath={.spec.workers}'
+check "generation rises" '^2$' k get tj digits -o 'jsonpath={.metadata.generation}'
+check "status is a subresource" 'patched' k patch tj digits --subresource=status --type=merge -p '{"status":{"state":"Running","readySummary":"2/3","conditions":[{"type":"Running","status":"True","reason":"Ready","message":"","lastTransitionTime":"2026-11-20T14:00:00Z"}],"progress":{"step":7,"metrics":[{"name":"loss","value":"0.5"}]}}}'
+check "columns from status" 'digits +Running +2/3 +7 +0.5' k get tj
+check "generation stays" '^2$' k get tj digits -o 'jsonpath={.metadata.generation}'
+check "wait for a condition" 'condition met' k wait tj/digits --for=condition=Running --timeout=5s
+check "wait for jsonpath" 'condition met' k wait tj/digits --for=jsonpath='{.status.state}'=Running --timeout=5s
+check "describe a job" 'Ready Summary: +2/3' k describe tj digits
+check "label" 'labeled' k label tj digits color=red
+check "annotate" 'annotated' k annotate tj digits note=x
+check "select by label" 'digits' k get tj -l 'color in (red,blue),team!=b'
+absent "select nothing" '^digits' k get tj -l 'color=green'
+check "json patch" 'patched' k patch tj digits --type=json -p '[{"op":"add","path":"/metadata/labels/size","value":"s"}]'
+check "edit" 'edited' env EDITOR="$work/editor" timeout 20 "$kubectl" edit tj digits
+check "server-side apply says why not" 'unknown format|no server-side apply|UnsupportedMediaType' k apply --server-side -f "$work/map.yaml"
+
+check "apply a pod" 'created' k apply -f "$work/pod.yaml"
+check "wait for a pod" 'condition met' k wait pod/echo --for=jsonpath='{.status.phase}'=Running --timeout=15s
+check "table of pods" 'echo +1/1 +Running +0 +[0-9]+s' k get pods
+check "wide table of pods" 'IP +NODE' k get pods -o wide
+check "field selector" 'echo' k get pods --field-selector status.phase=Running,metadata.name=echo
+check "bad field selector" 'field label not supported' k get pods --field-selector spec.nothing=1
+check "logs" '^second' k logs echo
+check "logs --tail" '^second' k logs echo --tail=1
+absent "logs --tail leaves out" '^first' k logs echo --tail=1
+check "logs -f" '^first' timeout 2 "$kubectl" logs -f echo
+check "describe a pod" 'Events:' k describe pod echo
+check "events" 'pod/echo' k get events
+check "kubectl events" 'Pod/echo' k events --for pod/echo
+check "strategic patch" 'patched' k patch pod echo -p '{"metadata":{"labels":{"tier":"2"}}}'
+check "pod spec is immutable" 'pod updates may not change fields' k patch pod echo -p '{"spec":{"containers":[{"name":"main","command":["true"]}]}}'
+check "watch" 'echo' timeout 2 "$kubectl" get pods -w
+check "watch as events" 'ADDED' timeout 2 "$kubectl" get pods -w --output-watch-events
+check "delete a pod" 'deleted' k delete pod echo
+absent "the pod is gone" '^echo' k get pods
+
+check "apply a map" 'created' k apply -f "$work/map.yaml"
+sed -i 's/y: "2"/z: "3"/' "$work/map.yaml"
+check "apply a change" 'configured' k apply -f "$work/map.yaml"
+check "apply removed a key" '^\{"x":"1","z":"3"\}' k get cm settings -o 'jsonpath={.data}'
+check "diff is empty" '^$' k diff -f "$work/map.yaml"
+check "replace" 'replaced' k replace -f "$work/map.yaml"
+check "create refuses a second" 'AlreadyExists' k create -f "$work/map.yaml"
+check "get all kinds" 'configmap/settings' k get cm,svc,secret -o name
+check "secret from literals" 'created' k create secret generic s --from-literal=a=b
+check "secret is base64" '^Yg==' k get secret s -o 'jsonpath={.data.a}'
+check "service" 'created' k create service clusterip headless --clusterip=None
+check "service table" 'headless +ClusterIP +None' k get svc
+check "bad name" 'RFC 1123' k create configmap Bad_Name
+check "paging" 'configmap/settings' k get cm --chunk-size=1 -o name
+check "delete by label" 'deleted' k delete cm -l app=echo
+
+check "namespace" 'created' k create ns other
+check "job in a namespace" 'created' k -n other apply -f "$work/job.yaml"
+check "all namespaces" 'other +digits' k get tj -A
+check "delete a namespace" 'deleted' k delete ns other --timeout=15s
+absent "its contents are gone" 'other +digits' k get tj -A
+check "not found" 'trainingjobs.coxswain.dev "none" not found' k get tj none
+check "unknown type" "doesn't have a resource type" k get wibbles
+check "delete a job" 'deleted' k delete tj digits
+check "wait for delete" '^$|not found|condition met' k wait tj/digits --for=delete --timeout=5s
+exit $((failures > 0))

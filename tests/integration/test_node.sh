@@ -1,0 +1,63 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# No process of a pod survives the control plane's SIGKILL, in either isolation; a kill of the command is seen at once.
+# Prints ok lines (see tests/run); ends with 1 at what fails.
+set -eu
+build=${BUILD:?the build directory}
+root=$(cd "$(dirname "$0")/../.." && pwd)
+state=$(mktemp -d)
+server=
+trap 'if [ -n "$server" ]; then kill -9 "$server" 2>/dev/null || :; fi; rm -rf "$state"' EXIT
+
+request() { # method path [body]
+    curl --silent --show-error --fail --max-time 10 --cacert "$state/ca.pem" --header "Authorization: Bearer $token" \
+        --header 'Content-Type: application/json' --request "$1" ${3:+--data "$3"} "$url$2"
+}
+
+wait_for() { # a command that shall succeed
+    for _ in $(seq 200); do
+        if "$@"; then return 0; fi
+        sleep 0.05
+    done
+    echo "never became true: $*" >&2
+    return 1
+}
+
+is_running() { request GET /api/v1/namespaces/default/pods/probe | grep -q '"phase":"Running"'; }
+is_killed() { request GET /api/v1/namespaces/default/pods/probe | grep -q '"exitCode":137'; }
+is_gone() { ! pgrep -f "sleep $mark" >/dev/null; }
+
+start() { # isolation
+    "$build/coxswain-standalone" --state "$state/s" --crd "$root/deploy/crd" --isolation "$1" >"$state/log" 2>&1 &
+    server=$!
+    wait_for test -f "$state/s/kubeconfig"
+    url=$(sed -n 's/.*server: *"\{0,1\}\([^"]*\)"\{0,1\}/\1/p' "$state/s/kubeconfig")
+    token=$(sed -n 's/.*token: *"\{0,1\}\([^"}]*\)"\{0,1\}.*/\1/p' "$state/s/kubeconfig")
+    sed -n 's/.*certificate-authority-data: *"\{0,1\}\([^"]*\)"\{0,1\}/\1/p' "$state/s/kubeconfig" | base64 -d >"$state/ca.pem"
+}
+
+for isolation in auto rewrite; do
+    rm -rf "$state/s"
+    start "$isolation"
+    mark=$((100000 + $$))
+    request POST /api/v1/namespaces/default/pods '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"probe"},"spec":
+        {"restartPolicy":"Never","containers":[{"name":"trainer","image":"none",
+        "command":["sh","-c","setsid sleep '"$mark"' & exec sleep '"$mark"'"]}]}}' >/dev/null
+    wait_for is_running
+    process=$(request GET /api/v1/namespaces/default/pods/probe | sed 's/.*process:\/\/\([0-9]*\).*/\1/')
+    kill -9 "$process"
+    wait_for is_killed
+    wait_for is_gone
+    echo "ok a kill of the command is seen at once and leaves no orphan ($isolation)"
+    request DELETE /api/v1/namespaces/default/pods/probe >/dev/null
+    request POST /api/v1/namespaces/default/pods '{"apiVersion":"v1","kind":"Pod","metadata":{"name":"probe"},"spec":
+        {"restartPolicy":"Never","containers":[{"name":"trainer","image":"none",
+        "command":["sh","-c","setsid sleep '"$mark"' & exec sleep '"$mark"'"]}]}}' >/dev/null
+    wait_for is_running
+    kill -9 "$server"
+    wait "$server" 2>/dev/null || :
+    server=
+    wait_for is_gone
+    echo "ok SIGKILL of the control plane leaves no orphan ($isolation)"
+done

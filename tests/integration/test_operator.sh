@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# coxswain-operator against the embedded control plane, with pods that are shell scripts: a healthy life, replacement of
+# killed and deleted pods, suspend and resume, deadline, TTL, bad input, and SIGKILL of the operator at random moments.
+# Prints ok/not ok lines (see tests/run).
+# shellcheck disable=SC2016 # the pods' scripts are expanded in the pods
+set -uo pipefail
+
+if ! command -v curl >/dev/null; then
+    echo "skip operator: curl is not installed"
+    exit 0
+fi
+bin=${BUILD:?}
+root=$(cd "$(dirname "$0")/../.." && pwd)
+work=$(mktemp -d)
+finish() {
+    plane_stop
+    rm -rf "$work"
+}
+trap finish EXIT
+cd "$work" || exit 1
+. "$root/tests/integration/plane.sh"
+
+plane_start
+operator_start
+
+job calm '{"cleanPodPolicy":"None"}' 3 'sleep 1'
+wait_for calm state Running && wait_for calm state Succeeded
+verdict $? "a healthy job runs and succeeds"
+[[ $(field calm restartCount) == "" && $(pods calm | wc -l) == 3 ]]
+verdict $? "nothing was replaced on the way"
+
+job wrong '{"ttlSecondsAfterFinished":2}' 2 'if [ $COXSWAIN_INDEX = 1 ]; then echo no such file >&2; exit 65; fi; sleep 60'
+wait_for wrong state Failed
+verdict $? "a permanent exit code fails the job"
+api GET "$jobs_path/wrong" | grep -q 'exited with code 65: the training data is wrong or missing; no such file'
+verdict $? "it is told with its meaning and last words" "$(api GET "$jobs_path/wrong")"
+sleep 3
+api GET "$jobs_path/wrong" | grep -q NotFound
+verdict $? "the job goes after its TTL"
+
+job late '{"activeDeadlineSeconds":1}' 1 'sleep 60'
+wait_for late state Failed && wait_for late readySummary 0/1
+verdict $? "a deadline ends the job"
+
+job flaky '{"backoffLimit":2}' 2 'if [ $COXSWAIN_INDEX = 1 ]; then exit 137; fi; sleep 60'
+wait_for flaky state Failed 30 && [[ $(field flaky failures) == 3 ]]
+verdict $? "backoffLimit is exact"
+
+job pause '{}' 2 'sleep 60'
+wait_for pause state Running
+api PATCH "$jobs_path/pause" '{"spec":{"runPolicy":{"suspend":true}}}' >/dev/null
+wait_for pause state Suspended && sleep 1 && [[ -z $(pods pause) ]]
+verdict $? "suspend ends the pods"
+api PATCH "$jobs_path/pause" '{"spec":{"runPolicy":{"suspend":false}}}' >/dev/null
+wait_for pause state Running && [[ $(field pause attempt) == 2 && $(field pause restartCount) == "" ]]
+verdict $? "resume starts a new attempt and counts no restart"
+api DELETE "$jobs_path/pause" >/dev/null
+
+# Disruptions while the operator is killed again and again: each is counted once, and the crew always comes back.
+job storm '{}' 3 'sleep 60'
+wait_for storm state Running
+for round in 1 2 3 4 5; do
+    victim=$(pods storm coxswain.dev/current=true | sed -n "$((round % 3 + 1))p")
+    api DELETE "api/v1/namespaces/default/pods/$victim" >/dev/null
+    sleep "0.0$((RANDOM % 90 + 10))"
+    operator_kill
+    operator_start
+    if ! wait_for storm disruptions "$round" 40 || ! wait_for storm state Running 40; then break; fi
+done
+[[ $(field storm disruptions) == 5 && $(field storm epoch) == 6 && $(field storm attempt) == 1 ]]
+verdict $? "five disruptions and five kills of the operator make five restarts" "$(field storm disruptions)"
+[[ $(pods storm coxswain.dev/current=true | wc -l) == 3 ]]
+verdict $? "one current pod for each index"

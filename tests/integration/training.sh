@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash disable=SC2154 # $work is the caller's
+#
+# Crews that train on the digits of digits.sh, for scripts that source this file after plane.sh, and ways to disturb them.
+# The caller starts the plane with --volume digits=$work --volume runs=$work/runs.
+
+# crew NAME WORKERS STEPS [PATH]: applies a job; PATH is its folder of checkpoints (default: its name). The caller may set
+# model (an mlp) and shards (12).
+crew() {
+    api POST "$jobs_path" "{\"apiVersion\":\"coxswain.dev/v1alpha1\",\"kind\":\"TrainingJob\",\"metadata\":{\"name\":\"$1\"},
+        \"spec\":{\"strategy\":{\"type\":\"MultiWorkerMirrored\"},\"workers\":$2,
+        \"runPolicy\":{\"backoffLimit\":100,\"cleanPodPolicy\":\"None\"},\"model\":{${model:-\"preset\":\"mlp\",\"width\":64}},
+        \"data\":{\"format\":\"idx\",\"storage\":\"digits\",\"train\":{\"images\":\"images\",\"labels\":\"labels\"},
+            \"validation\":{\"last\":100}},
+        \"training\":{\"steps\":$3,\"stepsPerEpoch\":1000,\"batchSize\":24,\"logicalShards\":${shards:-12},\"seed\":7,
+            \"optimizer\":{\"type\":\"adamw\",\"learningRate\":\"2e-4\"}},
+        \"storage\":[{\"name\":\"digits\",\"persistentVolumeClaim\":{\"claimName\":\"digits\"},\"readOnly\":true},
+            {\"name\":\"runs\",\"persistentVolumeClaim\":{\"claimName\":\"runs\"}}],
+        \"checkpoint\":{\"storage\":\"runs\",\"path\":\"${4:-$1}\",\"everySteps\":100,\"keep\":2},
+        \"export\":{\"storage\":\"runs\",\"to\":\"$1.safetensors\"}}}" >answer.json
+    grep -q '"uid"' answer.json || cat answer.json
+}
+
+same_weights() {
+    cmp "runs/$1.safetensors" "runs/$2.safetensors"
+}
+
+# step_of POD: the last step that this process has applied, as it tells itself
+step_of() {
+    local step
+    step=$(curl -s --max-time 2 "http://$(address_of "$1"):8080/status" | sed -n 's/.*"step":\([0-9]*\).*/\1/p')
+    echo "${step:-0}"
+}
+
+has_reached() {
+    (($(step_of "$1") >= $2))
+}
+
+# await_step JOB STEP: until worker 0 has applied it
+await_step() {
+    until_true 20 field_is "$1" state Running && until_true 30 has_reached "$(member "$1" 0)" "$2"
+}
+
+# recoveries POD: the lines in which it tells that its crew is whole again
+recoveries() {
+    log_of "$1" | grep 'the crew is whole again'
+}
+
+has_recovered_more_than() {
+    (($(recoveries "$1" | wc -l) > $2))
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/contract/status_document.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/json.h"
+
+static struct status_document sample(void)
+{
+    struct status_document document;
+    status_document_init(&document);
+    snprintf(document.job_uid, sizeof document.job_uid, "6dc15d67-f388-4c64-9910-a6d4095ca3dc");
+    snprintf(document.role, sizeof document.role, "worker");
+    snprintf(document.message, sizeof document.message, "waiting for worker 1");
+    document.epoch = 5;
+    document.index = 0;
+    document.phase = STATUS_WAITING;
+    document.step = 1200;
+    document.examples_per_second = 51234.5;
+    document.metric_count = 2;
+    document.metrics[0] = (struct status_metric){"loss", 0.0312};
+    document.metrics[1] = (struct status_metric){"diverged", NAN};
+    document.updated_at_ms = 1795183200000;
+    return document;
+}
+
+Test(status_document, leaves_unknown_numbers_out)
+{
+    struct status_document document = sample();
+    SCOPED_BUFFER out;
+    buffer_init(&out, STATUS_DOCUMENT_MAX);
+    cr_assert(status_document_print(&document, &out, NULL) == 0);
+    cr_expect_str_eq(buffer_text(&out),
+                     "{\"jobUID\":\"6dc15d67-f388-4c64-9910-a6d4095ca3dc\",\"role\":\"worker\","
+                     "\"message\":\"waiting for worker 1\",\"phase\":\"Waiting\",\"epoch\":5,\"index\":0,\"step\":1200,"
+                     "\"examplesPerSecond\":51234.5,\"metrics\":[{\"name\":\"loss\",\"value\":0.0312}],"
+                     "\"updatedAt\":\"2026-11-20T14:00:00Z\"}");
+}
+
+Test(status_document, comes_back)
+{
+    struct status_document document = sample(), read;
+    SCOPED_BUFFER out;
+    buffer_init(&out, STATUS_DOCUMENT_MAX);
+    cr_assert(status_document_print(&document, &out, NULL) == 0);
+    cr_assert(status_document_parse(out.data, out.length, &read, NULL) == 0);
+    document.metric_count = 1;
+    cr_expect_str_eq(read.job_uid, document.job_uid);
+    cr_expect_str_eq(read.role, document.role);
+    cr_expect_str_eq(read.message, document.message);
+    cr_expect(read.epoch == 5 && read.index == 0 && read.step == 1200 && read.phase == STATUS_WAITING);
+    cr_expect(read.total_steps == STATUS_UNKNOWN && read.goodput == STATUS_UNKNOWN);
+    cr_expect(read.examples_per_second == 51234.5);
+    cr_expect(read.metric_count == 1 && read.metrics[0].value == 0.0312);
+    cr_expect_str_eq(read.metrics[0].name, "loss");
+    cr_expect(read.updated_at_ms == document.updated_at_ms);
+}
+
+Test(status_document, an_empty_one_knows_nothing)
+{
+    struct status_document read;
+    cr_assert(status_document_parse("{\"new\": [1]}", 12, &read, NULL) == 0);
+    cr_expect(read.step == STATUS_UNKNOWN && read.metric_count == 0 && *read.job_uid == '\0');
+}
+
+Test(status_document, refuses_what_is_wrong_by_name)
+{
+    static const struct {
+        const char *text, *words;
+    } cases[] = {
+        {"[]", "not an object"},
+        {"{\"step\":", "not JSON"},
+        {"{\"step\":-3}", "step"},
+        {"{\"step\":1.5}", "step"},
+        {"{\"step\":\"1\"}", "step is a string"},
+        {"{\"epoch\":1e300}", "epoch"},
+        {"{\"goodput\":null}", "goodput"},
+        {"{\"jobUID\":7}", "jobUID is a number"},
+        {"{\"role\":\"0123456789012345678901234567890123456789\"}", "role has 40 bytes, more than 31"},
+        {"{\"phase\":\"Sleeping\"}", "phase 'Sleeping'"},
+        {"{\"phase\":1}", "phase"},
+        {"{\"metrics\":{}}", "metrics is an object"},
+        {"{\"metrics\":[{\"name\":\"loss\"}]}", "a metric needs a name and a value"},
+        {"{\"metrics\":[{\"name\":\"loss\",\"value\":\"1\"}]}", "metrics.value"},
+        {"{\"metrics\":[1,2]}", "a metric needs"},
+        {"{\"metrics\":[{\"name\":\"a\",\"value\":1},{\"name\":\"a\",\"value\":2}]}", "the metric a stands twice"},
+        {"{\"updatedAt\":\"noon\"}", "updatedAt"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct status_document read = {.step = 77};
+        struct error error = ERROR_INIT;
+        cr_expect(status_document_parse(cases[i].text, strlen(cases[i].text), &read, &error) < 0, "%s", cases[i].text);
+        cr_expect(error.kind == ERROR_INVALID && strstr(error.message, cases[i].words) != NULL, "%s: %s", cases[i].text,
+                  error.message);
+        cr_expect(read.step == 77);
+    }
+}
+
+Test(status_document, bounds_metrics_and_size)
+{
+    SCOPED_BUFFER text;
+    buffer_init(&text, 4 * STATUS_DOCUMENT_MAX);
+    buffer_append_string(&text, "{\"metrics\":[", NULL);
+    for (int i = 0; i <= STATUS_METRICS_MAX; i++)
+        buffer_format(&text, "%s{\"name\":\"m%d\",\"value\":%d}", i ? "," : "", i, i);
+    buffer_append_string(&text, "]}", NULL);
+    struct status_document read;
+    struct error error = ERROR_INIT;
+    cr_expect(status_document_parse(text.data, text.length, &read, &error) < 0 && error.kind == ERROR_INVALID);
+    while (text.length <= STATUS_DOCUMENT_MAX)
+        buffer_append_byte(&text, ' ', NULL);
+    cr_expect(status_document_parse(text.data, text.length, &read, &error) < 0 && error.kind == ERROR_TOO_LARGE);
+}
+
+Test(status_document, every_phase_comes_back)
+{
+    for (int phase = STATUS_STARTING; phase <= STATUS_DONE; phase++) {
+        struct status_document document, read;
+        status_document_init(&document);
+        document.phase = (enum status_phase)phase;
+        SCOPED_BUFFER out;
+        buffer_init(&out, STATUS_DOCUMENT_MAX);
+        cr_assert(status_document_print(&document, &out, NULL) == 0);
+        cr_expect(status_document_parse(out.data, out.length, &read, NULL) == 0 && read.phase == document.phase);
+    }
+}

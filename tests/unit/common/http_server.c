@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/http_server.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/event_loop.h"
+#include "common/http_client.h"
+
+TestSuite(http_server, .timeout = 20);
+
+struct scene {
+    struct event_loop *loop;
+    struct http_client *client;
+    struct http_server *server;
+    struct http_stream *stream;
+    struct http_exchange *deferred;
+    int status;
+    char body[256];
+    bool done, closed, got_data;
+};
+
+static void stream_closed(void *context)
+{
+    ((struct scene *)context)->closed = true;
+}
+
+static void answer_later(void *context)
+{
+    struct scene *scene = context;
+    http_exchange_respond(scene->deferred, 202, "text/plain", "later", 5);
+}
+
+static void handle(void *context, struct http_exchange *exchange)
+{
+    struct scene *scene = context;
+    const char *path = http_exchange_path(exchange);
+    char text[256];
+    size_t length;
+    if (strcmp(path, "/defer") == 0) {
+        scene->deferred = exchange;
+        http_exchange_defer(exchange, stream_closed, scene);
+        event_timer_start(scene->loop, 5, answer_later, scene);
+        return;
+    }
+    if (strcmp(path, "/stream") == 0) {
+        scene->stream = http_exchange_stream(exchange, 200, "text/plain", 4096, stream_closed, scene);
+        http_stream_write(scene->stream, "one\n", 4);
+        if (http_exchange_query(exchange, "close"))
+            http_stream_close(scene->stream);
+        return;
+    }
+    const char *query = http_exchange_query(exchange, "q");
+    snprintf(text, sizeof text, "%s %s q=%s body=%s", http_exchange_method(exchange), path, query ? query : "-",
+             http_exchange_body(exchange, &length));
+    http_exchange_respond(exchange, 200, "text/plain", text, strlen(text));
+}
+
+static void done(void *context, const struct http_response *response)
+{
+    struct scene *scene = context;
+    scene->status = response->status;
+    snprintf(scene->body, sizeof scene->body, "%s", response->body ? response->body : "");
+    scene->done = true;
+}
+
+static int data(void *context, const char *bytes, size_t length, struct error *error)
+{
+    (void)bytes, (void)length, (void)error;
+    ((struct scene *)context)->got_data = true;
+    return 0;
+}
+
+static void open_scene(struct scene *scene, bool on_loop)
+{
+    struct error error = ERROR_INIT;
+    struct http_server_options options = {
+        .address = "127.0.0.1", .max_body = 1000, .handler = handle, .context = scene};
+    *scene = (struct scene){0};
+    cr_assert_eq(event_loop_new(&scene->loop, &error), 0, "%s", error.message);
+    cr_assert_eq(http_client_new(scene->loop, &(struct http_client_options){0}, &scene->client, &error), 0);
+    int started = on_loop ? http_server_start_on_loop(&options, scene->loop, &scene->server, &error)
+                          : http_server_start(&options, &scene->server, &error);
+    cr_assert_eq(started, 0, "%s", error.message);
+}
+
+static void close_scene(struct scene *scene)
+{
+    http_server_free(scene->server);
+    http_client_free(scene->client);
+    event_loop_free(scene->loop);
+}
+
+static struct http_transfer *begin(struct scene *scene, const char *method, const char *path, const char *body,
+                                   size_t length, http_data *on_data)
+{
+    char url[256];
+    snprintf(url, sizeof url, "http://127.0.0.1:%u%s", http_server_port(scene->server), path);
+    scene->done = false;
+    return http_client_start(scene->client, &(struct http_request){.method = method,
+                                                                   .url = url,
+                                                                   .body = body,
+                                                                   .body_length = length,
+                                                                   .content_type = body ? "text/plain" : NULL,
+                                                                   .on_data = on_data,
+                                                                   .done = done,
+                                                                   .context = scene});
+}
+
+static void wait_for(struct scene *scene, const bool *what)
+{
+    for (int i = 0; i < 2000 && !*what; i++)
+        cr_assert_eq(event_loop_turn(scene->loop, 10, NULL), 0);
+    cr_assert(*what);
+}
+
+static void ask(struct scene *scene, const char *method, const char *path, const char *body, size_t length)
+{
+    begin(scene, method, path, body, length, NULL);
+    wait_for(scene, &scene->done);
+}
+
+static void expect_whole_requests(bool on_loop)
+{
+    struct scene scene;
+    open_scene(&scene, on_loop);
+    ask(&scene, "GET", "/a%20b?q=x%26y", NULL, 0);
+    cr_expect_eq(scene.status, 200);
+    cr_expect_str_eq(scene.body, "GET /a b q=x&y body=");
+    ask(&scene, "POST", "/p?q", "hello", 5);
+    cr_expect_str_eq(scene.body, "POST /p q= body=hello");
+    close_scene(&scene);
+}
+
+Test(http_server, serves_whole_requests_in_its_own_thread)
+{
+    expect_whole_requests(false);
+}
+
+Test(http_server, serves_whole_requests_on_a_loop)
+{
+    expect_whole_requests(true);
+}
+
+Test(http_server, refuses_bodies_beyond_the_ceiling)
+{
+    struct scene scene;
+    char body[1001];
+    memset(body, 'x', sizeof body);
+    open_scene(&scene, true);
+    ask(&scene, "POST", "/p", body, sizeof body);
+    cr_expect_eq(scene.status, 413);
+    close_scene(&scene);
+}
+
+Test(http_server, answers_later)
+{
+    struct scene scene;
+    open_scene(&scene, true);
+    ask(&scene, "GET", "/defer", NULL, 0);
+    cr_expect_eq(scene.status, 202);
+    cr_expect_str_eq(scene.body, "later");
+    close_scene(&scene);
+}
+
+Test(http_server, streams_until_closed)
+{
+    struct scene scene;
+    open_scene(&scene, true);
+    ask(&scene, "GET", "/stream?close", NULL, 0);
+    cr_expect_str_eq(scene.body, "one\n");
+    wait_for(&scene, &scene.closed);
+    close_scene(&scene);
+}
+
+Test(http_server, notices_a_client_that_leaves_a_silent_stream)
+{
+    struct scene scene;
+    open_scene(&scene, true);
+    struct http_transfer *transfer = begin(&scene, "GET", "/stream", NULL, 0, data);
+    wait_for(&scene, &scene.got_data);
+    http_transfer_cancel(transfer);
+    http_client_free(scene.client);
+    scene.client = NULL;
+    wait_for(&scene, &scene.closed);
+    http_server_free(scene.server);
+    event_loop_free(scene.loop);
+}
+
+Test(http_server, disconnects_a_reader_that_lets_too_much_pile_up)
+{
+    struct scene scene;
+    char block[2048];
+    memset(block, 'x', sizeof block);
+    open_scene(&scene, true);
+    begin(&scene, "GET", "/stream", NULL, 0, data);
+    wait_for(&scene, &scene.got_data);
+    cr_expect(http_stream_write(scene.stream, block, sizeof block));
+    cr_expect(http_stream_write(scene.stream, block, sizeof block));
+    cr_expect_not(http_stream_write(scene.stream, block, sizeof block));
+    wait_for(&scene, &scene.closed);
+    close_scene(&scene);
+}
+
+Test(http_server, ends_streams_when_it_stops)
+{
+    struct scene scene;
+    open_scene(&scene, true);
+    begin(&scene, "GET", "/stream", NULL, 0, data);
+    wait_for(&scene, &scene.got_data);
+    close_scene(&scene);
+    cr_expect(scene.closed);
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/job/job_status.h"
+
+#include "manifest.h"
+
+static const char full[] = "{\"observedGeneration\":2,\"state\":\"Restarting\",\"readySummary\":\"3/4\",\"workers\":4,"
+                           "\"selector\":\"a=b\",\"attempt\":2,\"epoch\":5,\"restartCount\":3,"
+                           "\"restarts\":{\"failures\":1,\"disruptions\":2,\"outOfMemory\":0},"
+                           "\"startTime\":\"2026-11-20T14:00:00Z\",\"suspendedMilliseconds\":1500,"
+                           "\"backoffUntil\":\"2026-11-20T14:00:05.250000Z\","
+                           "\"progress\":{\"step\":120,\"totalSteps\":300,\"percent\":40,\"epoch\":0,"
+                           "\"metrics\":[{\"name\":\"loss\",\"value\":\"0.031\"}],\"examplesPerSecond\":\"5123.4\","
+                           "\"secondsRemaining\":35,\"lastCheckpointStep\":100,\"goodput\":\"0.98\","
+                           "\"updatedAt\":\"2026-11-20T14:01:00Z\"},"
+                           "\"conditions\":[{\"type\":\"Running\",\"status\":\"False\",\"observedGeneration\":2,"
+                           "\"lastTransitionTime\":\"2026-11-20T14:00:04Z\",\"reason\":\"Lost\",\"message\":\"m\"},"
+                           "{\"type\":\"Restarting\",\"status\":\"True\",\"observedGeneration\":2,"
+                           "\"lastTransitionTime\":\"2026-11-20T14:00:04Z\",\"reason\":\"Lost\",\"message\":\"\"}],"
+                           "\"replicaStatuses\":[{\"role\":\"worker\",\"active\":4,\"ready\":3,\"succeeded\":0,"
+                           "\"failed\":1,\"pending\":\"0-2,3\"}]}";
+
+static struct json *parsed(const char *text)
+{
+    struct json *value = NULL;
+    cr_assert(json_parse(text, strlen(text), 65536, &value, NULL) == 0);
+    return value;
+}
+
+Test(job_status, comes_back_as_it_was)
+{
+    SCOPED_JSON *object = parsed(full);
+    SCOPED(arena_release) struct arena arena = {0};
+    struct job_status status;
+    job_status_read(object, &status, &arena);
+    cr_expect(status.state == JOB_RESTARTING && status.attempt == 2 && status.restarts.disruptions == 2);
+    cr_expect(status.backoff_until_ms == 1795183205250 && status.completion_ms == FIELD_UNSET);
+    cr_expect(status.conditions[CONDITION_RUNNING].status == CONDITION_FALSE);
+    cr_expect(status.conditions[CONDITION_FAILED].status == CONDITION_ABSENT);
+    cr_expect(status.replicas[ROLE_WORKER].ready == 3 && status.replicas[ROLE_PS].active == 0);
+    cr_expect(status.progress.data_epoch == 0 && status.progress.metric_count == 1);
+    SCOPED_JSON *again = job_status_to_json(&status);
+    expect_printed(again, full);
+}
+
+Test(job_status, an_absent_one_counts_from_zero)
+{
+    SCOPED(arena_release) struct arena arena = {0};
+    struct job_status status;
+    job_status_read(NULL, &status, &arena);
+    cr_expect(status.epoch == 0 && status.attempt == 0 && status.state == JOB_CREATED);
+    cr_expect(status.start_ms == FIELD_UNSET && status.backoff_until_ms == FIELD_UNSET);
+    cr_expect(status.progress.step == FIELD_UNSET && status.progress.examples_per_second == NULL);
+}
+
+Test(job_status, bears_what_is_wrong)
+{
+    SCOPED_JSON *object = parsed("{\"epoch\":\"5\",\"state\":\"Dreaming\",\"startTime\":\"noon\",\"conditions\":[1,"
+                                 "{\"type\":\"Odd\",\"status\":\"True\"},{\"type\":\"Failed\",\"status\":\"Maybe\"}],"
+                                 "\"replicaStatuses\":{\"role\":\"worker\"},\"progress\":[],\"restarts\":7}");
+    SCOPED(arena_release) struct arena arena = {0};
+    struct job_status status;
+    job_status_read(object, &status, &arena);
+    cr_expect(status.epoch == 0 && status.state == JOB_CREATED && status.start_ms == FIELD_UNSET);
+    cr_expect(status.conditions[CONDITION_FAILED].status == CONDITION_ABSENT);
+    cr_expect(status.replicas[ROLE_WORKER].active == 0);
+}
+
+Test(job_status, takes_no_more_metrics_than_it_has_room_for)
+{
+    SCOPED_JSON *object = json_new_object();
+    struct json *metrics = json_set_array(json_set_object(object, "progress"), "metrics");
+    for (int i = 0; i < 40; i++)
+        json_set_string(json_append(metrics, json_new_object()), "name", "m");
+    SCOPED(arena_release) struct arena arena = {0};
+    struct job_status status;
+    job_status_read(object, &status, &arena);
+    cr_expect(status.progress.metric_count == 16);
+}
+
+Test(job_status, roles_states_and_conditions_have_names)
+{
+    enum role role;
+    cr_expect(role_parse("ps", &role) && role == ROLE_PS);
+    cr_expect(!role_parse("boss", &role));
+    cr_expect_str_eq(role_name(ROLE_EVALUATOR), "evaluator");
+    cr_expect_str_eq(job_state_name(JOB_SUSPENDED), "Suspended");
+    cr_expect_str_eq(condition_type_name(CONDITION_SCHEDULED), "Scheduled");
+}

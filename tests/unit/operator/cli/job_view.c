@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/cli/job_view.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "operator/cli/view_print.h"
+
+static struct json *parse(const char *text)
+{
+    struct json *value = NULL;
+    struct error error = ERROR_INIT;
+    cr_assert_eq(json_parse(text, strlen(text), 1 << 20, &value, &error), 0, "%s", error.message);
+    return value;
+}
+
+Test(job_view, step_lines_of_the_chief)
+{
+    struct job_view view;
+    job_view_init(&view, "default", "digits");
+    job_view_take_log(&view,
+                      "step  120/1080  loss 0.0832  |g| 0.91     lr 9.80e-04  12.3 ms  20812 examples/s  1m8s left", 5);
+    cr_assert_eq(view.step, 120);
+    cr_assert_eq(view.total_steps, 1080);
+    cr_assert_float_eq(view.loss, 0.0832, 1e-9);
+    cr_assert_float_eq(view.examples_per_second, 20812, 1e-9);
+    cr_assert_eq(view.seconds_left, 68);
+    cr_assert_str_eq(view.unit, "examples");
+    cr_assert_eq(view.events.length, 0);
+    job_view_release(&view);
+}
+
+Test(job_view, other_lines_are_events)
+{
+    struct job_view view;
+    job_view_init(&view, "default", "digits");
+    job_view_take_log(&view, "waiting for worker 1", 5);
+    cr_assert_str_eq(buffer_text(&view.events), "chief: waiting for worker 1\n");
+    cr_assert_str_eq(view.doing, "waiting for worker 1");
+    job_view_take_log(&view, "validation after step 90: loss 0.1, accuracy 97.50 %", 6);
+    cr_assert_float_eq(view.accuracy, 0.975, 1e-9);
+    job_view_release(&view);
+}
+
+Test(job_view, a_pod_comes_is_killed_and_is_replaced)
+{
+    struct job_view view;
+    job_view_init(&view, "default", "digits");
+    SCOPED_JSON *running = parse(
+        "{\"metadata\":{\"labels\":{\"coxswain.dev/role\":\"worker\",\"coxswain.dev/"
+        "index\":\"1\"}},\"status\":{\"phase\":"
+        "\"Running\",\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"}],\"containerStatuses\":[{\"containerID\":"
+        "\"process://4242\",\"state\":{\"running\":{}}}]}}");
+    SCOPED_JSON *killed = parse("{\"metadata\":{\"labels\":{\"coxswain.dev/role\":\"worker\",\"coxswain.dev/"
+                                "index\":\"1\"}},\"status\":{\"phase\":"
+                                "\"Failed\",\"containerStatuses\":[{\"state\":{\"terminated\":{\"exitCode\":137}}}]}}");
+    job_view_take_pod(&view, "digits-worker-1-1", running);
+    const struct pod_line *pod = job_view_pod(&view, "worker", 1);
+    cr_assert_eq(pod->process, 4242);
+    cr_assert(pod->ready);
+    job_view_take_pod(&view, "digits-worker-1-1", killed);
+    cr_assert_str_eq(job_view_pod(&view, "worker", 1)->words, "killed");
+    job_view_take_pod(&view, "digits-worker-1-2", running);
+    cr_assert_str_eq(job_view_pod(&view, "worker", 1)->name, "digits-worker-1-2");
+    job_view_take_pod(&view, "digits-worker-1-1", NULL);
+    cr_assert_eq(view.pod_count, 1);
+    cr_assert_str_eq(buffer_text(&view.events), "worker 1: ready (digits-worker-1-1)\n"
+                                                "worker 1: killed (digits-worker-1-1)\n"
+                                                "worker 1: ready (digits-worker-1-2)\n");
+    job_view_release(&view);
+}
+
+/* The operator's progress is some seconds old when it comes. */
+Test(job_view, the_newest_evaluation_counts)
+{
+    struct job_view view;
+    job_view_init(&view, "default", "digits");
+    SCOPED_JSON *early = parse("{\"status\":{\"progress\":{\"step\":900,\"totalSteps\":1800,\"metrics\":[{\"name\":"
+                               "\"validationAccuracy\",\"value\":\"0.982\"}]}}}");
+    SCOPED_JSON *late = parse("{\"status\":{\"progress\":{\"step\":1800,\"totalSteps\":1800,\"metrics\":[{\"name\":"
+                              "\"validationAccuracy\",\"value\":\"0.982\"}]}}}");
+    job_view_take_job(&view, early);
+    cr_assert_float_eq(view.accuracy, 0.982, 1e-9, "nothing newer is known");
+    job_view_take_log(&view, "validation after step 1800: loss 0.0625, accuracy 98.30 %", 6);
+    job_view_take_job(&view, late);
+    cr_assert_float_eq(view.accuracy, 0.983, 1e-9);
+    SCOPED_BUFFER text;
+    buffer_init(&text, VIEW_PRINT_MAX);
+    view_print_line(&view, &text);
+    cr_assert(strstr(buffer_text(&text), "held out 98.3 %"), "%s", buffer_text(&text));
+    job_view_release(&view);
+}
+
+Test(job_view, a_language_model_has_a_perplexity)
+{
+    struct job_view view;
+    SCOPED_BUFFER text;
+    buffer_init(&text, VIEW_PRINT_MAX);
+    job_view_init(&view, "default", "bytes");
+    job_view_take_log(&view, "step 1/4  loss 2.0  |g| 1  lr 1e-3  1 ms  1234 tokens/s  3s left", 1);
+    job_view_take_log(&view, "validation after step 1: loss 2.0000, perplexity 7.39", 2);
+    cr_assert(isnan(view.accuracy));
+    view_print_line(&view, &text);
+    cr_assert_str_eq(buffer_text(&text),
+                     "step 1/4  25 %  loss 2.0000  1,234 tokens/s  held out: perplexity 7.39  3s left");
+    job_view_release(&view);
+}
+
+Test(job_view, a_mended_crew_says_what_it_repeated)
+{
+    struct job_view view;
+    job_view_init(&view, "default", "digits");
+    job_view_take_log(&view, "the crew is whole again: step 912 done 0.41 s after the loss, one step was repeated", 50);
+    cr_assert_eq(view.recovery.step, 912);
+    cr_assert_eq(view.recovery.repeated, 1);
+    cr_assert_eq(view.recovery.told_ms, 50);
+    job_view_take_log(&view, "the crew is whole again: step 1000 done 0.41 s after the loss, nothing was repeated", 60);
+    cr_assert_eq(view.recovery.repeated, 0);
+    job_view_release(&view);
+}
+
+Test(job_view, a_new_chief_goes_on_where_the_crew_was)
+{
+    struct job_view view;
+    job_view_init(&view, "default", "digits");
+    job_view_begin_log(&view);
+    job_view_take_log(&view, "step 1/99  loss 2", 10);
+    cr_assert_eq(view.recovery.step, -1, "the first chief recovers nothing");
+    job_view_take_log(&view, "step 40/99  loss 1", 20);
+    job_view_begin_log(&view);
+    job_view_take_log(&view, "step 40/99  loss 1", 30);
+    job_view_take_log(&view, "step 41/99  loss 1", 31);
+    cr_assert_eq(view.recovery.step, 40);
+    cr_assert_eq(view.recovery.repeated, 1);
+    cr_assert_eq(view.recovery.told_ms, 30);
+    job_view_release(&view);
+}
+
+Test(job_view, the_last_words_of_the_chief_are_not_said_twice)
+{
+    struct job_view view;
+    job_view_init(&view, "default", "digits");
+    job_view_take_log(&view, "step 99/99  loss 0.1", 10);
+    job_view_take_log(&view, "held-out examples: accuracy 98.30 %, loss 0.0625", 11);
+    job_view_take_log(&view, "goodput 97.4 % of 21s", 11);
+    job_view_take_log(&view, "weights      /coxswain/storage/runs/digits/model.safetensors", 11);
+    cr_assert_str_eq(buffer_text(&view.events), "");
+    cr_assert_float_eq(view.goodput, 97.4, 1e-9);
+    job_view_release(&view);
+}
+
+Test(job_view, losses_are_thinned_out_not_lost)
+{
+    struct job_view view;
+    char line[128];
+    job_view_init(&view, "default", "digits");
+    for (int step = 1; step <= 3 * VIEW_LOSSES_MAX; step++) {
+        snprintf(line, sizeof line, "step %d/99999  loss %d", step, step);
+        job_view_take_log(&view, line, step);
+    }
+    cr_assert_leq(view.loss_count, VIEW_LOSSES_MAX);
+    cr_assert_float_eq(view.losses[0], 1, 1e-9);
+    cr_assert_gt(view.losses[view.loss_count - 1], 3 * VIEW_LOSSES_MAX - 8);
+    job_view_release(&view);
+}
+
+Test(job_view, numbers_line_and_curve)
+{
+    struct job_view view;
+    SCOPED_BUFFER text;
+    buffer_init(&text, VIEW_PRINT_MAX);
+    job_view_init(&view, "default", "digits");
+    job_view_take_log(&view, "step 1/4  loss 2.0  |g| 1  lr 1e-3  1 ms  1234 examples/s  3s left", 1);
+    job_view_take_log(&view, "step 2/4  loss 0.5  |g| 1  lr 1e-3  1 ms  1234 examples/s  2s left", 2);
+    view_print_line(&view, &text);
+    cr_assert_str_eq(buffer_text(&text), "step 2/4  50 %  loss 0.5000  1,234 examples/s  2s left");
+    buffer_clear(&text);
+    view_print_curve(&view, 10, &text);
+    cr_assert_str_eq(buffer_text(&text), "█▁");
+    job_view_release(&view);
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/ending.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "scene.h"
+
+#define START_FAILURE_MS 120000
+
+struct end {
+    const char *what;
+    int exit_code;
+    const char *end_reason, *reason;
+    bool disruption_target;
+    int64_t deletion_ms, finished_ms;
+    enum ending_kind own, foreign;
+};
+
+#define NEVER FIELD_UNSET
+#define T (SCENE_NOW)
+
+static const struct end ends[] = {
+    {"done", 0, "", "", false, NEVER, T, ENDING_SUCCESS, ENDING_SUCCESS},
+    {"done although told to go", 0, "", "", true, T - 5000, T, ENDING_SUCCESS, ENDING_SUCCESS},
+    {"out of memory", 137, "OOMKilled", "", false, NEVER, T, ENDING_OUT_OF_MEMORY, ENDING_OUT_OF_MEMORY},
+    {"out of memory while draining", 137, "OOMKilled", "", true, NEVER, T, ENDING_OUT_OF_MEMORY, ENDING_OUT_OF_MEMORY},
+    {"preempted", 137, "Error", "", true, NEVER, T, ENDING_DISRUPTION, ENDING_DISRUPTION},
+    {"permanent code under preemption", 70, "Error", "", true, NEVER, T, ENDING_DISRUPTION, ENDING_DISRUPTION},
+    {"deleted before it finished", 143, "Error", "", false, T - 1000, T, ENDING_DISRUPTION, ENDING_DISRUPTION},
+    {"deleted after it finished", 65, "Error", "", false, T + 1000, T, ENDING_PERMANENT, ENDING_FAILURE},
+    {"node refused it", EXIT_CODE_NONE, "", "OutOfcpu", false, NEVER, NEVER, ENDING_DISRUPTION, ENDING_DISRUPTION},
+    {"evicted for its disk", 137, "Error", "Evicted", false, NEVER, T, ENDING_FAILURE, ENDING_FAILURE},
+    {"evicted by pressure", 137, "Error", "Evicted", true, NEVER, T, ENDING_DISRUPTION, ENDING_DISRUPTION},
+    {"command not found", 128, "StartError", "", false, NEVER, T, ENDING_PERMANENT, ENDING_PERMANENT},
+    {"asked to restart", 138, "Error", "", false, NEVER, T, ENDING_COLLATERAL, ENDING_COLLATERAL},
+    {"lost its crew", 160, "Error", "", false, NEVER, T, ENDING_COLLATERAL, ENDING_COLLATERAL},
+    {"superseded", 163, "Error", "", false, NEVER, T, ENDING_COLLATERAL, ENDING_FAILURE},
+    {"bad data", 65, "Error", "", false, NEVER, T, ENDING_PERMANENT, ENDING_FAILURE},
+    {"unknown low code", 1, "Error", "", false, NEVER, T, ENDING_PERMANENT, ENDING_FAILURE},
+    {"unknown code 127", 127, "Error", "", false, NEVER, T, ENDING_PERMANENT, ENDING_FAILURE},
+    {"killed", 137, "Error", "", false, NEVER, T, ENDING_FAILURE, ENDING_FAILURE},
+    {"left by request", 143, "Error", "", false, NEVER, T, ENDING_DISRUPTION, ENDING_FAILURE},
+    {"device failed", 162, "Error", "", false, NEVER, T, ENDING_FAILURE, ENDING_FAILURE},
+    {"255", 255, "Error", "", false, NEVER, T, ENDING_FAILURE, ENDING_FAILURE},
+};
+
+Test(ending, table_of_blame)
+{
+    struct scene scene;
+    scene_init(&scene, 1);
+    struct pod_view *pod = scene_add_pod(&scene, ROLE_WORKER, 0, 1);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        const struct end *end = &ends[i];
+        pod->exit_code = end->exit_code;
+        pod->phase = end->exit_code == 0 ? POD_SUCCEEDED : POD_FAILED;
+        pod->end_reason = end->end_reason;
+        pod->reason = end->reason;
+        pod->disruption_target = end->disruption_target;
+        pod->deletion_ms = end->deletion_ms;
+        pod->finished_ms = end->finished_ms;
+        enum ending_kind own = ending_classify(pod, FRAMEWORK_COXSWAIN, START_FAILURE_MS, T).kind;
+        enum ending_kind foreign = ending_classify(pod, FRAMEWORK_PYTORCH, START_FAILURE_MS, T).kind;
+        cr_expect_eq(own, end->own, "%s: %s", end->what, ending_reason(own));
+        cr_expect_eq(foreign, end->foreign, "%s (foreign): %s", end->what, ending_reason(foreign));
+    }
+    scene_release(&scene);
+}
+
+Test(ending, deletion_of_a_living_pod_is_a_disruption_at_that_time)
+{
+    struct scene scene;
+    scene_init(&scene, 1);
+    struct pod_view *pod = scene_add_pod(&scene, ROLE_WORKER, 0, 1);
+    pod->deletion_ms = T - 7000;
+    struct ending ending = ending_classify(pod, FRAMEWORK_COXSWAIN, START_FAILURE_MS, T);
+    cr_assert_eq(ending.kind, ENDING_DISRUPTION);
+    cr_assert_eq(ending.at_ms, T - 7000);
+    scene_release(&scene);
+}
+
+Test(ending, a_registry_hiccup_is_waited_for)
+{
+    struct scene scene;
+    scene_init(&scene, 1);
+    struct pod_view *pod = scene_add_pod(&scene, ROLE_WORKER, 0, 1);
+    pod->phase = POD_PENDING;
+    pod->waiting_reason = "ImagePullBackOff";
+    pod->waiting_message = "no such image";
+    struct ending ending = ending_classify(pod, FRAMEWORK_COXSWAIN, START_FAILURE_MS, T);
+    cr_assert_eq(ending.kind, ENDING_NONE);
+    cr_assert_eq(ending.check_ms, T + START_FAILURE_MS);
+    ending = ending_classify(pod, FRAMEWORK_COXSWAIN, START_FAILURE_MS, T + START_FAILURE_MS);
+    cr_assert_eq(ending.kind, ENDING_PERMANENT);
+    pod->waiting_reason = "ContainerCreating";
+    ending = ending_classify(pod, FRAMEWORK_COXSWAIN, START_FAILURE_MS, T + START_FAILURE_MS);
+    cr_assert_eq(ending.kind, ENDING_NONE);
+    scene_release(&scene);
+}
+
+Test(ending, describes_code_meaning_and_last_words)
+{
+    struct scene scene;
+    scene_init(&scene, 1);
+    struct pod_view *pod = scene_add_pod(&scene, ROLE_WORKER, 1, 4);
+    scene_end_pod(&scene, pod, 65);
+    pod->termination_message = "images.gz: truncated at byte 12\n";
+    SCOPED_BUFFER text;
+    buffer_init(&text, 4096);
+    ending_describe(pod, ENDING_PERMANENT, FRAMEWORK_COXSWAIN, &text);
+    cr_assert_str_eq(buffer_text(&text),
+                     "pod digits-worker-1-4 exited with code 65: the training data is wrong or missing; "
+                     "images.gz: truncated at byte 12");
+    buffer_clear(&text);
+    pod->end_reason = "OOMKilled";
+    pod->memory_limit = "2Gi";
+    pod->termination_message = "";
+    ending_describe(pod, ENDING_OUT_OF_MEMORY, FRAMEWORK_COXSWAIN, &text);
+    cr_assert_str_eq(buffer_text(&text), "pod digits-worker-1-4 ran out of memory (limit 2Gi)");
+    scene_release(&scene);
+}

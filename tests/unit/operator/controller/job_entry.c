@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/job_entry.h"
+
+#include <criterion/criterion.h>
+
+static struct job_entry *entry;
+
+static void init(void)
+{
+    entry = job_entry_new("n/a");
+}
+
+static void fini(void)
+{
+    job_entry_free(entry);
+}
+
+TestSuite(job_entry, .init = init, .fini = fini);
+
+Test(job_entry, a_refusal_of_an_earlier_job_is_not_the_next_ones)
+{
+    job_entry_set_job(entry, "first");
+    job_entry_set_job(entry, NULL);
+    job_entry_set_obstacle(entry, "first", OBSTACLE_REJECTED, "the answer came late", 0);
+    cr_assert_eq(entry->obstacle, OBSTACLE_NONE);
+    job_entry_set_job(entry, "second");
+    job_entry_set_obstacle(entry, "first", OBSTACLE_REJECTED, "the answer came later still", 0);
+    cr_assert_eq(entry->obstacle, OBSTACLE_NONE);
+    job_entry_set_obstacle(entry, "second", OBSTACLE_QUOTA, "full", 0);
+    cr_assert_eq(entry->obstacle, OBSTACLE_QUOTA);
+}
+
+Test(job_entry, another_job_of_the_name_starts_without_memories)
+{
+    job_entry_set_job(entry, "first");
+    job_entry_set_obstacle(entry, "first", OBSTACLE_QUOTA, "full", 0);
+    entry->counts_since_ms = entry->behind_since_ms = 7;
+    job_entry_set_job(entry, "first");
+    cr_assert_eq(entry->obstacle, OBSTACLE_QUOTA);
+    job_entry_set_job(entry, "second");
+    cr_assert_eq(entry->obstacle, OBSTACLE_NONE);
+    cr_assert_eq(entry->counts_since_ms, FIELD_UNSET);
+    cr_assert_eq(entry->behind_since_ms, FIELD_UNSET);
+}
+
+Test(job_entry, the_same_refusal_again_waits_longer)
+{
+    job_entry_set_job(entry, "first");
+    job_entry_set_obstacle(entry, "first", OBSTACLE_QUOTA, "full", 0);
+    int64_t first_ms = entry->obstacle_retry_ms;
+    job_entry_set_obstacle(entry, "first", OBSTACLE_QUOTA, "full", 0);
+    cr_assert_eq(entry->obstacle_retry_ms, 2 * first_ms);
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "scene.h"
+
+static struct scene scene;
+
+static void init(void)
+{
+    scene_init(&scene, 3);
+    scene_run(&scene);
+    scene.input.now_ms += 60000;
+}
+
+static void fini(void)
+{
+    scene_release(&scene);
+}
+
+TestSuite(judge, .init = init, .fini = fini);
+
+Test(judge, one_event_for_all_that_end_together)
+{
+    scene_end_pod(&scene, &scene.pods[1], 137);
+    scene_end_pod(&scene, &scene.pods[2], 139);
+    scene.pods[2].finished_ms += 1000;
+    scene_plan(&scene);
+    const struct job_status *status = &scene.plan.status;
+    cr_assert_eq(status->restarts.failures, 1);
+    cr_assert_eq(status->restart_count, 1);
+    cr_assert_eq(status->epoch, 2);
+    cr_assert_eq(status->attempt, 1);
+    cr_assert_str_eq(status->replicas[ROLE_WORKER].pending, "1-2");
+    cr_assert(strstr(status->conditions[CONDITION_RESTARTING].message, "digits-worker-1-1"));
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0, "nothing is created before the status is durable");
+}
+
+Test(judge, the_earliest_cause_is_to_blame)
+{
+    scene_end_pod(&scene, &scene.pods[0], 70);
+    scene.pods[0].finished_ms += 5000;
+    scene_end_pod(&scene, &scene.pods[2], 137);
+    scene.pods[2].disruption_target = true;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.restarts.disruptions, 1);
+    cr_assert_eq(scene.plan.status.state, JOB_RESTARTING);
+}
+
+Test(judge, collateral_needs_no_cause_but_is_none)
+{
+    scene_end_pod(&scene, &scene.pods[0], 160);
+    scene_end_pod(&scene, &scene.pods[1], 137);
+    scene.pods[1].finished_ms += 3000;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.restarts.failures, 1, "the kill is the cause although it was noted later");
+    scene.pods[1].phase = POD_RUNNING;
+    scene.pods[1].exit_code = EXIT_CODE_NONE;
+    scene_plan(&scene);
+    const struct job_status *status = &scene.plan.status;
+    cr_assert_eq(status->restarts.failures + status->restarts.disruptions + status->restarts.out_of_memory, 0);
+    cr_assert_eq(status->epoch, 2, "it is replaced all the same");
+}
+
+Test(judge, permanent_ends_the_job)
+{
+    scene_end_pod(&scene, &scene.pods[1], 71);
+    scene.pods[1].termination_message = "step 40: the loss is nan";
+    scene_plan(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), "PermanentFailure");
+    cr_assert(strstr(scene.plan.status.conditions[CONDITION_FAILED].message, "step 40: the loss is nan"));
+    cr_assert_eq(scene.plan.status.completion_ms, scene.input.now_ms);
+    cr_assert_eq(scene.plan.status.epoch, 1);
+}
+
+Test(judge, a_pod_that_vanished_was_disrupted)
+{
+    scene.list[1] = scene.list[2];
+    scene.input.pod_count = 2;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.restarts.disruptions, 1);
+    cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].pending, "1");
+}
+
+Test(judge, what_is_judged_is_not_judged_again)
+{
+    scene_end_pod(&scene, &scene.pods[1], 137);
+    scene_plan(&scene);
+    scene_accept(&scene);
+    for (int turn = 0; turn < 3; turn++) {
+        scene_plan(&scene);
+        cr_assert_eq(scene.plan.status.restart_count, 1);
+        cr_assert_eq(scene.plan.status.epoch, 2);
+    }
+}
+
+Test(judge, job_scope_starts_the_whole_crew_over)
+{
+    scene.job.run_policy.restart_scope = RESTART_SCOPE_JOB;
+    scene_end_pod(&scene, &scene.pods[1], 137);
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.attempt, 2);
+    cr_assert_eq(scene.plan.status.epoch, 2);
+    cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].pending, "0-2");
+    scene_accept(&scene);
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_DELETE_POD), 2, "the living ones of the old attempt");
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0, "not before the old attempt is gone");
+}
+
+Test(judge, an_evaluator_never_restarts_the_crew)
+{
+    scene.job.run_policy.restart_scope = RESTART_SCOPE_JOB;
+    scene.job.roles[ROLE_EVALUATOR].count = 1;
+    scene_end_pod(&scene, scene_add_pod(&scene, ROLE_EVALUATOR, 0, 1), 137);
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.attempt, 1);
+    cr_assert_str_eq(scene.plan.status.replicas[ROLE_EVALUATOR].pending, "0");
+    cr_assert_null(scene.plan.status.replicas[ROLE_WORKER].pending);
+}
+
+/* What may throw a crew out again and again must not do so for ever. */
+Test(judge, collateral_without_a_cause_is_let_off_once)
+{
+    for (int64_t epoch = 1; epoch <= 2; epoch++) {
+        scene_end_pod(&scene, &scene.pods[scene.pod_count - 1], 163);
+        scene_plan(&scene);
+        cr_assert_eq(scene.plan.status.restart_count, epoch);
+        cr_assert_eq(scene.plan.status.restarts.failures, epoch - 1);
+        scene_accept(&scene);
+        scene.list[2] = scene_add_pod(&scene, ROLE_WORKER, 2, epoch + 1);
+        scene.input.pod_count = 3;
+        scene_plan(&scene);
+        scene_accept(&scene);
+    }
+}
+
+Test(judge, collateral_while_another_pod_is_not_ready_is_explained)
+{
+    scene.job.status.restart_count = 1;
+    scene.job.status.conditions[CONDITION_RUNNING].last_transition_ms = scene.input.now_ms;
+    scene.pods[0].ready = false;
+    scene_end_pod(&scene, &scene.pods[2], 160);
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.restarts.failures, 0);
+}
+
+Test(judge, collateral_after_a_good_run_is_let_off)
+{
+    scene.job.status.restart_count = 1;
+    scene.input.now_ms += 120000;
+    scene_end_pod(&scene, &scene.pods[2], 160);
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.restarts.failures, 0);
+}

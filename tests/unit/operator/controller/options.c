@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/options.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+static int parse(struct options *options, struct error *error, int count, ...)
+{
+    static char program[] = "coxswain-operator";
+    char *arguments[8] = {program};
+    va_list list;
+    va_start(list, count);
+    for (int i = 1; i <= count; i++)
+        arguments[i] = va_arg(list, char *);
+    va_end(list);
+    return options_parse(count + 1, arguments, options, error);
+}
+
+Test(options, defaults_and_values)
+{
+    struct options options;
+    struct error error = ERROR_INIT;
+    cr_assert_eq(parse(&options, &error, 0), 0);
+    cr_assert_str_eq(options.metrics_address, "127.0.0.1");
+    cr_assert_null(options.name_space);
+    cr_assert_eq(parse(&options, &error, 4, "--namespace", "ml", "--leader-elect", "--metrics-address=[::]:8080"), 0);
+    cr_assert_str_eq(options.name_space, "ml");
+    cr_assert(options.leader_elect);
+    cr_assert_str_eq(options.metrics_address, "::");
+    cr_assert_eq(options.metrics_port, 8080);
+    cr_assert_eq(parse(&options, &error, 1, "--metrics-address=:9"), 0);
+    cr_assert_str_eq(options.metrics_address, "0.0.0.0");
+}
+
+Test(options, mistakes_are_named)
+{
+    static const char *const wrong[][2] = {{"--metrics-address=localhost", "localhost"},
+                                           {"--metrics-address=a:70000", "70000"},
+                                           {"--log-format=xml", "text or json"},
+                                           {"--fast", "--fast"},
+                                           {"job.yaml", "job.yaml"},
+                                           {"--namespace", "needs a value"}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct options options;
+        struct error error = ERROR_INIT;
+        cr_expect_eq(parse(&options, &error, 1, wrong[i][0]), -1, "%s", wrong[i][0]);
+        cr_expect(strstr(error.message, wrong[i][1]), "%s: %s", wrong[i][0], error.message);
+    }
+}

@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The plan against a model of a cluster: pods that start, fail, are deleted and
+ * vanish at random; caches that lag; an operator that is killed before or after any
+ * single write, with a create still on the wire. The rules of the contract are
+ * checked at every write, and every job must come to its end.
+ */
+#include <criterion/criterion.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "operator/controller/conditions.h"
+#include "operator/controller/index_set.h"
+#include "scene.h"
+
+#define SCHEDULES 4000
+#define STEPS 160
+#define CALM_STEPS 400
+#define WORKERS 3
+#define PODS_MAX SCENE_PODS_MAX
+
+struct model_pod {
+    struct pod_view view;
+    char name[64], uid[32];
+    bool exists, judged;
+    bool ended_by_operator;
+    bool stray; /* its create came late, when it was wanted no longer */
+};
+
+struct snapshot {
+    struct pod_view pods[PODS_MAX];
+    const struct pod_view *list[PODS_MAX];
+    size_t count;
+};
+
+struct model {
+    uint64_t random;
+    uint64_t seed;
+    int64_t now_ms;
+    struct scene scene; /* its job is the one on the server */
+    struct model_pod pods[PODS_MAX];
+    size_t pod_count;
+    struct training_job cached_job;
+    struct snapshot cache;
+    bool must_see_job, must_see_pods; /* own writes, not yet in the cache */
+    bool service, calm;
+    struct {
+        bool there;
+        int64_t index, epoch, attempt;
+    } on_the_wire;
+    int64_t counts_since_ms;
+    int64_t events; /* restarts that the status has counted */
+    struct plan_options options;
+};
+
+static struct model model;
+
+static uint64_t draw(uint64_t below)
+{
+    model.random ^= model.random << 13;
+    model.random ^= model.random >> 7;
+    model.random ^= model.random << 17;
+    return model.random % below;
+}
+
+static bool chance(unsigned percent)
+{
+    return draw(100) < percent;
+}
+
+#define CHECK(condition, text) cr_assert((condition), "schedule %" PRIu64 ": %s", model.seed, (text))
+
+static void see_job(void)
+{
+    model.cached_job = model.scene.job;
+    model.must_see_job = false;
+}
+
+static void see_pods(void)
+{
+    model.cache.count = 0;
+    for (size_t i = 0; i < model.pod_count; i++) {
+        if (!model.pods[i].exists)
+            continue;
+        struct pod_view *copy = &model.cache.pods[model.cache.count];
+        *copy = model.pods[i].view;
+        model.cache.list[model.cache.count++] = copy;
+    }
+    model.must_see_pods = false;
+}
+
+static struct model_pod *find_pod(const char *uid)
+{
+    for (size_t i = 0; i < model.pod_count; i++)
+        if (model.pods[i].exists && strcmp(model.pods[i].uid, uid) == 0)
+            return &model.pods[i];
+    return NULL;
+}
+
+static bool promises(const struct job_status *status, int64_t index)
+{
+    SCOPED(arena_release) struct arena arena = {0};
+    struct index_set set = index_set_make(&arena, WORKERS);
+    index_set_parse(&set, status->replicas[ROLE_WORKER].pending);
+    return index_set_has(&set, index);
+}
+
+/* ---------------------------------------------------------------- the API server */
+
+static void check_create(int64_t index, int64_t epoch, const char *name)
+{
+    const struct job_status *status = &model.scene.job.status;
+    CHECK(!status_terminal(status), "a pod is created after the end");
+    CHECK(epoch == status->epoch, "a pod is created with another epoch than the durable one");
+    CHECK(promises(&model.scene.job.status, index), "a pod is created that was not promised");
+    for (size_t i = 0; i < model.pod_count; i++) {
+        const struct model_pod *pod = &model.pods[i];
+        if (!pod->exists || pod->stray)
+            continue;
+        CHECK(pod->view.index != index || !pod->view.current, "two current pods of one index");
+        CHECK(pod->view.attempt == status->attempt || !pod_view_alive(&pod->view), "two attempts at a time");
+        CHECK(strcmp(pod->name, name) != 0, "a name is used again");
+    }
+}
+
+static void server_create(int64_t index, int64_t epoch, int64_t attempt, bool late)
+{
+    CHECK(model.pod_count < PODS_MAX, "too many pods");
+    struct model_pod *pod = &model.pods[model.pod_count];
+    *pod = (struct model_pod){.exists = true};
+    pod->stray = late && !(epoch == model.scene.job.status.epoch && promises(&model.scene.job.status, index) &&
+                           !status_terminal(&model.scene.job.status));
+    snprintf(pod->name, sizeof pod->name, "digits-worker-%" PRId64 "-%" PRId64, index, epoch);
+    snprintf(pod->uid, sizeof pod->uid, "uid-%zu", model.pod_count);
+    for (size_t i = 0; i < model.pod_count; i++)
+        if (model.pods[i].exists && strcmp(model.pods[i].name, pod->name) == 0)
+            return; /* AlreadyExists */
+    if (!pod->stray)
+        check_create(index, epoch, pod->name);
+    struct scene helper = {.job = {.status = {.attempt = attempt}}, .input = {.now_ms = model.now_ms}};
+    pod->view = *scene_add_pod(&helper, ROLE_WORKER, index, epoch);
+    arena_release(&helper.arena);
+    pod->view.name = pod->name;
+    pod->view.uid = pod->uid;
+    pod->view.phase = POD_PENDING;
+    pod->view.ready = pod->view.scheduled = false;
+    pod->view.started_ms = FIELD_UNSET;
+    model.pod_count++;
+}
+
+static void server_delete(const char *uid)
+{
+    struct model_pod *pod = find_pod(uid);
+    if (!pod)
+        return;
+    if (!pod->view.scheduled || !pod_view_alive(&pod->view))
+        pod->exists = false;
+    else if (!pod_view_deleting(&pod->view))
+        pod->view.deletion_ms = model.now_ms;
+}
+
+static int64_t seconds(int64_t ms)
+{
+    return ms == FIELD_UNSET ? ms : ms / 1000 * 1000;
+}
+
+/* Times in the API are whole seconds. */
+static struct job_status stored(const struct job_status *status)
+{
+    struct job_status copy = scene_copy_status(status, &model.scene.arena);
+    copy.start_ms = seconds(copy.start_ms);
+    copy.completion_ms = seconds(copy.completion_ms);
+    copy.backoff_until_ms = seconds(copy.backoff_until_ms);
+    for (int type = 0; type < CONDITION_TYPE_COUNT; type++)
+        copy.conditions[type].last_transition_ms = seconds(copy.conditions[type].last_transition_ms);
+    return copy;
+}
+
+/* The event that a status counts is about pods which really have ended and were never judged before. */
+static void check_event(const struct job_status *before, const struct job_status *after)
+{
+    if (after->restart_count == before->restart_count)
+        return;
+    CHECK(after->restart_count == before->restart_count + 1, "two events in one write");
+    int64_t classes = after->restarts.failures + after->restarts.disruptions + after->restarts.out_of_memory -
+                      before->restarts.failures - before->restarts.disruptions - before->restarts.out_of_memory;
+    CHECK(classes == 0 || classes == 1, "an event counts once");
+    bool fresh = false, found = false;
+    for (int64_t index = 0; index < WORKERS; index++) {
+        struct model_pod *newest = NULL;
+        for (size_t i = 0; i < model.pod_count; i++)
+            if (model.pods[i].view.index == index && !model.pods[i].stray)
+                newest = &model.pods[i];
+        if (!newest || !(promises(after, index) || status_terminal(after)))
+            continue;
+        bool ended = !newest->exists || pod_view_ended(&newest->view) || pod_view_deleting(&newest->view);
+        if (!ended || (newest->exists && pod_view_succeeded(&newest->view) && !pod_view_deleting(&newest->view)))
+            continue;
+        CHECK(!newest->ended_by_operator || newest->view.attempt < before->attempt,
+              "the operator's own deletion is counted");
+        found = true;
+        fresh |= !newest->judged;
+        newest->judged = true;
+    }
+    CHECK(found, "an event without a pod that ended");
+    CHECK(fresh, "a pod's end was counted twice");
+}
+
+static void server_write_status(const struct plan *plan, const char *resource_version)
+{
+    struct job_status *status = &model.scene.job.status;
+    if (strcmp(resource_version, model.scene.job.resource_version) != 0)
+        return; /* Conflict */
+    const struct job_status *next = &plan->status;
+    CHECK(next->epoch >= status->epoch && next->epoch <= status->epoch + 1, "an epoch is skipped or taken back");
+    CHECK(!status_terminal(status) || status_terminal(next), "terminal is terminal");
+    CHECK(!(status_terminal(status) && next->epoch != status->epoch), "an epoch after the end");
+    check_event(status, next);
+    int64_t spent = next->restarts.failures + next->restarts.out_of_memory;
+    int64_t limit = model.scene.job.run_policy.backoff_limit;
+    CHECK(spent <= limit || (spent == limit + 1 && status_terminal(next)), "backoffLimit is overrun");
+    CHECK(!condition_is(next, CONDITION_SUSPENDED, CONDITION_TRUE) || next->replicas[ROLE_WORKER].active == 0,
+          "Suspended is True while a pod lives");
+    CHECK(next->observed_generation == model.cached_job.generation, "observedGeneration");
+    *status = stored(next);
+    char version[24];
+    snprintf(version, sizeof version, "%" PRId64, (int64_t)strtoll(resource_version, NULL, 10) + 1);
+    model.scene.job.resource_version = arena_copy_string(&model.scene.arena, version);
+    model.must_see_job = true;
+}
+
+/* ---------------------------------------------------------------- the operator */
+
+static void operator_restart(bool create_on_the_wire, const struct action *action, const struct training_job *job)
+{
+    if (create_on_the_wire && !model.on_the_wire.there) {
+        model.on_the_wire.there = true;
+        model.on_the_wire.index = action->index;
+        model.on_the_wire.epoch = job->status.epoch;
+        model.on_the_wire.attempt = job->status.attempt;
+    }
+    model.counts_since_ms = FIELD_UNSET;
+    see_job();
+    see_pods();
+}
+
+static void operator_do(const struct action *action, const struct training_job *job)
+{
+    struct model_pod *pod;
+    switch (action->type) {
+    case ACTION_CREATE_SERVICE:
+        model.service = true;
+        break;
+    case ACTION_CREATE_POD:
+        server_create(action->index, job->status.epoch, job->status.attempt, false);
+        model.must_see_pods = true;
+        break;
+    case ACTION_REMOVE_CURRENT:
+        if ((pod = find_pod(action->pod->uid)) != NULL)
+            pod->view.current = false;
+        model.must_see_pods = true;
+        break;
+    case ACTION_DELETE_POD:
+        if ((pod = find_pod(action->pod->uid)) != NULL)
+            pod->ended_by_operator = true;
+        server_delete(action->pod->uid);
+        model.must_see_pods = true;
+        break;
+    case ACTION_DELETE_JOB:
+        CHECK(false, "nobody asked for the job to go");
+        break;
+    }
+}
+
+/* Requests are on their way together: any may be done first. */
+static void shuffle(struct plan *plan)
+{
+    for (size_t i = plan->action_count; i > 1; i--) {
+        size_t other = draw(i);
+        struct action action = plan->actions[i - 1];
+        plan->actions[i - 1] = plan->actions[other];
+        plan->actions[other] = action;
+    }
+}
+
+/* Returns how many things the plan had to do. */
+static size_t operator_turn(void)
+{
+    if (model.must_see_job || chance(60))
+        see_job();
+    if (model.must_see_pods || chance(60))
+        see_pods();
+    struct training_job job = model.cached_job;
+    struct plan_input input = {
+        .job = &job,
+        .pods = model.cache.list,
+        .pod_count = model.cache.count,
+        .service = model.service ? &model.scene.service : NULL,
+        .counts_since_ms = model.counts_since_ms,
+        .behind_since_ms = FIELD_UNSET,
+        .now_ms = model.now_ms,
+        .options = &model.options,
+    };
+    SCOPED(plan_release) struct plan plan = {0};
+    plan_job(&input, &plan);
+    if (!plan.counts_wait)
+        model.counts_since_ms = FIELD_UNSET;
+    else if (model.counts_since_ms == FIELD_UNSET)
+        model.counts_since_ms = model.now_ms;
+    shuffle(&plan);
+    bool crashes = !model.calm && chance(15);
+    size_t writes = plan.action_count + plan.write_status, survive = crashes && writes ? draw(writes + 1) : writes;
+    for (size_t i = 0; i < plan.action_count && i < survive; i++)
+        operator_do(&plan.actions[i], &job);
+    if (plan.write_status && survive == writes)
+        server_write_status(&plan, job.resource_version);
+    if (crashes) {
+        const struct action *next = survive < plan.action_count ? &plan.actions[survive] : NULL;
+        operator_restart(next && next->type == ACTION_CREATE_POD && chance(50), next, &job);
+    }
+    return writes;
+}
+
+/* ---------------------------------------------------------------- the world */
+
+static void pod_end(struct model_pod *pod, int code)
+{
+    pod->view.exit_code = code;
+    pod->view.finished_ms = seconds(model.now_ms);
+    pod->view.phase = code == 0 ? POD_SUCCEEDED : POD_FAILED;
+    pod->view.ready = false;
+    if (code == 137 && chance(30))
+        pod->view.end_reason = "OOMKilled";
+    if (code == 137 && chance(30))
+        pod->view.disruption_target = true;
+}
+
+static void pod_advance(struct model_pod *pod)
+{
+    struct pod_view *view = &pod->view;
+    if (pod_view_deleting(view) || (!pod_view_alive(view) && chance(2))) {
+        pod->exists = false;
+    } else if (!view->scheduled) {
+        view->scheduled = true;
+    } else if (view->phase == POD_PENDING) {
+        view->phase = POD_RUNNING;
+        view->started_ms = model.now_ms;
+    } else if (view->phase == POD_RUNNING && !view->ready) {
+        view->ready = true;
+    }
+}
+
+static void pod_suffer(struct model_pod *pod)
+{
+    static const int codes[] = {137, 137, 139, 143, 160, 162, 163, 0};
+    struct pod_view *view = &pod->view;
+    if (!pod_view_alive(view))
+        return;
+    switch (draw(6)) {
+    case 0:
+        server_delete(pod->uid);
+        break;
+    case 1:
+        pod->exists = false;
+        break;
+    case 2:
+        if (view->phase == POD_RUNNING && chance(5))
+            pod_end(pod, 70);
+        break;
+    default: {
+        int code = codes[draw(sizeof codes / sizeof *codes)];
+        if (view->phase == POD_RUNNING && (code != 0 || view->index != 0 || chance(5)))
+            pod_end(pod, code);
+    }
+    }
+}
+
+static void world_turn(void)
+{
+    model.now_ms += (int64_t)draw(1500);
+    if (model.on_the_wire.there && (model.calm || chance(30))) {
+        model.on_the_wire.there = false;
+        server_create(model.on_the_wire.index, model.on_the_wire.epoch, model.on_the_wire.attempt, true);
+    }
+    for (size_t i = 0; i < model.pod_count; i++) {
+        if (!model.pods[i].exists)
+            continue;
+        if (model.calm || chance(40))
+            pod_advance(&model.pods[i]);
+        else if (chance(8))
+            pod_suffer(&model.pods[i]);
+    }
+    if (!model.calm && chance(4)) {
+        model.scene.job.run_policy.suspend = !model.scene.job.run_policy.suspend;
+        model.scene.job.generation++;
+        char version[24];
+        snprintf(version, sizeof version, "%lld", strtoll(model.scene.job.resource_version, NULL, 10) + 1);
+        model.scene.job.resource_version = arena_copy_string(&model.scene.arena, version);
+    }
+}
+
+static void chief_finishes(void)
+{
+    for (size_t i = 0; i < model.pod_count; i++) {
+        struct model_pod *pod = &model.pods[i];
+        if (pod->exists && pod->view.index == 0 && pod->view.current && pod->view.ready && chance(30))
+            pod_end(pod, 0);
+    }
+}
+
+static void check_end(void)
+{
+    const struct job_status *status = &model.scene.job.status;
+    CHECK(status_terminal(status), "the job does not end");
+    CHECK(status->completion_ms != FIELD_UNSET, "no completion time");
+    int64_t alive = 0;
+    for (size_t i = 0; i < model.pod_count; i++)
+        alive += model.pods[i].exists && pod_view_alive(&model.pods[i].view);
+    CHECK(alive == 0, "pods live on after the end");
+    CHECK(status->replicas[ROLE_WORKER].active == 0, "active counts what is gone");
+    CHECK(condition_is(status, CONDITION_RUNNING, CONDITION_FALSE) ||
+              condition_is(status, CONDITION_RUNNING, CONDITION_ABSENT),
+          "Running after the end");
+}
+
+static void run_schedule(uint64_t seed, enum restart_scope scope)
+{
+    memset(&model, 0, sizeof model);
+    model.seed = seed;
+    model.random = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
+    model.now_ms = SCENE_NOW;
+    model.counts_since_ms = FIELD_UNSET;
+    model.options = plan_options_default;
+    scene_init(&model.scene, WORKERS);
+    model.scene.job.run_policy.restart_scope = scope;
+    model.scene.job.run_policy.backoff_limit = (int64_t)draw(8);
+    model.scene.job.run_policy.suspend = chance(10);
+    see_job();
+    for (int step = 0; step < STEPS; step++) {
+        world_turn();
+        operator_turn();
+    }
+    model.calm = true;
+    model.scene.job.run_policy.suspend = false;
+    size_t idle = 0;
+    for (int step = 0; step < CALM_STEPS && idle < 12; step++) {
+        world_turn();
+        chief_finishes();
+        model.now_ms += 20000;
+        bool over = status_terminal(&model.scene.job.status);
+        idle = operator_turn() == 0 && over ? idle + 1 : 0;
+    }
+    CHECK(idle >= 12, "the operator does not come to rest");
+    check_end();
+    scene_release(&model.scene);
+}
+
+Test(plan_replay, pods_are_replaced_one_by_one)
+{
+    for (uint64_t seed = 1; seed <= SCHEDULES; seed++)
+        run_schedule(seed, RESTART_SCOPE_POD);
+}
+
+Test(plan_replay, crews_start_over)
+{
+    for (uint64_t seed = 1; seed <= SCHEDULES; seed++)
+        run_schedule(seed, RESTART_SCOPE_JOB);
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/status_change.h"
+
+#include <criterion/criterion.h>
+
+#include "scene.h"
+
+Test(status_change, how_urgent_a_write_is)
+{
+    struct scene scene;
+    scene_init(&scene, 2);
+    scene_run(&scene);
+    const struct job_status *old = &scene.job.status;
+    struct job_status new = *old;
+    cr_assert_eq(status_compare(old, &new), STATUS_SAME);
+    new.progress.step = 5;
+    cr_assert_eq(status_compare(old, &new), STATUS_PROGRESS);
+    new.replicas[ROLE_WORKER].ready = 1;
+    cr_assert_eq(status_compare(old, &new), STATUS_COUNTS);
+    new.replicas[ROLE_WORKER].pending = "1";
+    cr_assert_eq(status_compare(old, &new), STATUS_COUNTS);
+    new.epoch++;
+    cr_assert_eq(status_compare(old, &new), STATUS_DECISION);
+    new = *old;
+    new.conditions[CONDITION_RUNNING].status = CONDITION_FALSE;
+    cr_assert_eq(status_compare(old, &new), STATUS_DECISION);
+    new = *old;
+    new.conditions[CONDITION_RUNNING].message = "other words";
+    cr_assert_eq(status_compare(old, &new), STATUS_COUNTS);
+    new = *old;
+    new.observed_generation++;
+    cr_assert_eq(status_compare(old, &new), STATUS_DECISION);
+    scene_release(&scene);
+}
+
+Test(status_change, mere_counts_wait_for_their_like)
+{
+    struct scene scene;
+    scene_init(&scene, 2);
+    scene_run(&scene);
+    scene.pods[1].ready = false;
+    scene.job.status.conditions[CONDITION_RUNNING].status = CONDITION_FALSE;
+    scene.job.status.state = JOB_PENDING;
+    scene_plan(&scene);
+    cr_assert_not(scene.plan.write_status);
+    cr_assert(scene.plan.counts_wait);
+    cr_assert_eq(scene.plan.requeue_ms, SCENE_NOW + 1000);
+    scene.input.counts_since_ms = SCENE_NOW;
+    scene.input.now_ms += 1000;
+    scene_plan(&scene);
+    cr_assert(scene.plan.write_status);
+    scene_release(&scene);
+}
+
+/* Rule 8: at most pods + 7 writes. Here the status writes of a healthy life; to these come the Service, the pods and two
+ * events. */
+Test(status_change, a_healthy_life_takes_four_status_writes)
+{
+    struct scene scene;
+    int writes = 0;
+    scene_init(&scene, 8);
+    for (int step = 0; step < 60; step++) {
+        scene.input.now_ms = SCENE_NOW + step * 250;
+        if (step == 4)
+            for (int64_t i = 0; i < 8; i++) {
+                struct pod_view *pod = scene_add_pod(&scene, ROLE_WORKER, i, 1);
+                pod->ready = pod->scheduled = false;
+                pod->phase = POD_PENDING;
+            }
+        for (size_t i = 0; i < scene.pod_count; i++) {
+            scene.pods[i].scheduled |= step >= 5;
+            scene.pods[i].ready = step >= 20 + (int)i % 3 && scene.pods[i].exit_code == EXIT_CODE_NONE;
+            if (step == 40 + (int)(7 - i) % 3)
+                scene_end_pod(&scene, &scene.pods[i], 0);
+        }
+        scene_plan(&scene);
+        scene.input.counts_since_ms = !scene.plan.counts_wait                      ? FIELD_UNSET
+                                      : scene.input.counts_since_ms == FIELD_UNSET ? scene.input.now_ms
+                                                                                   : scene.input.counts_since_ms;
+        if (scene.plan.write_status) {
+            writes++;
+            scene_accept(&scene);
+        }
+    }
+    cr_assert_eq(scene.job.status.state, JOB_SUCCEEDED);
+    cr_assert_eq(scene.job.status.replicas[ROLE_WORKER].succeeded, 8);
+    cr_assert_leq(writes, 4, "%d status writes", writes);
+    scene_release(&scene);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/work_queue.h"
+
+#include <criterion/criterion.h>
+
+#include "common/clock.h"
+
+static struct event_loop *loop;
+static struct work_queue *queue;
+static struct job_entry *entry;
+
+static void take(void *context, struct job_entry *taken)
+{
+    (void)context;
+    taken->executing = true;
+}
+
+static void init(void)
+{
+    cr_assert_eq(event_loop_new(&loop, NULL), 0);
+    queue = work_queue_new(loop, take, NULL);
+    entry = job_entry_new("n/a");
+    entry->executing = true;
+}
+
+static void fini(void)
+{
+    work_queue_remove(queue, entry);
+    work_queue_free(queue);
+    job_entry_free(entry);
+    event_loop_free(loop);
+}
+
+TestSuite(work_queue, .init = init, .fini = fini);
+
+Test(work_queue, failures_in_a_row_wait_longer)
+{
+    int64_t delays_ms[3];
+    for (size_t i = 0; i < 3; i++) {
+        entry->executing = true;
+        int64_t now_ms = clock_now_ms();
+        work_queue_failed(queue, entry);
+        delays_ms[i] = entry->timer_ms - now_ms;
+        work_queue_remove(queue, entry);
+    }
+    cr_assert_not(entry->executing);
+    cr_assert_geq(delays_ms[0], WORK_RETRY_MS);
+    cr_assert_geq(delays_ms[1], 2 * WORK_RETRY_MS);
+    cr_assert_geq(delays_ms[2], 4 * WORK_RETRY_MS);
+}
+
+Test(work_queue, what_changed_meanwhile_does_not_wait_for_the_end_of_a_long_backoff)
+{
+    entry->failures = 8;
+    work_queue_add(queue, entry);
+    cr_assert(entry->dirty);
+    work_queue_failed(queue, entry);
+    cr_assert_leq(entry->timer_ms, clock_now_ms() + WORK_RETRY_MS);
+    cr_assert_not(entry->dirty);
+}
+
+Test(work_queue, what_changed_meanwhile_is_looked_at_after_a_success)
+{
+    work_queue_add(queue, entry);
+    cr_assert_eq(work_queue_depth(queue), 0);
+    work_queue_done(queue, entry);
+    cr_assert_eq(work_queue_depth(queue), 1);
+}

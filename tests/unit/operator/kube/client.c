@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/operator/kube/loop_fixture.h"
+
+TestSuite(client, .timeout = 20);
+
+/* Requests that wait or are on the wire. */
+static long pending(void)
+{
+    static const char name[] = "\ncoxswain_kube_requests_pending ";
+    SCOPED_BUFFER text;
+    buffer_init(&text, 1 << 20);
+    cr_assert_eq(kube_client_write_metrics(client, &text, NULL), 0);
+    const char *line = strstr(buffer_text(&text), name);
+    cr_assert_not_null(line);
+    return strtol(line + strlen(name), NULL, 10);
+}
+
+static void get_once(void)
+{
+    int before = answer.calls;
+    kube_client_get(client, &pod, &plain);
+    cr_assert_eq(answer.calls, before, "no callback from within kube_client_get");
+    LOOP_UNTIL(answer.calls > before);
+}
+
+static void create_once(void)
+{
+    int before = answer.calls;
+    SCOPED_JSON *object = json_new_object();
+    kube_client_create(client, &pods, object, &plain);
+    LOOP_UNTIL(answer.calls > before);
+}
+
+#define POD "{\"metadata\":{\"name\":\"p\"}}"
+
+static void give_pod(struct scripted_request *request)
+{
+    scripted_reply(request, 200, POD);
+}
+
+Test(client, an_object_is_read)
+{
+    fixture_start(give_pod, NULL, NULL);
+    get_once();
+    cr_assert_eq(answer.error.kind, ERROR_NONE, "%s", answer.error.message);
+    cr_assert_str_eq(answer.name, "p");
+    cr_assert_str_eq(server.log[0], "GET /api/v1/namespaces/n/pods/p");
+    SCOPED_BUFFER text;
+    buffer_init(&text, 65536);
+    cr_assert_eq(kube_client_write_metrics(client, &text, NULL), 0);
+    cr_assert_not_null(
+        strstr(buffer_text(&text), "coxswain_kube_requests_total{verb=\"get\",resource=\"pods\",code=\"200\"} 1\n"));
+    cr_assert_not_null(strstr(buffer_text(&text), "duration_seconds_bucket{verb=\"get\",le=\"+Inf\"} 1\n"));
+    fixture_stop();
+}
+
+static void refuse_quota(struct scripted_request *request)
+{
+    scripted_reply(request, 403,
+                   "{\"kind\":\"Status\",\"reason\":\"Forbidden\",\"message\":\"pods \\\"p\\\" is forbidden: "
+                   "exceeded quota: small, requested: pods=1, used: pods=2, limited: pods=2\"}");
+}
+
+Test(client, a_quota_refusal_is_told_apart)
+{
+    fixture_start(refuse_quota, NULL, NULL);
+    create_once();
+    cr_assert(answer.quota_exceeded);
+    cr_assert_eq(answer.error.kind, ERROR_NO_SPACE);
+    cr_assert_eq(answer.error.http_status, 403);
+    cr_assert_eq(server.requests, 1, "nothing is repeated");
+    fixture_stop();
+}
+
+static void busy_twice(struct scripted_request *request)
+{
+    if (request->number < 2)
+        scripted_reply_with(request, request->number ? 503 : 429, "Retry-After: 1\r\n",
+                            "{\"reason\":\"TooManyRequests\"}");
+    else
+        scripted_reply(request, 201, POD);
+}
+
+Test(client, retry_after_is_honoured_for_creates_too)
+{
+    fixture_start(busy_twice, NULL, NULL);
+    int64_t before = clock_monotonic_ns();
+    create_once();
+    cr_assert_eq(answer.status, 201);
+    cr_assert_eq(server.requests, 3);
+    cr_assert_geq(clock_monotonic_ns() - before, (int64_t)2e9);
+    fixture_stop();
+}
+
+static void broken_twice(struct scripted_request *request)
+{
+    if (request->number < 2)
+        scripted_reply(request, 500, "oops");
+    else
+        give_pod(request);
+}
+
+Test(client, a_read_survives_500_and_a_create_does_not)
+{
+    fixture_start(broken_twice, NULL, NULL);
+    get_once();
+    cr_assert_eq(answer.status, 200);
+    cr_assert_eq(server.requests, 3);
+    server.requests = 0;
+    create_once();
+    cr_assert_eq(answer.error.kind, ERROR_UNAVAILABLE);
+    cr_assert_eq(server.requests, 1);
+    fixture_stop();
+}
+
+static void always_broken(struct scripted_request *request)
+{
+    scripted_reply(request, 500, "{\"message\":\"etcd is away\"}");
+}
+
+Test(client, tries_come_to_an_end)
+{
+    fixture_start(always_broken, NULL, NULL);
+    get_once();
+    cr_assert_eq(server.requests, KUBE_TRIES_MAX);
+    cr_assert_eq(answer.error.kind, ERROR_UNAVAILABLE);
+    cr_assert_str_eq(answer.error.message, "etcd is away");
+    fixture_stop();
+}
+
+static void cut_once(struct scripted_request *request)
+{
+    if (request->number == 0) {
+        scripted_send(request, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"metadata\":{\"na");
+        request->close = true;
+    } else {
+        give_pod(request);
+    }
+}
+
+Test(client, a_body_cut_in_the_middle_is_read_again)
+{
+    fixture_start(cut_once, NULL, NULL);
+    get_once();
+    cr_assert_str_eq(answer.name, "p");
+    fixture_stop();
+}
+
+static void no_json(struct scripted_request *request)
+{
+    scripted_reply(request, 200, "<html>");
+}
+
+Test(client, an_answer_that_is_no_json_is_corrupt)
+{
+    fixture_start(no_json, NULL, NULL);
+    get_once();
+    cr_assert_eq(answer.error.kind, ERROR_CORRUPT);
+    fixture_stop();
+}
+
+Test(client, a_silent_server_ends_in_time_out)
+{
+    fixture_start(scripted_hold, NULL, NULL);
+    struct kube_call_options options = {.answered = on_answer, .timeout_ms = 200};
+    kube_client_get(client, &pod, &options);
+    LOOP_UNTIL(answer.calls == 1);
+    cr_assert_eq(answer.error.kind, ERROR_TIMEOUT, "%s", answer.error.message);
+    cr_assert_eq(pending(), 0);
+    fixture_stop();
+}
+
+static char token_path[] = "/tmp/token-XXXXXX";
+
+static void write_token(const char *token)
+{
+    FILE *file = fopen(token_path, "w");
+    fputs(token, file);
+    fclose(file);
+}
+
+static void want_new_token(struct scripted_request *request)
+{
+    bool good = strcasestr(request->head, "Authorization: Bearer new\r\n") != NULL;
+    scripted_reply(request, good ? 200 : 401, good ? POD : "{\"reason\":\"Unauthorized\"}");
+}
+
+Test(client, on_401_the_token_is_read_again_once)
+{
+    close(mkstemp(token_path));
+    fixture_start(want_new_token, token_path, NULL);
+    write_token("new");
+    create_once();
+    cr_assert_eq(answer.status, 200, "%s", answer.error.message);
+    cr_assert_eq(server.requests, 2);
+    write_token("wrong");
+    kube_client_free(client);
+    SCOPED_FREE char *address = memory_format("http://127.0.0.1:%d", server.port);
+    struct kube_config config = {.server = address, .token_file = token_path};
+    cr_assert_eq(kube_client_new(loop, &config, NULL, &client, NULL), 0);
+    create_once();
+    cr_assert_eq(answer.error.kind, ERROR_FORBIDDEN);
+    cr_assert_eq(server.requests, 4, "one more try, not a loop");
+    unlink(token_path);
+    fixture_stop();
+}
+
+Test(client, the_token_is_read_again_when_it_is_old)
+{
+    close(mkstemp(token_path));
+    write_token("new");
+    fixture_start(want_new_token, token_path, &(struct kube_client_options){.token_refresh_ms = 1});
+    for (int64_t start = clock_monotonic_ns(); clock_monotonic_ns() - start < 2000000;)
+        ;
+    get_once();
+    cr_assert_eq(answer.status, 200);
+    cr_assert_eq(server.requests, 1, "before the server had to refuse it");
+    unlink(token_path);
+    fixture_stop();
+}
+
+static char last_body[80000];
+
+static void keep_body(struct scripted_request *request)
+{
+    const char *type = strcasestr(request->head, "Content-Type: ");
+    snprintf(last_body, sizeof last_body, "%s %.*s %s", request->line, type ? (int)strcspn(type, "\r") : 0,
+             type ? type : "", request->body);
+    scripted_reply(request, 200, "{\"kind\":\"Status\",\"status\":\"Success\"}");
+}
+
+Test(client, deletes_carry_their_preconditions)
+{
+    fixture_start(keep_body, NULL, NULL);
+    struct kube_delete_options what = {
+        .uid = "u-1", .resource_version = "7", .propagation = "Background", .grace_seconds = 0};
+    kube_client_delete(client, &pod, &what, &plain);
+    LOOP_UNTIL(answer.calls == 1);
+    cr_assert_str_eq(last_body,
+                     "DELETE /api/v1/namespaces/n/pods/p Content-Type: application/json "
+                     "{\"apiVersion\":\"v1\",\"kind\":\"DeleteOptions\",\"preconditions\":{\"uid\":\"u-1\","
+                     "\"resourceVersion\":\"7\"},\"propagationPolicy\":\"Background\",\"gracePeriodSeconds\":0}");
+    what = (struct kube_delete_options){.grace_seconds = -1};
+    kube_client_delete(client, &pod, &what, &plain);
+    LOOP_UNTIL(answer.calls == 2);
+    cr_assert_not_null(strstr(last_body, "{\"apiVersion\":\"v1\",\"kind\":\"DeleteOptions\"}"));
+    fixture_stop();
+}
+
+Test(client, a_patch_of_the_status_is_a_merge_patch)
+{
+    fixture_start(keep_body, NULL, NULL);
+    struct resource_path path = {{"coxswain.dev", "v1alpha1", "trainingjobs"}, "n", "j", "status"};
+    SCOPED_JSON *patch = json_new_object();
+    json_set_integer(json_set_object(patch, "status"), "epoch", 3);
+    kube_client_patch(client, &path, patch, &plain);
+    LOOP_UNTIL(answer.calls == 1);
+    cr_assert_str_eq(last_body, "PATCH /apis/coxswain.dev/v1alpha1/namespaces/n/trainingjobs/j/status "
+                                "Content-Type: application/merge-patch+json {\"status\":{\"epoch\":3}}");
+    fixture_stop();
+}
+
+Test(client, an_impossible_name_fails_from_the_loop)
+{
+    fixture_start(give_pod, NULL, NULL);
+    struct resource_path path = {{"", "v1", "pods"}, "n", "..", NULL};
+    kube_client_get(client, &path, &plain);
+    cr_assert_eq(answer.calls, 0);
+    LOOP_UNTIL(answer.calls == 1);
+    cr_assert_eq(answer.error.kind, ERROR_INVALID);
+    fixture_stop();
+}
+
+static int most_at_once, at_once;
+
+static void count_at_once(struct scripted_request *request)
+{
+    int now = __atomic_add_fetch(&at_once, 1, __ATOMIC_SEQ_CST);
+    pthread_mutex_lock(&request->server->lock);
+    most_at_once = now > most_at_once ? now : most_at_once;
+    pthread_mutex_unlock(&request->server->lock);
+    usleep(500);
+    __atomic_sub_fetch(&at_once, 1, __ATOMIC_SEQ_CST);
+    give_pod(request);
+}
+
+Test(client, no_more_than_max_in_flight_are_on_the_wire)
+{
+    fixture_start(count_at_once, NULL, &(struct kube_client_options){.max_in_flight = 3});
+    for (int i = 0; i < 60; i++)
+        kube_client_get(client, &pod, &plain);
+    cr_assert_eq(pending(), 60);
+    LOOP_UNTIL(answer.calls == 60);
+    cr_assert_leq(most_at_once, 3);
+    cr_assert_leq(server.connections, 3);
+    fixture_stop();
+}
+
+static bool gate;
+
+static bool gate_is_open(void *context)
+{
+    (void)context;
+    return gate;
+}
+
+Test(client, a_closed_gate_stops_writes_but_not_reads)
+{
+    fixture_start(give_pod, NULL, NULL);
+    kube_client_set_write_gate(client, gate_is_open, NULL);
+    create_once();
+    cr_assert_eq(answer.error.kind, ERROR_CANCELLED);
+    cr_assert_eq(server.requests, 0);
+    get_once();
+    cr_assert_eq(answer.status, 200);
+    gate = true;
+    create_once();
+    cr_assert_eq(answer.status, 200);
+    fixture_stop();
+}
+
+static void close_gate_and_break(struct scripted_request *request)
+{
+    gate = false;
+    scripted_reply(request, 500, "{}");
+}
+
+Test(client, the_gate_is_asked_again_before_a_repetition)
+{
+    gate = true;
+    fixture_start(close_gate_and_break, NULL, NULL);
+    kube_client_set_write_gate(client, gate_is_open, NULL);
+    SCOPED_JSON *patch = json_new_object();
+    kube_client_patch(client, &pod, patch, &plain);
+    LOOP_UNTIL(answer.calls == 1);
+    cr_assert_eq(answer.error.kind, ERROR_CANCELLED);
+    cr_assert_eq(server.requests, 1);
+    fixture_stop();
+}
+
+Test(client, abort_ends_writes_that_wait_or_are_on_the_wire)
+{
+    fixture_start(scripted_hold, NULL, &(struct kube_client_options){.max_in_flight = 2});
+    SCOPED_JSON *patch = json_new_object();
+    for (int i = 0; i < 4; i++)
+        kube_client_patch(client, &pod, patch, &plain);
+    kube_client_get(client, &pod, &plain);
+    LOOP_UNTIL(server.requests == 2);
+    kube_client_abort_writes(client);
+    cr_assert_eq(answer.calls, 4);
+    cr_assert_eq(answer.error.kind, ERROR_CANCELLED);
+    cr_assert_eq(pending(), 1, "the read goes on");
+    fixture_stop();
+    cr_assert_eq(answer.calls, 5);
+}

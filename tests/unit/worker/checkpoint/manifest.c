@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/checkpoint/manifest.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "common/crc32c.h"
+
+static void print_example(struct buffer *text)
+{
+    struct manifest_file file = {.name = "rank-00000.safetensors", .bytes = 12, .crc32c = 0x00c0ffee};
+    const struct manifest manifest = {.step = 120,
+                                      .attempt = 1,
+                                      .epoch = 4,
+                                      .generation = 9,
+                                      .workers = 3,
+                                      .logical_shards = 12,
+                                      .seed = 7,
+                                      .data_epoch = 2,
+                                      .examples_consumed = 512,
+                                      .job_uid = (char *)"uid",
+                                      .files = &file,
+                                      .file_count = 1};
+    buffer_init(text, MANIFEST_BYTES_MAX);
+    cr_assert_eq(manifest_print(&manifest, text, NULL), 0);
+}
+
+Test(manifest, reads_back)
+{
+    SCOPED_BUFFER text;
+    print_example(&text);
+    struct manifest manifest;
+    struct error error = ERROR_INIT;
+    cr_assert_eq(manifest_parse(text.data, text.length, &manifest, &error), 0, "%s", error.message);
+    cr_assert_eq(manifest.step, 120);
+    cr_assert_eq(manifest.epoch, 4);
+    cr_assert_eq(manifest.logical_shards, 12);
+    cr_assert_eq(manifest.examples_consumed, 512);
+    cr_assert_str_eq(manifest.job_uid, "uid");
+    cr_assert_eq(manifest.file_count, 1);
+    cr_assert_eq(manifest.files[0].crc32c, 0x00c0ffee);
+    manifest_release(&manifest);
+}
+
+Test(manifest, every_flipped_bit_is_noticed)
+{
+    SCOPED_BUFFER text;
+    print_example(&text);
+    for (size_t i = 0; i < 8 * text.length; i++) {
+        struct manifest manifest;
+        text.data[i / 8] ^= (char)(1 << i % 8);
+        cr_assert_eq(manifest_parse(text.data, text.length, &manifest, NULL), -1, "bit %zu", i);
+        text.data[i / 8] ^= (char)(1 << i % 8);
+    }
+}
+
+Test(manifest, every_truncation_is_noticed)
+{
+    SCOPED_BUFFER text;
+    print_example(&text);
+    for (size_t length = 0; length < text.length; length++) {
+        struct manifest manifest;
+        cr_assert_eq(manifest_parse(text.data, length, &manifest, NULL), -1, "%zu bytes", length);
+    }
+}
+
+/* With a digest that fits, so that the fields themselves are judged. */
+static void expect_refusal(const char *body, const char *expected)
+{
+    SCOPED_BUFFER text;
+    buffer_init(&text, MANIFEST_BYTES_MAX);
+    buffer_append_string(&text, body, NULL);
+    uint32_t crc = crc32c(0, text.data, text.length);
+    buffer_format(&text, ",\"digest\":\"%08x\"}", crc);
+    struct manifest manifest;
+    struct error error = ERROR_INIT;
+    cr_assert_eq(manifest_parse(text.data, text.length, &manifest, &error), -1, "%s was taken", body);
+    cr_assert_not_null(strstr(error.message, expected), "%s: %s", body, error.message);
+}
+
+#define NUMBERS                                                                                                        \
+    "\"step\":1,\"attempt\":1,\"epoch\":1,\"generation\":1,\"workers\":1,\"logicalShards\":1,\"seed\":1,"              \
+    "\"dataEpoch\":0,\"examplesConsumed\":0"
+
+Test(manifest, hostile_fields_get_a_sentence)
+{
+    expect_refusal("{\"format\":\"zip\"", "not a checkpoint's manifest");
+    expect_refusal("{\"format\":\"coxswain-checkpoint\",\"version\":2", "version 2");
+    expect_refusal("{\"format\":\"coxswain-checkpoint\",\"version\":1", "step is missing");
+    expect_refusal("{\"format\":\"coxswain-checkpoint\",\"version\":1," NUMBERS, "files is not a list");
+    expect_refusal("{\"format\":\"coxswain-checkpoint\",\"version\":1," NUMBERS ",\"files\":[]", "files is not a list");
+    expect_refusal("{\"format\":\"coxswain-checkpoint\",\"version\":1," NUMBERS
+                   ",\"files\":[{\"name\":\"../../etc/passwd\",\"bytes\":1,\"crc32c\":\"00000000\"}]",
+                   "not a plain file name");
+    expect_refusal("{\"format\":\"coxswain-checkpoint\",\"version\":1," NUMBERS
+                   ",\"files\":[{\"name\":\"a\",\"bytes\":-1,\"crc32c\":\"00000000\"}]",
+                   "malformed");
+    expect_refusal("{\"format\":\"coxswain-checkpoint\",\"version\":1," NUMBERS
+                   ",\"files\":[{\"name\":\"a\",\"bytes\":1,\"crc32c\":\"xyz\"}]",
+                   "malformed");
+}

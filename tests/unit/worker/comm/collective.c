@@ -1,0 +1,473 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Groups of forked processes. Each child runs one rank and reports by its exit
+ * status; pipes say when a phase is reached.
+ */
+#include "worker/comm/collective.h"
+
+#include <arpa/inet.h>
+#include <criterion/criterion.h>
+#include <dirent.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/unit/forking.h"
+#define RANKS_MAX 4
+#define FAILED(condition)                                                                                              \
+    do {                                                                                                               \
+        if (condition) {                                                                                               \
+            fprintf(stderr, "rank %u: %s (line %d): %s\n", c->rank, #condition, __LINE__, c->error.message);           \
+            _exit(1);                                                                                                  \
+        }                                                                                                              \
+    } while (0)
+
+struct crew {
+    unsigned rank, size;
+    enum collective_transport transport;
+    struct endpoint *endpoints[RANKS_MAX];
+    struct collective_options options;
+    struct collective_peer peers[RANKS_MAX];
+    pid_t children[RANKS_MAX];
+    int phase[2];             /* a child writes a byte when it has come somewhere */
+    struct collective *group; /* in a child */
+    struct error error;
+};
+
+/* Left to right over all inputs: the order shows in the bits. */
+static void combine_in_order(const void *context, const float *const *inputs, float *result, size_t elements)
+{
+    unsigned count = *(const unsigned *)context;
+    for (size_t i = 0; i < elements; i++) {
+        float sum = inputs[0][i];
+        for (unsigned k = 1; k < count; k++)
+            sum += inputs[k][i];
+        result[i] = sum;
+    }
+}
+
+static unsigned input_count;
+
+static void crew_init(struct crew *c, unsigned size, unsigned parts, enum collective_transport transport)
+{
+    memset(c, 0, sizeof(*c));
+    c->size = size;
+    input_count = size * parts;
+    c->options = (struct collective_options){.job_uid = "job-1",
+                                             .generation = {1, 2, 3},
+                                             .size = size,
+                                             .peers = c->peers,
+                                             .transport = transport,
+                                             .check_frames = true,
+                                             .reduction = {.combine = combine_in_order, .context = &input_count}};
+    for (unsigned i = 0; i < size; i++) {
+        c->options.reduction.contributions[i] = parts;
+        cr_assert_eq(endpoint_open("127.0.0.1", 0, &c->endpoints[i], NULL), 0);
+        snprintf(c->peers[i].address, sizeof(c->peers[i].address), "127.0.0.1");
+        c->peers[i].port = endpoint_port(c->endpoints[i]);
+    }
+    cr_assert_eq(pipe(c->phase), 0);
+}
+
+/* In the child: opens the group of its rank. */
+static void crew_join(struct crew *c, unsigned rank)
+{
+    c->rank = rank;
+    c->options.rank = rank;
+    c->options.endpoint = c->endpoints[rank];
+    /* Others' listening sockets must end with their own process. */
+    for (unsigned i = 0; i < c->size; i++)
+        if (i != rank)
+            endpoint_free(c->endpoints[i]);
+    FAILED(collective_new(&c->options, &c->group, &c->error) < 0);
+    FAILED(collective_connect(c->group, 10000, &c->error) < 0);
+}
+
+static void crew_fork(struct crew *c, void (*body)(struct crew *))
+{
+    SKIP_WHERE_FORKS_ARE_NOT_FOLLOWED();
+    for (unsigned rank = 0; rank < c->size; rank++) {
+        c->children[rank] = fork();
+        if (c->children[rank] == 0) {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            crew_join(c, rank);
+            body(c);
+            collective_free(c->group);
+            _exit(0);
+        }
+    }
+    for (unsigned i = 0; i < c->size; i++)
+        endpoint_free(c->endpoints[i]);
+}
+
+static int crew_wait(struct crew *c, unsigned rank)
+{
+    int status = 0;
+    waitpid(c->children[rank], &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+static void crew_await_phases(struct crew *c, unsigned count)
+{
+    char byte;
+    for (unsigned i = 0; i < count; i++)
+        cr_assert_eq(read(c->phase[0], &byte, 1), 1);
+}
+
+static void reached_phase(struct crew *c)
+{
+    (void)!write(c->phase[1], "", 1);
+}
+
+static float value(unsigned rank, unsigned part, size_t i)
+{
+    unsigned hash = (rank * 31u + part + 1u) * 2654435761u ^ (unsigned)i * 40503u;
+    return (float)(hash % 100003u) * (hash & 1u ? 1e-4f : 1e4f);
+}
+
+static float expected(const struct crew *c, size_t i)
+{
+    unsigned parts = c->options.reduction.contributions[0];
+    float sum = value(0, 0, i);
+    for (unsigned k = 1; k < c->size * parts; k++)
+        sum += value(k / parts, k % parts, i);
+    return sum;
+}
+
+static float **make_contributions(const struct crew *c, size_t elements)
+{
+    unsigned parts = c->options.reduction.contributions[0];
+    float **vectors = calloc(parts, sizeof(*vectors));
+    for (unsigned part = 0; part < parts; part++) {
+        vectors[part] = malloc((elements + 1) * sizeof(float));
+        for (size_t i = 0; i < elements; i++)
+            vectors[part][i] = value(c->rank, part, i);
+    }
+    return vectors;
+}
+
+static const size_t sizes[] = {0, 1, 5, 63, 1000, 4096, 4097, 70000, 262144, 1000003};
+
+static void reduce_all_sizes(struct crew *c)
+{
+    for (size_t s = 0; s < sizeof(sizes) / sizeof(*sizes); s++) {
+        float **vectors = make_contributions(c, sizes[s]);
+        FAILED(collective_all_reduce(c->group, (const float *const *)vectors, vectors[0], sizes[s], &c->error) < 0);
+        for (size_t i = 0; i < sizes[s]; i++)
+            FAILED(vectors[0][i] != expected(c, i));
+    }
+}
+
+static void reduce_overlapping(struct crew *c)
+{
+    enum { COUNT = 100, ELEMENTS = 9000 };
+    float **vectors[COUNT];
+    collective_ticket tickets[COUNT];
+    for (unsigned n = 0; n < COUNT; n++) {
+        vectors[n] = make_contributions(c, ELEMENTS - n * 50);
+        tickets[n] =
+            collective_all_reduce_start(c->group, (const float *const *)vectors[n], vectors[n][0], ELEMENTS - n * 50);
+    }
+    for (unsigned n = COUNT; n-- > 0;) {
+        FAILED(collective_wait(c->group, tickets[n], &c->error) < 0);
+        for (size_t i = 0; i < ELEMENTS - n * 50; i++)
+            FAILED(vectors[n][0][i] != expected(c, i));
+    }
+    FAILED(collective_barrier(c->group, &c->error) < 0);
+}
+
+static void broadcast_to_some(struct crew *c)
+{
+    size_t length = 3 * 1000 * 1000 + 17;
+    unsigned char *bytes = calloc(length, 1);
+    bool receives[RANKS_MAX] = {true, false, false, true};
+    for (size_t i = 0; i < length && c->rank == 1; i++)
+        bytes[i] = (unsigned char)(i * 7);
+    FAILED(collective_broadcast(c->group, 1, receives, bytes, length, &c->error) < 0);
+    for (size_t i = 0; i < length; i++)
+        FAILED(bytes[i] != (c->rank == 2 ? 0 : (unsigned char)(i * 7)));
+    FAILED(collective_barrier(c->group, &c->error) < 0);
+}
+
+static void run_crew(unsigned size, unsigned parts, enum collective_transport transport, void (*body)(struct crew *))
+{
+    struct crew c;
+    crew_init(&c, size, parts, transport);
+    crew_fork(&c, body);
+    for (unsigned rank = 0; rank < size; rank++)
+        cr_assert_eq(crew_wait(&c, rank), 0, "rank %u", rank);
+}
+
+Test(collective, one_rank_alone, .timeout = 30)
+{
+    run_crew(1, 2, COLLECTIVE_TRANSPORT_AUTO, reduce_all_sizes);
+}
+
+Test(collective, all_sizes_over_tcp, .timeout = 30)
+{
+    run_crew(2, 1, COLLECTIVE_TRANSPORT_TCP, reduce_all_sizes);
+    run_crew(3, 2, COLLECTIVE_TRANSPORT_TCP, reduce_all_sizes);
+}
+
+Test(collective, all_sizes_over_shared_memory, .timeout = 30)
+{
+    run_crew(2, 3, COLLECTIVE_TRANSPORT_SHARED_MEMORY, reduce_all_sizes);
+    run_crew(4, 1, COLLECTIVE_TRANSPORT_SHARED_MEMORY, reduce_all_sizes);
+}
+
+Test(collective, many_at_a_time_over_tcp, .timeout = 30)
+{
+    run_crew(3, 1, COLLECTIVE_TRANSPORT_TCP, reduce_overlapping);
+}
+
+Test(collective, many_at_a_time_over_shared_memory, .timeout = 30)
+{
+    run_crew(3, 2, COLLECTIVE_TRANSPORT_AUTO, reduce_overlapping);
+}
+
+Test(collective, broadcast_reaches_those_it_is_for, .timeout = 30)
+{
+    run_crew(4, 1, COLLECTIVE_TRANSPORT_TCP, broadcast_to_some);
+    run_crew(4, 1, COLLECTIVE_TRANSPORT_AUTO, broadcast_to_some);
+}
+
+static void expect_shared(struct crew *c)
+{
+    FAILED(!collective_shares_memory(c->group, !c->rank));
+    FAILED(collective_barrier(c->group, &c->error) < 0);
+}
+
+Test(collective, the_probe_finds_shared_memory_and_leaves_no_file, .timeout = 30)
+{
+    struct crew c;
+    crew_init(&c, 2, 1, COLLECTIVE_TRANSPORT_AUTO);
+    crew_fork(&c, expect_shared);
+    cr_assert_eq(crew_wait(&c, 0), 0);
+    cr_assert_eq(crew_wait(&c, 1), 0);
+    char prefix[64];
+    snprintf(prefix, sizeof(prefix), "coxswain-%d-", (int)c.children[1]);
+    DIR *directory = opendir("/dev/shm");
+    for (struct dirent *entry = readdir(directory); entry != NULL; entry = readdir(directory))
+        cr_assert_neq(strncmp(entry->d_name, prefix, strlen(prefix)), 0);
+    closedir(directory);
+}
+
+/* Reduces for ever; the end is a failure that must say UNAVAILABLE (exit 7). */
+static void reduce_until_failure(struct crew *c)
+{
+    float **vectors = make_contributions(c, 500000);
+    reached_phase(c);
+    while (collective_all_reduce(c->group, (const float *const *)vectors, vectors[0], 500000, &c->error) == 0)
+        ;
+    _exit(c->error.kind == ERROR_UNAVAILABLE ? 7 : 8);
+}
+
+static void kill_one(enum collective_transport transport, unsigned victim)
+{
+    struct crew c;
+    crew_init(&c, 3, 1, transport);
+    crew_fork(&c, reduce_until_failure);
+    crew_await_phases(&c, 3);
+    kill(c.children[victim], SIGKILL);
+    for (unsigned rank = 0; rank < 3; rank++)
+        cr_assert_eq(crew_wait(&c, rank), rank == victim ? 128 + SIGKILL : 7, "rank %u", rank);
+}
+
+Test(collective, a_killed_peer_ends_all_at_once, .timeout = 30)
+{
+    kill_one(COLLECTIVE_TRANSPORT_TCP, 0);
+    kill_one(COLLECTIVE_TRANSPORT_TCP, 2);
+    kill_one(COLLECTIVE_TRANSPORT_SHARED_MEMORY, 0);
+    kill_one(COLLECTIVE_TRANSPORT_SHARED_MEMORY, 1);
+}
+
+static void *abort_soon(void *context)
+{
+    struct crew *c = context;
+    reached_phase(c);
+    collective_abort(c->group, ERROR_STALE, "told to stop");
+    return NULL;
+}
+
+static void wait_for_nobody(struct crew *c)
+{
+    if (c->rank == 1) { /* takes no part */
+        pause();
+    }
+    pthread_t thread;
+    pthread_create(&thread, NULL, abort_soon, c);
+    FAILED(collective_barrier(c->group, &c->error) == 0);
+    FAILED(c->error.kind != ERROR_STALE || strcmp(c->error.message, "told to stop") != 0);
+    FAILED(collective_barrier(c->group, &c->error) == 0);
+    pthread_join(thread, NULL);
+}
+
+Test(collective, an_abort_ends_a_wait, .timeout = 30)
+{
+    struct crew c;
+    crew_init(&c, 2, 1, COLLECTIVE_TRANSPORT_AUTO);
+    crew_fork(&c, wait_for_nobody);
+    cr_assert_eq(crew_wait(&c, 0), 0);
+    kill(c.children[1], SIGKILL);
+    crew_wait(&c, 1);
+}
+
+/* Each time the thread sleeps on the operation already when the caller comes to wait for it, and then the bell rings for both. */
+static void sleep_by_twos(struct crew *c)
+{
+    for (unsigned n = 0; n < 600; n++) {
+        float own = value(c->rank, 0, n), result;
+        bool late = n % 2 == c->rank;
+        if (late)
+            usleep(1500);
+        collective_ticket ticket = collective_all_reduce_start(c->group, (const float *const[]){&own}, &result, 1);
+        if (!late)
+            usleep(300);
+        FAILED(collective_wait(c->group, ticket, &c->error) < 0);
+        FAILED(result != expected(c, n));
+    }
+}
+
+/* A bell that the wrong one takes costs a second; a few dozen of them are more than the test has. */
+Test(collective, two_sleepers_miss_no_bell, .timeout = 30)
+{
+    run_crew(2, 1, COLLECTIVE_TRANSPORT_SHARED_MEMORY, sleep_by_twos);
+}
+
+static void come_late(struct crew *c)
+{
+    if (c->rank == 1)
+        usleep(500 * 1000); /* beyond the deadline, which is what is under test */
+    FAILED(collective_barrier(c->group, &c->error) < 0);
+}
+
+Test(collective, a_barrier_has_no_deadline, .timeout = 30)
+{
+    struct crew c;
+    crew_init(&c, 2, 1, COLLECTIVE_TRANSPORT_AUTO);
+    c.options.deadline_ms = 100;
+    crew_fork(&c, come_late);
+    cr_assert_eq(crew_wait(&c, 0), 0);
+    cr_assert_eq(crew_wait(&c, 1), 0);
+}
+
+static char stall_text[512];
+static void keep_stall(void *context, const char *text)
+{
+    (void)context;
+    snprintf(stall_text, sizeof(stall_text), "%s", text);
+}
+
+static void stall_and_time_out(struct crew *c)
+{
+    if (c->rank == 1)
+        pause();
+    collective_set_label(c->group, "step 57");
+    float value = 1;
+    FAILED(collective_all_reduce(c->group, (const float *const[]){&value}, &value, 1, &c->error) == 0);
+    FAILED(c->error.kind != ERROR_TIMEOUT);
+    FAILED(strstr(stall_text, "rank 1") == NULL || strstr(stall_text, "step 57") == NULL);
+    FAILED(strstr(c->error.message, "rank 1 in operation 1 (all-reduce, step 57); last completed 0") == NULL);
+}
+
+Test(collective, a_stall_is_named_and_ends_at_the_deadline, .timeout = 30)
+{
+    struct crew c;
+    crew_init(&c, 2, 1, COLLECTIVE_TRANSPORT_AUTO);
+    c.options.stall_ms = 50;
+    c.options.deadline_ms = 200;
+    c.options.on_stall = keep_stall;
+    crew_fork(&c, stall_and_time_out);
+    cr_assert_eq(crew_wait(&c, 0), 0);
+    kill(c.children[1], SIGKILL);
+    crew_wait(&c, 1);
+}
+
+static int dial(uint16_t port)
+{
+    int descriptor = socket(AF_INET, SOCK_STREAM, 0);
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(port)};
+    cr_assert_eq(connect(descriptor, (struct sockaddr *)&address, sizeof(address)), 0);
+    return descriptor;
+}
+
+Test(collective, strangers_at_the_port_do_not_keep_the_crew_from_forming, .timeout = 30)
+{
+    struct crew c;
+    crew_init(&c, 2, 1, COLLECTIVE_TRANSPORT_TCP);
+    char noise[1000];
+    memset(noise, 'x', sizeof(noise));
+    int silent = dial(c.peers[0].port), loud = dial(c.peers[0].port), brief = dial(c.peers[0].port);
+    cr_assert_eq(send(loud, noise, sizeof(noise), MSG_NOSIGNAL), (ssize_t)sizeof(noise));
+    close(brief);
+    crew_fork(&c, reduce_overlapping);
+    cr_assert_eq(crew_wait(&c, 0), 0);
+    cr_assert_eq(crew_wait(&c, 1), 0);
+    close(silent);
+    close(loud);
+}
+
+/* Two ranks in one process, each in a thread. */
+static void *connect_rank(void *context)
+{
+    struct crew *c = context;
+    if (collective_new(&c->options, &c->group, &c->error) == 0)
+        (void)collective_connect(c->group, 5000, &c->error);
+    collective_free(c->group);
+    return NULL;
+}
+
+static void meet(struct crew *low, struct crew *high)
+{
+    crew_init(low, 2, 1, COLLECTIVE_TRANSPORT_AUTO);
+    *high = *low;
+    high->options.peers = low->peers;
+    low->options.rank = 0;
+    low->options.endpoint = low->endpoints[0];
+    high->options.rank = 1;
+    high->options.endpoint = low->endpoints[1];
+}
+
+static void part(struct crew *low)
+{
+    for (unsigned i = 0; i < low->size; i++)
+        endpoint_free(low->endpoints[i]);
+}
+
+Test(collective, an_older_generation_is_told_that_it_is_stale, .timeout = 30)
+{
+    struct crew low, high;
+    pthread_t thread;
+    meet(&low, &high);
+    high.options.generation.counter = 2;
+    cr_assert_eq(collective_new(&low.options, &low.group, NULL), 0);
+    pthread_create(&thread, NULL, connect_rank, &high);
+    cr_assert_eq(collective_connect(low.group, 1000, &low.error), -1); /* nobody of its own generation comes */
+    cr_assert_eq(low.error.kind, ERROR_TIMEOUT);
+    pthread_join(thread, NULL);
+    cr_assert_eq(high.error.kind, ERROR_STALE, "%s", high.error.message);
+    collective_free(low.group);
+    part(&low);
+}
+
+Test(collective, another_job_is_refused, .timeout = 30)
+{
+    struct crew low, high;
+    pthread_t thread;
+    meet(&low, &high);
+    high.options.job_uid = "job-2";
+    cr_assert_eq(collective_new(&low.options, &low.group, NULL), 0);
+    pthread_create(&thread, NULL, connect_rank, &high);
+    cr_assert_eq(collective_connect(low.group, 1000, &low.error), -1);
+    pthread_join(thread, NULL);
+    cr_assert_eq(high.error.kind, ERROR_INVALID);
+    collective_free(low.group);
+    part(&low);
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/comm/rpc.h"
+
+#include <criterion/criterion.h>
+#include <netinet/in.h>
+#include <semaphore.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+/* What the callbacks of one stream have seen; read after `done` was posted. */
+struct witness {
+    sem_t message, done;
+    struct rpc_stream *stream;
+    char text[64];
+    unsigned messages;
+    bool failed;
+    enum error_kind kind;
+};
+
+static void witness_init(struct witness *witness)
+{
+    memset(witness, 0, sizeof(*witness));
+    sem_init(&witness->message, 0, 0);
+    sem_init(&witness->done, 0, 0);
+}
+
+static void on_message(void *context, struct rpc_stream *stream, const void *bytes, size_t length)
+{
+    (void)stream;
+    struct witness *witness = context;
+    memcpy(witness->text, bytes, length < sizeof(witness->text) ? length : sizeof(witness->text) - 1);
+    witness->messages++;
+    sem_post(&witness->message);
+}
+
+static void on_closed(void *context, struct rpc_stream *stream, const struct error *error)
+{
+    (void)stream;
+    struct witness *witness = context;
+    witness->failed = error != NULL;
+    witness->kind = error != NULL ? error->kind : ERROR_NONE;
+    sem_post(&witness->done);
+}
+
+static const struct rpc_stream_events events = {on_message, on_closed};
+
+/* Echoes each message; "bye" ends the stream in good order. */
+static void echo_message(void *context, struct rpc_stream *stream, const void *bytes, size_t length)
+{
+    on_message(context, stream, bytes, length);
+    rpc_stream_send(stream, bytes, length);
+    if (length == 3 && memcmp(bytes, "bye", 3) == 0)
+        rpc_stream_close(stream);
+}
+
+static void echo_opened(void *context, struct rpc_stream *stream, struct rpc_stream_events *ret_events,
+                        void **ret_context)
+{
+    *ret_events = (struct rpc_stream_events){echo_message, on_closed};
+    *ret_context = context;
+    ((struct witness *)context)->stream = stream;
+}
+
+static const struct rpc_method methods[] = {{"/Test/Echo", echo_opened}};
+
+/* Streams are opened on the rpc's thread: the tick does what the test asks for. */
+struct client {
+    struct rpc *rpc;
+    struct witness witness;
+    uint16_t port;
+    const char *method;
+    int64_t lifetime_ms;
+    bool opened;
+    const char *say;
+    bool hang_up;
+};
+
+static void client_tick(void *context)
+{
+    struct client *client = context;
+    if (client->rpc == NULL)
+        return;
+    if (!client->opened) {
+        client->opened = true;
+        rpc_stream_open(client->rpc, "127.0.0.1", client->port, client->method, client->lifetime_ms, &events,
+                        &client->witness, &client->witness.stream, NULL);
+    }
+    const char *say = client->say;
+    client->say = NULL;
+    if (say != NULL)
+        rpc_stream_send(client->witness.stream, say, strlen(say));
+    if (client->hang_up)
+        rpc_stream_close(client->witness.stream);
+    client->hang_up = false;
+}
+
+static void client_start(struct client *client, uint16_t port, const char *method)
+{
+    memset(client, 0, sizeof(*client));
+    witness_init(&client->witness);
+    client->port = port;
+    client->method = method;
+    struct rpc *rpc;
+    cr_assert_eq(rpc_new(client_tick, client, 100000, &rpc, NULL), 0);
+    client->rpc = rpc;
+}
+
+static struct rpc *server_start(struct witness *witness, uint16_t *ret_port)
+{
+    witness_init(witness);
+    struct rpc *rpc;
+    struct rpc_server *server;
+    cr_assert_eq(rpc_new(NULL, NULL, 1000, &rpc, NULL), 0);
+    cr_assert_eq(rpc_server_start(rpc, "127.0.0.1", 0, methods, 1, witness, &server, NULL), 0);
+    *ret_port = rpc_server_port(server);
+    return rpc;
+}
+
+Test(rpc, echoes_and_ends_in_good_order, .timeout = 20)
+{
+    struct witness served;
+    struct client client;
+    uint16_t port;
+    struct rpc *server = server_start(&served, &port);
+    client_start(&client, port, "/Test/Echo");
+    client.say = "hello";
+    rpc_wake(client.rpc);
+    sem_wait(&client.witness.message);
+    cr_assert_str_eq(client.witness.text, "hello");
+    client.say = "bye";
+    rpc_wake(client.rpc);
+    sem_wait(&client.witness.done);
+    cr_assert_not(client.witness.failed);
+    cr_assert_eq(client.witness.messages, 2);
+    sem_wait(&served.done);
+    cr_assert_not(served.failed);
+    rpc_free(client.rpc);
+    rpc_free(server);
+}
+
+Test(rpc, a_hang_up_reaches_the_server, .timeout = 20)
+{
+    struct witness served;
+    struct client client;
+    uint16_t port;
+    struct rpc *server = server_start(&served, &port);
+    client_start(&client, port, "/Test/Echo");
+    client.say = "hello";
+    rpc_wake(client.rpc);
+    sem_wait(&client.witness.message);
+    client.hang_up = true;
+    rpc_wake(client.rpc);
+    sem_wait(&served.done);
+    cr_assert(served.failed);
+    sem_wait(&client.witness.done);
+    cr_assert_eq(client.witness.kind, ERROR_CANCELLED);
+    rpc_free(client.rpc);
+    rpc_free(server);
+}
+
+Test(rpc, the_end_of_a_server_ends_its_streams, .timeout = 20)
+{
+    struct witness served;
+    struct client client;
+    uint16_t port;
+    struct rpc *server = server_start(&served, &port);
+    client_start(&client, port, "/Test/Echo");
+    client.say = "hello";
+    rpc_wake(client.rpc);
+    sem_wait(&client.witness.message);
+    rpc_free(server);
+    sem_wait(&client.witness.done);
+    cr_assert(client.witness.failed);
+    rpc_free(client.rpc);
+}
+
+Test(rpc, an_unknown_method_is_unsupported, .timeout = 20)
+{
+    struct witness served;
+    struct client client;
+    uint16_t port;
+    struct rpc *server = server_start(&served, &port);
+    client_start(&client, port, "/Test/Nothing");
+    rpc_wake(client.rpc);
+    sem_wait(&client.witness.done);
+    cr_assert_eq(client.witness.kind, ERROR_UNSUPPORTED);
+    rpc_free(client.rpc);
+    rpc_free(server);
+}
+
+Test(rpc, nobody_there_is_unavailable_at_once, .timeout = 20)
+{
+    int socket_ = socket(AF_INET, SOCK_STREAM, 0);
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t length = sizeof(address);
+    cr_assert_eq(bind(socket_, (struct sockaddr *)&address, sizeof(address)), 0);
+    getsockname(socket_, (struct sockaddr *)&address, &length);
+    struct client client; /* bound, but nobody listens */
+    client_start(&client, ntohs(address.sin_port), "/Test/Echo");
+    rpc_wake(client.rpc);
+    sem_wait(&client.witness.done);
+    cr_assert_eq(client.witness.kind, ERROR_UNAVAILABLE);
+    rpc_free(client.rpc);
+    close(socket_);
+}
+
+Test(rpc, garbage_on_the_port_disturbs_nobody, .timeout = 20)
+{
+    struct witness served;
+    struct client client;
+    uint16_t port;
+    struct rpc *server = server_start(&served, &port);
+    int garbage = socket(AF_INET, SOCK_STREAM, 0);
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(port)};
+    cr_assert_eq(connect(garbage, (struct sockaddr *)&address, sizeof(address)), 0);
+    char noise[4096];
+    for (size_t i = 0; i < sizeof(noise); i++)
+        noise[i] = (char)(i * 131 + 7);
+    cr_assert_gt(send(garbage, noise, sizeof(noise), MSG_NOSIGNAL), 0);
+    client_start(&client, port, "/Test/Echo");
+    client.say = "hello";
+    rpc_wake(client.rpc);
+    sem_wait(&client.witness.message);
+    cr_assert_str_eq(client.witness.text, "hello");
+    close(garbage);
+    rpc_free(client.rpc);
+    rpc_free(server);
+}

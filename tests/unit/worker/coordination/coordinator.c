@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/coordination/coordinator.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#define SIZE 3
+
+/* The last message of each type that each link was sent. */
+struct inbox {
+    struct coordination_message last[COORDINATION_TYPE_COUNT];
+    unsigned count[COORDINATION_TYPE_COUNT];
+    bool closed;
+};
+
+static struct inbox inboxes[64];
+static const struct crew_seat seats[SIZE] = {{"worker", 0, "h0", 1}, {"worker", 1, "h1", 1}, {"worker", 2, "h2", 1}};
+
+static void keep(void *context, coordinator_link link, const struct coordination_message *message, bool close)
+{
+    (void)context;
+    inboxes[link].last[message->type] = *message;
+    inboxes[link].count[message->type]++;
+    inboxes[link].closed |= close;
+}
+
+static struct coordinator *start(uint32_t epoch)
+{
+    memset(inboxes, 0, sizeof(inboxes));
+    return coordinator_new(&(struct coordinator_options){.job_uid = "job",
+                                                         .generation = {1, epoch, 0},
+                                                         .size = SIZE,
+                                                         .seats = seats,
+                                                         .logical_shards = 12,
+                                                         .suspicion_ms = 2000,
+                                                         .death_ms = 5000,
+                                                         .send = keep});
+}
+
+static void join(struct coordinator *c, coordinator_link link, unsigned rank, uint32_t epoch, int64_t now)
+{
+    struct coordination_message message = {.type = COORDINATION_JOIN,
+                                           .generation = {1, epoch, 0},
+                                           .incarnation = link,
+                                           .rank = rank,
+                                           .size = SIZE,
+                                           .job_uid = "job"};
+    snprintf(message.peer.address, sizeof(message.peer.address), "10.0.0.%u", rank);
+    coordinator_receive(c, link, &message, now);
+}
+
+static void stand(struct coordinator *c, coordinator_link link, bool holds, int64_t step, uint32_t counter, int64_t now)
+{
+    struct coordination_message message = {
+        .type = COORDINATION_STANDING, .generation = {1, 1, counter}, .holds_state = holds, .step = step};
+    coordinator_receive(c, link, &message, now);
+}
+
+static void beat(struct coordinator *c, coordinator_link link, int64_t now)
+{
+    coordinator_receive(c, link, &(struct coordination_message){.type = COORDINATION_BEAT}, now);
+}
+
+static void form(struct coordinator *c)
+{
+    for (unsigned rank = 0; rank < SIZE; rank++) {
+        join(c, rank + 1, rank, 1, 0);
+        stand(c, rank + 1, false, 0, 0, 0);
+    }
+}
+
+static const struct coordination_message *world(coordinator_link link)
+{
+    return &inboxes[link].last[COORDINATION_WORLD];
+}
+
+Test(coordinator, names_a_world_once_all_have_reported)
+{
+    struct coordinator *c = start(1);
+    join(c, 1, 0, 1, 0);
+    join(c, 2, 1, 1, 0);
+    join(c, 3, 2, 1, 0);
+    stand(c, 1, false, 0, 0, 0);
+    stand(c, 3, false, 0, 0, 0);
+    cr_assert_eq(inboxes[1].count[COORDINATION_WORLD], 0);
+    stand(c, 2, false, 0, 0, 0);
+    for (coordinator_link link = 1; link <= 3; link++) {
+        cr_assert_eq(world(link)->generation.counter, 1);
+        cr_assert_eq(world(link)->source, WORLD_SOURCE_CHIEF);
+        cr_assert_eq(world(link)->logical_shards, 12);
+        cr_assert_str_eq(world(link)->peers[2].address, "10.0.0.2");
+        cr_assert_not(world(link)->receives[0]);
+        cr_assert(world(link)->receives[1] && world(link)->receives[2]);
+    }
+    coordinator_free(c);
+}
+
+Test(coordinator, a_death_ends_the_generation_and_the_highest_step_wins)
+{
+    struct coordinator *c = start(1);
+    form(c);
+    coordinator_link_closed(c, 2, "connection closed", 100);
+    cr_assert_eq(inboxes[1].count[COORDINATION_REFORM], 1);
+    cr_assert_not_null(strstr(inboxes[3].last[COORDINATION_REFORM].text, "worker 1"));
+    stand(c, 1, true, 41, 1, 100);
+    stand(c, 3, true, 42, 1, 100);
+    char text[MEMBER_TEXT_MAX];
+    coordinator_describe(c, 3100, text);
+    cr_assert_not_null(strstr(text, "worker 1 (connection closed 3 s ago)"), "%s", text);
+    join(c, 4, 1, 2, 200);
+    stand(c, 4, false, 0, 0, 200);
+    cr_assert_eq(world(4)->generation.counter, 2);
+    cr_assert_eq(world(4)->source, WORLD_SOURCE_PEER);
+    cr_assert_eq(world(4)->source_rank, 2);
+    cr_assert_eq(world(4)->step, 42);
+    cr_assert(world(4)->receives[0] && world(4)->receives[1] && !world(4)->receives[2]);
+    coordinator_free(c);
+}
+
+Test(coordinator, a_report_given_before_the_death_still_counts)
+{
+    struct coordinator *c = start(1);
+    join(c, 1, 0, 1, 0);
+    stand(c, 1, true, 7, 0, 0);
+    join(c, 2, 1, 1, 0);
+    coordinator_link_closed(c, 2, "connection closed", 0);
+    join(c, 3, 2, 1, 0);
+    stand(c, 3, false, 0, 0, 0);
+    join(c, 4, 1, 2, 0);
+    stand(c, 4, false, 0, 0, 0);
+    cr_assert_eq(world(1)->step, 7);
+    cr_assert_eq(world(1)->source_rank, 0);
+    coordinator_free(c);
+}
+
+Test(coordinator, a_lower_epoch_is_stale_and_a_higher_one_takes_the_seat)
+{
+    struct coordinator *c = start(1);
+    form(c);
+    join(c, 4, 2, 3, 10);
+    cr_assert_eq(inboxes[3].last[COORDINATION_REFUSED].refusal, REFUSE_STALE);
+    cr_assert(inboxes[3].closed);
+    cr_assert_eq(inboxes[1].count[COORDINATION_REFORM], 1);
+    join(c, 5, 2, 2, 20);
+    cr_assert_eq(inboxes[5].last[COORDINATION_REFUSED].refusal, REFUSE_STALE);
+    cr_assert_eq(inboxes[4].count[COORDINATION_REFUSED], 0);
+    coordinator_link_closed(c, 3, "connection closed", 30); /* of the replaced one: nobody's loss */
+    cr_assert_not(coordinator_seat_empty(c, 2));
+    coordinator_free(c);
+}
+
+Test(coordinator, strangers_are_refused)
+{
+    struct coordinator *c = start(1);
+    struct coordination_message message = {
+        .type = COORDINATION_JOIN, .generation = {1, 1, 0}, .size = SIZE, .job_uid = "old"};
+    coordinator_receive(c, 9, &message, 0);
+    cr_assert_eq(inboxes[9].last[COORDINATION_REFUSED].refusal, REFUSE_OTHER_JOB);
+    join(c, 10, SIZE, 1, 0);
+    cr_assert_eq(inboxes[10].last[COORDINATION_REFUSED].refusal, REFUSE_BAD_SEAT);
+    stand(c, 11, true, 99, 0, 0); /* has not joined */
+    cr_assert_eq(inboxes[11].count[COORDINATION_WORLD], 0);
+    coordinator_free(c);
+}
+
+Test(coordinator, silence_is_named_and_then_is_death)
+{
+    struct coordinator *c = start(1);
+    form(c);
+    char text[MEMBER_TEXT_MAX];
+    for (int64_t now = 0; now <= 5000; now += 500) {
+        beat(c, 1, now);
+        beat(c, 2, now);
+        coordinator_tick(c, now);
+        coordinator_describe(c, now, text);
+        cr_assert_eq(strstr(text, "worker 2 (silent") != NULL, now >= 2000 && now < 5000, "%s", text);
+    }
+    cr_assert(coordinator_seat_empty(c, 2));
+    cr_assert_eq(inboxes[3].last[COORDINATION_REFUSED].refusal, REFUSE_STALE);
+    cr_assert_eq(inboxes[1].count[COORDINATION_REFORM], 1);
+    /* Thawed, it tries again with the same epoch; its successor may have the same one, when started by hand. */
+    struct coordination_message thawed = {.type = COORDINATION_JOIN,
+                                          .generation = {1, 1, 0},
+                                          .incarnation = 3,
+                                          .rank = 2,
+                                          .size = SIZE,
+                                          .job_uid = "job"};
+    coordinator_receive(c, 20, &thawed, 5100);
+    cr_assert_eq(inboxes[20].last[COORDINATION_REFUSED].refusal, REFUSE_STALE);
+    join(c, 21, 2, 1, 5200);
+    cr_assert_not(coordinator_seat_empty(c, 2));
+    coordinator_free(c);
+}
+
+Test(coordinator, its_own_freeze_kills_nobody)
+{
+    struct coordinator *c = start(1);
+    form(c);
+    coordinator_tick(c, 100);
+    coordinator_tick(c, 60000);
+    for (unsigned rank = 0; rank < SIZE; rank++)
+        cr_assert_not(coordinator_seat_empty(c, rank));
+    coordinator_free(c);
+}
+
+Test(coordinator, a_report_about_an_older_world_does_not_end_the_new_one)
+{
+    struct coordinator *c = start(1);
+    form(c);
+    stand(c, 1, true, 5, 1, 10); /* its step failed */
+    cr_assert_eq(inboxes[2].count[COORDINATION_REFORM], 1);
+    stand(c, 2, true, 5, 1, 10);
+    stand(c, 3, true, 5, 1, 10);
+    cr_assert_eq(world(1)->generation.counter, 2);
+    stand(c, 2, true, 5, 1, 20); /* said again before it heard of the new world */
+    cr_assert_eq(inboxes[2].count[COORDINATION_REFORM], 1);
+    stand(c, 2, true, 5, 2, 30);
+    cr_assert_eq(inboxes[1].count[COORDINATION_REFORM], 2);
+    coordinator_free(c);
+}
+
+Test(coordinator, a_successor_of_equal_epoch_counts_on)
+{
+    struct coordinator *c = start(1);
+    join(c, 1, 0, 1, 0);
+    stand(c, 1, false, 0, 0, 0);
+    join(c, 2, 1, 1, 0);
+    stand(c, 2, true, 80, 17, 0);
+    join(c, 3, 2, 1, 0);
+    stand(c, 3, true, 80, 17, 0);
+    cr_assert_eq(world(1)->generation.counter, 18);
+    cr_assert_eq(world(1)->source_rank, 1);
+    coordinator_free(c);
+}
+
+Test(coordinator, a_goodbye_is_told_as_such)
+{
+    struct coordinator *c = start(1);
+    form(c);
+    coordinator_receive(c, 2, &(struct coordination_message){.type = COORDINATION_LEAVE}, 0);
+    char text[MEMBER_TEXT_MAX];
+    coordinator_describe(c, 1000, text);
+    cr_assert_not_null(strstr(text, "worker 1 (left by request 1 s ago)"));
+    cr_assert(inboxes[2].closed);
+    coordinator_free(c);
+}
+
+Test(coordinator, a_member_that_has_followed_a_newer_chief_ends_this_one)
+{
+    struct coordinator *c = start(3);
+    form(c);
+    struct coordination_message beat = {.type = COORDINATION_BEAT, .generation = {1, 5, 0}};
+    coordinator_receive(c, 9, &beat, 10); /* a stranger's word does not count */
+    cr_assert_eq(inboxes[1].count[COORDINATION_REFUSED], 0);
+    coordinator_receive(c, 2, &beat, 10);
+    cr_assert_eq(inboxes[1].last[COORDINATION_REFUSED].refusal, REFUSE_STALE);
+    cr_assert_not_null(strstr(inboxes[1].last[COORDINATION_REFUSED].text, "epoch 5"));
+    /* The others have their own way to the newer one. */
+    cr_assert_eq(inboxes[2].count[COORDINATION_REFUSED] + inboxes[3].count[COORDINATION_REFUSED], 0);
+    for (coordinator_link link = 1; link <= 3; link++)
+        stand(c, link, true, 7, 1, 20);
+    cr_assert_eq(world(3)->generation.counter, 1, "a superseded chief named a world");
+    coordinator_free(c);
+}
+
+static void stand_knowing(struct coordinator *c, coordinator_link link, const uint32_t epochs[SIZE])
+{
+    struct coordination_message message = {
+        .type = COORDINATION_STANDING, .generation = {1, 1, 4}, .holds_state = true, .step = 60, .size = SIZE};
+    memcpy(message.epochs, epochs, SIZE * sizeof(*epochs));
+    coordinator_receive(c, link, &message, 0);
+}
+
+Test(coordinator, a_world_names_the_members_epochs)
+{
+    struct coordinator *c = start(1);
+    form(c);
+    join(c, 4, 2, 3, 10);
+    for (coordinator_link link = 1; link <= 4; link++)
+        stand(c, link, false, 0, 1, 10);
+    cr_assert_eq(world(1)->epochs[0], 1);
+    cr_assert_eq(world(1)->epochs[2], 3);
+    coordinator_free(c);
+}
+
+Test(coordinator, a_new_chief_learns_from_survivors_who_is_superseded)
+{
+    struct coordinator *c = start(3);
+    join(c, 1, 0, 3, 0);
+    stand(c, 1, false, 0, 0, 0);
+    join(c, 2, 1, 1, 0); /* was cut off; its successor has epoch 2 */
+    stand(c, 2, true, 90, 2, 0);
+    join(c, 3, 2, 1, 0);
+    stand_knowing(c, 3, (uint32_t[]){1, 2, 1});
+    cr_assert_eq(inboxes[2].last[COORDINATION_REFUSED].refusal, REFUSE_STALE);
+    cr_assert(inboxes[2].closed);
+    cr_assert_eq(inboxes[1].count[COORDINATION_WORLD], 0);
+    join(c, 4, 1, 1, 10);
+    cr_assert_eq(inboxes[4].last[COORDINATION_REFUSED].refusal, REFUSE_STALE);
+    join(c, 5, 1, 2, 20);
+    stand(c, 5, true, 60, 4, 20);
+    cr_assert_eq(world(1)->source_rank, 1);
+    cr_assert_eq(world(1)->step, 60);
+    coordinator_free(c);
+}
+
+Test(coordinator, a_member_that_knows_itself_superseded_is_heeded)
+{
+    struct coordinator *c = start(3);
+    join(c, 1, 0, 3, 0);
+    join(c, 2, 1, 1, 0);
+    stand_knowing(c, 2, (uint32_t[]){1, 2, 1});
+    cr_assert(coordinator_seat_empty(c, 1));
+    cr_assert_eq(inboxes[2].last[COORDINATION_REFUSED].refusal, REFUSE_STALE);
+    coordinator_free(c);
+}

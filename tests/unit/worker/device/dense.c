@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/worker/device/operation_check.h"
+
+static const int64_t shapes[][3] = {{1, 1, 1},    {7, 19, 301}, {13, 65, 17},    {128, 10, 33},
+                                    {250, 70, 9}, {6, 64, 600}, {300, 130, 100}, {130, 300, 70}};
+#define SHAPES (sizeof shapes / sizeof *shapes)
+
+Test(dense, forward_is_the_product_plus_bias_rectified)
+{
+    for (size_t s = 0; s < SHAPES; s++) {
+        int64_t m = shapes[s][0], n = shapes[s][1], k = shapes[s][2];
+        float *x = check_numbers(m * k, 1), *w = check_numbers(n * k, 2), *b = check_numbers(n, 3);
+        float *y = check_numbers(m * n, 4), *start = check_numbers(m * n, 5), *expected = check_numbers(m * n, 6);
+        for (int64_t i = 0; i < m; i++)
+            for (int64_t j = 0; j < n; j++) {
+                double sum = (double)b[j];
+                for (int64_t p = 0; p < k; p++)
+                    sum += (double)x[i * k + p] * (double)w[j * k + p];
+                expected[i * n + j] = sum > 0 ? (float)sum : 0;
+            }
+        struct dense_forward op = {m, n, k, x, w, b, y, ACTIVATION_RELU};
+        check_everywhere(OPERATION_dense_forward, &op, y, start, expected, m * n, 2e-5f);
+        free(x), free(w), free(b), free(y), free(start), free(expected);
+    }
+}
+
+Test(dense, backward_data_is_zero_behind_a_rectifier)
+{
+    for (size_t s = 0; s < SHAPES; s++) {
+        int64_t m = shapes[s][0], n = shapes[s][1], k = shapes[s][2];
+        float *dy = check_numbers(m * n, 1), *w = check_numbers(n * k, 2), *mask = check_numbers(m * k, 3);
+        float *dx = check_numbers(m * k, 4), *start = check_numbers(m * k, 5), *expected = check_numbers(m * k, 6);
+        for (int64_t i = 0; i < m; i++)
+            for (int64_t p = 0; p < k; p++) {
+                double sum = 0;
+                for (int64_t j = 0; j < n; j++)
+                    sum += (double)dy[i * n + j] * (double)w[j * k + p];
+                expected[i * k + p] = mask[i * k + p] > 0 ? (float)sum : 0;
+            }
+        struct dense_backward_data op = {m, n, k, dy, w, mask, dx};
+        check_everywhere(OPERATION_dense_backward_data, &op, dx, start, expected, m * k, 2e-5f);
+        free(dy), free(w), free(mask), free(dx), free(start), free(expected);
+    }
+}
+
+Test(dense, backward_weight_adds_the_finished_gradient)
+{
+    for (size_t s = 0; s < SHAPES; s++)
+        for (int accumulate = 0; accumulate <= 1; accumulate++) {
+            int64_t m = shapes[s][0], n = shapes[s][1], k = shapes[s][2];
+            float *dy = check_numbers(m * n, 1), *x = check_numbers(m * k, 2), *db = check_numbers(n, 3);
+            float *dw = check_numbers(n * k, 4), *start = check_numbers(n * k, 5), *expected = check_numbers(n * k, 6);
+            for (int64_t j = 0; j < n; j++)
+                for (int64_t p = 0; p < k; p++) {
+                    double sum = 0;
+                    for (int64_t i = 0; i < m; i++)
+                        sum += (double)dy[i * n + j] * (double)x[i * k + p];
+                    expected[j * k + p] = (float)sum + (accumulate ? start[j * k + p] : 0);
+                }
+            struct dense_backward_weight op = {m, n, k, dy, x, dw, db, accumulate};
+            check_everywhere(OPERATION_dense_backward_weight, &op, dw, start, expected, n * k, 2e-5f);
+            free(dy), free(x), free(db), free(dw), free(start), free(expected);
+        }
+}
+
+Test(dense, accumulated_shards_have_the_bits_of_added_gradients)
+{
+    enum { M = 300, N = 290, K = 70 };
+    float *dy = check_numbers(M * N, 1), *x = check_numbers(M * K, 2), *parts = check_numbers(2 * N * K, 3);
+    float *sum = check_numbers(N * K, 4), *bias = check_numbers(N, 5);
+    for (int shard = 0; shard < 2; shard++) {
+        struct dense_backward_weight alone = {
+            M / 2, N, K, dy + shard * M / 2 * N, x + shard * M / 2 * K, parts + shard * N * K, bias, false};
+        check_run(OPERATION_dense_backward_weight, &alone, 1, NULL);
+        struct dense_backward_weight added = alone;
+        added.dweight = sum;
+        added.accumulate = shard > 0;
+        check_run(OPERATION_dense_backward_weight, &added, 2, NULL);
+    }
+    for (int i = 0; i < N * K; i++)
+        cr_assert_eq(sum[i], parts[i] + parts[N * K + i]);
+    free(dy), free(x), free(parts), free(sum), free(bias);
+}
+
+Test(dense, no_examples_give_zero_gradients)
+{
+    float dw[6] = {1, 2, 3, 4, 5, 6}, db[2] = {7, 8}, none[1] = {0};
+    struct dense_backward_weight op = {0, 2, 3, none, none, dw, db, false};
+    check_run(OPERATION_dense_backward_weight, &op, 2, NULL);
+    for (int i = 0; i < 6; i++)
+        cr_assert_eq(dw[i], 0.0f);
+    cr_assert_eq(db[0], 0.0f);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Operations of sequence models and losses against their definitions.
+ */
+#include "tests/unit/worker/device/operation_check.h"
+
+Test(sequence, attention_sees_the_past_only)
+{
+    enum { B = 2, T = 70, C = 12, HEADS = 3, WIDTH = C / HEADS };
+    float *qkv = check_numbers(B * T * 3 * C, 1), *y = check_numbers(B * T * C, 2),
+          *start = check_numbers(B * T * C, 3);
+    float *expected = calloc(B * T * C, sizeof *expected), *logsumexp = check_numbers(B * HEADS * T, 4);
+    for (int b = 0; b < B; b++)
+        for (int h = 0; h < HEADS; h++)
+            for (int t = 0; t < T; t++) {
+                const float *q = qkv + (b * T + t) * 3 * C + h * WIDTH;
+                double weights[T], sum = 0;
+                for (int s = 0; s <= t; s++) {
+                    const float *k = qkv + (b * T + s) * 3 * C + C + h * WIDTH;
+                    double score = 0;
+                    for (int i = 0; i < WIDTH; i++)
+                        score += (double)q[i] * (double)k[i];
+                    weights[s] = exp(score / sqrt(WIDTH));
+                    sum += weights[s];
+                }
+                for (int s = 0; s <= t; s++)
+                    for (int i = 0; i < WIDTH; i++)
+                        expected[(b * T + t) * C + h * WIDTH + i] +=
+                            (float)(weights[s] / sum) * qkv[(b * T + s) * 3 * C + 2 * C + h * WIDTH + i];
+            }
+    struct attention_forward op = {B, T, C, HEADS, qkv, y, logsumexp};
+    check_everywhere(OPERATION_attention_forward, &op, y, start, expected, B * T * C, 1e-5f);
+    free(qkv), free(y), free(start), free(expected), free(logsumexp);
+}
+
+Test(sequence, layer_norm_has_mean_zero_and_variance_one)
+{
+    enum { ROWS = 67, C = 37 };
+    float *x = check_numbers(ROWS * C, 1), *w = check_numbers(C, 2), *b = check_numbers(C, 3);
+    float *y = check_numbers(ROWS * C, 4), *start = check_numbers(ROWS * C, 5), *expected = check_numbers(ROWS * C, 6);
+    float mean[ROWS], rstd[ROWS];
+    for (int r = 0; r < ROWS; r++) {
+        double sum = 0, squares = 0;
+        for (int i = 0; i < C; i++)
+            sum += (double)x[r * C + i] / C;
+        for (int i = 0; i < C; i++)
+            squares += ((double)x[r * C + i] - sum) * ((double)x[r * C + i] - sum) / C;
+        for (int i = 0; i < C; i++)
+            expected[r * C + i] =
+                (float)(((double)x[r * C + i] - sum) / sqrt(squares + 1e-5) * (double)w[i] + (double)b[i]);
+    }
+    struct layer_norm_forward op = {ROWS, C, x, w, b, y, mean, rstd};
+    check_everywhere(OPERATION_layer_norm_forward, &op, y, start, expected, ROWS * C, 1e-5f);
+    free(x), free(w), free(b), free(y), free(start), free(expected);
+}
+
+Test(sequence, embedding_adds_token_and_position)
+{
+    enum { B = 2, T = 3, C = 5, V = 4 };
+    float *token = check_numbers(V * C, 1), *position = check_numbers(T * C, 2), y[B * T * C];
+    int32_t tokens[B * T] = {3, 0, 1, 2, 2, 3};
+    check_run(OPERATION_embedding_forward, &(struct embedding_forward){B, T, C, V, tokens, token, position, y}, 2,
+              NULL);
+    for (int i = 0; i < B * T * C; i++)
+        cr_assert_eq(y[i], token[tokens[i / C] * C + i % C] + position[i / C % T * C + i % C]);
+    free(token), free(position);
+}
+
+Test(sequence, cross_entropy_counts_loss_and_hits)
+{
+    enum { ROWS = 35, CLASSES = 21 };
+    float *logits = check_numbers(ROWS * CLASSES, 1), *d = check_numbers(ROWS * CLASSES, 2);
+    float *start = check_numbers(ROWS * CLASSES, 3), *expected = check_numbers(ROWS * CLASSES, 4);
+    int32_t targets[ROWS];
+    double workspace[2 * ROWS], loss = 0;
+    int64_t correct = 0;
+    for (int r = 0; r < ROWS; r++) {
+        const float *row = logits + r * CLASSES;
+        int best = 0;
+        double sum = 0;
+        targets[r] = r % CLASSES;
+        for (int j = 0; j < CLASSES; j++) {
+            sum += exp((double)row[j]);
+            best = row[j] > row[best] ? j : best;
+        }
+        for (int j = 0; j < CLASSES; j++)
+            expected[r * CLASSES + j] = (float)(0.25 * (exp((double)row[j]) / sum - (j == targets[r])));
+        loss += log(sum) - (double)row[targets[r]];
+        correct += best == targets[r];
+    }
+    struct loss_sums sums;
+    struct softmax_cross_entropy op = {ROWS, CLASSES, logits, targets, 0.25f, d, workspace, &sums};
+    check_everywhere(OPERATION_softmax_cross_entropy, &op, d, start, expected, ROWS * CLASSES, 1e-6f);
+    cr_assert_float_eq(sums.loss, loss, 1e-5);
+    cr_assert_eq(sums.correct, correct);
+    cr_assert_eq(sums.count, ROWS);
+    free(logits), free(d), free(start), free(expected);
+}
+
+Test(sequence, gelu_and_tanh_follow_their_formulas)
+{
+    enum { COUNT = 20001 };
+    float *x = check_numbers(COUNT, 1), *y = check_numbers(COUNT, 2), *expected = check_numbers(COUNT, 3);
+    for (int i = 0; i < COUNT; i++) {
+        double v = (double)(x[i] *= 12);
+        expected[i] = (float)(0.5 * v * (1 + tanh(sqrt(2 / 3.14159265358979) * (v + 0.044715 * v * v * v))));
+    }
+    check_run(OPERATION_gelu_forward, &(struct gelu_forward){COUNT, x, y}, 2, NULL);
+    check_close(y, expected, COUNT, 1e-6f);
+    for (int i = 0; i < COUNT; i++)
+        expected[i] = (float)tanh((double)x[i]);
+    check_run(OPERATION_tanh_forward, &(struct tanh_forward){COUNT, x, y}, 2, NULL);
+    check_close(y, expected, COUNT, 5e-7f);
+    free(x), free(y), free(expected);
+}
+
+Test(sequence, pools_take_the_maximum_or_the_mean)
+{
+    enum { H = 5, W = 7, C = 3, SIZE = 3, STRIDE = 2, PADDING = 1, OH = 3, OW = 4 };
+    float *x = check_numbers(H * W * C, 1), most[OH * OW * C], mean[OH * OW * C];
+    struct pool_shape shape = {1, H, W, C, SIZE, STRIDE, PADDING, OH, OW};
+    check_run(OPERATION_max_pool_forward, &(struct max_pool_forward){shape, x, most}, 2, NULL);
+    check_run(OPERATION_average_pool_forward, &(struct average_pool_forward){shape, x, mean}, 2, NULL);
+    for (int o = 0; o < OH * OW * C; o++) {
+        float best = -2, sum = 0;
+        for (int k = 0; k < SIZE * SIZE; k++) {
+            int r = o / C / OW * STRIDE - PADDING + k / SIZE, q = o / C % OW * STRIDE - PADDING + k % SIZE;
+            if (r < 0 || r >= H || q < 0 || q >= W)
+                continue;
+            float value = x[(r * W + q) * C + o % C];
+            best = value > best ? value : best;
+            sum += value;
+        }
+        cr_assert_eq(most[o], best);
+        cr_assert_float_eq(mean[o], sum / 9, 1e-6f);
+    }
+    free(x);
+}
+
+Test(sequence, equal_maxima_give_the_gradient_to_the_first)
+{
+    float x[4] = {1, 1, 1, 1}, y[1] = {1}, dy[1] = {5}, dx[4] = {9, 9, 9, 9};
+    struct pool_shape shape = {1, 2, 2, 1, 2, 2, 0, 1, 1};
+    check_run(OPERATION_max_pool_backward, &(struct max_pool_backward){shape, x, y, dy, dx, false}, 1, NULL);
+    cr_assert_eq(dx[0], 5.0f);
+    cr_assert_eq(dx[1] + dx[2] + dx[3], 0.0f);
+}

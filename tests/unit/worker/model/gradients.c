@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Gradients of whole small models, every kind of layer among them, against
+ * finite differences of the loss; and what must hold for their bits.
+ */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "worker/model/graph.h"
+#include "worker/model/philox.h"
+
+#define U FIELD_UNSET
+
+struct bench {
+    struct device *device;
+    struct device_stream *stream;
+    struct graph *graph;
+    float *parameters, *gradients;
+    void *inputs, *targets;
+    struct loss_sums sums;
+    int64_t examples;
+};
+
+static struct bench open_bench(const struct model_spec *model, int64_t examples, int threads)
+{
+    struct error error = ERROR_INIT;
+    struct bench b = {.examples = examples};
+    struct device_options options = {.type = DEVICE_TYPE_CPU, .threads = threads};
+    cr_assert_eq(device_open(&options, &b.device, &error), 0, "%s", error.message);
+    cr_assert_eq(device_stream_new(b.device, &b.stream, &error), 0, "%s", error.message);
+    struct graph_options graph = {b.device, model, examples, false};
+    cr_assert_eq(graph_new(&graph, &b.graph, &error), 0, "%s", error.message);
+    const struct example_format *format = graph_example_format(b.graph);
+    int64_t elements = graph_layout(b.graph)->elements;
+    b.parameters = calloc((size_t)elements, sizeof(float));
+    b.gradients = calloc((size_t)elements, sizeof(float));
+    b.inputs = calloc((size_t)examples, example_input_bytes(format));
+    b.targets = calloc((size_t)examples, example_target_bytes(format));
+    graph_initialise(graph_layout(b.graph), 11, b.parameters);
+    for (int64_t i = 0; i < elements; i++) /* so that zeros and ones do not hide mistakes */
+        b.parameters[i] += 0.1f * ((float)(philox(1, (uint64_t)i, 0).word[0] >> 8) / 16777216.0f - 0.5f);
+    for (int64_t i = 0; i < examples * format->input_elements; i++) {
+        uint32_t word = philox(2, (uint64_t)i, 0).word[0];
+        if (format->input_type == ELEMENT_FLOAT32)
+            ((float *)b.inputs)[i] = (float)(word >> 8) / 8388608.0f - 1.0f;
+        else
+            ((int32_t *)b.inputs)[i] = (int32_t)(word % (uint32_t)format->classes);
+    }
+    for (int64_t i = 0; i < examples * format->target_elements; i++) {
+        uint32_t word = philox(3, (uint64_t)i, 0).word[0];
+        if (format->target_type == ELEMENT_FLOAT32)
+            ((float *)b.targets)[i] = (float)(word >> 8) / 8388608.0f - 1.0f;
+        else
+            ((int32_t *)b.targets)[i] = (int32_t)(word % (uint32_t)format->classes);
+    }
+    return b;
+}
+
+static void close_bench(struct bench *b)
+{
+    free(b->parameters), free(b->gradients), free(b->inputs), free(b->targets);
+    graph_free(b->graph);
+    device_stream_free(b->stream);
+    device_close(b->device);
+}
+
+static struct graph_pass pass_of(struct bench *b)
+{
+    return (struct graph_pass){.parameters = b->parameters,
+                               .inputs = b->inputs,
+                               .targets = b->targets,
+                               .examples = b->examples,
+                               .scale = 1.0f,
+                               .gradients = b->gradients,
+                               .sums = &b->sums};
+}
+
+static void backward(struct bench *b, bool accumulate)
+{
+    struct error error = ERROR_INIT;
+    struct graph_pass pass = pass_of(b);
+    pass.accumulate = accumulate;
+    cr_assert_eq(graph_forward_backward(b->graph, b->stream, &pass, &error), 0, "%s", error.message);
+    cr_assert_eq(device_stream_synchronise(b->stream, &error), 0, "%s", error.message);
+}
+
+static double loss(struct bench *b)
+{
+    struct error error = ERROR_INIT;
+    struct graph_pass pass = pass_of(b);
+    cr_assert_eq(graph_evaluate(b->graph, b->stream, &pass, &error), 0, "%s", error.message);
+    cr_assert_eq(device_stream_synchronise(b->stream, &error), 0, "%s", error.message);
+    return b->sums.loss;
+}
+
+/* Some elements of every tensor. A kink (rectifier, maximum) may spoil one difference, not many. */
+static void check_differences(struct bench *b)
+{
+    backward(b, false);
+    const struct parameter_layout *layout = graph_layout(b->graph);
+    const float step = 2e-3f;
+    int checked = 0, wrong = 0;
+    for (unsigned t = 0; t < layout->tensor_count; t++) {
+        const struct parameter_tensor *tensor = &layout->tensors[t];
+        int64_t stride = tensor->elements > 12 ? tensor->elements / 12 : 1;
+        int wrong_here = 0, checked_here = 0;
+        for (int64_t i = tensor->offset; i < tensor->offset + tensor->elements; i += stride) {
+            float value = b->parameters[i];
+            b->parameters[i] = value + step;
+            double above = loss(b);
+            b->parameters[i] = value - step;
+            double below = loss(b);
+            b->parameters[i] = value;
+            double expected = (above - below) / (2 * (double)step), found = (double)b->gradients[i];
+            wrong_here += fabs(found - expected) > 0.02 * (fabs(expected) + 0.05);
+            checked_here++;
+        }
+        cr_expect_leq(wrong_here, checked_here / 4, "%s: %d of %d gradients are wrong", tensor->name, wrong_here,
+                      checked_here);
+        checked += checked_here;
+        wrong += wrong_here;
+    }
+    cr_assert_leq(wrong, checked / 20, "%d of %d gradients are wrong", wrong, checked);
+}
+
+static struct layer_spec convolutional_layers[] = {
+    {.type = LAYER_CONV2D,
+     .units = U,
+     .filters = 5,
+     .kernel = 3,
+     .stride = U,
+     .padding = 1,
+     .size = U,
+     .heads = U,
+     .bias = true},
+    {.type = LAYER_RELU,
+     .units = U,
+     .filters = U,
+     .kernel = U,
+     .stride = U,
+     .padding = U,
+     .size = U,
+     .heads = U,
+     .bias = true},
+    {.type = LAYER_MAX_POOL,
+     .units = U,
+     .filters = U,
+     .kernel = U,
+     .stride = U,
+     .padding = U,
+     .size = 2,
+     .heads = U,
+     .bias = true},
+    {.type = LAYER_CONV2D,
+     .units = U,
+     .filters = 6,
+     .kernel = 3,
+     .stride = 2,
+     .padding = 1,
+     .size = U,
+     .heads = U,
+     .bias = true},
+    {.type = LAYER_TANH,
+     .units = U,
+     .filters = U,
+     .kernel = U,
+     .stride = U,
+     .padding = U,
+     .size = U,
+     .heads = U,
+     .bias = true},
+    {.type = LAYER_AVERAGE_POOL,
+     .units = U,
+     .filters = U,
+     .kernel = U,
+     .stride = 1,
+     .padding = 1,
+     .size = 3,
+     .heads = U,
+     .bias = true},
+    {.type = LAYER_FLATTEN,
+     .units = U,
+     .filters = U,
+     .kernel = U,
+     .stride = U,
+     .padding = U,
+     .size = U,
+     .heads = U,
+     .bias = true},
+    {.type = LAYER_DENSE,
+     .units = 9,
+     .filters = U,
+     .kernel = U,
+     .stride = U,
+     .padding = U,
+     .size = U,
+     .heads = U,
+     .bias = true},
+    {.type = LAYER_GELU,
+     .units = U,
+     .filters = U,
+     .kernel = U,
+     .stride = U,
+     .padding = U,
+     .size = U,
+     .heads = U,
+     .bias = true},
+    {.type = LAYER_DENSE,
+     .units = 4,
+     .filters = U,
+     .kernel = U,
+     .stride = U,
+     .padding = U,
+     .size = U,
+     .heads = U,
+     .bias = true},
+};
+static const struct model_spec convolutional = {.input_shape = {10, 9, 2},
+                                                .input_rank = 3,
+                                                .layers = convolutional_layers,
+                                                .layer_count = 10,
+                                                .loss = LOSS_SOFTMAX_CROSS_ENTROPY};
+
+static struct layer_spec residual_layers[] = {
+    {.name = "a",
+     .type = LAYER_DENSE,
+     .units = 12,
+     .filters = U,
+     .kernel = U,
+     .stride = U,
+     .padding = U,
+     .size = U,
+     .heads = U,
+     .bias = true},
+    {.name = "n",
+     .type = LAYER_LAYER_NORM,
+     .units = U,
+     .filters = U,
+     .kernel = U,
+     .stride = U,
+     .padding = U,
+     .size = U,
+     .heads = U,
+     .bias = true},
+    {.name = "r",
+     .type = LAYER_RELU,
+     .units = U,
+     .filters = U,
+     .kernel = U,
+     .stride = U,
+     .padding = U,
+     .size = U,
+     .heads = U,
+     .bias = true},
+    {.name = "b",
+     .type = LAYER_DENSE,
+     .units = 12,
+     .filters = U,
+     .kernel = U,
+     .stride = U,
+     .padding = U,
+     .size = U,
+     .heads = U,
+     .bias = true},
+    {.name = "s",
+     .type = LAYER_ADD,
+     .inputs = {"r", "b"},
+     .input_count = 2,
+     .units = U,
+     .filters = U,
+     .kernel = U,
+     .stride = U,
+     .padding = U,
+     .size = U,
+     .heads = U,
+     .bias = true},
+    {.name = "t",
+     .type = LAYER_ADD,
+     .inputs = {"s", "a"},
+     .input_count = 2,
+     .units = U,
+     .filters = U,
+     .kernel = U,
+     .stride = U,
+     .padding = U,
+     .size = U,
+     .heads = U,
+     .bias = true},
+    {.name = "c",
+     .type = LAYER_DENSE,
+     .units = 3,
+     .filters = U,
+     .kernel = U,
+     .stride = U,
+     .padding = U,
+     .size = U,
+     .heads = U,
+     .bias = true},
+};
+static const struct model_spec residual = {
+    .input_shape = {7}, .input_rank = 1, .layers = residual_layers, .layer_count = 7, .loss = LOSS_MEAN_SQUARED_ERROR};
+
+static const struct model_spec transformer = {
+    .preset = PRESET_GPT_BYTES, .width = 24, .depth = 2, .heads = 3, .context = 11};
+static const struct model_spec lenet = {.preset = PRESET_LENET, .width = FIELD_UNSET, .depth = FIELD_UNSET};
+
+Test(gradients, convolutions_pools_and_activations)
+{
+    struct bench b = open_bench(&convolutional, 3, 2);
+    check_differences(&b);
+    close_bench(&b);
+}
+
+Test(gradients, branches_and_a_squared_error)
+{
+    struct bench b = open_bench(&residual, 5, 2);
+    check_differences(&b);
+    close_bench(&b);
+}
+
+Test(gradients, a_transformer)
+{
+    struct bench b = open_bench(&transformer, 2, 2);
+    check_differences(&b);
+    close_bench(&b);
+}
+
+static void same_bits_whatever_the_threads(const struct model_spec *model, int64_t examples)
+{
+    struct bench one = open_bench(model, examples, 1);
+    backward(&one, false);
+    for (int threads = 2; threads <= 3; threads++) {
+        struct bench many = open_bench(model, examples, threads);
+        backward(&many, false);
+        cr_assert_eq(memcmp(one.gradients, many.gradients, (size_t)graph_layout(one.graph)->elements * sizeof(float)),
+                     0);
+        cr_assert_eq(one.sums.loss, many.sums.loss);
+        close_bench(&many);
+    }
+    close_bench(&one);
+}
+
+Test(gradients, bits_do_not_depend_on_threads)
+{
+    same_bits_whatever_the_threads(&convolutional, 37);
+    same_bits_whatever_the_threads(&transformer, 5);
+    same_bits_whatever_the_threads(&lenet, 21);
+}
+
+static void accumulating_adds_finished_gradients(const struct model_spec *model)
+{
+    struct bench b = open_bench(model, 6, 2);
+    size_t elements = (size_t)graph_layout(b.graph)->elements;
+    backward(&b, false);
+    float *alone = malloc(elements * sizeof *alone);
+    memcpy(alone, b.gradients, elements * sizeof *alone);
+    backward(&b, true);
+    for (size_t i = 0; i < elements; i++)
+        cr_assert_eq(b.gradients[i], alone[i] + alone[i]);
+    free(alone);
+    close_bench(&b);
+}
+
+Test(gradients, accumulating_adds_the_finished_gradients_of_a_shard)
+{
+    accumulating_adds_finished_gradients(&convolutional);
+    accumulating_adds_finished_gradients(&residual);
+    accumulating_adds_finished_gradients(&transformer);
+}
+
+Test(gradients, a_pass_is_the_same_in_a_larger_plan)
+{
+    struct bench exact = open_bench(&convolutional, 3, 1), larger = open_bench(&convolutional, 20, 1);
+    larger.examples = 3;
+    backward(&exact, false);
+    backward(&larger, false);
+    cr_assert_eq(memcmp(exact.gradients, larger.gradients, (size_t)graph_layout(exact.graph)->elements * sizeof(float)),
+                 0);
+    close_bench(&exact);
+    close_bench(&larger);
+}
+
+Test(gradients, an_empty_shard_gives_zeros)
+{
+    const struct model_spec *models[] = {&convolutional, &residual, &transformer};
+    for (size_t m = 0; m < 3; m++) {
+        struct bench b = open_bench(models[m], 2, 2);
+        memset(b.gradients, 0x41, (size_t)graph_layout(b.graph)->elements * sizeof(float));
+        b.examples = 0;
+        backward(&b, false);
+        for (int64_t i = 0; i < graph_layout(b.graph)->elements; i++)
+            cr_assert_eq(b.gradients[i], 0.0f);
+        cr_assert_eq(b.sums.count, 0);
+        close_bench(&b);
+    }
+}
+
+Test(gradients, buckets_cover_the_layout_once_and_are_announced)
+{
+    struct bench b = open_bench(&lenet, 2, 1);
+    backward(&b, false);
+    int64_t end = graph_layout(b.graph)->elements;
+    for (unsigned i = 0; i < graph_bucket_count(b.graph); i++) {
+        struct graph_bucket bucket = graph_bucket(b.graph, i);
+        cr_assert_eq(bucket.offset + bucket.elements, end);
+        cr_assert(bucket.elements > 0 && bucket.elements * 4 <= GRAPH_BUCKET_BYTES);
+        cr_assert(device_event_is_done(graph_bucket_event(b.graph, i)));
+        end = bucket.offset;
+    }
+    cr_assert_eq(end, 0);
+    close_bench(&b);
+}
+
+Test(gradients, an_evaluation_plan_shares_memory_and_gives_the_same_loss)
+{
+    const struct model_spec *models[] = {&convolutional, &residual, &transformer, &lenet};
+    for (size_t m = 0; m < 4; m++) {
+        struct bench b = open_bench(models[m], 3, 2);
+        double expected = loss(&b);
+        struct memory_plan training, evaluation;
+        graph_memory_plan(b.graph, 0, &training);
+        graph_free(b.graph);
+        struct error error = ERROR_INIT;
+        struct graph_options options = {b.device, models[m], 3, true};
+        cr_assert_eq(graph_new(&options, &b.graph, &error), 0, "%s", error.message);
+        cr_assert_eq(loss(&b), expected);
+        graph_memory_plan(b.graph, 0, &evaluation);
+        cr_assert_lt(evaluation.bytes[MEMORY_ACTIVATIONS], training.bytes[MEMORY_ACTIVATIONS]);
+        close_bench(&b);
+    }
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/train/step_plan.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+/* A job of 256 a batch, 3 epochs, as the parser leaves what is not said. */
+static struct job_document example(void)
+{
+    struct job_document job = {.devices.count = 1, .evaluate_every_steps = FIELD_UNSET};
+    job.training = (struct training_spec){.epochs = 3,
+                                          .steps = FIELD_UNSET,
+                                          .steps_per_epoch = FIELD_UNSET,
+                                          .batch_size = 256,
+                                          .per_replica_batch_size = FIELD_UNSET,
+                                          .gradient_accumulation = 1,
+                                          .logical_shards = FIELD_UNSET};
+    return job;
+}
+
+static struct step_plan plan_of(const struct job_document *job, unsigned crew, int64_t recorded, int64_t examples)
+{
+    struct step_plan plan;
+    struct error error = ERROR_INIT;
+    cr_assert_eq(step_plan_batches(job, crew, recorded, &plan, &error), 0, "%s", error.message);
+    cr_assert_eq(step_plan_steps(job, examples, &plan, &error), 0, "%s", error.message);
+    return plan;
+}
+
+Test(step_plan, a_short_last_batch_is_a_step)
+{
+    struct job_document job = example();
+    struct step_plan plan = plan_of(&job, 2, 0, 9000);
+    cr_assert_eq(plan.steps_per_epoch, 36);
+    cr_assert_eq(plan.total_steps, 108);
+    cr_assert_eq(plan.logical_shards, 2);
+    cr_assert_eq(plan.max_shard_examples, 128);
+    cr_assert_eq(plan.evaluate_every, 36);
+    cr_assert_eq(plan.learning_rate_factor, 1);
+}
+
+Test(step_plan, per_replica_batches_scale_only_when_asked)
+{
+    struct job_document job = example();
+    job.training.batch_size = FIELD_UNSET;
+    job.training.per_replica_batch_size = 64;
+    job.devices.count = 2;
+    job.training.scale_learning_rate = SCALE_NONE;
+    cr_assert_eq(plan_of(&job, 3, 0, 9000).global_batch, 384);
+    cr_assert_eq(plan_of(&job, 3, 0, 9000).learning_rate_factor, 1);
+    job.training.scale_learning_rate = SCALE_LINEAR;
+    cr_assert_eq(plan_of(&job, 3, 0, 9000).learning_rate_factor, 6);
+}
+
+Test(step_plan, recorded_shards_are_kept_until_the_crew_outgrows_them)
+{
+    struct job_document job = example();
+    cr_assert_eq(plan_of(&job, 2, 4, 9000).logical_shards, 4);
+    cr_assert_eq(plan_of(&job, 8, 4, 9000).logical_shards, 8);
+    job.training.logical_shards = 16;
+    cr_assert_eq(plan_of(&job, 8, 4, 9000).logical_shards, 16);
+}
+
+Test(step_plan, given_steps_and_steps_per_epoch)
+{
+    struct job_document job = example();
+    job.training.steps_per_epoch = 10;
+    cr_assert_eq(plan_of(&job, 1, 0, 9000).total_steps, 30);
+    job.training.epochs = FIELD_UNSET;
+    job.training.steps = 77;
+    cr_assert_eq(plan_of(&job, 1, 0, 9000).total_steps, 77);
+}
+
+Test(step_plan, too_few_shards_and_no_data_get_a_sentence)
+{
+    struct job_document job = example();
+    struct step_plan plan;
+    struct error error = ERROR_INIT;
+    job.training.logical_shards = 2;
+    cr_assert_eq(step_plan_batches(&job, 3, 0, &plan, &error), -1);
+    cr_assert_not_null(strstr(error.message, "logicalShards"), "%s", error.message);
+    cr_assert_eq(step_plan_batches(&job, 2, 0, &plan, &error), 0);
+    cr_assert_eq(step_plan_steps(&job, 0, &plan, &error), -1);
+}

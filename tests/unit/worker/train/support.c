@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/train/support.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+static struct job_document example(void)
+{
+    return (struct job_document){.strategy = {.type = STRATEGY_MULTI_WORKER_MIRRORED, .collective = COLLECTIVE_AUTO},
+                                 .devices = {.type = DEVICE_TYPE_AUTO, .count = 1}};
+}
+
+static void expect(const struct job_document *job, unsigned crew, enum error_kind kind, const char *words)
+{
+    struct error error = ERROR_INIT;
+    cr_assert_eq(support_check(job, crew, &error), -1);
+    cr_assert_eq(error.kind, kind, "%s", error.message);
+    cr_assert_not_null(strstr(error.message, words), "%s", error.message);
+}
+
+Test(support, what_there_is)
+{
+    struct job_document job = example();
+    cr_assert_eq(support_check(&job, 3, NULL), 0);
+    job.strategy.collective = COLLECTIVE_RING;
+    cr_assert_eq(support_check(&job, 1, NULL), 0);
+    job.strategy.type = STRATEGY_ONE_DEVICE;
+    cr_assert_eq(support_check(&job, 1, NULL), 0);
+}
+
+Test(support, what_is_not_there_is_named)
+{
+    struct job_document job = example();
+    job.strategy.type = STRATEGY_PIPELINE;
+    expect(&job, 2, ERROR_UNSUPPORTED, "Pipeline");
+    job = example();
+    job.strategy.collective = COLLECTIVE_HIERARCHICAL;
+    expect(&job, 2, ERROR_UNSUPPORTED, "collective");
+    job = example();
+    job.training.precision = PRECISION_BFLOAT16;
+    expect(&job, 2, ERROR_UNSUPPORTED, "precision");
+}
+
+Test(support, one_device_has_one_worker)
+{
+    struct job_document job = example();
+    job.strategy.type = STRATEGY_ONE_DEVICE;
+    expect(&job, 2, ERROR_INVALID, "has 2");
+}
