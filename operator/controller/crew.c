@@ -73,11 +73,16 @@ static void slots_make(struct crew *crew, const struct training_job *job, struct
     }
 }
 
-static struct slot *slot_of(const struct crew *crew, const struct pod_view *pod)
+struct slot *crew_slot_at(const struct crew *crew, enum role role, int64_t index)
 {
-    if (!pod->member || pod->index >= (int64_t)(crew->first[pod->role + 1] - crew->first[pod->role]))
+    if (index >= (int64_t)(crew->first[role + 1] - crew->first[role]))
         return NULL;
-    return &crew->slots[crew->first[pod->role] + (size_t)pod->index];
+    return &crew->slots[crew->first[role] + (size_t)index];
+}
+
+struct slot *crew_slot(const struct crew *crew, const struct pod_view *pod)
+{
+    return pod->member ? crew_slot_at(crew, pod->role, pod->index) : NULL;
 }
 
 static bool of_earlier_attempt(const struct training_job *job, const struct pod_view *pod)
@@ -102,20 +107,22 @@ static bool is_newer(const struct pod_view *pod, const struct pod_view *than)
 
 static void occupy(struct crew *crew, const struct training_job *job, const struct pod_view *pod)
 {
-    struct slot *slot = slot_of(crew, pod);
+    struct slot *slot = crew_slot(crew, pod);
     if (slot && eligible(job, slot, pod) && is_newer(pod, slot->occupant))
         slot->occupant = pod;
 }
 
 static void supersede(struct crew *crew, const struct training_job *job, const struct pod_view *pod)
 {
-    struct slot *slot = slot_of(crew, pod);
+    struct slot *slot = crew_slot(crew, pod);
     if (slot && slot->occupant == pod)
         return;
     crew->superseded[crew->superseded_count++] = pod;
     crew->earlier_count += of_earlier_attempt(job, pod) && pod_view_alive(pod);
     if (slot && pod->current)
         slot->blocked = true;
+    if (slot && !pod_view_alive(pod) && is_newer(pod, slot->finished))
+        slot->finished = pod;
 }
 
 static void note_newest(struct crew *crew, const struct training_job *job, const struct pod_view *pod)

@@ -22,6 +22,7 @@ struct slot {
     bool failed;                     /* its pod has ended, or it is lost */
     bool blocked;                    /* a superseded pod still carries the label `current` */
     const struct pod_view *occupant; /* the pod that counts; NULL: none */
+    const struct pod_view *finished; /* the newest superseded one that has ended, kept for its log; NULL: none */
 };
 
 struct crew {
@@ -49,6 +50,11 @@ int64_t crew_role_count(const struct training_job *job, enum role role);
 enum role crew_chief_role(const struct training_job *job);
 /* NULL when the job has no pods at all. */
 const struct slot *crew_chief(const struct crew *crew, const struct training_job *job);
+
+/* Where a pod belongs, whether it holds that slot or not; NULL: there is no such slot (any more). */
+struct slot *crew_slot(const struct crew *crew, const struct pod_view *pod);
+
+struct slot *crew_slot_at(const struct crew *crew, enum role role, int64_t index);
 
 /* A promised pod is not there. */
 bool crew_unfilled(const struct crew *crew);

@@ -37,9 +37,11 @@ static struct kube_call_options call_options(struct execution *execution, kube_a
     return (struct kube_call_options){.flow = execution->entry->key, .answered = answered, .context = context};
 }
 
+/* The first that is worth a line in the log; a conflict only means that the cache is behind. */
 static void note_failure(struct execution *execution, const struct error *error, const char *what)
 {
-    if (execution->failed.kind != ERROR_NONE)
+    enum error_kind before = execution->failed.kind;
+    if (before != ERROR_NONE && (before != ERROR_CONFLICT || error->kind == ERROR_CONFLICT))
         return;
     execution->failed = *error;
     error_wrap(&execution->failed, "%s", what);
@@ -251,13 +253,33 @@ static void create_pods(struct execution *execution, const struct training_job *
 
 /* ---------------------------------------------------------------- the other actions */
 
+/* A patch that carries another uid than the object has is no conflict but an attempt to change what cannot be changed. */
+static bool is_about_uid(const struct kube_answer *answer)
+{
+    const struct json *causes = json_at(answer->object, "details.causes");
+    for (const struct json *cause = json_first(causes); cause; cause = json_next(cause))
+        if (strcmp(json_string_at(cause, "field", ""), "metadata.uid") == 0)
+            return true;
+    return false;
+}
+
+/* What was meant is gone, or its name is another's: what was wanted of it holds, and the cache will show it. Until then
+ * the same plan would be made again and again, so it counts as a conflict, which waits. */
+static void note_refused(struct execution *execution, const struct kube_answer *answer, const char *what)
+{
+    struct error error = *answer->error;
+    if (error.kind == ERROR_NOT_FOUND || (error.kind == ERROR_INVALID && is_about_uid(answer)))
+        error.kind = ERROR_CONFLICT;
+    note_failure(execution, &error, what);
+}
+
 static void pod_write_answered(void *context, const struct kube_answer *answer)
 {
     struct execution *execution = context;
     if (!answer->error)
         own_write_note(&execution->entry->pod_write, version_of(answer));
-    else if (answer->error->kind != ERROR_NOT_FOUND && answer->error->kind != ERROR_CONFLICT)
-        note_failure(execution, answer->error, "pod");
+    else
+        note_refused(execution, answer, "pod");
     execution->open--;
     conclude(execution);
 }
@@ -265,8 +287,8 @@ static void pod_write_answered(void *context, const struct kube_answer *answer)
 static void job_delete_answered(void *context, const struct kube_answer *answer)
 {
     struct execution *execution = context;
-    if (answer->error && answer->error->kind != ERROR_NOT_FOUND && answer->error->kind != ERROR_CONFLICT)
-        note_failure(execution, answer->error, "delete");
+    if (answer->error)
+        note_refused(execution, answer, "delete");
     execution->open--;
     conclude(execution);
 }

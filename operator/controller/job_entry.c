@@ -43,6 +43,7 @@ struct job_entry *job_entry_new(const char *key)
 void job_entry_free(struct job_entry *entry)
 {
     free(entry->pods);
+    free(entry->gone);
     free(entry->obstacle_message);
     free(entry->document);
     free(entry->job_uid);
@@ -74,11 +75,31 @@ void job_entry_change_pod(struct job_entry *entry, const struct pod_view *old, c
         entry->pods[i] = pod;
 }
 
+static void forget_gone(struct job_entry *entry, int64_t epoch)
+{
+    entry->gone_count = 0;
+    entry->gone_epoch = epoch;
+}
+
+static void note_gone(struct job_entry *entry, const struct pod_view *pod)
+{
+    if (!pod->member || !job_entry_is_about(entry, pod->job_uid) || pod->epoch < entry->gone_epoch)
+        return;
+    if (pod->epoch > entry->gone_epoch)
+        forget_gone(entry, pod->epoch);
+    if (entry->gone_count == entry->gone_capacity) {
+        entry->gone_capacity = entry->gone_capacity ? 2 * entry->gone_capacity : 4;
+        entry->gone = memory_resize(entry->gone, entry->gone_capacity, sizeof *entry->gone);
+    }
+    entry->gone[entry->gone_count++] = (struct gone_pod){.role = pod->role, .index = pod->index};
+}
+
 void job_entry_remove_pod(struct job_entry *entry, const struct pod_view *pod)
 {
     size_t i = position(entry, pod);
     if (i < entry->pod_count)
         entry->pods[i] = entry->pods[--entry->pod_count];
+    note_gone(entry, pod);
 }
 
 bool job_entry_is_about(const struct job_entry *entry, const char *uid)
@@ -96,6 +117,7 @@ void job_entry_set_job(struct job_entry *entry, const char *uid)
     entry->document = NULL;
     entry->document_fresh = false;
     entry->counts_since_ms = entry->behind_since_ms = FIELD_UNSET;
+    forget_gone(entry, 0);
     entry->job_uid = uid ? memory_copy_string(uid) : NULL;
 }
 

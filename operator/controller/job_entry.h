@@ -54,6 +54,10 @@ struct job_entry {
     char *job_uid;
     int64_t counts_since_ms, behind_since_ms; /* see plan.h */
 
+    struct gone_pod *gone; /* of the newest epoch that pods of the job have vanished from */
+    size_t gone_count, gone_capacity;
+    int64_t gone_epoch;
+
     enum obstacle_kind obstacle;
     char *obstacle_message;
     int64_t obstacle_retry_ms;

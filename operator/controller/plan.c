@@ -42,6 +42,19 @@ static void clear_kept_promises(struct planning *planning)
         planning->crew.slots[i].wanted &= planning->crew.slots[i].occupant == NULL;
 }
 
+/* A pod that came and went before its promise was cleared must not come again under the same name and epoch. */
+static void break_gone_promises(struct planning *planning)
+{
+    const struct plan_input *input = planning->input;
+    if (status_terminal(planning->old) || input->gone_epoch != planning->old->epoch)
+        return;
+    for (size_t i = 0; i < input->gone_count; i++) {
+        struct slot *slot = crew_slot_at(&planning->crew, input->gone[i].role, input->gone[i].index);
+        if (slot && !slot->occupant)
+            slot->promised = slot->wanted = slot->fresh = false;
+    }
+}
+
 /* A request whose answer was lost may have been carried out. */
 static void take_obstacle(struct planning *planning)
 {
@@ -113,6 +126,7 @@ void plan_job(const struct plan_input *input, struct plan *ret_plan)
     if (!status_terminal(planning.old) && catch_up_plan(&planning))
         return;
     clear_kept_promises(&planning);
+    break_gone_promises(&planning);
     take_obstacle(&planning);
     for (size_t i = 0; i < sizeof policies / sizeof *policies; i++)
         if (policies[i](&planning))

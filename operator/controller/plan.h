@@ -11,6 +11,7 @@
  * at, its successor finds in the API what was decided:
  *   promised, no pod of the epoch   -> to be created
  *   promised, the pod is there      -> created; the promise is cleared
+ *   promised, was there and is not  -> lost (known until the operator is killed)
  *   not promised, no current pod    -> lost: an event to be judged
  *   a pod below what is promised    -> superseded: its end was judged already
  */
@@ -52,12 +53,23 @@ struct plan_options {
 };
 extern const struct plan_options plan_options_default;
 
+/* A pod that the cache showed and shows no longer. */
+struct gone_pod {
+    enum role role;
+    int64_t index;
+};
+
 struct plan_input {
     const struct training_job *job;
     const char *invalid; /* what is wrong with the spec, NULL: nothing */
     /* Every pod that carries the job's name, those of an earlier job of the same name included. */
     const struct pod_view *const *pods;
     size_t pod_count;
+    /* Of the newest epoch that any pod of the job was seen to vanish from: a promise of that epoch was kept, and its pod is
+     * lost. Known in memory only: it is of use until the status says so. */
+    const struct gone_pod *gone;
+    size_t gone_count;
+    int64_t gone_epoch;
     const struct service_view *service; /* the Service of the job's name, NULL: none */
     struct obstacle obstacle;
     const struct progress *progress; /* newest, NULL: none since the last plan */

@@ -1,19 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/controller/planning.h"
 
+/* A crew that is restarted again and again must not fill the cluster with what is left of it. */
+static bool is_kept(const struct crew *crew, const struct pod_view *pod)
+{
+    const struct slot *slot = crew_slot(crew, pod);
+    return slot && slot->finished == pod;
+}
+
+/* Living ones of an earlier attempt block their successors till they are gone. */
+static bool blocks(const struct training_job *job, const struct pod_view *pod)
+{
+    return pod_view_alive(pod) && pod->attempt < job->status.attempt && pod->role != ROLE_EVALUATOR;
+}
+
 /* Pods whose end was judged, or whose attempt is over. They lose the label `current`, so that the Service stops to
- * publish them and their successors may come, and what still lives is ended. A finished one stays for its log. */
+ * publish them and their successors may come, and what still lives is ended. Of the finished ones of each index the
+ * newest stays for its log. */
 bool replace_plan(struct planning *planning)
 {
-    const struct training_job *job = planning->job;
     for (size_t i = 0; i < planning->crew.superseded_count; i++) {
         const struct pod_view *pod = planning->crew.superseded[i];
-        bool alive = pod_view_alive(pod);
-        bool earlier = pod->attempt < job->status.attempt;
-        if (alive)
+        bool goes = pod_view_alive(pod) || !is_kept(&planning->crew, pod);
+        if (goes)
             planning_delete_pod(planning, pod);
-        if (pod->current &&
-            !(alive && earlier && pod->role != ROLE_EVALUATOR)) /* those block their successors till gone */
+        if (pod->current && (pod_view_alive(pod) || !goes) && !blocks(planning->job, pod))
             planning_act(planning, ACTION_REMOVE_CURRENT, pod);
     }
     return false;

@@ -139,3 +139,21 @@ Test(create, an_obstacle_is_over_when_nothing_is_left_to_create)
     cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_TRUE), "AllScheduled",
                      "the server had created what it did not answer");
 }
+
+/* Its name and epoch are used up: a successor of the same epoch could be taken for it. */
+Test(create, a_promised_pod_that_came_and_went_is_lost)
+{
+    scene_plan(&scene);
+    scene_accept(&scene);
+    struct gone_pod gone = {.role = ROLE_WORKER, .index = 1};
+    scene.input.gone = &gone;
+    scene.input.gone_count = 1;
+    scene.input.gone_epoch = 1;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0);
+    cr_assert_eq(scene.plan.status.restarts.disruptions, 1);
+    cr_assert_eq(scene.plan.status.epoch, 2);
+    scene_accept(&scene);
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 3, "of an older epoch than what is promised now");
+}

@@ -51,3 +51,27 @@ Test(job_entry, the_same_refusal_again_waits_longer)
     job_entry_set_obstacle(entry, "first", OBSTACLE_QUOTA, "full", 0);
     cr_assert_eq(entry->obstacle_retry_ms, 2 * first_ms);
 }
+
+static struct pod_view pod_of(int64_t index, int64_t epoch)
+{
+    return (struct pod_view){
+        .job_uid = "first", .role = ROLE_WORKER, .index = index, .epoch = epoch, .member = true, .current = true};
+}
+
+Test(job_entry, what_vanished_is_remembered_for_the_newest_epoch)
+{
+    struct pod_view old = pod_of(0, 1), newer = pod_of(1, 2), other = pod_of(2, 3);
+    other.job_uid = "another";
+    job_entry_set_job(entry, "first");
+    job_entry_add_pod(entry, &old);
+    job_entry_add_pod(entry, &newer);
+    job_entry_add_pod(entry, &other);
+    job_entry_remove_pod(entry, &newer);
+    job_entry_remove_pod(entry, &old);
+    job_entry_remove_pod(entry, &other);
+    cr_assert_eq(entry->gone_count, 1);
+    cr_assert_eq(entry->gone_epoch, 2);
+    cr_assert_eq(entry->gone[0].index, 1);
+    job_entry_set_job(entry, "second");
+    cr_assert_eq(entry->gone_count, 0);
+}

@@ -24,6 +24,7 @@ struct model_pod {
     struct pod_view view;
     char name[64], uid[32];
     bool exists, judged;
+    bool seen; /* by this operator, since it was started */
     bool ended_by_operator;
     bool stray; /* its create came late, when it was wanted no longer */
 };
@@ -43,6 +44,9 @@ struct model {
     size_t pod_count;
     struct training_job cached_job;
     struct snapshot cache;
+    struct gone_pod gone[PODS_MAX]; /* what the operator remembers */
+    size_t gone_count;
+    int64_t gone_epoch;
     bool must_see_job, must_see_pods; /* own writes, not yet in the cache */
     bool service, calm;
     struct {
@@ -77,25 +81,39 @@ static void see_job(void)
     model.must_see_job = false;
 }
 
-static void see_pods(void)
-{
-    model.cache.count = 0;
-    for (size_t i = 0; i < model.pod_count; i++) {
-        if (!model.pods[i].exists)
-            continue;
-        struct pod_view *copy = &model.cache.pods[model.cache.count];
-        *copy = model.pods[i].view;
-        model.cache.list[model.cache.count++] = copy;
-    }
-    model.must_see_pods = false;
-}
-
 static struct model_pod *find_pod(const char *uid)
 {
     for (size_t i = 0; i < model.pod_count; i++)
         if (model.pods[i].exists && strcmp(model.pods[i].uid, uid) == 0)
             return &model.pods[i];
     return NULL;
+}
+
+static void remember_gone(const struct pod_view *pod)
+{
+    if (pod->epoch < model.gone_epoch)
+        return;
+    if (pod->epoch > model.gone_epoch)
+        model.gone_count = 0;
+    model.gone_epoch = pod->epoch;
+    model.gone[model.gone_count++] = (struct gone_pod){.role = pod->role, .index = pod->index};
+}
+
+static void see_pods(void)
+{
+    for (size_t i = 0; i < model.cache.count; i++)
+        if (!find_pod(model.cache.pods[i].uid))
+            remember_gone(&model.cache.pods[i]);
+    model.cache.count = 0;
+    for (size_t i = 0; i < model.pod_count; i++) {
+        if (!model.pods[i].exists)
+            continue;
+        struct pod_view *copy = &model.cache.pods[model.cache.count];
+        *copy = model.pods[i].view;
+        model.pods[i].seen = true;
+        model.cache.list[model.cache.count++] = copy;
+    }
+    model.must_see_pods = false;
 }
 
 static bool promises(const struct job_status *status, int64_t index)
@@ -116,11 +134,11 @@ static void check_create(int64_t index, int64_t epoch, const char *name)
     CHECK(promises(&model.scene.job.status, index), "a pod is created that was not promised");
     for (size_t i = 0; i < model.pod_count; i++) {
         const struct model_pod *pod = &model.pods[i];
+        CHECK(!pod->seen || strcmp(pod->name, name) != 0, "a name is used again");
         if (!pod->exists || pod->stray)
             continue;
         CHECK(pod->view.index != index || !pod->view.current, "two current pods of one index");
         CHECK(pod->view.attempt == status->attempt || !pod_view_alive(&pod->view), "two attempts at a time");
-        CHECK(strcmp(pod->name, name) != 0, "a name is used again");
     }
 }
 
@@ -241,6 +259,10 @@ static void operator_restart(bool create_on_the_wire, const struct action *actio
         model.on_the_wire.attempt = job->status.attempt;
     }
     model.counts_since_ms = FIELD_UNSET;
+    model.cache.count = model.gone_count = 0;
+    model.gone_epoch = 0;
+    for (size_t i = 0; i < model.pod_count; i++)
+        model.pods[i].seen = false;
     see_job();
     see_pods();
 }
@@ -296,6 +318,9 @@ static size_t operator_turn(void)
         .job = &job,
         .pods = model.cache.list,
         .pod_count = model.cache.count,
+        .gone = model.gone,
+        .gone_count = model.gone_count,
+        .gone_epoch = model.gone_epoch,
         .service = model.service ? &model.scene.service : NULL,
         .counts_since_ms = model.counts_since_ms,
         .behind_since_ms = FIELD_UNSET,

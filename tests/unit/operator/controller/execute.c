@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/execute.h"
+
+#include "scene.h"
+#include "tests/unit/operator/kube/loop_fixture.h"
+
+static struct scene scene;
+static struct event_recorder *recorder;
+static struct job_entry *entry;
+static struct {
+    int calls;
+    enum error_kind kind;
+} done;
+
+static void on_done(void *context, struct job_entry *about, const struct error *failed)
+{
+    (void)context;
+    (void)about;
+    done.calls++;
+    done.kind = failed ? failed->kind : ERROR_NONE;
+}
+
+static void start(scripted_handler *handler)
+{
+    fixture_start(handler, NULL, NULL);
+    recorder = event_recorder_new(client, &(struct event_recorder_options){.controller = "c", .instance = "i"});
+    entry = job_entry_new("default/digits");
+    scene_init(&scene, 2);
+    scene_run(&scene);
+    job_entry_set_job(entry, scene.job.uid);
+    scene.input.now_ms += 60000;
+}
+
+static void stop(void)
+{
+    event_recorder_free(recorder);
+    fixture_stop();
+    job_entry_free(entry);
+    scene_release(&scene);
+}
+
+static void execute(void)
+{
+    struct executor executor = {.client = client, .recorder = recorder, .options = &scene.options, .done = on_done};
+    int before = done.calls;
+    scene_plan(&scene);
+    execute_plan(&executor, entry, &scene.job, &scene.plan);
+    LOOP_UNTIL(done.calls == before + 1);
+}
+
+TestSuite(execute, .timeout = 60);
+
+/* As a real API server says it: a patch is no precondition. */
+static void refuse_uid(struct scripted_request *request)
+{
+    scripted_reply(request, 422,
+                   "{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":\"Invalid\",\"code\":422,\"message\":"
+                   "\"Pod is invalid: metadata.uid: Invalid value: field is immutable\",\"details\":{\"causes\":[{"
+                   "\"reason\":\"FieldValueInvalid\",\"field\":\"metadata.uid\",\"message\":\"immutable\"}]}}");
+}
+
+static void refuse_label(struct scripted_request *request)
+{
+    scripted_reply(request, 422,
+                   "{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":\"Invalid\",\"code\":422,\"message\":"
+                   "\"no\",\"details\":{\"causes\":[{\"field\":\"metadata.labels\",\"message\":\"no\"}]}}");
+}
+
+static void take_the_label_off(void)
+{
+    scene_end_pod(&scene, &scene.pods[1], 137);
+    scene_plan(&scene);
+    scene_accept(&scene);
+    execute();
+    cr_assert_gt(scripted_count(&server, "PATCH /api/v1/namespaces/default/pods/digits-worker-1-1"), 0);
+}
+
+Test(execute, the_label_of_a_pod_that_is_another_by_now_needs_no_removal)
+{
+    start(refuse_uid);
+    take_the_label_off();
+    cr_assert_eq(done.kind, ERROR_CONFLICT, "the cache is behind, nothing is wrong");
+    stop();
+}
+
+Test(execute, another_refusal_of_the_patch_is_told)
+{
+    start(refuse_label);
+    take_the_label_off();
+    cr_assert_eq(done.kind, ERROR_INVALID);
+    stop();
+}
