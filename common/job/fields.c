@@ -50,6 +50,32 @@ static const struct field strategy_fields[] = {
      .description =
          "How gradients are summed. Auto takes what suits the devices and the network; Ring passes chunks around, "
          "Hierarchical sums inside a pod first, ReduceToOne gathers on one device, NCCL leaves it to the library."},
+    {.name = "stages",
+     .kind = FIELD_INTEGER,
+     MEMBER(strategy_spec, stages),
+     LONE,
+     RANGE(1, STAGES_MAX),
+     .description =
+         "Pipeline: into how many stages the layers are cut, each on a device of its own. It must divide workers x "
+         "devices.count; the quotient is the number of replicas of each stage. Default: one replica, a stage on every "
+         "device."},
+    {.name = "microBatches",
+     .kind = FIELD_INTEGER,
+     MEMBER(strategy_spec, micro_batches),
+     LONE,
+     RANGE(1, 1024),
+     .description =
+         "Pipeline: how many pieces each replica's share of a batch passes through the stages in. More of them leave "
+         "the devices idle for a smaller part of a step. Each is a logical shard, so that this sets "
+         "training.logicalShards. Default: 4 times stages."},
+    {.name = "recompute",
+     .kind = FIELD_BOOLEAN,
+     MEMBER(strategy_spec, recompute),
+     LONE,
+     .fallback = "false",
+     .description =
+         "Pipeline: keep only what enters and leaves a stage, and compute the rest again on the way back. It takes a "
+         "third more time and much less memory for activations."},
 };
 static OBJECT_TYPE(strategy_type, "Strategy", strategy_fields);
 
@@ -154,6 +180,14 @@ static const struct field layer_fields[] = {
      LONE,
      .fallback = "true",
      .description = "dense and conv2d: add a learned bias."},
+    {.name = "device",
+     .kind = FIELD_INTEGER,
+     MEMBER(layer_spec, device),
+     LONE,
+     RANGE(0, STAGES_MAX - 1),
+     .description =
+         "Pipeline: the stage that the layer belongs to, counted from 0. Default: that of the layer before it in the "
+         "list; when no layer names one, stages of equal measured cost."},
 };
 OBJECT_TYPE(layer_type_type, "Layer", layer_fields, .size = sizeof(struct layer_spec));
 

@@ -93,10 +93,14 @@ enum preset { PRESETS(X) };
 
 #define TENSOR_RANK_MAX 4
 #define LAYER_INPUTS_MAX 4
+#define STAGES_MAX 64
 
 struct strategy_spec {
     enum strategy_type type;
     enum collective_type collective;
+    int64_t stages;        /* Pipeline; FIELD_UNSET: workers x devices */
+    int64_t micro_batches; /* Pipeline, of each replica; FIELD_UNSET: 4 x stages */
+    bool recompute;        /* Pipeline */
 };
 
 struct devices_spec {
@@ -118,6 +122,7 @@ struct layer_spec {
     int64_t size;    /* pools: square side; embedding: vocabulary */
     int64_t heads;   /* attention */
     bool bias;       /* dense, conv2d */
+    int64_t device;  /* Pipeline: stage */
 };
 
 struct model_spec {

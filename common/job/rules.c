@@ -46,6 +46,41 @@ static bool one_device(const struct json *self, const struct json *old)
     return !is(self, "strategy.type", "OneDevice") || json_integer_at(self, "devices.count", 1) == 1;
 }
 
+static bool pipeline_options(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return is(self, "strategy.type", "Pipeline") ||
+           (!has(self, "strategy.stages") && !has(self, "strategy.microBatches") &&
+            !json_boolean_at(self, "strategy.recompute", false));
+}
+
+static bool pipeline_stages(const struct json *self, const struct json *old)
+{
+    (void)old;
+    int64_t devices = json_integer_at(self, "workers", 1) * json_integer_at(self, "devices.count", 1);
+    int64_t stages = json_integer_at(self, "strategy.stages", 1);
+    return stages < 1 || devices % stages == 0;
+}
+
+static bool pipeline_shards(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !has(self, "strategy.microBatches") || !has(self, "training.logicalShards");
+}
+
+static bool layer_devices(const struct json *self, const struct json *old)
+{
+    (void)old;
+    int64_t devices = json_integer_at(self, "workers", 1) * json_integer_at(self, "devices.count", 1);
+    int64_t stages = json_integer_at(self, "strategy.stages", devices);
+    const struct json *layers = json_member(json_member(self, "model"), "layers");
+    for (const struct json *layer = json_first(layers); layer; layer = json_next(layer))
+        if (has(layer, "device") &&
+            (!is(self, "strategy.type", "Pipeline") || json_integer_at(layer, "device", 0) >= stages))
+            return false;
+    return true;
+}
+
 static bool parameter_servers(const struct json *self, const struct json *old)
 {
     (void)old;
@@ -357,6 +392,33 @@ const struct rule rules[] = {
      .holds = one_device,
      .cel = "self.strategy.type != 'OneDevice' || self.devices.count == 1",
      .message = "OneDevice computes on one device; set devices.count to 1 or take Mirrored"},
+    {.name = "PipelineOptions",
+     .about = &shared_type,
+     .field = "strategy",
+     .holds = pipeline_options,
+     .cel = "self.strategy.type == 'Pipeline' || (!has(self.strategy.stages) && !has(self.strategy.microBatches) && "
+            "!self.strategy.recompute)",
+     .message = "stages, microBatches and recompute are Pipeline's; leave them out or take Pipeline"},
+    {.name = "PipelineStages",
+     .about = &shared_type,
+     .field = "strategy.stages",
+     .holds = pipeline_stages,
+     .cel = "!has(self.strategy.stages) || (self.workers * self.devices.count) % self.strategy.stages == 0",
+     .message = "must divide workers x devices.count, so that every stage has as many replicas"},
+    {.name = "PipelineShards",
+     .about = &shared_type,
+     .field = "training.logicalShards",
+     .holds = pipeline_shards,
+     .cel = "!has(self.strategy.microBatches) || !has(self.training) || !has(self.training.logicalShards)",
+     .message = "a micro-batch is a logical shard; give either strategy.microBatches or this"},
+    {.name = "LayerDevices",
+     .about = &shared_type,
+     .field = "model.layers",
+     .holds = layer_devices,
+     .cel = "!has(self.model) || !has(self.model.layers) || self.model.layers.all(l, !has(l.device) || "
+            "(self.strategy.type == 'Pipeline' && l.device < (has(self.strategy.stages) ? self.strategy.stages : "
+            "self.workers * self.devices.count)))",
+     .message = "a layer's device must be below the number of stages, and only Pipeline places layers"},
     {.name = "ParameterServers",
      .about = &training_job_spec_type,
      .field = "roles",

@@ -38,6 +38,7 @@ static struct layer_spec *append(struct builder *builder, const char *name, enum
         .size = FIELD_UNSET,
         .heads = FIELD_UNSET,
         .bias = true,
+        .device = FIELD_UNSET,
     };
     return layer;
 }
