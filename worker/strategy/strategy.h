@@ -26,6 +26,8 @@
 #include "worker/comm/collective.h"
 #include "worker/coordination/member.h"
 
+#define STRATEGY_DEVICES_MAX 64 /* of one process */
+
 struct dataset;
 struct device;
 struct graph;
@@ -33,11 +35,20 @@ struct sampler;
 struct strategy;
 struct training_state;
 
+/* A device of this process and the model planned on it. */
+struct strategy_device {
+    struct device *device;
+    struct graph *graph;
+};
+
 /* All borrowed; they outlive the strategy. */
 struct strategy_options {
     enum strategy_type type;
-    struct device *device;
+    struct device *device; /* the first, where `state` lives */
     struct graph *graph;
+    const struct strategy_device
+        *devices; /* all of this process, the first again among them; NULL: it is the only one */
+    unsigned device_count;
     struct dataset *dataset; /* training examples */
     const struct sampler *sampler;
     const struct optimizer_spec *optimizer;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/train/announce.h"
 
+#include <stdio.h>
+
 #define TEXT_MAX 8192
 
 static void say_model(const struct trainer *trainer)
@@ -21,6 +23,15 @@ static void say_data(const struct trainer *trainer)
     say_examples(trainer, "data", trainer->training);
     if (dataset_count(trainer->validation) > 0)
         say_examples(trainer, "held out", trainer->validation);
+}
+
+static void say_crew(const struct trainer *trainer)
+{
+    char devices[32] = "";
+    if (trainer->device_count > 1)
+        snprintf(devices, sizeof devices, "%u devices each: ", trainer->device_count);
+    report_say(trainer->report, "crew       %s, %u worker%s, %s%s", strategy_type_name(trainer->job->strategy.type),
+               trainer->crew.size, trainer->crew.size == 1 ? "" : "s", devices, device_description(trainer->device));
 }
 
 static void say_steps(const struct trainer *trainer)
@@ -50,8 +61,7 @@ void announce_plan(const struct trainer *trainer)
         return;
     say_model(trainer);
     say_data(trainer);
-    report_say(trainer->report, "crew       %s, %u worker%s, %s", strategy_type_name(trainer->job->strategy.type),
-               trainer->crew.size, trainer->crew.size == 1 ? "" : "s", device_description(trainer->device));
+    say_crew(trainer);
     say_steps(trainer);
     say_memory(trainer);
 }

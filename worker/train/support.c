@@ -1,16 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/train/support.h"
 
+#include "common/buffer.h"
+
+/* The strategies that there are. */
+static const struct strategy_support {
+    enum strategy_type type;
+    bool one_worker, one_device;
+} strategies[] = {
+    {.type = STRATEGY_ONE_DEVICE, .one_worker = true, .one_device = true},
+    {.type = STRATEGY_MULTI_WORKER_MIRRORED, .one_device = true},
+};
+#define STRATEGIES (sizeof strategies / sizeof *strategies)
+
+static const struct strategy_support *find_strategy(enum strategy_type type)
+{
+    for (size_t i = 0; i < STRATEGIES; i++)
+        if (strategies[i].type == type)
+            return &strategies[i];
+    return NULL;
+}
+
+static int refuse_strategy(enum strategy_type type, struct error *error)
+{
+    SCOPED_BUFFER names;
+    buffer_init(&names, 1024);
+    for (size_t i = 0; i < STRATEGIES; i++)
+        buffer_format(&names, "%s%s", i ? ", " : "", strategy_type_name(strategies[i].type));
+    return error_set(error, ERROR_UNSUPPORTED, "strategy.type: %s is not in this worker yet; it trains %s",
+                     strategy_type_name(type), buffer_text(&names));
+}
+
 static int check_strategy(const struct job_document *job, unsigned crew_size, struct error *error)
 {
-    enum strategy_type type = job->strategy.type;
-    if (type != STRATEGY_ONE_DEVICE && type != STRATEGY_MULTI_WORKER_MIRRORED)
-        return error_set(error, ERROR_UNSUPPORTED,
-                         "strategy.type: %s is not in this worker yet; it trains OneDevice and MultiWorkerMirrored",
-                         strategy_type_name(type));
-    if (type == STRATEGY_ONE_DEVICE && crew_size != 1)
-        return error_set(error, ERROR_INVALID, "strategy.type: OneDevice has one worker, but the crew has %u",
-                         crew_size);
+    const struct strategy_support *strategy = find_strategy(job->strategy.type);
+    if (strategy == NULL)
+        return refuse_strategy(job->strategy.type, error);
+    if (strategy->one_worker && crew_size != 1)
+        return error_set(error, ERROR_INVALID, "strategy.type: %s has one worker, but the crew has %u",
+                         strategy_type_name(strategy->type), crew_size);
+    if (strategy->one_device && job->devices.count != 1)
+        return error_set(error, ERROR_UNSUPPORTED, "devices.count: this worker computes %s on one device, not on %lld",
+                         strategy_type_name(strategy->type), (long long)job->devices.count);
     return 0;
 }
 

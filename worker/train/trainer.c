@@ -144,26 +144,44 @@ static int choose_threads(const struct trainer *trainer)
         return trainer->arguments->threads;
     if (trainer->identity->threads > 0)
         return trainer->identity->threads;
-    int share = device_available_cpus() / (int)crew_members_here(&trainer->crew, trainer->identity);
+    return device_available_cpus() / (int)crew_members_here(&trainer->crew, trainer->identity);
+}
+
+/* Logical devices of a CPU share what the process has. */
+static int share_threads(int threads, unsigned devices)
+{
+    int share = threads / (int)devices;
     return share > 0 ? share : 1;
 }
 
-static int open_device(struct trainer *trainer, struct error *error)
+static int open_devices(struct trainer *trainer, struct error *error)
 {
-    const struct device_options options = {.type = trainer->job->devices.type, .threads = choose_threads(trainer)};
-    if (device_open(&options, &trainer->device, error) < 0)
-        return -1;
+    unsigned count = (unsigned)trainer->job->devices.count;
+    struct device_options options = {.type = trainer->job->devices.type,
+                                     .threads = share_threads(choose_threads(trainer), count)};
+    for (unsigned i = 0; i < count; i++) {
+        options.index = (int)i;
+        if (device_open(&options, &trainer->devices[i].device, error) < 0)
+            return -1;
+        trainer->device_count++;
+    }
+    trainer->device = trainer->devices[0].device;
     return device_stream_new(trainer->device, &trainer->stream, error);
 }
 
-static int open_graph(struct trainer *trainer, struct error *error)
+static int open_graphs(struct trainer *trainer, struct error *error)
 {
-    const struct graph_options options = {
-        .device = trainer->device,
-        .model = &trainer->job->model,
-        .max_examples = trainer->plan.max_shard_examples,
-    };
-    return graph_new(&options, &trainer->graph, error);
+    for (unsigned i = 0; i < trainer->device_count; i++) {
+        const struct graph_options options = {
+            .device = trainer->devices[i].device,
+            .model = &trainer->job->model,
+            .max_examples = trainer->plan.max_shard_examples,
+        };
+        if (graph_new(&options, &trainer->devices[i].graph, error) < 0)
+            return -1;
+    }
+    trainer->graph = trainer->devices[0].graph;
+    return 0;
 }
 
 static int open_data(struct trainer *trainer, struct error *error)
@@ -234,6 +252,8 @@ static int open_strategy(struct trainer *trainer, struct error *error)
         .type = trainer->job->strategy.type,
         .device = trainer->device,
         .graph = trainer->graph,
+        .devices = trainer->devices,
+        .device_count = trainer->device_count,
         .dataset = trainer->training,
         .sampler = &trainer->sampler,
         .optimizer = &trainer->job->training.optimizer,
@@ -256,8 +276,8 @@ static const struct stage {
     enum exit_code code; /* of plain bad input found there */
 } stages[] = {
     {open_crew, EXIT_CODE_BAD_JOB},        {open_paths, EXIT_CODE_BAD_JOB},    {open_report, EXIT_CODE_INTERNAL},
-    {open_store, EXIT_CODE_NO_CHECKPOINT}, {open_plan, EXIT_CODE_BAD_JOB},     {open_device, EXIT_CODE_NO_DEVICE},
-    {open_graph, EXIT_CODE_BAD_JOB},       {open_data, EXIT_CODE_BAD_DATA},    {open_state, EXIT_CODE_NO_MEMORY},
+    {open_store, EXIT_CODE_NO_CHECKPOINT}, {open_plan, EXIT_CODE_BAD_JOB},     {open_devices, EXIT_CODE_NO_DEVICE},
+    {open_graphs, EXIT_CODE_BAD_JOB},      {open_data, EXIT_CODE_BAD_DATA},    {open_state, EXIT_CODE_NO_MEMORY},
     {open_member, EXIT_CODE_INTERNAL},     {open_strategy, EXIT_CODE_BAD_JOB},
 };
 
@@ -288,12 +308,12 @@ void trainer_release(struct trainer *trainer)
         dataset_free(trainer->validation);
     if (trainer->training)
         dataset_free(trainer->training);
-    if (trainer->graph)
-        graph_free(trainer->graph);
+    for (unsigned i = 0; i < trainer->device_count; i++)
+        graph_free(trainer->devices[i].graph);
     if (trainer->stream)
         device_stream_free(trainer->stream);
-    if (trainer->device)
-        device_close(trainer->device);
+    for (unsigned i = 0; i < trainer->device_count; i++)
+        device_close(trainer->devices[i].device);
     if (trainer->store)
         checkpoint_store_free(trainer->store);
     if (trainer->report)

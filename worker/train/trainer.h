@@ -37,9 +37,12 @@ struct trainer {
     struct report *report;
     struct checkpoint_store *store; /* the chief's; NULL: no checkpoints */
     struct step_plan plan;
-    struct device *device;
+    struct strategy_device
+        devices[STRATEGY_DEVICES_MAX]; /* with a graph each where the strategy replicates the model */
+    unsigned device_count;
+    struct device *device;        /* the first */
     struct device_stream *stream; /* for evaluations */
-    struct graph *graph;
+    struct graph *graph;          /* of the first */
     struct dataset *training, *validation;
     struct sampler sampler;
     struct training_state state;
