@@ -77,7 +77,8 @@ static struct json *member_value(const struct field *field, const void *member, 
     case FIELD_DECIMAL:
         return isnan(*(const double *)member) ? NULL : text_value(decimal_text(*(const double *)member));
     case FIELD_BOOLEAN:
-        return json_new_boolean(*(const bool *)member);
+        /* Without a default, what is absent reads as false. */
+        return *(const bool *)member || field->fallback ? json_new_boolean(*(const bool *)member) : NULL;
     case FIELD_ENUM:
         return enum_value(field, member);
     case FIELD_DURATION:

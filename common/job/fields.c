@@ -76,8 +76,38 @@ static const struct field strategy_fields[] = {
      .description =
          "Pipeline: keep only what enters and leaves a stage, and compute the rest again on the way back. It takes a "
          "third more time and much less memory for activations."},
+    {.name = "mode",
+     .kind = FIELD_ENUM,
+     MEMBER(strategy_spec, mode),
+     LONE,
+     .words = parameter_server_mode_words,
+     .description =
+         "ParameterServer: when an update counts. Async (the default): at once, each worker at its own pace. "
+         "BoundedStaleness: likewise, but no worker is more than staleness batches ahead of the slowest. Synchronous: "
+         "once all shares of the batch are there, as if one device had computed it."},
+    {.name = "staleness",
+     .kind = FIELD_INTEGER,
+     MEMBER(strategy_spec, staleness),
+     LONE,
+     RANGE(0, 1000000),
+     .description = "BoundedStaleness: how many batches a worker may be ahead of the slowest live one, 4 by default."},
+    {.name = "backupWorkers",
+     .kind = FIELD_INTEGER,
+     MEMBER(strategy_spec, backup_workers),
+     LONE,
+     RANGE(0, PODS_MAX),
+     .description =
+         "Synchronous: so many of the workers are spare. The batch is cut for the others; a spare one computes what "
+         "the slowest is late with, and the first answer counts. 0 by default."},
+    {.name = "psBackup",
+     .kind = FIELD_BOOLEAN,
+     MEMBER(strategy_spec, ps_backup),
+     LONE,
+     .description =
+         "ParameterServer: each update is handed to a second ps before it is acknowledged, so that none is lost with "
+         "a ps. Needs at least two ps; false by default."},
 };
-static OBJECT_TYPE(strategy_type, "Strategy", strategy_fields);
+OBJECT_TYPE(strategy_type, "Strategy", strategy_fields);
 
 static const struct field devices_fields[] = {
     {.name = "type",

@@ -39,6 +39,11 @@
     X(COLLECTIVE_HIERARCHICAL, "Hierarchical")                                                                         \
     X(COLLECTIVE_REDUCE_TO_ONE, "ReduceToOne")                                                                         \
     X(COLLECTIVE_NCCL, "NCCL")
+#define PARAMETER_SERVER_MODES(X)                                                                                      \
+    X(PARAMETER_SERVER_NOT_SAID, "")                                                                                   \
+    X(PARAMETER_SERVER_ASYNC, "Async")                                                                                 \
+    X(PARAMETER_SERVER_BOUNDED_STALENESS, "BoundedStaleness")                                                          \
+    X(PARAMETER_SERVER_SYNCHRONOUS, "Synchronous")
 #define DEVICE_TYPES(X) X(DEVICE_TYPE_CPU, "CPU") X(DEVICE_TYPE_GPU, "GPU") X(DEVICE_TYPE_AUTO, "Auto")
 #define DATA_FORMATS(X)                                                                                                \
     X(DATA_FORMAT_IDX, "idx")                                                                                          \
@@ -78,6 +83,7 @@
 enum framework { FRAMEWORKS(X) };
 enum strategy_type { STRATEGY_TYPES(X) };
 enum collective_type { COLLECTIVE_TYPES(X) };
+enum parameter_server_mode { PARAMETER_SERVER_MODES(X) };
 enum device_type { DEVICE_TYPES(X) };
 enum data_format { DATA_FORMATS(X) };
 enum optimizer_type { OPTIMIZER_TYPES(X) };
@@ -101,7 +107,13 @@ struct strategy_spec {
     int64_t stages;        /* Pipeline; FIELD_UNSET: workers x devices */
     int64_t micro_batches; /* Pipeline, of each replica; FIELD_UNSET: 4 x stages */
     bool recompute;        /* Pipeline */
+    /* ParameterServer: */
+    enum parameter_server_mode mode; /* NOT_SAID: Async */
+    int64_t staleness;               /* BoundedStaleness; FIELD_UNSET: STALENESS_DEFAULT */
+    int64_t backup_workers;          /* Synchronous; FIELD_UNSET: none */
+    bool ps_backup;
 };
+#define STALENESS_DEFAULT 4
 
 struct devices_spec {
     enum device_type type;

@@ -88,6 +88,38 @@ static bool parameter_servers(const struct json *self, const struct json *old)
     return is(self, "strategy.type", "ParameterServer") == given;
 }
 
+static bool parameter_server_options(const struct json *self, const struct json *old)
+{
+    (void)old;
+    bool given = has(self, "mode") || has(self, "staleness") || has(self, "backupWorkers") || has(self, "psBackup");
+    return is(self, "type", "ParameterServer") || !given;
+}
+
+static bool staleness_bounds(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !has(self, "staleness") || is(self, "mode", "BoundedStaleness");
+}
+
+static bool backup_workers_wait(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !has(self, "backupWorkers") || is(self, "mode", "Synchronous");
+}
+
+static bool backup_workers_fit(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return json_integer_at(self, "strategy.backupWorkers", 0) < json_integer_at(self, "workers", 1);
+}
+
+static bool backup_has_server(const struct json *self, const struct json *old)
+{
+    (void)old;
+    const struct json *servers = element_named(json_member(self, "roles"), "ps");
+    return !json_boolean_at(self, "strategy.psBackup", false) || json_integer_at(servers, "count", 1) >= 2;
+}
+
 static bool image_of_foreign_framework(const struct json *self, const struct json *old)
 {
     (void)old;
@@ -425,6 +457,38 @@ const struct rule rules[] = {
      .holds = parameter_servers,
      .cel = "(self.strategy.type == 'ParameterServer') == " NAMED("roles", "'ps'"),
      .message = "ParameterServer needs a role named ps, and no other strategy has one"},
+    {.name = "ParameterServerOptions",
+     .about = &strategy_type,
+     .field = "type",
+     .holds = parameter_server_options,
+     .cel = "self.type == 'ParameterServer' || !(has(self.mode) || has(self.staleness) || has(self.backupWorkers) || "
+            "has(self.psBackup))",
+     .message = "mode, staleness, backupWorkers and psBackup are options of ParameterServer; leave them out"},
+    {.name = "Staleness",
+     .about = &strategy_type,
+     .field = "staleness",
+     .holds = staleness_bounds,
+     .cel = "!has(self.staleness) || (has(self.mode) && self.mode == 'BoundedStaleness')",
+     .message = "staleness belongs to mode BoundedStaleness; set that mode or leave staleness out"},
+    {.name = "BackupWorkers",
+     .about = &strategy_type,
+     .field = "backupWorkers",
+     .holds = backup_workers_wait,
+     .cel = "!has(self.backupWorkers) || (has(self.mode) && self.mode == 'Synchronous')",
+     .message = "backupWorkers belongs to mode Synchronous; set that mode or leave backupWorkers out"},
+    {.name = "BackupWorkersFit",
+     .about = &shared_type,
+     .field = "strategy.backupWorkers",
+     .holds = backup_workers_fit,
+     .cel = "!has(self.strategy.backupWorkers) || self.strategy.backupWorkers < self.workers",
+     .message = "must be lower than workers, for somebody has to compute the batch"},
+    {.name = "BackupServer",
+     .about = &training_job_spec_type,
+     .field = "strategy.psBackup",
+     .holds = backup_has_server,
+     .cel = "!has(self.strategy.psBackup) || !self.strategy.psBackup || "
+            "(has(self.roles) && self.roles.exists(r, r.name == 'ps' && has(r.count) && r.count >= 2))",
+     .message = "a backup needs a second ps; set the role ps to a count of 2 or more"},
     {.name = "Image",
      .about = &training_job_spec_type,
      .field = "image",
