@@ -106,6 +106,35 @@ static const struct field strategy_fields[] = {
      .description =
          "ParameterServer: each update is handed to a second ps before it is acknowledged, so that none is lost with "
          "a ps. Needs at least two ps; false by default."},
+    {.name = "localSteps",
+     .kind = FIELD_INTEGER,
+     MEMBER(strategy_spec, local_steps),
+     LONE,
+     RANGE(1, 100000),
+     .description =
+         "MultiWorkerMirrored: each worker takes so many steps alone on its own share of the batches, then the crew "
+         "averages them and an outer optimizer (SGD with Nesterov momentum) moves all replicas to one new point "
+         "(DiLoCo; Douillard et al., 2023). Default: the gradients of every step are summed."},
+    {.name = "outerLearningRate",
+     .kind = FIELD_DECIMAL,
+     MEMBER(strategy_spec, outer_learning_rate),
+     LONE,
+     BETWEEN(0, 10),
+     .description = "With localSteps: how much of the averaged change the outer optimizer takes; 1 with outerMomentum "
+                    "0 is plain averaging. Default: 0.7."},
+    {.name = "outerMomentum",
+     .kind = FIELD_DECIMAL,
+     MEMBER(strategy_spec, outer_momentum),
+     LONE,
+     BETWEEN(0, 1),
+     .description = "With localSteps: Nesterov momentum of the outer optimizer. Default: 0.9."},
+    {.name = "exchange",
+     .kind = FIELD_ENUM,
+     MEMBER(strategy_spec, exchange),
+     LONE,
+     .words = exchange_type_words,
+     .description = "PeerToPeer: SendToAll sends each worker's update to all others; Gossip has each worker average "
+                    "with one other at a time (AD-PSGD; Lian et al., 2018). Default: SendToAll."},
 };
 OBJECT_TYPE(strategy_type, "Strategy", strategy_fields);
 
@@ -732,6 +761,18 @@ static const struct field crew_role_fields[] = {
      .flags = FIELD_REQUIRED,
      RANGE(1, PODS_MAX),
      .description = "Processes of that role."},
+    {.name = "minCount",
+     .kind = FIELD_INTEGER,
+     MEMBER(crew_role, min_count),
+     LONE,
+     RANGE(1, PODS_MAX),
+     .description = "Elastic jobs: training runs while at least so many of them are there. Default: count."},
+    {.name = "maxCount",
+     .kind = FIELD_INTEGER,
+     MEMBER(crew_role, max_count),
+     LONE,
+     RANGE(1, PODS_MAX),
+     .description = "Elastic jobs: the most of them that there will ever be. Default: count."},
 };
 static OBJECT_TYPE(crew_role_type, "Crew role", crew_role_fields, .size = sizeof(struct crew_role), .map_key = "name");
 

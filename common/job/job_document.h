@@ -44,6 +44,7 @@
     X(PARAMETER_SERVER_ASYNC, "Async")                                                                                 \
     X(PARAMETER_SERVER_BOUNDED_STALENESS, "BoundedStaleness")                                                          \
     X(PARAMETER_SERVER_SYNCHRONOUS, "Synchronous")
+#define EXCHANGE_TYPES(X) X(EXCHANGE_NOT_SAID, "") X(EXCHANGE_SEND_TO_ALL, "SendToAll") X(EXCHANGE_GOSSIP, "Gossip")
 #define DEVICE_TYPES(X) X(DEVICE_TYPE_CPU, "CPU") X(DEVICE_TYPE_GPU, "GPU") X(DEVICE_TYPE_AUTO, "Auto")
 #define DATA_FORMATS(X)                                                                                                \
     X(DATA_FORMAT_IDX, "idx")                                                                                          \
@@ -84,6 +85,7 @@ enum framework { FRAMEWORKS(X) };
 enum strategy_type { STRATEGY_TYPES(X) };
 enum collective_type { COLLECTIVE_TYPES(X) };
 enum parameter_server_mode { PARAMETER_SERVER_MODES(X) };
+enum exchange_type { EXCHANGE_TYPES(X) };
 enum device_type { DEVICE_TYPES(X) };
 enum data_format { DATA_FORMATS(X) };
 enum optimizer_type { OPTIMIZER_TYPES(X) };
@@ -112,6 +114,9 @@ struct strategy_spec {
     int64_t staleness;               /* BoundedStaleness; FIELD_UNSET: STALENESS_DEFAULT */
     int64_t backup_workers;          /* Synchronous; FIELD_UNSET: none */
     bool ps_backup;
+    int64_t local_steps;                        /* MultiWorkerMirrored; FIELD_UNSET: none, every step is summed */
+    double outer_learning_rate, outer_momentum; /* with local_steps; DECIMAL_UNSET: 0.7 and 0.9 */
+    enum exchange_type exchange;                /* PeerToPeer; not said: SendToAll */
 };
 #define STALENESS_DEFAULT 4
 
@@ -214,7 +219,8 @@ struct storage_spec {
 #define CREW_ROLES_MAX 4
 struct crew_role {
     const char *name;
-    int64_t count;
+    int64_t count;                /* when this process was made */
+    int64_t min_count, max_count; /* elastic jobs; FIELD_UNSET: as count */
 };
 struct crew_spec {
     struct crew_role roles[CREW_ROLES_MAX];

@@ -164,6 +164,31 @@ static bool workers_fixed(const struct json *self, const struct json *old)
     return has(self, "elastic") || json_integer_at(self, "workers", 1) == json_integer_at(old, "workers", 1);
 }
 
+/* Each worker's share, and with it the global batch, would change with their number. */
+static bool elastic_batch(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !has(self, "elastic") || !has(self, "training.perReplicaBatchSize");
+}
+
+static bool local_steps_strategy(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !has(self, "localSteps") || is(self, "type", "MultiWorkerMirrored");
+}
+
+static bool outer_optimizer(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return has(self, "localSteps") || !(has(self, "outerLearningRate") || has(self, "outerMomentum"));
+}
+
+static bool exchange_strategy(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !has(self, "exchange") || is(self, "type", "PeerToPeer");
+}
+
 /* ---------------------------------------------------------------- sections */
 
 static bool is_ours(const struct json *self)
@@ -526,6 +551,30 @@ const struct rule rules[] = {
      .holds = elastic_order,
      .cel = "self.minWorkers <= self.maxWorkers",
      .message = "minWorkers must not exceed maxWorkers"},
+    {.name = "ElasticBatch",
+     .about = &training_job_spec_type,
+     .field = "training.perReplicaBatchSize",
+     .holds = elastic_batch,
+     .cel = "!has(self.elastic) || !has(self.training) || !has(self.training.perReplicaBatchSize)",
+     .message = "would make the global batch depend on how many workers are there; elastic jobs give batchSize"},
+    {.name = "LocalSteps",
+     .about = &strategy_type,
+     .field = "localSteps",
+     .holds = local_steps_strategy,
+     .cel = "!has(self.localSteps) || self.type == 'MultiWorkerMirrored'",
+     .message = "is an option of MultiWorkerMirrored; take that type or leave it out"},
+    {.name = "OuterOptimizer",
+     .about = &strategy_type,
+     .field = "localSteps",
+     .holds = outer_optimizer,
+     .cel = "has(self.localSteps) || !(has(self.outerLearningRate) || has(self.outerMomentum))",
+     .message = "is missing; outerLearningRate and outerMomentum belong to local steps"},
+    {.name = "Exchange",
+     .about = &strategy_type,
+     .field = "exchange",
+     .holds = exchange_strategy,
+     .cel = "!has(self.exchange) || self.type == 'PeerToPeer'",
+     .message = "is an option of PeerToPeer; take that type or leave it out"},
     {.name = "WorkersFixed",
      .about = &training_job_spec_type,
      .field = "workers",

@@ -66,14 +66,22 @@ static void add_storage(struct json *list, const struct training_job *job)
         add(list, ENV_STORAGE, text.data);
 }
 
+/* An elastic crew's seats reach beyond the workers that there are now; membership itself is the chief's to tell. */
+static struct crew_role describe_role(const struct training_job *job, enum role role)
+{
+    bool elastic = job->elastic.enabled && role == ROLE_WORKER;
+    return (struct crew_role){.name = role_name(role),
+                              .count = crew_role_count(job, role),
+                              .min_count = elastic ? job->elastic.min_workers : FIELD_UNSET,
+                              .max_count = elastic ? job->elastic.max_workers : FIELD_UNSET};
+}
+
 static void fill_crew(const struct training_job *job, const char *pattern, struct crew_spec *crew)
 {
     *crew = (struct crew_spec){.host_pattern = pattern, .port = PORT_CREW};
-    for (int role = 0; role < ROLE_COUNT; role++) {
-        int64_t count = crew_role_count(job, (enum role)role);
-        if (count > 0)
-            crew->roles[crew->role_count++] = (struct crew_role){.name = role_name((enum role)role), .count = count};
-    }
+    for (int role = 0; role < ROLE_COUNT; role++)
+        if (crew_role_count(job, (enum role)role) > 0)
+            crew->roles[crew->role_count++] = describe_role(job, (enum role)role);
 }
 
 int environment_document(const struct training_job *job, char **ret_text, struct error *error)

@@ -42,6 +42,8 @@ static int check_strategy(const struct job_document *job, unsigned crew_size, st
     if (strategy->one_device && job->devices.count != 1)
         return error_set(error, ERROR_UNSUPPORTED, "devices.count: this worker computes %s on one device, not on %lld",
                          strategy_type_name(strategy->type), (long long)job->devices.count);
+    if (job->strategy.local_steps > 0)
+        return error_set(error, ERROR_UNSUPPORTED, "strategy.localSteps: not in this worker yet; leave it out");
     return 0;
 }
 

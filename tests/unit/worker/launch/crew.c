@@ -28,7 +28,7 @@ Test(crew, the_operators_pattern)
 Test(crew, a_given_chief_comes_first)
 {
     struct job_document job = {.crew = digits};
-    job.crew.roles[1] = (struct crew_role){"chief", 1};
+    job.crew.roles[1] = (struct crew_role){.name = "chief", .count = 1};
     const struct identity identity = {.role = "worker", .index = 0};
     struct crew crew;
     cr_assert_eq(crew_read(&job, &identity, &crew, NULL), 0);
