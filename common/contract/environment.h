@@ -20,7 +20,7 @@
 /* For framework Coxswain. */
 #define ENV_JOB "COXSWAIN_JOB"         /* the job document, JSON: see common/job/job_document.h */
 #define ENV_STORAGE "COXSWAIN_STORAGE" /* "name=/mount/path" for each storage, joined by ':' */
-#define ENV_TF_CONFIG "TF_CONFIG"      /* read only when COXSWAIN_JOB has no crew */
+#define ENV_TF_CONFIG "TF_CONFIG"      /* read only when COXSWAIN_JOB has no crew; written for framework TensorFlow */
 
 /* Set by a node that cannot give a pod its own /etc/hosts: a file in that format, kept current in place,
  * which the worker asks before the resolver. */
@@ -33,9 +33,11 @@
 #define ENV_POD_IP "COXSWAIN_POD_IP"
 
 /* Ports of a pod. Collectives over TCP listen on a port announced at the join (0 picks a free one when taken). */
-#define PORT_CREW 2222       /* gRPC */
+#define PORT_CREW 2222       /* gRPC; TensorFlow's servers too */
 #define PORT_COLLECTIVE 2223 /* bulk data */
 #define PORT_HTTP 8080       /* /healthz /metrics /status */
+#define PORT_PYTORCH 23456   /* where a PyTorch crew meets */
+#define PORT_CREW_NAME "crew"
 
 /* Where a storage is mounted: STORAGE_ROOT "/" name. */
 #define STORAGE_ROOT "/coxswain/storage"

@@ -1121,6 +1121,15 @@ static const struct field training_job_status_fields[] = {
      LONE,
      .type = &restarts_type,
      .description = "The same by cause."},
+    {.name = "chargedAt",
+     .kind = FIELD_TIME,
+     MEMBER(job_status, charged_ms),
+     LONE,
+     .flags = FIELD_PRECISE,
+     .description =
+         "When the last failure was counted that a disruption of the same crew may explain afterwards: within "
+         "60 seconds it is counted as a disruption instead."},
+    NUMBER("chargedAttempt", job_status, charged_attempt, "The attempt whose crew that failure befell."),
     TIME("startTime", job_status, start_ms, "When the first pod was created."),
     TIME("completionTime", job_status, completion_ms, "When the job succeeded or failed."),
     COUNTER("suspendedMilliseconds", job_status, suspended_ms, "Time spent suspended, which the deadline leaves out."),

@@ -123,6 +123,8 @@ struct job_status {
     struct {
         int64_t failures, disruptions, out_of_memory;
     } restarts;
+    int64_t charged_ms;              /* the last failure that a disruption may still explain; FIELD_UNSET: none */
+    int64_t charged_attempt;         /* whose crew it befell; FIELD_UNSET likewise */
     int64_t start_ms, completion_ms; /* FIELD_UNSET: not yet */
     int64_t suspended_ms;            /* time spent suspended in all, which deadlines leave out */
     int64_t backoff_until_ms;        /* FIELD_UNSET: none; durable, so that a restarted operator still waits */

@@ -16,11 +16,17 @@ static bool all_workers_done(const struct crew *crew)
     return true;
 }
 
+/* Every PyTorch process trains to the end by itself; in the other frameworks the chief tells when that is. */
+static bool needs_all_workers(const struct training_job *job)
+{
+    return job->framework == FRAMEWORK_PYTORCH;
+}
+
 static bool job_done(const struct planning *planning, const struct slot *chief)
 {
     if (!chief || !slot_done(chief))
         return false;
-    return planning->job->framework != FRAMEWORK_PYTORCH || all_workers_done(&planning->crew);
+    return !needs_all_workers(planning->job) || all_workers_done(&planning->crew);
 }
 
 static bool crew_ended(const struct crew *crew)
@@ -53,8 +59,11 @@ bool completion_plan(struct planning *planning)
         return false;
     if (!crew_ended(&planning->crew) && last_words_may_come(planning, chief->occupant->finished_ms))
         return true;
-    planning_finish(
-        planning, CONDITION_SUCCEEDED, "ChiefSucceeded",
-        planning_format(planning, "%s %" PRId64 " is done: exit code 0", role_name(chief->role), chief->index));
+    if (needs_all_workers(planning->job))
+        planning_finish(planning, CONDITION_SUCCEEDED, "WorkersSucceeded", "all workers are done: exit code 0");
+    else
+        planning_finish(
+            planning, CONDITION_SUCCEEDED, "ChiefSucceeded",
+            planning_format(planning, "%s %" PRId64 " is done: exit code 0", role_name(chief->role), chief->index));
     return true;
 }

@@ -1,39 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/controller/environment_build.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "common/buffer.h"
 #include "common/contract/environment.h"
 #include "common/memory.h"
 #include "operator/controller/crew.h"
+#include "operator/controller/environment_framework.h"
+#include "operator/controller/environment_list.h"
 
 #define ENVIRONMENT_VALUE_MAX (128 * 1024)
 
-bool environment_is_reserved(const char *name)
+static bool is_one_of(const char *name, const char *const *names)
 {
-    static const char *const names[] = {ENV_EPOCH, ENV_ATTEMPT, ENV_JOB_UID, ENV_ROLE,          ENV_INDEX,
-                                        ENV_JOB,   ENV_STORAGE, ENV_POD_IP,  ENV_CHECKPOINT_DIR};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(name, names[i]) == 0)
+    for (; *names; names++)
+        if (strcmp(name, *names) == 0)
             return true;
     return false;
-}
-
-static void add(struct json *list, const char *name, const char *value)
-{
-    struct json *entry = json_append(list, json_new_object());
-    json_set_string(entry, "name", name);
-    json_set_string(entry, "value", value);
-}
-
-static void add_number(struct json *list, const char *name, int64_t number)
-{
-    char text[24];
-    snprintf(text, sizeof text, "%" PRId64, number);
-    add(list, name, text);
 }
 
 static void add_pod_ip(struct json *list)
@@ -51,7 +35,7 @@ static void add_checkpoint_directory(struct json *list, const struct training_jo
         return;
     const char *path = checkpoint->path ? checkpoint->path : job->name;
     SCOPED_FREE char *directory = memory_format("%s/%s/%s", STORAGE_ROOT, checkpoint->storage, path);
-    add(list, ENV_CHECKPOINT_DIR, directory);
+    environment_add(list, ENV_CHECKPOINT_DIR, directory);
 }
 
 static void add_storage(struct json *list, const struct training_job *job)
@@ -63,7 +47,7 @@ static void add_storage(struct json *list, const struct training_job *job)
         buffer_format(&text, "%s%s=%s/%s", i ? ":" : "", name, STORAGE_ROOT, name);
     }
     if (text.length > 0)
-        add(list, ENV_STORAGE, text.data);
+        environment_add(list, ENV_STORAGE, text.data);
 }
 
 /* An elastic crew's seats reach beyond the workers that there are now; membership itself is the chief's to tell. */
@@ -84,11 +68,11 @@ static void fill_crew(const struct training_job *job, const char *pattern, struc
             crew->roles[crew->role_count++] = describe_role(job, (enum role)role);
 }
 
-int environment_document(const struct training_job *job, char **ret_text, struct error *error)
+/* ---------------------------------------------------------------- our own worker */
+
+/* The job document with the crew. */
+static int coxswain_document(const struct training_job *job, char **ret_text, struct error *error)
 {
-    *ret_text = NULL;
-    if (job->framework != FRAMEWORK_COXSWAIN)
-        return 0;
     SCOPED_FREE char *pattern = memory_format("%s-{role}-{index}.%s.%s.svc", job->name, job->name, job->namespace);
     struct job_document document = job->document; /* a view: nothing of it is released */
     document.job_name = job->name;
@@ -105,18 +89,50 @@ int environment_document(const struct training_job *job, char **ret_text, struct
     return 0;
 }
 
+static void add_coxswain(const struct training_job *job, enum role role, int64_t index, const char *document,
+                         struct json *list)
+{
+    (void)job;
+    (void)role;
+    (void)index;
+    environment_add(list, ENV_JOB, document);
+}
+
+static const char *const coxswain_reserved[] = {ENV_JOB, NULL};
+static const struct environment_framework environment_coxswain = {coxswain_document, add_coxswain, coxswain_reserved};
+
+static const struct environment_framework *const frameworks[] = {
+    [FRAMEWORK_COXSWAIN] = &environment_coxswain,
+    [FRAMEWORK_TENSORFLOW] = &environment_tensorflow,
+    [FRAMEWORK_PYTORCH] = &environment_pytorch,
+};
+
+/* ---------------------------------------------------------------- for all of them */
+
+bool environment_is_reserved(enum framework framework, const char *name)
+{
+    static const char *const names[] = {ENV_EPOCH,   ENV_ATTEMPT, ENV_JOB_UID,        ENV_ROLE, ENV_INDEX,
+                                        ENV_STORAGE, ENV_POD_IP,  ENV_CHECKPOINT_DIR, NULL};
+    return is_one_of(name, names) || is_one_of(name, frameworks[framework]->reserved);
+}
+
+int environment_document(const struct training_job *job, char **ret_text, struct error *error)
+{
+    *ret_text = NULL;
+    return frameworks[job->framework]->document ? frameworks[job->framework]->document(job, ret_text, error) : 0;
+}
+
 struct json *environment_build(const struct training_job *job, enum role role, int64_t index, const char *document)
 {
     struct json *list = json_new_array();
-    add_number(list, ENV_EPOCH, job->status.epoch);
-    add_number(list, ENV_ATTEMPT, job->status.attempt);
-    add(list, ENV_JOB_UID, job->uid);
-    add(list, ENV_ROLE, role_name(role));
-    add_number(list, ENV_INDEX, index);
+    environment_add_number(list, ENV_EPOCH, job->status.epoch);
+    environment_add_number(list, ENV_ATTEMPT, job->status.attempt);
+    environment_add(list, ENV_JOB_UID, job->uid);
+    environment_add(list, ENV_ROLE, role_name(role));
+    environment_add_number(list, ENV_INDEX, index);
     add_checkpoint_directory(list, job);
     add_storage(list, job);
     add_pod_ip(list);
-    if (document)
-        add(list, ENV_JOB, document);
+    frameworks[job->framework]->add(job, role, index, document, list);
     return list;
 }

@@ -6,6 +6,7 @@
 #include "operator/controller/limit.h"
 #include "operator/controller/restart_delay.h"
 #include "operator/controller/restart_scope.h"
+#include "operator/controller/take_back.h"
 
 struct verdict {
     struct slot *cause; /* NULL: nothing happened */
@@ -139,7 +140,9 @@ bool judge_plan(struct planning *planning)
         planning_finish(planning, CONDITION_FAILED, ending_reason(ENDING_PERMANENT), what);
         return true;
     }
-    limit_count(planning->next, charge(planning, &verdict));
+    enum ending_kind kind = charge(planning, &verdict);
+    limit_count(planning->next, kind);
+    take_back_note(planning, verdict.cause, kind);
     if (limit_exceeded(planning->next, &planning->job->run_policy))
         planning_finish(planning, CONDITION_FAILED, "BackoffLimitExceeded",
                         planning_format(planning, "backoffLimit %" PRId64 " is spent; last: %s",

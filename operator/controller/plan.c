@@ -19,8 +19,8 @@ const struct plan_options plan_options_default = {
 };
 
 static bool (*const policies[])(struct planning *planning) = {
-    ttl_plan,     clean_plan, invalid_plan, leftovers_plan, completion_plan, deadline_plan,
-    suspend_plan, start_plan, judge_plan,   scale_plan,     replace_plan,    create_plan,
+    ttl_plan,   clean_plan,     invalid_plan, leftovers_plan, completion_plan, deadline_plan, suspend_plan,
+    start_plan, take_back_plan, judge_plan,   scale_plan,     replace_plan,    create_plan,
 };
 
 /* spec.runPolicy.managedBy of jobs that are left to this operator. */

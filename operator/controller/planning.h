@@ -33,7 +33,8 @@ bool completion_plan(struct planning *planning); /* the chief is done */
 bool deadline_plan(struct planning *planning);   /* activeDeadlineSeconds */
 bool suspend_plan(struct planning *planning);
 bool start_plan(struct planning *planning);
-bool judge_plan(struct planning *planning); /* what went wrong, and what follows from it */
+bool take_back_plan(struct planning *planning); /* a charge that a disruption explains after all */
+bool judge_plan(struct planning *planning);     /* what went wrong, and what follows from it */
 bool scale_plan(struct planning *planning);
 bool replace_plan(struct planning *planning); /* superseded pods give way */
 bool create_plan(struct planning *planning);  /* the Service and the promised pods */

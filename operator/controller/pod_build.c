@@ -9,6 +9,7 @@
 #include "common/memory.h"
 #include "operator/controller/child_metadata.h"
 #include "operator/controller/environment_build.h"
+#include "operator/controller/environment_list.h"
 #include "operator/controller/template_overlay.h"
 
 #define GRACE_SECONDS 30
@@ -25,13 +26,10 @@ int pod_builder_init(struct pod_builder *builder, const struct training_job *job
 {
     bool own = job->framework == FRAMEWORK_COXSWAIN;
     const char *image = job->image ? job->image : own ? worker_image : NULL;
-    if (!own)
-        return error_set(error, ERROR_INVALID,
-                         "spec.framework: this version of the operator runs Coxswain only, not %s",
-                         framework_name(job->framework));
     if (!image || *image == '\0')
         return error_set(error, ERROR_INVALID,
-                         "spec.image: required, since the operator was started without --worker-image");
+                         own ? "spec.image: required, since the operator was started without --worker-image"
+                             : "spec.image: required for this framework");
     char *document;
     if (environment_document(job, &document, error) < 0)
         return -1;
@@ -52,10 +50,12 @@ static void add_port(struct json *ports, const char *name, int64_t number)
     json_set_integer(port, "containerPort", number);
 }
 
-static void set_ports(struct json *container)
+static void set_ports(struct json *container, const struct training_job *job, enum role role)
 {
     struct json *ports = json_set(container, "ports", json_new_array());
-    add_port(ports, "crew", PORT_CREW);
+    add_port(ports, PORT_CREW_NAME, crew_port(job, role));
+    if (job->framework != FRAMEWORK_COXSWAIN)
+        return;
     add_port(ports, "collective", PORT_COLLECTIVE);
     add_port(ports, "http", PORT_HTTP);
 }
@@ -125,23 +125,26 @@ static void set_pod_security(struct json *spec)
 /* The name under which a template speaks of the main container. */
 static const char *main_container_name(const struct json *template)
 {
-    const struct json *containers = json_at(template, "spec.containers");
-    for (const struct json *item = json_first(containers); item; item = json_next(item))
-        if (strcmp(json_string_at(item, "name", ""), TRAINER_CONTAINER) == 0)
-            return TRAINER_CONTAINER;
-    return json_string_at(json_first(containers), "name", TRAINER_CONTAINER);
+    return json_string_at(template_main_container(template), "name", TRAINER_CONTAINER);
 }
 
-static struct json *default_container(const struct pod_builder *builder, enum role role, int64_t index)
+/* A foreign image has its own command, or the template gives one; without a probe a pod is ready once it runs. */
+static void set_worker(struct json *container)
+{
+    json_append_string(json_set(container, "command", json_new_array()), "coxswain-worker");
+    set_readiness(container);
+}
+
+static struct json *default_container(const struct pod_builder *builder, enum role role, const struct json *environment)
 {
     const struct training_job *job = builder->job;
     struct json *container = json_new_object();
     json_set_string(container, "name", main_container_name(job->roles[role].template));
     json_set_string(container, "image", builder->image);
-    json_append_string(json_set(container, "command", json_new_array()), "coxswain-worker");
-    json_set(container, "env", environment_build(job, role, index, builder->document));
-    set_ports(container);
-    set_readiness(container);
+    json_set(container, "env", json_copy(environment));
+    if (job->framework == FRAMEWORK_COXSWAIN)
+        set_worker(container);
+    set_ports(container, job, role);
     set_mounts(container, &job->document);
     set_devices(container, &job->document.devices);
     set_container_security(container);
@@ -149,11 +152,11 @@ static struct json *default_container(const struct pod_builder *builder, enum ro
     return container;
 }
 
-static struct json *default_spec(const struct pod_builder *builder, enum role role, int64_t index)
+static struct json *default_spec(const struct pod_builder *builder, enum role role, const struct json *environment)
 {
     const struct training_job *job = builder->job;
     struct json *spec = json_new_object();
-    json_append(json_set(spec, "containers", json_new_array()), default_container(builder, role, index));
+    json_append(json_set(spec, "containers", json_new_array()), default_container(builder, role, environment));
     set_volumes(spec, &job->document);
     set_pod_security(spec);
     json_set_integer(spec, "terminationGracePeriodSeconds", GRACE_SECONDS);
@@ -177,12 +180,12 @@ static int check_sources(const struct json *container, struct error *error)
     return 0;
 }
 
-static int check_container(const struct json *container, struct error *error)
+static int check_container(const struct json *container, enum framework framework, struct error *error)
 {
     const struct json *env = json_member(container, "env");
     for (const struct json *entry = json_first(env); entry; entry = json_next(entry)) {
         const char *name = json_string_at(entry, "name", "");
-        if (environment_is_reserved(name))
+        if (environment_is_reserved(framework, name))
             return error_set(error, ERROR_INVALID,
                              "the template of container %s sets %s, which the operator sets itself: take it out",
                              json_string_at(container, "name", ""), name);
@@ -190,15 +193,36 @@ static int check_container(const struct json *container, struct error *error)
     return check_sources(container, error);
 }
 
-static int check_template(const struct json *template, struct error *error)
+static int check_template(const struct json *template, enum framework framework, struct error *error)
 {
     static const char *const lists[] = {"initContainers", "containers"};
     const struct json *spec = json_member(template, "spec");
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         for (const struct json *item = json_first(json_member(spec, lists[i])); item; item = json_next(item))
-            if (check_container(item, error) < 0)
+            if (check_container(item, framework, error) < 0)
                 return -1;
     return 0;
+}
+
+/* The others of the pod are told the same; what they set themselves wins. */
+static void set_environment(struct json *container, const struct json *environment)
+{
+    SCOPED_JSON *given = json_new_object();
+    struct json *own = json_member(container, "env");
+    if (own)
+        json_set(given, "env", json_copy(own));
+    json_set(container, "env", json_copy(environment));
+    template_overlay(container, given);
+}
+
+/* All but the main one, which is the first. */
+static void set_environment_of_others(struct json *spec, const struct json *environment)
+{
+    struct json *containers = json_member(spec, "containers");
+    for (struct json *item = json_next(json_first(containers)); item; item = json_next(item))
+        set_environment(item, environment);
+    for (struct json *item = json_first(json_member(spec, "initContainers")); item; item = json_next(item))
+        set_environment(item, environment);
 }
 
 static struct json *metadata_base(const struct json *template)
@@ -241,14 +265,16 @@ int pod_build(const struct pod_builder *builder, enum role role, int64_t index, 
 {
     const struct training_job *job = builder->job;
     const struct json *template = job->roles[role].template;
-    if (check_template(template, error) < 0)
+    if (check_template(template, job->framework, error) < 0)
         return error_wrap(error, "spec.roles[%s].template", role_name(role));
     struct json *pod = json_new_object();
     json_set_string(pod, "apiVersion", "v1");
     json_set_string(pod, "kind", "Pod");
     set_metadata(json_set(pod, "metadata", metadata_base(template)), job, role, index);
-    struct json *spec = json_set(pod, "spec", default_spec(builder, role, index));
+    SCOPED_JSON *environment = environment_build(job, role, index, builder->document);
+    struct json *spec = json_set(pod, "spec", default_spec(builder, role, environment));
     template_overlay(spec, json_at(template, "spec"));
+    set_environment_of_others(spec, environment);
     set_fixed(spec, job, role, index);
     *ret_pod = pod;
     return 0;

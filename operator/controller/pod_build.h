@@ -17,7 +17,7 @@ struct pod_builder {
     char *document;
 };
 
-/* ERROR_INVALID when the job cannot have pods: no image, a framework without an environment, a document too large.
+/* ERROR_INVALID when the job cannot have pods: no image, a document or TF_CONFIG too large.
  * `worker_image` is used by framework Coxswain when the job names none. */
 int pod_builder_init(struct pod_builder *builder, const struct training_job *job, const char *worker_image,
                      struct error *error);

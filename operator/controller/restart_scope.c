@@ -1,18 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/controller/restart_scope.h"
 
+#include "operator/controller/crew.h"
+
+static bool is_chief(const struct training_job *job, enum role role, int64_t index)
+{
+    return role == crew_chief_role(job) && index == 0;
+}
+
+/* TensorFlow's coordinator gives a lost worker's share to the others and takes its successor in; torchrun's survivors
+ * meet again where the first of them listens. */
+static bool outlives_a_worker(const struct training_job *job)
+{
+    return job->framework == FRAMEWORK_TENSORFLOW ? job->document.strategy.type == STRATEGY_PARAMETER_SERVER
+                                                  : job->elastic.enabled;
+}
+
 static enum restart_scope automatic(const struct training_job *job, enum role role, int64_t index)
 {
-    switch (job->framework) {
-    case FRAMEWORK_COXSWAIN:
+    if (job->framework == FRAMEWORK_COXSWAIN)
         return RESTART_SCOPE_POD;
-    case FRAMEWORK_TENSORFLOW:
-        return job->document.strategy.type == STRATEGY_PARAMETER_SERVER && role == ROLE_WORKER ? RESTART_SCOPE_POD
-                                                                                               : RESTART_SCOPE_JOB;
-    case FRAMEWORK_PYTORCH: /* worker 0 is the rendezvous host */
-        return job->elastic.enabled && role == ROLE_WORKER && index > 0 ? RESTART_SCOPE_POD : RESTART_SCOPE_JOB;
-    }
-    return RESTART_SCOPE_JOB;
+    bool replaceable = role == ROLE_WORKER && !is_chief(job, role, index);
+    return replaceable && outlives_a_worker(job) ? RESTART_SCOPE_POD : RESTART_SCOPE_JOB;
 }
 
 enum restart_scope restart_scope_of(const struct training_job *job, enum role role, int64_t index)

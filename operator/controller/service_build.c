@@ -4,6 +4,8 @@
 #include "common/contract/environment.h"
 #include "common/contract/labels.h"
 #include "operator/controller/child_metadata.h"
+#include "operator/controller/crew.h"
+#include "operator/controller/environment_list.h"
 
 static void add_port(struct json *ports, const char *name, int64_t number)
 {
@@ -25,7 +27,8 @@ struct json *service_build(const struct training_job *job)
     json_set_string(selector, LABEL_JOB_UID, job->uid);
     json_set_string(selector, LABEL_CURRENT, "true");
     struct json *ports = json_set(spec, "ports", json_new_array());
-    add_port(ports, "crew", PORT_CREW);
-    add_port(ports, "http", PORT_HTTP);
+    add_port(ports, PORT_CREW_NAME, crew_port(job, crew_chief_role(job)));
+    if (job->framework == FRAMEWORK_COXSWAIN)
+        add_port(ports, "http", PORT_HTTP);
     return service;
 }

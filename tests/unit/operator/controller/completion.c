@@ -76,7 +76,7 @@ Test(completion, pytorch_waits_for_all_workers)
     cr_assert_str_eq(scene_reason(&scene, CONDITION_SUCCEEDED, CONDITION_TRUE), "");
     scene_end_pod(&scene, &scene.pods[1], 0);
     scene_plan(&scene);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_SUCCEEDED, CONDITION_TRUE), "ChiefSucceeded");
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_SUCCEEDED, CONDITION_TRUE), "WorkersSucceeded");
     scene_release(&scene);
 }
 

@@ -194,3 +194,56 @@ Test(pod_build, service_publishes_current_pods_ready_or_not)
     cr_assert_eq(json_count(selector), 2);
     cr_assert_str_eq(json_string(json_member(selector, LABEL_JOB_UID), ""), "u-1");
 }
+
+#define FOREIGN(spec)                                                                                                  \
+    "{\"metadata\":{\"name\":\"ddp\",\"namespace\":\"ml\",\"uid\":\"u-1\"},\"spec\":{\"framework\":\"PyTorch\","       \
+    "\"image\":"                                                                                                       \
+    "\"torch:2\",\"strategy\":{\"type\":\"MultiWorkerMirrored\"},\"workers\":2,\"roles\":[{\"name\":\"worker\","       \
+    "\"template\":{\"spec\":{" spec "}}}]}}"
+
+Test(pod_build, a_foreign_image_runs_its_own_command)
+{
+    SCOPED(training_job_release)
+    struct training_job job = parse(FOREIGN("\"containers\":[{\"name\":\"trainer\",\"args\":[\"ddp.py\"]}]"));
+    struct error error = ERROR_INIT;
+    SCOPED_JSON *pod = build(&job, 1, &error);
+    cr_assert_not_null(pod, "%s", error.message);
+    const struct json *trainer = container_of(pod, "trainer");
+    cr_assert_str_eq(json_string_at(trainer, "image", ""), "torch:2");
+    cr_assert_null(json_member(trainer, "command"));
+    cr_assert_null(json_member(trainer, "readinessProbe"));
+    cr_assert_str_eq(variable(trainer, "RANK"), "1");
+    const struct json *port = json_first(json_member(trainer, "ports"));
+    cr_assert_eq(json_integer_at(port, "containerPort", 0), 23456);
+    cr_assert_eq(json_count(json_member(trainer, "ports")), 1);
+    SCOPED_JSON *service = service_build(&job);
+    cr_assert_eq(json_integer_at(json_first(json_at(service, "spec.ports")), "port", 0), 23456);
+}
+
+Test(pod_build, every_container_is_told_and_what_a_user_sets_wins)
+{
+    SCOPED(training_job_release)
+    struct training_job job = parse(
+        FOREIGN("\"initContainers\":[{\"name\":\"fetch\",\"image\":\"i\"}],\"containers\":[{\"name\":\"log\",\"image\":"
+                "\"l\",\"env\":[{\"name\":\"PYTHONUNBUFFERED\",\"value\":\"0\"}]},{\"name\":\"trainer\",\"env\":[{"
+                "\"name\":\"PET_NPROC_PER_NODE\",\"value\":\"2\"}]}]"));
+    struct error error = ERROR_INIT;
+    SCOPED_JSON *pod = build(&job, 0, &error);
+    cr_assert_not_null(pod, "%s", error.message);
+    cr_assert_str_eq(variable(container_of(pod, "trainer"), "PET_NPROC_PER_NODE"), "2");
+    cr_assert_str_eq(variable(container_of(pod, "trainer"), "PYTHONUNBUFFERED"), "1");
+    cr_assert_str_eq(variable(container_of(pod, "log"), "PYTHONUNBUFFERED"), "0");
+    cr_assert_str_eq(variable(container_of(pod, "log"), "PET_NPROC_PER_NODE"), "1");
+    cr_assert_str_eq(variable(json_first(json_at(pod, "spec.initContainers")), "WORLD_SIZE"), "2");
+}
+
+Test(pod_build, a_foreign_crew_is_not_broken_by_its_template)
+{
+    SCOPED(training_job_release)
+    struct training_job job =
+        parse(FOREIGN("\"containers\":[{\"name\":\"trainer\",\"env\":[{\"name\":\"WORLD_SIZE\",\"value\":\"9\"}]}]"));
+    struct error error = ERROR_INIT;
+    SCOPED_JSON *pod = build(&job, 0, &error);
+    cr_assert_null(pod);
+    cr_assert(strstr(error.message, "sets WORLD_SIZE, which the operator sets itself"), "%s", error.message);
+}

@@ -27,6 +27,8 @@ void scene_init(struct scene *scene, int64_t workers)
                        .clean_pod_policy = CLEAN_RUNNING},
         .document = {.workers = workers, .strategy = {.type = STRATEGY_MULTI_WORKER_MIRRORED}},
         .status = {.start_ms = FIELD_UNSET,
+                   .charged_ms = FIELD_UNSET,
+                   .charged_attempt = FIELD_UNSET,
                    .completion_ms = FIELD_UNSET,
                    .backoff_until_ms = FIELD_UNSET,
                    .progress = progress_none()},
