@@ -866,6 +866,84 @@ static const struct field elastic_fields[] = {
 };
 OBJECT_TYPE(elastic_type, "Elastic", elastic_fields);
 
+static const struct field exit_codes_fields[] = {
+    {.name = "operator",
+     .kind = FIELD_ENUM,
+     MEMBER(exit_code_match, operator),
+     LONE,
+     .words = exit_code_operator_words,
+     .fallback = "In",
+     .description = "In: the code is one of the values. NotIn: it is none of them."},
+    {.name = "values",
+     .kind = FIELD_INTEGER_LIST,
+     MEMBER(exit_code_match, values),
+     COMPANION(exit_code_match, value_count),
+     .flags = FIELD_REQUIRED,
+     RANGE(1, FAILURE_EXIT_CODES_MAX),
+     BETWEEN(1, 255),
+     .description = "Exit codes of the main container."},
+};
+static OBJECT_TYPE(exit_codes_type, "Exit codes", exit_codes_fields);
+
+static const struct field pod_condition_fields[] = {
+    {.name = "type",
+     .kind = FIELD_STRING,
+     MEMBER(pod_condition_match, type),
+     LONE,
+     .flags = FIELD_REQUIRED,
+     RANGE(1, 316),
+     FORMAT(QUALIFIED_NAME),
+     .description = "Type of a condition of the pod, such as DisruptionTarget."},
+    {.name = "status",
+     .kind = FIELD_ENUM,
+     MEMBER(pod_condition_match, status),
+     LONE,
+     .words = pod_condition_status_words,
+     .fallback = "True",
+     .description = "Its status: True, False or Unknown."},
+};
+static OBJECT_TYPE(pod_condition_type, "Pod condition", pod_condition_fields,
+                   .size = sizeof(struct pod_condition_match));
+
+static const struct field failure_rule_fields[] = {
+    {.name = "action",
+     .kind = FIELD_ENUM,
+     MEMBER(failure_rule, action),
+     LONE,
+     .flags = FIELD_REQUIRED,
+     .words = failure_action_words,
+     .description = "Ignore: the pod is replaced and nothing is counted against backoffLimit. Count: it is an "
+                    "application failure. Fail: the job fails at once."},
+    {.name = "onExitCodes",
+     .kind = FIELD_OBJECT,
+     MEMBER(failure_rule, exit_codes),
+     COMPANION(failure_rule, has_exit_codes),
+     .type = &exit_codes_type,
+     .description = "The rule holds for pods whose main container ended with such a code. Either this or "
+                    "onPodConditions."},
+    {.name = "onPodConditions",
+     .kind = FIELD_LIST,
+     MEMBER(failure_rule, conditions),
+     COMPANION(failure_rule, condition_count),
+     RANGE(1, FAILURE_CONDITIONS_MAX),
+     .type = &pod_condition_type,
+     .description = "The rule holds for pods that ended with any of these conditions."},
+};
+OBJECT_TYPE(failure_rule_type, "Failure rule", failure_rule_fields, .size = sizeof(struct failure_rule));
+
+static const struct field failure_policy_fields[] = {
+    {.name = "rules",
+     .kind = FIELD_LIST,
+     MEMBER(failure_policy, rules),
+     COMPANION(failure_policy, rule_count),
+     .flags = FIELD_REQUIRED,
+     RANGE(1, FAILURE_RULES_MAX),
+     .type = &failure_rule_type,
+     .description = "Asked in their order; the first that matches decides. Where none does, the exit code and the API "
+                    "tell whose fault it was."},
+};
+static OBJECT_TYPE(failure_policy_type, "Failure policy", failure_policy_fields);
+
 static const struct field run_policy_fields[] = {
     {.name = "suspend",
      .kind = FIELD_BOOLEAN,
@@ -911,6 +989,22 @@ static const struct field run_policy_fields[] = {
      .description =
          "What is restarted after a failure: the Pod (the crew waits in place), the whole Job, or what suits the "
          "framework (Auto)."},
+    {.name = "failurePolicy",
+     .kind = FIELD_OBJECT,
+     MEMBER(run_policy, failure_policy),
+     LONE,
+     .type = &failure_policy_type,
+     .description = "What certain exit codes and pod conditions mean for the job. Default: docs/operations.md tells."},
+    {.name = "forceDeleteAfterSeconds",
+     .kind = FIELD_INTEGER,
+     MEMBER(run_policy, force_delete_after_seconds),
+     LONE,
+     .flags = FIELD_MUTABLE,
+     RANGE(0, COUNT_MAX),
+     .description =
+         "A pod that was asked to end and is still there so many seconds after its grace period is removed from the "
+         "API without waiting for its node, which is taken for dead. Default: 60 for framework Coxswain, whose late "
+         "processes can neither join nor commit; never for other images: set it when you know that the node is gone."},
     {.name = "priorityClassName",
      .kind = FIELD_STRING,
      MEMBER(run_policy, priority_class_name),
@@ -1001,6 +1095,7 @@ static const struct field restarts_fields[] = {
     COUNTER("disruptions", job_status, restarts.disruptions, "Preemptions, drains and lost nodes."),
     COUNTER("outOfMemory", job_status, restarts.out_of_memory,
             "Containers killed at their memory limit; these spend backoffLimit."),
+    COUNTER("ignored", job_status, restarts.ignored, "Ends that a rule of failurePolicy lets off."),
 };
 static OBJECT_TYPE(restarts_type, "Restarts", restarts_fields);
 

@@ -189,6 +189,12 @@ static bool exchange_strategy(const struct json *self, const struct json *old)
     return !has(self, "exchange") || is(self, "type", "PeerToPeer");
 }
 
+static bool one_failure_match(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return has(self, "onExitCodes") != has(self, "onPodConditions");
+}
+
 /* ---------------------------------------------------------------- sections */
 
 static bool is_ours(const struct json *self)
@@ -575,6 +581,12 @@ const struct rule rules[] = {
      .holds = exchange_strategy,
      .cel = "!has(self.exchange) || self.type == 'PeerToPeer'",
      .message = "is an option of PeerToPeer; take that type or leave it out"},
+    {.name = "OneFailureMatch",
+     .about = &failure_rule_type,
+     .field = "onExitCodes",
+     .holds = one_failure_match,
+     .cel = "has(self.onExitCodes) != has(self.onPodConditions)",
+     .message = "give either onExitCodes or onPodConditions; for both write two rules"},
     {.name = "WorkersFixed",
      .about = &training_job_spec_type,
      .field = "workers",

@@ -11,9 +11,16 @@
 
 #define CLEAN_POD_POLICIES(X) X(CLEAN_NONE, "None") X(CLEAN_RUNNING, "Running") X(CLEAN_ALL, "All")
 #define RESTART_SCOPES(X) X(RESTART_SCOPE_AUTO, "Auto") X(RESTART_SCOPE_POD, "Pod") X(RESTART_SCOPE_JOB, "Job")
+#define FAILURE_ACTIONS(X) X(FAILURE_IGNORE, "Ignore") X(FAILURE_COUNT, "Count") X(FAILURE_FAIL, "Fail")
+#define EXIT_CODE_OPERATORS(X) X(EXIT_CODES_IN, "In") X(EXIT_CODES_NOT_IN, "NotIn")
+#define POD_CONDITION_STATUSES(X)                                                                                      \
+    X(POD_CONDITION_TRUE, "True") X(POD_CONDITION_FALSE, "False") X(POD_CONDITION_UNKNOWN, "Unknown")
 #define X(name, text) name,
 enum clean_pod_policy { CLEAN_POD_POLICIES(X) };
 enum restart_scope { RESTART_SCOPES(X) };
+enum failure_action { FAILURE_ACTIONS(X) };
+enum exit_code_operator { EXIT_CODE_OPERATORS(X) };
+enum pod_condition_status { POD_CONDITION_STATUSES(X) };
 #undef X
 
 /* Roles in the order in which pods are created and shown. */
@@ -41,6 +48,35 @@ struct elastic_spec {
     int64_t min_workers, max_workers;
 };
 
+#define FAILURE_RULES_MAX 20
+#define FAILURE_EXIT_CODES_MAX 255
+#define FAILURE_CONDITIONS_MAX 20
+
+struct exit_code_match {
+    enum exit_code_operator operator;
+    int64_t values[FAILURE_EXIT_CODES_MAX];
+    unsigned value_count;
+};
+
+struct pod_condition_match {
+    const char *type;
+    enum pod_condition_status status;
+};
+
+/* What the end of a pod means, in place of what its exit code or the API says by itself. */
+struct failure_rule {
+    enum failure_action action;
+    bool has_exit_codes;
+    struct exit_code_match exit_codes;
+    struct pod_condition_match *conditions; /* any of them */
+    unsigned condition_count;
+};
+
+struct failure_policy {
+    struct failure_rule *rules; /* the first that matches counts */
+    unsigned rule_count;
+};
+
 struct run_policy {
     bool suspend;
     int64_t backoff_limit;
@@ -48,6 +84,8 @@ struct run_policy {
     int64_t ttl_seconds_after_finished; /* FIELD_UNSET: kept */
     enum clean_pod_policy clean_pod_policy;
     enum restart_scope restart_scope;
+    int64_t force_delete_after_seconds; /* FIELD_UNSET: the framework's default */
+    struct failure_policy failure_policy;
     const char *priority_class_name;
     const char *managed_by;
 };
@@ -121,7 +159,7 @@ struct job_status {
     int64_t attempt, epoch;
     int64_t restart_count; /* events that led to a replacement, all classes */
     struct {
-        int64_t failures, disruptions, out_of_memory;
+        int64_t failures, disruptions, out_of_memory, ignored;
     } restarts;
     int64_t charged_ms;              /* the last failure that a disruption may still explain; FIELD_UNSET: none */
     int64_t charged_attempt;         /* whose crew it befell; FIELD_UNSET likewise */

@@ -41,28 +41,56 @@ static bool slot_fulfilled(const struct slot *slot)
     return slot_ready(slot) || (slot->occupant && pod_view_succeeded(slot->occupant));
 }
 
-/* The first required slot that keeps the crew from running, NULL: it is complete. */
-static const struct slot *first_missing(const struct crew *crew, int64_t *ret_count)
+/* Of an elastic crew's workers so many may be away at a time, but never the first. */
+static int64_t dispensable_workers(const struct training_job *job)
 {
+    int64_t spare = job->document.workers - job->elastic.min_workers;
+    return job->elastic.enabled && spare > 0 ? spare : 0;
+}
+
+static bool is_dispensable(const struct slot *slot)
+{
+    return slot->role == ROLE_WORKER && slot->index > 0;
+}
+
+/* The first required slot that keeps the crew from running, NULL: it is complete. `ret_away` counts those that are away
+ * and may be. */
+static const struct slot *first_missing(const struct planning *planning, int64_t *ret_count, int64_t *ret_away)
+{
+    const struct crew *crew = &planning->crew;
     const struct slot *first = NULL;
-    *ret_count = 0;
-    for (size_t i = 0; i < crew->slot_count; i++) {
+    int64_t spare = dispensable_workers(planning->job);
+    *ret_count = *ret_away = 0;
+    for (size_t i = crew->slot_count; i-- > 0;) {
         const struct slot *slot = &crew->slots[i];
         if (!slot_required(slot) || (slot_fulfilled(slot) && !slot->failed))
             continue;
-        if (!first)
-            first = slot;
+        if (is_dispensable(slot) && *ret_away < spare) {
+            ++*ret_away;
+            continue;
+        }
+        first = slot;
         ++*ret_count;
     }
     return first;
 }
 
+static const char *completeness(struct planning *planning, int64_t away)
+{
+    if (away == 0)
+        return "all required pods are ready";
+    return planning_format(planning, "%" PRId64 " of %" PRId64 " workers are ready, and elastic.minWorkers is %" PRId64,
+                           planning->job->document.workers - away, planning->job->document.workers,
+                           planning->job->elastic.min_workers);
+}
+
 static void update_running(struct planning *planning)
 {
-    int64_t count;
-    const struct slot *missing = first_missing(&planning->crew, &count);
+    int64_t count, away;
+    const struct slot *missing = first_missing(planning, &count, &away);
     if (!missing && planning->crew.slot_count > 0) {
-        condition_set(planning, CONDITION_RUNNING, CONDITION_TRUE, "CrewComplete", "all required pods are ready");
+        condition_set(planning, CONDITION_RUNNING, CONDITION_TRUE, away > 0 ? "CrewSufficient" : "CrewComplete",
+                      completeness(planning, away));
         condition_end(planning, CONDITION_RESTARTING, "CrewComplete", "all required pods are ready again");
         return;
     }

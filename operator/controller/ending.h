@@ -20,6 +20,7 @@
     X(ENDING_DISRUPTION, "PodDisrupted")    /* never spends backoffLimit */                                            \
     X(ENDING_OUT_OF_MEMORY, "OutOfMemory")  /* spends it, with a counter of its own */                                 \
     X(ENDING_FAILURE, "PodFailed")          /* spends it */                                                            \
+    X(ENDING_IGNORED, "PodIgnored")         /* a rule of failurePolicy lets it off */                                  \
     X(ENDING_PERMANENT, "PermanentFailure") /* would fail again: the job ends */                                       \
     X(ENDING_COLLATERAL, "CrewLost")        /* of somebody else's end: counts only where none is seen and it repeats */
 #define X(name, text) name,
@@ -32,6 +33,7 @@ struct ending {
     enum ending_kind kind;
     int64_t at_ms;    /* when it happened, as far as the API says; else now */
     int64_t check_ms; /* ENDING_NONE: look again then; FIELD_UNSET: no need */
+    unsigned rule;    /* of failurePolicy, from 1; 0: none matched */
 };
 
 /* `start_failure_ms`: how long its container may fail to start before that is permanent. */

@@ -54,7 +54,7 @@ static const char *version_of(const struct kube_answer *answer)
 
 /* ---------------------------------------------------------------- the end of a plan */
 
-static void emit_events(struct execution *execution)
+static void emit_events(struct execution *execution, bool written)
 {
     struct event_subject subject = {
         .api_version = API_GROUP_VERSION,
@@ -65,6 +65,8 @@ static void emit_events(struct execution *execution)
     };
     for (size_t i = 0; i < execution->plan.event_count; i++) {
         const struct plan_event *event = &execution->plan.events[i];
+        if (!written && !event->of_action)
+            continue;
         event_recorder_record(execution->executor.recorder, &subject, event->warning ? EVENT_WARNING : EVENT_NORMAL,
                               event->reason, event->action, event->note);
     }
@@ -92,7 +94,7 @@ static void status_written(void *context, const struct kube_answer *answer)
     struct execution *execution = context;
     if (!answer->error) {
         own_write_note(&execution->entry->job_write, version_of(answer));
-        emit_events(execution);
+        emit_events(execution, true);
     } else if (answer->error->kind != ERROR_NOT_FOUND) {
         note_failure(execution, answer->error, "status");
     }
@@ -113,10 +115,12 @@ static void conclude(struct execution *execution)
 {
     if (execution->open > 0)
         return;
-    if (execution->status_patch)
+    if (execution->status_patch) {
         write_status(execution);
-    else
-        finish(execution);
+        return;
+    }
+    emit_events(execution, false);
+    finish(execution);
 }
 
 /* ---------------------------------------------------------------- creates */
@@ -293,10 +297,10 @@ static void job_delete_answered(void *context, const struct kube_answer *answer)
     conclude(execution);
 }
 
-static void delete_pod(struct execution *execution, const struct pod_view *pod)
+static void delete_pod(struct execution *execution, const struct pod_view *pod, int64_t grace_seconds)
 {
     struct resource_path path = {KUBE_PODS, execution->namespace, pod->name, NULL};
-    struct kube_delete_options what = {.uid = pod->uid, .grace_seconds = -1};
+    struct kube_delete_options what = {.uid = pod->uid, .grace_seconds = grace_seconds};
     struct kube_call_options options = call_options(execution, pod_write_answered, execution);
     execution->open++;
     kube_client_delete(execution->executor.client, &path, &what, &options);
@@ -341,7 +345,10 @@ static void act(struct execution *execution, const struct training_job *job, con
         remove_current(execution, action->pod);
         return;
     case ACTION_DELETE_POD:
-        delete_pod(execution, action->pod);
+        delete_pod(execution, action->pod, -1);
+        return;
+    case ACTION_FORCE_DELETE_POD:
+        delete_pod(execution, action->pod, 0);
         return;
     case ACTION_DELETE_JOB:
         delete_job(execution);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 
+#include "common/job/enum_words.h"
 #include "operator/controller/conditions.h"
 #include "operator/controller/ending.h"
+#include "operator/controller/failure_policy.h"
 #include "operator/controller/limit.h"
 #include "operator/controller/restart_delay.h"
 #include "operator/controller/restart_scope.h"
@@ -21,8 +23,11 @@ static struct ending slot_ending(struct planning *planning, const struct slot *s
         return (struct ending){.kind = ENDING_DISRUPTION, .at_ms = planning->now_ms, .check_ms = FIELD_UNSET};
     if (!slot->occupant || slot->fresh)
         return (struct ending){.kind = ENDING_NONE, .check_ms = FIELD_UNSET};
-    return ending_classify(slot->occupant, planning->job->framework, planning->input->options->start_failure_ms,
-                           planning->now_ms);
+    struct ending ending = ending_classify(slot->occupant, planning->job->framework,
+                                           planning->input->options->start_failure_ms, planning->now_ms);
+    if (ending.kind != ENDING_NONE && ending.kind != ENDING_SUCCESS)
+        failure_policy_apply(&planning->job->run_policy.failure_policy, slot->occupant, &ending);
+    return ending;
 }
 
 /* The earliest counts; what is known to follow from another's end does so only when there is nothing else. */
@@ -52,6 +57,11 @@ static void consider(struct planning *planning, struct slot *slot, struct verdic
     }
 }
 
+static const char *action_of(const struct planning *planning, unsigned rule)
+{
+    return failure_action_words[planning->job->run_policy.failure_policy.rules[rule - 1].action];
+}
+
 static const char *describe(struct planning *planning, const struct verdict *verdict)
 {
     const struct slot *cause = verdict->cause;
@@ -62,6 +72,9 @@ static const char *describe(struct planning *planning, const struct verdict *ver
         ending_describe(cause->occupant, verdict->ending.kind, planning->job->framework, &text);
     else
         buffer_append_string(&text, "its pod has vanished", NULL);
+    if (verdict->ending.rule > 0)
+        buffer_format(&text, "; rule %u of failurePolicy says %s", verdict->ending.rule,
+                      action_of(planning, verdict->ending.rule));
     if (verdict->failed_count > 1)
         buffer_format(&text, " (%zu pods ended with it)", verdict->failed_count - 1);
     return planning_format(planning, "%s", buffer_text(&text));
@@ -91,8 +104,8 @@ static bool another_is_missing(const struct crew *crew)
 static enum ending_kind charge(const struct planning *planning, const struct verdict *verdict)
 {
     const struct job_status *old = planning->old;
-    int64_t let_off =
-        old->restart_count - old->restarts.failures - old->restarts.disruptions - old->restarts.out_of_memory;
+    int64_t let_off = old->restart_count - old->restarts.failures - old->restarts.disruptions -
+                      old->restarts.out_of_memory - old->restarts.ignored;
     bool repeats = verdict->ending.kind == ENDING_COLLATERAL && let_off > 0 && ran_ms(planning) < COLLATERAL_GRACE_MS &&
                    !another_is_missing(&planning->crew);
     return repeats ? ENDING_FAILURE : verdict->ending.kind;
@@ -137,7 +150,8 @@ bool judge_plan(struct planning *planning)
         return false;
     const char *what = describe(planning, &verdict);
     if (verdict.ending.kind == ENDING_PERMANENT) {
-        planning_finish(planning, CONDITION_FAILED, ending_reason(ENDING_PERMANENT), what);
+        const char *reason = verdict.ending.rule > 0 ? "FailurePolicy" : ending_reason(ENDING_PERMANENT);
+        planning_finish(planning, CONDITION_FAILED, reason, what);
         return true;
     }
     enum ending_kind kind = charge(planning, &verdict);

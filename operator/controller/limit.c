@@ -6,6 +6,7 @@ void limit_count(struct job_status *status, enum ending_kind kind)
     status->restarts.failures += kind == ENDING_FAILURE;
     status->restarts.out_of_memory += kind == ENDING_OUT_OF_MEMORY;
     status->restarts.disruptions += kind == ENDING_DISRUPTION;
+    status->restarts.ignored += kind == ENDING_IGNORED;
     status->restart_count++;
 }
 

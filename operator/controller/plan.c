@@ -15,12 +15,13 @@ const struct plan_options plan_options_default = {
     .start_failure_ms = 120000,
     .settle_ms = 10000,
     .count_write_ms = 1000,
+    .dead_node_ms = 60000,
     .catch_up_ms = 30000,
 };
 
 static bool (*const policies[])(struct planning *planning) = {
-    ttl_plan,   clean_plan,     invalid_plan, leftovers_plan, completion_plan, deadline_plan, suspend_plan,
-    start_plan, take_back_plan, judge_plan,   scale_plan,     replace_plan,    create_plan,
+    dead_node_plan, ttl_plan,   clean_plan,     invalid_plan, leftovers_plan, completion_plan, deadline_plan,
+    suspend_plan,   start_plan, take_back_plan, judge_plan,   scale_plan,     replace_plan,    create_plan,
 };
 
 /* spec.runPolicy.managedBy of jobs that are left to this operator. */

@@ -49,6 +49,7 @@ struct plan_options {
     int64_t start_failure_ms; /* how long a container may fail to start before that is final */
     int64_t settle_ms;        /* how long a crew may take to end by itself after the chief */
     int64_t count_write_ms;   /* how long a status write that only changes counts waits for more of them */
+    int64_t dead_node_ms;     /* how long a pod of ours that is to end may outlast its grace period */
     int64_t catch_up_ms;      /* how long a status older than its pods may be the cache's fault */
 };
 extern const struct plan_options plan_options_default;
@@ -86,6 +87,7 @@ enum action_type {
     ACTION_CREATE_POD, /* role, index; epoch and attempt are the job's */
     ACTION_REMOVE_CURRENT,
     ACTION_DELETE_POD,
+    ACTION_FORCE_DELETE_POD, /* without waiting for its node */
     ACTION_DELETE_JOB,
 };
 
@@ -93,11 +95,12 @@ struct action {
     enum action_type type;
     enum role role;
     int64_t index;
-    const struct pod_view *pod; /* REMOVE_CURRENT and DELETE_POD: borrowed from the input */
+    const struct pod_view *pod; /* REMOVE_CURRENT, DELETE_POD, FORCE_DELETE_POD: borrowed from the input */
 };
 
 struct plan_event {
     bool warning;
+    bool of_action; /* told when the actions are answered, also without a status write */
     const char *reason, *action, *note;
 };
 

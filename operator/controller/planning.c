@@ -43,12 +43,22 @@ void planning_delete_pod(struct planning *planning, const struct pod_view *pod)
         planning_act(planning, ACTION_DELETE_POD, pod);
 }
 
+static struct plan_event *event_add(struct plan *plan)
+{
+    plan->events = grown(&plan->arena, plan->events, plan->event_count, &plan->event_capacity, sizeof *plan->events);
+    return &plan->events[plan->event_count++];
+}
+
 void planning_event(struct planning *planning, bool warning, const char *reason, const char *action, const char *note)
 {
-    struct plan *plan = planning->plan;
-    plan->events = grown(&plan->arena, plan->events, plan->event_count, &plan->event_capacity, sizeof *plan->events);
-    plan->events[plan->event_count++] =
+    *event_add(planning->plan) =
         (struct plan_event){.warning = warning, .reason = reason, .action = action, .note = note};
+}
+
+void planning_event_of_action(struct planning *planning, const char *reason, const char *action, const char *note)
+{
+    *event_add(planning->plan) =
+        (struct plan_event){.warning = true, .of_action = true, .reason = reason, .action = action, .note = note};
 }
 
 void planning_requeue(struct planning *planning, int64_t at_ms)
@@ -77,7 +87,8 @@ void planning_begin(struct planning *planning)
     next->start_ms = planning->now_ms;
     next->suspended_ms = 0;
     next->workers = planning->job->document.workers;
-    next->selector = planning_format(planning, LABEL_JOB_UID "=%s," LABEL_ROLE "=worker", planning->job->uid);
+    next->selector =
+        planning_format(planning, LABEL_JOB_UID "=%s," LABEL_ROLE "=worker," LABEL_CURRENT "=true", planning->job->uid);
 }
 
 void planning_finish(struct planning *planning, enum condition_type type, const char *reason, const char *message)
@@ -89,12 +100,16 @@ void planning_finish(struct planning *planning, enum condition_type type, const 
     planning_event(planning, failed, failed ? reason : "Succeeded", "Finish", message);
 }
 
+/* A promise of an index beyond those of the last scaling acknowledges the new number. */
 void planning_promise(struct planning *planning, slot_wanted *wanted)
 {
     planning->next->epoch = planning->old->epoch + 1;
     for (size_t i = 0; i < planning->crew.slot_count; i++) {
         struct slot *slot = &planning->crew.slots[i];
-        if (!wanted || wanted(slot))
-            slot->wanted = true;
+        if (wanted && !wanted(slot))
+            continue;
+        slot->wanted = true;
+        if (slot->fresh)
+            planning->next->workers = planning->job->document.workers;
     }
 }

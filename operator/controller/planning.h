@@ -25,6 +25,7 @@ struct planning {
 bool catch_up_plan(struct planning *planning);
 
 /* Policies, in the order in which they are asked. */
+bool dead_node_plan(struct planning *planning);  /* pods that do not end although they were asked to */
 bool leftovers_plan(struct planning *planning);  /* an earlier job of the same name: wait until its children are gone */
 bool invalid_plan(struct planning *planning);    /* a wrong spec ends the job with a sentence */
 bool ttl_plan(struct planning *planning);        /* a finished job goes when its time has come */
@@ -43,6 +44,8 @@ bool create_plan(struct planning *planning);  /* the Service and the promised po
 void planning_act(struct planning *planning, enum action_type type, const struct pod_view *pod);
 void planning_create_pod(struct planning *planning, enum role role, int64_t index);
 void planning_event(struct planning *planning, bool warning, const char *reason, const char *action, const char *note);
+/* A warning that tells of an action rather than of the status. */
+void planning_event_of_action(struct planning *planning, const char *reason, const char *action, const char *note);
 void planning_requeue(struct planning *planning, int64_t at_ms);
 const char *planning_format(struct planning *planning, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Deletes it unless that was asked for already. */

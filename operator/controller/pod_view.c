@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/buffer.h"
 #include "common/clock.h"
 #include "common/contract/labels.h"
 #include "common/memory.h"
@@ -79,6 +80,16 @@ static bool condition_true(const struct json *pod, const char *type)
     return strcmp(json_string_at(condition(pod, type), "status", ""), "True") == 0;
 }
 
+/* Few pods have ended, and nobody asks for the conditions of the others. */
+static void read_conditions(const struct json *pod, const struct pod_view *view, struct buffer *out)
+{
+    if (!pod_view_ended(view) && !pod_view_deleting(view))
+        return;
+    const struct json *list = json_at(pod, "status.conditions");
+    for (const struct json *item = json_first(list); item; item = json_next(item))
+        buffer_format(out, "%s=%s\n", json_string_at(item, "type", ""), json_string_at(item, "status", ""));
+}
+
 static void read_metadata(const struct json *pod, struct pod_view *view)
 {
     view->name = json_string_at(pod, "metadata.name", "");
@@ -93,8 +104,9 @@ static void read_metadata(const struct json *pod, struct pod_view *view)
     view->current = strcmp(label(pod, LABEL_CURRENT), "true") == 0;
     view->created_ms = time_at(pod, "metadata.creationTimestamp");
     view->deletion_ms = time_at(pod, "metadata.deletionTimestamp");
+    view->grace_ms = 1000 * json_integer_at(pod, "metadata.deletionGracePeriodSeconds", 0);
     if (view->deletion_ms != FIELD_UNSET)
-        view->deletion_ms -= 1000 * json_integer_at(pod, "metadata.deletionGracePeriodSeconds", 0);
+        view->deletion_ms -= view->grace_ms;
 }
 
 static void read_status(const struct json *pod, struct pod_view *view)
@@ -136,6 +148,7 @@ static const size_t text_fields[] = {
     TEXT(end_reason),     TEXT(termination_message),
     TEXT(waiting_reason), TEXT(waiting_message),
     TEXT(memory_limit),   TEXT(unschedulable),
+    TEXT(conditions),
 #undef TEXT
 };
 #define TEXT_FIELDS (sizeof text_fields / sizeof *text_fields)
@@ -167,6 +180,10 @@ struct pod_view *pod_view_new(const struct json *pod)
     read_metadata(pod, &view);
     read_status(pod, &view);
     read_container(pod, &view);
+    SCOPED_BUFFER conditions;
+    buffer_init(&conditions, POD_TEXT_MAX);
+    read_conditions(pod, &view, &conditions);
+    view.conditions = buffer_text(&conditions);
     return pack(&view);
 }
 

@@ -34,9 +34,11 @@ struct pod_view {
     const char *end_reason, *termination_message; /* of the main container: "OOMKilled", "StartError", … */
     const char *memory_limit;                     /* of the main container, as written */
     const char *unschedulable;                    /* the scheduler's words */
+    const char *conditions; /* once it has ended or is to end: "DisruptionTarget=True\nReady=False\n" */
     int64_t epoch, attempt, index;
     int64_t created_ms, started_ms, finished_ms;
     int64_t deletion_ms; /* when it was asked to end: deletionTimestamp less its grace period */
+    int64_t grace_ms;    /* how long it may take to end then; 0 once it was deleted by force */
     int exit_code;       /* of the main container, EXIT_CODE_NONE until it has ended */
     enum role role;
     enum pod_phase phase;

@@ -25,7 +25,8 @@ static bool numbers_decided(const struct job_status *before, const struct job_st
            before->workers != after->workers || before->attempt != after->attempt || before->epoch != after->epoch ||
            before->restart_count != after->restart_count || before->restarts.failures != after->restarts.failures ||
            before->restarts.disruptions != after->restarts.disruptions ||
-           before->restarts.out_of_memory != after->restarts.out_of_memory || before->charged_ms != after->charged_ms ||
+           before->restarts.out_of_memory != after->restarts.out_of_memory ||
+           before->restarts.ignored != after->restarts.ignored || before->charged_ms != after->charged_ms ||
            before->charged_attempt != after->charged_attempt || before->start_ms != after->start_ms ||
            before->completion_ms != after->completion_ms || before->suspended_ms != after->suspended_ms ||
            before->backoff_until_ms != after->backoff_until_ms || !same_text(before->selector, after->selector);

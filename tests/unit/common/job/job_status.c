@@ -5,7 +5,7 @@
 
 static const char full[] = "{\"observedGeneration\":2,\"state\":\"Restarting\",\"readySummary\":\"3/4\",\"workers\":4,"
                            "\"selector\":\"a=b\",\"attempt\":2,\"epoch\":5,\"restartCount\":3,"
-                           "\"restarts\":{\"failures\":1,\"disruptions\":2,\"outOfMemory\":0},"
+                           "\"restarts\":{\"failures\":1,\"disruptions\":2,\"outOfMemory\":0,\"ignored\":0},"
                            "\"chargedAt\":\"2026-11-20T14:00:04.500000Z\",\"chargedAttempt\":1,"
                            "\"startTime\":\"2026-11-20T14:00:00Z\",\"suspendedMilliseconds\":1500,"
                            "\"backoffUntil\":\"2026-11-20T14:00:05.250000Z\","

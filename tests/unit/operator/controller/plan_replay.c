@@ -26,7 +26,8 @@ struct model_pod {
     bool exists, judged;
     bool seen; /* by this operator, since it was started */
     bool ended_by_operator;
-    bool stray; /* its create came late, when it was wanted no longer */
+    bool node_dead; /* nobody will end it but by force */
+    bool stray;     /* its create came late, when it was wanted no longer */
 };
 
 struct snapshot {
@@ -174,8 +175,10 @@ static void server_delete(const char *uid)
         return;
     if (!pod->view.scheduled || !pod_view_alive(&pod->view))
         pod->exists = false;
-    else if (!pod_view_deleting(&pod->view))
+    else if (!pod_view_deleting(&pod->view)) {
         pod->view.deletion_ms = model.now_ms;
+        pod->view.grace_ms = 30000;
+    }
 }
 
 static int64_t seconds(int64_t ms)
@@ -289,6 +292,13 @@ static void operator_do(const struct action *action, const struct training_job *
         server_delete(action->pod->uid);
         model.must_see_pods = true;
         break;
+    case ACTION_FORCE_DELETE_POD:
+        if ((pod = find_pod(action->pod->uid)) != NULL) {
+            CHECK(pod_view_deleting(&pod->view), "force where nobody asked for the end");
+            pod->exists = false;
+        }
+        model.must_see_pods = true;
+        break;
     case ACTION_DELETE_JOB:
         CHECK(false, "nobody asked for the job to go");
         break;
@@ -364,6 +374,8 @@ static void pod_end(struct model_pod *pod, int code)
 static void pod_advance(struct model_pod *pod)
 {
     struct pod_view *view = &pod->view;
+    if (pod->node_dead && pod_view_alive(view))
+        return;
     if (pod_view_deleting(view) || (!pod_view_alive(view) && chance(2))) {
         pod->exists = false;
     } else if (!view->scheduled) {
@@ -384,6 +396,7 @@ static void pod_suffer(struct model_pod *pod)
         return;
     switch (draw(6)) {
     case 0:
+        pod->node_dead = view->scheduled && chance(30);
         server_delete(pod->uid);
         break;
     case 1:

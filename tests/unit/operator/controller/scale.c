@@ -45,3 +45,58 @@ Test(scale, shrinking_ends_the_highest_indices)
     for (size_t i = 0; i < scene.plan.action_count; i++)
         cr_assert_eq(scene.plan.actions[i].pod->index, 1);
 }
+
+/* Running means that training can go on: minWorkers of them, the first always among them. */
+Test(scale, an_elastic_crew_runs_with_its_smallest_number)
+{
+    scene.pods[1].ready = false;
+    scene_plan(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_RUNNING, CONDITION_TRUE), "CrewSufficient");
+    cr_assert_str_eq(scene.plan.status.conditions[CONDITION_RUNNING].message,
+                     "1 of 2 workers are ready, and elastic.minWorkers is 1");
+    cr_assert_str_eq(scene.plan.status.ready_summary, "1/2");
+    scene.pods[0].ready = false;
+    scene.pods[1].ready = true;
+    scene_plan(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_RUNNING, CONDITION_FALSE), "CrewIncomplete");
+}
+
+Test(scale, below_the_smallest_number_it_does_not_run)
+{
+    scene.job.elastic.min_workers = 2;
+    scene.pods[1].ready = false;
+    scene_plan(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_RUNNING, CONDITION_FALSE), "CrewIncomplete");
+}
+
+Test(scale, worker_0_is_never_scaled_away)
+{
+    scene.job.document.workers = 1;
+    scene_plan(&scene);
+    scene_accept(&scene);
+    for (int turn = 0; turn < 3; turn++) {
+        scene_plan(&scene);
+        for (size_t i = 0; i < scene.plan.action_count; i++)
+            cr_assert_neq(scene.plan.actions[i].pod->index, 0);
+    }
+}
+
+Test(scale, growth_while_suspended_is_acknowledged_with_the_resumed_crew)
+{
+    scene.job.run_policy.suspend = true;
+    scene.pod_count = scene.input.pod_count = 0;
+    for (int turn = 0; turn < 3; turn++) {
+        scene_plan(&scene);
+        scene_accept(&scene);
+    }
+    cr_assert_eq(scene.job.status.state, JOB_SUSPENDED);
+    scene.job.document.workers = 4;
+    scene.job.run_policy.suspend = false;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.workers, 4);
+    cr_assert_eq(scene.plan.status.epoch, 2);
+    scene_accept(&scene);
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.epoch, 2, "one promise is enough");
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 4);
+}

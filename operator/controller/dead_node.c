@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <string.h>
+
+#include "operator/controller/planning.h"
+
+/* How long past its grace period a pod is waited for; FIELD_UNSET: for ever. A late process of ours is fenced off by its
+ * epoch; one of another framework could still write, so that somebody has to say that its node is gone. */
+static int64_t patience_ms(const struct planning *planning)
+{
+    const struct training_job *job = planning->job;
+    if (job->run_policy.force_delete_after_seconds != FIELD_UNSET)
+        return 1000 * job->run_policy.force_delete_after_seconds;
+    return job->framework == FRAMEWORK_COXSWAIN ? planning->input->options->dead_node_ms : FIELD_UNSET;
+}
+
+/* Asked to end, and nothing has answered. A grace period of 0 tells that this was done already: what keeps the pod then
+ * is a finalizer. */
+static bool is_stuck(const struct planning *planning, const struct pod_view *pod)
+{
+    return strcmp(pod->job_uid, planning->job->uid) == 0 && pod_view_deleting(pod) && pod_view_alive(pod) &&
+           pod->grace_ms > 0;
+}
+
+static void force_delete(struct planning *planning, const struct pod_view *pod)
+{
+    planning_act(planning, ACTION_FORCE_DELETE_POD, pod);
+    planning_event_of_action(planning, "PodForceDeleted", "ForceDelete",
+                             planning_format(planning,
+                                             "pod %s did not end for %" PRId64
+                                             " s after it was asked to: its node is taken for dead",
+                                             pod->name, (planning->now_ms - pod->deletion_ms) / 1000));
+}
+
+bool dead_node_plan(struct planning *planning)
+{
+    int64_t patience = patience_ms(planning);
+    for (size_t i = 0; i < planning->input->pod_count && patience != FIELD_UNSET; i++) {
+        const struct pod_view *pod = planning->input->pods[i];
+        if (!is_stuck(planning, pod))
+            continue;
+        int64_t due_ms = pod->deletion_ms + pod->grace_ms + patience;
+        if (planning->now_ms < due_ms)
+            planning_requeue(planning, due_ms);
+        else
+            force_delete(planning, pod);
+    }
+    return false;
+}

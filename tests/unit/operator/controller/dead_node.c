@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <criterion/criterion.h>
+
+#include "scene.h"
+
+#define GRACE_MS 30000
+
+static struct scene scene;
+
+/* Worker 1 was asked to end, and its node is silent; its successor is there. */
+static void init(void)
+{
+    scene_init(&scene, 2);
+    scene_run(&scene);
+    scene.pods[1].deletion_ms = scene.input.now_ms;
+    scene.pods[1].grace_ms = GRACE_MS;
+    scene_plan(&scene);
+    scene_accept(&scene);
+    scene.pods[1].current = false;
+    scene_add_pod(&scene, ROLE_WORKER, 1, 2);
+    scene_plan(&scene);
+    scene_accept(&scene);
+}
+
+static void fini(void)
+{
+    scene_release(&scene);
+}
+
+TestSuite(dead_node, .init = init, .fini = fini);
+
+static size_t forced_after(int64_t ms)
+{
+    scene.input.now_ms = scene.pods[1].deletion_ms + ms;
+    scene_plan(&scene);
+    return scene_count(&scene, ACTION_FORCE_DELETE_POD);
+}
+
+Test(dead_node, a_pod_of_ours_is_waited_for_and_then_removed)
+{
+    int64_t due_ms = GRACE_MS + scene.options.dead_node_ms;
+    cr_assert_eq(forced_after(due_ms - 1), 0);
+    cr_assert_leq(scene.plan.requeue_ms, scene.pods[1].deletion_ms + due_ms, "it is looked at again in time");
+    cr_assert_eq(forced_after(due_ms), 1);
+    cr_assert_str_eq(scene.plan.events[0].reason, "PodForceDeleted");
+    cr_assert(scene.plan.events[0].of_action);
+    scene.pods[1].grace_ms = 0;
+    cr_assert_eq(forced_after(due_ms + 1), 0, "asked once; what keeps it is a finalizer");
+}
+
+Test(dead_node, one_that_ended_needs_no_force)
+{
+    scene.pods[1].phase = POD_FAILED;
+    cr_assert_eq(forced_after(3600000), 0);
+}
+
+Test(dead_node, another_framework_is_left_alone_unless_told)
+{
+    scene.job.framework = FRAMEWORK_TENSORFLOW;
+    cr_assert_eq(forced_after(3600000), 0);
+    scene.job.run_policy.force_delete_after_seconds = 10;
+    cr_assert_eq(forced_after(GRACE_MS + 9999), 0);
+    cr_assert_eq(forced_after(GRACE_MS + 10000), 1);
+}
+
+Test(dead_node, a_finished_or_suspended_job_is_cleared_as_well)
+{
+    scene.job.run_policy.suspend = true;
+    cr_assert_eq(forced_after(3600000), 1);
+    scene.job.run_policy.suspend = false;
+    scene.job.status.conditions[CONDITION_SUCCEEDED].status = CONDITION_TRUE;
+    scene.job.status.completion_ms = scene.input.now_ms;
+    cr_assert_eq(forced_after(3600000), 1);
+}
