@@ -107,7 +107,7 @@ static void trainer_open(struct trainer *trainer, const struct work *work, int t
     check(device_open(&(struct device_options){.type = DEVICE_TYPE_CPU, .threads = threads}, &trainer->device, &error),
           &error);
     check(device_stream_new(trainer->device, &trainer->stream, &error), &error);
-    struct graph_options options = {trainer->device, &work->model, work->batch, false};
+    struct graph_options options = {.device = trainer->device, .model = &work->model, .max_examples = work->batch};
     check(graph_new(&options, &trainer->graph, &error), &error);
     check(training_state_init(&trainer->state, trainer->device, graph_layout(trainer->graph), &work->optimizer, 7,
                               &error),

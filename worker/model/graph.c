@@ -27,10 +27,15 @@ static int build(struct graph *graph, const struct graph_options *options, struc
         return error_set(error, ERROR_INVALID, "a pass needs at least 1 example");
     if (graph_resolve_layers(graph, options->model, error) < 0)
         return -1;
+    if (options->partition && graph_take_stage(graph, options, error) < 0)
+        return -1;
+    graph_lay_out_parameters(graph);
     graph->written = memory_allocate(graph->node_count, sizeof *graph->written);
+    if (options->layout_only)
+        return 0;
     if (graph_plan_memory(graph, error) < 0)
         return -1;
-    return graph_plan_buckets(graph, error);
+    return graph->is_stage ? 0 : graph_plan_buckets(graph, error);
 }
 
 int graph_new(const struct graph_options *options, struct graph **ret_graph, struct error *error)
@@ -39,6 +44,8 @@ int graph_new(const struct graph_options *options, struct graph **ret_graph, str
     graph->device = options->device;
     graph->max_examples = options->max_examples;
     graph->evaluation_only = options->evaluation_only;
+    graph->layout_only = options->layout_only;
+    graph->slots = 1;
     if (build(graph, options, error) < 0) {
         graph_free(graph);
         return -1;
@@ -54,6 +61,10 @@ void graph_free(struct graph *graph)
     for (unsigned b = 0; b < graph->bucket_count; b++)
         device_event_free(graph->bucket_events[b]);
     device_free(graph->device, graph->arena);
+    device_free(graph->device, graph->slot_arena);
+    free(graph->values);
+    free(graph->gradients);
+    free(graph->block_stays);
     free(graph->bucket_events);
     free(graph->bucket_layers);
     free(graph->buckets);

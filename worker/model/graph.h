@@ -23,6 +23,7 @@
 #include "worker/model/parameter_layout.h"
 
 struct graph;
+struct graph_partition;
 
 /* What one example is, in the buffers that a pass reads; the data set says the same of its own (data/dataset.h). */
 enum element_type { ELEMENT_FLOAT32, ELEMENT_INT32 };
@@ -42,6 +43,14 @@ struct graph_options {
     const struct model_spec *model; /* read during graph_new only */
     int64_t max_examples;           /* of one pass: the largest logical shard or evaluation batch, at least 1 */
     bool evaluation_only;           /* plans no backward pass */
+    bool layout_only;               /* plans no pass at all: for layout, format and partitions */
+
+    /* A graph that runs one stage of a model (graph_stage.h): */
+    const struct graph_partition *partition; /* NULL: the whole model; read during graph_new only */
+    unsigned stage;
+    const bool *held; /* by stage: whose parameters are in the layout; NULL: all */
+    unsigned slots;   /* micro-batches under way at a time */
+    bool recompute;   /* keep what crosses the stage's borders; compute the rest again for the way back */
 };
 
 /* ERROR_INVALID names the layer and what does not fit; ERROR_NO_SPACE the plan's size. */

@@ -7,6 +7,7 @@
 #define COXSWAIN_MODEL_GRAPH_INTERNAL_H
 
 #include "worker/model/graph.h"
+#include "worker/model/graph_stage.h"
 #include "worker/model/layer.h"
 #include "worker/model/memory_planner.h"
 #include "worker/model/preset.h"
@@ -23,13 +24,15 @@ struct graph_node {
     bool in_place;          /* the output is the input's memory: flatten, a rectifier run by the layer before */
     bool gradient_in_place; /* likewise for its gradient */
     bool needs_gradient;    /* something at or before it has parameters */
+    bool own;               /* run by this graph: all but other stages' layers */
+    bool held;              /* its parameters are in the layout */
     int output, gradient, kept;
 };
 
 struct graph {
     struct device *device;
     int64_t max_examples;
-    bool evaluation_only;
+    bool evaluation_only, layout_only;
     enum loss_type loss;
     struct layer_shape input;
     struct example_format format;
@@ -40,12 +43,20 @@ struct graph {
     struct parameter_layout layout;
 
     struct memory_block *blocks;
+    bool *block_stays; /* each slot has one of its own, which holds its value from the way there to the way back */
     unsigned block_count;
     int workspace, spare, loss_workspace; /* blocks: any launch's, a second gradient's, the loss's */
     int batch_inputs, batch_targets;      /* blocks: the batch near the device; none where all memory is shared */
     int64_t arena_bytes, activation_bytes, workspace_bytes;
     char *arena;
     bool *written; /* a flag a layer, for the backward pass */
+
+    bool is_stage, recompute;
+    unsigned stage, slots;
+    struct graph_crossing *values, *gradients; /* of the whole partition */
+    unsigned value_count, gradient_count;
+    int64_t slot_bytes;
+    char *slot_arena;
 
     struct graph_bucket *buckets;
     unsigned *bucket_layers; /* the layer whose backward makes the bucket final */
@@ -55,6 +66,10 @@ struct graph {
 
 /* Fills nodes, layout and format. */
 int graph_resolve_layers(struct graph *graph, const struct model_spec *spec, struct error *error);
+/* Marks the layers that this graph runs and holds, and finds what crosses between stages. */
+int graph_take_stage(struct graph *graph, const struct graph_options *options, struct error *error);
+/* Gives the layers that are held their places in the layout. */
+void graph_lay_out_parameters(struct graph *graph);
 /* Places and allocates the arena. */
 int graph_plan_memory(struct graph *graph, struct error *error);
 /* Cuts the layout into buckets. */
@@ -62,6 +77,24 @@ int graph_plan_buckets(struct graph *graph, struct error *error);
 
 /* The layer whose memory holds this layer's output, following in-place layers; MODEL_INPUT for the batch itself. */
 int graph_output_owner(const struct graph *graph, int node);
+/* One pass on its way. */
+struct graph_run {
+    struct graph *graph;
+    struct device_stream *stream;
+    const struct graph_pass *pass;
+    unsigned slot;
+    const void *inputs, *targets; /* the batch, near the device */
+};
+int graph_check_pass(const struct graph *graph, const struct graph_pass *pass, struct error *error);
+void *graph_block_memory(const struct graph *graph, int block, unsigned slot);
+/* Brings the batch near the device where it is not. */
+void graph_run_begin(struct graph_run *run);
+void graph_run_forward(const struct graph_run *run);
+/* `gradient`: where the loss leaves that of the last layer; NULL in an evaluation. */
+void graph_run_loss(const struct graph_run *run, float *gradient);
+/* graph->written says which gradients hold something already. */
+void graph_run_backward(const struct graph_run *run);
+
 /* Rows of the loss an example has: 1, or its positions. */
 int64_t graph_loss_rows(const struct graph *graph);
 

@@ -55,7 +55,7 @@ static int resolve_layer(struct graph *graph, unsigned number, const struct laye
 {
     struct graph_node *node = &graph->nodes[number];
     struct layer *layer = &node->layer;
-    *node = (struct graph_node){.output = NO_BLOCK, .gradient = NO_BLOCK, .kept = NO_BLOCK};
+    *node = (struct graph_node){.output = NO_BLOCK, .gradient = NO_BLOCK, .kept = NO_BLOCK, .own = true, .held = true};
     layer->kind = layer_kind_of(spec->type);
     layer->spec = *spec;
     if (name_layer(graph, number, spec, error) < 0 || connect_layer(graph, number, spec, error) < 0)
@@ -121,7 +121,8 @@ static double deviation_of(const struct graph *graph, unsigned number, const str
     return sqrt(2.0 / (double)(parameter->fan_in + parameter->fan_out));
 }
 
-static void lay_out_tensor(struct graph *graph, unsigned number, const struct layer_parameter *parameter)
+static void lay_out_tensor(struct graph *graph, unsigned number, const struct layer_parameter *parameter,
+                           unsigned number_in_model)
 {
     struct parameter_tensor *tensor = &graph->tensors[graph->layout.tensor_count++];
     snprintf(tensor->name, sizeof tensor->name, "%s.%s", graph->nodes[number].layer.name, parameter->suffix);
@@ -131,6 +132,7 @@ static void lay_out_tensor(struct graph *graph, unsigned number, const struct la
         tensor->shape[i] = parameter->shape[i];
         tensor->elements *= parameter->shape[i];
     }
+    tensor->number = number_in_model;
     tensor->offset = graph->layout.elements;
     tensor->start = parameter->start;
     if (parameter->start == START_NORMAL)
@@ -138,14 +140,16 @@ static void lay_out_tensor(struct graph *graph, unsigned number, const struct la
     graph->layout.elements += tensor->elements;
 }
 
-static void lay_out_parameters(struct graph *graph)
+void graph_lay_out_parameters(struct graph *graph)
 {
+    unsigned number_in_model = 0;
     graph->tensors = memory_allocate(graph->node_count * LAYER_PARAMETERS_MAX, sizeof *graph->tensors);
     graph->layout.tensors = graph->tensors;
     for (unsigned i = 0; i < graph->node_count; i++) {
         graph->nodes[i].first_tensor = graph->layout.tensor_count;
-        for (unsigned p = 0; p < graph->nodes[i].layer.parameter_count; p++)
-            lay_out_tensor(graph, i, &graph->nodes[i].layer.parameters[p]);
+        for (unsigned p = 0; p < graph->nodes[i].layer.parameter_count; p++, number_in_model++)
+            if (graph->nodes[i].held)
+                lay_out_tensor(graph, i, &graph->nodes[i].layer.parameters[p], number_in_model);
     }
 }
 
@@ -191,6 +195,5 @@ int graph_resolve_layers(struct graph *graph, const struct model_spec *spec, str
     if (!graph->nodes[graph->node_count - 1].needs_gradient)
         return error_set(error, ERROR_INVALID, "model: there is nothing to learn; add a layer with parameters");
     fuse_rectifiers(graph);
-    lay_out_parameters(graph);
     return describe_examples(graph, &description, error);
 }

@@ -1,49 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
 #include "worker/model/graph_internal.h"
 
-/* One pass on its way. */
-struct run {
-    struct graph *graph;
-    struct device_stream *stream;
-    const struct graph_pass *pass;
-    const void *inputs, *targets; /* the batch, near the device */
-};
-
-static void *block_memory(const struct graph *graph, int block)
+void *graph_block_memory(const struct graph *graph, int block, unsigned slot)
 {
-    return block == NO_BLOCK ? NULL : graph->arena + graph->blocks[block].offset;
+    if (block == NO_BLOCK)
+        return NULL;
+    if (graph->block_stays[block])
+        return graph->slot_arena + slot * graph->slot_bytes + graph->blocks[block].offset;
+    return graph->arena + graph->blocks[block].offset;
+}
+
+static void *block_memory(const struct graph_run *run, int block)
+{
+    return graph_block_memory(run->graph, block, run->slot);
 }
 
 /* Where the pass finds a part of the batch: in the block that it is copied to, if there is one. */
-static const void *bring(const struct graph *graph, struct device_stream *stream, const void *from, int64_t bytes,
-                         int block)
+static const void *bring(const struct graph_run *run, const void *from, int64_t bytes, int block)
 {
     if (block == NO_BLOCK)
         return from;
-    device_copy(stream, &(struct copy){bytes, from, block_memory(graph, block)});
-    return block_memory(graph, block);
+    device_copy(run->stream, &(struct copy){bytes, from, block_memory(run, block)});
+    return block_memory(run, block);
 }
 
-static struct run begin(struct graph *graph, struct device_stream *stream, const struct graph_pass *pass)
+void graph_run_begin(struct graph_run *run)
 {
-    int64_t input_bytes = pass->examples * (int64_t)example_input_bytes(&graph->format);
-    int64_t target_bytes = pass->examples * (int64_t)example_target_bytes(&graph->format);
-    return (struct run){
-        .graph = graph,
-        .stream = stream,
-        .pass = pass,
-        .inputs = bring(graph, stream, pass->inputs, input_bytes, graph->batch_inputs),
-        .targets = bring(graph, stream, pass->targets, target_bytes, graph->batch_targets),
-    };
+    const struct graph *graph = run->graph;
+    int64_t input_bytes = run->pass->examples * (int64_t)example_input_bytes(&graph->format);
+    int64_t target_bytes = run->pass->examples * (int64_t)example_target_bytes(&graph->format);
+    run->inputs = bring(run, run->pass->inputs, input_bytes, graph->batch_inputs);
+    run->targets = bring(run, run->pass->targets, target_bytes, graph->batch_targets);
 }
 
-static const void *output_of(const struct run *run, int node)
+static const void *output_of(const struct graph_run *run, int node)
 {
     int owner = graph_output_owner(run->graph, node);
-    return owner == MODEL_INPUT ? run->inputs : block_memory(run->graph, run->graph->nodes[owner].output);
+    return owner == MODEL_INPUT ? run->inputs : block_memory(run, run->graph->nodes[owner].output);
 }
 
-static struct layer_call prepare(const struct run *run, unsigned number)
+static struct layer_call prepare(const struct graph_run *run, unsigned number)
 {
     const struct graph *graph = run->graph;
     const struct graph_node *node = &graph->nodes[number];
@@ -52,8 +50,8 @@ static struct layer_call prepare(const struct run *run, unsigned number)
         .stream = run->stream,
         .n = run->pass->examples,
         .y = (float *)output_of(run, (int)number),
-        .kept = block_memory(graph, node->kept),
-        .workspace = block_memory(graph, graph->workspace),
+        .kept = block_memory(run, node->kept),
+        .workspace = block_memory(run, graph->workspace),
         .accumulate = run->pass->accumulate,
     };
     for (unsigned i = 0; i < node->layer.input_count; i++)
@@ -66,23 +64,22 @@ static struct layer_call prepare(const struct run *run, unsigned number)
     return call;
 }
 
-static void forward(const struct run *run)
+void graph_run_forward(const struct graph_run *run)
 {
     for (unsigned i = 0; i < run->graph->node_count; i++) {
-        if (run->graph->nodes[i].in_place)
+        if (run->graph->nodes[i].in_place || !run->graph->nodes[i].own)
             continue;
         struct layer_call call = prepare(run, i);
         run->graph->nodes[i].layer.kind->forward(&call);
     }
 }
 
-/* `gradient`: where the loss leaves that of the last layer; NULL in an evaluation. */
-static void loss(const struct run *run, float *gradient)
+void graph_run_loss(const struct graph_run *run, float *gradient)
 {
     const struct graph *graph = run->graph;
     int64_t rows = run->pass->examples * graph_loss_rows(graph);
     const float *output = output_of(run, (int)graph->node_count - 1);
-    double *workspace = block_memory(graph, graph->loss_workspace);
+    double *workspace = block_memory(run, graph->loss_workspace);
     if (graph->loss == LOSS_SOFTMAX_CROSS_ENTROPY)
         device_softmax_cross_entropy(
             run->stream, &(struct softmax_cross_entropy){rows, graph->format.classes, output, run->targets,
@@ -95,7 +92,7 @@ static void loss(const struct run *run, float *gradient)
 }
 
 /* `written`, a flag a layer: the second consumer of an output adds to the gradient that the first wrote. */
-static void hand_to_input(const struct run *run, const struct layer_call *call, unsigned number, unsigned input,
+static void hand_to_input(const struct graph_run *run, const struct layer_call *call, unsigned number, unsigned input,
                           bool *written)
 {
     const struct graph *graph = run->graph;
@@ -103,7 +100,7 @@ static void hand_to_input(const struct run *run, const struct layer_call *call, 
     int before = node->inputs[input];
     if (before == MODEL_INPUT || !graph->nodes[before].needs_gradient)
         return;
-    float *target = block_memory(graph, graph->nodes[before].gradient);
+    float *target = block_memory(run, graph->nodes[before].gradient);
     int64_t count = call->n * layer_shape_elements(&node->layer.inputs[input]);
     bool passes = node->layer.kind->gradient_passes || node->gradient_in_place;
     if (passes && written[before])
@@ -115,14 +112,14 @@ static void hand_to_input(const struct run *run, const struct layer_call *call, 
     written[before] = true;
 }
 
-static void announce_buckets(const struct run *run, unsigned layer)
+static void announce_buckets(const struct graph_run *run, unsigned layer)
 {
     for (unsigned b = 0; b < run->graph->bucket_count; b++)
         if (run->graph->bucket_layers[b] == layer)
             device_event_record(run->graph->bucket_events[b], run->stream);
 }
 
-static void backward_layer(const struct run *run, unsigned number, bool *written)
+static void backward_layer(const struct graph_run *run, unsigned number, bool *written)
 {
     const struct graph *graph = run->graph;
     const struct graph_node *node = &graph->nodes[number];
@@ -130,9 +127,9 @@ static void backward_layer(const struct run *run, unsigned number, bool *written
     struct layer_call call = prepare(run, number);
     int before = node->inputs[0];
     bool wanted = before != MODEL_INPUT && graph->nodes[before].needs_gradient;
-    call.dy = block_memory(graph, node->gradient);
+    call.dy = block_memory(run, node->gradient);
     if (wanted)
-        call.dx = block_memory(graph, written[before] ? graph->spare : graph->nodes[before].gradient);
+        call.dx = block_memory(run, written[before] ? graph->spare : graph->nodes[before].gradient);
     if (kind->backward_parameters)
         kind->backward_parameters(&call);
     announce_buckets(run, number);
@@ -142,18 +139,15 @@ static void backward_layer(const struct run *run, unsigned number, bool *written
         hand_to_input(run, &call, number, i, written);
 }
 
-static void backward(const struct run *run)
+void graph_run_backward(const struct graph_run *run)
 {
-    struct graph *graph = run->graph;
-    bool *written = graph->written;
-    for (unsigned i = 0; i < graph->node_count; i++)
-        written[i] = false;
+    const struct graph *graph = run->graph;
     for (unsigned i = graph->node_count; i-- > 0;)
-        if (graph->nodes[i].needs_gradient)
-            backward_layer(run, i, written);
+        if (graph->nodes[i].needs_gradient && graph->nodes[i].own)
+            backward_layer(run, i, graph->written);
 }
 
-static int check(const struct graph *graph, const struct graph_pass *pass, struct error *error)
+int graph_check_pass(const struct graph *graph, const struct graph_pass *pass, struct error *error)
 {
     if (pass->examples < 0 || pass->examples > graph->max_examples)
         return error_set(error, ERROR_INVALID, "a pass of %lld examples does not fit a plan for %lld",
@@ -164,24 +158,29 @@ static int check(const struct graph *graph, const struct graph_pass *pass, struc
 int graph_forward_backward(struct graph *graph, struct device_stream *stream, const struct graph_pass *pass,
                            struct error *error)
 {
-    if (check(graph, pass, error) < 0)
+    if (graph_check_pass(graph, pass, error) < 0)
         return -1;
-    if (graph->evaluation_only)
-        return error_set(error, ERROR_INTERNAL, "this graph was planned for evaluation only");
-    struct run run = begin(graph, stream, pass);
-    forward(&run);
-    loss(&run, block_memory(graph, graph->nodes[graph->node_count - 1].gradient));
-    backward(&run);
+    if (graph->evaluation_only || graph->layout_only || graph->is_stage)
+        return error_set(error, ERROR_INTERNAL, "this graph was not planned for passes through the whole model");
+    struct graph_run run = {.graph = graph, .stream = stream, .pass = pass};
+    graph_run_begin(&run);
+    graph_run_forward(&run);
+    graph_run_loss(&run, block_memory(&run, graph->nodes[graph->node_count - 1].gradient));
+    memset(graph->written, 0, graph->node_count * sizeof *graph->written);
+    graph_run_backward(&run);
     return 0;
 }
 
 int graph_evaluate(struct graph *graph, struct device_stream *stream, const struct graph_pass *pass,
                    struct error *error)
 {
-    if (check(graph, pass, error) < 0)
+    if (graph_check_pass(graph, pass, error) < 0)
         return -1;
-    struct run run = begin(graph, stream, pass);
-    forward(&run);
-    loss(&run, NULL);
+    if (graph->layout_only || graph->is_stage)
+        return error_set(error, ERROR_INTERNAL, "this graph was not planned for passes through the whole model");
+    struct graph_run run = {.graph = graph, .stream = stream, .pass = pass};
+    graph_run_begin(&run);
+    graph_run_forward(&run);
+    graph_run_loss(&run, NULL);
     return 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/memory.h"
+#include "common/scope.h"
 #include "worker/model/graph_internal.h"
 
 int graph_output_owner(const struct graph *graph, int node)
@@ -19,6 +20,7 @@ static int add_block(struct graph *graph, int64_t elements, size_t element_bytes
 {
     if (elements <= 0)
         return NO_BLOCK;
+    graph->block_stays[graph->block_count] = false;
     graph->blocks[graph->block_count] =
         (struct memory_block){.bytes = elements * (int64_t)element_bytes, .first = first, .last = last};
     return (int)graph->block_count++;
@@ -37,17 +39,43 @@ static int last_use(const struct graph *graph, unsigned node)
     return graph_output_owner(graph, (int)graph->node_count - 1) == (int)node ? (int)graph->node_count : last;
 }
 
+/* What a stage keeps for each micro-batch under way, from the way there to the way back. */
+static void keep_block(struct graph *graph, int block)
+{
+    if (block != NO_BLOCK && graph->is_stage)
+        graph->block_stays[block] = true;
+}
+
 static void plan_activations(struct graph *graph, unsigned number)
 {
     struct graph_node *node = &graph->nodes[number];
     const struct layer *layer = &node->layer;
     int64_t n = graph->max_examples;
+    if (!node->own)
+        return;
     if (!node->in_place)
         node->output = add_block(graph, n * layer_shape_elements(&layer->output), sizeof(float), (int)number,
                                  last_use(graph, number));
     if (layer->kind->kept)
         node->kept = add_block(graph, layer->kind->kept(layer, n), sizeof(float), (int)number,
                                graph->evaluation_only ? (int)number : backward_step(graph, number));
+    if (!graph->recompute) {
+        keep_block(graph, node->output);
+        keep_block(graph, node->kept);
+    }
+}
+
+/* What comes from other stages has its place here as if its layer had run; what they read stays until they have. */
+static void plan_values(struct graph *graph)
+{
+    for (unsigned i = 0; i < graph->value_count; i++) {
+        struct graph_node *node = &graph->nodes[graph->values[i].layer];
+        if (graph->values[i].to == graph->stage)
+            node->output = add_block(graph, graph->max_examples * graph->values[i].elements, sizeof(float), 0,
+                                     backward_step(graph, 0));
+        if (graph->values[i].to == graph->stage || graph->values[i].from == graph->stage)
+            keep_block(graph, node->output);
+    }
 }
 
 /* A gradient lives from the backward of its last consumer (or the loss) to the layer's own backward; one that an
@@ -60,6 +88,8 @@ static void plan_gradient(struct graph *graph, unsigned number)
         for (unsigned k = 0; k < graph->nodes[i].layer.input_count; k++)
             if (graph->nodes[i].inputs[k] == (int)number && first_user == graph->node_count)
                 first_user = i;
+    if (graph->is_stage) /* what other stages make of it comes first */
+        first_user = graph->node_count;
     int end = (int)number;
     while (graph->nodes[end].gradient_in_place && graph->nodes[end].inputs[0] != MODEL_INPUT)
         end = graph->nodes[end].inputs[0];
@@ -74,8 +104,24 @@ static bool shares_gradient(const struct graph *graph, unsigned number)
         return false;
     for (unsigned i = number + 1; i < graph->node_count; i++)
         if (graph->nodes[i].inputs[0] == (int)number)
-            return graph->nodes[i].gradient_in_place;
+            return graph->nodes[i].own && graph->nodes[i].gradient_in_place;
     return false;
+}
+
+/* Own layers' gradients, and those that this stage makes for another's. */
+static bool has_gradient_here(const struct graph *graph, unsigned number)
+{
+    bool here = graph->nodes[number].own;
+    for (unsigned i = 0; i < graph->gradient_count; i++)
+        here |= graph->gradients[i].layer == number && graph->gradients[i].from == graph->stage;
+    return here && graph->nodes[number].needs_gradient;
+}
+
+static void keep_gradients(struct graph *graph)
+{
+    for (unsigned i = 0; i < graph->gradient_count; i++)
+        if (graph->gradients[i].from == graph->stage)
+            keep_block(graph, graph->nodes[graph->gradients[i].layer].gradient);
 }
 
 static void plan_gradients(struct graph *graph)
@@ -83,7 +129,7 @@ static void plan_gradients(struct graph *graph)
     int64_t spare = 0;
     for (unsigned i = graph->node_count; i-- > 0;) {
         struct graph_node *node = &graph->nodes[i];
-        if (!node->needs_gradient)
+        if (!has_gradient_here(graph, i))
             continue;
         if (!shares_gradient(graph, i))
             plan_gradient(graph, i);
@@ -93,7 +139,7 @@ static void plan_gradients(struct graph *graph)
     }
     for (unsigned i = graph->node_count; i-- > 0;) {
         struct graph_node *node = &graph->nodes[i];
-        if (node->gradient_in_place && node->inputs[0] != MODEL_INPUT &&
+        if (node->own && node->gradient_in_place && node->inputs[0] != MODEL_INPUT &&
             shares_gradient(graph, (unsigned)node->inputs[0]))
             graph->nodes[node->inputs[0]].gradient = node->gradient;
     }
@@ -106,9 +152,20 @@ static int64_t workspace_floats(const struct graph *graph)
     for (unsigned i = 0; i < graph->node_count; i++) {
         const struct layer *layer = &graph->nodes[i].layer;
         int64_t floats = layer->kind->workspace ? layer->kind->workspace(layer, graph->max_examples) : 0;
+        if (!graph->nodes[i].own)
+            continue;
         most = floats > most ? floats : most;
     }
     return most;
+}
+
+static bool reads_batch(const struct graph *graph)
+{
+    for (unsigned i = 0; i < graph->node_count; i++)
+        for (unsigned k = 0; k < graph->nodes[i].layer.input_count; k++)
+            if (graph->nodes[i].own && graph_output_owner(graph, graph->nodes[i].inputs[k]) == MODEL_INPUT)
+                return true;
+    return false;
 }
 
 /* Shared memory may be far from the device: what a pass reads more than once is copied first. */
@@ -118,34 +175,69 @@ static void plan_batch(struct graph *graph)
     if (device_memory_is_shared(graph->device))
         return;
     int end = backward_step(graph, 0);
-    graph->batch_inputs = add_block(graph, graph->max_examples, example_input_bytes(&graph->format), 0, end);
-    graph->batch_targets = add_block(graph, graph->max_examples, example_target_bytes(&graph->format), 0, end);
+    if (reads_batch(graph))
+        graph->batch_inputs = add_block(graph, graph->max_examples, example_input_bytes(&graph->format), 0, end);
+    if (graph->nodes[graph->node_count - 1].own)
+        graph->batch_targets = add_block(graph, graph->max_examples, example_target_bytes(&graph->format), 0, end);
+    keep_block(graph, graph->batch_inputs);
 }
 
-int graph_plan_memory(struct graph *graph, struct error *error)
+/* Places the blocks that stay, or the others, in an arena of their own; returns its size. */
+static int64_t place_blocks(struct graph *graph, bool stays)
 {
-    graph->blocks = memory_allocate(3 * graph->node_count + 5, sizeof *graph->blocks);
-    plan_batch(graph);
-    for (unsigned i = 0; i < graph->node_count; i++)
-        plan_activations(graph, i);
-    graph->spare = NO_BLOCK;
-    if (!graph->evaluation_only)
-        plan_gradients(graph);
-    int end = backward_step(graph, 0), loss = (int)graph->node_count;
-    int64_t rows = graph->max_examples * graph_loss_rows(graph);
-    graph->workspace = add_block(graph, workspace_floats(graph), sizeof(float), 0, end);
-    graph->loss_workspace = add_block(graph, 2 * rows, sizeof(double), loss, loss);
-    graph->arena_bytes = memory_planner_place(graph->blocks, graph->block_count);
-    graph->workspace_bytes = graph->workspace == NO_BLOCK ? 0 : graph->blocks[graph->workspace].bytes;
-    graph->activation_bytes = graph->arena_bytes - graph->workspace_bytes;
-    void *arena = NULL;
-    if (device_allocate(graph->device, MEMORY_DEVICE, (size_t)graph->arena_bytes, &arena, error) < 0)
+    SCOPED_FREE struct memory_block *blocks = memory_allocate(graph->block_count + 1, sizeof *blocks);
+    unsigned count = 0;
+    for (unsigned i = 0; i < graph->block_count; i++)
+        if (graph->block_stays[i] == stays)
+            blocks[count++] = graph->blocks[i];
+    int64_t bytes = memory_planner_place(blocks, count);
+    count = 0;
+    for (unsigned i = 0; i < graph->block_count; i++)
+        if (graph->block_stays[i] == stays)
+            graph->blocks[i].offset = blocks[count++].offset;
+    return bytes;
+}
+
+static int allocate_arenas(struct graph *graph, struct error *error)
+{
+    void *arena = NULL, *slot_arena = NULL;
+    int64_t slots_bytes = graph->slot_bytes * graph->slots;
+    if (device_allocate(graph->device, MEMORY_DEVICE, (size_t)graph->arena_bytes, &arena, error) < 0 ||
+        (slots_bytes > 0 &&
+         device_allocate(graph->device, MEMORY_DEVICE, (size_t)slots_bytes, &slot_arena, error) < 0)) {
+        device_free(graph->device, arena);
         return error_wrap(error,
                           "the memory plan of a pass of %lld examples does not fit; write a smaller batch or more "
                           "logical shards",
                           (long long)graph->max_examples);
+    }
     graph->arena = arena;
+    graph->slot_arena = slot_arena;
     return 0;
+}
+
+int graph_plan_memory(struct graph *graph, struct error *error)
+{
+    size_t most = 3 * graph->node_count + 5;
+    graph->blocks = memory_allocate(most, sizeof *graph->blocks);
+    graph->block_stays = memory_allocate(most, sizeof *graph->block_stays);
+    plan_batch(graph);
+    for (unsigned i = 0; i < graph->node_count; i++)
+        plan_activations(graph, i);
+    plan_values(graph);
+    graph->spare = NO_BLOCK;
+    if (!graph->evaluation_only)
+        plan_gradients(graph);
+    keep_gradients(graph);
+    int end = backward_step(graph, 0), loss = (int)graph->node_count;
+    int64_t rows = graph->nodes[graph->node_count - 1].own ? graph->max_examples * graph_loss_rows(graph) : 0;
+    graph->workspace = add_block(graph, workspace_floats(graph), sizeof(float), 0, end);
+    graph->loss_workspace = add_block(graph, 2 * rows, sizeof(double), loss, loss);
+    graph->arena_bytes = place_blocks(graph, false);
+    graph->slot_bytes = place_blocks(graph, true);
+    graph->workspace_bytes = graph->workspace == NO_BLOCK ? 0 : graph->blocks[graph->workspace].bytes;
+    graph->activation_bytes = graph->arena_bytes - graph->workspace_bytes + graph->slot_bytes * graph->slots;
+    return allocate_arenas(graph, error);
 }
 
 /* Closes the range [offset, end) of gradients that layer `number` makes final, in pieces of about a bucket's size. */

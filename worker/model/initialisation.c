@@ -18,13 +18,13 @@ static double normal(uint64_t seed, uint64_t tensor, uint64_t element)
     return radius * (element % 2 ? sin(angle) : cos(angle));
 }
 
-static float start_value(const struct parameter_tensor *tensor, uint64_t seed, unsigned number, int64_t element)
+static float start_value(const struct parameter_tensor *tensor, uint64_t seed, int64_t element)
 {
     switch (tensor->start) {
     case START_ONE:
         return 1.0f;
     case START_NORMAL:
-        return (float)((double)tensor->deviation * normal(seed, number, (uint64_t)element));
+        return (float)((double)tensor->deviation * normal(seed, tensor->number, (uint64_t)element));
     case START_ZERO:
         break;
     }
@@ -36,6 +36,6 @@ void graph_initialise(const struct parameter_layout *layout, uint64_t seed, floa
     for (unsigned t = 0; t < layout->tensor_count; t++) {
         const struct parameter_tensor *tensor = &layout->tensors[t];
         for (int64_t i = 0; i < tensor->elements; i++)
-            parameters[tensor->offset + i] = start_value(tensor, seed, t, i);
+            parameters[tensor->offset + i] = start_value(tensor, seed, i);
     }
 }

@@ -25,10 +25,12 @@ struct parameter_tensor {
     unsigned rank;
     int64_t offset; /* elements from the start of the flat array */
     int64_t elements;
+    unsigned number; /* among the tensors of the whole model, of which a layout may hold a part */
     enum parameter_start start;
     float deviation; /* of START_NORMAL */
 };
 
+/* Of a whole model, or of the stages of it that a process holds. */
 struct parameter_layout {
     const struct parameter_tensor *tensors;
     unsigned tensor_count;

@@ -30,7 +30,7 @@ static struct bench open_bench(const struct model_spec *model, int64_t examples,
     struct device_options options = {.type = DEVICE_TYPE_CPU, .threads = threads};
     cr_assert_eq(device_open(&options, &b.device, &error), 0, "%s", error.message);
     cr_assert_eq(device_stream_new(b.device, &b.stream, &error), 0, "%s", error.message);
-    struct graph_options graph = {b.device, model, examples, false};
+    struct graph_options graph = {.device = b.device, .model = model, .max_examples = examples};
     cr_assert_eq(graph_new(&graph, &b.graph, &error), 0, "%s", error.message);
     const struct example_format *format = graph_example_format(b.graph);
     int64_t elements = graph_layout(b.graph)->elements;
@@ -423,7 +423,8 @@ Test(gradients, an_evaluation_plan_shares_memory_and_gives_the_same_loss)
         graph_memory_plan(b.graph, 0, &training);
         graph_free(b.graph);
         struct error error = ERROR_INIT;
-        struct graph_options options = {b.device, models[m], 3, true};
+        struct graph_options options = {
+            .device = b.device, .model = models[m], .max_examples = 3, .evaluation_only = true};
         cr_assert_eq(graph_new(&options, &b.graph, &error), 0, "%s", error.message);
         cr_assert_eq(loss(&b), expected);
         graph_memory_plan(b.graph, 0, &evaluation);

@@ -34,7 +34,7 @@ Test(graph, presets_have_the_parameters_they_should)
         struct model_spec model = preset(cases[i].name);
         struct graph *graph = NULL;
         struct error error = ERROR_INIT;
-        struct graph_options options = {device, &model, 2, false};
+        struct graph_options options = {.device = device, .model = &model, .max_examples = 2};
         cr_assert_eq(graph_new(&options, &graph, &error), 0, "%s", error.message);
         cr_expect_eq(graph_layout(graph)->elements, cases[i].parameters, "%lld",
                      (long long)graph_layout(graph)->elements);
@@ -53,7 +53,11 @@ Test(graph, tensors_are_named_packed_and_of_pytorch_shape)
     struct device *device = open_device();
     struct model_spec model = preset(PRESET_LENET);
     struct graph *graph = NULL;
-    cr_assert_eq(graph_new(&(struct graph_options){device, &model, 1, true}, &graph, NULL), 0);
+    cr_assert_eq(
+        graph_new(
+            &(struct graph_options){.device = device, .model = &model, .max_examples = 1, .evaluation_only = true},
+            &graph, NULL),
+        0);
     const struct parameter_layout *layout = graph_layout(graph);
     const struct parameter_tensor *conv = parameter_layout_find(layout, "conv2.weight");
     cr_assert(conv && conv->rank == 4 && conv->shape[0] == 64 && conv->shape[1] == 32 && conv->shape[3] == 3);
@@ -73,7 +77,11 @@ Test(graph, initial_values_follow_the_seed_and_the_rule)
     struct device *device = open_device();
     struct model_spec model = preset(PRESET_MLP);
     struct graph *graph = NULL;
-    cr_assert_eq(graph_new(&(struct graph_options){device, &model, 1, true}, &graph, NULL), 0);
+    cr_assert_eq(
+        graph_new(
+            &(struct graph_options){.device = device, .model = &model, .max_examples = 1, .evaluation_only = true},
+            &graph, NULL),
+        0);
     const struct parameter_layout *layout = graph_layout(graph);
     size_t bytes = (size_t)layout->elements * sizeof(float);
     float *a = malloc(bytes), *b = malloc(bytes);
@@ -97,7 +105,8 @@ static void refused(const struct model_spec *model, const char *words)
     struct device *device = open_device();
     struct error error = ERROR_INIT;
     struct graph *graph = NULL;
-    cr_expect_eq(graph_new(&(struct graph_options){device, model, 4, false}, &graph, &error), -1);
+    cr_expect_eq(
+        graph_new(&(struct graph_options){.device = device, .model = model, .max_examples = 4}, &graph, &error), -1);
     cr_expect_eq(error.kind, ERROR_INVALID);
     cr_expect(strstr(error.message, words), "%s", error.message);
     device_close(device);
@@ -129,7 +138,11 @@ Test(graph, a_pass_beyond_the_plan_is_refused)
     struct graph *graph = NULL;
     struct error error = ERROR_INIT;
     cr_assert_eq(device_stream_new(device, &stream, NULL), 0);
-    cr_assert_eq(graph_new(&(struct graph_options){device, &model, 4, true}, &graph, NULL), 0);
+    cr_assert_eq(
+        graph_new(
+            &(struct graph_options){.device = device, .model = &model, .max_examples = 4, .evaluation_only = true},
+            &graph, NULL),
+        0);
     cr_assert_eq(graph_evaluate(graph, stream, &(struct graph_pass){.examples = 5}, &error), -1);
     cr_assert(strstr(error.message, "plan for 4"), "%s", error.message);
     graph_free(graph);

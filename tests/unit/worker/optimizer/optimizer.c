@@ -112,7 +112,8 @@ Test(optimizer, a_state_is_its_spans)
 {
     struct bench b = open_bench();
     struct optimizer_spec spec = {.type = OPTIMIZER_ADAMW};
-    struct parameter_tensor tensor = {"a.weight", {3, 4}, 2, 0, 12, START_NORMAL, 0.1f};
+    struct parameter_tensor tensor = {
+        .name = "a.weight", .shape = {3, 4}, .rank = 2, .elements = 12, .start = START_NORMAL, .deviation = 0.1f};
     struct parameter_layout layout = {&tensor, 1, 12};
     struct training_state state, other;
     cr_assert_eq(training_state_init(&state, b.device, &layout, &spec, 7, NULL), 0);
