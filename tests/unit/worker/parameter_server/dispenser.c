@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/parameter_server/dispenser.h"
+
+#include <criterion/criterion.h>
+
+static struct dispenser *make(enum parameter_server_mode mode, int64_t per_step, int64_t end, int64_t staleness,
+                              unsigned backups)
+{
+    const struct ticket_set none = {0};
+    return dispenser_new(
+        &(struct dispenser_options){
+            .mode = mode, .tickets_per_step = per_step, .staleness = staleness, .backup_workers = backups, .end = end},
+        &none, 0);
+}
+
+static int64_t take(struct dispenser *dispenser, unsigned worker, int64_t now)
+{
+    int64_t ticket = -1;
+    return dispenser_take(dispenser, worker, now, &ticket) ? ticket : -1;
+}
+
+Test(dispenser, a_lost_workers_tickets_go_to_others_once)
+{
+    struct dispenser *dispenser = make(PARAMETER_SERVER_ASYNC, 2, 6, 0, 0);
+    dispenser_join(dispenser, 0);
+    dispenser_join(dispenser, 1);
+    cr_expect(take(dispenser, 0, 0) == 0 && take(dispenser, 1, 0) == 1 && take(dispenser, 1, 0) == 2);
+    cr_expect(take(dispenser, 1, 0) == -1, "two at a time are enough");
+    dispenser_leave(dispenser, 1);
+    cr_expect(take(dispenser, 1, 0) == -1);
+    cr_expect(dispenser_done(dispenser, 0, 0, 1) && take(dispenser, 0, 1) == 1 && take(dispenser, 0, 1) == 2);
+    /* Its late word for 2 counts, and makes the repetition a duplicate. */
+    cr_expect(dispenser_done(dispenser, 1, 2, 1));
+    cr_expect(!dispenser_done(dispenser, 0, 2, 2) && dispenser_done(dispenser, 0, 1, 2));
+    for (int64_t ticket = 3; ticket < 6; ticket++) {
+        cr_expect(take(dispenser, 0, 3) == ticket && !dispenser_is_over(dispenser));
+        dispenser_done(dispenser, 0, ticket, 4);
+    }
+    cr_expect(take(dispenser, 0, 5) == -1 && dispenser_is_over(dispenser));
+    dispenser_free(dispenser);
+}
+
+Test(dispenser, nobody_runs_further_ahead_than_the_bound)
+{
+    struct dispenser *dispenser = make(PARAMETER_SERVER_BOUNDED_STALENESS, 2, 100, 2, 0);
+    dispenser_join(dispenser, 0);
+    dispenser_join(dispenser, 1);
+    for (int64_t clock = 0; clock <= 2; clock++) {
+        int64_t ticket = take(dispenser, 0, 0);
+        cr_assert(ticket >= 0);
+        cr_expect(dispenser_spread(dispenser) == clock);
+        dispenser_done(dispenser, 0, ticket, 0);
+    }
+    cr_expect(take(dispenser, 0, 0) == -1, "3 ahead of a worker that has finished none");
+    int64_t slow = take(dispenser, 1, 0);
+    dispenser_done(dispenser, 1, slow, 0);
+    cr_expect(take(dispenser, 0, 0) >= 0 && take(dispenser, 0, 0) == -1);
+    dispenser_leave(dispenser, 1); /* the dead leave the clock */
+    cr_expect(take(dispenser, 0, 0) >= 0);
+    dispenser_join(dispenser, 1); /* and come back to where the slowest is */
+    cr_expect(take(dispenser, 1, 0) >= 0 && dispenser_spread(dispenser) <= 2);
+    dispenser_free(dispenser);
+}
+
+Test(dispenser, a_synchronous_step_ends_before_the_next_begins)
+{
+    struct dispenser *dispenser = make(PARAMETER_SERVER_SYNCHRONOUS, 2, 4, 0, 0);
+    dispenser_join(dispenser, 0);
+    dispenser_join(dispenser, 1);
+    cr_expect(take(dispenser, 1, 0) == 0 && take(dispenser, 0, 0) == 1);
+    cr_expect(dispenser_done(dispenser, 0, 1, 1) && take(dispenser, 0, 1) == -1);
+    cr_expect(!dispenser_step_is_complete(dispenser));
+    cr_expect(dispenser_done(dispenser, 1, 0, 1) && dispenser_step_is_complete(dispenser));
+    cr_expect(take(dispenser, 0, 1) == -1);
+    dispenser_advance(dispenser);
+    cr_expect(!dispenser_step_is_complete(dispenser) && take(dispenser, 0, 1) == 2);
+    dispenser_done(dispenser, 0, 2, 2);
+    cr_expect(take(dispenser, 0, 2) == 3);
+    dispenser_done(dispenser, 0, 3, 2);
+    cr_expect(!dispenser_is_over(dispenser));
+    dispenser_advance(dispenser);
+    cr_expect(dispenser_is_over(dispenser));
+    dispenser_free(dispenser);
+}
+
+Test(dispenser, a_backup_worker_doubles_the_slowest)
+{
+    struct dispenser *dispenser = make(PARAMETER_SERVER_SYNCHRONOUS, 2, 100, 0, 1);
+    for (unsigned worker = 0; worker < 3; worker++)
+        dispenser_join(dispenser, worker);
+    /* In the first step nobody is known; worker 1 turns out slow. */
+    cr_expect(take(dispenser, 0, 0) == 0 && take(dispenser, 1, 0) == 1);
+    dispenser_done(dispenser, 0, 0, 10);
+    cr_expect(take(dispenser, 2, 0) == 1 && take(dispenser, 0, 10) == -1);
+    cr_expect(dispenser_done(dispenser, 2, 1, 20));
+    cr_expect(!dispenser_done(dispenser, 1, 1, 100));
+    dispenser_advance(dispenser);
+    cr_expect(take(dispenser, 0, 100) == 2 && take(dispenser, 1, 100) == 3);
+    cr_expect(take(dispenser, 2, 100) == 3, "the slow one's share, though the other was given out first");
+    cr_expect(dispenser_done(dispenser, 2, 3, 110) && dispenser_done(dispenser, 0, 2, 110));
+    dispenser_advance(dispenser);
+    /* While it still computes what is over, the others have the step to themselves. */
+    cr_expect(take(dispenser, 0, 110) == 4 && take(dispenser, 2, 110) == 5);
+    cr_expect(!dispenser_done(dispenser, 1, 3, 200));
+    dispenser_free(dispenser);
+}
+
+Test(dispenser, rolls_back_to_a_snapshot)
+{
+    struct dispenser *dispenser = make(PARAMETER_SERVER_ASYNC, 2, 10, 0, 0);
+    dispenser_join(dispenser, 0);
+    for (int64_t ticket = 0; ticket < 5; ticket++)
+        dispenser_done(dispenser, 0, take(dispenser, 0, 0), 0);
+    SCOPED(ticket_set_release) struct ticket_set snapshot = {0};
+    ticket_set_reset(&snapshot, 2);
+    ticket_set_add(&snapshot, 3);
+    dispenser_rollback(dispenser, &snapshot, 0);
+    cr_expect(take(dispenser, 0, 0) == 2 && take(dispenser, 0, 0) == 4);
+    dispenser_free(dispenser);
+}

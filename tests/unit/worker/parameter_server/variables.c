@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/parameter_server/variables.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+
+#define ROWS 300
+#define ELEMENTS (ROWS * 256 + 5)
+
+static struct parameter_tensor tensors[] = {
+    {.name = "w", .shape = {ROWS, 256}, .rank = 2, .offset = 0, .elements = ROWS * 256},
+    {.name = "b", .shape = {5}, .rank = 1, .offset = ROWS * 256, .elements = 5},
+};
+static const struct parameter_layout layout = {.tensors = tensors, .tensor_count = 2, .elements = ELEMENTS};
+static const struct optimizer_spec momentum = {.type = OPTIMIZER_SGD, .learning_rate = 1, .momentum = 0.5};
+static float flat[ELEMENTS];
+
+static struct device *device;
+static struct placement placement;
+static struct variables variables[2];
+
+static void set_up(unsigned shares)
+{
+    const struct ticket_set none = {0};
+    struct error error = ERROR_INIT;
+    cr_assert(device_open(&(struct device_options){.threads = 1}, &device, &error) == 0, "%s", error.message);
+    placement_init(&placement, &layout, 2);
+    for (unsigned i = 0; i < 2; i++) {
+        const struct variables_options options = {
+            .device = device, .optimizer = &momentum, .placement = &placement, .server = i, .shares = shares};
+        cr_assert(variables_init(&variables[i], &options, &error) == 0, "%s", error.message);
+        variables_start(&variables[i], flat, &none, 0);
+    }
+}
+
+static void tear_down(void)
+{
+    for (unsigned i = 0; i < 2; i++)
+        variables_release(&variables[i]);
+    placement_release(&placement);
+    device_close(device);
+}
+
+/* Everything of server 0 has one value, since all gradients are alike. */
+static float value(void)
+{
+    return variables[0].parameters[variables[0].elements - 1];
+}
+
+static void fill(float gradient)
+{
+    for (int64_t i = 0; i < ELEMENTS; i++)
+        flat[i] = gradient;
+}
+
+Test(variables, an_update_counts_once)
+{
+    set_up(0);
+    fill(1);
+    struct update update = {.ticket = 4, .learning_rate = 0.5, .gradient_scale = 1, .gradients = flat, .flat = true};
+    enum update_verdict verdict;
+    cr_assert(variables_apply(&variables[0], &update, &verdict, NULL) == 0 && verdict == UPDATE_APPLIED);
+    cr_expect(value() == -0.5f && variables[0].updates == 1);
+    cr_assert(variables_apply(&variables[0], &update, &verdict, NULL) == 0 && verdict == UPDATE_DUPLICATE);
+    cr_expect(value() == -0.5f);
+    update.ticket = 5;
+    update.lineage = 1;
+    cr_assert(variables_apply(&variables[0], &update, &verdict, NULL) == 0 && verdict == UPDATE_OUTDATED);
+    update.lineage = 0;
+    cr_assert(variables_apply(&variables[0], &update, &verdict, NULL) == 0 && verdict == UPDATE_APPLIED);
+    cr_expect(value() == -0.5f - 0.75f, "the velocity lives here: %g", value());
+    tear_down();
+}
+
+Test(variables, packed_and_flat_gradients_do_the_same)
+{
+    set_up(0);
+    for (int64_t i = 0; i < ELEMENTS; i++)
+        flat[i] = (float)i;
+    for (unsigned server = 0; server < 2; server++) {
+        struct variables *own = &variables[server];
+        float *packed = calloc((size_t)own->elements, sizeof *packed),
+              *first = calloc((size_t)own->elements, sizeof *first);
+        placement_pack(&placement, server, flat, packed);
+        struct update update = {.learning_rate = 1, .gradient_scale = 1, .gradients = packed};
+        enum update_verdict verdict;
+        cr_assert(variables_apply(own, &update, &verdict, NULL) == 0);
+        for (int64_t i = 0; i < own->elements; i++)
+            first[i] = own->parameters[i];
+        const struct ticket_set none = {0};
+        fill(0);
+        variables_start(own, flat, &none, 0);
+        for (int64_t i = 0; i < ELEMENTS; i++)
+            flat[i] = (float)i;
+        update.gradients = flat;
+        update.flat = true;
+        cr_assert(variables_apply(own, &update, &verdict, NULL) == 0);
+        for (int64_t i = 0; i < own->elements; i++)
+            cr_assert(own->parameters[i] == first[i], "server %u, element %lld", server, (long long)i);
+        free(packed);
+        free(first);
+    }
+    tear_down();
+}
+
+Test(variables, a_step_waits_for_all_its_shares)
+{
+    set_up(3);
+    struct update update = {.gradient_scale = 1, .gradients = flat, .flat = true};
+    enum update_verdict verdict;
+    double squares;
+    for (update.ticket = 2; update.ticket >= 0; update.ticket--) {
+        struct error error = ERROR_INIT;
+        cr_expect(variables_reduce(&variables[0], &squares, &error) < 0 && error.kind == ERROR_INTERNAL);
+        fill((float)(update.ticket + 1));
+        cr_assert(variables_stage(&variables[0], &update, &verdict, NULL) == 0 && verdict == UPDATE_APPLIED);
+        cr_assert(variables_stage(&variables[0], &update, &verdict, NULL) == 0 && verdict == UPDATE_DUPLICATE);
+        cr_expect(value() == 0);
+    }
+    cr_assert(variables_reduce(&variables[0], &squares, NULL) == 0);
+    cr_expect_float_eq(squares, 36.0 * (double)variables[0].elements, 1e-3 * squares);
+    cr_assert(variables_apply_step(&variables[0], 0, 1, 0.5, NULL) == 0);
+    cr_expect(value() == -3 && variables[0].updates == 1);
+    cr_assert(variables_apply_step(&variables[0], 0, 1, 0.5, NULL) == 0, "told twice");
+    cr_expect(value() == -3);
+    cr_expect(variables_apply_step(&variables[0], 2, 1, 1, NULL) < 0);
+    tear_down();
+}
+
+Test(variables, what_is_written_off_is_not_applied_any_more)
+{
+    set_up(0);
+    SCOPED(ticket_set_release) struct ticket_set lost = {0};
+    ticket_set_add(&lost, 3);
+    variables_write_off(&variables[0], &lost);
+    enum update_verdict verdict;
+    struct update update = {.ticket = 3, .learning_rate = 1, .gradient_scale = 1, .gradients = flat, .flat = true};
+    cr_assert(variables_apply(&variables[0], &update, &verdict, NULL) == 0 && verdict == UPDATE_DUPLICATE);
+    tear_down();
+}

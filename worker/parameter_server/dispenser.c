@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/parameter_server/dispenser.h"
+
+#include <stdlib.h>
+
+#include "common/memory.h"
+
+/* One is computed while the next is on its way. */
+#define HOLDINGS_MAX 2
+
+struct worker {
+    bool live;
+    int64_t clock; /* tickets finished */
+    int64_t holds[HOLDINGS_MAX];
+    int64_t since_ns[HOLDINGS_MAX];
+    unsigned held;
+    double mean_ns; /* of a ticket; 0: none measured */
+};
+
+struct dispenser {
+    struct dispenser_options options;
+    struct worker workers[DISPENSER_WORKERS_MAX];
+    struct ticket_set finished;
+    int64_t next;      /* never given out; all below are finished, held or in `returned` */
+    int64_t *returned; /* ascending */
+    unsigned returned_count, returned_capacity;
+    int64_t step; /* Synchronous */
+};
+
+static bool is_synchronous(const struct dispenser *dispenser)
+{
+    return dispenser->options.mode == PARAMETER_SERVER_SYNCHRONOUS;
+}
+
+struct dispenser *dispenser_new(const struct dispenser_options *options, const struct ticket_set *finished,
+                                int64_t step)
+{
+    struct dispenser *dispenser = memory_allocate(1, sizeof *dispenser);
+    dispenser->options = *options;
+    dispenser_rollback(dispenser, finished, step);
+    return dispenser;
+}
+
+void dispenser_free(struct dispenser *dispenser)
+{
+    if (dispenser == NULL)
+        return;
+    ticket_set_release(&dispenser->finished);
+    free(dispenser->returned);
+    free(dispenser);
+}
+
+/* ---------------------------------------------------------------- who holds what */
+
+static unsigned count_holders(const struct dispenser *dispenser, int64_t ticket, unsigned *ret_holder)
+{
+    unsigned holders = 0;
+    for (unsigned i = 0; i < DISPENSER_WORKERS_MAX; i++)
+        for (unsigned j = 0; dispenser->workers[i].live && j < dispenser->workers[i].held; j++)
+            if (dispenser->workers[i].holds[j] == ticket) {
+                holders++;
+                *ret_holder = i;
+            }
+    return holders;
+}
+
+static bool drop(struct worker *worker, int64_t ticket, int64_t *ret_since_ns)
+{
+    for (unsigned i = 0; i < worker->held; i++) {
+        if (worker->holds[i] != ticket)
+            continue;
+        *ret_since_ns = worker->since_ns[i];
+        worker->held--;
+        for (; i < worker->held; i++) {
+            worker->holds[i] = worker->holds[i + 1];
+            worker->since_ns[i] = worker->since_ns[i + 1];
+        }
+        return true;
+    }
+    return false;
+}
+
+static void hold(struct worker *worker, int64_t ticket, int64_t now_ns)
+{
+    worker->holds[worker->held] = ticket;
+    worker->since_ns[worker->held++] = now_ns;
+}
+
+static void put_back(struct dispenser *dispenser, int64_t ticket)
+{
+    unsigned other, at = dispenser->returned_count;
+    if (ticket_set_has(&dispenser->finished, ticket) || count_holders(dispenser, ticket, &other) > 0)
+        return;
+    if (at == dispenser->returned_capacity) {
+        dispenser->returned_capacity = 2 * at + 8;
+        dispenser->returned = memory_resize(dispenser->returned, dispenser->returned_capacity, sizeof(int64_t));
+    }
+    for (; at > 0 && dispenser->returned[at - 1] > ticket; at--)
+        dispenser->returned[at] = dispenser->returned[at - 1];
+    dispenser->returned[at] = ticket;
+    dispenser->returned_count++;
+}
+
+static void remove_returned(struct dispenser *dispenser, unsigned at)
+{
+    dispenser->returned_count--;
+    for (; at < dispenser->returned_count; at++)
+        dispenser->returned[at] = dispenser->returned[at + 1];
+}
+
+/* ---------------------------------------------------------------- coming and going */
+
+static int64_t slowest_clock(const struct dispenser *dispenser)
+{
+    int64_t slowest = INT64_MAX;
+    for (unsigned i = 0; i < DISPENSER_WORKERS_MAX; i++)
+        if (dispenser->workers[i].live && dispenser->workers[i].clock < slowest)
+            slowest = dispenser->workers[i].clock;
+    return slowest == INT64_MAX ? 0 : slowest;
+}
+
+void dispenser_join(struct dispenser *dispenser, unsigned worker)
+{
+    dispenser_leave(dispenser, worker);
+    int64_t clock = slowest_clock(dispenser);
+    dispenser->workers[worker] = (struct worker){.live = true, .clock = clock};
+}
+
+void dispenser_leave(struct dispenser *dispenser, unsigned number)
+{
+    struct worker *worker = &dispenser->workers[number];
+    if (!worker->live)
+        return;
+    worker->live = false;
+    for (unsigned i = 0; i < worker->held; i++)
+        put_back(dispenser, worker->holds[i]);
+    worker->held = 0;
+}
+
+bool dispenser_is_there(const struct dispenser *dispenser, unsigned worker)
+{
+    return dispenser->workers[worker].live;
+}
+
+unsigned dispenser_live(const struct dispenser *dispenser)
+{
+    unsigned live = 0;
+    for (unsigned i = 0; i < DISPENSER_WORKERS_MAX; i++)
+        live += dispenser->workers[i].live;
+    return live;
+}
+
+/* ---------------------------------------------------------------- giving out */
+
+static bool is_allowed(const struct dispenser *dispenser, const struct worker *worker)
+{
+    if (worker->held == HOLDINGS_MAX || (is_synchronous(dispenser) && worker->held > 0))
+        return false;
+    if (dispenser->options.mode != PARAMETER_SERVER_BOUNDED_STALENESS)
+        return true;
+    return worker->clock + worker->held - slowest_clock(dispenser) <= dispenser->options.staleness;
+}
+
+static int64_t ticket_limit(const struct dispenser *dispenser)
+{
+    int64_t limit = dispenser->options.end;
+    if (is_synchronous(dispenser) && (dispenser->step + 1) * dispenser->options.tickets_per_step < limit)
+        limit = (dispenser->step + 1) * dispenser->options.tickets_per_step;
+    return limit;
+}
+
+static bool take_free(struct dispenser *dispenser, int64_t *ret_ticket)
+{
+    if (dispenser->returned_count > 0) {
+        *ret_ticket = dispenser->returned[0];
+        remove_returned(dispenser, 0);
+        return true;
+    }
+    while (dispenser->next < ticket_limit(dispenser) && ticket_set_has(&dispenser->finished, dispenser->next))
+        dispenser->next++;
+    if (dispenser->next >= ticket_limit(dispenser))
+        return false;
+    *ret_ticket = dispenser->next++;
+    return true;
+}
+
+static bool is_slower(const struct worker *a, int64_t a_since, const struct worker *b, int64_t b_since)
+{
+    if (a->mean_ns != b->mean_ns)
+        return a->mean_ns > b->mean_ns;
+    return a_since < b_since;
+}
+
+/* A share that one other worker alone is computing: of the slowest of them, if it may be doubled. */
+static bool take_double(struct dispenser *dispenser, unsigned taker, int64_t *ret_ticket)
+{
+    const struct worker *slowest = NULL;
+    int64_t since = 0;
+    unsigned doubled = 0;
+    for (unsigned i = 0; i < DISPENSER_WORKERS_MAX; i++) {
+        const struct worker *worker = &dispenser->workers[i];
+        unsigned other;
+        if (!worker->live || worker->held == 0 || i == taker || ticket_set_has(&dispenser->finished, worker->holds[0]))
+            continue;
+        if (count_holders(dispenser, worker->holds[0], &other) > 1)
+            doubled++;
+        else if (slowest == NULL || is_slower(worker, worker->since_ns[0], slowest, since)) {
+            slowest = worker;
+            since = worker->since_ns[0];
+        }
+    }
+    if (slowest == NULL || doubled / 2 >= dispenser->options.backup_workers)
+        return false;
+    *ret_ticket = slowest->holds[0];
+    return true;
+}
+
+bool dispenser_take(struct dispenser *dispenser, unsigned number, int64_t now_ns, int64_t *ret_ticket)
+{
+    struct worker *worker = &dispenser->workers[number];
+    int64_t ticket;
+    if (!worker->live || !is_allowed(dispenser, worker))
+        return false;
+    bool found = take_free(dispenser, &ticket);
+    if (!found && is_synchronous(dispenser) && dispenser->options.backup_workers > 0)
+        found = take_double(dispenser, number, &ticket);
+    if (!found)
+        return false;
+    hold(worker, ticket, now_ns);
+    *ret_ticket = ticket;
+    return true;
+}
+
+static void measure(struct worker *worker, int64_t duration_ns)
+{
+    double weight = worker->mean_ns == 0 ? 1.0 : 0.3;
+    worker->mean_ns += weight * ((double)duration_ns - worker->mean_ns);
+}
+
+bool dispenser_done(struct dispenser *dispenser, unsigned number, int64_t ticket, int64_t now_ns)
+{
+    struct worker *worker = &dispenser->workers[number];
+    int64_t since_ns;
+    if (worker->live && drop(worker, ticket, &since_ns)) {
+        worker->clock++;
+        measure(worker, now_ns - since_ns);
+    }
+    for (unsigned i = 0; i < dispenser->returned_count; i++)
+        if (dispenser->returned[i] == ticket)
+            remove_returned(dispenser, i);
+    return ticket_set_add(&dispenser->finished, ticket);
+}
+
+void dispenser_return(struct dispenser *dispenser, unsigned number, int64_t ticket)
+{
+    struct worker *worker = &dispenser->workers[number];
+    int64_t since_ns;
+    if (worker->live && drop(worker, ticket, &since_ns))
+        put_back(dispenser, ticket);
+}
+
+/* ---------------------------------------------------------------- steps */
+
+int64_t dispenser_step(const struct dispenser *dispenser)
+{
+    return dispenser->step;
+}
+
+bool dispenser_step_is_complete(const struct dispenser *dispenser)
+{
+    return dispenser->step * dispenser->options.tickets_per_step < dispenser->options.end &&
+           dispenser->finished.low >= ticket_limit(dispenser);
+}
+
+void dispenser_advance(struct dispenser *dispenser)
+{
+    dispenser->step++;
+}
+
+void dispenser_rollback(struct dispenser *dispenser, const struct ticket_set *finished, int64_t step)
+{
+    ticket_set_copy(&dispenser->finished, finished);
+    dispenser->next = finished->low;
+    dispenser->returned_count = 0;
+    dispenser->step = step;
+    for (unsigned i = 0; i < DISPENSER_WORKERS_MAX; i++)
+        dispenser->workers[i].held = 0;
+}
+
+/* ---------------------------------------------------------------- looking on */
+
+const struct ticket_set *dispenser_finished(const struct dispenser *dispenser)
+{
+    return &dispenser->finished;
+}
+
+bool dispenser_is_over(const struct dispenser *dispenser)
+{
+    if (is_synchronous(dispenser))
+        return dispenser->step * dispenser->options.tickets_per_step >= dispenser->options.end;
+    return dispenser->finished.low >= dispenser->options.end;
+}
+
+int64_t dispenser_spread(const struct dispenser *dispenser)
+{
+    int64_t highest = 0, lowest = slowest_clock(dispenser);
+    for (unsigned i = 0; i < DISPENSER_WORKERS_MAX; i++) {
+        const struct worker *worker = &dispenser->workers[i];
+        if (worker->live && worker->held > 0 && worker->clock + worker->held - 1 - lowest > highest)
+            highest = worker->clock + worker->held - 1 - lowest;
+    }
+    return highest;
+}
+
+bool dispenser_slowest(const struct dispenser *dispenser, int64_t now_ns, unsigned *ret_worker, int64_t *ret_ns)
+{
+    int64_t longest = -1;
+    for (unsigned i = 0; i < DISPENSER_WORKERS_MAX; i++) {
+        const struct worker *worker = &dispenser->workers[i];
+        if (!worker->live || worker->held == 0 || ticket_set_has(&dispenser->finished, worker->holds[0]) ||
+            now_ns - worker->since_ns[0] <= longest)
+            continue;
+        longest = now_ns - worker->since_ns[0];
+        *ret_worker = i;
+    }
+    *ret_ns = longest;
+    return longest >= 0;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The chief's mind about batches: which ticket goes to which worker, and when.
+ * A state machine without clock, sockets or threads.
+ *
+ * Ticket t stands for share t % T of batch t / T, where T is the number of
+ * tickets in a step. Each ticket is finished once. Rules:
+ *
+ * - A worker that is gone leaves the clock, and its tickets go to others. What it
+ *   had sent before counts; the successor's repetition does not.
+ * - Asynchronous: the lowest ticket that nobody holds, at once.
+ * - Bounded staleness (Ho et al. 2013): a worker's clock is the number of tickets
+ *   it has finished since it came (it starts with the slowest one's). It may begin
+ *   its next only while it is at most `staleness` ahead of the slowest live one.
+ * - Synchronous: only tickets of the present step; the next begins when the chief
+ *   says that this one was applied. With backup workers, one that finds all shares
+ *   taken computes the share of the slowest holder too, and whichever is there
+ *   first counts: the same share, so that no example is left out.
+ */
+#ifndef COXSWAIN_PARAMETER_SERVER_DISPENSER_H
+#define COXSWAIN_PARAMETER_SERVER_DISPENSER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/job/job_document.h"
+#include "worker/parameter_server/ticket_set.h"
+
+#define DISPENSER_WORKERS_MAX 1024
+
+struct dispenser_options {
+    enum parameter_server_mode mode;
+    int64_t tickets_per_step;
+    int64_t staleness;
+    unsigned backup_workers;
+    int64_t end; /* tickets 0 .. end - 1 make the run */
+};
+
+struct dispenser;
+
+/* `finished`: what a checkpoint, or the servers, say is done; copied. `step`: as for
+ * dispenser_rollback. */
+struct dispenser *dispenser_new(const struct dispenser_options *options, const struct ticket_set *finished,
+                                int64_t step);
+void dispenser_free(struct dispenser *dispenser);
+
+/* A worker is there (again). It holds nothing. */
+void dispenser_join(struct dispenser *dispenser, unsigned worker);
+void dispenser_leave(struct dispenser *dispenser, unsigned worker);
+bool dispenser_is_there(const struct dispenser *dispenser, unsigned worker);
+unsigned dispenser_live(const struct dispenser *dispenser);
+
+/* The next ticket for a worker that is there; false when it has to wait (or all is done). */
+bool dispenser_take(struct dispenser *dispenser, unsigned worker, int64_t now_ns, int64_t *ret_ticket);
+/* Every server has acknowledged it. False when the ticket was finished already. */
+bool dispenser_done(struct dispenser *dispenser, unsigned worker, int64_t ticket, int64_t now_ns);
+/* A worker gives a ticket back undone. */
+void dispenser_return(struct dispenser *dispenser, unsigned worker, int64_t ticket);
+
+/* Synchronous: the step that runs, from 0; whether all its shares are finished; and the word that it was applied. */
+int64_t dispenser_step(const struct dispenser *dispenser);
+bool dispenser_step_is_complete(const struct dispenser *dispenser);
+void dispenser_advance(struct dispenser *dispenser);
+
+/* Back to what a snapshot or the servers hold: whatever is out is forgotten. `step`: Synchronous, the first not applied. */
+void dispenser_rollback(struct dispenser *dispenser, const struct ticket_set *finished, int64_t step);
+
+const struct ticket_set *dispenser_finished(const struct dispenser *dispenser);
+bool dispenser_is_over(const struct dispenser *dispenser);
+
+/* The highest clock at which a live worker computes now minus the lowest: never above `staleness`. */
+int64_t dispenser_spread(const struct dispenser *dispenser);
+/* Synchronous: whom the step waits for, and for how long; false when for nobody. */
+bool dispenser_slowest(const struct dispenser *dispenser, int64_t now_ns, unsigned *ret_worker, int64_t *ret_ns);
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which parameter server holds what. Tensors go to the servers in turn; one of
+ * PLACEMENT_PARTITION_BYTES or more is cut by rows (of its first dimension) into
+ * nearly equal pieces, one for each server. A pure function of the layout and
+ * the number of servers, so that nobody need be told.
+ *
+ * Each server keeps its pieces packed in one flat array, in the order of the
+ * layout. Neighbours in both arrays make one run.
+ */
+#ifndef COXSWAIN_PARAMETER_SERVER_PLACEMENT_H
+#define COXSWAIN_PARAMETER_SERVER_PLACEMENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "worker/model/parameter_layout.h"
+
+#define PLACEMENT_PARTITION_BYTES (256 << 10)
+
+struct placement_piece {
+    const struct parameter_tensor *tensor;
+    unsigned server;
+    int64_t first_row, rows; /* of the tensor's first dimension; a scalar has one */
+    int64_t offset;          /* in the layout's flat array */
+    int64_t local;           /* in the server's packed one */
+    int64_t elements;
+};
+
+/* A range that is contiguous in both arrays. */
+struct placement_run {
+    int64_t offset, local, elements;
+};
+
+struct placement {
+    unsigned server_count;
+    struct placement_piece *pieces; /* in the order of the layout */
+    unsigned piece_count;
+    struct placement_run **runs; /* by server */
+    unsigned *run_counts;
+    int64_t *elements; /* by server: of its packed array */
+};
+
+/* Tensors are borrowed from the layout. */
+void placement_init(struct placement *placement, const struct parameter_layout *layout, unsigned servers);
+void placement_release(struct placement *placement);
+
+bool placement_is_whole(const struct placement_piece *piece);
+
+/* Between a flat array in the layout's order and the packed one of a server. */
+void placement_pack(const struct placement *placement, unsigned server, const float *flat, float *packed);
+void placement_unpack(const struct placement *placement, unsigned server, const float *packed, float *flat);
+
+#endif

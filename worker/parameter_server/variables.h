@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What one parameter server holds of the model: its pieces' parameters and
+ * optimizer slots, packed, and the table of tickets whose updates are in them.
+ * The optimizer runs here.
+ *
+ * An update counts once: a ticket that is in the table is a duplicate, whoever
+ * sends it again. An update that was computed in another lineage (before the
+ * crew rolled back) is refused.
+ *
+ * Asynchronous: variables_apply. Synchronous: variables_stage each share of a
+ * step, then variables_reduce and variables_apply_step once all are there; shares
+ * are summed in the tree that all synchronous strategies use, so that the bits are
+ * those of one device.
+ */
+#ifndef COXSWAIN_PARAMETER_SERVER_VARIABLES_H
+#define COXSWAIN_PARAMETER_SERVER_VARIABLES_H
+
+#include "common/job/job_document.h"
+#include "worker/device/device.h"
+#include "worker/optimizer/optimizer.h"
+#include "worker/parameter_server/placement.h"
+#include "worker/parameter_server/ticket_set.h"
+
+/* Of a step; the shares that are staged at a time. */
+#define VARIABLES_SHARES_MAX 64
+
+struct variables_options {
+    struct device *device;
+    const struct optimizer_spec *optimizer;
+    const struct placement *placement;
+    unsigned server; /* whose pieces these are */
+    unsigned shares; /* Synchronous: tickets in a step; 0: asynchronous */
+};
+
+/* Its fields are for reading. All arrays are packed, host memory, `elements` long. */
+struct variables {
+    struct variables_options options;
+    struct device_stream *stream;
+    int64_t elements;
+    float *parameters;
+    unsigned slot_count;
+    float *slots[OPTIMIZER_SLOTS_MAX];
+
+    bool holds_state;
+    uint32_t lineage;          /* raised by each rollback of the crew */
+    int64_t updates;           /* applied in all; Synchronous: steps */
+    struct ticket_set applied; /* Synchronous: staged shares too */
+
+    float *shares[VARIABLES_SHARES_MAX]; /* of the step `updates` */
+    float *gradient;                     /* their sum */
+    double *norm_blocks;
+    struct reduction_plan *plan;
+};
+
+int variables_init(struct variables *variables, const struct variables_options *options, struct error *error);
+void variables_release(struct variables *variables);
+
+/* From the values a fresh model starts with: `flat` is in the layout's order. */
+void variables_start(struct variables *variables, const float *flat, const struct ticket_set *applied, int64_t updates);
+
+/* How an update was received. */
+#define UPDATE_VERDICTS(X) X(APPLIED, "applied") X(DUPLICATE, "duplicate") X(OUTDATED, "of a lineage that was left")
+enum update_verdict {
+#define X(name, text) UPDATE_##name,
+    UPDATE_VERDICTS(X)
+#undef X
+};
+
+struct update {
+    int64_t ticket;
+    uint32_t lineage;
+    double learning_rate;
+    double gradient_scale;  /* of clipping */
+    const float *gradients; /* packed, unless `flat`: then in the layout's order */
+    bool flat;
+};
+enum update_verdict variables_judge(const struct variables *variables, const struct update *update);
+/* Asynchronous: applies what is neither duplicate nor outdated. */
+int variables_apply(struct variables *variables, const struct update *update, enum update_verdict *ret_verdict,
+                    struct error *error);
+
+/* Synchronous: keeps a copy. */
+int variables_stage(struct variables *variables, const struct update *update, enum update_verdict *ret_verdict,
+                    struct error *error);
+/* Sums the shares of step `updates`; the sum of squares goes into the crew's gradient norm. ERROR_INTERNAL when one is missing. */
+int variables_reduce(struct variables *variables, double *ret_squares, struct error *error);
+/* `step`: the number of steps before it; done before: nothing happens. */
+int variables_apply_step(struct variables *variables, int64_t step, double learning_rate, double gradient_scale,
+                         struct error *error);
+
+/* Marks tickets as settled whose updates are lost for good. */
+void variables_write_off(struct variables *variables, const struct ticket_set *tickets);
+
+#endif
