@@ -41,12 +41,22 @@ void rpc_free(struct rpc *rpc);
 /* Calls `tick` soon, from any thread. */
 void rpc_wake(struct rpc *rpc);
 
+/* A part of a message. */
+struct rpc_piece {
+    const void *bytes;
+    size_t length;
+};
+/* A message of more pieces than this is dropped with its stream. */
+#define RPC_PIECES_MAX 1024
+
 /* How a stream speaks to its owner. `closed` is the last call; `error` is NULL after an orderly end (the other side
  * finished), else says why (UNAVAILABLE, TIMEOUT, CANCELLED, UNSUPPORTED for an unknown method). The stream is gone when it
  * returns. */
 struct rpc_stream_events {
     void (*message)(void *context, struct rpc_stream *stream, const void *bytes, size_t length);
     void (*closed)(void *context, struct rpc_stream *stream, const struct error *error);
+    /* Instead of `message`, for bulk data: the bytes where gRPC has put them, in order, without another copy. */
+    void (*pieces)(void *context, struct rpc_stream *stream, const struct rpc_piece *pieces, unsigned count);
 };
 
 /* A method that a server offers. `opened` is called for each new stream and fills what that stream is to call with its own
@@ -72,6 +82,10 @@ int rpc_stream_open(struct rpc *rpc, const char *address, uint16_t port, const c
 
 /* Queues a message (copied). Messages beyond RPC_MESSAGE_MAX, or sent after the end, are dropped; the stream's end tells. */
 void rpc_stream_send(struct rpc_stream *stream, const void *bytes, size_t length);
+/* The same for a copied head and a body that is not copied: it must not change before the other side has answered or the
+ * stream is closed, and must stay readable until rpc_free. */
+void rpc_stream_send_bulk(struct rpc_stream *stream, const void *head, size_t head_length, const void *body,
+                          size_t body_length);
 /* Ends it: a server finishes after what is queued has gone out, a client cancels. `closed` follows, from the loop. */
 void rpc_stream_close(struct rpc_stream *stream);
 

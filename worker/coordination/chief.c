@@ -102,7 +102,7 @@ void chief_accept(struct chief *chief, struct rpc_stream *stream, struct rpc_str
     *link = (struct chief_link){.next = chief->links, .chief = chief, .id = chief->next_id++, .stream = stream};
     chief->links = link;
     chief->link_count++;
-    *ret_events = (struct rpc_stream_events){link_message, link_closed};
+    *ret_events = (struct rpc_stream_events){.message = link_message, .closed = link_closed};
     *ret_context = link;
     if (chief->link_count > LINKS_MAX)
         rpc_stream_close(stream);
@@ -128,7 +128,7 @@ static void summon_closed(void *context, struct rpc_stream *stream, const struct
 
 static void summon_start(struct chief *chief, unsigned rank, const char *address)
 {
-    static const struct rpc_stream_events events = {summon_answered, summon_closed};
+    static const struct rpc_stream_events events = {.message = summon_answered, .closed = summon_closed};
     struct summon *summon = &chief->summons[rank];
     if (rpc_stream_open(chief->options.rpc, address, chief->seats[rank].port, CREW_METHOD_SUMMON, SUMMON_LIFETIME_MS,
                         &events, summon, &summon->stream, NULL) < 0)

@@ -165,7 +165,7 @@ static void session_closed(void *context, struct rpc_stream *stream, const struc
 
 static void session_open(struct member *member, const struct collective_peer *chief)
 {
-    static const struct rpc_stream_events events = {session_message, session_closed};
+    static const struct rpc_stream_events events = {.message = session_message, .closed = session_closed};
     struct session *session = memory_allocate(1, sizeof(*session));
     *session = (struct session){.member = member, .chief = *chief, .heard_ms = member_now_ms()};
     if (rpc_stream_open(member->rpc, chief->address, chief->port, CREW_METHOD_JOIN, 0, &events, session,

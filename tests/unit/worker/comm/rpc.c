@@ -44,7 +44,7 @@ static void on_closed(void *context, struct rpc_stream *stream, const struct err
     sem_post(&witness->done);
 }
 
-static const struct rpc_stream_events events = {on_message, on_closed};
+static const struct rpc_stream_events events = {.message = on_message, .closed = on_closed};
 
 /* Echoes each message; "bye" ends the stream in good order. */
 static void echo_message(void *context, struct rpc_stream *stream, const void *bytes, size_t length)
@@ -58,7 +58,7 @@ static void echo_message(void *context, struct rpc_stream *stream, const void *b
 static void echo_opened(void *context, struct rpc_stream *stream, struct rpc_stream_events *ret_events,
                         void **ret_context)
 {
-    *ret_events = (struct rpc_stream_events){echo_message, on_closed};
+    *ret_events = (struct rpc_stream_events){.message = echo_message, .closed = on_closed};
     *ret_context = context;
     ((struct witness *)context)->stream = stream;
 }

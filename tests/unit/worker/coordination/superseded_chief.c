@@ -76,7 +76,7 @@ static void on_opened(void *context, struct rpc_stream *stream, struct rpc_strea
 {
     struct played_chief *chief = context;
     *ret_context = chief;
-    *ret_events = (struct rpc_stream_events){ignore, on_closed};
+    *ret_events = (struct rpc_stream_events){.message = ignore, .closed = on_closed};
     if (atomic_load(&chief->silent)) {
         rpc_stream_close(stream);
         return;
@@ -87,7 +87,7 @@ static void on_opened(void *context, struct rpc_stream *stream, struct rpc_strea
 
 static void on_tick(void *context)
 {
-    static const struct rpc_stream_events events = {ignore, on_closed};
+    static const struct rpc_stream_events events = {.message = ignore, .closed = on_closed};
     struct played_chief *chief = context;
     if (chief->member != NULL && atomic_load(&chief->silent))
         rpc_stream_close(chief->member);

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The inside of an rpc, for the files that make it: rpc.c (the thread),
+ * rpc_stream.c, rpc_server.c, rpc_settings.c (of channels and servers). Only they
+ * include it.
+ */
+#ifndef COXSWAIN_COMM_RPC_PARTS_H
+#define COXSWAIN_COMM_RPC_PARTS_H
+
+#include <grpc/grpc.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "worker/comm/rpc.h"
+
+/* What a completion queue's tag points to. */
+struct completion {
+    void (*done)(void *owner, bool success);
+    void *owner;
+};
+
+struct outgoing {
+    struct outgoing *next;
+    grpc_byte_buffer *payload;
+};
+
+struct rpc_stream {
+    struct rpc *rpc;
+    struct rpc_stream *previous, *next; /* in the rpc's list */
+    grpc_call *call;
+    grpc_channel *channel; /* a client's own; NULL in a server */
+    struct rpc_stream_events events;
+    void *context;
+    bool is_server;
+    bool ended;       /* the call is over, whatever operations are still to come back */
+    bool close_asked; /* server: send the status once the queue is empty */
+    bool status_sent;
+    unsigned outstanding; /* operations that the completion queue still owes */
+
+    struct completion opened, received, sent, finished, status_flushed;
+    grpc_byte_buffer *incoming;
+    struct outgoing *queue, **queue_end;
+    bool sending;
+
+    grpc_metadata_array initial_metadata, trailing_metadata;
+    grpc_status_code status;
+    grpc_slice details;
+    int cancelled;
+};
+
+struct rpc_server {
+    struct rpc *rpc;
+    struct rpc_server *next;
+    grpc_server *server;
+    uint16_t port;
+    const struct rpc_method *methods;
+    unsigned count;
+    void *context;
+    struct completion requested, stopped;
+    grpc_call *call;
+    grpc_call_details details;
+    grpc_metadata_array metadata;
+};
+
+struct rpc {
+    grpc_completion_queue *queue;
+    pthread_t thread;
+    bool has_thread;
+    rpc_tick *tick;
+    void *tick_context;
+    int64_t tick_ms;
+    grpc_channel *wake_channel;
+    grpc_call *wake_call;
+    atomic_bool wake_pending;
+    atomic_bool stopping;
+    bool servers_stopped;
+    unsigned servers_running;
+    pthread_mutex_t lock; /* of `servers`, which other threads add to */
+    struct rpc_server *servers;
+    struct rpc_stream *streams;
+};
+
+/* rpc_settings.c */
+#define CHANNEL_ARGUMENTS_MAX 12
+unsigned rpc_client_arguments(grpc_arg arguments[CHANNEL_ARGUMENTS_MAX]);
+unsigned rpc_server_arguments(grpc_arg arguments[CHANNEL_ARGUMENTS_MAX]);
+char *rpc_format_target(const char *scheme, const char *address, uint16_t port);
+
+/* rpc_stream.c. A call that has come in or goes out; `outstanding` counts the operations begun with rpc_stream_batch. */
+struct rpc_stream *rpc_stream_new(struct rpc *rpc, grpc_call *call, bool is_server);
+void rpc_stream_batch(struct rpc_stream *stream, const grpc_op *operations, size_t count, struct completion *tag);
+void rpc_stream_receive(struct rpc_stream *stream);
+
+/* rpc_server.c */
+void rpc_server_stop(struct rpc_server *server);
+
+#endif

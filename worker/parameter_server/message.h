@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What chief, workers and parameter servers say to each other, one value for
+ * every type of message; fields that a type does not use are 0. On the wire: a
+ * magic number, the type, the fields in a fixed little-endian order, a CRC-32C.
+ *
+ * Tensors travel apart: a message that announces them is followed on the same
+ * stream by bulk messages, each a head of BULK_HEAD_BYTES and raw bytes of the
+ * server's packed array, or by nothing where memory is shared.
+ */
+#ifndef COXSWAIN_PARAMETER_SERVER_MESSAGE_H
+#define COXSWAIN_PARAMETER_SERVER_MESSAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/buffer.h"
+#include "common/error.h"
+#include "worker/comm/generation.h"
+#include "worker/parameter_server/ticket_set.h"
+
+#define PS_METHOD_TICKETS "/coxswain.Tickets/Take"         /* a worker at the chief */
+#define PS_METHOD_EXCHANGE "/coxswain.Parameters/Exchange" /* a worker at a server */
+#define PS_METHOD_CONTROL "/coxswain.Parameters/Control"   /* the chief at a server */
+#define PS_METHOD_MIRROR "/coxswain.Parameters/Mirror"     /* a server at its backup */
+
+#define PS_MESSAGE_MAX ((size_t)768 << 10)
+#define PS_UID_MAX 128
+#define PS_TEXT_MAX 256
+#define PS_PATH_MAX 1024
+#define PS_SERVERS_MAX 64
+
+#define PS_MESSAGES(X)                                                                                                 \
+    /* Worker and chief */                                                                                             \
+    X(JOIN)    /* worker: job_uid, generation, index, incarnation */                                                   \
+    X(WELCOME) /* chief: generation, lineage, per_step, base_step, base_epoch, base_consumed */                        \
+    X(WANT)    /* worker: the next ticket, please */                                                                   \
+    X(TICKET)  /* chief: ticket, lineage */                                                                            \
+    X(DONE)    /* worker: ticket, lineage, loss, correct, targets, examples, squares, incarnations of the servers */   \
+    X(RETURN)  /* worker: ticket, not done */                                                                          \
+    X(RESTART) /* chief: lineage: everything under way is void */                                                      \
+    X(OVER)    /* chief: there are no more tickets */                                                                  \
+    X(BEAT)    /* both ways */                                                                                         \
+    X(LEAVE)   /* worker: goes by request */                                                                           \
+    X(REFUSED) /* generation is stale, or another job's: text */                                                       \
+    /* Worker and server */                                                                                            \
+    X(OPEN)   /* worker: job_uid, generation, index, incarnation (nonce of the area), digest, path of the area */      \
+    X(OPENED) /* server: incarnation, shared, holds_state */                                                           \
+    X(PULL)   /* worker */                                                                                             \
+    X(PUSH)   /* worker: ticket, lineage, rate, scale, pull (values too); bulk */                                      \
+    X(ACK)    /* server: ticket, verdict, incarnation */                                                               \
+    X(VALUES) /* server: updates; bulk */                                                                              \
+    /* Chief and server */                                                                                             \
+    X(CLAIM)     /* chief: job_uid, generation, digest */                                                              \
+    X(STANDING)  /* server: incarnation, holds_state, lineage, updates, tickets */                                     \
+    X(START)     /* chief: lineage, path (of a checkpoint; "": afresh), tickets, updates; STANDING follows */          \
+    X(REDUCE)    /* chief: step */                                                                                     \
+    X(REDUCED)   /* server: step, squares */                                                                           \
+    X(APPLY)     /* chief: step, rate, scale */                                                                        \
+    X(STEPPED)   /* server: step */                                                                                    \
+    X(SAVE)      /* chief: step, path (a directory) */                                                                 \
+    X(SAVED)     /* server: step, path (file name), bytes, crc, tickets, updates; or text: why not */                  \
+    X(WRITE_OFF) /* chief: tickets */                                                                                  \
+    X(FINISH)    /* chief: the run is over */                                                                          \
+    /* Server and backup */                                                                                            \
+    X(MIRROR)   /* server: job_uid, generation, index, incarnation, digest */                                          \
+    X(COPY)     /* server: lineage, updates, tickets; bulk: parameters, slots, staged shares */                        \
+    X(FORWARD)  /* server: ticket, lineage, rate, scale; bulk */                                                       \
+    X(FETCH)    /* a server's successor: its state back; COPY follows, or REFUSED */                                   \
+    X(MIRRORED) /* backup: ticket (-1: a copy) */
+
+enum ps_message_type {
+    PS_NONE,
+#define X(name) PS_##name,
+    PS_MESSAGES(X)
+#undef X
+        PS_TYPE_COUNT,
+};
+
+struct ps_message {
+    enum ps_message_type type;
+    char job_uid[PS_UID_MAX];
+    struct generation generation;
+    uint32_t index;       /* of a worker, or of a server */
+    uint64_t incarnation; /* random, one for each process */
+    uint32_t digest;      /* of the model's layout */
+    uint32_t lineage;
+    uint32_t verdict;
+    bool holds_state, shared, pull;
+    int64_t ticket, step, updates;
+    double rate, scale, loss, squares;
+    int64_t correct, targets, examples;
+    int64_t per_step, base_step, base_epoch, base_consumed;
+    int64_t bytes;
+    uint32_t crc;
+    uint32_t server_count;
+    uint64_t incarnations[PS_SERVERS_MAX];
+    char path[PS_PATH_MAX];
+    char text[PS_TEXT_MAX];
+    struct ticket_set tickets; /* the owner releases it: ps_message_release */
+};
+
+void ps_message_release(struct ps_message *message);
+int ps_message_encode(const struct ps_message *message, struct buffer *out, struct error *error);
+/* ERROR_CORRUPT for anything that is not a whole, intact message. */
+int ps_message_decode(const void *bytes, size_t length, struct ps_message *ret_message, struct error *error);
+const char *ps_message_name(enum ps_message_type type);
+
+/* Bulk messages. */
+#define BULK_HEAD_BYTES 24
+#define BULK_BODY_MAX (((size_t)1 << 20) - BULK_HEAD_BYTES)
+struct bulk_head {
+    uint64_t offset, total; /* of this body in all the bytes announced, and how many those are */
+};
+void bulk_head_encode(const struct bulk_head *head, unsigned char bytes[BULK_HEAD_BYTES]);
+/* False when the bytes begin no bulk message. */
+bool bulk_head_decode(const unsigned char *bytes, size_t length, struct bulk_head *ret_head);
+
+#endif
