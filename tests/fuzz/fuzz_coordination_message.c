@@ -20,6 +20,7 @@ static void hear(const struct coordination_message *message)
     struct coordinator *coordinator = coordinator_new(&(struct coordinator_options){.job_uid = "u",
                                                                                     .generation = {1, 1, 0},
                                                                                     .size = 2,
+                                                                                    .least = message->rank % 3,
                                                                                     .seats = seats,
                                                                                     .suspicion_ms = 2,
                                                                                     .death_ms = 5,
@@ -39,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
     if (length < 8 || length > sizeof(bytes))
         return 0;
     memcpy(bytes, data, length);
-    put_u32(bytes, 0x314d5843u);
+    put_u32(bytes, 0x324d5843u);
     put_u32(bytes + length - 4, crc32c(0, bytes, length - 4));
     if (coordination_message_decode(bytes, length, &message, NULL) == 0)
         hear(&message);

@@ -5,10 +5,10 @@
 # The caller starts the plane with --volume digits=$work --volume runs=$work/runs.
 
 # crew NAME WORKERS STEPS [PATH]: applies a job; PATH is its folder of checkpoints (default: its name). The caller may set
-# model (an mlp) and shards (12).
+# model (an mlp), shards (12), strategy, and more (further members of the spec, a comma behind each).
 crew() {
     api POST "$jobs_path" "{\"apiVersion\":\"coxswain.dev/v1alpha1\",\"kind\":\"TrainingJob\",\"metadata\":{\"name\":\"$1\"},
-        \"spec\":{\"strategy\":{\"type\":\"MultiWorkerMirrored\"},\"workers\":$2,
+        \"spec\":{\"strategy\":{${strategy:-\"type\":\"MultiWorkerMirrored\"}},\"workers\":$2,${more:-}
         \"runPolicy\":{\"backoffLimit\":100,\"cleanPodPolicy\":\"None\"},\"model\":{${model:-\"preset\":\"mlp\",\"width\":64}},
         \"data\":{\"format\":\"idx\",\"storage\":\"digits\",\"train\":{\"images\":\"images\",\"labels\":\"labels\"},
             \"validation\":{\"last\":100}},

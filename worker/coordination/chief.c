@@ -144,7 +144,7 @@ static void summon_the_missing(struct chief *chief, int64_t now)
     for (unsigned rank = 1; rank < chief->options.coordinator.size; rank++) {
         struct summon *summon = &chief->summons[rank];
         char address[RESOLVE_ADDRESS_MAX];
-        if (!coordinator_seat_empty(chief->coordinator, rank) || summon->stream != NULL || now < summon->next_ms)
+        if (!coordinator_seat_missing(chief->coordinator, rank) || summon->stream != NULL || now < summon->next_ms)
             continue;
         if (!address_book_ask(chief->options.book, rank, address))
             continue;
@@ -179,6 +179,11 @@ void chief_tick(struct chief *chief)
     beat(chief, now);
     coordinator_tick(chief->coordinator, now);
     summon_the_missing(chief, now);
+}
+
+unsigned chief_newcomers(const struct chief *chief)
+{
+    return coordinator_newcomers(chief->coordinator);
 }
 
 bool chief_is_alone(const struct chief *chief)

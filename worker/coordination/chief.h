@@ -42,6 +42,8 @@ void chief_accept(struct chief *chief, struct rpc_stream *stream, struct rpc_str
 /* Our own member speaks. */
 void chief_hear(struct chief *chief, const struct coordination_message *message);
 void chief_tick(struct chief *chief);
+/* How many wait for a step boundary. */
+unsigned chief_newcomers(const struct chief *chief);
 /* True when no other member is connected. */
 bool chief_is_alone(const struct chief *chief);
 

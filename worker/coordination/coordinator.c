@@ -15,6 +15,7 @@ struct seat {
     coordinator_link link; /* 0: empty */
     struct collective_peer peer;
     int64_t heard_ms;
+    bool in_world; /* of the world in force, or of the last one */
     bool reported; /* its standing, since the last generation ended */
     bool holds_state;
     int64_t step;       /* of its standing */
@@ -28,6 +29,8 @@ struct coordinator {
     struct seat seats[CREW_SIZE_MAX];
     struct generation generation;
     bool named;      /* a world is in force */
+    bool has_named;  /* at any time */
+    int64_t born_ms; /* first event; -1: none yet */
     bool superseded; /* by a newer chief */
     int64_t last_tick_ms;
     char waiting[COORDINATION_TEXT_MAX]; /* last told to all */
@@ -69,18 +72,47 @@ static void refuse(struct coordinator *coordinator, coordinator_link link, enum 
 
 /* ---------------------------------------------------------------- whom the crew waits for */
 
+static bool is_elastic(const struct coordinator *coordinator)
+{
+    return coordinator->options.least < coordinator->options.size;
+}
+
+static unsigned seated_count(const struct coordinator *coordinator)
+{
+    unsigned count = 0;
+    for (unsigned rank = 0; rank < coordinator->options.size; rank++)
+        count += coordinator->seats[rank].link != 0;
+    return count;
+}
+
+/* Whether the crew waits for somebody to take the empty seat `rank`. */
+static bool is_wanted(const struct coordinator *coordinator, unsigned rank)
+{
+    const struct coordinator_options *options = &coordinator->options;
+    if (rank == 0 || !is_elastic(coordinator))
+        return true;
+    if (coordinator->named)
+        return false;
+    if (!coordinator->has_named)
+        return rank < options->expected;
+    return seated_count(coordinator) < options->least &&
+           (rank < options->least || coordinator->seats[rank].why_empty[0] != '\0');
+}
+
 static void describe_seat(const struct coordinator *coordinator, const struct seat *seat, int64_t now_ms, char *text,
                           size_t size)
 {
     int64_t silent = now_ms - seat->heard_ms;
-    if (seat->link == 0 && seat->why_empty[0] != '\0')
+    if (seat->link == 0 && !is_wanted(coordinator, (unsigned)(seat - coordinator->seats)))
+        text[0] = '\0';
+    else if (seat->link == 0 && seat->why_empty[0] != '\0')
         snprintf(text, size, "%s (%s %lld s ago)", seat->name, seat->why_empty,
                  (long long)((now_ms - seat->empty_ms) / 1000));
     else if (seat->link == 0)
         snprintf(text, size, "%s (has not joined yet)", seat->name);
     else if (silent >= coordinator->options.suspicion_ms)
         snprintf(text, size, "%s (silent for %.1f s)", seat->name, (double)silent / 1000);
-    else if (!coordinator->named && !seat->reported)
+    else if (!coordinator->named && !seat->reported && (seat->in_world || !coordinator->has_named))
         snprintf(text, size, "%s (finishing its step)", seat->name);
     else
         text[0] = '\0';
@@ -127,47 +159,96 @@ static void end_generation(struct coordinator *coordinator, const char *why)
     send_to_all(coordinator, &message);
 }
 
+/* Over the seats that take part, by their ranks. */
 static void choose_source(const struct coordinator *coordinator, struct coordination_message *world)
 {
     int best = -1;
-    for (unsigned rank = 0; rank < coordinator->options.size; rank++) {
-        const struct seat *seat = &coordinator->seats[rank];
-        if (seat->holds_state && (best < 0 || seat->step > coordinator->seats[best].step))
+    for (unsigned rank = 0; rank < world->size; rank++) {
+        const struct seat *seat = &coordinator->seats[world->members[rank]];
+        if (seat->holds_state && (best < 0 || seat->step > coordinator->seats[world->members[best]].step))
             best = (int)rank;
     }
     world->source = best < 0 ? WORLD_SOURCE_CHIEF : WORLD_SOURCE_PEER;
     world->source_rank = best < 0 ? 0 : (uint32_t)best;
-    world->step = best < 0 ? 0 : coordinator->seats[best].step;
-    for (unsigned rank = 0; rank < coordinator->options.size; rank++) {
-        const struct seat *seat = &coordinator->seats[rank];
+    world->step = best < 0 ? 0 : coordinator->seats[world->members[best]].step;
+    for (unsigned rank = 0; rank < world->size; rank++) {
+        const struct seat *seat = &coordinator->seats[world->members[rank]];
         world->receives[rank] = rank != world->source_rank && !(seat->holds_state && seat->step == world->step);
     }
 }
 
-static void name_world_when_whole(struct coordinator *coordinator)
+/* Nobody of the last world is still at its step, the chief and enough others have reported, and a first world has waited for
+ * those who are expected. */
+static bool is_ready(const struct coordinator *coordinator, int64_t now_ms)
 {
-    for (unsigned rank = 0; rank < coordinator->options.size; rank++)
-        if (coordinator->seats[rank].link == 0 || !coordinator->seats[rank].reported)
-            return;
+    const struct coordinator_options *options = &coordinator->options;
+    unsigned reported = 0, expected = 0;
+    for (unsigned rank = 0; rank < options->size; rank++) {
+        const struct seat *seat = &coordinator->seats[rank];
+        if (seat->link != 0 && seat->in_world && !seat->reported)
+            return false;
+        reported += seat->reported;
+        expected += seat->reported && rank < options->expected;
+    }
+    if (!coordinator->seats[0].reported || reported < options->least)
+        return false;
+    return coordinator->has_named || expected == options->expected ||
+           now_ms - coordinator->born_ms >= options->start_ms;
+}
+
+static void seat_members(struct coordinator *coordinator, struct coordination_message *world)
+{
+    world->seats = coordinator->options.size;
+    world->size = 0;
+    for (unsigned rank = 0; rank < coordinator->options.size; rank++) {
+        struct seat *seat = &coordinator->seats[rank];
+        world->epochs[rank] = seat->epoch;
+        seat->in_world = seat->reported;
+        if (!seat->reported)
+            continue;
+        world->peers[world->size] = seat->peer;
+        world->members[world->size++] = rank;
+    }
+}
+
+static void name_world(struct coordinator *coordinator)
+{
     coordinator->generation.counter++;
     coordinator->named = true;
+    coordinator->has_named = true;
     struct coordination_message world = message_of(coordinator, COORDINATION_WORLD);
     world.logical_shards = coordinator->options.logical_shards;
+    seat_members(coordinator, &world);
     choose_source(coordinator, &world);
-    for (unsigned rank = 0; rank < coordinator->options.size; rank++) {
-        world.peers[rank] = coordinator->seats[rank].peer;
-        world.epochs[rank] = coordinator->seats[rank].epoch;
+    for (world.rank = 0; world.rank < world.size; world.rank++) {
+        struct seat *seat = &coordinator->seats[world.members[world.rank]];
+        seat->reported = false;
+        send_to(coordinator, seat->link, &world, false);
     }
-    for (unsigned rank = 0; rank < coordinator->options.size; rank++) {
-        world.rank = rank;
-        send_to(coordinator, coordinator->seats[rank].link, &world, false);
-    }
+}
+
+/* While a world is in force, its members' planned reports are what its successor waits for. */
+static bool has_planned_reports(const struct coordinator *coordinator)
+{
+    for (unsigned rank = 0; rank < coordinator->options.size; rank++)
+        if (coordinator->seats[rank].in_world && coordinator->seats[rank].reported)
+            return true;
+    return false;
+}
+
+static void name_world_when_ready(struct coordinator *coordinator, int64_t now_ms)
+{
+    if (coordinator->named && !has_planned_reports(coordinator))
+        return;
+    if (is_ready(coordinator, now_ms))
+        name_world(coordinator);
 }
 
 static void seat_clear(struct seat *seat, const char *why, int64_t now_ms)
 {
     seat->link = 0;
     seat->reported = false;
+    seat->in_world = false;
     seat->holds_state = false;
     seat->empty_ms = now_ms;
     snprintf(seat->why_empty, sizeof(seat->why_empty), "%s", why);
@@ -240,6 +321,7 @@ static void on_join(struct coordinator *coordinator, coordinator_link link, cons
     seat->peer = join->peer;
     seat->heard_ms = now_ms;
     seat->reported = false;
+    seat->in_world = false;
     coordinator->waiting[0] = '\0';
 }
 
@@ -258,7 +340,7 @@ static void be_superseded(struct coordinator *coordinator, const struct seat *wi
 
 static void learn_epochs(struct coordinator *coordinator, const struct coordination_message *standing, int64_t now_ms)
 {
-    for (unsigned rank = 0; rank < coordinator->options.size && rank < standing->size; rank++) {
+    for (unsigned rank = 0; rank < coordinator->options.size && rank < standing->seats; rank++) {
         struct seat *seat = &coordinator->seats[rank];
         coordinator_link link = seat->link;
         if (standing->epochs[rank] <= seat->epoch)
@@ -280,9 +362,10 @@ static void on_standing(struct coordinator *coordinator, struct seat *seat, cons
     if (seat->link == 0)
         return;
     /* Sent before the member heard of the world in force: it is about that world's forerunner and has served its turn. */
-    if (coordinator->named && generation_compare(standing->generation, coordinator->generation) < 0)
+    bool of_world = coordinator->named && seat->in_world;
+    if (of_world && generation_compare(standing->generation, coordinator->generation) < 0)
         return;
-    if (coordinator->named) {
+    if (of_world && !standing->planned) {
         char text[COORDINATION_TEXT_MAX];
         snprintf(text, sizeof(text), "%s could not finish its step", seat->name);
         end_generation(coordinator, text);
@@ -293,7 +376,6 @@ static void on_standing(struct coordinator *coordinator, struct seat *seat, cons
     seat->reported = true;
     seat->holds_state = standing->holds_state;
     seat->step = standing->step;
-    name_world_when_whole(coordinator);
 }
 
 /* Ends no generation: the others may be about to finish the very operation after which this one leaves. Whoever needs it for
@@ -306,11 +388,22 @@ static void on_leave(struct coordinator *coordinator, struct seat *seat, int64_t
     send_to(coordinator, link, &goodbye, true);
 }
 
+/* What an event may have made possible, and what the crew should know of it. */
+static void settle(struct coordinator *coordinator, int64_t now_ms)
+{
+    if (coordinator->superseded)
+        return;
+    name_world_when_ready(coordinator, now_ms);
+    tell_waiting(coordinator, now_ms);
+}
+
 void coordinator_receive(struct coordinator *coordinator, coordinator_link link,
                          const struct coordination_message *message, int64_t now_ms)
 {
     if (coordinator->superseded)
         return;
+    if (coordinator->born_ms < 0)
+        coordinator->born_ms = now_ms;
     if (message->type == COORDINATION_JOIN)
         on_join(coordinator, link, message, now_ms);
     struct seat *seat = seat_of(coordinator, link);
@@ -325,7 +418,7 @@ void coordinator_receive(struct coordinator *coordinator, coordinator_link link,
         on_standing(coordinator, seat, message, now_ms);
     else if (message->type == COORDINATION_LEAVE)
         on_leave(coordinator, seat, now_ms);
-    tell_waiting(coordinator, now_ms);
+    settle(coordinator, now_ms);
 }
 
 void coordinator_link_closed(struct coordinator *coordinator, coordinator_link link, const char *why, int64_t now_ms)
@@ -334,7 +427,7 @@ void coordinator_link_closed(struct coordinator *coordinator, coordinator_link l
     if (seat == NULL)
         return;
     seat_empty(coordinator, (unsigned)(seat - coordinator->seats), why, now_ms);
-    tell_waiting(coordinator, now_ms);
+    settle(coordinator, now_ms);
 }
 
 /* When this process itself was frozen, the members' beats lie unread: their silence does not count. */
@@ -360,12 +453,26 @@ void coordinator_tick(struct coordinator *coordinator, int64_t now_ms)
         seat->given_up = true;
         refuse(coordinator, link, REFUSE_STALE, why);
     }
-    tell_waiting(coordinator, now_ms);
+    settle(coordinator, now_ms);
 }
 
 bool coordinator_seat_empty(const struct coordinator *coordinator, unsigned rank)
 {
     return coordinator->seats[rank].link == 0;
+}
+
+bool coordinator_seat_missing(const struct coordinator *coordinator, unsigned rank)
+{
+    bool searched = !is_elastic(coordinator) || !coordinator->has_named;
+    return searched && coordinator_seat_empty(coordinator, rank);
+}
+
+unsigned coordinator_newcomers(const struct coordinator *coordinator)
+{
+    unsigned count = 0;
+    for (unsigned rank = 0; coordinator->named && rank < coordinator->options.size; rank++)
+        count += coordinator->seats[rank].reported && !coordinator->seats[rank].in_world;
+    return count;
 }
 
 /* ---------------------------------------------------------------- life cycle */
@@ -376,6 +483,10 @@ struct coordinator *coordinator_new(const struct coordinator_options *options)
     coordinator->options = *options;
     coordinator->job_uid = memory_copy_string(options->job_uid);
     coordinator->generation = options->generation;
+    coordinator->born_ms = -1;
+    struct coordinator_options *own = &coordinator->options;
+    own->least = own->least > 0 && own->least < own->size ? own->least : own->size;
+    own->expected = own->expected > 0 && own->expected < own->size ? own->expected : own->size;
     for (unsigned rank = 0; rank < options->size; rank++)
         coordinator->seats[rank].name = memory_format("%s %u", options->seats[rank].role, options->seats[rank].index);
     return coordinator;

@@ -24,6 +24,16 @@
  *   generation ended, the next world is named: counter + 1, the state from the
  *   replica with the highest applied step (lowest rank among equals), or from
  *   the chief when nobody holds any.
+ * - An elastic crew (`least` < `size`) has seats that may stay empty. A world is
+ *   made of the chief and whoever else has reported, once there are `least` of
+ *   them and everybody of the last world who is still here has reported; ranks
+ *   are the seats in use, counted from 0. A new coordinator first waits for the
+ *   seats below `expected`, at most `start_ms`: survivors of an earlier chief
+ *   must have the time to bring their state.
+ * - Who joins while a world is in force waits: coordinator_newcomers tells the
+ *   chief, whose trainer has all go to a step boundary and report as `planned`.
+ *   Planned reports end no generation; when the whole world has given them the
+ *   next one is named at once.
  */
 #ifndef COXSWAIN_COORDINATION_COORDINATOR_H
 #define COXSWAIN_COORDINATION_COORDINATOR_H
@@ -40,8 +50,10 @@ typedef uint64_t coordinator_link;
 
 struct coordinator_options {
     const char *job_uid;
-    struct generation generation; /* attempt and epoch of the chief; counter to start from */
-    unsigned size;
+    struct generation generation;  /* attempt and epoch of the chief; counter to start from */
+    unsigned size;                 /* seats */
+    unsigned least, expected;      /* members of the smallest world, of the first; 0: size */
+    int64_t start_ms;              /* how long the first world waits for the expected */
     const struct crew_seat *seats; /* for names only */
     unsigned logical_shards;
     int64_t suspicion_ms, death_ms;
@@ -64,7 +76,11 @@ void coordinator_tick(struct coordinator *coordinator, int64_t now_ms);
 
 /* As member_describe. */
 void coordinator_describe(const struct coordinator *coordinator, int64_t now_ms, char text[MEMBER_TEXT_MAX]);
-/* True for a seat that nobody live holds: a chief calls these. */
+/* True for a seat that nobody live holds. */
 bool coordinator_seat_empty(const struct coordinator *coordinator, unsigned rank);
+/* True for an empty seat whose member may be there and not know of this chief: the chief calls it. */
+bool coordinator_seat_missing(const struct coordinator *coordinator, unsigned rank);
+/* How many have joined and wait for a step boundary of the world in force. */
+unsigned coordinator_newcomers(const struct coordinator *coordinator);
 
 #endif

@@ -12,6 +12,7 @@
 #define SUSPICION_MS_DEFAULT 2000
 #define DEATH_MS_DEFAULT 5000
 #define LOST_MS_DEFAULT 600000
+#define START_MS_DEFAULT 30000
 
 /* ---------------------------------------------------------------- the rpc's thread */
 
@@ -36,6 +37,14 @@ static void leave_when_alone(struct member *member)
     pthread_mutex_unlock(&member->lock);
 }
 
+static void note_newcomers(struct member *member)
+{
+    unsigned count = chief_newcomers(member->chief);
+    pthread_mutex_lock(&member->lock);
+    member->newcomers = count > 0;
+    pthread_mutex_unlock(&member->lock);
+}
+
 static void member_tick(void *context)
 {
     struct member *member = context;
@@ -50,6 +59,7 @@ static void member_tick(void *context)
             member_say_join(member);
         member->own_joined = true;
         chief_tick(member->chief);
+        note_newcomers(member);
         leave_when_alone(member);
     } else {
         member_tend_session(member, now);
@@ -81,6 +91,7 @@ static void copy_options(struct member *member, const struct member_options *opt
     own->beat_ms = own->beat_ms > 0 ? own->beat_ms : BEAT_MS_DEFAULT;
     own->suspicion_ms = own->suspicion_ms > 0 ? own->suspicion_ms : SUSPICION_MS_DEFAULT;
     own->death_ms = own->death_ms > 0 ? own->death_ms : DEATH_MS_DEFAULT;
+    own->start_ms = own->start_ms > 0 ? own->start_ms : START_MS_DEFAULT;
     own->lost_ms = own->lost_ms > 0 ? own->lost_ms : LOST_MS_DEFAULT;
     member->known = (struct generation){.attempt = options->attempt};
     snprintf(member->waiting, sizeof(member->waiting), "waiting for the chief, %s %u (not reached yet)",
@@ -116,6 +127,9 @@ static void chief_start(struct member *member, uint16_t port)
                                     .coordinator = {.job_uid = member->job_uid,
                                                     .generation = {.attempt = own->attempt, .epoch = own->epoch},
                                                     .size = own->size,
+                                                    .least = own->least,
+                                                    .expected = own->expected,
+                                                    .start_ms = own->start_ms,
                                                     .seats = member->seats,
                                                     .logical_shards = own->logical_shards,
                                                     .suspicion_ms = own->suspicion_ms,

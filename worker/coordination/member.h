@@ -33,7 +33,7 @@
 
 #define MEMBER_TEXT_MAX 512
 
-/* A place in the crew, by rank. Rank 0 is the chief. Strings are copied. */
+/* A place in the crew. Seat 0 is the chief's. Strings are copied. */
 struct crew_seat {
     const char *role; /* "worker" */
     unsigned index;   /* within the role */
@@ -43,9 +43,11 @@ struct crew_seat {
 
 struct member_options {
     const char *job_uid;
-    uint32_t attempt, epoch; /* COXSWAIN_ATTEMPT, COXSWAIN_EPOCH */
-    unsigned rank, size;
-    const struct crew_seat *seats; /* `size` of them, by rank */
+    uint32_t attempt, epoch;       /* COXSWAIN_ATTEMPT, COXSWAIN_EPOCH */
+    unsigned rank, size;           /* our seat, and how many there are */
+    unsigned least, expected;      /* elastic crews: members of the smallest world, of the first; 0: size */
+    int64_t start_ms;              /* how long a chief's first world waits for the expected; 0: 30 s */
+    const struct crew_seat *seats; /* `size` of them */
     const char *listen_address;    /* COXSWAIN_POD_IP, or NULL: all interfaces */
     const char *
         announce_address; /* numeric address that peers dial for bulk data; NULL: listen_address, else the seat's host resolved */
@@ -61,6 +63,7 @@ struct member_options {
 struct member_standing {
     bool holds_state;     /* parameters and slots are whole: initialised, restored, or trained */
     int64_t applied_step; /* last optimizer step in them */
+    bool planned;         /* all of the world in force have agreed to meet here, at a step boundary: nobody is missed */
 };
 
 enum world_source {
@@ -70,7 +73,8 @@ enum world_source {
 
 struct world {
     struct generation generation;
-    unsigned rank, size;
+    unsigned rank, size;             /* ranks are the seats in use, counted from 0 */
+    unsigned members[CREW_SIZE_MAX]; /* by rank: the seat */
     struct collective_peer peers[CREW_SIZE_MAX];
     unsigned logical_shards;
     enum world_source source;
@@ -97,6 +101,9 @@ void member_guard(struct member *member, struct collective *group);
 
 /* The step that runs now, for whoever looks at the crew from outside and for the names of stalls. */
 void member_set_step(struct member *member, int64_t step);
+
+/* True in the chief while somebody has joined and waits to be taken in at a step boundary. */
+bool member_has_newcomers(struct member *member);
 
 /* Ends waiting in member_agree with ERROR_CANCELLED (SIGTERM). From any thread. */
 void member_cancel(struct member *member);

@@ -55,6 +55,7 @@ struct member {
     bool agreeing, reported, world_ready, cancelled;
     struct world world;
     struct collective *group;
+    bool newcomers; /* rank 0 */
     char waiting[MEMBER_TEXT_MAX];
     int64_t step;
     int64_t unled_since_ms; /* without a chief; 0: has one */

@@ -44,7 +44,8 @@ void member_say_standing_if_due(struct member *member)
     message.holds_state = member->standing.holds_state;
     message.step = member->standing.applied_step;
     message.generation = member->known;
-    message.size = member->options.size;
+    message.planned = member->standing.planned;
+    message.seats = member->options.size;
     memcpy(message.epochs, member->epochs, sizeof(message.epochs));
     pthread_mutex_unlock(&member->lock);
     if (due)

@@ -74,6 +74,14 @@ void member_set_step(struct member *member, int64_t step)
     pthread_mutex_unlock(&member->lock);
 }
 
+bool member_has_newcomers(struct member *member)
+{
+    pthread_mutex_lock(&member->lock);
+    bool newcomers = member->newcomers;
+    pthread_mutex_unlock(&member->lock);
+    return newcomers;
+}
+
 void member_cancel(struct member *member)
 {
     pthread_mutex_lock(&member->lock);

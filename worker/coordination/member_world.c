@@ -12,6 +12,7 @@ static void end_world(struct member *member, enum error_kind kind, const char *w
 {
     member->in_force = false;
     member->world_ready = false;
+    member->standing.planned = false;
     member->reported = false; /* whoever is agreeing reports again */
     snprintf(member->ended, sizeof(member->ended), "%s", why);
     if (member->group != NULL)
@@ -38,20 +39,22 @@ void member_lose_chief(struct member *member, const char *why)
 
 static void take_world(struct member *member, const struct coordination_message *message)
 {
-    for (unsigned rank = 0; rank < message->size; rank++)
+    for (unsigned rank = 0; rank < message->seats; rank++)
         if (message->epochs[rank] > member->epochs[rank])
             member->epochs[rank] = message->epochs[rank];
-    if (!member->agreeing || generation_compare(message->generation, member->known) < 0)
+    if (!member->agreeing || message->rank >= message->size ||
+        generation_compare(message->generation, member->known) < 0)
         return;
     struct world *world = &member->world;
     *world = (struct world){.generation = message->generation,
-                            .rank = member->options.rank,
+                            .rank = message->rank,
                             .size = message->size,
                             .logical_shards = message->logical_shards,
                             .source = (enum world_source)message->source,
                             .source_rank = message->source_rank,
                             .step = message->step};
     memcpy(world->peers, message->peers, sizeof(world->peers));
+    memcpy(world->members, message->members, sizeof(world->members));
     memcpy(world->receives, message->receives, sizeof(world->receives));
     member->in_force = true;
     member->world_ready = true;

@@ -7,7 +7,7 @@
 #include "worker/comm/codec.h"
 #include "worker/comm/little_endian.h"
 
-#define MESSAGE_MAGIC 0x314d5843u /* "CXM1" */
+#define MESSAGE_MAGIC 0x324d5843u /* "CXM2" */
 
 static void codec_peer(struct codec *codec, struct collective_peer *peer)
 {
@@ -22,14 +22,16 @@ static void codec_world(struct codec *codec, struct coordination_message *messag
     for (unsigned i = 0; i < message->size && !codec->failed; i++) {
         codec_peer(codec, &message->peers[i]);
         codec_bool(codec, &message->receives[i]);
+        codec_u32(codec, &message->members[i]);
     }
 }
 
 static void codec_epochs(struct codec *codec, struct coordination_message *message)
 {
-    if (message->size > CREW_SIZE_MAX)
+    codec_u32(codec, &message->seats);
+    if (message->seats > CREW_SIZE_MAX)
         codec->failed = true;
-    for (unsigned i = 0; i < message->size && !codec->failed; i++)
+    for (unsigned i = 0; i < message->seats && !codec->failed; i++)
         codec_u32(codec, &message->epochs[i]);
 }
 
@@ -50,6 +52,7 @@ static void codec_message(struct codec *codec, struct coordination_message *mess
     codec_u32(codec, &message->rank);
     codec_u32(codec, &message->size);
     codec_bool(codec, &message->holds_state);
+    codec_bool(codec, &message->planned);
     codec_i64(codec, &message->step);
     codec_u32(codec, &message->logical_shards);
     codec_u32(codec, &message->source);

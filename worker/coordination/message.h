@@ -24,8 +24,8 @@
 #define COORDINATION_MESSAGES(X)                                                                                       \
     X(JOIN)     /* member: job_uid, generation (its attempt and epoch), rank, size, peer */                            \
     X(BEAT)     /* both ways: job_uid, generation (of the chief; that the member knows); member: step */               \
-    X(STANDING) /* member: holds_state, step, generation (the last it was in), size, epochs */                         \
-    X(WORLD)    /* coordinator: generation, size, peers, epochs, logical_shards, source…, step */                    \
+    X(STANDING) /* member: holds_state, step, generation (the last it was in), planned, seats, epochs */               \
+    X(WORLD)    /* coordinator: generation, size, peers, members, seats, epochs, logical_shards, source…, step */    \
     X(REFORM)   /* coordinator: generation (the one that ended), text (why) */                                         \
     X(WAITING)  /* coordinator: text (whom the crew waits for; "" when whole) */                                       \
     X(REFUSED)  /* coordinator: refusal, text */                                                                       \
@@ -51,6 +51,7 @@ struct coordination_message {
     uint64_t incarnation; /* of a JOIN: random, one for each process */
     uint32_t rank, size;
     bool holds_state;
+    bool planned;
     int64_t step;
     uint32_t logical_shards;
     uint32_t source, source_rank;
@@ -58,7 +59,9 @@ struct coordination_message {
     char text[COORDINATION_TEXT_MAX];
     struct collective_peer peers[CREW_SIZE_MAX]; /* `size` of them in a WORLD */
     bool receives[CREW_SIZE_MAX];
-    uint32_t epochs[CREW_SIZE_MAX]; /* by rank: the highest known; `size` of them in a WORLD or STANDING */
+    uint32_t members[CREW_SIZE_MAX]; /* by rank: the seat */
+    uint32_t seats;                  /* of the whole crew, taken or not */
+    uint32_t epochs[CREW_SIZE_MAX];  /* by seat: the highest known; `seats` of them in a WORLD or STANDING */
 };
 
 int coordination_message_encode(const struct coordination_message *message, struct buffer *out, struct error *error);

@@ -57,7 +57,11 @@ static int add_role(struct crew *crew, const struct crew_spec *spec, const char 
     for (unsigned i = 0; i < spec->role_count; i++) {
         if (strcmp(spec->roles[i].name, wanted) != 0)
             continue;
-        for (unsigned index = 0; index < spec->roles[i].count; index++) {
+        const struct crew_role *role = &spec->roles[i];
+        bool elastic = role->min_count > 0 && role->max_count >= role->count;
+        crew->least += (unsigned)(elastic ? role->min_count : role->count);
+        crew->expected += (unsigned)role->count;
+        for (unsigned index = 0; index < (elastic ? role->max_count : role->count); index++) {
             char *host = NULL;
             if (expand_host(spec->host_pattern, wanted, index, &host, error) < 0 ||
                 add_seat(crew, wanted, index, host, spec->port, error) < 0)
@@ -131,6 +135,8 @@ int crew_read(const struct job_document *job, const struct identity *identity, s
         crew_release(&crew);
         return -1;
     }
+    if (crew.expected == 0)
+        crew.least = crew.expected = crew.size;
     *ret_crew = crew;
     return 0;
 }
@@ -149,5 +155,5 @@ unsigned crew_members_here(const struct crew *crew, const struct identity *ident
 {
     const char *own = identity->pod_ip ? identity->pod_ip : crew->seats[crew->rank].host;
     bool loopback = strncmp(own, "127.", 4) == 0 || strcmp(own, "::1") == 0 || strcmp(own, "localhost") == 0;
-    return loopback ? crew->size : 1;
+    return loopback ? crew->expected : 1;
 }

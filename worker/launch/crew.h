@@ -7,6 +7,8 @@
 #ifndef COXSWAIN_LAUNCH_CREW_H
 #define COXSWAIN_LAUNCH_CREW_H
 
+#include <stdbool.h>
+
 #include "common/error.h"
 #include "common/job/job_document.h"
 #include "worker/coordination/member.h"
@@ -15,12 +17,20 @@
 struct crew {
     struct crew_seat *seats; /* strings are owned */
     unsigned size;
-    unsigned rank; /* this process's */
+    unsigned rank;            /* this process's */
+    unsigned least, expected; /* members that training needs, and that there were to be when this process was made; both
+                                 equal `size` unless the crew is elastic: then seats may stay empty */
 };
 
 /* ERROR_INVALID when the process's role and index are not part of it, or when it is larger than CREW_SIZE_MAX. */
 int crew_read(const struct job_document *job, const struct identity *identity, struct crew *ret_crew,
               struct error *error);
+/* Whether seats may stay empty, and members come and go while training runs. */
+static inline bool crew_is_elastic(const struct crew *crew)
+{
+    return crew->least < crew->size;
+}
+
 void crew_release(struct crew *crew);
 
 /* How many members share this machine's processors: all of them when this one's address is on the loopback network, which

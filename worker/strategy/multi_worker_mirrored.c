@@ -129,7 +129,9 @@ static int form(struct multi_worker_mirrored *strategy, struct error *error)
     struct strategy *base = &strategy->base;
     disband(strategy);
     struct member_standing standing = {.holds_state = base->holds_state,
-                                       .applied_step = base->options.state->progress.step};
+                                       .applied_step = base->options.state->progress.step,
+                                       .planned = base->reform_is_planned};
+    base->reform_is_planned = false;
     struct world world;
     if (member_agree(base->options.member, &standing, &world, error) < 0 || fit_to_world(strategy, &world, error) < 0)
         return -1;

@@ -212,6 +212,7 @@ static void read_controls(const struct replica *replica, const float *controls, 
         result->leaves[rank] = (votes & STRATEGY_VOTE_LEAVE) != 0;
         result->leaving += result->leaves[rank];
         result->checkpoint |= (votes & STRATEGY_VOTE_CHECKPOINT) != 0;
+        result->reform |= (votes & STRATEGY_VOTE_REFORM) != 0;
     }
 }
 

@@ -44,7 +44,11 @@ int strategy_reform(struct strategy *strategy, struct error *error)
 int strategy_step(struct strategy *strategy, double learning_rate, unsigned votes, struct strategy_result *ret_result,
                   struct error *error)
 {
-    return strategy->operations->step(strategy, learning_rate, votes, ret_result, error);
+    strategy->reform_is_planned = false;
+    if (strategy->operations->step(strategy, learning_rate, votes, ret_result, error) < 0)
+        return -1;
+    strategy->reform_is_planned = ret_result->reform;
+    return 0;
 }
 
 int strategy_sum(struct strategy *strategy, double *values, unsigned count, struct error *error)

@@ -77,6 +77,7 @@ struct strategy_options {
 enum strategy_vote {
     STRATEGY_VOTE_LEAVE = 1,      /* SIGTERM: this rank leaves at the boundary */
     STRATEGY_VOTE_CHECKPOINT = 2, /* save at this boundary */
+    STRATEGY_VOTE_REFORM = 4,     /* form the crew anew at this boundary: somebody comes or goes */
 };
 
 struct strategy_result {
@@ -88,6 +89,7 @@ struct strategy_result {
     unsigned leaving;     /* ranks that voted to leave */
     bool leaves[CREW_SIZE_MAX];
     bool checkpoint; /* somebody asked for one */
+    bool reform;     /* likewise: call strategy_reform before the next step */
 };
 
 int strategy_open(const struct strategy_options *options, struct strategy **ret_strategy, struct error *error);

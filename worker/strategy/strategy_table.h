@@ -26,6 +26,7 @@ struct strategy {
     struct world world;
     unsigned first_shard, end_shard;
     bool holds_state;
+    bool reform_is_planned; /* all have agreed on it at the last step's boundary */
 };
 
 extern const struct strategy_operations one_device_strategy;

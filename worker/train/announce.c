@@ -30,8 +30,12 @@ static void say_crew(const struct trainer *trainer)
     char devices[32] = "";
     if (trainer->device_count > 1)
         snprintf(devices, sizeof devices, "%u devices each: ", trainer->device_count);
-    report_say(trainer->report, "crew       %s, %u worker%s, %s%s", strategy_type_name(trainer->job->strategy.type),
-               trainer->crew.size, trainer->crew.size == 1 ? "" : "s", devices, device_description(trainer->device));
+    const struct crew *crew = &trainer->crew;
+    char bounds[48] = "";
+    if (crew_is_elastic(crew))
+        snprintf(bounds, sizeof bounds, " (elastic, %u to %u)", crew->least, crew->size);
+    report_say(trainer->report, "crew       %s, %u worker%s%s, %s%s", strategy_type_name(trainer->job->strategy.type),
+               crew->expected, crew->expected == 1 ? "" : "s", bounds, devices, device_description(trainer->device));
 }
 
 static void say_steps(const struct trainer *trainer)

@@ -35,8 +35,9 @@ static int evaluate_block(struct trainer *trainer, int64_t first, int64_t count,
 static int evaluate_own_blocks(struct trainer *trainer, int64_t examples, int64_t block, double *values,
                                struct error *error)
 {
-    int64_t stride = block * trainer->crew.size;
-    for (int64_t first = block * trainer->crew.rank; first < examples; first += stride) {
+    const struct world *world = strategy_world(trainer->strategy);
+    int64_t stride = block * world->size;
+    for (int64_t first = block * world->rank; first < examples; first += stride) {
         int64_t count = examples - first < block ? examples - first : block;
         if (evaluate_block(trainer, first, count, values + first / block * SUMS_PER_BLOCK, error) < 0)
             return error_wrap(error, "evaluation");

@@ -24,6 +24,7 @@ struct loop {
     enum exit_code code;
     int64_t lost_ns;   /* when the crew lost a member, 0: it is whole */
     int64_t lost_step; /* the step that was under way */
+    unsigned size;     /* of the last world */
 };
 
 static enum outcome fail(struct loop *loop, const struct error *error, enum exit_code code)
@@ -72,6 +73,17 @@ static void save_before_leaving(struct trainer *trainer)
         report_warn(trainer->report, "left without a checkpoint: %s", cause.message);
 }
 
+/* What the world in force looks like, when it is not like the last one. */
+static void tell_size(struct loop *loop)
+{
+    struct trainer *trainer = loop->trainer;
+    unsigned size = strategy_world(trainer->strategy)->size;
+    if (crew_is_elastic(&trainer->crew) && size != loop->size)
+        report_say(trainer->report, "the crew has %u worker%s from step %lld on", size, size == 1 ? "" : "s",
+                   (long long)trainer->state.progress.step + 1);
+    loop->size = size;
+}
+
 static enum outcome form_crew(struct loop *loop, struct error *error)
 {
     struct trainer *trainer = loop->trainer;
@@ -86,6 +98,7 @@ static enum outcome form_crew(struct loop *loop, struct error *error)
         return judge(loop, error, EXIT_CODE_NO_CHECKPOINT);
     if (trainer_is_chief(trainer) && saving_begin(trainer, error) < 0)
         return fail(loop, error, EXIT_CODE_NO_CHECKPOINT);
+    tell_size(loop);
     report_phase(trainer->report, STATUS_TRAINING, NULL);
     return OUTCOME_ON;
 }
@@ -144,7 +157,8 @@ static enum outcome leave_if_asked(struct loop *loop, const struct strategy_resu
     /* After the last step the end is nearer than a successor. */
     if (result->leaving == 0 || result->step == trainer->plan.total_steps)
         return OUTCOME_ON;
-    bool own = result->leaves[trainer->crew.rank], all = result->leaving == trainer->crew.size;
+    const struct world *world = strategy_world(trainer->strategy);
+    bool own = result->leaves[world->rank], all = result->leaving == world->size;
     if (!own)
         return OUTCOME_ON; /* the next step fails as soon as the leaver is gone, and the crew forms anew */
     if (trainer_is_chief(trainer) && trainer->job->checkpoint.save_on_preemption && saving_finish(trainer, error) < 0)
@@ -159,6 +173,15 @@ static enum outcome leave_if_asked(struct loop *loop, const struct strategy_resu
     return OUTCOME_FAILED;
 }
 
+/* An elastic crew closes ranks at the boundary at which somebody leaves, and opens them at one for who has come. */
+static unsigned own_votes(const struct trainer *trainer)
+{
+    unsigned votes = stop_is_asked() ? STRATEGY_VOTE_LEAVE : 0;
+    if (crew_is_elastic(&trainer->crew) && (votes || member_has_newcomers(trainer->member)))
+        votes |= STRATEGY_VOTE_REFORM;
+    return votes;
+}
+
 static enum outcome take_step(struct loop *loop, struct error *error)
 {
     struct trainer *trainer = loop->trainer;
@@ -168,13 +191,16 @@ static enum outcome take_step(struct loop *loop, struct error *error)
     struct strategy_result result;
     if (trainer->member)
         member_set_step(trainer->member, number);
-    if (strategy_step(trainer->strategy, rate, stop_is_asked() ? STRATEGY_VOTE_LEAVE : 0, &result, error) < 0)
+    if (strategy_step(trainer->strategy, rate, own_votes(trainer), &result, error) < 0)
         return judge(loop, error, EXIT_CODE_INTERNAL);
     report_applied(trainer, &result, rate, clock_monotonic_ns() - started);
     tell_recovery(loop, result.step, loop->lost_step - result.step + 1);
     if (trainer_is_chief(trainer) && saving_consider(trainer, result.checkpoint, error) < 0)
         return fail(loop, error, EXIT_CODE_SUPERSEDED);
-    return leave_if_asked(loop, &result, error);
+    enum outcome outcome = leave_if_asked(loop, &result, error);
+    if (outcome == OUTCOME_ON && result.reform && result.step < trainer->plan.total_steps)
+        outcome = OUTCOME_REFORM;
+    return outcome;
 }
 
 /* ---- the end */

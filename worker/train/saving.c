@@ -50,7 +50,7 @@ static int start_save(struct trainer *trainer, enum checkpoint_start *ret_start,
     const struct manifest manifest = {
         .step = progress->step,
         .generation = strategy_world(trainer->strategy)->generation.counter,
-        .workers = trainer->crew.size,
+        .workers = strategy_world(trainer->strategy)->size,
         .logical_shards = trainer->plan.logical_shards,
         .seed = progress->seed,
         .data_epoch = progress->data_epoch,

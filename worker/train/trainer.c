@@ -231,6 +231,8 @@ static int open_member(struct trainer *trainer, struct error *error)
         .epoch = (uint32_t)trainer->identity->epoch,
         .rank = trainer->crew.rank,
         .size = trainer->crew.size,
+        .least = trainer->crew.least,
+        .expected = trainer->crew.expected,
         .seats = trainer->crew.seats,
         .listen_address = address,
         .data_port = endpoint_port(trainer->endpoint),

@@ -267,7 +267,7 @@ Test(coordinator, a_member_that_has_followed_a_newer_chief_ends_this_one)
 static void stand_knowing(struct coordinator *c, coordinator_link link, const uint32_t epochs[SIZE])
 {
     struct coordination_message message = {
-        .type = COORDINATION_STANDING, .generation = {1, 1, 4}, .holds_state = true, .step = 60, .size = SIZE};
+        .type = COORDINATION_STANDING, .generation = {1, 1, 4}, .holds_state = true, .step = 60, .seats = SIZE};
     memcpy(message.epochs, epochs, SIZE * sizeof(*epochs));
     coordinator_receive(c, link, &message, 0);
 }
@@ -313,5 +313,137 @@ Test(coordinator, a_member_that_knows_itself_superseded_is_heeded)
     stand_knowing(c, 2, (uint32_t[]){1, 2, 1});
     cr_assert(coordinator_seat_empty(c, 1));
     cr_assert_eq(inboxes[2].last[COORDINATION_REFUSED].refusal, REFUSE_STALE);
+    coordinator_free(c);
+}
+
+/* ---------------------------------------------------------------- elastic crews */
+
+static struct coordinator *start_elastic(unsigned least, unsigned expected)
+{
+    memset(inboxes, 0, sizeof(inboxes));
+    return coordinator_new(&(struct coordinator_options){.job_uid = "job",
+                                                         .generation = {1, 1, 0},
+                                                         .size = SIZE,
+                                                         .least = least,
+                                                         .expected = expected,
+                                                         .start_ms = 10000,
+                                                         .seats = seats,
+                                                         .logical_shards = 12,
+                                                         .suspicion_ms = 2000,
+                                                         .death_ms = 5000,
+                                                         .send = keep});
+}
+
+static void plan(struct coordinator *c, coordinator_link link, int64_t step, uint32_t counter)
+{
+    struct coordination_message message = {.type = COORDINATION_STANDING,
+                                           .generation = {1, 1, counter},
+                                           .holds_state = true,
+                                           .planned = true,
+                                           .step = step};
+    coordinator_receive(c, link, &message, 100);
+}
+
+static void form_two(struct coordinator *c)
+{
+    join(c, 1, 0, 1, 0);
+    stand(c, 1, false, 0, 0, 0);
+    join(c, 2, 1, 1, 0);
+    stand(c, 2, false, 0, 0, 0);
+}
+
+Test(coordinator, an_elastic_crew_starts_with_those_who_are_expected)
+{
+    struct coordinator *c = start_elastic(1, 2);
+    form_two(c);
+    cr_assert_eq(world(1)->size, 2);
+    cr_assert_eq(world(2)->rank, 1);
+    char text[MEMBER_TEXT_MAX];
+    coordinator_describe(c, 100, text);
+    cr_assert_str_empty(text);
+    coordinator_free(c);
+}
+
+Test(coordinator, a_first_world_waits_for_the_expected_but_not_for_ever)
+{
+    struct coordinator *c = start_elastic(1, 2);
+    join(c, 1, 0, 1, 0);
+    stand(c, 1, false, 0, 0, 0);
+    for (int64_t now = 500; now < 10000; now += 500) {
+        beat(c, 1, now);
+        coordinator_tick(c, now);
+    }
+    cr_assert_eq(inboxes[1].count[COORDINATION_WORLD], 0);
+    cr_assert_not_null(strstr(inboxes[1].last[COORDINATION_WAITING].text, "worker 1 (has not joined yet)"));
+    cr_assert_null(strstr(inboxes[1].last[COORDINATION_WAITING].text, "worker 2"));
+    coordinator_tick(c, 10000);
+    cr_assert_eq(world(1)->size, 1);
+    coordinator_free(c);
+}
+
+Test(coordinator, a_newcomer_waits_for_a_boundary_that_all_have_agreed_on)
+{
+    struct coordinator *c = start_elastic(2, 2);
+    form_two(c);
+    join(c, 3, 2, 1, 50);
+    cr_assert_eq(coordinator_newcomers(c), 0);
+    stand(c, 3, false, 0, 0, 50);
+    cr_assert_eq(coordinator_newcomers(c), 1);
+    cr_assert_eq(inboxes[1].count[COORDINATION_REFORM], 0);
+    plan(c, 1, 7, 1);
+    cr_assert_eq(inboxes[1].count[COORDINATION_WORLD], 1);
+    plan(c, 2, 7, 1);
+    cr_assert_eq(inboxes[1].count[COORDINATION_REFORM], 0);
+    cr_assert_eq(world(3)->size, 3);
+    cr_assert_eq(world(3)->rank, 2);
+    cr_assert_eq(world(3)->step, 7);
+    cr_assert(world(3)->receives[2] && !world(3)->receives[1]);
+    cr_assert_eq(coordinator_newcomers(c), 0);
+    coordinator_free(c);
+}
+
+Test(coordinator, planned_reports_go_with_a_generation_that_ends)
+{
+    struct coordinator *c = start_elastic(1, 2);
+    form_two(c);
+    plan(c, 1, 7, 1);
+    coordinator_link_closed(c, 2, "connection closed", 100);
+    cr_assert_eq(inboxes[1].count[COORDINATION_REFORM], 1);
+    cr_assert_eq(inboxes[1].count[COORDINATION_WORLD], 1);
+    stand(c, 1, true, 7, 1, 100);
+    cr_assert_eq(world(1)->size, 1);
+    coordinator_free(c);
+}
+
+Test(coordinator, ranks_close_over_an_empty_seat)
+{
+    struct coordinator *c = start_elastic(2, 3);
+    form(c);
+    plan(c, 1, 7, 1);
+    plan(c, 3, 7, 1);
+    cr_assert_eq(inboxes[1].count[COORDINATION_WORLD], 1);
+    coordinator_receive(c, 2, &(struct coordination_message){.type = COORDINATION_LEAVE}, 100);
+    cr_assert_eq(inboxes[1].count[COORDINATION_WORLD], 2);
+    cr_assert_eq(world(3)->size, 2);
+    cr_assert_eq(world(3)->rank, 1);
+    cr_assert_eq(world(3)->members[1], 2);
+    cr_assert_str_eq(world(3)->peers[1].address, "10.0.0.2");
+    coordinator_free(c);
+}
+
+Test(coordinator, fewer_than_the_least_wait_in_place)
+{
+    struct coordinator *c = start_elastic(2, 2);
+    form_two(c);
+    coordinator_link_closed(c, 2, "connection closed", 100);
+    stand(c, 1, true, 7, 1, 100);
+    cr_assert_eq(inboxes[1].count[COORDINATION_WORLD], 1);
+    char text[MEMBER_TEXT_MAX];
+    coordinator_describe(c, 3100, text);
+    cr_assert_not_null(strstr(text, "worker 1 (connection closed 3 s ago)"), "%s", text);
+    join(c, 4, 2, 1, 200);
+    stand(c, 4, false, 0, 0, 200);
+    cr_assert_eq(world(1)->size, 2);
+    cr_assert_eq(world(4)->members[1], 2);
     coordinator_free(c);
 }

@@ -124,7 +124,7 @@ static int toy_reform(struct toy *toy, struct error *error)
         collective_free(toy->group);
         toy->group = NULL;
     }
-    struct member_standing standing = {toy->holds, toy->state.step};
+    struct member_standing standing = {.holds_state = toy->holds, .applied_step = toy->state.step};
     struct world world;
     if (member_agree(toy->member, &standing, &world, error) < 0)
         return -1;

@@ -11,6 +11,7 @@ static struct coordination_message world_of(unsigned size)
                                            .generation = {1, 2, 3},
                                            .incarnation = 0x123456789abcdef0u,
                                            .size = size,
+                                           .seats = size,
                                            .step = -5,
                                            .source = 1,
                                            .text = "why",
@@ -21,6 +22,7 @@ static struct coordination_message world_of(unsigned size)
         message.peers[i].port = (uint16_t)(2000 + i);
         message.receives[i] = i % 2;
         message.epochs[i] = 7 + i;
+        message.members[i] = CREW_SIZE_MAX - i;
     }
     return message;
 }

@@ -123,7 +123,7 @@ static void own_address(char text[32], unsigned last)
 
 static void *agree(void *context)
 {
-    struct member_standing standing = {true, 40};
+    struct member_standing standing = {.holds_state = true, .applied_step = 40};
     struct world world;
     (void)member_agree(((struct scene *)context)->member, &standing, &world, NULL);
     return NULL;
