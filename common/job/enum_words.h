@@ -22,6 +22,7 @@
     L(precision_words, PRECISIONS)                                                                                     \
     L(determinism_words, DETERMINISMS)                                                                                 \
     L(layer_type_words, LAYER_TYPES)                                                                                   \
+    L(batch_statistics_words, BATCH_STATISTICS)                                                                        \
     L(loss_words, LOSSES)                                                                                              \
     L(export_format_words, EXPORT_FORMATS)                                                                             \
     L(preset_words, PRESETS)                                                                                           \

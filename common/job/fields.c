@@ -201,7 +201,7 @@ static const struct field layer_fields[] = {
      MEMBER(layer_spec, filters),
      LONE,
      RANGE(1, SIDE_MAX),
-     .description = "conv2d: number of output channels."},
+     .description = "conv2d and shortcut: number of output channels."},
     {.name = "kernel",
      .kind = FIELD_INTEGER,
      MEMBER(layer_spec, kernel),
@@ -213,7 +213,8 @@ static const struct field layer_fields[] = {
      MEMBER(layer_spec, stride),
      LONE,
      RANGE(1, 64),
-     .description = "conv2d and pools: step between positions. Default: 1 for conv2d, the size for pools."},
+     .description =
+         "conv2d, pools and shortcut: step between positions. Default: 1 for conv2d and shortcut, the size for pools."},
     {.name = "padding",
      .kind = FIELD_INTEGER,
      MEMBER(layer_spec, padding),
@@ -247,6 +248,40 @@ static const struct field layer_fields[] = {
      .description =
          "Pipeline: the stage that the layer belongs to, counted from 0. Default: that of the layer before it in the "
          "list; when no layer names one, stages of equal measured cost."},
+    {.name = "momentum",
+     .kind = FIELD_DECIMAL,
+     MEMBER(layer_spec, momentum),
+     LONE,
+     BETWEEN(0, 1),
+     .above = true,
+     .description = "batchNorm: the share that a batch has in the running mean and variance, which evaluations use. "
+                    "Default: 0.1."},
+    {.name = "statistics",
+     .kind = FIELD_ENUM,
+     MEMBER(layer_spec, statistics),
+     LONE,
+     .words = batch_statistics_words,
+     .description =
+         "batchNorm: over which examples mean and variance are taken in training. Shard (the default): each logical "
+         "shard of the batch on its own. Global: the whole batch of the crew, at the price of two exchanges a layer "
+         "and step."},
+    {.name = "rate",
+     .kind = FIELD_DECIMAL,
+     MEMBER(layer_spec, rate),
+     LONE,
+     BETWEEN(0, 0.9),
+     .description =
+         "dropout: the share of the values that is set to zero in training (Srivastava et al., 2014). Which ones is a "
+         "function of seed, step and example, the same for every crew."},
+    {.name = "weightsOf",
+     .kind = FIELD_STRING,
+     MEMBER(layer_spec, weights_of),
+     LONE,
+     RANGE(1, NAME_MAX_LENGTH),
+     FORMAT(WORD),
+     .description =
+         "dense: name of an embedding whose table of tokens serves as the weight (Press and Wolf, 2017); units is then "
+         "the size of its vocabulary."},
 };
 OBJECT_TYPE(layer_type_type, "Layer", layer_fields, .size = sizeof(struct layer_spec));
 
@@ -257,8 +292,10 @@ static const struct field model_fields[] = {
      LONE,
      .words = preset_words,
      .description =
-         "A ready-made model: mlp (784-512-10 unless sized otherwise), lenet (for 28 x 28 images), gpt-bytes (a small "
-         "transformer over bytes). Either this or layers."},
+         "A ready-made model: mlp (784-512-10 unless sized otherwise), lenet (for 28 x 28 images), resnet20 (He et "
+         "al., "
+         "2016, for 32 x 32 x 3), resnet50 (for 224 x 224 x 3), gpt-bytes (a small transformer over bytes), gpt2-124m, "
+         "-355m, -774m and -1558m (GPT-2's layers and sizes, output tied to the embedding). Either this or layers."},
     {.name = "inputShape",
      .kind = FIELD_INTEGER_LIST,
      MEMBER(model_spec, input_shape),
@@ -299,13 +336,33 @@ static const struct field model_fields[] = {
      MEMBER(model_spec, heads),
      LONE,
      RANGE(1, 256),
-     .description = "gpt-bytes: attention heads of each block. Default: the preset's own."},
+     .description = "gpt presets: attention heads of each block. Default: the preset's own."},
     {.name = "context",
      .kind = FIELD_INTEGER,
      MEMBER(model_spec, context),
      LONE,
      RANGE(1, 131072),
-     .description = "gpt-bytes: bytes that the model sees at once. Default: the preset's own."},
+     .description = "gpt presets: tokens that the model sees at once. Default: the preset's own."},
+    {.name = "vocabulary",
+     .kind = FIELD_INTEGER,
+     MEMBER(model_spec, vocabulary),
+     LONE,
+     RANGE(2, 16777216),
+     .description = "gpt presets: number of different tokens. Default: the preset's own."},
+    {.name = "classes",
+     .kind = FIELD_INTEGER,
+     MEMBER(model_spec, classes),
+     LONE,
+     RANGE(2, 1048576),
+     .description = "Presets over images: number of classes. Default: the preset's own."},
+    {.name = "dropout",
+     .kind = FIELD_DECIMAL,
+     MEMBER(model_spec, dropout),
+     LONE,
+     BETWEEN(0, 0.9),
+     .description =
+         "gpt presets: share of the values that is set to zero in training behind the embedding and at the end of each "
+         "branch."},
 };
 OBJECT_TYPE(model_type, "Model", model_fields);
 

@@ -70,14 +70,25 @@
     X(LAYER_LAYER_NORM, "layerNorm")                                                                                   \
     X(LAYER_EMBEDDING, "embedding")                                                                                    \
     X(LAYER_ATTENTION, "attention")                                                                                    \
-    X(LAYER_ADD, "add")
+    X(LAYER_ADD, "add")                                                                                                \
+    X(LAYER_BATCH_NORM, "batchNorm")                                                                                   \
+    X(LAYER_SHORTCUT, "shortcut")                                                                                      \
+    X(LAYER_GLOBAL_AVERAGE_POOL, "globalAveragePool")                                                                  \
+    X(LAYER_DROPOUT, "dropout")
+#define BATCH_STATISTICS(X) X(STATISTICS_SHARD, "Shard") X(STATISTICS_GLOBAL, "Global")
 #define LOSSES(X) X(LOSS_SOFTMAX_CROSS_ENTROPY, "softmaxCrossEntropy") X(LOSS_MEAN_SQUARED_ERROR, "meanSquaredError")
 #define EXPORT_FORMATS(X) X(EXPORT_SAFETENSORS, "safetensors")
 #define PRESETS(X)                                                                                                     \
     X(PRESET_NONE, "")                                                                                                 \
     X(PRESET_MLP, "mlp")                                                                                               \
     X(PRESET_LENET, "lenet")                                                                                           \
-    X(PRESET_GPT_BYTES, "gpt-bytes")
+    X(PRESET_RESNET20, "resnet20")                                                                                     \
+    X(PRESET_RESNET50, "resnet50")                                                                                     \
+    X(PRESET_GPT_BYTES, "gpt-bytes")                                                                                   \
+    X(PRESET_GPT2_124M, "gpt2-124m")                                                                                   \
+    X(PRESET_GPT2_355M, "gpt2-355m")                                                                                   \
+    X(PRESET_GPT2_774M, "gpt2-774m")                                                                                   \
+    X(PRESET_GPT2_1558M, "gpt2-1558m")
 #define ON_PREEMPTIONS(X) X(ON_PREEMPTION_DISCARD, "Discard") X(ON_PREEMPTION_SAVE, "Save")
 
 #define X(name, text) name,
@@ -94,6 +105,7 @@ enum scale_learning_rate { SCALE_LEARNING_RATES(X) };
 enum precision { PRECISIONS(X) };
 enum determinism { DETERMINISMS(X) };
 enum layer_type { LAYER_TYPES(X) };
+enum batch_statistics { BATCH_STATISTICS(X) };
 enum loss_type { LOSSES(X) };
 enum export_format { EXPORT_FORMATS(X) };
 enum preset { PRESETS(X) };
@@ -131,15 +143,19 @@ struct layer_spec {
     enum layer_type type;
     const char *inputs[LAYER_INPUTS_MAX]; /* names; default: the layer before */
     unsigned input_count;
-    int64_t units;   /* dense, embedding: width */
-    int64_t filters; /* conv2d */
-    int64_t kernel;  /* conv2d: square side */
-    int64_t stride;  /* conv2d, pools */
-    int64_t padding; /* conv2d, pools: zeros on each side */
-    int64_t size;    /* pools: square side; embedding: vocabulary */
-    int64_t heads;   /* attention */
-    bool bias;       /* dense, conv2d */
-    int64_t device;  /* Pipeline: stage */
+    int64_t units;                    /* dense, embedding: width */
+    int64_t filters;                  /* conv2d, shortcut */
+    int64_t kernel;                   /* conv2d: square side */
+    int64_t stride;                   /* conv2d, pools, shortcut */
+    int64_t padding;                  /* conv2d, pools: zeros on each side */
+    int64_t size;                     /* pools: square side; embedding: vocabulary */
+    int64_t heads;                    /* attention */
+    bool bias;                        /* dense, conv2d */
+    int64_t device;                   /* Pipeline: stage */
+    double momentum;                  /* batchNorm: the share of a batch in the running values; 0: 0.1 */
+    double rate;                      /* dropout */
+    enum batch_statistics statistics; /* batchNorm */
+    const char *weights_of;           /* dense: the embedding whose table it multiplies by; NULL: its own weight */
 };
 
 struct model_spec {
@@ -149,7 +165,9 @@ struct model_spec {
     struct layer_spec *layers;
     unsigned layer_count;
     enum loss_type loss;
-    int64_t width, depth, heads, context; /* sizes of the presets that have them; FIELD_UNSET: the preset's own */
+    /* Sizes of the presets that have them; below 1 (FIELD_UNSET): the preset's own. */
+    int64_t width, depth, heads, context, vocabulary, classes;
+    double dropout; /* of the presets that have it */
 };
 
 /* Paths are relative to the storage, or absolute when no storage is named. */

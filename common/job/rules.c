@@ -382,6 +382,18 @@ static bool add_has_inputs(const struct json *self, const struct json *old)
     return !is(self, "type", "add") || json_count(json_member(self, "inputs")) >= 2;
 }
 
+static bool dropout_has_rate(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !is(self, "type", "dropout") || has(self, "rate");
+}
+
+static bool shortcut_has_filters(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !is(self, "type", "shortcut") || has(self, "filters");
+}
+
 static bool idx_files(const struct json *self, const struct json *old)
 {
     (void)old;
@@ -727,6 +739,18 @@ const struct rule rules[] = {
      .holds = add_has_inputs,
      .cel = "self.type != 'add' || (has(self.inputs) && self.inputs.size() >= 2)",
      .message = "add needs the names of at least two inputs"},
+    {.name = "DropoutRate",
+     .about = &layer_type_type,
+     .field = "rate",
+     .holds = dropout_has_rate,
+     .cel = "self.type != 'dropout' || has(self.rate)",
+     .message = "dropout needs its rate, such as \"0.1\""},
+    {.name = "ShortcutFilters",
+     .about = &layer_type_type,
+     .field = "filters",
+     .holds = shortcut_has_filters,
+     .cel = "self.type != 'shortcut' || has(self.filters)",
+     .message = "a shortcut needs filters, the channels that it is widened to"},
     {.name = "IdxFiles",
      .about = &data_type,
      .field = "train",

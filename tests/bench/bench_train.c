@@ -163,6 +163,7 @@ static void train_step(struct trainer *trainer)
     check(graph_forward_backward(trainer->graph, trainer->stream, &pass, &error), &error);
     struct optimizer_range range = {
         .elements = trainer->state.layout.elements,
+        .statistics = trainer->state.layout.statistics,
         .parameters = trainer->state.parameters,
         .slots = {trainer->state.slots[0], trainer->state.slots[1]},
         .gradients = trainer->gradients,

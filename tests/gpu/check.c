@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/memory.h"
-#include "worker/model/philox.h"
+#include "common/philox.h"
 
 static int failures;
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "common/memory.h"
-#include "worker/model/philox.h"
+#include "common/philox.h"
 
 static void fill_numbers(void *memory, enum element_type type, int64_t count, int64_t limit, uint32_t seed)
 {
@@ -101,6 +101,7 @@ double learner_train(struct learner *learner, int steps)
         must(graph_forward_backward(learner->graph, learner->side->stream, &pass, &error), &error);
         struct optimizer_range range = {
             .elements = state->layout.elements,
+            .statistics = state->layout.statistics,
             .parameters = state->parameters,
             .slots = {state->slots[0], state->slots[1]},
             .gradients = learner->gradients,

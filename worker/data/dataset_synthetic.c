@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/memory.h"
+#include "common/philox.h"
 #include "worker/data/dataset_format.h"
-#include "worker/model/philox.h"
 
 #define DEFAULT_EXAMPLES 10000
 

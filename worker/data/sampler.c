@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/data/sampler.h"
 
-#include "worker/model/philox.h"
+#include "common/philox.h"
 
 #define ROUNDS 6
 

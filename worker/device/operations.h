@@ -136,11 +136,41 @@ struct tanh_backward {
     float *dx;
 };
 
-/* y = a + b */
+/* y = activation(a + b) */
 struct add_forward {
     int64_t count;
     const float *a, *b;
     float *y;
+    enum activation activation;
+};
+
+/* The way past a block that changes the shape, without parameters (He et al. 2016, option A): every stride-th pixel of
+ * x[B,H,W,C], zeros behind its channels: y[B,OH,OW,O], O >= C, OH = ceil(H / stride). */
+struct shortcut_shape {
+    int64_t b, h, w, c, o, stride;
+};
+struct shortcut_forward {
+    struct shortcut_shape shape;
+    const float *x;
+    float *y;
+};
+struct shortcut_backward {
+    struct shortcut_shape shape;
+    const float *dy;
+    float *dx;
+};
+
+/* Srivastava et al. 2014: y = x / (1 - rate), or 0 where the random word of the element says so; y may be x. Both
+ * directions. The word is a function of key, layer, step, the example's number in the global batch (first_example + i)
+ * and the element within the example, and of nothing else. */
+struct dropout {
+    int64_t examples, elements; /* `elements` of each example, below 2^32 */
+    const float *x;
+    float *y;
+    float rate;
+    uint64_t key;
+    uint32_t layer, step;
+    int64_t first_example;
 };
 
 /* Ba et al. 2016, epsilon 1e-5, over the last axis of x[rows,C]; mean and rstd have `rows` elements. */
@@ -157,6 +187,36 @@ struct layer_norm_backward {
     bool accumulate;
 };
 
+/* Ioffe and Szegedy 2015, epsilon 1e-5: every column of x[rows,C] over all rows, with the variance of the rows themselves.
+ * mean, rstd and variance (here of rows - 1, PyTorch's rule for the running one) have C elements. */
+struct batch_norm_forward {
+    int64_t rows, c;
+    const float *x, *weight, *bias;
+    float *y, *mean, *rstd, *variance;
+    float *workspace; /* batch_norm_workspace() floats */
+    enum activation activation;
+};
+/* Besides, `mean_step` and `variance_step` get what this batch subtracts from the running values:
+ * share * momentum * (running - batch's), 0 without rows. */
+struct batch_norm_backward {
+    int64_t rows, c;
+    const float *x, *weight, *mean, *rstd, *variance, *dy;
+    float *dx; /* NULL: not wanted */
+    float *dweight, *dbias;
+    const float *running_mean, *running_variance;
+    float *mean_step, *variance_step;
+    float momentum, share;
+    float *workspace;
+    bool accumulate;
+};
+/* With the running values instead of the batch's. */
+struct batch_norm_inference {
+    int64_t rows, c;
+    const float *x, *weight, *bias, *running_mean, *running_variance;
+    float *y;
+    enum activation activation;
+};
+
 /* y[B,T,C] = token[V,C][tokens[B,T]] + position[T,C]. Tokens outside 0..V-1 fail the stream. */
 struct embedding_forward {
     int64_t b, t, c, vocabulary;
@@ -170,6 +230,7 @@ struct embedding_backward {
     const float *dy;
     float *dtoken, *dposition;
     bool accumulate;
+    bool token_begun; /* dtoken holds a part of its gradient already (a tied output's): add to it in any case */
 };
 
 /* Causal softmax attention (Vaswani et al. 2017) of qkv[B,T,3C], heads of C/NH; `logsumexp`[B,NH,T] is kept for the way back. */
@@ -279,6 +340,12 @@ struct copy {
     X(tanh_forward)                                                                                                    \
     X(tanh_backward)                                                                                                   \
     X(add_forward)                                                                                                     \
+    X(shortcut_forward)                                                                                                \
+    X(shortcut_backward)                                                                                               \
+    X(dropout)                                                                                                         \
+    X(batch_norm_forward)                                                                                              \
+    X(batch_norm_backward)                                                                                             \
+    X(batch_norm_inference)                                                                                            \
     X(layer_norm_forward)                                                                                              \
     X(layer_norm_backward)                                                                                             \
     X(embedding_forward)                                                                                               \
@@ -312,5 +379,6 @@ union operation_arguments {
 /* Floats of workspace that an operation wants for a shape; the same for every device. */
 int64_t conv2d_workspace(const struct conv2d_shape *shape);
 int64_t layer_norm_workspace(int64_t rows, int64_t c);
+int64_t batch_norm_workspace(int64_t rows, int64_t c);
 
 #endif

@@ -82,6 +82,10 @@ struct graph_pass {
     float *gradients;        /* device memory, flat */
     bool accumulate;         /* add the finished gradients of this pass to what `gradients` holds */
     struct loss_sums *sums;  /* shared memory; overwritten; valid once the stream has passed */
+    /* What dropouts are a function of; evaluations have none. */
+    uint64_t seed;
+    int64_t step;          /* being computed, from 1 */
+    int64_t first_example; /* number of the pass's first example in the global batch */
 };
 
 /* Enqueues the pass. Fails only for a pass that does not fit the plan (ERROR_INVALID). */

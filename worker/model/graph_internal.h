@@ -13,6 +13,7 @@
 #include "worker/model/preset.h"
 
 #define MODEL_INPUT (-1) /* as the number of a layer */
+#define NO_LAYER (-2)
 
 /* Blocks of a layer's memory; NO_BLOCK: it has none of its own. */
 #define NO_BLOCK (-1)
@@ -20,7 +21,10 @@ struct graph_node {
     struct layer layer;
     int inputs[LAYER_INPUTS_MAX]; /* layer numbers, or MODEL_INPUT */
     unsigned consumers;
-    unsigned first_tensor;  /* in the layout */
+    unsigned tensors[LAYER_PARAMETERS_MAX]; /* in the layout */
+    int lender;                             /* the layer whose first tensor this one borrows; NO_LAYER */
+    int borrowed_gradient;                  /* block: the lender's: what borrowers add up while the pass accumulates */
+    bool lends;
     bool in_place;          /* the output is the input's memory: flatten, a rectifier run by the layer before */
     bool gradient_in_place; /* likewise for its gradient */
     bool needs_gradient;    /* something at or before it has parameters */
@@ -84,6 +88,7 @@ struct graph_run {
     const struct graph_pass *pass;
     unsigned slot;
     const void *inputs, *targets; /* the batch, near the device */
+    bool evaluation;              /* nothing is learnt from it */
 };
 int graph_check_pass(const struct graph *graph, const struct graph_pass *pass, struct error *error);
 void *graph_block_memory(const struct graph *graph, int block, unsigned slot);

@@ -12,7 +12,7 @@ static int find_layer(const struct graph *graph, unsigned before, const char *na
     for (unsigned i = 0; i < before; i++)
         if (strcmp(graph->nodes[i].layer.name, name) == 0)
             return (int)i;
-    return -2;
+    return NO_LAYER;
 }
 
 static int name_layer(struct graph *graph, unsigned number, const struct layer_spec *spec, struct error *error)
@@ -51,16 +51,50 @@ static int connect_layer(struct graph *graph, unsigned number, const struct laye
     return 0;
 }
 
+/* A dense layer may multiply by an embedding's table. */
+static int borrow_tensor(struct graph *graph, unsigned number, struct error *error)
+{
+    struct graph_node *node = &graph->nodes[number];
+    const struct layer *layer = &node->layer;
+    if (!layer->spec.weights_of)
+        return 0;
+    int lender = find_layer(graph, number, layer->spec.weights_of);
+    if (layer->kind->type != LAYER_DENSE || lender < 0 || graph->nodes[lender].layer.kind->type != LAYER_EMBEDDING)
+        return error_set(error, ERROR_INVALID, "weightsOf: %s is not an embedding before this dense layer",
+                         layer->spec.weights_of);
+    struct graph_node *from = &graph->nodes[lender];
+    const struct layer_parameter *weight = &from->layer.parameters[0];
+    if (layer->spec.bias)
+        return error_set(error, ERROR_INVALID, "weightsOf: such a layer has no bias; write bias: false");
+    if (from->lends)
+        return error_set(error, ERROR_INVALID, "weightsOf: another layer has the table of %s already",
+                         layer->spec.weights_of);
+    if (weight->shape[0] != layer->parameters[0].shape[0] || weight->shape[1] != layer->parameters[0].shape[1])
+        return error_set(error, ERROR_INVALID,
+                         "weightsOf: the table of %s is %lld x %lld, this layer needs %lld x %lld",
+                         layer->spec.weights_of, (long long)weight->shape[0], (long long)weight->shape[1],
+                         (long long)layer->parameters[0].shape[0], (long long)layer->parameters[0].shape[1]);
+    node->lender = lender;
+    from->lends = true;
+    return 0;
+}
+
 static int resolve_layer(struct graph *graph, unsigned number, const struct layer_spec *spec, struct error *error)
 {
     struct graph_node *node = &graph->nodes[number];
     struct layer *layer = &node->layer;
-    *node = (struct graph_node){.output = NO_BLOCK, .gradient = NO_BLOCK, .kept = NO_BLOCK, .own = true, .held = true};
+    *node = (struct graph_node){.output = NO_BLOCK,
+                                .gradient = NO_BLOCK,
+                                .kept = NO_BLOCK,
+                                .own = true,
+                                .held = true,
+                                .borrowed_gradient = NO_BLOCK,
+                                .lender = NO_LAYER};
     layer->kind = layer_kind_of(spec->type);
     layer->spec = *spec;
     if (name_layer(graph, number, spec, error) < 0 || connect_layer(graph, number, spec, error) < 0)
         return -1;
-    if (layer->kind->resolve(layer, error) < 0)
+    if (layer->kind->resolve(layer, error) < 0 || borrow_tensor(graph, number, error) < 0)
         return error_wrap(error, "model.layers[%u] (%s)", number, layer->name);
     node->needs_gradient |= layer->parameter_count > 0;
     if (layer_shape_elements(&layer->output) > (int64_t)1 << 31)
@@ -103,7 +137,7 @@ static bool feeds_rectifier(const struct graph *graph, unsigned number)
     if (number + 1 == graph->node_count || graph->nodes[number + 1].inputs[0] != (int)number)
         return false;
     enum layer_type next = graph->nodes[number + 1].layer.kind->type;
-    return next == LAYER_RELU || next == LAYER_GELU;
+    return next == LAYER_RELU || next == LAYER_GELU || next == LAYER_BATCH_NORM;
 }
 
 /* He et al. 2015 before a rectifier, else Glorot and Bengio 2010; GPT-2's rule (0.02, less on residual branches) in
@@ -140,17 +174,31 @@ static void lay_out_tensor(struct graph *graph, unsigned number, const struct la
     graph->layout.elements += tensor->elements;
 }
 
+static void lay_out_layers(struct graph *graph, bool statistics, unsigned *number_in_model)
+{
+    for (unsigned i = 0; i < graph->node_count; i++) {
+        struct graph_node *node = &graph->nodes[i];
+        for (unsigned p = 0; p < node->layer.parameter_count; p++) {
+            const struct layer_parameter *parameter = &node->layer.parameters[p];
+            if (parameter->statistic != statistics)
+                continue;
+            node->tensors[p] = parameter->borrowed ? graph->nodes[node->lender].tensors[0] : graph->layout.tensor_count;
+            if (!parameter->borrowed && node->held)
+                lay_out_tensor(graph, i, parameter, *number_in_model);
+            *number_in_model += !parameter->borrowed;
+        }
+    }
+}
+
+/* Running statistics, then what is trained, each in the order of the layers. */
 void graph_lay_out_parameters(struct graph *graph)
 {
     unsigned number_in_model = 0;
     graph->tensors = memory_allocate(graph->node_count * LAYER_PARAMETERS_MAX, sizeof *graph->tensors);
     graph->layout.tensors = graph->tensors;
-    for (unsigned i = 0; i < graph->node_count; i++) {
-        graph->nodes[i].first_tensor = graph->layout.tensor_count;
-        for (unsigned p = 0; p < graph->nodes[i].layer.parameter_count; p++, number_in_model++)
-            if (graph->nodes[i].held)
-                lay_out_tensor(graph, i, &graph->nodes[i].layer.parameters[p], number_in_model);
-    }
+    lay_out_layers(graph, true, &number_in_model);
+    graph->layout.statistics = graph->layout.elements;
+    lay_out_layers(graph, false, &number_in_model);
 }
 
 int64_t graph_loss_rows(const struct graph *graph)

@@ -41,6 +41,14 @@ static const void *output_of(const struct graph_run *run, int node)
     return owner == MODEL_INPUT ? run->inputs : block_memory(run, run->graph->nodes[owner].output);
 }
 
+/* The part of the global batch that this pass is: `scale` is one over the targets of all. */
+static float share_of(const struct graph_run *run)
+{
+    const struct example_format *format = &run->graph->format;
+    int64_t targets = format->target_type == ELEMENT_INT32 ? format->target_elements : 1;
+    return run->pass->scale * (float)(run->pass->examples * targets);
+}
+
 static struct layer_call prepare(const struct graph_run *run, unsigned number)
 {
     const struct graph *graph = run->graph;
@@ -48,6 +56,10 @@ static struct layer_call prepare(const struct graph_run *run, unsigned number)
     struct layer_call call = {
         .layer = &node->layer,
         .stream = run->stream,
+        .pass = run->pass,
+        .number = number,
+        .evaluation = run->evaluation,
+        .share = share_of(run),
         .n = run->pass->examples,
         .y = (float *)output_of(run, (int)number),
         .kept = block_memory(run, node->kept),
@@ -57,7 +69,7 @@ static struct layer_call prepare(const struct graph_run *run, unsigned number)
     for (unsigned i = 0; i < node->layer.input_count; i++)
         call.x[i] = output_of(run, node->inputs[i]);
     for (unsigned p = 0; p < node->layer.parameter_count; p++) {
-        int64_t offset = graph->tensors[node->first_tensor + p].offset;
+        int64_t offset = graph->tensors[node->tensors[p]].offset;
         call.parameters[p] = run->pass->parameters + offset;
         call.gradients[p] = run->pass->gradients ? run->pass->gradients + offset : NULL;
     }
@@ -119,6 +131,31 @@ static void announce_buckets(const struct graph_run *run, unsigned layer)
             device_event_record(run->graph->bucket_events[b], run->stream);
 }
 
+/* A borrowed tensor's gradient is the sum of two parts. A pass that accumulates makes it whole in a block of its own. */
+static void lend_gradient(const struct graph_run *run, unsigned number, struct layer_call *call)
+{
+    const struct graph_node *node = &run->graph->nodes[number];
+    bool borrows = node->lender != NO_LAYER;
+    const struct graph_node *lender = borrows ? &run->graph->nodes[node->lender] : node;
+    if (!lender->lends)
+        return;
+    call->lent_begun = !borrows;
+    call->accumulate &= !borrows;
+    if (run->pass->accumulate)
+        call->gradients[0] = block_memory(run, lender->borrowed_gradient);
+}
+
+static void take_back_gradient(const struct graph_run *run, unsigned number)
+{
+    const struct graph *graph = run->graph;
+    const struct graph_node *node = &graph->nodes[number];
+    if (!node->lends || !run->pass->accumulate)
+        return;
+    const struct parameter_tensor *tensor = &graph->tensors[node->tensors[0]];
+    device_axpy(run->stream, &(struct axpy){tensor->elements, 1.0f, block_memory(run, node->borrowed_gradient),
+                                            run->pass->gradients + tensor->offset});
+}
+
 static void backward_layer(const struct graph_run *run, unsigned number, bool *written)
 {
     const struct graph *graph = run->graph;
@@ -128,10 +165,12 @@ static void backward_layer(const struct graph_run *run, unsigned number, bool *w
     int before = node->inputs[0];
     bool wanted = before != MODEL_INPUT && graph->nodes[before].needs_gradient;
     call.dy = block_memory(run, node->gradient);
+    lend_gradient(run, number, &call);
     if (wanted)
         call.dx = block_memory(run, written[before] ? graph->spare : graph->nodes[before].gradient);
     if (kind->backward_parameters)
         kind->backward_parameters(&call);
+    take_back_gradient(run, number);
     announce_buckets(run, number);
     if (wanted && kind->backward_input && !node->gradient_in_place)
         kind->backward_input(&call);
@@ -178,7 +217,7 @@ int graph_evaluate(struct graph *graph, struct device_stream *stream, const stru
         return -1;
     if (graph->layout_only || graph->is_stage)
         return error_set(error, ERROR_INTERNAL, "this graph was not planned for passes through the whole model");
-    struct graph_run run = {.graph = graph, .stream = stream, .pass = pass};
+    struct graph_run run = {.graph = graph, .stream = stream, .pass = pass, .evaluation = true};
     graph_run_begin(&run);
     graph_run_forward(&run);
     graph_run_loss(&run, NULL);

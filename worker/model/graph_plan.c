@@ -146,6 +146,19 @@ static void plan_gradients(struct graph *graph)
     graph->spare = add_block(graph, spare, sizeof(float), (int)graph->node_count, backward_step(graph, 0));
 }
 
+/* What borrowers of a tensor put into its gradient, until the lender adds its own part: a finished sum that an accumulating
+ * pass then adds at once. */
+static void plan_borrowed_gradients(struct graph *graph)
+{
+    for (unsigned i = 0; i < graph->node_count; i++)
+        if (graph->nodes[i].lender != NO_LAYER && graph->nodes[i].own) {
+            struct graph_node *lender = &graph->nodes[graph->nodes[i].lender];
+            lender->borrowed_gradient =
+                add_block(graph, graph->tensors[lender->tensors[0]].elements, sizeof(float), backward_step(graph, i),
+                          backward_step(graph, (unsigned)graph->nodes[i].lender));
+        }
+}
+
 static int64_t workspace_floats(const struct graph *graph)
 {
     int64_t most = 0;
@@ -218,7 +231,7 @@ static int allocate_arenas(struct graph *graph, struct error *error)
 
 int graph_plan_memory(struct graph *graph, struct error *error)
 {
-    size_t most = 3 * graph->node_count + 5;
+    size_t most = 4 * graph->node_count + 5;
     graph->blocks = memory_allocate(most, sizeof *graph->blocks);
     graph->block_stays = memory_allocate(most, sizeof *graph->block_stays);
     plan_batch(graph);
@@ -226,8 +239,10 @@ int graph_plan_memory(struct graph *graph, struct error *error)
         plan_activations(graph, i);
     plan_values(graph);
     graph->spare = NO_BLOCK;
-    if (!graph->evaluation_only)
+    if (!graph->evaluation_only) {
         plan_gradients(graph);
+        plan_borrowed_gradients(graph);
+    }
     keep_gradients(graph);
     int end = backward_step(graph, 0), loss = (int)graph->node_count;
     int64_t rows = graph->nodes[graph->node_count - 1].own ? graph->max_examples * graph_loss_rows(graph) : 0;
@@ -253,6 +268,15 @@ static void cut_range(struct graph *graph, int64_t offset, int64_t end, unsigned
     }
 }
 
+/* The first tensor that is the layer's own, or -1: its others follow it. */
+static int first_own_tensor(const struct graph_node *node)
+{
+    for (unsigned p = 0; p < node->layer.parameter_count; p++)
+        if (!node->layer.parameters[p].borrowed && !node->layer.parameters[p].statistic)
+            return (int)node->tensors[p];
+    return -1;
+}
+
 int graph_plan_buckets(struct graph *graph, struct error *error)
 {
     int64_t limit = GRAPH_BUCKET_BYTES / (int64_t)sizeof(float), end = graph->layout.elements;
@@ -261,9 +285,12 @@ int graph_plan_buckets(struct graph *graph, struct error *error)
     graph->bucket_layers = memory_allocate(most, sizeof *graph->bucket_layers);
     graph->bucket_events = memory_allocate(most, sizeof(struct device_event *));
     for (unsigned i = graph->node_count; i-- > 0;) {
-        if (graph->nodes[i].layer.parameter_count == 0)
+        int own = first_own_tensor(&graph->nodes[i]);
+        if (own < 0)
             continue;
-        int64_t offset = graph->tensors[graph->nodes[i].first_tensor].offset;
+        int64_t offset = graph->tensors[own].offset;
+        if (offset == graph->layout.statistics) /* final when every way back is done, as running statistics are */
+            offset = 0;
         if (end - offset >= limit / 2 || offset == 0) {
             cut_range(graph, offset, end, i);
             end = offset;

@@ -34,7 +34,8 @@ void graph_print(const struct graph *graph, struct buffer *text)
         layer_shape_print(&node->layer.output, shape);
         int64_t parameters = 0;
         for (unsigned p = 0; p < node->layer.parameter_count; p++)
-            parameters += graph->tensors[node->first_tensor + p].elements;
+            if (!node->layer.parameters[p].borrowed)
+                parameters += graph->tensors[node->tensors[p]].elements;
         buffer_format(text, "%-24s %-12s %-12s %10lld\n", node->layer.name, layer_type_name(node->layer.kind->type),
                       shape, (long long)parameters);
     }

@@ -54,6 +54,11 @@ int graph_take_stage(struct graph *graph, const struct graph_options *options, s
     if (partition->layers != graph->node_count || options->stage >= partition->stages || options->slots < 1)
         return error_set(error, ERROR_INTERNAL, "a partition of %u layers for a model of %u", partition->layers,
                          graph->node_count);
+    for (unsigned i = 0; i < graph->node_count; i++)
+        if (graph->nodes[i].lender != NO_LAYER && partition->stage_of[i] != partition->stage_of[graph->nodes[i].lender])
+            return error_set(error, ERROR_INVALID,
+                             "%s takes the weights of %s (weightsOf), so that both must be in one stage",
+                             graph->nodes[i].layer.name, graph->nodes[graph->nodes[i].lender].layer.name);
     graph->is_stage = true;
     graph->stage = options->stage;
     graph->slots = options->slots;
@@ -112,7 +117,9 @@ unsigned graph_stage_ranges(const struct graph *graph, struct graph_bucket *ret_
     int64_t end = -1;
     for (unsigned i = 0; i < graph->node_count; i++)
         for (unsigned p = 0; graph->nodes[i].own && p < graph->nodes[i].layer.parameter_count; p++) {
-            const struct parameter_tensor *tensor = &graph->tensors[graph->nodes[i].first_tensor + p];
+            const struct parameter_tensor *tensor = &graph->tensors[graph->nodes[i].tensors[p]];
+            if (graph->nodes[i].layer.parameters[p].borrowed)
+                continue;
             if (tensor->offset != end)
                 count++;
             if (ret_ranges && tensor->offset != end)
@@ -210,6 +217,7 @@ int graph_stage_evaluate(struct graph *graph, struct device_stream *stream, cons
     struct graph_run run;
     if (begin(graph, stream, pass, &run, error) < 0)
         return -1;
+    run.evaluation = true;
     take_values(&run, pass);
     graph_run_forward(&run);
     if (graph_stage_has_loss(graph))

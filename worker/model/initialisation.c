@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
+#include "common/philox.h"
 #include "worker/model/graph.h"
-#include "worker/model/philox.h"
 
 /* (0, 1]: 32 random bits, never 0, so that the logarithm is finite. */
 static double unit(uint32_t word)

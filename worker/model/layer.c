@@ -23,8 +23,10 @@ void layer_shape_print(const struct layer_shape *shape, char text[LAYER_SHAPE_TE
 const struct layer_kind *layer_kind_of(enum layer_type type)
 {
     static const struct layer_kind *const kinds[] = {
-        &layer_dense, &layer_conv2d,  &layer_max_pool,   &layer_average_pool, &layer_relu,      &layer_gelu,
-        &layer_tanh,  &layer_flatten, &layer_layer_norm, &layer_embedding,    &layer_attention, &layer_add,
+        &layer_dense,     &layer_conv2d, &layer_max_pool,   &layer_average_pool, &layer_relu,
+        &layer_gelu,      &layer_tanh,   &layer_flatten,    &layer_layer_norm,   &layer_embedding,
+        &layer_attention, &layer_add,    &layer_batch_norm, &layer_shortcut,     &layer_global_average_pool,
+        &layer_dropout,
     };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (kinds[i]->type == type)

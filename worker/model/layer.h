@@ -11,7 +11,7 @@
 #include "worker/model/parameter_layout.h"
 
 #define LAYER_NAME_MAX 64
-#define LAYER_PARAMETERS_MAX 2
+#define LAYER_PARAMETERS_MAX 4
 
 /* Of one example: H W C, or T C, or C. Tokens are T with integral set. */
 struct layer_shape {
@@ -30,6 +30,8 @@ struct layer_parameter {
     unsigned rank;
     enum parameter_start start;
     int64_t fan_in, fan_out; /* of START_NORMAL */
+    bool statistic;          /* a running value (parameter_layout.h) */
+    bool borrowed;           /* another layer's tensor: `spec.weights_of`'s first */
 };
 
 /* A layer in its place, after its shape is known. */
@@ -45,11 +47,17 @@ struct layer {
     bool input_is_relu; /* dx is to be the gradient of the rectifier's input */
 };
 
+struct graph_pass;
+
 /* The pointers of one launch; all device memory. */
 struct layer_call {
     const struct layer *layer;
     struct device_stream *stream;
-    int64_t n; /* examples */
+    const struct graph_pass *pass;
+    unsigned number; /* of the layer in the model */
+    bool evaluation; /* a forward pass that nothing learns from */
+    float share;     /* of this pass in the global batch */
+    int64_t n;       /* examples */
     const void *x[LAYER_INPUTS_MAX];
     float *y;
     const float *dy;
@@ -59,6 +67,7 @@ struct layer_call {
     float *kept;      /* layer_kind.kept floats, from forward to backward */
     float *workspace; /* layer_kind.workspace floats, for one launch */
     bool accumulate;
+    bool lent_begun; /* gradients[0] holds what a borrower of the tensor has put there: add to it */
 };
 
 struct layer_kind {
@@ -79,6 +88,7 @@ struct layer_kind {
 const struct layer_kind *layer_kind_of(enum layer_type type);
 
 extern const struct layer_kind layer_dense, layer_conv2d, layer_max_pool, layer_average_pool, layer_relu, layer_gelu,
-    layer_tanh, layer_flatten, layer_layer_norm, layer_embedding, layer_attention, layer_add;
+    layer_tanh, layer_flatten, layer_layer_norm, layer_embedding, layer_attention, layer_add, layer_batch_norm,
+    layer_shortcut, layer_global_average_pool, layer_dropout;
 
 #endif

@@ -20,9 +20,11 @@ static int resolve(struct layer *layer, struct error *error)
                          (long long)spec->kernel, (long long)width, (long long)c);
     layer->output.dims[2] = spec->filters;
     int64_t window = spec->kernel * spec->kernel;
-    layer->parameters[WEIGHT] = (struct layer_parameter){
-        "weight", {spec->filters, c, spec->kernel, spec->kernel}, 4, START_NORMAL, c * window, spec->filters * window};
-    layer->parameters[BIAS] = (struct layer_parameter){"bias", {spec->filters}, 1, START_ZERO, 0, 0};
+    layer->parameters[WEIGHT] = (struct layer_parameter){"weight",   {spec->filters, c, spec->kernel, spec->kernel},
+                                                         4,          START_NORMAL,
+                                                         c * window, spec->filters * window,
+                                                         false,      false};
+    layer->parameters[BIAS] = (struct layer_parameter){"bias", {spec->filters}, 1, START_ZERO, 0, 0, false, false};
     layer->parameter_count = spec->bias ? 2 : 1;
     return 0;
 }

@@ -26,9 +26,10 @@ static int resolve(struct layer *layer, struct error *error)
         return error_set(error, ERROR_INVALID, "images need a flatten layer first");
     layer->output = *input;
     layer->output.dims[input->rank - 1] = units;
-    layer->parameters[WEIGHT] =
-        (struct layer_parameter){"weight", {units, features_in(layer)}, 2, START_NORMAL, features_in(layer), units};
-    layer->parameters[BIAS] = (struct layer_parameter){"bias", {units}, 1, START_ZERO, 0, 0};
+    layer->parameters[WEIGHT] = (struct layer_parameter){
+        "weight", {units, features_in(layer)}, 2, START_NORMAL, features_in(layer), units, false, false};
+    layer->parameters[BIAS] = (struct layer_parameter){"bias", {units}, 1, START_ZERO, 0, 0, false, false};
+    layer->parameters[WEIGHT].borrowed = layer->spec.weights_of != NULL;
     layer->parameter_count = layer->spec.bias ? 2 : 1;
     return 0;
 }

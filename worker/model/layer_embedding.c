@@ -12,10 +12,10 @@ static int resolve(struct layer *layer, struct error *error)
         return error_set(error, ERROR_INVALID, "size (the vocabulary) and units (the width) must be given");
     int64_t positions = layer->inputs[0].dims[0];
     layer->output = (struct layer_shape){{positions, spec->units}, 2, false};
-    layer->parameters[TOKEN] =
-        (struct layer_parameter){"weight", {spec->size, spec->units}, 2, START_NORMAL, spec->units, spec->units};
-    layer->parameters[POSITION] =
-        (struct layer_parameter){"position", {positions, spec->units}, 2, START_NORMAL, spec->units, spec->units};
+    layer->parameters[TOKEN] = (struct layer_parameter){
+        "weight", {spec->size, spec->units}, 2, START_NORMAL, spec->units, spec->units, false, false};
+    layer->parameters[POSITION] = (struct layer_parameter){
+        "position", {positions, spec->units}, 2, START_NORMAL, spec->units, spec->units, false, false};
     layer->parameter_count = 2;
     return 0;
 }
@@ -48,6 +48,7 @@ static void backward_parameters(const struct layer_call *call)
                                                 .dtoken = call->gradients[TOKEN],
                                                 .dposition = call->gradients[POSITION],
                                                 .accumulate = call->accumulate,
+                                                .token_begun = call->lent_begun,
                                             });
 }
 

@@ -18,8 +18,8 @@ static int resolve(struct layer *layer, struct error *error)
     if (layer->inputs[0].integral)
         return error_set(error, ERROR_INVALID, "tokens need an embedding layer first");
     layer->output = layer->inputs[0];
-    layer->parameters[WEIGHT] = (struct layer_parameter){"weight", {width(layer)}, 1, START_ONE, 0, 0};
-    layer->parameters[BIAS] = (struct layer_parameter){"bias", {width(layer)}, 1, START_ZERO, 0, 0};
+    layer->parameters[WEIGHT] = (struct layer_parameter){"weight", {width(layer)}, 1, START_ONE, 0, 0, false, false};
+    layer->parameters[BIAS] = (struct layer_parameter){"bias", {width(layer)}, 1, START_ZERO, 0, 0, false, false};
     layer->parameter_count = 2;
     return 0;
 }

@@ -9,10 +9,22 @@ static int resolve(struct layer *layer, struct error *error)
     return window_resolve(layer, layer->spec.size, layer->spec.size, error);
 }
 
+static int global_resolve(struct layer *layer, struct error *error)
+{
+    const struct layer_shape *input = &layer->inputs[0];
+    if (input->rank != 3 || input->integral || input->dims[0] != input->dims[1])
+        return error_set(error, ERROR_INVALID, "the layer before it must give square images (H W C)");
+    layer->spec.size = layer->spec.stride = input->dims[0];
+    layer->spec.padding = 0;
+    layer->output = (struct layer_shape){{input->dims[2]}, 1, false};
+    return 0;
+}
+
 static struct pool_shape shape_of(const struct layer_call *call)
 {
     const struct layer *layer = call->layer;
     const int64_t *in = layer->inputs[0].dims, *out = layer->output.dims;
+    bool global = layer->output.rank == 1;
     return (struct pool_shape){.b = call->n,
                                .h = in[0],
                                .w = in[1],
@@ -20,8 +32,8 @@ static struct pool_shape shape_of(const struct layer_call *call)
                                .size = layer->spec.size,
                                .stride = layer->spec.stride,
                                .padding = layer->spec.padding,
-                               .oh = out[0],
-                               .ow = out[1]};
+                               .oh = global ? 1 : out[0],
+                               .ow = global ? 1 : out[1]};
 }
 
 static void max_forward(const struct layer_call *call)
@@ -64,6 +76,14 @@ const struct layer_kind layer_average_pool = {
     .type = LAYER_AVERAGE_POOL,
     .input_count = 1,
     .resolve = resolve,
+    .forward = average_forward,
+    .backward_input = average_backward,
+};
+
+const struct layer_kind layer_global_average_pool = {
+    .type = LAYER_GLOBAL_AVERAGE_POOL,
+    .input_count = 1,
+    .resolve = global_resolve,
     .forward = average_forward,
     .backward_input = average_backward,
 };

@@ -30,11 +30,16 @@ struct parameter_tensor {
     float deviation; /* of START_NORMAL */
 };
 
-/* Of a whole model, or of the stages of it that a process holds. */
+/* Of a whole model, or of the stages of it that a process holds.
+ *
+ * Running statistics (of batch normalisations) lie before all that is trained. What a pass leaves in their place among the
+ * gradients is the step that they take, summed over shards like any gradient and subtracted as it is: without learning
+ * rate, decay, clipping or slots, and outside the gradient's norm (optimizer.h does so). */
 struct parameter_layout {
     const struct parameter_tensor *tensors;
     unsigned tensor_count;
-    int64_t elements; /* of the whole flat array */
+    int64_t elements;   /* of the whole flat array */
+    int64_t statistics; /* the first so many of them are running statistics */
 };
 
 /* The tensor of that name, or NULL. */

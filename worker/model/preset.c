@@ -12,6 +12,12 @@ struct builder {
     unsigned count;
 };
 
+/* What a preset is built with: its own sizes, or the spec's. */
+struct preset_sizes {
+    int64_t width, depth, heads, vocabulary, classes;
+    double dropout;
+};
+
 static const char *name_of(struct arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static const char *name_of(struct arena *arena, const char *format, ...)
 {
@@ -59,29 +65,27 @@ static void conv_block(struct builder *builder, int number, int64_t filters)
 
 static int64_t given(int64_t value, int64_t otherwise)
 {
-    return value == FIELD_UNSET ? otherwise : value;
+    return value < 1 ? otherwise : value; /* FIELD_UNSET, too */
 }
 
-static void build_mlp(struct builder *builder, const struct model_spec *spec)
+static void build_mlp(struct builder *builder, const struct preset_sizes *sizes)
 {
-    int64_t depth = given(spec->depth, 1);
     append(builder, "flatten", LAYER_FLATTEN);
-    for (int64_t i = 1; i <= depth; i++) {
-        dense(builder, name_of(builder->arena, "dense%lld", (long long)i), given(spec->width, 512));
+    for (int64_t i = 1; i <= sizes->depth; i++) {
+        dense(builder, name_of(builder->arena, "dense%lld", (long long)i), sizes->width);
         append(builder, name_of(builder->arena, "relu%lld", (long long)i), LAYER_RELU);
     }
-    dense(builder, "output", 10);
+    dense(builder, "output", sizes->classes);
 }
 
-static void build_lenet(struct builder *builder, const struct model_spec *spec)
+static void build_lenet(struct builder *builder, const struct preset_sizes *sizes)
 {
-    (void)spec;
     conv_block(builder, 1, 32);
     conv_block(builder, 2, 64);
     append(builder, "flatten", LAYER_FLATTEN);
     dense(builder, "dense1", 128);
     append(builder, "relu3", LAYER_RELU);
-    dense(builder, "output", 10);
+    dense(builder, "output", sizes->classes);
 }
 
 /* x + f(x): `last` is the name of x, replaced by the sum's. */
@@ -94,50 +98,219 @@ static void add_to(struct builder *builder, const char *sum, const char **last, 
     *last = sum;
 }
 
-static void build_block(struct builder *builder, int64_t number, int64_t width, int64_t heads, const char **last)
+/* ---------------------------------------------------------------- residual networks */
+
+struct convolution {
+    int64_t filters, kernel, stride;
+    const char *from; /* NULL: the layer before */
+    bool rectified;
+};
+
+/* <name>: convolution without bias, <name>.norm, and maybe <name>.relu; returns the name of the last. */
+static const char *normalised_conv(struct builder *builder, const char *name, const struct convolution *convolution)
+{
+    struct layer_spec *conv = append(builder, name, LAYER_CONV2D);
+    conv->filters = convolution->filters;
+    conv->kernel = convolution->kernel;
+    conv->stride = convolution->stride;
+    conv->padding = convolution->kernel / 2;
+    conv->bias = false;
+    conv->inputs[0] = convolution->from;
+    conv->input_count = convolution->from != NULL;
+    const char *norm = name_of(builder->arena, "%s.norm", name), *relu = name_of(builder->arena, "%s.relu", name);
+    append(builder, norm, LAYER_BATCH_NORM);
+    if (!convolution->rectified)
+        return norm;
+    append(builder, relu, LAYER_RELU);
+    return relu;
+}
+
+static const char *block_part(struct builder *builder, const char *block, const char *part)
+{
+    return name_of(builder->arena, "%s.%s", block, part);
+}
+
+/* The sum of the branch and of what goes past it, rectified; `last` becomes its name. */
+static void end_block(struct builder *builder, const char *block, const char *past, const char *branch,
+                      const char **last)
+{
+    add_to(builder, block_part(builder, block, "add"), &past, branch);
+    *last = block_part(builder, block, "relu");
+    append(builder, *last, LAYER_RELU);
+}
+
+static void basic_block(struct builder *builder, const char *block, int64_t filters, int64_t stride, const char **last)
+{
+    const char *past = *last;
+    normalised_conv(builder, block_part(builder, block, "conv1"),
+                    &(struct convolution){filters, 3, stride, *last, true});
+    const char *branch = normalised_conv(builder, block_part(builder, block, "conv2"),
+                                         &(struct convolution){filters, 3, 1, NULL, false});
+    if (stride > 1) {
+        past = block_part(builder, block, "shortcut");
+        struct layer_spec *shortcut = append(builder, past, LAYER_SHORTCUT);
+        shortcut->filters = filters;
+        shortcut->stride = stride;
+        shortcut->inputs[0] = *last;
+        shortcut->input_count = 1;
+    }
+    end_block(builder, block, past, branch, last);
+}
+
+static void bottleneck(struct builder *builder, const char *block, int64_t filters, int64_t stride, bool project,
+                       const char **last)
+{
+    const char *past = *last;
+    normalised_conv(builder, block_part(builder, block, "conv1"), &(struct convolution){filters, 1, 1, *last, true});
+    normalised_conv(builder, block_part(builder, block, "conv2"),
+                    &(struct convolution){filters, 3, stride, NULL, true});
+    const char *branch = normalised_conv(builder, block_part(builder, block, "conv3"),
+                                         &(struct convolution){4 * filters, 1, 1, NULL, false});
+    if (project)
+        past = normalised_conv(builder, block_part(builder, block, "projection"),
+                               &(struct convolution){4 * filters, 1, stride, *last, false});
+    end_block(builder, block, past, branch, last);
+}
+
+static void end_in_classes(struct builder *builder, int64_t classes)
+{
+    append(builder, "pool", LAYER_GLOBAL_AVERAGE_POOL);
+    dense(builder, "output", classes);
+}
+
+static void build_resnet20(struct builder *builder, const struct preset_sizes *sizes)
+{
+    const char *last = normalised_conv(builder, "conv1", &(struct convolution){sizes->width, 3, 1, NULL, true});
+    for (int group = 0; group < 3; group++)
+        for (int64_t i = 0; i < sizes->depth; i++)
+            basic_block(builder, name_of(builder->arena, "group%d.block%lld", group + 1, (long long)i + 1),
+                        sizes->width << group, group > 0 && i == 0 ? 2 : 1, &last);
+    end_in_classes(builder, sizes->classes);
+}
+
+static void build_resnet50(struct builder *builder, const struct preset_sizes *sizes)
+{
+    static const int blocks[] = {3, 4, 6, 3};
+    normalised_conv(builder, "conv1", &(struct convolution){sizes->width, 7, 2, NULL, true});
+    const char *last = "pool1";
+    struct layer_spec *pool = append(builder, last, LAYER_MAX_POOL);
+    pool->size = 3;
+    pool->stride = 2;
+    pool->padding = 1;
+    for (int group = 0; group < 4; group++)
+        for (int i = 0; i < blocks[group]; i++)
+            bottleneck(builder, name_of(builder->arena, "group%d.block%d", group + 1, i + 1), sizes->width << group,
+                       group > 0 && i == 0 ? 2 : 1, i == 0, &last);
+    end_in_classes(builder, sizes->classes);
+}
+
+/* ---------------------------------------------------------------- transformers */
+
+/* What the branch adds, less what dropout takes; returns the name of its last layer. */
+static const char *drop(struct builder *builder, const char *name, double rate)
+{
+    if (!(rate > 0))
+        return name;
+    const char *dropped = name_of(builder->arena, "%s.dropout", name);
+    append(builder, dropped, LAYER_DROPOUT)->rate = rate;
+    return dropped;
+}
+
+static void build_block(struct builder *builder, int64_t number, const struct preset_sizes *sizes, const char **last)
 {
     struct arena *arena = builder->arena;
     long long h = (long long)number;
     const char *attended = name_of(arena, "h%lld.attention.output", h),
                *expanded = name_of(arena, "h%lld.mlp.output", h);
     append(builder, name_of(arena, "h%lld.norm1", h), LAYER_LAYER_NORM);
-    dense(builder, name_of(arena, "h%lld.attention.qkv", h), 3 * width);
-    append(builder, name_of(arena, "h%lld.attention", h), LAYER_ATTENTION)->heads = heads;
-    dense(builder, attended, width);
+    dense(builder, name_of(arena, "h%lld.attention.qkv", h), 3 * sizes->width);
+    append(builder, name_of(arena, "h%lld.attention", h), LAYER_ATTENTION)->heads = sizes->heads;
+    dense(builder, attended, sizes->width);
+    attended = drop(builder, attended, sizes->dropout);
     add_to(builder, name_of(arena, "h%lld.add1", h), last, attended);
     append(builder, name_of(arena, "h%lld.norm2", h), LAYER_LAYER_NORM);
-    dense(builder, name_of(arena, "h%lld.mlp.input", h), 4 * width);
+    dense(builder, name_of(arena, "h%lld.mlp.input", h), 4 * sizes->width);
     append(builder, name_of(arena, "h%lld.mlp.gelu", h), LAYER_GELU);
-    dense(builder, expanded, width);
+    dense(builder, expanded, sizes->width);
+    expanded = drop(builder, expanded, sizes->dropout);
     add_to(builder, name_of(arena, "h%lld.add2", h), last, expanded);
 }
 
-static void build_gpt(struct builder *builder, const struct model_spec *spec)
+static void build_transformer(struct builder *builder, const struct preset_sizes *sizes, bool tied)
 {
-    int64_t width = given(spec->width, 128), depth = given(spec->depth, 4), heads = given(spec->heads, 4);
-    const char *last = "embedding";
-    struct layer_spec *embedding = append(builder, last, LAYER_EMBEDDING);
-    embedding->size = 256;
-    embedding->units = width;
-    for (int64_t i = 0; i < depth; i++)
-        build_block(builder, i, width, heads, &last);
+    const char *embedding_name = "embedding";
+    struct layer_spec *embedding = append(builder, embedding_name, LAYER_EMBEDDING);
+    embedding->size = sizes->vocabulary;
+    embedding->units = sizes->width;
+    const char *last = drop(builder, embedding_name, sizes->dropout);
+    for (int64_t i = 0; i < sizes->depth; i++)
+        build_block(builder, i, sizes, &last);
     append(builder, "norm", LAYER_LAYER_NORM);
     struct layer_spec *output = append(builder, "output", LAYER_DENSE);
-    output->units = 256;
+    output->units = sizes->vocabulary;
     output->bias = false;
+    output->weights_of = tied ? embedding_name : NULL;
 }
 
+static void build_gpt(struct builder *builder, const struct preset_sizes *sizes)
+{
+    build_transformer(builder, sizes, false);
+}
+
+static void build_gpt2(struct builder *builder, const struct preset_sizes *sizes)
+{
+    build_transformer(builder, sizes, true);
+}
+
+/* ---------------------------------------------------------------- the table */
+
 struct preset_model {
-    void (*build)(struct builder *builder, const struct model_spec *spec);
+    void (*build)(struct builder *builder, const struct preset_sizes *sizes);
     struct layer_shape input;
-    int64_t layers_fixed, layers_per_depth, depth;
+    int64_t layers_fixed, layers_per_depth;
+    struct preset_sizes sizes;
 };
 
+#define IMAGES(h, c)                                                                                                   \
+    {                                                                                                                  \
+        {h, h, c}, 3, false                                                                                            \
+    }
+#define TOKENS(context)                                                                                                \
+    {                                                                                                                  \
+        {context}, 1, true                                                                                             \
+    }
+#define GPT2(width_, depth_, heads_)                                                                                   \
+    {                                                                                                                  \
+        build_gpt2, TOKENS(1024), 4, 12,                                                                               \
+        {                                                                                                              \
+            .width = (width_), .depth = (depth_), .heads = (heads_), .vocabulary = 50257                               \
+        }                                                                                                              \
+    }
+
 static const struct preset_model presets[] = {
-    [PRESET_MLP] = {build_mlp, {{28, 28, 1}, 3, false}, 2, 2, 1},
-    [PRESET_LENET] = {build_lenet, {{28, 28, 1}, 3, false}, 10, 0, 0},
-    [PRESET_GPT_BYTES] = {build_gpt, {{256}, 1, true}, 3, 10, 4},
+    [PRESET_MLP] = {build_mlp, IMAGES(28, 1), 2, 2, {.width = 512, .depth = 1, .classes = 10}},
+    [PRESET_LENET] = {build_lenet, IMAGES(28, 1), 10, 0, {.classes = 10}},
+    [PRESET_RESNET20] = {build_resnet20, IMAGES(32, 3), 7, 21, {.width = 16, .depth = 3, .classes = 10}},
+    [PRESET_RESNET50] = {build_resnet50, IMAGES(224, 3), 180, 0, {.width = 64, .classes = 1000}},
+    [PRESET_GPT_BYTES] = {build_gpt, TOKENS(256), 4, 12, {.width = 128, .depth = 4, .heads = 4, .vocabulary = 256}},
+    [PRESET_GPT2_124M] = GPT2(768, 12, 12),
+    [PRESET_GPT2_355M] = GPT2(1024, 24, 16),
+    [PRESET_GPT2_774M] = GPT2(1280, 36, 20),
+    [PRESET_GPT2_1558M] = GPT2(1600, 48, 25),
 };
+
+static struct preset_sizes sizes_of(const struct preset_model *preset, const struct model_spec *spec)
+{
+    const struct preset_sizes *own = &preset->sizes;
+    return (struct preset_sizes){
+        .width = given(spec->width, own->width),
+        .depth = given(spec->depth, own->depth),
+        .heads = given(spec->heads, own->heads),
+        .vocabulary = given(spec->vocabulary, own->vocabulary),
+        .classes = given(spec->classes, own->classes),
+        .dropout = spec->dropout > 0 ? spec->dropout : 0,
+    };
+}
 
 static int input_shape(const struct model_spec *spec, struct layer_shape *ret_shape, struct error *error)
 {
@@ -157,16 +330,16 @@ static int from_preset(const struct model_spec *spec, struct arena *arena, struc
                        struct error *error)
 {
     const struct preset_model *preset = &presets[spec->preset];
-    int64_t depth = given(spec->depth, preset->depth);
-    int64_t count = preset->layers_fixed + preset->layers_per_depth * depth;
-    if (depth < 0 || depth > LAYERS_MAX || count > LAYERS_MAX)
-        return error_set(error, ERROR_INVALID, "model.depth: %lld gives more than %d layers", (long long)depth,
+    struct preset_sizes sizes = sizes_of(preset, spec);
+    if (sizes.depth > LAYERS_MAX || preset->layers_fixed + preset->layers_per_depth * sizes.depth > LAYERS_MAX)
+        return error_set(error, ERROR_INVALID, "model.depth: %lld gives more than %d layers", (long long)sizes.depth,
                          LAYERS_MAX);
     struct builder builder = {.arena = arena};
-    builder.layers = arena_allocate(arena, (size_t)count, sizeof *builder.layers);
-    preset->build(&builder, spec);
+    size_t most = (size_t)(preset->layers_fixed + preset->layers_per_depth * sizes.depth);
+    builder.layers = arena_allocate(arena, most, sizeof *builder.layers);
+    preset->build(&builder, &sizes);
     *description = (struct model_description){.input = preset->input,
-                                              .vocabulary = preset->input.integral ? 256 : 0,
+                                              .vocabulary = sizes.vocabulary,
                                               .layers = builder.layers,
                                               .layer_count = builder.count,
                                               .loss = LOSS_SOFTMAX_CROSS_ENTROPY};

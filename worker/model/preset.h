@@ -5,9 +5,16 @@
  *   mlp        28x28x1 -> flatten, depth (1) x {dense width (512), relu}, dense 10
  *   lenet      28x28x1 -> conv 32 3x3, relu, max pool 2, conv 64 3x3, relu, max
  *              pool 2, flatten, dense 128, relu, dense 10
+ *   resnet20   32x32x3 -> He et al. 2016, section 4.2: conv 16 3x3, three groups
+ *              of three blocks of 16, 32, 64 channels (depth: blocks a group),
+ *              shortcuts without parameters, global average, dense 10
+ *   resnet50   224x224x3 -> the same paper's table 1 for ImageNet, stride in the
+ *              3x3 convolutions, projections where the shape changes, dense 1000
  *   gpt-bytes  GPT-2's layers (Radford et al. 2019), pre-norm, over bytes: depth
  *              (4), width (128), heads (4), context (256); embedding and head are
  *              not tied
+ *   gpt2-…     the four sizes of GPT-2: vocabulary 50257, context 1024, the output
+ *              tied to the embedding
  */
 #ifndef COXSWAIN_MODEL_PRESET_H
 #define COXSWAIN_MODEL_PRESET_H

@@ -14,7 +14,8 @@ int window_resolve(struct layer *layer, int64_t size, int64_t default_stride, st
         return error_set(error, ERROR_INVALID, "the layer before it must give images (H W C)");
     spec->stride = spec->stride == FIELD_UNSET ? default_stride : spec->stride;
     spec->padding = spec->padding == FIELD_UNSET ? 0 : spec->padding;
-    if (size < 1 || spec->stride < 1 || spec->padding < 0 || spec->padding >= size)
+    if (size < 1 || spec->stride < 1 || spec->padding < 0 ||
+        (layer->kind->type != LAYER_CONV2D && spec->padding >= size))
         return error_set(error, ERROR_INVALID, "window %lld, stride %lld, padding %lld do not go together",
                          (long long)size, (long long)spec->stride, (long long)spec->padding);
     if (input->dims[0] + 2 * spec->padding < size || input->dims[1] + 2 * spec->padding < size)

@@ -76,5 +76,16 @@ const char *optimizer_slot_name(const struct optimizer_spec *spec, unsigned slot
 void optimizer_update(struct device_stream *stream, const struct optimizer_spec *spec,
                       const struct optimizer_range *range)
 {
-    optimizers[spec->type].launch(stream, spec, range);
+    int64_t end = range->offset + range->elements, trained = range->offset;
+    if (trained < range->statistics)
+        trained = range->statistics < end ? range->statistics : end;
+    int64_t statistics = trained - range->offset;
+    if (statistics > 0)
+        device_axpy(stream, &(struct axpy){statistics, -1.0f, range->gradients + range->offset,
+                                           range->parameters + range->offset});
+    struct optimizer_range rest = *range;
+    rest.offset = trained;
+    rest.elements = end - trained;
+    if (rest.elements > 0)
+        optimizers[spec->type].launch(stream, spec, &rest);
 }

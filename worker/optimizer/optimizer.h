@@ -24,9 +24,11 @@
 unsigned optimizer_slot_count(const struct optimizer_spec *spec);
 const char *optimizer_slot_name(const struct optimizer_spec *spec, unsigned slot);
 
+/* What of the range lies before `statistics` is running statistics, whose step is subtracted as it is. */
 struct optimizer_range {
     int64_t offset, elements;
-    float *parameters; /* bases of the flat arrays; offset is added here */
+    int64_t statistics; /* parameter_layout.statistics */
+    float *parameters;  /* bases of the flat arrays; offset is added here */
     float *slots[OPTIMIZER_SLOTS_MAX];
     const float *gradients;
     int64_t step;          /* the step being applied, from 1 */

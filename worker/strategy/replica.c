@@ -129,7 +129,10 @@ static int start_pass(struct replica *replica, unsigned subtree, unsigned leaf, 
                               .scale = (float)(1.0 / target_count(replica)),
                               .gradients = slot_memory(replica, subtree, slot),
                               .accumulate = accumulate,
-                              .sums = &replica->sums[shard - replica->first]};
+                              .sums = &replica->sums[shard - replica->first],
+                              .seed = (uint64_t)replica->options.state->progress.seed,
+                              .step = replica->options.state->progress.step + 1,
+                              .first_example = first};
     if (graph_forward_backward(replica->options.graph, replica->stream, &pass, error) < 0)
         return -1;
     merge_slots(replica, subtree, slot, merges);
@@ -218,8 +221,9 @@ static void read_controls(const struct replica *replica, const float *controls, 
 
 static int measure_norm(struct replica *replica, double *ret_norm, struct error *error)
 {
-    int64_t elements = graph_layout(replica->options.graph)->elements;
-    gradient_norm_launch(replica->stream, replica->gradients[0], elements, replica->norm_blocks);
+    const struct parameter_layout *layout = graph_layout(replica->options.graph);
+    int64_t elements = layout->elements - layout->statistics;
+    gradient_norm_launch(replica->stream, replica->gradients[0] + layout->statistics, elements, replica->norm_blocks);
     if (device_stream_synchronise(replica->stream, error) < 0)
         return -1;
     *ret_norm = gradient_norm_finish(replica->norm_blocks, elements);
@@ -252,6 +256,7 @@ int replica_apply(struct replica *replica, double learning_rate, const float *co
     if (measure_norm(replica, &result.gradient_norm, error) < 0 || check_finite(&result, error) < 0)
         return -1;
     struct optimizer_range range = {.elements = graph_layout(replica->options.graph)->elements,
+                                    .statistics = graph_layout(replica->options.graph)->statistics,
                                     .parameters = state->parameters,
                                     .gradients = replica->gradients[0],
                                     .step = result.step,

@@ -34,7 +34,8 @@ void state_tensors_init(struct state_tensors *tensors, const struct training_sta
         add_tensor(tensors, &layout->tensors[i], NULL, state->host.parameters);
     for (unsigned slot = 0; slot < state->slot_count; slot++)
         for (unsigned i = 0; i < layout->tensor_count; i++)
-            add_tensor(tensors, &layout->tensors[i], state->slot_names[slot], state->host.slots[slot]);
+            if (layout->tensors[i].offset >= layout->statistics) /* running statistics have no slots */
+                add_tensor(tensors, &layout->tensors[i], state->slot_names[slot], state->host.slots[slot]);
 }
 
 void state_tensors_release(struct state_tensors *tensors)

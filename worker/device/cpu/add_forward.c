@@ -10,6 +10,9 @@ CPU_VECTORISED static void run_piece(const void *context, int64_t piece, void *s
     float *y = op->y + first;
     for (int64_t i = 0; i < count; i++)
         y[i] = a[i] + b[i];
+    if (op->activation == ACTIVATION_RELU)
+        for (int64_t i = 0; i < count; i++)
+            y[i] = y[i] > 0 ? y[i] : 0;
 }
 
 void cpu_add_forward(const struct cpu_call *call, const struct add_forward *op)

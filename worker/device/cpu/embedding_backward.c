@@ -34,7 +34,8 @@ CPU_VECTORISED static void token_piece(const void *context, int64_t piece, void 
             sums[token * PIECE_COLUMNS + j] += op->dy[i * op->c + column + j];
     }
     for (int64_t v = 0; v < tokens; v++)
-        store(op->dtoken + (first + v) * op->c + column, sums + v * PIECE_COLUMNS, columns, op->accumulate);
+        store(op->dtoken + (first + v) * op->c + column, sums + v * PIECE_COLUMNS, columns,
+              op->accumulate || op->token_begun);
 }
 
 CPU_VECTORISED static void position_piece(const void *context, int64_t t, void *scratch)

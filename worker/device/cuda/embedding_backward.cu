@@ -16,7 +16,7 @@ static __device__ void store(const struct token_job &job, int64_t at, float sum)
     if (job.segments > 1)
         job.partial[blockIdx.z * job.op.vocabulary * job.op.c + at] = sum;
     else
-        job.op.dtoken[at] = job.op.accumulate ? job.op.dtoken[at] + sum : sum;
+        job.op.dtoken[at] = job.op.accumulate || job.op.token_begun ? job.op.dtoken[at] + sum : sum;
 }
 
 /* A warp owns a row of the table and 32 * COLUMNS columns, and adds the gradients of a segment's tokens in order. */
@@ -49,7 +49,7 @@ static __global__ void add_segments(struct token_job job)
 #pragma unroll 8
     for (int64_t segment = 0; segment < job.segments; segment++)
         sum += job.partial[segment * elements + i];
-    job.op.dtoken[i] = job.op.accumulate ? job.op.dtoken[i] + sum : sum;
+    job.op.dtoken[i] = job.op.accumulate || job.op.token_begun ? job.op.dtoken[i] + sum : sum;
 }
 
 static __global__ void each_position(struct embedding_backward op)

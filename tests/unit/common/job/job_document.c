@@ -127,9 +127,11 @@ Test(job_document, names_the_field_and_what_to_write)
         {STRATEGY MODEL DATA TRAINING "wrokers: 2\n",
          "wrokers: is not a field that is known here; correct its name or leave it out"},
         {STRATEGY DATA TRAINING "model: {preset: alexnet}\n",
-         "model.preset: 'alexnet' is not known; give mlp, lenet or gpt-bytes"},
+         "model.preset: 'alexnet' is not known; give mlp, lenet, resnet20, resnet50, gpt-bytes, "
+         "gpt2-124m, gpt2-355m, gpt2-774m or gpt2-1558m"},
         {STRATEGY DATA TRAINING "model: {preset: \"\"}\n",
-         "model.preset: '' is not known; give mlp, lenet or gpt-bytes"},
+         "model.preset: '' is not known; give mlp, lenet, resnet20, resnet50, gpt-bytes, "
+         "gpt2-124m, gpt2-355m, gpt2-774m or gpt2-1558m"},
         {STRATEGY MODEL DATA "training: {epochs: 1, batchSize: 8, optimizer: {learningRate: 0.1}}\n",
          "training.optimizer.learningRate: a bare number stands here; put it in quotes: \"0.1\""},
         {STRATEGY MODEL DATA, "training: is missing; give epochs or steps and a batch size"},

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/philox.h"
 #include "worker/model/graph.h"
-#include "worker/model/philox.h"
 
 #define U FIELD_UNSET
 
@@ -86,6 +86,18 @@ static void backward(struct bench *b, bool accumulate)
     cr_assert_eq(device_stream_synchronise(b->stream, &error), 0, "%s", error.message);
 }
 
+/* Of a training pass, for what an evaluation computes otherwise (batch normalisation, dropout). */
+static double training_loss(struct bench *b)
+{
+    struct error error = ERROR_INIT;
+    struct graph_pass pass = pass_of(b);
+    pass.gradients = calloc((size_t)graph_layout(b->graph)->elements, sizeof(float));
+    cr_assert_eq(graph_forward_backward(b->graph, b->stream, &pass, &error), 0, "%s", error.message);
+    cr_assert_eq(device_stream_synchronise(b->stream, &error), 0, "%s", error.message);
+    free(pass.gradients);
+    return b->sums.loss;
+}
+
 static double loss(struct bench *b)
 {
     struct error error = ERROR_INIT;
@@ -96,7 +108,7 @@ static double loss(struct bench *b)
 }
 
 /* Some elements of every tensor. A kink (rectifier, maximum) may spoil one difference, not many. */
-static void check_differences(struct bench *b)
+static void check_differences_of(struct bench *b, double (*measure)(struct bench *b))
 {
     backward(b, false);
     const struct parameter_layout *layout = graph_layout(b->graph);
@@ -104,14 +116,16 @@ static void check_differences(struct bench *b)
     int checked = 0, wrong = 0;
     for (unsigned t = 0; t < layout->tensor_count; t++) {
         const struct parameter_tensor *tensor = &layout->tensors[t];
+        if (tensor->offset < layout->statistics)
+            continue;
         int64_t stride = tensor->elements > 12 ? tensor->elements / 12 : 1;
         int wrong_here = 0, checked_here = 0;
         for (int64_t i = tensor->offset; i < tensor->offset + tensor->elements; i += stride) {
             float value = b->parameters[i];
             b->parameters[i] = value + step;
-            double above = loss(b);
+            double above = measure(b);
             b->parameters[i] = value - step;
-            double below = loss(b);
+            double below = measure(b);
             b->parameters[i] = value;
             double expected = (above - below) / (2 * (double)step), found = (double)b->gradients[i];
             wrong_here += fabs(found - expected) > 0.02 * (fabs(expected) + 0.05);
@@ -123,6 +137,11 @@ static void check_differences(struct bench *b)
         wrong += wrong_here;
     }
     cr_assert_leq(wrong, checked / 20, "%d of %d gradients are wrong", wrong, checked);
+}
+
+static void check_differences(struct bench *b)
+{
+    check_differences_of(b, loss);
 }
 
 static struct layer_spec convolutional_layers[] = {
@@ -304,6 +323,28 @@ static const struct model_spec residual = {
 
 static const struct model_spec transformer = {
     .preset = PRESET_GPT_BYTES, .width = 24, .depth = 2, .heads = 3, .context = 11};
+/* Without rectifiers, whose kinks would spoil many differences. */
+#define UNSET .units = U, .heads = U, .size = U
+static struct layer_spec normalised_layers[] = {
+    {.name = "c1", .type = LAYER_CONV2D, .filters = 4, .kernel = 3, .stride = U, .padding = 1, UNSET},
+    {.name = "n1", .type = LAYER_BATCH_NORM, UNSET},
+    {.name = "t1", .type = LAYER_TANH, UNSET},
+    {.name = "c2", .type = LAYER_CONV2D, .filters = 6, .kernel = 3, .stride = 2, .padding = 1, UNSET},
+    {.name = "n2", .type = LAYER_BATCH_NORM, UNSET},
+    {.name = "s", .type = LAYER_SHORTCUT, .inputs = {"t1"}, .input_count = 1, .filters = 6, .stride = 2, UNSET},
+    {.name = "a", .type = LAYER_ADD, .inputs = {"n2", "s"}, .input_count = 2, UNSET},
+    {.name = "g", .type = LAYER_GLOBAL_AVERAGE_POOL, UNSET},
+    {.name = "d", .type = LAYER_DENSE, .units = 3, .heads = U, .size = U, .bias = true},
+};
+static const struct model_spec normalised = {.input_shape = {7, 7, 2},
+                                             .input_rank = 3,
+                                             .layers = normalised_layers,
+                                             .layer_count = 9,
+                                             .loss = LOSS_SOFTMAX_CROSS_ENTROPY};
+static const struct model_spec resnet = {
+    .preset = PRESET_RESNET20, .width = 4, .depth = 1, .input_shape = {8, 8, 2}, .input_rank = 3, .classes = 5};
+static const struct model_spec tied = {
+    .preset = PRESET_GPT2_124M, .width = 24, .depth = 2, .heads = 3, .context = 9, .vocabulary = 37, .dropout = 0.25};
 static const struct model_spec lenet = {.preset = PRESET_LENET, .width = FIELD_UNSET, .depth = FIELD_UNSET};
 
 Test(gradients, convolutions_pools_and_activations)
@@ -327,6 +368,20 @@ Test(gradients, a_transformer)
     close_bench(&b);
 }
 
+Test(gradients, a_residual_network_with_batch_normalisation)
+{
+    struct bench b = open_bench(&normalised, 6, 2);
+    check_differences_of(&b, training_loss);
+    close_bench(&b);
+}
+
+Test(gradients, a_tied_output_and_dropout)
+{
+    struct bench b = open_bench(&tied, 3, 2);
+    check_differences_of(&b, training_loss);
+    close_bench(&b);
+}
+
 static void same_bits_whatever_the_threads(const struct model_spec *model, int64_t examples)
 {
     struct bench one = open_bench(model, examples, 1);
@@ -347,6 +402,8 @@ Test(gradients, bits_do_not_depend_on_threads)
     same_bits_whatever_the_threads(&convolutional, 37);
     same_bits_whatever_the_threads(&transformer, 5);
     same_bits_whatever_the_threads(&lenet, 21);
+    same_bits_whatever_the_threads(&resnet, 13);
+    same_bits_whatever_the_threads(&tied, 4);
 }
 
 static void accumulating_adds_finished_gradients(const struct model_spec *model)
@@ -368,6 +425,8 @@ Test(gradients, accumulating_adds_the_finished_gradients_of_a_shard)
     accumulating_adds_finished_gradients(&convolutional);
     accumulating_adds_finished_gradients(&residual);
     accumulating_adds_finished_gradients(&transformer);
+    accumulating_adds_finished_gradients(&resnet);
+    accumulating_adds_finished_gradients(&tied);
 }
 
 Test(gradients, a_pass_is_the_same_in_a_larger_plan)
@@ -384,8 +443,8 @@ Test(gradients, a_pass_is_the_same_in_a_larger_plan)
 
 Test(gradients, an_empty_shard_gives_zeros)
 {
-    const struct model_spec *models[] = {&convolutional, &residual, &transformer};
-    for (size_t m = 0; m < 3; m++) {
+    const struct model_spec *models[] = {&convolutional, &residual, &transformer, &resnet, &tied};
+    for (size_t m = 0; m < 5; m++) {
         struct bench b = open_bench(models[m], 2, 2);
         memset(b.gradients, 0x41, (size_t)graph_layout(b.graph)->elements * sizeof(float));
         b.examples = 0;
@@ -415,8 +474,8 @@ Test(gradients, buckets_cover_the_layout_once_and_are_announced)
 
 Test(gradients, an_evaluation_plan_shares_memory_and_gives_the_same_loss)
 {
-    const struct model_spec *models[] = {&convolutional, &residual, &transformer, &lenet};
-    for (size_t m = 0; m < 4; m++) {
+    const struct model_spec *models[] = {&convolutional, &residual, &transformer, &lenet, &resnet, &tied};
+    for (size_t m = 0; m < 6; m++) {
         struct bench b = open_bench(models[m], 3, 2);
         double expected = loss(&b);
         struct memory_plan training, evaluation;
@@ -431,4 +490,62 @@ Test(gradients, an_evaluation_plan_shares_memory_and_gives_the_same_loss)
         cr_assert_lt(evaluation.bytes[MEMORY_ACTIVATIONS], training.bytes[MEMORY_ACTIVATIONS]);
         close_bench(&b);
     }
+}
+
+/* Two shards of one batch leave the steps that bring the running values towards the shards' mean, weighted by examples. */
+Test(gradients, running_statistics_step_towards_the_batch_and_add_up_over_shards)
+{
+    struct bench b = open_bench(&resnet, 6, 2);
+    const struct parameter_layout *layout = graph_layout(b.graph);
+    struct error error = ERROR_INIT;
+    const struct example_format *format = graph_example_format(b.graph);
+    struct graph_pass pass = pass_of(&b);
+    float *whole = calloc((size_t)layout->elements, sizeof(float));
+    pass.scale = 1.0f / 6;
+    for (int shard = 0; shard < 2; shard++) {
+        pass.inputs = (char *)b.inputs + (size_t)shard * 2 * example_input_bytes(format);
+        pass.targets = (char *)b.targets + (size_t)shard * 2 * example_target_bytes(format);
+        pass.examples = shard ? 4 : 2;
+        pass.accumulate = shard > 0;
+        cr_assert_eq(graph_forward_backward(b.graph, b.stream, &pass, &error), 0);
+        cr_assert_eq(device_stream_synchronise(b.stream, &error), 0);
+    }
+    const struct parameter_tensor *mean = parameter_layout_find(layout, "conv1.norm.running_mean");
+    cr_assert(mean && mean->offset < layout->statistics);
+    memcpy(whole, b.gradients, (size_t)layout->elements * sizeof(float));
+    /* All in one: the mean of the first normalisation is the mean of the shards', weighted. */
+    pass = pass_of(&b);
+    pass.scale = 1.0f / 6;
+    cr_assert_eq(graph_forward_backward(b.graph, b.stream, &pass, &error), 0);
+    cr_assert_eq(device_stream_synchronise(b.stream, &error), 0);
+    for (int64_t i = mean->offset; i < mean->offset + mean->elements; i++) {
+        cr_assert_neq(b.gradients[i], 0.0f);
+        cr_assert_float_eq(b.gradients[i], whole[i], 1e-6);
+    }
+    free(whole);
+    close_bench(&b);
+}
+
+Test(gradients, dropout_is_a_function_of_seed_step_and_example)
+{
+    struct bench b = open_bench(&tied, 4, 2);
+    struct error error = ERROR_INIT;
+    const struct example_format *format = graph_example_format(b.graph);
+    struct graph_pass pass = pass_of(&b);
+    pass.seed = 5;
+    pass.step = 9;
+    double sums[4];
+    for (int part = 0; part < 4; part++) { /* whole; its two halves; the same at another step */
+        pass.examples = part == 1 || part == 2 ? 2 : 4;
+        pass.first_example = part == 2 ? 2 : 0;
+        pass.step = part == 3 ? 10 : 9;
+        pass.inputs = (char *)b.inputs + (size_t)pass.first_example * example_input_bytes(format);
+        pass.targets = (char *)b.targets + (size_t)pass.first_example * example_target_bytes(format);
+        cr_assert_eq(graph_forward_backward(b.graph, b.stream, &pass, &error), 0);
+        cr_assert_eq(device_stream_synchronise(b.stream, &error), 0);
+        sums[part] = b.sums.loss;
+    }
+    cr_assert_float_eq(sums[0], sums[1] + sums[2], 1e-9);
+    cr_assert_neq(sums[0], sums[3]);
+    close_bench(&b);
 }

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/philox.h"
 #include "worker/model/memory_planner.h"
-#include "worker/model/philox.h"
 
 static struct device *open_device(void)
 {
@@ -28,7 +28,10 @@ Test(graph, presets_have_the_parameters_they_should)
         enum preset name;
         int64_t parameters;
         double flops;
-    } cases[] = {{PRESET_MLP, 407050, 1.64e6}, {PRESET_LENET, 225034, 15.4e6}, {PRESET_GPT_BYTES, 891648, 256 * 5.7e6}};
+    } cases[] = {{PRESET_MLP, 407050, 1.64e6},
+                 {PRESET_LENET, 225034, 15.4e6},
+                 {PRESET_GPT_BYTES, 891648, 256 * 5.7e6},
+                 {PRESET_RESNET20, 269722 + 1376, 3 * 2 * 40.55e6}};
     struct device *device = open_device();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct model_spec model = preset(cases[i].name);

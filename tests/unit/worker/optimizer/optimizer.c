@@ -114,7 +114,7 @@ Test(optimizer, a_state_is_its_spans)
     struct optimizer_spec spec = {.type = OPTIMIZER_ADAMW};
     struct parameter_tensor tensor = {
         .name = "a.weight", .shape = {3, 4}, .rank = 2, .elements = 12, .start = START_NORMAL, .deviation = 0.1f};
-    struct parameter_layout layout = {&tensor, 1, 12};
+    struct parameter_layout layout = {&tensor, 1, 12, 0};
     struct training_state state, other;
     cr_assert_eq(training_state_init(&state, b.device, &layout, &spec, 7, NULL), 0);
     cr_assert_eq(training_state_init(&other, b.device, &layout, &spec, 7, NULL), 0);
@@ -127,5 +127,27 @@ Test(optimizer, a_state_is_its_spans)
     cr_assert_neq(training_state_digest(&state), training_state_digest(&other));
     training_state_release(&state);
     training_state_release(&other);
+    close_bench(&b);
+}
+
+Test(optimizer, running_statistics_take_their_step_as_it_is)
+{
+    struct bench b = open_bench();
+    struct optimizer_spec spec = {.type = OPTIMIZER_SGD, .momentum = 0, .weight_decay = 0.5};
+    float parameters[4] = {1, 1, 1, 1}, gradients[4] = {2, 2, 2, 2};
+    for (int64_t offset = 0; offset < 4; offset += 2) /* the boundary lies behind the first range, inside the second */
+        optimizer_update(b.stream, &spec,
+                         &(struct optimizer_range){.offset = offset,
+                                                   .elements = 2,
+                                                   .statistics = 3,
+                                                   .parameters = parameters,
+                                                   .gradients = gradients,
+                                                   .step = 1,
+                                                   .learning_rate = 0.1,
+                                                   .gradient_scale = 0.5});
+    cr_assert_eq(device_stream_synchronise(b.stream, NULL), 0);
+    for (int i = 0; i < 3; i++)
+        cr_assert_eq(parameters[i], -1.0f);
+    cr_assert_float_eq(parameters[3], 1 - 0.1 * (2 * 0.5 + 0.5), 1e-6);
     close_bench(&b);
 }

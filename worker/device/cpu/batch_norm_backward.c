@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "worker/device/cpu/batch_norm.h"
+
+/* A block's sums of dy and of dy (x - mean). */
+CPU_VECTORISED static void sum_block(const void *context, int64_t block, void *scratch)
+{
+    const struct batch_norm_backward *op = context;
+    (void)scratch;
+    int64_t c = op->c, rows = batch_norm_rows_of(op->rows, c, block), first = block * batch_norm_block_rows(c) * c;
+    const float *restrict x = op->x + first, *restrict dy = op->dy + first, *restrict mean = op->mean;
+    float *restrict sums = op->workspace + 2 * block * c, *restrict dots = sums + c;
+    memset(sums, 0, (size_t)(2 * c) * sizeof *sums);
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t i = 0; i < c; i++) {
+            sums[i] += dy[r * c + i];
+            dots[i] += dy[r * c + i] * (x[r * c + i] - mean[i]);
+        }
+}
+
+/* dx = (dy - sum / rows - (x - mean) dot rstd^2 / rows) weight rstd, as dy * a + x * b + d. */
+struct gradient_lines {
+    const struct batch_norm_backward *op;
+    float *a, *b; /* [C], where the sums of block 0 lay; d behind all blocks */
+    float *d;
+};
+
+static void store(float *to, double value, bool accumulate)
+{
+    *to = accumulate ? *to + (float)value : (float)value;
+}
+
+static void finish_column(const struct gradient_lines *lines, int64_t i)
+{
+    const struct batch_norm_backward *op = lines->op;
+    double sum = 0, dot = 0, rows = (double)op->rows, rstd = (double)op->rstd[i];
+    for (int64_t block = 0; block < batch_norm_blocks(op->rows, op->c); block++) {
+        sum += (double)op->workspace[2 * block * op->c + i];
+        dot += (double)op->workspace[(2 * block + 1) * op->c + i];
+    }
+    store(op->dbias + i, sum, op->accumulate);
+    store(op->dweight + i, dot * rstd, op->accumulate);
+    float part = op->rows > 0 ? op->share * op->momentum : 0;
+    store(op->mean_step + i, (double)(part * (op->running_mean[i] - op->mean[i])), op->accumulate);
+    store(op->variance_step + i, (double)(part * (op->running_variance[i] - op->variance[i])), op->accumulate);
+    if (op->rows == 0)
+        return;
+    double slope = (double)op->weight[i] * rstd, back = -slope * rstd * rstd * dot / rows;
+    lines->a[i] = (float)slope;
+    lines->b[i] = (float)back;
+    lines->d[i] = (float)(-slope * sum / rows - back * (double)op->mean[i]);
+}
+
+CPU_VECTORISED static void write_block(const void *context, int64_t block, void *scratch)
+{
+    const struct gradient_lines *lines = context;
+    const struct batch_norm_backward *op = lines->op;
+    (void)scratch;
+    int64_t c = op->c, rows = batch_norm_rows_of(op->rows, c, block), first = block * batch_norm_block_rows(c) * c;
+    const float *x = op->x + first, *dy = op->dy + first;
+    const float *restrict a = lines->a, *restrict b = lines->b, *restrict d = lines->d;
+    float *dx = op->dx + first;
+    for (int64_t r = 0; r < rows; r++)
+#pragma GCC ivdep
+        for (int64_t i = 0; i < c; i++)
+            dx[r * c + i] = dy[r * c + i] * a[i] + (x[r * c + i] * b[i] + d[i]);
+}
+
+void cpu_batch_norm_backward(const struct cpu_call *call, const struct batch_norm_backward *op)
+{
+    int64_t blocks = batch_norm_blocks(op->rows, op->c);
+    struct gradient_lines lines = {op, op->workspace, op->workspace + op->c, op->workspace + 2 * blocks * op->c};
+    team_run(call->team, blocks, sum_block, op);
+    for (int64_t i = 0; i < op->c; i++)
+        finish_column(&lines, i);
+    if (op->dx)
+        team_run(call->team, blocks, write_block, &lines);
+}

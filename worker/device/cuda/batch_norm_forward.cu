@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/device/cuda/column_sums.cuh"
+#include "worker/device/cuda/each.cuh"
+
+#define EPSILON 1e-5f
+
+struct value {
+    const float *x;
+    int64_t c;
+    __device__ float operator()(int64_t row, int64_t column) const
+    {
+        return x[row * c + column];
+    }
+};
+
+/* About the mean, of which `sums` holds rows times as much. */
+struct squared_distance {
+    const float *x, *sums;
+    int64_t rows, c;
+    __device__ float operator()(int64_t row, int64_t column) const
+    {
+        const float distance = x[row * c + column] - sums[column] / (float)rows;
+        return distance * distance;
+    }
+};
+
+/* mean holds sums, rstd squares. */
+static __global__ void each_column(struct batch_norm_forward op)
+{
+    EACH(i, op.c);
+    const float rows = (float)op.rows, squares = op.rstd[i];
+    const float variance = op.rows > 0 ? squares / rows : 0;
+    op.mean[i] = op.rows > 0 ? op.mean[i] / rows : 0;
+    op.rstd[i] = 1.0f / sqrtf(variance + EPSILON);
+    op.variance[i] = op.rows > 1 ? squares / (rows - 1) : variance;
+}
+
+static __global__ void each_element(struct batch_norm_forward op)
+{
+    EACH(i, op.rows * op.c);
+    const int64_t column = i % op.c;
+    const float y = (op.x[i] - op.mean[column]) * (op.weight[column] * op.rstd[column]) + op.bias[column];
+    op.y[i] = op.activation == ACTIVATION_RELU && !(y > 0) ? 0 : y;
+}
+
+void cuda_batch_norm_forward(const struct cuda_call *call, const struct batch_norm_forward *op)
+{
+    struct value value = {op->x, op->c};
+    struct squared_distance distance = {op->x, op->mean, op->rows, op->c};
+    launch_column_sums(call, op->rows, op->c, op->mean, false, value);
+    launch_column_sums(call, op->rows, op->c, op->rstd, false, distance);
+    launch_each(call, op->c, each_column, *op);
+    launch_each(call, op->rows * op->c, each_element, *op);
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/model/layer.h"
+
+enum { WEIGHT, BIAS, RUNNING_MEAN, RUNNING_VARIANCE };
+
+#define DEFAULT_MOMENTUM 0.1
+
+static int64_t width(const struct layer *layer)
+{
+    return layer->output.dims[layer->output.rank - 1];
+}
+
+static int64_t rows(const struct layer *layer, int64_t n)
+{
+    return n * layer_shape_elements(&layer->output) / width(layer);
+}
+
+static int resolve(struct layer *layer, struct error *error)
+{
+    if (layer->inputs[0].integral)
+        return error_set(error, ERROR_INVALID, "tokens need an embedding layer first");
+    if (layer->spec.statistics == STATISTICS_GLOBAL)
+        return error_set(error, ERROR_UNSUPPORTED, "statistics: Global is not in this worker yet; write Shard");
+    layer->output = layer->inputs[0];
+    int64_t c = width(layer);
+    layer->parameters[WEIGHT] = (struct layer_parameter){"weight", {c}, 1, START_ONE, 0, 0, false, false};
+    layer->parameters[BIAS] = (struct layer_parameter){"bias", {c}, 1, START_ZERO, 0, 0, false, false};
+    layer->parameters[RUNNING_MEAN] = (struct layer_parameter){"running_mean", {c}, 1, START_ZERO, 0, 0, true, false};
+    layer->parameters[RUNNING_VARIANCE] = (struct layer_parameter){"running_var", {c}, 1, START_ONE, 0, 0, true, false};
+    layer->parameter_count = 4;
+    return 0;
+}
+
+static enum activation activation_of(const struct layer *layer)
+{
+    return layer->applies_relu ? ACTIVATION_RELU : ACTIVATION_NONE;
+}
+
+static void infer(const struct layer_call *call)
+{
+    device_batch_norm_inference(call->stream, &(struct batch_norm_inference){
+                                                  .rows = rows(call->layer, call->n),
+                                                  .c = width(call->layer),
+                                                  .x = call->x[0],
+                                                  .weight = call->parameters[WEIGHT],
+                                                  .bias = call->parameters[BIAS],
+                                                  .running_mean = call->parameters[RUNNING_MEAN],
+                                                  .running_variance = call->parameters[RUNNING_VARIANCE],
+                                                  .y = call->y,
+                                                  .activation = activation_of(call->layer),
+                                              });
+}
+
+static void forward(const struct layer_call *call)
+{
+    int64_t c = width(call->layer);
+    if (call->evaluation) {
+        infer(call);
+        return;
+    }
+    device_batch_norm_forward(call->stream, &(struct batch_norm_forward){
+                                                .rows = rows(call->layer, call->n),
+                                                .c = c,
+                                                .x = call->x[0],
+                                                .weight = call->parameters[WEIGHT],
+                                                .bias = call->parameters[BIAS],
+                                                .y = call->y,
+                                                .mean = call->kept,
+                                                .rstd = call->kept + c,
+                                                .variance = call->kept + 2 * c,
+                                                .workspace = call->workspace,
+                                                .activation = activation_of(call->layer),
+                                            });
+}
+
+static void backward(const struct layer_call *call)
+{
+    double momentum = call->layer->spec.momentum;
+    int64_t c = width(call->layer);
+    device_batch_norm_backward(call->stream, &(struct batch_norm_backward){
+                                                 .rows = rows(call->layer, call->n),
+                                                 .c = c,
+                                                 .x = call->x[0],
+                                                 .weight = call->parameters[WEIGHT],
+                                                 .mean = call->kept,
+                                                 .rstd = call->kept + c,
+                                                 .variance = call->kept + 2 * c,
+                                                 .dy = call->dy,
+                                                 .dx = call->dx,
+                                                 .dweight = call->gradients[WEIGHT],
+                                                 .dbias = call->gradients[BIAS],
+                                                 .running_mean = call->parameters[RUNNING_MEAN],
+                                                 .running_variance = call->parameters[RUNNING_VARIANCE],
+                                                 .mean_step = call->gradients[RUNNING_MEAN],
+                                                 .variance_step = call->gradients[RUNNING_VARIANCE],
+                                                 .momentum = (float)(momentum > 0 ? momentum : DEFAULT_MOMENTUM),
+                                                 .share = call->share,
+                                                 .workspace = call->workspace,
+                                                 .accumulate = call->accumulate,
+                                             });
+}
+
+static int64_t kept(const struct layer *layer, int64_t n)
+{
+    (void)n;
+    return 3 * width(layer);
+}
+
+static int64_t workspace(const struct layer *layer, int64_t n)
+{
+    return batch_norm_workspace(rows(layer, n), width(layer));
+}
+
+const struct layer_kind layer_batch_norm = {
+    .type = LAYER_BATCH_NORM,
+    .input_count = 1,
+    .can_apply_relu = true,
+    .resolve = resolve,
+    .forward = forward,
+    .backward_parameters = backward,
+    .kept = kept,
+    .workspace = workspace,
+};
