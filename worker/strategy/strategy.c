@@ -4,7 +4,8 @@
 #include "common/subnormals.h"
 #include "worker/strategy/strategy_table.h"
 
-static const struct strategy_operations *const table[] = {&one_device_strategy, &multi_worker_mirrored_strategy};
+static const struct strategy_operations *const table[] = {&one_device_strategy, &multi_worker_mirrored_strategy,
+                                                          &pipeline_strategy};
 
 /* A crew of one needs no crew. */
 static enum strategy_type effective_type(const struct strategy_options *options)
@@ -59,6 +60,17 @@ int strategy_sum(struct strategy *strategy, double *values, unsigned count, stru
 int strategy_share(struct strategy *strategy, void *bytes, size_t length, struct error *error)
 {
     return strategy->operations->share(strategy, bytes, length, error);
+}
+
+bool strategy_evaluates(const struct strategy *strategy)
+{
+    return strategy->operations->evaluate != NULL;
+}
+
+int strategy_evaluate(struct strategy *strategy, const struct dataset *dataset, int64_t first, int64_t count,
+                      struct loss_sums *ret_sums, struct error *error)
+{
+    return strategy->operations->evaluate(strategy, dataset, first, count, ret_sums, error);
 }
 
 const struct world *strategy_world(const struct strategy *strategy)

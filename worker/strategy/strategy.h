@@ -32,6 +32,7 @@ struct dataset;
 struct device;
 struct graph;
 struct sampler;
+struct loss_sums;
 struct strategy;
 struct training_state;
 
@@ -56,6 +57,11 @@ struct strategy_options {
     int64_t global_batch;
     unsigned logical_shards;
     double gradient_clip_norm; /* 0: no clipping */
+
+    /* Pipeline: `graph` plans no pass, `devices` have none. */
+    const struct model_spec *model;
+    unsigned stages; /* 0: one on every device of the crew */
+    bool recompute;
 
     /* Strategies of more than one process: */
     struct member *member; /* NULL: a crew of one */
@@ -105,6 +111,11 @@ int strategy_step(struct strategy *strategy, double learning_rate, unsigned vote
 /* values[i] becomes the sum over all ranks, for small host vectors (evaluation). Exact, and the same for any crew, when for each i
  * only one rank adds something other than 0, or when all are integers below 2^53. */
 int strategy_sum(struct strategy *strategy, double *values, unsigned count, struct error *error);
+/* Whether the strategy evaluates itself, since no process need hold the whole model. Then strategy_evaluate gives the sums over
+ * held-out examples [first, first + count); evaluation.h does for the others. */
+bool strategy_evaluates(const struct strategy *strategy);
+int strategy_evaluate(struct strategy *strategy, const struct dataset *dataset, int64_t first, int64_t count,
+                      struct loss_sums *ret_sums, struct error *error);
 /* Rank 0's bytes to all (choices that the chief makes for everyone). */
 int strategy_share(struct strategy *strategy, void *bytes, size_t length, struct error *error);
 

@@ -17,6 +17,9 @@ struct strategy_operations {
                 struct error *error);
     int (*sum)(struct strategy *strategy, double *values, unsigned count, struct error *error);
     int (*share)(struct strategy *strategy, void *bytes, size_t length, struct error *error);
+    /* NULL: each process evaluates with a model of its own. */
+    int (*evaluate)(struct strategy *strategy, const struct dataset *dataset, int64_t first, int64_t count,
+                    struct loss_sums *ret_sums, struct error *error);
     void (*close)(struct strategy *strategy);
 };
 
@@ -31,5 +34,6 @@ struct strategy {
 
 extern const struct strategy_operations one_device_strategy;
 extern const struct strategy_operations multi_worker_mirrored_strategy;
+extern const struct strategy_operations pipeline_strategy;
 
 #endif

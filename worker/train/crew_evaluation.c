@@ -23,8 +23,11 @@ static int evaluate_block(struct trainer *trainer, int64_t first, int64_t count,
                           struct error *error)
 {
     struct loss_sums block;
-    if (evaluation_run(trainer->graph, trainer->device, trainer->stream, trainer->state.parameters, trainer->validation,
-                       first, count, &block, error) < 0)
+    int result = strategy_evaluates(trainer->strategy)
+                     ? strategy_evaluate(trainer->strategy, trainer->validation, first, count, &block, error)
+                     : evaluation_run(trainer->graph, trainer->device, trainer->stream, trainer->state.parameters,
+                                      trainer->validation, first, count, &block, error);
+    if (result < 0)
         return -1;
     sums[SUM_LOSS] = block.loss;
     sums[SUM_CORRECT] = (double)block.correct;

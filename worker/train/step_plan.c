@@ -3,6 +3,8 @@
 
 #include "worker/strategy/reduction_tree.h"
 
+#define MICRO_BATCHES_PER_STAGE 4
+
 static int64_t larger(int64_t a, int64_t b)
 {
     return a > b ? a : b;
@@ -13,18 +15,41 @@ static int64_t divide_up(int64_t a, int64_t b)
     return (a + b - 1) / b;
 }
 
-static int64_t choose_shards(const struct job_document *job, int64_t replicas, int64_t recorded)
+/* Copies of the model: every device has one, or every group of as many as there are stages. */
+static int64_t count_replicas(const struct job_document *job, unsigned crew_size)
 {
+    int64_t devices = (int64_t)crew_size * job->devices.count;
+    if (job->strategy.type != STRATEGY_PIPELINE)
+        return devices;
+    return job->strategy.stages == FIELD_UNSET ? 1 : larger(devices / job->strategy.stages, 1);
+}
+
+/* Of one replica: more of them than the batch has examples would pass empty through the stages. */
+static int64_t count_micro_batches(const struct job_document *job, int64_t devices, int64_t replicas)
+{
+    if (job->strategy.micro_batches != FIELD_UNSET)
+        return job->strategy.micro_batches;
+    int64_t wanted = MICRO_BATCHES_PER_STAGE * (devices / replicas);
+    int64_t examples = job->training.batch_size == FIELD_UNSET ? job->training.per_replica_batch_size
+                                                               : divide_up(job->training.batch_size, replicas);
+    return wanted < examples ? wanted : examples;
+}
+
+static int64_t choose_shards(const struct job_document *job, unsigned crew_size, int64_t recorded)
+{
+    int64_t replicas = count_replicas(job, crew_size), pieces = 1;
     if (job->training.logical_shards != FIELD_UNSET)
         return job->training.logical_shards;
-    return larger(replicas * job->training.gradient_accumulation, recorded);
+    if (job->strategy.type == STRATEGY_PIPELINE)
+        pieces = count_micro_batches(job, (int64_t)crew_size * job->devices.count, replicas);
+    return larger(replicas * pieces * job->training.gradient_accumulation, recorded);
 }
 
 int step_plan_batches(const struct job_document *job, unsigned crew_size, int64_t recorded_shards,
                       struct step_plan *ret_plan, struct error *error)
 {
     const struct training_spec *training = &job->training;
-    int64_t replicas = (int64_t)crew_size * job->devices.count;
+    int64_t replicas = count_replicas(job, crew_size);
     struct step_plan plan = {.learning_rate_factor = 1};
     plan.global_batch = training->batch_size;
     if (plan.global_batch == FIELD_UNSET) {
@@ -32,8 +57,8 @@ int step_plan_batches(const struct job_document *job, unsigned crew_size, int64_
         if (training->scale_learning_rate == SCALE_LINEAR)
             plan.learning_rate_factor = (double)replicas;
     }
-    plan.logical_shards = choose_shards(job, replicas, recorded_shards);
-    if (plan.logical_shards < crew_size)
+    plan.logical_shards = choose_shards(job, crew_size, recorded_shards);
+    if (plan.logical_shards < replicas)
         return error_set(error, ERROR_INVALID,
                          "training.logicalShards: %lld shards are too few for %u workers; give at least one a worker",
                          (long long)plan.logical_shards, crew_size);
@@ -41,7 +66,7 @@ int step_plan_batches(const struct job_document *job, unsigned crew_size, int64_
         return error_set(error, ERROR_INVALID, "training.logicalShards: %lld is above %d",
                          (long long)plan.logical_shards, REDUCTION_LEAVES_MAX);
     /* Without the recorded shards: another member may not have seen the same checkpoint. */
-    plan.max_shard_examples = divide_up(plan.global_batch, choose_shards(job, replicas, 0));
+    plan.max_shard_examples = divide_up(plan.global_batch, choose_shards(job, crew_size, 0));
     *ret_plan = plan;
     return 0;
 }

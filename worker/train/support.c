@@ -10,6 +10,7 @@ static const struct strategy_support {
 } strategies[] = {
     {.type = STRATEGY_ONE_DEVICE, .one_worker = true, .one_device = true},
     {.type = STRATEGY_MULTI_WORKER_MIRRORED, .one_device = true},
+    {.type = STRATEGY_PIPELINE, .one_worker = true},
 };
 #define STRATEGIES (sizeof strategies / sizeof *strategies)
 

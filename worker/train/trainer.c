@@ -171,11 +171,13 @@ static int open_devices(struct trainer *trainer, struct error *error)
 
 static int open_graphs(struct trainer *trainer, struct error *error)
 {
-    for (unsigned i = 0; i < trainer->device_count; i++) {
+    bool staged = trainer->job->strategy.type == STRATEGY_PIPELINE; /* its stages have graphs of their own */
+    for (unsigned i = 0; i < (staged ? 1 : trainer->device_count); i++) {
         const struct graph_options options = {
             .device = trainer->devices[i].device,
             .model = &trainer->job->model,
             .max_examples = trainer->plan.max_shard_examples,
+            .layout_only = staged,
         };
         if (graph_new(&options, &trainer->devices[i].graph, error) < 0)
             return -1;
@@ -263,6 +265,9 @@ static int open_strategy(struct trainer *trainer, struct error *error)
         .global_batch = trainer->plan.global_batch,
         .logical_shards = (unsigned)trainer->plan.logical_shards,
         .gradient_clip_norm = clip > 0 ? clip : 0,
+        .model = &trainer->job->model,
+        .stages = trainer->job->strategy.stages == FIELD_UNSET ? 0 : (unsigned)trainer->job->strategy.stages,
+        .recompute = trainer->job->strategy.recompute,
         .member = trainer->member,
         .endpoint = trainer->endpoint,
         .job_uid = trainer->identity->job_uid,

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Pipelines of logical devices in one process against one device: the final
+ * state must have the same bits, whatever the stages, replicas and micro-batches.
+ */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/buffer.h"
+#include "common/json.h"
+#include "common/memory.h"
+#include "worker/data/dataset.h"
+#include "worker/data/sampler.h"
+#include "worker/model/graph.h"
+#include "worker/optimizer/training_state.h"
+#include "worker/strategy/strategy.h"
+#include "worker/train/evaluation.h"
+
+#define BATCH 26 /* not divisible: micro-batches differ in size, and the last batch of an epoch is short */
+#define EXAMPLES 60
+#define DEVICES_MAX 10
+
+struct trial {
+    const char *model; /* JSON */
+    enum strategy_type type;
+    unsigned devices, stages, shards;
+    bool recompute;
+    int64_t steps;
+    double clip;
+};
+
+struct outcome {
+    uint32_t digest;
+    double loss, norm;
+    struct loss_sums sums; /* of an evaluation at the end */
+};
+
+struct learner {
+    const struct trial *trial;
+    struct job_document job;
+    struct strategy_device devices[DEVICES_MAX];
+    struct graph *graph;
+    struct dataset *dataset;
+    struct sampler sampler;
+    struct training_state state;
+    struct strategy *strategy;
+    struct error error;
+};
+
+static int fresh_state(void *context, struct error *error)
+{
+    (void)context, (void)error;
+    return 0;
+}
+
+static void parse_job(struct learner *learner)
+{
+    SCOPED_FREE char *text =
+        memory_format("{\"name\":\"test\",\"strategy\":{\"type\":\"Pipeline\"},\"devices\":{\"count\":%d},\"model\":%s,"
+                      "\"data\":{\"format\":\"synthetic\",\"examples\":%d},\"training\":{\"steps\":9,\"batchSize\":%d,"
+                      "\"optimizer\":{\"type\":\"sgd\",\"learningRate\":\"0.02\",\"momentum\":\"0.9\"}}}",
+                      DEVICES_MAX, learner->trial->model, EXAMPLES, BATCH);
+    SCOPED_JSON *json = NULL;
+    cr_assert_eq(json_parse(text, strlen(text), 1 << 20, &json, &learner->error), 0, "%s", learner->error.message);
+    cr_assert_eq(job_document_parse(json, &learner->job, &learner->error), 0, "%s", learner->error.message);
+}
+
+static void open_model(struct learner *learner)
+{
+    const struct trial *trial = learner->trial;
+    bool staged = trial->type == STRATEGY_PIPELINE;
+    struct storage_map *storage;
+    parse_job(learner);
+    for (unsigned i = 0; i < trial->devices; i++)
+        cr_assert_eq(
+            device_open(&(struct device_options){.index = (int)i, .threads = 1}, &learner->devices[i].device, NULL), 0);
+    struct graph_options options = {.device = learner->devices[0].device,
+                                    .model = &learner->job.model,
+                                    .max_examples = (BATCH + trial->shards - 1) / trial->shards,
+                                    .layout_only = staged};
+    cr_assert_eq(graph_new(&options, &learner->graph, &learner->error), 0, "%s", learner->error.message);
+    cr_assert_eq(storage_map_parse(NULL, &storage, NULL), 0);
+    cr_assert_eq(dataset_open(&learner->job.data, storage, SPLIT_TRAIN, graph_example_format(learner->graph),
+                              &learner->dataset, &learner->error),
+                 0, "%s", learner->error.message);
+    storage_map_free(storage);
+    learner->sampler = (struct sampler){.seed = 5, .count = dataset_count(learner->dataset)};
+    cr_assert_eq(training_state_init(&learner->state, learner->devices[0].device, graph_layout(learner->graph),
+                                     &learner->job.training.optimizer, 5, NULL),
+                 0);
+}
+
+static int open_strategy(struct learner *learner)
+{
+    const struct trial *trial = learner->trial;
+    struct strategy_options options = {.type = trial->type,
+                                       .device = learner->devices[0].device,
+                                       .graph = learner->graph,
+                                       .devices = learner->devices,
+                                       .device_count = trial->devices,
+                                       .dataset = learner->dataset,
+                                       .sampler = &learner->sampler,
+                                       .optimizer = &learner->job.training.optimizer,
+                                       .state = &learner->state,
+                                       .global_batch = BATCH,
+                                       .logical_shards = trial->shards,
+                                       .gradient_clip_norm = trial->clip,
+                                       .model = &learner->job.model,
+                                       .stages = trial->stages,
+                                       .recompute = trial->recompute,
+                                       .restore = fresh_state};
+    return strategy_open(&options, &learner->strategy, &learner->error);
+}
+
+static void close_learner(struct learner *learner)
+{
+    if (learner->strategy)
+        strategy_close(learner->strategy);
+    training_state_release(&learner->state);
+    dataset_free(learner->dataset);
+    graph_free(learner->graph);
+    for (unsigned i = 0; i < learner->trial->devices; i++)
+        device_close(learner->devices[i].device);
+    job_document_release(&learner->job);
+}
+
+static void evaluate(struct learner *learner, struct loss_sums *sums)
+{
+    int64_t count = EXAMPLES - 7;
+    int result;
+    if (strategy_evaluates(learner->strategy)) {
+        result = strategy_evaluate(learner->strategy, learner->dataset, 3, count, sums, &learner->error);
+    } else {
+        struct device_stream *stream;
+        cr_assert_eq(device_stream_new(learner->devices[0].device, &stream, NULL), 0);
+        result = evaluation_run(learner->graph, learner->devices[0].device, stream, learner->state.parameters,
+                                learner->dataset, 3, count, sums, &learner->error);
+        device_stream_free(stream);
+    }
+    cr_assert_eq(result, 0, "%s", learner->error.message);
+}
+
+static struct outcome train(const struct trial *trial)
+{
+    struct learner learner = {.trial = trial, .error = ERROR_INIT};
+    struct strategy_result result = {0};
+    struct outcome outcome = {0};
+    open_model(&learner);
+    cr_assert_eq(open_strategy(&learner), 0, "%s", learner.error.message);
+    cr_assert_eq(strategy_reform(learner.strategy, &learner.error), 0);
+    for (int64_t step = 1; step <= trial->steps; step++) {
+        cr_assert_eq(strategy_step(learner.strategy, 0.02, 0, &result, &learner.error), 0, "%s", learner.error.message);
+        cr_assert_eq(result.step, step);
+    }
+    outcome.loss = result.loss;
+    outcome.norm = result.gradient_norm;
+    evaluate(&learner, &outcome.sums);
+    outcome.digest = training_state_digest(&learner.state);
+    close_learner(&learner);
+    return outcome;
+}
+
+/* On one device, and as a pipeline. */
+static void expect_same(const char *model, unsigned devices, unsigned stages, unsigned shards, bool recompute)
+{
+    struct trial trial = {.model = model, .shards = shards, .steps = 6, .clip = 0.3};
+    trial.type = STRATEGY_ONE_DEVICE;
+    trial.devices = 1;
+    struct outcome lone = train(&trial);
+    trial.type = STRATEGY_PIPELINE;
+    trial.devices = devices;
+    trial.stages = stages;
+    trial.recompute = recompute;
+    struct outcome staged = train(&trial);
+    cr_expect_eq(staged.digest, lone.digest, "%u devices, %u stages, %u micro-batches: other bits", devices, stages,
+                 shards);
+    cr_expect_eq(staged.loss, lone.loss, "%.17g %.17g", staged.loss, lone.loss);
+    cr_expect_eq(staged.norm, lone.norm, "%.17g %.17g", staged.norm, lone.norm);
+    cr_expect_eq(staged.sums.loss, lone.sums.loss, "%.17g %.17g", staged.sums.loss, lone.sums.loss);
+    cr_expect(staged.sums.correct == lone.sums.correct && staged.sums.count == lone.sums.count);
+}
+
+#define DENSE(name, units, input, device)                                                                              \
+    "{\"type\":\"dense\",\"name\":\"" name "\",\"units\":" #units input ",\"device\":" #device "}"
+#define FROM(input) ",\"inputs\":[\"" input "\"]"
+
+/* X -> matmul on device 0 -> add on device 1, of a second product that device 1 makes of the first; then the loss there. */
+static const char textbook[] = "{\"inputShape\":[12],\"layers\":[" DENSE("matmul", 10, "", 0) "," DENSE(
+    "other", 10, "", 1) ","
+                        "{\"type\":\"add\",\"name\":\"sum\",\"inputs\":[\"matmul\",\"other\"],\"device\":1}]}";
+
+Test(pipeline, a_product_on_one_device_and_a_sum_on_the_next)
+{
+    expect_same(textbook, 2, 2, 1, false);
+    expect_same(textbook, 2, 2, 4, false);
+}
+
+Test(pipeline, the_same_twice_with_the_batch_split_over_both)
+{
+    expect_same(textbook, 4, 2, 2, false);
+    expect_same(textbook, 4, 2, 7, false);
+}
+
+static const char lenet[] = "{\"preset\":\"lenet\"}";
+static const char gpt[] = "{\"preset\":\"gpt-bytes\",\"width\":16,\"depth\":3,\"heads\":2,\"context\":12}";
+
+Test(pipeline, stages_of_measured_cost_have_the_bits_of_one_device)
+{
+    expect_same("{\"preset\":\"mlp\",\"width\":20,\"depth\":3}", 3, 3, 5, false);
+    expect_same(lenet, 2, 2, 4, false);
+    expect_same(gpt, 4, 4, 8, false);
+}
+
+Test(pipeline, recomputation_has_the_same_bits)
+{
+    expect_same(lenet, 2, 2, 4, true);
+    expect_same(gpt, 4, 2, 6, true);
+}
+
+/* Two branches of unequal length between a fork and a join. */
+static const char branches[] =
+    "{\"inputShape\":[12],\"layers\":[" DENSE("stem", 16, "", 0) ",{\"type\":\"relu\",\"name\":\"fork\"}," DENSE(
+        "left1", 16, FROM("fork"),
+        1) ",{\"type\":\"tanh\",\"name\":\"left2\"}," DENSE("right", 16, FROM("fork"),
+                                                            2) ",{\"type\":\"add\",\"name\":\"join\",\"inputs\":["
+                                                               "\"left2\",\"right\"],"
+                                                               "\"device\":3}," DENSE("head", 10, "", 3) "]}";
+
+Test(pipeline, branches_run_side_by_side_on_devices_of_their_own)
+{
+    expect_same(branches, 4, 4, 6, false);
+    expect_same(branches, 8, 4, 6, true);
+}
+
+/* Residual blocks like those of a ResNet, in ten equal groups of layers: the stem, eight blocks, the head. */
+static char *residual_model(void)
+{
+    SCOPED_BUFFER text;
+    buffer_init(&text, 1 << 16);
+    buffer_format(&text, "{\"inputShape\":[8,8,2],\"layers\":[{\"type\":\"conv2d\",\"filters\":4,\"kernel\":3,"
+                         "\"padding\":1,\"device\":0},{\"type\":\"relu\",\"name\":\"out0\"}");
+    for (int block = 1; block <= 8; block++)
+        buffer_format(&text,
+                      ",{\"type\":\"conv2d\",\"name\":\"a%d\",\"filters\":4,\"kernel\":3,\"padding\":1,\"device\":%d},"
+                      "{\"type\":\"relu\",\"name\":\"r%d\"},{\"type\":\"conv2d\",\"name\":\"b%d\",\"filters\":4,"
+                      "\"kernel\":3,\"padding\":1},{\"type\":\"add\",\"name\":\"s%d\",\"inputs\":[\"b%d\",\"out%d\"]},"
+                      "{\"type\":\"relu\",\"name\":\"out%d\"}",
+                      block, block, block, block, block, block, block - 1, block);
+    buffer_format(&text, ",{\"type\":\"averagePool\",\"size\":8,\"device\":9},{\"type\":\"flatten\"},"
+                         "{\"type\":\"dense\",\"units\":10}]}");
+    return buffer_take(&text);
+}
+
+Test(pipeline, a_residual_network_over_ten_devices)
+{
+    SCOPED_FREE char *model = residual_model();
+    expect_same(model, 10, 10, 12, false);
+}
+
+static void expect_refused(const char *model, unsigned devices, unsigned stages, unsigned shards, const char *words)
+{
+    struct trial trial = {
+        .model = model, .type = STRATEGY_PIPELINE, .devices = devices, .stages = stages, .shards = shards};
+    struct learner learner = {.trial = &trial, .error = ERROR_INIT};
+    open_model(&learner);
+    cr_expect_eq(open_strategy(&learner), -1);
+    cr_expect(strstr(learner.error.message, words), "%s", learner.error.message);
+    close_learner(&learner);
+}
+
+Test(pipeline, what_cannot_be_cut_is_refused)
+{
+    expect_refused("{\"preset\":\"mlp\",\"width\":20}", 6, 6, 6, "too few for 6 stages");
+    expect_refused(lenet, 4, 2, 1, "too few for 2 replicas");
+    expect_refused("{\"inputShape\":[12],\"layers\":[" DENSE("a", 16, "", 0) "," DENSE("b", 16, "", 1) "," DENSE(
+                       "c", 10, "", 0) "]}",
+                   2, 2, 2, "in a circle");
+    expect_refused("{\"inputShape\":[12],\"layers\":[" DENSE("a", 16, "", 0) "," DENSE("b", 10, "", 2) "]}", 3, 3, 3,
+                   "stage 1 of 3 has no layer");
+}

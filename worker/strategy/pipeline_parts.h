@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A pipeline's inside, for the files that make it: pipeline.c (the strategy),
+ * pipeline_unit.c (a stage of one replica at work), pipeline_passing.c (what
+ * goes from stage to stage), pipeline_share.c (what the stages of a replica have
+ * in common), pipeline_update.c (gradients of the whole crew, and the step).
+ * Only they include it.
+ *
+ * Units are counted replica by replica, stage by stage: unit u is stage u mod S
+ * of replica u / S, and process p has the units [p D, (p + 1) D), where D is its
+ * number of devices.
+ */
+#ifndef COXSWAIN_STRATEGY_PIPELINE_PARTS_H
+#define COXSWAIN_STRATEGY_PIPELINE_PARTS_H
+
+#include <pthread.h>
+
+#include "worker/device/device.h"
+#include "worker/model/graph.h"
+#include "worker/model/graph_stage.h"
+#include "worker/model/partition.h"
+#include "worker/strategy/pipeline_schedule.h"
+#include "worker/strategy/reduction_tree.h"
+#include "worker/strategy/replica.h"
+#include "worker/strategy/strategy_table.h"
+
+struct pipeline;
+
+struct pipeline_shape {
+    unsigned stages, replicas;
+    unsigned devices; /* of each process */
+    unsigned rank;    /* of this process */
+};
+
+static inline unsigned pipeline_rank_of(const struct pipeline_shape *shape, unsigned stage, unsigned replica)
+{
+    return (replica * shape->stages + stage) / shape->devices;
+}
+
+/* Examples of one micro-batch: where they lie in the share's batch. */
+struct pipeline_piece {
+    int64_t offset, count;
+};
+
+struct pipeline_batch {
+    bool filled;
+    int64_t data_epoch, position; /* of the global batch */
+    void *inputs, *targets;
+};
+
+/* One replica, as far as it is in this process: its logical shards, each a micro-batch, and their gradients. */
+struct pipeline_share {
+    unsigned replica;
+    unsigned first, end; /* shards */
+    bool reads;          /* a stage here needs the batch */
+    struct reduction_subtree cover[REDUCTION_COVER_MAX];
+    unsigned cover_count;
+    float *gradients[REDUCTION_COVER_MAX]; /* in the layout of what the process holds */
+    float *partial[REDUCTION_DEPTH_MAX];   /* partial sums above slot 0 */
+    struct loss_sums *sums;                /* by micro-batch; filled by the stage with the loss */
+    struct pipeline_batch batches[2];
+    unsigned current;
+    int64_t *indices;
+    int64_t max_examples;
+    struct pipeline_piece *pieces; /* of the run under way */
+    unsigned piece_count, piece_capacity;
+    const struct pipeline_batch *batch;
+};
+
+/* How far a crossing has come in this run: micro-batches that its maker has left there, and that its reader has copied. */
+struct pipeline_passage {
+    unsigned posted, taken;
+};
+
+/* A stage of one replica. */
+struct pipeline_unit {
+    struct pipeline *pipeline;
+    struct pipeline_share *share;
+    unsigned stage;
+    struct device *device;
+    struct device_stream *stream;
+    struct graph *graph;
+    struct graph_bucket *ranges; /* of its parameters, in the process's layout */
+    unsigned range_count;
+    unsigned slots;
+    struct pipeline_passage *values_out, *gradients_out; /* by crossing */
+    const float **values, **gradients;                   /* by crossing: where what comes in lies */
+    struct pipeline_action *actions;
+    struct pipeline_span *spans;
+    unsigned span_count;
+    pthread_t thread;
+    bool has_thread;
+    struct error error; /* of the last run */
+};
+
+struct pipeline {
+    struct strategy base;
+    struct pipeline_shape shape;
+    struct graph_partition partition;
+    bool holds[STAGES_MAX]; /* stages in this process */
+    struct pipeline_unit *units;
+    unsigned unit_count;
+    struct pipeline_share *shares;
+    unsigned share_count;
+    const struct graph_crossing *values, *gradients; /* the same in all units' graphs */
+    unsigned value_count, gradient_count;
+    struct reduction_plan *plan;
+    struct device_stream *stream; /* of the update */
+    double *norm_blocks;
+    int64_t examples; /* in the global batch of this step */
+
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    uint64_t run;      /* counts runs; units begin when it rises */
+    unsigned working;  /* units that are not done */
+    bool evaluates;    /* forward only */
+    bool failed, over; /* a unit has failed: all end; the threads are to end */
+    float scale;
+};
+
+static inline struct pipeline_unit *pipeline_unit_here(struct pipeline *pipeline, unsigned stage, unsigned replica)
+{
+    unsigned unit = replica * pipeline->shape.stages + stage, first = pipeline->shape.rank * pipeline->shape.devices;
+    return unit >= first && unit - first < pipeline->unit_count ? &pipeline->units[unit - first] : NULL;
+}
+
+/* pipeline_share.c */
+int pipeline_share_init(struct pipeline *pipeline, struct pipeline_share *share, unsigned replica, struct error *error);
+void pipeline_share_release(struct pipeline *pipeline, struct pipeline_share *share);
+int64_t pipeline_batch_size(const struct pipeline *pipeline, int64_t position);
+void pipeline_next_position(const struct pipeline *pipeline, int64_t *data_epoch, int64_t *position);
+/* The batch at a position, unless it is there; and the cutting of the current one into micro-batches. */
+int pipeline_share_read(struct pipeline *pipeline, struct pipeline_share *share, bool ahead, int64_t data_epoch,
+                        int64_t position, struct error *error);
+void pipeline_share_cut(struct pipeline *pipeline, struct pipeline_share *share);
+/* Pieces of up to `most` examples each. */
+void pipeline_share_cut_evenly(struct pipeline_share *share, int64_t examples, int64_t most);
+/* Loss and hits, summed over each subtree of the cover as gradients are. */
+void pipeline_share_controls(const struct pipeline_share *share, float (*ret_controls)[CONTROL_VOTES]);
+
+/* pipeline_unit.c */
+int pipeline_unit_init(struct pipeline *pipeline, struct pipeline_unit *unit, unsigned stage,
+                       struct pipeline_share *share, struct device *device, struct error *error);
+void pipeline_unit_release(struct pipeline_unit *unit);
+/* Has all units run through their shares' pieces; meanwhile the caller may do something else. */
+void pipeline_start(struct pipeline *pipeline, bool evaluates, float scale);
+int pipeline_await(struct pipeline *pipeline, struct error *error);
+
+/* pipeline_passing.c, on a unit's thread. Before an action: wait until what it reads is there and what it overwrites was taken.
+ * After it: hand on. */
+int pipeline_passing_before(struct pipeline_unit *unit, struct pipeline_action action, struct error *error);
+int pipeline_passing_after(struct pipeline_unit *unit, struct pipeline_action action, struct error *error);
+void pipeline_passing_reset(struct pipeline_unit *unit);
+
+/* pipeline_update.c */
+int pipeline_reduce(struct pipeline *pipeline, struct error *error);
+int pipeline_apply(struct pipeline *pipeline, double learning_rate, unsigned votes, struct strategy_result *ret_result,
+                   struct error *error);
+
+#endif

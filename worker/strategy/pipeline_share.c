@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "common/memory.h"
+#include "worker/data/dataset.h"
+#include "worker/data/sampler.h"
+#include "worker/optimizer/training_state.h"
+#include "worker/strategy/pipeline_parts.h"
+
+/* ---- examples */
+
+int64_t pipeline_batch_size(const struct pipeline *pipeline, int64_t position)
+{
+    int64_t left = dataset_count(pipeline->base.options.dataset) - position;
+    return left < pipeline->base.options.global_batch ? left : pipeline->base.options.global_batch;
+}
+
+void pipeline_next_position(const struct pipeline *pipeline, int64_t *data_epoch, int64_t *position)
+{
+    *position += pipeline_batch_size(pipeline, *position);
+    if (*position >= dataset_count(pipeline->base.options.dataset)) {
+        *position = 0;
+        ++*data_epoch;
+    }
+}
+
+static bool holds(const struct pipeline_batch *batch, int64_t data_epoch, int64_t position)
+{
+    return batch->filled && batch->data_epoch == data_epoch && batch->position == position;
+}
+
+static int read_batch(const struct pipeline *pipeline, struct pipeline_share *share, struct pipeline_batch *batch,
+                      int64_t data_epoch, int64_t position, struct error *error)
+{
+    const struct strategy_options *options = &pipeline->base.options;
+    unsigned shards = pipeline->base.world.logical_shards;
+    int64_t size = pipeline_batch_size(pipeline, position), from, last;
+    sampler_shard(size, shards, share->first, &from);
+    int64_t to = sampler_shard(size, shards, share->end - 1, &last) + last;
+    batch->filled = false;
+    for (int64_t i = from; i < to; i++)
+        share->indices[i - from] = sampler_index(options->sampler, data_epoch, position + i);
+    if (dataset_read(options->dataset, share->indices, to - from, batch->inputs, batch->targets, error) < 0)
+        return -1;
+    *batch = (struct pipeline_batch){true, data_epoch, position, batch->inputs, batch->targets};
+    return 0;
+}
+
+int pipeline_share_read(struct pipeline *pipeline, struct pipeline_share *share, bool ahead, int64_t data_epoch,
+                        int64_t position, struct error *error)
+{
+    if (!ahead && holds(&share->batches[!share->current], data_epoch, position))
+        share->current = !share->current;
+    struct pipeline_batch *batch = &share->batches[ahead ? !share->current : share->current];
+    if (!ahead)
+        share->batch = batch;
+    if (!share->reads || holds(batch, data_epoch, position))
+        return 0;
+    return read_batch(pipeline, share, batch, data_epoch, position, error);
+}
+
+/* ---- micro-batches */
+
+static void reserve_pieces(struct pipeline_share *share, unsigned count)
+{
+    share->piece_count = count;
+    if (count <= share->piece_capacity)
+        return;
+    share->pieces = memory_resize(share->pieces, count, sizeof *share->pieces);
+    share->piece_capacity = count;
+}
+
+void pipeline_share_cut(struct pipeline *pipeline, struct pipeline_share *share)
+{
+    unsigned shards = pipeline->base.world.logical_shards;
+    int64_t own_first, first;
+    reserve_pieces(share, share->end - share->first);
+    sampler_shard(pipeline->examples, shards, share->first, &own_first);
+    for (unsigned i = 0; i < share->piece_count; i++) {
+        share->pieces[i].count = sampler_shard(pipeline->examples, shards, share->first + i, &first);
+        share->pieces[i].offset = first - own_first;
+    }
+}
+
+void pipeline_share_cut_evenly(struct pipeline_share *share, int64_t examples, int64_t most)
+{
+    reserve_pieces(share, (unsigned)((examples + most - 1) / most));
+    for (unsigned i = 0; i < share->piece_count; i++) {
+        int64_t offset = i * most;
+        share->pieces[i] = (struct pipeline_piece){offset, examples - offset < most ? examples - offset : most};
+    }
+}
+
+/* ---- what a step adds up to */
+
+void pipeline_share_controls(const struct pipeline_share *share, float (*ret_controls)[CONTROL_VOTES])
+{
+    for (unsigned subtree = 0; subtree < share->cover_count; subtree++) {
+        float slots[REDUCTION_DEPTH_MAX][CONTROL_VOTES];
+        for (unsigned leaf = 0; leaf < share->cover[subtree].count; leaf++) {
+            unsigned slot, merges;
+            reduction_leaf_place(share->cover[subtree].count, leaf, &slot, &merges);
+            const struct loss_sums *sums = &share->sums[share->cover[subtree].first + leaf - share->first];
+            slots[slot][CONTROL_LOSS] = (float)sums->loss;
+            slots[slot][CONTROL_CORRECT] = (float)sums->correct;
+            for (; merges > 0; merges--, slot--)
+                for (unsigned i = 0; i < CONTROL_VOTES; i++)
+                    slots[slot - 1][i] += slots[slot][i];
+        }
+        memcpy(ret_controls[subtree], slots[0], sizeof slots[0]);
+    }
+}
+
+/* ---- life cycle */
+
+static unsigned partial_slots(const struct pipeline_share *share)
+{
+    unsigned most = 0;
+    for (unsigned subtree = 0; subtree < share->cover_count; subtree++)
+        for (unsigned leaf = 0; leaf < share->cover[subtree].count; leaf++) {
+            unsigned slot, merges;
+            reduction_leaf_place(share->cover[subtree].count, leaf, &slot, &merges);
+            slot -= merges > 0;
+            most = slot > most ? slot : most;
+        }
+    return most;
+}
+
+static int allocate_gradients(const struct pipeline *pipeline, struct pipeline_share *share, struct error *error)
+{
+    struct device *device = pipeline->base.options.device;
+    size_t bytes = (size_t)pipeline->base.options.state->layout.elements * sizeof(float);
+    for (unsigned i = 0; i < share->cover_count; i++)
+        if (device_allocate(device, MEMORY_SHARED, bytes, (void **)&share->gradients[i], error) < 0)
+            return -1;
+    for (unsigned slot = partial_slots(share); slot > 0; slot--)
+        if (device_allocate(device, MEMORY_SHARED, bytes, (void **)&share->partial[slot], error) < 0)
+            return -1;
+    return 0;
+}
+
+/* Room for an evaluation's batch, too, which is one logical shard at a time. */
+static int allocate_batches(const struct pipeline *pipeline, struct pipeline_share *share, struct error *error)
+{
+    const struct strategy_options *options = &pipeline->base.options;
+    const struct example_format *format = graph_example_format(options->graph);
+    unsigned shards = pipeline->base.world.logical_shards;
+    int64_t own = share->end - share->first;
+    share->max_examples = own * ((options->global_batch + shards - 1) / shards);
+    if (share->max_examples < graph_max_examples(options->graph))
+        share->max_examples = graph_max_examples(options->graph);
+    share->indices = memory_allocate((size_t)share->max_examples, sizeof *share->indices);
+    size_t examples = share->reads ? (size_t)share->max_examples : 0;
+    for (unsigned i = 0; i < 2; i++)
+        if (device_allocate(options->device, MEMORY_SHARED, examples * example_input_bytes(format),
+                            &share->batches[i].inputs, error) < 0 ||
+            device_allocate(options->device, MEMORY_SHARED, examples * example_target_bytes(format),
+                            &share->batches[i].targets, error) < 0)
+            return -1;
+    return device_allocate(options->device, MEMORY_SHARED, (size_t)own * sizeof *share->sums, (void **)&share->sums,
+                           error);
+}
+
+int pipeline_share_init(struct pipeline *pipeline, struct pipeline_share *share, unsigned replica, struct error *error)
+{
+    unsigned shards = pipeline->base.world.logical_shards;
+    *share = (struct pipeline_share){.replica = replica};
+    reduction_rank_leaves(shards, replica, pipeline->shape.replicas, &share->first, &share->end);
+    share->cover_count = reduction_cover(shards, share->first, share->end, share->cover);
+    for (unsigned i = 0; i < pipeline->unit_count; i++)
+        if (pipeline->units[i].share == share && pipeline->units[i].graph)
+            share->reads |=
+                graph_stage_reads_inputs(pipeline->units[i].graph) || graph_stage_has_loss(pipeline->units[i].graph);
+    if (allocate_gradients(pipeline, share, error) < 0)
+        return -1;
+    return allocate_batches(pipeline, share, error);
+}
+
+static void release_memory(struct device *device, void *memory)
+{
+    if (memory)
+        device_free(device, memory);
+}
+
+void pipeline_share_release(struct pipeline *pipeline, struct pipeline_share *share)
+{
+    struct device *device = pipeline->base.options.device;
+    for (unsigned i = 0; i < REDUCTION_COVER_MAX; i++)
+        release_memory(device, share->gradients[i]);
+    for (unsigned i = 0; i < REDUCTION_DEPTH_MAX; i++)
+        release_memory(device, share->partial[i]);
+    for (unsigned i = 0; i < 2; i++) {
+        release_memory(device, share->batches[i].inputs);
+        release_memory(device, share->batches[i].targets);
+    }
+    release_memory(device, share->sums);
+    free(share->indices);
+    free(share->pieces);
+    *share = (struct pipeline_share){0};
+}
