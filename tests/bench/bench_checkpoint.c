@@ -1,18 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a save costs the training (the copy), and how fast the background writes,
- * for states of the size of LeNet with AdamW and of 400 MB, in TMPDIR or /tmp.
+ * What a save costs the training, and how fast the background writes, for states
+ * of the size of LeNet with AdamW and of 400 MB, in TMPDIR or /tmp. After a save
+ * comes the next step's work (matrix products, as many as a transformer with such
+ * a state has for 512 tokens), then the fence: the wait is what the save and the
+ * fence take of the caller, the slowdown is how much longer the products take
+ * beside the copying and writing.
  */
+#include <dnnl.h>
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/memory.h"
 #include "worker/checkpoint/checkpoint.h"
 
 #define ROUNDS 7
 #define TENSORS 12
+#define TOKENS 512
+#define SIDE 1024 /* of the products */
 
 static int remove_one(const char *path, const struct stat *status, int type, struct FTW *position)
 {
@@ -40,54 +48,98 @@ static void fill(struct safetensors_tensor tensors[TENSORS], char names[TENSORS]
     }
 }
 
-static int save_rounds(struct checkpoint_store *store, const struct safetensors_tensor *tensors, double *stalls,
-                       double *writes, struct error *error)
+static void multiply(int times)
+{
+    static float left[SIDE * SIDE], right[SIDE * SIDE], product[SIDE * SIDE];
+    for (int i = 0; i < times; i++)
+        dnnl_sgemm('N', 'N', SIDE, SIDE, SIDE, 1, left, SIDE, right, SIDE, 0, product, SIDE);
+}
+
+/* A third of the state are parameters; each costs six operations a token, forwards and backwards. */
+static int products_of_a_step(size_t elements)
+{
+    double operations = 6.0 * (double)elements / 3 * TOKENS;
+    return 1 + (int)(operations / (2.0 * SIDE * SIDE * SIDE));
+}
+
+static double milliseconds_of(int products)
+{
+    int64_t started = clock_monotonic_ns();
+    multiply(products);
+    return (double)(clock_monotonic_ns() - started) / 1e6;
+}
+
+struct rounds {
+    double waits[ROUNDS], alone[ROUNDS], beside[ROUNDS], writes[ROUNDS]; /* ms, ms, ms, MB/s */
+};
+
+static int save_rounds(struct checkpoint_store *store, const struct safetensors_tensor *tensors, int products,
+                       struct rounds *rounds, struct error *error)
 {
     for (int round = 0; round < ROUNDS; round++) {
         const struct manifest manifest = {.step = round + 1, .workers = 1, .logical_shards = 1};
         enum checkpoint_start start;
-        if (checkpoint_save(store, &manifest, tensors, TENSORS, &start, error) < 0 || checkpoint_wait(store, error) < 0)
+        rounds->alone[round] = milliseconds_of(products);
+        if (checkpoint_save(store, &manifest, tensors, TENSORS, &start, error) < 0)
+            return -1;
+        rounds->beside[round] = milliseconds_of(products);
+        checkpoint_fence(store);
+        if (checkpoint_wait(store, error) < 0)
             return -1;
         struct checkpoint_counts counts = checkpoint_store_counts(store);
-        stalls[round] = (double)counts.last_stall_ns / 1e6;
-        writes[round] = (double)counts.last_bytes / 1e6 / ((double)counts.last_save_ns / 1e9);
+        rounds->waits[round] = (double)counts.last_stall_ns / 1e6;
+        rounds->writes[round] = (double)counts.last_bytes / 1e6 / ((double)counts.last_save_ns / 1e9);
     }
     return 0;
 }
 
-static int measure(const char *label, size_t elements, struct error *error)
+static double median(double *values)
+{
+    qsort(values, ROUNDS, sizeof *values, compare);
+    return values[ROUNDS / 2];
+}
+
+static void print_rounds(const char *label, size_t bytes, struct rounds *rounds)
+{
+    double first = rounds->waits[0], wait = median(rounds->waits), alone = median(rounds->alone);
+    printf(
+        "checkpoint %-12s %8.1f MB  wait %6.2f ms median, %6.2f first, %6.2f worst;  step %5.0f ms, %+5.0f ms beside "
+        "the save;  copy+write+sync+verify %5.0f MB/s\n",
+        label, (double)bytes / 1e6, wait, first, rounds->waits[ROUNDS - 1], alone, median(rounds->beside) - alone,
+        median(rounds->writes));
+}
+
+static int measure_in(const char *directory, const char *label, size_t elements, struct error *error)
 {
     SCOPED_FREE float *values = memory_allocate(elements, sizeof *values);
     struct safetensors_tensor tensors[TENSORS];
     char names[TENSORS][16];
-    double stalls[ROUNDS], writes[ROUNDS];
+    struct rounds rounds;
     for (size_t i = 0; i < elements; i++)
         values[i] = (float)i;
     fill(tensors, names, values, elements);
-    SCOPED_FREE char *directory =
-        memory_format("%s/coxswain-bench-XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
-    if (mkdtemp(directory) == NULL)
-        return error_set_errno(error, "cannot create %s", directory);
     const struct checkpoint_options options = {.directory = directory, .job_uid = "", .keep = 2};
     struct checkpoint_store *store;
-    int result = checkpoint_store_open(&options, &store, error);
-    if (result == 0) {
-        result = checkpoint_store_begin(store, false, error);
-        if (result == 0)
-            result = save_rounds(store, tensors, stalls, writes, error);
-        checkpoint_store_free(store);
-    }
-    nftw(directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
-    if (result < 0)
+    if (checkpoint_store_open(&options, &store, error) < 0)
         return -1;
-    double first = stalls[0];
-    qsort(stalls, ROUNDS, sizeof stalls[0], compare);
-    qsort(writes, ROUNDS, sizeof writes[0], compare);
-    printf("checkpoint %-12s %8.1f MB  stall %7.2f ms median, %7.2f ms first, %7.2f ms worst;  write+sync+verify %6.0f "
-           "MB/s\n",
-           label, (double)(elements * sizeof *values) / 1e6, stalls[ROUNDS / 2], first, stalls[ROUNDS - 1],
-           writes[ROUNDS / 2]);
-    return 0;
+    int result = checkpoint_store_begin(store, false, error);
+    if (result == 0)
+        result = save_rounds(store, tensors, products_of_a_step(elements), &rounds, error);
+    checkpoint_store_free(store);
+    if (result == 0)
+        print_rounds(label, elements * sizeof *values, &rounds);
+    return result;
+}
+
+static int measure(const char *label, size_t elements, struct error *error)
+{
+    const char *temporary = getenv("TMPDIR");
+    SCOPED_FREE char *directory = memory_format("%s/coxswain-bench-XXXXXX", temporary ? temporary : "/tmp");
+    if (mkdtemp(directory) == NULL)
+        return error_set_errno(error, "cannot create %s", directory);
+    int result = measure_in(directory, label, elements, error);
+    nftw(directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    return result;
 }
 
 int main(void)

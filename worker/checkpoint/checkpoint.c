@@ -30,6 +30,7 @@ struct checkpoint_store {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     bool busy, stopping;
+    bool copying; /* the caller's tensors are still being read */
     struct snapshot snapshot;
     struct manifest manifest;
     struct verified_set verified;
@@ -201,9 +202,21 @@ int checkpoint_store_begin(struct checkpoint_store *store, bool adopted, struct 
     return 0;
 }
 
+static int copy_tensors(struct checkpoint_store *store, struct error *error)
+{
+    int result = snapshot_copy(&store->snapshot, error);
+    pthread_mutex_lock(&store->mutex);
+    store->copying = false;
+    pthread_cond_broadcast(&store->changed);
+    pthread_mutex_unlock(&store->mutex);
+    return result;
+}
+
 /* Everything but the thread's bookkeeping: what the background does for one save. */
 static int save_snapshot(struct checkpoint_store *store, int64_t *ret_bytes, struct error *error)
 {
+    if (copy_tensors(store, error) < 0)
+        return error_wrap(error, "save step %lld", (long long)store->manifest.step);
     const struct checkpoint_name name = {
         .step = store->manifest.step, .attempt = store->own.attempt, .epoch = store->own.epoch};
     if (checkpoint_commit(store->directory, &store->own, &store->manifest, store->snapshot.tensors,
@@ -298,16 +311,29 @@ int checkpoint_save(struct checkpoint_store *store, const struct manifest *manif
         return 0;
     }
     int64_t started = clock_monotonic_ns();
-    if (snapshot_take(&store->snapshot, tensors, count, error) < 0 || start_thread(store, error) < 0)
+    if (start_thread(store, error) < 0)
         return -1;
+    snapshot_describe(&store->snapshot, tensors, count);
     copy_manifest(store, manifest);
     pthread_mutex_lock(&store->mutex);
+    store->busy = store->copying = true;
     store->counts.last_stall_ns = clock_monotonic_ns() - started;
-    store->busy = true;
     pthread_cond_broadcast(&store->changed);
     pthread_mutex_unlock(&store->mutex);
     *ret_start = CHECKPOINT_STARTED;
     return 0;
+}
+
+void checkpoint_fence(struct checkpoint_store *store)
+{
+    pthread_mutex_lock(&store->mutex);
+    if (store->copying) {
+        int64_t started = clock_monotonic_ns();
+        while (store->copying)
+            pthread_cond_wait(&store->changed, &store->mutex);
+        store->counts.last_stall_ns += clock_monotonic_ns() - started;
+    }
+    pthread_mutex_unlock(&store->mutex);
 }
 
 int checkpoint_wait(struct checkpoint_store *store, struct error *error)

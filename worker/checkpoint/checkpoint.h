@@ -5,9 +5,9 @@
  *
  * Life cycle, in the chief: open (claims the directory: older chiefs commit
  * nothing more) -> restore (or not) -> begin (says what it starts from; nothing may
- * be saved before) -> save … wait -> free. A save copies the tensors while the caller waits (that copy is
- * the stall) and writes, syncs, verifies and commits in a thread of its own; one
- * save at a time, and a save that finds another still under way is skipped.
+ * be saved before) -> save … fence … wait -> free. A save copies the tensors and then writes, syncs, verifies
+ * and commits them in a thread of its own: training goes on with the next step's passes at once, and calls
+ * checkpoint_fence before it changes a tensor. One save at a time; one that finds another still under way is skipped.
  */
 #ifndef COXSWAIN_CHECKPOINT_H
 #define COXSWAIN_CHECKPOINT_H
@@ -59,11 +59,15 @@ int checkpoint_store_begin(struct checkpoint_store *store, bool adopted, struct 
 
 enum checkpoint_start { CHECKPOINT_STARTED, CHECKPOINT_SKIPPED };
 
-/* Copies the tensors and starts the save. `manifest` is read, not kept: step, sampler position, model, … (files, attempt,
- * epoch and job UID are filled in here). ERROR_NO_SPACE when the copy does not fit in memory. */
+/* Starts the save. `manifest` is read, not kept: step, sampler position, model, … (files, attempt, epoch and job UID are
+ * filled in here). The tensors' bytes must stay as they are until checkpoint_fence has returned; the rest is copied here.
+ * That the copy does not fit in memory is the save's result (ERROR_NO_SPACE). */
 int checkpoint_save(struct checkpoint_store *store, const struct manifest *manifest,
                     const struct safetensors_tensor *tensors, unsigned count, enum checkpoint_start *ret_start,
                     struct error *error);
+
+/* Waits until a save under way has copied its tensors; returns at once when none has to. */
+void checkpoint_fence(struct checkpoint_store *store);
 
 /* Waits until no save is under way; then as checkpoint_store_result. */
 int checkpoint_wait(struct checkpoint_store *store, struct error *error);
@@ -74,7 +78,8 @@ int checkpoint_store_result(struct checkpoint_store *store, struct error *error)
 struct checkpoint_counts {
     int64_t committed_step; /* of the newest commit in this process or the restored one, -1: none */
     int64_t saved, skipped, failed;
-    int64_t last_save_ns, last_stall_ns; /* background write and copy of the last save */
+    int64_t last_save_ns;  /* background copy and write of the last save */
+    int64_t last_stall_ns; /* what the caller waited for it, in checkpoint_save and checkpoint_fence */
     int64_t last_bytes;
 };
 struct checkpoint_counts checkpoint_store_counts(struct checkpoint_store *store);

@@ -41,22 +41,28 @@ static int reserve(struct snapshot *snapshot, size_t bytes, struct error *error)
     return 0;
 }
 
-int snapshot_take(struct snapshot *snapshot, const struct safetensors_tensor *tensors, unsigned count,
-                  struct error *error)
+void snapshot_describe(struct snapshot *snapshot, const struct safetensors_tensor *tensors, unsigned count)
 {
     forget_tensors(snapshot);
-    if (reserve(snapshot, total_bytes(tensors, count), error) < 0)
-        return -1;
-    snapshot->tensors = memory_allocate(count, sizeof *snapshot->tensors);
-    char *next = snapshot->bytes;
-    for (unsigned i = 0; i < count; i++) {
-        struct safetensors_tensor *copy = &snapshot->tensors[i];
-        *copy = tensors[i];
-        copy->name = memory_copy_string(tensors[i].name);
-        copy->data = memcpy(next, tensors[i].data, tensors[i].bytes);
-        next += tensors[i].bytes;
-    }
+    snapshot->tensors = memory_allocate(count, sizeof *tensors);
+    memcpy(snapshot->tensors, tensors, count * sizeof *tensors);
     snapshot->count = count;
+    for (unsigned i = 0; i < count; i++)
+        snapshot->tensors[i].name = memory_copy_string(tensors[i].name);
+}
+
+int snapshot_copy(struct snapshot *snapshot, struct error *error)
+{
+    if (reserve(snapshot, total_bytes(snapshot->tensors, snapshot->count), error) < 0) {
+        forget_tensors(snapshot);
+        return -1;
+    }
+    char *next = snapshot->bytes;
+    for (unsigned i = 0; i < snapshot->count; i++) {
+        struct safetensors_tensor *copy = &snapshot->tensors[i];
+        copy->data = memcpy(next, copy->data, copy->bytes);
+        next += copy->bytes;
+    }
     return 0;
 }
 

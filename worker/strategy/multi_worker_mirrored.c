@@ -289,6 +289,7 @@ static int mirrored_open(const struct strategy_options *options, struct strategy
 
 const struct strategy_operations multi_worker_mirrored_strategy = {
     .type = STRATEGY_MULTI_WORKER_MIRRORED,
+    .announces_change = true,
     .open = mirrored_open,
     .reform = mirrored_reform,
     .step = mirrored_step,

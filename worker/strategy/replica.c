@@ -263,6 +263,8 @@ int replica_apply(struct replica *replica, double learning_rate, const float *co
                                     .learning_rate = learning_rate,
                                     .gradient_scale = clip_factor(replica, result.gradient_norm)};
     memcpy(range.slots, state->slots, sizeof(range.slots));
+    if (replica->options.before_change)
+        replica->options.before_change(replica->options.context);
     optimizer_update(replica->stream, replica->options.optimizer, &range);
     if (device_stream_synchronise(replica->stream, error) < 0)
         return -1;

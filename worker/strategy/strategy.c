@@ -37,14 +37,23 @@ void strategy_close(struct strategy *strategy)
         strategy->operations->close(strategy);
 }
 
+static void announce_change(const struct strategy *strategy)
+{
+    if (strategy->options.before_change)
+        strategy->options.before_change(strategy->options.context);
+}
+
 int strategy_reform(struct strategy *strategy, struct error *error)
 {
+    announce_change(strategy);
     return strategy->operations->reform(strategy, error);
 }
 
 int strategy_step(struct strategy *strategy, double learning_rate, unsigned votes, struct strategy_result *ret_result,
                   struct error *error)
 {
+    if (!strategy->operations->announces_change)
+        announce_change(strategy);
     strategy->reform_is_planned = false;
     if (strategy->operations->step(strategy, learning_rate, votes, ret_result, error) < 0)
         return -1;

@@ -76,6 +76,9 @@ struct strategy_options {
     /* Called by strategy_reform when no live replica holds the state: fills `state` from a checkpoint or by initialisation.
      * Only in the chief (or the lone worker). */
     int (*restore)(void *context, struct error *error);
+    /* Called before anything in `state` changes: until it returns, somebody may still be reading the last boundary's bytes. May be
+     * NULL. */
+    void (*before_change)(void *context);
     void *context;
 };
 

@@ -43,6 +43,7 @@ static struct json *describe_optimizer(const struct trainer *trainer)
 static int start_save(struct trainer *trainer, enum checkpoint_start *ret_start, struct error *error)
 {
     const struct training_progress *progress = &trainer->state.progress;
+    checkpoint_fence(trainer->store); /* the host's copies are about to change */
     if (training_state_to_host(&trainer->state, error) < 0)
         return -1;
     SCOPED_JSON *model = describe_model(trainer);

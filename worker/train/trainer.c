@@ -249,6 +249,13 @@ static void tell_stall(void *context, const char *text)
     report_warn(trainer->report, "%s", text);
 }
 
+static void await_copy(void *context)
+{
+    struct trainer *trainer = context;
+    if (trainer->store)
+        checkpoint_fence(trainer->store);
+}
+
 static int open_strategy(struct trainer *trainer, struct error *error)
 {
     double clip = trainer->job->training.gradient_clip_norm;
@@ -273,6 +280,7 @@ static int open_strategy(struct trainer *trainer, struct error *error)
         .job_uid = trainer->identity->job_uid,
         .on_stall = tell_stall,
         .restore = trainer_restore,
+        .before_change = await_copy,
         .context = trainer,
     };
     return strategy_open(&options, &trainer->strategy, error);

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/memory.h"
 #include "directory.h"
 #include "tests/unit/forking.h"
 #include "worker/checkpoint/file.h"
@@ -408,4 +409,36 @@ Test(faults, a_save_that_finds_another_under_way_is_skipped)
     cr_assert_eq(checkpoint_store_counts(store).skipped, 1);
     checkpoint_store_free(store);
     file_calls = real;
+}
+
+/* Large enough that the copy is still under way when the fence is called. */
+#define FENCED_ELEMENTS (8 << 20)
+
+Test(faults, tensors_may_change_after_the_fence)
+{
+    const char *directory = test_directory();
+    struct checkpoint_store *store = test_open(directory, 1);
+    SCOPED_FREE float *values = memory_allocate(FENCED_ELEMENTS, sizeof *values);
+    const struct safetensors_tensor tensor = {.name = "w",
+                                              .dtype = SAFETENSORS_F32,
+                                              .shape = {FENCED_ELEMENTS},
+                                              .rank = 1,
+                                              .data = values,
+                                              .bytes = FENCED_ELEMENTS * sizeof *values};
+    const struct manifest manifest = {.step = 1, .workers = 1, .logical_shards = 1};
+    enum checkpoint_start start;
+    cr_assert_eq(checkpoint_store_begin(store, false, NULL), 0);
+    cr_assert_eq(checkpoint_save(store, &manifest, &tensor, 1, &start, NULL), 0);
+    checkpoint_fence(store);
+    for (size_t i = 0; i < FENCED_ELEMENTS; i++)
+        values[i] = 1;
+    cr_assert_eq(checkpoint_wait(store, NULL), 0);
+
+    struct checkpoint_image image;
+    cr_assert_eq(checkpoint_restore(store, NULL, NULL, &image, NULL), 0);
+    const float *saved = checkpoint_image_find(&image, "w")->data;
+    for (size_t i = 0; i < FENCED_ELEMENTS; i++)
+        cr_assert_eq(saved[i], 0, "element %zu is of a later step", i);
+    checkpoint_image_release(&image);
+    checkpoint_store_free(store);
 }

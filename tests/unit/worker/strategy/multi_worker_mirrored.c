@@ -62,6 +62,9 @@ struct worker {
     struct endpoint *endpoint;
     struct member *member;
     struct strategy *strategy;
+    uint32_t boundary; /* digest of the state at the last one */
+    int announced;     /* changes since */
+    bool changed_early;
 };
 
 /* training_state_init has made it. */
@@ -70,6 +73,14 @@ static int fresh_state(void *context, struct error *error)
     (void)error;
     usleep(((struct worker *)context)->run->restore_us);
     return 0;
+}
+
+/* Whoever still reads the last boundary's bytes may do so until this returns. */
+static void expect_change(void *context)
+{
+    struct worker *worker = context;
+    worker->announced++;
+    worker->changed_early |= training_state_digest(&worker->state) != worker->boundary;
 }
 
 static int open_job(struct worker *worker, struct error *error)
@@ -144,6 +155,7 @@ static int open_worker(struct worker *worker, uint32_t epoch, struct error *erro
                                        .job_uid = "uid",
                                        .step_deadline_ms = run->step_deadline_ms,
                                        .restore = fresh_state,
+                                       .before_change = expect_change,
                                        .context = worker};
     return strategy_open(&options, &worker->strategy, error);
 }
@@ -183,8 +195,12 @@ static int take_step(struct worker *worker, struct error *error)
         votes = (step == worker->run->steps ? STRATEGY_VOTE_CHECKPOINT : 0) |
                 (step == worker->run->leave_at ? STRATEGY_VOTE_LEAVE : 0);
     struct strategy_result result;
+    worker->boundary = training_state_digest(&worker->state);
+    worker->announced = 0;
     if (strategy_step(worker->strategy, 0.02, votes, &result, error) < 0)
         return -1;
+    if (worker->announced == 0 || worker->changed_early)
+        return error_set(error, ERROR_INTERNAL, "step %lld changed the state unannounced", (long long)step);
     if (!votes_arrived(worker, step, &result))
         return error_set(error, ERROR_INTERNAL, "votes of step %lld went astray", (long long)step);
     board->loss[worker->rank] = result.loss;
@@ -196,6 +212,7 @@ static int advance(struct worker *worker, bool *formed, struct error *error)
 {
     struct board *board = worker->run->board;
     if (!*formed) {
+        worker->boundary = training_state_digest(&worker->state);
         if (strategy_reform(worker->strategy, error) < 0)
             return -1;
         *formed = true;
