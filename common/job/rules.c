@@ -68,6 +68,17 @@ static bool pipeline_shards(const struct json *self, const struct json *old)
     return !has(self, "strategy.microBatches") || !has(self, "training.logicalShards");
 }
 
+/* A micro-batch meets its neighbours only after the step. */
+static bool pipeline_statistics(const struct json *self, const struct json *old)
+{
+    (void)old;
+    const struct json *layers = json_member(json_member(self, "model"), "layers");
+    for (const struct json *layer = json_first(layers); layer; layer = json_next(layer))
+        if (is(self, "strategy.type", "Pipeline") && is(layer, "statistics", "Global"))
+            return false;
+    return true;
+}
+
 static bool layer_devices(const struct json *self, const struct json *old)
 {
     (void)old;
@@ -486,6 +497,13 @@ const struct rule rules[] = {
      .holds = pipeline_shards,
      .cel = "!has(self.strategy.microBatches) || !has(self.training) || !has(self.training.logicalShards)",
      .message = "a micro-batch is a logical shard; give either strategy.microBatches or this"},
+    {.name = "PipelineStatistics",
+     .about = &shared_type,
+     .field = "model.layers",
+     .holds = pipeline_statistics,
+     .cel = "self.strategy.type != 'Pipeline' || !has(self.model) || !has(self.model.layers) || "
+            "self.model.layers.all(l, !has(l.statistics) || l.statistics != 'Global')",
+     .message = "Pipeline normalises each micro-batch alone; write statistics: Shard"},
     {.name = "LayerDevices",
      .about = &shared_type,
      .field = "model.layers",

@@ -54,11 +54,6 @@ int graph_take_stage(struct graph *graph, const struct graph_options *options, s
     if (partition->layers != graph->node_count || options->stage >= partition->stages || options->slots < 1)
         return error_set(error, ERROR_INTERNAL, "a partition of %u layers for a model of %u", partition->layers,
                          graph->node_count);
-    for (unsigned i = 0; i < graph->node_count; i++)
-        if (graph->nodes[i].lender != NO_LAYER && partition->stage_of[i] != partition->stage_of[graph->nodes[i].lender])
-            return error_set(error, ERROR_INVALID,
-                             "%s takes the weights of %s (weightsOf), so that both must be in one stage",
-                             graph->nodes[i].layer.name, graph->nodes[graph->nodes[i].lender].layer.name);
     graph->is_stage = true;
     graph->stage = options->stage;
     graph->slots = options->slots;

@@ -74,7 +74,8 @@ static void run(const struct graph_node *node, const struct layer_call *call)
 static int measure(struct bench *bench, const struct graph_node *node, int64_t examples, double *ret_seconds,
                    struct error *error)
 {
-    struct layer_call call = {.layer = &node->layer, .stream = bench->stream, .n = examples};
+    const struct graph_pass pass = {.examples = examples, .scale = 1};
+    struct layer_call call = {.layer = &node->layer, .stream = bench->stream, .pass = &pass, .share = 1, .n = examples};
     *ret_seconds = 0;
     if (node->in_place)
         return 0;

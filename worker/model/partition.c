@@ -79,10 +79,25 @@ static int check_stages(const struct graph_partition *partition, struct error *e
     return 0;
 }
 
+/* A table that two layers share would have to be in two places. */
+static int check_lenders(const struct graph *graph, const struct graph_partition *partition, struct error *error)
+{
+    for (unsigned i = 0; i < graph->node_count; i++) {
+        int lender = graph->nodes[i].lender;
+        if (lender != NO_LAYER && partition->stage_of[i] != partition->stage_of[lender])
+            return error_set(error, ERROR_INVALID,
+                             "layer %s takes the weights of %s (weightsOf), so that both must be in one stage; give it "
+                             "weights of its own",
+                             graph->nodes[i].layer.name, graph->nodes[lender].layer.name);
+    }
+    return 0;
+}
+
 static int finish(const struct graph *graph, struct graph_partition *partition, struct graph_partition *ret_partition,
                   struct error *error)
 {
-    if (check_stages(partition, error) < 0 || find_depths(graph, partition, error) < 0) {
+    if (check_stages(partition, error) < 0 || check_lenders(graph, partition, error) < 0 ||
+        find_depths(graph, partition, error) < 0) {
         partition_release(partition);
         return -1;
     }

@@ -37,9 +37,9 @@ static inline unsigned pipeline_rank_of(const struct pipeline_shape *shape, unsi
     return (replica * shape->stages + stage) / shape->devices;
 }
 
-/* Examples of one micro-batch: where they lie in the share's batch. */
+/* Examples of one micro-batch: where they lie in the share's batch, and in the crew's. */
 struct pipeline_piece {
-    int64_t offset, count;
+    int64_t offset, count, first;
 };
 
 struct pipeline_batch {

@@ -79,6 +79,7 @@ void pipeline_share_cut(struct pipeline *pipeline, struct pipeline_share *share)
     for (unsigned i = 0; i < share->piece_count; i++) {
         share->pieces[i].count = sampler_shard(pipeline->examples, shards, share->first + i, &first);
         share->pieces[i].offset = first - own_first;
+        share->pieces[i].first = first;
     }
 }
 
@@ -87,7 +88,8 @@ void pipeline_share_cut_evenly(struct pipeline_share *share, int64_t examples, i
     reserve_pieces(share, (unsigned)((examples + most - 1) / most));
     for (unsigned i = 0; i < share->piece_count; i++) {
         int64_t offset = i * most;
-        share->pieces[i] = (struct pipeline_piece){offset, examples - offset < most ? examples - offset : most};
+        share->pieces[i] =
+            (struct pipeline_piece){.offset = offset, .count = examples - offset < most ? examples - offset : most};
     }
 }
 

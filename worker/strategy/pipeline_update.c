@@ -58,8 +58,10 @@ static double target_count(const struct pipeline *pipeline)
 
 static int measure_norm(struct pipeline *pipeline, double *ret_norm, struct error *error)
 {
-    int64_t elements = pipeline->base.options.state->layout.elements;
-    gradient_norm_launch(pipeline->stream, pipeline->shares[0].gradients[0], elements, pipeline->norm_blocks);
+    const struct parameter_layout *layout = &pipeline->base.options.state->layout;
+    int64_t elements = layout->elements - layout->statistics;
+    gradient_norm_launch(pipeline->stream, pipeline->shares[0].gradients[0] + layout->statistics, elements,
+                         pipeline->norm_blocks);
     if (device_stream_synchronise(pipeline->stream, error) < 0)
         return -1;
     *ret_norm = gradient_norm_finish(pipeline->norm_blocks, elements);
@@ -84,6 +86,7 @@ static int update(struct pipeline *pipeline, double learning_rate, const struct 
     double limit = options->gradient_clip_norm;
     struct optimizer_range range = {
         .elements = state->layout.elements,
+        .statistics = state->layout.statistics,
         .parameters = state->parameters,
         .gradients = pipeline->shares[0].gradients[0],
         .step = result->step,

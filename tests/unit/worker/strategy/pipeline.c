@@ -212,6 +212,20 @@ Test(pipeline, stages_of_measured_cost_have_the_bits_of_one_device)
     expect_same(gpt, 4, 4, 8, false);
 }
 
+/* Running statistics are summed in the tree like gradients; a dropout's choice is that of the example. */
+static const char normalised[] =
+    "{\"inputShape\":[8,8,2],\"layers\":[{\"type\":\"conv2d\",\"filters\":4,\"kernel\":3,\"padding\":1},"
+    "{\"type\":\"batchNorm\"},{\"type\":\"relu\"},{\"type\":\"dropout\",\"rate\":\"0.2\"},"
+    "{\"type\":\"conv2d\",\"filters\":4,\"kernel\":3,\"padding\":1},{\"type\":\"batchNorm\"},{\"type\":\"relu\"},"
+    "{\"type\":\"dropout\",\"rate\":\"0.3\"},{\"type\":\"flatten\"},{\"type\":\"dense\",\"units\":10}]}";
+
+Test(pipeline, normalisation_and_dropout_have_the_bits_of_one_device)
+{
+    expect_same(normalised, 3, 3, 5, false);
+    expect_same(normalised, 4, 2, 6, true);
+    expect_same("{\"preset\":\"resnet20\",\"width\":4,\"depth\":1,\"inputShape\":[8,8,2]}", 4, 4, 6, false);
+}
+
 Test(pipeline, recomputation_has_the_same_bits)
 {
     expect_same(lenet, 2, 2, 4, true);

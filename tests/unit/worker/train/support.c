@@ -31,9 +31,6 @@ Test(support, what_there_is)
 Test(support, what_is_not_there_is_named)
 {
     struct job_document job = example();
-    job.strategy.type = STRATEGY_PIPELINE;
-    expect(&job, 2, ERROR_UNSUPPORTED, "Pipeline");
-    job = example();
     job.strategy.collective = COLLECTIVE_HIERARCHICAL;
     expect(&job, 2, ERROR_UNSUPPORTED, "collective");
     job = example();
