@@ -33,6 +33,11 @@
 #define LABEL_KUBEFLOW_REPLICA_TYPE "training.kubeflow.org/replica-type"
 #define LABEL_KUBEFLOW_REPLICA_INDEX "training.kubeflow.org/replica-index"
 
+/* How gang schedulers find the pods of a group: Volcano by annotations, the scheduler plugins by a label. */
+#define ANNOTATION_VOLCANO_GROUP "scheduling.k8s.io/group-name"
+#define ANNOTATION_VOLCANO_TASK "volcano.sh/task-spec"
+#define LABEL_COSCHEDULING_GROUP "scheduling.x-k8s.io/pod-group"
+
 /* The operator's name in managedFields, events (reportingController) and its Lease. */
 #define OPERATOR_NAME "coxswain-operator"
 

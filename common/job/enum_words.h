@@ -29,6 +29,7 @@
     L(on_preemption_words, ON_PREEMPTIONS)                                                                             \
     L(clean_pod_policy_words, CLEAN_POD_POLICIES)                                                                      \
     L(restart_scope_words, RESTART_SCOPES)                                                                             \
+    L(gang_scheduler_words, GANG_SCHEDULERS)                                                                           \
     L(failure_action_words, FAILURE_ACTIONS)                                                                           \
     L(exit_code_operator_words, EXIT_CODE_OPERATORS)                                                                   \
     L(pod_condition_status_words, POD_CONDITION_STATUSES)                                                              \

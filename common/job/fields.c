@@ -1001,6 +1001,41 @@ static const struct field failure_policy_fields[] = {
 };
 static OBJECT_TYPE(failure_policy_type, "Failure policy", failure_policy_fields);
 
+static const struct field gang_fields[] = {
+    {.name = "scheduler",
+     .kind = FIELD_ENUM,
+     MEMBER(gang_spec, scheduler),
+     LONE,
+     .words = gang_scheduler_words,
+     .fallback = "None",
+     .description =
+         "Who places the crew all at once or not at all: Volcano, Coscheduling (the scheduler plugins), Native (the "
+         "PodGroup of scheduling.k8s.io, where the cluster serves it), or None. Where it is missing no pod is created, "
+         "and a condition says so."},
+    {.name = "minAvailable",
+     .kind = FIELD_INTEGER,
+     MEMBER(gang_spec, min_available),
+     LONE,
+     RANGE(1, PODS_MAX),
+     .description = "Pods that must find room together. Default: all required ones; of an elastic crew's workers "
+                    "elastic.minWorkers."},
+    {.name = "queue",
+     .kind = FIELD_STRING,
+     MEMBER(gang_spec, queue),
+     LONE,
+     RANGE(1, 253),
+     FORMAT(DOTTED_NAME),
+     .description = "Volcano: the queue. Default: Volcano's own."},
+    {.name = "scheduleTimeoutSeconds",
+     .kind = FIELD_INTEGER,
+     MEMBER(gang_spec, schedule_timeout_seconds),
+     LONE,
+     RANGE(1, 86400),
+     .description =
+         "Coscheduling: how long pods that have found room wait for the others. Default: the scheduler's own."},
+};
+OBJECT_TYPE(gang_type, "Gang", gang_fields);
+
 static const struct field run_policy_fields[] = {
     {.name = "suspend",
      .kind = FIELD_BOOLEAN,
@@ -1046,6 +1081,13 @@ static const struct field run_policy_fields[] = {
      .description =
          "What is restarted after a failure: the Pod (the crew waits in place), the whole Job, or what suits the "
          "framework (Auto)."},
+    {.name = "gang",
+     .kind = FIELD_OBJECT,
+     MEMBER(run_policy, gang),
+     LONE,
+     .type = &gang_type,
+     .fallback = "{}",
+     .description = "All pods are placed together or none is. Default: each by itself."},
     {.name = "failurePolicy",
      .kind = FIELD_OBJECT,
      MEMBER(run_policy, failure_policy),

@@ -86,7 +86,7 @@ extern const struct object_type training_job_status_type; /* of struct job_statu
 extern const struct object_type job_document_type;        /* of struct job_document */
 /* What the spec and the job document share, and the parts that rules speak of. */
 extern const struct object_type shared_type, training_type, model_type, layer_type_type, data_type, checkpoint_type,
-    storage_type, role_type, elastic_type, strategy_type, failure_rule_type;
+    storage_type, role_type, elastic_type, strategy_type, failure_rule_type, gang_type;
 
 /* Each field of `object`, the base's first:
  *     for (struct field_cursor at = field_first(&type); at.field; field_next(&at)) */

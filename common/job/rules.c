@@ -200,6 +200,34 @@ static bool exchange_strategy(const struct json *self, const struct json *old)
     return !has(self, "exchange") || is(self, "type", "PeerToPeer");
 }
 
+static int64_t pods_in_all(const struct json *self)
+{
+    int64_t count = json_integer_at(self, "workers", 1);
+    const struct json *roles = json_member(self, "roles");
+    for (const struct json *role = json_first(roles); role; role = json_next(role))
+        if (!is(role, "name", "worker"))
+            count += json_integer_at(role, "count", 1);
+    return count;
+}
+
+static bool gang_size(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return json_integer_at(self, "runPolicy.gang.minAvailable", 1) <= pods_in_all(self);
+}
+
+static bool gang_queue(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !has(self, "queue") || is(self, "scheduler", "Volcano");
+}
+
+static bool gang_timeout(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !has(self, "scheduleTimeoutSeconds") || is(self, "scheduler", "Coscheduling");
+}
+
 static bool one_failure_match(const struct json *self, const struct json *old)
 {
     (void)old;
@@ -611,6 +639,26 @@ const struct rule rules[] = {
      .holds = exchange_strategy,
      .cel = "!has(self.exchange) || self.type == 'PeerToPeer'",
      .message = "is an option of PeerToPeer; take that type or leave it out"},
+    {.name = "GangSize",
+     .about = &training_job_spec_type,
+     .field = "runPolicy.gang.minAvailable",
+     .holds = gang_size,
+     .cel = "!has(self.runPolicy) || !has(self.runPolicy.gang) || !has(self.runPolicy.gang.minAvailable) || "
+            "self.runPolicy.gang.minAvailable <= self.workers + (has(self.roles) ? self.roles.filter(r, r.name != "
+            "'worker').map(r, has(r.count) ? r.count : 1).sum() : 0)",
+     .message = "the job never has so many pods; take at most workers and the counts of the other roles together"},
+    {.name = "GangQueue",
+     .about = &gang_type,
+     .field = "queue",
+     .holds = gang_queue,
+     .cel = "!has(self.queue) || self.scheduler == 'Volcano'",
+     .message = "only Volcano has queues here; for Kueue label the job with kueue.x-k8s.io/queue-name"},
+    {.name = "GangTimeout",
+     .about = &gang_type,
+     .field = "scheduleTimeoutSeconds",
+     .holds = gang_timeout,
+     .cel = "!has(self.scheduleTimeoutSeconds) || self.scheduler == 'Coscheduling'",
+     .message = "is an option of Coscheduling; leave it out"},
     {.name = "OneFailureMatch",
      .about = &failure_rule_type,
      .field = "onExitCodes",

@@ -15,7 +15,11 @@
 #define EXIT_CODE_OPERATORS(X) X(EXIT_CODES_IN, "In") X(EXIT_CODES_NOT_IN, "NotIn")
 #define POD_CONDITION_STATUSES(X)                                                                                      \
     X(POD_CONDITION_TRUE, "True") X(POD_CONDITION_FALSE, "False") X(POD_CONDITION_UNKNOWN, "Unknown")
+#define GANG_SCHEDULERS(X)                                                                                             \
+    X(GANG_NONE, "None")                                                                                               \
+    X(GANG_VOLCANO, "Volcano") X(GANG_COSCHEDULING, "Coscheduling") X(GANG_NATIVE, "Native")
 #define X(name, text) name,
+enum gang_scheduler { GANG_SCHEDULERS(X) GANG_SCHEDULER_COUNT };
 enum clean_pod_policy { CLEAN_POD_POLICIES(X) };
 enum restart_scope { RESTART_SCOPES(X) };
 enum failure_action { FAILURE_ACTIONS(X) };
@@ -77,6 +81,14 @@ struct failure_policy {
     unsigned rule_count;
 };
 
+/* All pods or none: who sees to that, and how. */
+struct gang_spec {
+    enum gang_scheduler scheduler;
+    int64_t min_available;            /* FIELD_UNSET: all that are required */
+    int64_t schedule_timeout_seconds; /* FIELD_UNSET: the scheduler's own */
+    const char *queue;                /* NULL: the scheduler's default */
+};
+
 struct run_policy {
     bool suspend;
     int64_t backoff_limit;
@@ -86,6 +98,7 @@ struct run_policy {
     enum restart_scope restart_scope;
     int64_t force_delete_after_seconds; /* FIELD_UNSET: the framework's default */
     struct failure_policy failure_policy;
+    struct gang_spec gang;
     const char *priority_class_name;
     const char *managed_by;
 };

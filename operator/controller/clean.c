@@ -46,5 +46,6 @@ bool clean_plan(struct planning *planning)
     for (size_t i = 0; i < planning->crew.superseded_count; i++)
         clean_pod(planning, planning->crew.superseded[i], settling);
     clean_strays(planning);
+    gang_dismiss(planning);
     return true;
 }

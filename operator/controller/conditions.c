@@ -44,8 +44,7 @@ static bool slot_fulfilled(const struct slot *slot)
 /* Of an elastic crew's workers so many may be away at a time, but never the first. */
 static int64_t dispensable_workers(const struct training_job *job)
 {
-    int64_t spare = job->document.workers - job->elastic.min_workers;
-    return job->elastic.enabled && spare > 0 ? spare : 0;
+    return crew_role_count(job, ROLE_WORKER) - crew_role_minimum(job, ROLE_WORKER);
 }
 
 static bool is_dispensable(const struct slot *slot)
@@ -123,6 +122,10 @@ static void update_scheduled(struct planning *planning)
     };
     if (obstacle->kind != OBSTACLE_NONE) {
         set_obstructed(planning, obstacle_reasons[obstacle->kind]);
+        return;
+    }
+    if (planning->hold_reason && (crew_unfilled(&planning->crew) || planning->next->epoch != planning->old->epoch)) {
+        condition_set(planning, CONDITION_SCHEDULED, CONDITION_FALSE, planning->hold_reason, planning->hold_message);
         return;
     }
     for (size_t i = 0; i < planning->crew.slot_count; i++) {

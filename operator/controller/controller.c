@@ -11,6 +11,7 @@
 #include "common/log.h"
 #include "common/memory.h"
 #include "operator/controller/execute.h"
+#include "operator/controller/gang.h"
 #include "operator/controller/job_entry.h"
 #include "operator/controller/progress_poll.h"
 #include "operator/controller/progress_status.h"
@@ -27,7 +28,8 @@ struct controller {
     struct kube_client *client;
     struct controller_options options;
     struct informer *jobs, *pods, *services;
-    struct hash_map entries; /* "namespace/name" -> struct job_entry */
+    struct optional_api *groups[GANG_SCHEDULER_COUNT]; /* PodGroups, by scheduler */
+    struct hash_map entries;                           /* "namespace/name" -> struct job_entry */
     struct work_queue *queue;
     struct progress_poller *poller;
     struct event_recorder *recorder;
@@ -79,9 +81,17 @@ static bool is_synced(const struct controller *controller)
            informer_synced(controller->services);
 }
 
-static bool sees_own_writes(const struct controller *controller, const struct job_entry *entry)
+static struct optional_api *groups_of(const struct controller *controller, const struct training_job *job)
 {
-    return informer_has_seen(controller->jobs, entry->job_write.version) &&
+    return controller->groups[job->run_policy.gang.scheduler];
+}
+
+static bool sees_own_writes(const struct controller *controller, const struct job_entry *entry,
+                            const struct training_job *job)
+{
+    const struct optional_api *groups = groups_of(controller, job);
+    return (!groups || optional_api_has_seen(groups, entry->group_write.version)) &&
+           informer_has_seen(controller->jobs, entry->job_write.version) &&
            informer_has_seen(controller->pods, entry->pod_write.version) &&
            informer_has_seen(controller->services, entry->service_write.version);
 }
@@ -89,6 +99,17 @@ static bool sees_own_writes(const struct controller *controller, const struct jo
 static bool is_over(const struct job_status *status)
 {
     return status->completion_ms != FIELD_UNSET;
+}
+
+static void gang_fill(const struct controller *controller, const struct job_entry *entry,
+                      const struct training_job *job, struct gang_input *gang)
+{
+    struct optional_api *groups = groups_of(controller, job);
+    if (!groups)
+        return;
+    gang->state = optional_api_need(groups);
+    gang->resource = optional_api_resource(groups);
+    gang->group = optional_api_get(groups, entry->key);
 }
 
 static void input_fill(const struct controller *controller, struct job_entry *entry, const struct job_item *item,
@@ -111,6 +132,7 @@ static void input_fill(const struct controller *controller, struct job_entry *en
         .now_ms = clock_now_ms(),
         .options = &controller->options.plan,
     };
+    gang_fill(controller, entry, &item->job, &input->gang);
 }
 
 static void take_document(struct job_entry *entry, const struct training_job *job, struct plan_input *input,
@@ -177,7 +199,7 @@ static void reconcile(void *context, struct job_entry *entry)
             forget(controller, entry);
         return;
     }
-    if (!sees_own_writes(controller, entry)) {
+    if (!sees_own_writes(controller, entry, &item->job)) {
         controller->metrics.waited++;
         work_queue_add_at(controller->queue, entry, clock_now_ms() + UNSEEN_RETRY_MS);
         return;
@@ -309,15 +331,15 @@ static void pod_deleted(void *context, const char *key, const void *item)
     work_queue_add(controller->queue, entry);
 }
 
-/* A Service has its job's name. */
-static void service_changed(void *context, const char *key, const void *old, const void *item)
+/* Services and PodGroups have their job's name. */
+static void child_changed(void *context, const char *key, const void *old, const void *item)
 {
     (void)old;
     (void)item;
     look(context, key);
 }
 
-static void service_event(void *context, const char *key, const void *item)
+static void child_event(void *context, const char *key, const void *item)
 {
     (void)item;
     look(context, key);
@@ -352,6 +374,30 @@ static struct informer_options base_options(struct controller *controller, struc
     };
 }
 
+static void *parse_group(void *context, const struct json *object)
+{
+    (void)context;
+    return group_view_new(object);
+}
+
+/* They are looked for when a job needs them. */
+static void prepare_groups(struct controller *controller)
+{
+    for (int scheduler = GANG_NONE + 1; scheduler < GANG_SCHEDULER_COUNT; scheduler++) {
+        const struct gang_kind *kind = gang_kind_of((enum gang_scheduler)scheduler);
+        struct optional_api_options options = {.group = kind->group, .plural = POD_GROUP_PLURAL};
+        memcpy(options.versions, kind->versions, sizeof options.versions);
+        options.informer = base_options(controller, (struct kube_resource){0});
+        options.informer.label_selector = LABEL_JOB_UID;
+        options.informer.parse = parse_group;
+        options.informer.item_free = free;
+        options.informer.on_added = child_event;
+        options.informer.on_changed = child_changed;
+        options.informer.on_deleted = child_event;
+        controller->groups[scheduler] = optional_api_new(controller->client, &options);
+    }
+}
+
 static void start_informers(struct controller *controller)
 {
     struct informer_options jobs = base_options(controller, JOBS);
@@ -371,9 +417,9 @@ static void start_informers(struct controller *controller)
     services.label_selector = LABEL_JOB_UID;
     services.parse = parse_service;
     services.item_free = free;
-    services.on_added = service_event;
-    services.on_changed = service_changed;
-    services.on_deleted = service_event;
+    services.on_added = child_event;
+    services.on_changed = child_changed;
+    services.on_deleted = child_event;
     controller->jobs = informer_start(controller->client, &jobs);
     controller->pods = informer_start(controller->client, &pods);
     controller->services = informer_start(controller->client, &services);
@@ -399,6 +445,7 @@ struct controller *controller_start(struct kube_client *client, struct http_clie
         .done = executed,
         .context = controller,
     };
+    prepare_groups(controller);
     start_informers(controller);
     return controller;
 }
@@ -413,6 +460,8 @@ void controller_stop(struct controller *controller)
     informer_free(controller->jobs);
     informer_free(controller->pods);
     informer_free(controller->services);
+    for (int scheduler = GANG_NONE + 1; scheduler < GANG_SCHEDULER_COUNT; scheduler++)
+        optional_api_stop(controller->groups[scheduler]);
     event_recorder_free(controller->recorder);
 }
 
@@ -427,6 +476,8 @@ void controller_free(struct controller *controller)
     hash_map_release(&controller->entries, NULL);
     work_queue_free(controller->queue);
     progress_poller_free(controller->poller);
+    for (int scheduler = GANG_NONE + 1; scheduler < GANG_SCHEDULER_COUNT; scheduler++)
+        optional_api_free(controller->groups[scheduler]);
     free(controller);
 }
 

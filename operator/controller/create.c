@@ -24,8 +24,8 @@ static bool has_slot_to_fill(const struct crew *crew)
 
 static void create_pods(struct planning *planning)
 {
-    if (!has_slot_to_fill(&planning->crew) || !is_time(planning, planning->old->backoff_until_ms) ||
-        planning->crew.earlier_count > 0)
+    if (planning->hold_reason || !has_slot_to_fill(&planning->crew) ||
+        !is_time(planning, planning->old->backoff_until_ms) || planning->crew.earlier_count > 0)
         return;
     for (size_t i = 0; i < planning->crew.slot_count; i++)
         if (slot_to_fill(&planning->crew.slots[i]))

@@ -11,6 +11,13 @@ int64_t crew_role_count(const struct training_job *job, enum role role)
     return count >= 0 && count <= CREW_ROLE_MAX ? count : 0;
 }
 
+int64_t crew_role_minimum(const struct training_job *job, enum role role)
+{
+    int64_t count = crew_role_count(job, role), least = job->elastic.min_workers;
+    bool fewer = role == ROLE_WORKER && job->elastic.enabled && least > 0 && least < count;
+    return fewer ? least : count;
+}
+
 enum role crew_chief_role(const struct training_job *job)
 {
     return job->roles[ROLE_CHIEF].count > 0 ? ROLE_CHIEF : ROLE_WORKER;

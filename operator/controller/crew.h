@@ -45,6 +45,8 @@ struct crew crew_assemble(const struct training_job *job, const struct pod_view 
 /* How many pods a role should have: what the spec says, and none where it says nonsense (a wrong spec is parsed too). */
 #define CREW_ROLE_MAX 100000
 int64_t crew_role_count(const struct training_job *job, enum role role);
+/* The fewest with which the crew can work: of an elastic one's workers elastic.minWorkers, else all. */
+int64_t crew_role_minimum(const struct training_job *job, enum role role);
 
 /* The role whose first pod leads the crew: chief when there is one, else worker. */
 enum role crew_chief_role(const struct training_job *job);

@@ -7,6 +7,7 @@
 #include "common/clock.h"
 #include "common/contract/labels.h"
 #include "common/memory.h"
+#include "operator/controller/gang.h"
 #include "operator/controller/pod_build.h"
 #include "operator/controller/service_build.h"
 #include "operator/controller/status_patch.h"
@@ -158,8 +159,19 @@ static void creation_end(struct creation *creation)
 
 static struct own_write *own_write_of(struct execution *execution, const struct creation *creation)
 {
-    bool pod = strcmp(creation->resource.plural, "pods") == 0;
-    return pod ? &execution->entry->pod_write : &execution->entry->service_write;
+    struct job_entry *entry = execution->entry;
+    const struct {
+        const char *plural;
+        struct own_write *write;
+    } writes[] = {
+        {"pods", &entry->pod_write},
+        {"services", &entry->service_write},
+        {POD_GROUP_PLURAL, &entry->group_write},
+    };
+    size_t i = 0;
+    while (strcmp(writes[i].plural, creation->resource.plural) != 0)
+        i++;
+    return writes[i].write;
 }
 
 static bool belongs_to(const struct json *object, const char *uid)
@@ -248,7 +260,7 @@ static void create_pods(struct execution *execution, const struct training_job *
         const struct action *action = &execution->plan.actions[i];
         if (action->type != ACTION_CREATE_POD)
             continue;
-        if (!builder.job && pod_builder_init(&builder, job, execution->executor.options->worker_image, &error) < 0)
+        if (!builder.job && pod_builder_init(&builder, job, execution->executor.options, &error) < 0)
             refuse(execution, OBSTACLE_REJECTED, error.message);
         else
             create_pod(execution, &builder, action);
@@ -333,11 +345,49 @@ static void create_service(struct execution *execution, const struct training_jo
     create(execution, KUBE_SERVICES, service);
 }
 
+static void create_group(struct execution *execution, const struct training_job *job)
+{
+    struct error error = ERROR_INIT;
+    SCOPED(pod_builder_release) struct pod_builder builder = {0};
+    SCOPED_JSON *group = NULL;
+    struct kube_resource resource = execution->plan.gang.resource;
+    if (pod_builder_init(&builder, job, execution->executor.options, &error) < 0 ||
+        gang_build(&builder, resource.version, &group, &error) < 0)
+        refuse(execution, OBSTACLE_REJECTED, error.message);
+    else
+        create(execution, resource, group);
+}
+
+static void group_delete_answered(void *context, const struct kube_answer *answer)
+{
+    struct execution *execution = context;
+    if (answer->error)
+        note_refused(execution, answer, "PodGroup");
+    execution->open--;
+    conclude(execution);
+}
+
+static void delete_group(struct execution *execution)
+{
+    const struct gang_input *gang = &execution->plan.gang;
+    struct resource_path path = {gang->resource, execution->namespace, execution->name, NULL};
+    struct kube_delete_options what = {.uid = gang->group->uid, .grace_seconds = -1};
+    struct kube_call_options options = call_options(execution, group_delete_answered, execution);
+    execution->open++;
+    kube_client_delete(execution->executor.client, &path, &what, &options);
+}
+
 static void act(struct execution *execution, const struct training_job *job, const struct action *action)
 {
     switch (action->type) {
     case ACTION_CREATE_SERVICE:
         create_service(execution, job);
+        return;
+    case ACTION_CREATE_GROUP:
+        create_group(execution, job);
+        return;
+    case ACTION_DELETE_GROUP:
+        delete_group(execution);
         return;
     case ACTION_CREATE_POD: /* create_pods */
         return;

@@ -108,6 +108,7 @@ static void lead(void *context)
         .plan = plan_options_default,
     };
     options.plan.worker_image = state->options.worker_image;
+    options.plan.coscheduling_scheduler = state->options.coscheduling_scheduler;
     state->controller = controller_start(state->client, state->pods_client, &options);
     log_info("looking after jobs", "namespace", options.name_space ? options.name_space : "(all)", NULL);
 }

@@ -12,6 +12,8 @@ const char *const options_usage =
     "  --kubeconfig FILE        credentials; default: $KUBECONFIG, the pod's service account, ~/.kube/config\n"
     "  --namespace NAME         look after this namespace only; default: all\n"
     "  --worker-image IMAGE     for jobs of framework Coxswain that name no image\n"
+    "  --coscheduling-scheduler NAME  schedulerName of pods with gang scheduler Coscheduling;\n"
+    "                           default: scheduler-plugins-scheduler\n"
     "  --metrics-address A:P    where /metrics, /healthz and /readyz are served; default: 127.0.0.1:0 (any free port)\n"
     "  --leader-elect           of several operators only the holder of a Lease acts\n"
     "  --lease-namespace NAME   where the Lease is; default: the operator's own namespace\n"
@@ -23,6 +25,7 @@ enum option_id {
     OPTION_KUBECONFIG = 1,
     OPTION_NAMESPACE,
     OPTION_IMAGE,
+    OPTION_COSCHEDULING,
     OPTION_METRICS,
     OPTION_ELECT,
     OPTION_LEASE_NAMESPACE,
@@ -35,6 +38,7 @@ static const struct option long_options[] = {
     {"kubeconfig", required_argument, NULL, OPTION_KUBECONFIG},
     {"namespace", required_argument, NULL, OPTION_NAMESPACE},
     {"worker-image", required_argument, NULL, OPTION_IMAGE},
+    {"coscheduling-scheduler", required_argument, NULL, OPTION_COSCHEDULING},
     {"metrics-address", required_argument, NULL, OPTION_METRICS},
     {"leader-elect", no_argument, NULL, OPTION_ELECT},
     {"lease-namespace", required_argument, NULL, OPTION_LEASE_NAMESPACE},
@@ -93,6 +97,9 @@ static int apply(int id, const char *value, struct options *options, struct erro
     case OPTION_IMAGE:
         options->worker_image = value;
         return 0;
+    case OPTION_COSCHEDULING:
+        options->coscheduling_scheduler = value;
+        return 0;
     case OPTION_LEASE_NAMESPACE:
         options->lease_namespace = value;
         return 0;
@@ -112,6 +119,7 @@ static int apply(int id, const char *value, struct options *options, struct erro
 int options_parse(int count, char **arguments, struct options *ret_options, struct error *error)
 {
     struct options options = {.worker_image = "coxswain-worker",
+                              .coscheduling_scheduler = "scheduler-plugins-scheduler",
                               .metrics_address = "127.0.0.1",
                               .log_level = LOG_INFO,
                               .log_format = LOG_TEXT};

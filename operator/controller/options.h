@@ -17,6 +17,7 @@ struct options {
     const char *kubeconfig; /* NULL: as kubectl would find it, or the pod's service account */
     const char *name_space; /* NULL: all */
     const char *worker_image;
+    const char *coscheduling_scheduler;
     const char *lease_namespace; /* NULL: the credentials' */
     bool leader_elect;
     char metrics_address[OPTION_ADDRESS_MAX];

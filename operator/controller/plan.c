@@ -12,6 +12,7 @@
 
 const struct plan_options plan_options_default = {
     .worker_image = "coxswain-worker",
+    .coscheduling_scheduler = "scheduler-plugins-scheduler",
     .start_failure_ms = 120000,
     .settle_ms = 10000,
     .count_write_ms = 1000,
@@ -20,8 +21,9 @@ const struct plan_options plan_options_default = {
 };
 
 static bool (*const policies[])(struct planning *planning) = {
-    dead_node_plan, ttl_plan,   clean_plan,     invalid_plan, leftovers_plan, completion_plan, deadline_plan,
-    suspend_plan,   start_plan, take_back_plan, judge_plan,   scale_plan,     replace_plan,    create_plan,
+    dead_node_plan,  ttl_plan,      clean_plan,   invalid_plan, leftovers_plan,
+    completion_plan, deadline_plan, suspend_plan, start_plan,   take_back_plan,
+    judge_plan,      scale_plan,    replace_plan, gang_plan,    create_plan,
 };
 
 /* spec.runPolicy.managedBy of jobs that are left to this operator. */
@@ -113,6 +115,7 @@ void plan_job(const struct plan_input *input, struct plan *ret_plan)
 {
     ret_plan->requeue_ms = PLAN_NEVER;
     ret_plan->status = input->job->status;
+    ret_plan->gang = input->gang;
     if (!is_ours(input->job))
         return;
     struct planning planning = {

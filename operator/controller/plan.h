@@ -23,6 +23,8 @@
 #include <stdint.h>
 
 #include "common/job/training_job.h"
+#include "operator/controller/group_view.h"
+#include "operator/controller/optional_api.h"
 #include "operator/controller/pod_view.h"
 #include "operator/controller/service_view.h"
 
@@ -45,12 +47,13 @@ struct obstacle {
 };
 
 struct plan_options {
-    const char *worker_image; /* for framework Coxswain without an image of its own */
-    int64_t start_failure_ms; /* how long a container may fail to start before that is final */
-    int64_t settle_ms;        /* how long a crew may take to end by itself after the chief */
-    int64_t count_write_ms;   /* how long a status write that only changes counts waits for more of them */
-    int64_t dead_node_ms;     /* how long a pod of ours that is to end may outlast its grace period */
-    int64_t catch_up_ms;      /* how long a status older than its pods may be the cache's fault */
+    const char *coscheduling_scheduler; /* its schedulerName */
+    const char *worker_image;           /* for framework Coxswain without an image of its own */
+    int64_t start_failure_ms;           /* how long a container may fail to start before that is final */
+    int64_t settle_ms;                  /* how long a crew may take to end by itself after the chief */
+    int64_t count_write_ms;             /* how long a status write that only changes counts waits for more of them */
+    int64_t dead_node_ms;               /* how long a pod of ours that is to end may outlast its grace period */
+    int64_t catch_up_ms;                /* how long a status older than its pods may be the cache's fault */
 };
 extern const struct plan_options plan_options_default;
 
@@ -58,6 +61,13 @@ extern const struct plan_options plan_options_default;
 struct gone_pod {
     enum role role;
     int64_t index;
+};
+
+/* Of jobs with a gang scheduler. */
+struct gang_input {
+    enum optional_state state;      /* of the scheduler's PodGroups */
+    const struct group_view *group; /* of the job's name, NULL: none */
+    struct kube_resource resource;
 };
 
 struct plan_input {
@@ -72,6 +82,7 @@ struct plan_input {
     size_t gone_count;
     int64_t gone_epoch;
     const struct service_view *service; /* the Service of the job's name, NULL: none */
+    struct gang_input gang;
     struct obstacle obstacle;
     const struct progress *progress; /* newest, NULL: none since the last plan */
     const char *crew_message;        /* what the chief says it waits for, NULL: nothing */
@@ -84,6 +95,8 @@ struct plan_input {
 
 enum action_type {
     ACTION_CREATE_SERVICE,
+    ACTION_CREATE_GROUP,
+    ACTION_DELETE_GROUP,
     ACTION_CREATE_POD, /* role, index; epoch and attempt are the job's */
     ACTION_REMOVE_CURRENT,
     ACTION_DELETE_POD,
@@ -113,6 +126,7 @@ struct plan {
     size_t action_count;
     struct plan_event *events; /* after the status write, when it was done */
     size_t event_count;
+    struct gang_input gang;   /* the input's, for its actions */
     struct job_status status; /* as it should stand */
     bool write_status;        /* it differs, and it is time to say so */
     bool counts_wait;         /* mere counts differ, and may do so for a moment */

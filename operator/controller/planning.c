@@ -61,6 +61,14 @@ void planning_event_of_action(struct planning *planning, const char *reason, con
         (struct plan_event){.warning = true, .of_action = true, .reason = reason, .action = action, .note = note};
 }
 
+void planning_hold(struct planning *planning, const char *reason, const char *message)
+{
+    if (planning->hold_reason)
+        return;
+    planning->hold_reason = reason;
+    planning->hold_message = message;
+}
+
 void planning_requeue(struct planning *planning, int64_t at_ms)
 {
     if (at_ms < planning->plan->requeue_ms)

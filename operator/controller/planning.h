@@ -18,6 +18,8 @@ struct planning {
     struct plan *plan;
     struct crew crew;
     struct obstacle obstacle; /* the input's, while something is left to create */
+    const char *hold_reason;  /* why no pod may be created now; NULL: they may */
+    const char *hold_message;
     int64_t now_ms;
 };
 
@@ -37,6 +39,7 @@ bool start_plan(struct planning *planning);
 bool take_back_plan(struct planning *planning); /* a charge that a disruption explains after all */
 bool judge_plan(struct planning *planning);     /* what went wrong, and what follows from it */
 bool scale_plan(struct planning *planning);
+bool gang_plan(struct planning *planning);    /* the PodGroup, and whether its pods may come */
 bool replace_plan(struct planning *planning); /* superseded pods give way */
 bool create_plan(struct planning *planning);  /* the Service and the promised pods */
 
@@ -46,6 +49,10 @@ void planning_create_pod(struct planning *planning, enum role role, int64_t inde
 void planning_event(struct planning *planning, bool warning, const char *reason, const char *action, const char *note);
 /* A warning that tells of an action rather than of the status. */
 void planning_event_of_action(struct planning *planning, const char *reason, const char *action, const char *note);
+/* No pod may be created now; the first reason counts. */
+void planning_hold(struct planning *planning, const char *reason, const char *message);
+/* The PodGroup goes: the job is suspended or over. */
+void gang_dismiss(struct planning *planning);
 void planning_requeue(struct planning *planning, int64_t at_ms);
 const char *planning_format(struct planning *planning, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Deletes it unless that was asked for already. */

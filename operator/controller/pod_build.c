@@ -10,6 +10,7 @@
 #include "operator/controller/child_metadata.h"
 #include "operator/controller/environment_build.h"
 #include "operator/controller/environment_list.h"
+#include "operator/controller/gang.h"
 #include "operator/controller/template_overlay.h"
 
 #define GRACE_SECONDS 30
@@ -21,11 +22,11 @@ char *pod_name(const struct training_job *job, enum role role, int64_t index)
     return memory_format("%s-%s-%" PRId64 "-%" PRId64, job->name, role_name(role), index, job->status.epoch);
 }
 
-int pod_builder_init(struct pod_builder *builder, const struct training_job *job, const char *worker_image,
+int pod_builder_init(struct pod_builder *builder, const struct training_job *job, const struct plan_options *options,
                      struct error *error)
 {
     bool own = job->framework == FRAMEWORK_COXSWAIN;
-    const char *image = job->image ? job->image : own ? worker_image : NULL;
+    const char *image = job->image ? job->image : own ? options->worker_image : NULL;
     if (!image || *image == '\0')
         return error_set(error, ERROR_INVALID,
                          own ? "spec.image: required, since the operator was started without --worker-image"
@@ -33,7 +34,7 @@ int pod_builder_init(struct pod_builder *builder, const struct training_job *job
     char *document;
     if (environment_document(job, &document, error) < 0)
         return -1;
-    *builder = (struct pod_builder){.job = job, .image = image, .document = document};
+    *builder = (struct pod_builder){.job = job, .options = options, .image = image, .document = document};
     return 0;
 }
 
@@ -276,6 +277,7 @@ int pod_build(const struct pod_builder *builder, enum role role, int64_t index, 
     template_overlay(spec, json_at(template, "spec"));
     set_environment_of_others(spec, environment);
     set_fixed(spec, job, role, index);
+    gang_mark(pod, job, role, builder->options->coscheduling_scheduler);
     *ret_pod = pod;
     return 0;
 }

@@ -9,17 +9,19 @@
 
 #include "common/error.h"
 #include "common/job/training_job.h"
+#include "operator/controller/plan.h"
 
 /* What the pods of a job share; made once for many. Borrows the job. */
 struct pod_builder {
     const struct training_job *job;
+    const struct plan_options *options;
     const char *image;
     char *document;
 };
 
 /* ERROR_INVALID when the job cannot have pods: no image, a document or TF_CONFIG too large.
- * `worker_image` is used by framework Coxswain when the job names none. */
-int pod_builder_init(struct pod_builder *builder, const struct training_job *job, const char *worker_image,
+ * The options' worker image is used by framework Coxswain when the job names none. */
+int pod_builder_init(struct pod_builder *builder, const struct training_job *job, const struct plan_options *options,
                      struct error *error);
 void pod_builder_release(struct pod_builder *builder);
 

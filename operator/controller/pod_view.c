@@ -80,6 +80,14 @@ static bool condition_true(const struct json *pod, const char *type)
     return strcmp(json_string_at(condition(pod, type), "status", ""), "True") == 0;
 }
 
+#define GRACE_SECONDS_MAX 1000000000
+
+static int64_t grace_ms(const struct json *pod)
+{
+    int64_t seconds = json_integer_at(pod, "metadata.deletionGracePeriodSeconds", 0);
+    return seconds >= 0 && seconds <= GRACE_SECONDS_MAX ? 1000 * seconds : 0;
+}
+
 /* Few pods have ended, and nobody asks for the conditions of the others. */
 static void read_conditions(const struct json *pod, const struct pod_view *view, struct buffer *out)
 {
@@ -104,7 +112,7 @@ static void read_metadata(const struct json *pod, struct pod_view *view)
     view->current = strcmp(label(pod, LABEL_CURRENT), "true") == 0;
     view->created_ms = time_at(pod, "metadata.creationTimestamp");
     view->deletion_ms = time_at(pod, "metadata.deletionTimestamp");
-    view->grace_ms = 1000 * json_integer_at(pod, "metadata.deletionGracePeriodSeconds", 0);
+    view->grace_ms = grace_ms(pod);
     if (view->deletion_ms != FIELD_UNSET)
         view->deletion_ms -= view->grace_ms;
 }

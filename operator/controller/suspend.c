@@ -47,8 +47,10 @@ static void suspend(struct planning *planning)
 {
     bool on_purpose = is_suspending(planning->old) || condition_is(planning->old, CONDITION_SUSPENDED, CONDITION_TRUE);
     promise_nothing(planning);
-    if (on_purpose)
+    if (on_purpose) {
         end_pods(planning);
+        gang_dismiss(planning);
+    }
     if (planning->crew.alive_count > 0 || crew_unfilled(&planning->crew)) {
         say_suspending(planning);
         return;

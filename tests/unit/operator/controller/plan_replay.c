@@ -14,7 +14,7 @@
 #include "operator/controller/index_set.h"
 #include "scene.h"
 
-#define SCHEDULES 4000
+#define SCHEDULES 5000
 #define STEPS 160
 #define CALM_STEPS 400
 #define WORKERS 3
@@ -50,6 +50,8 @@ struct model {
     int64_t gone_epoch;
     bool must_see_job, must_see_pods; /* own writes, not yet in the cache */
     bool service, calm;
+    bool group_there; /* the PodGroup, of jobs with a gang scheduler */
+    struct group_view group;
     struct {
         bool there;
         int64_t index, epoch, attempt;
@@ -127,7 +129,8 @@ static bool promises(const struct job_status *status, int64_t index)
 
 /* ---------------------------------------------------------------- the API server */
 
-static void check_create(int64_t index, int64_t epoch, const char *name)
+/* `late`: it was on the wire when its operator was killed, and may follow a pod that came of another try and went. */
+static void check_create(int64_t index, int64_t epoch, const char *name, bool late)
 {
     const struct job_status *status = &model.scene.job.status;
     CHECK(!status_terminal(status), "a pod is created after the end");
@@ -135,7 +138,7 @@ static void check_create(int64_t index, int64_t epoch, const char *name)
     CHECK(promises(&model.scene.job.status, index), "a pod is created that was not promised");
     for (size_t i = 0; i < model.pod_count; i++) {
         const struct model_pod *pod = &model.pods[i];
-        CHECK(!pod->seen || strcmp(pod->name, name) != 0, "a name is used again");
+        CHECK(late || !pod->seen || strcmp(pod->name, name) != 0, "a name is used again");
         if (!pod->exists || pod->stray)
             continue;
         CHECK(pod->view.index != index || !pod->view.current, "two current pods of one index");
@@ -156,7 +159,7 @@ static void server_create(int64_t index, int64_t epoch, int64_t attempt, bool la
         if (model.pods[i].exists && strcmp(model.pods[i].name, pod->name) == 0)
             return; /* AlreadyExists */
     if (!pod->stray)
-        check_create(index, epoch, pod->name);
+        check_create(index, epoch, pod->name, late);
     struct scene helper = {.job = {.status = {.attempt = attempt}}, .input = {.now_ms = model.now_ms}};
     pod->view = *scene_add_pod(&helper, ROLE_WORKER, index, epoch);
     arena_release(&helper.arena);
@@ -277,7 +280,20 @@ static void operator_do(const struct action *action, const struct training_job *
     case ACTION_CREATE_SERVICE:
         model.service = true;
         break;
+    case ACTION_CREATE_GROUP:
+        CHECK(!status_terminal(&model.scene.job.status), "a PodGroup after the end");
+        model.group = (struct group_view){.uid = "group", .job_uid = SCENE_UID, .phase = "Pending", .words = ""};
+        model.group_there = true;
+        break;
+    case ACTION_DELETE_GROUP:
+        CHECK(status_terminal(&model.scene.job.status) ||
+                  !condition_is(&job->status, CONDITION_SUSPENDED, CONDITION_ABSENT),
+              "the PodGroup goes while its pods may run");
+        model.group_there = false;
+        break;
     case ACTION_CREATE_POD:
+        CHECK(job->run_policy.gang.scheduler == GANG_NONE || strcmp(model.group.phase, "Pending") != 0,
+              "a pod comes before its PodGroup has left Pending");
         server_create(action->index, job->status.epoch, job->status.attempt, false);
         model.must_see_pods = true;
         break;
@@ -332,6 +348,7 @@ static size_t operator_turn(void)
         .gone_count = model.gone_count,
         .gone_epoch = model.gone_epoch,
         .service = model.service ? &model.scene.service : NULL,
+        .gang = {.state = OPTIONAL_READY, .group = model.group_there ? &model.group : NULL},
         .counts_since_ms = model.counts_since_ms,
         .behind_since_ms = FIELD_UNSET,
         .now_ms = model.now_ms,
@@ -429,6 +446,10 @@ static void world_turn(void)
         else if (chance(8))
             pod_suffer(&model.pods[i]);
     }
+    if (model.group_there && (model.calm || chance(30)))
+        model.group.phase = "Inqueue";
+    if (model.group_there && !model.calm && chance(2))
+        model.group_there = false;
     if (!model.calm && chance(4)) {
         model.scene.job.run_policy.suspend = !model.scene.job.run_policy.suspend;
         model.scene.job.generation++;
@@ -456,6 +477,7 @@ static void check_end(void)
     for (size_t i = 0; i < model.pod_count; i++)
         alive += model.pods[i].exists && pod_view_alive(&model.pods[i].view);
     CHECK(alive == 0, "pods live on after the end");
+    CHECK(!model.group_there, "the PodGroup stays after the end");
     CHECK(status->replicas[ROLE_WORKER].active == 0, "active counts what is gone");
     CHECK(condition_is(status, CONDITION_RUNNING, CONDITION_FALSE) ||
               condition_is(status, CONDITION_RUNNING, CONDITION_ABSENT),
@@ -474,6 +496,7 @@ static void run_schedule(uint64_t seed, enum restart_scope scope)
     model.scene.job.run_policy.restart_scope = scope;
     model.scene.job.run_policy.backoff_limit = (int64_t)draw(8);
     model.scene.job.run_policy.suspend = chance(10);
+    model.scene.job.run_policy.gang.scheduler = chance(30) ? GANG_VOLCANO : GANG_NONE;
     see_job();
     for (int step = 0; step < STEPS; step++) {
         world_turn();

@@ -33,7 +33,7 @@ static struct json *build(const struct training_job *job, int64_t index, struct 
 {
     SCOPED(pod_builder_release) struct pod_builder builder = {0};
     struct json *pod = NULL;
-    if (pod_builder_init(&builder, job, "worker:1", error) < 0 ||
+    if (pod_builder_init(&builder, job, &plan_options_default, error) < 0 ||
         pod_build(&builder, ROLE_WORKER, index, &pod, error) < 0)
         return NULL;
     return pod;
@@ -76,7 +76,7 @@ Test(pod_build, default_pod)
     cr_assert_str_eq(json_string_at(pod, "spec.hostname", ""), "digits-worker-1");
     cr_assert_str_eq(json_string_at(pod, "spec.subdomain", ""), "digits");
     cr_assert_str_eq(json_string_at(pod, "spec.restartPolicy", ""), "Never");
-    cr_assert_str_eq(json_string_at(trainer, "image", ""), "worker:1");
+    cr_assert_str_eq(json_string_at(trainer, "image", ""), "coxswain-worker");
     cr_assert_str_eq(json_string(json_first(json_member(trainer, "command")), ""), "coxswain-worker");
     cr_assert_str_eq(variable(trainer, "COXSWAIN_EPOCH"), "5");
     cr_assert_str_eq(variable(trainer, "COXSWAIN_INDEX"), "1");

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A collection of somebody else's API that a cluster may lack: looked for by
+ * discovery when the first job needs it, in the versions that this operator knows,
+ * and from then on cached by an informer. While it is missing it is looked for
+ * again from time to time, as long as somebody needs it.
+ */
+#ifndef COXSWAIN_CONTROLLER_OPTIONAL_API_H
+#define COXSWAIN_CONTROLLER_OPTIONAL_API_H
+
+#include "operator/kube/informer.h"
+
+enum optional_state {
+    OPTIONAL_UNKNOWN, /* being looked for, or its cache is not complete yet */
+    OPTIONAL_MISSING,
+    OPTIONAL_READY,
+};
+
+/* How long until a missing one is looked for again. */
+#define OPTIONAL_RETRY_MS 5000
+
+struct optional_api;
+
+#define OPTIONAL_VERSIONS_MAX 4
+struct optional_api_options {
+    const char *group, *plural;
+    const char *versions[OPTIONAL_VERSIONS_MAX + 1]; /* the best first, up to a NULL */
+    struct informer_options informer;                /* but for its resource; copied */
+};
+
+struct optional_api *optional_api_new(struct kube_client *client, const struct optional_api_options *options);
+/* Before the client is freed; nothing is called from here on. */
+void optional_api_stop(struct optional_api *api);
+void optional_api_free(struct optional_api *api);
+
+/* Where it stands; looks for it when that is due. */
+enum optional_state optional_api_need(struct optional_api *api);
+/* What is served, in the version found; while it is none, in the best one. */
+struct kube_resource optional_api_resource(const struct optional_api *api);
+/* NULL when it is absent, or not OPTIONAL_READY. */
+const void *optional_api_get(const struct optional_api *api, const char *key);
+bool optional_api_has_seen(const struct optional_api *api, const char *resource_version);
+
+#endif

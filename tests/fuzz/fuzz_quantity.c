@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * An amount that is taken is not negative, and what is printed of it is the same amount.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "common/memory.h"
+#include "operator/controller/quantity.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
+{
+    SCOPED_FREE char *text = memory_copy_bytes((const char *)bytes, length);
+    char printed[QUANTITY_TEXT_MAX];
+    int64_t amount, again;
+    if (!quantity_parse(text, &amount))
+        return 0;
+    quantity_print(amount, printed);
+    if (amount < 0 || !quantity_parse(printed, &again) || again != amount)
+        abort();
+    return 0;
+}
