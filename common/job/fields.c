@@ -373,9 +373,11 @@ OBJECT_TYPE(model_type, "Model", model_fields);
     FORMAT(PATH), .description = words_about_it
 
 #define FILE_FIELDS                                                                                                    \
-    {FILE_FIELD(images, "idx: the file of images (may be gzipped), a path in the storage.")},                          \
-        {FILE_FIELD(labels, "idx: the file of labels (may be gzipped), a path in the storage.")},                      \
+    {FILE_FIELD(images, "idx and npy: the file of images (may be gzipped), a path in the storage.")},                  \
+        {FILE_FIELD(labels, "idx and npy: the file of labels (may be gzipped), a path in the storage.")},              \
         {FILE_FIELD(text, "bytes: the file whose bytes are the tokens, a path in the storage.")},                      \
+        {FILE_FIELD(files, "cifar10, tokens and tfrecord: the file, a path in the storage; a * in its last part "      \
+                           "takes all files of such names, in their order.")},                                         \
     {                                                                                                                  \
         .name = "first", .kind = FIELD_INTEGER, MEMBER(data_files, first), LONE, RANGE(0, COUNT_MAX),                  \
         .description = "Position of the first example to use; those before it are left out."                           \
@@ -405,7 +407,8 @@ static const struct field data_fields[] = {
      .words = data_format_words,
      .description =
          "Form of the files: idx (as MNIST comes), bytes (any file; each byte is a token), synthetic (no files, made "
-         "from the seed)."},
+         "from the seed), cifar10 (its binary version), npy (NumPy arrays of images and of labels), tokens (as llm.c "
+         "writes them), tfrecord (tf.train.Example with an image of raw bytes or floats and a label)."},
     {.name = "storage",
      .kind = FIELD_STRING,
      MEMBER(data_spec, storage),
@@ -433,6 +436,18 @@ static const struct field data_fields[] = {
      LONE,
      RANGE(1, COUNT_MAX),
      .description = "synthetic: how many examples there are."},
+    {.name = "imageFeature",
+     .kind = FIELD_STRING,
+     MEMBER(data_spec, image_feature),
+     LONE,
+     RANGE(1, NAME_MAX_LENGTH),
+     .description = "tfrecord: name of the feature that holds the image. Default: image."},
+    {.name = "labelFeature",
+     .kind = FIELD_STRING,
+     MEMBER(data_spec, label_feature),
+     LONE,
+     RANGE(1, NAME_MAX_LENGTH),
+     .description = "tfrecord: name of the feature that holds the label. Default: label."},
 };
 OBJECT_TYPE(data_type, "Data", data_fields);
 

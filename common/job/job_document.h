@@ -49,7 +49,11 @@
 #define DATA_FORMATS(X)                                                                                                \
     X(DATA_FORMAT_IDX, "idx")                                                                                          \
     X(DATA_FORMAT_BYTES, "bytes")                                                                                      \
-    X(DATA_FORMAT_SYNTHETIC, "synthetic")
+    X(DATA_FORMAT_SYNTHETIC, "synthetic")                                                                              \
+    X(DATA_FORMAT_CIFAR10, "cifar10")                                                                                  \
+    X(DATA_FORMAT_NPY, "npy")                                                                                          \
+    X(DATA_FORMAT_TOKENS, "tokens")                                                                                    \
+    X(DATA_FORMAT_TFRECORD, "tfrecord")
 #define OPTIMIZER_TYPES(X) X(OPTIMIZER_SGD, "sgd") X(OPTIMIZER_ADAMW, "adamw")
 #define SCHEDULE_TYPES(X)                                                                                              \
     X(SCHEDULE_CONSTANT, "constant")                                                                                   \
@@ -172,11 +176,12 @@ struct model_spec {
 
 /* Paths are relative to the storage, or absolute when no storage is named. */
 struct data_files {
-    const char *images; /* idx */
-    const char *labels; /* idx */
+    const char *images; /* idx, npy */
+    const char *labels; /* idx, npy */
     const char *text;   /* bytes */
     int64_t first;      /* use examples [first, …); FIELD_UNSET: from 0 */
     int64_t last;       /* validation: the last n examples of train's files, which train then leaves out */
+    const char *files;  /* cifar10, tokens, tfrecord: one file, or several by a * in the last part of the path */
 };
 
 struct data_spec {
@@ -184,7 +189,8 @@ struct data_spec {
     const char *storage;
     struct data_files train;
     struct data_files validation;
-    int64_t examples; /* synthetic */
+    int64_t examples;                          /* synthetic */
+    const char *image_feature, *label_feature; /* tfrecord; NULL: "image", "label" */
 };
 
 struct optimizer_spec {

@@ -436,7 +436,15 @@ static bool shortcut_has_filters(const struct json *self, const struct json *old
 static bool idx_files(const struct json *self, const struct json *old)
 {
     (void)old;
-    return !is(self, "format", "idx") || (has(self, "train.images") && has(self, "train.labels"));
+    static const char *const pairs[] = {"idx", "npy", NULL};
+    return !is_one_of(self, "format", pairs) || (has(self, "train.images") && has(self, "train.labels"));
+}
+
+static bool listed_files(const struct json *self, const struct json *old)
+{
+    (void)old;
+    static const char *const listed[] = {"cifar10", "tokens", "tfrecord", NULL};
+    return !is_one_of(self, "format", listed) || has(self, "train.files");
 }
 
 static bool bytes_file(const struct json *self, const struct json *old)
@@ -454,8 +462,8 @@ static bool synthetic_examples(const struct json *self, const struct json *old)
 static bool validation_last_or_files(const struct json *self, const struct json *old)
 {
     (void)old;
-    return !has(self, "validation.last") ||
-           !(has(self, "validation.images") || has(self, "validation.labels") || has(self, "validation.text"));
+    return !has(self, "validation.last") || !(has(self, "validation.images") || has(self, "validation.labels") ||
+                                              has(self, "validation.text") || has(self, "validation.files"));
 }
 
 static bool validation_pair(const struct json *self, const struct json *old)
@@ -821,8 +829,15 @@ const struct rule rules[] = {
      .about = &data_type,
      .field = "train",
      .holds = idx_files,
-     .cel = "self.format != 'idx' || (has(self.train) && has(self.train.images) && has(self.train.labels))",
-     .message = "format idx needs train.images and train.labels"},
+     .cel = "!(self.format in ['idx', 'npy']) || "
+            "(has(self.train) && has(self.train.images) && has(self.train.labels))",
+     .message = "formats idx and npy need train.images and train.labels"},
+    {.name = "ListedFiles",
+     .about = &data_type,
+     .field = "train",
+     .holds = listed_files,
+     .cel = "!(self.format in ['cifar10', 'tokens', 'tfrecord']) || (has(self.train) && has(self.train.files))",
+     .message = "formats cifar10, tokens and tfrecord need train.files"},
     {.name = "BytesFile",
      .about = &data_type,
      .field = "train",
@@ -840,7 +855,7 @@ const struct rule rules[] = {
      .field = "validation.last",
      .holds = validation_last_or_files,
      .cel = "!has(self.validation) || !has(self.validation.last) || !(has(self.validation.images) || "
-            "has(self.validation.labels) || has(self.validation.text))",
+            "has(self.validation.labels) || has(self.validation.text) || has(self.validation.files))",
      .message = "give either last or files of their own, not both"},
     {.name = "ValidationPair",
      .about = &data_type,

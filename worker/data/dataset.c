@@ -10,11 +10,15 @@ static const struct dataset_kind *const kinds[] = {
     [DATA_FORMAT_IDX] = &dataset_idx,
     [DATA_FORMAT_BYTES] = &dataset_bytes,
     [DATA_FORMAT_SYNTHETIC] = &dataset_synthetic,
+    [DATA_FORMAT_CIFAR10] = &dataset_cifar10,
+    [DATA_FORMAT_NPY] = &dataset_npy,
+    [DATA_FORMAT_TOKENS] = &dataset_tokens,
+    [DATA_FORMAT_TFRECORD] = &dataset_tfrecord,
 };
 
 static bool names_files(const struct data_files *files)
 {
-    return files->images || files->labels || files->text;
+    return files->images || files->labels || files->text || files->files;
 }
 
 /* Cuts [first, end) of the source's examples for this split. */

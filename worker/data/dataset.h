@@ -9,8 +9,21 @@
  *              64 MiB, beyond that into an unlinked temporary file (TMPDIR).
  *   bytes      a text file, memory-mapped: example i is the window of bytes
  *              [i c, i c + c) with the bytes one further as targets, c = context
+ *   cifar10    the binary version (Krizhevsky 2009): a byte of label, 3,072 of
+ *              pixels; their planes become H W C
+ *   npy        NumPy arrays (numpy.lib.format): images of uint8 (value / 255) or
+ *              float32, channels last; labels of integers, or of float32
+ *   tokens     llm.c's files: a header of 1 KiB, then uint16 (GPT-2) or uint32
+ *              (Llama 3); examples are windows as in bytes, within a file
+ *   tfrecord   tf.train.Example; the image is bytes (value / 255, or float32
+ *              when there are four times as many) or a list of floats. The places
+ *              of the records are found at the opening, 8 bytes each; CRCs are
+ *              checked whenever a record is read
  *   synthetic  images of class-dependent pattern plus noise, or tokens of a
  *              simple progression: a pure function of the index
+ *
+ * All but gzip and the records' places stays in the files, which are mapped: data
+ * may be larger than memory.
  *
  * Malformed input is ERROR_INVALID or ERROR_CORRUPT with the file, what was
  * found and what was expected. Reading is thread-safe.

@@ -31,6 +31,7 @@ struct dataset_kind {
     int (*read)(const struct dataset *dataset, int64_t index, void *input, void *target, struct error *error);
 };
 
-extern const struct dataset_kind dataset_idx, dataset_bytes, dataset_synthetic;
+extern const struct dataset_kind dataset_idx, dataset_bytes, dataset_synthetic, dataset_cifar10, dataset_npy,
+    dataset_tokens, dataset_tfrecord;
 
 #endif

@@ -66,8 +66,8 @@ static struct data_spec spec_of(const struct place *place, enum data_format form
 {
     return (struct data_spec){
         .format = format,
-        .train = {place->images, place->labels, place->text, FIELD_UNSET, FIELD_UNSET},
-        .validation = {NULL, NULL, NULL, FIELD_UNSET, FIELD_UNSET},
+        .train = {place->images, place->labels, place->text, FIELD_UNSET, FIELD_UNSET, NULL},
+        .validation = {NULL, NULL, NULL, FIELD_UNSET, FIELD_UNSET, NULL},
         .examples = FIELD_UNSET,
     };
 }

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * CIFAR-10, NumPy arrays, llm.c's tokens and TFRecords behind the door of
+ * dataset.h: what is read, and the sentence for what cannot be.
+ */
+#include <criterion/criterion.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "tfrecord_write.h"
+#include "worker/data/dataset.h"
+
+static const struct example_format cifar = {ELEMENT_FLOAT32, 3072, ELEMENT_INT32, 1, 10};
+static const struct example_format images = {ELEMENT_FLOAT32, 4, ELEMENT_INT32, 1, 10};
+static const struct example_format text = {ELEMENT_INT32, 3, ELEMENT_INT32, 3, 600};
+
+static char place[64];
+
+static void make_place(void)
+{
+    snprintf(place, sizeof place, "/tmp/coxswain-formats-XXXXXX");
+    cr_assert_not_null(mkdtemp(place));
+}
+
+static void remove_place(void)
+{
+    char pattern[96];
+    glob_t found;
+    snprintf(pattern, sizeof pattern, "%s/*", place);
+    if (glob(pattern, 0, NULL, &found) == 0) {
+        for (size_t i = 0; i < found.gl_pathc; i++)
+            unlink(found.gl_pathv[i]);
+        globfree(&found);
+    }
+    rmdir(place);
+}
+
+static const char *path_of(const char *name)
+{
+    static char paths[64][96];
+    static unsigned next;
+    char *path = paths[next++ % 64];
+    snprintf(path, sizeof paths[0], "%s/%s", place, name);
+    return path;
+}
+
+static void put_file(const char *name, const void *bytes, size_t length)
+{
+    FILE *file = fopen(path_of(name), "wb");
+    cr_assert_eq(fwrite(bytes, 1, length, file), length);
+    fclose(file);
+}
+
+static struct data_spec spec_of(enum data_format format, const char *files)
+{
+    struct data_spec spec = {.format = format, .examples = FIELD_UNSET};
+    spec.train.files = files;
+    spec.train.first = spec.train.last = spec.validation.first = spec.validation.last = FIELD_UNSET;
+    return spec;
+}
+
+static struct dataset *opened(const struct data_spec *spec, const struct example_format *format)
+{
+    struct error error = ERROR_INIT;
+    struct dataset *dataset = NULL;
+    cr_assert_eq(dataset_open(spec, NULL, SPLIT_TRAIN, format, &dataset, &error), 0, "%s", error.message);
+    return dataset;
+}
+
+static void refused(const struct data_spec *spec, const struct example_format *format, enum error_kind kind,
+                    const char *words)
+{
+    struct error error = ERROR_INIT;
+    struct dataset *dataset = NULL;
+    cr_expect_eq(dataset_open(spec, NULL, SPLIT_TRAIN, format, &dataset, &error), -1);
+    cr_expect_eq(error.kind, kind, "%s", error.message);
+    cr_expect(strstr(error.message, words), "%s", error.message);
+}
+
+static void unreadable(const struct dataset *dataset, int64_t index, const char *words)
+{
+    struct error error = ERROR_INIT;
+    float input[3072];
+    int32_t target[8];
+    cr_expect_eq(dataset_read(dataset, &index, 1, input, target, &error), -1);
+    cr_expect(strstr(error.message, words), "%s", error.message);
+}
+
+Test(formats, cifar10_planes_become_pixels_over_several_files, .init = make_place, .fini = remove_place)
+{
+    static uint8_t records[2][3073];
+    for (int i = 0; i < 2; i++) {
+        records[i][0] = (uint8_t)(3 + i);
+        for (int c = 0; c < 3; c++)
+            memset(records[i] + 1 + c * 1024, 10 * i + c, 1024);
+    }
+    records[1][2] = 99; /* red, second pixel */
+    put_file("data_batch_2.bin", records[1], 3073);
+    put_file("data_batch_1.bin", records, 2 * 3073);
+    put_file("readme.html", "x", 1);
+    struct data_spec spec = spec_of(DATA_FORMAT_CIFAR10, path_of("data_batch_*.bin"));
+    struct dataset *dataset = opened(&spec, &cifar);
+    cr_assert_eq(dataset_count(dataset), 3);
+    cr_assert(strstr(dataset_description(dataset), "2 files"), "%s", dataset_description(dataset));
+    int64_t indices[2] = {2, 0};
+    static float inputs[2][3072];
+    int32_t targets[2];
+    cr_assert_eq(dataset_read(dataset, indices, 2, inputs, targets, NULL), 0);
+    cr_assert(targets[0] == 4 && targets[1] == 3);
+    cr_assert(inputs[0][3] == 99.0f / 255.0f && inputs[0][4] == 11.0f / 255.0f && inputs[1][2] == 2.0f / 255.0f);
+    dataset_free(dataset);
+    refused(&spec, &text, ERROR_INVALID, "one class each");
+    refused(&spec, &images, ERROR_INVALID, "32x32x3");
+    records[0][0] = 11;
+    put_file("data_batch_1.bin", records, 3073);
+    dataset = opened(&spec, &cifar);
+    unreadable(dataset, 0, "is 11");
+    dataset_free(dataset);
+    put_file("data_batch_1.bin", records, 3072);
+    refused(&spec, &cifar, ERROR_CORRUPT, "binary version");
+    spec.train.files = path_of("nothing-*.bin");
+    refused(&spec, &cifar, ERROR_NOT_FOUND, "no file is called");
+    spec.train.files = "/t*p/x.bin";
+    refused(&spec, &cifar, ERROR_INVALID, "last part");
+}
+
+static size_t put_tokens(uint8_t *bytes, uint32_t magic, uint32_t version, uint32_t count, unsigned token_bytes)
+{
+    uint32_t header[256] = {magic, version, count};
+    memcpy(bytes, header, sizeof header);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t token = 500 + i;
+        memcpy(bytes + 1024 + i * token_bytes, &token, token_bytes);
+    }
+    return 1024 + (size_t)count * token_bytes;
+}
+
+Test(formats, tokens_are_windows_within_each_file, .init = make_place, .fini = remove_place)
+{
+    uint8_t bytes[2048];
+    put_file("a.bin", bytes,
+             put_tokens(bytes, 20240520, 1, 9, 2)); /* windows at 0 and 3; the third lacks its last target */
+    put_file("b.bin", bytes, put_tokens(bytes, 20240801, 7, 4, 4));
+    put_file("c.bin", bytes, put_tokens(bytes, 20240520, 1, 0, 2));
+    struct data_spec spec = spec_of(DATA_FORMAT_TOKENS, path_of("*.bin"));
+    struct dataset *dataset = opened(&spec, &text);
+    cr_assert_eq(dataset_count(dataset), 3);
+    int64_t indices[2] = {1, 2};
+    int32_t inputs[6], targets[6];
+    cr_assert_eq(dataset_read(dataset, indices, 2, inputs, targets, NULL), 0);
+    cr_assert(inputs[0] == 503 && targets[2] == 506 && inputs[3] == 500 && targets[5] == 503);
+    dataset_free(dataset);
+    struct example_format small = text;
+    small.classes = 505;
+    dataset = opened(&spec, &small);
+    unreadable(dataset, 1, "model.vocabulary");
+    dataset_free(dataset);
+    refused(&spec, &images, ERROR_INVALID, "windows of tokens");
+    put_file("b.bin", bytes, put_tokens(bytes, 20240520, 1, 9, 2) - 1);
+    refused(&spec, &text, ERROR_CORRUPT, "cut off");
+    put_file("b.bin", bytes, put_tokens(bytes, 20240520, 2, 9, 2));
+    refused(&spec, &text, ERROR_INVALID, "version 2");
+    put_file("b.bin", bytes, 1000);
+    refused(&spec, &text, ERROR_INVALID, "too few");
+    spec.train.files = path_of("c.bin");
+    refused(&spec, &text, ERROR_INVALID, "no window");
+}
+
+static void put_array(const char *name, const char *dictionary, const void *data, size_t length)
+{
+    uint8_t bytes[512] = "\x93NUMPY\x01";
+    size_t header = strlen(dictionary) + 1;
+    bytes[8] = (uint8_t)header;
+    memcpy(bytes + 10, dictionary, header - 1);
+    bytes[9 + header] = '\n';
+    memcpy(bytes + 10 + header, data, length);
+    put_file(name, bytes, 10 + header + length);
+}
+
+Test(formats, npy_arrays_of_bytes_or_floats, .init = make_place, .fini = remove_place)
+{
+    const uint8_t pixels[] = {1, 2, 3, 4, 5, 6, 7, 8};
+    const int64_t labels[] = {3, 9};
+    put_array("x.npy", "{'descr': '|u1', 'fortran_order': False, 'shape': (2, 2, 2), }", pixels, 8);
+    put_array("y.npy", "{'descr': '<i8', 'fortran_order': False, 'shape': (2,), }", labels, 16);
+    struct data_spec spec = spec_of(DATA_FORMAT_NPY, NULL);
+    spec.train.images = path_of("x.npy");
+    spec.train.labels = path_of("y.npy");
+    struct dataset *dataset = opened(&spec, &images);
+    int64_t index = 1;
+    float input[4];
+    int32_t target;
+    cr_assert_eq(dataset_read(dataset, &index, 1, input, &target, NULL), 0);
+    cr_assert(target == 9 && input[3] == 8.0f / 255.0f);
+    dataset_free(dataset);
+    const float numbers[] = {0, 1, 2, 3, 4, 5, 6, -7};
+    put_array("x.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 4), }", numbers, 32);
+    dataset = opened(&spec, &images);
+    cr_assert_eq(dataset_read(dataset, &index, 1, input, &target, NULL), 0);
+    cr_assert(input[3] == -7.0f);
+    dataset_free(dataset);
+    struct example_format few = images;
+    few.classes = 4;
+    dataset = opened(&spec, &few);
+    unreadable(dataset, 1, "is 9");
+    dataset_free(dataset);
+    refused(&spec, &cifar, ERROR_INVALID, "model.inputShape");
+    refused(&spec, &text, ERROR_INVALID, "tokens");
+    put_array("y.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", numbers, 8);
+    refused(&spec, &images, ERROR_INVALID, "integers");
+    put_array("y.npy", "{'descr': '<i4', 'fortran_order': False, 'shape': (3,), }", numbers, 12);
+    refused(&spec, &images, ERROR_INVALID, "2 images but 3 labels");
+    put_array("x.npy", "{'descr': '<f8', 'fortran_order': False, 'shape': (1, 4), }", numbers, 32);
+    refused(&spec, &images, ERROR_INVALID, "uint8 or float32");
+}
+
+Test(formats, tfrecords_by_the_names_of_their_features, .init = make_place, .fini = remove_place)
+{
+    uint8_t file[1024], example[256];
+    size_t end = 0;
+    for (uint8_t i = 0; i < 3; i++) {
+        const uint8_t pixels[] = {i, 1, 2, 3};
+        end += put_record(file + end, example, put_example(example, pixels, sizeof pixels, (uint8_t)(4 + i)));
+    }
+    put_file("a.tfrecord", file, end);
+    const float numbers[] = {1, 2, 3, 4};
+    size_t length = put_example(example, numbers, sizeof numbers, 9);
+    end = put_record(file, example, length);
+    example[length - 1] = 77; /* a class too high */
+    end += put_record(file + end, example, length);
+    put_file("b.tfrecord", file, end);
+    struct data_spec spec = spec_of(DATA_FORMAT_TFRECORD, path_of("*.tfrecord"));
+    struct dataset *dataset = opened(&spec, &images);
+    cr_assert_eq(dataset_count(dataset), 5);
+    int64_t indices[2] = {2, 3};
+    float inputs[8];
+    int32_t targets[2];
+    cr_assert_eq(dataset_read(dataset, indices, 2, inputs, targets, NULL), 0);
+    cr_assert(targets[0] == 6 && targets[1] == 9 && inputs[0] == 2.0f / 255.0f && inputs[7] == 4.0f);
+    unreadable(dataset, 4, "is 77");
+    dataset_free(dataset);
+    spec.image_feature = "picture";
+    dataset = opened(&spec, &images);
+    unreadable(dataset, 0, "no feature called picture");
+    dataset_free(dataset);
+    spec.image_feature = NULL;
+    end = put_record(file, example, put_example(example, "\x89PNG......", 10, 1));
+    put_file("b.tfrecord", file, end);
+    dataset = opened(&spec, &images);
+    unreadable(dataset, 3, "compressed picture");
+    dataset_free(dataset);
+    file[14] ^= 1;
+    put_file("b.tfrecord", file, end);
+    dataset = opened(&spec, &images);
+    unreadable(dataset, 3, "CRC of a record's data");
+    dataset_free(dataset);
+    put_file("b.tfrecord", file, end - 1);
+    refused(&spec, &images, ERROR_CORRUPT, "file ends before");
+    put_file("b.tfrecord", "not a file of records", 21);
+    refused(&spec, &images, ERROR_CORRUPT, "is it a TFRecord file?");
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/memory.h"
+#include "worker/data/file_set.h"
+#include "worker/data/pixels.h"
+
+#define PLANE (32 * 32)
+#define CHANNELS 3
+#define RECORD (1 + CHANNELS * PLANE)
+
+struct cifar10_dataset {
+    struct dataset base;
+    struct file_set set;
+};
+
+static void cifar10_free(struct dataset *base)
+{
+    file_set_release(&((struct cifar10_dataset *)base)->set);
+}
+
+static int count_records(struct file_set *set, struct error *error)
+{
+    int64_t total = 0;
+    for (unsigned i = 0; i < set->count; i++) {
+        size_t length = set->entries[i].file.length;
+        if (length == 0 || length % RECORD != 0)
+            return error_set(error, ERROR_CORRUPT,
+                             "%s: %zu bytes are no multiple of the %d of an image with its label; is it CIFAR-10's "
+                             "binary version?",
+                             set->entries[i].path, length, RECORD);
+        total += (int64_t)(length / RECORD);
+        set->entries[i].end = total;
+    }
+    return 0;
+}
+
+static int fill(struct cifar10_dataset *dataset, const struct dataset_source *source, struct error *error)
+{
+    if (pixels_check_wanted(source->format, "cifar10", error) < 0)
+        return -1;
+    if (source->format->input_elements != CHANNELS * PLANE)
+        return error_set(error, ERROR_INVALID, "an image has 32x32x3 values, the model's input %lld; change the model",
+                         (long long)source->format->input_elements);
+    if (file_set_open(source, source->files->files, &dataset->set, error) < 0 ||
+        count_records(&dataset->set, error) < 0)
+        return -1;
+    char files[160];
+    file_set_describe(&dataset->set, source->files->files, files, sizeof files);
+    dataset->base.count = file_set_count(&dataset->set);
+    snprintf(dataset->base.description, sizeof dataset->base.description, "images 32x32x3, %lld classes, from %s",
+             (long long)source->format->classes, files);
+    return 0;
+}
+
+static int cifar10_open(const struct dataset_source *source, struct dataset **ret_dataset, struct error *error)
+{
+    struct cifar10_dataset *dataset = memory_allocate(1, sizeof *dataset);
+    dataset->base.kind = &dataset_cifar10;
+    dataset->base.format = *source->format;
+    if (fill(dataset, source, error) < 0) {
+        dataset_free(&dataset->base);
+        return -1;
+    }
+    *ret_dataset = &dataset->base;
+    return 0;
+}
+
+static int cifar10_read(const struct dataset *base, int64_t index, void *input, void *target, struct error *error)
+{
+    int64_t within;
+    const struct file_set_entry *entry = file_set_find(&((const struct cifar10_dataset *)base)->set, index, &within);
+    const uint8_t *record = entry->file.bytes + within * RECORD;
+    if (pixels_check_label(&base->format, record[0], within, error) < 0)
+        return error_wrap(error, "%s", entry->path);
+    *(int32_t *)target = record[0];
+    float *values = input;
+    for (int64_t p = 0; p < PLANE; p++)
+        for (int64_t c = 0; c < CHANNELS; c++)
+            values[p * CHANNELS + c] = pixel_value(record[1 + c * PLANE + p]);
+    return 0;
+}
+
+const struct dataset_kind dataset_cifar10 = {cifar10_open, cifar10_free, cifar10_read};
