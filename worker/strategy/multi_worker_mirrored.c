@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * MultiWorkerMirrored: a replica in every process, kept equal by reducing each
- * step's gradients over all of them. Buckets go out as the backward pass makes
+ * MultiWorkerMirrored: a replica on every device of every process, kept equal by
+ * reducing each step's gradients over all of them. Buckets go out as the backward pass makes
  * them final; nothing is applied before all of them are back.
  */
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "common/memory.h"
 #include "worker/model/graph.h"
 #include "worker/optimizer/training_state.h"
-#include "worker/strategy/replica.h"
+#include "worker/strategy/replica_set.h"
 #include "worker/strategy/strategy_table.h"
 
 #define CONNECT_MS_DEFAULT 60000
@@ -19,7 +19,7 @@
 
 struct multi_worker_mirrored {
     struct strategy base;
-    struct replica *replica;
+    struct replica_set *replicas;
     struct reduction_plan *plan;
     struct collective *group;
     unsigned bucket_count;
@@ -36,26 +36,26 @@ static void disband(struct multi_worker_mirrored *strategy)
     member_guard(strategy->base.options.member, NULL);
     collective_free(strategy->group);
     strategy->group = NULL;
-    if (strategy->replica != NULL)
-        replica_settle(strategy->replica);
+    if (strategy->replicas != NULL)
+        replica_set_settle(strategy->replicas);
 }
 
 /* A crew of the same shape as before keeps its replica and plan. */
 static int fit_to_world(struct multi_worker_mirrored *strategy, const struct world *world, struct error *error)
 {
     struct strategy *base = &strategy->base;
-    if (strategy->replica != NULL && world->size == base->world.size && world->rank == base->world.rank &&
+    if (strategy->replicas != NULL && world->size == base->world.size && world->rank == base->world.rank &&
         world->logical_shards == base->world.logical_shards)
         return 0;
-    replica_free(strategy->replica);
+    replica_set_free(strategy->replicas);
     reduction_plan_free(strategy->plan);
-    strategy->replica = NULL;
+    strategy->replicas = NULL;
     strategy->plan = NULL;
     if (reduction_plan_new(world->logical_shards, world->size, &strategy->plan, error) < 0)
         return -1;
     reduction_rank_leaves(world->logical_shards, world->rank, world->size, &base->first_shard, &base->end_shard);
-    return replica_new(&base->options, world->logical_shards, base->first_shard, base->end_shard, &strategy->replica,
-                       error);
+    return replica_set_new(&base->options, VARIABLES_MIRRORED, world->logical_shards, base->first_shard,
+                           base->end_shard, &strategy->replicas, error);
 }
 
 static int open_group(struct multi_worker_mirrored *strategy, const struct world *world, struct error *error)
@@ -121,7 +121,7 @@ static int agree_on_state(struct multi_worker_mirrored *strategy, const struct w
     if (copy_state(strategy, world, error) < 0)
         return -1;
     base->holds_state = true;
-    return 0;
+    return replica_set_spread(strategy->replicas, error);
 }
 
 static int form(struct multi_worker_mirrored *strategy, struct error *error)
@@ -160,9 +160,9 @@ static int mirrored_reform(struct strategy *base, struct error *error)
 static void start_bucket(struct multi_worker_mirrored *strategy, unsigned index)
 {
     struct graph_bucket bucket = graph_bucket(strategy->base.options.graph, index);
-    const float *const *gradients = replica_gradients(strategy->replica);
+    const float *const *gradients = replica_set_gradients(strategy->replicas);
     const float *here[REDUCTION_COVER_MAX];
-    for (unsigned i = 0; i < replica_contributions(strategy->replica); i++)
+    for (unsigned i = 0; i < replica_set_contributions(strategy->replicas); i++)
         here[i] = gradients[i] + bucket.offset;
     strategy->tickets[index] =
         collective_all_reduce_start(strategy->group, here, (float *)here[0], (size_t)bucket.elements);
@@ -172,13 +172,13 @@ static int reduce(struct multi_worker_mirrored *strategy, unsigned votes, struct
 {
     const struct world *world = &strategy->base.world;
     for (unsigned index = 0; index < strategy->bucket_count; index++) {
-        if (replica_wait_bucket(strategy->replica, index, error) < 0)
+        if (replica_set_wait_bucket(strategy->replicas, index, error) < 0)
             return -1;
         start_bucket(strategy, index);
     }
-    if (replica_finish_passes(strategy->replica, world->rank, votes, error) < 0)
+    if (replica_set_finish_passes(strategy->replicas, world->rank, votes, error) < 0)
         return -1;
-    collective_ticket last = collective_all_reduce_start(strategy->group, replica_controls(strategy->replica),
+    collective_ticket last = collective_all_reduce_start(strategy->group, replica_set_controls(strategy->replicas),
                                                          strategy->controls, CONTROL_VOTES + world->size);
     for (unsigned index = 0; index < strategy->bucket_count; index++)
         if (collective_wait(strategy->group, strategy->tickets[index], error) < 0)
@@ -203,9 +203,10 @@ static int mirrored_step(struct strategy *base, double learning_rate, unsigned v
     char label[32];
     snprintf(label, sizeof(label), "step %lld", (long long)base->options.state->progress.step + 1);
     collective_set_label(strategy->group, label);
-    if (replica_start_passes(strategy->replica, &examples, error) < 0 || reduce(strategy, votes, error) < 0)
+    if (replica_set_start_passes(strategy->replicas, &examples, error) < 0 || reduce(strategy, votes, error) < 0)
         return -1;
-    return replica_apply(strategy->replica, learning_rate, strategy->controls, base->world.size, ret_result, error);
+    return replica_set_apply(strategy->replicas, learning_rate, strategy->controls, base->world.size, ret_result,
+                             error);
 }
 
 /* ---------------------------------------------------------------- small host values */
@@ -269,7 +270,7 @@ static void mirrored_close(struct strategy *base)
 {
     struct multi_worker_mirrored *strategy = (struct multi_worker_mirrored *)base;
     disband(strategy);
-    replica_free(strategy->replica);
+    replica_set_free(strategy->replicas);
     reduction_plan_free(strategy->plan);
     free(strategy->tickets);
     free(strategy);

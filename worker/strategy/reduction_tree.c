@@ -61,6 +61,37 @@ void reduction_leaf_place(unsigned count, unsigned leaf, unsigned *ret_slot, uns
     *ret_merges = merges;
 }
 
+struct merge_builder {
+    const struct reduction_subtree *inputs;
+    unsigned next_input;
+    struct reduction_merge *merges;
+    unsigned merge_count;
+};
+
+/* The input that holds the sum over the node: its leftmost. */
+static unsigned merge_node(struct merge_builder *builder, unsigned first, unsigned count)
+{
+    const struct reduction_subtree *input = &builder->inputs[builder->next_input];
+    if (input->first == first && input->count == count)
+        return builder->next_input++;
+    unsigned left = split(count);
+    unsigned into = merge_node(builder, first, left);
+    unsigned from = merge_node(builder, first + left, count - left);
+    builder->merges[builder->merge_count++] = (struct reduction_merge){into, from};
+    return into;
+}
+
+unsigned reduction_merges(unsigned leaves, unsigned first, unsigned end, const struct reduction_subtree *inputs,
+                          struct reduction_merge *ret_merges, unsigned ret_outputs[REDUCTION_COVER_MAX])
+{
+    struct merge_builder builder = {.inputs = inputs, .merges = ret_merges};
+    struct reduction_subtree cover[REDUCTION_COVER_MAX];
+    unsigned outputs = reduction_cover(leaves, first, end, cover);
+    for (unsigned i = 0; i < outputs; i++)
+        ret_outputs[i] = merge_node(&builder, cover[i].first, cover[i].count);
+    return builder.merge_count;
+}
+
 /* A program in postfix order: an input is pushed, STEP_ADD adds the two on top. */
 #define STEP_ADD UINT32_MAX
 

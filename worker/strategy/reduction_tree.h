@@ -37,6 +37,15 @@ unsigned reduction_cover(unsigned leaves, unsigned first, unsigned end,
  * into slot `slot`, then `merges` times the topmost slot is added to the one below it. */
 void reduction_leaf_place(unsigned count, unsigned leaf, unsigned *ret_slot, unsigned *ret_merges);
 
+/* Addition in place: inputs[into] += inputs[from]; `from` is not used again. */
+struct reduction_merge {
+    unsigned into, from;
+};
+/* How sums over subtrees that lie side by side from leaf `first` to `end` become the sums over the cover of that range. Returns
+ * the number of merges, in their order (less than `inputs`); ret_outputs[i]: the input that then holds subtree i of the cover. */
+unsigned reduction_merges(unsigned leaves, unsigned first, unsigned end, const struct reduction_subtree *inputs,
+                          struct reduction_merge *ret_merges, unsigned ret_outputs[REDUCTION_COVER_MAX]);
+
 /* The sum over all ranks' covers, as a program for a stack machine. */
 struct reduction_plan;
 int reduction_plan_new(unsigned leaves, unsigned ranks, struct reduction_plan **ret_plan, struct error *error);

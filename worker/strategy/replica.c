@@ -1,48 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/strategy/replica.h"
 
-#include <math.h>
-
 #include <string.h>
 
 #include "common/memory.h"
 #include "worker/data/dataset.h"
 #include "worker/data/sampler.h"
-#include "worker/device/device.h"
 #include "worker/model/graph.h"
 #include "worker/optimizer/gradient_norm.h"
-#include "worker/optimizer/optimizer.h"
 #include "worker/optimizer/training_state.h"
-
-/* Examples of one batch that this replica computes. Two of these: one is computed, the other read ahead. */
-struct batch {
-    bool filled;
-    int64_t data_epoch, position; /* of the global batch */
-    void *inputs, *targets;
-};
-
-struct replica {
-    struct strategy_options options;
-    unsigned shards, first, end;
-    struct device_stream *stream;
-    struct device_event *passed; /* all passes of the step, and what is summed after them */
-    bool buckets_are_final;      /* the last pass writes straight into the contribution: its events will do */
-
-    struct reduction_subtree cover[REDUCTION_COVER_MAX];
-    unsigned cover_count;
-    float *gradients[REDUCTION_COVER_MAX];
-    float *partial[REDUCTION_DEPTH_MAX]; /* partial sums above slot 0, shared by all subtrees */
-    float controls[REDUCTION_COVER_MAX][CONTROL_WORDS_MAX];
-    const float *control_pointers[REDUCTION_COVER_MAX];
-    struct loss_sums *sums; /* one a shard of ours */
-    double *norm_blocks;
-
-    struct batch batches[2];
-    unsigned current;
-    int64_t *indices;
-    int64_t max_examples; /* of ours in a batch */
-    int64_t examples;     /* in the global batch of this step */
-};
+#include "worker/strategy/replica_parts.h"
 
 /* ---------------------------------------------------------------- examples */
 
@@ -52,8 +19,7 @@ static int64_t batch_size(const struct replica *replica, int64_t position)
     return left < replica->options.global_batch ? left : replica->options.global_batch;
 }
 
-/* Where the batch behind this one starts. */
-static void next_position(const struct replica *replica, int64_t *data_epoch, int64_t *position)
+void replica_next_position(const struct replica *replica, int64_t *data_epoch, int64_t *position)
 {
     *position += batch_size(replica, *position);
     if (*position >= dataset_count(replica->options.dataset)) {
@@ -83,8 +49,7 @@ static int read_batch(struct replica *replica, struct batch *batch, int64_t data
 
 /* ---------------------------------------------------------------- passes */
 
-/* What losses and gradients divide by: examples, or target tokens. */
-static double target_count(const struct replica *replica)
+double replica_target_count(const struct replica *replica)
 {
     const struct example_format *format = graph_example_format(replica->options.graph);
     bool counts_tokens = format->target_type == ELEMENT_INT32;
@@ -126,7 +91,7 @@ static int start_pass(struct replica *replica, unsigned subtree, unsigned leaf, 
                               .inputs = (char *)batch->inputs + offset * example_input_bytes(format),
                               .targets = (char *)batch->targets + offset * example_target_bytes(format),
                               .examples = count,
-                              .scale = (float)(1.0 / target_count(replica)),
+                              .scale = (float)(1.0 / replica_target_count(replica)),
                               .gradients = slot_memory(replica, subtree, slot),
                               .accumulate = accumulate,
                               .sums = &replica->sums[shard - replica->first],
@@ -140,7 +105,7 @@ static int start_pass(struct replica *replica, unsigned subtree, unsigned leaf, 
     return 0;
 }
 
-int replica_start_passes(struct replica *replica, int64_t *ret_examples, struct error *error)
+int replica_launch_passes(struct replica *replica, int64_t *ret_examples, struct error *error)
 {
     const struct training_progress *progress = &replica->options.state->progress;
     int64_t data_epoch = progress->data_epoch, position = progress->examples_consumed;
@@ -155,11 +120,23 @@ int replica_start_passes(struct replica *replica, int64_t *ret_examples, struct 
             if (start_pass(replica, subtree, leaf, error) < 0)
                 return -1;
     device_event_record(replica->passed, replica->stream);
-    next_position(replica, &data_epoch, &position);
-    if (read_batch(replica, &replica->batches[!replica->current], data_epoch, position, error) < 0)
-        return -1;
     *ret_examples = replica->examples;
     return 0;
+}
+
+int replica_read_ahead(struct replica *replica, struct error *error)
+{
+    const struct training_progress *progress = &replica->options.state->progress;
+    int64_t data_epoch = progress->data_epoch, position = progress->examples_consumed;
+    replica_next_position(replica, &data_epoch, &position);
+    return read_batch(replica, &replica->batches[!replica->current], data_epoch, position, error);
+}
+
+int replica_start_passes(struct replica *replica, int64_t *ret_examples, struct error *error)
+{
+    if (replica_launch_passes(replica, ret_examples, error) < 0)
+        return -1;
+    return replica_read_ahead(replica, error);
 }
 
 int replica_wait_bucket(struct replica *replica, unsigned index, struct error *error)
@@ -202,78 +179,6 @@ void replica_settle(struct replica *replica)
     (void)device_event_wait(replica->passed, NULL);
 }
 
-/* ---------------------------------------------------------------- update */
-
-static void read_controls(const struct replica *replica, const float *controls, unsigned size,
-                          struct strategy_result *result)
-{
-    result->examples = replica->examples;
-    result->loss = (double)controls[CONTROL_LOSS] / target_count(replica);
-    result->correct = (int64_t)controls[CONTROL_CORRECT];
-    for (unsigned rank = 0; rank < size; rank++) {
-        unsigned votes = (unsigned)controls[CONTROL_VOTES + rank];
-        result->leaves[rank] = (votes & STRATEGY_VOTE_LEAVE) != 0;
-        result->leaving += result->leaves[rank];
-        result->checkpoint |= (votes & STRATEGY_VOTE_CHECKPOINT) != 0;
-        result->reform |= (votes & STRATEGY_VOTE_REFORM) != 0;
-    }
-}
-
-static int measure_norm(struct replica *replica, double *ret_norm, struct error *error)
-{
-    const struct parameter_layout *layout = graph_layout(replica->options.graph);
-    int64_t elements = layout->elements - layout->statistics;
-    gradient_norm_launch(replica->stream, replica->gradients[0] + layout->statistics, elements, replica->norm_blocks);
-    if (device_stream_synchronise(replica->stream, error) < 0)
-        return -1;
-    *ret_norm = gradient_norm_finish(replica->norm_blocks, elements);
-    return 0;
-}
-
-static double clip_factor(const struct replica *replica, double norm)
-{
-    double limit = replica->options.gradient_clip_norm;
-    return limit > 0 ? gradient_clip_factor(norm, limit) : 1.0;
-}
-
-/* Every rank has the same sums and comes to the same verdict; the state stays as it was before the step. */
-static int check_finite(const struct strategy_result *result, struct error *error)
-{
-    if (isfinite(result->loss) && isfinite(result->gradient_norm))
-        return 0;
-    return error_set(error, ERROR_NOT_FINITE,
-                     "step %lld has loss %g and gradient norm %g; lower training.optimizer.learningRate, lengthen the "
-                     "warm-up or set training.gradientClipNorm",
-                     (long long)result->step, result->loss, result->gradient_norm);
-}
-
-int replica_apply(struct replica *replica, double learning_rate, const float *controls, unsigned size,
-                  struct strategy_result *ret_result, struct error *error)
-{
-    struct training_state *state = replica->options.state;
-    struct strategy_result result = {.step = state->progress.step + 1};
-    read_controls(replica, controls, size, &result);
-    if (measure_norm(replica, &result.gradient_norm, error) < 0 || check_finite(&result, error) < 0)
-        return -1;
-    struct optimizer_range range = {.elements = graph_layout(replica->options.graph)->elements,
-                                    .statistics = graph_layout(replica->options.graph)->statistics,
-                                    .parameters = state->parameters,
-                                    .gradients = replica->gradients[0],
-                                    .step = result.step,
-                                    .learning_rate = learning_rate,
-                                    .gradient_scale = clip_factor(replica, result.gradient_norm)};
-    memcpy(range.slots, state->slots, sizeof(range.slots));
-    if (replica->options.before_change)
-        replica->options.before_change(replica->options.context);
-    optimizer_update(replica->stream, replica->options.optimizer, &range);
-    if (device_stream_synchronise(replica->stream, error) < 0)
-        return -1;
-    state->progress.step = result.step;
-    next_position(replica, &state->progress.data_epoch, &state->progress.examples_consumed);
-    *ret_result = result;
-    return 0;
-}
-
 /* ---------------------------------------------------------------- life cycle */
 
 static int check_shape(const struct replica *replica, struct error *error)
@@ -303,11 +208,12 @@ static unsigned partial_slots(const struct replica *replica)
     return most;
 }
 
-/* The crew's collectives read and write gradients on the host. */
+/* Collectives, and other devices, read and write gradients on the host. */
 static int allocate_gradients(struct replica *replica, struct error *error)
 {
     struct device *device = replica->options.device;
-    enum device_memory kind = replica->options.member != NULL ? MEMORY_SHARED : MEMORY_DEVICE;
+    bool alone = replica->options.member == NULL && replica->options.device_count <= 1;
+    enum device_memory kind = alone ? MEMORY_DEVICE : MEMORY_SHARED;
     size_t bytes = (size_t)graph_layout(replica->options.graph)->elements * sizeof(float);
     for (unsigned i = 0; i < replica->cover_count; i++)
         if (device_allocate(device, kind, bytes, (void **)&replica->gradients[i], error) < 0)

@@ -27,8 +27,11 @@ unsigned replica_contributions(const struct replica *replica);
 const float *const *replica_gradients(const struct replica *replica);
 const float *const *replica_controls(const struct replica *replica);
 
-/* Enqueues all passes of the batch at the state's position, and reads the next batch ahead while the device works.
- * *ret_examples: in the global batch. */
+/* Enqueues all passes of the batch at the state's position. *ret_examples: in the global batch. */
+int replica_launch_passes(struct replica *replica, int64_t *ret_examples, struct error *error);
+/* Reads the next batch while the device works. */
+int replica_read_ahead(struct replica *replica, struct error *error);
+/* Both. */
 int replica_start_passes(struct replica *replica, int64_t *ret_examples, struct error *error);
 /* Waits until bucket `index` of every contribution is final; ask in ascending order. */
 int replica_wait_bucket(struct replica *replica, unsigned index, struct error *error);

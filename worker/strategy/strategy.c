@@ -4,14 +4,17 @@
 #include "common/subnormals.h"
 #include "worker/strategy/strategy_table.h"
 
-static const struct strategy_operations *const table[] = {&one_device_strategy, &multi_worker_mirrored_strategy,
-                                                          &pipeline_strategy};
+static const struct strategy_operations *const table[] = {
+    &one_device_strategy, &mirrored_strategy, &central_storage_strategy, &multi_worker_mirrored_strategy,
+    &pipeline_strategy,
+};
 
 /* A crew of one needs no crew. */
 static enum strategy_type effective_type(const struct strategy_options *options)
 {
-    bool alone = options->type == STRATEGY_MULTI_WORKER_MIRRORED && options->member == NULL;
-    return alone ? STRATEGY_ONE_DEVICE : options->type;
+    if (options->type != STRATEGY_MULTI_WORKER_MIRRORED || options->member != NULL)
+        return options->type;
+    return options->device_count > 1 ? STRATEGY_MIRRORED : STRATEGY_ONE_DEVICE;
 }
 
 int strategy_open(const struct strategy_options *options, struct strategy **ret_strategy, struct error *error)
@@ -27,8 +30,7 @@ int strategy_open(const struct strategy_options *options, struct strategy **ret_
         *ret_strategy = strategy;
         return 0;
     }
-    return error_set(error, ERROR_UNSUPPORTED, "strategy %s is not there yet; use OneDevice or MultiWorkerMirrored",
-                     strategy_type_name(options->type));
+    return error_set(error, ERROR_UNSUPPORTED, "strategy %s is not in this worker", strategy_type_name(options->type));
 }
 
 void strategy_close(struct strategy *strategy)

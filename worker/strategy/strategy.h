@@ -45,6 +45,7 @@ struct strategy_device {
 /* All borrowed; they outlive the strategy. */
 struct strategy_options {
     enum strategy_type type;
+    enum collective_type collective;
     struct device *device; /* the first, where `state` lives */
     struct graph *graph;
     const struct strategy_device

@@ -35,6 +35,8 @@ struct strategy {
 };
 
 extern const struct strategy_operations one_device_strategy;
+extern const struct strategy_operations mirrored_strategy;
+extern const struct strategy_operations central_storage_strategy;
 extern const struct strategy_operations multi_worker_mirrored_strategy;
 extern const struct strategy_operations pipeline_strategy;
 

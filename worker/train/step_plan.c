@@ -60,8 +60,9 @@ int step_plan_batches(const struct job_document *job, unsigned crew_size, int64_
     plan.logical_shards = choose_shards(job, crew_size, recorded_shards);
     if (plan.logical_shards < replicas)
         return error_set(error, ERROR_INVALID,
-                         "training.logicalShards: %lld shards are too few for %u workers; give at least one a worker",
-                         (long long)plan.logical_shards, crew_size);
+                         "training.logicalShards: %lld shards are too few for %u workers of %lld devices; give at "
+                         "least one a device",
+                         (long long)plan.logical_shards, crew_size, (long long)job->devices.count);
     if (plan.logical_shards > REDUCTION_LEAVES_MAX)
         return error_set(error, ERROR_INVALID, "training.logicalShards: %lld is above %d",
                          (long long)plan.logical_shards, REDUCTION_LEAVES_MAX);

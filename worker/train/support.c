@@ -9,7 +9,9 @@ static const struct strategy_support {
     bool one_worker, one_device;
 } strategies[] = {
     {.type = STRATEGY_ONE_DEVICE, .one_worker = true, .one_device = true},
-    {.type = STRATEGY_MULTI_WORKER_MIRRORED, .one_device = true},
+    {.type = STRATEGY_MIRRORED, .one_worker = true},
+    {.type = STRATEGY_CENTRAL_STORAGE, .one_worker = true},
+    {.type = STRATEGY_MULTI_WORKER_MIRRORED},
     {.type = STRATEGY_PIPELINE, .one_worker = true},
 };
 #define STRATEGIES (sizeof strategies / sizeof *strategies)

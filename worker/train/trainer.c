@@ -164,6 +164,10 @@ static int open_devices(struct trainer *trainer, struct error *error)
         if (device_open(&options, &trainer->devices[i].device, error) < 0)
             return -1;
         trainer->device_count++;
+        if (count > 1 && !device_memory_is_shared(trainer->devices[i].device))
+            return error_set(error, ERROR_UNSUPPORTED,
+                             "devices.count: several GPUs in one worker are not there yet; set it to 1 and take more "
+                             "workers");
     }
     trainer->device = trainer->devices[0].device;
     return device_stream_new(trainer->device, &trainer->stream, error);
@@ -261,6 +265,7 @@ static int open_strategy(struct trainer *trainer, struct error *error)
     double clip = trainer->job->training.gradient_clip_norm;
     const struct strategy_options options = {
         .type = trainer->job->strategy.type,
+        .collective = trainer->job->strategy.collective,
         .device = trainer->device,
         .graph = trainer->graph,
         .devices = trainer->devices,

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The matrix: every synchronous arrangement of workers and devices ends with the
+ * bits of OneDevice, for 1 to 4 workers or devices, even and uneven batches, and
+ * each optimizer; and each goes on from the state of any other. A new strategy
+ * is a line in `arrangements`.
+ *
+ * The workers of a crew are threads of the test, with devices, state and sockets
+ * of their own.
+ */
+#include <criterion/criterion.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/json.h"
+#include "common/memory.h"
+#include "worker/data/dataset.h"
+#include "worker/data/sampler.h"
+#include "worker/model/graph.h"
+#include "worker/optimizer/training_state.h"
+#include "worker/strategy/strategy.h"
+
+#define COUNT_MAX 4 /* of workers or devices */
+#define PORT 2222
+#define SHARDS 12 /* for all, so that the bits can be equal */
+#define STEPS 6
+
+/* What a strategy makes of `count` workers or devices. */
+static const struct arrangement {
+    const char *name;
+    enum strategy_type type;
+    bool counts_workers;     /* `count` workers; else one worker of `count` devices */
+    unsigned worker_devices; /* of each of those workers */
+    enum collective_type collective;
+} arrangements[] = {
+    {"Mirrored", STRATEGY_MIRRORED, false, 0, COLLECTIVE_AUTO},
+    {"Mirrored, ReduceToOne", STRATEGY_MIRRORED, false, 0, COLLECTIVE_REDUCE_TO_ONE},
+    {"Mirrored, Hierarchical", STRATEGY_MIRRORED, false, 0, COLLECTIVE_HIERARCHICAL},
+    {"CentralStorage", STRATEGY_CENTRAL_STORAGE, false, 0, COLLECTIVE_AUTO},
+    {"CentralStorage, ReduceToOne", STRATEGY_CENTRAL_STORAGE, false, 0, COLLECTIVE_REDUCE_TO_ONE},
+    {"MultiWorkerMirrored", STRATEGY_MULTI_WORKER_MIRRORED, true, 1, COLLECTIVE_AUTO},
+    {"MultiWorkerMirrored of two devices", STRATEGY_MULTI_WORKER_MIRRORED, true, 2, COLLECTIVE_AUTO},
+};
+#define ARRANGEMENTS (sizeof(arrangements) / sizeof(*arrangements))
+
+static const struct arrangement one_device = {"OneDevice", STRATEGY_ONE_DEVICE, false, 0, COLLECTIVE_AUTO};
+
+static const struct batching {
+    const char *name;
+    int batch, examples;
+} batchings[] = {
+    {"even", 24, 96},
+    {"uneven", 26, 90},    /* shards differ by one, and the last batch of an epoch has 12 examples */
+    {"tiny tail", 26, 57}, /* it has 5: most shards are empty */
+};
+#define BATCHINGS (sizeof(batchings) / sizeof(*batchings))
+
+static const char *const optimizers[] = {
+    "{\"type\":\"sgd\",\"learningRate\":\"0.02\",\"momentum\":\"0.9\"}",
+    "{\"type\":\"adamw\",\"learningRate\":\"1e-3\",\"weightDecay\":\"0.1\"}",
+};
+#define OPTIMIZERS (sizeof(optimizers) / sizeof(*optimizers))
+
+/* A state's bytes, as the spans have them. */
+struct snapshot {
+    size_t length;
+    unsigned char *bytes;
+};
+
+struct cell {
+    const struct arrangement *arrangement;
+    unsigned count;
+    const struct batching *batching;
+    const char *optimizer;
+    double clip;
+    int64_t until;               /* step */
+    const struct snapshot *from; /* NULL: from fresh parameters */
+    unsigned workers, devices;
+    struct crew_seat seats[COUNT_MAX];
+    char hosts[COUNT_MAX][32];
+};
+
+/* One worker of a cell. */
+struct worker {
+    const struct cell *cell;
+    unsigned rank;
+    pthread_t thread;
+    struct job_document job;
+    struct storage_map *storage;
+    struct strategy_device devices[2 * COUNT_MAX];
+    unsigned device_count;
+    struct dataset *dataset;
+    struct sampler sampler;
+    struct training_state state;
+    struct endpoint *endpoint;
+    struct member *member;
+    struct strategy *strategy;
+    struct error error;
+    bool failed;
+    uint32_t digest;
+    double loss;
+};
+
+/* ---------------------------------------------------------------- snapshots */
+
+static void snapshot_take(struct snapshot *snapshot, struct training_state *state)
+{
+    struct state_span spans[TRAINING_STATE_SPANS_MAX];
+    unsigned count = training_state_spans(state, spans);
+    snapshot->length = 0;
+    for (unsigned i = 0; i < count; i++) {
+        snapshot->bytes = memory_resize(snapshot->bytes, snapshot->length + spans[i].length, 1);
+        memcpy(snapshot->bytes + snapshot->length, spans[i].bytes, spans[i].length);
+        snapshot->length += spans[i].length;
+    }
+}
+
+static int restore(void *context, struct error *error)
+{
+    struct worker *worker = context;
+    const struct snapshot *snapshot = worker->cell->from;
+    struct state_span spans[TRAINING_STATE_SPANS_MAX];
+    unsigned count = training_state_spans(&worker->state, spans);
+    if (snapshot == NULL)
+        return 0;
+    const unsigned char *at = snapshot->bytes;
+    for (unsigned i = 0; i < count; at += spans[i].length, i++)
+        memcpy(spans[i].bytes, at, spans[i].length);
+    return training_state_to_device(&worker->state, error);
+}
+
+/* ---------------------------------------------------------------- a worker */
+
+static int open_job(struct worker *worker, struct error *error)
+{
+    const struct cell *cell = worker->cell;
+    char text[2048];
+    int length = snprintf(
+        text, sizeof(text),
+        "{\"name\":\"test\",\"strategy\":{\"type\":\"%s\"},\"workers\":%u,\"devices\":{\"count\":%u},"
+        "\"model\":{\"inputShape\":[12,12,1],\"layers\":[{\"type\":\"conv2d\",\"filters\":4,\"kernel\":3},{\"type\":"
+        "\"batchNorm\"},{\"type\":"
+        "\"relu\"},{\"type\":\"flatten\"},{\"type\":\"dense\",\"units\":128},{\"type\":\"relu\"},{\"type\":\"dense\","
+        "\"units\":10}],\"loss\":\"softmaxCrossEntropy\"},"
+        "\"data\":{\"format\":\"synthetic\",\"examples\":%d},\"training\":{\"steps\":%d,\"batchSize\":%d,"
+        "\"logicalShards\":%d,\"seed\":5,\"optimizer\":%s}}",
+        strategy_type_name(cell->arrangement->type), cell->workers, cell->devices, cell->batching->examples, STEPS,
+        cell->batching->batch, SHARDS, cell->optimizer);
+    SCOPED_JSON *json = NULL;
+    if (json_parse(text, (size_t)length, sizeof(text), &json, error) < 0)
+        return -1;
+    return job_document_parse(json, &worker->job, error);
+}
+
+static int open_devices(struct worker *worker, struct error *error)
+{
+    for (unsigned i = 0; i < worker->cell->devices; i++, worker->device_count++) {
+        struct strategy_device *device = &worker->devices[i];
+        if (device_open(&(struct device_options){.index = (int)i, .threads = 1}, &device->device, error) < 0)
+            return -1;
+        struct graph_options options = {.device = device->device,
+                                        .model = &worker->job.model,
+                                        .max_examples = (worker->cell->batching->batch + SHARDS - 1) / SHARDS};
+        if (graph_new(&options, &device->graph, error) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int open_model(struct worker *worker, struct error *error)
+{
+    if (storage_map_parse(NULL, &worker->storage, error) < 0 || open_job(worker, error) < 0 ||
+        open_devices(worker, error) < 0 ||
+        dataset_open(&worker->job.data, worker->storage, SPLIT_TRAIN, graph_example_format(worker->devices[0].graph),
+                     &worker->dataset, error) < 0)
+        return -1;
+    worker->sampler = (struct sampler){.seed = 5, .count = dataset_count(worker->dataset)};
+    return training_state_init(&worker->state, worker->devices[0].device, graph_layout(worker->devices[0].graph),
+                               &worker->job.training.optimizer, 5, error);
+}
+
+static int open_crew(struct worker *worker, struct error *error)
+{
+    const struct cell *cell = worker->cell;
+    if (cell->workers == 1)
+        return 0;
+    if (endpoint_open(cell->hosts[worker->rank], 0, &worker->endpoint, error) < 0)
+        return -1;
+    struct member_options options = {.job_uid = "uid",
+                                     .attempt = 1,
+                                     .epoch = 1,
+                                     .rank = worker->rank,
+                                     .size = cell->workers,
+                                     .seats = cell->seats,
+                                     .listen_address = cell->hosts[worker->rank],
+                                     .data_port = endpoint_port(worker->endpoint),
+                                     .logical_shards = SHARDS};
+    return member_start(&options, &worker->member, error);
+}
+
+static int open_strategy(struct worker *worker, struct error *error)
+{
+    const struct cell *cell = worker->cell;
+    struct strategy_options options = {.type = cell->arrangement->type,
+                                       .collective = cell->arrangement->collective,
+                                       .device = worker->devices[0].device,
+                                       .graph = worker->devices[0].graph,
+                                       .devices = worker->devices,
+                                       .device_count = worker->device_count,
+                                       .dataset = worker->dataset,
+                                       .sampler = &worker->sampler,
+                                       .optimizer = &worker->job.training.optimizer,
+                                       .state = &worker->state,
+                                       .global_batch = cell->batching->batch,
+                                       .logical_shards = SHARDS,
+                                       .gradient_clip_norm = cell->clip,
+                                       .member = worker->member,
+                                       .endpoint = worker->endpoint,
+                                       .job_uid = "uid",
+                                       .restore = restore,
+                                       .context = worker};
+    return strategy_open(&options, &worker->strategy, error);
+}
+
+static int train(struct worker *worker, struct error *error)
+{
+    double done = 1;
+    if (open_model(worker, error) < 0 || open_crew(worker, error) < 0 || open_strategy(worker, error) < 0 ||
+        strategy_reform(worker->strategy, error) < 0)
+        return -1;
+    while (worker->state.progress.step < worker->cell->until) {
+        struct strategy_result result;
+        if (strategy_step(worker->strategy, 0.02, 0, &result, error) < 0)
+            return -1;
+        worker->loss = result.loss;
+    }
+    return strategy_sum(worker->strategy, &done, 1, error);
+}
+
+static void *worker_main(void *context)
+{
+    struct worker *worker = context;
+    worker->failed = train(worker, &worker->error) < 0;
+    if (!worker->failed)
+        worker->digest = training_state_digest(&worker->state);
+    return NULL;
+}
+
+static void worker_close(struct worker *worker)
+{
+    strategy_close(worker->strategy);
+    member_free(worker->member);
+    endpoint_free(worker->endpoint);
+    training_state_release(&worker->state);
+    dataset_free(worker->dataset);
+    for (unsigned i = 0; i < worker->cell->devices; i++) {
+        graph_free(worker->devices[i].graph);
+        device_close(worker->devices[i].device);
+    }
+    storage_map_free(worker->storage);
+    job_document_release(&worker->job);
+}
+
+/* ---------------------------------------------------------------- a cell */
+
+static void name_crew(struct cell *cell)
+{
+    static unsigned used;
+    unsigned pid = (unsigned)getpid();
+    bool counts_workers = cell->arrangement->counts_workers;
+    cell->workers = counts_workers ? cell->count : 1;
+    cell->devices = counts_workers ? cell->arrangement->worker_devices : cell->count;
+    for (unsigned rank = 0; rank < cell->workers; rank++, used++) {
+        snprintf(cell->hosts[rank], sizeof(cell->hosts[rank]), "127.%u.%u.%u", 1 + (pid >> 8) % 250,
+                 (pid + used / 250) & 0xff, 1 + used % 250);
+        cell->seats[rank] = (struct crew_seat){"worker", rank, cell->hosts[rank], PORT};
+    }
+}
+
+/* The digest that all workers of the cell agree on. */
+static uint32_t run_cell(struct cell cell, struct snapshot *ret_snapshot)
+{
+    static struct worker workers[COUNT_MAX];
+    memset(workers, 0, sizeof(workers));
+    name_crew(&cell);
+    for (unsigned rank = 0; rank < cell.workers; rank++) {
+        workers[rank].cell = &cell;
+        workers[rank].rank = rank;
+        cr_assert_eq(pthread_create(&workers[rank].thread, NULL, worker_main, &workers[rank]), 0);
+    }
+    for (unsigned rank = 0; rank < cell.workers; rank++)
+        pthread_join(workers[rank].thread, NULL);
+    for (unsigned rank = 0; rank < cell.workers; rank++) {
+        cr_assert(!workers[rank].failed, "%s of %u, rank %u: %s", cell.arrangement->name, cell.count, rank,
+                  workers[rank].error.message);
+        cr_assert_eq(workers[rank].digest, workers[0].digest);
+        cr_assert_eq(workers[rank].loss, workers[0].loss);
+    }
+    uint32_t digest = workers[0].digest;
+    if (ret_snapshot != NULL)
+        snapshot_take(ret_snapshot, &workers[0].state);
+    for (unsigned rank = cell.workers; rank-- > 0;)
+        worker_close(&workers[rank]);
+    return digest;
+}
+
+static void expect_bits_of_one_device(const struct arrangement *arrangement)
+{
+    for (unsigned b = 0; b < BATCHINGS; b++) {
+        for (unsigned o = 0; o < OPTIMIZERS; o++) {
+            struct cell cell = {.arrangement = &one_device,
+                                .count = 1,
+                                .batching = &batchings[b],
+                                .optimizer = optimizers[o],
+                                .clip = o == 0 ? 0.5 : 0,
+                                .until = STEPS};
+            uint32_t reference = run_cell(cell, NULL);
+            cell.arrangement = arrangement;
+            for (cell.count = 1; cell.count <= COUNT_MAX; cell.count++)
+                cr_expect_eq(run_cell(cell, NULL), reference, "%s of %u, %s batches, optimizer %s", arrangement->name,
+                             cell.count, batchings[b].name, optimizers[o]);
+        }
+    }
+}
+
+/* A test each, so that they run side by side and one that fails is named. */
+#define MATRIX(number, name)                                                                                           \
+    Test(synchronous, name, .timeout = 300)                                                                            \
+    {                                                                                                                  \
+        expect_bits_of_one_device(&arrangements[number]);                                                              \
+    }
+MATRIX(0, mirrored)
+MATRIX(1, mirrored_reduce_to_one)
+MATRIX(2, mirrored_hierarchical)
+MATRIX(3, central_storage)
+MATRIX(4, central_storage_reduce_to_one)
+MATRIX(5, multi_worker_mirrored)
+MATRIX(6, multi_worker_mirrored_of_two_devices)
+
+/* One run, handed from each arrangement to the next after two steps. */
+Test(synchronous, each_goes_on_from_the_state_of_any_other, .timeout = 300)
+{
+    struct snapshot snapshot = {0};
+    struct cell cell = {.batching = &batchings[1], .optimizer = optimizers[1], .count = 3};
+    uint32_t digest = 0;
+    for (unsigned i = 0; i < ARRANGEMENTS; i++) {
+        cell.arrangement = &arrangements[i];
+        cell.until += 2;
+        digest = run_cell(cell, &snapshot);
+        cell.from = &snapshot;
+    }
+    cell.from = NULL;
+    cell.arrangement = &one_device;
+    cell.count = 1;
+    cr_expect_eq(run_cell(cell, NULL), digest);
+    free(snapshot.bytes);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Mirrored and CentralStorage: one process, several devices. With Mirrored each
+ * device has the whole state and makes the same update; with CentralStorage there
+ * is one state, and the devices share out the one update.
+ */
+#include "common/memory.h"
+#include "worker/strategy/replica_set.h"
+#include "worker/strategy/strategy_table.h"
+
+struct mirrored {
+    struct strategy base;
+    struct replica_set *replicas;
+};
+
+static void mirrored_close(struct strategy *base)
+{
+    struct mirrored *strategy = (struct mirrored *)base;
+    replica_set_free(strategy->replicas);
+    free(strategy);
+}
+
+static int open_with(const struct strategy_options *options, enum replica_variables variables,
+                     struct strategy **ret_strategy, struct error *error)
+{
+    struct mirrored *strategy = memory_allocate(1, sizeof(*strategy));
+    strategy->base.options = *options;
+    strategy->base.end_shard = options->logical_shards;
+    strategy->base.world = (struct world){.size = 1, .logical_shards = options->logical_shards};
+    if (replica_set_new(options, variables, options->logical_shards, 0, options->logical_shards, &strategy->replicas,
+                        error) < 0) {
+        mirrored_close(&strategy->base);
+        return -1;
+    }
+    *ret_strategy = &strategy->base;
+    return 0;
+}
+
+static int mirrored_open(const struct strategy_options *options, struct strategy **ret_strategy, struct error *error)
+{
+    return open_with(options, VARIABLES_MIRRORED, ret_strategy, error);
+}
+
+static int central_open(const struct strategy_options *options, struct strategy **ret_strategy, struct error *error)
+{
+    return open_with(options, VARIABLES_CENTRAL, ret_strategy, error);
+}
+
+static int mirrored_reform(struct strategy *base, struct error *error)
+{
+    if (!base->holds_state && base->options.restore(base->options.context, error) < 0)
+        return -1;
+    base->holds_state = true;
+    return replica_set_spread(((struct mirrored *)base)->replicas, error);
+}
+
+static int mirrored_step(struct strategy *base, double learning_rate, unsigned votes,
+                         struct strategy_result *ret_result, struct error *error)
+{
+    struct replica_set *replicas = ((struct mirrored *)base)->replicas;
+    int64_t examples;
+    if (replica_set_start_passes(replicas, &examples, error) < 0 ||
+        replica_set_finish_passes(replicas, 0, votes, error) < 0 || replica_set_reduce(replicas, error) < 0)
+        return -1;
+    return replica_set_apply(replicas, learning_rate, replica_set_controls(replicas)[0], 1, ret_result, error);
+}
+
+/* Alone, every sum is there already, and nobody is to be told. */
+static int mirrored_sum(struct strategy *base, double *values, unsigned count, struct error *error)
+{
+    (void)base, (void)values, (void)count, (void)error;
+    return 0;
+}
+
+static int mirrored_share(struct strategy *base, void *bytes, size_t length, struct error *error)
+{
+    (void)base, (void)bytes, (void)length, (void)error;
+    return 0;
+}
+
+const struct strategy_operations mirrored_strategy = {
+    .type = STRATEGY_MIRRORED,
+    .announces_change = true,
+    .open = mirrored_open,
+    .reform = mirrored_reform,
+    .step = mirrored_step,
+    .sum = mirrored_sum,
+    .share = mirrored_share,
+    .close = mirrored_close,
+};
+
+const struct strategy_operations central_storage_strategy = {
+    .type = STRATEGY_CENTRAL_STORAGE,
+    .announces_change = true,
+    .open = central_open,
+    .reform = mirrored_reform,
+    .step = mirrored_step,
+    .sum = mirrored_sum,
+    .share = mirrored_share,
+    .close = mirrored_close,
+};

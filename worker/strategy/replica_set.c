@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/strategy/replica_set.h"
+
+#include <string.h>
+
+#include "common/memory.h"
+#include "worker/device/device.h"
+#include "worker/model/graph.h"
+#include "worker/optimizer/training_state.h"
+#include "worker/strategy/device_reduction.h"
+#include "worker/strategy/replica_parts.h"
+#include "worker/strategy/replica_update.h"
+
+/* Elements that are summed at a time, so that they stay in a near cache. */
+#define BLOCK 2048
+
+struct replica_set {
+    struct strategy_options options;
+    enum replica_variables variables;
+    unsigned count;
+    struct replica *replicas[STRATEGY_DEVICES_MAX];
+    struct device_stream *streams[STRATEGY_DEVICES_MAX];
+    struct training_state mirrors[STRATEGY_DEVICES_MAX]; /* from the second on */
+
+    /* What the devices contribute, side by side, and how it is summed. */
+    float **inputs, **input_controls;
+    unsigned *owners;
+    unsigned input_count;
+    struct reduction_merge *merges;
+    unsigned merge_count;
+    unsigned outputs[REDUCTION_COVER_MAX], output_count;
+    const float *gradients[REDUCTION_COVER_MAX], *controls[REDUCTION_COVER_MAX];
+    struct device_reduction *reduction; /* when the set is the whole crew */
+};
+
+/* ---------------------------------------------------------------- life cycle */
+
+static struct strategy_device device_of(const struct strategy_options *options, unsigned index)
+{
+    if (options->devices == NULL)
+        return (struct strategy_device){options->device, options->graph};
+    return options->devices[index];
+}
+
+/* What the replica of device `index` is told: its own device, model and state. */
+static int own_options(struct replica_set *set, unsigned index, struct strategy_options *ret_options,
+                       struct error *error)
+{
+    struct strategy_device device = device_of(&set->options, index);
+    *ret_options = set->options;
+    ret_options->device = device.device;
+    ret_options->graph = device.graph;
+    if (index == 0 || set->variables == VARIABLES_CENTRAL)
+        return 0;
+    ret_options->state = &set->mirrors[index];
+    return training_state_init(&set->mirrors[index], device.device, graph_layout(device.graph), set->options.optimizer,
+                               set->options.state->progress.seed, error);
+}
+
+static int make_replicas(struct replica_set *set, unsigned shards, unsigned first, unsigned end, struct error *error)
+{
+    for (unsigned i = 0; i < set->count; i++) {
+        struct strategy_options options;
+        unsigned from, to;
+        reduction_rank_leaves(end - first, i, set->count, &from, &to);
+        if (own_options(set, i, &options, error) < 0 ||
+            replica_new(&options, shards, first + from, first + to, &set->replicas[i], error) < 0)
+            return error_wrap(error, "device %u", i);
+        set->streams[i] = set->replicas[i]->stream;
+        set->input_count += set->replicas[i]->cover_count;
+    }
+    return 0;
+}
+
+static void collect_inputs(struct replica_set *set, struct reduction_subtree *subtrees)
+{
+    unsigned next = 0;
+    for (unsigned device = 0; device < set->count; device++) {
+        struct replica *replica = set->replicas[device];
+        for (unsigned i = 0; i < replica->cover_count; i++, next++) {
+            subtrees[next] = replica->cover[i];
+            set->inputs[next] = replica->gradients[i];
+            set->input_controls[next] = replica->controls[i];
+            set->owners[next] = device;
+        }
+    }
+}
+
+static void plan_sums(struct replica_set *set, unsigned shards, unsigned first, unsigned end)
+{
+    SCOPED_FREE struct reduction_subtree *subtrees = memory_allocate(set->input_count, sizeof(*subtrees));
+    set->inputs = memory_allocate(set->input_count, sizeof(*set->inputs));
+    set->input_controls = memory_allocate(set->input_count, sizeof(*set->input_controls));
+    set->owners = memory_allocate(set->input_count, sizeof(*set->owners));
+    set->merges = memory_allocate(set->input_count, sizeof(*set->merges));
+    collect_inputs(set, subtrees);
+    set->merge_count = reduction_merges(shards, first, end, subtrees, set->merges, set->outputs);
+    set->output_count = set->input_count - set->merge_count;
+    for (unsigned i = 0; i < set->output_count; i++) {
+        set->gradients[i] = set->inputs[set->outputs[i]];
+        set->controls[i] = set->input_controls[set->outputs[i]];
+    }
+}
+
+static int plan_reduction(struct replica_set *set, struct error *error)
+{
+    if (set->output_count > 1 || set->options.member != NULL)
+        return 0;
+    const struct device_reduction_options options = {.algorithm = set->options.collective,
+                                                     .devices = set->count,
+                                                     .owners = set->owners,
+                                                     .inputs = set->input_count,
+                                                     .merges = set->merges};
+    return device_reduction_new(&options, &set->reduction, error);
+}
+
+static int check_devices(const struct replica_set *set, unsigned shards, struct error *error)
+{
+    if (shards < set->count)
+        return error_set(error, ERROR_INVALID,
+                         "training.logicalShards: a worker's %u shards are too few for its %u devices; give at least "
+                         "one a device",
+                         shards, set->count);
+    return 0;
+}
+
+int replica_set_new(const struct strategy_options *options, enum replica_variables variables, unsigned shards,
+                    unsigned first, unsigned end, struct replica_set **ret_set, struct error *error)
+{
+    struct replica_set *set = memory_allocate(1, sizeof(*set));
+    set->options = *options;
+    set->variables = variables;
+    set->count = options->devices == NULL ? 1 : options->device_count;
+    int result = check_devices(set, end - first, error);
+    if (result == 0)
+        result = make_replicas(set, shards, first, end, error);
+    if (result == 0) {
+        plan_sums(set, shards, first, end);
+        result = plan_reduction(set, error);
+    }
+    if (result < 0) {
+        replica_set_free(set);
+        return -1;
+    }
+    *ret_set = set;
+    return 0;
+}
+
+void replica_set_free(struct replica_set *set)
+{
+    if (set == NULL)
+        return;
+    device_reduction_free(set->reduction);
+    for (unsigned i = 0; i < set->count; i++) {
+        replica_free(set->replicas[i]);
+        training_state_release(&set->mirrors[i]);
+    }
+    free(set->inputs);
+    free(set->input_controls);
+    free(set->owners);
+    free(set->merges);
+    free(set);
+}
+
+/* ---------------------------------------------------------------- state */
+
+static int copy_to_mirror(struct replica_set *set, struct training_state *mirror, struct error *error)
+{
+    struct state_span from[TRAINING_STATE_SPANS_MAX], to[TRAINING_STATE_SPANS_MAX];
+    unsigned spans = training_state_spans(set->options.state, from);
+    training_state_spans(mirror, to);
+    for (unsigned i = 0; i < spans; i++)
+        memcpy(to[i].bytes, from[i].bytes, from[i].length);
+    return training_state_to_device(mirror, error);
+}
+
+int replica_set_spread(struct replica_set *set, struct error *error)
+{
+    if (set->variables == VARIABLES_CENTRAL || set->count == 1)
+        return 0;
+    if (training_state_to_host(set->options.state, error) < 0)
+        return -1;
+    for (unsigned i = 1; i < set->count; i++)
+        if (copy_to_mirror(set, &set->mirrors[i], error) < 0)
+            return -1;
+    return 0;
+}
+
+/* ---------------------------------------------------------------- a step */
+
+unsigned replica_set_contributions(const struct replica_set *set)
+{
+    return set->output_count;
+}
+
+const float *const *replica_set_gradients(const struct replica_set *set)
+{
+    return set->gradients;
+}
+
+const float *const *replica_set_controls(const struct replica_set *set)
+{
+    return set->controls;
+}
+
+int replica_set_start_passes(struct replica_set *set, int64_t *ret_examples, struct error *error)
+{
+    for (unsigned i = 0; i < set->count; i++)
+        if (replica_launch_passes(set->replicas[i], ret_examples, error) < 0)
+            return -1;
+    for (unsigned i = 0; i < set->count; i++)
+        if (replica_read_ahead(set->replicas[i], error) < 0)
+            return -1;
+    return 0;
+}
+
+/* All additions for one block, then the next block. */
+static void merge(const struct replica_set *set, float *const *vectors, int64_t first, int64_t elements)
+{
+    for (int64_t start = first; start < first + elements; start += BLOCK) {
+        int64_t left = first + elements - start, count = left < BLOCK ? left : BLOCK;
+        for (unsigned m = 0; m < set->merge_count; m++) {
+            float *into = vectors[set->merges[m].into] + start;
+            const float *from = vectors[set->merges[m].from] + start;
+            for (int64_t i = 0; i < count; i++)
+                into[i] += from[i];
+        }
+    }
+}
+
+int replica_set_wait_bucket(struct replica_set *set, unsigned index, struct error *error)
+{
+    for (unsigned i = 0; i < set->count; i++)
+        if (replica_wait_bucket(set->replicas[i], index, error) < 0)
+            return -1;
+    struct graph_bucket bucket = graph_bucket(set->options.graph, index);
+    merge(set, set->inputs, bucket.offset, bucket.elements);
+    return 0;
+}
+
+int replica_set_finish_passes(struct replica_set *set, unsigned rank, unsigned votes, struct error *error)
+{
+    for (unsigned i = 0; i < set->count; i++)
+        if (replica_finish_passes(set->replicas[i], rank, i == 0 ? votes : 0, error) < 0)
+            return -1;
+    merge(set, set->input_controls, 0, CONTROL_WORDS_MAX);
+    return 0;
+}
+
+void replica_set_settle(struct replica_set *set)
+{
+    for (unsigned i = 0; i < set->count; i++)
+        replica_settle(set->replicas[i]);
+}
+
+int replica_set_reduce(struct replica_set *set, struct error *error)
+{
+    return device_reduction_run(set->reduction, set->streams, set->inputs, graph_layout(set->options.graph), error);
+}
+
+int replica_set_apply(struct replica_set *set, double learning_rate, const float *controls, unsigned size,
+                      struct strategy_result *ret_result, struct error *error)
+{
+    const struct replica_update update = {.replicas = set->replicas,
+                                          .count = set->count,
+                                          .shares_variables = set->variables == VARIABLES_CENTRAL,
+                                          .gradient = set->inputs[0],
+                                          .learning_rate = learning_rate,
+                                          .controls = controls,
+                                          .size = size};
+    return replica_update(&update, ret_result, error);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The replicas of one process, one a device, as if they were one: the process's
+ * logical shards are dealt to the devices in order, and its contributions are the
+ * sums over its own subtrees, whoever of its devices computed which part.
+ *
+ *     replica_set_new, replica_set_spread        once the first device has the state
+ *     replica_set_start_passes                   each step
+ *     replica_set_wait_bucket …, _finish_passes  when others take the contributions on
+ *     or _finish_passes, replica_set_reduce      when the set is the whole crew
+ *     replica_set_apply
+ */
+#ifndef COXSWAIN_STRATEGY_REPLICA_SET_H
+#define COXSWAIN_STRATEGY_REPLICA_SET_H
+
+#include "worker/strategy/replica.h"
+
+struct replica_set;
+
+/* VARIABLES_MIRRORED: every device has the whole state and makes the same update. VARIABLES_CENTRAL: there is one state, which
+ * all read, and one update, of which each device computes a slice; needs memory that all devices share. */
+enum replica_variables { VARIABLES_MIRRORED, VARIABLES_CENTRAL };
+
+/* The shards [first, end) of `shards`, at least one a device. Options are borrowed. */
+int replica_set_new(const struct strategy_options *options, enum replica_variables variables, unsigned shards,
+                    unsigned first, unsigned end, struct replica_set **ret_set, struct error *error);
+void replica_set_free(struct replica_set *set);
+
+/* options->state to the other devices' mirrors. */
+int replica_set_spread(struct replica_set *set, struct error *error);
+
+/* As a replica's (replica.h). */
+unsigned replica_set_contributions(const struct replica_set *set);
+const float *const *replica_set_gradients(const struct replica_set *set);
+const float *const *replica_set_controls(const struct replica_set *set);
+int replica_set_start_passes(struct replica_set *set, int64_t *ret_examples, struct error *error);
+int replica_set_finish_passes(struct replica_set *set, unsigned rank, unsigned votes, struct error *error);
+void replica_set_settle(struct replica_set *set);
+
+/* Waits until bucket `index` is final on every device and sums it into the contributions, on this thread, while the devices go
+ * on; ask in ascending order. */
+int replica_set_wait_bucket(struct replica_set *set, unsigned index, struct error *error);
+/* In place of the buckets: the devices sum their gradients into the first contribution (device_reduction.h). */
+int replica_set_reduce(struct replica_set *set, struct error *error);
+
+/* The optimizer's step with the reduced gradient, which lies in the first contribution. */
+int replica_set_apply(struct replica_set *set, double learning_rate, const float *controls, unsigned size,
+                      struct strategy_result *ret_result, struct error *error);
+
+#endif

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/strategy/replica_update.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "worker/model/graph.h"
+#include "worker/optimizer/gradient_norm.h"
+#include "worker/optimizer/optimizer.h"
+#include "worker/optimizer/training_state.h"
+#include "worker/strategy/replica_parts.h"
+
+static const struct parameter_layout *layout_of(const struct replica_update *update)
+{
+    return graph_layout(update->replicas[0]->options.graph);
+}
+
+static void read_controls(const struct replica_update *update, struct strategy_result *result)
+{
+    result->examples = update->replicas[0]->examples;
+    result->loss = (double)update->controls[CONTROL_LOSS] / replica_target_count(update->replicas[0]);
+    result->correct = (int64_t)update->controls[CONTROL_CORRECT];
+    for (unsigned rank = 0; rank < update->size; rank++) {
+        unsigned votes = (unsigned)update->controls[CONTROL_VOTES + rank];
+        result->leaves[rank] = (votes & STRATEGY_VOTE_LEAVE) != 0;
+        result->leaving += result->leaves[rank];
+        result->checkpoint |= (votes & STRATEGY_VOTE_CHECKPOINT) != 0;
+        result->reform |= (votes & STRATEGY_VOTE_REFORM) != 0;
+    }
+}
+
+static int synchronise(const struct replica_update *update, struct error *error)
+{
+    for (unsigned i = 0; i < update->count; i++)
+        if (device_stream_synchronise(update->replicas[i]->stream, error) < 0)
+            return -1;
+    return 0;
+}
+
+/* Where slice `index` begins: at a block of the norm, which counts from behind the running statistics. */
+static int64_t slice_start(const struct parameter_layout *layout, unsigned index, unsigned count)
+{
+    int64_t blocks = gradient_norm_blocks(layout->elements - layout->statistics);
+    int64_t start = layout->statistics + blocks * index / count * SQUARE_SUM_BLOCK;
+    if (index == 0)
+        return 0;
+    return start < layout->elements ? start : layout->elements;
+}
+
+void replica_slice(const struct parameter_layout *layout, unsigned index, unsigned count, int64_t *ret_first,
+                   int64_t *ret_end)
+{
+    *ret_first = slice_start(layout, index, count);
+    *ret_end = index + 1 == count ? layout->elements : slice_start(layout, index + 1, count);
+}
+
+/* The sums of the blocks are shared out; they are added in order, so who computed which is not seen in the norm. */
+static int measure_norm(const struct replica_update *update, double *ret_norm, struct error *error)
+{
+    const struct parameter_layout *layout = layout_of(update);
+    double *sums = update->replicas[0]->norm_blocks;
+    for (unsigned i = 0; i < update->count; i++) {
+        int64_t first, end;
+        replica_slice(layout, i, update->count, &first, &end);
+        first = first > layout->statistics ? first : layout->statistics;
+        if (first < end)
+            gradient_norm_launch(update->replicas[i]->stream, update->gradient + first, end - first,
+                                 sums + (first - layout->statistics) / SQUARE_SUM_BLOCK);
+    }
+    if (synchronise(update, error) < 0)
+        return -1;
+    *ret_norm = gradient_norm_finish(sums, layout->elements - layout->statistics);
+    return 0;
+}
+
+/* Every rank has the same sums and comes to the same verdict; the state stays as it was before the step. */
+static int check_finite(const struct strategy_result *result, struct error *error)
+{
+    if (isfinite(result->loss) && isfinite(result->gradient_norm))
+        return 0;
+    return error_set(error, ERROR_NOT_FINITE,
+                     "step %lld has loss %g and gradient norm %g; lower training.optimizer.learningRate, lengthen the "
+                     "warm-up or set training.gradientClipNorm",
+                     (long long)result->step, result->loss, result->gradient_norm);
+}
+
+static void start_update(const struct replica_update *update, unsigned index, const struct strategy_result *result)
+{
+    const struct replica *replica = update->replicas[index];
+    const struct training_state *state = replica->options.state;
+    double limit = replica->options.gradient_clip_norm;
+    int64_t first = 0, end = layout_of(update)->elements;
+    if (update->shares_variables)
+        replica_slice(layout_of(update), index, update->count, &first, &end);
+    struct optimizer_range range = {.offset = first,
+                                    .elements = end - first,
+                                    .statistics = layout_of(update)->statistics,
+                                    .parameters = state->parameters,
+                                    .gradients = update->gradient,
+                                    .step = result->step,
+                                    .learning_rate = update->learning_rate,
+                                    .gradient_scale =
+                                        limit > 0 ? gradient_clip_factor(result->gradient_norm, limit) : 1.0};
+    memcpy(range.slots, state->slots, sizeof(range.slots));
+    if (first < end)
+        optimizer_update(replica->stream, replica->options.optimizer, &range);
+}
+
+/* Position and step move when every device has its parameters. */
+static void advance(const struct replica_update *update, int64_t step)
+{
+    struct training_progress *progress = &update->replicas[0]->options.state->progress;
+    progress->step = step;
+    replica_next_position(update->replicas[0], &progress->data_epoch, &progress->examples_consumed);
+    for (unsigned i = 1; i < update->count; i++)
+        update->replicas[i]->options.state->progress = *progress;
+}
+
+int replica_update(const struct replica_update *update, struct strategy_result *ret_result, struct error *error)
+{
+    struct strategy_result result = {.step = update->replicas[0]->options.state->progress.step + 1};
+    read_controls(update, &result);
+    if (measure_norm(update, &result.gradient_norm, error) < 0 || check_finite(&result, error) < 0)
+        return -1;
+    const struct strategy_options *options = &update->replicas[0]->options;
+    if (options->before_change)
+        options->before_change(options->context);
+    for (unsigned i = 0; i < update->count; i++)
+        start_update(update, i, &result);
+    if (synchronise(update, error) < 0)
+        return -1;
+    advance(update, result.step);
+    *ret_result = result;
+    return 0;
+}
+
+int replica_apply(struct replica *replica, double learning_rate, const float *controls, unsigned size,
+                  struct strategy_result *ret_result, struct error *error)
+{
+    const struct replica_update update = {.replicas = &replica,
+                                          .count = 1,
+                                          .gradient = replica->gradients[0],
+                                          .learning_rate = learning_rate,
+                                          .controls = controls,
+                                          .size = size};
+    return replica_update(&update, ret_result, error);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The optimizer's step with a reduced gradient, on all replicas of a process at
+ * once. Work that is the same for all is shared out in slices of whole blocks of
+ * the gradient's norm.
+ */
+#ifndef COXSWAIN_STRATEGY_REPLICA_UPDATE_H
+#define COXSWAIN_STRATEGY_REPLICA_UPDATE_H
+
+#include "worker/model/parameter_layout.h"
+#include "worker/strategy/replica.h"
+
+struct replica_update {
+    struct replica *const *replicas;
+    unsigned count;
+    bool shares_variables; /* one state for all: each updates a slice of it. Else each its own, and the same */
+    const float *gradient; /* reduced; all devices can read it */
+    double learning_rate;
+    const float *controls; /* reduced, of a crew of `size` */
+    unsigned size;
+};
+
+/* Nothing has changed when it fails with ERROR_NOT_FINITE. */
+int replica_update(const struct replica_update *update, struct strategy_result *ret_result, struct error *error);
+
+/* The part [*ret_first, *ret_end) of the flat arrays that falls to one of `count`; may be empty. */
+void replica_slice(const struct parameter_layout *layout, unsigned index, unsigned count, int64_t *ret_first,
+                   int64_t *ret_end);
+
+#endif
