@@ -27,6 +27,7 @@ void collective_fail(struct collective *group, const struct error *cause)
     pthread_mutex_unlock(&group->abort_lock);
     uint64_t one = 1;
     (void)!write(group->wake, &one, sizeof(one));
+    pthread_cond_broadcast(&group->transferred);
 }
 
 void collective_abort(struct collective *group, enum error_kind kind, const char *reason)
@@ -36,7 +37,7 @@ void collective_abort(struct collective *group, enum error_kind kind, const char
     collective_fail(group, &error);
 }
 
-static int collective_failure(struct collective *group, struct error *error)
+int collective_failure(struct collective *group, struct error *error)
 {
     pthread_mutex_lock(&group->abort_lock);
     if (error != NULL)
@@ -195,10 +196,12 @@ int collective_new(const struct collective_options *options, struct collective *
     for (unsigned i = 0; i < CREW_SIZE_MAX; i++) {
         link_init(&group->lanes[i].link);
         group->lanes[i].queue_end = &group->lanes[i].queue;
+        lane_transfers_init(&group->lanes[i].transfers);
     }
     pthread_mutex_init(&group->lock, NULL);
     pthread_mutex_init(&group->abort_lock, NULL);
     pthread_cond_init(&group->changed, NULL);
+    pthread_cond_init(&group->transferred, NULL);
     *ret_group = group;
     return 0;
 }
@@ -240,10 +243,13 @@ void collective_free(struct collective *group)
         pthread_mutex_unlock(&group->lock);
         pthread_join(group->thread, NULL);
     }
-    for (unsigned i = 0; i < CREW_SIZE_MAX; i++)
+    for (unsigned i = 0; i < CREW_SIZE_MAX; i++) {
         link_release(&group->lanes[i].link);
+        lane_transfers_release(&group->lanes[i].transfers);
+    }
     for (unsigned i = 0; i < COLLECTIVE_WINDOW; i++)
         operation_release(&group->operations[i]);
+    pthread_cond_destroy(&group->transferred);
     pthread_cond_destroy(&group->changed);
     pthread_mutex_destroy(&group->abort_lock);
     pthread_mutex_destroy(&group->lock);

@@ -82,6 +82,7 @@ bool collective_progress(struct collective *group)
         }
     }
     retire_operations(group);
+    transfers_retire(group);
     moved |= begin_operations(group);
     if (moved)
         group->progress_ns = clock_monotonic_ns();

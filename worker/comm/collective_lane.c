@@ -36,8 +36,8 @@ static void settle_sent(struct lane *lane, size_t sent)
         sent -= step;
         if (step < left)
             return;
-        frame->operation->unsent--;
         lane->queue = frame->next;
+        --*frame->unsent;
         if (lane->queue == NULL)
             lane->queue_end = &lane->queue;
     }
@@ -60,6 +60,10 @@ static bool lane_send(struct lane *lane)
 /* Finds where the frame's payload goes. 1: found; 0: its operation has not begun here; -1: it makes no sense. */
 static int lane_place(struct collective *group, unsigned rank, struct lane *lane, struct error *error)
 {
+    if (lane->header.kind == FRAME_MESSAGE) {
+        lane->payload_received = 0;
+        return lane_transfers_place(&lane->transfers, rank, &lane->header, &lane->payload, error);
+    }
     if (lane->header.sequence >= group->next_sequence)
         return 0;
     struct operation *operation = collective_operation(group, lane->header.sequence);
@@ -96,9 +100,14 @@ static int lane_finish(struct collective *group, unsigned rank, struct lane *lan
     if (lane->header.checked && crc32c(0, lane->payload, lane->header.length) != lane->header.payload_crc)
         return error_set(error, ERROR_CORRUPT, "bytes from rank %u fail their check in operation %llu", rank,
                          (unsigned long long)lane->header.sequence);
+    unsigned char *payload = lane->payload;
     lane->header_ready = false;
     lane->header_received = 0;
     lane->payload = NULL;
+    if (lane->header.kind == FRAME_MESSAGE) {
+        lane_transfers_finish(&lane->transfers, &lane->header, payload);
+        return 0;
+    }
     operation_received(collective_operation(group, lane->header.sequence), rank, &lane->header, collective_enqueue,
                        group);
     return 0;
@@ -125,7 +134,11 @@ static int lane_receive_some(struct collective *group, unsigned rank, bool *move
 
 bool collective_lane_wants(const struct collective *group, const struct lane *lane)
 {
-    return !(lane->header_ready && lane->payload == NULL && lane->header.sequence >= group->next_sequence);
+    if (!lane->header_ready || lane->payload)
+        return true;
+    if (lane->header.kind == FRAME_MESSAGE)
+        return lane_transfers_wants(&lane->transfers, &lane->header);
+    return lane->header.sequence < group->next_sequence;
 }
 
 static unsigned frames_awaited(struct collective *group, unsigned rank)
@@ -143,7 +156,7 @@ static int check_closed(struct collective *group, unsigned rank, struct error *e
     struct lane *lane = &group->lanes[rank];
     if (!lane->link.closed || (lane->link.ring != NULL && shared_ring_readable(lane->link.ring)))
         return 0;
-    if (lane->queue == NULL && frames_awaited(group, rank) == 0)
+    if (lane->queue == NULL && frames_awaited(group, rank) == 0 && !lane_transfers_awaits(&lane->transfers))
         return 0;
     return error_set(error, ERROR_UNAVAILABLE, "rank %u has closed its connection during operation %llu (%s)", rank,
                      (unsigned long long)group->oldest_sequence, group->label);

@@ -14,6 +14,7 @@
 #include "worker/comm/collective.h"
 #include "worker/comm/link.h"
 #include "worker/comm/operation.h"
+#include "worker/comm/transfer_parts.h"
 
 #define COLLECTIVE_WINDOW 32 /* operations under way at most */
 #define COLLECTIVE_REQUESTS_MAX 1024
@@ -29,6 +30,7 @@ struct lane {
     struct frame_header header;
     unsigned char *payload; /* NULL until the operation has said where to */
     size_t payload_received;
+    struct lane_transfers transfers;
 };
 
 /* What a ticket stands for. */
@@ -55,6 +57,7 @@ struct collective {
 
     pthread_mutex_t lock;
     pthread_cond_t changed;
+    pthread_cond_t transferred; /* a transfer is done, or the group has failed */
     pthread_t thread;
     bool has_thread, stopping;
     bool driven;   /* whoever waits moves the bytes; the thread keeps out */
@@ -65,7 +68,7 @@ struct collective {
     struct request *requests;                /* a ring by ticket */
     collective_ticket next_ticket;           /* the next to be handed out */
     collective_ticket cutting;               /* the first that is not wholly cut into operations */
-    unsigned unfinished;                     /* requests that are not done */
+    unsigned unfinished;                     /* requests and transfers that are not done */
     int64_t progress_ns;                     /* last time anything moved */
     char label[COLLECTIVE_LABEL_MAX];
 
@@ -91,6 +94,8 @@ static inline struct operation *collective_operation(struct collective *group, u
 
 /* collective.c */
 void collective_fail(struct collective *group, const struct error *cause);
+/* Why the group has failed; returns -1. */
+int collective_failure(struct collective *group, struct error *error);
 
 /* collective_lane.c. A collective's `enqueue` for operations: the context is the group. */
 void collective_enqueue(void *context, unsigned rank, struct outgoing_frame *frame);

@@ -50,7 +50,7 @@ int frame_header_decode(const unsigned char bytes[FRAME_HEADER_BYTES], struct fr
 {
     if (!sealed(bytes, FRAME_HEADER_BYTES, FRAME_MAGIC))
         return error_set(error, ERROR_CORRUPT, "a frame's header fails its check");
-    if (bytes[4] < FRAME_CONTRIBUTION || bytes[4] > FRAME_BROADCAST || get_u32(bytes + 28) > FRAME_PAYLOAD_MAX)
+    if (bytes[4] < FRAME_CONTRIBUTION || bytes[4] > FRAME_MESSAGE || get_u32(bytes + 28) > FRAME_PAYLOAD_MAX)
         return error_set(error, ERROR_CORRUPT, "a frame of kind %u with %u bytes is not known", bytes[4],
                          get_u32(bytes + 28));
     *ret_header = (struct frame_header){.kind = bytes[4],

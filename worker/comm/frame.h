@@ -18,12 +18,12 @@
 /* A payload beyond this is refused. */
 #define FRAME_PAYLOAD_MAX ((size_t)1 << 20)
 
-enum frame_kind { FRAME_CONTRIBUTION = 1, FRAME_RESULT = 2, FRAME_BROADCAST = 3 };
+enum frame_kind { FRAME_CONTRIBUTION = 1, FRAME_RESULT = 2, FRAME_BROADCAST = 3, FRAME_MESSAGE = 4 };
 
 struct frame_header {
     enum frame_kind kind;
     bool checked;  /* `payload_crc` means something */
-    uint16_t part; /* which of the sender's contributions */
+    uint16_t part; /* which of the sender's contributions; a message's channel */
     struct generation generation;
     uint64_t sequence;
     uint32_t length; /* of the payload, bytes */

@@ -62,7 +62,7 @@ static void send_frame(struct operation *operation, unsigned rank, enum frame_ki
                        const void *payload, size_t length, operation_send *send, void *context)
 {
     struct outgoing_frame *frame = &operation->frames[operation->frame_count++];
-    *frame = (struct outgoing_frame){.operation = operation, .payload = payload, .length = length};
+    *frame = (struct outgoing_frame){.unsent = &operation->unsent, .payload = payload, .length = length};
     bool checked = operation->setting->check_frames || kind == FRAME_BROADCAST;
     struct frame_header header = {.kind = kind,
                                   .checked = checked,

@@ -29,7 +29,7 @@ struct operation;
 /* A frame on its way out; `next` links it into its link's queue. */
 struct outgoing_frame {
     struct outgoing_frame *next;
-    struct operation *operation;
+    unsigned *unsent; /* counted down when it is on the wire */
     unsigned char header[FRAME_HEADER_BYTES];
     const void *payload;
     size_t length; /* of the payload */
