@@ -3,8 +3,10 @@
  * Memory that two processes map, for bulk data that one writes and the other
  * reads in place; who may touch it when is agreed by messages elsewhere.
  *
- * As with shared_ring, sharing is never assumed: the one side creates the file
- * with a nonce in it, the other must be able to open it and find the nonce.
+ * As with shared_ring, sharing is never assumed: the one side creates a file with
+ * a nonce in it, the other must be able to open it and find the nonce. The file
+ * has no name but /proc/<process>/fd/<number>, so that nothing is left behind by
+ * a process that is killed.
  */
 #ifndef COXSWAIN_COMM_SHARED_AREA_H
 #define COXSWAIN_COMM_SHARED_AREA_H
@@ -20,17 +22,15 @@ struct shared_area {
     unsigned char *bytes; /* page-aligned, `length` of them */
     size_t length;
     void *mapping;
+    int descriptor; /* of the creator; -1 */
 };
 
-/* Creates the file in /dev/shm and maps it; `path` holds its name. ERROR_UNSUPPORTED where there is no such directory or no
- * room in it. */
+/* `path`: for the other side. ERROR_UNSUPPORTED where there is no memory for it. */
 int shared_area_create(uint64_t nonce, size_t length, char path[SHARED_AREA_PATH_MAX], struct shared_area *ret_area,
                        struct error *error);
-/* Opens what another process has created; its length must be `length`. Only names that shared_area_create makes are accepted. */
+/* Opens what another process has created, of that very length. Files that could be cut short under us are refused. */
 int shared_area_open(const char *path, uint64_t nonce, size_t length, struct shared_area *ret_area,
                      struct error *error);
-/* Removes the name; mappings stay. */
-void shared_area_unlink(const char *path);
 void shared_area_release(struct shared_area *area);
 
 #endif

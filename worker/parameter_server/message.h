@@ -30,6 +30,9 @@
 #define PS_TEXT_MAX 256
 #define PS_PATH_MAX 1024
 #define PS_SERVERS_MAX 64
+/* Workers are numbered by their index; the chief pulls values too, under the last number. */
+#define PS_WORKERS_MAX 1025
+#define PS_CHIEF_INDEX 1024
 
 #define PS_MESSAGES(X)                                                                                                 \
     /* Worker and chief */                                                                                             \

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/parameter_server/dispatcher.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/memory.h"
+#include "worker/parameter_server/dispatcher_parts.h"
+
+#define TICK_MS 50
+
+void dispatcher_fail(struct dispatcher *dispatcher, enum error_kind kind, const char *text)
+{
+    if (dispatcher->fatal.kind == ERROR_NONE)
+        error_set(&dispatcher->fatal, kind, "%s", text);
+    pthread_cond_broadcast(&dispatcher->changed);
+}
+
+/* Steps that nobody has asked for yet give way to newer ones. */
+void dispatcher_tell(struct dispatcher *dispatcher, const struct dispatcher_event *event)
+{
+    if (dispatcher->event_count == EVENTS_MAX) {
+        dispatcher->first_event = (dispatcher->first_event + 1) % EVENTS_MAX;
+        dispatcher->event_count--;
+    }
+    dispatcher->events[(dispatcher->first_event + dispatcher->event_count++) % EVENTS_MAX] = *event;
+    pthread_cond_broadcast(&dispatcher->changed);
+}
+
+void dispatcher_say(struct dispatcher *dispatcher, const char *format, ...)
+{
+    struct dispatcher_event event = {.kind = EVENT_TEXT};
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(event.text, sizeof event.text, format, arguments);
+    va_end(arguments);
+    dispatcher_tell(dispatcher, &event);
+}
+
+static void tick(void *context)
+{
+    struct dispatcher *dispatcher = context;
+    pthread_mutex_lock(&dispatcher->lock);
+    if (dispatcher->errand) {
+        dispatcher->errand(dispatcher, dispatcher->errand_context);
+        dispatcher->errand = NULL;
+        pthread_cond_broadcast(&dispatcher->changed);
+    }
+    dispatcher_servers_tick(dispatcher);
+    dispatcher_desks_tick(dispatcher);
+    pthread_mutex_unlock(&dispatcher->lock);
+}
+
+static void wake(void *context)
+{
+    rpc_wake(((struct dispatcher *)context)->rpc);
+}
+
+static const struct rpc_method methods[] = {{PS_METHOD_TICKETS, dispatcher_desk_opened}};
+
+static int open_all(struct dispatcher *dispatcher, struct error *error)
+{
+    const struct dispatcher_options *options = &dispatcher->options;
+    if (rpc_new(tick, dispatcher, TICK_MS, &dispatcher->rpc, error) < 0)
+        return -1;
+    pthread_mutex_lock(&dispatcher->lock); /* the tick needs the book */
+    int result = address_book_new(options->servers, options->server_count, wake, dispatcher, &dispatcher->book, error);
+    if (result == 0)
+        result = rpc_server_start(dispatcher->rpc, options->listen_address, options->port, methods, 1, dispatcher,
+                                  &dispatcher->door, error);
+    pthread_mutex_unlock(&dispatcher->lock);
+    return result;
+}
+
+int dispatcher_start(const struct dispatcher_options *options, struct dispatcher **ret_dispatcher, struct error *error)
+{
+    struct dispatcher *dispatcher = memory_allocate(1, sizeof *dispatcher);
+    dispatcher->options = *options;
+    dispatcher->job_uid = memory_copy_string(options->job_uid);
+    dispatcher->sums.squares = -1;
+    pthread_mutex_init(&dispatcher->lock, NULL);
+    pthread_cond_init(&dispatcher->changed, NULL);
+    for (unsigned i = 0; i < options->server_count; i++) {
+        dispatcher->servers[i].dispatcher = dispatcher;
+        dispatcher->servers[i].number = i;
+    }
+    if (open_all(dispatcher, error) < 0) {
+        dispatcher_free(dispatcher);
+        return -1;
+    }
+    *ret_dispatcher = dispatcher;
+    return 0;
+}
+
+uint16_t dispatcher_port(const struct dispatcher *dispatcher)
+{
+    return rpc_server_port(dispatcher->door);
+}
+
+void dispatcher_free(struct dispatcher *dispatcher)
+{
+    if (dispatcher == NULL)
+        return;
+    if (dispatcher->rpc)
+        rpc_stop(dispatcher->rpc);
+    address_book_free(dispatcher->book);
+    if (dispatcher->rpc)
+        rpc_free(dispatcher->rpc);
+    for (unsigned i = 0; i < dispatcher->options.server_count; i++) {
+        ticket_set_release(&dispatcher->servers[i].standing.tickets);
+        ticket_set_release(&dispatcher->servers[i].settled);
+        ps_message_release(&dispatcher->servers[i].save);
+    }
+    dispenser_free(dispatcher->dispenser);
+    pthread_cond_destroy(&dispatcher->changed);
+    pthread_mutex_destroy(&dispatcher->lock);
+    free(dispatcher->job_uid);
+    free(dispatcher);
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The chief of a parameter-server crew, on the wire: it leads the servers (a
+ * control stream to each) and hands out tickets to workers (who come to it), by
+ * the mind of the dispenser. What needs a disk or a person is left to its caller,
+ * who waits for events:
+ *
+ *     dispatcher_start
+ *     again: dispatcher_await_servers     all are there, and what each holds
+ *            dispatcher_begin             tells them what to start from; tickets flow
+ *            dispatcher_next_event …      until SERVER_LOST: goto again
+ *     dispatcher_finish, dispatcher_free
+ *
+ * Everything happens on the rpc's thread; the functions are for one other thread.
+ */
+#ifndef COXSWAIN_PARAMETER_SERVER_DISPATCHER_H
+#define COXSWAIN_PARAMETER_SERVER_DISPATCHER_H
+
+#include "worker/coordination/member.h"
+#include "worker/parameter_server/dispenser.h"
+#include "worker/parameter_server/message.h"
+
+struct dispatcher;
+
+struct dispatcher_options {
+    const char *job_uid;
+    struct generation generation; /* attempt and epoch of the chief */
+    const char *listen_address;
+    uint16_t port; /* 0: any free one */
+    const struct crew_seat *servers;
+    unsigned server_count;
+    uint32_t digest;
+    struct dispenser_options dispenser;
+    double gradient_clip_norm;                   /* Synchronous; 0: none */
+    double (*rate)(void *context, int64_t step); /* of step 1 …; any thread */
+    void *context;
+    int64_t death_ms; /* silence of a worker that is death; 0: 5000 */
+};
+
+int dispatcher_start(const struct dispatcher_options *options, struct dispatcher **ret_dispatcher, struct error *error);
+void dispatcher_free(struct dispatcher *dispatcher);
+uint16_t dispatcher_port(const struct dispatcher *dispatcher);
+/* Ends waiting with ERROR_CANCELLED. From any thread, for good. */
+void dispatcher_cancel(struct dispatcher *dispatcher);
+
+struct server_standing {
+    uint64_t incarnation;
+    bool holds_state;
+    uint32_t lineage;
+    int64_t updates;
+    struct ticket_set tickets; /* released by the caller */
+};
+/* ERROR_STALE when a server knows a newer chief. */
+int dispatcher_await_servers(struct dispatcher *dispatcher, struct server_standing standings[PS_SERVERS_MAX],
+                             struct error *error);
+void server_standing_release(struct server_standing *standing);
+
+struct server_start {
+    bool needed;      /* else it goes on with what it holds */
+    const char *path; /* of a checkpoint; "": afresh */
+    struct ticket_set tickets;
+    int64_t updates;
+};
+struct dispatcher_plan {
+    uint32_t lineage;
+    int64_t base_step, base_epoch, base_consumed; /* where ticket base_step * per_step begins */
+    int64_t step;                                 /* Synchronous: steps applied */
+    bool keeps_tickets;                           /* what is finished and held stays so: a server alone was restored */
+    struct ticket_set finished;
+    const struct server_start *starts; /* by server */
+};
+/* Sends the starts and waits until every server has what it needs; then tickets flow. *ret_lost: updates that had been
+ * acknowledged and are in no server's table any more. ERROR_UNAVAILABLE: a server was lost meanwhile. */
+int dispatcher_begin(struct dispatcher *dispatcher, const struct dispatcher_plan *plan, int64_t *ret_lost,
+                     struct error *error);
+
+enum dispatcher_event_kind { EVENT_NONE, EVENT_STEP, EVENT_SERVER_LOST, EVENT_TEXT, EVENT_OVER };
+struct dispatcher_event {
+    enum dispatcher_event_kind kind;
+    int64_t step; /* steps finished; asynchronous: tickets / per_step */
+    double loss, gradient_norm;
+    int64_t correct, targets, examples;
+    char text[PS_TEXT_MAX];
+};
+/* EVENT_NONE after `timeout_ms` without any. Errors: ERROR_STALE, ERROR_CANCELLED. */
+int dispatcher_next_event(struct dispatcher *dispatcher, int64_t timeout_ms, struct dispatcher_event *ret_event,
+                          struct error *error);
+
+struct server_saved {
+    char name[64];
+    int64_t bytes;
+    uint32_t crc;
+    int64_t updates;
+    struct ticket_set tickets; /* released by the caller */
+};
+/* Has every server write its shard into a directory; waits for all. ERROR_UNAVAILABLE when one was lost. */
+int dispatcher_save(struct dispatcher *dispatcher, const char *directory, struct server_saved saved[PS_SERVERS_MAX],
+                    struct error *error);
+
+/* Updates lost in all. */
+int64_t dispatcher_lost(struct dispatcher *dispatcher);
+/* Whom the crew waits for, "" when nobody is missing. */
+void dispatcher_describe(struct dispatcher *dispatcher, char text[PS_TEXT_MAX]);
+/* The run is over: tells everybody, waits a moment until all have heard. */
+void dispatcher_finish(struct dispatcher *dispatcher);
+
+#endif

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "worker/parameter_server/dispatcher_parts.h"
+
+#define FAREWELL_MS 2000
+
+void dispatcher_cancel(struct dispatcher *dispatcher)
+{
+    pthread_mutex_lock(&dispatcher->lock);
+    dispatcher->cancelled = true;
+    pthread_cond_broadcast(&dispatcher->changed);
+    pthread_mutex_unlock(&dispatcher->lock);
+}
+
+/* With the lock held. */
+static int check(const struct dispatcher *dispatcher, struct error *error)
+{
+    if (dispatcher->fatal.kind != ERROR_NONE)
+        return error_set(error, dispatcher->fatal.kind, "%s", dispatcher->fatal.message);
+    if (dispatcher->cancelled)
+        return error_set(error, ERROR_CANCELLED, "left on request");
+    return 0;
+}
+
+static void wait_until(struct dispatcher *dispatcher, int64_t ms)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += ms / 1000;
+    until.tv_nsec += ms % 1000 * 1000000;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_nsec -= 1000000000;
+        until.tv_sec++;
+    }
+    pthread_cond_timedwait(&dispatcher->changed, &dispatcher->lock, &until);
+}
+
+/* Streams belong to the rpc's thread: has it do something, and waits until that is done. */
+static void on_rpc(struct dispatcher *dispatcher, void (*errand)(struct dispatcher *dispatcher, void *context),
+                   void *context)
+{
+    dispatcher->errand = errand;
+    dispatcher->errand_context = context;
+    rpc_wake(dispatcher->rpc);
+    while (dispatcher->errand != NULL)
+        wait_until(dispatcher, 1000);
+}
+
+/* ---------------------------------------------------------------- servers */
+
+void server_standing_release(struct server_standing *standing)
+{
+    ticket_set_release(&standing->tickets);
+}
+
+static void drop_losses(struct dispatcher *dispatcher)
+{
+    unsigned kept = 0;
+    for (unsigned i = 0; i < dispatcher->event_count; i++) {
+        struct dispatcher_event event = dispatcher->events[(dispatcher->first_event + i) % EVENTS_MAX];
+        if (event.kind != EVENT_SERVER_LOST)
+            dispatcher->events[(dispatcher->first_event + kept++) % EVENTS_MAX] = event;
+    }
+    dispatcher->event_count = kept;
+}
+
+int dispatcher_await_servers(struct dispatcher *dispatcher, struct server_standing standings[PS_SERVERS_MAX],
+                             struct error *error)
+{
+    pthread_mutex_lock(&dispatcher->lock);
+    while (check(dispatcher, NULL) == 0 && !dispatcher_all_stand(dispatcher))
+        wait_until(dispatcher, 1000);
+    int result = check(dispatcher, error);
+    for (unsigned i = 0; result == 0 && i < dispatcher->options.server_count; i++) {
+        standings[i] = dispatcher->servers[i].standing;
+        standings[i].tickets = (struct ticket_set){0};
+        ticket_set_copy(&standings[i].tickets, &dispatcher->servers[i].standing.tickets);
+    }
+    drop_losses(dispatcher);
+    pthread_mutex_unlock(&dispatcher->lock);
+    return result;
+}
+
+/* One that lost its state alone: what it had acknowledged, and its snapshot lacks, is lost there. */
+static int64_t settle(struct dispatcher *dispatcher, struct led_server *server, const struct server_start *start)
+{
+    int64_t lost = 0;
+    ticket_set_copy(&server->settled, &start->tickets);
+    if (dispatcher->dispenser != NULL) {
+        lost = ticket_set_count_missing(dispenser_finished(dispatcher->dispenser), &start->tickets);
+        ticket_set_add_all(&server->settled, dispenser_finished(dispatcher->dispenser));
+    }
+    return lost;
+}
+
+/* A beginning, as the rpc's thread does it. */
+struct beginning {
+    const struct dispatcher_plan *plan;
+    int64_t lost;
+};
+
+static void send_starts(struct dispatcher *dispatcher, void *context)
+{
+    struct beginning *beginning = context;
+    const struct dispatcher_plan *plan = beginning->plan;
+    if (!plan->keeps_tickets)
+        dispatcher->phase = PHASE_CLOSED;
+    for (unsigned i = 0; i < dispatcher->options.server_count; i++) {
+        struct led_server *server = &dispatcher->servers[i];
+        const struct server_start *start = &plan->starts[i];
+        if (!start->needed || server->stream == NULL)
+            continue;
+        if (plan->keeps_tickets)
+            beginning->lost += settle(dispatcher, server, start);
+        else
+            ticket_set_copy(&server->settled, &start->tickets);
+        struct ps_message message = {
+            .type = PS_START, .lineage = plan->lineage, .updates = start->updates, .tickets = server->settled};
+        snprintf(message.path, sizeof message.path, "%s", start->path);
+        ps_message_send(server->stream, &message);
+        server->starting = true;
+    }
+}
+
+static bool is_starting(const struct dispatcher *dispatcher)
+{
+    for (unsigned i = 0; i < dispatcher->options.server_count; i++)
+        if (dispatcher->servers[i].starting && dispatcher->servers[i].stands)
+            return true;
+    return false;
+}
+
+static void open_desks(struct dispatcher *dispatcher, void *context)
+{
+    struct beginning *beginning = context;
+    const struct dispatcher_plan *plan = beginning->plan;
+    dispatcher->lost += beginning->lost;
+    if (dispatcher->dispenser == NULL)
+        dispatcher->dispenser = dispenser_new(&dispatcher->options.dispenser, &plan->finished, plan->step);
+    else if (!plan->keeps_tickets)
+        dispenser_rollback(dispatcher->dispenser, &plan->finished, plan->step);
+    dispatcher->terms = *plan;
+    dispatcher->phase = PHASE_OPEN;
+    if (plan->keeps_tickets) {
+        dispatcher_resume_step(dispatcher);
+        dispatcher_deal(dispatcher);
+        return;
+    }
+    dispatcher->told_step =
+        (plan->finished.low + plan->finished.above_count) / dispatcher->options.dispenser.tickets_per_step;
+    dispatcher->sums = (struct step_sums){.squares = -1};
+    dispatcher_resume_step(dispatcher);
+    dispatcher_restart_desks(dispatcher);
+}
+
+int dispatcher_begin(struct dispatcher *dispatcher, const struct dispatcher_plan *plan, int64_t *ret_lost,
+                     struct error *error)
+{
+    pthread_mutex_lock(&dispatcher->lock);
+    struct beginning beginning = {.plan = plan};
+    on_rpc(dispatcher, send_starts, &beginning);
+    while (check(dispatcher, NULL) == 0 && dispatcher_all_stand(dispatcher) && is_starting(dispatcher))
+        wait_until(dispatcher, 1000);
+    int result = check(dispatcher, error);
+    if (result == 0 && !dispatcher_all_stand(dispatcher))
+        result = error_set(error, ERROR_UNAVAILABLE, "a ps was lost while the crew began");
+    if (result == 0) {
+        on_rpc(dispatcher, open_desks, &beginning);
+        *ret_lost = beginning.lost;
+    }
+    pthread_mutex_unlock(&dispatcher->lock);
+    return result;
+}
+
+/* ---------------------------------------------------------------- events */
+
+int dispatcher_next_event(struct dispatcher *dispatcher, int64_t timeout_ms, struct dispatcher_event *ret_event,
+                          struct error *error)
+{
+    pthread_mutex_lock(&dispatcher->lock);
+    if (check(dispatcher, NULL) == 0 && dispatcher->event_count == 0)
+        wait_until(dispatcher, timeout_ms);
+    int result = check(dispatcher, error);
+    *ret_event = (struct dispatcher_event){.kind = EVENT_NONE};
+    if (dispatcher->event_count > 0 && result == 0) {
+        *ret_event = dispatcher->events[dispatcher->first_event];
+        dispatcher->first_event = (dispatcher->first_event + 1) % EVENTS_MAX;
+        dispatcher->event_count--;
+    }
+    pthread_mutex_unlock(&dispatcher->lock);
+    return result;
+}
+
+/* ---------------------------------------------------------------- saving */
+
+static bool is_saving(const struct dispatcher *dispatcher)
+{
+    for (unsigned i = 0; i < dispatcher->options.server_count; i++)
+        if (dispatcher->servers[i].saving)
+            return true;
+    return false;
+}
+
+static int collect(struct dispatcher *dispatcher, struct server_saved saved[PS_SERVERS_MAX], struct error *error)
+{
+    for (unsigned i = 0; i < dispatcher->options.server_count; i++) {
+        const struct led_server *server = &dispatcher->servers[i];
+        if (!server->saved)
+            return error_set(error, ERROR_UNAVAILABLE, "ps %u was lost before its shard was written", i);
+        if (server->save.text[0])
+            return error_set(error, ERROR_SYSTEM, "ps %u: %s", i, server->save.text);
+    }
+    for (unsigned i = 0; i < dispatcher->options.server_count; i++) {
+        const struct ps_message *save = &dispatcher->servers[i].save;
+        saved[i] = (struct server_saved){.bytes = save->bytes, .crc = save->crc, .updates = save->updates};
+        snprintf(saved[i].name, sizeof saved[i].name, "%.63s", save->path);
+        ticket_set_copy(&saved[i].tickets, &save->tickets);
+    }
+    return 0;
+}
+
+static void order_save(struct dispatcher *dispatcher, void *context)
+{
+    const struct ps_message *order = context;
+    for (unsigned i = 0; i < dispatcher->options.server_count; i++) {
+        dispatcher->servers[i].saved = false;
+        dispatcher->servers[i].saving = dispatcher->servers[i].stands;
+    }
+    dispatcher_order(dispatcher, order);
+}
+
+int dispatcher_save(struct dispatcher *dispatcher, const char *directory, struct server_saved saved[PS_SERVERS_MAX],
+                    struct error *error)
+{
+    pthread_mutex_lock(&dispatcher->lock);
+    struct ps_message order = {.type = PS_SAVE};
+    snprintf(order.path, sizeof order.path, "%s", directory);
+    on_rpc(dispatcher, order_save, &order);
+    while (dispatcher->fatal.kind == ERROR_NONE && is_saving(dispatcher))
+        wait_until(dispatcher, 1000);
+    int result = dispatcher->fatal.kind != ERROR_NONE ? check(dispatcher, error) : collect(dispatcher, saved, error);
+    pthread_mutex_unlock(&dispatcher->lock);
+    return result;
+}
+
+/* ---------------------------------------------------------------- looking on, and the end */
+
+int64_t dispatcher_lost(struct dispatcher *dispatcher)
+{
+    pthread_mutex_lock(&dispatcher->lock);
+    int64_t lost = dispatcher->lost;
+    pthread_mutex_unlock(&dispatcher->lock);
+    return lost;
+}
+
+void dispatcher_describe(struct dispatcher *dispatcher, char text[PS_TEXT_MAX])
+{
+    text[0] = '\0';
+    pthread_mutex_lock(&dispatcher->lock);
+    for (unsigned i = 0; i < dispatcher->options.server_count && !text[0]; i++)
+        if (!dispatcher->servers[i].stands)
+            snprintf(text, PS_TEXT_MAX, "waiting for ps %u", i);
+    if (!text[0] && dispatcher->dispenser != NULL && dispatcher->phase != PHASE_OVER &&
+        dispenser_live(dispatcher->dispenser) == 0)
+        snprintf(text, PS_TEXT_MAX, "waiting for workers");
+    pthread_mutex_unlock(&dispatcher->lock);
+}
+
+static bool anybody_here(const struct dispatcher *dispatcher)
+{
+    for (const struct ticket_desk *desk = dispatcher->desks; desk != NULL; desk = desk->next)
+        if (desk->joined)
+            return true;
+    for (unsigned i = 0; i < dispatcher->options.server_count; i++)
+        if (dispatcher->servers[i].stream != NULL)
+            return true;
+    return false;
+}
+
+static void order_finish(struct dispatcher *dispatcher, void *context)
+{
+    (void)context;
+    dispatcher_order(dispatcher, &(struct ps_message){.type = PS_FINISH});
+}
+
+void dispatcher_finish(struct dispatcher *dispatcher)
+{
+    pthread_mutex_lock(&dispatcher->lock);
+    int64_t end = dispatcher_now_ms() + FAREWELL_MS;
+    on_rpc(dispatcher, order_finish, NULL);
+    while (anybody_here(dispatcher) && dispatcher_now_ms() < end)
+        wait_until(dispatcher, 100);
+    pthread_mutex_unlock(&dispatcher->lock);
+}

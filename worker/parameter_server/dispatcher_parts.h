@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A dispatcher's inside, for the files that make it: dispatcher.c (life cycle),
+ * dispatcher_servers.c (control of the servers), dispatcher_workers.c (tickets),
+ * dispatcher_caller.c (the calls of the other thread). Only they include it.
+ */
+#ifndef COXSWAIN_PARAMETER_SERVER_DISPATCHER_PARTS_H
+#define COXSWAIN_PARAMETER_SERVER_DISPATCHER_PARTS_H
+
+#include <pthread.h>
+
+#include "common/clock.h"
+#include "worker/comm/rpc.h"
+#include "worker/coordination/address_book.h"
+#include "worker/parameter_server/bulk.h"
+#include "worker/parameter_server/dispatcher.h"
+
+#define EVENTS_MAX 256
+
+/* A server as the chief sees it. */
+struct led_server {
+    struct dispatcher *dispatcher;
+    unsigned number;
+    struct rpc_stream *stream;
+    int64_t next_dial_ms;
+    bool stands; /* STANDING has come on this stream */
+    struct server_standing standing;
+    struct ticket_set settled; /* what its state held when it was last started */
+    bool starting;
+    bool reduced, stepped;
+    double squares;
+    bool saving, saved;
+    struct ps_message save; /* its answer */
+};
+
+struct ticket_desk {
+    struct ticket_desk *next;
+    struct dispatcher *dispatcher;
+    struct rpc_stream *stream;
+    bool joined, told_over;
+    unsigned worker, wants;
+    int64_t heard_ms, beat_ms;
+};
+
+/* Sums over what was finished since the last step was told. */
+struct step_sums {
+    double loss, squares;
+    int64_t correct, targets, examples;
+};
+
+enum dispatcher_phase {
+    PHASE_CLOSED,   /* no tickets: servers are missing or being started */
+    PHASE_OPEN,     /* tickets flow */
+    PHASE_REDUCING, /* Synchronous: all shares are there, servers sum them … */
+    PHASE_APPLYING, /* … and apply the sum */
+    PHASE_OVER,
+};
+
+struct dispatcher {
+    struct dispatcher_options options;
+    char *job_uid;
+    struct rpc *rpc;
+    struct rpc_server *door;
+    struct address_book *book;
+
+    pthread_mutex_t lock; /* of all that follows; callbacks hold it */
+    pthread_cond_t changed;
+    struct led_server servers[PS_SERVERS_MAX];
+    struct ticket_desk *desks;
+    uint32_t worker_epochs[PS_WORKERS_MAX];
+    struct dispenser *dispenser;
+    enum dispatcher_phase phase;
+    struct dispatcher_plan terms; /* lineage and base; no sets */
+    struct step_sums sums;
+    int64_t told_step, lost;
+    struct error fatal;
+    bool cancelled;
+    void (*errand)(struct dispatcher *dispatcher, void *context); /* of the other thread, for the rpc's; NULL: none */
+    void *errand_context;
+    struct dispatcher_event events[EVENTS_MAX];
+    unsigned first_event, event_count;
+};
+
+static inline int64_t dispatcher_now_ms(void)
+{
+    return clock_monotonic_ns() / 1000000;
+}
+
+/* All with the lock held. */
+void dispatcher_fail(struct dispatcher *dispatcher, enum error_kind kind, const char *text);
+void dispatcher_tell(struct dispatcher *dispatcher, const struct dispatcher_event *event);
+void dispatcher_say(struct dispatcher *dispatcher, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+void dispatcher_servers_tick(struct dispatcher *dispatcher);
+void dispatcher_order(struct dispatcher *dispatcher, const struct ps_message *order); /* to all */
+bool dispatcher_all_stand(const struct dispatcher *dispatcher);
+/* All shares of the step are there. */
+void dispatcher_reduce(struct dispatcher *dispatcher);
+/* After a server came back in the middle of it. */
+void dispatcher_resume_step(struct dispatcher *dispatcher);
+
+void dispatcher_desk_opened(void *context, struct rpc_stream *stream, struct rpc_stream_events *ret_events,
+                            void **ret_context);
+void dispatcher_desks_tick(struct dispatcher *dispatcher);
+/* Gives out what may be given out. */
+void dispatcher_deal(struct dispatcher *dispatcher);
+/* Welcomes everybody to (new) terms. */
+void dispatcher_restart_desks(struct dispatcher *dispatcher);
+void dispatcher_step_done(struct dispatcher *dispatcher, int64_t step, double norm);
+
+#endif

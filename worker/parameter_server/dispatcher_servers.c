@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "worker/optimizer/gradient_norm.h"
+#include "worker/parameter_server/dispatcher_parts.h"
+
+#define REDIAL_MS 100
+
+bool dispatcher_all_stand(const struct dispatcher *dispatcher)
+{
+    for (unsigned i = 0; i < dispatcher->options.server_count; i++)
+        if (!dispatcher->servers[i].stands)
+            return false;
+    return true;
+}
+
+void dispatcher_order(struct dispatcher *dispatcher, const struct ps_message *order)
+{
+    for (unsigned i = 0; i < dispatcher->options.server_count; i++)
+        if (dispatcher->servers[i].stream != NULL)
+            ps_message_send(dispatcher->servers[i].stream, order);
+}
+
+/* ---------------------------------------------------------------- a synchronous step */
+
+void dispatcher_reduce(struct dispatcher *dispatcher)
+{
+    dispatcher->phase = PHASE_REDUCING;
+    for (unsigned i = 0; i < dispatcher->options.server_count; i++)
+        dispatcher->servers[i].reduced = dispatcher->servers[i].stepped = false;
+    dispatcher_order(dispatcher,
+                     &(struct ps_message){.type = PS_REDUCE, .step = dispenser_step(dispatcher->dispenser)});
+}
+
+static double crew_norm(const struct dispatcher *dispatcher)
+{
+    double squares = 0;
+    for (unsigned i = 0; i < dispatcher->options.server_count; i++)
+        squares += dispatcher->servers[i].squares;
+    return sqrt(squares);
+}
+
+static void apply(struct dispatcher *dispatcher)
+{
+    int64_t step = dispenser_step(dispatcher->dispenser);
+    double norm = crew_norm(dispatcher), limit = dispatcher->options.gradient_clip_norm;
+    if (!isfinite(norm)) {
+        char text[PS_TEXT_MAX];
+        snprintf(text, sizeof text, "step %lld has gradient norm %g; lower training.optimizer.learningRate",
+                 (long long)(step + 1), norm);
+        dispatcher_fail(dispatcher, ERROR_NOT_FINITE, text);
+        return;
+    }
+    dispatcher->phase = PHASE_APPLYING;
+    dispatcher_order(dispatcher,
+                     &(struct ps_message){.type = PS_APPLY,
+                                          .step = step,
+                                          .rate = dispatcher->options.rate(dispatcher->options.context, step + 1),
+                                          .scale = limit > 0 ? gradient_clip_factor(norm, limit) : 1.0});
+}
+
+static void on_reduced(struct led_server *server, const struct ps_message *message)
+{
+    struct dispatcher *dispatcher = server->dispatcher;
+    if (dispatcher->phase != PHASE_REDUCING || message->step != dispenser_step(dispatcher->dispenser))
+        return;
+    server->reduced = true;
+    server->squares = message->squares;
+    for (unsigned i = 0; i < dispatcher->options.server_count; i++)
+        if (!dispatcher->servers[i].reduced)
+            return;
+    apply(dispatcher);
+}
+
+static void on_stepped(struct led_server *server, const struct ps_message *message)
+{
+    struct dispatcher *dispatcher = server->dispatcher;
+    if (dispatcher->phase != PHASE_APPLYING || message->step != dispenser_step(dispatcher->dispenser))
+        return;
+    server->stepped = true;
+    for (unsigned i = 0; i < dispatcher->options.server_count; i++)
+        if (!dispatcher->servers[i].stepped)
+            return;
+    dispatcher->phase = PHASE_OPEN;
+    dispenser_advance(dispatcher->dispenser);
+    dispatcher_step_done(dispatcher, message->step + 1, crew_norm(dispatcher));
+    dispatcher_deal(dispatcher);
+}
+
+void dispatcher_resume_step(struct dispatcher *dispatcher)
+{
+    if (dispatcher->options.dispenser.mode == PARAMETER_SERVER_SYNCHRONOUS &&
+        dispenser_step_is_complete(dispatcher->dispenser))
+        dispatcher_reduce(dispatcher);
+}
+
+/* ---------------------------------------------------------------- what servers say */
+
+static void on_standing(struct led_server *server, const struct ps_message *message)
+{
+    struct ticket_set tickets = server->standing.tickets;
+    ticket_set_copy(&tickets, &message->tickets);
+    server->standing = (struct server_standing){.incarnation = message->incarnation,
+                                                .holds_state = message->holds_state,
+                                                .lineage = message->lineage,
+                                                .updates = message->updates,
+                                                .tickets = tickets};
+    server->stands = true;
+    server->starting = false;
+}
+
+static void on_saved(struct led_server *server, const struct ps_message *message)
+{
+    if (!server->saving)
+        return;
+    struct ticket_set tickets = server->save.tickets;
+    ticket_set_copy(&tickets, &message->tickets);
+    server->save = *message;
+    server->save.tickets = tickets;
+    server->saving = false;
+    server->saved = true;
+}
+
+static void hear(struct led_server *server, const struct ps_message *message)
+{
+    if (message->type == PS_STANDING)
+        on_standing(server, message);
+    else if (message->type == PS_REDUCED)
+        on_reduced(server, message);
+    else if (message->type == PS_STEPPED)
+        on_stepped(server, message);
+    else if (message->type == PS_SAVED)
+        on_saved(server, message);
+    else if (message->type == PS_REFUSED)
+        dispatcher_fail(server->dispatcher, ERROR_STALE, message->text);
+    pthread_cond_broadcast(&server->dispatcher->changed);
+}
+
+static void on_message(void *context, struct rpc_stream *stream, const void *bytes, size_t length)
+{
+    struct led_server *server = context;
+    struct ps_message message;
+    if (ps_message_decode(bytes, length, &message, NULL) < 0) {
+        rpc_stream_close(stream);
+        return;
+    }
+    pthread_mutex_lock(&server->dispatcher->lock);
+    hear(server, &message);
+    pthread_mutex_unlock(&server->dispatcher->lock);
+    ps_message_release(&message);
+}
+
+static void on_closed(void *context, struct rpc_stream *stream, const struct error *error)
+{
+    (void)stream, (void)error;
+    struct led_server *server = context;
+    struct dispatcher *dispatcher = server->dispatcher;
+    pthread_mutex_lock(&dispatcher->lock);
+    bool stood = server->stands;
+    server->stream = NULL;
+    server->stands = server->saving = server->starting = false;
+    if (stood && dispatcher->phase != PHASE_OVER) {
+        struct dispatcher_event event = {.kind = EVENT_SERVER_LOST};
+        snprintf(event.text, sizeof event.text, "ps %u is lost", server->number);
+        dispatcher_tell(dispatcher, &event);
+    }
+    pthread_cond_broadcast(&dispatcher->changed);
+    pthread_mutex_unlock(&dispatcher->lock);
+}
+
+/* ---------------------------------------------------------------- dialling */
+
+static void claim(struct led_server *server)
+{
+    struct ps_message message = {.type = PS_CLAIM,
+                                 .generation = server->dispatcher->options.generation,
+                                 .digest = server->dispatcher->options.digest};
+    snprintf(message.job_uid, sizeof message.job_uid, "%s", server->dispatcher->job_uid);
+    ps_message_send(server->stream, &message);
+}
+
+static void dial(struct led_server *server)
+{
+    static const struct rpc_stream_events events = {.message = on_message, .closed = on_closed};
+    struct dispatcher *dispatcher = server->dispatcher;
+    char address[RESOLVE_ADDRESS_MAX];
+    if (dispatcher_now_ms() < server->next_dial_ms || !address_book_ask(dispatcher->book, server->number, address))
+        return;
+    server->next_dial_ms = dispatcher_now_ms() + REDIAL_MS;
+    if (rpc_stream_open(dispatcher->rpc, address, dispatcher->options.servers[server->number].port, PS_METHOD_CONTROL,
+                        0, &events, server, &server->stream, NULL) == 0)
+        claim(server);
+}
+
+void dispatcher_servers_tick(struct dispatcher *dispatcher)
+{
+    for (unsigned i = 0; i < dispatcher->options.server_count; i++)
+        if (dispatcher->servers[i].stream == NULL && dispatcher->phase != PHASE_OVER)
+            dial(&dispatcher->servers[i]);
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/memory.h"
+#include "worker/parameter_server/dispatcher_parts.h"
+
+#define BEAT_MS 500
+#define DEATH_MS_DEFAULT 5000
+#define WANTS_MAX 2
+
+/* ---------------------------------------------------------------- tickets */
+
+static void give(struct ticket_desk *desk, int64_t ticket)
+{
+    desk->wants--;
+    ps_message_send(desk->stream, &(struct ps_message){
+                                      .type = PS_TICKET, .ticket = ticket, .lineage = desk->dispatcher->terms.lineage});
+}
+
+static void tell_over(struct dispatcher *dispatcher)
+{
+    for (struct ticket_desk *desk = dispatcher->desks; desk != NULL; desk = desk->next) {
+        if (desk->joined && !desk->told_over)
+            ps_message_send(desk->stream, &(struct ps_message){.type = PS_OVER});
+        desk->told_over = true;
+    }
+    if (dispatcher->phase == PHASE_OVER)
+        return;
+    dispatcher->phase = PHASE_OVER;
+    dispatcher_tell(dispatcher, &(struct dispatcher_event){.kind = EVENT_OVER});
+}
+
+/* One for each in turn, so that an early asker does not take what a late one needs. */
+static bool deal_round(struct dispatcher *dispatcher)
+{
+    bool dealt = false;
+    for (struct ticket_desk *desk = dispatcher->desks; desk != NULL; desk = desk->next) {
+        int64_t ticket;
+        if (!desk->joined || desk->wants == 0 ||
+            !dispenser_take(dispatcher->dispenser, desk->worker, clock_monotonic_ns(), &ticket))
+            continue;
+        give(desk, ticket);
+        dealt = true;
+    }
+    return dealt;
+}
+
+void dispatcher_deal(struct dispatcher *dispatcher)
+{
+    if (dispatcher->phase != PHASE_OPEN)
+        return;
+    if (dispenser_is_over(dispatcher->dispenser))
+        tell_over(dispatcher);
+    else
+        while (deal_round(dispatcher))
+            ;
+}
+
+/* ---------------------------------------------------------------- what is done */
+
+void dispatcher_step_done(struct dispatcher *dispatcher, int64_t step, double norm)
+{
+    const struct step_sums *sums = &dispatcher->sums;
+    dispatcher->told_step = step;
+    dispatcher_tell(dispatcher,
+                    &(struct dispatcher_event){.kind = EVENT_STEP,
+                                               .step = step,
+                                               .loss = sums->targets > 0 ? sums->loss / (double)sums->targets : 0,
+                                               .gradient_norm = norm,
+                                               .correct = sums->correct,
+                                               .targets = sums->targets,
+                                               .examples = sums->examples});
+    dispatcher->sums = (struct step_sums){.squares = -1};
+}
+
+/* A server that died since it acknowledged this may have forgotten it. */
+static void note_lost(struct dispatcher *dispatcher, const struct ps_message *message)
+{
+    for (unsigned i = 0; i < message->server_count && i < dispatcher->options.server_count; i++) {
+        struct led_server *server = &dispatcher->servers[i];
+        if (message->incarnations[i] == server->standing.incarnation ||
+            ticket_set_has(&server->settled, message->ticket))
+            continue;
+        struct ticket_set lost = {0};
+        ticket_set_reset(&lost, 0);
+        ticket_set_add(&lost, message->ticket);
+        ticket_set_add(&server->settled, message->ticket);
+        dispatcher->lost++;
+        if (server->stream != NULL)
+            ps_message_send(server->stream, &(struct ps_message){.type = PS_WRITE_OFF, .tickets = lost});
+        ticket_set_release(&lost);
+    }
+}
+
+static int64_t finished_count(const struct dispatcher *dispatcher)
+{
+    const struct ticket_set *finished = dispenser_finished(dispatcher->dispenser);
+    return finished->low + finished->above_count;
+}
+
+static void on_done(struct ticket_desk *desk, const struct ps_message *message)
+{
+    struct dispatcher *dispatcher = desk->dispatcher;
+    if (dispatcher->dispenser == NULL || message->lineage != dispatcher->terms.lineage || message->ticket < 0 ||
+        message->ticket >= dispatcher->options.dispenser.end)
+        return;
+    bool synchronous = dispatcher->options.dispenser.mode == PARAMETER_SERVER_SYNCHRONOUS;
+    if (!synchronous)
+        note_lost(dispatcher, message);
+    if (!dispenser_done(dispatcher->dispenser, desk->worker, message->ticket, clock_monotonic_ns()))
+        return;
+    struct step_sums *sums = &dispatcher->sums;
+    sums->loss += message->loss;
+    sums->correct += message->correct;
+    sums->targets += message->targets;
+    sums->examples += message->examples;
+    if (message->squares >= 0)
+        sums->squares = message->squares;
+    if (synchronous && dispatcher->phase == PHASE_OPEN && dispenser_step_is_complete(dispatcher->dispenser))
+        dispatcher_reduce(dispatcher);
+    int64_t step = finished_count(dispatcher) / dispatcher->options.dispenser.tickets_per_step;
+    if (!synchronous && step > dispatcher->told_step) {
+        if (!isfinite(sums->loss))
+            dispatcher_fail(dispatcher, ERROR_NOT_FINITE, "the loss is not finite; lower the learning rate");
+        dispatcher_step_done(dispatcher, step, sums->squares >= 0 ? sqrt(sums->squares) : 0);
+    }
+}
+
+/* ---------------------------------------------------------------- joining and leaving */
+
+static void welcome(struct ticket_desk *desk, enum ps_message_type type)
+{
+    const struct dispatcher *dispatcher = desk->dispatcher;
+    desk->wants = 0;
+    ps_message_send(desk->stream, &(struct ps_message){.type = type,
+                                                       .generation = dispatcher->options.generation,
+                                                       .lineage = dispatcher->terms.lineage,
+                                                       .per_step = dispatcher->options.dispenser.tickets_per_step,
+                                                       .base_step = dispatcher->terms.base_step,
+                                                       .base_epoch = dispatcher->terms.base_epoch,
+                                                       .base_consumed = dispatcher->terms.base_consumed});
+}
+
+static void refuse(struct ticket_desk *desk, const char *text)
+{
+    struct ps_message message = {.type = PS_REFUSED};
+    snprintf(message.text, sizeof message.text, "%s", text);
+    ps_message_send(desk->stream, &message);
+}
+
+/* A worker has one desk: an older one is of a process or a connection that is gone. */
+static void close_others(struct ticket_desk *desk)
+{
+    for (struct ticket_desk *other = desk->dispatcher->desks; other != NULL; other = other->next) {
+        if (other == desk || !other->joined || other->worker != desk->worker)
+            continue;
+        other->joined = false;
+        rpc_stream_close(other->stream);
+    }
+}
+
+static void enter(struct ticket_desk *desk)
+{
+    struct dispatcher *dispatcher = desk->dispatcher;
+    if (dispatcher->dispenser == NULL)
+        return;
+    dispenser_join(dispatcher->dispenser, desk->worker);
+    if (dispatcher->phase == PHASE_OVER) {
+        ps_message_send(desk->stream, &(struct ps_message){.type = PS_OVER});
+        desk->told_over = true;
+        return;
+    }
+    welcome(desk, PS_WELCOME);
+}
+
+static void on_join(struct ticket_desk *desk, const struct ps_message *message)
+{
+    struct dispatcher *dispatcher = desk->dispatcher;
+    if (strcmp(message->job_uid, dispatcher->job_uid) != 0 || message->index >= DISPENSER_WORKERS_MAX) {
+        refuse(desk, "another job trains here");
+        return;
+    }
+    if (message->generation.attempt < dispatcher->options.generation.attempt ||
+        message->generation.epoch < dispatcher->worker_epochs[message->index]) {
+        refuse(desk, "a successor has taken this worker's place");
+        return;
+    }
+    bool back = dispatcher->worker_epochs[message->index] > 0;
+    dispatcher->worker_epochs[message->index] = message->generation.epoch;
+    desk->worker = message->index;
+    desk->joined = true;
+    close_others(desk);
+    if (back || dispatcher->told_step > dispatcher->terms.base_step)
+        dispatcher_say(dispatcher, "worker %u has joined", desk->worker);
+    enter(desk);
+}
+
+static void depart(struct ticket_desk *desk, const char *how)
+{
+    struct dispatcher *dispatcher = desk->dispatcher;
+    if (!desk->joined)
+        return;
+    desk->joined = false;
+    if (dispatcher->dispenser == NULL)
+        return;
+    dispenser_leave(dispatcher->dispenser, desk->worker);
+    if (dispatcher->phase != PHASE_OVER)
+        dispatcher_say(dispatcher, "worker %u %s; its batches go to the others", desk->worker, how);
+    dispatcher_deal(dispatcher);
+}
+
+void dispatcher_restart_desks(struct dispatcher *dispatcher)
+{
+    for (struct ticket_desk *desk = dispatcher->desks; desk != NULL; desk = desk->next) {
+        if (!desk->joined)
+            continue;
+        if (dispenser_is_there(dispatcher->dispenser, desk->worker))
+            welcome(desk, PS_RESTART);
+        else
+            enter(desk);
+    }
+    dispatcher_deal(dispatcher);
+}
+
+static void hear(struct ticket_desk *desk, const struct ps_message *message)
+{
+    struct dispatcher *dispatcher = desk->dispatcher;
+    desk->heard_ms = dispatcher_now_ms();
+    if (message->type == PS_JOIN && !desk->joined)
+        on_join(desk, message);
+    if (!desk->joined)
+        return;
+    if (message->type == PS_WANT && desk->wants < WANTS_MAX)
+        desk->wants++;
+    else if (message->type == PS_DONE)
+        on_done(desk, message);
+    else if (message->type == PS_LEAVE)
+        depart(desk, "leaves on request");
+    dispatcher_deal(dispatcher);
+}
+
+/* ---------------------------------------------------------------- the stream */
+
+static void on_message(void *context, struct rpc_stream *stream, const void *bytes, size_t length)
+{
+    struct ticket_desk *desk = context;
+    struct ps_message message;
+    if (ps_message_decode(bytes, length, &message, NULL) < 0) {
+        rpc_stream_close(stream);
+        return;
+    }
+    pthread_mutex_lock(&desk->dispatcher->lock);
+    hear(desk, &message);
+    pthread_mutex_unlock(&desk->dispatcher->lock);
+    ps_message_release(&message);
+}
+
+static void on_closed(void *context, struct rpc_stream *stream, const struct error *error)
+{
+    (void)stream, (void)error;
+    struct ticket_desk *desk = context;
+    struct dispatcher *dispatcher = desk->dispatcher;
+    pthread_mutex_lock(&dispatcher->lock);
+    for (struct ticket_desk **place = &dispatcher->desks; *place != NULL; place = &(*place)->next) {
+        if (*place == desk) {
+            *place = desk->next;
+            break;
+        }
+    }
+    depart(desk, "is lost");
+    pthread_cond_broadcast(&dispatcher->changed);
+    pthread_mutex_unlock(&dispatcher->lock);
+    free(desk);
+}
+
+void dispatcher_desk_opened(void *context, struct rpc_stream *stream, struct rpc_stream_events *ret_events,
+                            void **ret_context)
+{
+    struct dispatcher *dispatcher = context;
+    struct ticket_desk *desk = memory_allocate(1, sizeof *desk);
+    *desk = (struct ticket_desk){.dispatcher = dispatcher, .stream = stream, .heard_ms = dispatcher_now_ms()};
+    pthread_mutex_lock(&dispatcher->lock);
+    desk->next = dispatcher->desks;
+    dispatcher->desks = desk;
+    pthread_mutex_unlock(&dispatcher->lock);
+    *ret_events = (struct rpc_stream_events){.message = on_message, .closed = on_closed};
+    *ret_context = desk;
+}
+
+void dispatcher_desks_tick(struct dispatcher *dispatcher)
+{
+    int64_t now = dispatcher_now_ms();
+    int64_t death_ms = dispatcher->options.death_ms > 0 ? dispatcher->options.death_ms : DEATH_MS_DEFAULT;
+    for (struct ticket_desk *desk = dispatcher->desks; desk != NULL; desk = desk->next) {
+        if (desk->joined && now - desk->heard_ms > death_ms) {
+            rpc_stream_close(desk->stream);
+            depart(desk, "has been silent for long and counts as dead");
+        }
+        if (desk->joined && now - desk->beat_ms >= BEAT_MS) {
+            desk->beat_ms = now;
+            ps_message_send(desk->stream, &(struct ps_message){.type = PS_BEAT});
+        }
+    }
+}

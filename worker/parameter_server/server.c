@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/parameter_server/server.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include "common/clock.h"
+#include "common/memory.h"
+#include "worker/parameter_server/server_parts.h"
+
+#define TICK_MS 200
+
+int64_t ps_server_now_ms(void)
+{
+    return clock_monotonic_ns() / 1000000;
+}
+
+void ps_server_say(struct ps_server *server, const char *format, ...)
+{
+    char text[PS_TEXT_MAX];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    if (server->options.say)
+        server->options.say(server->options.context, text);
+}
+
+void ps_server_fail(struct ps_server *server, const struct error *error)
+{
+    pthread_mutex_lock(&server->lock);
+    if (server->fatal.kind == ERROR_NONE)
+        server->fatal = *error;
+    pthread_cond_broadcast(&server->changed);
+    pthread_mutex_unlock(&server->lock);
+}
+
+static void tick(void *context)
+{
+    struct ps_server *server = context;
+    server_control_tick(server);
+    server_store_tick(server);
+}
+
+static const struct rpc_method methods[] = {
+    {PS_METHOD_EXCHANGE, server_exchange_opened},
+    {PS_METHOD_CONTROL, server_control_opened},
+};
+
+static int open_door(struct ps_server *server, struct error *error)
+{
+    const struct ps_server_options *options = &server->options;
+    if (variables_init(&server->variables, &options->variables, error) < 0 ||
+        rpc_new(tick, server, TICK_MS, &server->rpc, error) < 0 || server_store_start(server, error) < 0)
+        return -1;
+    return rpc_server_start(server->rpc, options->listen_address, options->port, methods,
+                            sizeof methods / sizeof *methods, server, &server->door, error);
+}
+
+int ps_server_start(const struct ps_server_options *options, struct ps_server **ret_server, struct error *error)
+{
+    struct ps_server *server = memory_allocate(1, sizeof *server);
+    server->options = *options;
+    server->job_uid = memory_copy_string(options->job_uid);
+    server->unled_since_ms = ps_server_now_ms();
+    pthread_mutex_init(&server->lock, NULL);
+    pthread_cond_init(&server->changed, NULL);
+    if (getrandom(&server->incarnation, sizeof server->incarnation, 0) < 0)
+        server->incarnation = (uint64_t)clock_monotonic_ns();
+    if (open_door(server, error) < 0) {
+        ps_server_free(server);
+        return -1;
+    }
+    *ret_server = server;
+    return 0;
+}
+
+uint16_t ps_server_port(const struct ps_server *server)
+{
+    return rpc_server_port(server->door);
+}
+
+int ps_server_wait(struct ps_server *server, struct error *error)
+{
+    int result = 0;
+    pthread_mutex_lock(&server->lock);
+    while (!server->over && !server->cancelled && server->fatal.kind == ERROR_NONE)
+        pthread_cond_wait(&server->changed, &server->lock);
+    if (server->fatal.kind != ERROR_NONE)
+        result = error_set(error, server->fatal.kind, "%s", server->fatal.message);
+    else if (!server->over)
+        result = error_set(error, ERROR_CANCELLED, "left on request; the crew waits for a successor");
+    pthread_mutex_unlock(&server->lock);
+    return result;
+}
+
+void ps_server_cancel(struct ps_server *server)
+{
+    pthread_mutex_lock(&server->lock);
+    server->cancelled = true;
+    pthread_cond_broadcast(&server->changed);
+    pthread_mutex_unlock(&server->lock);
+}
+
+void ps_server_free(struct ps_server *server)
+{
+    if (server == NULL)
+        return;
+    if (server->rpc)
+        rpc_stop(server->rpc);
+    server_store_stop(server);
+    if (server->rpc)
+        rpc_free(server->rpc);
+    for (unsigned i = 0; i < PS_WORKERS_MAX; i++)
+        free(server->outgoing[i]);
+    variables_release(&server->variables);
+    pthread_cond_destroy(&server->changed);
+    pthread_mutex_destroy(&server->lock);
+    free(server->job_uid);
+    free(server);
+}
+
+struct ps_server_counts ps_server_counts(struct ps_server *server)
+{
+    return server->counts;
+}

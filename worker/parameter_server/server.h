@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A parameter server: it holds its variables, takes updates from workers, hands
+ * out values, and does as the chief says. It opens its doors and waits: the chief
+ * comes to it, tells it what to start from, and in the end that the run is over.
+ * Everything happens on the thread of its rpc; writing a checkpoint's shard has a
+ * thread of its own.
+ *
+ * A chief of a lower generation than one that was here is refused, as is a worker
+ * with a lower epoch than one of the same number.
+ */
+#ifndef COXSWAIN_PARAMETER_SERVER_SERVER_H
+#define COXSWAIN_PARAMETER_SERVER_SERVER_H
+
+#include "worker/coordination/member.h"
+#include "worker/parameter_server/variables.h"
+
+struct ps_server;
+
+struct ps_server_options {
+    const char *job_uid;
+    uint32_t epoch; /* its own */
+    const char *listen_address;
+    uint16_t port; /* 0: any free one */
+    struct variables_options variables;
+    uint32_t digest;                 /* parameter_layout_digest */
+    bool backup;                     /* hand each update to the next server before acknowledging it */
+    const struct crew_seat *servers; /* all of them, by number; for the backup */
+    int64_t lost_ms;                 /* without a chief for so long: ERROR_TIMEOUT; 0: 600 s */
+
+    /* Fills parameters and slots from a checkpoint's directory, or ("") with what a fresh run starts from. On the rpc's thread. */
+    int (*load)(void *context, const char *checkpoint, struct variables *variables, struct error *error);
+    /* Writes a copy of them into a file of `directory`; any thread. */
+    int (*store)(void *context, const char *directory, const struct variables *copy, char ret_name[64],
+                 int64_t *ret_bytes, uint32_t *ret_crc, struct error *error);
+    void (*say)(void *context, const char *text); /* for people */
+    void *context;
+};
+
+int ps_server_start(const struct ps_server_options *options, struct ps_server **ret_server, struct error *error);
+uint16_t ps_server_port(const struct ps_server *server);
+/* Until the chief says that the run is over (0), or for a reason that ends the process: ERROR_TIMEOUT (no chief),
+ * ERROR_CANCELLED (ps_server_cancel), ERROR_STALE, or what went wrong with the state. */
+int ps_server_wait(struct ps_server *server, struct error *error);
+/* From any thread. */
+void ps_server_cancel(struct ps_server *server);
+void ps_server_free(struct ps_server *server);
+
+struct ps_server_counts {
+    int64_t applied, duplicates, outdated, pulls;
+};
+struct ps_server_counts ps_server_counts(struct ps_server *server);
+
+#endif

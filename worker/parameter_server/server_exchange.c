@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/memory.h"
+#include "worker/parameter_server/server_parts.h"
+
+static size_t own_bytes(const struct ps_server *server)
+{
+    return (size_t)server->variables.elements * sizeof(float);
+}
+
+/* ---------------------------------------------------------------- what goes out */
+
+static void refuse(struct exchange *exchange, const char *text)
+{
+    struct ps_message message = {.type = PS_REFUSED};
+    snprintf(message.text, sizeof message.text, "%s", text);
+    ps_message_send(exchange->stream, &message);
+}
+
+/* The values as they are now, by value, so that the next update may come. */
+static void send_values(struct exchange *exchange)
+{
+    struct ps_server *server = exchange->server;
+    const struct variables *variables = &server->variables;
+    struct ps_message message = {.type = PS_VALUES, .updates = variables->updates, .lineage = variables->lineage};
+    server->counts.pulls++;
+    if (exchange->shared) {
+        placement_unpack(variables->options.placement, variables->options.server, variables->parameters,
+                         (float *)exchange->area.bytes);
+        ps_message_send(exchange->stream, &message);
+        return;
+    }
+    ps_message_send(exchange->stream, &message);
+    float *outgoing = server->outgoing[exchange->worker];
+    memcpy(outgoing, variables->parameters, own_bytes(server));
+    bulk_send(exchange->stream, outgoing, own_bytes(server));
+}
+
+void server_exchange_acknowledge(struct exchange *exchange, int64_t ticket, uint32_t verdict, bool pull)
+{
+    ps_message_send(exchange->stream, &(struct ps_message){.type = PS_ACK,
+                                                           .ticket = ticket,
+                                                           .verdict = verdict,
+                                                           .incarnation = exchange->server->incarnation});
+    if (pull)
+        send_values(exchange);
+}
+
+static void admit(struct exchange *exchange)
+{
+    if (!exchange->open || exchange->answered)
+        return;
+    exchange->answered = true;
+    ps_message_send(exchange->stream, &(struct ps_message){.type = PS_OPENED,
+                                                           .incarnation = exchange->server->incarnation,
+                                                           .lineage = exchange->server->variables.lineage,
+                                                           .shared = exchange->shared,
+                                                           .holds_state = true});
+}
+
+void server_exchange_admit(struct ps_server *server)
+{
+    if (!server->variables.holds_state)
+        return;
+    for (struct exchange *exchange = server->exchanges; exchange != NULL; exchange = exchange->next)
+        admit(exchange);
+}
+
+/* ---------------------------------------------------------------- what comes in */
+
+static int64_t area_bytes(const struct ps_server *server)
+{
+    const struct placement *placement = server->variables.options.placement;
+    int64_t elements = 0;
+    for (unsigned i = 0; i < placement->server_count; i++)
+        elements += placement->elements[i];
+    return 2 * ((elements * (int64_t)sizeof(float) + 4095) & ~(int64_t)4095);
+}
+
+static void on_open(struct exchange *exchange, const struct ps_message *message)
+{
+    struct ps_server *server = exchange->server;
+    if (strcmp(message->job_uid, server->job_uid) != 0 || message->digest != server->options.digest ||
+        message->index >= PS_WORKERS_MAX) {
+        refuse(exchange, "another job, or another model, trains here");
+        return;
+    }
+    if (message->generation.epoch < server->worker_epochs[message->index]) {
+        refuse(exchange, "a successor has taken this worker's place");
+        return;
+    }
+    server->worker_epochs[message->index] = message->generation.epoch;
+    exchange->worker = message->index;
+    exchange->incarnation = message->incarnation;
+    /* Values and gradients, each in the layout's order and whole pages. */
+    exchange->shared =
+        message->path[0] != '\0' && message->bytes == area_bytes(server) &&
+        shared_area_open(message->path, message->incarnation, (size_t)message->bytes, &exchange->area, NULL) == 0;
+    float **outgoing = &server->outgoing[exchange->worker];
+    if (!exchange->shared && *outgoing == NULL)
+        *outgoing = malloc(own_bytes(server) + 1);
+    if (!exchange->shared && *outgoing == NULL) {
+        refuse(exchange, "no memory for a worker's values");
+        return;
+    }
+    exchange->open = true;
+    if (server->variables.holds_state)
+        admit(exchange);
+}
+
+static void count(struct ps_server *server, enum update_verdict verdict)
+{
+    server->counts.applied += verdict == UPDATE_APPLIED;
+    server->counts.duplicates += verdict == UPDATE_DUPLICATE;
+    server->counts.outdated += verdict == UPDATE_OUTDATED;
+}
+
+/* All of the update is there. */
+static void take_update(struct exchange *exchange)
+{
+    struct ps_server *server = exchange->server;
+    struct variables *variables = &server->variables;
+    struct error error = ERROR_INIT;
+    enum update_verdict verdict;
+    const struct update update = {
+        .ticket = exchange->push.ticket,
+        .lineage = exchange->push.lineage,
+        .learning_rate = exchange->push.rate,
+        .gradient_scale = exchange->push.scale,
+        .gradients = exchange->shared ? (const float *)(exchange->area.bytes + exchange->area.length / 2)
+                                      : (const float *)exchange->inbox.bytes,
+        .flat = exchange->shared,
+    };
+    exchange->pushing = false;
+    int result = variables->options.shares > 0 ? variables_stage(variables, &update, &verdict, &error)
+                                               : variables_apply(variables, &update, &verdict, &error);
+    if (result < 0) {
+        ps_server_fail(server, &error);
+        return;
+    }
+    count(server, verdict);
+    server_exchange_acknowledge(exchange, update.ticket, verdict, exchange->push.pull);
+}
+
+static void on_push(struct exchange *exchange, const struct ps_message *message)
+{
+    struct ps_server *server = exchange->server;
+    exchange->push = *message;
+    exchange->push.tickets = (struct ticket_set){0};
+    exchange->pushing = true;
+    if (exchange->shared || own_bytes(server) == 0)
+        take_update(exchange);
+    else if (bulk_inbox_expect(&exchange->inbox, own_bytes(server), NULL, NULL) < 0)
+        rpc_stream_close(exchange->stream);
+}
+
+static void hear(struct exchange *exchange, const struct ps_message *message)
+{
+    if (message->type == PS_OPEN && !exchange->open)
+        on_open(exchange, message);
+    else if (message->type == PS_PUSH && exchange->answered)
+        on_push(exchange, message);
+    else if (message->type == PS_PULL && exchange->answered)
+        send_values(exchange);
+}
+
+static void on_pieces(void *context, struct rpc_stream *stream, const struct rpc_piece *pieces, unsigned count)
+{
+    struct exchange *exchange = context;
+    struct ps_message message = {0};
+    bool bulk;
+    if (bulk_or_message(pieces, count, &bulk, &message, NULL) < 0) {
+        rpc_stream_close(stream);
+    } else if (!bulk) {
+        hear(exchange, &message);
+        ps_message_release(&message);
+    } else if (!exchange->pushing || bulk_inbox_take(&exchange->inbox, pieces, count, NULL) < 0) {
+        rpc_stream_close(stream);
+    } else if (bulk_inbox_is_full(&exchange->inbox)) {
+        take_update(exchange);
+    }
+}
+
+static void on_closed(void *context, struct rpc_stream *stream, const struct error *error)
+{
+    (void)stream, (void)error;
+    struct exchange *exchange = context;
+    struct ps_server *server = exchange->server;
+    for (struct exchange **place = &server->exchanges; *place != NULL; place = &(*place)->next) {
+        if (*place == exchange) {
+            *place = exchange->next;
+            break;
+        }
+    }
+    shared_area_release(&exchange->area);
+    bulk_inbox_release(&exchange->inbox);
+    free(exchange);
+}
+
+void server_exchange_opened(void *context, struct rpc_stream *stream, struct rpc_stream_events *ret_events,
+                            void **ret_context)
+{
+    struct ps_server *server = context;
+    struct exchange *exchange = memory_allocate(1, sizeof *exchange);
+    *exchange = (struct exchange){.next = server->exchanges, .server = server, .stream = stream};
+    server->exchanges = exchange;
+    *ret_events = (struct rpc_stream_events){.pieces = on_pieces, .closed = on_closed};
+    *ret_context = exchange;
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A server's inside, for the files that make it: server.c (life cycle),
+ * server_exchange.c (workers), server_control.c (the chief), server_store.c (its
+ * shard of a checkpoint). Only they include it.
+ */
+#ifndef COXSWAIN_PARAMETER_SERVER_SERVER_PARTS_H
+#define COXSWAIN_PARAMETER_SERVER_SERVER_PARTS_H
+
+#include <pthread.h>
+
+#include "worker/comm/rpc.h"
+#include "worker/comm/shared_area.h"
+#include "worker/parameter_server/bulk.h"
+#include "worker/parameter_server/message.h"
+#include "worker/parameter_server/server.h"
+
+/* A worker's stream. */
+struct exchange {
+    struct exchange *next;
+    struct ps_server *server;
+    struct rpc_stream *stream;
+    unsigned worker;
+    uint64_t incarnation;
+    bool open, answered; /* OPEN has come; OPENED has gone */
+    bool shared;
+    struct shared_area area;
+    struct ps_message push; /* the update whose bytes are coming */
+    bool pushing;
+    struct bulk_inbox inbox;
+};
+
+/* The chief's. */
+struct control {
+    struct ps_server *server;
+    struct rpc_stream *stream;
+    bool claimed;
+};
+
+struct store_job {
+    struct variables copy; /* parameters, slots and table by value */
+    float *memory;
+    size_t capacity;
+    char directory[PS_PATH_MAX];
+    int64_t step;
+    struct ps_message result;
+    bool wanted, done, busy;
+};
+
+struct ps_server {
+    struct ps_server_options options;
+    char *job_uid;
+    struct rpc *rpc;
+    struct rpc_server *door;
+    uint64_t incarnation;
+    struct variables variables;
+
+    /* The rpc's thread only. */
+    struct exchange *exchanges;
+    struct control *control;
+    struct generation chief; /* the highest that was here */
+    uint32_t worker_epochs[PS_WORKERS_MAX];
+    float *outgoing[PS_WORKERS_MAX]; /* values under way; gRPC may look at them after a stream has ended */
+    int64_t unled_since_ms;
+    double squares; /* of the gradient last reduced */
+    struct ps_server_counts counts;
+
+    pthread_t storing;
+    bool storing_runs;
+    pthread_mutex_t lock; /* of what follows */
+    pthread_cond_t changed;
+    struct store_job store;
+    bool over, cancelled, stopping;
+    struct error fatal;
+};
+
+int64_t ps_server_now_ms(void);
+void ps_server_say(struct ps_server *server, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Ends ps_server_wait. */
+void ps_server_fail(struct ps_server *server, const struct error *error);
+
+/* For rpc_method.opened. */
+void server_exchange_opened(void *context, struct rpc_stream *stream, struct rpc_stream_events *ret_events,
+                            void **ret_context);
+void server_control_opened(void *context, struct rpc_stream *stream, struct rpc_stream_events *ret_events,
+                           void **ret_context);
+
+/* There is a state (again): whoever has waited for it may begin. */
+void server_exchange_admit(struct ps_server *server);
+void server_exchange_acknowledge(struct exchange *exchange, int64_t ticket, uint32_t verdict, bool pull);
+void server_control_tick(struct ps_server *server);
+void server_control_say_standing(struct ps_server *server);
+
+int server_store_start(struct ps_server *server, struct error *error);
+void server_store_stop(struct ps_server *server);
+/* Copies the state and has it written. */
+void server_store_begin(struct ps_server *server, const struct ps_message *order);
+void server_store_tick(struct ps_server *server);
+
+#endif

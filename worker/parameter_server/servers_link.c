@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/parameter_server/servers_link.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+
+#include "common/clock.h"
+#include "common/memory.h"
+#include "worker/comm/shared_area.h"
+#include "worker/parameter_server/bulk.h"
+#include "worker/parameter_server/variables.h"
+
+#define REDIAL_MS 100
+
+/* What is asked of one server, and how far it is. */
+enum errand { ERRAND_NONE, ERRAND_WANTED, ERRAND_SENT };
+
+struct one_server {
+    struct servers_link *link;
+    unsigned number;
+    struct rpc_stream *stream;
+    bool opened, shared, sought;
+    int64_t next_dial_ms;
+    uint64_t incarnation;
+    enum errand push, pull;
+    uint32_t verdict;
+    struct bulk_inbox inbox;
+    float *packed; /* gradients on their way, where they are not contiguous */
+};
+
+struct servers_link {
+    struct servers_link_options options;
+    char *job_uid;
+    uint64_t nonce;
+    struct shared_area area;
+    char path[SHARED_AREA_PATH_MAX];
+    float *values, *gradients;
+    size_t mapped;
+
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct one_server *servers;
+    struct servers_push asked;
+    uint32_t lost; /* how often a server was lost */
+    bool cancelled, refused;
+    char refusal[PS_TEXT_MAX];
+    int64_t bytes_shared, bytes_sent;
+};
+
+static int64_t now_ms(void)
+{
+    return clock_monotonic_ns() / 1000000;
+}
+
+static size_t packed_bytes(const struct one_server *server)
+{
+    return (size_t)server->link->options.placement->elements[server->number] * sizeof(float);
+}
+
+/* One run: the packed array is a part of the flat one. */
+static const struct placement_run *lone_run(const struct one_server *server)
+{
+    const struct placement *placement = server->link->options.placement;
+    return placement->run_counts[server->number] == 1 ? &placement->runs[server->number][0] : NULL;
+}
+
+/* ---------------------------------------------------------------- what goes out; with the lock held */
+
+static void send_open(struct one_server *server)
+{
+    struct servers_link *link = server->link;
+    struct ps_message message = {.type = PS_OPEN,
+                                 .generation = link->options.generation,
+                                 .index = link->options.index,
+                                 .incarnation = link->nonce,
+                                 .digest = link->options.digest,
+                                 .bytes = (int64_t)link->area.length};
+    snprintf(message.job_uid, sizeof message.job_uid, "%s", link->job_uid);
+    snprintf(message.path, sizeof message.path, "%s", link->area.mapping ? link->path : "");
+    ps_message_send(server->stream, &message);
+}
+
+static void send_gradients(struct one_server *server)
+{
+    struct servers_link *link = server->link;
+    const struct placement_run *run = lone_run(server);
+    const float *bytes = run ? link->gradients + run->offset : server->packed;
+    if (run == NULL)
+        placement_pack(link->options.placement, server->number, link->gradients, server->packed);
+    bulk_send(server->stream, bytes, packed_bytes(server));
+    link->bytes_sent += (int64_t)packed_bytes(server);
+}
+
+static void send_push(struct one_server *server)
+{
+    const struct servers_push *asked = &server->link->asked;
+    server->push = ERRAND_SENT;
+    if (asked->pull)
+        server->pull = ERRAND_SENT;
+    ps_message_send(server->stream, &(struct ps_message){.type = PS_PUSH,
+                                                         .ticket = asked->ticket,
+                                                         .lineage = asked->lineage,
+                                                         .rate = asked->rate,
+                                                         .scale = asked->scale,
+                                                         .pull = asked->pull});
+    if (server->shared)
+        server->link->bytes_shared += (int64_t)packed_bytes(server);
+    else
+        send_gradients(server);
+}
+
+static void run_errands(struct one_server *server)
+{
+    if (!server->opened)
+        return;
+    if (server->push == ERRAND_WANTED)
+        send_push(server);
+    if (server->pull == ERRAND_WANTED && server->push == ERRAND_NONE) {
+        server->pull = ERRAND_SENT;
+        ps_message_send(server->stream, &(struct ps_message){.type = PS_PULL});
+    }
+}
+
+/* ---------------------------------------------------------------- what comes in */
+
+static int expect_values(struct one_server *server)
+{
+    struct servers_link *link = server->link;
+    const struct placement_run *run = lone_run(server);
+    return bulk_inbox_expect(&server->inbox, packed_bytes(server), run ? link->values + run->offset : NULL, NULL);
+}
+
+static void finish_pull(struct one_server *server)
+{
+    struct servers_link *link = server->link;
+    if (!server->shared && lone_run(server) == NULL && packed_bytes(server) > 0)
+        placement_unpack(link->options.placement, server->number, (const float *)server->inbox.bytes, link->values);
+    *(server->shared ? &link->bytes_shared : &link->bytes_sent) += (int64_t)packed_bytes(server);
+    bulk_inbox_clear(&server->inbox);
+    server->pull = ERRAND_NONE;
+    pthread_cond_broadcast(&link->changed);
+}
+
+static void hear(struct one_server *server, const struct ps_message *message)
+{
+    struct servers_link *link = server->link;
+    switch (message->type) {
+    case PS_OPENED:
+        server->opened = true;
+        server->shared = message->shared;
+        server->incarnation = message->incarnation;
+        run_errands(server);
+        break;
+    case PS_ACK:
+        if (server->push != ERRAND_SENT || message->ticket != link->asked.ticket)
+            break;
+        server->push = ERRAND_NONE;
+        server->verdict = message->verdict;
+        server->incarnation = message->incarnation;
+        pthread_cond_broadcast(&link->changed);
+        break;
+    case PS_VALUES:
+        if (server->pull != ERRAND_SENT)
+            break;
+        if (server->shared || packed_bytes(server) == 0)
+            finish_pull(server);
+        else if (expect_values(server) < 0)
+            rpc_stream_close(server->stream);
+        break;
+    case PS_REFUSED:
+        link->refused = true;
+        snprintf(link->refusal, sizeof link->refusal, "%s", message->text);
+        pthread_cond_broadcast(&link->changed);
+        break;
+    default:
+        break;
+    }
+}
+
+static void on_pieces(void *context, struct rpc_stream *stream, const struct rpc_piece *pieces, unsigned count)
+{
+    struct one_server *server = context;
+    struct ps_message message = {0};
+    bool bulk;
+    pthread_mutex_lock(&server->link->lock);
+    if (bulk_or_message(pieces, count, &bulk, &message, NULL) < 0) {
+        rpc_stream_close(stream);
+    } else if (!bulk) {
+        hear(server, &message);
+        ps_message_release(&message);
+    } else if (bulk_inbox_take(&server->inbox, pieces, count, NULL) < 0) {
+        rpc_stream_close(stream);
+    } else if (bulk_inbox_is_full(&server->inbox)) {
+        finish_pull(server);
+    }
+    pthread_mutex_unlock(&server->link->lock);
+}
+
+static void on_closed(void *context, struct rpc_stream *stream, const struct error *error)
+{
+    (void)stream, (void)error;
+    struct one_server *server = context;
+    struct servers_link *link = server->link;
+    pthread_mutex_lock(&link->lock);
+    link->lost += server->opened;
+    server->stream = NULL;
+    server->opened = false;
+    bulk_inbox_clear(&server->inbox);
+    if (server->push == ERRAND_SENT)
+        server->push = ERRAND_WANTED;
+    if (server->pull == ERRAND_SENT)
+        server->pull = ERRAND_WANTED;
+    pthread_cond_broadcast(&link->changed);
+    pthread_mutex_unlock(&link->lock);
+}
+
+/* ---------------------------------------------------------------- dialling */
+
+static void dial(struct one_server *server)
+{
+    static const struct rpc_stream_events events = {.pieces = on_pieces, .closed = on_closed};
+    struct servers_link *link = server->link;
+    char address[RESOLVE_ADDRESS_MAX];
+    if (now_ms() < server->next_dial_ms ||
+        !address_book_ask(link->options.book, link->options.first_seat + server->number, address))
+        return;
+    server->next_dial_ms = now_ms() + REDIAL_MS;
+    if (rpc_stream_open(link->options.rpc, address, link->options.servers[server->number].port, PS_METHOD_EXCHANGE, 0,
+                        &events, server, &server->stream, NULL) == 0)
+        send_open(server);
+}
+
+void servers_link_tick(struct servers_link *link)
+{
+    pthread_mutex_lock(&link->lock);
+    for (unsigned i = 0; i < link->options.placement->server_count; i++) {
+        if (link->servers[i].stream == NULL && !link->refused)
+            dial(&link->servers[i]);
+        run_errands(&link->servers[i]);
+    }
+    pthread_mutex_unlock(&link->lock);
+}
+
+/* ---------------------------------------------------------------- the caller's side */
+
+static bool is_busy(const struct servers_link *link)
+{
+    for (unsigned i = 0; i < link->options.placement->server_count; i++)
+        if (link->servers[i].push != ERRAND_NONE || link->servers[i].pull != ERRAND_NONE)
+            return true;
+    return false;
+}
+
+/* With the lock held. */
+static int await(struct servers_link *link, bool impatient, struct error *error)
+{
+    uint32_t lost = link->lost;
+    rpc_wake(link->options.rpc);
+    while (is_busy(link) && !link->cancelled && !link->refused && !(impatient && link->lost != lost))
+        pthread_cond_wait(&link->changed, &link->lock);
+    if (link->refused)
+        return error_set(error, ERROR_STALE, "a ps has refused this process: %s", link->refusal);
+    if (link->cancelled)
+        return error_set(error, ERROR_CANCELLED, "left on request");
+    if (is_busy(link))
+        return error_set(error, ERROR_UNAVAILABLE, "a ps was lost");
+    return 0;
+}
+
+static void withdraw(struct servers_link *link)
+{
+    for (unsigned i = 0; i < link->options.placement->server_count; i++) {
+        struct one_server *server = &link->servers[i];
+        if (server->pull == ERRAND_WANTED)
+            server->pull = ERRAND_NONE;
+    }
+}
+
+int servers_link_pull(struct servers_link *link, struct error *error)
+{
+    pthread_mutex_lock(&link->lock);
+    for (unsigned i = 0; i < link->options.placement->server_count; i++)
+        if (link->servers[i].pull == ERRAND_NONE)
+            link->servers[i].pull = ERRAND_WANTED;
+    int result = await(link, link->options.impatient, error);
+    if (result < 0)
+        withdraw(link);
+    pthread_mutex_unlock(&link->lock);
+    return result;
+}
+
+int servers_link_push(struct servers_link *link, const struct servers_push *push, bool *ret_outdated,
+                      uint64_t incarnations[PS_SERVERS_MAX], struct error *error)
+{
+    bool outdated = false;
+    pthread_mutex_lock(&link->lock);
+    link->asked = *push;
+    for (unsigned i = 0; i < link->options.placement->server_count; i++) {
+        link->servers[i].push = ERRAND_WANTED;
+        link->servers[i].pull = push->pull ? ERRAND_WANTED : ERRAND_NONE;
+    }
+    int result = await(link, false, error);
+    for (unsigned i = 0; result == 0 && i < link->options.placement->server_count; i++) {
+        outdated |= link->servers[i].verdict == UPDATE_OUTDATED;
+        incarnations[i] = link->servers[i].incarnation;
+    }
+    pthread_mutex_unlock(&link->lock);
+    if (result == 0)
+        *ret_outdated = outdated;
+    return result;
+}
+
+void servers_link_cancel(struct servers_link *link)
+{
+    pthread_mutex_lock(&link->lock);
+    link->cancelled = true;
+    pthread_cond_broadcast(&link->changed);
+    pthread_mutex_unlock(&link->lock);
+}
+
+float *servers_link_values(struct servers_link *link)
+{
+    return link->values;
+}
+
+float *servers_link_gradients(struct servers_link *link)
+{
+    return link->gradients;
+}
+
+void servers_link_describe(struct servers_link *link, char text[PS_TEXT_MAX])
+{
+    text[0] = '\0';
+    pthread_mutex_lock(&link->lock);
+    for (unsigned i = 0; i < link->options.placement->server_count && !text[0]; i++)
+        if (!link->servers[i].opened)
+            snprintf(text, PS_TEXT_MAX, "waiting for ps %u", i);
+    pthread_mutex_unlock(&link->lock);
+}
+
+void servers_link_traffic(struct servers_link *link, int64_t *ret_shared, int64_t *ret_sent)
+{
+    pthread_mutex_lock(&link->lock);
+    *ret_shared = link->bytes_shared;
+    *ret_sent = link->bytes_sent;
+    pthread_mutex_unlock(&link->lock);
+}
+
+/* ---------------------------------------------------------------- life cycle */
+
+/* Values in the first half, gradients in the second; both begin at a page. */
+static int make_arrays(struct servers_link *link, struct error *error)
+{
+    const struct servers_link_options *options = &link->options;
+    size_t half = ((size_t)options->elements * sizeof(float) + 4095) & ~(size_t)4095;
+    size_t length = options->pulls_only ? half : 2 * half;
+    unsigned char *bytes = NULL;
+    if (options->share_memory && !options->pulls_only &&
+        shared_area_create(link->nonce, length, link->path, &link->area, NULL) == 0)
+        bytes = link->area.bytes;
+    if (bytes == NULL) {
+        bytes = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (bytes == MAP_FAILED)
+            return error_set(error, ERROR_NO_SPACE, "no memory for %zu bytes of values and gradients", length);
+        link->mapped = length;
+    }
+    link->values = (float *)bytes;
+    link->gradients = options->pulls_only ? NULL : (float *)(bytes + half);
+    return 0;
+}
+
+static int make_servers(struct servers_link *link, struct error *error)
+{
+    unsigned count = link->options.placement->server_count;
+    link->servers = memory_allocate(count, sizeof *link->servers);
+    for (unsigned i = 0; i < count; i++) {
+        struct one_server *server = &link->servers[i];
+        server->link = link;
+        server->number = i;
+        if (link->options.pulls_only || lone_run(server) != NULL)
+            continue;
+        server->packed = malloc(packed_bytes(server) + 1);
+        if (server->packed == NULL)
+            return error_set(error, ERROR_NO_SPACE, "no memory for the gradients of ps %u", i);
+    }
+    return 0;
+}
+
+int servers_link_new(const struct servers_link_options *options, struct servers_link **ret_link, struct error *error)
+{
+    struct servers_link *link = memory_allocate(1, sizeof *link);
+    link->options = *options;
+    link->job_uid = memory_copy_string(options->job_uid);
+    pthread_mutex_init(&link->lock, NULL);
+    pthread_cond_init(&link->changed, NULL);
+    if (getrandom(&link->nonce, sizeof link->nonce, 0) < 0)
+        link->nonce = (uint64_t)clock_monotonic_ns();
+    if (make_arrays(link, error) < 0 || make_servers(link, error) < 0) {
+        servers_link_free(link);
+        return -1;
+    }
+    *ret_link = link;
+    return 0;
+}
+
+void servers_link_free(struct servers_link *link)
+{
+    if (link == NULL)
+        return;
+    if (link->mapped)
+        munmap(link->values, link->mapped);
+    shared_area_release(&link->area);
+    for (unsigned i = 0; link->servers && i < link->options.placement->server_count; i++) {
+        bulk_inbox_release(&link->servers[i].inbox);
+        free(link->servers[i].packed);
+    }
+    free(link->servers);
+    pthread_cond_destroy(&link->changed);
+    pthread_mutex_destroy(&link->lock);
+    free(link->job_uid);
+    free(link);
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * All parameter servers as one peer sees them: their values in one flat array,
+ * its gradients in another. Where a server proves to share memory with us, it
+ * writes and reads these arrays itself; else the bytes travel as bulk messages.
+ *
+ * A link heals by itself: a server that is lost is dialled until it, or its
+ * successor, is there, and is told again what it has not acknowledged. So a call
+ * ends when every server has done its part, however often that takes.
+ *
+ * One thread calls; the rest happens on the rpc's thread, whose tick must call
+ * servers_link_tick.
+ */
+#ifndef COXSWAIN_PARAMETER_SERVER_SERVERS_LINK_H
+#define COXSWAIN_PARAMETER_SERVER_SERVERS_LINK_H
+
+#include "worker/comm/rpc.h"
+#include "worker/coordination/address_book.h"
+#include "worker/parameter_server/message.h"
+#include "worker/parameter_server/placement.h"
+
+struct servers_link;
+
+struct servers_link_options {
+    struct rpc *rpc;
+    struct address_book *book;
+    unsigned first_seat; /* of the servers in the book */
+    const struct crew_seat *servers;
+    const struct placement *placement;
+    int64_t elements; /* of the layout */
+    const char *job_uid;
+    struct generation generation; /* attempt and epoch of this process */
+    unsigned index;               /* of the worker; PS_CHIEF_INDEX */
+    uint32_t digest;
+    bool share_memory; /* try it */
+    bool pulls_only;   /* no gradients */
+    /* A pull fails (ERROR_UNAVAILABLE) rather than waits when a server is lost. */
+    bool impatient;
+};
+
+int servers_link_new(const struct servers_link_options *options, struct servers_link **ret_link, struct error *error);
+/* After rpc_stop: callbacks come until then. */
+void servers_link_free(struct servers_link *link);
+void servers_link_tick(struct servers_link *link);
+
+/* Flat, in the layout's order, aligned to 64 bytes. */
+float *servers_link_values(struct servers_link *link);
+float *servers_link_gradients(struct servers_link *link);
+
+/* Errors of both: ERROR_CANCELLED (servers_link_cancel), ERROR_STALE (a server has refused us), ERROR_UNAVAILABLE. */
+int servers_link_pull(struct servers_link *link, struct error *error);
+
+struct servers_push {
+    int64_t ticket;
+    uint32_t lineage;
+    double rate, scale;
+    bool pull; /* the values after it as well */
+};
+/* *ret_outdated: a server has left the lineage; the ticket is void. `incarnations`: of the servers that acknowledged. */
+int servers_link_push(struct servers_link *link, const struct servers_push *push, bool *ret_outdated,
+                      uint64_t incarnations[PS_SERVERS_MAX], struct error *error);
+
+/* From any thread; for good. */
+void servers_link_cancel(struct servers_link *link);
+/* Whom it waits for, "" for nobody. */
+void servers_link_describe(struct servers_link *link, char text[PS_TEXT_MAX]);
+/* Bytes of tensors that went through shared memory, and through gRPC. */
+void servers_link_traffic(struct servers_link *link, int64_t *ret_shared, int64_t *ret_sent);
+
+#endif

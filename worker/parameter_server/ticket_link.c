@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/parameter_server/ticket_link.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "common/clock.h"
+#include "common/memory.h"
+#include "worker/parameter_server/bulk.h"
+
+#define REDIAL_MS 100
+#define BEAT_MS 500
+#define DEATH_MS 5000
+#define LOST_MS_DEFAULT 600000
+/* One is computed while the next is on its way. */
+#define AHEAD 2
+#define NO_TICKET (-1)
+
+struct ticket_link {
+    struct ticket_link_options options;
+    char *job_uid;
+    uint64_t incarnation;
+
+    /* The rpc's thread only. */
+    int64_t next_dial_ms, next_beat_ms, heard_ms;
+
+    pthread_mutex_t lock; /* of what follows */
+    pthread_cond_t changed;
+    struct rpc_stream *stream;
+    bool welcome;
+    struct ticket_grant terms; /* of the last welcome or restart */
+    int64_t granted[AHEAD];
+    unsigned granted_count, wanted;
+    int64_t computing;
+    bool over, cancelled, refused, leaving, left;
+    char refusal[PS_TEXT_MAX];
+    int64_t unled_since_ms; /* 0: led */
+    struct ps_message done; /* to be sent; type NONE: nothing */
+};
+
+static int64_t now_ms(void)
+{
+    return clock_monotonic_ns() / 1000000;
+}
+
+/* ---------------------------------------------------------------- what goes out; on the rpc's thread, with the lock held */
+
+static void say(struct ticket_link *link, const struct ps_message *message)
+{
+    if (link->stream != NULL)
+        ps_message_send(link->stream, message);
+}
+
+static void say_join(struct ticket_link *link)
+{
+    struct ps_message message = {.type = PS_JOIN,
+                                 .generation = link->options.generation,
+                                 .index = link->options.worker,
+                                 .incarnation = link->incarnation,
+                                 .ticket = link->computing,
+                                 .lineage = link->terms.lineage};
+    snprintf(message.job_uid, sizeof message.job_uid, "%s", link->job_uid);
+    say(link, &message);
+}
+
+static void say_what_is_due(struct ticket_link *link)
+{
+    if (!link->welcome)
+        return;
+    if (link->done.type != PS_NONE) {
+        say(link, &link->done);
+        link->done.type = PS_NONE;
+    }
+    if (link->leaving && !link->left) {
+        say(link, &(struct ps_message){.type = PS_LEAVE});
+        link->left = true;
+        pthread_cond_broadcast(&link->changed);
+    }
+    while (!link->over && !link->leaving &&
+           link->wanted + link->granted_count + (link->computing != NO_TICKET) < AHEAD) {
+        link->wanted++;
+        say(link, &(struct ps_message){.type = PS_WANT});
+    }
+}
+
+/* ---------------------------------------------------------------- what comes in */
+
+static void take_terms(struct ticket_link *link, const struct ps_message *message)
+{
+    link->terms = (struct ticket_grant){.lineage = message->lineage,
+                                        .per_step = message->per_step,
+                                        .base_step = message->base_step,
+                                        .base_epoch = message->base_epoch,
+                                        .base_consumed = message->base_consumed};
+    link->granted_count = 0;
+    link->wanted = 0;
+}
+
+static void take_ticket(struct ticket_link *link, const struct ps_message *message)
+{
+    link->wanted -= link->wanted > 0;
+    if (message->lineage == link->terms.lineage && link->granted_count < AHEAD)
+        link->granted[link->granted_count++] = message->ticket;
+}
+
+static void hear(struct ticket_link *link, const struct ps_message *message)
+{
+    link->heard_ms = now_ms();
+    switch (message->type) {
+    case PS_WELCOME:
+    case PS_RESTART:
+        link->welcome = message->per_step > 0;
+        link->unled_since_ms = 0;
+        take_terms(link, message);
+        break;
+    case PS_TICKET:
+        take_ticket(link, message);
+        break;
+    case PS_OVER:
+        link->over = true;
+        break;
+    case PS_REFUSED:
+        link->refused = true;
+        snprintf(link->refusal, sizeof link->refusal, "%s", message->text);
+        break;
+    default:
+        break;
+    }
+    say_what_is_due(link);
+    pthread_cond_broadcast(&link->changed);
+}
+
+static void on_message(void *context, struct rpc_stream *stream, const void *bytes, size_t length)
+{
+    struct ticket_link *link = context;
+    struct ps_message message;
+    if (ps_message_decode(bytes, length, &message, NULL) < 0) {
+        rpc_stream_close(stream);
+        return;
+    }
+    pthread_mutex_lock(&link->lock);
+    if (link->stream == stream)
+        hear(link, &message);
+    pthread_mutex_unlock(&link->lock);
+    ps_message_release(&message);
+}
+
+/* With the lock held. */
+static void lose_chief(struct ticket_link *link)
+{
+    link->stream = NULL;
+    link->welcome = false;
+    link->granted_count = 0;
+    link->wanted = 0;
+    if (link->unled_since_ms == 0)
+        link->unled_since_ms = now_ms();
+    pthread_cond_broadcast(&link->changed);
+}
+
+static void on_closed(void *context, struct rpc_stream *stream, const struct error *error)
+{
+    (void)error;
+    struct ticket_link *link = context;
+    pthread_mutex_lock(&link->lock);
+    if (link->stream == stream)
+        lose_chief(link);
+    pthread_mutex_unlock(&link->lock);
+}
+
+/* ---------------------------------------------------------------- the tick */
+
+static void dial(struct ticket_link *link)
+{
+    static const struct rpc_stream_events events = {.message = on_message, .closed = on_closed};
+    char address[RESOLVE_ADDRESS_MAX];
+    if (now_ms() < link->next_dial_ms || link->refused || link->over ||
+        !address_book_ask(link->options.book, 0, address))
+        return;
+    link->next_dial_ms = now_ms() + REDIAL_MS;
+    link->heard_ms = now_ms();
+    if (rpc_stream_open(link->options.rpc, address, link->options.chief_port, PS_METHOD_TICKETS, 0, &events, link,
+                        &link->stream, NULL) == 0)
+        say_join(link);
+}
+
+static void beat(struct ticket_link *link)
+{
+    if (now_ms() < link->next_beat_ms)
+        return;
+    link->next_beat_ms = now_ms() + BEAT_MS;
+    say(link, &(struct ps_message){.type = PS_BEAT});
+}
+
+void ticket_link_tick(struct ticket_link *link)
+{
+    pthread_mutex_lock(&link->lock);
+    if (link->stream != NULL && now_ms() - link->heard_ms > DEATH_MS) {
+        rpc_stream_close(link->stream);
+        lose_chief(link);
+    }
+    if (link->stream == NULL)
+        dial(link);
+    beat(link);
+    say_what_is_due(link);
+    pthread_mutex_unlock(&link->lock);
+}
+
+/* ---------------------------------------------------------------- the caller's side */
+
+static bool is_lost(const struct ticket_link *link)
+{
+    int64_t lost_ms = link->options.lost_ms > 0 ? link->options.lost_ms : LOST_MS_DEFAULT;
+    return link->unled_since_ms != 0 && now_ms() - link->unled_since_ms > lost_ms;
+}
+
+static void wait_a_while(struct ticket_link *link, int64_t ms)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += ms / 1000;
+    pthread_cond_timedwait(&link->changed, &link->lock, &until);
+}
+
+int ticket_link_next(struct ticket_link *link, struct ticket_grant *ret_grant, struct error *error)
+{
+    int result = 0;
+    pthread_mutex_lock(&link->lock);
+    while (link->granted_count == 0 && !link->over && !link->cancelled && !link->refused && !is_lost(link)) {
+        rpc_wake(link->options.rpc);
+        wait_a_while(link, 1000);
+    }
+    if (link->refused) {
+        result = error_set(error, ERROR_STALE, "the chief has refused this worker: %s", link->refusal);
+    } else if (link->cancelled) {
+        result = error_set(error, ERROR_CANCELLED, "left on request; the crew goes on without this worker");
+    } else if (link->granted_count > 0) {
+        *ret_grant = link->terms;
+        ret_grant->ticket = link->computing = link->granted[0];
+        link->granted[0] = link->granted[--link->granted_count];
+    } else if (link->over) {
+        *ret_grant = (struct ticket_grant){.over = true};
+    } else {
+        result = error_set(error, ERROR_TIMEOUT, "the crew is lost: no chief has been there for long");
+    }
+    pthread_mutex_unlock(&link->lock);
+    return result;
+}
+
+void ticket_link_done(struct ticket_link *link, const struct ticket_result *result)
+{
+    pthread_mutex_lock(&link->lock);
+    if (result != NULL) {
+        link->done = (struct ps_message){.type = PS_DONE,
+                                         .ticket = link->computing,
+                                         .lineage = link->terms.lineage,
+                                         .loss = result->loss,
+                                         .squares = result->squares,
+                                         .correct = result->correct,
+                                         .targets = result->targets,
+                                         .examples = result->examples,
+                                         .server_count = result->server_count};
+        memcpy(link->done.incarnations, result->incarnations, sizeof link->done.incarnations);
+    }
+    link->computing = NO_TICKET;
+    pthread_mutex_unlock(&link->lock);
+    rpc_wake(link->options.rpc);
+}
+
+void ticket_link_cancel(struct ticket_link *link)
+{
+    pthread_mutex_lock(&link->lock);
+    link->cancelled = true;
+    pthread_cond_broadcast(&link->changed);
+    pthread_mutex_unlock(&link->lock);
+}
+
+void ticket_link_leave(struct ticket_link *link)
+{
+    pthread_mutex_lock(&link->lock);
+    link->leaving = true;
+    rpc_wake(link->options.rpc);
+    if (link->welcome && !link->left)
+        wait_a_while(link, 1000);
+    pthread_mutex_unlock(&link->lock);
+}
+
+void ticket_link_describe(struct ticket_link *link, char text[PS_TEXT_MAX])
+{
+    pthread_mutex_lock(&link->lock);
+    snprintf(text, PS_TEXT_MAX, "%s", link->welcome || link->over ? "" : "waiting for the chief");
+    pthread_mutex_unlock(&link->lock);
+}
+
+int ticket_link_new(const struct ticket_link_options *options, struct ticket_link **ret_link, struct error *error)
+{
+    (void)error;
+    struct ticket_link *link = memory_allocate(1, sizeof *link);
+    link->options = *options;
+    link->job_uid = memory_copy_string(options->job_uid);
+    link->computing = NO_TICKET;
+    link->unled_since_ms = now_ms();
+    pthread_mutex_init(&link->lock, NULL);
+    pthread_cond_init(&link->changed, NULL);
+    if (getrandom(&link->incarnation, sizeof link->incarnation, 0) < 0)
+        link->incarnation = (uint64_t)clock_monotonic_ns();
+    *ret_link = link;
+    return 0;
+}
+
+void ticket_link_free(struct ticket_link *link)
+{
+    if (link == NULL)
+        return;
+    pthread_cond_destroy(&link->changed);
+    pthread_mutex_destroy(&link->lock);
+    free(link->job_uid);
+    free(link);
+}
