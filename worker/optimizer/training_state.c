@@ -31,6 +31,15 @@ static int allocate_flat(struct training_state *state, float **ret_flat, float *
     return 0;
 }
 
+int training_state_add_slot(struct training_state *state, const char *name, struct error *error)
+{
+    unsigned i = state->slot_count++;
+    state->slot_names[i] = name;
+    if (allocate_flat(state, &state->slots[i], &state->host.slots[i], error) < 0)
+        return error_wrap(error, "slot %s", name);
+    return 0;
+}
+
 static int allocate(struct training_state *state, const struct optimizer_spec *optimizer, struct error *error)
 {
     if (!device_memory_is_shared(state->device) && device_stream_new(state->device, &state->host.stream, error) < 0)
@@ -38,12 +47,10 @@ static int allocate(struct training_state *state, const struct optimizer_spec *o
     if (allocate_flat(state, &state->parameters, &state->host.parameters, error) < 0)
         return error_wrap(error, "parameters");
     unsigned slots = optimizer_slot_count(optimizer);
-    for (unsigned i = 0; i < slots; i++) {
-        state->slot_names[i] = optimizer_slot_name(optimizer, i);
-        state->slot_count++;
-        if (allocate_flat(state, &state->slots[i], &state->host.slots[i], error) < 0)
-            return error_wrap(error, "optimizer slot %s", state->slot_names[i]);
-    }
+    for (unsigned i = 0; i < slots; i++)
+        if (training_state_add_slot(state, optimizer_slot_name(optimizer, i), error) < 0)
+            return -1;
+    state->optimizer_slots = slots;
     return 0;
 }
 

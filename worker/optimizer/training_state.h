@@ -29,16 +29,19 @@ struct training_progress {
     int64_t seed;
 };
 
+/* The optimizer's slots, and one that a strategy may add. */
+#define TRAINING_SLOTS_MAX (OPTIMIZER_SLOTS_MAX + 1)
+
 struct training_state {
     struct device *device;
-    struct parameter_layout layout; /* borrowed tensors: the graph must outlive the state */
-    float *parameters;              /* device memory */
-    unsigned slot_count;
-    const char *slot_names[OPTIMIZER_SLOTS_MAX]; /* "momentum"; "adam.m", "adam.v" */
-    float *slots[OPTIMIZER_SLOTS_MAX];           /* device memory, zero at the start */
+    struct parameter_layout layout;             /* borrowed tensors: the graph must outlive the state */
+    float *parameters;                          /* device memory */
+    unsigned slot_count, optimizer_slots;       /* the optimizer's come first */
+    const char *slot_names[TRAINING_SLOTS_MAX]; /* "momentum"; "adam.m", "adam.v" */
+    float *slots[TRAINING_SLOTS_MAX];           /* device memory, zero at the start */
     struct {
-        float *parameters, *slots[OPTIMIZER_SLOTS_MAX]; /* shared memory */
-        struct device_stream *stream;                   /* of the copies; NULL: there are none */
+        float *parameters, *slots[TRAINING_SLOTS_MAX]; /* shared memory */
+        struct device_stream *stream;                  /* of the copies; NULL: there are none */
     } host;
     struct training_progress progress;
 };
@@ -46,13 +49,15 @@ struct training_state {
 /* Parameters as graph_initialise gives them for `seed`, slots zero, position 0. */
 int training_state_init(struct training_state *state, struct device *device, const struct parameter_layout *layout,
                         const struct optimizer_spec *optimizer, int64_t seed, struct error *error);
+/* One more flat array of the state, zero at the start. `name` must outlive the state. */
+int training_state_add_slot(struct training_state *state, const char *name, struct error *error);
 void training_state_release(struct training_state *state);
 
 int training_state_to_host(struct training_state *state, struct error *error);
 int training_state_to_device(struct training_state *state, struct error *error);
 
 /* "progress", "parameters", then the slots, as the host sees them. Pointers into the state. */
-#define TRAINING_STATE_SPANS_MAX (2 + OPTIMIZER_SLOTS_MAX)
+#define TRAINING_STATE_SPANS_MAX (2 + TRAINING_SLOTS_MAX)
 struct state_span {
     const char *name;
     void *bytes;

@@ -10,14 +10,14 @@ void pace_start(struct pace *pace, int64_t now_ns)
     *pace = (struct pace){.started_ns = now_ns};
 }
 
-void pace_add(struct pace *pace, int64_t step_ns, int64_t examples)
+void pace_add(struct pace *pace, int64_t ns, int64_t steps, int64_t examples)
 {
-    double seconds = (double)(step_ns > 0 ? step_ns : 1) / 1e9;
+    double seconds = (double)(ns > 0 ? ns : 1) / 1e9;
     double rate = (double)examples / seconds;
     double weight = pace->step_seconds == 0 ? 1 : 1 - exp(-seconds / RATE_WINDOW);
-    pace->step_seconds += weight * (seconds - pace->step_seconds);
+    pace->step_seconds += weight * (seconds / (double)steps - pace->step_seconds);
     pace->examples_per_second += weight * (rate - pace->examples_per_second);
-    pace->kept_ns += step_ns;
+    pace->kept_ns += ns;
 }
 
 int64_t pace_seconds_remaining(const struct pace *pace, int64_t steps_left)

@@ -17,8 +17,8 @@ struct pace {
 };
 
 void pace_start(struct pace *pace, int64_t now_ns);
-/* One applied step that took `step_ns` for `examples`. */
-void pace_add(struct pace *pace, int64_t step_ns, int64_t examples);
+/* So many applied steps that took `ns` for `examples`. */
+void pace_add(struct pace *pace, int64_t ns, int64_t steps, int64_t examples);
 /* -1 while nothing is known. */
 int64_t pace_seconds_remaining(const struct pace *pace, int64_t steps_left);
 double pace_goodput(const struct pace *pace, int64_t now_ns);

@@ -23,6 +23,7 @@ struct step_report {
     double examples_per_second; /* of the whole crew */
     int64_t seconds_remaining;  /* -1: unknown */
     const char *unit;           /* "examples", "tokens" */
+    int64_t steps;              /* since the last report; 0: 1 */
 };
 
 #define STEP_LINE_MAX 512

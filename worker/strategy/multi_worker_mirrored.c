@@ -10,6 +10,7 @@
 #include "common/memory.h"
 #include "worker/model/graph.h"
 #include "worker/optimizer/training_state.h"
+#include "worker/strategy/local_rounds.h"
 #include "worker/strategy/replica_set.h"
 #include "worker/strategy/strategy_table.h"
 
@@ -20,6 +21,7 @@
 struct multi_worker_mirrored {
     struct strategy base;
     struct replica_set *replicas;
+    struct local_rounds *rounds; /* instead of the replicas, with local steps */
     struct reduction_plan *plan;
     struct collective *group;
     unsigned bucket_count;
@@ -44,16 +46,20 @@ static void disband(struct multi_worker_mirrored *strategy)
 static int fit_to_world(struct multi_worker_mirrored *strategy, const struct world *world, struct error *error)
 {
     struct strategy *base = &strategy->base;
-    if (strategy->replicas != NULL && world->size == base->world.size && world->rank == base->world.rank &&
+    bool fits = strategy->replicas != NULL || (strategy->rounds != NULL && strategy->plan != NULL);
+    if (fits && world->size == base->world.size && world->rank == base->world.rank &&
         world->logical_shards == base->world.logical_shards)
         return 0;
     replica_set_free(strategy->replicas);
     reduction_plan_free(strategy->plan);
     strategy->replicas = NULL;
     strategy->plan = NULL;
-    if (reduction_plan_new(world->logical_shards, world->size, &strategy->plan, error) < 0)
+    unsigned leaves = strategy->rounds != NULL ? world->size : world->logical_shards;
+    if (reduction_plan_new(leaves, world->size, &strategy->plan, error) < 0)
         return -1;
     reduction_rank_leaves(world->logical_shards, world->rank, world->size, &base->first_shard, &base->end_shard);
+    if (strategy->rounds != NULL)
+        return local_rounds_fit(strategy->rounds, world->logical_shards, base->first_shard, base->end_shard, error);
     return replica_set_new(&base->options, VARIABLES_MIRRORED, world->logical_shards, base->first_shard,
                            base->end_shard, &strategy->replicas, error);
 }
@@ -121,7 +127,7 @@ static int agree_on_state(struct multi_worker_mirrored *strategy, const struct w
     if (copy_state(strategy, world, error) < 0)
         return -1;
     base->holds_state = true;
-    return replica_set_spread(strategy->replicas, error);
+    return strategy->replicas != NULL ? replica_set_spread(strategy->replicas, error) : 0;
 }
 
 static int form(struct multi_worker_mirrored *strategy, struct error *error)
@@ -200,6 +206,9 @@ static int mirrored_step(struct strategy *base, double learning_rate, unsigned v
     int64_t examples;
     if (check_group(strategy, error) < 0)
         return -1;
+    if (strategy->rounds != NULL)
+        return local_rounds_run(strategy->rounds, strategy->group, &base->world, votes, ret_result,
+                                &base->steps_abandoned, error);
     char label[32];
     snprintf(label, sizeof(label), "step %lld", (long long)base->options.state->progress.step + 1);
     collective_set_label(strategy->group, label);
@@ -207,6 +216,13 @@ static int mirrored_step(struct strategy *base, double learning_rate, unsigned v
         return -1;
     return replica_set_apply(strategy->replicas, learning_rate, strategy->controls, base->world.size, ret_result,
                              error);
+}
+
+static int64_t mirrored_step_before(const struct strategy *base)
+{
+    const struct local_rounds *rounds = ((const struct multi_worker_mirrored *)base)->rounds;
+    int64_t step = base->options.state->progress.step;
+    return rounds != NULL ? local_rounds_begin(rounds, step) : step - 1;
 }
 
 /* ---------------------------------------------------------------- small host values */
@@ -271,6 +287,7 @@ static void mirrored_close(struct strategy *base)
     struct multi_worker_mirrored *strategy = (struct multi_worker_mirrored *)base;
     disband(strategy);
     replica_set_free(strategy->replicas);
+    local_rounds_free(strategy->rounds);
     reduction_plan_free(strategy->plan);
     free(strategy->tickets);
     free(strategy);
@@ -284,6 +301,11 @@ static int mirrored_open(const struct strategy_options *options, struct strategy
     strategy->base.options = *options;
     strategy->bucket_count = graph_bucket_count(options->graph);
     strategy->tickets = memory_allocate(strategy->bucket_count, sizeof(*strategy->tickets));
+    bool local = options->spec != NULL && options->spec->local_steps > 0;
+    if (local && local_rounds_new(options, &strategy->rounds, error) < 0) {
+        mirrored_close(&strategy->base);
+        return -1;
+    }
     *ret_strategy = &strategy->base;
     return 0;
 }
@@ -294,6 +316,7 @@ const struct strategy_operations multi_worker_mirrored_strategy = {
     .open = mirrored_open,
     .reform = mirrored_reform,
     .step = mirrored_step,
+    .step_before = mirrored_step_before,
     .sum = mirrored_sum,
     .share = mirrored_share,
     .close = mirrored_close,

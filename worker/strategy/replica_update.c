@@ -20,13 +20,7 @@ static void read_controls(const struct replica_update *update, struct strategy_r
     result->examples = update->replicas[0]->examples;
     result->loss = (double)update->controls[CONTROL_LOSS] / replica_target_count(update->replicas[0]);
     result->correct = (int64_t)update->controls[CONTROL_CORRECT];
-    for (unsigned rank = 0; rank < update->size; rank++) {
-        unsigned votes = (unsigned)update->controls[CONTROL_VOTES + rank];
-        result->leaves[rank] = (votes & STRATEGY_VOTE_LEAVE) != 0;
-        result->leaving += result->leaves[rank];
-        result->checkpoint |= (votes & STRATEGY_VOTE_CHECKPOINT) != 0;
-        result->reform |= (votes & STRATEGY_VOTE_REFORM) != 0;
-    }
+    strategy_result_votes(result, update->controls + CONTROL_VOTES, update->size);
 }
 
 static int synchronise(const struct replica_update *update, struct error *error)

@@ -2,6 +2,7 @@
 #include "worker/strategy/strategy.h"
 
 #include "common/subnormals.h"
+#include "worker/optimizer/training_state.h"
 #include "worker/strategy/strategy_table.h"
 
 static const struct strategy_operations *const table[] = {
@@ -15,6 +16,17 @@ static enum strategy_type effective_type(const struct strategy_options *options)
     if (options->type != STRATEGY_MULTI_WORKER_MIRRORED || options->member != NULL)
         return options->type;
     return options->device_count > 1 ? STRATEGY_MIRRORED : STRATEGY_ONE_DEVICE;
+}
+
+void strategy_result_votes(struct strategy_result *result, const float *words, unsigned size)
+{
+    for (unsigned rank = 0; rank < size; rank++) {
+        unsigned votes = (unsigned)words[rank];
+        result->leaves[rank] = (votes & STRATEGY_VOTE_LEAVE) != 0;
+        result->leaving += result->leaves[rank];
+        result->checkpoint |= (votes & STRATEGY_VOTE_CHECKPOINT) != 0;
+        result->reform |= (votes & STRATEGY_VOTE_REFORM) != 0;
+    }
 }
 
 int strategy_open(const struct strategy_options *options, struct strategy **ret_strategy, struct error *error)
@@ -57,10 +69,23 @@ int strategy_step(struct strategy *strategy, double learning_rate, unsigned vote
     if (!strategy->operations->announces_change)
         announce_change(strategy);
     strategy->reform_is_planned = false;
+    strategy->steps_abandoned = 0;
     if (strategy->operations->step(strategy, learning_rate, votes, ret_result, error) < 0)
         return -1;
     strategy->reform_is_planned = ret_result->reform;
     return 0;
+}
+
+int64_t strategy_step_before(const struct strategy *strategy)
+{
+    if (strategy->operations->step_before != NULL)
+        return strategy->operations->step_before(strategy);
+    return strategy->options.state->progress.step - 1;
+}
+
+int64_t strategy_steps_abandoned(const struct strategy *strategy)
+{
+    return strategy->steps_abandoned;
 }
 
 int strategy_sum(struct strategy *strategy, double *values, unsigned count, struct error *error)

@@ -53,11 +53,17 @@ struct strategy_options {
     unsigned device_count;
     struct dataset *dataset; /* training examples */
     const struct sampler *sampler;
+    const struct strategy_spec *spec; /* the type's own options; NULL: none given */
     const struct optimizer_spec *optimizer;
     struct training_state *state;
     int64_t global_batch;
     unsigned logical_shards;
     double gradient_clip_norm; /* 0: no clipping */
+    int64_t total_steps;
+
+    /* For strategies whose strategy_step takes several steps: the learning rate of a step, and this rank's votes now. */
+    double (*learning_rate)(void *context, int64_t step);
+    unsigned (*votes)(void *context);
 
     /* Pipeline: `graph` plans no pass, `devices` have none. */
     const struct model_spec *model;
@@ -92,8 +98,8 @@ enum strategy_vote {
 
 struct strategy_result {
     int64_t step;         /* applied by this call: the state's step now */
-    int64_t examples;     /* in the global batch */
-    double loss;          /* mean over the global batch */
+    int64_t examples;     /* in the global batch, or in all of them */
+    double loss;          /* mean over these */
     double gradient_norm; /* of the whole gradient, before clipping */
     int64_t correct;      /* predictions that hit, of `examples` (or targets) */
     unsigned leaving;     /* ranks that voted to leave */
@@ -102,13 +108,17 @@ struct strategy_result {
     bool reform;     /* likewise: call strategy_reform before the next step */
 };
 
+/* The part of a result that comes from everybody's votes, one word a rank. */
+void strategy_result_votes(struct strategy_result *result, const float *words, unsigned size);
+
 int strategy_open(const struct strategy_options *options, struct strategy **ret_strategy, struct error *error);
 void strategy_close(struct strategy *strategy);
 
 /* Forms (or re-forms) the crew and brings every replica to the same state; fine to call when all is well. */
 int strategy_reform(struct strategy *strategy, struct error *error);
 
-/* One optimizer step at the state's position in the data. `votes`: this rank's, or-ed together. */
+/* One optimizer step at the state's position in the data, or as many as the strategy takes between two exchanges. `votes`: this
+ * rank's, or-ed together. */
 int strategy_step(struct strategy *strategy, double learning_rate, unsigned votes, struct strategy_result *ret_result,
                   struct error *error);
 
@@ -120,6 +130,10 @@ int strategy_sum(struct strategy *strategy, double *values, unsigned count, stru
 bool strategy_evaluates(const struct strategy *strategy);
 int strategy_evaluate(struct strategy *strategy, const struct dataset *dataset, int64_t first, int64_t count,
                       struct loss_sums *ret_sums, struct error *error);
+/* The step at which the last strategy_step that could end at the state's step began: step - 1 for most. The same for all ranks. */
+int64_t strategy_step_before(const struct strategy *strategy);
+/* Steps that the last strategy_step had taken when it failed and took them back: they are done again. */
+int64_t strategy_steps_abandoned(const struct strategy *strategy);
 /* Rank 0's bytes to all (choices that the chief makes for everyone). */
 int strategy_share(struct strategy *strategy, void *bytes, size_t length, struct error *error);
 

@@ -17,6 +17,7 @@ struct strategy_operations {
     int (*reform)(struct strategy *strategy, struct error *error);
     int (*step)(struct strategy *strategy, double learning_rate, unsigned votes, struct strategy_result *ret_result,
                 struct error *error);
+    int64_t (*step_before)(const struct strategy *strategy); /* NULL: step - 1 */
     int (*sum)(struct strategy *strategy, double *values, unsigned count, struct error *error);
     int (*share)(struct strategy *strategy, void *bytes, size_t length, struct error *error);
     /* NULL: each process evaluates with a model of its own. */
@@ -31,7 +32,8 @@ struct strategy {
     struct world world;
     unsigned first_shard, end_shard;
     bool holds_state;
-    bool reform_is_planned; /* all have agreed on it at the last step's boundary */
+    int64_t steps_abandoned; /* by the last step, which failed */
+    bool reform_is_planned;  /* all have agreed on it at the last step's boundary */
 };
 
 extern const struct strategy_operations one_device_strategy;

@@ -5,7 +5,6 @@
 #include <stdio.h>
 
 #include "common/clock.h"
-#include "worker/optimizer/schedule.h"
 #include "worker/train/crew_evaluation.h"
 #include "worker/train/export.h"
 #include "worker/train/saving.h"
@@ -41,7 +40,8 @@ static enum outcome judge(struct loop *loop, const struct error *error, enum exi
         return fail(loop, error, code);
     if (loop->lost_ns == 0) {
         loop->lost_ns = clock_monotonic_ns();
-        loop->lost_step = trainer->state.progress.step + 1;
+        int64_t abandoned = strategy_steps_abandoned(trainer->strategy);
+        loop->lost_step = trainer->state.progress.step + (abandoned > 1 ? abandoned : 1);
     }
     return OUTCOME_REFORM;
 }
@@ -110,7 +110,8 @@ static bool evaluation_is_due(const struct trainer *trainer)
     int64_t step = trainer->state.progress.step;
     if (dataset_count(trainer->validation) == 0 || step == 0 || step == trainer->evaluated_step)
         return false;
-    return step % trainer->plan.evaluate_every == 0 || step == trainer->plan.total_steps;
+    int64_t every = trainer->plan.evaluate_every;
+    return step / every != strategy_step_before(trainer->strategy) / every || step == trainer->plan.total_steps;
 }
 
 static enum outcome evaluate(struct loop *loop, struct error *error)
@@ -136,7 +137,8 @@ static enum outcome evaluate(struct loop *loop, struct error *error)
 
 /* ---- one step */
 
-static void report_applied(struct trainer *trainer, const struct strategy_result *result, double rate, int64_t step_ns)
+static void report_applied(struct trainer *trainer, const struct strategy_result *result, double rate, int64_t steps,
+                           int64_t ns)
 {
     const struct step_report step = {
         .step = result->step,
@@ -145,8 +147,9 @@ static void report_applied(struct trainer *trainer, const struct strategy_result
         .loss = result->loss,
         .gradient_norm = result->gradient_norm,
         .learning_rate = rate,
+        .steps = steps,
     };
-    report_step(trainer->report, step, result->examples, step_ns);
+    report_step(trainer->report, step, result->examples, ns);
 }
 
 /* Whoever leaves does so here, at a boundary that all know; the chief's state goes to the disk first, and everybody's when
@@ -173,28 +176,18 @@ static enum outcome leave_if_asked(struct loop *loop, const struct strategy_resu
     return OUTCOME_FAILED;
 }
 
-/* An elastic crew closes ranks at the boundary at which somebody leaves, and opens them at one for who has come. */
-static unsigned own_votes(const struct trainer *trainer)
-{
-    unsigned votes = stop_is_asked() ? STRATEGY_VOTE_LEAVE : 0;
-    if (crew_is_elastic(&trainer->crew) && (votes || member_has_newcomers(trainer->member)))
-        votes |= STRATEGY_VOTE_REFORM;
-    return votes;
-}
-
 static enum outcome take_step(struct loop *loop, struct error *error)
 {
     struct trainer *trainer = loop->trainer;
     int64_t started = clock_monotonic_ns(), number = trainer->state.progress.step + 1;
-    double rate = trainer->plan.learning_rate_factor *
-                  schedule_rate(&trainer->job->training.optimizer, number, trainer->plan.total_steps);
+    double rate = trainer_learning_rate(trainer, number);
     struct strategy_result result;
     if (trainer->member)
         member_set_step(trainer->member, number);
-    if (strategy_step(trainer->strategy, rate, own_votes(trainer), &result, error) < 0)
+    if (strategy_step(trainer->strategy, rate, trainer_votes(trainer), &result, error) < 0)
         return judge(loop, error, EXIT_CODE_INTERNAL);
-    report_applied(trainer, &result, rate, clock_monotonic_ns() - started);
-    tell_recovery(loop, result.step, loop->lost_step - result.step + 1);
+    report_applied(trainer, &result, rate, result.step - number + 1, clock_monotonic_ns() - started);
+    tell_recovery(loop, result.step, loop->lost_step - number + 1);
     if (trainer_is_chief(trainer) && saving_consider(trainer, result.checkpoint, error) < 0)
         return fail(loop, error, EXIT_CODE_SUPERSEDED);
     enum outcome outcome = leave_if_asked(loop, &result, error);

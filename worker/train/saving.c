@@ -74,7 +74,8 @@ static bool is_due(const struct trainer *trainer)
     int64_t step = trainer->state.progress.step;
     if (step == trainer->checkpoint_step)
         return false;
-    if (spec->every_steps != FIELD_UNSET && step % spec->every_steps == 0)
+    if (spec->every_steps != FIELD_UNSET &&
+        step / spec->every_steps != strategy_step_before(trainer->strategy) / spec->every_steps)
         return true;
     return spec->every_ms != FIELD_UNSET && clock_monotonic_ns() - trainer->checkpoint_ns >= spec->every_ms * 1000000;
 }

@@ -29,6 +29,7 @@ void state_tensors_init(struct state_tensors *tensors, const struct training_sta
         .tensors = memory_allocate(total, sizeof *tensors->tensors),
         .names = memory_allocate(total, sizeof *tensors->names),
         .parameter_count = layout->tensor_count,
+        .required_count = layout->tensor_count * (1 + state->optimizer_slots),
     };
     for (unsigned i = 0; i < layout->tensor_count; i++)
         add_tensor(tensors, &layout->tensors[i], NULL, state->host.parameters);
@@ -77,6 +78,18 @@ static const struct safetensors_tensor *find_in_file(const void *source, const c
     return safetensors_find(source, name);
 }
 
+/* What may be missing. */
+static void fill_optional(const struct state_tensors *tensors, find_tensor *find, const void *source)
+{
+    for (unsigned i = tensors->required_count; i < tensors->count; i++) {
+        const struct safetensors_tensor *found = find(source, tensors->names[i]);
+        if (check_match(&tensors->tensors[i], found, NULL) == 0)
+            copy_data(&tensors->tensors[i], found);
+        else
+            memset((void *)tensors->tensors[i].data, 0, tensors->tensors[i].bytes);
+    }
+}
+
 /* All are checked before the first is copied. */
 static int fill(const struct state_tensors *tensors, unsigned count, find_tensor *find, const void *source,
                 struct error *error)
@@ -93,7 +106,9 @@ int state_tensors_restore(struct training_state *state, const struct checkpoint_
 {
     struct state_tensors tensors;
     state_tensors_init(&tensors, state);
-    int result = fill(&tensors, tensors.count, find_in_image, image, error);
+    int result = fill(&tensors, tensors.required_count, find_in_image, image, error);
+    if (result == 0)
+        fill_optional(&tensors, find_in_image, image);
     state_tensors_release(&tensors);
     if (result < 0 || training_state_to_device(state, error) < 0)
         return -1;

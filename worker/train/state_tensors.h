@@ -20,13 +20,15 @@ struct state_tensors {
     char (*names)[STATE_TENSOR_NAME_MAX];
     unsigned count;
     unsigned parameter_count; /* the parameters come first */
+    unsigned required_count;  /* then the optimizer's slots; what a strategy has added may be missing in a checkpoint */
 };
 
 void state_tensors_init(struct state_tensors *tensors, const struct training_state *state);
 void state_tensors_release(struct state_tensors *tensors);
 
 /* Fills the state from a verified checkpoint. ERROR_INVALID names the first tensor that is missing or of another shape; the
- * state is unchanged then. Slots that the checkpoint lacks altogether (another optimizer) are an error too. */
+ * state is unchanged then. Slots of the optimizer that the checkpoint lacks (another optimizer) are an error too; those that another
+ * strategy would have added are zero then. */
 int state_tensors_restore(struct training_state *state, const struct checkpoint_image *image, struct error *error);
 
 /* Fills the parameters alone from a safetensors file with the same names and shapes. */

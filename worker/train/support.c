@@ -45,8 +45,13 @@ static int check_strategy(const struct job_document *job, unsigned crew_size, st
     if (strategy->one_device && job->devices.count != 1)
         return error_set(error, ERROR_UNSUPPORTED, "devices.count: this worker computes %s on one device, not on %lld",
                          strategy_type_name(strategy->type), (long long)job->devices.count);
-    if (job->strategy.local_steps > 0)
-        return error_set(error, ERROR_UNSUPPORTED, "strategy.localSteps: not in this worker yet; leave it out");
+    if (job->strategy.local_steps > 0 && crew_size == 1)
+        return error_set(error, ERROR_INVALID,
+                         "strategy.localSteps: a lone worker has nobody to average with; leave "
+                         "it out or take more workers");
+    if (job->strategy.local_steps > 0 && job->devices.count != 1)
+        return error_set(error, ERROR_UNSUPPORTED,
+                         "strategy.localSteps: this worker takes them on one device; set devices.count to 1");
     return 0;
 }
 

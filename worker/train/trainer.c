@@ -10,7 +10,10 @@
 #include "common/memory.h"
 #include "worker/checkpoint/file.h"
 #include "worker/checkpoint/image.h"
+#include "worker/optimizer/schedule.h"
+#include "worker/strategy/local_rounds.h"
 #include "worker/train/state_tensors.h"
+#include "worker/train/stop.h"
 #include "worker/train/support.h"
 
 bool trainer_is_chief(const struct trainer *trainer)
@@ -205,8 +208,12 @@ static int open_data(struct trainer *trainer, struct error *error)
 
 static int open_state(struct trainer *trainer, struct error *error)
 {
-    return training_state_init(&trainer->state, trainer->device, graph_layout(trainer->graph),
-                               &trainer->job->training.optimizer, trainer->job->training.seed, error);
+    if (training_state_init(&trainer->state, trainer->device, graph_layout(trainer->graph),
+                            &trainer->job->training.optimizer, trainer->job->training.seed, error) < 0)
+        return -1;
+    if (trainer->job->strategy.local_steps > 0)
+        return training_state_add_slot(&trainer->state, LOCAL_ROUNDS_SLOT, error);
+    return 0;
 }
 
 static bool is_address(const char *host)
@@ -260,6 +267,23 @@ static void await_copy(void *context)
         checkpoint_fence(trainer->store);
 }
 
+double trainer_learning_rate(void *context, int64_t step)
+{
+    const struct trainer *trainer = context;
+    return trainer->plan.learning_rate_factor *
+           schedule_rate(&trainer->job->training.optimizer, step, trainer->plan.total_steps);
+}
+
+/* An elastic crew closes ranks at the boundary at which somebody leaves, and opens them at one for who has come. */
+unsigned trainer_votes(void *context)
+{
+    const struct trainer *trainer = context;
+    unsigned votes = stop_is_asked() ? STRATEGY_VOTE_LEAVE : 0;
+    if (crew_is_elastic(&trainer->crew) && (votes || member_has_newcomers(trainer->member)))
+        votes |= STRATEGY_VOTE_REFORM;
+    return votes;
+}
+
 static int open_strategy(struct trainer *trainer, struct error *error)
 {
     double clip = trainer->job->training.gradient_clip_norm;
@@ -280,6 +304,10 @@ static int open_strategy(struct trainer *trainer, struct error *error)
         .model = &trainer->job->model,
         .stages = trainer->job->strategy.stages == FIELD_UNSET ? 0 : (unsigned)trainer->job->strategy.stages,
         .recompute = trainer->job->strategy.recompute,
+        .spec = &trainer->job->strategy,
+        .total_steps = trainer->plan.total_steps,
+        .learning_rate = trainer_learning_rate,
+        .votes = trainer_votes,
         .member = trainer->member,
         .endpoint = trainer->endpoint,
         .job_uid = trainer->identity->job_uid,

@@ -65,6 +65,10 @@ void trainer_release(struct trainer *trainer);
 
 bool trainer_is_chief(const struct trainer *trainer);
 
+/* Of the strategy's options; `trainer` is its context. */
+double trainer_learning_rate(void *trainer, int64_t step);
+unsigned trainer_votes(void *trainer);
+
 /* The code for an error of a stage that means `code` for plain bad input: kinds that say more win. */
 enum exit_code trainer_exit_code(const struct error *error, enum exit_code code);
 

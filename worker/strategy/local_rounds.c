@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/strategy/local_rounds.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/memory.h"
+#include "worker/data/sampler.h"
+#include "worker/model/graph.h"
+#include "worker/optimizer/training_state.h"
+#include "worker/strategy/replica.h"
+
+#define RATE_DEFAULT 0.7
+#define MOMENTUM_DEFAULT 0.9
+
+/* What the ranks tell each other at the end of a round; from ROUND_VOTES on one word a rank. */
+enum round_word { ROUND_LOSS, ROUND_NORM, ROUND_CORRECT, ROUND_EXAMPLES, ROUND_VOTES };
+#define ROUND_WORDS_MAX (ROUND_VOTES + CREW_SIZE_MAX)
+
+/* The parameters, then the optimizer's slots. */
+#define VECTORS_MAX (1 + OPTIMIZER_SLOTS_MAX)
+
+struct local_rounds {
+    struct strategy_options options;
+    struct training_state *state; /* as of the last round's end, but for what `own` shares with it */
+    struct training_state own;    /* the same arrays; its progress runs ahead within a round */
+    int64_t steps;
+    double rate, momentum;
+    struct device_stream *stream;
+    struct replica *replica;
+    unsigned shards, first, end;
+
+    unsigned vector_count;
+    float *vectors[VECTORS_MAX];  /* where the round goes on, in the state */
+    float *start[VECTORS_MAX];    /* their values at its start */
+    float *exchange[VECTORS_MAX]; /* shared memory: what the ranks add up */
+    float *velocity;              /* LOCAL_ROUNDS_SLOT */
+    float words[ROUND_WORDS_MAX];
+};
+
+/* ---------------------------------------------------------------- flat vectors */
+
+static int64_t elements(const struct local_rounds *rounds)
+{
+    return rounds->state->layout.elements;
+}
+
+static void copy(struct local_rounds *rounds, const float *from, float *to)
+{
+    device_copy(rounds->stream,
+                &(struct copy){.bytes = elements(rounds) * (int64_t)sizeof(float), .from = from, .to = to});
+}
+
+static void add(struct local_rounds *rounds, double factor, const float *x, float *y)
+{
+    device_axpy(rounds->stream, &(struct axpy){.count = elements(rounds), .factor = (float)factor, .x = x, .y = y});
+}
+
+static void scale(struct local_rounds *rounds, double factor, float *x)
+{
+    device_scale(rounds->stream, &(struct scale){.count = elements(rounds), .factor = (float)factor, .x = x});
+}
+
+/* ---------------------------------------------------------------- a step alone */
+
+static int64_t own_examples(const struct local_rounds *rounds, int64_t batch)
+{
+    int64_t from, last;
+    sampler_shard(batch, rounds->shards, rounds->first, &from);
+    int64_t count = sampler_shard(batch, rounds->shards, rounds->end - 1, &last);
+    return last + count - from;
+}
+
+/* The replica's passes divide by the whole batch; here the mean is over its own part. Everything is summed into the first
+ * contribution, from which replica_apply takes it. */
+static int take_own_mean(struct local_rounds *rounds, double factor, float controls[CONTROL_VOTES], struct error *error)
+{
+    float *const *gradients = (float *const *)replica_gradients(rounds->replica);
+    memset(controls, 0, CONTROL_VOTES * sizeof(*controls));
+    for (unsigned i = 0; i < replica_contributions(rounds->replica); i++) {
+        if (i > 0)
+            add(rounds, 1, gradients[i], gradients[0]);
+        controls[CONTROL_LOSS] += replica_controls(rounds->replica)[i][CONTROL_LOSS] * (float)factor;
+        controls[CONTROL_CORRECT] += replica_controls(rounds->replica)[i][CONTROL_CORRECT];
+    }
+    scale(rounds, factor, gradients[0]);
+    return device_stream_synchronise(rounds->stream, error);
+}
+
+static int take_step(struct local_rounds *rounds, struct error *error)
+{
+    const struct strategy_options *options = &rounds->options;
+    int64_t batch, step = rounds->own.progress.step + 1;
+    float controls[CONTROL_VOTES];
+    struct strategy_result result;
+    if (options->member != NULL)
+        member_set_step(options->member, step);
+    if (replica_start_passes(rounds->replica, &batch, error) < 0 ||
+        replica_finish_passes(rounds->replica, 0, 0, error) < 0)
+        return -1;
+    int64_t own = own_examples(rounds, batch);
+    if (take_own_mean(rounds, own > 0 ? (double)batch / (double)own : 0, controls, error) < 0 ||
+        replica_apply(rounds->replica, options->learning_rate(options->context, step), controls, 0, &result, error) < 0)
+        return -1;
+    rounds->words[ROUND_LOSS] += (float)(result.loss * (double)own);
+    rounds->words[ROUND_CORRECT] += (float)result.correct;
+    rounds->words[ROUND_EXAMPLES] += (float)own;
+    rounds->words[ROUND_NORM] += (float)result.gradient_norm;
+    return 0;
+}
+
+/* ---------------------------------------------------------------- a round */
+
+static int begin(struct local_rounds *rounds, struct error *error)
+{
+    memset(rounds->words, 0, sizeof(rounds->words));
+    rounds->own.progress = rounds->state->progress;
+    for (unsigned i = 0; i < rounds->vector_count; i++)
+        copy(rounds, rounds->vectors[i], rounds->start[i]);
+    return device_stream_synchronise(rounds->stream, error);
+}
+
+/* Back to the start; only a device that has failed can prevent it, and then nothing of it is used again. */
+static void roll_back(struct local_rounds *rounds)
+{
+    const struct strategy_options *options = &rounds->options;
+    replica_settle(rounds->replica);
+    if (options->before_change != NULL)
+        options->before_change(options->context);
+    for (unsigned i = 0; i < rounds->vector_count; i++)
+        copy(rounds, rounds->start[i], rounds->vectors[i]);
+    (void)device_stream_synchronise(rounds->stream, NULL);
+}
+
+/* How far this rank has gone, and its slots. */
+static int fill_exchange(struct local_rounds *rounds, struct error *error)
+{
+    copy(rounds, rounds->start[0], rounds->exchange[0]);
+    add(rounds, -1, rounds->vectors[0], rounds->exchange[0]);
+    for (unsigned i = 1; i < rounds->vector_count; i++)
+        copy(rounds, rounds->vectors[i], rounds->exchange[i]);
+    return device_stream_synchronise(rounds->stream, error);
+}
+
+static int add_up(struct local_rounds *rounds, struct collective *group, unsigned size, struct error *error)
+{
+    collective_ticket tickets[VECTORS_MAX + 1];
+    for (unsigned i = 0; i < rounds->vector_count; i++)
+        tickets[i] = collective_all_reduce_start(group, (const float *const *)&rounds->exchange[i], rounds->exchange[i],
+                                                 (size_t)elements(rounds));
+    const float *words = rounds->words;
+    tickets[rounds->vector_count] = collective_all_reduce_start(group, &words, rounds->words, ROUND_VOTES + size);
+    for (unsigned i = 0; i <= rounds->vector_count; i++)
+        if (collective_wait(group, tickets[i], error) < 0)
+            return -1;
+    return 0;
+}
+
+/* Running statistics are no variables of an optimizer: their mean is what the crew goes on with. */
+static void average_statistics(struct local_rounds *rounds)
+{
+    int64_t count = rounds->state->layout.statistics;
+    if (count == 0)
+        return;
+    device_copy(
+        rounds->stream,
+        &(struct copy){.bytes = count * (int64_t)sizeof(float), .from = rounds->start[0], .to = rounds->vectors[0]});
+    device_axpy(rounds->stream,
+                &(struct axpy){.count = count, .factor = -1, .x = rounds->exchange[0], .y = rounds->vectors[0]});
+}
+
+/* Nesterov as Sutskever et al. (2013) have it: v = momentum v + d, p = start - rate (d + momentum v), d the mean change. */
+static int take_outer_step(struct local_rounds *rounds, unsigned size, struct error *error)
+{
+    scale(rounds, 1.0 / size, rounds->exchange[0]);
+    scale(rounds, rounds->momentum, rounds->velocity);
+    add(rounds, 1, rounds->exchange[0], rounds->velocity);
+    copy(rounds, rounds->start[0], rounds->vectors[0]);
+    add(rounds, -rounds->rate, rounds->exchange[0], rounds->vectors[0]);
+    add(rounds, -rounds->rate * rounds->momentum, rounds->velocity, rounds->vectors[0]);
+    average_statistics(rounds);
+    for (unsigned i = 1; i < rounds->vector_count; i++) {
+        copy(rounds, rounds->exchange[i], rounds->vectors[i]);
+        scale(rounds, 1.0 / size, rounds->vectors[i]);
+    }
+    return device_stream_synchronise(rounds->stream, error);
+}
+
+static void read_words(const struct local_rounds *rounds, const struct world *world, int64_t steps,
+                       struct strategy_result *result)
+{
+    const float *words = rounds->words;
+    *result = (struct strategy_result){.step = rounds->own.progress.step,
+                                       .examples = llrint((double)words[ROUND_EXAMPLES]),
+                                       .loss = (double)words[ROUND_LOSS] / fmax(1, (double)words[ROUND_EXAMPLES]),
+                                       .gradient_norm = (double)words[ROUND_NORM] / (double)(steps * world->size),
+                                       .correct = llrint((double)words[ROUND_CORRECT])};
+    strategy_result_votes(result, words + ROUND_VOTES, world->size);
+}
+
+static int run(struct local_rounds *rounds, struct collective *group, const struct world *world, unsigned votes,
+               struct error *error)
+{
+    const struct strategy_options *options = &rounds->options;
+    int64_t end = (rounds->own.progress.step / rounds->steps + 1) * rounds->steps;
+    if (options->total_steps > 0 && end > options->total_steps)
+        end = options->total_steps;
+    while (rounds->own.progress.step < end)
+        if (take_step(rounds, error) < 0)
+            return -1;
+    char label[48];
+    snprintf(label, sizeof(label), "the round to step %lld", (long long)end);
+    collective_set_label(group, label);
+    rounds->words[ROUND_VOTES + world->rank] =
+        (float)(options->votes != NULL ? options->votes(options->context) : votes);
+    if (fill_exchange(rounds, error) < 0)
+        return -1;
+    return add_up(rounds, group, world->size, error);
+}
+
+int local_rounds_run(struct local_rounds *rounds, struct collective *group, const struct world *world, unsigned votes,
+                     struct strategy_result *ret_result, int64_t *abandoned, struct error *error)
+{
+    if (begin(rounds, error) < 0)
+        return -1;
+    if (run(rounds, group, world, votes, error) < 0) {
+        *abandoned = rounds->own.progress.step - rounds->state->progress.step;
+        roll_back(rounds);
+        return -1;
+    }
+    if (take_outer_step(rounds, world->size, error) < 0)
+        return -1;
+    read_words(rounds, world, rounds->own.progress.step - rounds->state->progress.step, ret_result);
+    rounds->state->progress = rounds->own.progress;
+    return 0;
+}
+
+int64_t local_rounds_begin(const struct local_rounds *rounds, int64_t step)
+{
+    return step > 0 ? (step - 1) / rounds->steps * rounds->steps : 0;
+}
+
+/* ---------------------------------------------------------------- life cycle */
+
+int local_rounds_fit(struct local_rounds *rounds, unsigned shards, unsigned first, unsigned end, struct error *error)
+{
+    replica_free(rounds->replica);
+    rounds->replica = NULL;
+    rounds->shards = shards;
+    rounds->first = first;
+    rounds->end = end;
+    return replica_new(&rounds->options, shards, first, end, &rounds->replica, error);
+}
+
+static int allocate(struct local_rounds *rounds, enum device_memory kind, float **ret_vector, struct error *error)
+{
+    void *memory;
+    if (device_allocate(rounds->options.device, kind, (size_t)elements(rounds) * sizeof(float), &memory, error) < 0)
+        return error_wrap(error, "local steps");
+    *ret_vector = memory;
+    return 0;
+}
+
+static int allocate_all(struct local_rounds *rounds, struct error *error)
+{
+    if (device_stream_new(rounds->options.device, &rounds->stream, error) < 0)
+        return -1;
+    for (unsigned i = 0; i < rounds->vector_count; i++)
+        if (allocate(rounds, MEMORY_DEVICE, &rounds->start[i], error) < 0 ||
+            allocate(rounds, MEMORY_SHARED, &rounds->exchange[i], error) < 0)
+            return -1;
+    return 0;
+}
+
+static double given_or(double value, double otherwise)
+{
+    return isnan(value) ? otherwise : value;
+}
+
+int local_rounds_new(const struct strategy_options *options, struct local_rounds **ret_rounds, struct error *error)
+{
+    struct training_state *state = options->state;
+    struct local_rounds *rounds = memory_allocate(1, sizeof(*rounds));
+    *rounds = (struct local_rounds){.options = *options,
+                                    .state = state,
+                                    .own = *state,
+                                    .steps = options->spec->local_steps,
+                                    .rate = given_or(options->spec->outer_learning_rate, RATE_DEFAULT),
+                                    .momentum = given_or(options->spec->outer_momentum, MOMENTUM_DEFAULT),
+                                    .vector_count = 1 + state->optimizer_slots,
+                                    .vectors = {state->parameters},
+                                    .velocity = state->slots[state->slot_count - 1]};
+    rounds->own.slots[state->optimizer_slots] = NULL; /* the velocity is no business of the optimizer */
+    rounds->options.state = &rounds->own;
+    for (unsigned i = 0; i < state->optimizer_slots; i++)
+        rounds->vectors[1 + i] = state->slots[i];
+    if (allocate_all(rounds, error) < 0) {
+        local_rounds_free(rounds);
+        return -1;
+    }
+    *ret_rounds = rounds;
+    return 0;
+}
+
+void local_rounds_free(struct local_rounds *rounds)
+{
+    if (rounds == NULL)
+        return;
+    replica_free(rounds->replica);
+    if (rounds->stream != NULL)
+        device_stream_free(rounds->stream);
+    for (unsigned i = 0; i < rounds->vector_count; i++) {
+        device_free(rounds->options.device, rounds->start[i]);
+        device_free(rounds->options.device, rounds->exchange[i]);
+    }
+    free(rounds);
+}

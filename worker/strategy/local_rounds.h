@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Local steps of MultiWorkerMirrored (DiLoCo; Douillard et al., 2023). Between two
+ * exchanges each rank takes H steps alone: the batches are those of the global
+ * order, and each rank's share of a batch, which its logical shards make, gives the
+ * gradient of that rank's own step. At the end of the round the ranks' changes are
+ * averaged, and an outer optimizer (SGD with Nesterov momentum) takes the average
+ * as its gradient; the optimizer's slots are averaged as well. So between two
+ * rounds all replicas hold the same bytes, and everything that is said of a step
+ * boundary holds for the end of a round: a round that fails has changed nothing.
+ *
+ * Rounds end at multiples of H, and at the last step.
+ */
+#ifndef COXSWAIN_STRATEGY_LOCAL_ROUNDS_H
+#define COXSWAIN_STRATEGY_LOCAL_ROUNDS_H
+
+#include "worker/strategy/strategy.h"
+
+/* The outer optimizer's velocity is a slot of the training state, its last. */
+#define LOCAL_ROUNDS_SLOT "outer.momentum"
+
+struct local_rounds;
+
+/* `options` is borrowed; its state has LOCAL_ROUNDS_SLOT. */
+int local_rounds_new(const struct strategy_options *options, struct local_rounds **ret_rounds, struct error *error);
+void local_rounds_free(struct local_rounds *rounds);
+
+/* This rank's logical shards are [first, end). */
+int local_rounds_fit(struct local_rounds *rounds, unsigned shards, unsigned first, unsigned end, struct error *error);
+
+/* One round, whose sums go over `group`, in which every rank contributes one vector. *abandoned: when it fails, the steps that
+ * it had taken. */
+int local_rounds_run(struct local_rounds *rounds, struct collective *group, const struct world *world, unsigned votes,
+                     struct strategy_result *ret_result, int64_t *abandoned, struct error *error);
+
+/* The step at which the round that ends at `step` began. */
+int64_t local_rounds_begin(const struct local_rounds *rounds, int64_t step);
+
+#endif
