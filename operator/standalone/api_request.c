@@ -128,7 +128,7 @@ static struct json *parse_body(const char *type, const char *text, size_t length
     int parsed;
     if (type == NULL || is_type(type, "application/json") || strstr(type, "patch+json"))
         parsed = json_parse(text, length, BODY_MAX, ret_body, &error);
-    else if (is_type(type, "application/yaml"))
+    else if (is_type(type, "application/yaml") || is_type(type, "application/apply-patch+yaml"))
         parsed = parse_yaml_body(text, length, ret_body, &error);
     else if (is_type(type, PROTOBUF_MEDIA_TYPE))
         parsed = protobuf_body_parse(text, length, ret_body, &error);

@@ -69,7 +69,7 @@ static struct json *read_scale(const struct api_request *request, struct json **
     }
     if (kind == PATCH_JSON && patch_apply_json(scale, body, &error) < 0)
         refused = refusal_new(422, "Invalid", "%s", error.message);
-    if (kind == PATCH_MERGE)
+    if (kind == PATCH_MERGE || kind == PATCH_APPLY)
         json_merge_patch(scale, body);
     json_free(body);
     return refused;

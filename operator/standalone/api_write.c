@@ -82,6 +82,7 @@ static void finish(struct api_request *request, struct write *write, int status,
 {
     send_warnings(request, write->warnings);
     json_free(write->warnings);
+    json_free(write->managed_fields);
     if (refused) {
         json_free(write->result);
         api_refuse(request, refused);
@@ -139,13 +140,12 @@ static const struct {
     {"application/merge-patch+json", PATCH_MERGE},
     {"application/json-patch+json", PATCH_JSON},
     {"application/strategic-merge-patch+json", PATCH_STRATEGIC},
+    {"application/apply-patch+yaml", PATCH_APPLY},
 };
 
 #define UNKNOWN_PATCH                                                                                                  \
     "the body of the request was in an unknown format - accepted media types include: application/json-patch+json, "   \
-    "application/merge-patch+json%s"
-#define NO_SERVER_SIDE_APPLY                                                                                           \
-    "; the embedded control plane has no server-side apply: use kubectl apply without --server-side"
+    "application/merge-patch+json%s, application/apply-patch+yaml"
 
 struct json *api_patch_kind(const struct api_request *request, enum patch_kind *ret_kind)
 {
@@ -158,12 +158,29 @@ struct json *api_patch_kind(const struct api_request *request, enum patch_kind *
         *ret_kind = patch_types[i].kind;
         return NULL;
     }
-    bool apply = type && strstr(type, "apply-patch");
-    return refusal_new(415, "UnsupportedMediaType", UNKNOWN_PATCH "%s",
-                       custom ? "" : ", application/strategic-merge-patch+json", apply ? NO_SERVER_SIDE_APPLY : "");
+    return refusal_new(415, "UnsupportedMediaType", UNKNOWN_PATCH,
+                       custom ? "" : ", application/strategic-merge-patch+json");
 }
 
-static struct json *patch_object(struct api_request *request, struct write *write)
+/* Who applies is asked of the request; an apply that makes an object answers 201. */
+static struct json *apply_object(struct api_request *request, struct write *write, const struct json *config,
+                                 int *ret_status)
+{
+    bool created = false;
+    write->manager = http_exchange_query(request->exchange, "fieldManager");
+    write->force = api_query_flag(request->exchange, "force");
+    if (write->manager == NULL || write->manager[0] == '\0')
+        return refusal_new(422, "Invalid",
+                           "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Required value: is required for "
+                           "apply patch");
+    if (json_type(config) != JSON_OBJECT)
+        return refusal_bad_request("an apply patch of a %s must be an object", request->resource->kind);
+    struct json *refused = registry_write_apply(request->registry, write, config, &created);
+    *ret_status = created ? 201 : 200;
+    return refused;
+}
+
+static struct json *patch_object(struct api_request *request, struct write *write, int *ret_status)
 {
     enum patch_kind kind;
     SCOPED_JSON *patch = NULL;
@@ -176,17 +193,22 @@ static struct json *patch_object(struct api_request *request, struct write *writ
         return refusal_bad_request("a patch needs a body");
     if (kind != PATCH_JSON)
         event_view_take(request->resource, patch);
+    if (kind == PATCH_APPLY)
+        return apply_object(request, write, patch, ret_status);
     return registry_write_patch(request->registry, write, kind, patch);
 }
 
 void api_patch(struct api_request *request)
 {
     struct write write;
+    int status = 200;
     struct json *refused = api_write_prepare(request, &write);
-    if (refused)
+    if (refused) {
         api_refuse(request, refused);
-    else
-        finish(request, &write, 200, patch_object(request, &write));
+        return;
+    }
+    refused = patch_object(request, &write, &status);
+    finish(request, &write, status, refused);
 }
 
 /* ---- delete ---- */

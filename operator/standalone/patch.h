@@ -16,6 +16,9 @@
  * changed: work on a copy. ERROR_INVALID for a malformed patch or a test that fails. */
 int patch_apply_json(struct json **target, const struct json *patch, struct error *error);
 
+/* The key by which the elements of this list field merge; NULL: it is replaced as a whole. */
+const char *patch_merge_key(const char *field, const struct json *list);
+
 /* Directives understood: $patch (delete, replace, merge), $deleteFromPrimitiveList/…, $setElementOrder/…, $retainKeys. */
 int patch_apply_strategic(struct json *target, const struct json *patch, struct error *error);
 

@@ -36,7 +36,7 @@ static bool merges_as_set(const char *field)
     return strcmp(field, "finalizers") == 0;
 }
 
-static const char *merge_key(const char *field, const struct json *list)
+const char *patch_merge_key(const char *field, const struct json *list)
 {
     for (size_t i = 0; i < MERGED_LISTS; i++)
         if (merged_lists[i].key && strcmp(merged_lists[i].field, field) == 0 &&
@@ -104,7 +104,7 @@ static void replace_list(struct json *target, const char *field, const struct js
 
 static int merge_list(struct json *target, const char *field, const struct json *patch, struct error *error)
 {
-    const char *key = merge_key(field, patch);
+    const char *key = patch_merge_key(field, patch);
     if (key == NULL && !merges_as_set(field)) {
         replace_list(target, field, patch);
         return 0;
@@ -145,7 +145,7 @@ static void retain_keys(struct json *target, const struct json *keys)
 /* Elements that the order names come in that order; the others keep theirs behind them. */
 static void order_list(struct json *list, const char *field, const struct json *order)
 {
-    const char *key = merge_key(field, order);
+    const char *key = patch_merge_key(field, order);
     SCOPED_JSON *rest = json_new_array();
     SCOPED_JSON *sorted = json_new_array();
     for (const struct json *wanted = json_first(order); wanted; wanted = json_next(wanted)) {

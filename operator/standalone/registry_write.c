@@ -9,6 +9,7 @@
 #include "common/clock.h"
 #include "common/memory.h"
 #include "operator/standalone/admission.h"
+#include "operator/standalone/apply.h"
 #include "operator/standalone/builtin_types.h"
 #include "operator/standalone/patch.h"
 #include "operator/standalone/registry_private.h"
@@ -218,7 +219,7 @@ static void keep_server_metadata(struct json *object, const struct json *old)
     static const char *const fields[] = {
         "uid",        "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds",
         "generation", "generateName",      "resourceVersion",   "name",
-        "namespace"};
+        "namespace",  "managedFields"};
     struct json *metadata = json_set_object(object, "metadata");
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
         keep(metadata, json_member(old, "metadata"), fields[i]);
@@ -294,11 +295,18 @@ static struct json *check_same_uid(const struct write *write, const struct json 
     return refusal_invalid(write->resource, write->name, causes);
 }
 
+static void set_managers(const struct write *write, struct json *object)
+{
+    if (write->managed_fields)
+        json_set(json_set_object(object, "metadata"), "managedFields", json_copy(write->managed_fields));
+}
+
 /* The tail that PUT and PATCH share; `object` is complete and is changed in place. */
 static struct json *replace(struct registry *registry, struct write *write, const struct json *old, struct json *object)
 {
     const struct resource *resource = write->resource;
     keep_server_metadata(object, old);
+    set_managers(write, object);
     if (!write->status && resource->has_status)
         keep(object, old, "status");
     if (!resource->definition)
@@ -398,6 +406,80 @@ struct json *registry_write_patch(struct registry *registry, struct write *write
     REFUSE(check_same_uid(write, old, own));
     REFUSE(check_preconditions(write->resource, old, NULL, json_string_at(own, "metadata.resourceVersion", NULL)));
     return take_over(registry, write, old, &own);
+}
+
+/* ---- apply ---- */
+
+static struct json *check_apply(const struct write *write, const struct json *config)
+{
+    if (json_count(json_at(config, "metadata.managedFields")) > 0)
+        return refusal_bad_request("metadata.managedFields must be nil");
+    const char *name = json_string_at(config, "metadata.name", "");
+    if (name[0] && !same(name, write->name))
+        return refusal_bad_request("the name of the object (%s) does not match the name on the URL (%s)", name,
+                                   write->name);
+    return NULL;
+}
+
+/* What is stored, or what a new object begins with; `ret_created` tells which. */
+static struct json *start_of_apply(struct registry *registry, const struct write *write, struct json **ret_object,
+                                   bool *ret_created)
+{
+    struct json *absent = registry_read(registry, write->resource, write->namespace, write->name, ret_object);
+    *ret_created = absent != NULL;
+    if (absent == NULL)
+        return NULL;
+    if (refusal_code(absent) != 404 || write->status)
+        return absent;
+    json_free(absent);
+    *ret_object = json_new_object();
+    json_set_string(json_set_object(*ret_object, "metadata"), "name", write->name);
+    return NULL;
+}
+
+/* A new object with its managers: registry_write_create would drop them. */
+static struct json *create_applied(struct registry *registry, struct write *write, struct json *object)
+{
+    SCOPED_JSON *own = object;
+    REFUSE(check_type(write, own));
+    REFUSE(check_place(write, own));
+    struct json *metadata = json_member(own, "metadata");
+    REFUSE(check_given_version(metadata));
+    REFUSE(check_namespace(registry, write, own));
+    stamp_new(write->resource, metadata);
+    set_managers(write, own);
+    admission_prepare_new(write->resource, own);
+    REFUSE(admission_check(write, own, NULL));
+    if (!write->dry_run)
+        REFUSE(registry_put(registry, write->resource, own, NULL));
+    write->result = own;
+    own = NULL;
+    return NULL;
+}
+
+static struct json *replace_applied(struct registry *registry, struct write *write, const struct json *old,
+                                    struct json *object)
+{
+    SCOPED_JSON *own = object;
+    REFUSE(check_type(write, own));
+    REFUSE(check_place(write, own));
+    REFUSE(check_same_uid(write, old, own));
+    REFUSE(check_preconditions(write->resource, old, NULL, json_string_at(own, "metadata.resourceVersion", NULL)));
+    return take_over(registry, write, old, &own);
+}
+
+struct json *registry_write_apply(struct registry *registry, struct write *write, const struct json *config,
+                                  bool *ret_created)
+{
+    struct apply_request request = {write->resource, write->manager, write->status ? "status" : "", write->force};
+    SCOPED_JSON *old = NULL;
+    REFUSE(check_apply(write, config));
+    REFUSE(start_of_apply(registry, write, &old, ret_created));
+    SCOPED_JSON *own = json_copy(old);
+    REFUSE(apply_configuration(&request, config, own, &write->managed_fields));
+    struct json *object = own;
+    own = NULL;
+    return *ret_created ? create_applied(registry, write, object) : replace_applied(registry, write, old, object);
 }
 
 /* ---- delete ---- */

@@ -15,7 +15,7 @@ struct resource_table *registry_resources(const struct registry *registry);
 struct store *registry_store(const struct registry *registry);
 
 enum field_validation { FIELD_VALIDATION_WARN, FIELD_VALIDATION_STRICT, FIELD_VALIDATION_IGNORE };
-enum patch_kind { PATCH_MERGE, PATCH_JSON, PATCH_STRATEGIC };
+enum patch_kind { PATCH_MERGE, PATCH_JSON, PATCH_STRATEGIC, PATCH_APPLY };
 
 struct write {
     const struct resource *resource;
@@ -24,8 +24,11 @@ struct write {
     bool status;           /* through the status subresource */
     bool dry_run;
     enum field_validation field_validation;
-    struct json *warnings; /* out: array of strings, the caller's */
-    struct json *result;   /* out: what to answer, the caller's to free */
+    const char *manager; /* who applies, and whether it may take fields over: PATCH_APPLY */
+    bool force;
+    struct json *managed_fields; /* of the object as it will be; NULL: as they were. The write's to free */
+    struct json *warnings;       /* out: array of strings, the caller's */
+    struct json *result;         /* out: what to answer, the caller's to free */
 };
 
 struct delete_options {
@@ -40,6 +43,9 @@ struct json *registry_write_create(struct registry *registry, struct write *writ
 struct json *registry_write_update(struct registry *registry, struct write *write, struct json *object);
 struct json *registry_write_patch(struct registry *registry, struct write *write, enum patch_kind kind,
                                   const struct json *patch);
+/* Server-side apply; makes the object when there is none. `ret_created` tells. */
+struct json *registry_write_apply(struct registry *registry, struct write *write, const struct json *config,
+                                  bool *ret_created);
 struct json *registry_write_delete(struct registry *registry, struct write *write,
                                    const struct delete_options *options);
 

@@ -87,6 +87,7 @@ kind: ConfigMap
 metadata: {name: settings, labels: {app: echo}}
 data: {x: "1", y: "2"}
 YAML
+sed 's/x: "1"/x: "7"/' "$work/map.yaml" >"$work/map2.yaml"
 
 printf '#!/bin/sh\nsed -i "s/color: red/color: blue/" "$1"\n' >"$work/editor"
 chmod +x "$work/editor"
@@ -96,6 +97,8 @@ check "health" '^ok' k get --raw /healthz
 check "api-resources" 'trainingjobs +tj +coxswain.dev/v1alpha1 +true +TrainingJob' k api-resources
 check "api-versions" '^coxswain.dev/v1alpha1' k api-versions
 check "explain a custom field" 'type.*<string>' k explain tj.spec.strategy
+check "explain a rule" 'action.*<string> -required-' k explain tj.spec.runPolicy.failurePolicy.rules
+check "explain a gang" 'Volcano' k explain tj.spec.runPolicy.gang.scheduler
 check "explain a built-in type" 'KIND: +Pod' k explain pods
 check "auth can-i" '^yes' k auth can-i create pods
 check "auth whoami" 'admin' k auth whoami
@@ -123,6 +126,8 @@ check "columns from status" 'digits +Running +2/3 +7 +0.5' k get tj
 check "generation stays" '^2$' k get tj digits -o 'jsonpath={.metadata.generation}'
 check "wait for a condition" 'condition met' k wait tj/digits --for=condition=Running --timeout=5s
 check "wait for jsonpath" 'condition met' k wait tj/digits --for=jsonpath='{.status.state}'=Running --timeout=5s
+k patch tj digits --subresource=status --type=json -p '[{"op":"add","path":"/status/conditions/-","value":{"type":"Succeeded","status":"True","reason":"ChiefSucceeded","message":"","lastTransitionTime":"2026-11-20T14:00:00Z"}}]' >/dev/null
+check "wait for success" 'condition met' k wait tj/digits --for=condition=Succeeded --timeout=20s
 check "describe a job" 'Ready Summary: +2/3' k describe tj digits
 check "label" 'labeled' k label tj digits color=red
 check "annotate" 'annotated' k annotate tj digits note=x
@@ -130,7 +135,11 @@ check "select by label" 'digits' k get tj -l 'color in (red,blue),team!=b'
 absent "select nothing" '^digits' k get tj -l 'color=green'
 check "json patch" 'patched' k patch tj digits --type=json -p '[{"op":"add","path":"/metadata/labels/size","value":"s"}]'
 check "edit" 'edited' env EDITOR="$work/editor" timeout 20 "$kubectl" edit tj digits
-check "server-side apply says why not" 'unknown format|no server-side apply|UnsupportedMediaType' k apply --server-side -f "$work/map.yaml"
+check "server-side apply" 'serverside-applied' k apply --server-side -f "$work/map.yaml"
+check "server-side apply by another" 'conflict with "kubectl"' k apply --server-side --field-manager=other -f "$work/map2.yaml"
+check "server-side apply by force" 'serverside-applied' k apply --server-side --field-manager=other --force-conflicts -f "$work/map2.yaml"
+check "server-side apply remembers its managers" '^kubectl other$' k get cm settings -o 'jsonpath={.metadata.managedFields[*].manager}' --show-managed-fields
+k delete cm settings >/dev/null
 
 check "apply a pod" 'created' k apply -f "$work/pod.yaml"
 check "wait for a pod" 'condition met' k wait pod/echo --for=jsonpath='{.status.phase}'=Running --timeout=15s
