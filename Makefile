@@ -117,7 +117,9 @@ system_all = $(libs_worker) $(libs_store) $(libs_loop) $(libs_common)
 find_sources = $(sort $(shell find $(1) -name '*.c' 2>/dev/null))
 # The generator is a program of its own, inside common/.
 generator_folder := common/job/generate
-room_sources = $(filter-out %/main.c $(generator_folder)/% $(cuda_left_out),$(call find_sources,$(folder_$(1))))
+# What the embedded control plane loads into foreign programs: a library of its own, of this one folder.
+preload_folder := operator/standalone/preload
+room_sources = $(filter-out %/main.c $(generator_folder)/% $(preload_folder)/% $(cuda_left_out),$(call find_sources,$(folder_$(1))))
 $(foreach r,$(ROOMS),$(eval sources_$(r) := $(call room_sources,$(r))))
 kernels_worker := $(cuda_sources)
 
@@ -188,6 +190,13 @@ $(BUILD)/$(1): $(call objects,$(folder_$(2))/main.c) $(call library,$(rooms_$(2)
 	$$(Q)$$(link) $$(system_$(2)) -o $$@
 endef
 $(foreach p,$(PROGRAMS),$(eval $(call program_rules,$(p),$(program_room_$(p)))))
+
+PRELOAD := $(BUILD)/coxswain-pod.so
+preload_sources := $(call find_sources,$(preload_folder))
+$(PRELOAD): $(preload_sources) common/contract/environment.h $(CONFIGURATION)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LANGUAGE) $(WARNINGS) -O2 -g -fPIC -fstack-protector-strong -shared -Wl,-z,relro,-z,now,-z,noexecstack \
+		$(CFLAGS) $(preload_sources) -o $@
 
 $(BUILD)/coxswain-generate: $(call objects,$(call find_sources,$(generator_folder))) $(call library,common)
 	$(call say,LINK,$@)
@@ -278,7 +287,7 @@ $(foreach s,$(fuzz_sources),$(eval $(call fuzz_rules,$(s))))
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' Makefile
 
-all: $(program_files) $(BUILD)/deploy ## build the programs
+all: $(program_files) $(PRELOAD) $(BUILD)/deploy ## build the programs
 
 # Where programs look for the CRD and the examples, wherever BUILD is.
 $(BUILD)/deploy: | $(CONFIGURATION)
@@ -319,6 +328,10 @@ gpu-bench: $(BUILD)/tests/gpu-bench ## likewise: ms a step beside PyTorch, which
 .PHONY: chaos
 chaos: all $(BUILD)/tests/recovery ## CHAOS_KILLS (100) SIGKILLs of random workers: recovery times, steps lost, hangs
 	@BUILD=$(abspath $(BUILD)) tests/chaos/kills.sh
+
+.PHONY: check-frameworks
+check-frameworks: all ## the foreign examples with the PyTorch and TensorFlow of TORCH_PYTHON and TF_PYTHON, and kills
+	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=900 tests/run tests/frameworks/check.sh
 
 fuzz: $(fuzz_programs) ## build the fuzz targets, one for each parser of outside input
 
@@ -368,7 +381,7 @@ check-format: ## every C file is as clang-format writes it
 	@clang-format --dry-run --Werror $(our_c)
 
 lint_sources := $(foreach r,$(ROOMS),$(sources_$(r))) $(foreach p,$(PROGRAMS),$(folder_$(program_room_$(p)))/main.c) \
-                $(call find_sources,$(generator_folder))
+                $(call find_sources,$(generator_folder)) $(preload_sources)
 tidied := $(lint_sources:%.c=$(BUILD)/lint/%.tidy)
 $(BUILD)/lint/%.tidy: %.c $(BUILD)/obj/%.o .clang-tidy
 	$(call say,TIDY,$<)
@@ -390,7 +403,7 @@ lint-cppcheck: $(CONFIGURATION)
 
 lint-shell:
 	$(call say,CHECK,shellcheck)
-	$(Q)shellcheck -x .ci/run tests/run $(wildcard scripts/* tests/integration/*.sh tests/sanitizers/*.sh)
+	$(Q)shellcheck -x .ci/run tests/run $(wildcard scripts/* tests/integration/*.sh tests/sanitizers/*.sh tests/frameworks/*.sh)
 
 check-distros: ## make test in fresh Debian 12 and 13 (root, debootstrap, network)
 	@scripts/check-distros $(abspath $(BUILD))/distros
@@ -400,15 +413,17 @@ deps: ## install everything that build, tests and checks need
 
 share := $(DESTDIR)$(PREFIX)/share/coxswain
 install: all ## into PREFIX (/usr/local), below DESTDIR
-	install -d $(DESTDIR)$(PREFIX)/bin $(share)/crd $(share)/examples
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/coxswain $(share)/crd $(share)/examples/foreign
 	install -m 755 $(program_files) $(DESTDIR)$(PREFIX)/bin
 	ln -sf cox $(DESTDIR)$(PREFIX)/bin/kubectl-cox
+	install -m 644 $(PRELOAD) $(DESTDIR)$(PREFIX)/lib/coxswain
 	install -m 644 $(wildcard deploy/crd/*.yaml) $(share)/crd
 	install -m 644 $(wildcard deploy/examples/*.yaml) $(share)/examples
+	install -m 644 $(wildcard deploy/examples/foreign/*) $(share)/examples/foreign
 
 uninstall: ## take it away again
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,$(PROGRAMS) kubectl-cox)
-	rm -rf $(share)
+	rm -rf $(share) $(DESTDIR)$(PREFIX)/lib/coxswain
 
 clean: ## remove everything built
 	rm -rf $(BUILD)

@@ -126,11 +126,22 @@ static void describe_exit(const struct pod_view *pod, enum framework framework, 
         buffer_format(out, " (signal %d, %s)", pod->exit_code - 128, strsignal(pod->exit_code - 128));
 }
 
+/* For what a sentence goes on with after these words. */
+#define WORDS_MARGIN 64
+
+/* Of what is too long, the end: a program says last why it ends. */
 static void describe_words(const char *before, const char *words, struct buffer *out)
 {
-    size_t length = strlen(words);
+    size_t length = strlen(words), taken = out->length + strlen(before) + WORDS_MARGIN;
+    size_t room = out->ceiling > taken ? out->ceiling - taken : 0;
     while (length > 0 && (words[length - 1] == '\n' || words[length - 1] == ' '))
         length--;
+    for (; length > room; words++)
+        length--;
+    while (length > 0 && ((unsigned char)*words & 0xc0) == 0x80) { /* not from within a character */
+        words++;
+        length--;
+    }
     if (length > 0)
         buffer_format(out, "%s%.*s", before, (int)length, words);
 }

@@ -13,6 +13,8 @@
  *     /dev/termination-log. With NODE_REWRITE mount paths are replaced by real
  *     directories in environment and arguments, COXSWAIN_HOSTS_FILE and
  *     COXSWAIN_TERMINATION_LOG name what could not be mounted;
+ *   - where its program is not one of ours, coxswain-pod.so (preload/pod_network.c), so
+ *     that "all interfaces" and localhost mean the pod's address;
  *   - a bare command name is looked for beside this executable first, then in PATH.
  *
  * No orphan: each container has a supervisor that the kernel kills with this

@@ -93,6 +93,27 @@ static void environment_set_default(struct environment *environment, const char 
         environment_set(environment, name, value);
 }
 
+/* Our own programs know that all pods share one network; foreign ones are helped (preload/pod_network.c). */
+static void environment_set_preload(const struct volume_source *source, struct container_launch *launch)
+{
+    static const char *const places[] = {".", "../lib/coxswain"};
+    const char *programs = source->options->program_directory;
+    struct environment *environment = &launch->environment;
+    if (strncmp(launch->executable, programs, strlen(programs)) == 0)
+        return;
+    environment_set_default(environment, ENV_POD_IP,
+                            json_string_at(source->configuration->pod, "status.podIP", "127.0.0.1"));
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        SCOPED_FREE char *path = memory_format("%s/%s/coxswain-pod.so", programs, places[i]);
+        if (access(path, R_OK) != 0)
+            continue;
+        const char *given = environment_get(environment, "LD_PRELOAD");
+        SCOPED_FREE char *all = memory_format("%s%s%s", given ? given : "", given ? ":" : "", path);
+        environment_set(environment, "LD_PRELOAD", all);
+        return;
+    }
+}
+
 static int environment_prepare(const struct volume_source *source, const struct json *container,
                                struct container_launch *launch, struct error *error)
 {
@@ -195,6 +216,7 @@ int container_launch_prepare(const struct volume_source *source, const struct js
         container_launch_release(&launch);
         return -1;
     }
+    environment_set_preload(source, &launch);
     *ret_launch = launch;
     return 0;
 }

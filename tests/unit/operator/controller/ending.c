@@ -119,3 +119,22 @@ Test(ending, describes_code_meaning_and_last_words)
     cr_assert_str_eq(buffer_text(&text), "pod digits-worker-1-4 ran out of memory (limit 2Gi)");
     scene_release(&scene);
 }
+
+Test(ending, of_long_last_words_the_end_is_told)
+{
+    struct scene scene;
+    scene_init(&scene, 1);
+    struct pod_view *pod = scene_add_pod(&scene, ROLE_WORKER, 1, 4);
+    scene_end_pod(&scene, pod, 1);
+    char words[3000];
+    memset(words, 'x', sizeof words);
+    memcpy(words + sizeof words - 12, "no such row", 12);
+    pod->termination_message = words;
+    SCOPED_BUFFER text;
+    buffer_init(&text, CONDITION_MESSAGE_MAX);
+    ending_describe(pod, ENDING_FAILURE, FRAMEWORK_PYTORCH, &text);
+    cr_assert(strstr(buffer_text(&text), "exited with code 1; xxx"), "%s", buffer_text(&text));
+    cr_assert(strstr(buffer_text(&text), "no such row"), "%s", buffer_text(&text));
+    cr_assert_leq(text.length, CONDITION_MESSAGE_MAX);
+    scene_release(&scene);
+}

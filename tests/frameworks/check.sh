@@ -1,0 +1,118 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The examples of deploy/examples/foreign with the real frameworks: PyTorch DDP, TensorFlow MultiWorkerMirrored and
+# ParameterServer, each as a TrainingJob in the embedded control plane, with a kill on the way. Prints ok/not ok/skip lines
+# (see tests/run).
+#
+#   TORCH_PYTHON=path, TF_PYTHON=path   the python3 that has the package (default: that of PATH)
+set -uo pipefail
+
+bin=${BUILD:?}
+root=$(cd "$(dirname "$0")/../.." && pwd)
+work=$(mktemp -d)
+cox=
+finish() {
+    if [[ -n $cox ]]; then kill "$cox" 2>/dev/null; fi
+    wait
+    rm -rf "$work"
+}
+trap finish EXIT
+cd "$work" || exit 1
+. "$root/tests/integration/plane.sh"
+
+# has PYTHON PACKAGE NAME: whether it can be imported; says so when not
+has() {
+    if "$1" -c "import $2" >/dev/null 2>&1; then return 0; fi
+    echo "skip $3: $1 has no $2; pip install $2 in a venv and name its python in ${4}_PYTHON"
+    return 1
+}
+
+# start NAME PYTHON STEPS: runs deploy/examples/foreign/NAME.yaml with that python as python3, and so many steps that a kill
+# finds it at work
+start() {
+    rm -rf state runs path
+    mkdir runs path
+    printf '#!/bin/sh\nexec "%s" "$@"\n' "$2" >path/python3
+    chmod +x path/python3
+    sed 's/^\( *\)command: \[python3.*/&\n\1env: [{name: STEPS, value: "'"$3"'"}]/' "$root/deploy/examples/foreign/$1.yaml" \
+        >"$1.yaml"
+    PATH="$work/path:$PATH" "$bin/cox" run "$1.yaml" --state "$work/state" \
+        --volume "scripts=$root/deploy/examples/foreign" --volume "runs=$work/runs" >"$1.log" 2>&1 &
+    cox=$!
+    until_true 30 test -s state/kubeconfig || return
+    server=$(sed -n 's/^ *server: //p' state/kubeconfig)
+    token=$(sed -n 's/^ *token: //p' state/kubeconfig)
+    sed -n 's/^ *certificate-authority-data: //p' state/kubeconfig | base64 -d >ca.pem
+}
+
+# current JOB ROLE INDEX: the name of the pod that holds that place
+current() {
+    api GET "$pods_path?labelSelector=coxswain.dev/job-name%3D$1,coxswain.dev/current=true,coxswain.dev/role=$2" |
+        tr -d '\n' | grep -o "\"name\": *\"$1-$2-$3-[0-9]*\"" | head -n 1 | cut -d '"' -f 4
+}
+
+said() {
+    grep -q -- "$2" "$1.log"
+}
+
+# strike JOB ROLE INDEX
+strike() {
+    local process
+    process=$(process_of "$(current "$1" "$2" "$3")")
+    [[ -n $process ]] && kill -KILL "$process"
+}
+
+# ended FILE: the run's exit code
+ended() {
+    local status=0
+    until_true 240 gone "$cox" || kill "$cox"
+    wait "$cox" || status=$?
+    cox=
+    return $status
+}
+
+gone() {
+    ! kill -0 "$1" 2>/dev/null
+}
+
+has_saved() {
+    compgen -G "runs/$1/*" >/dev/null
+}
+
+# crew_starts_over FILE JOB NAME PYTHON STEPS: a worker is killed, a second attempt goes on from the checkpoint
+crew_starts_over() {
+    start "$1" "$4" "$5" && until_true 120 has_saved "$2"
+    verdict $? "$3: two workers train" "$(tail -n 5 "$1.log")"
+    strike "$2" worker 1
+    verdict $? "$3: worker 1 is killed"
+    until_true 120 said "$1" 'attempt 2: begins after step [1-9]'
+    verdict $? "$3: the whole crew goes on from its checkpoint" "$(tail -n 5 "$1.log")"
+    ended
+    verdict $? "$3: and succeeds" "$(tail -n 5 "$1.log")"
+}
+
+torch=${TORCH_PYTHON:-python3}
+if has "$torch" torch "PyTorch DDP" TORCH; then
+    crew_starts_over ddp ddp "PyTorch DDP" "$torch" 6000
+fi
+
+tensorflow=${TF_PYTHON:-python3}
+if has "$tensorflow" tensorflow "TensorFlow" TF; then
+    crew_starts_over mirrored mirrored "TensorFlow MultiWorkerMirrored" "$tensorflow" 2000
+
+    name="TensorFlow ParameterServer"
+    start parameter_server "$tensorflow" 600 && until_true 120 has_saved parameter-server
+    verdict $? "$name: chief, ps and two workers train" "$(tail -n 5 parameter_server.log)"
+    strike parameter-server worker 1
+    verdict $? "$name: worker 1 is killed"
+    until_true 120 said parameter_server 'worker 1: ready (parameter-server-worker-1-2)' &&
+        [[ $(field parameter-server attempt) == 1 ]]
+    verdict $? "$name: it alone is replaced" "$(tail -n 5 parameter_server.log)"
+    strike parameter-server ps 0
+    verdict $? "$name: the ps is killed"
+    until_true 120 said parameter_server 'attempt 2: begins after step [1-9]'
+    verdict $? "$name: the whole crew goes on from its checkpoint" "$(tail -n 5 parameter_server.log)"
+    ended
+    verdict $? "$name: and succeeds" "$(tail -n 5 parameter_server.log)"
+fi

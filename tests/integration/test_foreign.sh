@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Foreign programs as PyTorch and TensorFlow jobs in the embedded control plane, in both isolations: what they are told,
+# that crews on the same port do not meet each other, a killed worker, the crew's new attempt from its own checkpoint. The
+# program is foreign.py; the real frameworks are in tests/frameworks. Prints ok/not ok lines (see tests/run).
+set -uo pipefail
+
+for tool in curl python3; do
+    if ! command -v $tool >/dev/null; then
+        echo "skip foreign: $tool is not installed"
+        exit 0
+    fi
+done
+bin=${BUILD:?}
+root=$(cd "$(dirname "$0")/../.." && pwd)
+work=$(mktemp -d)
+finish() {
+    plane_stop
+    rm -rf "$work"
+}
+trap finish EXIT
+cd "$work" || exit 1
+. "$root/tests/integration/plane.sh"
+steps=100
+
+# foreign NAME FRAMEWORK WORKERS [HOLD]
+foreign() {
+    api POST "$jobs_path" "{\"apiVersion\":\"coxswain.dev/v1alpha1\",\"kind\":\"TrainingJob\",\"metadata\":{\"name\":\"$1\"},
+        \"spec\":{\"framework\":\"$2\",\"image\":\"none\",\"strategy\":{\"type\":\"MultiWorkerMirrored\"},\"workers\":$3,
+        \"runPolicy\":{\"cleanPodPolicy\":\"None\",\"backoffLimit\":1},
+        \"storage\":[{\"name\":\"scripts\",\"readOnly\":true,\"persistentVolumeClaim\":{\"claimName\":\"scripts\"}},
+            {\"name\":\"runs\",\"persistentVolumeClaim\":{\"claimName\":\"runs\"}}],
+        \"checkpoint\":{\"storage\":\"runs\",\"path\":\"$1\"},
+        \"roles\":[{\"name\":\"worker\",\"template\":{\"spec\":{\"containers\":[{\"name\":\"trainer\",
+            \"command\":[\"python3\",\"/coxswain/storage/scripts/foreign.py\",\"$steps\"${4:+,\"$4\"}]}]}}}]}}" >answer.json
+    grep -q '"uid"' answer.json || cat answer.json
+}
+
+has_saved() {
+    [[ -s runs/$1/sum ]]
+}
+
+# The sum of step * (1 + … + workers) over all steps
+expected() {
+    echo "sum $((steps * (steps - 1) * $1 * ($1 + 1) / 4))"
+}
+
+says() {
+    log_of "$1" | grep -- "$2" >/dev/null
+}
+
+for isolation in auto rewrite; do
+    rm -rf state runs
+    mkdir runs
+    plane_start --isolation "$isolation" --volume "scripts=$root/tests/integration" --volume "runs=$work/runs"
+    operator_start
+
+    foreign torch PyTorch 2 50
+    foreign tensor TensorFlow 3
+    until_true 60 has_saved torch && until_true 60 has_saved tensor
+    verdict $? "two crews meet, each its own ($isolation)" "$(log_of "$(member torch 0)"; log_of "$(member tensor 0)")"
+    says "$(member torch 1)" '^torch-worker-1: rank 1 of 2, attempt 1'
+    verdict $? "a pod knows its name and place ($isolation)" "$(log_of "$(member torch 1)")"
+
+    kill -KILL "$(process_of "$(member torch 1)")"
+    wait_for torch state Succeeded 90 && [[ $(field torch attempt) == 2 && $(field torch failures) == 1 ]]
+    verdict $? "after a kill the whole crew starts over, once ($isolation)" "$(api GET "$jobs_path/torch")"
+    last=$(member torch 0)
+    says "$last" 'attempt 2, begins after step [1-9]' && says "$last" "^$(expected 2)\$"
+    verdict $? "from its own checkpoint to the right sum ($isolation)" "$(log_of "$last")"
+    wait_for tensor state Succeeded 90 && [[ $(field tensor attempt) == 1 ]] && says "$(member tensor 0)" "^$(expected 3)\$"
+    verdict $? "the other crew goes on undisturbed ($isolation)" "$(api GET "$jobs_path/tensor")"
+
+    plane_stop
+    operator='' standalone=''
+done
