@@ -22,6 +22,11 @@
 #define ENV_STORAGE "COXSWAIN_STORAGE" /* "name=/mount/path" for each storage, joined by ':' */
 #define ENV_TF_CONFIG "TF_CONFIG"      /* read only when COXSWAIN_JOB has no crew; written for framework TensorFlow */
 
+/* A file with the key by which a crew's pods know each other (worker/comm/crew_key.h); mounted from the job's Secret. */
+#define ENV_CREW_KEY_FILE "COXSWAIN_CREW_KEY_FILE"
+#define CREW_KEY_DIRECTORY "/coxswain/crew"
+#define CREW_KEY_NAME "key"
+
 /* Set by a node that cannot give a pod its own /etc/hosts: a file in that format, kept current in place,
  * which the worker asks before the resolver. */
 #define ENV_HOSTS_FILE "COXSWAIN_HOSTS_FILE"

@@ -7,6 +7,7 @@
 #include "common/clock.h"
 #include "common/contract/labels.h"
 #include "common/memory.h"
+#include "operator/controller/crew_key.h"
 #include "operator/controller/gang.h"
 #include "operator/controller/pod_build.h"
 #include "operator/controller/service_build.h"
@@ -31,6 +32,7 @@ struct creation {
     struct execution *execution;
     struct kube_resource resource;
     char *name;
+    struct json *service; /* of a Secret: the Service that is made after it; whoever sees the one has the other */
 };
 
 static struct kube_call_options call_options(struct execution *execution, kube_answered *answered, void *context)
@@ -151,6 +153,7 @@ static void refuse(struct execution *execution, enum obstacle_kind kind, const c
 static void creation_end(struct creation *creation)
 {
     struct execution *execution = creation->execution;
+    json_free(creation->service);
     free(creation->name);
     free(creation);
     execution->open--;
@@ -339,10 +342,46 @@ static void remove_current(struct execution *execution, const struct pod_view *p
     kube_client_patch(execution->executor.client, &path, patch, &options);
 }
 
+/* Its name is this job's alone, and Secrets are not ours to read: one that exists is ours. */
+static void key_created(void *context, const struct kube_answer *answer)
+{
+    struct creation *creation = context;
+    struct execution *execution = creation->execution;
+    if (answer->error && answer->error->kind != ERROR_ALREADY_EXISTS) {
+        note_failure(execution, answer->error, creation->name);
+        if (answer->error->kind != ERROR_CANCELLED)
+            refuse(execution, obstacle_of(answer->error), answer->error->message);
+    } else {
+        create(execution, KUBE_SERVICES, creation->service);
+    }
+    creation_end(creation);
+}
+
+static void create_key(struct execution *execution, const struct json *secret, struct json *service)
+{
+    struct creation *creation = memory_allocate(1, sizeof *creation);
+    *creation = (struct creation){.execution = execution, .resource = KUBE_SECRETS, .service = service};
+    creation->name = memory_copy_string(json_string_at(secret, "metadata.name", ""));
+    struct resource_path path = {KUBE_SECRETS, execution->namespace, NULL, NULL};
+    struct kube_call_options options = call_options(execution, key_created, creation);
+    execution->open++;
+    kube_client_create(execution->executor.client, &path, secret, &options);
+}
+
 static void create_service(struct execution *execution, const struct training_job *job)
 {
-    SCOPED_JSON *service = service_build(job);
-    create(execution, KUBE_SERVICES, service);
+    struct error error = ERROR_INIT;
+    struct json *service = service_build(job);
+    SCOPED_JSON *secret = NULL;
+    if (!crew_key_is_needed(job)) {
+        create(execution, KUBE_SERVICES, service);
+        json_free(service);
+    } else if (crew_key_secret_build(job, &secret, &error) < 0) {
+        refuse(execution, OBSTACLE_OUTAGE, error.message);
+        json_free(service);
+    } else {
+        create_key(execution, secret, service);
+    }
 }
 
 static void create_group(struct execution *execution, const struct training_job *job)

@@ -8,6 +8,7 @@
 #include "common/contract/labels.h"
 #include "common/memory.h"
 #include "operator/controller/child_metadata.h"
+#include "operator/controller/crew_key.h"
 #include "operator/controller/environment_build.h"
 #include "operator/controller/environment_list.h"
 #include "operator/controller/gang.h"
@@ -72,8 +73,9 @@ static void set_readiness(struct json *container)
     json_set_integer(probe, "failureThreshold", 10);
 }
 
-static void set_mounts(struct json *container, const struct job_document *document)
+static void set_mounts(struct json *container, const struct training_job *job)
 {
+    const struct job_document *document = &job->document;
     struct json *mounts = json_set(container, "volumeMounts", json_new_array());
     for (unsigned i = 0; i < document->storage_count; i++) {
         const struct storage_spec *storage = &document->storage[i];
@@ -84,15 +86,20 @@ static void set_mounts(struct json *container, const struct job_document *docume
         if (storage->read_only)
             json_set_boolean(mount, "readOnly", true);
     }
+    if (crew_key_is_needed(job))
+        crew_key_add_mount(mounts);
 }
 
-static void set_volumes(struct json *spec, const struct job_document *document)
+static void set_volumes(struct json *spec, const struct training_job *job)
 {
+    const struct job_document *document = &job->document;
     struct json *volumes = json_set(spec, "volumes", json_new_array());
     for (unsigned i = 0; i < document->storage_count; i++) {
         struct json *volume = json_append(volumes, json_copy(document->storage[i].source));
         json_set_string(volume, "name", document->storage[i].name);
     }
+    if (crew_key_is_needed(job))
+        crew_key_add_volume(volumes, job);
 }
 
 static void set_devices(struct json *container, const struct devices_spec *devices)
@@ -146,7 +153,7 @@ static struct json *default_container(const struct pod_builder *builder, enum ro
     if (job->framework == FRAMEWORK_COXSWAIN)
         set_worker(container);
     set_ports(container, job, role);
-    set_mounts(container, &job->document);
+    set_mounts(container, job);
     set_devices(container, &job->document.devices);
     set_container_security(container);
     json_set_string(container, "terminationMessagePolicy", "FallbackToLogsOnError");
@@ -158,7 +165,7 @@ static struct json *default_spec(const struct pod_builder *builder, enum role ro
     const struct training_job *job = builder->job;
     struct json *spec = json_new_object();
     json_append(json_set(spec, "containers", json_new_array()), default_container(builder, role, environment));
-    set_volumes(spec, &job->document);
+    set_volumes(spec, job);
     set_pod_security(spec);
     json_set_integer(spec, "terminationGracePeriodSeconds", GRACE_SECONDS);
     json_set_boolean(spec, "automountServiceAccountToken", false);

@@ -25,11 +25,18 @@ cd "$work" || exit 1
 plane_start
 operator_start
 
-job calm '{"cleanPodPolicy":"None"}' 3 'sleep 1'
+job calm '{"cleanPodPolicy":"None"}' 3 'test $(wc -c <$COXSWAIN_CREW_KEY_FILE) = 32 || exit 64; sleep 1'
 wait_for calm state Running && wait_for calm state Succeeded
 verdict $? "a healthy job runs and succeeds"
 [[ $(field calm restartCount) == "" && $(pods calm | wc -l) == 3 ]]
 verdict $? "nothing was replaced on the way"
+secrets() { api GET api/v1/namespaces/default/secrets | grep -c '"name": *"calm-crew-'; }
+no_secrets() { [[ $(secrets) == 0 ]]; }
+[[ $(secrets) == 1 ]]
+verdict $? "the crew has a key in a Secret" "$(secrets)"
+api DELETE "$jobs_path/calm" >/dev/null
+until_true 15 no_secrets
+verdict $? "which goes with the job" "$(secrets)"
 
 job wrong '{"ttlSecondsAfterFinished":2}' 2 'if [ $COXSWAIN_INDEX = 1 ]; then echo no such file >&2; exit 65; fi; sleep 60'
 wait_for wrong state Failed

@@ -8,7 +8,8 @@
 
 #define FRAME_MAGIC 0x31465843u    /* "CXF1" */
 #define GREETING_MAGIC 0x31475843u /* "CXG1" */
-#define ANSWER_MAGIC 0x31415843u   /* "CXA1" */
+#define GREETING_PROOF (GREETING_BYTES - 4 - CREW_PROOF_BYTES)
+#define ANSWER_MAGIC 0x31415843u /* "CXA1" */
 
 static void seal(unsigned char *bytes, size_t size)
 {
@@ -73,6 +74,7 @@ void greeting_encode(const struct greeting *greeting, unsigned char bytes[GREETI
     memcpy(bytes + 24, greeting->job_uid, GREETING_UID_MAX);
     memcpy(bytes + 24 + GREETING_UID_MAX, greeting->shared_path, GREETING_PATH_MAX);
     put_u64(bytes + 24 + GREETING_UID_MAX + GREETING_PATH_MAX, greeting->nonce);
+    crew_key_prove("greeting", bytes, GREETING_PROOF, bytes + GREETING_PROOF);
     seal(bytes, GREETING_BYTES);
 }
 
@@ -80,6 +82,8 @@ int greeting_decode(const unsigned char bytes[GREETING_BYTES], struct greeting *
 {
     if (!sealed(bytes, GREETING_BYTES, GREETING_MAGIC))
         return error_set(error, ERROR_CORRUPT, "a greeting fails its check");
+    if (!crew_key_accepts("greeting", bytes, GREETING_PROOF, bytes + GREETING_PROOF))
+        return error_set(error, ERROR_FORBIDDEN, "a greeting comes from somebody without the crew's key");
     struct greeting greeting = {
         .generation = get_generation(bytes + 4), .rank = get_u32(bytes + 16), .size = get_u32(bytes + 20)};
     memcpy(greeting.job_uid, bytes + 24, GREETING_UID_MAX);

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "common/error.h"
+#include "worker/comm/crew_key.h"
 #include "worker/comm/generation.h"
 
 #define FRAME_HEADER_BYTES 40
@@ -37,9 +38,9 @@ int frame_header_decode(const unsigned char bytes[FRAME_HEADER_BYTES], struct fr
 
 #define GREETING_UID_MAX 128
 #define GREETING_PATH_MAX 96
-#define GREETING_BYTES (4 + 12 + 4 + 4 + GREETING_UID_MAX + GREETING_PATH_MAX + 8 + 4)
+#define GREETING_BYTES (4 + 12 + 4 + 4 + GREETING_UID_MAX + GREETING_PATH_MAX + 8 + CREW_PROOF_BYTES + 4)
 
-/* Who dials, in which generation, and a file that it hopes to share. */
+/* Who dials, in which generation, and a file that it hopes to share; on the wire with a proof of the crew's key. */
 struct greeting {
     struct generation generation;
     uint32_t rank, size;
@@ -49,6 +50,7 @@ struct greeting {
 };
 
 void greeting_encode(const struct greeting *greeting, unsigned char bytes[GREETING_BYTES]);
+/* ERROR_CORRUPT for anything that is not an intact greeting, ERROR_FORBIDDEN without the key. */
 int greeting_decode(const unsigned char bytes[GREETING_BYTES], struct greeting *ret_greeting, struct error *error);
 
 #define GREETING_ANSWER_BYTES 12

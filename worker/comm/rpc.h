@@ -50,7 +50,8 @@ struct rpc_piece {
 #define RPC_PIECES_MAX 1024
 
 /* How a stream speaks to its owner. `closed` is the last call; `error` is NULL after an orderly end (the other side
- * finished), else says why (UNAVAILABLE, TIMEOUT, CANCELLED, UNSUPPORTED for an unknown method). The stream is gone when it
+ * finished), else says why (UNAVAILABLE, TIMEOUT, CANCELLED, UNSUPPORTED for an unknown method,
+ * FORBIDDEN without the key of the server's crew: crew_key.h). The stream is gone when it
  * returns. */
 struct rpc_stream_events {
     void (*message)(void *context, struct rpc_stream *stream, const void *bytes, size_t length);

@@ -91,6 +91,10 @@ struct rpc_stream *rpc_stream_new(struct rpc *rpc, grpc_call *call, bool is_serv
 void rpc_stream_batch(struct rpc_stream *stream, const grpc_op *operations, size_t count, struct completion *tag);
 void rpc_stream_receive(struct rpc_stream *stream);
 
+/* rpc_proof.c: with a key, a client's call carries a proof for its method, and a server takes no call without. */
+unsigned rpc_proof_metadata(const char *method, grpc_metadata *ret_metadata);
+bool rpc_proof_holds(const char *method, const grpc_metadata_array *metadata);
+
 /* rpc_server.c */
 void rpc_server_stop(struct rpc_server *server);
 

@@ -28,7 +28,7 @@ static void ignore_message(void *context, struct rpc_stream *stream, const void 
     (void)context, (void)stream, (void)bytes, (void)length;
 }
 
-static void server_refuse(struct rpc_stream *stream)
+static void server_refuse(struct rpc_stream *stream, grpc_status_code status)
 {
     static const struct rpc_stream_events nobody = {.message = ignore_message};
     stream->events = nobody;
@@ -36,7 +36,7 @@ static void server_refuse(struct rpc_stream *stream)
     stream->close_asked = true;
     grpc_op operations[] = {
         {.op = GRPC_OP_SEND_INITIAL_METADATA},
-        {.op = GRPC_OP_SEND_STATUS_FROM_SERVER, .data.send_status_from_server.status = GRPC_STATUS_UNIMPLEMENTED},
+        {.op = GRPC_OP_SEND_STATUS_FROM_SERVER, .data.send_status_from_server.status = status},
     };
     rpc_stream_batch(stream, operations, 2, &stream->opened);
 }
@@ -48,8 +48,8 @@ static void server_accept(struct rpc_server *server)
     server->call = NULL;
     grpc_op ending = {.op = GRPC_OP_RECV_CLOSE_ON_SERVER, .data.recv_close_on_server.cancelled = &stream->cancelled};
     rpc_stream_batch(stream, &ending, 1, &stream->finished);
-    if (method == NULL) {
-        server_refuse(stream);
+    if (method == NULL || !rpc_proof_holds(method->name, &server->metadata)) {
+        server_refuse(stream, method == NULL ? GRPC_STATUS_UNIMPLEMENTED : GRPC_STATUS_UNAUTHENTICATED);
         return;
     }
     grpc_op opening = {.op = GRPC_OP_SEND_INITIAL_METADATA};

@@ -42,6 +42,8 @@ static int stream_verdict(const struct rpc_stream *stream, struct error *error)
         return error_set(error, ERROR_TIMEOUT, "no answer in time");
     case GRPC_STATUS_CANCELLED:
         return error_set(error, ERROR_CANCELLED, "cancelled");
+    case GRPC_STATUS_UNAUTHENTICATED:
+        return error_set(error, ERROR_FORBIDDEN, "the peer refuses us: we do not have the key of its crew");
     case GRPC_STATUS_UNIMPLEMENTED:
         return error_set(error, ERROR_UNSUPPORTED, "the peer has no such method");
     default:
@@ -223,12 +225,16 @@ int rpc_stream_open(struct rpc *rpc, const char *address, uint16_t port, const c
     stream->channel = channel;
     stream->events = *events;
     stream->context = context;
+    grpc_metadata proof;
+    unsigned proofs = rpc_proof_metadata(method, &proof);
     grpc_op opening[] = {
-        {.op = GRPC_OP_SEND_INITIAL_METADATA},
+        {.op = GRPC_OP_SEND_INITIAL_METADATA, .data.send_initial_metadata = {.count = proofs, .metadata = &proof}},
         {.op = GRPC_OP_RECV_INITIAL_METADATA,
          .data.recv_initial_metadata.recv_initial_metadata = &stream->initial_metadata},
     };
     rpc_stream_batch(stream, opening, 2, &stream->opened);
+    if (proofs > 0)
+        grpc_slice_unref(proof.value);
     grpc_op ending = {.op = GRPC_OP_RECV_STATUS_ON_CLIENT,
                       .data.recv_status_on_client = {.trailing_metadata = &stream->trailing_metadata,
                                                      .status = &stream->status,

@@ -36,6 +36,7 @@ int identity_read(struct identity *ret_identity, struct error *error)
         .storage = variable(ENV_STORAGE),
         .job = variable(ENV_JOB),
         .tf_config = variable(ENV_TF_CONFIG),
+        .crew_key_file = variable(ENV_CREW_KEY_FILE),
     };
     int64_t threads = 0;
     if (read_number(ENV_ATTEMPT, UINT32_MAX, &identity.attempt, error) < 0 ||

@@ -23,6 +23,7 @@ struct identity {
     const char *storage;              /* NULL: not told */
     const char *job;                  /* the job document, NULL: not told */
     const char *tf_config;            /* NULL: not told */
+    const char *crew_key_file;        /* NULL: a crew without a key */
     int threads;                      /* COXSWAIN_THREADS; 0: not told */
 };
 

@@ -10,6 +10,7 @@
 #include "common/memory.h"
 #include "worker/checkpoint/file.h"
 #include "worker/checkpoint/image.h"
+#include "worker/comm/crew_key.h"
 #include "worker/optimizer/schedule.h"
 #include "worker/strategy/local_rounds.h"
 #include "worker/train/state_tensors.h"
@@ -231,6 +232,12 @@ static const char *listen_address(const struct trainer *trainer)
     return is_address(host) ? host : NULL;
 }
 
+static int open_key(struct trainer *trainer, struct error *error)
+{
+    const char *path = trainer->identity->crew_key_file;
+    return path ? crew_key_load(path, error) : 0;
+}
+
 static int open_member(struct trainer *trainer, struct error *error)
 {
     if (trainer->crew.size == 1)
@@ -323,10 +330,10 @@ static const struct stage {
     int (*open)(struct trainer *trainer, struct error *error);
     enum exit_code code; /* of plain bad input found there */
 } stages[] = {
-    {open_crew, EXIT_CODE_BAD_JOB},        {open_paths, EXIT_CODE_BAD_JOB},    {open_report, EXIT_CODE_INTERNAL},
-    {open_store, EXIT_CODE_NO_CHECKPOINT}, {open_plan, EXIT_CODE_BAD_JOB},     {open_devices, EXIT_CODE_NO_DEVICE},
-    {open_graphs, EXIT_CODE_BAD_JOB},      {open_data, EXIT_CODE_BAD_DATA},    {open_state, EXIT_CODE_NO_MEMORY},
-    {open_member, EXIT_CODE_INTERNAL},     {open_strategy, EXIT_CODE_BAD_JOB},
+    {open_crew, EXIT_CODE_BAD_JOB},        {open_paths, EXIT_CODE_BAD_JOB},   {open_report, EXIT_CODE_INTERNAL},
+    {open_store, EXIT_CODE_NO_CHECKPOINT}, {open_plan, EXIT_CODE_BAD_JOB},    {open_devices, EXIT_CODE_NO_DEVICE},
+    {open_graphs, EXIT_CODE_BAD_JOB},      {open_data, EXIT_CODE_BAD_DATA},   {open_state, EXIT_CODE_NO_MEMORY},
+    {open_key, EXIT_CODE_BAD_JOB},         {open_member, EXIT_CODE_INTERNAL}, {open_strategy, EXIT_CODE_BAD_JOB},
 };
 
 int trainer_open(struct trainer *trainer, const struct arguments *arguments, const struct identity *identity,

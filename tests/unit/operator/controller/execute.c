@@ -90,3 +90,76 @@ Test(execute, another_refusal_of_the_patch_is_told)
     cr_assert_eq(done.kind, ERROR_INVALID);
     stop();
 }
+
+/* ---- the crew's key comes before the Service */
+
+#define SECRETS "POST /api/v1/namespaces/default/secrets"
+#define SERVICES "POST /api/v1/namespaces/default/services"
+
+static bool is_for(const struct scripted_request *request, const char *line)
+{
+    return strncmp(request->line, line, strlen(line)) == 0;
+}
+
+static void make_anything(struct scripted_request *request)
+{
+    scripted_reply(request, 201, "{\"metadata\":{\"name\":\"x\",\"resourceVersion\":\"9\"}}");
+}
+
+static void have_the_key(struct scripted_request *request)
+{
+    if (is_for(request, SECRETS))
+        scripted_reply(request, 409,
+                       "{\"kind\":\"Status\",\"reason\":\"AlreadyExists\",\"code\":409,\"message\":\"\"}");
+    else
+        make_anything(request);
+}
+
+static void forbid_secrets(struct scripted_request *request)
+{
+    if (is_for(request, SECRETS))
+        scripted_reply(request, 403, "{\"kind\":\"Status\",\"reason\":\"Forbidden\",\"code\":403,\"message\":\"no\"}");
+    else
+        make_anything(request);
+}
+
+static void execute_without_service(void)
+{
+    scene.input.service = NULL;
+    execute();
+}
+
+static int position_of(const char *line)
+{
+    for (int i = 0; i < server.requests; i++)
+        if (strncmp(server.log[i], line, strlen(line)) == 0)
+            return i;
+    return -1;
+}
+
+Test(execute, the_key_is_made_before_the_service)
+{
+    start(make_anything);
+    execute_without_service();
+    cr_assert_geq(position_of(SECRETS), 0);
+    cr_assert_gt(position_of(SERVICES), position_of(SECRETS));
+    stop();
+}
+
+Test(execute, a_key_that_exists_is_the_jobs)
+{
+    start(have_the_key);
+    execute_without_service();
+    cr_assert_geq(position_of(SERVICES), 0);
+    cr_assert_eq(scripted_count(&server, "GET /api/v1/namespaces/default/secrets"), 0, "it is not ours to read");
+    stop();
+}
+
+Test(execute, without_a_key_there_is_no_service)
+{
+    start(forbid_secrets);
+    execute_without_service();
+    cr_assert_eq(position_of(SERVICES), -1);
+    cr_assert_eq(entry->obstacle, OBSTACLE_FORBIDDEN);
+    stop();
+}

@@ -84,7 +84,7 @@ Test(pod_build, default_pod)
     cr_assert_str_eq(variable(trainer, "COXSWAIN_CHECKPOINT_DIR"), "/coxswain/storage/runs/digits");
     cr_assert_str_eq(variable(trainer, "COXSWAIN_STORAGE"),
                      "digits=/coxswain/storage/digits:runs=/coxswain/storage/runs");
-    cr_assert_eq(json_count(json_at(pod, "spec.volumes")), 2);
+    cr_assert_eq(json_count(json_at(pod, "spec.volumes")), 3);
     cr_assert_str_eq(json_string_at(json_first(json_at(pod, "spec.volumes")), "persistentVolumeClaim.claimName", ""),
                      "digits");
     cr_assert(json_boolean_at(json_first(json_member(trainer, "volumeMounts")), "readOnly", false));

@@ -7,7 +7,11 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+#include "tests/unit/forking.h"
+#include "worker/comm/crew_key.h"
 
 /* What the callbacks of one stream have seen; read after `done` was posted. */
 struct witness {
@@ -228,4 +232,55 @@ Test(rpc, garbage_on_the_port_disturbs_nobody, .timeout = 20)
     close(garbage);
     rpc_free(client.rpc);
     rpc_free(server);
+}
+
+/* A process that knows `key` calls the server whose port comes through the pipe; its status is the kind of error. */
+static pid_t fork_caller(const char *key, int pipe_)
+{
+    pid_t child = fork();
+    if (child != 0)
+        return child;
+    struct client client;
+    uint16_t port;
+    if (read(pipe_, &port, sizeof(port)) != (ssize_t)sizeof(port))
+        _exit(255);
+    crew_key_set(key, strlen(key));
+    client_start(&client, port, "/Test/Echo");
+    client.say = "bye";
+    rpc_wake(client.rpc);
+    sem_wait(&client.witness.done);
+    _exit((int)client.witness.kind);
+}
+
+static enum error_kind end_of_call(const char *key, const char *servers_key)
+{
+    struct witness served;
+    uint16_t port;
+    int ends[2], status;
+    cr_assert_eq(pipe(ends), 0);
+    pid_t caller = fork_caller(key, ends[0]);
+    crew_key_set(servers_key, strlen(servers_key));
+    struct rpc *server = server_start(&served, &port);
+    cr_assert_eq(write(ends[1], &port, sizeof(port)), (ssize_t)sizeof(port));
+    cr_assert_eq(waitpid(caller, &status, 0), caller);
+    rpc_free(server);
+    return (enum error_kind)WEXITSTATUS(status);
+}
+
+Test(rpc, a_caller_with_the_crews_key_is_heard, .timeout = 60)
+{
+    SKIP_WHERE_FORKS_ARE_NOT_FOLLOWED();
+    cr_assert_eq(end_of_call("the key of this crew", "the key of this crew"), ERROR_NONE);
+}
+
+Test(rpc, a_caller_with_another_key_is_refused, .timeout = 60)
+{
+    SKIP_WHERE_FORKS_ARE_NOT_FOLLOWED();
+    cr_assert_eq(end_of_call("the key of another one", "the key of this crew"), ERROR_FORBIDDEN);
+}
+
+Test(rpc, a_caller_without_a_key_is_refused, .timeout = 60)
+{
+    SKIP_WHERE_FORKS_ARE_NOT_FOLLOWED();
+    cr_assert_eq(end_of_call("", "the key of this crew"), ERROR_FORBIDDEN);
 }

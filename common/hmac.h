@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * HMAC-SHA256 (RFC 2104, FIPS 198-1). OpenSSL does the work.
+ */
+#ifndef COXSWAIN_COMMON_HMAC_H
+#define COXSWAIN_COMMON_HMAC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define HMAC_BYTES 32
+
+void hmac_sha256(const void *key, size_t key_length, const void *message, size_t length,
+                 unsigned char ret_code[HMAC_BYTES]);
+
+/* Compares in a time that does not depend on where they differ. */
+bool hmac_equal(const unsigned char left[HMAC_BYTES], const unsigned char right[HMAC_BYTES]);
+
+#endif
