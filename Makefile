@@ -333,6 +333,10 @@ chaos: all $(BUILD)/tests/recovery ## CHAOS_KILLS (100) SIGKILLs of random worke
 check-frameworks: all ## the foreign examples with the PyTorch and TensorFlow of TORCH_PYTHON and TF_PYTHON, and kills
 	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=900 tests/run tests/frameworks/check.sh
 
+.PHONY: strategies
+strategies: all ## one model on one data set under every strategy: loss, accuracy, rate, bytes sent, steps lost to a kill
+	@BUILD=$(abspath $(BUILD)) tests/strategies/run
+
 fuzz: $(fuzz_programs) ## build the fuzz targets, one for each parser of outside input
 
 check-fuzz: fuzz ## FUZZ_SECONDS (5) of fuzzing for each parser

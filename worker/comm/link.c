@@ -5,6 +5,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "worker/comm/traffic.h"
+
 void link_init(struct link *link)
 {
     *link = (struct link){.socket = -1};
@@ -49,14 +51,19 @@ static size_t ring_write(struct link *link, const struct iovec *parts, int count
     return total;
 }
 
+static size_t socket_write(struct link *link, const struct iovec *parts, int count)
+{
+    struct msghdr message = {.msg_iov = (struct iovec *)parts, .msg_iovlen = (size_t)count};
+    return socket_result(link, sendmsg(link->socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL));
+}
+
 size_t link_write(struct link *link, const struct iovec *parts, int count)
 {
     if (link->closed)
         return 0;
-    if (link->ring != NULL)
-        return ring_write(link, parts, count);
-    struct msghdr message = {.msg_iov = (struct iovec *)parts, .msg_iovlen = (size_t)count};
-    return socket_result(link, sendmsg(link->socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL));
+    size_t written = link->ring != NULL ? ring_write(link, parts, count) : socket_write(link, parts, count);
+    traffic_count(written);
+    return written;
 }
 
 size_t link_read(struct link *link, void *bytes, size_t length)

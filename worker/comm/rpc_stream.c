@@ -8,6 +8,7 @@
 #include "common/memory.h"
 #include "common/scope.h"
 #include "worker/comm/rpc_parts.h"
+#include "worker/comm/traffic.h"
 
 static void stream_unlink(struct rpc_stream *stream)
 {
@@ -261,6 +262,7 @@ void rpc_stream_send(struct rpc_stream *stream, const void *bytes, size_t length
 {
     if (stream->ended || stream->close_asked || length > RPC_MESSAGE_MAX)
         return;
+    traffic_count(length);
     grpc_slice slice = grpc_slice_from_copied_buffer(bytes, length);
     enqueue(stream, &slice, 1);
 }
@@ -270,6 +272,7 @@ void rpc_stream_send_bulk(struct rpc_stream *stream, const void *head, size_t he
 {
     if (stream->ended || stream->close_asked || head_length + body_length > RPC_MESSAGE_MAX)
         return;
+    traffic_count(head_length + body_length);
     grpc_slice slices[] = {grpc_slice_from_copied_buffer(head, head_length),
                            grpc_slice_from_static_buffer(body, body_length)};
     enqueue(stream, slices, 2);

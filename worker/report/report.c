@@ -24,6 +24,7 @@
 #define METRIC_LOSS "loss"
 #define METRIC_VALIDATION_LOSS "validationLoss"
 #define METRIC_VALIDATION_ACCURACY "validationAccuracy"
+#define METRIC_BYTES_SENT "bytesSentPerStep" /* by this process */
 
 struct report {
     enum log_format format;
@@ -278,6 +279,24 @@ void report_checkpoint(struct report *report, int64_t committed_step)
         publish(report);
     }
     pthread_mutex_unlock(&report->mutex);
+}
+
+/* ---- bytes sent */
+
+void report_traffic(struct report *report, int64_t bytes, int64_t steps)
+{
+    if (bytes == 0 || steps == 0)
+        return;
+    pthread_mutex_lock(&report->mutex);
+    set_metric(&report->status, METRIC_BYTES_SENT, round((double)bytes / (double)steps));
+    pthread_mutex_unlock(&report->mutex);
+}
+
+void report_traffic_summary(struct report *report)
+{
+    double bytes = metric(&report->status, METRIC_BYTES_SENT);
+    if (isfinite(bytes))
+        report_say(report, "sent %.0f bytes a step to the rest of the crew", bytes);
 }
 
 /* ---- the end */

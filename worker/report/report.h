@@ -49,6 +49,11 @@ void report_evaluation(struct report *report, int64_t step, double loss, double 
 
 void report_checkpoint(struct report *report, int64_t committed_step);
 
+/* Bytes that this process has sent to others over `steps` steps: a metric of the mean. */
+void report_traffic(struct report *report, int64_t bytes, int64_t steps);
+/* What report_traffic was last told, as a line; nothing when nothing was sent. Of every process. */
+void report_traffic_summary(struct report *report);
+
 /* The end: metrics, loss curve, goodput. Paths may be NULL. */
 void report_summary(struct report *report, const char *checkpoint_directory, const char *export_path);
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "common/clock.h"
+#include "worker/comm/traffic.h"
 #include "worker/train/crew_evaluation.h"
 #include "worker/train/export.h"
 #include "worker/train/saving.h"
@@ -24,6 +25,8 @@ struct loop {
     int64_t lost_ns;   /* when the crew lost a member, 0: it is whole */
     int64_t lost_step; /* the step that was under way */
     unsigned size;     /* of the last world */
+    int64_t sent;      /* bytes, in steps alone */
+    int64_t steps;     /* in which they were */
 };
 
 static enum outcome fail(struct loop *loop, const struct error *error, enum exit_code code)
@@ -182,10 +185,14 @@ static enum outcome take_step(struct loop *loop, struct error *error)
     int64_t started = clock_monotonic_ns(), number = trainer->state.progress.step + 1;
     double rate = trainer_learning_rate(trainer, number);
     struct strategy_result result;
+    int64_t sent_before = traffic_sent();
     if (trainer->member)
         member_set_step(trainer->member, number);
     if (strategy_step(trainer->strategy, rate, trainer_votes(trainer), &result, error) < 0)
         return judge(loop, error, EXIT_CODE_INTERNAL);
+    loop->sent += traffic_sent() - sent_before;
+    loop->steps += result.step - number + 1;
+    report_traffic(trainer->report, loop->sent, loop->steps);
     report_applied(trainer, &result, rate, result.step - number + 1, clock_monotonic_ns() - started);
     tell_recovery(loop, result.step, loop->lost_step - number + 1);
     if (trainer_is_chief(trainer) && saving_consider(trainer, result.checkpoint, error) < 0)
@@ -257,6 +264,7 @@ static void summarise(struct trainer *trainer)
 {
     if (trainer_is_chief(trainer))
         report_summary(trainer->report, trainer->checkpoint_directory, trainer->export_path);
+    report_traffic_summary(trainer->report);
     report_phase(trainer->report, STATUS_DONE, NULL);
 }
 
