@@ -325,6 +325,13 @@ gpu-test: $(BUILD)/tests/gpu-test ## with CUDA=1, where there is a GPU: every op
 gpu-bench: $(BUILD)/tests/gpu-bench ## likewise: ms a step beside PyTorch, which python3 must have
 	@python3 tests/gpu/bench_torch.py $<
 
+.PHONY: check-cluster check-chart
+check-cluster: all ## on a real control plane, built from Go modules: verdicts, conformance, the operator with its rights, the chart
+	@BUILD=$(abspath $(BUILD)) tests/cluster/check
+
+check-chart: ## helm lint, and the chart with several sets of values
+	@scripts/check-chart
+
 .PHONY: chaos
 chaos: all $(BUILD)/tests/recovery ## CHAOS_KILLS (100) SIGKILLs of random workers: recovery times, steps lost, hangs
 	@BUILD=$(abspath $(BUILD)) tests/chaos/kills.sh
@@ -365,12 +372,19 @@ sanitized-tests: $(sanitized_programs) $(BUILD)/coxswain-worker
 
 , := ,
 
-generate: $(BUILD)/coxswain-generate ## write the CRD and docs/api.md from the table of fields
+# The chart's copies of what deploy/ says.
+chart_files := charts/coxswain/files
+chart_copies := crd/coxswain.dev_trainingjobs.yaml:crd.yaml rbac/role.yaml:role.yaml rbac/lease_role.yaml:lease_role.yaml \
+                rbac/user_roles.yaml:user_roles.yaml
+
+generate: $(BUILD)/coxswain-generate ## write the CRD and docs/api.md from the table of fields, and the chart's copies
 	$< crd >deploy/crd/coxswain.dev_trainingjobs.yaml
 	$< docs >docs/api.md
+	$(foreach c,$(chart_copies),cp deploy/$(subst :, $(chart_files)/,$(c)) &&) true
 
-check-generate: $(BUILD)/coxswain-generate ## the CRD and docs/api.md are what the table says
-	@$< crd | diff -u deploy/crd/coxswain.dev_trainingjobs.yaml - && $< docs | diff -u docs/api.md - || \
+check-generate: $(BUILD)/coxswain-generate ## the CRD, docs/api.md and the chart's copies are what the table says
+	@$< crd | diff -u deploy/crd/coxswain.dev_trainingjobs.yaml - && $< docs | diff -u docs/api.md - && \
+		$(foreach c,$(chart_copies),diff -u deploy/$(subst :, $(chart_files)/,$(c)) &&) true || \
 		{ echo "Run make generate and commit what it writes." >&2; exit 1; }
 
 check-hardening: $(program_files) ## the programs are PIE, RELRO, fortified, …
@@ -407,7 +421,8 @@ lint-cppcheck: $(CONFIGURATION)
 
 lint-shell:
 	$(call say,CHECK,shellcheck)
-	$(Q)shellcheck -x .ci/run tests/run $(wildcard scripts/* tests/integration/*.sh tests/sanitizers/*.sh tests/frameworks/*.sh)
+	$(Q)shellcheck -x .ci/run tests/run $(wildcard scripts/* tests/integration/*.sh tests/sanitizers/*.sh tests/frameworks/*.sh) \
+		$(addprefix tests/cluster/,check get-tools keep manifest-verdicts with) $(wildcard tests/cluster/*.sh)
 
 check-distros: ## make test in fresh Debian 12 and 13 (root, debootstrap, network)
 	@scripts/check-distros $(abspath $(BUILD))/distros

@@ -1,16 +1,20 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# What kubectl must be able to do against the embedded control plane, one line a case.
+# What kubectl must be able to do against the embedded control plane and against a real one alike, one line a case.
 #   tests/integration/test_kubectl.sh [BUILD]
-# kubectl is $KUBECTL or the one on PATH; without one everything is skipped.
+# kubectl is $KUBECTL or the one on PATH; without one everything is skipped. With CONFORMANCE=cluster nothing is started:
+# the cluster of $KUBECONFIG is asked, whose default namespace must be empty (tests/cluster). Its nodes need not run
+# anything: cases about what a container says are for the embedded plane, whose pods are processes.
 # shellcheck disable=SC2016,SC2317 # expanded by the editor; called by the trap and by check
 set -uo pipefail
 
 build=${1:-${BUILD:-build}}
 root=$(cd "$(dirname "$0")/../.." && pwd)
 kubectl=${KUBECTL:-$(command -v kubectl || true)}
-if [ -z "$kubectl" ] || [ ! -x "$build/coxswain-standalone" ]; then
+given=
+[ "${CONFORMANCE:-}" = cluster ] && given=yes
+if [ -z "$kubectl" ] || { [ -z "$given" ] && [ ! -x "$build/coxswain-standalone" ]; }; then
     echo "skip kubectl: no kubectl on PATH or in KUBECTL, or no $build/coxswain-standalone"
     exit 0
 fi
@@ -23,12 +27,15 @@ finish() {
 }
 trap finish EXIT
 
-"$build/coxswain-standalone" --state "$work/state" --crd "$root/deploy/crd" >"$work/log" 2>&1 </dev/null &
-server=$!
-for _ in $(seq 200); do [ -f "$work/state/kubeconfig" ] && break; sleep 0.05; done
-export KUBECONFIG=$work/state/kubeconfig HOME=$work
+if [ -z "$given" ]; then
+    "$build/coxswain-standalone" --state "$work/state" --crd "$root/deploy/crd" >"$work/log" 2>&1 </dev/null &
+    server=$!
+    for _ in $(seq 200); do [ -f "$work/state/kubeconfig" ] && break; sleep 0.05; done
+    export KUBECONFIG=$work/state/kubeconfig
+fi
+export HOME=$work
 
-k() { timeout 20 "$kubectl" "$@"; }
+k() { timeout 60 "$kubectl" "$@"; }
 failures=0
 
 # check NAME PATTERN COMMAND…: the output of the command holds the pattern (an extended regular expression).
@@ -55,6 +62,15 @@ absent() {
     else
         echo "ok $name"
     fi
+}
+
+# The same for what a container said.
+check_log() {
+    if [ -n "$given" ]; then echo "skip $1: pods are not processes here"; else check "$@"; fi
+}
+
+absent_log() {
+    if [ -n "$given" ]; then echo "skip $1: pods are not processes here"; else absent "$@"; fi
 }
 
 cat >"$work/job.yaml" <<'YAML'
@@ -134,7 +150,7 @@ check "annotate" 'annotated' k annotate tj digits note=x
 check "select by label" 'digits' k get tj -l 'color in (red,blue),team!=b'
 absent "select nothing" '^digits' k get tj -l 'color=green'
 check "json patch" 'patched' k patch tj digits --type=json -p '[{"op":"add","path":"/metadata/labels/size","value":"s"}]'
-check "edit" 'edited' env EDITOR="$work/editor" timeout 20 "$kubectl" edit tj digits
+check "edit" 'edited' env EDITOR="$work/editor" timeout 60 "$kubectl" edit tj digits
 check "server-side apply" 'serverside-applied' k apply --server-side -f "$work/map.yaml"
 check "server-side apply by another" 'conflict with "kubectl"' k apply --server-side --field-manager=other -f "$work/map2.yaml"
 check "server-side apply by force" 'serverside-applied' k apply --server-side --field-manager=other --force-conflicts -f "$work/map2.yaml"
@@ -147,10 +163,10 @@ check "table of pods" 'echo +1/1 +Running +0 +[0-9]+s' k get pods
 check "wide table of pods" 'IP +NODE' k get pods -o wide
 check "field selector" 'echo' k get pods --field-selector status.phase=Running,metadata.name=echo
 check "bad field selector" 'field label not supported' k get pods --field-selector spec.nothing=1
-check "logs" '^second' k logs echo
-check "logs --tail" '^second' k logs echo --tail=1
-absent "logs --tail leaves out" '^first' k logs echo --tail=1
-check "logs -f" '^first' timeout 2 "$kubectl" logs -f echo
+check_log "logs" '^second' k logs echo
+check_log "logs --tail" '^second' k logs echo --tail=1
+absent_log "logs --tail leaves out" '^first' k logs echo --tail=1
+check_log "logs -f" '^first' timeout 2 "$kubectl" logs -f echo
 check "describe a pod" 'Events:' k describe pod echo
 check "events" 'pod/echo' k get events
 check "kubectl events" 'Pod/echo' k events --for pod/echo
@@ -175,6 +191,31 @@ check "service" 'created' k create service clusterip headless --clusterip=None
 check "service table" 'headless +ClusterIP +None' k get svc
 check "bad name" 'RFC 1123' k create configmap Bad_Name
 check "paging" 'configmap/settings' k get cm --chunk-size=1 -o name
+
+# Preconditions, conflicts, deletion.
+k get cm settings -o yaml >"$work/old.yaml"
+check "merge patch removes by null" '^\{"x":"1"\}' k patch cm settings --type=merge -p '{"data":{"z":null}}' -o 'jsonpath={.data}'
+check "a stale write conflicts" 'Conflict.*the object has been modified|has been modified.*apply your changes' k replace -f "$work/old.yaml"
+check "json patch tests first" 'the server rejected our request|testing value|failed' k patch cm settings --type=json -p '[{"op":"test","path":"/data/x","value":"9"},{"op":"remove","path":"/data/x"}]'
+check "and changes nothing then" '^1$' k get cm settings -o 'jsonpath={.data.x}'
+check "another version of it" 'Conflict|the UID in the precondition|ResourceVersion in' k delete --raw /api/v1/namespaces/default/configmaps/settings -f - <<<'{"apiVersion":"v1","kind":"DeleteOptions","preconditions":{"uid":"00000000-0000-0000-0000-000000000000"}}'
+check "still there" 'settings' k get cm settings -o name
+check "a finalizer" 'patched' k patch cm settings --type=merge -p '{"metadata":{"finalizers":["test.coxswain.dev/hold"]}}'
+check "delete waits for it" 'deleted' k delete cm settings --wait=false
+check "marked only" '^20[0-9][0-9]-' k get cm settings -o 'jsonpath={.metadata.deletionTimestamp}'
+check "a marked object takes no new finalizer" 'no new finalizers can be added|Forbidden' k patch cm settings --type=merge -p '{"metadata":{"finalizers":["test.coxswain.dev/hold","test.coxswain.dev/more"]}}'
+check "the finalizer off" 'patched' k patch cm settings --type=merge -p '{"metadata":{"finalizers":null}}'
+check "and it is gone" 'not found' k get cm settings
+check "generated names" 'gen-[a-z0-9]{5}' k create -f - -o name <<<'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"generateName":"gen-","labels":{"app":"echo"}}}'
+owner=$(k get tj digits -o 'jsonpath={.metadata.uid}')
+check "a child" 'created' k create -f - <<<'{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"child","ownerReferences":[{"apiVersion":"coxswain.dev/v1alpha1","kind":"TrainingJob","name":"digits","uid":"'"$owner"'","controller":true,"blockOwnerDeletion":true}]}}'
+check "a bad label" 'Invalid value' k patch cm child --type=merge -p '{"metadata":{"labels":{"a":"b c"}}}'
+check "status ignores the spec" '^3$' k patch tj digits --subresource=status --type=merge -p '{"spec":{"workers":4}}' -o 'jsonpath={.spec.workers}'
+check "the spec ignores status" '^Running$' k patch tj digits --type=merge -p '{"status":{"state":"Lost"}}' -o 'jsonpath={.status.state}'
+check "status is checked" 'Invalid value|must be of type' k patch tj digits --subresource=status --type=merge -p '{"status":{"restartCount":"many"}}'
+check "scale of a scale" '"replicas": *3' k get --raw /apis/coxswain.dev/v1alpha1/namespaces/default/trainingjobs/digits/scale
+check "a list of limit one goes on" '"continue": *"[^"]' k get --raw '/api/v1/namespaces?limit=1'
+check "a lost continuation" 'Expired|invalid|continue' k get --raw '/api/v1/namespaces?limit=1&continue=bm9uc2Vuc2U'
 check "delete by label" 'deleted' k delete cm -l app=echo
 
 check "namespace" 'created' k create ns other
@@ -185,5 +226,7 @@ absent "its contents are gone" 'other +digits' k get tj -A
 check "not found" 'trainingjobs.coxswain.dev "none" not found' k get tj none
 check "unknown type" "doesn't have a resource type" k get wibbles
 check "delete a job" 'deleted' k delete tj digits
+check "its children too" 'condition met|not found|^$' k wait cm/child --for=delete --timeout=30s
+absent "not one is left" 'child' k get cm
 check "wait for delete" '^$|not found|condition met' k wait tj/digits --for=delete --timeout=5s
 exit $((failures > 0))

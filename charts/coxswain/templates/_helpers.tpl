@@ -1,0 +1,83 @@
+{{- /* SPDX-License-Identifier: Apache-2.0 */ -}}
+
+{{- define "coxswain.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 50 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- /* A release called like the chart needs no doubled name. */ -}}
+{{- define "coxswain.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 50 | trimSuffix "-" -}}
+{{- else if contains (include "coxswain.name" .) .Release.Name -}}
+{{- .Release.Name | trunc 50 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name (include "coxswain.name" .) | trunc 50 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "coxswain.selector" -}}
+app.kubernetes.io/name: {{ include "coxswain.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: operator
+{{- end -}}
+
+{{- define "coxswain.labels" -}}
+{{ include "coxswain.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+{{- end -}}
+
+{{- define "coxswain.serviceAccount" -}}
+{{- if .Values.serviceAccount.create -}}
+{{- default (include "coxswain.fullname" .) .Values.serviceAccount.name -}}
+{{- else -}}
+{{- default "default" .Values.serviceAccount.name -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* (list IMAGE ROOT): repository with its digest, else its tag, else the version of the application */ -}}
+{{- define "coxswain.image" -}}
+{{- $image := index . 0 -}}
+{{- if $image.digest -}}
+{{- printf "%s@%s" $image.repository $image.digest -}}
+{{- else -}}
+{{- printf "%s:%s" $image.repository (default (index . 1).Chart.AppVersion $image.tag) -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "coxswain.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: {drop: [ALL]}
+{{- end -}}
+
+{{- define "coxswain.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+seccompProfile: {type: RuntimeDefault}
+{{- end -}}
+
+{{- define "coxswain.testHook" }}
+    helm.sh/hook: test
+    helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
+{{- end }}
+
+{{- /* (list NAME NAMESPACE SECONDS): what `helm test` trains */}}
+{{- define "coxswain.testJob" }}
+apiVersion: coxswain.dev/v1alpha1
+kind: TrainingJob
+metadata:
+  name: {{ index . 0 }}
+  namespace: {{ index . 1 }}
+  annotations:
+    {{- include "coxswain.testHook" . }}
+    helm.sh/hook-weight: "1"
+spec:
+  strategy: {type: OneDevice}
+  model: {preset: mlp}
+  data: {format: synthetic, examples: 1000}
+  training: {steps: 100, batchSize: 50, optimizer: {type: sgd, learningRate: "0.1"}}
+  runPolicy: {backoffLimit: 1, activeDeadlineSeconds: {{ index . 2 }}}
+{{- end }}

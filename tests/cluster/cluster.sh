@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash disable=SC2154 # $root and $bin are the caller's, CLUSTER is from tests/cluster/with
+#
+# What tests of a cluster share: the operator with its real rights, jobs whose pods KWOK plays, questions about them.
+# The caller sets `root` (the sources), `bin` (the build directory) and `work` (a directory of its own).
+
+# shellcheck source=tests/integration/plane.sh
+. "$root/tests/integration/plane.sh"
+
+space=train
+operators=()
+
+# k ARGUMENT…: kubectl in the namespace of the jobs
+k() {
+    timeout 120 kubectl -n "$space" "$@"
+}
+
+# Definition, rights, and a namespace at the Pod Security level "restricted".
+cluster_prepare() {
+    kubectl apply -f "$root/deploy/crd" -f "$root/deploy/manager/namespace.yaml" >/dev/null &&
+        kubectl apply -k "$root/deploy/rbac" >/dev/null &&
+        kubectl create namespace "$space" >/dev/null &&
+        kubectl label namespace "$space" pod-security.kubernetes.io/enforce=restricted >/dev/null &&
+        kubectl wait --for=condition=Established crd/trainingjobs.coxswain.dev --timeout=60s >/dev/null &&
+        operator_kubeconfig >"$work/operator.kubeconfig"
+}
+
+# The service account's token instead of an administrator's certificate.
+operator_kubeconfig() {
+    local token
+    token=$(kubectl -n coxswain-system create token coxswain-operator --duration=4h) || return
+    sed "/^users:/,/^contexts:/c\\
+users:\\
+- name: admin\\
+  user: {token: $token}\\
+contexts:" "$KUBECONFIG"
+}
+
+# Starts one more operator; its metrics are at the address in its log.
+cluster_operator_start() {
+    "$bin/coxswain-operator" --kubeconfig "$work/operator.kubeconfig" --leader-elect --lease-namespace coxswain-system \
+        >"$work/operator-${#operators[@]}.log" 2>&1 &
+    operators+=($!)
+}
+
+cluster_operators_end() {
+    ((${#operators[@]} == 0)) || kill "${operators[@]}" 2>/dev/null
+    wait
+}
+
+# The process that holds the Lease.
+leader() {
+    local holder
+    holder=$(kubectl -n coxswain-system get lease coxswain-operator -o 'jsonpath={.spec.holderIdentity}' 2>/dev/null)
+    local i
+    for i in "${!operators[@]}"; do
+        grep -q "identity=\"\?$holder" "$work/operator-$i.log" && kill -0 "${operators[i]}" 2>/dev/null && echo "${operators[i]}" && return
+    done
+    return 1
+}
+
+program_stop() {
+    touch "$CLUSTER/hold/$1"
+    kill -KILL "$(cat "$CLUSTER/pids/$1")"
+}
+
+program_start() {
+    rm -f "$CLUSTER/hold/$1"
+}
+
+api_server_answers() {
+    kubectl get --raw /readyz >/dev/null 2>&1
+}
+
+# played_job NAME WORKERS RUN_POLICY [CODE SECONDS]: its pods run until deleted, or end with CODE after that time
+played_job() {
+    local annotations=
+    [[ -z ${4:-} ]] || annotations="test.coxswain.dev/exit-code: \"$4\", test.coxswain.dev/runs-for: $5"
+    k apply -f - <<YAML
+apiVersion: coxswain.dev/v1alpha1
+kind: TrainingJob
+metadata: {name: $1}
+spec:
+  strategy: {type: MultiWorkerMirrored}
+  workers: $2
+  runPolicy: $3
+  model: {preset: mlp}
+  data: {format: synthetic, examples: 1000}
+  training: {steps: 10, batchSize: 100, optimizer: {type: sgd, learningRate: "0.1"}}
+  roles: [{name: worker, template: {metadata: {annotations: {$annotations}}}}]
+YAML
+}
+
+# status_of JOB PATH: one field
+status_of() {
+    k get tj "$1" -o "jsonpath={.status.$2}"
+}
+
+# status_is JOB PATH VALUE
+status_is() {
+    [[ $(status_of "$1" "$2") == "$3" ]]
+}
+
+# expect JOB PATH VALUE: within 90 s
+expect() {
+    until_true 90 status_is "$@"
+}
+
+# current JOB INDEX: the pod that is that worker now
+current() {
+    k get pods -l "coxswain.dev/job-name=$1,coxswain.dev/index=$2,coxswain.dev/current=true" -o 'jsonpath={.items[*].metadata.name}'
+}
+
+# replaced JOB INDEX OLD: another pod is that worker, and it runs
+replaced() {
+    local now
+    now=$(current "$1" "$2")
+    [[ -n $now && $now != "$3" && $(k get pod "$now" -o 'jsonpath={.status.phase}') == Running ]]
+}

@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The Helm chart and deploy/ before a real API server: every set of values of scripts/check-chart, install, upgrade,
+# test's objects, uninstall. Run by tests/cluster/check.
+# shellcheck disable=SC2086 # options are several words
+set -uo pipefail
+root=$(cd "$(dirname "$0")/../.." && pwd)
+cd "$root" || exit
+
+# shellcheck source=tests/integration/plane.sh
+. tests/integration/plane.sh
+chart=charts/coxswain
+kubectl create namespace coxswain-system >/dev/null
+kubectl create namespace train >/dev/null
+kubectl label namespace coxswain-system train pod-security.kubernetes.io/enforce=restricted >/dev/null
+
+# The tests' TrainingJob is only understood once there is a definition.
+kubectl delete -f deploy/crd >/dev/null 2>&1
+why=$(helm install coxswain $chart -n coxswain-system --wait --timeout 120s 2>&1)
+verdict $? "helm install" "$why"
+for space in coxswain-system train; do kubectl -n $space create serviceaccount other-coxswain-test >/dev/null; done
+while read -r name options; do
+    why=$(helm template other $chart -n coxswain-system $options --set crds.install=false --kube-version 1.29.0 |
+        kubectl apply --dry-run=server --validate=strict -f - 2>&1)
+    verdict $? "the API server takes $name" "$(grep -i error <<<"$why" | tr '\n' ' ')"
+    ! grep -i 'warning' <<<"$why" | grep -vq 'last-applied-configuration'
+    verdict $? "and warns of nothing"
+done < <(scripts/check-chart sets)
+
+available() {
+    [[ $(kubectl -n coxswain-system get deployment coxswain -o 'jsonpath={.status.readyReplicas}' 2>&1) == "$1" ]]
+}
+why=$(helm upgrade coxswain $chart -n coxswain-system --set replicas=3 --wait --timeout 120s 2>&1)
+verdict $? "helm upgrade" "$why"
+until_true 90 available 3
+verdict $? "three replicas under the restricted level"
+[[ $(kubectl -n coxswain-system get pdb coxswain -o 'jsonpath={.spec.maxUnavailable}') == 1 ]]
+verdict $? "a disruption budget with them"
+
+for user in "view get yes" "view create no" "edit create yes" "edit delete yes"; do
+    read -r role verb expected <<<"$user"
+    kubectl -n train create rolebinding "$role" --clusterrole="$role" --user="$role" >/dev/null 2>&1
+    allowed() { [[ $(kubectl -n train auth can-i "$verb" trainingjobs --as="$role" 2>/dev/null) == "$expected" ]]; }
+    until_true 30 allowed
+    verdict $? "who may $role: may $verb TrainingJobs? $expected"
+done
+
+why=$(helm uninstall coxswain -n coxswain-system --wait --timeout 120s 2>&1)
+verdict $? "helm uninstall" "$why"
+kubectl get crd trainingjobs.coxswain.dev >/dev/null
+verdict $? "the definition stays"
+
+why=$(kubectl apply --dry-run=server --validate=strict -k deploy 2>&1)
+verdict $? "the API server takes deploy/" "$why"
+kubectl delete namespace coxswain-system train --timeout=60s >/dev/null

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# What a real API server and kubectl say of TrainingJob: the verdicts of the corpus, `kubectl explain`, and the same
+# verdicts from the embedded control plane. Run by tests/cluster/check.
+set -uo pipefail
+root=$(cd "$(dirname "$0")/../.." && pwd)
+bin=${BUILD:-$root/build}
+work=$(mktemp -d)
+cd "$work" || exit
+
+# shellcheck source=tests/integration/plane.sh
+. "$root/tests/integration/plane.sh"
+
+finish() {
+    plane_stop
+    rm -rf "$work"
+}
+trap finish EXIT
+
+"$root/tests/cluster/manifest-verdicts"
+
+kubectl explain tj --recursive >fields
+[[ $(grep -c '<' fields) -gt 150 ]]
+verdict $? "explain knows every field" "$(grep -c '<' fields) fields"
+kubectl explain tj.spec.strategy >strategy
+grep -q 'DESCRIPTION' strategy && grep -Eq 'type.*<string>.*-required-' strategy && grep -q 'enum:' strategy
+verdict $? "explain reads well" "$(head -c 300 strategy | tr '\n' ' ')"
+silent=
+for field in spec spec.strategy spec.runPolicy spec.model spec.data spec.training spec.checkpoint spec.storage status \
+    status.progress status.restarts; do
+    ! kubectl explain "tj.$field" 2>&1 | grep -q '<no description>' || silent+="$field "
+done
+[[ -z $silent ]]
+verdict $? "every field is described" "$silent"
+
+plane_start
+KUBECONFIG=$work/state/kubeconfig "$root/tests/cluster/manifest-verdicts" >embedded
+! grep '^not ok' embedded
+verdict $? "the embedded control plane gives the same verdicts" "$(grep -c '^not ok' embedded) others"

@@ -1,0 +1,116 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The operator on a real control plane, with the rights of deploy/rbac and no more, two of them with leader election,
+# pods played by KWOK. Run by tests/cluster/check.
+set -uo pipefail
+root=$(cd "$(dirname "$0")/../.." && pwd)
+bin=${BUILD:-$root/build}
+work=$(mktemp -d)
+
+# shellcheck source=tests/cluster/cluster.sh
+. "$root/tests/cluster/cluster.sh"
+
+finish() {
+    cluster_operators_end
+    rm -rf "$work"
+}
+trap finish EXIT
+
+cluster_prepare || { echo "not ok preparation"; exit 1; }
+cluster_operator_start
+cluster_operator_start
+until_true 60 leader >/dev/null
+verdict $? "one of two operators leads"
+
+# ---------------------------------------------------------------- a job's life
+played_job runs 3 '{backoffLimit: 2}' >/dev/null
+k wait tj/runs --for=condition=Running --timeout=90s >/dev/null
+verdict $? "a job runs" "$(status_of runs conditions)"
+expect runs readySummary 3/3
+verdict $? "and says who is ready" "$(status_of runs readySummary)"
+
+old=$(current runs 1)
+k delete pod "$old" --wait=false >/dev/null
+until_true 90 replaced runs 1 "$old"
+verdict $? "a deleted pod is replaced"
+expect runs restarts.disruptions 1
+verdict $? "as a disruption" "$(status_of runs restarts)"
+expect runs readySummary 3/3
+
+# ---------------------------------------------------------------- the leader dies
+lead=$(leader)
+kill -KILL "$lead"
+wait "$lead" 2>/dev/null
+old=$(current runs 0)
+k delete pod "$old" --wait=false >/dev/null
+until_true 90 replaced runs 0 "$old"
+verdict $? "the second operator takes over from a killed one"
+cluster_operator_start
+
+# ---------------------------------------------------------------- the API server goes away
+refused() {
+    grep -hi 'forbidden' "$work"/operator-*.log
+}
+expect runs readySummary 3/3
+! refused >/dev/null
+verdict $? "nothing was refused" "$(refused | head -n 3 | tr '\n' ' ')"
+old=$(current runs 2)
+k delete pod "$old" --wait=false >/dev/null
+program_stop kube-apiserver
+sleep 5
+program_start kube-apiserver
+until_true 120 api_server_answers
+verdict $? "the API server is back"
+until_true 120 replaced runs 2 "$old"
+verdict $? "what happened meanwhile is seen"
+expect runs readySummary 3/3
+expect runs restarts.disruptions 3
+verdict $? "each counted once" "$(status_of runs restarts)"
+[[ $(k get pods -l coxswain.dev/job-name=runs -o name | wc -l) == 3 ]]
+verdict $? "with three pods" "$(k get pods)"
+excused=$(refused | wc -l) # a kube-apiserver that has just started refuses until it has read the roles
+
+# ---------------------------------------------------------------- ends
+played_job succeeds 2 '{}' 0 2s >/dev/null
+k wait tj/succeeds --for=condition=Succeeded --timeout=90s >/dev/null
+verdict $? "a job succeeds" "$(status_of succeeds conditions)"
+k delete pods -l coxswain.dev/job-name=succeeds >/dev/null
+sleep 2
+[[ -z $(k get pods -l coxswain.dev/job-name=succeeds -o name) ]]
+verdict $? "terminal is terminal" "$(k get pods)"
+
+played_job fails 1 '{backoffLimit: 1}' 137 1s >/dev/null
+k wait tj/fails --for=condition=Failed --timeout=90s >/dev/null
+verdict $? "a failing job fails" "$(status_of fails conditions)"
+[[ $(k get tj fails -o 'jsonpath={.status.conditions[?(@.type=="Failed")].reason}') == BackoffLimitExceeded ]]
+verdict $? "at its limit" "$(status_of fails conditions)"
+status_is fails restarts.failures 2
+verdict $? "counted exactly" "$(status_of fails restarts)"
+
+played_job suspended 2 '{suspend: true}' >/dev/null
+k wait tj/suspended --for=condition=Suspended --timeout=90s >/dev/null
+verdict $? "a suspended job waits"
+[[ -z $(k get pods -l coxswain.dev/job-name=suspended -o name) ]]
+verdict $? "without pods"
+k patch tj suspended --type=merge -p '{"spec":{"runPolicy":{"suspend":false}}}' >/dev/null
+k wait tj/suspended --for=condition=Running --timeout=90s >/dev/null
+verdict $? "and goes on"
+
+k delete tj runs --timeout=90s >/dev/null
+no_children() { [[ -z $(k get pods,services -l coxswain.dev/job-name=runs -o name) ]]; }
+until_true 90 no_children
+verdict $? "the children of a deleted job are collected" "$(k get pods,services -l coxswain.dev/job-name=runs -o name | tr '\n' ' ')"
+
+# ---------------------------------------------------------------- rights
+[[ $(refused | wc -l) == "$excused" ]]
+verdict $? "its rights are enough" "$(refused | tail -n 3 | tr '\n' ' ')"
+can() { kubectl auth can-i "$@" --as=system:serviceaccount:coxswain-system:coxswain-operator 2>/dev/null; }
+excess=
+for right in "get secrets" "create trainingjobs" "update trainingjobs" "create pods --subresource=exec" "get nodes --subresource=proxy" \
+    "create rolebindings" "escalate clusterroles" "create serviceaccounts --subresource=token"; do
+    # shellcheck disable=SC2086 # a verb and a resource
+    [[ $(can $right -n "$space") == no ]] || excess+="$right; "
+done
+[[ -z $excess ]]
+verdict $? "and no more" "$excess"
