@@ -16,6 +16,7 @@
 #include "worker/report/termination.h"
 #include "worker/train/announce.h"
 #include "worker/train/loop.h"
+#include "worker/train/parameter_server.h"
 #include "worker/train/stop.h"
 #include "worker/train/trainer.h"
 
@@ -26,7 +27,8 @@ static int train(const struct arguments *arguments, const struct identity *ident
     int result = trainer_open(&trainer, arguments, identity, job, ret_code, error);
     if (result == 0) {
         announce_plan(&trainer);
-        result = loop_run(&trainer, ret_code, error);
+        result = job->strategy.type == STRATEGY_PARAMETER_SERVER ? parameter_server_run(&trainer, ret_code, error)
+                                                                 : loop_run(&trainer, ret_code, error);
     }
     trainer_release(&trainer);
     return result;

@@ -21,5 +21,6 @@
 #define CHECKPOINT_SHARD_FORMAT "rank-%05d.safetensors"
 #define CHECKPOINT_EPOCH_FORMAT "epoch-%lld.json"
 #define CHECKPOINT_TENSORBOARD "tensorboard"
+#define CHECKPOINT_TENSORBOARD_EVALUATOR "tensorboard/evaluator"
 
 #endif

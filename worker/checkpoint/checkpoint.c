@@ -286,6 +286,7 @@ static void copy_manifest(struct checkpoint_store *store, const struct manifest 
     store->manifest.job_uid = memory_copy_string(store->job_uid);
     store->manifest.model = manifest->model ? json_copy(manifest->model) : NULL;
     store->manifest.optimizer = manifest->optimizer ? json_copy(manifest->optimizer) : NULL;
+    store->manifest.tickets = manifest->tickets ? json_copy(manifest->tickets) : NULL;
     store->manifest.files = NULL;
     store->manifest.file_count = 0;
 }
@@ -363,4 +364,45 @@ struct checkpoint_counts checkpoint_store_counts(struct checkpoint_store *store)
     struct checkpoint_counts counts = store->counts;
     pthread_mutex_unlock(&store->mutex);
     return counts;
+}
+
+/* ---- shards that others write */
+
+int checkpoint_shards_begin(struct checkpoint_store *store, char **ret_directory, struct error *error)
+{
+    if (store->own.state != EPOCH_DECIDED)
+        return error_set(error, ERROR_INTERNAL, "a save before checkpoint_store_begin");
+    SCOPED_FREE char *directory = memory_format("%s/" CHECKPOINT_SAVING_PREFIX "shards.epoch-%lld", store->directory,
+                                                (long long)store->own.epoch);
+    if (file_remove_directory(directory, error) < 0 || file_make_directories(directory, error) < 0)
+        return error_wrap(error, "prepare a checkpoint");
+    *ret_directory = memory_copy_string(directory);
+    return 0;
+}
+
+int checkpoint_shards_commit(struct checkpoint_store *store, const char *directory, struct manifest *manifest,
+                             struct error *error)
+{
+    struct error cause = ERROR_INIT;
+    int64_t bytes = 0, started = clock_monotonic_ns();
+    const struct checkpoint_name name = {
+        .step = manifest->step, .attempt = store->own.attempt, .epoch = store->own.epoch};
+    manifest->attempt = store->own.attempt;
+    manifest->epoch = store->own.epoch;
+    manifest->job_uid = store->job_uid;
+    int result = checkpoint_commit_directory(store->directory, directory, &store->own, manifest, &cause);
+    manifest->job_uid = NULL;
+    if (result == 0) {
+        verified_set_add(&store->verified, &name);
+        retention_apply(store->directory, &store->own, store->keep, &store->verified, NULL);
+    }
+    for (unsigned i = 0; i < manifest->file_count; i++)
+        bytes += manifest->files[i].bytes;
+    pthread_mutex_lock(&store->mutex);
+    store->manifest.step = manifest->step;
+    store->counts.last_save_ns = clock_monotonic_ns() - started;
+    record_result(store, result, bytes, &cause);
+    pthread_mutex_unlock(&store->mutex);
+    return result == 0 ? 0
+                       : error_set(error, cause.kind, "save step %lld: %s", (long long)manifest->step, cause.message);
 }

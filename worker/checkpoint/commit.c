@@ -78,6 +78,18 @@ int checkpoint_commit(const char *directory, const struct epoch_record *own, str
     return 0;
 }
 
+int checkpoint_commit_directory(const char *directory, const char *saving, const struct epoch_record *own,
+                                const struct manifest *manifest, struct error *error)
+{
+    const struct checkpoint_name name = {.step = manifest->step, .attempt = own->attempt, .epoch = own->epoch};
+    char text[CHECKPOINT_NAME_MAX];
+    checkpoint_name_format(&name, text);
+    if (write_manifest(saving, manifest, error) == 0 && publish(directory, saving, text, own, error) == 0)
+        return 0;
+    file_remove_directory(saving, NULL);
+    return -1;
+}
+
 static int remove_if_leftover(const char *directory, const char *entry, struct error *error)
 {
     SCOPED_FREE char *path = file_path_join(directory, entry);

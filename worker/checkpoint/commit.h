@@ -17,6 +17,10 @@ int checkpoint_commit(const char *directory, const struct epoch_record *own, str
                       const struct safetensors_tensor *tensors, unsigned count, int64_t *ret_bytes,
                       struct error *error);
 
+/* The same for a directory `saving` that holds all the files that the manifest names, synced. */
+int checkpoint_commit_directory(const char *directory, const char *saving, const struct epoch_record *own,
+                                const struct manifest *manifest, struct error *error);
+
 /* Removes what unfinished saves and records of earlier chiefs left behind. */
 int checkpoint_remove_leftovers(const char *directory, struct error *error);
 

@@ -39,6 +39,7 @@ void manifest_release(struct manifest *manifest)
     free(manifest->job_uid);
     json_free(manifest->model);
     json_free(manifest->optimizer);
+    json_free(manifest->tickets);
     free(manifest->files);
     *manifest = (struct manifest){0};
 }
@@ -70,6 +71,8 @@ static struct json *manifest_to_json(const struct manifest *manifest)
         json_set(document, "model", json_copy(manifest->model));
     if (manifest->optimizer)
         json_set(document, "optimizer", json_copy(manifest->optimizer));
+    if (manifest->tickets)
+        json_set(document, "tickets", json_copy(manifest->tickets));
     struct json *files = json_set_array(document, "files");
     for (unsigned i = 0; i < manifest->file_count; i++)
         add_file(files, &manifest->files[i]);
@@ -138,6 +141,8 @@ static int parse_document(const struct json *document, struct manifest *manifest
     const struct json *model = json_member(document, "model"), *optimizer = json_member(document, "optimizer");
     manifest->model = model ? json_copy(model) : NULL;
     manifest->optimizer = optimizer ? json_copy(optimizer) : NULL;
+    const struct json *tickets = json_member(document, "tickets");
+    manifest->tickets = tickets ? json_copy(tickets) : NULL;
     return 0;
 }
 

@@ -37,6 +37,7 @@ struct manifest {
     char *job_uid;
     struct json *model;     /* description for people and for the check on a resume */
     struct json *optimizer; /* likewise */
+    struct json *tickets;   /* of asynchronous strategies: what had been applied when; NULL: all up to `step` */
     struct manifest_file *files;
     unsigned file_count;
 };

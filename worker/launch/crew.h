@@ -14,10 +14,18 @@
 #include "worker/coordination/member.h"
 #include "worker/launch/identity.h"
 
+/* What a process is there for. */
+enum crew_part { CREW_TRAINS, CREW_SERVES, CREW_EVALUATES };
+
 struct crew {
-    struct crew_seat *seats; /* strings are owned */
+    struct crew_seat *seats; /* of those that train; strings are owned, here and below */
     unsigned size;
-    unsigned rank;            /* this process's */
+    enum crew_part part;       /* this process's */
+    unsigned rank;             /* among those of its part */
+    struct crew_seat *servers; /* role ps, of strategy ParameterServer */
+    unsigned server_count;
+    struct crew_seat *evaluators;
+    unsigned evaluator_count;
     unsigned least, expected; /* members that training needs, and that there were to be when this process was made; both
                                  equal `size` unless the crew is elastic: then seats may stay empty */
 };
@@ -32,6 +40,11 @@ static inline bool crew_is_elastic(const struct crew *crew)
 }
 
 void crew_release(struct crew *crew);
+
+/* This process's seat. */
+const struct crew_seat *crew_own_seat(const struct crew *crew);
+/* Whether the first seat is a chief of its own, rather than worker 0. */
+bool crew_has_own_chief(const struct crew *crew);
 
 /* How many members share this machine's processors: all of them when this one's address is on the loopback network, which
  * nobody elsewhere can reach; else this one alone. */

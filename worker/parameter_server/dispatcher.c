@@ -24,7 +24,10 @@ void dispatcher_tell(struct dispatcher *dispatcher, const struct dispatcher_even
         dispatcher->first_event = (dispatcher->first_event + 1) % EVENTS_MAX;
         dispatcher->event_count--;
     }
-    dispatcher->events[(dispatcher->first_event + dispatcher->event_count++) % EVENTS_MAX] = *event;
+    struct dispatcher_event *place =
+        &dispatcher->events[(dispatcher->first_event + dispatcher->event_count++) % EVENTS_MAX];
+    *place = *event;
+    place->at_ns = clock_monotonic_ns();
     pthread_cond_broadcast(&dispatcher->changed);
 }
 

@@ -48,7 +48,8 @@ struct server_standing {
     bool holds_state;
     uint32_t lineage;
     int64_t updates;
-    struct ticket_set tickets; /* released by the caller */
+    int64_t base_step, base_epoch, base_consumed; /* of the plan that it was started by */
+    struct ticket_set tickets;                    /* released by the caller */
 };
 /* ERROR_STALE when a server knows a newer chief. */
 int dispatcher_await_servers(struct dispatcher *dispatcher, struct server_standing standings[PS_SERVERS_MAX],
@@ -80,6 +81,7 @@ struct dispatcher_event {
     int64_t step; /* steps finished; asynchronous: tickets / per_step */
     double loss, gradient_norm;
     int64_t correct, targets, examples;
+    int64_t at_ns; /* when, on the clock that never jumps */
     char text[PS_TEXT_MAX];
 };
 /* EVENT_NONE after `timeout_ms` without any. Errors: ERROR_STALE, ERROR_CANCELLED. */

@@ -87,13 +87,10 @@ int dispatcher_await_servers(struct dispatcher *dispatcher, struct server_standi
 /* One that lost its state alone: what it had acknowledged, and its snapshot lacks, is lost there. */
 static int64_t settle(struct dispatcher *dispatcher, struct led_server *server, const struct server_start *start)
 {
-    int64_t lost = 0;
+    const struct ticket_set *finished = dispenser_finished(dispatcher->dispenser);
     ticket_set_copy(&server->settled, &start->tickets);
-    if (dispatcher->dispenser != NULL) {
-        lost = ticket_set_count_missing(dispenser_finished(dispatcher->dispenser), &start->tickets);
-        ticket_set_add_all(&server->settled, dispenser_finished(dispatcher->dispenser));
-    }
-    return lost;
+    ticket_set_add_all(&server->settled, finished);
+    return ticket_set_count_missing(finished, &start->tickets);
 }
 
 /* A beginning, as the rpc's thread does it. */
@@ -106,6 +103,8 @@ static void send_starts(struct dispatcher *dispatcher, void *context)
 {
     struct beginning *beginning = context;
     const struct dispatcher_plan *plan = beginning->plan;
+    if (dispatcher->dispenser == NULL)
+        dispatcher->dispenser = dispenser_new(&dispatcher->options.dispenser, &plan->finished, plan->step);
     if (!plan->keeps_tickets)
         dispatcher->phase = PHASE_CLOSED;
     for (unsigned i = 0; i < dispatcher->options.server_count; i++) {
@@ -117,8 +116,13 @@ static void send_starts(struct dispatcher *dispatcher, void *context)
             beginning->lost += settle(dispatcher, server, start);
         else
             ticket_set_copy(&server->settled, &start->tickets);
-        struct ps_message message = {
-            .type = PS_START, .lineage = plan->lineage, .updates = start->updates, .tickets = server->settled};
+        struct ps_message message = {.type = PS_START,
+                                     .lineage = plan->lineage,
+                                     .updates = start->updates,
+                                     .base_step = plan->base_step,
+                                     .base_epoch = plan->base_epoch,
+                                     .base_consumed = plan->base_consumed,
+                                     .tickets = server->settled};
         snprintf(message.path, sizeof message.path, "%s", start->path);
         ps_message_send(server->stream, &message);
         server->starting = true;
@@ -138,13 +142,12 @@ static void open_desks(struct dispatcher *dispatcher, void *context)
     struct beginning *beginning = context;
     const struct dispatcher_plan *plan = beginning->plan;
     dispatcher->lost += beginning->lost;
-    if (dispatcher->dispenser == NULL)
-        dispatcher->dispenser = dispenser_new(&dispatcher->options.dispenser, &plan->finished, plan->step);
-    else if (!plan->keeps_tickets)
+    if (!plan->keeps_tickets)
         dispenser_rollback(dispatcher->dispenser, &plan->finished, plan->step);
+    bool first = dispatcher->terms.starts == NULL;
     dispatcher->terms = *plan;
     dispatcher->phase = PHASE_OPEN;
-    if (plan->keeps_tickets) {
+    if (plan->keeps_tickets && !first) {
         dispatcher_resume_step(dispatcher);
         dispatcher_deal(dispatcher);
         return;

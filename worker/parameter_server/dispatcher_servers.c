@@ -106,6 +106,9 @@ static void on_standing(struct led_server *server, const struct ps_message *mess
                                                 .holds_state = message->holds_state,
                                                 .lineage = message->lineage,
                                                 .updates = message->updates,
+                                                .base_step = message->base_step,
+                                                .base_epoch = message->base_epoch,
+                                                .base_consumed = message->base_consumed,
                                                 .tickets = tickets};
     server->stands = true;
     server->starting = false;

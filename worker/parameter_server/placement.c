@@ -29,6 +29,8 @@ static void add_piece(struct placement *placement, const struct parameter_tensor
                                       .local = placement->elements[server],
                                       .elements = rows * row_elements};
     placement->elements[server] += piece->elements;
+    if (piece->offset < placement->layout_statistics)
+        placement->statistics[server] += piece->elements;
 }
 
 /* Returns the server that the next tensor starts with. */
@@ -64,6 +66,8 @@ void placement_init(struct placement *placement, const struct parameter_layout *
         .runs = memory_allocate(servers, sizeof *placement->runs),
         .run_counts = memory_allocate(servers, sizeof *placement->run_counts),
         .elements = memory_allocate(servers, sizeof *placement->elements),
+        .statistics = memory_allocate(servers, sizeof *placement->statistics),
+        .layout_statistics = layout->statistics,
     };
     unsigned server = 0;
     for (unsigned i = 0; i < layout->tensor_count; i++)
@@ -81,6 +85,7 @@ void placement_release(struct placement *placement)
     free(placement->runs);
     free(placement->run_counts);
     free(placement->elements);
+    free(placement->statistics);
     free(placement->pieces);
     *placement = (struct placement){0};
 }

@@ -39,6 +39,8 @@ struct placement {
     struct placement_run **runs; /* by server */
     unsigned *run_counts;
     int64_t *elements; /* by server: of its packed array */
+    int64_t layout_statistics;
+    int64_t *statistics; /* by server: the first so many of them are running statistics */
 };
 
 /* Tensors are borrowed from the layout. */

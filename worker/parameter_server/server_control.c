@@ -22,6 +22,9 @@ void server_control_say_standing(struct ps_server *server)
                                      .holds_state = variables->holds_state,
                                      .lineage = variables->lineage,
                                      .updates = variables->updates,
+                                     .base_step = server->base_step,
+                                     .base_epoch = server->base_epoch,
+                                     .base_consumed = server->base_consumed,
                                      .tickets = variables->applied});
 }
 
@@ -57,6 +60,9 @@ static void on_start(struct ps_server *server, const struct ps_message *message)
     ticket_set_copy(&variables->applied, &message->tickets);
     variables->updates = message->updates;
     variables->lineage = message->lineage;
+    server->base_step = message->base_step;
+    server->base_epoch = message->base_epoch;
+    server->base_consumed = message->base_consumed;
     variables->holds_state = true;
     server_control_say_standing(server);
     server_exchange_admit(server);

@@ -62,7 +62,8 @@ struct ps_server {
     uint32_t worker_epochs[PS_WORKERS_MAX];
     float *outgoing[PS_WORKERS_MAX]; /* values under way; gRPC may look at them after a stream has ended */
     int64_t unled_since_ms;
-    double squares; /* of the gradient last reduced */
+    int64_t base_step, base_epoch, base_consumed; /* kept for a successor of the chief */
+    double squares;                               /* of the gradient last reduced */
     struct ps_server_counts counts;
 
     pthread_t storing;

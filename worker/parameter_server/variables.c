@@ -95,7 +95,9 @@ enum update_verdict variables_judge(const struct variables *variables, const str
 static void launch(struct variables *variables, const struct placement_run *run, const float *gradients,
                    double learning_rate, double gradient_scale)
 {
+    int64_t statistics = variables->options.placement->statistics[variables->options.server] - run->local;
     struct optimizer_range range = {.elements = run->elements,
+                                    .statistics = statistics > 0 ? statistics : 0,
                                     .parameters = variables->parameters + run->local,
                                     .gradients = gradients,
                                     .step = variables->updates + 1,
@@ -158,10 +160,13 @@ int variables_reduce(struct variables *variables, double *ret_squares, struct er
                          (long long)variables->applied.low, (long long)(variables->updates + 1));
     reduction_plan_combine(variables->plan, (const float *const *)variables->shares, variables->gradient,
                            (size_t)variables->elements);
-    gradient_norm_launch(variables->stream, variables->gradient, variables->elements, variables->norm_blocks);
+    int64_t statistics = variables->options.placement->statistics[variables->options.server];
+    int64_t trained = variables->elements - statistics;
+    if (trained > 0)
+        gradient_norm_launch(variables->stream, variables->gradient + statistics, trained, variables->norm_blocks);
     if (device_stream_synchronise(variables->stream, error) < 0)
         return -1;
-    double norm = gradient_norm_finish(variables->norm_blocks, variables->elements);
+    double norm = gradient_norm_finish(variables->norm_blocks, trained);
     *ret_squares = norm * norm;
     return 0;
 }

@@ -24,16 +24,16 @@ int saving_begin(struct trainer *trainer, struct error *error)
 
 /* ---- the manifest */
 
-static struct json *describe_model(const struct trainer *trainer)
+struct json *saving_describe_model(const struct trainer *trainer)
 {
     struct json *model = json_new_object();
     json_set_string(model, "preset", preset_name(trainer->job->model.preset));
-    json_set_integer(model, "parameters", trainer->state.layout.elements);
+    json_set_integer(model, "parameters", graph_layout(trainer->graph)->elements);
     json_set_string(model, "arithmetic", device_arithmetic(trainer->device));
     return model;
 }
 
-static struct json *describe_optimizer(const struct trainer *trainer)
+struct json *saving_describe_optimizer(const struct trainer *trainer)
 {
     struct json *optimizer = json_new_object();
     json_set_string(optimizer, "type", optimizer_type_name(trainer->job->training.optimizer.type));
@@ -46,8 +46,8 @@ static int start_save(struct trainer *trainer, enum checkpoint_start *ret_start,
     checkpoint_fence(trainer->store); /* the host's copies are about to change */
     if (training_state_to_host(&trainer->state, error) < 0)
         return -1;
-    SCOPED_JSON *model = describe_model(trainer);
-    SCOPED_JSON *optimizer = describe_optimizer(trainer);
+    SCOPED_JSON *model = saving_describe_model(trainer);
+    SCOPED_JSON *optimizer = saving_describe_optimizer(trainer);
     const struct manifest manifest = {
         .step = progress->step,
         .generation = strategy_world(trainer->strategy)->generation.counter,

@@ -17,6 +17,10 @@ int saving_consider(struct trainer *trainer, bool now, struct error *error);
 /* Saves the present step and waits until it is durable; does nothing when it is already. */
 int saving_finish(struct trainer *trainer, struct error *error);
 
+/* What the manifest says of model and optimizer; the caller frees. */
+struct json *saving_describe_model(const struct trainer *trainer);
+struct json *saving_describe_optimizer(const struct trainer *trainer);
+
 /* Whether the newest checkpoint is this job's finished run, so that a chief that was lost at the very end has nothing to do. */
 bool saving_is_complete(const struct trainer *trainer);
 

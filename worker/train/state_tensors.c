@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/memory.h"
+#include "worker/checkpoint/pieces.h"
 
 static void add_tensor(struct state_tensors *tensors, const struct parameter_tensor *parameter, const char *slot,
                        const float *flat)
@@ -65,24 +66,37 @@ static void copy_data(const struct safetensors_tensor *to, const struct safetens
     memcpy((void *)to->data, from->data, to->bytes);
 }
 
-/* Looks a tensor up in wherever the values come from. */
-typedef const struct safetensors_tensor *find_tensor(const void *source, const char *name);
-
-static const struct safetensors_tensor *find_in_image(const void *source, const char *name)
+/* All are checked before the first is copied. */
+static int fill_from_file(const struct state_tensors *tensors, unsigned count, const struct safetensors_file *file,
+                          struct error *error)
 {
-    return checkpoint_image_find(source, name);
+    for (unsigned i = 0; i < count; i++)
+        if (check_match(&tensors->tensors[i], safetensors_find(file, tensors->names[i]), error) < 0)
+            return -1;
+    for (unsigned i = 0; i < count; i++)
+        copy_data(&tensors->tensors[i], safetensors_find(file, tensors->names[i]));
+    return 0;
 }
 
-static const struct safetensors_tensor *find_in_file(const void *source, const char *name)
+/* The same; tensors may lie there in pieces. */
+static int fill_from_image(const struct state_tensors *tensors, const struct checkpoint_image *image,
+                           struct error *error)
 {
-    return safetensors_find(source, name);
+    for (unsigned pass = 0; pass < 2; pass++)
+        for (unsigned i = 0; i < tensors->required_count; i++) {
+            const struct safetensors_tensor *tensor = &tensors->tensors[i];
+            int64_t rows = tensor->rank > 0 ? tensor->shape[0] : 1;
+            if (checkpoint_read_rows(image, tensor, 0, rows, pass ? (float *)tensor->data : NULL, error) < 0)
+                return -1;
+        }
+    return 0;
 }
 
 /* What may be missing. */
-static void fill_optional(const struct state_tensors *tensors, find_tensor *find, const void *source)
+static void fill_optional(const struct state_tensors *tensors, const struct checkpoint_image *image)
 {
     for (unsigned i = tensors->required_count; i < tensors->count; i++) {
-        const struct safetensors_tensor *found = find(source, tensors->names[i]);
+        const struct safetensors_tensor *found = checkpoint_image_find(image, tensors->names[i]);
         if (check_match(&tensors->tensors[i], found, NULL) == 0)
             copy_data(&tensors->tensors[i], found);
         else
@@ -90,25 +104,13 @@ static void fill_optional(const struct state_tensors *tensors, find_tensor *find
     }
 }
 
-/* All are checked before the first is copied. */
-static int fill(const struct state_tensors *tensors, unsigned count, find_tensor *find, const void *source,
-                struct error *error)
-{
-    for (unsigned i = 0; i < count; i++)
-        if (check_match(&tensors->tensors[i], find(source, tensors->names[i]), error) < 0)
-            return -1;
-    for (unsigned i = 0; i < count; i++)
-        copy_data(&tensors->tensors[i], find(source, tensors->names[i]));
-    return 0;
-}
-
 int state_tensors_restore(struct training_state *state, const struct checkpoint_image *image, struct error *error)
 {
     struct state_tensors tensors;
     state_tensors_init(&tensors, state);
-    int result = fill(&tensors, tensors.required_count, find_in_image, image, error);
+    int result = fill_from_image(&tensors, image, error);
     if (result == 0)
-        fill_optional(&tensors, find_in_image, image);
+        fill_optional(&tensors, image);
     state_tensors_release(&tensors);
     if (result < 0 || training_state_to_device(state, error) < 0)
         return -1;
@@ -125,7 +127,7 @@ int state_tensors_load(struct training_state *state, const struct safetensors_fi
 {
     struct state_tensors tensors;
     state_tensors_init(&tensors, state);
-    int result = fill(&tensors, tensors.parameter_count, find_in_file, file, error);
+    int result = fill_from_file(&tensors, tensors.parameter_count, file, error);
     state_tensors_release(&tensors);
     return result < 0 ? result : training_state_to_device(state, error);
 }

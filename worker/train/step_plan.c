@@ -50,7 +50,7 @@ int step_plan_batches(const struct job_document *job, unsigned crew_size, int64_
 {
     const struct training_spec *training = &job->training;
     int64_t replicas = count_replicas(job, crew_size);
-    struct step_plan plan = {.learning_rate_factor = 1};
+    struct step_plan plan = {.replicas = replicas, .learning_rate_factor = 1};
     plan.global_batch = training->batch_size;
     if (plan.global_batch == FIELD_UNSET) {
         plan.global_batch = training->per_replica_batch_size * replicas;

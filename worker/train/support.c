@@ -12,6 +12,8 @@ static const struct strategy_support {
     {.type = STRATEGY_MIRRORED, .one_worker = true},
     {.type = STRATEGY_CENTRAL_STORAGE, .one_worker = true},
     {.type = STRATEGY_MULTI_WORKER_MIRRORED},
+    {.type = STRATEGY_PARAMETER_SERVER, .one_device = true},
+    {.type = STRATEGY_PARAMETER_SERVER, .one_device = true},
     {.type = STRATEGY_PIPELINE, .one_worker = true},
 };
 #define STRATEGIES (sizeof strategies / sizeof *strategies)
@@ -52,6 +54,14 @@ static int check_strategy(const struct job_document *job, unsigned crew_size, st
     if (job->strategy.local_steps > 0 && job->devices.count != 1)
         return error_set(error, ERROR_UNSUPPORTED,
                          "strategy.localSteps: this worker takes them on one device; set devices.count to 1");
+    if (job->strategy.ps_backup)
+        return error_set(error, ERROR_UNSUPPORTED, "strategy.psBackup: not in this worker yet; leave it out");
+    if (strategy->type == STRATEGY_PARAMETER_SERVER && job->strategy.mode != PARAMETER_SERVER_SYNCHRONOUS &&
+        job->training.gradient_accumulation != 1)
+        return error_set(
+            error, ERROR_UNSUPPORTED,
+            "training.gradientAccumulation: with ParameterServer only in mode Synchronous; lower batchSize "
+            "instead");
     return 0;
 }
 

@@ -19,7 +19,7 @@
 
 bool trainer_is_chief(const struct trainer *trainer)
 {
-    return trainer->crew.rank == 0;
+    return trainer->crew.part == CREW_TRAINS && trainer->crew.rank == 0;
 }
 
 /* ---- the stages of opening, in order */
@@ -90,15 +90,19 @@ static int choose_http_port(const struct trainer *trainer)
 
 static int open_report(struct trainer *trainer, struct error *error)
 {
+    bool evaluates = trainer->crew.part == CREW_EVALUATES; /* it tells its results itself */
     SCOPED_FREE char *board =
-        trainer->checkpoint_directory ? file_path_join(trainer->checkpoint_directory, CHECKPOINT_TENSORBOARD) : NULL;
+        trainer->checkpoint_directory
+            ? file_path_join(trainer->checkpoint_directory,
+                             evaluates ? CHECKPOINT_TENSORBOARD_EVALUATOR : CHECKPOINT_TENSORBOARD)
+            : NULL;
     const struct report_options options = {
         .format = trainer->arguments->format,
         .job_uid = trainer->identity->job_uid,
-        .role = trainer->crew.seats[trainer->crew.rank].role,
-        .index = trainer->crew.seats[trainer->crew.rank].index,
+        .role = crew_own_seat(&trainer->crew)->role,
+        .index = crew_own_seat(&trainer->crew)->index,
         .epoch = trainer->identity->epoch,
-        .chief = trainer_is_chief(trainer),
+        .chief = trainer_is_chief(trainer) || evaluates,
         .http_address = trainer->identity->pod_ip,
         .http_port = choose_http_port(trainer),
         .tensorboard_directory = board,
@@ -137,9 +141,23 @@ static int64_t recorded_shards(const struct trainer *trainer)
     return shards;
 }
 
+static bool is_parameter_server(const struct trainer *trainer)
+{
+    return trainer->job->strategy.type == STRATEGY_PARAMETER_SERVER;
+}
+
+/* Those that a batch is cut for: neither a chief of its own nor spare ones. */
+static unsigned ps_workers(const struct trainer *trainer)
+{
+    int64_t spare = trainer->job->strategy.backup_workers == FIELD_UNSET ? 0 : trainer->job->strategy.backup_workers;
+    int64_t workers = (int64_t)trainer->crew.expected - crew_has_own_chief(&trainer->crew) - spare;
+    return workers > 0 ? (unsigned)workers : 1;
+}
+
 static int open_plan(struct trainer *trainer, struct error *error)
 {
-    return step_plan_batches(trainer->job, trainer->crew.size, recorded_shards(trainer), &trainer->plan, error);
+    unsigned workers = is_parameter_server(trainer) ? ps_workers(trainer) : trainer->crew.size;
+    return step_plan_batches(trainer->job, workers, recorded_shards(trainer), &trainer->plan, error);
 }
 
 static int choose_threads(const struct trainer *trainer)
@@ -185,7 +203,8 @@ static int open_graphs(struct trainer *trainer, struct error *error)
             .device = trainer->devices[i].device,
             .model = &trainer->job->model,
             .max_examples = trainer->plan.max_shard_examples,
-            .layout_only = staged,
+            .layout_only = staged || trainer->crew.part == CREW_SERVES,
+            .evaluation_only = trainer->crew.part == CREW_EVALUATES,
         };
         if (graph_new(&options, &trainer->devices[i].graph, error) < 0)
             return -1;
@@ -198,6 +217,8 @@ static int open_data(struct trainer *trainer, struct error *error)
 {
     const struct example_format *format = graph_example_format(trainer->graph);
     const struct data_spec *spec = &trainer->job->data;
+    if (trainer->crew.part == CREW_SERVES) /* sees no examples */
+        return 0;
     if (dataset_open(spec, trainer->storage, SPLIT_TRAIN, format, &trainer->training, error) < 0)
         return error_wrap(error, "training data");
     if (dataset_open(spec, trainer->storage, SPLIT_VALIDATION, format, &trainer->validation, error) < 0)
@@ -209,6 +230,13 @@ static int open_data(struct trainer *trainer, struct error *error)
 
 static int open_state(struct trainer *trainer, struct error *error)
 {
+    /* Slots are the servers'; a copy of the parameters is for whoever evaluates and exports. */
+    static const struct optimizer_spec without_slots = {.type = OPTIMIZER_SGD};
+    bool needed = trainer->crew.part == CREW_EVALUATES || trainer_is_chief(trainer);
+    if (is_parameter_server(trainer))
+        return needed ? training_state_init(&trainer->state, trainer->device, graph_layout(trainer->graph),
+                                            &without_slots, trainer->job->training.seed, error)
+                      : 0;
     if (training_state_init(&trainer->state, trainer->device, graph_layout(trainer->graph),
                             &trainer->job->training.optimizer, trainer->job->training.seed, error) < 0)
         return -1;
@@ -224,9 +252,9 @@ static bool is_address(const char *host)
 }
 
 /* Where this member listens: its pod's address; by hand its seat's, when that is numeric; else everywhere. */
-static const char *listen_address(const struct trainer *trainer)
+const char *trainer_listen_address(const struct trainer *trainer)
 {
-    const char *host = trainer->crew.seats[trainer->crew.rank].host;
+    const char *host = crew_own_seat(&trainer->crew)->host;
     if (trainer->identity->pod_ip)
         return trainer->identity->pod_ip;
     return is_address(host) ? host : NULL;
@@ -240,9 +268,9 @@ static int open_key(struct trainer *trainer, struct error *error)
 
 static int open_member(struct trainer *trainer, struct error *error)
 {
-    if (trainer->crew.size == 1)
+    if (trainer->crew.size == 1 || is_parameter_server(trainer))
         return 0;
-    const char *address = listen_address(trainer);
+    const char *address = trainer_listen_address(trainer);
     if (endpoint_open(address, PORT_COLLECTIVE, &trainer->endpoint, error) < 0)
         return -1;
     const struct member_options options = {
@@ -293,6 +321,8 @@ unsigned trainer_votes(void *context)
 
 static int open_strategy(struct trainer *trainer, struct error *error)
 {
+    if (is_parameter_server(trainer)) /* its parts have loops of their own: train/parameter_server.h */
+        return 0;
     double clip = trainer->job->training.gradient_clip_norm;
     const struct strategy_options options = {
         .type = trainer->job->strategy.type,

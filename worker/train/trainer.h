@@ -64,6 +64,8 @@ int trainer_open(struct trainer *trainer, const struct arguments *arguments, con
 void trainer_release(struct trainer *trainer);
 
 bool trainer_is_chief(const struct trainer *trainer);
+/* Where this process listens; NULL: on all interfaces. */
+const char *trainer_listen_address(const struct trainer *trainer);
 
 /* Of the strategy's options; `trainer` is its context. */
 double trainer_learning_rate(void *trainer, int64_t step);

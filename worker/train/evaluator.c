@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/train/evaluator.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "worker/checkpoint/checkpoint_name.h"
+#include "worker/checkpoint/file.h"
+#include "worker/checkpoint/image.h"
+#include "worker/train/evaluation.h"
+#include "worker/train/state_tensors.h"
+#include "worker/train/stop.h"
+
+#define LOOK_EVERY_NS 200000000L
+
+static int score(struct trainer *trainer, const struct checkpoint_image *image, struct error *error)
+{
+    struct loss_sums sums;
+    if (state_tensors_restore(&trainer->state, image, error) < 0)
+        return error_wrap(error, "checkpoint of step %lld does not fit this job", (long long)image->manifest.step);
+    if (evaluation_run(trainer->graph, trainer->device, trainer->stream, trainer->state.parameters, trainer->validation,
+                       0, dataset_count(trainer->validation), &sums, error) < 0)
+        return -1;
+    struct evaluation_metrics metrics = evaluation_metrics(&sums);
+    bool classifies = graph_example_format(trainer->graph)->target_elements == 1 && sums.count > 0;
+    report_evaluation(trainer->report, image->manifest.step, metrics.loss, classifies ? metrics.accuracy : NAN);
+    return 0;
+}
+
+/* The newest checkpoint, unless it is scored already. One that vanishes meanwhile was retired: there is a newer one. */
+static int look(struct trainer *trainer, int64_t *scored_step, struct error *error)
+{
+    struct manifest manifest;
+    if (checkpoint_newest_manifest(trainer->checkpoint_directory, &manifest, NULL) < 0)
+        return 0;
+    const struct checkpoint_name name = {.step = manifest.step, .attempt = manifest.attempt, .epoch = manifest.epoch};
+    manifest_release(&manifest);
+    if (name.step == *scored_step)
+        return 0;
+    char text[CHECKPOINT_NAME_MAX];
+    checkpoint_name_format(&name, text);
+    SCOPED_FREE char *path = file_path_join(trainer->checkpoint_directory, text);
+    struct checkpoint_image image;
+    if (checkpoint_image_open(path, &name, &image, NULL) < 0)
+        return 0;
+    int result = score(trainer, &image, error);
+    checkpoint_image_release(&image);
+    if (result == 0)
+        *scored_step = name.step;
+    return result;
+}
+
+static int check(const struct trainer *trainer, struct error *error)
+{
+    if (trainer->checkpoint_directory == NULL)
+        return error_set(error, ERROR_INVALID,
+                         "an evaluator scores checkpoints, but the job saves none; add a checkpoint section");
+    if (dataset_count(trainer->validation) == 0)
+        return error_set(error, ERROR_INVALID,
+                         "an evaluator needs held-out examples; add data.validation, such as {last: 1000}");
+    return 0;
+}
+
+int evaluator_run(struct trainer *trainer, struct error *error)
+{
+    int64_t scored_step = -1;
+    if (check(trainer, error) < 0)
+        return -1;
+    report_phase(trainer->report, STATUS_EVALUATING, NULL);
+    while (scored_step < trainer->plan.total_steps) {
+        if (stop_is_asked())
+            return error_set(error, ERROR_CANCELLED, "left on request; the crew goes on without an evaluator");
+        if (look(trainer, &scored_step, error) < 0)
+            return -1;
+        nanosleep(&(struct timespec){.tv_nsec = LOOK_EVERY_NS}, NULL);
+    }
+    return 0;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The evaluator: a process beside the crew that scores each checkpoint on the
+ * held-out examples as it appears, and tells the results like a chief does its
+ * own (lines, status, TensorBoard). It takes no part in the training: that it is
+ * lost, or slow, stops nobody. It ends once it has scored the run's last step.
+ */
+#ifndef COXSWAIN_TRAIN_EVALUATOR_H
+#define COXSWAIN_TRAIN_EVALUATOR_H
+
+#include "worker/train/trainer.h"
+
+int evaluator_run(struct trainer *trainer, struct error *error);
+
+#endif

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/train/parameter_server.h"
+
+#include "worker/parameter_server/server.h"
+#include "worker/train/evaluator.h"
+#include "worker/train/ps_chief.h"
+#include "worker/train/ps_state.h"
+#include "worker/train/ps_worker.h"
+#include "worker/train/stop.h"
+
+/* ---------------------------------------------------------------- a server */
+
+static void tell(void *context, const char *text)
+{
+    struct trainer *trainer = context;
+    report_say(trainer->report, "%s", text);
+}
+
+static void ask_server(void *context)
+{
+    ps_server_cancel(context);
+}
+
+static int serve(struct trainer *trainer, const struct placement *placement, struct error *error)
+{
+    bool synchronous = trainer->job->strategy.mode == PARAMETER_SERVER_SYNCHRONOUS;
+    const struct ps_server_options options = {
+        .job_uid = trainer->identity->job_uid,
+        .epoch = (uint32_t)trainer->identity->epoch,
+        .listen_address = trainer_listen_address(trainer),
+        .port = crew_own_seat(&trainer->crew)->port,
+        .variables = {.device = trainer->device,
+                      .optimizer = &trainer->job->training.optimizer,
+                      .placement = placement,
+                      .server = trainer->crew.rank,
+                      .shares = synchronous ? (unsigned)trainer->plan.logical_shards : 0},
+        .digest = parameter_layout_digest(graph_layout(trainer->graph)),
+        .backup = trainer->job->strategy.ps_backup,
+        .servers = trainer->crew.servers,
+        .load = ps_state_load,
+        .store = ps_state_store,
+        .say = tell,
+        .context = trainer,
+    };
+    struct ps_server *server;
+    if (ps_server_start(&options, &server, error) < 0)
+        return -1;
+    report_phase(trainer->report, STATUS_TRAINING, NULL);
+    stop_notify(ask_server, server);
+    int result = ps_server_wait(server, error);
+    stop_notify(NULL, NULL);
+    struct ps_server_counts counts = ps_server_counts(server);
+    report_say(trainer->report, "served     %lld updates, %lld pulls; %lld updates came twice",
+               (long long)counts.applied, (long long)counts.pulls, (long long)counts.duplicates);
+    ps_server_free(server);
+    return result;
+}
+
+static int run_server(struct trainer *trainer, struct error *error)
+{
+    struct placement placement;
+    placement_init(&placement, graph_layout(trainer->graph), trainer->crew.server_count);
+    int result = serve(trainer, &placement, error);
+    placement_release(&placement);
+    return result;
+}
+
+/* ---------------------------------------------------------------- who does what */
+
+static int run_part(struct trainer *trainer, struct error *error)
+{
+    switch (trainer->crew.part) {
+    case CREW_SERVES:
+        return run_server(trainer, error);
+    case CREW_EVALUATES:
+        return evaluator_run(trainer, error);
+    case CREW_TRAINS:
+        break;
+    }
+    return trainer_is_chief(trainer) ? ps_chief_run(trainer, error) : ps_worker_run(trainer, error);
+}
+
+int parameter_server_run(struct trainer *trainer, enum exit_code *ret_code, struct error *error)
+{
+    stop_hold();
+    if (run_part(trainer, error) < 0) {
+        *ret_code = trainer_exit_code(error, EXIT_CODE_INTERNAL);
+        return -1;
+    }
+    report_phase(trainer->report, STATUS_DONE, NULL);
+    return 0;
+}

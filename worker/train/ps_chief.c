@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/train/ps_chief.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/memory.h"
+#include "worker/optimizer/schedule.h"
+#include "worker/train/evaluation.h"
+#include "worker/train/export.h"
+#include "worker/train/ps_chief_parts.h"
+#include "worker/train/ps_share.h"
+#include "worker/train/ps_worker.h"
+#include "worker/train/saving.h"
+#include "worker/train/stop.h"
+
+#define TICK_MS 200
+#define LOOK_EVERY_MS 500
+
+/* ---------------------------------------------------------------- evaluation */
+
+/* The values as they are now, in the state's own memory. */
+static int fetch_values(struct ps_chief *chief, struct error *error)
+{
+    struct training_state *state = &chief->trainer->state;
+    if (servers_link_pull(chief->values, error) < 0)
+        return -1;
+    memcpy(state->host.parameters, servers_link_values(chief->values), (size_t)state->layout.elements * sizeof(float));
+    return training_state_to_device(state, error);
+}
+
+static int evaluate(struct ps_chief *chief, struct error *error)
+{
+    struct trainer *trainer = chief->trainer;
+    struct loss_sums sums;
+    report_phase(trainer->report, STATUS_EVALUATING, NULL);
+    if (fetch_values(chief, error) < 0 ||
+        evaluation_run(chief->graph ? chief->graph : trainer->graph, trainer->device, trainer->stream,
+                       trainer->state.parameters, trainer->validation, 0, dataset_count(trainer->validation), &sums,
+                       error) < 0)
+        return -1;
+    struct evaluation_metrics metrics = evaluation_metrics(&sums);
+    bool classifies = graph_example_format(trainer->graph)->target_elements == 1 && sums.count > 0;
+    chief->evaluated_step = chief->step;
+    report_phase(trainer->report, STATUS_TRAINING, NULL);
+    if (!isfinite(metrics.loss))
+        return error_set(error, ERROR_NOT_FINITE, "the validation loss after step %lld is %f; lower the learning rate",
+                         (long long)chief->step, metrics.loss);
+    report_evaluation(trainer->report, chief->step, metrics.loss, classifies ? metrics.accuracy : NAN);
+    return 0;
+}
+
+static bool evaluation_is_due(const struct ps_chief *chief)
+{
+    const struct trainer *trainer = chief->trainer;
+    if (dataset_count(trainer->validation) == 0 || chief->step == chief->evaluated_step || chief->step == 0)
+        return false;
+    if (chief->step >= trainer->plan.total_steps)
+        return true;
+    return trainer->crew.evaluator_count == 0 &&
+           chief->step / trainer->plan.evaluate_every != chief->evaluated_step / trainer->plan.evaluate_every;
+}
+
+/* ---------------------------------------------------------------- events */
+
+static double rate_of(void *context, int64_t step)
+{
+    const struct trainer *trainer = context;
+    return trainer->plan.learning_rate_factor *
+           schedule_rate(&trainer->job->training.optimizer, step, trainer->plan.total_steps);
+}
+
+static void on_step(struct ps_chief *chief, const struct dispatcher_event *event)
+{
+    struct trainer *trainer = chief->trainer;
+    struct step_report step = {
+        .step = event->step,
+        .total_steps = trainer->plan.total_steps,
+        .loss = event->loss,
+        .gradient_norm = event->gradient_norm,
+        .learning_rate = rate_of(trainer, event->step),
+    };
+    int64_t position;
+    ps_share_position(trainer, &chief->base, event->step, &step.data_epoch, &position);
+    report_step(trainer->report, step, event->examples, event->at_ns - chief->told_ns);
+    chief->step = event->step;
+    chief->told_ns = event->at_ns;
+    if (chief->lost_ns != 0)
+        report_say(trainer->report, "the crew is whole again: step %lld done %.2f s after the loss",
+                   (long long)event->step, (double)(event->at_ns - chief->lost_ns) / 1e9);
+    chief->lost_ns = 0;
+}
+
+static void say_phase(struct ps_chief *chief)
+{
+    char text[PS_TEXT_MAX];
+    dispatcher_describe(chief->dispatcher, text);
+    report_phase(chief->trainer->report, text[0] ? STATUS_WAITING : STATUS_TRAINING, text[0] ? text : NULL);
+}
+
+/* What follows from a step: a lost server is no reason to end, for it will come back. */
+static int do_what_is_due(struct ps_chief *chief, struct error *error)
+{
+    struct error cause = ERROR_INIT;
+    if (evaluation_is_due(chief) && evaluate(chief, &cause) < 0 && cause.kind != ERROR_UNAVAILABLE)
+        return error_set(error, cause.kind, "%s", cause.message);
+    return ps_chief_save_if_due(chief, error);
+}
+
+/* Until the tickets are over (0), or a server is lost (ERROR_UNAVAILABLE). */
+static int follow(struct ps_chief *chief, struct error *error)
+{
+    for (;;) {
+        struct dispatcher_event event;
+        if (dispatcher_next_event(chief->dispatcher, LOOK_EVERY_MS, &event, error) < 0)
+            return -1;
+        switch (event.kind) {
+        case EVENT_NONE:
+            say_phase(chief);
+            break;
+        case EVENT_TEXT:
+            report_say(chief->trainer->report, "%s", event.text);
+            break;
+        case EVENT_STEP:
+            on_step(chief, &event);
+            if (do_what_is_due(chief, error) < 0)
+                return -1;
+            break;
+        case EVENT_SERVER_LOST:
+            chief->lost_ns = event.at_ns;
+            return error_set(error, ERROR_UNAVAILABLE, "%s", event.text);
+        case EVENT_OVER:
+            return 0;
+        }
+    }
+}
+
+/* ---------------------------------------------------------------- the run */
+
+static int begin(struct ps_chief *chief, struct error *error)
+{
+    struct trainer *trainer = chief->trainer;
+    if (ps_chief_start(chief, error) < 0)
+        return -1;
+    if (saving_begin(trainer, error) < 0)
+        return error_wrap(error, "checkpoints");
+    chief->told_ns = clock_monotonic_ns();
+    report_phase(trainer->report, STATUS_TRAINING, NULL);
+    return 0;
+}
+
+static int lead(struct ps_chief *chief, struct error *error)
+{
+    for (;;) {
+        struct error cause = ERROR_INIT;
+        if (begin(chief, &cause) == 0 && follow(chief, &cause) == 0)
+            return 0;
+        if (cause.kind != ERROR_UNAVAILABLE)
+            return error_set(error, cause.kind, "%s", cause.message);
+        report_phase(chief->trainer->report, STATUS_WAITING, cause.message);
+    }
+}
+
+static int finish(struct ps_chief *chief, struct error *error)
+{
+    struct trainer *trainer = chief->trainer;
+    chief->step = trainer->plan.total_steps;
+    if (evaluation_is_due(chief) && evaluate(chief, error) < 0)
+        return -1;
+    if (trainer->store && ps_chief_save(chief, error) < 0)
+        return error_wrap(error, "final checkpoint");
+    if (trainer->export_path == NULL)
+        return 0;
+    return fetch_values(chief, error) < 0 || export_parameters(&trainer->state, trainer->export_path, error) < 0 ? -1
+                                                                                                                 : 0;
+}
+
+/* Asked to leave: what the servers hold is saved first, for they may be asked too. */
+static void save_before_leaving(struct ps_chief *chief)
+{
+    struct trainer *trainer = chief->trainer;
+    struct error cause = ERROR_INIT;
+    if (trainer->store && chief->begun && trainer->job->checkpoint.save_on_preemption &&
+        ps_chief_save(chief, &cause) < 0)
+        report_warn(trainer->report, "left without a checkpoint: %s", cause.message);
+}
+
+static int run(struct ps_chief *chief, struct error *error)
+{
+    struct trainer *trainer = chief->trainer;
+    int result = lead(chief, error);
+    if (result < 0 && error->kind == ERROR_CANCELLED && chief->worker_error.kind == ERROR_NONE)
+        save_before_leaving(chief);
+    /* A server that is lost now comes back with what the last checkpoint has, and the rest is done again. */
+    while (result == 0 && finish(chief, error) < 0) {
+        if (error->kind != ERROR_UNAVAILABLE)
+            return -1;
+        error_clear(error);
+        result = lead(chief, error);
+    }
+    if (result == 0) {
+        int64_t lost = dispatcher_lost(chief->dispatcher);
+        if (lost > 0)
+            report_warn(trainer->report, "%lld acknowledged updates were lost with their ps", (long long)lost);
+        report_summary(trainer->report, trainer->checkpoint_directory, trainer->export_path);
+        dispatcher_finish(chief->dispatcher);
+    }
+    return result;
+}
+
+/* ---------------------------------------------------------------- worker 0 beside it */
+
+static void *work(void *context)
+{
+    struct ps_chief *chief = context;
+    if (ps_worker_work(chief->worker, &chief->worker_error) < 0)
+        dispatcher_cancel(chief->dispatcher);
+    return NULL;
+}
+
+static int start_worker(struct ps_chief *chief, struct error *error)
+{
+    struct trainer *trainer = chief->trainer;
+    if (crew_has_own_chief(&trainer->crew))
+        return 0;
+    const struct graph_options options = {.device = trainer->device,
+                                          .model = &trainer->job->model,
+                                          .max_examples = graph_max_examples(trainer->graph),
+                                          .evaluation_only = true};
+    if (graph_new(&options, &chief->graph, error) < 0 || ps_worker_new(trainer, &chief->worker, error) < 0)
+        return -1;
+    errno = pthread_create(&chief->thread, NULL, work, chief);
+    if (errno != 0)
+        return error_set_errno(error, "start worker 0");
+    chief->thread_runs = true;
+    return 0;
+}
+
+static void stop_worker(struct ps_chief *chief)
+{
+    if (chief->thread_runs) {
+        ps_worker_cancel(chief->worker);
+        pthread_join(chief->thread, NULL);
+    }
+    ps_worker_free(chief->worker);
+}
+
+/* ---------------------------------------------------------------- life cycle */
+
+static void tick(void *context)
+{
+    struct ps_chief *chief = context;
+    if (atomic_load(&chief->ready))
+        servers_link_tick(chief->values);
+}
+
+static void wake(void *context)
+{
+    rpc_wake(((struct ps_chief *)context)->rpc);
+}
+
+static int open_values(struct ps_chief *chief, struct error *error)
+{
+    struct trainer *trainer = chief->trainer;
+    const struct crew *crew = &trainer->crew;
+    if (rpc_new(tick, chief, TICK_MS, &chief->rpc, error) < 0 ||
+        address_book_new(crew->servers, crew->server_count, wake, chief, &chief->book, error) < 0)
+        return -1;
+    const struct servers_link_options options = {
+        .rpc = chief->rpc,
+        .book = chief->book,
+        .servers = crew->servers,
+        .placement = &chief->placement,
+        .elements = graph_layout(trainer->graph)->elements,
+        .job_uid = trainer->identity->job_uid,
+        .generation = {.attempt = (uint32_t)trainer->identity->attempt, .epoch = (uint32_t)trainer->identity->epoch},
+        .index = PS_CHIEF_INDEX,
+        .digest = parameter_layout_digest(graph_layout(trainer->graph)),
+        .pulls_only = true,
+        .impatient = true,
+    };
+    if (servers_link_new(&options, &chief->values, error) < 0)
+        return -1;
+    atomic_store(&chief->ready, true);
+    return 0;
+}
+
+static int open_dispatcher(struct ps_chief *chief, struct error *error)
+{
+    struct trainer *trainer = chief->trainer;
+    const struct strategy_spec *strategy = &trainer->job->strategy;
+    double clip = trainer->job->training.gradient_clip_norm;
+    const struct dispatcher_options options = {
+        .job_uid = trainer->identity->job_uid,
+        .generation = {.attempt = (uint32_t)trainer->identity->attempt, .epoch = (uint32_t)trainer->identity->epoch},
+        .listen_address = trainer_listen_address(trainer),
+        .port = trainer->crew.seats[0].port,
+        .servers = trainer->crew.servers,
+        .server_count = trainer->crew.server_count,
+        .digest = parameter_layout_digest(graph_layout(trainer->graph)),
+        .dispenser = {.mode = chief->mode,
+                      .tickets_per_step = chief->per_step,
+                      .staleness = strategy->staleness == FIELD_UNSET ? STALENESS_DEFAULT : strategy->staleness,
+                      .backup_workers =
+                          strategy->backup_workers == FIELD_UNSET ? 0 : (unsigned)strategy->backup_workers,
+                      .end = trainer->plan.total_steps * chief->per_step},
+        .gradient_clip_norm = clip > 0 ? clip : 0,
+        .rate = rate_of,
+        .context = trainer,
+    };
+    return dispatcher_start(&options, &chief->dispatcher, error);
+}
+
+static void release(struct ps_chief *chief)
+{
+    stop_worker(chief);
+    dispatcher_free(chief->dispatcher);
+    if (chief->rpc)
+        rpc_stop(chief->rpc);
+    address_book_free(chief->book);
+    if (chief->rpc)
+        rpc_free(chief->rpc);
+    servers_link_free(chief->values);
+    graph_free(chief->graph);
+    placement_release(&chief->placement);
+}
+
+static void ask_dispatcher(void *context)
+{
+    dispatcher_cancel(context);
+}
+
+/* Tickets in a step: Synchronous, the shards that all synchronous strategies cut a batch into; else one a worker. */
+static int64_t tickets_per_step(const struct trainer *trainer, enum parameter_server_mode mode)
+{
+    return mode == PARAMETER_SERVER_SYNCHRONOUS ? trainer->plan.logical_shards : trainer->plan.replicas;
+}
+
+int ps_chief_run(struct trainer *trainer, struct error *error)
+{
+    struct ps_chief chief = {.trainer = trainer, .evaluated_step = 0, .saved_ns = clock_monotonic_ns()};
+    chief.mode =
+        trainer->job->strategy.mode == PARAMETER_SERVER_NOT_SAID ? PARAMETER_SERVER_ASYNC : trainer->job->strategy.mode;
+    chief.per_step = tickets_per_step(trainer, chief.mode);
+    if (saving_is_complete(trainer)) {
+        report_say(trainer->report, "this job is complete: its last checkpoint is of the final step");
+        return 0;
+    }
+    placement_init(&chief.placement, graph_layout(trainer->graph), trainer->crew.server_count);
+    report_phase(trainer->report, STATUS_JOINING, NULL);
+    int result = -1;
+    if (open_dispatcher(&chief, error) == 0 && open_values(&chief, error) == 0 && start_worker(&chief, error) == 0) {
+        stop_notify(ask_dispatcher, chief.dispatcher);
+        result = run(&chief, error);
+        stop_notify(NULL, NULL);
+    }
+    if (result < 0 && chief.worker_error.kind != ERROR_NONE)
+        error_set(error, chief.worker_error.kind, "%s", chief.worker_error.message);
+    release(&chief);
+    return result;
+}

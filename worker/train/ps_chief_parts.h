@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A chief's inside, for the files that make it: ps_chief.c (the loop),
+ * ps_chief_start.c (what servers start from), ps_chief_save.c (checkpoints). Only
+ * they include it.
+ */
+#ifndef COXSWAIN_TRAIN_PS_CHIEF_PARTS_H
+#define COXSWAIN_TRAIN_PS_CHIEF_PARTS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "worker/parameter_server/dispatcher.h"
+#include "worker/parameter_server/servers_link.h"
+#include "worker/parameter_server/ticket_link.h"
+#include "worker/train/trainer.h"
+
+struct ps_worker;
+
+struct ps_chief {
+    struct trainer *trainer;
+    enum parameter_server_mode mode;
+    int64_t per_step;
+    struct placement placement;
+    struct dispatcher *dispatcher;
+
+    /* To see the values, for evaluations and the export. */
+    struct rpc *rpc;
+    struct address_book *book;
+    struct servers_link *values;
+    atomic_bool ready;
+    struct graph *graph; /* of its own where a worker computes beside it */
+
+    struct ps_worker *worker; /* NULL: there is a chief of its own */
+    pthread_t thread;
+    bool thread_runs;
+    struct error worker_error;
+
+    struct ticket_grant base; /* where ticket base_step * per_step begins; its lineage is the crew's */
+    bool begun;               /* tickets have flowed */
+    int64_t step, told_ns;
+    int64_t lost_ns; /* when a server was lost, 0: all are there */
+    int64_t saved_step, saved_ns;
+    int64_t evaluated_step;
+};
+
+/* Waits for all servers, and has each start from what is right. ERROR_UNAVAILABLE: one was lost meanwhile. */
+int ps_chief_start(struct ps_chief *chief, struct error *error);
+
+/* Saves now, and waits. ERROR_UNAVAILABLE: a server was lost. */
+int ps_chief_save(struct ps_chief *chief, struct error *error);
+/* Saves when it is due; what fails is a warning. ERROR_STALE, ERROR_CONFLICT: another chief has the directory. */
+int ps_chief_save_if_due(struct ps_chief *chief, struct error *error);
+
+#endif

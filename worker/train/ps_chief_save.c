@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/clock.h"
+#include "common/memory.h"
+#include "worker/train/ps_chief_parts.h"
+#include "worker/train/ps_share.h"
+#include "worker/train/saving.h"
+
+/* The tickets of each server, so that every update counts once in whatever goes on from here. */
+static struct json *describe_tickets(const struct ps_chief *chief, const struct server_saved *saved)
+{
+    struct json *tickets = json_new_object();
+    json_set_integer(tickets, "perStep", chief->per_step);
+    json_set_integer(tickets, "lost", dispatcher_lost(chief->dispatcher));
+    struct json *servers = json_set_array(tickets, "servers");
+    for (unsigned i = 0; i < chief->placement.server_count; i++) {
+        struct json *server = json_append(servers, json_new_object());
+        json_set_integer(server, "updates", saved[i].updates);
+        json_set(server, "applied", ticket_set_to_json(&saved[i].tickets));
+    }
+    return tickets;
+}
+
+/* What all servers have: steps applied, or tickets up to the first that one of them lacks. */
+static int64_t saved_step(const struct ps_chief *chief, const struct server_saved *saved)
+{
+    int64_t step = INT64_MAX;
+    for (unsigned i = 0; i < chief->placement.server_count; i++) {
+        int64_t own =
+            chief->mode == PARAMETER_SERVER_SYNCHRONOUS ? saved[i].updates : saved[i].tickets.low / chief->per_step;
+        step = own < step ? own : step;
+    }
+    return step;
+}
+
+static int commit(struct ps_chief *chief, const char *directory, const struct server_saved *saved, struct error *error)
+{
+    struct trainer *trainer = chief->trainer;
+    unsigned count = chief->placement.server_count;
+    SCOPED_JSON *model = saving_describe_model(trainer);
+    SCOPED_JSON *optimizer = saving_describe_optimizer(trainer);
+    SCOPED_JSON *tickets = chief->mode == PARAMETER_SERVER_SYNCHRONOUS ? NULL : describe_tickets(chief, saved);
+    SCOPED_FREE struct manifest_file *files = memory_allocate(count, sizeof *files);
+    for (unsigned i = 0; i < count; i++) {
+        files[i] = (struct manifest_file){.bytes = saved[i].bytes, .crc32c = saved[i].crc};
+        snprintf(files[i].name, sizeof files[i].name, "%s", saved[i].name);
+    }
+    struct manifest manifest = {
+        .step = saved_step(chief, saved),
+        .workers = trainer->crew.expected,
+        .logical_shards = trainer->plan.logical_shards,
+        .seed = trainer->job->training.seed,
+        .model = model,
+        .optimizer = optimizer,
+        .tickets = tickets,
+        .files = files,
+        .file_count = count,
+    };
+    ps_share_position(trainer, &chief->base, manifest.step, &manifest.data_epoch, &manifest.examples_consumed);
+    if (checkpoint_shards_commit(trainer->store, directory, &manifest, error) < 0)
+        return -1;
+    report_checkpoint(trainer->report, manifest.step);
+    return 0;
+}
+
+int ps_chief_save(struct ps_chief *chief, struct error *error)
+{
+    struct trainer *trainer = chief->trainer;
+    struct server_saved *saved = memory_allocate(PS_SERVERS_MAX, sizeof *saved);
+    char *directory = NULL;
+    int result = checkpoint_shards_begin(trainer->store, &directory, error);
+    if (result == 0)
+        result = dispatcher_save(chief->dispatcher, directory, saved, error);
+    if (result == 0)
+        result = commit(chief, directory, saved, error);
+    for (unsigned i = 0; i < PS_SERVERS_MAX; i++)
+        ticket_set_release(&saved[i].tickets);
+    free(saved);
+    free(directory);
+    if (result == 0) {
+        chief->saved_step = chief->step;
+        chief->saved_ns = clock_monotonic_ns();
+    }
+    return result;
+}
+
+static bool is_due(const struct ps_chief *chief)
+{
+    const struct checkpoint_spec *spec = &chief->trainer->job->checkpoint;
+    if (chief->step == chief->saved_step)
+        return false;
+    if (spec->every_steps != FIELD_UNSET && chief->step / spec->every_steps != chief->saved_step / spec->every_steps)
+        return true;
+    return spec->every_ms != FIELD_UNSET && clock_monotonic_ns() - chief->saved_ns >= spec->every_ms * 1000000;
+}
+
+int ps_chief_save_if_due(struct ps_chief *chief, struct error *error)
+{
+    struct error cause = ERROR_INIT;
+    if (chief->trainer->store == NULL || !is_due(chief))
+        return 0;
+    int64_t step = chief->step;
+    if (ps_chief_save(chief, &cause) == 0)
+        return 0;
+    if (cause.kind == ERROR_STALE || cause.kind == ERROR_CONFLICT || cause.kind == ERROR_CANCELLED)
+        return error_set(error, cause.kind, "%s", cause.message);
+    chief->saved_step = step; /* not again before the next is due */
+    report_warn(chief->trainer->report, "a checkpoint could not be saved (training goes on): %s", cause.message);
+    return 0;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a ticket stands for, computed: the gradient of its share of a batch. Which
+ * examples these are follows from where the run began alone, so that any worker
+ * computes the same.
+ */
+#ifndef COXSWAIN_TRAIN_PS_SHARE_H
+#define COXSWAIN_TRAIN_PS_SHARE_H
+
+#include "worker/parameter_server/ticket_link.h"
+#include "worker/train/trainer.h"
+
+struct ps_share;
+
+/* Borrows the trainer's device, graph and training data. */
+int ps_share_new(struct trainer *trainer, struct ps_share **ret_share, struct error *error);
+void ps_share_free(struct ps_share *share);
+
+/* Flat gradients of the mean loss of the share (`whole_batch`: its part of the mean of the whole batch). Waits for the device. */
+int ps_share_compute(struct ps_share *share, const struct ticket_grant *grant, bool whole_batch,
+                     const float *parameters, float *gradients, struct ticket_result *result, struct error *error);
+
+/* Sum of squares of what was computed last. */
+int ps_share_squares(struct ps_share *share, const float *gradients, double *ret_squares, struct error *error);
+
+/* Where the batch of `step` (from 0) begins. */
+void ps_share_position(const struct trainer *trainer, const struct ticket_grant *base, int64_t step,
+                       int64_t *ret_data_epoch, int64_t *ret_position);
+
+#endif

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/train/ps_state.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/contract/checkpoint_layout.h"
+#include "common/memory.h"
+#include "worker/checkpoint/checkpoint_name.h"
+#include "worker/checkpoint/file.h"
+#include "worker/checkpoint/image.h"
+#include "worker/checkpoint/pieces.h"
+#include "worker/train/state_tensors.h"
+
+#define NAME_MAX_LENGTH 256
+
+/* ---------------------------------------------------------------- starting */
+
+static int start_afresh(struct trainer *trainer, struct variables *variables, struct error *error)
+{
+    const struct parameter_layout *layout = graph_layout(trainer->graph);
+    struct training_state state; /* of the whole model, for as long as it takes */
+    const struct optimizer_spec none = {.type = OPTIMIZER_SGD};
+    if (training_state_init(&state, trainer->device, layout, &none, trainer->job->training.seed, error) < 0)
+        return -1;
+    int result = 0;
+    if (trainer->init_path) {
+        struct safetensors_file file;
+        result = safetensors_open(trainer->init_path, &file, error);
+        if (result == 0) {
+            result = state_tensors_load(&state, &file, error);
+            safetensors_close(&file);
+        }
+    }
+    const struct ticket_set nothing = {0};
+    if (result == 0)
+        variables_start(variables, state.host.parameters, &nothing, 0);
+    training_state_release(&state);
+    return result < 0 ? error_wrap(error, "init.from %s", trainer->init_path) : 0;
+}
+
+/* A tensor of the model under the name it has in a checkpoint; `slot` NULL: the parameter itself. */
+static struct safetensors_tensor describe(const struct parameter_tensor *parameter, const char *slot,
+                                          char name[NAME_MAX_LENGTH])
+{
+    snprintf(name, NAME_MAX_LENGTH, "%s%s%s", slot ? slot : "", slot ? "/" : "", parameter->name);
+    struct safetensors_tensor tensor = {.name = name, .dtype = SAFETENSORS_F32, .rank = parameter->rank};
+    memcpy(tensor.shape, parameter->shape, parameter->rank * sizeof parameter->shape[0]);
+    return tensor;
+}
+
+static int read_array(const struct variables *variables, const struct checkpoint_image *image, const char *slot,
+                      float *to, struct error *error)
+{
+    const struct placement *placement = variables->options.placement;
+    for (unsigned i = 0; i < placement->piece_count; i++) {
+        const struct placement_piece *piece = &placement->pieces[i];
+        char name[NAME_MAX_LENGTH];
+        if (piece->server != variables->options.server || (slot && piece->offset < placement->layout_statistics))
+            continue;
+        struct safetensors_tensor wanted = describe(piece->tensor, slot, name);
+        if (checkpoint_read_rows(image, &wanted, piece->first_row, piece->rows, to + piece->local, error) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int read_image(const struct variables *variables, const struct checkpoint_image *image, struct error *error)
+{
+    if (read_array(variables, image, NULL, variables->parameters, error) < 0)
+        return -1;
+    for (unsigned i = 0; i < variables->slot_count; i++)
+        if (read_array(variables, image, optimizer_slot_name(variables->options.optimizer, i), variables->slots[i],
+                       error) < 0)
+            return -1;
+    return 0;
+}
+
+int ps_state_load(void *context, const char *checkpoint, struct variables *variables, struct error *error)
+{
+    struct trainer *trainer = context;
+    if (checkpoint[0] == '\0')
+        return start_afresh(trainer, variables, error);
+    const char *slash = strrchr(checkpoint, '/');
+    struct checkpoint_name name;
+    struct checkpoint_image image;
+    if (checkpoint_name_parse(slash ? slash + 1 : checkpoint, &name) < 0)
+        return error_set(error, ERROR_INVALID, "%s is not a checkpoint", checkpoint);
+    if (checkpoint_image_open(checkpoint, &name, &image, error) < 0)
+        return error_wrap(error, "read %s", checkpoint);
+    int result = read_image(variables, &image, error);
+    checkpoint_image_release(&image);
+    if (result < 0)
+        return error_wrap(error,
+                          "checkpoint of step %lld does not fit this job (use another checkpoint.path to start anew)",
+                          (long long)name.step);
+    report_say(trainer->report, "starts from the checkpoint of step %lld", (long long)name.step);
+    return 0;
+}
+
+/* ---------------------------------------------------------------- a shard */
+
+struct shard {
+    struct safetensors_tensor *tensors;
+    char (*names)[NAME_MAX_LENGTH];
+    unsigned count;
+};
+
+static void add_piece(struct shard *shard, const struct placement_piece *piece, const char *slot, const float *array)
+{
+    char name[NAME_MAX_LENGTH];
+    struct safetensors_tensor tensor = describe(piece->tensor, slot, name);
+    char *own = shard->names[shard->count];
+    if (placement_is_whole(piece))
+        memcpy(own, name, sizeof name);
+    else
+        piece_name(name, piece->first_row, own);
+    tensor.name = own;
+    if (tensor.rank > 0)
+        tensor.shape[0] = piece->rows;
+    tensor.data = array + piece->local;
+    tensor.bytes = (size_t)piece->elements * sizeof *array;
+    shard->tensors[shard->count++] = tensor;
+}
+
+static void collect(struct shard *shard, const struct variables *copy)
+{
+    const struct placement *placement = copy->options.placement;
+    unsigned arrays = 1 + copy->slot_count;
+    shard->tensors = memory_allocate((size_t)placement->piece_count * arrays + 1, sizeof *shard->tensors);
+    shard->names = memory_allocate((size_t)placement->piece_count * arrays + 1, sizeof *shard->names);
+    for (unsigned array = 0; array < arrays; array++)
+        for (unsigned i = 0; i < placement->piece_count; i++) {
+            const struct placement_piece *piece = &placement->pieces[i];
+            if (piece->server != copy->options.server || (array > 0 && piece->offset < placement->layout_statistics))
+                continue;
+            add_piece(shard, piece, array ? optimizer_slot_name(copy->options.optimizer, array - 1) : NULL,
+                      array ? copy->slots[array - 1] : copy->parameters);
+        }
+}
+
+int ps_state_store(void *context, const char *directory, const struct variables *copy, char ret_name[64],
+                   int64_t *ret_bytes, uint32_t *ret_crc, struct error *error)
+{
+    (void)context;
+    struct shard shard = {0};
+    uint32_t crc;
+    int64_t bytes;
+    snprintf(ret_name, 64, CHECKPOINT_SHARD_FORMAT, (int)copy->options.server);
+    SCOPED_FREE char *path = file_path_join(directory, ret_name);
+    collect(&shard, copy);
+    int result = safetensors_write(path, shard.tensors, shard.count, NULL, ret_crc, ret_bytes, error);
+    free(shard.tensors);
+    free(shard.names);
+    if (result < 0 || file_digest(path, &crc, &bytes, error) < 0)
+        return -1;
+    if (crc != *ret_crc || bytes != *ret_bytes)
+        return error_set(error, ERROR_CORRUPT, "%s reads back differently from what was written", path);
+    return 0;
+}

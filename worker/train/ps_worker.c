@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/train/ps_worker.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "common/memory.h"
+#include "worker/optimizer/gradient_norm.h"
+#include "worker/optimizer/schedule.h"
+#include "worker/parameter_server/servers_link.h"
+#include "worker/parameter_server/ticket_link.h"
+#include "worker/train/ps_share.h"
+#include "worker/train/stop.h"
+
+#define TICK_MS 200
+
+struct ps_worker {
+    struct trainer *trainer;
+    enum parameter_server_mode mode;
+    struct placement placement;
+    struct crew_seat *seats; /* the chief, then the servers */
+    struct rpc *rpc;
+    struct address_book *book;
+    struct ticket_link *tickets;
+    struct servers_link *servers;
+    atomic_bool ready;
+    struct ps_share *share;
+    float *device_values, *device_gradients; /* where the device does not see the host's memory; else NULL */
+    bool fresh;                              /* values came with the last push */
+};
+
+/* ---------------------------------------------------------------- one ticket */
+
+static double rate_of(const struct trainer *trainer, int64_t step)
+{
+    return trainer->plan.learning_rate_factor *
+           schedule_rate(&trainer->job->training.optimizer, step, trainer->plan.total_steps);
+}
+
+static int copy_flat(struct ps_worker *worker, const float *from, float *to, struct error *error)
+{
+    struct trainer *trainer = worker->trainer;
+    int64_t bytes = graph_layout(trainer->graph)->elements * (int64_t)sizeof(float);
+    device_copy(trainer->stream, &(struct copy){bytes, from, to});
+    return device_stream_synchronise(trainer->stream, error);
+}
+
+static int compute(struct ps_worker *worker, const struct ticket_grant *grant, struct ticket_result *result,
+                   struct error *error)
+{
+    float *values = servers_link_values(worker->servers), *gradients = servers_link_gradients(worker->servers);
+    bool whole_batch = worker->mode == PARAMETER_SERVER_SYNCHRONOUS;
+    if (worker->device_values == NULL)
+        return ps_share_compute(worker->share, grant, whole_batch, values, gradients, result, error);
+    if (copy_flat(worker, values, worker->device_values, error) < 0 ||
+        ps_share_compute(worker->share, grant, whole_batch, worker->device_values, worker->device_gradients, result,
+                         error) < 0)
+        return -1;
+    return copy_flat(worker, worker->device_gradients, gradients, error);
+}
+
+/* Asynchronous: each update is clipped by its own norm, which is told once a step otherwise. A synchronous step's norm is the
+ * crew's. */
+static int measure(struct ps_worker *worker, const struct ticket_grant *grant, struct ticket_result *result,
+                   double *ret_scale, struct error *error)
+{
+    double limit = worker->trainer->job->training.gradient_clip_norm;
+    const float *gradients =
+        worker->device_gradients ? worker->device_gradients : servers_link_gradients(worker->servers);
+    *ret_scale = 1;
+    if (worker->mode == PARAMETER_SERVER_SYNCHRONOUS || (!(limit > 0) && grant->ticket % grant->per_step != 0))
+        return 0;
+    if (ps_share_squares(worker->share, gradients, &result->squares, error) < 0)
+        return -1;
+    if (limit > 0)
+        *ret_scale = gradient_clip_factor(sqrt(result->squares), limit);
+    return 0;
+}
+
+static int check_finite(const struct ticket_grant *grant, const struct ticket_result *result, struct error *error)
+{
+    if (isfinite(result->loss) && isfinite(result->squares))
+        return 0;
+    return error_set(error, ERROR_NOT_FINITE,
+                     "step %lld has a loss or a gradient that is not finite; lower training.optimizer.learningRate, "
+                     "lengthen the warm-up or set training.gradientClipNorm",
+                     (long long)(grant->ticket / grant->per_step + 1));
+}
+
+static int push(struct ps_worker *worker, const struct ticket_grant *grant, double scale, struct ticket_result *result,
+                struct error *error)
+{
+    const struct servers_push push = {
+        .ticket = grant->ticket,
+        .lineage = grant->lineage,
+        .rate = result->examples > 0 ? rate_of(worker->trainer, grant->ticket / grant->per_step + 1) : 0,
+        .scale = result->examples > 0 ? scale : 0,
+        .pull = worker->mode == PARAMETER_SERVER_ASYNC,
+    };
+    bool outdated;
+    if (servers_link_push(worker->servers, &push, &outdated, result->incarnations, error) < 0)
+        return -1;
+    result->server_count = worker->placement.server_count;
+    worker->fresh = push.pull && !outdated;
+    ticket_link_done(worker->tickets, outdated ? NULL : result);
+    return 0;
+}
+
+static int do_ticket(struct ps_worker *worker, const struct ticket_grant *grant, struct error *error)
+{
+    struct ticket_result result;
+    double scale;
+    if (!worker->fresh && servers_link_pull(worker->servers, error) < 0)
+        return -1;
+    if (compute(worker, grant, &result, error) < 0 || measure(worker, grant, &result, &scale, error) < 0 ||
+        check_finite(grant, &result, error) < 0)
+        return -1;
+    return push(worker, grant, scale, &result, error);
+}
+
+int ps_worker_work(struct ps_worker *worker, struct error *error)
+{
+    for (;;) {
+        struct ticket_grant grant;
+        if (ticket_link_next(worker->tickets, &grant, error) < 0)
+            return -1;
+        if (grant.over)
+            return 0;
+        if (do_ticket(worker, &grant, error) < 0)
+            return -1;
+    }
+}
+
+/* ---------------------------------------------------------------- life cycle */
+
+void ps_worker_cancel(void *context)
+{
+    struct ps_worker *worker = context;
+    ticket_link_cancel(worker->tickets);
+    servers_link_cancel(worker->servers);
+}
+
+static void tick(void *context)
+{
+    struct ps_worker *worker = context;
+    if (!atomic_load(&worker->ready))
+        return;
+    ticket_link_tick(worker->tickets);
+    servers_link_tick(worker->servers);
+}
+
+static void wake(void *context)
+{
+    rpc_wake(((struct ps_worker *)context)->rpc);
+}
+
+static int open_links(struct ps_worker *worker, struct error *error)
+{
+    struct trainer *trainer = worker->trainer;
+    const struct crew *crew = &trainer->crew;
+    const struct generation generation = {.attempt = (uint32_t)trainer->identity->attempt,
+                                          .epoch = (uint32_t)trainer->identity->epoch};
+    if (rpc_new(tick, worker, TICK_MS, &worker->rpc, error) < 0 ||
+        address_book_new(worker->seats, 1 + crew->server_count, wake, worker, &worker->book, error) < 0)
+        return -1;
+    const struct ticket_link_options tickets = {.rpc = worker->rpc,
+                                                .book = worker->book,
+                                                .chief_port = crew->seats[0].port,
+                                                .job_uid = trainer->identity->job_uid,
+                                                .generation = generation,
+                                                .worker = crew_own_seat(crew)->index};
+    const struct servers_link_options servers = {
+        .rpc = worker->rpc,
+        .book = worker->book,
+        .first_seat = 1,
+        .servers = crew->servers,
+        .placement = &worker->placement,
+        .elements = graph_layout(trainer->graph)->elements,
+        .job_uid = trainer->identity->job_uid,
+        .generation = generation,
+        .index = crew_own_seat(crew)->index,
+        .digest = parameter_layout_digest(graph_layout(trainer->graph)),
+        .share_memory = true,
+    };
+    return ticket_link_new(&tickets, &worker->tickets, error) < 0 ||
+                   servers_link_new(&servers, &worker->servers, error) < 0
+               ? -1
+               : 0;
+}
+
+static int open_device_memory(struct ps_worker *worker, struct error *error)
+{
+    struct trainer *trainer = worker->trainer;
+    size_t bytes = (size_t)graph_layout(trainer->graph)->elements * sizeof(float);
+    if (device_memory_is_shared(trainer->device))
+        return 0;
+    if (device_allocate(trainer->device, MEMORY_DEVICE, bytes, (void **)&worker->device_values, error) < 0)
+        return -1;
+    return device_allocate(trainer->device, MEMORY_DEVICE, bytes, (void **)&worker->device_gradients, error);
+}
+
+int ps_worker_new(struct trainer *trainer, struct ps_worker **ret_worker, struct error *error)
+{
+    struct ps_worker *worker = memory_allocate(1, sizeof *worker);
+    const struct crew *crew = &trainer->crew;
+    worker->trainer = trainer;
+    worker->mode =
+        trainer->job->strategy.mode == PARAMETER_SERVER_NOT_SAID ? PARAMETER_SERVER_ASYNC : trainer->job->strategy.mode;
+    placement_init(&worker->placement, graph_layout(trainer->graph), crew->server_count);
+    worker->seats = memory_allocate(1 + crew->server_count, sizeof *worker->seats);
+    worker->seats[0] = crew->seats[0];
+    for (unsigned i = 0; i < crew->server_count; i++)
+        worker->seats[1 + i] = crew->servers[i];
+    if (ps_share_new(trainer, &worker->share, error) < 0 || open_device_memory(worker, error) < 0 ||
+        open_links(worker, error) < 0) {
+        ps_worker_free(worker);
+        return -1;
+    }
+    atomic_store(&worker->ready, true);
+    rpc_wake(worker->rpc);
+    *ret_worker = worker;
+    return 0;
+}
+
+void ps_worker_free(struct ps_worker *worker)
+{
+    if (worker == NULL)
+        return;
+    if (worker->rpc)
+        rpc_stop(worker->rpc);
+    address_book_free(worker->book);
+    if (worker->rpc)
+        rpc_free(worker->rpc);
+    servers_link_free(worker->servers);
+    ticket_link_free(worker->tickets);
+    ps_share_free(worker->share);
+    device_free(worker->trainer->device, worker->device_values);
+    device_free(worker->trainer->device, worker->device_gradients);
+    placement_release(&worker->placement);
+    free(worker->seats);
+    free(worker);
+}
+
+int ps_worker_run(struct trainer *trainer, struct error *error)
+{
+    struct ps_worker *worker;
+    if (ps_worker_new(trainer, &worker, error) < 0)
+        return -1;
+    report_phase(trainer->report, STATUS_TRAINING, NULL);
+    stop_notify(ps_worker_cancel, worker);
+    int result = ps_worker_work(worker, error);
+    stop_notify(NULL, NULL);
+    ticket_link_leave(worker->tickets);
+    ps_worker_free(worker);
+    return result;
+}
