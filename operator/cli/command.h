@@ -9,16 +9,38 @@
 #include <stdbool.h>
 
 #define EXIT_USAGE 2
+#define EXIT_TIMEOUT 3
 #define EXIT_INTERRUPTED 130
 
 /*  name, arguments, what it does */
 #define COMMANDS(X)                                                                                                    \
     X(run, "FILE [options]", "run a training job and watch it")                                                        \
-    X(demo, "[--preempt]", "train on handwritten digits; --preempt kills a worker half-way")
+    X(demo, "[--preempt]", "train on handwritten digits; --preempt kills a worker half-way")                           \
+    X(get, "[NAME...]", "list jobs: how far they are and how well they do")                                            \
+    X(describe, "NAME...", "all there is to know of a job")                                                            \
+    X(why, "NAME", "what a job waits for, in one sentence")                                                            \
+    X(top, "[NAME]", "watch training live: throughput, loss, time left")                                               \
+    X(logs, "NAME", "the logs of all its pods as one")                                                                 \
+    X(wait, "NAME", "until it is over, or runs, or is suspended")                                                      \
+    X(suspend, "NAME...", "remove the pods; the job waits")                                                            \
+    X(resume, "NAME...", "let it go on from its last checkpoint")                                                      \
+    X(restart, "NAME", "start the crew over, or one of its pods")                                                      \
+    X(scale, "NAME --workers N", "change the number of workers of an elastic job")                                     \
+    X(delete, "NAME...", "delete jobs; what they stored stays")                                                        \
+    X(completion, "bash|zsh", "print a completion script")
 
 /* `text` to stdout (returns 0) because it was asked for, or a hint to stderr (returns EXIT_USAGE) because a word was
  * wrong. */
 int command_usage(bool asked, const char *text);
+
+/* What a command does in a cluster: an exit code, or -1 with the error that is then printed. */
+struct cluster;
+struct command_line;
+struct command_usage;
+struct error;
+typedef int command_action(struct cluster *cluster, const struct command_line *line, struct error *error);
+/* Reads the words, connects, acts, says what went wrong: the exit code. */
+int command_in_cluster(int count, char **words, const struct command_usage *usage, command_action *action);
 
 #define X(name, arguments, summary) int command_##name(int count, char **words);
 COMMANDS(X)

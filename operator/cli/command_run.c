@@ -26,6 +26,7 @@ static const char usage[] =
     "  --fresh              forget an earlier run in the state directory\n"
     "  --kubeconfig FILE    run in that cluster instead\n"
     "  --context NAME       run in that context's cluster\n"
+    "  -n, --namespace NAME for a manifest that names none (default: default)\n"
     "\n"
     "Exit code: 0 the job has succeeded, 1 it has failed or could not be run, 2 wrong usage, 130 interrupted.\n";
 
@@ -33,15 +34,12 @@ static const char usage[] =
 static int read_options(int count, char **words, struct run_options *options)
 {
     static const struct option known[] = {
-        {"volume", required_argument, NULL, 'v'},
-        {"state", required_argument, NULL, 's'},
-        {"fresh", no_argument, NULL, 'f'},
-        {"kubeconfig", required_argument, NULL, 'k'},
-        {"context", required_argument, NULL, 'c'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
+        {"volume", required_argument, NULL, 'v'},  {"state", required_argument, NULL, 's'},
+        {"fresh", no_argument, NULL, 'f'},         {"kubeconfig", required_argument, NULL, 'k'},
+        {"context", required_argument, NULL, 'c'}, {"namespace", required_argument, NULL, 'n'},
+        {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0},
     };
-    for (int option; (option = getopt_long(count, words, "", known, NULL)) != -1;) {
+    for (int option; (option = getopt_long(count, words, "n:h", known, NULL)) != -1;) {
         if (option == 'v' && options->volume_count < RUN_VOLUMES_MAX && strchr(optarg, '='))
             options->volumes[options->volume_count++] = optarg;
         else if (option == 's')
@@ -52,6 +50,8 @@ static int read_options(int count, char **words, struct run_options *options)
             options->kubeconfig = optarg;
         else if (option == 'c')
             options->context = optarg;
+        else if (option == 'n')
+            options->name_space = optarg;
         else
             return command_usage(option == 'h', usage);
     }

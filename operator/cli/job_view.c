@@ -128,7 +128,7 @@ static void describe_end(struct pod_line *line, const struct json *terminated)
         snprintf(line->words, sizeof line->words, "ended with %d", code);
 }
 
-static void describe(struct pod_line *line, const struct json *pod)
+void pod_line_describe(struct pod_line *line, const struct json *pod)
 {
     const struct json *container = json_first(json_at(pod, "status.containerStatuses"));
     const struct json *terminated = json_at(container, "state.terminated");
@@ -193,7 +193,7 @@ void job_view_take_pod(struct job_view *view, const char *name, const struct jso
     snprintf(line->name, sizeof line->name, "%s", name);
     snprintf(line->role, sizeof line->role, "%s", json_string(json_member(labels, LABEL_ROLE), "pod"));
     line->index = strtoll(json_string(json_member(labels, LABEL_INDEX), "0"), NULL, 10);
-    describe(line, pod);
+    pod_line_describe(line, pod);
     say_pod(view, line, before);
     qsort(view->pods, view->pod_count, sizeof *view->pods, pod_compare);
 }

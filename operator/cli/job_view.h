@@ -69,6 +69,9 @@ void job_view_begin_log(struct job_view *view);
 /* One line of the chief's log. */
 void job_view_take_log(struct job_view *view, const char *line, int64_t now_ms);
 
+/* State and words of a pod, from its JSON. */
+void pod_line_describe(struct pod_line *line, const struct json *pod);
+
 bool job_view_succeeded(const struct job_view *view);
 bool job_view_over(const struct job_view *view);
 /* The current pod of a role and index; NULL when there is none. */

@@ -19,45 +19,61 @@ static const struct {
 };
 #define COMMAND_COUNT (sizeof commands / sizeof *commands)
 
-static void print_help(void)
+/* "cox", or "kubectl cox" when kubectl calls it as its plugin. */
+static const char *program_title(const char *called)
 {
-    puts("cox - run training jobs\n\nusage: cox COMMAND [arguments]\n");
+    const char *slash = strrchr(called, '/');
+    return strcmp(slash ? slash + 1 : called, "kubectl-cox") == 0 ? "kubectl cox" : "cox";
+}
+
+static void print_help(const char *title)
+{
+    printf("%s - run training jobs\n\nusage: %s COMMAND [arguments]\n\n", title, title);
     for (size_t i = 0; i < COMMAND_COUNT; i++)
-        printf("  cox %-5s %-15s %s\n", commands[i].name, commands[i].arguments, commands[i].summary);
+        printf("  %-10s %-16s %s\n", commands[i].name, commands[i].arguments, commands[i].summary);
     puts(
         "\n"
         "A job is a Kubernetes object, a TrainingJob: how many workers, which model, which data, how to train. `cox "
         "run`\n"
         "takes one from a file and needs no cluster: it brings a control plane and an operator of its own, and its "
         "pods\n"
-        "are processes of this machine. With --kubeconfig the same file runs in a cluster.\n"
+        "are processes of this machine. With --kubeconfig the same file runs in a cluster. The other commands speak to "
+        "the\n"
+        "cluster of the kubeconfig, as kubectl does (--kubeconfig, --context, --namespace); for a job of `cox run` "
+        "that "
+        "is\n"
+        "the file kubeconfig in its state directory.\n"
         "\n"
         "Examples:\n"
         "  cox demo\n"
-        "  cox demo --preempt\n"
         "  cox run deploy/examples/digits.yaml --volume digits=/data\n"
-        "  cox run deploy/examples/digits.yaml --kubeconfig ~/.kube/config\n"
+        "  cox get -A -o wide\n"
+        "  cox logs digits --follow\n"
+        "  cox why digits\n"
+        "  cox wait digits --timeout 2h && cox delete digits\n"
         "\n"
-        "`cox COMMAND --help` says more. Output on a terminal is one block that is drawn anew, elsewhere plain lines.");
+        "`cox COMMAND --help` says more, exit codes included. Output on a terminal is one block that is drawn anew, "
+        "elsewhere\n"
+        "plain lines.");
 }
 
 int main(int count, char **words)
 {
-    const char *name = count > 1 ? words[1] : "";
+    const char *title = program_title(words[0]), *name = count > 1 ? words[1] : "";
     if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
-        print_help();
+        print_help(title);
         return 0;
     }
     for (size_t i = 0; i < COMMAND_COUNT; i++) {
         if (strcmp(commands[i].name, name) != 0)
             continue;
         /* getopt begins its messages with it. */
-        SCOPED_FREE char *title = memory_format("cox %s", name);
-        words[1] = title;
+        SCOPED_FREE char *whole = memory_format("%s %s", title, name);
+        words[1] = whole;
         return commands[i].run(count - 1, words + 1);
     }
     if (*name)
-        fprintf(stderr, "cox: there is no command \"%s\"\n", name);
-    fputs("usage: cox COMMAND [arguments]; `cox help` lists the commands\n", stderr);
+        fprintf(stderr, "%s: there is no command \"%s\"\n", title, name);
+    fprintf(stderr, "usage: %s COMMAND [arguments]; `%s help` lists the commands\n", title, title);
     return EXIT_USAGE;
 }

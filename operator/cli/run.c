@@ -85,7 +85,9 @@ static int run_start(struct run *run, struct error *error)
 {
     if (event_loop_on_signal(run->loop, SIGINT, interrupted, run, error) < 0 ||
         event_loop_on_signal(run->loop, SIGTERM, interrupted, run, error) < 0 ||
-        manifest_read(run->options->manifest, "default", &run->manifest, error) < 0 || connect(run, error) < 0)
+        manifest_read(run->options->manifest, run->options->name_space ? run->options->name_space : "default",
+                      &run->manifest, error) < 0 ||
+        connect(run, error) < 0)
         return -1;
     job_view_init(&run->view, run->manifest.name_space, run->manifest.name);
     preemption_init(&run->preemption, run->options->preempt);

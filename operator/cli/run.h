@@ -22,6 +22,7 @@ struct run_options {
     const char *state;      /* NULL: ${XDG_STATE_HOME:-~/.local/state}/coxswain/<namespace>-<name> */
     const char *kubeconfig; /* a cluster instead; NULL with `context` NULL: the embedded control plane */
     const char *context;
+    const char *name_space;         /* for a manifest that names none; NULL: default */
     bool fresh;                     /* forget an earlier run in the state directory */
     enum preemption_target preempt; /* half-way; embedded control plane only */
     const char *resume;             /* the command that a person types to go on after Ctrl-C */

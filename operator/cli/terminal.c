@@ -54,6 +54,18 @@ static unsigned print_over(const char *text)
     return lines;
 }
 
+void terminal_draw(struct terminal *terminal, const char *lines)
+{
+    terminal->width = current_width();
+    if (terminal->block_lines > 0)
+        printf("\033[%uA", terminal->block_lines);
+    if (terminal->live)
+        terminal->block_lines = print_over(lines);
+    else
+        fputs(lines, stdout);
+    fflush(stdout);
+}
+
 static void show_block(struct terminal *terminal, struct job_view *view)
 {
     SCOPED_BUFFER block;
@@ -64,10 +76,7 @@ static void show_block(struct terminal *terminal, struct job_view *view)
     print_events(terminal, view);
     buffer_append_byte(&block, '\n', NULL);
     view_print_block(view, terminal->width, terminal->colour, &block);
-    if (terminal->block_lines > 0)
-        printf("\033[%uA", terminal->block_lines);
-    terminal->block_lines = print_over(buffer_text(&block));
-    fflush(stdout);
+    terminal_draw(terminal, buffer_text(&block));
 }
 
 static void show_line(struct terminal *terminal, struct job_view *view, int64_t now_ms)

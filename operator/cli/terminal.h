@@ -24,6 +24,8 @@ void terminal_show(struct terminal *terminal, struct job_view *view, int64_t now
 void terminal_keep(struct terminal *terminal, struct job_view *view, int64_t now_ms);
 /* Removes the block, so that plain lines can follow. */
 void terminal_clear(struct terminal *terminal);
+/* Whole lines in place of those that were drawn last; elsewhere they just follow. */
+void terminal_draw(struct terminal *terminal, const char *lines);
 /* A single line that is written over by the next one: for a download. */
 void terminal_progress(struct terminal *terminal, const char *text);
 

@@ -46,10 +46,9 @@ static size_t next_cell(const char *text, size_t length, unsigned *ret_columns)
     return bytes > 0 ? bytes : 1;
 }
 
-/* A line that the terminal would break cannot be drawn over. */
-static void append_clipped(const struct buffer *lines, unsigned width, struct buffer *out)
+void view_print_clipped(const char *lines, unsigned width, struct buffer *out)
 {
-    const char *at = buffer_text(lines), *end = at + lines->length;
+    const char *at = lines, *end = at + strlen(lines);
     for (unsigned column = 0, columns; at < end; column += columns) {
         size_t bytes = next_cell(at, (size_t)(end - at), &columns);
         if (*at == '\n')
@@ -102,25 +101,30 @@ static double mean(const double *values, unsigned first, unsigned end)
 }
 
 /* The logarithm, since a loss falls fast and then slowly. */
-static double height(const struct job_view *view, unsigned column, unsigned columns)
+static double height(const double *losses, unsigned count, unsigned column, unsigned columns)
 {
-    unsigned first = column * view->loss_count / columns, end = (column + 1) * view->loss_count / columns;
-    return log(fmax(mean(view->losses, first, end), 1e-12));
+    unsigned first = column * count / columns, end = (column + 1) * count / columns;
+    return log(fmax(mean(losses, first, end), 1e-12));
+}
+
+void view_print_losses(const double *losses, unsigned count, unsigned width, struct buffer *out)
+{
+    static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    unsigned columns = count < width ? count : width;
+    double lowest = INFINITY, highest = -INFINITY;
+    for (unsigned i = 0; i < columns; i++) {
+        lowest = fmin(lowest, height(losses, count, i, columns));
+        highest = fmax(highest, height(losses, count, i, columns));
+    }
+    for (unsigned i = 0; i < columns; i++) {
+        double part = highest > lowest ? (height(losses, count, i, columns) - lowest) / (highest - lowest) : 0;
+        buffer_append_string(out, blocks[(unsigned)(part * 7.999)], NULL);
+    }
 }
 
 void view_print_curve(const struct job_view *view, unsigned width, struct buffer *out)
 {
-    static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-    unsigned columns = view->loss_count < width ? view->loss_count : width;
-    double lowest = INFINITY, highest = -INFINITY;
-    for (unsigned i = 0; i < columns; i++) {
-        lowest = fmin(lowest, height(view, i, columns));
-        highest = fmax(highest, height(view, i, columns));
-    }
-    for (unsigned i = 0; i < columns; i++) {
-        double part = highest > lowest ? (height(view, i, columns) - lowest) / (highest - lowest) : 0;
-        buffer_append_string(out, blocks[(unsigned)(part * 7.999)], NULL);
-    }
+    view_print_losses(view->losses, view->loss_count, width, out);
 }
 
 /* ---------------------------------------------------------------- lines */
@@ -250,5 +254,5 @@ void view_print_block(const struct job_view *view, unsigned width, bool colour, 
     print_pods(view, colour, &lines);
     if (*view->doing && !job_view_over(view))
         buffer_format(&lines, "%s\n", view->doing);
-    append_clipped(&lines, width, out);
+    view_print_clipped(buffer_text(&lines), width, out);
 }

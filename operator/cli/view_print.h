@@ -18,6 +18,10 @@ void view_print_block(const struct job_view *view, unsigned width, bool colour, 
 void view_print_line(const struct job_view *view, struct buffer *out);
 /* The losses so far as one line of blocks, at most `width` of them. */
 void view_print_curve(const struct job_view *view, unsigned width, struct buffer *out);
+/* The same of any losses. */
+void view_print_losses(const double *losses, unsigned count, unsigned width, struct buffer *out);
+/* Lines, each cut to `width` columns: what the terminal would break cannot be drawn over. */
+void view_print_clipped(const char *lines, unsigned width, struct buffer *out);
 /* Lines broken at spaces, so that none is wider than `width`; what is broken off stands `indent` columns in. */
 void view_print_wrapped(const char *lines, unsigned width, unsigned indent, struct buffer *out);
 /* "1,234,567" */

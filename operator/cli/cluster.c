@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/cli/cluster.h"
+
+#include <signal.h>
+
+#include "common/contract/labels.h"
+#include "common/memory.h"
+
+#define PATH_AND_QUERY_MAX 4096
+
+static void interrupted(void *context, int signal_number)
+{
+    (void)signal_number;
+    ((struct cluster *)context)->interrupted = true;
+}
+
+int cluster_connect(const struct command_line *line, struct cluster *ret_cluster, struct error *error)
+{
+    struct kube_client_options options = {.user_agent = "cox"};
+    *ret_cluster = (struct cluster){.name_space = NULL};
+    if (kube_config_load(line->kubeconfig, line->context, &ret_cluster->config, error) < 0 ||
+        event_loop_new(&ret_cluster->loop, error) < 0 ||
+        event_loop_on_signal(ret_cluster->loop, SIGINT, interrupted, ret_cluster, error) < 0 ||
+        event_loop_on_signal(ret_cluster->loop, SIGTERM, interrupted, ret_cluster, error) < 0 ||
+        kube_client_new(ret_cluster->loop, &ret_cluster->config, &options, &ret_cluster->client, error) < 0)
+        return -1;
+    ret_cluster->name_space = line->name_space ? line->name_space : ret_cluster->config.name_space;
+    return 0;
+}
+
+void cluster_release(struct cluster *cluster)
+{
+    if (cluster->client)
+        kube_client_free(cluster->client);
+    if (cluster->loop)
+        event_loop_free(cluster->loop);
+    kube_config_release(&cluster->config);
+    cluster->client = NULL;
+    cluster->loop = NULL;
+}
+
+struct resource_path cluster_job_path(const struct cluster *cluster, const char *name)
+{
+    return (struct resource_path){
+        .resource = {API_GROUP, API_VERSION, TRAINING_JOB_PLURAL}, .name_space = cluster->name_space, .name = name};
+}
+
+/* ---------------------------------------------------------------- one request */
+
+struct exchange {
+    bool came, failed;
+    struct json *object;
+    struct buffer *text;
+    struct error error;
+};
+
+static void answered(void *context, const struct kube_answer *answer)
+{
+    struct exchange *exchange = context;
+    exchange->came = true;
+    exchange->failed = answer->error != NULL;
+    if (answer->error)
+        exchange->error = *answer->error;
+    else if (answer->object)
+        exchange->object = json_copy(answer->object);
+}
+
+/* Waits; what an interrupted request answers is nobody's business any more. */
+static int exchange_finish(struct cluster *cluster, struct kube_call *call, struct exchange *exchange,
+                           struct error *error)
+{
+    while (!exchange->came && !cluster->interrupted)
+        if (event_loop_turn(cluster->loop, -1, error) < 0)
+            return -1;
+    if (!exchange->came)
+        kube_call_cancel(call);
+    if (exchange->failed && error)
+        *error = exchange->error;
+    return exchange->failed ? -1 : 0;
+}
+
+int cluster_get(struct cluster *cluster, const struct resource_path *path, struct json **ret_object,
+                struct error *error)
+{
+    struct exchange exchange = {.came = false};
+    struct kube_call_options options = {.answered = answered, .context = &exchange};
+    if (exchange_finish(cluster, kube_client_get(cluster->client, path, &options), &exchange, error) < 0)
+        return -1;
+    *ret_object = exchange.object ? exchange.object : json_new_object();
+    return 0;
+}
+
+int cluster_patch(struct cluster *cluster, const struct resource_path *path, const struct json *patch,
+                  struct error *error)
+{
+    struct exchange exchange = {.came = false};
+    struct kube_call_options options = {.answered = answered, .context = &exchange};
+    int status = exchange_finish(cluster, kube_client_patch(cluster->client, path, patch, &options), &exchange, error);
+    json_free(exchange.object);
+    return status;
+}
+
+int cluster_delete(struct cluster *cluster, const struct resource_path *path, struct error *error)
+{
+    struct exchange exchange = {.came = false};
+    struct kube_call_options options = {.answered = answered, .context = &exchange};
+    struct kube_delete_options what = {.propagation = "Background", .grace_seconds = -1};
+    struct kube_call *call = kube_client_delete(cluster->client, path, &what, &options);
+    int status = exchange_finish(cluster, call, &exchange, error);
+    json_free(exchange.object);
+    return status;
+}
+
+static int take_text(void *context, const char *bytes, size_t length, struct error *error)
+{
+    struct exchange *exchange = context;
+    return buffer_append(exchange->text, bytes, length, error);
+}
+
+int cluster_read(struct cluster *cluster, const char *path_and_query, struct buffer *text, struct error *error)
+{
+    struct exchange exchange = {.text = text};
+    struct kube_stream_options options = {.path_and_query = path_and_query,
+                                          .timeout_ms = KUBE_TIMEOUT_MS,
+                                          .on_data = take_text,
+                                          .answered = answered,
+                                          .context = &exchange};
+    return exchange_finish(cluster, kube_client_stream(cluster->client, &options), &exchange, error);
+}
+
+int cluster_list(struct cluster *cluster, struct kube_resource resource, const char *name_space, const char *selector,
+                 struct json **ret_items, struct error *error)
+{
+    SCOPED_BUFFER path, text;
+    buffer_init(&path, PATH_AND_QUERY_MAX);
+    buffer_init(&text, CLUSTER_ANSWER_MAX);
+    struct resource_path of = {.resource = resource, .name_space = name_space};
+    SCOPED_JSON *list = NULL;
+    if (resource_path_append(&path, &of, error) < 0 ||
+        resource_path_append_query(&path, "labelSelector", selector, error) < 0 ||
+        cluster_read(cluster, buffer_text(&path), &text, error) < 0 ||
+        json_parse(buffer_text(&text), text.length, CLUSTER_ANSWER_MAX, &list, error) < 0)
+        return -1;
+    struct json *items = json_member(list, "items");
+    *ret_items = json_type(items) == JSON_ARRAY ? json_detach(list, items) : json_new_array();
+    return 0;
+}
+
+/* ---------------------------------------------------------------- what belongs to a job */
+
+int cluster_pods(struct cluster *cluster, const char *job, struct json **ret_items, struct error *error)
+{
+    SCOPED_FREE char *selector = memory_format("%s=%s", LABEL_JOB_NAME, job);
+    return cluster_list(cluster, KUBE_PODS, cluster->name_space, selector, ret_items, error);
+}

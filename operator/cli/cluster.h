@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A cluster as a command sees it: connected with the kubeconfig, one request at a
+ * time, each of which runs the loop until it is answered.
+ */
+#ifndef COXSWAIN_CLI_CLUSTER_H
+#define COXSWAIN_CLI_CLUSTER_H
+
+#include "operator/cli/command_line.h"
+#include "operator/kube/client.h"
+
+/* Longer answers are refused. */
+#define CLUSTER_ANSWER_MAX (64 * 1024 * 1024)
+
+struct cluster {
+    struct event_loop *loop;
+    struct kube_config config;
+    struct kube_client *client;
+    const char *name_space; /* that was asked for, else the context's */
+    bool interrupted;       /* SIGINT or SIGTERM came */
+};
+
+/* Release with cluster_release, also after a failure. */
+int cluster_connect(const struct command_line *line, struct cluster *ret_cluster, struct error *error);
+void cluster_release(struct cluster *cluster);
+
+/* A TrainingJob of the cluster's namespace. */
+struct resource_path cluster_job_path(const struct cluster *cluster, const char *name);
+
+/* Results: free with json_free. */
+int cluster_get(struct cluster *cluster, const struct resource_path *path, struct json **ret_object,
+                struct error *error);
+/* The array of items; `name_space` NULL: all, `selector` NULL: everything. */
+int cluster_list(struct cluster *cluster, struct kube_resource resource, const char *name_space, const char *selector,
+                 struct json **ret_items, struct error *error);
+int cluster_patch(struct cluster *cluster, const struct resource_path *path, const struct json *patch,
+                  struct error *error);
+int cluster_delete(struct cluster *cluster, const struct resource_path *path, struct error *error);
+/* Any GET, as it comes. */
+int cluster_read(struct cluster *cluster, const char *path_and_query, struct buffer *text, struct error *error);
+
+/* The pods of a job. */
+int cluster_pods(struct cluster *cluster, const char *job, struct json **ret_items, struct error *error);
+
+#endif

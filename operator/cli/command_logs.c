@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/memory.h"
+#include "operator/cli/command.h"
+#include "operator/cli/log_follow.h"
+#include "operator/cli/terminal.h"
+
+#define PATH_MAX_LENGTH 4096
+/* Of all logs together. */
+#define LOGS_MAX (256 * 1024 * 1024)
+
+static const struct command_usage usage = {
+    "usage: cox logs NAME [options]\n"
+    "\n"
+    "Prints the logs of all pods of the job as one, in the order of time, each line behind the name of its pod's "
+    "place\n"
+    "(worker-0, ps-1; in colour on a terminal unless NO_COLOR is set). With a role and an index, that pod's lines as "
+    "they\n"
+    "are.\n"
+    "\n"
+    "  -f, --follow       go on until the job is over, with pods that come later\n"
+    "  --role ROLE        chief, worker, ps or evaluator only\n"
+    "  --index N          that index only\n"
+    "  --container NAME   default: trainer, else the pod's first\n"
+    "  --tail N           the last N lines of each\n"
+    "  --timestamps       with the time of each line\n"
+    "  --all-attempts     also pods that were replaced and are still there\n"
+    "\n"
+    "Exit code: 0 printed, 1 there is no such job or the cluster did not answer, 2 wrong usage, 130 interrupted.\n",
+    "friCtTa", 1, 1};
+
+static struct log_style style_of(const struct command_line *line)
+{
+    struct terminal terminal;
+    terminal_init(&terminal);
+    return (struct log_style){
+        .prefix = !(line->role && line->index >= 0), .colour = terminal.colour, .timestamps = line->timestamps};
+}
+
+static int read_log(struct cluster *cluster, const struct command_line *line, const struct json *pod, char **ret_text,
+                    struct error *error)
+{
+    SCOPED_BUFFER path, text;
+    buffer_init(&path, PATH_MAX_LENGTH);
+    buffer_init(&text, CLUSTER_ANSWER_MAX);
+    if (log_path(line, pod, false, &path, error) < 0 || cluster_read(cluster, buffer_text(&path), &text, error) < 0)
+        return -1;
+    *ret_text = buffer_take(&text);
+    return 0;
+}
+
+struct log_texts {
+    struct log_text *logs;
+    char **owned;
+    unsigned count;
+};
+
+static void texts_release(struct log_texts *texts)
+{
+    for (unsigned i = 0; i < texts->count; i++)
+        free(texts->owned[i]);
+    free(texts->owned);
+    free(texts->logs);
+}
+
+static int read_logs(struct cluster *cluster, const struct command_line *line, const struct json *pods,
+                     struct log_texts *texts, struct error *error)
+{
+    texts->logs = memory_allocate(json_count(pods) + 1, sizeof *texts->logs);
+    texts->owned = memory_allocate(json_count(pods) + 1, sizeof *texts->owned);
+    for (const struct json *pod = json_first(pods); pod && !cluster->interrupted; pod = json_next(pod)) {
+        if (!log_is_wanted(line, pod))
+            continue;
+        if (read_log(cluster, line, pod, &texts->owned[texts->count], error) < 0)
+            return error_wrap(error, "log of pod %s", json_string_at(pod, "metadata.name", ""));
+        struct log_text *log = &texts->logs[texts->count];
+        log->text = texts->owned[texts->count++];
+        log_speaker(pod, log->speaker);
+    }
+    return 0;
+}
+
+static int print_logs(struct cluster *cluster, const struct command_line *line, struct error *error)
+{
+    SCOPED_JSON *pods = NULL;
+    SCOPED(texts_release) struct log_texts texts = {.count = 0};
+    SCOPED_BUFFER out;
+    struct log_style style = style_of(line);
+    if (cluster_pods(cluster, line->names[0], &pods, error) < 0 || read_logs(cluster, line, pods, &texts, error) < 0)
+        return -1;
+    for (unsigned i = 0; i < texts.count; i++)
+        if (strlen(texts.logs[i].speaker) > style.width)
+            style.width = (unsigned)strlen(texts.logs[i].speaker);
+    buffer_init(&out, LOGS_MAX);
+    log_merge(&style, texts.logs, texts.count, &out);
+    fputs(buffer_text(&out), stdout);
+    return 0;
+}
+
+static int logs(struct cluster *cluster, const struct command_line *line, struct error *error)
+{
+    struct resource_path path = cluster_job_path(cluster, line->names[0]);
+    SCOPED_JSON *job = NULL;
+    if (cluster_get(cluster, &path, &job, error) < 0)
+        return -1;
+    if (!line->follow)
+        return print_logs(cluster, line, error);
+    struct log_style style = style_of(line);
+    return log_follow(cluster, line, &style, error);
+}
+
+int command_logs(int count, char **words)
+{
+    return command_in_cluster(count, words, &usage, logs);
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/contract/labels.h"
+#include "operator/cli/command.h"
+#include "operator/cli/job_await.h"
+#include "operator/cli/job_condition.h"
+#include "operator/cli/job_suspend.h"
+
+static const struct command_usage usage = {
+    "usage: cox restart NAME [--role ROLE --index N] [--timeout TIME]\n"
+    "\n"
+    "Starts the whole crew over from its last checkpoint: suspends the job, waits until all pods are gone, lets it go\n"
+    "on. With a role and an index it deletes that one pod, whose successor takes its place as after a preemption. "
+    "Neither\n"
+    "spends backoffLimit.\n"
+    "\n"
+    "  --role ROLE      worker (default), chief, ps or evaluator\n"
+    "  --index N        of that role, from 0\n"
+    "  --timeout TIME   how long the pods may take to go (default: 5m); after that the job stays suspended\n"
+    "\n"
+    "Exit code: 0 done, 1 the cluster refused, there is no such pod, or the job is over, 2 wrong usage, 3 the time is\n"
+    "over, 130 interrupted (while it waits: the job stays suspended).\n",
+    "rim", 1, 1};
+
+/* Longer than the grace period of any usual pod. */
+#define DEFAULT_TIMEOUT_MS 300000
+
+static enum await_end is_suspended(const struct json *job, const void *context)
+{
+    (void)context;
+    if (!job || job_condition_true(job, "Failed") || job_condition_true(job, "Succeeded"))
+        return AWAIT_NEVER;
+    return job_condition_true(job, "Suspended") ? AWAIT_HOLDS : AWAIT_GOES_ON;
+}
+
+static int restart_crew(struct cluster *cluster, const struct command_line *line, struct error *error)
+{
+    const char *name = line->names[0];
+    int64_t timeout_ms = line->timeout_ms < 0 ? DEFAULT_TIMEOUT_MS : line->timeout_ms;
+    enum await_end end;
+    if (job_suspend(cluster, name, true, error) < 0)
+        return -1;
+    printf("%s: waiting until all its pods are gone\n", name);
+    fflush(stdout);
+    if (job_await(cluster, name, is_suspended, NULL, timeout_ms, &end, error) < 0)
+        return -1;
+    if (end == AWAIT_NEVER)
+        return error_set(error, ERROR_INVALID, "%s is over, or gone: there is nothing to restart", name);
+    if (end == AWAIT_TIMEOUT)
+        fprintf(stderr, "cox restart: %s: its pods are not gone yet; it stays suspended (cox why %s, cox resume %s)\n",
+                name, name, name);
+    if (end != AWAIT_HOLDS)
+        return EXIT_TIMEOUT;
+    if (job_suspend(cluster, name, false, error) < 0)
+        return -1;
+    printf("%s starts over from its last checkpoint\n", name);
+    return EXIT_SUCCESS;
+}
+
+static bool is_member(const struct json *pod, const char *role, int64_t index)
+{
+    const struct json *labels = json_at(pod, "metadata.labels");
+    const char *is_current = json_string(json_member(labels, LABEL_CURRENT), "");
+    return strcmp(is_current, "true") == 0 && strcmp(json_string(json_member(labels, LABEL_ROLE), ""), role) == 0 &&
+           strtoll(json_string(json_member(labels, LABEL_INDEX), "-1"), NULL, 10) == index;
+}
+
+static int restart_pod(struct cluster *cluster, const struct command_line *line, struct error *error)
+{
+    const char *role = line->role ? line->role : "worker";
+    SCOPED_JSON *pods = NULL;
+    if (cluster_pods(cluster, line->names[0], &pods, error) < 0)
+        return -1;
+    for (const struct json *pod = json_first(pods); pod; pod = json_next(pod)) {
+        if (!is_member(pod, role, line->index))
+            continue;
+        struct resource_path path = {KUBE_PODS, cluster->name_space, json_string_at(pod, "metadata.name", ""), NULL};
+        if (cluster_delete(cluster, &path, error) < 0)
+            return -1;
+        printf("pod %s is being deleted\n", path.name);
+        return EXIT_SUCCESS;
+    }
+    return error_set(error, ERROR_NOT_FOUND, "%s has no %s %" PRId64, line->names[0], role, line->index);
+}
+
+static int restart(struct cluster *cluster, const struct command_line *line, struct error *error)
+{
+    if (line->role && line->index < 0)
+        return command_usage(false, usage.text);
+    return line->index >= 0 ? restart_pod(cluster, line, error) : restart_crew(cluster, line, error);
+}
+
+int command_restart(int count, char **words)
+{
+    return command_in_cluster(count, words, &usage, restart);
+}

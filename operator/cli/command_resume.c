@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+
+#include "operator/cli/command.h"
+#include "operator/cli/job_suspend.h"
+
+static const struct command_usage usage = {
+    "usage: cox resume NAME…\n"
+    "\n"
+    "Lets suspended jobs go on: their crews start anew, from the last checkpoint.\n"
+    "\n"
+    "Exit code: 0 asked for, 1 the cluster refused, 2 wrong usage.\n",
+    "", 1, 1000};
+
+static int resume(struct cluster *cluster, const struct command_line *line, struct error *error)
+{
+    for (int i = 0; i < line->name_count && !cluster->interrupted; i++) {
+        if (job_suspend(cluster, line->names[i], false, error) < 0)
+            return -1;
+        printf("%s goes on\n", line->names[i]);
+    }
+    return 0;
+}
+
+int command_resume(int count, char **words)
+{
+    return command_in_cluster(count, words, &usage, resume);
+}

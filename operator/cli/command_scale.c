@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "operator/cli/cluster.h"
+#include "operator/cli/command.h"
+
+static const struct command_usage usage = {
+    "usage: cox scale NAME --workers N\n"
+    "\n"
+    "Changes the number of workers of an elastic job, within its elastic.minWorkers and maxWorkers. The highest "
+    "indices\n"
+    "go first, never worker 0.\n"
+    "\n"
+    "Exit code: 0 done, 1 the cluster refused (the job is not elastic, or the number is out of its bounds), 2 wrong\n"
+    "usage.\n",
+    "W", 1, 1};
+
+static int scale(struct cluster *cluster, const struct command_line *line, struct error *error)
+{
+    if (line->workers < 0)
+        return command_usage(false, usage.text);
+    SCOPED_JSON *patch = json_new_object();
+    json_set_integer(json_set_object(patch, "spec"), "replicas", line->workers);
+    struct resource_path path = cluster_job_path(cluster, line->names[0]);
+    path.subresource = "scale";
+    if (cluster_patch(cluster, &path, patch, error) < 0)
+        return -1;
+    printf("%s: %" PRId64 " worker%s\n", line->names[0], line->workers, line->workers == 1 ? "" : "s");
+    return 0;
+}
+
+int command_scale(int count, char **words)
+{
+    return command_in_cluster(count, words, &usage, scale);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+
+#include "operator/cli/command.h"
+#include "operator/cli/job_suspend.h"
+
+static const struct command_usage usage = {
+    "usage: cox suspend NAME…\n"
+    "\n"
+    "Removes all pods of the jobs and waits: `cox resume` goes on from the last checkpoint. Our own workers save "
+    "their\n"
+    "state before they go (checkpoint.onPreemption). Time suspended does not count for activeDeadlineSeconds.\n"
+    "\n"
+    "Exit code: 0 asked for (`cox wait NAME --for Suspended` waits until all pods are gone), 1 the cluster refused,\n"
+    "2 wrong usage.\n",
+    "", 1, 1000};
+
+static int suspend(struct cluster *cluster, const struct command_line *line, struct error *error)
+{
+    for (int i = 0; i < line->name_count && !cluster->interrupted; i++) {
+        if (job_suspend(cluster, line->names[i], true, error) < 0)
+            return -1;
+        printf("%s is being suspended\n", line->names[i]);
+    }
+    return 0;
+}
+
+int command_suspend(int count, char **words)
+{
+    return command_in_cluster(count, words, &usage, suspend);
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/contract/labels.h"
+#include "common/memory.h"
+#include "operator/cli/cluster.h"
+#include "operator/cli/command.h"
+#include "operator/cli/job_follow.h"
+#include "operator/cli/terminal.h"
+#include "operator/cli/top_table.h"
+#include "operator/cli/view_print.h"
+#include "operator/kube/informer.h"
+
+#define REFRESH_MS 1000
+#define JOB_REFRESH_MS 200
+#define SYNC_TIMEOUT_MS 30000
+
+static const struct command_usage usage = {
+    "usage: cox top [NAME] [options]\n"
+    "\n"
+    "Shows training live: throughput, the curve of the loss since you look, time left; the fastest job first. With a "
+    "name\n"
+    "it shows that job with its pods, until it is over. Ctrl-C ends it. Where the output is no terminal, or with "
+    "--once,\n"
+    "it prints how things stand and ends.\n"
+    "\n"
+    "  -A, --all-namespaces   jobs of all namespaces\n"
+    "  -l, --selector TEXT    with these labels, such as team=vision\n"
+    "  --once                 print once\n"
+    "\n"
+    "Exit code: 0 shown, 1 there is no such job or the cluster did not answer, 2 wrong usage, 130 interrupted.\n",
+    "AlO", 0, 1};
+
+/* ---------------------------------------------------------------- all jobs */
+
+struct top {
+    const struct command_line *line;
+    struct terminal terminal;
+    struct top_row *rows;
+    unsigned count;
+};
+
+static struct top_row *row_of(struct top *top, const struct json *job)
+{
+    for (unsigned i = 0; i < top->count; i++) {
+        const struct json *have = top->rows[i].job;
+        if (strcmp(json_string_at(have, "metadata.name", ""), json_string_at(job, "metadata.name", "")) == 0 &&
+            strcmp(json_string_at(have, "metadata.namespace", ""), json_string_at(job, "metadata.namespace", "")) == 0)
+            return &top->rows[i];
+    }
+    return NULL;
+}
+
+static void *keep(void *context, const struct json *object)
+{
+    (void)context;
+    return json_copy(object);
+}
+
+static void drop(void *item)
+{
+    json_free(item);
+}
+
+static void job_seen(void *context, const char *key, const void *item)
+{
+    (void)key;
+    struct top *top = context;
+    struct top_row *row = row_of(top, item);
+    if (!row && top->count < TOP_JOBS_MAX) {
+        row = &top->rows[top->count++];
+        *row = (struct top_row){.job = NULL};
+    }
+    if (row)
+        top_row_take(row, item);
+}
+
+static void job_changed(void *context, const char *key, const void *old, const void *item)
+{
+    (void)old;
+    job_seen(context, key, item);
+}
+
+static void job_gone(void *context, const char *key, const void *item)
+{
+    (void)key;
+    struct top *top = context;
+    struct top_row *row = row_of(top, item);
+    if (!row)
+        return;
+    top_row_release(row);
+    *row = top->rows[--top->count];
+}
+
+static void show(struct top *top)
+{
+    SCOPED_BUFFER text;
+    buffer_init(&text, TOP_TEXT_MAX);
+    top_table_sort(top->rows, top->count);
+    top_table_print(top->rows, top->count, top->terminal.live ? top->terminal.width : UINT_MAX,
+                    top->line->all_namespaces, &text);
+    terminal_draw(&top->terminal, buffer_text(&text));
+}
+
+static int await_jobs(struct cluster *cluster, const struct informer *jobs, struct error *error)
+{
+    int64_t end_ms = clock_now_ms() + SYNC_TIMEOUT_MS;
+    while (!informer_synced(jobs) && !cluster->interrupted) {
+        if (event_loop_turn(cluster->loop, JOB_REFRESH_MS, error) < 0)
+            return -1;
+        if (clock_now_ms() > end_ms)
+            return error_set(error, ERROR_TIMEOUT, "the API server did not list its jobs within %d s",
+                             SYNC_TIMEOUT_MS / 1000);
+    }
+    return 0;
+}
+
+static int show_jobs(struct cluster *cluster, const struct informer *jobs, struct top *top, struct error *error)
+{
+    if (await_jobs(cluster, jobs, error) < 0)
+        return -1;
+    show(top);
+    int64_t shown_ms = clock_now_ms();
+    while (top->terminal.live && !top->line->once && !cluster->interrupted) {
+        if (event_loop_turn(cluster->loop, REFRESH_MS, error) < 0)
+            return -1;
+        if (clock_now_ms() - shown_ms < REFRESH_MS)
+            continue;
+        show(top);
+        shown_ms = clock_now_ms();
+    }
+    return 0;
+}
+
+static int top_jobs(struct cluster *cluster, const struct command_line *line, struct error *error)
+{
+    struct top top = {.line = line};
+    terminal_init(&top.terminal);
+    top.rows = memory_allocate(TOP_JOBS_MAX, sizeof *top.rows);
+    struct informer_options options = {
+        .resource = {API_GROUP, API_VERSION, TRAINING_JOB_PLURAL},
+        .name_space = line->all_namespaces ? NULL : cluster->name_space,
+        .label_selector = line->selector,
+        .parse = keep,
+        .item_free = drop,
+        .on_added = job_seen,
+        .on_changed = job_changed,
+        .on_deleted = job_gone,
+        .context = &top,
+    };
+    struct informer *jobs = informer_start(cluster->client, &options);
+    int status = show_jobs(cluster, jobs, &top, error);
+    informer_free(jobs);
+    for (unsigned i = 0; i < top.count; i++)
+        top_row_release(&top.rows[i]);
+    free(top.rows);
+    return status;
+}
+
+/* ---------------------------------------------------------------- one job */
+
+static void nothing(void *context)
+{
+    (void)context;
+}
+
+/* Runs until the job is over and its log is read; once: until there is something to show. */
+static int follow_job(struct cluster *cluster, const struct job_follow *follow, struct job_view *view, bool once,
+                      struct error *error)
+{
+    struct terminal terminal;
+    terminal_init(&terminal);
+    once |= !terminal.live;
+    while (!cluster->interrupted) {
+        if (event_loop_turn(cluster->loop, JOB_REFRESH_MS, error) < 0)
+            return -1;
+        bool enough = once ? *view->state != '\0' : job_view_over(view) && job_follow_log_ended(follow);
+        if (enough)
+            break;
+        if (!once)
+            terminal_show(&terminal, view, clock_now_ms());
+    }
+    if (!once) {
+        terminal_keep(&terminal, view, clock_now_ms());
+        return 0;
+    }
+    SCOPED_BUFFER text;
+    buffer_init(&text, TOP_TEXT_MAX);
+    view_print_block(view, terminal.live ? terminal.width : UINT_MAX, terminal.colour, &text);
+    fputs(buffer_text(&text), stdout);
+    return 0;
+}
+
+static int top_job(struct cluster *cluster, const struct command_line *line, struct error *error)
+{
+    struct resource_path path = cluster_job_path(cluster, line->names[0]);
+    SCOPED_JSON *job = NULL;
+    if (cluster_get(cluster, &path, &job, error) < 0)
+        return -1;
+    struct job_view *view = memory_allocate(1, sizeof *view);
+    job_view_init(view, cluster->name_space, line->names[0]);
+    job_view_take_job(view, job);
+    struct job_follow *follow = job_follow_start(cluster->client, view, nothing, NULL);
+    int status = follow_job(cluster, follow, view, line->once, error);
+    job_follow_free(follow);
+    job_view_release(view);
+    free(view);
+    return status;
+}
+
+static int top(struct cluster *cluster, const struct command_line *line, struct error *error)
+{
+    return line->name_count > 0 ? top_job(cluster, line, error) : top_jobs(cluster, line, error);
+}
+
+int command_top(int count, char **words)
+{
+    return command_in_cluster(count, words, &usage, top);
+}

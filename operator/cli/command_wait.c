@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "operator/cli/command.h"
+#include "operator/cli/job_await.h"
+#include "operator/cli/job_condition.h"
+
+static const struct command_usage usage = {
+    "usage: cox wait NAME [options]\n"
+    "\n"
+    "Waits until the job is over, or for what --for names.\n"
+    "\n"
+    "  --for WHAT       Succeeded, Failed, Running, Suspended (conditions of the job) or Deleted\n"
+    "  --timeout TIME   no longer than that: 90, 90s, 5m, 2h (default: for ever)\n"
+    "\n"
+    "Exit code: 0 it has come (without --for: the job has succeeded), 1 it cannot come any more (the job is over with\n"
+    "something else, or is gone), 2 wrong usage, 3 the time is over, 130 interrupted.\n",
+    "Fm", 1, 1};
+
+/* What a person is told about how it ended. */
+static void tell(const struct json *job, const char *name)
+{
+    static const char *const ends[] = {"Failed", "Succeeded"};
+    for (size_t i = 0; i < 2; i++)
+        if (job_condition_true(job, ends[i]))
+            printf("%s: %s: %s\n", name, ends[i], json_string_at(job_condition(job, ends[i]), "message", ""));
+    if (!job)
+        printf("%s: there is no such job\n", name);
+}
+
+static enum await_end has_come(const struct json *job, const void *context)
+{
+    const struct command_line *line = context;
+    const char *wanted = line->condition ? line->condition : "Succeeded";
+    if (strcmp(wanted, "Deleted") == 0)
+        return job ? AWAIT_GOES_ON : AWAIT_HOLDS;
+    bool over = !job || job_condition_true(job, "Failed") || job_condition_true(job, "Succeeded");
+    if (over)
+        tell(job, line->names[0]);
+    if (job_condition_true(job, wanted))
+        return AWAIT_HOLDS;
+    return over ? AWAIT_NEVER : AWAIT_GOES_ON;
+}
+
+static int wait_for(struct cluster *cluster, const struct command_line *line, struct error *error)
+{
+    enum await_end end;
+    if (job_await(cluster, line->names[0], has_come, line, line->timeout_ms, &end, error) < 0)
+        return -1;
+    if (end == AWAIT_TIMEOUT)
+        fprintf(stderr, "cox wait: %s: the time is over\n", line->names[0]);
+    return end == AWAIT_HOLDS ? EXIT_SUCCESS : end == AWAIT_TIMEOUT ? EXIT_TIMEOUT : EXIT_FAILURE;
+}
+
+static bool is_known(const char *word)
+{
+    static const char *const known[] = {"Succeeded", "Failed", "Running", "Suspended", "Deleted"};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(word, known[i]) == 0)
+            return true;
+    return false;
+}
+
+static int checked(struct cluster *cluster, const struct command_line *line, struct error *error)
+{
+    if (!line->condition || is_known(line->condition))
+        return wait_for(cluster, line, error);
+    fprintf(stderr, "cox wait: --for %s: it takes Succeeded, Failed, Running, Suspended or Deleted\n", line->condition);
+    return EXIT_USAGE;
+}
+
+int command_wait(int count, char **words)
+{
+    return command_in_cluster(count, words, &usage, checked);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/cli/job_await.h"
+
+#include "common/clock.h"
+#include "common/contract/labels.h"
+#include "common/memory.h"
+#include "operator/kube/informer.h"
+
+#define LOOK_MS 1000
+
+static void *keep(void *context, const struct json *object)
+{
+    (void)context;
+    return json_copy(object);
+}
+
+static void drop(void *item)
+{
+    json_free(item);
+}
+
+static enum await_end ask(const struct informer *jobs, const char *key, await_question *question, const void *context)
+{
+    return informer_synced(jobs) ? question(informer_get(jobs, key), context) : AWAIT_GOES_ON;
+}
+
+int job_await(struct cluster *cluster, const char *name, await_question *question, const void *context,
+              int64_t timeout_ms, enum await_end *ret_end, struct error *error)
+{
+    SCOPED_FREE char *field = memory_format("metadata.name=%s", name);
+    SCOPED_FREE char *key = memory_format("%s/%s", cluster->name_space, name);
+    struct informer_options options = {.resource = {API_GROUP, API_VERSION, TRAINING_JOB_PLURAL},
+                                       .name_space = cluster->name_space,
+                                       .field_selector = field,
+                                       .parse = keep,
+                                       .item_free = drop};
+    struct informer *jobs = informer_start(cluster->client, &options);
+    int64_t end_ms = timeout_ms < 0 ? INT64_MAX : clock_now_ms() + timeout_ms;
+    enum await_end end = AWAIT_GOES_ON;
+    int status = 0;
+    while (status >= 0 && end == AWAIT_GOES_ON && !cluster->interrupted) {
+        int64_t left_ms = end_ms - clock_now_ms();
+        if (left_ms <= 0)
+            end = AWAIT_TIMEOUT;
+        else
+            status = event_loop_turn(cluster->loop, left_ms < LOOK_MS ? left_ms : LOOK_MS, error);
+        enum await_end answer = ask(jobs, key, question, context);
+        end = answer != AWAIT_GOES_ON ? answer : end;
+    }
+    informer_free(jobs);
+    *ret_end = end;
+    return status < 0 ? -1 : 0;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/cli/job_condition.h"
+
+#include <string.h>
+
+const struct json *job_condition(const struct json *job, const char *type)
+{
+    const struct json *conditions = json_at(job, "status.conditions");
+    for (const struct json *item = json_first(conditions); item; item = json_next(item))
+        if (strcmp(json_string_at(item, "type", ""), type) == 0)
+            return item;
+    return NULL;
+}
+
+bool job_condition_true(const struct json *job, const char *type)
+{
+    return strcmp(json_string_at(job_condition(job, type), "status", ""), "True") == 0;
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/cli/job_describe.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/contract/labels.h"
+#include "operator/cli/job_table.h"
+#include "operator/cli/job_view.h"
+
+#define EVENTS_SHOWN 20
+
+static const char *text_at(const struct json *object, const char *path)
+{
+    return json_string_at(object, path, "");
+}
+
+static void line(struct buffer *out, const char *title, const char *value)
+{
+    if (*value)
+        buffer_format(out, "%-13s %s\n", title, value);
+}
+
+static void print_age(const struct json *object, const char *path, int64_t now_ms, struct buffer *out)
+{
+    int64_t ms;
+    char text[24] = "-";
+    if (clock_parse(text_at(object, path), &ms))
+        clock_format_duration(now_ms > ms ? now_ms - ms : 0, text, sizeof text);
+    buffer_format(out, "%-7s", text);
+}
+
+/* ---------------------------------------------------------------- what was asked for */
+
+static void print_roles(const struct json *job, struct buffer *out)
+{
+    buffer_format(out, "%-13s worker %" PRId64, "Crew", json_integer_at(job, "spec.workers", 1));
+    for (const struct json *role = json_first(json_at(job, "spec.roles")); role; role = json_next(role))
+        if (strcmp(text_at(role, "name"), "worker") != 0)
+            buffer_format(out, ", %s %" PRId64, text_at(role, "name"), json_integer_at(role, "count", 1));
+    const struct json *elastic = json_at(job, "spec.elastic");
+    if (elastic)
+        buffer_format(out, " (elastic, %" PRId64 " to %" PRId64 " workers)", json_integer_at(elastic, "minWorkers", 1),
+                      json_integer_at(elastic, "maxWorkers", 1));
+    buffer_format(out, "; %s %" PRId64 " each\n", json_string_at(job, "spec.devices.type", "CPU"),
+                  json_integer_at(job, "spec.devices.count", 1));
+}
+
+static void print_spec(const struct json *job, struct buffer *out)
+{
+    line(out, "Name", text_at(job, "metadata.name"));
+    line(out, "Namespace", text_at(job, "metadata.namespace"));
+    line(out, "Framework", json_string_at(job, "spec.framework", "Coxswain"));
+    line(out, "Image", text_at(job, "spec.image"));
+    line(out, "Strategy", text_at(job, "spec.strategy.type"));
+    line(out, "Model", text_at(job, "spec.model.preset"));
+    print_roles(job, out);
+    if (*text_at(job, "spec.checkpoint.storage"))
+        buffer_format(out, "%-13s %s:%s\n", "Checkpoints", text_at(job, "spec.checkpoint.storage"),
+                      json_string_at(job, "spec.checkpoint.path", text_at(job, "metadata.name")));
+}
+
+/* ---------------------------------------------------------------- where it stands */
+
+static void print_progress(const struct json *job, struct buffer *out)
+{
+    const struct json *progress = json_at(job, "status.progress");
+    char left[24];
+    if (json_integer_at(progress, "step", -1) < 0)
+        return;
+    buffer_format(out, "%-13s step %" PRId64, "Progress", json_integer_at(progress, "step", 0));
+    if (json_integer_at(progress, "totalSteps", -1) >= 0)
+        buffer_format(out, " of %" PRId64, json_integer_at(progress, "totalSteps", 0));
+    if (*text_at(progress, "examplesPerSecond"))
+        buffer_format(out, ", %s examples/s", text_at(progress, "examplesPerSecond"));
+    job_time_left(job, left, sizeof left);
+    if (*left)
+        buffer_format(out, ", %s left", left);
+    buffer_append_byte(out, '\n', NULL);
+    for (const struct json *item = json_first(json_member(progress, "metrics")); item; item = json_next(item))
+        buffer_format(out, "  %-24s %s\n", text_at(item, "name"), text_at(item, "value"));
+    if (json_integer_at(progress, "lastCheckpointStep", -1) >= 0)
+        buffer_format(out, "  %-24s step %" PRId64 "\n", "last checkpoint",
+                      json_integer_at(progress, "lastCheckpointStep", 0));
+    if (*text_at(progress, "goodput"))
+        buffer_format(out, "  %-24s %s\n", "goodput", text_at(progress, "goodput"));
+}
+
+static void print_status(const struct json *job, struct buffer *out)
+{
+    buffer_format(out, "%-13s %s, %s ready\n", "State", json_string_at(job, "status.state", "not seen yet"),
+                  json_string_at(job, "status.readySummary", "0"));
+    buffer_format(out, "%-13s %" PRId64 ", epoch %" PRId64 "\n", "Attempt", json_integer_at(job, "status.attempt", 0),
+                  json_integer_at(job, "status.epoch", 0));
+    buffer_format(
+        out,
+        "%-13s %" PRId64 " (failures %" PRId64 " of %" PRId64 ", disruptions %" PRId64 ", out of memory %" PRId64 ")\n",
+        "Restarts", json_integer_at(job, "status.restartCount", 0), json_integer_at(job, "status.restarts.failures", 0),
+        json_integer_at(job, "spec.runPolicy.backoffLimit", 6), json_integer_at(job, "status.restarts.disruptions", 0),
+        json_integer_at(job, "status.restarts.outOfMemory", 0));
+    line(out, "Started", text_at(job, "status.startTime"));
+    line(out, "Finished", text_at(job, "status.completionTime"));
+    print_progress(job, out);
+}
+
+static void print_conditions(const struct why_input *input, struct buffer *out)
+{
+    buffer_append_string(out, "Conditions\n", NULL);
+    const struct json *conditions = json_at(input->job, "status.conditions");
+    for (const struct json *item = json_first(conditions); item; item = json_next(item)) {
+        buffer_format(out, "  %-11s %-6s ", text_at(item, "type"), text_at(item, "status"));
+        print_age(item, "lastTransitionTime", input->now_ms, out);
+        buffer_format(out, " %s: %s\n", text_at(item, "reason"), text_at(item, "message"));
+    }
+}
+
+/* ---------------------------------------------------------------- pods and events */
+
+static void print_pods(const struct why_input *input, struct buffer *out)
+{
+    buffer_append_string(out, "Pods\n", NULL);
+    for (const struct json *pod = json_first(input->pods); pod; pod = json_next(pod)) {
+        const struct json *labels = json_at(pod, "metadata.labels");
+        struct pod_line state = {.index = 0};
+        pod_line_describe(&state, pod);
+        bool current = strcmp(json_string(json_member(labels, LABEL_CURRENT), ""), "true") == 0;
+        buffer_format(out, "  %-32s %-14s ", text_at(pod, "metadata.name"), state.words);
+        print_age(pod, "metadata.creationTimestamp", input->now_ms, out);
+        buffer_format(out, " %s%s\n", text_at(pod, "spec.nodeName"), current ? "" : " (replaced)");
+    }
+}
+
+/* The newest; they come in the order of time. */
+static void print_events(const struct why_input *input, struct buffer *out)
+{
+    size_t count = json_count(input->events), at = 0;
+    buffer_format(out, "Events%s\n", count == 0 ? " none" : "");
+    for (const struct json *event = json_first(input->events); event; event = json_next(event), at++) {
+        if (at + EVENTS_SHOWN < count)
+            continue;
+        buffer_append_string(out, "  ", NULL);
+        print_age(event, "metadata.creationTimestamp", input->now_ms, out);
+        buffer_format(out, " %-8s %-16s %s: %s\n", text_at(event, "type"), text_at(event, "reason"),
+                      text_at(event, "regarding.name"), text_at(event, "note"));
+    }
+}
+
+void job_describe(const struct why_input *input, struct buffer *out)
+{
+    print_spec(input->job, out);
+    buffer_append_byte(out, '\n', NULL);
+    print_status(input->job, out);
+    buffer_append_byte(out, '\n', NULL);
+    print_conditions(input, out);
+    buffer_append_byte(out, '\n', NULL);
+    print_pods(input, out);
+    buffer_append_byte(out, '\n', NULL);
+    print_events(input, out);
+    buffer_append_byte(out, '\n', NULL);
+    why_print(input, out);
+    buffer_append_byte(out, '\n', NULL);
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/cli/job_evidence.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/memory.h"
+
+/* The job itself, and pods, which are called <job>-<role>-<index>-<epoch>: those of another job whose name begins alike
+ * have another UID, or are another pod's. */
+static bool is_about(const struct json *event, const struct job_evidence *evidence)
+{
+    const char *uid = json_string_at(event, "regarding.uid", "");
+    if (strcmp(uid, json_string_at(evidence->job, "metadata.uid", "?")) == 0)
+        return true;
+    for (const struct json *pod = json_first(evidence->pods); pod; pod = json_next(pod))
+        if (strcmp(uid, json_string_at(pod, "metadata.uid", "?")) == 0)
+            return true;
+    return false;
+}
+
+/* Times in the API compare as text. */
+static const char *time_of(const struct json *event)
+{
+    return json_string_at(event, "metadata.creationTimestamp", "");
+}
+
+static int compare(const void *left, const void *right)
+{
+    return strcmp(time_of(*(const struct json *const *)left), time_of(*(const struct json *const *)right));
+}
+
+static struct json *sorted(struct json *events)
+{
+    size_t count = 0;
+    struct json **list = memory_allocate(json_count(events) + 1, sizeof(struct json *));
+    struct json *result = json_new_array();
+    while (json_first(events)) {
+        list[count] = json_detach(events, json_first(events));
+        count++;
+    }
+    qsort(list, count, sizeof *list, compare);
+    for (size_t i = 0; i < count; i++)
+        json_append(result, list[i]);
+    free(list);
+    json_free(events);
+    return result;
+}
+
+static int events_of(struct cluster *cluster, struct job_evidence *evidence, struct error *error)
+{
+    if (cluster_list(cluster, KUBE_EVENTS, cluster->name_space, NULL, &evidence->events, error) < 0)
+        return -1;
+    for (struct json *item = json_first(evidence->events), *next; item; item = next) {
+        next = json_next(item);
+        if (!is_about(item, evidence))
+            json_free(json_detach(evidence->events, item));
+    }
+    evidence->events = sorted(evidence->events);
+    return 0;
+}
+
+int job_evidence_gather(struct cluster *cluster, const char *name, struct job_evidence *ret_evidence,
+                        struct error *error)
+{
+    struct resource_path path = cluster_job_path(cluster, name);
+    *ret_evidence = (struct job_evidence){.job = NULL};
+    if (cluster_get(cluster, &path, &ret_evidence->job, error) < 0 ||
+        cluster_pods(cluster, name, &ret_evidence->pods, error) < 0)
+        return -1;
+    return events_of(cluster, ret_evidence, error);
+}
+
+void job_evidence_release(struct job_evidence *evidence)
+{
+    json_free(evidence->job);
+    json_free(evidence->pods);
+    json_free(evidence->events);
+    *evidence = (struct job_evidence){.job = NULL};
+}
+
+struct why_input job_evidence_input(const struct job_evidence *evidence)
+{
+    return (struct why_input){
+        .job = evidence->job, .pods = evidence->pods, .events = evidence->events, .now_ms = clock_now_ms()};
+}

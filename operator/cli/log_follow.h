@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Prints the logs of a job's pods as they grow, those of pods that come later too,
+ * until the job is over and every log is read to its end.
+ */
+#ifndef COXSWAIN_CLI_LOG_FOLLOW_H
+#define COXSWAIN_CLI_LOG_FOLLOW_H
+
+#include "operator/cli/log_lines.h"
+#include "operator/cli/log_source.h"
+
+int log_follow(struct cluster *cluster, const struct command_line *line, const struct log_style *style,
+               struct error *error);
+
+#endif

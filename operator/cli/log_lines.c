@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/cli/log_lines.h"
+
+#include <string.h>
+
+#include "common/contract/labels.h"
+#include "common/fnv1a.h"
+
+#define PLAIN "\033[0m"
+
+void log_speaker(const struct json *pod, char speaker[LOG_SPEAKER_MAX])
+{
+    const struct json *labels = json_at(pod, "metadata.labels");
+    snprintf(speaker, LOG_SPEAKER_MAX, "%s-%s", json_string(json_member(labels, LABEL_ROLE), "pod"),
+             json_string(json_member(labels, LABEL_INDEX), "?"));
+}
+
+/* The same one for the same speaker, whoever else speaks. */
+static const char *colour_of(const char *speaker)
+{
+    static const char *const colours[] = {"\033[36m", "\033[33m", "\033[32m", "\033[35m", "\033[34m", "\033[31m"};
+    return colours[fnv1a(FNV1A_START, speaker) % (sizeof colours / sizeof *colours)];
+}
+
+static void print_prefix(const struct log_style *style, const char *speaker, struct buffer *out)
+{
+    if (!style->prefix)
+        return;
+    if (style->colour)
+        buffer_append_string(out, colour_of(speaker), NULL);
+    buffer_format(out, "%-*s |", (int)style->width, speaker);
+    if (style->colour)
+        buffer_append_string(out, PLAIN, NULL);
+    buffer_append_byte(out, ' ', NULL);
+}
+
+/* Of the time in front, its blank included; 0 when there is none. */
+static size_t time_length(const char *line, size_t length)
+{
+    const char *blank = memchr(line, ' ', length);
+    size_t time = blank ? (size_t)(blank - line) : length;
+    return time > 0 && line[time - 1] == 'Z' && line[0] >= '0' && line[0] <= '9' ? time + (blank != NULL) : 0;
+}
+
+void log_line_print(const struct log_style *style, const char *speaker, const char *line, size_t length,
+                    struct buffer *out)
+{
+    size_t skip = style->timestamps ? 0 : time_length(line, length);
+    print_prefix(style, speaker, out);
+    buffer_append(out, line + skip, length - skip, NULL);
+    buffer_append_byte(out, '\n', NULL);
+}
+
+/* RFC 3339 in UTC with any number of digits behind the point: a shorter fraction is the earlier one. */
+static int time_compare(const char *left, const char *right)
+{
+    while (*left == *right && *left != ' ' && *left != 'Z' && *left != '\0') {
+        left++;
+        right++;
+    }
+    bool left_ends = *left == 'Z' || *left == ' ' || *left == '\0';
+    bool right_ends = *right == 'Z' || *right == ' ' || *right == '\0';
+    if (left_ends || right_ends)
+        return (int)right_ends - (int)left_ends;
+    return *left < *right ? -1 : 1;
+}
+
+void log_merge(const struct log_style *style, struct log_text *logs, unsigned count, struct buffer *out)
+{
+    for (;;) {
+        struct log_text *next = NULL;
+        for (unsigned i = 0; i < count; i++)
+            if (*logs[i].text && (!next || time_compare(logs[i].text, next->text) < 0))
+                next = &logs[i];
+        if (!next)
+            return;
+        size_t length = strcspn(next->text, "\n");
+        log_line_print(style, next->speaker, next->text, length, out);
+        next->text += length + (next->text[length] == '\n');
+    }
+}

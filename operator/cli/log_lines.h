@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Log lines of several pods as one stream: who says it in front, in a colour of
+ * their own, in the order of time. Pure.
+ */
+#ifndef COXSWAIN_CLI_LOG_LINES_H
+#define COXSWAIN_CLI_LOG_LINES_H
+
+#include <stdbool.h>
+
+#include "common/buffer.h"
+#include "common/json.h"
+
+/* "worker-0", from a pod's labels. */
+#define LOG_SPEAKER_MAX 48
+void log_speaker(const struct json *pod, char speaker[LOG_SPEAKER_MAX]);
+
+struct log_style {
+    bool prefix, colour, timestamps;
+    unsigned width; /* of the longest speaker */
+};
+
+/* One line as the API gives it with timestamps=true ("2026-11-20T14:00:00.123Z text", no newline), with one at its end. */
+void log_line_print(const struct log_style *style, const char *speaker, const char *line, size_t length,
+                    struct buffer *out);
+
+/* A whole log; `text` is advanced by log_merge. */
+struct log_text {
+    char speaker[LOG_SPEAKER_MAX];
+    const char *text;
+};
+/* All lines of all logs by their time; those of one log keep their order. */
+void log_merge(const struct log_style *style, struct log_text *logs, unsigned count, struct buffer *out);
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Which logs of a job are asked for, and where the API has them.
+ */
+#ifndef COXSWAIN_CLI_LOG_SOURCE_H
+#define COXSWAIN_CLI_LOG_SOURCE_H
+
+#include "operator/cli/cluster.h"
+
+/* Whether the command line asks for this pod's log, and there is one (its container has started). */
+bool log_is_wanted(const struct command_line *line, const struct json *pod);
+
+/* Path and query of its log with timestamps. */
+int log_path(const struct command_line *line, const struct json *pod, bool follow, struct buffer *path,
+             struct error *error);
+
+#endif

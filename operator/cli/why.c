@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/cli/why.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/contract/labels.h"
+#include "operator/cli/job_condition.h"
+
+/* As long as an operator may take to see a new job. */
+#define OPERATOR_GRACE_MS 10000
+
+static bool is(const struct json *object, const char *path, const char *word)
+{
+    return strcmp(json_string_at(object, path, ""), word) == 0;
+}
+
+static const char *name_of(const struct json *object)
+{
+    return json_string_at(object, "metadata.name", "");
+}
+
+static int64_t time_at(const struct json *object, const char *path, int64_t otherwise)
+{
+    int64_t ms;
+    return clock_parse(json_string_at(object, path, ""), &ms) ? ms : otherwise;
+}
+
+static void print_duration(int64_t ms, struct buffer *out)
+{
+    char text[24];
+    clock_format_duration(ms > 0 ? ms : 0, text, sizeof text);
+    buffer_append_string(out, text, NULL);
+}
+
+/* One line of what may be several. */
+static void print_words(const char *words, struct buffer *out)
+{
+    size_t length = strlen(words);
+    while (length > 0 && strchr("\n .", words[length - 1]))
+        length--;
+    for (size_t i = 0; i < length; i++)
+        buffer_append_byte(out, words[i] == '\n' ? ' ' : words[i], NULL);
+}
+
+/* ---------------------------------------------------------------- the job */
+
+/* Each of these says the sentence and returns true, or has nothing to say. */
+
+static bool nobody_looks(const struct why_input *input, struct buffer *out)
+{
+    const char *manager = json_string_at(input->job, "spec.runPolicy.managedBy", "");
+    if (*manager && strcmp(manager, "coxswain.dev/operator") != 0) {
+        buffer_format(out, "waits for another controller, %s (spec.runPolicy.managedBy)", manager);
+        return true;
+    }
+    if (*json_string_at(input->job, "status.state", ""))
+        return false;
+    buffer_append_string(out, "waits for an operator: none has looked at it yet", NULL);
+    if (input->now_ms - time_at(input->job, "metadata.creationTimestamp", input->now_ms) > OPERATOR_GRACE_MS)
+        buffer_format(out, "; see whether coxswain-operator runs, leads, and watches namespace %s",
+                      json_string_at(input->job, "metadata.namespace", ""));
+    return true;
+}
+
+static bool it_is_over(const struct why_input *input, struct buffer *out)
+{
+    static const char *const ends[][2] = {{"Failed", "it has failed"}, {"Succeeded", "it has succeeded"}};
+    for (size_t i = 0; i < 2; i++) {
+        if (!job_condition_true(input->job, ends[i][0]))
+            continue;
+        buffer_format(out, "waits for nothing: %s: ", ends[i][1]);
+        print_words(json_string_at(job_condition(input->job, ends[i][0]), "message", ""), out);
+        return true;
+    }
+    return false;
+}
+
+static const struct json *pod_that_lives(const struct why_input *input)
+{
+    for (const struct json *pod = json_first(input->pods); pod; pod = json_next(pod))
+        if (!is(pod, "status.phase", "Succeeded") && !is(pod, "status.phase", "Failed"))
+            return pod;
+    return NULL;
+}
+
+static bool it_is_suspended(const struct why_input *input, struct buffer *out)
+{
+    if (!json_boolean_at(input->job, "spec.runPolicy.suspend", false))
+        return false;
+    const struct json *pod = pod_that_lives(input);
+    if (pod)
+        buffer_format(out, "waits for the end of pod %s: it is being suspended", name_of(pod));
+    else
+        buffer_format(out, "waits for somebody to resume it: it is suspended (cox resume %s)", name_of(input->job));
+    return true;
+}
+
+static bool it_backs_off(const struct why_input *input, struct buffer *out)
+{
+    int64_t until_ms = time_at(input->job, "status.backoffUntil", 0);
+    if (until_ms <= input->now_ms)
+        return false;
+    buffer_append_string(out, "waits for the end of its back-off in ", NULL);
+    print_duration(until_ms - input->now_ms, out);
+    buffer_format(out,
+                  ", after %" PRId64 " restarts; the last: ", json_integer_at(input->job, "status.restartCount", 0));
+    print_words(json_string_at(job_condition(input->job, "Restarting"), "message", ""), out);
+    return true;
+}
+
+/* Quota, policies, names, a gang, a queue: what keeps pods from being created stands in the condition. */
+static bool pods_cannot_be_created(const struct why_input *input, struct buffer *out)
+{
+    static const char *const ordinary[] = {"Pending", "Unschedulable", "Suspended", "AllScheduled", ""};
+    const struct json *scheduled = job_condition(input->job, "Scheduled");
+    const char *reason = json_string_at(scheduled, "reason", "");
+    for (size_t i = 0; i < sizeof ordinary / sizeof *ordinary; i++)
+        if (strcmp(reason, ordinary[i]) == 0)
+            return false;
+    if (!is(scheduled, "status", "False"))
+        return false;
+    if (strcmp(reason, "QuotaExceeded") == 0)
+        buffer_append_string(out, "waits for room in the namespace's quota: ", NULL);
+    else
+        buffer_format(out, "waits (%s): ", reason);
+    print_words(json_string_at(scheduled, "message", ""), out);
+    return true;
+}
+
+/* ---------------------------------------------------------------- its pods */
+
+static bool is_current(const struct json *pod)
+{
+    return strcmp(json_string(json_member(json_at(pod, "metadata.labels"), LABEL_CURRENT), ""), "true") == 0;
+}
+
+static const struct json *pod_condition(const struct json *pod, const char *type)
+{
+    const struct json *conditions = json_at(pod, "status.conditions");
+    for (const struct json *item = json_first(conditions); item; item = json_next(item))
+        if (is(item, "type", type))
+            return item;
+    return NULL;
+}
+
+static bool is_unschedulable(const struct json *pod, struct buffer *out)
+{
+    const struct json *scheduled = pod_condition(pod, "PodScheduled");
+    if (!is(scheduled, "status", "False"))
+        return false;
+    buffer_format(out, "waits for a node for pod %s: ", name_of(pod));
+    print_words(json_string_at(scheduled, "message", "the scheduler has not placed it"), out);
+    return true;
+}
+
+static bool is_terminating(const struct why_input *input, const struct json *pod, struct buffer *out)
+{
+    int64_t deadline_ms = time_at(pod, "metadata.deletionTimestamp", 0);
+    if (deadline_ms == 0)
+        return false;
+    int64_t asked_ms = deadline_ms - 1000 * json_integer_at(pod, "metadata.deletionGracePeriodSeconds", 0);
+    buffer_format(out, "waits for the end of pod %s, which was told to go ", name_of(pod));
+    print_duration(input->now_ms - asked_ms, out);
+    buffer_append_string(out, " ago", NULL);
+    if (input->now_ms > deadline_ms)
+        buffer_format(out, " and should be gone: see whether its node %s is alive",
+                      json_string_at(pod, "spec.nodeName", "?"));
+    return true;
+}
+
+static const struct json *waiting_container(const struct json *pod)
+{
+    static const char *const lists[] = {"status.initContainerStatuses", "status.containerStatuses"};
+    for (size_t i = 0; i < 2; i++)
+        for (const struct json *item = json_first(json_at(pod, lists[i])); item; item = json_next(item)) {
+            const char *reason = json_string_at(item, "state.waiting.reason", "");
+            if (*reason && strcmp(reason, "ContainerCreating") != 0 && strcmp(reason, "PodInitializing") != 0)
+                return item;
+        }
+    return NULL;
+}
+
+static bool cannot_start(const struct json *pod, struct buffer *out)
+{
+    const struct json *container = waiting_container(pod);
+    if (!container)
+        return false;
+    buffer_format(out, "waits for container %s of pod %s to start: %s", json_string_at(container, "name", ""),
+                  name_of(pod), json_string_at(container, "state.waiting.reason", ""));
+    const char *message = json_string_at(container, "state.waiting.message", "");
+    buffer_append_string(out, *message ? ": " : "", NULL);
+    print_words(message, out);
+    return true;
+}
+
+static int64_t event_time(const struct json *event)
+{
+    static const char *const places[] = {"series.lastObservedTime", "eventTime", "deprecatedLastTimestamp",
+                                         "metadata.creationTimestamp"};
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        int64_t ms = time_at(event, places[i], 0);
+        if (ms > 0)
+            return ms;
+    }
+    return 0;
+}
+
+/* The newest complaint about it. */
+static const struct json *warning_about(const struct why_input *input, const struct json *pod)
+{
+    const struct json *newest = NULL;
+    for (const struct json *event = json_first(input->events); event; event = json_next(event))
+        if (is(event, "type", "Warning") && is(event, "regarding.name", name_of(pod)) &&
+            (!newest || event_time(event) >= event_time(newest)))
+            newest = event;
+    return newest;
+}
+
+static bool is_being_made(const struct why_input *input, const struct json *pod, struct buffer *out)
+{
+    if (!is(pod, "status.phase", "Pending"))
+        return false;
+    const struct json *warning = warning_about(input, pod);
+    buffer_format(out, "waits for pod %s to start", name_of(pod));
+    if (warning) {
+        buffer_format(out, ": %s: ", json_string_at(warning, "reason", ""));
+        print_words(json_string_at(warning, "note", ""), out);
+    }
+    return true;
+}
+
+static bool is_not_ready(const struct why_input *input, const struct json *pod, struct buffer *out)
+{
+    if (!is(pod, "status.phase", "Running") || is(pod_condition(pod, "Ready"), "status", "True"))
+        return false;
+    buffer_format(out, "waits for pod %s to be ready", name_of(pod));
+    const char *message = json_string_at(job_condition(input->job, "Running"), "message", "");
+    buffer_append_string(out, *message ? "; " : "", NULL);
+    print_words(message, out);
+    return true;
+}
+
+static bool a_pod_keeps_it(const struct why_input *input, const struct json *pod, struct buffer *out)
+{
+    return is_terminating(input, pod, out) || cannot_start(pod, out) || is_unschedulable(pod, out) ||
+           is_being_made(input, pod, out) || is_not_ready(input, pod, out);
+}
+
+/* Those that the crew has, then those that it must be rid of. */
+static bool pods_keep_it(const struct why_input *input, struct buffer *out)
+{
+    for (int current = 1; current >= 0; current--)
+        for (const struct json *pod = json_first(input->pods); pod; pod = json_next(pod)) {
+            bool over = is(pod, "status.phase", "Succeeded") || is(pod, "status.phase", "Failed");
+            if (!over && is_current(pod) == (current == 1) && a_pod_keeps_it(input, pod, out))
+                return true;
+        }
+    return false;
+}
+
+/* ---------------------------------------------------------------- nothing in particular */
+
+static bool it_runs(const struct why_input *input, struct buffer *out)
+{
+    if (!job_condition_true(input->job, "Running"))
+        return false;
+    int64_t step = json_integer_at(input->job, "status.progress.step", -1);
+    int64_t total = json_integer_at(input->job, "status.progress.totalSteps", -1);
+    int64_t left = json_integer_at(input->job, "status.progress.secondsRemaining", -1);
+    buffer_append_string(out, "waits for nothing: it runs", NULL);
+    if (step >= 0 && total > 0)
+        buffer_format(out, ", step %" PRId64 " of %" PRId64, step, total);
+    if (left >= 0) {
+        buffer_append_string(out, ", ", NULL);
+        print_duration(1000 * left, out);
+        buffer_append_string(out, " left", NULL);
+    }
+    return true;
+}
+
+static bool what_the_conditions_say(const struct why_input *input, struct buffer *out)
+{
+    static const char *const types[] = {"Restarting", "Running", "Scheduled"};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        const struct json *condition = job_condition(input->job, types[i]);
+        const char *wanted = i == 0 ? "True" : "False";
+        if (!is(condition, "status", wanted) || !*json_string_at(condition, "message", ""))
+            continue;
+        buffer_format(out, "waits (%s): ", json_string_at(condition, "reason", ""));
+        print_words(json_string_at(condition, "message", ""), out);
+        return true;
+    }
+    buffer_append_string(out, "waits for its pods to be created", NULL);
+    return true;
+}
+
+void why_print(const struct why_input *input, struct buffer *out)
+{
+    static bool (*const answers[])(const struct why_input *input, struct buffer *out) = {
+        nobody_looks,           it_is_over,   it_is_suspended, it_backs_off,
+        pods_cannot_be_created, pods_keep_it, it_runs,         what_the_conditions_say,
+    };
+    buffer_format(out, "%s ", name_of(input->job));
+    for (size_t i = 0; i < sizeof answers / sizeof *answers; i++)
+        if (answers[i](input, out))
+            return;
+}

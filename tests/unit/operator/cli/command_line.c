@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/cli/command_line.h"
+
+#include <criterion/criterion.h>
+#include <criterion/redirect.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "operator/cli/command.h"
+
+static const struct command_usage usage = {"usage: cox test NAME\n\nmanual\n", "ofmW", 1, 2};
+
+/* The words of `text`, which stay valid until the next call. */
+static int parse(struct command_line *line, const char *text)
+{
+    static char copy[256];
+    static char *words[16];
+    int count = 0;
+    char *state;
+    snprintf(copy, sizeof copy, "%s", text);
+    for (char *word = strtok_r(copy, " ", &state); word; word = strtok_r(NULL, " ", &state))
+        words[count++] = word;
+    words[count] = NULL;
+    optind = 1;
+    return command_line_parse(count, words, &usage, line);
+}
+
+Test(command_line, options_and_names_in_any_order)
+{
+    struct command_line line;
+    cr_assert_eq(parse(&line, "cox -n ml one --context=c -o yaml -f two --timeout 5m"), -1);
+    cr_expect_str_eq(line.name_space, "ml");
+    cr_expect_str_eq(line.context, "c");
+    cr_expect(line.output == OUTPUT_YAML && line.follow && !line.watch);
+    cr_expect(line.timeout_ms == 300000 && line.tail == -1 && line.workers == -1);
+    cr_expect(line.name_count == 2);
+    cr_expect_str_eq(line.names[1], "two");
+}
+
+Test(command_line, what_is_wrong_is_usage, .init = cr_redirect_stderr)
+{
+    struct command_line line;
+    static const char *const rows[] = {"cox",
+                                       "cox a b c",
+                                       "cox a --fred",
+                                       "cox a --watch",
+                                       "cox a -o xml",
+                                       "cox a --workers -1",
+                                       "cox a --timeout 5y",
+                                       "cox a --timeout",
+                                       "cox a -o wide b c"};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        cr_expect_eq(parse(&line, rows[i]), EXIT_USAGE, "%s", rows[i]);
+}
+
+Test(command_line, help_is_asked_for, .init = cr_redirect_stdout)
+{
+    struct command_line line;
+    cr_assert_eq(parse(&line, "cox --help"), 0);
+}
+
+Test(command_line, durations)
+{
+    int64_t ms;
+    cr_expect(duration_parse("90", &ms) && ms == 90000);
+    cr_expect(duration_parse("90s", &ms) && ms == 90000);
+    cr_expect(duration_parse("2h", &ms) && ms == 7200000);
+    cr_expect(duration_parse("1d", &ms) && ms == 86400000);
+    cr_expect_not(duration_parse("", &ms) || duration_parse("s", &ms) || duration_parse("-1", &ms) ||
+                  duration_parse("99999999999999999999", &ms) || duration_parse("1w", &ms));
+}

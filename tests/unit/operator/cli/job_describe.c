@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/cli/job_describe.h"
+
+#include "job_json.h"
+
+Test(job_describe, all_there_is)
+{
+    SCOPED_JSON *job = json_of(JOB_RUNNING);
+    SCOPED_JSON *pods = json_of(
+        "[{'metadata':{'name':'digits-worker-0-2','creationTimestamp':'2026-11-20T14:00:20Z','labels':{"
+        "'coxswain.dev/current':'true'}},'spec':{'nodeName':'n1'},'status':{'phase':'Running','conditions':[{'type':"
+        "'Ready','status':'True'}]}},{'metadata':{'name':'digits-worker-0-1','creationTimestamp':"
+        "'2026-11-20T14:00:00Z'},'spec':{'nodeName':'n2'},'status':{'phase':'Failed','containerStatuses':[{'state':{"
+        "'terminated':{'exitCode':137}}}]}}]");
+    SCOPED_JSON *events = json_of("[{'metadata':{'creationTimestamp':'2026-11-20T14:00:10Z'},'type':'Warning','reason':"
+                                  "'PodDisrupted','note':'worker 0: was deleted','regarding':{'name':'digits'}}]");
+    struct why_input input = {.job = job, .pods = pods, .events = events, .now_ms = JOB_NOW};
+    SCOPED_BUFFER text;
+    buffer_init(&text, DESCRIPTION_MAX);
+    job_describe(&input, &text);
+    cr_expect_str_eq(buffer_text(&text), "Name          digits\n"
+                                         "Namespace     ml\n"
+                                         "Framework     Coxswain\n"
+                                         "Strategy      MultiWorkerMirrored\n"
+                                         "Crew          worker 2; CPU 1 each\n"
+                                         "\n"
+                                         "State         Running, 2/2 ready\n"
+                                         "Attempt       1, epoch 2\n"
+                                         "Restarts      1 (failures 0 of 6, disruptions 1, out of memory 0)\n"
+                                         "Started       2026-11-20T14:00:00Z\n"
+                                         "Progress      step 120 of 300, 5123.4 examples/s, 35s left\n"
+                                         "  loss                     0.031\n"
+                                         "\n"
+                                         "Conditions\n"
+                                         "  Running     True   30s     CrewComplete: all required pods are ready\n"
+                                         "\n"
+                                         "Pods\n"
+                                         "  digits-worker-0-2                ready          40s     n1\n"
+                                         "  digits-worker-0-1                killed         60s     n2 (replaced)\n"
+                                         "\n"
+                                         "Events\n"
+                                         "  50s     Warning  PodDisrupted     digits: worker 0: was deleted\n"
+                                         "\n"
+                                         "digits waits for nothing: it runs, step 120 of 300, 35s left\n");
+}

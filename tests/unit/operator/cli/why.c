@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/cli/why.h"
+
+#include "job_json.h"
+
+static void expect(const char *job, const char *pods, const char *events, const char *expected)
+{
+    SCOPED_JSON *job_object = json_of(job);
+    SCOPED_JSON *pod_list = json_of(pods);
+    SCOPED_JSON *event_list = json_of(events);
+    struct why_input input = {.job = job_object, .pods = pod_list, .events = event_list, .now_ms = JOB_NOW};
+    SCOPED_BUFFER text;
+    buffer_init(&text, WHY_MAX);
+    why_print(&input, &text);
+    cr_expect_str_eq(buffer_text(&text), expected);
+}
+
+#define JOB(spec, status)                                                                                              \
+    "{'metadata':{'name':'digits','namespace':'ml','creationTimestamp':'2026-11-20T14:00:00Z'},'spec':{" spec          \
+    "},'status':{" status "}}"
+#define PENDING                                                                                                        \
+    "'state':'Pending','conditions':[{'type':'Running','status':'False','reason':'CrewIncomplete','message':'waiting " \
+    "for worker 0'}]"
+#define POD(more) "{'metadata':{'name':'digits-worker-0-1','labels':{'coxswain.dev/current':'true'}" more "}"
+
+Test(why, a_person_or_a_controller)
+{
+    expect(JOB("", ""), "[]", "[]",
+           "digits waits for an operator: none has looked at it yet; see whether coxswain-operator runs, leads, and "
+           "watches namespace ml");
+    expect(JOB("'runPolicy':{'managedBy':'kueue.x-k8s.io/multikueue'}", ""), "[]", "[]",
+           "digits waits for another controller, kueue.x-k8s.io/multikueue (spec.runPolicy.managedBy)");
+    expect(JOB("'runPolicy':{'suspend':true}", "'state':'Suspended'"), "[]", "[]",
+           "digits waits for somebody to resume it: it is suspended (cox resume digits)");
+    expect(JOB("'runPolicy':{'suspend':true}", "'state':'Suspended'"), "[" POD("},'status':{'phase':'Running'}") "]",
+           "[]", "digits waits for the end of pod digits-worker-0-1: it is being suspended");
+}
+
+Test(why, quota_and_other_refusals)
+{
+    expect(JOB("", "'state':'Pending','conditions':[{'type':'Scheduled','status':'False','reason':'QuotaExceeded',"
+                   "'message':'exceeded quota: team, requested: pods=1'}]"),
+           "[]", "[]", "digits waits for room in the namespace's quota: exceeded quota: team, requested: pods=1");
+    expect(JOB("", "'state':'Pending','conditions':[{'type':'Scheduled','status':'False','reason':"
+                   "'WaitingForPredecessor','message':'waiting until 2 pods of an earlier job are gone'}]"),
+           "[]", "[]", "digits waits (WaitingForPredecessor): waiting until 2 pods of an earlier job are gone");
+}
+
+Test(why, a_back_off)
+{
+    expect(JOB("", "'state':'Restarting','restartCount':3,'backoffUntil':'2026-11-20T14:01:08Z','conditions':[{'type':"
+                   "'Restarting','status':'True','reason':'PodFailed','message':'worker 1: exited\\n with 1.'}]"),
+           "[]", "[]",
+           "digits waits for the end of its back-off in 8s, after 3 restarts; the last: worker 1: exited  with 1");
+}
+
+Test(why, a_pod)
+{
+    expect(JOB("", PENDING),
+           "[" POD("},'status':{'phase':'Pending','conditions':[{'type':'PodScheduled','status':'False','message':'0/3 "
+                   "nodes are available: 3 Insufficient nvidia.com/gpu.'}]}") "]",
+           "[]",
+           "digits waits for a node for pod digits-worker-0-1: 0/3 nodes are available: 3 Insufficient nvidia.com/gpu");
+    expect(JOB("", PENDING),
+           "[" POD("},'status':{'phase':'Pending','containerStatuses':[{'name':'trainer','state':{'waiting':{'reason':"
+                   "'ImagePullBackOff','message':'Back-off pulling image x'}}}]}") "]",
+           "[]",
+           "digits waits for container trainer of pod digits-worker-0-1 to start: ImagePullBackOff: Back-off pulling "
+           "image x");
+    expect(JOB("", PENDING), "[" POD("},'status':{'phase':'Running'}") "]", "[]",
+           "digits waits for pod digits-worker-0-1 to be ready; waiting for worker 0");
+    expect(JOB("", PENDING),
+           "[" POD(",'deletionTimestamp':'2026-11-20T14:00:50Z','deletionGracePeriodSeconds':30},'spec':{'nodeName':"
+                   "'n1'},'status':{'phase':'Running'}") "]",
+           "[]",
+           "digits waits for the end of pod digits-worker-0-1, which was told to go 40s ago and should be gone: see "
+           "whether its node n1 is alive");
+}
+
+Test(why, the_newest_event_about_a_pod)
+{
+    expect(JOB("", PENDING), "[" POD("},'status':{'phase':'Pending'}") "]",
+           "[{'type':'Warning','reason':'FailedMount','note':'volume runs: not found','eventTime':"
+           "'2026-11-20T14:00:30Z','regarding':{'name':'digits-worker-0-1'}},{'type':'Warning','reason':'Old','note':"
+           "'x','eventTime':'2026-11-20T14:00:10Z','regarding':{'name':'digits-worker-0-1'}},{'type':'Warning',"
+           "'reason':'Other','note':'x','eventTime':'2026-11-20T14:00:40Z','regarding':{'name':'else'}}]",
+           "digits waits for pod digits-worker-0-1 to start: FailedMount: volume runs: not found");
+}
+
+Test(why, nothing)
+{
+    expect(JOB_RUNNING, "[]", "[]", "digits waits for nothing: it runs, step 120 of 300, 35s left");
+    expect(JOB("", "'state':'Failed','conditions':[{'type':'Failed','status':'True','reason':'PodRejected','message':"
+                   "'no such field'}]"),
+           "[]", "[]", "digits waits for nothing: it has failed: no such field");
+    expect(JOB("", PENDING), "[]", "[]", "digits waits (CrewIncomplete): waiting for worker 0");
+}
