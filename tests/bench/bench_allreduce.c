@@ -3,6 +3,8 @@
  * All-reduce between processes of this machine, over shared memory and TCP, from
  * 4 KB to 100 MB, beside a raw stream over loopback. Bus bandwidth is as NCCL
  * defines it: 2 (n - 1) / n times bytes / time.
+ *
+ *     bench_allreduce [--algorithms]     beside each other, for 2, 4 and 8 processes
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -16,10 +18,22 @@
 #include "worker/comm/collective.h"
 #include "worker/strategy/reduction_tree.h"
 
-#define RANKS_MAX 4
+#define RANKS_MAX 8
 #define STREAM_BYTES ((size_t)1 << 30)
 
 static const size_t sizes[] = {4 << 10, 64 << 10, 1 << 20, 16 << 20, 100 << 20};
+
+/* Those worth a comparison on vectors that are not long. */
+static const struct {
+    enum collective_algorithm algorithm;
+    const char *name;
+} algorithms[] = {
+    {COLLECTIVE_ALGORITHM_AUTO, "auto"},         {COLLECTIVE_ALGORITHM_DIRECT, "direct"},
+    {COLLECTIVE_ALGORITHM_DOUBLING, "doubling"}, {COLLECTIVE_ALGORITHM_HALVING, "halving"},
+    {COLLECTIVE_ALGORITHM_OWNED, "owned"},       {COLLECTIVE_ALGORITHM_RING, "ring"},
+    {COLLECTIVE_ALGORITHM_REDUCE_TO_ONE, "one"},
+};
+static const size_t algorithm_sizes[] = {256, 4 << 10, 16 << 10, 64 << 10, 256 << 10};
 
 static void fail(const struct error *error)
 {
@@ -33,8 +47,7 @@ static int compare(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-static void measure(struct collective *group, const struct collective_options *options, size_t bytes,
-                    const char *transport)
+static void measure(struct collective *group, const struct collective_options *options, size_t bytes, const char *what)
 {
     struct error error = ERROR_INIT;
     size_t elements = bytes / sizeof(float);
@@ -53,14 +66,21 @@ static void measure(struct collective *group, const struct collective_options *o
     qsort(times, (size_t)rounds, sizeof(*times), compare);
     double us = (double)times[rounds / 2] / 1e3, n = options->size;
     if (options->rank == 0)
-        printf("%-14s %3.0f processes %10zu bytes %12.1f us (best %10.1f) %8.2f bus GB/s\n", transport, n, bytes, us,
+        printf("%-14s %3.0f processes %10zu bytes %12.1f us (best %10.1f) %8.2f bus GB/s\n", what, n, bytes, us,
                (double)times[0] / 1e3, 2 * (n - 1) / n * (double)bytes / us / 1e3);
     fflush(stdout);
     free(times);
     free(vector);
 }
 
-static void run_rank(struct collective_options *options, struct endpoint *endpoint, unsigned rank)
+struct sweep {
+    const char *name;
+    const size_t *sizes;
+    size_t count;
+};
+
+static void run_rank(struct collective_options *options, struct endpoint *endpoint, unsigned rank,
+                     const struct sweep *sweep)
 {
     struct error error = ERROR_INIT;
     struct collective *group;
@@ -68,14 +88,14 @@ static void run_rank(struct collective_options *options, struct endpoint *endpoi
     options->endpoint = endpoint;
     if (collective_new(options, &group, &error) < 0 || collective_connect(group, 10000, &error) < 0)
         fail(&error);
-    const char *name = options->transport == COLLECTIVE_TRANSPORT_TCP ? "TCP" : "shared memory";
-    for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
-        measure(group, options, sizes[i], name);
+    for (size_t i = 0; i < sweep->count; i++)
+        measure(group, options, sweep->sizes[i], sweep->name);
     collective_free(group);
     exit(0);
 }
 
-static void run(unsigned size, enum collective_transport transport)
+static void run(unsigned size, enum collective_transport transport, enum collective_algorithm algorithm,
+                const struct sweep *sweep)
 {
     struct error error = ERROR_INIT;
     struct endpoint *endpoints[RANKS_MAX];
@@ -83,12 +103,14 @@ static void run(unsigned size, enum collective_transport transport)
     struct reduction_plan *plan;
     if (reduction_plan_new(size, size, &plan, &error) < 0)
         fail(&error);
-    struct collective_options options = {.job_uid = "bench",
-                                         .generation = {1, 1, 1},
-                                         .size = size,
-                                         .peers = peers,
-                                         .transport = transport,
-                                         .reduction = {.combine = reduction_plan_combine, .context = plan}};
+    struct collective_options options = {
+        .job_uid = "bench",
+        .generation = {1, 1, 1},
+        .size = size,
+        .peers = peers,
+        .transport = transport,
+        .algorithm = algorithm,
+        .reduction = {.combine = reduction_plan_combine, .context = plan, .merges = reduction_plan_merges(plan)}};
     for (unsigned i = 0; i < size; i++) {
         options.reduction.contributions[i] = 1;
         if (endpoint_open("127.0.0.1", 0, &endpoints[i], &error) < 0)
@@ -99,7 +121,7 @@ static void run(unsigned size, enum collective_transport transport)
     fflush(stdout);
     for (unsigned i = 0; i < size; i++)
         if (fork() == 0)
-            run_rank(&options, endpoints[i], i);
+            run_rank(&options, endpoints[i], i, sweep);
     for (unsigned i = 0; i < size; i++) {
         wait(NULL);
         endpoint_free(endpoints[i]);
@@ -152,12 +174,31 @@ static void run_raw_stream(void)
     close(listener);
 }
 
-int main(void)
+static void run_algorithms(enum collective_transport transport, const char *name)
 {
+    for (unsigned size = 2; size <= RANKS_MAX; size *= 2) {
+        for (size_t i = 0; i < sizeof(algorithms) / sizeof(*algorithms); i++) {
+            char text[32];
+            snprintf(text, sizeof(text), "%s %s", name, algorithms[i].name);
+            run(size, transport, algorithms[i].algorithm,
+                &(struct sweep){text, algorithm_sizes, sizeof(algorithm_sizes) / sizeof(*algorithm_sizes)});
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], "--algorithms") == 0) {
+        run_algorithms(COLLECTIVE_TRANSPORT_SHARED_MEMORY, "shm");
+        run_algorithms(COLLECTIVE_TRANSPORT_TCP, "TCP");
+        return 0;
+    }
     run_raw_stream();
-    run(2, COLLECTIVE_TRANSPORT_SHARED_MEMORY);
-    run(2, COLLECTIVE_TRANSPORT_TCP);
-    run(4, COLLECTIVE_TRANSPORT_SHARED_MEMORY);
-    run(4, COLLECTIVE_TRANSPORT_TCP);
+    for (unsigned size = 2; size <= 4; size += 2) {
+        const struct sweep shared = {"shared memory", sizes, sizeof(sizes) / sizeof(*sizes)},
+                           tcp = {"TCP", sizes, sizeof(sizes) / sizeof(*sizes)};
+        run(size, COLLECTIVE_TRANSPORT_SHARED_MEMORY, COLLECTIVE_ALGORITHM_AUTO, &shared);
+        run(size, COLLECTIVE_TRANSPORT_TCP, COLLECTIVE_ALGORITHM_AUTO, &tcp);
+    }
     return 0;
 }

@@ -11,6 +11,7 @@
 #include "common/memory.h"
 #include "worker/comm/collective_parts.h"
 #include "worker/comm/mesh.h"
+#include "worker/comm/schedule.h"
 
 #define DEADLINE_MS_DEFAULT 300000
 #define STALL_MS_DEFAULT 30000
@@ -176,9 +177,41 @@ static void copy_options(struct collective *group, const struct collective_optio
                                                 .size = options->size,
                                                 .generation = options->generation,
                                                 .reduction = options->reduction,
-                                                .check_frames = options->check_frames};
+                                                .check_frames = options->check_frames,
+                                                .algorithm = options->algorithm};
     for (unsigned i = 0; i < options->size; i++)
         group->setting.first_input[i + 1] = group->setting.first_input[i] + options->reduction.contributions[i];
+}
+
+static void free_schedules(struct operation_setting *setting)
+{
+    schedule_free(setting->doubling);
+    schedule_free(setting->halving);
+    schedule_free(setting->chosen);
+}
+
+static void make_schedules(struct operation_setting *setting)
+{
+    const unsigned nodes[CREW_SIZE_MAX] = {0};
+    if (setting->algorithm == COLLECTIVE_ALGORITHM_RING)
+        setting->chosen = schedule_ring(setting->rank, setting->size);
+    if (setting->algorithm == COLLECTIVE_ALGORITHM_REDUCE_TO_ONE && setting->reduction.merges != NULL)
+        setting->chosen = schedule_hierarchical(setting->rank, setting->size, nodes, &setting->reduction);
+    if (schedule_pairs_are_tree(setting->size, &setting->reduction)) {
+        setting->doubling = schedule_doubling(setting->rank, setting->size);
+        setting->halving = schedule_halving(setting->rank, setting->size);
+    }
+}
+
+void collective_set_nodes(struct collective *group, const unsigned *nodes)
+{
+    struct operation_setting *setting = &group->setting;
+    pthread_mutex_lock(&group->lock);
+    schedule_free(setting->chosen);
+    setting->chosen = NULL;
+    if (setting->reduction.merges != NULL)
+        setting->chosen = schedule_hierarchical(setting->rank, setting->size, nodes, &setting->reduction);
+    pthread_mutex_unlock(&group->lock);
 }
 
 int collective_new(const struct collective_options *options, struct collective **ret_group, struct error *error)
@@ -191,6 +224,7 @@ int collective_new(const struct collective_options *options, struct collective *
     struct collective *group = memory_allocate(1, sizeof(*group));
     copy_options(group, options);
     group->wake = wake;
+    make_schedules(&group->setting);
     group->requests = memory_allocate(COLLECTIVE_REQUESTS_MAX, sizeof(*group->requests));
     group->next_ticket = group->cutting = 1;
     for (unsigned i = 0; i < CREW_SIZE_MAX; i++) {
@@ -249,6 +283,7 @@ void collective_free(struct collective *group)
     }
     for (unsigned i = 0; i < COLLECTIVE_WINDOW; i++)
         operation_release(&group->operations[i]);
+    free_schedules(&group->setting);
     pthread_cond_destroy(&group->transferred);
     pthread_cond_destroy(&group->changed);
     pthread_mutex_destroy(&group->abort_lock);

@@ -17,7 +17,8 @@
  * rank's contributions, combines them with `combine` in one fixed order, and
  * gives the result to all. So the result's bits depend on the contributions
  * only, not on the arrival order; the bytes are those of a ring. Small vectors
- * are exchanged whole and combined by each rank, for the shortest latency.
+ * are exchanged whole and combined by each rank, for the shortest latency. Other
+ * algorithms are options; they go in steps (schedule.h).
  *
  * Failure: when a link breaks, a frame is wrong, a deadline passes or somebody
  * calls collective_abort, every operation under way and to come fails at once
@@ -52,6 +53,23 @@ struct collective_peer {
     uint16_t port;
 };
 
+/* Which way an all-reduce goes. All but RING add in the order of `combine` and `merges`. */
+enum collective_algorithm {
+    COLLECTIVE_ALGORITHM_AUTO, /* what suits the size: one of the next three */
+    COLLECTIVE_ALGORITHM_DIRECT,
+    COLLECTIVE_ALGORITHM_OWNED,
+    COLLECTIVE_ALGORITHM_DOUBLING, /* DOUBLING and HALVING: where pairs of ranks are the tree (schedule.h), else AUTO */
+    COLLECTIVE_ALGORITHM_HALVING,
+    COLLECTIVE_ALGORITHM_RING,          /* one contribution a rank; short vectors go DIRECT */
+    COLLECTIVE_ALGORITHM_REDUCE_TO_ONE, /* rank 0 receives, adds and gives back */
+    COLLECTIVE_ALGORITHM_HIERARCHICAL,  /* within each node first (collective_set_nodes) */
+};
+
+/* Addition in place: inputs[into] += inputs[from]; `from` is not used again. */
+struct reduction_merge {
+    unsigned into, from;
+};
+
 /* How an all-reduce turns contributions into the result. Every rank passes equal values. */
 struct collective_reduction {
     unsigned contributions[CREW_SIZE_MAX]; /* vectors that each rank puts in; at least 1 */
@@ -59,6 +77,9 @@ struct collective_reduction {
      * may be one of the inputs. */
     void (*combine)(const void *context, const float *const *inputs, float *result, size_t elements);
     const void *context; /* outlives the group */
+    /* The same as additions of two in their order, one less than there are inputs; the last leaves the result. NULL: none of the
+     * algorithms that need them. Outlives the group. */
+    const struct reduction_merge *merges;
 };
 
 struct collective_options {
@@ -69,9 +90,10 @@ struct collective_options {
     const struct collective_peer *peers; /* by rank, own one included */
     struct collective_reduction reduction;
     enum collective_transport transport; /* AUTO: shared memory where the probe proves it */
-    bool check_frames;                   /* CRC-32C over payloads of an all-reduce; state transfers always have it */
-    int64_t deadline_ms;                 /* an operation without any progress for so long fails; 0: 300 s */
-    int64_t stall_ms;                    /* `on_stall` is told each time so much has passed without progress; 0: 30 s */
+    enum collective_algorithm algorithm;
+    bool check_frames;   /* CRC-32C over payloads of an all-reduce; state transfers always have it */
+    int64_t deadline_ms; /* an operation without any progress for so long fails; 0: 300 s */
+    int64_t stall_ms;    /* `on_stall` is told each time so much has passed without progress; 0: 30 s */
     void (*on_stall)(void *context, const char *text); /* names rank, step, operation, last completed; may be NULL */
     void *stall_context;
 };
@@ -81,6 +103,9 @@ int collective_new(const struct collective_options *options, struct collective *
 /* Connects the mesh; every rank of the generation must do so within `deadline_ms`. ERROR_STALE when a peer knows a newer
  * generation than ours. */
 int collective_connect(struct collective *group, int64_t deadline_ms, struct error *error);
+/* Ranks with equal numbers are near each other. For HIERARCHICAL, which takes each rank for a node of its own before; every rank
+ * calls it with the same numbers when nothing is under way. */
+void collective_set_nodes(struct collective *group, const unsigned *nodes);
 /* Aborts what is under way and closes all links. */
 void collective_free(struct collective *group);
 

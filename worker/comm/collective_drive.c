@@ -38,7 +38,10 @@ static void retire_operations(struct collective *group)
 {
     for (uint64_t sequence = group->oldest_sequence; sequence < group->next_sequence; sequence++) {
         struct operation *operation = collective_operation(group, sequence);
-        if (!operation->active || !operation_is_done(operation))
+        if (!operation->active)
+            continue;
+        operation_advance(operation, collective_enqueue, group);
+        if (!operation_is_done(operation))
             continue;
         operation->active = false;
         struct request *request = collective_request(group, operation->ticket);

@@ -6,6 +6,7 @@
 #include "common/crc32c.h"
 #include "common/memory.h"
 #include "common/scope.h"
+#include "worker/comm/operation_steps.h"
 
 /* Chunks start at cache lines. */
 #define CHUNK_ALIGNMENT 16
@@ -58,8 +59,8 @@ static void reserve_frames(struct operation *operation, unsigned count)
     operation->frame_capacity = count;
 }
 
-static void send_frame(struct operation *operation, unsigned rank, enum frame_kind kind, unsigned part,
-                       const void *payload, size_t length, operation_send *send, void *context)
+void operation_send_frame(struct operation *operation, unsigned rank, enum frame_kind kind, unsigned part,
+                          const void *payload, size_t length, operation_send *send, void *context)
 {
     struct outgoing_frame *frame = &operation->frames[operation->frame_count++];
     *frame = (struct outgoing_frame){.unsent = &operation->unsent, .payload = payload, .length = length};
@@ -111,8 +112,8 @@ static void combine(struct operation *operation, operation_send *send, void *con
     if (operation->kind == OPERATION_DIRECT || elements == 0)
         return;
     for (unsigned i = 1; i < setting->size; i++)
-        send_frame(operation, (setting->rank + i) % setting->size, FRAME_RESULT, 0, operation->result + start,
-                   elements * sizeof(float), send, context);
+        operation_send_frame(operation, (setting->rank + i) % setting->size, FRAME_RESULT, 0, operation->result + start,
+                             elements * sizeof(float), send, context);
 }
 
 /* The result may lie where the contributions are, and a direct operation finishes before its last byte is on the wire: so
@@ -131,20 +132,58 @@ static void send_contributions(struct operation *operation, unsigned rank, opera
 {
     size_t start = chunk_start(operation, rank), elements = chunk_elements(operation, rank);
     for (unsigned part = 0; part < own_parts(operation->setting) && elements > 0; part++)
-        send_frame(operation, rank, FRAME_CONTRIBUTION, part, operation->contributions[part] + start,
-                   elements * sizeof(float), send, context);
+        operation_send_frame(operation, rank, FRAME_CONTRIBUTION, part, operation->contributions[part] + start,
+                             elements * sizeof(float), send, context);
+}
+
+/* The schedule that the setting's algorithm has for vectors of that length; NULL: none. */
+static const struct schedule *find_schedule(const struct operation_setting *setting, bool is_short)
+{
+    switch (setting->algorithm) {
+    case COLLECTIVE_ALGORITHM_DOUBLING:
+        return setting->doubling;
+    case COLLECTIVE_ALGORITHM_HALVING:
+        return setting->halving;
+    case COLLECTIVE_ALGORITHM_RING:
+        return is_short ? NULL : setting->chosen;
+    case COLLECTIVE_ALGORITHM_REDUCE_TO_ONE:
+    case COLLECTIVE_ALGORITHM_HIERARCHICAL:
+        return setting->chosen;
+    default:
+        return NULL;
+    }
+}
+
+/* The same on every rank: by size and setting alone. Neither direct nor scheduled means by owners. */
+static void choose(const struct operation_setting *setting, size_t elements, bool *ret_direct,
+                   const struct schedule **ret_schedule)
+{
+    bool is_short = elements * sizeof(float) <= OPERATION_DIRECT_BYTES;
+    *ret_schedule = setting->size > 1 ? find_schedule(setting, is_short) : NULL;
+    if (*ret_schedule || setting->algorithm == COLLECTIVE_ALGORITHM_OWNED)
+        *ret_direct = false;
+    else
+        *ret_direct = is_short || setting->algorithm == COLLECTIVE_ALGORITHM_DIRECT;
 }
 
 void operation_begin_all_reduce(struct operation *operation, const struct operation_setting *setting, uint64_t sequence,
                                 const float *const *contributions, float *result, size_t elements, operation_send *send,
                                 void *context)
 {
-    bool direct = elements * sizeof(float) <= OPERATION_DIRECT_BYTES;
-    begin(operation, setting, sequence, direct ? OPERATION_DIRECT : OPERATION_OWNED);
+    const struct schedule *schedule;
+    bool direct;
+    choose(setting, elements, &direct, &schedule);
+    begin(operation, setting, sequence, direct ? OPERATION_DIRECT : schedule ? OPERATION_STEPPED : OPERATION_OWNED);
     operation->elements = elements;
     operation->result = result;
     operation->combined = false;
     memcpy(operation->contributions, contributions, own_parts(setting) * sizeof(*contributions));
+    if (schedule) {
+        reserve_frames(operation, schedule->send_count);
+        operation_steps_begin(operation, schedule);
+        operation_steps_advance(operation, send, context);
+        return;
+    }
     reserve_staging(operation);
     reserve_frames(operation, (setting->size - 1) * (own_parts(setting) + 1));
     if (direct)
@@ -174,7 +213,7 @@ void operation_begin_broadcast(struct operation *operation, const struct operati
         expect(operation, root, 1);
     for (unsigned rank = 0; setting->rank == root && rank < setting->size; rank++)
         if (rank != root && receives[rank])
-            send_frame(operation, rank, FRAME_BROADCAST, 0, bytes, length, send, context);
+            operation_send_frame(operation, rank, FRAME_BROADCAST, 0, bytes, length, send, context);
 }
 
 static int unexpected(const struct operation *operation, unsigned rank, const struct frame_header *header,
@@ -192,6 +231,10 @@ int operation_destination(const struct operation *operation, unsigned rank, cons
     const struct operation_setting *setting = operation->setting;
     if (operation->awaiting[rank] == 0)
         return unexpected(operation, rank, header, error);
+    if (operation->kind == OPERATION_STEPPED) {
+        *ret_bytes = operation_steps_destination(operation, rank, header);
+        return *ret_bytes ? 0 : unexpected(operation, rank, header, error);
+    }
     bool reduces = operation->kind != OPERATION_BROADCAST;
     size_t own = chunk_elements(operation, setting->rank) * sizeof(float);
     if (reduces && header->kind == FRAME_CONTRIBUTION && header->length == own && operation->contributions_left > 0 &&
@@ -216,8 +259,16 @@ void operation_received(struct operation *operation, unsigned rank, const struct
 {
     operation->awaiting[rank]--;
     operation->awaiting_total--;
-    if (header->kind == FRAME_CONTRIBUTION && --operation->contributions_left == 0)
+    if (operation->kind == OPERATION_STEPPED)
+        operation_steps_received(operation, rank, header, send, context);
+    else if (header->kind == FRAME_CONTRIBUTION && --operation->contributions_left == 0)
         combine(operation, send, context);
+}
+
+void operation_advance(struct operation *operation, operation_send *send, void *context)
+{
+    if (operation->kind == OPERATION_STEPPED && !operation->combined)
+        operation_steps_advance(operation, send, context);
 }
 
 bool operation_is_done(const struct operation *operation)
@@ -229,5 +280,7 @@ void operation_release(struct operation *operation)
 {
     free(operation->staging);
     free(operation->frames);
+    free(operation->arrived);
+    free(operation->slot_offsets);
     *operation = (struct operation){.active = false};
 }

@@ -14,6 +14,7 @@
 
 #include "worker/comm/collective.h"
 #include "worker/comm/frame.h"
+#include "worker/comm/schedule.h"
 
 /* The vector of one operation at most; contributions travel in frames of this size at most. */
 #define OPERATION_BYTES FRAME_PAYLOAD_MAX
@@ -22,7 +23,7 @@
 #define OPERATION_DIRECT_BYTES ((size_t)16 << 10)
 #define OPERATION_PARTS_MAX 32
 
-enum operation_kind { OPERATION_DIRECT, OPERATION_OWNED, OPERATION_BROADCAST };
+enum operation_kind { OPERATION_DIRECT, OPERATION_OWNED, OPERATION_STEPPED, OPERATION_BROADCAST };
 
 struct operation;
 
@@ -44,6 +45,9 @@ struct operation_setting {
     unsigned
         first_input[CREW_SIZE_MAX + 1]; /* rank r's contributions are inputs [first_input[r], first_input[r + 1]) */
     bool check_frames;
+    enum collective_algorithm algorithm;
+    /* NULL where this group cannot. */
+    struct schedule *doubling, *halving, *chosen; /* chosen: of RING, REDUCE_TO_ONE, HIERARCHICAL */
 };
 
 struct operation {
@@ -58,6 +62,12 @@ struct operation {
     float *result;
     float *staging; /* received contributions; grows, kept between uses */
     size_t staging_elements;
+
+    const struct schedule *schedule; /* of a stepped all-reduce */
+    unsigned step;                   /* `schedule->steps`: over */
+    unsigned sends, additions;       /* of the schedule, done */
+    bool *arrived;                   /* by receive */
+    size_t *slot_offsets;            /* into staging */
 
     unsigned char *bytes; /* broadcast */
     size_t length;
@@ -89,6 +99,8 @@ int operation_destination(const struct operation *operation, unsigned rank, cons
 /* The whole payload is there. */
 void operation_received(struct operation *operation, unsigned rank, const struct frame_header *header,
                         operation_send *send, void *context);
+/* Goes on where it waited for its own frames to leave; fine to call at any time. */
+void operation_advance(struct operation *operation, operation_send *send, void *context);
 bool operation_is_done(const struct operation *operation);
 void operation_release(struct operation *operation);
 

@@ -10,6 +10,7 @@
 #include "common/memory.h"
 #include "worker/model/graph.h"
 #include "worker/optimizer/training_state.h"
+#include "worker/strategy/crew_nodes.h"
 #include "worker/strategy/local_rounds.h"
 #include "worker/strategy/replica_set.h"
 #include "worker/strategy/strategy_table.h"
@@ -42,6 +43,20 @@ static void disband(struct multi_worker_mirrored *strategy)
         replica_set_settle(strategy->replicas);
 }
 
+static const enum collective_algorithm algorithms[] = {
+    [COLLECTIVE_AUTO] = COLLECTIVE_ALGORITHM_AUTO,
+    [COLLECTIVE_RING] = COLLECTIVE_ALGORITHM_RING,
+    [COLLECTIVE_HIERARCHICAL] = COLLECTIVE_ALGORITHM_HIERARCHICAL,
+    [COLLECTIVE_REDUCE_TO_ONE] = COLLECTIVE_ALGORITHM_REDUCE_TO_ONE,
+};
+
+/* The tree's leaves are the logical shards, where its order is kept; else each rank puts in one sum. */
+static unsigned count_leaves(const struct multi_worker_mirrored *strategy, const struct world *world)
+{
+    bool one_sum = strategy->rounds != NULL || strategy->base.options.collective == COLLECTIVE_RING;
+    return one_sum ? world->size : world->logical_shards;
+}
+
 /* A crew of the same shape as before keeps its replica and plan. */
 static int fit_to_world(struct multi_worker_mirrored *strategy, const struct world *world, struct error *error)
 {
@@ -54,8 +69,7 @@ static int fit_to_world(struct multi_worker_mirrored *strategy, const struct wor
     reduction_plan_free(strategy->plan);
     strategy->replicas = NULL;
     strategy->plan = NULL;
-    unsigned leaves = strategy->rounds != NULL ? world->size : world->logical_shards;
-    if (reduction_plan_new(leaves, world->size, &strategy->plan, error) < 0)
+    if (reduction_plan_new(count_leaves(strategy, world), world->size, &strategy->plan, error) < 0)
         return -1;
     reduction_rank_leaves(world->logical_shards, world->rank, world->size, &base->first_shard, &base->end_shard);
     if (strategy->rounds != NULL)
@@ -74,7 +88,10 @@ static int open_group(struct multi_worker_mirrored *strategy, const struct world
         .rank = world->rank,
         .size = world->size,
         .peers = world->peers,
-        .reduction = {.combine = reduction_plan_combine, .context = strategy->plan},
+        .algorithm = algorithms[options->collective],
+        .reduction = {.combine = reduction_plan_combine,
+                      .context = strategy->plan,
+                      .merges = reduction_plan_merges(strategy->plan)},
         .transport = options->transport,
         .deadline_ms = options->step_deadline_ms,
         .stall_ms = options->stall_ms,
@@ -88,6 +105,17 @@ static int open_group(struct multi_worker_mirrored *strategy, const struct world
     member_guard(options->member, strategy->group);
     int64_t deadline = options->connect_deadline_ms > 0 ? options->connect_deadline_ms : CONNECT_MS_DEFAULT;
     return collective_connect(strategy->group, deadline, error);
+}
+
+static int find_nodes(struct multi_worker_mirrored *strategy, struct error *error)
+{
+    unsigned nodes[CREW_SIZE_MAX];
+    if (strategy->base.options.collective != COLLECTIVE_HIERARCHICAL)
+        return 0;
+    if (crew_nodes_find(&strategy->base, strategy->base.options.machine, nodes, error) < 0)
+        return -1;
+    collective_set_nodes(strategy->group, nodes);
+    return 0;
 }
 
 static int copy_state(struct multi_worker_mirrored *strategy, const struct world *world, struct error *error)
@@ -142,7 +170,7 @@ static int form(struct multi_worker_mirrored *strategy, struct error *error)
     if (member_agree(base->options.member, &standing, &world, error) < 0 || fit_to_world(strategy, &world, error) < 0)
         return -1;
     base->world = world;
-    if (open_group(strategy, &world, error) < 0)
+    if (open_group(strategy, &world, error) < 0 || find_nodes(strategy, error) < 0)
         return -1;
     return agree_on_state(strategy, &world, error);
 }

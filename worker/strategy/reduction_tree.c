@@ -99,6 +99,7 @@ struct reduction_plan {
     unsigned contributions[CREW_SIZE_MAX];
     uint32_t *steps;
     unsigned step_count;
+    struct reduction_merge *merges;
 };
 
 struct plan_builder {
@@ -137,7 +138,10 @@ int reduction_plan_new(unsigned leaves, unsigned ranks, struct reduction_plan **
         count += plan->contributions[rank];
     }
     plan->steps = memory_allocate(2 * count, sizeof(*plan->steps));
+    plan->merges = memory_allocate(count, sizeof(*plan->merges));
+    unsigned root[REDUCTION_COVER_MAX];
     build_node(&(struct plan_builder){.plan = plan, .inputs = inputs}, 0, leaves);
+    reduction_merges(leaves, 0, leaves, inputs, plan->merges, root);
     *ret_plan = plan;
     return 0;
 }
@@ -147,7 +151,13 @@ void reduction_plan_free(struct reduction_plan *plan)
     if (plan == NULL)
         return;
     free(plan->steps);
+    free(plan->merges);
     free(plan);
+}
+
+const struct reduction_merge *reduction_plan_merges(const struct reduction_plan *plan)
+{
+    return plan->merges;
 }
 
 unsigned reduction_plan_contributions(const struct reduction_plan *plan, unsigned rank)

@@ -15,6 +15,7 @@
 #include <stddef.h>
 
 #include "common/error.h"
+#include "worker/comm/collective.h"
 
 #define REDUCTION_LEAVES_MAX 4096
 /* A range of leaves is covered by at most so many maximal subtrees: two a level. */
@@ -37,10 +38,6 @@ unsigned reduction_cover(unsigned leaves, unsigned first, unsigned end,
  * into slot `slot`, then `merges` times the topmost slot is added to the one below it. */
 void reduction_leaf_place(unsigned count, unsigned leaf, unsigned *ret_slot, unsigned *ret_merges);
 
-/* Addition in place: inputs[into] += inputs[from]; `from` is not used again. */
-struct reduction_merge {
-    unsigned into, from;
-};
 /* How sums over subtrees that lie side by side from leaf `first` to `end` become the sums over the cover of that range. Returns
  * the number of merges, in their order (less than `inputs`); ret_outputs[i]: the input that then holds subtree i of the cover. */
 unsigned reduction_merges(unsigned leaves, unsigned first, unsigned end, const struct reduction_subtree *inputs,
@@ -50,6 +47,8 @@ unsigned reduction_merges(unsigned leaves, unsigned first, unsigned end, const s
 struct reduction_plan;
 int reduction_plan_new(unsigned leaves, unsigned ranks, struct reduction_plan **ret_plan, struct error *error);
 void reduction_plan_free(struct reduction_plan *plan);
+/* The same sum as additions in place, one less than there are contributions; lives as long as the plan. */
+const struct reduction_merge *reduction_plan_merges(const struct reduction_plan *plan);
 /* How many subtrees `rank` contributes. */
 unsigned reduction_plan_contributions(const struct reduction_plan *plan, unsigned rank);
 /* result[i] = tree sum of inputs[..][i], inputs in leaf order; has the type of collective_reduction.combine. */

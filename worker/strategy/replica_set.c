@@ -86,6 +86,14 @@ static void collect_inputs(struct replica_set *set, struct reduction_subtree *su
     }
 }
 
+/* A ring takes one sum of each process. */
+static void merge_outputs(struct replica_set *set)
+{
+    for (unsigned i = 1; i < set->output_count; i++)
+        set->merges[set->merge_count++] = (struct reduction_merge){set->outputs[0], set->outputs[i]};
+    set->output_count = 1;
+}
+
 static void plan_sums(struct replica_set *set, unsigned shards, unsigned first, unsigned end)
 {
     SCOPED_FREE struct reduction_subtree *subtrees = memory_allocate(set->input_count, sizeof(*subtrees));
@@ -96,6 +104,8 @@ static void plan_sums(struct replica_set *set, unsigned shards, unsigned first, 
     collect_inputs(set, subtrees);
     set->merge_count = reduction_merges(shards, first, end, subtrees, set->merges, set->outputs);
     set->output_count = set->input_count - set->merge_count;
+    if (set->options.collective == COLLECTIVE_RING && set->options.member != NULL)
+        merge_outputs(set);
     for (unsigned i = 0; i < set->output_count; i++) {
         set->gradients[i] = set->inputs[set->outputs[i]];
         set->controls[i] = set->input_controls[set->outputs[i]];

@@ -65,17 +65,22 @@ static int check_strategy(const struct job_document *job, unsigned crew_size, st
     return 0;
 }
 
-/* Auto and Ring are one here: chunks summed by their owners in the tree's order, with the bytes of a ring. */
-static int check_collective(enum collective_type collective, struct error *error)
+/* All others keep the order of the tree. */
+static int check_collective(const struct job_document *job, struct error *error)
 {
-    if (collective == COLLECTIVE_AUTO || collective == COLLECTIVE_RING)
-        return 0;
-    return error_set(error, ERROR_UNSUPPORTED, "strategy.collective: this worker knows Auto and Ring; leave it out");
+    if (job->strategy.collective == COLLECTIVE_NCCL)
+        return error_set(error, ERROR_UNSUPPORTED,
+                         "strategy.collective: NCCL sums on GPUs, and this worker does not have it; take Auto");
+    if (job->strategy.collective == COLLECTIVE_RING && job->training.determinism == DETERMINISM_CREW)
+        return error_set(error, ERROR_INVALID,
+                         "strategy.collective: Ring adds in an order that follows the crew's size, and so do its bits; "
+                         "set training.determinism to Run, or collective to Auto");
+    return 0;
 }
 
 int support_check(const struct job_document *job, unsigned crew_size, struct error *error)
 {
-    if (check_strategy(job, crew_size, error) < 0 || check_collective(job->strategy.collective, error) < 0)
+    if (check_strategy(job, crew_size, error) < 0 || check_collective(job, error) < 0)
         return -1;
     if (job->training.precision != PRECISION_FLOAT32)
         return error_set(error, ERROR_UNSUPPORTED, "training.precision: this worker computes in float32 only");

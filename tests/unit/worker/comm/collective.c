@@ -195,6 +195,117 @@ static void broadcast_to_some(struct crew *c)
     FAILED(collective_barrier(c->group, &c->error) < 0);
 }
 
+/* ---------------------------------------------------------------- algorithms */
+
+#define INPUTS_MAX (RANKS_MAX * 3)
+
+/* What the merges make of the inputs of element i. */
+static float merged(const struct crew *c, size_t i)
+{
+    unsigned parts = c->options.reduction.contributions[0];
+    float inputs[INPUTS_MAX];
+    for (unsigned k = 0; k < c->size * parts; k++)
+        inputs[k] = value(k / parts, k % parts, i);
+    for (unsigned m = 0; m + 1 < c->size * parts; m++)
+        inputs[c->options.reduction.merges[m].into] += inputs[c->options.reduction.merges[m].from];
+    return inputs[0];
+}
+
+static void reduce_as_merged(struct crew *c)
+{
+    for (size_t s = 0; s < sizeof(sizes) / sizeof(*sizes); s++) {
+        float **vectors = make_contributions(c, sizes[s]);
+        float *result = s % 2 ? vectors[0] : calloc(sizes[s] + 1, sizeof(float));
+        FAILED(collective_all_reduce(c->group, (const float *const *)vectors, result, sizes[s], &c->error) < 0);
+        for (size_t i = 0; i < sizes[s]; i++)
+            FAILED(result[i] != merged(c, i));
+    }
+    FAILED(collective_barrier(c->group, &c->error) < 0);
+}
+
+static void reduce_in_nodes(struct crew *c)
+{
+    static const unsigned nodes[][RANKS_MAX] = {{0, 1, 2, 3}, {0, 0, 2, 2}, {0, 1, 1, 0}, {0, 0, 0, 0}};
+    for (unsigned n = 0; n < sizeof(nodes) / sizeof(*nodes); n++) {
+        collective_set_nodes(c->group, nodes[n]);
+        reduce_as_merged(c);
+    }
+}
+
+/* All ranks have the same bits, near the sum. */
+static void reduce_round_the_ring(struct crew *c)
+{
+    bool all[RANKS_MAX] = {true, true, true, true};
+    for (size_t s = 0; s < sizeof(sizes) / sizeof(*sizes); s++) {
+        float **vectors = make_contributions(c, sizes[s]);
+        FAILED(collective_all_reduce(c->group, (const float *const *)vectors, vectors[0], sizes[s], &c->error) < 0);
+        float *theirs = calloc(sizes[s] + 1, sizeof(float));
+        memcpy(theirs, vectors[0], sizes[s] * sizeof(float));
+        FAILED(collective_broadcast(c->group, 0, all, theirs, sizes[s] * sizeof(float), &c->error) < 0);
+        FAILED(memcmp(theirs, vectors[0], sizes[s] * sizeof(float)) != 0);
+        for (size_t i = 0; i < sizes[s]; i++) {
+            double sum = 0, most = 0;
+            for (unsigned rank = 0; rank < c->size; rank++) {
+                sum += (double)value(rank, 0, i);
+                most += (double)value(rank, 0, i);
+            }
+            double off = (double)vectors[0][i] - sum;
+            FAILED(off > most * 1e-6 || -off > most * 1e-6);
+        }
+    }
+    FAILED(collective_barrier(c->group, &c->error) < 0);
+}
+
+/* With the balanced tree over all inputs, or their order from left to right. */
+static void run_algorithm(unsigned size, unsigned parts, enum collective_algorithm algorithm, bool tree,
+                          enum collective_transport transport, void (*body)(struct crew *))
+{
+    struct crew c;
+    struct reduction_merge merges[INPUTS_MAX];
+    unsigned count = 0;
+    crew_init(&c, size, parts, transport);
+    for (unsigned distance = 1; tree && distance < size * parts; distance *= 2)
+        for (unsigned into = 0; into + distance < size * parts; into += 2 * distance)
+            merges[count++] = (struct reduction_merge){into, into + distance};
+    for (unsigned from = 1; !tree && from < size * parts; from++)
+        merges[count++] = (struct reduction_merge){0, from};
+    c.options.algorithm = algorithm;
+    c.options.reduction.merges = merges;
+    crew_fork(&c, body);
+    for (unsigned rank = 0; rank < size; rank++)
+        cr_assert_eq(crew_wait(&c, rank), 0, "rank %u", rank);
+}
+
+Test(collective, pairs_add_in_the_order_of_the_tree, .timeout = 60)
+{
+    for (unsigned size = 2; size <= 4; size += 2) {
+        run_algorithm(size, 1, COLLECTIVE_ALGORITHM_DOUBLING, true, COLLECTIVE_TRANSPORT_AUTO, reduce_as_merged);
+        run_algorithm(size, 1, COLLECTIVE_ALGORITHM_HALVING, true, COLLECTIVE_TRANSPORT_TCP, reduce_as_merged);
+    }
+}
+
+Test(collective, one_adds_for_all_in_any_order, .timeout = 60)
+{
+    run_algorithm(2, 3, COLLECTIVE_ALGORITHM_REDUCE_TO_ONE, true, COLLECTIVE_TRANSPORT_TCP, reduce_as_merged);
+    run_algorithm(4, 2, COLLECTIVE_ALGORITHM_REDUCE_TO_ONE, false, COLLECTIVE_TRANSPORT_AUTO, reduce_as_merged);
+}
+
+Test(collective, nodes_add_in_any_order, .timeout = 60)
+{
+    run_algorithm(4, 1, COLLECTIVE_ALGORITHM_HIERARCHICAL, true, COLLECTIVE_TRANSPORT_TCP, reduce_in_nodes);
+    run_algorithm(4, 2, COLLECTIVE_ALGORITHM_HIERARCHICAL, false, COLLECTIVE_TRANSPORT_AUTO, reduce_in_nodes);
+    run_algorithm(3, 3, COLLECTIVE_ALGORITHM_HIERARCHICAL, true, COLLECTIVE_TRANSPORT_AUTO, reduce_in_nodes);
+}
+
+Test(collective, a_ring_gives_all_the_same, .timeout = 60)
+{
+    run_algorithm(2, 1, COLLECTIVE_ALGORITHM_RING, true, COLLECTIVE_TRANSPORT_TCP, reduce_round_the_ring);
+    run_algorithm(3, 1, COLLECTIVE_ALGORITHM_RING, true, COLLECTIVE_TRANSPORT_AUTO, reduce_round_the_ring);
+    run_algorithm(4, 1, COLLECTIVE_ALGORITHM_RING, true, COLLECTIVE_TRANSPORT_TCP, reduce_round_the_ring);
+}
+
+/* ---------------------------------------------------------------- */
+
 static void run_crew(unsigned size, unsigned parts, enum collective_transport transport, void (*body)(struct crew *))
 {
     struct crew c;

@@ -43,6 +43,8 @@ static const struct arrangement {
     {"CentralStorage, ReduceToOne", STRATEGY_CENTRAL_STORAGE, false, 0, COLLECTIVE_REDUCE_TO_ONE},
     {"MultiWorkerMirrored", STRATEGY_MULTI_WORKER_MIRRORED, true, 1, COLLECTIVE_AUTO},
     {"MultiWorkerMirrored of two devices", STRATEGY_MULTI_WORKER_MIRRORED, true, 2, COLLECTIVE_AUTO},
+    {"MultiWorkerMirrored, ReduceToOne", STRATEGY_MULTI_WORKER_MIRRORED, true, 1, COLLECTIVE_REDUCE_TO_ONE},
+    {"MultiWorkerMirrored, Hierarchical", STRATEGY_MULTI_WORKER_MIRRORED, true, 1, COLLECTIVE_HIERARCHICAL},
 };
 #define ARRANGEMENTS (sizeof(arrangements) / sizeof(*arrangements))
 
@@ -220,6 +222,7 @@ static int open_strategy(struct worker *worker, struct error *error)
                                        .member = worker->member,
                                        .endpoint = worker->endpoint,
                                        .job_uid = "uid",
+                                       .machine = 1 + worker->rank * 2 % 3, /* ranks 0 and 3 are near */
                                        .restore = restore,
                                        .context = worker};
     return strategy_open(&options, &worker->strategy, error);
@@ -328,7 +331,7 @@ static void expect_bits_of_one_device(const struct arrangement *arrangement)
 
 /* A test each, so that they run side by side and one that fails is named. */
 #define MATRIX(number, name)                                                                                           \
-    Test(synchronous, name, .timeout = 300)                                                                            \
+    Test(synchronous, name, .timeout = 60)                                                                             \
     {                                                                                                                  \
         expect_bits_of_one_device(&arrangements[number]);                                                              \
     }
@@ -339,9 +342,11 @@ MATRIX(3, central_storage)
 MATRIX(4, central_storage_reduce_to_one)
 MATRIX(5, multi_worker_mirrored)
 MATRIX(6, multi_worker_mirrored_of_two_devices)
+MATRIX(7, multi_worker_mirrored_reduce_to_one)
+MATRIX(8, multi_worker_mirrored_hierarchical)
 
 /* One run, handed from each arrangement to the next after two steps. */
-Test(synchronous, each_goes_on_from_the_state_of_any_other, .timeout = 300)
+Test(synchronous, each_goes_on_from_the_state_of_any_other, .timeout = 60)
 {
     struct snapshot snapshot = {0};
     struct cell cell = {.batching = &batchings[1], .optimizer = optimizers[1], .count = 3};

@@ -22,8 +22,13 @@ Test(support, what_there_is)
 {
     struct job_document job = example();
     cr_assert_eq(support_check(&job, 3, NULL), 0);
+    job.strategy.collective = COLLECTIVE_HIERARCHICAL;
+    cr_assert_eq(support_check(&job, 3, NULL), 0);
+    job.strategy.collective = COLLECTIVE_REDUCE_TO_ONE;
+    cr_assert_eq(support_check(&job, 3, NULL), 0);
     job.strategy.collective = COLLECTIVE_RING;
-    cr_assert_eq(support_check(&job, 1, NULL), 0);
+    job.training.determinism = DETERMINISM_RUN;
+    cr_assert_eq(support_check(&job, 3, NULL), 0);
     job.strategy.type = STRATEGY_ONE_DEVICE;
     cr_assert_eq(support_check(&job, 1, NULL), 0);
 }
@@ -31,11 +36,18 @@ Test(support, what_there_is)
 Test(support, what_is_not_there_is_named)
 {
     struct job_document job = example();
-    job.strategy.collective = COLLECTIVE_HIERARCHICAL;
-    expect(&job, 2, ERROR_UNSUPPORTED, "collective");
+    job.strategy.collective = COLLECTIVE_NCCL;
+    expect(&job, 2, ERROR_UNSUPPORTED, "NCCL");
     job = example();
     job.training.precision = PRECISION_BFLOAT16;
     expect(&job, 2, ERROR_UNSUPPORTED, "precision");
+}
+
+Test(support, a_ring_keeps_no_bits)
+{
+    struct job_document job = example();
+    job.strategy.collective = COLLECTIVE_RING;
+    expect(&job, 2, ERROR_INVALID, "determinism to Run");
 }
 
 Test(support, one_device_has_one_worker)

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Building schedules, for the files that do. Only they include it.
+ */
+#ifndef COXSWAIN_COMM_SCHEDULE_PARTS_H
+#define COXSWAIN_COMM_SCHEDULE_PARTS_H
+
+#include "worker/comm/schedule.h"
+
+struct schedule *schedule_new(unsigned parts);
+struct part_range schedule_whole(const struct schedule *schedule);
+unsigned schedule_add_slot(struct schedule *schedule, struct part_range range);
+/* Of the last step begun. */
+void schedule_add_send(struct schedule *schedule, unsigned rank, struct place place, struct part_range range);
+void schedule_add_receive(struct schedule *schedule, unsigned rank, struct place place, struct part_range range);
+void schedule_add_addition(struct schedule *schedule, struct place into, struct place left, struct place right,
+                           struct part_range range);
+void schedule_begin_step(struct schedule *schedule);
+
+static inline struct place place_contribution(unsigned index)
+{
+    return (struct place){PLACE_CONTRIBUTION, index};
+}
+
+static inline struct place place_slot(unsigned index)
+{
+    return (struct place){PLACE_SLOT, index};
+}
+
+static inline struct place place_result(void)
+{
+    return (struct place){PLACE_RESULT, 0};
+}
+
+#endif
