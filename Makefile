@@ -332,6 +332,12 @@ check-cluster: all ## on a real control plane, built from Go modules: verdicts, 
 check-chart: ## helm lint, and the chart with several sets of values
 	@scripts/check-chart
 
+.PHONY: check-parity
+PARITY_PYTHON ?= python3
+check-parity: all ## beside PyTorch (PARITY_PYTHON, default python3): gradients, losses of 100 steps, exported weights
+	@if $(PARITY_PYTHON) -c 'import torch, numpy' 2>/dev/null; then $(PARITY_PYTHON) tests/parity/parity.py $(BUILD)/coxswain-worker; \
+	else echo "skip parity: $(PARITY_PYTHON) has no PyTorch; name one that has: make check-parity PARITY_PYTHON=…"; fi
+
 .PHONY: chaos
 chaos: all $(BUILD)/tests/recovery ## CHAOS_KILLS (100) SIGKILLs of random workers: recovery times, steps lost, hangs
 	@BUILD=$(abspath $(BUILD)) tests/chaos/kills.sh

@@ -9,6 +9,7 @@
  *   .saving-step-00001200.attempt-1.epoch-5/  being written; removed by the next chief
  *   .bad-step-…/                       failed its digests; kept for a person to look at, never loaded
  *   epoch-<E>.json                     written exclusively by a new chief: which checkpoint its lineage starts from
+ *   best.safetensors                   weights of the best evaluation, with step and loss in its metadata (keepBest)
  *   tensorboard/                       event files
  */
 #ifndef COXSWAIN_CONTRACT_CHECKPOINT_LAYOUT_H
@@ -20,6 +21,7 @@
 #define CHECKPOINT_MANIFEST "manifest.json"
 #define CHECKPOINT_SHARD_FORMAT "rank-%05d.safetensors"
 #define CHECKPOINT_EPOCH_FORMAT "epoch-%lld.json"
+#define CHECKPOINT_BEST "best.safetensors"
 #define CHECKPOINT_TENSORBOARD "tensorboard"
 #define CHECKPOINT_TENSORBOARD_EVALUATOR "tensorboard/evaluator"
 

@@ -25,6 +25,8 @@
     L(batch_statistics_words, BATCH_STATISTICS)                                                                        \
     L(loss_words, LOSSES)                                                                                              \
     L(export_format_words, EXPORT_FORMATS)                                                                             \
+    L(export_weights_words, EXPORT_WEIGHTS)                                                                            \
+    L(export_names_words, EXPORT_NAMES)                                                                                \
     L(preset_words, PRESETS)                                                                                           \
     L(on_preemption_words, ON_PREEMPTIONS)                                                                             \
     L(clean_pod_policy_words, CLEAN_POD_POLICIES)                                                                      \

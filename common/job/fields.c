@@ -674,6 +674,22 @@ static const struct field export_fields[] = {
      .words = export_format_words,
      .fallback = "safetensors",
      .description = "Form of the file."},
+    {.name = "weights",
+     .kind = FIELD_ENUM,
+     MEMBER(job_document, export_weights),
+     LONE,
+     .words = export_weights_words,
+     .fallback = "Last",
+     .description = "Last: the weights of the last step. Best: those of the evaluation with the lowest loss; needs "
+                    "checkpoint.keepBest."},
+    {.name = "names",
+     .kind = FIELD_ENUM,
+     MEMBER(job_document, export_names),
+     LONE,
+     .words = export_names_words,
+     .fallback = "Coxswain",
+     .description =
+         "What the tensors are called: Coxswain as the layers are, HuggingFace as its GPT-2 has them (gpt presets)."},
 };
 static OBJECT_TYPE(export_type, "Export", export_fields);
 
@@ -732,6 +748,13 @@ static const struct field checkpoint_fields[] = {
      .fallback = "Save",
      .description =
          "When the whole crew is told to leave: Save a checkpoint first, or Discard the steps since the last one."},
+    {.name = "keepBest",
+     .kind = FIELD_BOOLEAN,
+     MEMBER(checkpoint_spec, keep_best),
+     LONE,
+     .fallback = "false",
+     .description = "Keep the weights of the evaluation with the lowest validation loss in best.safetensors beside the "
+                    "checkpoints; they are never removed."},
     {.name = "required",
      .kind = FIELD_BOOLEAN,
      MEMBER(checkpoint_spec, required),

@@ -81,6 +81,8 @@
     X(LAYER_DROPOUT, "dropout")
 #define BATCH_STATISTICS(X) X(STATISTICS_SHARD, "Shard") X(STATISTICS_GLOBAL, "Global")
 #define LOSSES(X) X(LOSS_SOFTMAX_CROSS_ENTROPY, "softmaxCrossEntropy") X(LOSS_MEAN_SQUARED_ERROR, "meanSquaredError")
+#define EXPORT_WEIGHTS(X) X(EXPORT_LAST, "Last") X(EXPORT_BEST, "Best")
+#define EXPORT_NAMES(X) X(EXPORT_OWN_NAMES, "Coxswain") X(EXPORT_HUGGING_FACE_NAMES, "HuggingFace")
 #define EXPORT_FORMATS(X) X(EXPORT_SAFETENSORS, "safetensors")
 #define PRESETS(X)                                                                                                     \
     X(PRESET_NONE, "")                                                                                                 \
@@ -112,6 +114,8 @@ enum layer_type { LAYER_TYPES(X) };
 enum batch_statistics { BATCH_STATISTICS(X) };
 enum loss_type { LOSSES(X) };
 enum export_format { EXPORT_FORMATS(X) };
+enum export_weights { EXPORT_WEIGHTS(X) };
+enum export_names { EXPORT_NAMES(X) };
 enum preset { PRESETS(X) };
 #undef X
 
@@ -229,6 +233,7 @@ struct checkpoint_spec {
     int64_t every_ms;    /* FIELD_UNSET: not by time */
     int64_t keep;
     bool save_on_preemption; /* onPreemption: Save | Discard */
+    bool keep_best;          /* keep the weights of the best evaluation apart */
     bool required;           /* fail (66) rather than start anew when none is usable on a resume */
 };
 
@@ -265,6 +270,8 @@ struct job_document {
     const char *export_to;
     const char *export_storage;
     enum export_format export_format;
+    enum export_weights export_weights;
+    enum export_names export_names;
     int64_t evaluate_every_steps; /* FIELD_UNSET: once an epoch */
     struct checkpoint_spec checkpoint;
     struct storage_spec *storage;

@@ -320,6 +320,12 @@ static bool export_writable(const struct json *self, const struct json *old)
     return storage_writable(self, "export.storage");
 }
 
+static bool best_is_kept(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !is(self, "export.weights", "Best") || json_boolean_at(self, "checkpoint.keepBest", false);
+}
+
 static bool init_storage(const struct json *self, const struct json *old)
 {
     (void)old;
@@ -743,6 +749,12 @@ const struct rule rules[] = {
      .holds = export_writable,
      .cel = WRITABLE("export"),
      .message = "is read-only; export to a storage that can be written"},
+    {.name = "BestIsKept",
+     .about = &shared_type,
+     .field = "export.weights",
+     .holds = best_is_kept,
+     .cel = "!has(self.export) || self.export.weights != 'Best' || (has(self.checkpoint) && self.checkpoint.keepBest)",
+     .message = "Best needs checkpoint.keepBest: true; the best weights are kept nowhere else"},
     {.name = "InitStorage",
      .about = &shared_type,
      .field = "init.from",

@@ -202,6 +202,11 @@ int checkpoint_store_begin(struct checkpoint_store *store, bool adopted, struct 
     return 0;
 }
 
+int checkpoint_store_check(const struct checkpoint_store *store, struct error *error)
+{
+    return lineage_check_current(store->directory, &store->own, error);
+}
+
 static int copy_tensors(struct checkpoint_store *store, struct error *error)
 {
     int result = snapshot_copy(&store->snapshot, error);

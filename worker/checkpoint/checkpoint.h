@@ -57,6 +57,9 @@ const struct safetensors_tensor *checkpoint_image_find(const struct checkpoint_i
  * `adopted` (a peer held a newer state), else nothing. ERROR_STALE, ERROR_CONFLICT: see lineage_check_current. */
 int checkpoint_store_begin(struct checkpoint_store *store, bool adopted, struct error *error);
 
+/* Whether this chief may still write into the directory; ERROR_STALE, ERROR_CONFLICT: see lineage_check_current. */
+int checkpoint_store_check(const struct checkpoint_store *store, struct error *error);
+
 enum checkpoint_start { CHECKPOINT_STARTED, CHECKPOINT_SKIPPED };
 
 /* Starts the save. `manifest` is read, not kept: step, sampler position, model, … (files, attempt, epoch and job UID are

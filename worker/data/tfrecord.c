@@ -170,9 +170,9 @@ int tf_example_find(const struct tfrecord *record, const char *name, struct tf_f
         struct wire key, value;
         if (!take_field(&features, &entry))
             return broken(error);
-        struct wire inside = {entry.bytes, entry.bytes + entry.length};
         if (entry.number != 1 || entry.type != WIRE_BYTES)
             continue;
+        struct wire inside = {entry.bytes, entry.bytes + entry.length};
         int has_key = find_message(inside, 1, &key), has_value = find_message(inside, 2, &value);
         if (has_key < 0 || has_value < 0)
             return broken(error);
@@ -230,7 +230,7 @@ int tf_feature_integers(const struct tf_feature *feature, int64_t *values, int64
         if (!take_field(&list, &field) || field.number != 1 || (field.type != WIRE_BYTES && field.type != WIRE_VARINT))
             return broken(error);
         bool packed = field.type == WIRE_BYTES;
-        struct wire inside = {field.bytes, field.bytes + field.length};
+        struct wire inside = {field.bytes, packed ? field.bytes + field.length : field.bytes};
         while (!packed || inside.at < inside.end) {
             uint64_t value = field.value;
             if (packed && !take_varint(&inside, &value))

@@ -1,15 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The trained parameters as one safetensors file, which appears whole or not at
- * all.
+ * Parameters as one safetensors file, which appears whole or not at all.
  */
 #ifndef COXSWAIN_TRAIN_EXPORT_H
 #define COXSWAIN_TRAIN_EXPORT_H
 
 #include "common/error.h"
-#include "worker/optimizer/training_state.h"
+#include "common/job/job_document.h"
+#include "common/json.h"
+#include "worker/model/parameter_layout.h"
+
+struct export
+{
+    const struct parameter_layout *layout;
+    const float *parameters; /* host memory */
+    enum export_names names;
+    const struct json *metadata; /* an object of strings for __metadata__, or NULL */
+};
+
+/* ERROR_INVALID names the first tensor that `names` has no word for. */
+int export_check(const struct parameter_layout *layout, enum export_names names, struct error *error);
 
 /* Creates missing directories; replaces an older file. */
-int export_parameters(struct training_state *state, const char *path, struct error *error);
+int export_write(const struct export *export, const char *path, struct error *error);
 
 #endif

@@ -6,8 +6,8 @@
 
 #include "common/clock.h"
 #include "worker/comm/traffic.h"
+#include "worker/train/best.h"
 #include "worker/train/crew_evaluation.h"
-#include "worker/train/export.h"
 #include "worker/train/saving.h"
 #include "worker/train/stop.h"
 #include "worker/train/vigil.h"
@@ -135,6 +135,8 @@ static enum outcome evaluate(struct loop *loop, struct error *error)
     }
     bool classifies = graph_example_format(trainer->graph)->target_elements == 1 && sums.count > 0;
     report_evaluation(trainer->report, trainer->state.progress.step, metrics.loss, classifies ? metrics.accuracy : NAN);
+    if (trainer_is_chief(trainer))
+        best_consider(trainer, metrics.loss);
     return OUTCOME_ON;
 }
 
@@ -211,8 +213,7 @@ static enum outcome finish(struct loop *loop, struct error *error)
     struct trainer *trainer = loop->trainer;
     double done = 1;
     if (trainer_is_chief(trainer)) {
-        if (saving_finish(trainer, error) < 0 ||
-            (trainer->export_path && export_parameters(&trainer->state, trainer->export_path, error) < 0))
+        if (saving_finish(trainer, error) < 0 || (trainer->export_path && best_export(trainer, error) < 0))
             return fail(loop, error, EXIT_CODE_NOT_STORED);
     }
     if (strategy_sum(trainer->strategy, &done, 1, error) < 0)

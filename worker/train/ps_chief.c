@@ -9,8 +9,8 @@
 #include "common/clock.h"
 #include "common/memory.h"
 #include "worker/optimizer/schedule.h"
+#include "worker/train/best.h"
 #include "worker/train/evaluation.h"
-#include "worker/train/export.h"
 #include "worker/train/ps_chief_parts.h"
 #include "worker/train/ps_share.h"
 #include "worker/train/ps_worker.h"
@@ -174,8 +174,7 @@ static int finish(struct ps_chief *chief, struct error *error)
         return error_wrap(error, "final checkpoint");
     if (trainer->export_path == NULL)
         return 0;
-    return fetch_values(chief, error) < 0 || export_parameters(&trainer->state, trainer->export_path, error) < 0 ? -1
-                                                                                                                 : 0;
+    return fetch_values(chief, error) < 0 || best_export(trainer, error) < 0 ? -1 : 0;
 }
 
 /* Asked to leave: what the servers hold is saved first, for they may be asked too. */

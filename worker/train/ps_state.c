@@ -11,6 +11,7 @@
 #include "worker/checkpoint/file.h"
 #include "worker/checkpoint/image.h"
 #include "worker/checkpoint/pieces.h"
+#include "worker/train/initial_weights.h"
 #include "worker/train/state_tensors.h"
 
 #define NAME_MAX_LENGTH 256
@@ -29,7 +30,7 @@ static int start_afresh(struct trainer *trainer, struct variables *variables, st
         struct safetensors_file file;
         result = safetensors_open(trainer->init_path, &file, error);
         if (result == 0) {
-            result = state_tensors_load(&state, &file, error);
+            result = initial_weights_load(&state, &file, error);
             safetensors_close(&file);
         }
     }

@@ -9,6 +9,7 @@
 #include "common/memory.h"
 #include "worker/checkpoint/file.h"
 #include "worker/checkpoint/image.h"
+#include "worker/train/best.h"
 #include "worker/train/state_tensors.h"
 
 int saving_begin(struct trainer *trainer, struct error *error)
@@ -19,6 +20,7 @@ int saving_begin(struct trainer *trainer, struct error *error)
         return -1;
     trainer->store_begun = true;
     trainer->checkpoint_ns = clock_monotonic_ns();
+    best_begin(trainer);
     return 0;
 }
 

@@ -30,14 +30,17 @@ void state_tensors_init(struct state_tensors *tensors, const struct training_sta
         .tensors = memory_allocate(total, sizeof *tensors->tensors),
         .names = memory_allocate(total, sizeof *tensors->names),
         .parameter_count = layout->tensor_count,
-        .required_count = layout->tensor_count * (1 + state->optimizer_slots),
     };
     for (unsigned i = 0; i < layout->tensor_count; i++)
         add_tensor(tensors, &layout->tensors[i], NULL, state->host.parameters);
-    for (unsigned slot = 0; slot < state->slot_count; slot++)
+    tensors->required_count = tensors->count;
+    for (unsigned slot = 0; slot < state->slot_count; slot++) {
         for (unsigned i = 0; i < layout->tensor_count; i++)
             if (layout->tensors[i].offset >= layout->statistics) /* running statistics have no slots */
                 add_tensor(tensors, &layout->tensors[i], state->slot_names[slot], state->host.slots[slot]);
+        if (slot < state->optimizer_slots)
+            tensors->required_count = tensors->count;
+    }
 }
 
 void state_tensors_release(struct state_tensors *tensors)
@@ -66,19 +69,7 @@ static void copy_data(const struct safetensors_tensor *to, const struct safetens
     memcpy((void *)to->data, from->data, to->bytes);
 }
 
-/* All are checked before the first is copied. */
-static int fill_from_file(const struct state_tensors *tensors, unsigned count, const struct safetensors_file *file,
-                          struct error *error)
-{
-    for (unsigned i = 0; i < count; i++)
-        if (check_match(&tensors->tensors[i], safetensors_find(file, tensors->names[i]), error) < 0)
-            return -1;
-    for (unsigned i = 0; i < count; i++)
-        copy_data(&tensors->tensors[i], safetensors_find(file, tensors->names[i]));
-    return 0;
-}
-
-/* The same; tensors may lie there in pieces. */
+/* All are checked before the first is copied; tensors may lie there in pieces. */
 static int fill_from_image(const struct state_tensors *tensors, const struct checkpoint_image *image,
                            struct error *error)
 {
@@ -121,13 +112,4 @@ int state_tensors_restore(struct training_state *state, const struct checkpoint_
         .seed = image->manifest.seed,
     };
     return 0;
-}
-
-int state_tensors_load(struct training_state *state, const struct safetensors_file *file, struct error *error)
-{
-    struct state_tensors tensors;
-    state_tensors_init(&tensors, state);
-    int result = fill_from_file(&tensors, tensors.parameter_count, file, error);
-    state_tensors_release(&tensors);
-    return result < 0 ? result : training_state_to_device(state, error);
 }

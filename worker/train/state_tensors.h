@@ -31,7 +31,4 @@ void state_tensors_release(struct state_tensors *tensors);
  * strategy would have added are zero then. */
 int state_tensors_restore(struct training_state *state, const struct checkpoint_image *image, struct error *error);
 
-/* Fills the parameters alone from a safetensors file with the same names and shapes. */
-int state_tensors_load(struct training_state *state, const struct safetensors_file *file, struct error *error);
-
 #endif

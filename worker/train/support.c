@@ -54,6 +54,11 @@ static int check_strategy(const struct job_document *job, unsigned crew_size, st
     if (job->strategy.local_steps > 0 && job->devices.count != 1)
         return error_set(error, ERROR_UNSUPPORTED,
                          "strategy.localSteps: this worker takes them on one device; set devices.count to 1");
+    if (strategy->type == STRATEGY_PARAMETER_SERVER && job->checkpoint.keep_best)
+        return error_set(
+            error, ERROR_UNSUPPORTED,
+            "checkpoint.keepBest: not with ParameterServer yet, whose checkpoints are the servers'; leave it "
+            "out");
     if (job->strategy.ps_backup)
         return error_set(error, ERROR_UNSUPPORTED, "strategy.psBackup: not in this worker yet; leave it out");
     if (strategy->type == STRATEGY_PARAMETER_SERVER && job->strategy.mode != PARAMETER_SERVER_SYNCHRONOUS &&

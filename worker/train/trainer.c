@@ -13,6 +13,8 @@
 #include "worker/comm/crew_key.h"
 #include "worker/optimizer/schedule.h"
 #include "worker/strategy/local_rounds.h"
+#include "worker/train/export.h"
+#include "worker/train/initial_weights.h"
 #include "worker/train/state_tensors.h"
 #include "worker/train/stop.h"
 #include "worker/train/support.h"
@@ -230,6 +232,8 @@ static int open_data(struct trainer *trainer, struct error *error)
 
 static int open_state(struct trainer *trainer, struct error *error)
 {
+    if (trainer->export_path && export_check(graph_layout(trainer->graph), trainer->job->export_names, error) < 0)
+        return -1;
     /* Slots are the servers'; a copy of the parameters is for whoever evaluates and exports. */
     static const struct optimizer_spec without_slots = {.type = OPTIMIZER_SGD};
     bool needed = trainer->crew.part == CREW_EVALUATES || trainer_is_chief(trainer);
@@ -362,7 +366,7 @@ static const struct stage {
 } stages[] = {
     {open_crew, EXIT_CODE_BAD_JOB},        {open_paths, EXIT_CODE_BAD_JOB},   {open_report, EXIT_CODE_INTERNAL},
     {open_store, EXIT_CODE_NO_CHECKPOINT}, {open_plan, EXIT_CODE_BAD_JOB},    {open_devices, EXIT_CODE_NO_DEVICE},
-    {open_graphs, EXIT_CODE_BAD_JOB},      {open_data, EXIT_CODE_BAD_DATA},   {open_state, EXIT_CODE_NO_MEMORY},
+    {open_graphs, EXIT_CODE_BAD_JOB},      {open_data, EXIT_CODE_BAD_DATA},   {open_state, EXIT_CODE_BAD_JOB},
     {open_key, EXIT_CODE_BAD_JOB},         {open_member, EXIT_CODE_INTERNAL}, {open_strategy, EXIT_CODE_BAD_JOB},
 };
 
@@ -463,7 +467,7 @@ static int start_from_file(struct trainer *trainer, struct error *error)
     struct safetensors_file file;
     if (safetensors_open(trainer->init_path, &file, error) < 0)
         return error_wrap(error, "init.from");
-    int result = state_tensors_load(&trainer->state, &file, error);
+    int result = initial_weights_load(&trainer->state, &file, error);
     safetensors_close(&file);
     if (result < 0)
         return error_wrap(error, "init.from %s", trainer->init_path);

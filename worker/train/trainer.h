@@ -56,6 +56,7 @@ struct trainer {
     int64_t checkpoint_step; /* last step whose save was started */
     int64_t checkpoint_ns;   /* when */
     int64_t told_failures;   /* failed saves that the report has told */
+    double best_loss;        /* of the evaluations whose weights were kept */
 };
 
 /* On failure *ret_code says how the process should end; the trainer must be released all the same. */

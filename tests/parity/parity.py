@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Our training beside PyTorch's: the same first weights, the same batches.
+
+    parity.py WORKER [MODEL …]       one step's gradients to 1e-5, 100 steps' losses to 1e-3, and what is exported
+    parity.py --golden FOLDER        writes the small files that the unit tests compare with
+"""
+import pathlib
+import sys
+import tempfile
+
+import numpy
+import torch
+
+import models
+import worker
+
+STEPS, EXAMPLES, HELD_OUT, SEED = 100, 64, 48, 11
+GRADIENTS, LOSSES, OUTPUTS = 1e-5, 1e-3, 2e-5
+GPT = {"width": 64, "depth": 2, "heads": 4, "context": 32}
+
+failed = 0
+
+
+def verdict(worst, limit, name, what):
+    global failed
+    good = worst <= limit
+    failed += not good
+    print(f"{'ok' if good else 'not ok'} {name}: {what} differ by {worst:.1e}{'' if good else f', above {limit:.0e}'}", flush=True)
+
+
+class Work:
+    """One model: how it is told to the worker, its function, its first weights, its data, its optimizer."""
+
+    def __init__(self, name, spec, function, parameters, optimizer, shape=None, vocabulary=0, foreign=False, batch=32, lone=32):
+        self.name, self.spec, self.function, self.parameters, self.optimizer = name, spec, function, parameters, optimizer
+        self.shape, self.vocabulary, self.foreign = shape, vocabulary, foreign
+        self.batch, self.lone = batch, lone  # examples of a step: in training, and where gradients are compared
+
+    def make_data(self, folder, seed):
+        random = numpy.random.default_rng(seed)
+        total = EXAMPLES + HELD_OUT
+        if self.shape:
+            x, y = random.integers(0, 256, (total, *self.shape), dtype=numpy.uint8), random.integers(0, 10, total)
+            numpy.save(folder / "x.npy", x)
+            numpy.save(folder / "y.npy", y)
+            files = {"images": str(folder / "x.npy"), "labels": str(folder / "y.npy")}
+            inputs, targets = torch.from_numpy(x).float() / 255, torch.from_numpy(y)
+            return {"format": "npy", "train": files, "validation": {"last": HELD_OUT}}, inputs, targets
+        context = self.spec["context"]
+        text = random.integers(0, self.vocabulary, total * context + 1).astype("<u2")
+        header = numpy.zeros(256, "<i4")
+        header[:3] = 20240520, 1, len(text)
+        (folder / "text.bin").write_bytes(header.tobytes() + text.tobytes())
+        text = torch.from_numpy(text.astype(numpy.int64))
+        inputs, targets = text[:-1].view(total, context), text[1:].view(total, context)
+        return {"format": "tokens", "train": {"files": str(folder / "text.bin")}, "validation": {"last": HELD_OUT}}, inputs, targets
+
+
+def is_statistic(name):
+    return name.rsplit(".", 1)[1].startswith("running_")
+
+
+def fresh(parameters):
+    return {name: value.clone().requires_grad_(not is_statistic(name)) for name, value in parameters.items()}
+
+
+def job(work, folder, data, steps, batch, optimizer):
+    export = {"to": str(folder / "out.safetensors")}
+    if work.foreign:
+        export["names"] = "HuggingFace"
+    return {
+        "model": work.spec,
+        "data": data,
+        "strategy": {"type": "OneDevice"},
+        "training": {"steps": steps, "batchSize": batch, "seed": SEED, "optimizer": optimizer},
+        "init": {"from": str(folder / "first.safetensors")},
+        "export": export,
+    }
+
+
+def exported(work, folder):
+    tensors = worker.read_safetensors(folder / "out.safetensors")
+    return models.from_hugging_face(tensors) if work.foreign else tensors
+
+
+def distance(ours, theirs, least=1e-30):
+    """Of two tensors, against the largest element (at least `least`)."""
+    return (ours - theirs).abs().max().item() / max(theirs.abs().max().item(), least)
+
+
+def gradients_in(work, kind, inputs, targets):
+    p = {name: value.to(kind).requires_grad_(not is_statistic(name)) for name, value in fresh(work.parameters).items()}
+    p = {name: value.detach().clone().requires_grad_(value.requires_grad) for name, value in p.items()}
+    models.loss(work.function(p, inputs.to(kind) if inputs.is_floating_point() else inputs, True), targets).backward()
+    return {name: value.grad.double() for name, value in p.items() if value.grad is not None}
+
+
+def steady_seed(work, folder):
+    """A seed at which PyTorch's own float32 and float64 agree: a rectifier whose input is zero but for rounding turns the
+    last bit into a difference of whole examples, and none of both is wrong then."""
+    for seed in range(100):
+        _, inputs, targets = work.make_data(folder, seed)
+        numbers = next(worker.batches(SEED, EXAMPLES, work.lone))
+        single, double = (gradients_in(work, kind, inputs[numbers], targets[numbers]) for kind in (torch.float32, torch.float64))
+        if max(distance(single[name], double[name], 1e-3 * largest(double)) for name in double) < GRADIENTS / 2:
+            return seed
+    raise SystemExit(f"{work.name}: no batch of {work.lone} examples is far enough from the rectifiers' edges")
+
+
+def largest(tensors):
+    return max(value.abs().max().item() for value in tensors.values())
+
+
+def check_gradients(work, program, folder, data, inputs, targets):
+    rate = 64  # a power of two, so that the step's rounding stays far below the gradient
+    folder.mkdir()
+    worker.write_safetensors(folder / "first.safetensors", models.to_hugging_face(work.parameters) if work.foreign else work.parameters)
+    worker.run(program, folder, job(work, folder, data, 1, work.lone, {"type": "sgd", "learningRate": str(rate), "momentum": "0"}))
+    p, after = fresh(work.parameters), exported(work, folder)
+    numbers = next(worker.batches(SEED, EXAMPLES, work.lone))
+    models.loss(work.function(p, inputs[numbers], True), targets[numbers]).backward()
+    worst = statistics = 0
+    biggest = largest({name: value.grad for name, value in p.items() if value.grad is not None})
+    for name, value in p.items():
+        if is_statistic(name):
+            statistics = max(statistics, distance(after[name], value))
+            continue
+        # A gradient that is zero but for rounding (a bias before a softmax) is compared with the model's largest.
+        worst = max(worst, distance((work.parameters[name] - after[name]) / rate, value.grad, 1e-3 * biggest))
+    verdict(worst, GRADIENTS, work.name, "one step's gradients")
+    if any(map(is_statistic, p)):
+        verdict(statistics, GRADIENTS, work.name, "running statistics")
+
+
+def make_optimizer(work, p):
+    trained = [value for value in p.values() if value.requires_grad]
+    rate = float(work.optimizer["learningRate"])
+    if work.optimizer["type"] == "sgd":
+        return torch.optim.SGD(trained, lr=rate, momentum=float(work.optimizer["momentum"]))
+    return torch.optim.AdamW(trained, lr=rate, weight_decay=float(work.optimizer["weightDecay"]))
+
+
+def check_training(work, program, folder, data, inputs, targets):
+    folder.mkdir()
+    worker.write_safetensors(folder / "first.safetensors", models.to_hugging_face(work.parameters) if work.foreign else work.parameters)
+    found = worker.run(program, folder, job(work, folder, data, STEPS, work.batch, work.optimizer))
+    p = fresh(work.parameters)
+    optimizer, worst = make_optimizer(work, p), 0
+    for step, numbers in zip(range(1, STEPS + 1), worker.batches(SEED, EXAMPLES, work.batch)):
+        optimizer.zero_grad()
+        loss = models.loss(work.function(p, inputs[numbers], True), targets[numbers])
+        loss.backward()
+        optimizer.step()
+        worst = max(worst, abs(found["train/loss"][step] - loss.item()) / abs(loss.item()))
+    verdict(worst, LOSSES, work.name, f"losses of {STEPS} steps")
+    # What the worker exported, evaluated by PyTorch, against the worker's own evaluation of it.
+    with torch.no_grad():
+        out = work.function(exported(work, folder), inputs[EXAMPLES:], False)
+        theirs = models.loss(out, targets[EXAMPLES:]).item()
+        accuracy = (out.argmax(1) == targets[EXAMPLES:].flatten()).float().mean().item()
+    ours = list(found["validation/loss"].values())[-1]
+    verdict(abs(ours - theirs) / theirs, OUTPUTS, work.name, "outputs of the exported weights (validation loss)")
+    if "validation/accuracy" in found:
+        verdict(abs(list(found["validation/accuracy"].values())[-1] - accuracy), 1e-6, work.name, "accuracies")
+
+
+def works():
+    torch.manual_seed(5)
+    sgd = {"type": "sgd", "learningRate": "0.002", "momentum": "0.9"}
+    slow = {**sgd, "learningRate": "0.0005"}  # a hundred steps of a deep net amplify each rounding
+    adamw = {"type": "adamw", "learningRate": "1e-3", "weightDecay": "0.1"}
+    gpt = models.gpt_parameters(GPT["width"], GPT["depth"], GPT["context"], 256, False)
+    tied = models.gpt_parameters(GPT["width"], GPT["depth"], GPT["context"], 300, True)
+    return [
+        Work("mlp", {"preset": "mlp"}, models.mlp, models.mlp_parameters(), sgd, (28, 28, 1)),
+        Work("lenet", {"preset": "lenet"}, models.lenet, models.lenet_parameters(), sgd, (28, 28, 1), lone=8),
+        Work("resnet20", {"preset": "resnet20"}, models.resnet20, models.resnet20_parameters(), slow, (32, 32, 3), batch=16, lone=2),
+        Work("gpt-bytes", {"preset": "gpt-bytes", **GPT}, models.gpt, gpt, adamw, vocabulary=256),
+        Work("gpt2", {"preset": "gpt2-124m", **GPT, "vocabulary": 300}, models.gpt, tied, adamw, vocabulary=300, foreign=True),
+    ]
+
+
+def golden(folder):
+    """Weights, one batch, and what PyTorch makes of them, in double precision: a few KB a model."""
+    torch.manual_seed(7)
+    resnet = models.resnet20_parameters(width=2, depth=1, channels=1, classes=5)
+    gpt = models.gpt_parameters(8, 1, 6, 11, True)
+    cases = {
+        "resnet": (lambda p, x: models.resnet20(p, x, True, 1), resnet, torch.rand(4, 8, 8, 1), torch.tensor([0, 4, 2, 2])),
+        "gpt": (lambda p, x: models.gpt(p, x, True, 2), gpt, torch.randint(0, 11, (3, 6)), torch.randint(0, 11, (3, 6))),
+    }
+    for name, (function, parameters, x, y) in cases.items():
+        p = fresh({key: value.double() for key, value in parameters.items()})
+        loss = models.loss(function(p, x.double() if x.is_floating_point() else x), y)
+        loss.backward()
+        out = {"x": x.float(), "y": y.float(), "loss": loss.reshape(1).float()}
+        for key, value in p.items():
+            out["w/" + key] = parameters[key]
+            # For running statistics what a step subtracts from them.
+            out["g/" + key] = (parameters[key].double() - value).float() if is_statistic(key) else value.grad.float()
+        worker.write_safetensors(pathlib.Path(folder) / f"{name}.safetensors", out)
+
+
+def main():
+    if sys.argv[1] == "--golden":
+        golden(sys.argv[2])
+        return
+    torch.set_num_threads(2)
+    wanted = sys.argv[2:]
+    for work in works():
+        if wanted and work.name not in wanted:
+            continue
+        with tempfile.TemporaryDirectory(prefix="coxswain-parity-") as name:
+            folder = pathlib.Path(name)
+            data, inputs, targets = work.make_data(folder, steady_seed(work, folder))
+            check_gradients(work, sys.argv[1], folder / "one", data, inputs, targets)
+            check_training(work, sys.argv[1], folder / "many", data, inputs, targets)
+    sys.exit(failed > 0)
+
+
+main()

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Weights in and out: our own names, Hugging Face's GPT-2 with turned matrices
+ * and half precision, and the sentences for what does not fit.
+ */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "worker/model/graph.h"
+#include "worker/train/export.h"
+#include "worker/train/initial_weights.h"
+#include "worker/train/tensor_names.h"
+
+static const struct model_spec gpt = {
+    .preset = PRESET_GPT2_124M, .width = 8, .depth = 2, .heads = 2, .context = 6, .vocabulary = 11};
+
+struct bench {
+    struct device *device;
+    struct graph *graph;
+    struct training_state state;
+    char path[64];
+};
+
+static struct bench open_bench(const struct model_spec *model, int64_t seed)
+{
+    struct bench b = {.path = "/tmp/coxswain-weights-XXXXXX"};
+    const struct optimizer_spec sgd = {.type = OPTIMIZER_SGD};
+    cr_assert_eq(device_open(&(struct device_options){.type = DEVICE_TYPE_CPU, .threads = 1}, &b.device, NULL), 0);
+    cr_assert_eq(
+        graph_new(&(struct graph_options){.device = b.device, .model = model, .max_examples = 1}, &b.graph, NULL), 0);
+    cr_assert_eq(training_state_init(&b.state, b.device, graph_layout(b.graph), &sgd, seed, NULL), 0);
+    close(mkstemp(b.path));
+    return b;
+}
+
+static void close_bench(struct bench *b)
+{
+    unlink(b->path);
+    training_state_release(&b->state);
+    graph_free(b->graph);
+    device_close(b->device);
+}
+
+static int load(struct bench *b, const char *path, struct error *error)
+{
+    struct safetensors_file file;
+    cr_assert_eq(safetensors_open(path, &file, error), 0, "%s", error->message);
+    int result = initial_weights_load(&b->state, &file, error);
+    safetensors_close(&file);
+    return result;
+}
+
+static void write_out(struct bench *b, enum export_names names)
+{
+    struct error error = ERROR_INIT;
+    struct export export = {&b->state.layout, b->state.parameters, names, NULL};
+    cr_assert_eq(export_write(&export, b->path, &error), 0, "%s", error.message);
+}
+
+static void check_round_trip(enum export_names names)
+{
+    struct error error = ERROR_INIT;
+    struct bench from = open_bench(&gpt, 1), to = open_bench(&gpt, 2);
+    write_out(&from, names);
+    cr_assert_eq(load(&to, from.path, &error), 0, "%s", error.message);
+    cr_assert_eq(memcmp(from.state.parameters, to.state.parameters, (size_t)from.state.layout.elements * sizeof(float)),
+                 0);
+    close_bench(&from);
+    close_bench(&to);
+}
+
+Test(weights, come_back_as_they_went_under_either_names)
+{
+    check_round_trip(EXPORT_OWN_NAMES);
+    check_round_trip(EXPORT_HUGGING_FACE_NAMES);
+}
+
+Test(weights, hugging_face_files_hold_turned_matrices)
+{
+    struct error error = ERROR_INIT;
+    struct bench b = open_bench(&gpt, 1);
+    struct safetensors_file file;
+    write_out(&b, EXPORT_HUGGING_FACE_NAMES);
+    cr_assert_eq(safetensors_open(b.path, &file, &error), 0);
+    const struct safetensors_tensor *turned = safetensors_find(&file, "h.1.attn.c_attn.weight");
+    cr_assert(turned && turned->shape[0] == 8 && turned->shape[1] == 24);
+    const float *own = b.state.parameters + parameter_layout_find(&b.state.layout, "h1.attention.qkv.weight")->offset;
+    cr_assert_eq(((const float *)turned->data)[3 * 24 + 17], own[17 * 8 + 3]);
+    cr_assert(safetensors_find(&file, "wte.weight") && !safetensors_find(&file, "lm_head.weight"));
+    safetensors_close(&file);
+    close_bench(&b);
+}
+
+static void refused(const struct model_spec *model, const char *path, enum error_kind kind, const char *words)
+{
+    struct error error = ERROR_INIT;
+    struct bench b = open_bench(model, 3);
+    cr_expect_eq(load(&b, path, &error), -1);
+    cr_expect_eq(error.kind, kind, "%s", error.message);
+    cr_expect(strstr(error.message, words), "%s", error.message);
+    close_bench(&b);
+}
+
+Test(weights, of_another_model_are_refused_with_a_sentence)
+{
+    struct bench b = open_bench(&gpt, 1);
+    write_out(&b, EXPORT_HUGGING_FACE_NAMES);
+    struct model_spec other = gpt;
+    other.depth = 1;
+    refused(&other, b.path, ERROR_INVALID, "nothing in the model takes its tensor h.1.");
+    other.depth = 3;
+    refused(&other, b.path, ERROR_INVALID, "no tensor for h2.");
+    other = gpt;
+    other.vocabulary = 12;
+    refused(&other, b.path, ERROR_INVALID, "vocabulary");
+    other = gpt;
+    other.context = 7;
+    refused(&other, b.path, ERROR_INVALID, "wpe.weight is 6 x 8");
+    const struct model_spec mlp = {.preset = PRESET_MLP};
+    refused(&mlp, b.path, ERROR_INVALID, "it holds a GPT-2");
+    float zero = 0;
+    const struct safetensors_tensor llama = {"model.embed_tokens.weight", SAFETENSORS_F32, {1}, 1, &zero, sizeof zero};
+    uint32_t crc;
+    int64_t bytes;
+    cr_assert_eq(safetensors_write(b.path, &llama, 1, NULL, &crc, &bytes, NULL), 0);
+    refused(&gpt, b.path, ERROR_UNSUPPORTED, "Llama");
+    close_bench(&b);
+}
+
+Test(weights, a_shorter_context_takes_the_first_positions)
+{
+    struct error error = ERROR_INIT;
+    struct bench b = open_bench(&gpt, 1);
+    struct model_spec shorter = gpt;
+    shorter.context = 4;
+    struct bench s = open_bench(&shorter, 2);
+    write_out(&b, EXPORT_HUGGING_FACE_NAMES);
+    cr_assert_eq(load(&s, b.path, &error), 0, "%s", error.message);
+    const float *all = b.state.parameters + parameter_layout_find(&b.state.layout, "embedding.position")->offset;
+    const float *some = s.state.parameters + parameter_layout_find(&s.state.layout, "embedding.position")->offset;
+    cr_assert_eq(memcmp(all, some, 4 * 8 * sizeof(float)), 0);
+    close_bench(&b);
+    close_bench(&s);
+}
+
+Test(weights, half_precision_becomes_float32)
+{
+    static struct layer_spec dense = {.name = "d",
+                                      .type = LAYER_DENSE,
+                                      .units = 3,
+                                      .filters = FIELD_UNSET,
+                                      .kernel = FIELD_UNSET,
+                                      .stride = FIELD_UNSET,
+                                      .padding = FIELD_UNSET,
+                                      .size = FIELD_UNSET,
+                                      .heads = FIELD_UNSET};
+    const struct model_spec model = {
+        .input_shape = {2}, .input_rank = 1, .layers = &dense, .layer_count = 1, .loss = LOSS_MEAN_SQUARED_ERROR};
+    struct bench b = open_bench(&model, 1);
+    struct error error = ERROR_INIT;
+    const uint16_t half[] = {0x3c00, 0xc000, 0x0001, 0x7bff, 0x8000, 0x3555},
+                   brain[] = {0x3f80, 0xc000, 0, 0x4049, 0, 0};
+    uint32_t crc;
+    int64_t bytes;
+    struct safetensors_tensor tensor = {"d.weight", SAFETENSORS_F16, {3, 2}, 2, half, sizeof half};
+    cr_assert_eq(safetensors_write(b.path, &tensor, 1, NULL, &crc, &bytes, NULL), 0);
+    cr_assert_eq(load(&b, b.path, &error), 0, "%s", error.message);
+    const float *w = b.state.parameters;
+    cr_assert(w[0] == 1.0f && w[1] == -2.0f && w[2] == 1.0f / 16777216.0f && w[3] == 65504.0f && w[4] == 0.0f);
+    cr_assert_float_eq(w[5], 1.0 / 3, 1e-4);
+    tensor.dtype = SAFETENSORS_BF16;
+    tensor.data = brain;
+    cr_assert_eq(safetensors_write(b.path, &tensor, 1, NULL, &crc, &bytes, NULL), 0);
+    cr_assert_eq(load(&b, b.path, &error), 0, "%s", error.message);
+    cr_assert(w[0] == 1.0f && w[1] == -2.0f && w[3] == 3.140625f);
+    close_bench(&b);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The weights of the evaluation with the lowest validation loss (keepBest): one
+ * file beside the checkpoints, replaced whole whenever a better one comes, never
+ * retired. Its metadata tells job, step and loss, so that a restarted chief goes
+ * on from there.
+ */
+#ifndef COXSWAIN_TRAIN_BEST_H
+#define COXSWAIN_TRAIN_BEST_H
+
+#include "worker/train/trainer.h"
+
+/* Once the chief may save: what an earlier chief of this job has kept. */
+void best_begin(struct trainer *trainer);
+
+/* After an evaluation of the present step. A file that cannot be written is a warning. */
+void best_consider(struct trainer *trainer, double loss);
+
+/* The final export, of the last weights or the best. */
+int best_export(struct trainer *trainer, struct error *error);
+
+#endif
