@@ -38,6 +38,13 @@
 #define ANNOTATION_VOLCANO_TASK "volcano.sh/task-spec"
 #define LABEL_COSCHEDULING_GROUP "scheduling.x-k8s.io/pod-group"
 
+/* On a job: the Kueue queue that admits it. On its pods: the part of the Workload that they are. */
+#define LABEL_QUEUE_NAME "kueue.x-k8s.io/queue-name"
+#define LABEL_QUEUE_POD_SET "kueue.x-k8s.io/podset"
+/* Who says in a Workload's conditions what became of its pods, and who gives its quota back after an eviction. */
+#define MANAGER_QUEUE_STATUS OPERATOR_NAME
+#define MANAGER_QUEUE_RELEASE OPERATOR_NAME "-release"
+
 /* The operator's name in managedFields, events (reportingController) and its Lease. */
 #define OPERATOR_NAME "coxswain-operator"
 

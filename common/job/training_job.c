@@ -2,6 +2,7 @@
 #include "common/job/training_job.h"
 
 #include "common/clock.h"
+#include "common/contract/labels.h"
 #include "common/job/field_check.h"
 #include "common/job/field_default.h"
 #include "common/job/field_read.h"
@@ -26,6 +27,8 @@ static void metadata_read(const struct json *object, struct training_job *job)
     job->generation = json_integer_at(object, "metadata.generation", 0);
     job->created_ms = time_at(object, "metadata.creationTimestamp");
     job->deleted_ms = time_at(object, "metadata.deletionTimestamp");
+    job->queue_name =
+        arena_copy_string(arena, json_string(json_member(json_at(object, "metadata.labels"), LABEL_QUEUE_NAME), NULL));
 }
 
 static void roles_fill(struct training_job *job)

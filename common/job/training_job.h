@@ -188,7 +188,8 @@ struct training_job {
     const char *name, *namespace, *uid, *resource_version;
     int64_t generation;
     int64_t created_ms;
-    int64_t deleted_ms; /* FIELD_UNSET: not being deleted */
+    int64_t deleted_ms;     /* FIELD_UNSET: not being deleted */
+    const char *queue_name; /* the label by which Kueue admits it; NULL: none */
 
     enum framework framework;
     const char *image; /* NULL: the operator's default */

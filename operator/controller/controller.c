@@ -15,6 +15,7 @@
 #include "operator/controller/job_entry.h"
 #include "operator/controller/progress_poll.h"
 #include "operator/controller/progress_status.h"
+#include "operator/controller/queue_build.h"
 #include "operator/controller/reconcile_metrics.h"
 #include "operator/controller/work_queue.h"
 #include "operator/kube/informer.h"
@@ -29,6 +30,7 @@ struct controller {
     struct controller_options options;
     struct informer *jobs, *pods, *services;
     struct optional_api *groups[GANG_SCHEDULER_COUNT]; /* PodGroups, by scheduler */
+    struct optional_api *workloads, *flavors;          /* Kueue's */
     struct hash_map entries;                           /* "namespace/name" -> struct job_entry */
     struct work_queue *queue;
     struct progress_poller *poller;
@@ -91,6 +93,7 @@ static bool sees_own_writes(const struct controller *controller, const struct jo
 {
     const struct optional_api *groups = groups_of(controller, job);
     return (!groups || optional_api_has_seen(groups, entry->group_write.version)) &&
+           optional_api_has_seen(controller->workloads, entry->workload_write.version) &&
            informer_has_seen(controller->jobs, entry->job_write.version) &&
            informer_has_seen(controller->pods, entry->pod_write.version) &&
            informer_has_seen(controller->services, entry->service_write.version);
@@ -110,6 +113,43 @@ static void gang_fill(const struct controller *controller, const struct job_entr
     gang->state = optional_api_need(groups);
     gang->resource = optional_api_resource(groups);
     gang->group = optional_api_get(groups, entry->key);
+}
+
+static const char *find_flavor(void *context, const char *name)
+{
+    const struct controller *controller = context;
+    return optional_api_get(controller->flavors, name);
+}
+
+static bool has_promise(const struct job_status *status)
+{
+    bool open = false;
+    for (int role = 0; role < ROLE_COUNT; role++)
+        open |= status->replicas[role].pending != NULL;
+    return open;
+}
+
+static enum optional_state queue_state(struct controller *controller)
+{
+    enum optional_state workloads = optional_api_need(controller->workloads);
+    enum optional_state flavors = optional_api_need(controller->flavors);
+    return workloads == OPTIONAL_READY ? flavors : workloads;
+}
+
+/* Where the pods belong is only worked out when some are to be made. */
+static void queue_fill(struct controller *controller, const struct job_entry *entry, const struct training_job *job,
+                       struct queue_input *queue, struct plan *plan)
+{
+    if (!job->queue_name)
+        return;
+    queue->state = queue_state(controller);
+    queue->resource = optional_api_resource(controller->workloads);
+    queue->workload = optional_api_get(controller->workloads, entry->key);
+    if (!queue->workload || !queue->workload->admitted || !has_promise(&job->status))
+        return;
+    SCOPED_FREE char *missing = NULL;
+    plan->placement = queue_placement(queue->workload, find_flavor, controller, &missing);
+    queue->missing_flavor = missing ? arena_copy_string(&plan->arena, missing) : NULL;
 }
 
 static void input_fill(const struct controller *controller, struct job_entry *entry, const struct job_item *item,
@@ -173,6 +213,7 @@ static void reconcile_job(struct controller *controller, struct job_entry *entry
     if (!is_over(&item->job.status))
         progress_read_last_words(entry, &item->job);
     input_fill(controller, entry, item, &input);
+    queue_fill(controller, entry, &item->job, &input.queue, &plan);
     take_document(entry, &item->job, &input, &progress, &plan.arena);
     int64_t start_ns = clock_monotonic_ns();
     plan_job(&input, &plan);
@@ -398,6 +439,52 @@ static void prepare_groups(struct controller *controller)
     }
 }
 
+static void *parse_workload(void *context, const struct json *object)
+{
+    (void)context;
+    return workload_view_new(object);
+}
+
+static void *parse_flavor(void *context, const struct json *object)
+{
+    (void)context;
+    return flavor_view_new(object);
+}
+
+/* A flavor concerns whoever waits for one. */
+static void flavor_added(void *context, const char *key, const void *item)
+{
+    (void)key;
+    (void)item;
+    struct controller *controller = context;
+    const char *name;
+    void *entry;
+    for (size_t at = 0; hash_map_next(&controller->entries, &at, &name, &entry);)
+        work_queue_add(controller->queue, entry);
+}
+
+static void prepare_queue(struct controller *controller)
+{
+    struct optional_api_options workloads = {
+        .group = KUEUE_GROUP, .plural = WORKLOAD_PLURAL, .versions = {"v1beta2", "v1beta1"}};
+    struct optional_api_options flavors = workloads;
+    workloads.informer = base_options(controller, (struct kube_resource){0});
+    workloads.informer.label_selector = LABEL_JOB_UID;
+    workloads.informer.parse = parse_workload;
+    workloads.informer.item_free = free;
+    workloads.informer.on_added = child_event;
+    workloads.informer.on_changed = child_changed;
+    workloads.informer.on_deleted = child_event;
+    flavors.plural = FLAVOR_PLURAL;
+    flavors.informer = base_options(controller, (struct kube_resource){0});
+    flavors.informer.name_space = NULL;
+    flavors.informer.parse = parse_flavor;
+    flavors.informer.item_free = free;
+    flavors.informer.on_added = flavor_added;
+    controller->workloads = optional_api_new(controller->client, &workloads);
+    controller->flavors = optional_api_new(controller->client, &flavors);
+}
+
 static void start_informers(struct controller *controller)
 {
     struct informer_options jobs = base_options(controller, JOBS);
@@ -446,6 +533,7 @@ struct controller *controller_start(struct kube_client *client, struct http_clie
         .context = controller,
     };
     prepare_groups(controller);
+    prepare_queue(controller);
     start_informers(controller);
     return controller;
 }
@@ -462,6 +550,8 @@ void controller_stop(struct controller *controller)
     informer_free(controller->services);
     for (int scheduler = GANG_NONE + 1; scheduler < GANG_SCHEDULER_COUNT; scheduler++)
         optional_api_stop(controller->groups[scheduler]);
+    optional_api_stop(controller->workloads);
+    optional_api_stop(controller->flavors);
     event_recorder_free(controller->recorder);
 }
 
@@ -478,6 +568,8 @@ void controller_free(struct controller *controller)
     progress_poller_free(controller->poller);
     for (int scheduler = GANG_NONE + 1; scheduler < GANG_SCHEDULER_COUNT; scheduler++)
         optional_api_free(controller->groups[scheduler]);
+    optional_api_free(controller->workloads);
+    optional_api_free(controller->flavors);
     free(controller);
 }
 

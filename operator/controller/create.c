@@ -32,9 +32,19 @@ static void create_pods(struct planning *planning)
             planning_create_pod(planning, planning->crew.slots[i].role, planning->crew.slots[i].index);
 }
 
+static void await_flavor(struct planning *planning)
+{
+    const char *flavor = planning->input->queue.missing_flavor;
+    if (!flavor)
+        return;
+    planning_hold(planning, "FlavorMissing",
+                  planning_format(planning, "Kueue assigned the ResourceFlavor %s, which does not exist", flavor));
+}
+
 bool create_plan(struct planning *planning)
 {
     const struct obstacle *obstacle = &planning->obstacle;
+    await_flavor(planning);
     if (obstacle->kind == OBSTACLE_REJECTED) {
         planning_finish(planning, CONDITION_FAILED, "PodRejected", planning_format(planning, "%s", obstacle->message));
         return true;

@@ -10,6 +10,7 @@
 #include "operator/controller/crew_key.h"
 #include "operator/controller/gang.h"
 #include "operator/controller/pod_build.h"
+#include "operator/controller/queue_build.h"
 #include "operator/controller/service_build.h"
 #include "operator/controller/status_patch.h"
 
@@ -170,6 +171,7 @@ static struct own_write *own_write_of(struct execution *execution, const struct 
         {"pods", &entry->pod_write},
         {"services", &entry->service_write},
         {POD_GROUP_PLURAL, &entry->group_write},
+        {WORKLOAD_PLURAL, &entry->workload_write},
     };
     size_t i = 0;
     while (strcmp(writes[i].plural, creation->resource.plural) != 0)
@@ -263,10 +265,12 @@ static void create_pods(struct execution *execution, const struct training_job *
         const struct action *action = &execution->plan.actions[i];
         if (action->type != ACTION_CREATE_POD)
             continue;
-        if (!builder.job && pod_builder_init(&builder, job, execution->executor.options, &error) < 0)
+        if (!builder.job && pod_builder_init(&builder, job, execution->executor.options, &error) < 0) {
             refuse(execution, OBSTACLE_REJECTED, error.message);
-        else
-            create_pod(execution, &builder, action);
+            break;
+        }
+        builder.placement = execution->plan.placement;
+        create_pod(execution, &builder, action);
     }
 }
 
@@ -397,23 +401,129 @@ static void create_group(struct execution *execution, const struct training_job 
         create(execution, resource, group);
 }
 
-static void group_delete_answered(void *context, const struct kube_answer *answer)
+static void child_delete_answered(void *context, const struct kube_answer *answer)
 {
     struct execution *execution = context;
     if (answer->error)
-        note_refused(execution, answer, "PodGroup");
+        note_refused(execution, answer, "delete");
     execution->open--;
     conclude(execution);
 }
 
-static void delete_group(struct execution *execution)
+/* A child of the job's name. */
+static void delete_child(struct execution *execution, struct kube_resource resource, const char *uid)
 {
-    const struct gang_input *gang = &execution->plan.gang;
-    struct resource_path path = {gang->resource, execution->namespace, execution->name, NULL};
-    struct kube_delete_options what = {.uid = gang->group->uid, .grace_seconds = -1};
-    struct kube_call_options options = call_options(execution, group_delete_answered, execution);
+    struct resource_path path = {resource, execution->namespace, execution->name, NULL};
+    struct kube_delete_options what = {.uid = uid, .grace_seconds = -1};
+    struct kube_call_options options = call_options(execution, child_delete_answered, execution);
     execution->open++;
     kube_client_delete(execution->executor.client, &path, &what, &options);
+}
+
+/* ---------------------------------------------------------------- the queue */
+
+/* A Workload that waits for the value of its PriorityClass. */
+struct workload_creation {
+    struct execution *execution;
+    struct json *workload;
+};
+
+static void workload_create(struct execution *execution, struct json *workload)
+{
+    create(execution, execution->plan.queue.resource, workload);
+    json_free(workload);
+}
+
+static void priority_answered(void *context, const struct kube_answer *answer)
+{
+    struct workload_creation creation = *(struct workload_creation *)context;
+    struct execution *execution = creation.execution;
+    free(context);
+    if (answer->error) {
+        note_failure(execution, answer->error, "priorityClassName");
+        if (answer->error->kind != ERROR_CANCELLED)
+            refuse(execution, OBSTACLE_OUTAGE, answer->error->message);
+        json_free(creation.workload);
+    } else {
+        json_set_integer(json_member(creation.workload, "spec"), "priority",
+                         json_integer_at(answer->object, "value", 0));
+        workload_create(execution, creation.workload);
+    }
+    execution->open--;
+    conclude(execution);
+}
+
+static void ask_priority(struct execution *execution, const char *name, struct json *workload)
+{
+    struct workload_creation *creation = memory_allocate(1, sizeof *creation);
+    *creation = (struct workload_creation){execution, workload};
+    struct resource_path path = {KUBE_PRIORITY_CLASSES, NULL, name, NULL};
+    struct kube_call_options options = call_options(execution, priority_answered, creation);
+    execution->open++;
+    kube_client_get(execution->executor.client, &path, &options);
+}
+
+static void create_workload(struct execution *execution, const struct training_job *job)
+{
+    struct error error = ERROR_INIT;
+    SCOPED(pod_builder_release) struct pod_builder builder = {0};
+    struct json *workload = NULL;
+    const char *version = execution->plan.queue.resource.version, *priority = job->run_policy.priority_class_name;
+    if (pod_builder_init(&builder, job, execution->executor.options, &error) < 0 ||
+        queue_build_workload(&builder, version, 0, &workload, &error) < 0)
+        refuse(execution, OBSTACLE_REJECTED, error.message);
+    else if (priority)
+        ask_priority(execution, priority, workload);
+    else
+        workload_create(execution, workload);
+}
+
+static void workload_written(void *context, const struct kube_answer *answer)
+{
+    struct execution *execution = context;
+    if (!answer->error)
+        own_write_note(&execution->entry->workload_write, version_of(answer));
+    else
+        note_refused(execution, answer, "Workload");
+    execution->open--;
+    conclude(execution);
+}
+
+static void apply_workload(struct execution *execution, struct json *config, const char *manager)
+{
+    struct resource_path path = {execution->plan.queue.resource, execution->namespace, execution->name, "status"};
+    struct kube_call_options options = call_options(execution, workload_written, execution);
+    json_set_string(json_member(config, "metadata"), "uid", execution->plan.queue.workload->uid);
+    execution->open++;
+    kube_client_apply(execution->executor.client, &path, config, manager, &options);
+    json_free(config);
+}
+
+static void tell_workload(struct execution *execution, const struct training_job *job)
+{
+    const struct plan *plan = &execution->plan;
+    apply_workload(execution, queue_build_status(job, plan->queue.resource.version, &plan->status, plan->now_ms),
+                   MANAGER_QUEUE_STATUS);
+}
+
+static void release_workload(struct execution *execution, const struct training_job *job)
+{
+    const struct plan *plan = &execution->plan;
+    apply_workload(execution,
+                   queue_build_release(job, plan->queue.resource.version, plan->queue.workload, plan->now_ms),
+                   MANAGER_QUEUE_RELEASE);
+}
+
+/* Apply cannot take away what another manager said. */
+static void clear_admission(struct execution *execution)
+{
+    SCOPED_JSON *patch = json_new_object();
+    json_set_string(json_set_object(patch, "metadata"), "uid", execution->plan.queue.workload->uid);
+    json_set(json_set_object(patch, "status"), "admission", json_new_null());
+    struct resource_path path = {execution->plan.queue.resource, execution->namespace, execution->name, "status"};
+    struct kube_call_options options = call_options(execution, workload_written, execution);
+    execution->open++;
+    kube_client_patch(execution->executor.client, &path, patch, &options);
 }
 
 static void act(struct execution *execution, const struct training_job *job, const struct action *action)
@@ -426,7 +536,22 @@ static void act(struct execution *execution, const struct training_job *job, con
         create_group(execution, job);
         return;
     case ACTION_DELETE_GROUP:
-        delete_group(execution);
+        delete_child(execution, execution->plan.gang.resource, execution->plan.gang.group->uid);
+        return;
+    case ACTION_CREATE_WORKLOAD:
+        create_workload(execution, job);
+        return;
+    case ACTION_DELETE_WORKLOAD:
+        delete_child(execution, execution->plan.queue.resource, execution->plan.queue.workload->uid);
+        return;
+    case ACTION_RELEASE_WORKLOAD:
+        release_workload(execution, job);
+        return;
+    case ACTION_CLEAR_ADMISSION:
+        clear_admission(execution);
+        return;
+    case ACTION_TELL_WORKLOAD:
+        tell_workload(execution, job);
         return;
     case ACTION_CREATE_POD: /* create_pods */
         return;

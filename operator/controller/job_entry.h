@@ -47,7 +47,7 @@ struct job_entry {
     struct event_timer *timer; /* the next look without a reason from outside */
     int64_t timer_ms;
 
-    struct own_write job_write, pod_write, service_write, group_write;
+    struct own_write job_write, pod_write, service_write, group_write, workload_write;
     unsigned failures; /* in a row */
 
     /* What follows is about the job of this UID; NULL: of none. Another may have the same name. */

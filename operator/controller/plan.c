@@ -7,6 +7,7 @@
 #include "operator/controller/conditions.h"
 #include "operator/controller/planning.h"
 #include "operator/controller/progress_status.h"
+#include "operator/controller/queue_plan.h"
 #include "operator/controller/replicas.h"
 #include "operator/controller/status_change.h"
 
@@ -116,6 +117,8 @@ void plan_job(const struct plan_input *input, struct plan *ret_plan)
     ret_plan->requeue_ms = PLAN_NEVER;
     ret_plan->status = input->job->status;
     ret_plan->gang = input->gang;
+    ret_plan->queue = input->queue;
+    ret_plan->now_ms = input->now_ms;
     if (!is_ours(input->job))
         return;
     struct planning planning = {
@@ -136,11 +139,13 @@ void plan_job(const struct plan_input *input, struct plan *ret_plan)
         if (policies[i](&planning))
             break;
     update_status(&planning);
+    queue_tell(&planning);
     decide_write(&planning);
 }
 
 void plan_release(struct plan *plan)
 {
     arena_release(&plan->arena);
+    json_free(plan->placement);
     *plan = (struct plan){0};
 }

@@ -27,6 +27,7 @@
 #include "operator/controller/optional_api.h"
 #include "operator/controller/pod_view.h"
 #include "operator/controller/service_view.h"
+#include "operator/controller/workload_view.h"
 
 /* Why the API server did not do what the last plan asked for. Kept in memory by the controller, per job. */
 #define OBSTACLES(X)                                                                                                   \
@@ -70,6 +71,14 @@ struct gang_input {
     struct kube_resource resource;
 };
 
+/* Of jobs that Kueue admits. */
+struct queue_input {
+    enum optional_state state;            /* of the Workloads and their flavors */
+    const struct workload_view *workload; /* of the job's name, NULL: none */
+    const char *missing_flavor;           /* one that was assigned and is not known, NULL: none */
+    struct kube_resource resource;
+};
+
 struct plan_input {
     const struct training_job *job;
     const char *invalid; /* what is wrong with the spec, NULL: nothing */
@@ -83,6 +92,7 @@ struct plan_input {
     int64_t gone_epoch;
     const struct service_view *service; /* the Service of the job's name, NULL: none */
     struct gang_input gang;
+    struct queue_input queue;
     struct obstacle obstacle;
     const struct progress *progress; /* newest, NULL: none since the last plan */
     const char *crew_message;        /* what the chief says it waits for, NULL: nothing */
@@ -97,7 +107,12 @@ enum action_type {
     ACTION_CREATE_SERVICE,
     ACTION_CREATE_GROUP,
     ACTION_DELETE_GROUP,
-    ACTION_CREATE_POD, /* role, index; epoch and attempt are the job's */
+    ACTION_CREATE_WORKLOAD,
+    ACTION_DELETE_WORKLOAD,
+    ACTION_RELEASE_WORKLOAD, /* evicted, and its pods are gone: it gives its quota back */
+    ACTION_CLEAR_ADMISSION,
+    ACTION_TELL_WORKLOAD, /* whether its pods are ready, or that it is over */
+    ACTION_CREATE_POD,    /* role, index; epoch and attempt are the job's */
     ACTION_REMOVE_CURRENT,
     ACTION_DELETE_POD,
     ACTION_FORCE_DELETE_POD, /* without waiting for its node */
@@ -126,7 +141,11 @@ struct plan {
     size_t action_count;
     struct plan_event *events; /* after the status write, when it was done */
     size_t event_count;
-    struct gang_input gang;   /* the input's, for its actions */
+    struct gang_input gang; /* the input's, for its actions */
+    struct queue_input queue;
+    struct json
+        *placement; /* where the pods of each role belong (queue_build.h); NULL: anywhere. Freed with the plan */
+    int64_t now_ms;
     struct job_status status; /* as it should stand */
     bool write_status;        /* it differs, and it is time to say so */
     bool counts_wait;         /* mere counts differ, and may do so for a moment */

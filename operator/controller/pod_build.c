@@ -12,6 +12,7 @@
 #include "operator/controller/environment_build.h"
 #include "operator/controller/environment_list.h"
 #include "operator/controller/gang.h"
+#include "operator/controller/queue_build.h"
 #include "operator/controller/template_overlay.h"
 
 #define GRACE_SECONDS 30
@@ -284,6 +285,7 @@ int pod_build(const struct pod_builder *builder, enum role role, int64_t index, 
     template_overlay(spec, json_at(template, "spec"));
     set_environment_of_others(spec, environment);
     set_fixed(spec, job, role, index);
+    queue_place(pod, role, builder->placement);
     gang_mark(pod, job, role, builder->options->coscheduling_scheduler);
     *ret_pod = pod;
     return 0;

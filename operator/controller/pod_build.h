@@ -16,6 +16,7 @@ struct pod_builder {
     const struct training_job *job;
     const struct plan_options *options;
     const char *image;
+    const struct json *placement; /* where the pods of each role belong (queue_build.h); NULL: anywhere */
     char *document;
 };
 

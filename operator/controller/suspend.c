@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "operator/controller/conditions.h"
+#include "operator/controller/queue_plan.h"
 
 #define SUSPENDING "Suspending"
 
@@ -43,7 +44,7 @@ static void say_suspending(struct planning *planning)
 /* Deleting begins only when the status says that it is on purpose; else a restarted operator would take it for a
  * disruption. True is said when the last pod is gone; an earlier operator's create may still be on the wire then, so a
  * promise is taken back one write before, and a pod that appears all the same takes the word back. */
-static void suspend(struct planning *planning)
+static void suspend(struct planning *planning, const char *reason, const char *why)
 {
     bool on_purpose = is_suspending(planning->old) || condition_is(planning->old, CONDITION_SUSPENDED, CONDITION_TRUE);
     promise_nothing(planning);
@@ -55,16 +56,16 @@ static void suspend(struct planning *planning)
         say_suspending(planning);
         return;
     }
-    if (condition_is(planning->old, CONDITION_SUSPENDED, CONDITION_TRUE))
-        return;
-    condition_set(planning, CONDITION_SUSPENDED, CONDITION_TRUE, "Suspended", "runPolicy.suspend is true");
-    planning_event(planning, false, "Suspended", "Suspend", "all pods are gone");
+    condition_set(planning, CONDITION_SUSPENDED, CONDITION_TRUE, reason, why);
+    if (!condition_is(planning->old, CONDITION_SUSPENDED, CONDITION_TRUE))
+        planning_event(planning, false, reason, "Suspend", planning_format(planning, "no pod is left: %s", why));
 }
 
 static void resume(struct planning *planning)
 {
     count_suspended_time(planning);
-    condition_set(planning, CONDITION_SUSPENDED, CONDITION_FALSE, "Resumed", "runPolicy.suspend is false");
+    condition_set(planning, CONDITION_SUSPENDED, CONDITION_FALSE, "Resumed",
+                  planning->job->queue_name ? "the queue admits the job" : "runPolicy.suspend is false");
     if (planning->old->attempt == 0)
         return;
     planning->next->attempt++;
@@ -74,8 +75,16 @@ static void resume(struct planning *planning)
 
 bool suspend_plan(struct planning *planning)
 {
+    const char *reason, *why;
+    bool suspended = condition_is(planning->old, CONDITION_SUSPENDED, CONDITION_TRUE);
     if (planning->job->run_policy.suspend) {
-        suspend(planning);
+        suspend(planning, "Suspended", "runPolicy.suspend is true");
+        queue_dismiss(planning);
+        return true;
+    }
+    queue_keep(planning, suspended && planning->crew.alive_count == 0);
+    if (!queue_admits(planning, &reason, &why)) {
+        suspend(planning, reason, why);
         return true;
     }
     if (!condition_is(planning->old, CONDITION_SUSPENDED, CONDITION_TRUE) && !is_suspending(planning->old))

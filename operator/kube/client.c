@@ -16,7 +16,7 @@
 /* Watches and log streams hold connections besides those of the requests in flight. */
 #define STREAM_CONNECTIONS 64
 
-enum verb { VERB_GET, VERB_LIST, VERB_CREATE, VERB_REPLACE, VERB_PATCH, VERB_DELETE, VERB_STREAM };
+enum verb { VERB_GET, VERB_LIST, VERB_CREATE, VERB_REPLACE, VERB_PATCH, VERB_APPLY, VERB_DELETE, VERB_STREAM };
 
 static const struct {
     const char *name; /* as RBAC and the counters call it */
@@ -30,6 +30,7 @@ static const struct {
     [VERB_CREATE] = {"create", "POST", true, false, "application/json"},
     [VERB_REPLACE] = {"update", "PUT", true, true, "application/json"},
     [VERB_PATCH] = {"patch", "PATCH", true, true, "application/merge-patch+json"},
+    [VERB_APPLY] = {"patch", "PATCH", true, true, "application/apply-patch+yaml"},
     [VERB_DELETE] = {"delete", "DELETE", true, true, "application/json"},
     [VERB_STREAM] = {"get", "GET", false, false, NULL},
 };
@@ -553,6 +554,14 @@ struct kube_call *kube_client_patch(struct kube_client *client, const struct res
                                     const struct json *patch, const struct kube_call_options *options)
 {
     return call_path(client, VERB_PATCH, path, patch, NULL, options);
+}
+
+struct kube_call *kube_client_apply(struct kube_client *client, const struct resource_path *path,
+                                    const struct json *config, const char *manager,
+                                    const struct kube_call_options *options)
+{
+    const char *const queries[][2] = {{"fieldManager", manager}, {"force", "true"}, {NULL, NULL}};
+    return call_path(client, VERB_APPLY, path, config, queries, options);
 }
 
 struct kube_call *kube_client_delete(struct kube_client *client, const struct resource_path *path,

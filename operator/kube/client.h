@@ -94,6 +94,11 @@ struct kube_call *kube_client_replace(struct kube_client *client, const struct r
 struct kube_call *kube_client_patch(struct kube_client *client, const struct resource_path *path,
                                     const struct json *patch, const struct kube_call_options *options);
 
+/* Server-side apply: `config` is all that `manager` says of the object; what others say otherwise is taken over. */
+struct kube_call *kube_client_apply(struct kube_client *client, const struct resource_path *path,
+                                    const struct json *config, const char *manager,
+                                    const struct kube_call_options *options);
+
 struct kube_delete_options {
     const char *uid;              /* NULL: no precondition */
     const char *resource_version; /* NULL: no precondition */

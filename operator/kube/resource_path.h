@@ -25,6 +25,7 @@ struct kube_resource {
 #define KUBE_SECRETS ((struct kube_resource){"", "v1", "secrets"})
 #define KUBE_CONFIG_MAPS ((struct kube_resource){"", "v1", "configmaps"})
 #define KUBE_NAMESPACES ((struct kube_resource){"", "v1", "namespaces"})
+#define KUBE_PRIORITY_CLASSES ((struct kube_resource){"scheduling.k8s.io", "v1", "priorityclasses"})
 #define KUBE_LEASES ((struct kube_resource){"coordination.k8s.io", "v1", "leases"})
 #define KUBE_EVENTS ((struct kube_resource){"events.k8s.io", "v1", "events"})
 

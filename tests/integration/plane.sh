@@ -72,9 +72,9 @@ wait_for() {
     return 1
 }
 
-# job NAME RUN_POLICY WORKERS SCRIPT: applies a job whose pods run a shell script
+# job NAME RUN_POLICY WORKERS SCRIPT [LABELS]: applies a job whose pods run a shell script
 job() {
-    api POST "$jobs_path" "{\"apiVersion\":\"coxswain.dev/v1alpha1\",\"kind\":\"TrainingJob\",\"metadata\":{\"name\":\"$1\"},
+    api POST "$jobs_path" "{\"apiVersion\":\"coxswain.dev/v1alpha1\",\"kind\":\"TrainingJob\",\"metadata\":{\"name\":\"$1\",\"labels\":${5:-{\}}},
         \"spec\":{\"strategy\":{\"type\":\"MultiWorkerMirrored\"},\"workers\":$3,\"runPolicy\":$2,
         \"model\":{\"preset\":\"mlp\"},\"data\":{\"format\":\"synthetic\",\"examples\":1000},
         \"training\":{\"steps\":10,\"batchSize\":100,\"optimizer\":{\"type\":\"sgd\",\"learningRate\":\"0.1\"}},

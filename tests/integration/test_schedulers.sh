@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Gang schedulers, as a scripted scheduler plays them against the embedded control plane: the PodGroup comes before its
-# pods, is admitted, stays when a pod is replaced or preempted, goes on suspend and at the end; a scheduler that is missing
-# is named, and found once it is there.
+# Gang schedulers and Kueue, as a script plays them against the embedded control plane. The PodGroup comes before its pods,
+# is admitted, stays when a pod is replaced or preempted, goes on suspend and at the end; a scheduler that is missing is
+# named, and found once it is there. A Workload is admitted with a flavor, evicted, requeued, admitted again and finished.
 #   SCHEDULER_CRDS=DIRECTORY  serves these definitions (*.yaml) in place of the outlines in tests/integration/crds
 # Prints ok/not ok lines (see tests/run).
 set -uo pipefail
@@ -22,7 +22,7 @@ finish() {
 trap finish EXIT
 cd "$work" || exit 1
 . "$root/tests/integration/plane.sh"
-patience=60
+patience=${PATIENCE:-60}
 
 mkdir crds
 cp "$root"/tests/integration/crds/*.yaml crds
@@ -109,3 +109,63 @@ curl -sS --cacert ca.pem -H "Authorization: Bearer $token" -H "Content-Type: app
     --data-binary @native.yaml "$server/apis/apiextensions.k8s.io/v1/customresourcedefinitions" >answer.json
 wait_for later state Running $patience && group_has Native later '"minCount":1'
 verdict $? "it is found once it is there" "$(cat answer.json; group Native later)"
+
+# ---- Kueue
+
+workload=apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads/queued
+
+workload() {
+    api GET "$workload" | tr -d ' \n'
+}
+
+workload_has() {
+    workload | grep -q "$1"
+}
+
+# says TYPE STATUS REASON: a condition as Kueue applies it
+says() {
+    echo "{\"type\":\"$1\",\"status\":\"$2\",\"reason\":\"$3\",\"message\":\"$3\",\"lastTransitionTime\":\"2026-11-20T14:00:00Z\"}"
+}
+
+# kueue CONDITION,… [ADMISSION]: Kueue's own apply of the Workload's status
+kueue() {
+    curl -sS --cacert ca.pem -H "Authorization: Bearer $token" -H "Content-Type: application/apply-patch+yaml" -X PATCH \
+        --data-binary "{\"apiVersion\":\"kueue.x-k8s.io/v1beta2\",\"kind\":\"Workload\",\"metadata\":{\"name\":\"queued\"},
+        \"status\":{\"conditions\":[$1]${2:+,\"admission\":$2}}}" "$server/$workload/status?fieldManager=kueue-admission&force=true"
+}
+
+admission='{"clusterQueue":"research","podSetAssignments":[{"name":"worker","flavors":{"cpu":"spot"},"count":2}]}'
+job queued '{}' 2 'sleep 600' '{"kueue.x-k8s.io/queue-name":"research"}'
+until_true $patience workload_has '"queueName":"research"' && workload_has '"count":2' && workload_has '"containers"'
+verdict $? "a labelled job has a Workload" "$(cat answer.json; workload)"
+wait_for queued state Suspended $patience && no_pods_of queued
+verdict $? "no pod is there before it is admitted"
+kueue "$(says QuotaReserved True QuotaReserved),$(says Admitted True Admitted)" "$admission" >answer.json
+until_true $patience has_reason queued FlavorMissing && no_pods_of queued
+verdict $? "a flavor that is missing is waited for" "$(cat answer.json; api GET "$jobs_path/queued")"
+api POST apis/kueue.x-k8s.io/v1beta2/resourceflavors '{"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"ResourceFlavor",
+    "metadata":{"name":"spot"},"spec":{"nodeLabels":{"pool":"spot"},"tolerations":[{"key":"spot","operator":"Exists"}]}}' >answer.json
+wait_for queued state Running $patience
+verdict $? "an admitted job runs" "$(cat answer.json)"
+api GET "$pods_path/$(member queued 0)" | tr -d ' \n' >pod.json
+grep -q '"nodeSelector":{"pool":"spot"}' pod.json && grep -q '"key":"spot"' pod.json
+verdict $? "its pods go where the flavor says" "$(cat pod.json)"
+ready() { workload | grep -o '{[^{}]*"type":"PodsReady"[^{}]*}' | grep -q "\"status\":\"$1\""; }
+until_true $patience ready True
+verdict $? "Kueue is told that the pods are ready" "$(workload)"
+
+kueue "$(says QuotaReserved True QuotaReserved),$(says Admitted True Admitted),$(says Evicted True Preempted)" "$admission" >answer.json
+wait_for queued state Suspended $patience && no_pods_of queued
+verdict $? "an evicted job has no pods" "$(cat answer.json)"
+released() { workload_has '"reason":"Pending"' && ! workload_has '"clusterQueue"' && workload_has '"type":"Requeued"'; }
+until_true $patience released
+verdict $? "its quota is given back and it is requeued" "$(workload)"
+[[ $(field queued restartCount) == "" && $(field queued disruptions) != 1 ]] &&
+    api GET "$jobs_path/queued" | grep -q '"suspend": *false'
+verdict $? "an eviction is no failure, and spec.suspend is not touched" "$(api GET "$jobs_path/queued")"
+kueue "$(says QuotaReserved True QuotaReserved),$(says Admitted True Admitted),$(says Evicted False Admitted)" "$admission" >answer.json
+wait_for queued state Running $patience && [[ $(field queued attempt) == 2 ]]
+verdict $? "admitted again it starts over" "$(workload)"
+api PATCH "$jobs_path/queued" '{"spec":{"runPolicy":{"activeDeadlineSeconds":1}}}' >/dev/null
+wait_for queued state Failed $patience && until_true $patience workload_has '"type":"Finished"'
+verdict $? "Kueue is told of the end" "$(workload)"

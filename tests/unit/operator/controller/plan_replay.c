@@ -52,6 +52,8 @@ struct model {
     bool service, calm;
     bool group_there; /* the PodGroup, of jobs with a gang scheduler */
     struct group_view group;
+    bool workload_there; /* Kueue's, of jobs with a queue */
+    struct workload_view workload;
     struct {
         bool there;
         int64_t index, epoch, attempt;
@@ -285,6 +287,33 @@ static void operator_do(const struct action *action, const struct training_job *
         model.group = (struct group_view){.uid = "group", .job_uid = SCENE_UID, .phase = "Pending", .words = ""};
         model.group_there = true;
         break;
+    case ACTION_CREATE_WORKLOAD:
+        CHECK(!status_terminal(&model.scene.job.status), "a Workload after the end");
+        if (!model.workload_there)
+            model.workload = (struct workload_view){.uid = "workload",
+                                                    .job_uid = SCENE_UID,
+                                                    .waiting = "",
+                                                    .evicted_reason = "",
+                                                    .evicted_message = "",
+                                                    .assignments = "{}"};
+        model.workload_there = true;
+        break;
+    case ACTION_DELETE_WORKLOAD:
+        model.workload_there = false;
+        break;
+    case ACTION_RELEASE_WORKLOAD:
+        CHECK(model.scene.job.status.replicas[ROLE_WORKER].active == 0, "quota is given back while a pod lives");
+        model.workload.reserved = model.workload.admitted = false;
+        break;
+    case ACTION_CLEAR_ADMISSION:
+        CHECK(!model.workload.reserved, "an admission that holds is cleared");
+        model.workload.has_admission = false;
+        break;
+    case ACTION_TELL_WORKLOAD:
+        model.workload.pods_ready_told = true;
+        model.workload.pods_ready = condition_is(&job->status, CONDITION_RUNNING, CONDITION_TRUE);
+        model.workload.finished = status_terminal(&job->status);
+        break;
     case ACTION_DELETE_GROUP:
         CHECK(status_terminal(&model.scene.job.status) ||
                   !condition_is(&job->status, CONDITION_SUSPENDED, CONDITION_ABSENT),
@@ -292,6 +321,8 @@ static void operator_do(const struct action *action, const struct training_job *
         model.group_there = false;
         break;
     case ACTION_CREATE_POD:
+        CHECK(!job->queue_name || (model.workload_there && model.workload.admitted),
+              "a pod comes before its Workload is admitted");
         CHECK(job->run_policy.gang.scheduler == GANG_NONE || strcmp(model.group.phase, "Pending") != 0,
               "a pod comes before its PodGroup has left Pending");
         server_create(action->index, job->status.epoch, job->status.attempt, false);
@@ -348,6 +379,7 @@ static size_t operator_turn(void)
         .gone_count = model.gone_count,
         .gone_epoch = model.gone_epoch,
         .service = model.service ? &model.scene.service : NULL,
+        .queue = {.state = OPTIONAL_READY, .workload = model.workload_there ? &model.workload : NULL},
         .gang = {.state = OPTIONAL_READY, .group = model.group_there ? &model.group : NULL},
         .counts_since_ms = model.counts_since_ms,
         .behind_since_ms = FIELD_UNSET,
@@ -431,6 +463,21 @@ static void pod_suffer(struct model_pod *pod)
     }
 }
 
+static void kueue_turn(void)
+{
+    struct workload_view *workload = &model.workload;
+    if (!model.workload_there || workload->finished)
+        return;
+    if (!workload->reserved && (model.calm || chance(30))) {
+        workload->reserved = workload->admitted = workload->has_admission = true;
+        workload->evicted = false;
+    } else if (workload->admitted && !model.calm && chance(3)) {
+        workload->evicted = true;
+    } else if (!model.calm && chance(1)) {
+        model.workload_there = false;
+    }
+}
+
 static void world_turn(void)
 {
     model.now_ms += (int64_t)draw(1500);
@@ -450,6 +497,7 @@ static void world_turn(void)
         model.group.phase = "Inqueue";
     if (model.group_there && !model.calm && chance(2))
         model.group_there = false;
+    kueue_turn();
     if (!model.calm && chance(4)) {
         model.scene.job.run_policy.suspend = !model.scene.job.run_policy.suspend;
         model.scene.job.generation++;
@@ -477,6 +525,7 @@ static void check_end(void)
     for (size_t i = 0; i < model.pod_count; i++)
         alive += model.pods[i].exists && pod_view_alive(&model.pods[i].view);
     CHECK(alive == 0, "pods live on after the end");
+    CHECK(!model.workload_there || model.workload.finished, "Kueue is not told of the end");
     CHECK(!model.group_there, "the PodGroup stays after the end");
     CHECK(status->replicas[ROLE_WORKER].active == 0, "active counts what is gone");
     CHECK(condition_is(status, CONDITION_RUNNING, CONDITION_FALSE) ||
@@ -496,6 +545,7 @@ static void run_schedule(uint64_t seed, enum restart_scope scope)
     model.scene.job.run_policy.restart_scope = scope;
     model.scene.job.run_policy.backoff_limit = (int64_t)draw(8);
     model.scene.job.run_policy.suspend = chance(10);
+    model.scene.job.queue_name = chance(30) ? "queue" : NULL;
     model.scene.job.run_policy.gang.scheduler = chance(30) ? GANG_VOLCANO : GANG_NONE;
     see_job();
     for (int step = 0; step < STEPS; step++) {

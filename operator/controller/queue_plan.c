@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/queue_plan.h"
+
+#include <string.h>
+
+#include "operator/controller/conditions.h"
+
+/* While the API is looked for, or its cache filled, nothing tells when that is done. */
+#define LOOK_AGAIN_MS 500
+
+static bool is_ours(const struct planning *planning, const struct workload_view *workload)
+{
+    return strcmp(workload->job_uid, planning->job->uid) == 0;
+}
+
+/* The Workload that is to be looked at; NULL: there is none, or it is somebody else's. */
+static const struct workload_view *own_workload(const struct planning *planning)
+{
+    const struct workload_view *workload = planning->input->queue.workload;
+    return workload && is_ours(planning, workload) && !workload->deleting ? workload : NULL;
+}
+
+static bool is_queued(const struct planning *planning)
+{
+    return planning->job->queue_name && planning->job->queue_name[0] != '\0';
+}
+
+/* A cache that is not there says nothing about a crew that runs. */
+static bool admits_unseen(struct planning *planning, const char **ret_reason, const char **ret_message)
+{
+    bool missing = planning->input->queue.state == OPTIONAL_MISSING;
+    const struct condition *suspended = &planning->old->conditions[CONDITION_SUSPENDED];
+    bool runs = planning->old->attempt > 0 && suspended->status != CONDITION_TRUE &&
+                !(suspended->status == CONDITION_FALSE && strcmp(suspended->reason, "Suspending") == 0);
+    planning_requeue(planning, planning->now_ms + (missing ? OPTIONAL_RETRY_MS : LOOK_AGAIN_MS));
+    *ret_reason = missing ? "KueueMissing" : "Queued";
+    *ret_message = missing
+                       ? "the job is labelled with a queue, but the cluster does not serve the Workloads of Kueue in "
+                         "a version that this operator knows: install it, or take the label off"
+                       : "looking for the job's Workload";
+    return runs;
+}
+
+bool queue_admits(struct planning *planning, const char **ret_reason, const char **ret_message)
+{
+    const struct queue_input *queue = &planning->input->queue;
+    if (!is_queued(planning))
+        return true;
+    if (queue->state != OPTIONAL_READY)
+        return admits_unseen(planning, ret_reason, ret_message);
+    const struct workload_view *workload = own_workload(planning);
+    if (workload && workload->admitted && !workload->evicted)
+        return true;
+    bool evicted = workload && workload->evicted;
+    const char *words = evicted ? workload->evicted_message : workload ? workload->waiting : "";
+    *ret_reason = evicted ? "Evicted" : "Queued";
+    *ret_message = planning_format(planning, "%s queue %s%s%s", evicted ? "evicted from" : "waiting in",
+                                   planning->job->queue_name, *words ? ": " : "", words);
+    return false;
+}
+
+void queue_dismiss(struct planning *planning)
+{
+    if (is_queued(planning) && own_workload(planning))
+        planning_act(planning, ACTION_DELETE_WORKLOAD, NULL);
+}
+
+void queue_keep(struct planning *planning, bool suspended)
+{
+    const struct queue_input *queue = &planning->input->queue;
+    const struct workload_view *workload = own_workload(planning);
+    if (!is_queued(planning) || queue->state != OPTIONAL_READY)
+        return;
+    if (!queue->workload)
+        planning_act(planning, ACTION_CREATE_WORKLOAD, NULL);
+    if (!workload || !suspended)
+        return;
+    if (workload->evicted && workload->reserved)
+        planning_act(planning, ACTION_RELEASE_WORKLOAD, NULL);
+    else if (!workload->reserved && workload->has_admission)
+        planning_act(planning, ACTION_CLEAR_ADMISSION, NULL);
+}
+
+void queue_tell(struct planning *planning)
+{
+    const struct workload_view *workload = own_workload(planning);
+    if (!is_queued(planning) || !workload || workload->finished)
+        return;
+    bool over = status_terminal(planning->old); /* told once it is durable */
+    bool ready = condition_is(planning->next, CONDITION_RUNNING, CONDITION_TRUE);
+    bool differs = workload->admitted && (workload->pods_ready != ready || !workload->pods_ready_told);
+    if (over || (differs && !status_terminal(planning->next)))
+        planning_act(planning, ACTION_TELL_WORKLOAD, NULL);
+}

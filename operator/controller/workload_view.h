@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What the operator keeps of Kueue's objects: of a Workload whose it is, what its
+ * conditions say and what its parts were given; of a ResourceFlavor where its pods
+ * belong.
+ */
+#ifndef COXSWAIN_CONTROLLER_WORKLOAD_VIEW_H
+#define COXSWAIN_CONTROLLER_WORKLOAD_VIEW_H
+
+#include <stdbool.h>
+
+#include "common/json.h"
+
+/* One block; free with free(). Absent strings are "". */
+struct workload_view {
+    const char *uid, *job_uid;  /* the label */
+    const char *waiting;        /* why it is not admitted, in Kueue's words */
+    const char *evicted_reason; /* "Preempted", … */
+    const char *evicted_message;
+    /* JSON, by part: {"worker":{"flavors":["spot"],"nodeSelector":{},"tolerations":[]}} */
+    const char *assignments;
+    bool deleting, has_admission;
+    bool reserved, admitted, evicted, finished; /* conditions that are True */
+    bool pods_ready, pods_ready_told;           /* PodsReady is True; is there at all */
+};
+struct workload_view *workload_view_new(const struct json *workload);
+
+/* A ResourceFlavor as JSON text: {"nodeSelector":{},"tolerations":[]}; free with free(). */
+char *flavor_view_new(const struct json *flavor);
+
+#endif
