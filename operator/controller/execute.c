@@ -161,6 +161,7 @@ static void creation_end(struct creation *creation)
     conclude(execution);
 }
 
+/* NULL for what is not cached. */
 static struct own_write *own_write_of(struct execution *execution, const struct creation *creation)
 {
     struct job_entry *entry = execution->entry;
@@ -173,10 +174,10 @@ static struct own_write *own_write_of(struct execution *execution, const struct 
         {POD_GROUP_PLURAL, &entry->group_write},
         {WORKLOAD_PLURAL, &entry->workload_write},
     };
-    size_t i = 0;
-    while (strcmp(writes[i].plural, creation->resource.plural) != 0)
-        i++;
-    return writes[i].write;
+    for (size_t i = 0; i < sizeof writes / sizeof writes[0]; i++)
+        if (strcmp(writes[i].plural, creation->resource.plural) == 0)
+            return writes[i].write;
+    return NULL;
 }
 
 static bool belongs_to(const struct json *object, const char *uid)

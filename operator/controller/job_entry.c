@@ -28,7 +28,7 @@ void job_item_free(struct job_item *item)
 
 void own_write_note(struct own_write *write, const char *version)
 {
-    if (version && strtoull(version, NULL, 10) > strtoull(write->version, NULL, 10))
+    if (write && version && strtoull(version, NULL, 10) > strtoull(write->version, NULL, 10))
         snprintf(write->version, sizeof write->version, "%s", version);
 }
 
