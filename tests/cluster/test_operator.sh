@@ -107,7 +107,7 @@ verdict $? "the children of a deleted job are collected" "$(k get pods,services 
 verdict $? "its rights are enough" "$(refused | tail -n 3 | tr '\n' ' ')"
 can() { kubectl auth can-i "$@" --as=system:serviceaccount:coxswain-system:coxswain-operator 2>/dev/null; }
 excess=
-for right in "get secrets" "create trainingjobs" "update trainingjobs" "create pods --subresource=exec" "get nodes --subresource=proxy" \
+for right in "get secrets" "list secrets" "watch secrets" "create trainingjobs" "update trainingjobs" "create pods --subresource=exec" "get nodes --subresource=proxy" \
     "create rolebindings" "escalate clusterroles" "create serviceaccounts --subresource=token"; do
     # shellcheck disable=SC2086 # a verb and a resource
     [[ $(can $right -n "$space") == no ]] || excess+="$right; "
