@@ -325,9 +325,12 @@ gpu-test: $(BUILD)/tests/gpu-test ## with CUDA=1, where there is a GPU: every op
 gpu-bench: $(BUILD)/tests/gpu-bench ## likewise: ms a step beside PyTorch, which python3 must have
 	@python3 tests/gpu/bench_torch.py $<
 
-.PHONY: check-cluster check-chart
+.PHONY: check-cluster check-chart check-e2e
 check-cluster: all ## on a real control plane, built from Go modules: verdicts, conformance, the operator with its rights, the chart
 	@BUILD=$(abspath $(BUILD)) tests/cluster/check
+
+check-e2e: ## on a real node (root): images from the Dockerfile, chart, jobs; pods, operators, kubelet and API server lost
+	@BUILD=$(abspath $(BUILD)) tests/e2e/check
 
 check-chart: ## helm lint, and the chart with several sets of values
 	@scripts/check-chart
@@ -428,7 +431,8 @@ lint-cppcheck: $(CONFIGURATION)
 lint-shell:
 	$(call say,CHECK,shellcheck)
 	$(Q)shellcheck -x .ci/run tests/run $(wildcard scripts/* tests/integration/*.sh tests/sanitizers/*.sh tests/frameworks/*.sh) \
-		$(addprefix tests/cluster/,check get-tools keep manifest-verdicts with) $(wildcard tests/cluster/*.sh)
+		$(addprefix tests/cluster/,check get-tools keep manifest-verdicts with) $(wildcard tests/cluster/*.sh) \
+		$(addprefix tests/e2e/,check images kind node) $(wildcard tests/e2e/*.sh)
 
 check-distros: ## make test in fresh Debian 12 and 13 (root, debootstrap, network)
 	@scripts/check-distros $(abspath $(BUILD))/distros

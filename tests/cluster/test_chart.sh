@@ -53,4 +53,21 @@ verdict $? "the definition stays"
 
 why=$(kubectl apply --dry-run=server --validate=strict -k deploy 2>&1)
 verdict $? "the API server takes deploy/" "$why"
+overlay=$CLUSTER/overlay
+deploy=$(realpath --relative-to="$overlay" deploy)
+mkdir "$overlay"
+cat >"$overlay/kustomization.yaml" <<YAML
+apiVersion: kustomize.config.k8s.io/v1beta1
+kind: Kustomization
+resources: [$deploy]
+components: [$deploy/components/network-policies, $deploy/components/replicas]
+YAML
+why=$(kubectl apply --dry-run=server --validate=strict -k "$overlay" 2>&1)
+verdict $? "and its components" "$why"
+why=$(kubectl apply --dry-run=server --validate=strict -f deploy/components/network-policies/crews.yaml \
+    -f deploy/components/monitoring/service.yaml -n coxswain-system 2>&1)
+verdict $? "and what goes with them" "$why"
+sed -i "s#^components:.*#components: [$deploy/components/monitoring]#" "$overlay/kustomization.yaml"
+kubectl kustomize "$overlay" | grep -q 'kind: ServiceMonitor'
+verdict $? "and monitoring"
 kubectl delete namespace coxswain-system train --timeout=60s >/dev/null

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Images of the operator and of the workers, on the current Debian stable.
+#
+#   docker build --target operator    -t coxswain-operator .
+#   docker build --target worker-cpu  -t coxswain-worker .
+#   docker build --target worker-cuda -t coxswain-worker:cuda .       (GPUs; the CUDA toolkit comes from PyPI)
+#
+# All run as user 65532 on a read-only root. The same sources, base and packages give the same files:
+# SOURCE_DATE_EPOCH (--build-arg, with --output rewrite-timestamp=true or buildah --timestamp) settles the rest.
+ARG BASE=debian:trixie-slim
+
+# ---------------------------------------------------------------- build
+FROM ${BASE} AS toolchain
+WORKDIR /src
+COPY scripts/dependencies scripts/
+RUN apt-get update -qq && apt-get install -y -qq --no-install-recommends make && CI=true scripts/dependencies install build
+
+FROM toolchain AS sources
+COPY Makefile ./
+COPY common common
+COPY operator operator
+COPY worker worker
+COPY deploy deploy
+
+# Programs and, by asking the dynamic linker, what they need: as files for the operator, as packages for the worker.
+FROM sources AS build
+ARG JOBS
+RUN make ${JOBS:+-j$JOBS} all BUILD=/out DEVELOPER=0 && cd /out && strip coxswain-operator cox coxswain-worker && \
+    libraries=$(ldd coxswain-operator cox | grep -o '/[^ :]*' | grep -v '^/out' | sort -u) && \
+    root=/operator lib=/operator/usr/lib/$(gcc -dumpmachine) && \
+    mkdir -p "$lib" $root/usr/bin $root/etc $root/usr/lib64 && ln -s usr/lib usr/lib64 $root/ && \
+    for file in $libraries; do case $file in *ld-linux*) cp -L "$file" "$root/$(realpath --relative-to=/ "$(dirname "$file")")/" ;; *) cp -L "$file" "$lib/" ;; esac; done && \
+    cp coxswain-operator cox $root/usr/bin/ && \
+    echo 'coxswain:x:65532:65532::/:/sbin/nologin' >$root/etc/passwd && echo 'coxswain:x:65532:' >$root/etc/group && \
+    ldd coxswain-worker | grep -o '/[^ ]*' | xargs -n 1 realpath | xargs dpkg -S | sed 's/:.*//' | sort -u >/out/packages
+
+FROM sources AS build-cuda
+ARG JOBS
+ARG CUDA_ARCHITECTURES="80 90"
+RUN apt-get install -y -qq --no-install-recommends g++ python3-venv && python3 -m venv /cuda && \
+    /cuda/bin/pip install --no-cache-dir 'cuda-toolkit[nvcc,cudart,cublas,crt,nvvm,cccl]==13.0.*' && \
+    mv /cuda/lib/python3*/site-packages/nvidia/cu13 /usr/local/cuda
+RUN make ${JOBS:+-j$JOBS} /out/coxswain-worker BUILD=/out DEVELOPER=0 CUDA=1 CUDA_ARCHITECTURES="${CUDA_ARCHITECTURES}" && \
+    strip /out/coxswain-worker && mkdir /libraries && cp -L /usr/local/cuda/lib/libcublas.so.13 /usr/local/cuda/lib/libcublasLt.so.13 /libraries/
+
+# ---------------------------------------------------------------- operator: these programs and their libraries, nothing else
+FROM scratch AS operator
+ARG VERSION=0.1.0
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="coxswain-operator" \
+      org.opencontainers.image.description="Keeps crews of training workers alive on Kubernetes" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}"
+COPY --from=build /operator /
+ENV PATH=/usr/bin
+USER 65532:65532
+ENTRYPOINT ["coxswain-operator"]
+
+# ---------------------------------------------------------------- workers
+FROM ${BASE} AS worker-base
+COPY --from=build /out/packages /tmp/packages
+RUN apt-get update -qq && xargs apt-get install -y -qq --no-install-recommends </tmp/packages && \
+    rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/cache/ldconfig/* /var/log/* /tmp/packages && \
+    echo 'coxswain:x:65532:65532::/:/usr/sbin/nologin' >>/etc/passwd && echo 'coxswain:x:65532:' >>/etc/group
+USER 65532:65532
+
+FROM worker-base AS worker-cpu
+ARG VERSION=0.1.0
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="coxswain-worker" \
+      org.opencontainers.image.description="Trains neural networks, one worker of a crew" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}"
+COPY --from=build /out/coxswain-worker /usr/bin/
+ENTRYPOINT ["coxswain-worker"]
+
+# The CUDA runtime is linked in, the driver comes from the node; of the toolkit only cuBLAS is needed.
+FROM worker-base AS worker-cuda
+ARG VERSION=0.1.0
+ARG REVISION=unknown
+LABEL org.opencontainers.image.title="coxswain-worker" \
+      org.opencontainers.image.description="Trains neural networks on GPUs, one worker of a crew" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="${VERSION}" \
+      org.opencontainers.image.revision="${REVISION}"
+COPY --from=build-cuda /libraries /usr/local/cuda/lib
+COPY --from=build-cuda /out/coxswain-worker /usr/bin/
+ENV LD_LIBRARY_PATH=/usr/local/cuda/lib NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility
+ENTRYPOINT ["coxswain-worker"]
