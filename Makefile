@@ -353,6 +353,11 @@ check-frameworks: all ## the foreign examples with the PyTorch and TensorFlow of
 strategies: all ## one model on one data set under every strategy: loss, accuracy, rate, bytes sent, steps lost to a kill
 	@BUILD=$(abspath $(BUILD)) tests/strategies/run
 
+.PHONY: chaos-peers
+chaos-peers: all ## kills, frozen workers and their return in elastic crews, local steps and PeerToPeer
+	@PEERS_FAULTS=all BUILD=$(abspath $(BUILD)) tests/integration/test_peers.sh
+	@PEERS_FAULTS=all BUILD=$(abspath $(BUILD)) tests/integration/test_elastic.sh
+
 fuzz: $(fuzz_programs) ## build the fuzz targets, one for each parser of outside input
 
 check-fuzz: fuzz ## FUZZ_SECONDS (5) of fuzzing for each parser

@@ -3,6 +3,8 @@
 #
 # Crews whose workers train alone between exchanges, under the operator and the embedded control plane: what a kill, a
 # frozen worker and a resume leave of them. Prints ok/not ok lines (see tests/run).
+#
+#   PEERS_FAULTS=all   every fault in every kind of crew, which takes some minutes (make chaos-peers)
 set -uo pipefail
 
 if ! command -v curl >/dev/null; then
@@ -60,3 +62,70 @@ strategy='"type":"MultiWorkerMirrored","localSteps":40'
 crew back 2 $((steps + 400)) rounds
 wait_for back state Succeeded 90 && log_of "$(member back 0)" | grep "resumes from the checkpoint of step $((steps + 200))" >/dev/null
 verdict $? "and the other way round" "$(log_of "$(member back 0)" | head -n 20)"
+
+# ---- peers at their own pace; what each has finished is told at the end
+
+# has_stepped_past JOB INDEX STEP
+has_stepped_past() {
+    (($(step_of "$(member "$1" "$2")") > $3))
+}
+
+# goes_on JOB INDEX: this worker steps on
+goes_on() {
+    until_true 60 has_stepped_past "$1" "$2" "$(step_of "$(member "$1" "$2")")"
+}
+
+# is_superseded POD: it has ended with 163
+is_superseded() {
+    api GET "$pods_path/$1" | tr -d '\n' | grep '"exitCode": *163' >/dev/null
+}
+
+# freeze JOB INDEX WITNESS: until the others have given it up; it returns, and its successor joins
+freeze() {
+    local frozen
+    frozen=$(member "$1" "$2")
+    strike "$1" "$2" STOP && goes_on "$1" "$3"
+    verdict $? "$1: nobody waits for a frozen worker"
+    until_true 60 sizes_end_in "$1" "$3" 2 && strike "$1" "$2" CONT && until_true 60 is_superseded "$frozen"
+    verdict $? "$1: which is superseded when it returns" "$(log_of "$frozen" | tail -n 3)"
+    until_true 60 sizes_end_in "$1" "$3" 3
+    verdict $? "$1: and has a successor" "$(sizes "$1" "$3")"
+}
+
+# kill_each JOB: one after another, the chief among them; the others go on meanwhile
+kill_each() {
+    strike "$1" 1 KILL && goes_on "$1" 2 && until_true 60 sizes_end_in "$1" 2 3
+    verdict $? "$1: the others go on when one is killed, and take its successor in" "$(sizes "$1" 2)"
+    strike "$1" 0 KILL && goes_on "$1" 2 && await_step "$1" 300 && goes_on "$1" 0
+    verdict $? "$1: likewise the chief" "$(log_of "$(member "$1" 0)" | tail -n 5)"
+}
+
+newest_checkpoint() {
+    local name
+    for name in runs/"$1"/step-*.attempt-*; do echo "${name#*/step-}"; done | sed 's/\..*//' | sort -n | tail -n 1
+}
+
+# finished JOB: examples, by what the chief tells of all
+finished() {
+    log_of "$(member "$1" 0)" | awk '/^worker [0-9]* has finished/ { sum += $5 } END { print sum + 0 }'
+}
+
+for exchange in SendToAll Gossip; do
+    strategy="\"type\":\"PeerToPeer\",\"exchange\":\"$exchange\""
+    name=$(tr '[:upper:]' '[:lower:]' <<<"$exchange")
+    crew "$name" 3 100000000
+    await_step "$name" 200
+    verdict $? "$name: peers train"
+    [[ $exchange == Gossip && -z ${PEERS_FAULTS:-} ]] || kill_each "$name"
+    [[ -z ${PEERS_FAULTS:-} ]] || freeze "$name" 2 1
+    api DELETE "$jobs_path/$name" >/dev/null
+    until_true 60 no_pods_of "$name"
+    verdict $? "$name: all leave when asked to"
+    steps=$((10#$(newest_checkpoint "$name") + 500))
+    crew "$name-2" 2 "$steps" "$name"
+    wait_for "$name-2" state Succeeded 120 && learnt "$name-2"
+    verdict $? "$name: the mean of all has learnt, and two go on from it" "$(log_of "$(member "$name-2" 0)" | tail -n 8)"
+    total=$(finished "$name-2")
+    ((total >= steps * 24 && total < steps * 24 + 24 * 500))
+    verdict $? "$name: every example is counted" "$total of $((steps * 24))"
+done

@@ -49,3 +49,13 @@ recoveries() {
 has_recovered_more_than() {
     (($(recoveries "$1" | wc -l) > $2))
 }
+
+# sizes JOB [INDEX]: of the worlds that this worker has trained in, in order, where they vary
+sizes() {
+    log_of "$(member "$1" "${2:-0}")" | sed -n 's/.*the crew has \([0-9]*\) worker.*/\1/p' | tr '\n' ' '
+}
+
+# sizes_end_in JOB INDEX SIZES
+sizes_end_in() {
+    [[ " $(sizes "$1" "$2")" == *" $3 " ]]
+}

@@ -30,6 +30,7 @@ struct coordinator {
     struct generation generation;
     bool named;      /* a world is in force */
     bool has_named;  /* at any time */
+    bool changed;    /* loose crews: somebody has come or gone since */
     int64_t born_ms; /* first event; -1: none yet */
     bool superseded; /* by a newer chief */
     int64_t last_tick_ms;
@@ -89,10 +90,10 @@ static unsigned seated_count(const struct coordinator *coordinator)
 static bool is_wanted(const struct coordinator *coordinator, unsigned rank)
 {
     const struct coordinator_options *options = &coordinator->options;
+    if (coordinator->named && (is_elastic(coordinator) || options->loose))
+        return false;
     if (rank == 0 || !is_elastic(coordinator))
         return true;
-    if (coordinator->named)
-        return false;
     if (!coordinator->has_named)
         return rank < options->expected;
     return seated_count(coordinator) < options->least &&
@@ -149,7 +150,8 @@ static void tell_waiting(struct coordinator *coordinator, int64_t now_ms)
 
 static void end_generation(struct coordinator *coordinator, const char *why)
 {
-    if (!coordinator->named)
+    coordinator->changed = true;
+    if (!coordinator->named || coordinator->options.loose)
         return;
     coordinator->named = false;
     for (unsigned rank = 0; rank < coordinator->options.size; rank++)
@@ -203,8 +205,8 @@ static void seat_members(struct coordinator *coordinator, struct coordination_me
     for (unsigned rank = 0; rank < coordinator->options.size; rank++) {
         struct seat *seat = &coordinator->seats[rank];
         world->epochs[rank] = seat->epoch;
-        seat->in_world = seat->reported;
-        if (!seat->reported)
+        seat->in_world = seat->reported || (seat->in_world && coordinator->options.loose);
+        if (!seat->in_world)
             continue;
         world->peers[world->size] = seat->peer;
         world->members[world->size++] = rank;
@@ -216,6 +218,7 @@ static void name_world(struct coordinator *coordinator)
     coordinator->generation.counter++;
     coordinator->named = true;
     coordinator->has_named = true;
+    coordinator->changed = false;
     struct coordination_message world = message_of(coordinator, COORDINATION_WORLD);
     world.logical_shards = coordinator->options.logical_shards;
     seat_members(coordinator, &world);
@@ -238,6 +241,11 @@ static bool has_planned_reports(const struct coordinator *coordinator)
 
 static void name_world_when_ready(struct coordinator *coordinator, int64_t now_ms)
 {
+    if (coordinator->named && coordinator->options.loose) {
+        if (coordinator->changed)
+            name_world(coordinator);
+        return;
+    }
     if (coordinator->named && !has_planned_reports(coordinator))
         return;
     if (is_ready(coordinator, now_ms))
@@ -365,6 +373,7 @@ static void on_standing(struct coordinator *coordinator, struct seat *seat, cons
     bool of_world = coordinator->named && seat->in_world;
     if (of_world && generation_compare(standing->generation, coordinator->generation) < 0)
         return;
+    coordinator->changed |= !of_world;
     if (of_world && !standing->planned) {
         char text[COORDINATION_TEXT_MAX];
         snprintf(text, sizeof(text), "%s could not finish its step", seat->name);
@@ -383,6 +392,7 @@ static void on_standing(struct coordinator *coordinator, struct seat *seat, cons
 static void on_leave(struct coordinator *coordinator, struct seat *seat, int64_t now_ms)
 {
     coordinator_link link = seat->link;
+    coordinator->changed = true;
     seat_clear(seat, "left by request", now_ms);
     struct coordination_message goodbye = message_of(coordinator, COORDINATION_LEAVE);
     send_to(coordinator, link, &goodbye, true);

@@ -34,6 +34,9 @@
  *   chief, whose trainer has all go to a step boundary and report as `planned`.
  *   Planned reports end no generation; when the whole world has given them the
  *   next one is named at once.
+ * - A loose crew (PeerToPeer) agrees on its first world only. After that each
+ *   change of membership names the next one at once, for everybody who is there;
+ *   nobody is told to reform.
  */
 #ifndef COXSWAIN_COORDINATION_COORDINATOR_H
 #define COXSWAIN_COORDINATION_COORDINATOR_H
@@ -50,10 +53,11 @@ typedef uint64_t coordinator_link;
 
 struct coordinator_options {
     const char *job_uid;
-    struct generation generation;  /* attempt and epoch of the chief; counter to start from */
-    unsigned size;                 /* seats */
-    unsigned least, expected;      /* members of the smallest world, of the first; 0: size */
-    int64_t start_ms;              /* how long the first world waits for the expected */
+    struct generation generation; /* attempt and epoch of the chief; counter to start from */
+    unsigned size;                /* seats */
+    unsigned least, expected;     /* members of the smallest world, of the first; 0: size */
+    int64_t start_ms;             /* how long the first world waits for the expected */
+    bool loose;
     const struct crew_seat *seats; /* for names only */
     unsigned logical_shards;
     int64_t suspicion_ms, death_ms;

@@ -130,6 +130,7 @@ static void chief_start(struct member *member, uint16_t port)
                                                     .least = own->least,
                                                     .expected = own->expected,
                                                     .start_ms = own->start_ms,
+                                                    .loose = own->loose,
                                                     .seats = member->seats,
                                                     .logical_shards = own->logical_shards,
                                                     .suspicion_ms = own->suspicion_ms,

@@ -52,6 +52,7 @@ struct member_options {
     const char *
         announce_address; /* numeric address that peers dial for bulk data; NULL: listen_address, else the seat's host resolved */
     uint16_t data_port;      /* of this rank's endpoint */
+    bool loose;              /* members do not wait for each other once they have started: see member_poll_world */
     unsigned logical_shards; /* the chief's counts; others learn it from the world */
     int64_t beat_ms;         /* 0: 500 */
     int64_t suspicion_ms;    /* silence that the status names; 0: 2000 */
@@ -75,6 +76,7 @@ struct world {
     struct generation generation;
     unsigned rank, size;             /* ranks are the seats in use, counted from 0 */
     unsigned members[CREW_SIZE_MAX]; /* by rank: the seat */
+    uint32_t epochs[CREW_SIZE_MAX];  /* by rank: of who sits there */
     struct collective_peer peers[CREW_SIZE_MAX];
     unsigned logical_shards;
     enum world_source source;
@@ -94,6 +96,11 @@ void member_free(struct member *member);
  * after a step failed with ERROR_UNAVAILABLE: it gives up the old generation, waiting for a replacement if need be. */
 int member_agree(struct member *member, const struct member_standing *standing, struct world *ret_world,
                  struct error *error);
+
+/* For loose crews, after their first member_agree, which is the only one: 1 and the world when a newer one has been named since,
+ * else 0. The world stays when the chief is lost; `standing` is what a new one is told. Fails as member_agree does. */
+int member_poll_world(struct member *member, const struct member_standing *standing, struct world *ret_world,
+                      struct error *error);
 
 /* Has `group` aborted (ERROR_UNAVAILABLE, naming who is gone; or ERROR_STALE) when its generation ends, at once if it has ended
  * already. One at a time; NULL releases. The group must be released before it is freed. */

@@ -52,6 +52,7 @@ struct member {
     bool in_force;                     /* `known` names a world that has not ended */
     char ended[COORDINATION_TEXT_MAX]; /* why the last one ended */
     struct member_standing standing;
+    bool stands; /* loose crews: `standing` is kept up to date */
     bool agreeing, reported, world_ready, cancelled;
     struct world world;
     struct collective *group;

@@ -39,7 +39,7 @@ void member_say_standing_if_due(struct member *member)
 {
     struct coordination_message message = {.type = COORDINATION_STANDING};
     pthread_mutex_lock(&member->lock);
-    bool due = member->agreeing && !member->reported;
+    bool due = (member->agreeing || member->stands) && !member->reported;
     member->reported |= due;
     message.holds_state = member->standing.holds_state;
     message.step = member->standing.applied_step;

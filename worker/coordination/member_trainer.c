@@ -55,6 +55,30 @@ int member_agree(struct member *member, const struct member_standing *standing, 
     return status;
 }
 
+int member_poll_world(struct member *member, const struct member_standing *standing, struct world *ret_world,
+                      struct error *error)
+{
+    int result = 0;
+    pthread_mutex_lock(&member->lock);
+    member->standing = *standing;
+    member->stands = true;
+    int64_t unled_ms = member->unled_since_ms == 0 ? 0 : member_now_ms() - member->unled_since_ms;
+    if (member->fatal.kind != ERROR_NONE) {
+        if (error != NULL)
+            *error = member->fatal;
+        result = -1;
+    } else if (unled_ms >= member->options.lost_ms) {
+        result =
+            error_set(error, ERROR_TIMEOUT, "no chief for %lld s: %s", (long long)(unled_ms / 1000), member->waiting);
+    } else if (member->world_ready) {
+        member->world_ready = false;
+        *ret_world = member->world;
+        result = 1;
+    }
+    pthread_mutex_unlock(&member->lock);
+    return result;
+}
+
 void member_guard(struct member *member, struct collective *group)
 {
     pthread_mutex_lock(&member->lock);

@@ -42,7 +42,7 @@ static void take_world(struct member *member, const struct coordination_message 
     for (unsigned rank = 0; rank < message->seats; rank++)
         if (message->epochs[rank] > member->epochs[rank])
             member->epochs[rank] = message->epochs[rank];
-    if (!member->agreeing || message->rank >= message->size ||
+    if (!(member->agreeing || member->options.loose) || message->rank >= message->size ||
         generation_compare(message->generation, member->known) < 0)
         return;
     struct world *world = &member->world;
@@ -54,6 +54,8 @@ static void take_world(struct member *member, const struct coordination_message 
                             .source_rank = message->source_rank,
                             .step = message->step};
     memcpy(world->peers, message->peers, sizeof(world->peers));
+    for (unsigned rank = 0; rank < message->size; rank++)
+        world->epochs[rank] = message->members[rank] < message->seats ? message->epochs[message->members[rank]] : 0;
     memcpy(world->members, message->members, sizeof(world->members));
     memcpy(world->receives, message->receives, sizeof(world->receives));
     member->in_force = true;

@@ -6,14 +6,15 @@
 #include "worker/strategy/strategy_table.h"
 
 static const struct strategy_operations *const table[] = {
-    &one_device_strategy, &mirrored_strategy, &central_storage_strategy, &multi_worker_mirrored_strategy,
-    &pipeline_strategy,
+    &one_device_strategy, &mirrored_strategy,     &central_storage_strategy, &multi_worker_mirrored_strategy,
+    &pipeline_strategy,   &peer_to_peer_strategy,
 };
 
 /* A crew of one needs no crew. */
 static enum strategy_type effective_type(const struct strategy_options *options)
 {
-    if (options->type != STRATEGY_MULTI_WORKER_MIRRORED || options->member != NULL)
+    bool alone = options->type == STRATEGY_PEER_TO_PEER || options->type == STRATEGY_MULTI_WORKER_MIRRORED;
+    if (!alone || options->member != NULL)
         return options->type;
     return options->device_count > 1 ? STRATEGY_MIRRORED : STRATEGY_ONE_DEVICE;
 }
@@ -86,6 +87,32 @@ int64_t strategy_step_before(const struct strategy *strategy)
 int64_t strategy_steps_abandoned(const struct strategy *strategy)
 {
     return strategy->steps_abandoned;
+}
+
+bool strategy_is_loose(const struct strategy *strategy)
+{
+    return strategy->operations->average_begin != NULL;
+}
+
+int strategy_average_begin(struct strategy *strategy, struct error *error)
+{
+    if (!strategy_is_loose(strategy))
+        return 0;
+    announce_change(strategy);
+    return strategy->operations->average_begin(strategy, error);
+}
+
+void strategy_average_end(struct strategy *strategy)
+{
+    if (!strategy_is_loose(strategy))
+        return;
+    announce_change(strategy);
+    strategy->operations->average_end(strategy);
+}
+
+int64_t strategy_finished(const struct strategy *strategy, unsigned seat)
+{
+    return strategy_is_loose(strategy) ? strategy->operations->finished(strategy, seat) : 0;
 }
 
 int strategy_sum(struct strategy *strategy, double *values, unsigned count, struct error *error)

@@ -30,6 +30,7 @@
 
 struct dataset;
 struct device;
+struct peer_hub;
 struct graph;
 struct sampler;
 struct loss_sums;
@@ -73,6 +74,8 @@ struct strategy_options {
     /* Strategies of more than one process: */
     struct member *member; /* NULL: a crew of one */
     struct endpoint *endpoint;
+    struct peer_hub *hub; /* PeerToPeer, instead of the endpoint */
+    unsigned seat, peers; /* PeerToPeer: our seat, and by how many the global batch is divided */
     const char *job_uid;
     enum collective_transport transport;
     uint64_t machine;            /* which this one is, for Hierarchical; 0: found out */
@@ -137,6 +140,16 @@ int64_t strategy_step_before(const struct strategy *strategy);
 int64_t strategy_steps_abandoned(const struct strategy *strategy);
 /* Rank 0's bytes to all (choices that the chief makes for everyone). */
 int strategy_share(struct strategy *strategy, void *bytes, size_t length, struct error *error);
+
+/* Whether each rank goes at its own pace (PeerToPeer): then replicas differ, only the chief evaluates and saves, and
+ * strategy_reform is called once. strategy_sum is then the end of the run: ranks wait for the chief, the chief releases them. */
+bool strategy_is_loose(const struct strategy *strategy);
+/* Loose strategies: between the two calls the chief's state is the mean of all replicas that can be reached. */
+int strategy_average_begin(struct strategy *strategy, struct error *error);
+void strategy_average_end(struct strategy *strategy);
+
+/* Loose strategies: the examples that the member of a seat has finished, as far as is known here. */
+int64_t strategy_finished(const struct strategy *strategy, unsigned seat);
 
 /* The world as of the last reform; rank 0 of 1 for strategies of one process. */
 const struct world *strategy_world(const struct strategy *strategy);

@@ -17,7 +17,10 @@ struct strategy_operations {
     int (*reform)(struct strategy *strategy, struct error *error);
     int (*step)(struct strategy *strategy, double learning_rate, unsigned votes, struct strategy_result *ret_result,
                 struct error *error);
-    int64_t (*step_before)(const struct strategy *strategy); /* NULL: step - 1 */
+    int64_t (*step_before)(const struct strategy *strategy);              /* NULL: step - 1 */
+    int (*average_begin)(struct strategy *strategy, struct error *error); /* NULL: replicas are equal */
+    void (*average_end)(struct strategy *strategy);
+    int64_t (*finished)(const struct strategy *strategy, unsigned seat); /* likewise */
     int (*sum)(struct strategy *strategy, double *values, unsigned count, struct error *error);
     int (*share)(struct strategy *strategy, void *bytes, size_t length, struct error *error);
     /* NULL: each process evaluates with a model of its own. */
@@ -40,6 +43,7 @@ extern const struct strategy_operations one_device_strategy;
 extern const struct strategy_operations mirrored_strategy;
 extern const struct strategy_operations central_storage_strategy;
 extern const struct strategy_operations multi_worker_mirrored_strategy;
+extern const struct strategy_operations peer_to_peer_strategy;
 extern const struct strategy_operations pipeline_strategy;
 
 #endif

@@ -39,8 +39,9 @@ static int evaluate_own_blocks(struct trainer *trainer, int64_t examples, int64_
                                struct error *error)
 {
     const struct world *world = strategy_world(trainer->strategy);
-    int64_t stride = block * world->size;
-    for (int64_t first = block * world->rank; first < examples; first += stride) {
+    bool alone = strategy_is_loose(trainer->strategy);
+    int64_t stride = alone ? block : block * world->size;
+    for (int64_t first = alone ? 0 : block * world->rank; first < examples; first += stride) {
         int64_t count = examples - first < block ? examples - first : block;
         if (evaluate_block(trainer, first, count, values + first / block * SUMS_PER_BLOCK, error) < 0)
             return error_wrap(error, "evaluation");
@@ -53,7 +54,9 @@ int crew_evaluate(struct trainer *trainer, struct loss_sums *ret_sums, struct er
     int64_t examples = dataset_count(trainer->validation);
     int64_t block = block_examples(examples), blocks = (examples + block - 1) / block;
     SCOPED_FREE double *values = memory_allocate((size_t)blocks * SUMS_PER_BLOCK, sizeof *values);
-    if (evaluate_own_blocks(trainer, examples, block, values, error) < 0 ||
+    if (evaluate_own_blocks(trainer, examples, block, values, error) < 0)
+        return -1;
+    if (!strategy_is_loose(trainer->strategy) &&
         strategy_sum(trainer->strategy, values, (unsigned)(blocks * SUMS_PER_BLOCK), error) < 0)
         return -1;
     struct loss_sums sums = {0};

@@ -81,7 +81,8 @@ static void tell_size(struct loop *loop)
 {
     struct trainer *trainer = loop->trainer;
     unsigned size = strategy_world(trainer->strategy)->size;
-    if (crew_is_elastic(&trainer->crew) && size != loop->size)
+    bool varies = crew_is_elastic(&trainer->crew) || strategy_is_loose(trainer->strategy);
+    if (varies && size != loop->size)
         report_say(trainer->report, "the crew has %u worker%s from step %lld on", size, size == 1 ? "" : "s",
                    (long long)trainer->state.progress.step + 1);
     loop->size = size;
@@ -111,6 +112,8 @@ static enum outcome form_crew(struct loop *loop, struct error *error)
 static bool evaluation_is_due(const struct trainer *trainer)
 {
     int64_t step = trainer->state.progress.step;
+    if (strategy_is_loose(trainer->strategy) && !trainer_is_chief(trainer))
+        return false;
     if (dataset_count(trainer->validation) == 0 || step == 0 || step == trainer->evaluated_step)
         return false;
     int64_t every = trainer->plan.evaluate_every;
@@ -124,7 +127,11 @@ static enum outcome evaluate(struct loop *loop, struct error *error)
     if (!evaluation_is_due(trainer))
         return OUTCOME_ON;
     report_phase(trainer->report, STATUS_EVALUATING, NULL);
-    if (crew_evaluate(trainer, &sums, error) < 0)
+    if (strategy_average_begin(trainer->strategy, error) < 0)
+        return judge(loop, error, EXIT_CODE_INTERNAL);
+    int result = crew_evaluate(trainer, &sums, error);
+    strategy_average_end(trainer->strategy);
+    if (result < 0)
         return judge(loop, error, EXIT_CODE_BAD_DATA);
     trainer->evaluated_step = trainer->state.progress.step;
     struct evaluation_metrics metrics = evaluation_metrics(&sums);
@@ -196,6 +203,8 @@ static enum outcome take_step(struct loop *loop, struct error *error)
     loop->steps += result.step - number + 1;
     report_traffic(trainer->report, loop->sent, loop->steps);
     report_applied(trainer, &result, rate, result.step - number + 1, clock_monotonic_ns() - started);
+    if (strategy_is_loose(trainer->strategy))
+        tell_size(loop);
     tell_recovery(loop, result.step, loop->lost_step - number + 1);
     if (trainer_is_chief(trainer) && saving_consider(trainer, result.checkpoint, error) < 0)
         return fail(loop, error, EXIT_CODE_SUPERSEDED);
@@ -207,18 +216,40 @@ static enum outcome take_step(struct loop *loop, struct error *error)
 
 /* ---- the end */
 
+static int export_result(struct trainer *trainer, struct error *error)
+{
+    if (trainer->export_path == NULL)
+        return 0;
+    if (strategy_average_begin(trainer->strategy, error) < 0)
+        return -1;
+    int result = best_export(trainer, error);
+    strategy_average_end(trainer->strategy);
+    return result;
+}
+
+/* Where each worker goes at its own pace. */
+static void tell_finished(const struct trainer *trainer)
+{
+    if (!strategy_is_loose(trainer->strategy) || !trainer_is_chief(trainer))
+        return;
+    for (unsigned seat = 0; seat < trainer->crew.size; seat++)
+        report_say(trainer->report, "%s %u has finished %lld examples", trainer->crew.seats[seat].role,
+                   trainer->crew.seats[seat].index, (long long)strategy_finished(trainer->strategy, seat));
+}
+
 /* Workers stay until the chief has everything on the disk: should it be lost before, its successor needs them. */
 static enum outcome finish(struct loop *loop, struct error *error)
 {
     struct trainer *trainer = loop->trainer;
     double done = 1;
     if (trainer_is_chief(trainer)) {
-        if (saving_finish(trainer, error) < 0 || (trainer->export_path && best_export(trainer, error) < 0))
+        if (saving_finish(trainer, error) < 0 || export_result(trainer, error) < 0)
             return fail(loop, error, EXIT_CODE_NOT_STORED);
     }
     if (strategy_sum(trainer->strategy, &done, 1, error) < 0)
         return judge(loop, error, EXIT_CODE_INTERNAL);
     tell_recovery(loop, trainer->state.progress.step, 0);
+    tell_finished(trainer);
     return OUTCOME_ON;
 }
 

@@ -42,7 +42,7 @@ struct json *saving_describe_optimizer(const struct trainer *trainer)
     return optimizer;
 }
 
-static int start_save(struct trainer *trainer, enum checkpoint_start *ret_start, struct error *error)
+static int save_state(struct trainer *trainer, enum checkpoint_start *ret_start, struct error *error)
 {
     const struct training_progress *progress = &trainer->state.progress;
     checkpoint_fence(trainer->store); /* the host's copies are about to change */
@@ -65,6 +65,16 @@ static int start_save(struct trainer *trainer, enum checkpoint_start *ret_start,
     state_tensors_init(&tensors, &trainer->state);
     int result = checkpoint_save(trainer->store, &manifest, tensors.tensors, tensors.count, ret_start, error);
     state_tensors_release(&tensors);
+    return result;
+}
+
+/* Replicas that differ save their mean. */
+static int start_save(struct trainer *trainer, enum checkpoint_start *ret_start, struct error *error)
+{
+    if (strategy_average_begin(trainer->strategy, error) < 0)
+        return -1;
+    int result = save_state(trainer, ret_start, error);
+    strategy_average_end(trainer->strategy);
     return result;
 }
 

@@ -13,6 +13,7 @@
 #include "worker/comm/crew_key.h"
 #include "worker/optimizer/schedule.h"
 #include "worker/strategy/local_rounds.h"
+#include "worker/strategy/peer_hub.h"
 #include "worker/train/export.h"
 #include "worker/train/initial_weights.h"
 #include "worker/train/state_tensors.h"
@@ -270,12 +271,36 @@ static int open_key(struct trainer *trainer, struct error *error)
     return path ? crew_key_load(path, error) : 0;
 }
 
+/* What other members' bulk data comes to. */
+static int open_data_plane(struct trainer *trainer, const char *address, uint16_t *ret_port, struct error *error)
+{
+    if (trainer->job->strategy.type != STRATEGY_PEER_TO_PEER) {
+        if (endpoint_open(address, PORT_COLLECTIVE, &trainer->endpoint, error) < 0)
+            return -1;
+        *ret_port = endpoint_port(trainer->endpoint);
+        return 0;
+    }
+    const struct peer_hub_options options = {
+        .job_uid = trainer->identity->job_uid,
+        .attempt = (uint32_t)trainer->identity->attempt,
+        .epoch = (uint32_t)trainer->identity->epoch,
+        .seat = trainer->crew.rank,
+        .listen_address = address,
+        .port = PORT_COLLECTIVE,
+    };
+    if (peer_hub_open(&options, &trainer->hub, error) < 0)
+        return -1;
+    *ret_port = peer_hub_port(trainer->hub);
+    return 0;
+}
+
 static int open_member(struct trainer *trainer, struct error *error)
 {
     if (trainer->crew.size == 1 || is_parameter_server(trainer))
         return 0;
     const char *address = trainer_listen_address(trainer);
-    if (endpoint_open(address, PORT_COLLECTIVE, &trainer->endpoint, error) < 0)
+    uint16_t data_port;
+    if (open_data_plane(trainer, address, &data_port, error) < 0)
         return -1;
     const struct member_options options = {
         .job_uid = trainer->identity->job_uid,
@@ -287,7 +312,8 @@ static int open_member(struct trainer *trainer, struct error *error)
         .expected = trainer->crew.expected,
         .seats = trainer->crew.seats,
         .listen_address = address,
-        .data_port = endpoint_port(trainer->endpoint),
+        .data_port = data_port,
+        .loose = trainer->hub != NULL,
         .logical_shards = (unsigned)trainer->plan.logical_shards,
     };
     return member_start(&options, &trainer->member, error);
@@ -351,6 +377,9 @@ static int open_strategy(struct trainer *trainer, struct error *error)
         .votes = trainer_votes,
         .member = trainer->member,
         .endpoint = trainer->endpoint,
+        .hub = trainer->hub,
+        .seat = trainer->crew.rank,
+        .peers = trainer->crew.expected,
         .job_uid = trainer->identity->job_uid,
         .on_stall = tell_stall,
         .restore = trainer_restore,
@@ -391,6 +420,7 @@ void trainer_release(struct trainer *trainer)
         member_free(trainer->member);
     if (trainer->endpoint)
         endpoint_free(trainer->endpoint);
+    peer_hub_free(trainer->hub);
     if (trainer->state.device)
         training_state_release(&trainer->state);
     if (trainer->validation)

@@ -48,6 +48,7 @@ struct trainer {
     struct training_state state;
     struct endpoint *endpoint; /* crews of more than one */
     struct member *member;     /* likewise */
+    struct peer_hub *hub;      /* PeerToPeer, instead of the endpoint */
     struct strategy *strategy;
 
     bool store_begun;        /* the epoch record is written */

@@ -447,3 +447,38 @@ Test(coordinator, fewer_than_the_least_wait_in_place)
     cr_assert_eq(world(4)->members[1], 2);
     coordinator_free(c);
 }
+
+/* ---------------------------------------------------------------- loose crews */
+
+Test(coordinator, a_loose_crew_takes_each_change_as_it_comes)
+{
+    memset(inboxes, 0, sizeof(inboxes));
+    struct coordinator *c = coordinator_new(&(struct coordinator_options){.job_uid = "job",
+                                                                          .generation = {1, 1, 0},
+                                                                          .size = SIZE,
+                                                                          .seats = seats,
+                                                                          .suspicion_ms = 2000,
+                                                                          .death_ms = 5000,
+                                                                          .loose = true,
+                                                                          .send = keep});
+    form(c);
+    cr_assert_eq(world(1)->generation.counter, 1);
+    cr_assert_eq(world(1)->size, 3);
+    coordinator_link_closed(c, 2, "connection closed", 100);
+    cr_assert_eq(inboxes[1].count[COORDINATION_REFORM], 0);
+    cr_assert_eq(world(1)->generation.counter, 2);
+    cr_assert_eq(world(1)->size, 2);
+    cr_assert_eq(world(3)->members[1], 2);
+    char text[MEMBER_TEXT_MAX];
+    coordinator_describe(c, 150, text);
+    cr_assert_str_empty(text);
+    join(c, 4, 1, 2, 200);
+    cr_assert_eq(world(1)->generation.counter, 2);
+    stand(c, 4, false, 0, 0, 200);
+    cr_assert_eq(world(4)->generation.counter, 3);
+    cr_assert_eq(world(4)->size, 3);
+    cr_assert_eq(world(1)->size, 3);
+    beat(c, 1, 300);
+    cr_assert_eq(inboxes[1].count[COORDINATION_WORLD], 3);
+    coordinator_free(c);
+}

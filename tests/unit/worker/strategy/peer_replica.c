@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/strategy/peer_replica.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+#define COUNT 4
+
+/* What a replica needs of a state. */
+struct scene {
+    float parameters[COUNT], slot[COUNT];
+    struct training_state state;
+    struct peer_replica *replica;
+};
+
+static void set_up(struct scene *scene, float value, bool whole)
+{
+    *scene = (struct scene){.state = {.layout = {.elements = COUNT}, .optimizer_slots = 1}};
+    scene->state.host.parameters = scene->parameters;
+    scene->state.host.slots[0] = scene->slot;
+    for (int i = 0; i < COUNT; i++) {
+        scene->parameters[i] = value;
+        scene->slot[i] = -value;
+    }
+    scene->replica = peer_replica_new(&scene->state);
+    peer_replica_set_whole(scene->replica, whole);
+}
+
+static void take_in(struct scene *scene)
+{
+    peer_replica_lock(scene->replica);
+    peer_replica_take_in(scene->replica);
+    peer_replica_unlock(scene->replica);
+}
+
+Test(peer_replica, what_comes_waits_for_the_trainer_but_is_shown_to_peers)
+{
+    struct scene scene;
+    const float change[] = {0.5f, 1.0f};
+    float seen[COUNT];
+    set_up(&scene, 1, true);
+    cr_assert(peer_replica_add(scene.replica, 1, 2, change));
+    cr_assert_eq(scene.parameters[1], 1.0f);
+    cr_assert(peer_replica_read(scene.replica, 0, 0, COUNT, seen));
+    cr_assert_eq(memcmp(seen, (float[]){1, 1.5f, 2, 1}, sizeof(seen)), 0);
+    cr_assert(peer_replica_read(scene.replica, 1, 0, COUNT, seen));
+    cr_assert_eq(seen[1], -1.0f);
+    take_in(&scene);
+    cr_assert_eq(memcmp(scene.parameters, (float[]){1, 1.5f, 2, 1}, sizeof(seen)), 0);
+    take_in(&scene);
+    cr_assert_eq(scene.parameters[2], 2.0f);
+    peer_replica_free(scene.replica);
+}
+
+/* One asks, the other answers, and both train on meanwhile: the mean of the two stays what their own steps make it. */
+Test(peer_replica, a_meeting_keeps_the_mean)
+{
+    struct scene asks, answers;
+    float sent[COUNT], theirs[COUNT];
+    set_up(&asks, 1, true);
+    set_up(&answers, 5, true);
+    cr_assert(peer_replica_read(asks.replica, 0, 0, COUNT, sent));
+    asks.parameters[0] += 0.25f; /* a step while the question travels */
+    cr_assert(peer_replica_meet(answers.replica, 0, COUNT, sent, theirs));
+    answers.parameters[0] += 0.5f; /* and one while the answer does */
+    cr_assert(peer_replica_settle(asks.replica, 0, COUNT, sent, theirs));
+    take_in(&asks);
+    take_in(&answers);
+    cr_assert_eq(asks.parameters[1], 3.0f);
+    cr_assert_eq(answers.parameters[1], 3.0f);
+    cr_assert_eq(asks.parameters[0], 3.25f);
+    cr_assert_eq(answers.parameters[0], 3.5f);
+    peer_replica_free(asks.replica);
+    peer_replica_free(answers.replica);
+}
+
+Test(peer_replica, without_a_state_nothing_is_given_or_kept)
+{
+    struct scene scene;
+    const float change[COUNT] = {1, 1, 1, 1};
+    float seen[COUNT];
+    set_up(&scene, 1, false);
+    cr_assert(peer_replica_add(scene.replica, 0, COUNT, change));
+    cr_assert_not(peer_replica_meet(scene.replica, 0, COUNT, change, seen));
+    cr_assert_not(peer_replica_is_whole(scene.replica));
+    peer_replica_set_whole(scene.replica, true);
+    take_in(&scene);
+    cr_assert_eq(scene.parameters[0], 1.0f);
+    peer_replica_free(scene.replica);
+}
+
+Test(peer_replica, parts_beyond_the_end_are_refused)
+{
+    struct scene scene;
+    float part[COUNT] = {0};
+    set_up(&scene, 1, true);
+    cr_assert_not(peer_replica_add(scene.replica, 1, COUNT, part));
+    cr_assert_not(peer_replica_add(scene.replica, UINT64_MAX, 2, part));
+    cr_assert_not(peer_replica_meet(scene.replica, COUNT + 1, 0, part, part));
+    cr_assert_not(peer_replica_settle(scene.replica, 2, UINT64_MAX, part, part));
+    cr_assert_not(peer_replica_read(scene.replica, 2, 0, 1, part));
+    peer_replica_free(scene.replica);
+}

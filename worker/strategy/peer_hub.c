@@ -1,0 +1,742 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/strategy/peer_hub.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/clock.h"
+#include "common/memory.h"
+#include "worker/comm/rpc.h"
+
+#define EXCHANGE_METHOD "/coxswain.Peers/Exchange"
+#define TICK_MS 100
+#define REDIAL_MS 100
+#define VISITORS_MAX (4 * CREW_SIZE_MAX)
+
+/* A stream that a peer has opened to us. */
+struct visitor {
+    struct visitor *next;
+    struct peer_hub *hub;
+    struct rpc_stream *stream;
+    bool greeted;
+    uint32_t seat, epoch;
+};
+
+/* What is due to one seat, and our stream to it. */
+struct peer {
+    struct peer_hub *hub;
+    /* The rpc's thread only. */
+    struct rpc_stream *stream;
+    bool ready;     /* it has greeted us */
+    bool in_flight; /* a change that it has not taken yet */
+    bool told_done;
+    int64_t told_total, next_dial_ms;
+    /* With the lock held. */
+    bool in_world;
+    float *pending; /* changes that wait; NULL: never any */
+    bool dirty;
+};
+
+enum errand_state { ERRAND_NONE, ERRAND_WANTED, ERRAND_ASKED, ERRAND_DONE, ERRAND_NOTHING, ERRAND_FAILED };
+
+/* A meeting or a fetch: one question to one peer at a time. With the lock held. */
+struct errand {
+    enum errand_state state;
+    unsigned seat;
+    uint64_t serial;
+};
+
+struct peer_hub {
+    struct peer_hub_options options;
+    char job_uid[PEER_UID_MAX];
+    struct rpc *rpc;
+    struct rpc_server *server;
+    struct peer_replica *replica;
+
+    /* The rpc's thread only. */
+    struct visitor *visitors;
+    unsigned visitor_count;
+    struct world world;
+    unsigned char *bytes; /* one message */
+    float *part, *other;  /* one part of a vector */
+
+    pthread_mutex_t lock; /* of what follows */
+    pthread_cond_t changed;
+    struct peer peers[CREW_SIZE_MAX]; /* by seat */
+    struct world next_world;
+    bool world_changed;
+    int64_t counts[CREW_SIZE_MAX];
+    struct errand meeting, fetch;
+    float *sent; /* of the meeting */
+    float *const *fetched;
+    uint64_t next_serial;
+    bool say_done, done, serves;
+};
+
+static int64_t now_ms(void)
+{
+    return clock_monotonic_ns() / 1000000;
+}
+
+/* ---------------------------------------------------------------- speaking */
+
+static void say(struct peer_hub *hub, struct rpc_stream *stream, const struct peer_message *message)
+{
+    size_t length = peer_message_encode(message, hub->bytes, RPC_MESSAGE_MAX);
+    if (length > 0)
+        rpc_stream_send(stream, hub->bytes, length);
+}
+
+static void say_counts(struct peer_hub *hub, struct rpc_stream *stream)
+{
+    struct peer_message message = {.type = PEER_COUNTS, .seats = CREW_SIZE_MAX};
+    pthread_mutex_lock(&hub->lock);
+    memcpy(message.counts, hub->counts, sizeof(message.counts));
+    pthread_mutex_unlock(&hub->lock);
+    say(hub, stream, &message);
+}
+
+/* A whole vector in parts. */
+static void say_vector(struct peer_hub *hub, struct rpc_stream *stream, struct peer_message *message,
+                       const float *values)
+{
+    uint64_t elements = peer_replica_elements(hub->replica);
+    for (message->offset = 0; message->offset < elements; message->offset += message->count) {
+        uint64_t left = elements - message->offset;
+        message->count = left < PEER_PART_MAX ? left : PEER_PART_MAX;
+        message->last = message->count == left;
+        message->floats = values + message->offset;
+        say(hub, stream, message);
+    }
+}
+
+/* Every part is of the same moment. */
+static void say_state(struct peer_hub *hub, struct rpc_stream *stream, uint64_t serial)
+{
+    uint64_t elements = peer_replica_elements(hub->replica);
+    unsigned vectors = peer_replica_vectors(hub->replica);
+    peer_replica_lock(hub->replica);
+    for (unsigned vector = 0; vector < vectors; vector++) {
+        for (uint64_t offset = 0; offset < elements;) {
+            uint64_t left = elements - offset, count = left < PEER_PART_MAX ? left : PEER_PART_MAX;
+            peer_replica_read(hub->replica, vector, offset, count, hub->part);
+            say(hub, stream,
+                &(struct peer_message){.type = PEER_STATE,
+                                       .serial = serial,
+                                       .vector = vector,
+                                       .last = count == left && vector + 1 == vectors,
+                                       .offset = offset,
+                                       .count = count,
+                                       .floats = hub->part});
+            offset += count;
+        }
+    }
+    peer_replica_unlock(hub->replica);
+}
+
+/* ---------------------------------------------------------------- errands; with the lock held */
+
+static void errand_end(struct peer_hub *hub, struct errand *errand, enum errand_state state)
+{
+    errand->state = state;
+    pthread_cond_broadcast(&hub->changed);
+}
+
+static void errands_fail(struct peer_hub *hub, unsigned seat)
+{
+    if (hub->meeting.state != ERRAND_NONE && hub->meeting.seat == seat)
+        errand_end(hub, &hub->meeting, ERRAND_NONE);
+    if ((hub->fetch.state == ERRAND_WANTED || hub->fetch.state == ERRAND_ASKED) && hub->fetch.seat == seat)
+        errand_end(hub, &hub->fetch, ERRAND_FAILED);
+}
+
+static bool errand_is(const struct errand *errand, const struct peer *peer, uint64_t serial)
+{
+    return errand->state == ERRAND_ASKED && errand->serial == serial &&
+           errand->seat == (unsigned)(peer - peer->hub->peers);
+}
+
+/* ---------------------------------------------------------------- hearing */
+
+static void merge_counts(struct peer_hub *hub, const struct peer_message *message)
+{
+    pthread_mutex_lock(&hub->lock);
+    for (unsigned seat = 0; seat < message->seats; seat++)
+        if (message->counts[seat] > hub->counts[seat])
+            hub->counts[seat] = message->counts[seat];
+    pthread_mutex_unlock(&hub->lock);
+}
+
+/* The floats of a message, aligned. */
+static const float *take_part(struct peer_hub *hub, const struct peer_message *message)
+{
+    if (message->count > 0)
+        memcpy(hub->part, message->floats, message->count * sizeof(float));
+    return hub->part;
+}
+
+static void hear_meeting(struct peer *peer, const struct peer_message *message)
+{
+    struct peer_hub *hub = peer->hub;
+    pthread_mutex_lock(&hub->lock);
+    bool ours = errand_is(&hub->meeting, peer, message->serial);
+    pthread_mutex_unlock(&hub->lock);
+    if (!ours)
+        return;
+    peer_replica_settle(hub->replica, message->offset, message->count, hub->sent, take_part(hub, message));
+    pthread_mutex_lock(&hub->lock);
+    if (message->last)
+        errand_end(hub, &hub->meeting, ERRAND_NONE);
+    pthread_mutex_unlock(&hub->lock);
+}
+
+static void hear_state(struct peer *peer, const struct peer_message *message)
+{
+    struct peer_hub *hub = peer->hub;
+    uint64_t elements = peer_replica_elements(hub->replica);
+    bool fits = message->vector < peer_replica_vectors(hub->replica) && message->offset <= elements &&
+                message->count <= elements - message->offset;
+    pthread_mutex_lock(&hub->lock);
+    if (errand_is(&hub->fetch, peer, message->serial)) {
+        if (fits && message->count > 0)
+            memcpy(hub->fetched[message->vector] + message->offset, message->floats, message->count * sizeof(float));
+        if (!fits || message->last)
+            errand_end(hub, &hub->fetch, fits ? ERRAND_DONE : ERRAND_FAILED);
+    }
+    pthread_mutex_unlock(&hub->lock);
+}
+
+static void hear_nothing(struct peer *peer, const struct peer_message *message)
+{
+    struct peer_hub *hub = peer->hub;
+    pthread_mutex_lock(&hub->lock);
+    if (errand_is(&hub->fetch, peer, message->serial))
+        errand_end(hub, &hub->fetch, ERRAND_NOTHING);
+    if (errand_is(&hub->meeting, peer, message->serial))
+        errand_end(hub, &hub->meeting, ERRAND_NONE);
+    pthread_mutex_unlock(&hub->lock);
+}
+
+/* Answers on our own stream. */
+static void peer_message_came(void *context, struct rpc_stream *stream, const void *bytes, size_t length)
+{
+    struct peer *peer = context;
+    struct peer_message message;
+    if (peer_message_decode(bytes, length, &message, NULL) < 0) {
+        rpc_stream_close(stream);
+        return;
+    }
+    switch (message.type) {
+    case PEER_COUNTS:
+        peer->ready = true;
+        merge_counts(peer->hub, &message);
+        rpc_wake(peer->hub->rpc);
+        break;
+    case PEER_TAKEN:
+        peer->in_flight = false;
+        rpc_wake(peer->hub->rpc);
+        break;
+    case PEER_AVERAGE:
+        hear_meeting(peer, &message);
+        break;
+    case PEER_STATE:
+        hear_state(peer, &message);
+        break;
+    case PEER_NOTHING:
+        hear_nothing(peer, &message);
+        break;
+    default:
+        rpc_stream_close(stream);
+    }
+}
+
+static void peer_closed(void *context, struct rpc_stream *stream, const struct error *error)
+{
+    (void)stream, (void)error;
+    struct peer *peer = context;
+    struct peer_hub *hub = peer->hub;
+    peer->stream = NULL;
+    peer->ready = false;
+    peer->in_flight = false;
+    peer->told_done = false;
+    peer->next_dial_ms = now_ms() + REDIAL_MS;
+    pthread_mutex_lock(&hub->lock);
+    errands_fail(hub, (unsigned)(peer - hub->peers));
+    pthread_mutex_unlock(&hub->lock);
+}
+
+/* ---------------------------------------------------------------- visitors */
+
+static int rank_of_seat(const struct world *world, uint32_t seat)
+{
+    for (unsigned rank = 0; rank < world->size; rank++)
+        if (world->members[rank] == seat)
+            return (int)rank;
+    return -1;
+}
+
+static bool is_member(const struct peer_hub *hub, uint32_t seat, uint32_t epoch)
+{
+    int rank = rank_of_seat(&hub->world, seat);
+    return rank >= 0 && hub->world.epochs[rank] == epoch;
+}
+
+static bool greet(struct visitor *visitor, const struct peer_message *hello)
+{
+    struct peer_hub *hub = visitor->hub;
+    visitor->seat = hello->seat;
+    visitor->epoch = hello->epoch;
+    visitor->greeted = strcmp(hello->job_uid, hub->job_uid) == 0 && hello->attempt == hub->options.attempt &&
+                       is_member(hub, hello->seat, hello->epoch);
+    if (visitor->greeted)
+        say_counts(hub, visitor->stream);
+    return visitor->greeted;
+}
+
+static bool take_update(struct visitor *visitor, const struct peer_message *message)
+{
+    struct peer_hub *hub = visitor->hub;
+    if (!peer_replica_add(hub->replica, message->offset, message->count, take_part(hub, message)))
+        return false;
+    if (message->last)
+        say(hub, visitor->stream, &(struct peer_message){.type = PEER_TAKEN});
+    return true;
+}
+
+static void meet_visitor(struct visitor *visitor, const struct peer_message *message)
+{
+    struct peer_hub *hub = visitor->hub;
+    struct peer_message answer = *message;
+    answer.floats = hub->other;
+    if (!peer_replica_meet(hub->replica, message->offset, message->count, take_part(hub, message), hub->other))
+        answer = (struct peer_message){.type = PEER_NOTHING, .serial = message->serial};
+    say(hub, visitor->stream, &answer);
+}
+
+static void give_state(struct visitor *visitor, uint64_t serial)
+{
+    struct peer_hub *hub = visitor->hub;
+    if (peer_replica_is_whole(hub->replica))
+        say_state(hub, visitor->stream, serial);
+    else
+        say(hub, visitor->stream, &(struct peer_message){.type = PEER_NOTHING, .serial = serial});
+}
+
+static void note_done(struct peer_hub *hub)
+{
+    pthread_mutex_lock(&hub->lock);
+    hub->done = true;
+    pthread_cond_broadcast(&hub->changed);
+    pthread_mutex_unlock(&hub->lock);
+}
+
+/* False: the stream is to be closed. */
+static bool hear_visitor(struct visitor *visitor, const struct peer_message *message)
+{
+    if (message->type == PEER_HELLO)
+        return greet(visitor, message);
+    if (!visitor->greeted)
+        return false;
+    switch (message->type) {
+    case PEER_COUNTS:
+        merge_counts(visitor->hub, message);
+        return true;
+    case PEER_UPDATE:
+        return take_update(visitor, message);
+    case PEER_AVERAGE:
+        meet_visitor(visitor, message);
+        return true;
+    case PEER_FETCH:
+        give_state(visitor, message->serial);
+        return true;
+    case PEER_DONE:
+        if (visitor->seat == 0)
+            note_done(visitor->hub);
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void visitor_message(void *context, struct rpc_stream *stream, const void *bytes, size_t length)
+{
+    struct peer_message message;
+    if (peer_message_decode(bytes, length, &message, NULL) < 0 || !hear_visitor(context, &message))
+        rpc_stream_close(stream);
+}
+
+static void visitor_closed(void *context, struct rpc_stream *stream, const struct error *error)
+{
+    (void)stream, (void)error;
+    struct visitor *visitor = context;
+    for (struct visitor **place = &visitor->hub->visitors; *place != NULL; place = &(*place)->next) {
+        if (*place == visitor) {
+            *place = visitor->next;
+            break;
+        }
+    }
+    visitor->hub->visitor_count--;
+    free(visitor);
+}
+
+static void visitor_opened(void *context, struct rpc_stream *stream, struct rpc_stream_events *ret_events,
+                           void **ret_context)
+{
+    struct peer_hub *hub = context;
+    struct visitor *visitor = memory_allocate(1, sizeof(*visitor));
+    *visitor = (struct visitor){.next = hub->visitors, .hub = hub, .stream = stream};
+    hub->visitors = visitor;
+    hub->visitor_count++;
+    *ret_events = (struct rpc_stream_events){.message = visitor_message, .closed = visitor_closed};
+    *ret_context = visitor;
+    if (hub->visitor_count > VISITORS_MAX)
+        rpc_stream_close(stream);
+}
+
+/* ---------------------------------------------------------------- the rpc's thread */
+
+static void dial(struct peer_hub *hub, unsigned seat, int64_t now)
+{
+    static const struct rpc_stream_events events = {.message = peer_message_came, .closed = peer_closed};
+    struct peer *peer = &hub->peers[seat];
+    int rank = rank_of_seat(&hub->world, seat);
+    if (rank < 0 || now < peer->next_dial_ms)
+        return;
+    peer->next_dial_ms = now + REDIAL_MS;
+    const struct collective_peer *where = &hub->world.peers[rank];
+    if (rpc_stream_open(hub->rpc, where->address, where->port, EXCHANGE_METHOD, 0, &events, peer, &peer->stream, NULL) <
+        0)
+        return;
+    struct peer_message hello = {
+        .type = PEER_HELLO, .attempt = hub->options.attempt, .epoch = hub->options.epoch, .seat = hub->options.seat};
+    memcpy(hello.job_uid, hub->job_uid, sizeof(hello.job_uid));
+    peer->told_total = -1;
+    say(hub, peer->stream, &hello);
+}
+
+/* Whoever is not in the world, or sits there anew, is let go. */
+static void drop_former(struct peer_hub *hub, const struct world *before)
+{
+    for (unsigned seat = 0; seat < CREW_SIZE_MAX; seat++) {
+        struct peer *peer = &hub->peers[seat];
+        int old = rank_of_seat(before, seat), new = rank_of_seat(&hub->world, seat);
+        bool same = old >= 0 && new >= 0 && before->epochs[old] == hub->world.epochs[new];
+        if (peer->stream != NULL && !same)
+            rpc_stream_close(peer->stream);
+        peer->ready &= same;
+        if (!same)
+            peer->next_dial_ms = 0;
+        pthread_mutex_lock(&hub->lock);
+        if (!same)
+            errands_fail(hub, seat);
+        if (!same && peer->pending != NULL)
+            memset(peer->pending, 0, peer_replica_elements(hub->replica) * sizeof(float));
+        peer->dirty &= same;
+        peer->in_world = new >= 0 && seat != hub->options.seat;
+        pthread_mutex_unlock(&hub->lock);
+    }
+    for (struct visitor *visitor = hub->visitors; visitor != NULL; visitor = visitor->next)
+        if (visitor->greeted && !is_member(hub, visitor->seat, visitor->epoch))
+            rpc_stream_close(visitor->stream);
+}
+
+static void take_world(struct peer_hub *hub)
+{
+    struct world before = hub->world;
+    pthread_mutex_lock(&hub->lock);
+    bool changed = hub->world_changed;
+    if (changed)
+        hub->world = hub->next_world;
+    hub->world_changed = false;
+    pthread_mutex_unlock(&hub->lock);
+    if (changed)
+        drop_former(hub, &before);
+}
+
+static void send_pending(struct peer_hub *hub, struct peer *peer)
+{
+    pthread_mutex_lock(&hub->lock);
+    bool due = peer->dirty && !peer->in_flight;
+    pthread_mutex_unlock(&hub->lock);
+    if (!due)
+        return;
+    /* The trainer adds to it under the lock; it waits for as long as the copy takes. */
+    struct peer_message message = {.type = PEER_UPDATE};
+    pthread_mutex_lock(&hub->lock);
+    say_vector(hub, peer->stream, &message, peer->pending);
+    memset(peer->pending, 0, peer_replica_elements(hub->replica) * sizeof(float));
+    peer->dirty = false;
+    pthread_mutex_unlock(&hub->lock);
+    peer->in_flight = true;
+}
+
+static void start_meeting(struct peer_hub *hub, struct peer *peer)
+{
+    pthread_mutex_lock(&hub->lock);
+    bool due = hub->meeting.state == ERRAND_WANTED && &hub->peers[hub->meeting.seat] == peer;
+    if (due)
+        hub->meeting.state = ERRAND_ASKED;
+    uint64_t serial = hub->meeting.serial;
+    pthread_mutex_unlock(&hub->lock);
+    if (!due)
+        return;
+    peer_replica_lock(hub->replica);
+    peer_replica_read(hub->replica, 0, 0, peer_replica_elements(hub->replica), hub->sent);
+    peer_replica_unlock(hub->replica);
+    struct peer_message message = {.type = PEER_AVERAGE, .serial = serial};
+    say_vector(hub, peer->stream, &message, hub->sent);
+}
+
+static void start_fetch(struct peer_hub *hub, struct peer *peer)
+{
+    pthread_mutex_lock(&hub->lock);
+    bool due = hub->fetch.state == ERRAND_WANTED && &hub->peers[hub->fetch.seat] == peer;
+    if (due)
+        hub->fetch.state = ERRAND_ASKED;
+    uint64_t serial = hub->fetch.serial;
+    pthread_mutex_unlock(&hub->lock);
+    if (due)
+        say(hub, peer->stream, &(struct peer_message){.type = PEER_FETCH, .serial = serial});
+}
+
+static void tend(struct peer_hub *hub, struct peer *peer)
+{
+    int64_t total = peer_hub_total(hub);
+    pthread_mutex_lock(&hub->lock);
+    bool say_done = hub->say_done;
+    pthread_mutex_unlock(&hub->lock);
+    if (total != peer->told_total)
+        say_counts(hub, peer->stream);
+    peer->told_total = total;
+    start_fetch(hub, peer);
+    start_meeting(hub, peer);
+    send_pending(hub, peer);
+    if (say_done && !peer->told_done)
+        say(hub, peer->stream, &(struct peer_message){.type = PEER_DONE});
+    peer->told_done = say_done;
+}
+
+static void hub_tick(void *context)
+{
+    struct peer_hub *hub = context;
+    pthread_mutex_lock(&hub->lock);
+    bool serves = hub->serves;
+    pthread_mutex_unlock(&hub->lock);
+    if (!serves)
+        return;
+    take_world(hub);
+    int64_t now = now_ms();
+    for (unsigned rank = 0; rank < hub->world.size; rank++) {
+        unsigned seat = hub->world.members[rank];
+        if (seat >= CREW_SIZE_MAX || seat == hub->options.seat)
+            continue;
+        if (hub->peers[seat].stream == NULL)
+            dial(hub, seat, now);
+        else if (hub->peers[seat].ready)
+            tend(hub, &hub->peers[seat]);
+    }
+}
+
+/* ---------------------------------------------------------------- the trainer's calls */
+
+void peer_hub_serve(struct peer_hub *hub, struct peer_replica *replica)
+{
+    pthread_mutex_lock(&hub->lock);
+    hub->replica = replica;
+    hub->sent = memory_allocate(peer_replica_elements(replica), sizeof(*hub->sent));
+    hub->serves = true;
+    pthread_mutex_unlock(&hub->lock);
+}
+
+void peer_hub_set_world(struct peer_hub *hub, const struct world *world)
+{
+    pthread_mutex_lock(&hub->lock);
+    hub->next_world = *world;
+    hub->world_changed = true;
+    pthread_mutex_unlock(&hub->lock);
+    rpc_wake(hub->rpc);
+}
+
+void peer_hub_publish(struct peer_hub *hub, const float *change)
+{
+    uint64_t elements = peer_replica_elements(hub->replica);
+    pthread_mutex_lock(&hub->lock);
+    for (unsigned seat = 0; seat < CREW_SIZE_MAX; seat++) {
+        struct peer *peer = &hub->peers[seat];
+        if (!peer->in_world)
+            continue;
+        if (peer->pending == NULL)
+            peer->pending = memory_allocate(elements, sizeof(*peer->pending));
+        for (uint64_t i = 0; i < elements; i++)
+            peer->pending[i] += change[i];
+        peer->dirty = true;
+    }
+    pthread_mutex_unlock(&hub->lock);
+    rpc_wake(hub->rpc);
+}
+
+void peer_hub_meet(struct peer_hub *hub, unsigned seat)
+{
+    pthread_mutex_lock(&hub->lock);
+    if (hub->meeting.state == ERRAND_NONE && hub->peers[seat].in_world)
+        hub->meeting = (struct errand){.state = ERRAND_WANTED, .seat = seat, .serial = ++hub->next_serial};
+    pthread_mutex_unlock(&hub->lock);
+    rpc_wake(hub->rpc);
+}
+
+static struct timespec deadline_in(int64_t timeout_ms)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    int64_t ns = until.tv_nsec + timeout_ms % 1000 * 1000000;
+    until.tv_sec += timeout_ms / 1000 + ns / 1000000000;
+    until.tv_nsec = ns % 1000000000;
+    return until;
+}
+
+void peer_hub_ask(struct peer_hub *hub, unsigned seat, float *const *ret_vectors)
+{
+    pthread_mutex_lock(&hub->lock);
+    hub->fetched = ret_vectors;
+    hub->fetch = (struct errand){.state = ERRAND_WANTED, .seat = seat, .serial = ++hub->next_serial};
+    pthread_mutex_unlock(&hub->lock);
+    rpc_wake(hub->rpc);
+}
+
+static bool is_open(const struct errand *errand)
+{
+    return errand->state == ERRAND_WANTED || errand->state == ERRAND_ASKED;
+}
+
+enum peer_answer peer_hub_answer(struct peer_hub *hub, int64_t timeout_ms)
+{
+    struct timespec until = deadline_in(timeout_ms);
+    pthread_mutex_lock(&hub->lock);
+    int waited = 0;
+    while (is_open(&hub->fetch) && waited == 0)
+        waited = pthread_cond_timedwait(&hub->changed, &hub->lock, &until);
+    enum errand_state state = hub->fetch.state;
+    pthread_mutex_unlock(&hub->lock);
+    if (state == ERRAND_DONE)
+        return PEER_ANSWER_STATE;
+    if (state == ERRAND_NOTHING)
+        return PEER_ANSWER_NOTHING;
+    return state == ERRAND_WANTED || state == ERRAND_ASKED ? PEER_ANSWER_PENDING : PEER_ANSWER_FAILED;
+}
+
+void peer_hub_forget(struct peer_hub *hub)
+{
+    pthread_mutex_lock(&hub->lock);
+    hub->fetch.state = ERRAND_NONE;
+    pthread_mutex_unlock(&hub->lock);
+}
+
+void peer_hub_count(struct peer_hub *hub, unsigned seat, int64_t examples)
+{
+    pthread_mutex_lock(&hub->lock);
+    if (examples > hub->counts[seat])
+        hub->counts[seat] = examples;
+    pthread_mutex_unlock(&hub->lock);
+}
+
+int64_t peer_hub_counted(struct peer_hub *hub, unsigned seat)
+{
+    pthread_mutex_lock(&hub->lock);
+    int64_t examples = hub->counts[seat];
+    pthread_mutex_unlock(&hub->lock);
+    return examples;
+}
+
+int64_t peer_hub_total(struct peer_hub *hub)
+{
+    int64_t total = 0;
+    pthread_mutex_lock(&hub->lock);
+    for (unsigned seat = 0; seat < CREW_SIZE_MAX; seat++)
+        total += hub->counts[seat];
+    pthread_mutex_unlock(&hub->lock);
+    return total;
+}
+
+void peer_hub_say_done(struct peer_hub *hub)
+{
+    pthread_mutex_lock(&hub->lock);
+    hub->say_done = true;
+    pthread_mutex_unlock(&hub->lock);
+    rpc_wake(hub->rpc);
+}
+
+bool peer_hub_is_done(struct peer_hub *hub)
+{
+    pthread_mutex_lock(&hub->lock);
+    bool done = hub->done;
+    pthread_mutex_unlock(&hub->lock);
+    return done;
+}
+
+/* ---------------------------------------------------------------- life cycle */
+
+static int listen_somewhere(struct peer_hub *hub, struct error *error)
+{
+    static const struct rpc_method methods[] = {{EXCHANGE_METHOD, visitor_opened}};
+    const struct peer_hub_options *options = &hub->options;
+    struct rpc_server *server;
+    if (rpc_server_start(hub->rpc, options->listen_address, options->port, methods, 1, hub, &server, NULL) < 0 &&
+        rpc_server_start(hub->rpc, options->listen_address, 0, methods, 1, hub, &server, error) < 0)
+        return -1;
+    hub->server = server;
+    return 0;
+}
+
+int peer_hub_open(const struct peer_hub_options *options, struct peer_hub **ret_hub, struct error *error)
+{
+    struct peer_hub *hub = memory_allocate(1, sizeof(*hub));
+    hub->options = *options;
+    snprintf(hub->job_uid, sizeof(hub->job_uid), "%s", options->job_uid);
+    hub->bytes = memory_allocate(1, RPC_MESSAGE_MAX);
+    hub->part = memory_allocate(PEER_PART_MAX, sizeof(*hub->part));
+    hub->other = memory_allocate(PEER_PART_MAX, sizeof(*hub->other));
+    for (unsigned seat = 0; seat < CREW_SIZE_MAX; seat++)
+        hub->peers[seat].hub = hub;
+    pthread_mutex_init(&hub->lock, NULL);
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&hub->changed, &attributes);
+    pthread_condattr_destroy(&attributes);
+    if (rpc_new(hub_tick, hub, TICK_MS, &hub->rpc, error) < 0 || listen_somewhere(hub, error) < 0) {
+        peer_hub_free(hub);
+        return -1;
+    }
+    *ret_hub = hub;
+    return 0;
+}
+
+void peer_hub_stop(struct peer_hub *hub)
+{
+    if (hub->rpc != NULL)
+        rpc_stop(hub->rpc);
+}
+
+void peer_hub_free(struct peer_hub *hub)
+{
+    if (hub == NULL)
+        return;
+    if (hub->rpc != NULL)
+        rpc_free(hub->rpc);
+    for (unsigned seat = 0; seat < CREW_SIZE_MAX; seat++)
+        free(hub->peers[seat].pending);
+    pthread_cond_destroy(&hub->changed);
+    pthread_mutex_destroy(&hub->lock);
+    free(hub->sent);
+    free(hub->bytes);
+    free(hub->part);
+    free(hub->other);
+    free(hub);
+}
+
+uint16_t peer_hub_port(const struct peer_hub *hub)
+{
+    return rpc_server_port(hub->server);
+}

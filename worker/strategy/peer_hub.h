@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A worker's connections to its peers in a PeerToPeer crew. A thread of its own
+ * (the rpc's) keeps a stream to every member of the world, serves theirs, and
+ * moves parts between them and the replica. The trainer only leaves word here and
+ * goes on; nothing it calls waits for a peer but peer_hub_answer, which has a
+ * deadline.
+ *
+ * To each peer there is one change under way and one in which all that comes
+ * meanwhile is added up: a slow peer gets fewer and larger changes, and no queue
+ * grows. Who is not in the world any more is dropped with what waits for it.
+ */
+#ifndef COXSWAIN_STRATEGY_PEER_HUB_H
+#define COXSWAIN_STRATEGY_PEER_HUB_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/error.h"
+#include "worker/coordination/member.h"
+#include "worker/strategy/peer_replica.h"
+
+struct peer_hub;
+
+struct peer_hub_options {
+    const char *job_uid; /* copied */
+    uint32_t attempt, epoch;
+    unsigned seat;
+    const char *listen_address; /* as member_options */
+    uint16_t port;              /* or any free one */
+};
+
+/* Listens; turns peers away until the first world. */
+int peer_hub_open(const struct peer_hub_options *options, struct peer_hub **ret_hub, struct error *error);
+/* Ends the thread: the replica is used no more. */
+void peer_hub_stop(struct peer_hub *hub);
+void peer_hub_free(struct peer_hub *hub);
+uint16_t peer_hub_port(const struct peer_hub *hub);
+
+/* Before the first world. The replica outlives peer_hub_stop. */
+void peer_hub_serve(struct peer_hub *hub, struct peer_replica *replica);
+void peer_hub_set_world(struct peer_hub *hub, const struct world *world);
+
+/* To be added by every peer. */
+void peer_hub_publish(struct peer_hub *hub, const float *change);
+/* Meets the peer half-way, unless a meeting is under way or it cannot be reached. */
+void peer_hub_meet(struct peer_hub *hub, unsigned seat);
+/* Asks a peer for its whole state: parameters, slots. One question at a time; the vectors are written until it is answered. */
+void peer_hub_ask(struct peer_hub *hub, unsigned seat, float *const *ret_vectors);
+/* Waits for the answer for at most so long. FAILED: out of reach. */
+enum peer_answer { PEER_ANSWER_PENDING, PEER_ANSWER_STATE, PEER_ANSWER_NOTHING, PEER_ANSWER_FAILED };
+enum peer_answer peer_hub_answer(struct peer_hub *hub, int64_t timeout_ms);
+/* Gives the question up. */
+void peer_hub_forget(struct peer_hub *hub);
+
+/* Examples finished by each seat, as far as is known here; never fewer than before. */
+void peer_hub_count(struct peer_hub *hub, unsigned seat, int64_t examples);
+int64_t peer_hub_counted(struct peer_hub *hub, unsigned seat);
+int64_t peer_hub_total(struct peer_hub *hub);
+
+/* The chief: tells all peers, those to come too, that the result is stored. The others: whether they have been told. */
+void peer_hub_say_done(struct peer_hub *hub);
+bool peer_hub_is_done(struct peer_hub *hub);
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What peers of a PeerToPeer crew send each other, over gRPC streams that each
+ * opens to all others. A message is a head of fields and, for vectors, the floats
+ * of one part of one of them:
+ *
+ *     HELLO      caller: job, attempt, epoch, seat. Unknown or superseded: the stream is closed
+ *     COUNTS     both: examples finished, by seat
+ *     UPDATE     caller: a part of a change that the other shall add; answered by TAKEN after the last part
+ *     AVERAGE    caller: a part of its parameters; answered at once by the same part of the other's, and both move to the mean
+ *     FETCH      caller: asks for the whole state; answered by STATE parts, or by NOTHING when the other has none yet
+ *     DONE       the chief: the result is stored
+ *
+ * On the wire: a magic number, the fields in a fixed little-endian order, the
+ * CRC-32C of head and floats together.
+ */
+#ifndef COXSWAIN_STRATEGY_PEER_MESSAGE_H
+#define COXSWAIN_STRATEGY_PEER_MESSAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/error.h"
+#include "worker/comm/collective.h"
+#include "worker/comm/rpc.h"
+
+#define PEER_UID_MAX 128
+#define PEER_HEAD_MAX 1024
+/* Floats in one message. */
+#define PEER_PART_MAX ((RPC_MESSAGE_MAX - PEER_HEAD_MAX) / sizeof(float))
+/* Vectors of a state: parameters, then the optimizer's slots. */
+#define PEER_VECTORS_MAX 8
+
+enum peer_message_type {
+    PEER_NONE,
+    PEER_HELLO,
+    PEER_COUNTS,
+    PEER_UPDATE,
+    PEER_TAKEN,
+    PEER_AVERAGE,
+    PEER_FETCH,
+    PEER_STATE,
+    PEER_NOTHING,
+    PEER_DONE,
+    PEER_TYPE_COUNT,
+};
+
+struct peer_message {
+    enum peer_message_type type;
+    char job_uid[PEER_UID_MAX];    /* HELLO */
+    uint32_t attempt, epoch, seat; /* HELLO */
+    uint64_t serial;               /* of a FETCH or an AVERAGE; the answer has the same */
+    uint32_t vector;
+    bool last;              /* part of the last vector */
+    uint64_t offset, count; /* elements */
+    uint32_t seats;
+    int64_t counts[CREW_SIZE_MAX]; /* COUNTS: `seats` of them */
+    const float *floats;           /* `count` of them; after decoding they may lie unaligned: copy them out */
+};
+
+/* Appends head and floats to `bytes`, which has room for RPC_MESSAGE_MAX; returns the length, 0 when it does not fit. */
+size_t peer_message_encode(const struct peer_message *message, unsigned char *bytes, size_t room);
+/* ERROR_CORRUPT for anything that is not a whole, intact message. Floats point into `bytes`. */
+int peer_message_decode(const void *bytes, size_t length, struct peer_message *ret_message, struct error *error);
+
+#endif

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A replica that its peers see while it trains. What comes from them is added up
+ * in an inbox, which the trainer takes in between two steps; to the peers the
+ * replica is parameters and inbox together. So a step reads parameters that
+ * nobody else writes, and no peer ever waits for a step.
+ *
+ * All calls take the lock for as long as they copy. Parts are [offset, offset +
+ * count) of the flat arrays; those that reach beyond are refused (false).
+ */
+#ifndef COXSWAIN_STRATEGY_PEER_REPLICA_H
+#define COXSWAIN_STRATEGY_PEER_REPLICA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "worker/optimizer/training_state.h"
+#include "worker/strategy/peer_message.h"
+
+struct peer_replica;
+
+/* The state's memory must be shared with the host; it outlives the replica. */
+struct peer_replica *peer_replica_new(struct training_state *state);
+void peer_replica_free(struct peer_replica *replica);
+uint64_t peer_replica_elements(const struct peer_replica *replica);
+/* Parameters and the optimizer's slots. */
+unsigned peer_replica_vectors(const struct peer_replica *replica);
+
+/* The trainer: around everything that writes the state. */
+void peer_replica_lock(struct peer_replica *replica);
+void peer_replica_unlock(struct peer_replica *replica);
+/* With the lock held: the inbox goes into the parameters. */
+void peer_replica_take_in(struct peer_replica *replica);
+/* Until the state is there nothing is given away, and what comes is dropped. Clears the inbox. */
+void peer_replica_set_whole(struct peer_replica *replica, bool whole);
+
+/* The peers: */
+bool peer_replica_is_whole(struct peer_replica *replica);
+bool peer_replica_add(struct peer_replica *replica, uint64_t offset, uint64_t count, const float *change);
+/* Moves half the way towards `theirs`; ret_ours: where it was. */
+bool peer_replica_meet(struct peer_replica *replica, uint64_t offset, uint64_t count, const float *theirs,
+                       float *ret_ours);
+/* The answer to what was sent: half of the difference, whatever has happened here since. */
+bool peer_replica_settle(struct peer_replica *replica, uint64_t offset, uint64_t count, const float *sent,
+                         const float *theirs);
+/* With the lock held. */
+bool peer_replica_read(struct peer_replica *replica, unsigned vector, uint64_t offset, uint64_t count,
+                       float *ret_values);
+
+#endif

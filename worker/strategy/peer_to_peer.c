@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * PeerToPeer: every worker trains at its own pace on examples of its own, and no
+ * step waits for anybody. SendToAll: each update goes, divided by the number of
+ * workers, to all others, who add it when they come to it. Gossip: a worker takes
+ * its updates alone and keeps meeting one other, both moving to their mean (AD-PSGD;
+ * Lian et al., 2018); workers of even rank ask, those of odd rank answer, and
+ * answering waits for nothing, so meetings cannot lock each other. Workers that
+ * send to all meet as well, now and then: what one of them has missed is then
+ * shared out and fades.
+ *
+ * The run is over when all together have finished the examples of its steps.
+ */
+#include <string.h>
+#include <time.h>
+
+#include "common/memory.h"
+#include "worker/data/dataset.h"
+#include "worker/data/sampler.h"
+#include "worker/optimizer/training_state.h"
+#include "worker/strategy/peer_hub.h"
+#include "worker/strategy/replica.h"
+#include "worker/strategy/strategy_table.h"
+
+#define MEET_EVERY 16 /* own steps, when updates are sent to all */
+#define FETCH_MS 30000
+#define FETCH_LOOK_MS 200
+#define RETRY_NS 50000000L
+
+struct peer_to_peer {
+    struct strategy base;
+    struct peer_hub *hub;
+    struct peer_replica *shared;
+    struct training_state own; /* the state's arrays; its progress is the position among our own examples */
+    struct sampler sampler;
+    struct strategy_options replica_options;
+    struct replica *replica;
+    bool gossips;
+    unsigned seat;
+    uint64_t random;
+    int64_t own_steps, step_before;
+    float *change;                   /* SendToAll: parameters before the update, then what it has changed */
+    float *mean[PEER_VECTORS_MAX];   /* while the chief averages: what it had itself */
+    float *theirs[PEER_VECTORS_MAX]; /* and a peer's */
+};
+
+static struct peer_to_peer *of(struct strategy *base)
+{
+    return (struct peer_to_peer *)base;
+}
+
+static void pause_briefly(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = RETRY_NS}, NULL);
+}
+
+/* ---------------------------------------------------------------- the crew */
+
+static int follow_world(struct peer_to_peer *strategy, struct error *error)
+{
+    struct strategy *base = &strategy->base;
+    struct member_standing standing = {.holds_state = base->holds_state,
+                                       .applied_step = base->options.state->progress.step};
+    struct world world;
+    int news = member_poll_world(base->options.member, &standing, &world, error);
+    if (news > 0) {
+        base->world = world;
+        peer_hub_set_world(strategy->hub, &world);
+    }
+    return news < 0 ? -1 : 0;
+}
+
+static unsigned next_random(struct peer_to_peer *strategy, unsigned below)
+{
+    strategy->random ^= strategy->random << 13;
+    strategy->random ^= strategy->random >> 7;
+    strategy->random ^= strategy->random << 17;
+    return (unsigned)(strategy->random % below);
+}
+
+/* Even ranks ask odd ones. */
+static void meet_somebody(struct peer_to_peer *strategy)
+{
+    const struct world *world = &strategy->base.world;
+    if (world->rank % 2 == 0 && world->size > 1)
+        peer_hub_meet(strategy->hub, world->members[2 * next_random(strategy, world->size / 2) + 1]);
+}
+
+/* ---------------------------------------------------------------- counting */
+
+/* The crew's step is what all have finished, in global batches. */
+static void read_progress(struct peer_to_peer *strategy)
+{
+    struct training_progress *progress = &strategy->base.options.state->progress;
+    int64_t total = peer_hub_total(strategy->hub), examples = dataset_count(strategy->base.options.dataset);
+    int64_t step = total / strategy->base.options.global_batch, last = strategy->base.options.total_steps;
+    progress->step = last > 0 && step > last ? last : step;
+    progress->data_epoch = total / examples;
+    progress->examples_consumed = total % examples;
+}
+
+static void place_in_own_examples(struct peer_to_peer *strategy)
+{
+    int64_t done = peer_hub_counted(strategy->hub, strategy->seat);
+    strategy->own.progress.data_epoch = done / strategy->sampler.count;
+    strategy->own.progress.examples_consumed = done % strategy->sampler.count;
+}
+
+/* ---------------------------------------------------------------- the state to start from */
+
+static void point_at_state(struct peer_to_peer *strategy, float *vectors[PEER_VECTORS_MAX])
+{
+    struct training_state *state = strategy->base.options.state;
+    vectors[0] = state->host.parameters;
+    for (unsigned i = 0; i < state->optimizer_slots; i++)
+        vectors[1 + i] = state->host.slots[i];
+}
+
+static int restore(struct peer_to_peer *strategy, struct error *error)
+{
+    const struct strategy_options *options = &strategy->base.options;
+    if (options->restore(options->context, error) < 0)
+        return -1;
+    peer_hub_count(strategy->hub, strategy->seat, options->state->progress.step * options->global_batch);
+    return 0;
+}
+
+/* Follows the world meanwhile, which may tell that the peer is gone. */
+static enum peer_answer fetch(struct peer_to_peer *strategy, unsigned seat, float *const *vectors)
+{
+    enum peer_answer answer = PEER_ANSWER_PENDING;
+    peer_hub_ask(strategy->hub, seat, vectors);
+    for (int64_t waited = 0; answer == PEER_ANSWER_PENDING && waited < FETCH_MS; waited += FETCH_LOOK_MS) {
+        answer = peer_hub_answer(strategy->hub, FETCH_LOOK_MS);
+        if (answer == PEER_ANSWER_PENDING && follow_world(strategy, NULL) < 0)
+            break;
+    }
+    peer_hub_forget(strategy->hub);
+    return answer;
+}
+
+/* Asks one peer after another. *ret_refusals: how many have nothing to give. */
+static bool fetch_from_anybody(struct peer_to_peer *strategy, unsigned first, unsigned *ret_refusals)
+{
+    const struct world world = strategy->base.world;
+    float *vectors[PEER_VECTORS_MAX];
+    point_at_state(strategy, vectors);
+    *ret_refusals = 0;
+    for (unsigned i = 0; i < world.size; i++) {
+        unsigned rank = (first + i) % world.size;
+        if (rank == world.rank)
+            continue;
+        enum peer_answer answer = fetch(strategy, world.members[rank], vectors);
+        if (answer == PEER_ANSWER_STATE)
+            return true;
+        *ret_refusals += answer == PEER_ANSWER_NOTHING;
+    }
+    return false;
+}
+
+static unsigned own_votes(const struct strategy_options *options)
+{
+    return options->votes != NULL ? options->votes(options->context) : 0;
+}
+
+/* The chief makes a state when nobody has one; all others wait until somebody does. */
+static int obtain_state(struct peer_to_peer *strategy, struct error *error)
+{
+    struct strategy *base = &strategy->base;
+    for (;;) {
+        unsigned refusals = 0, others = base->world.size - 1;
+        bool nobody = base->world.source == WORLD_SOURCE_CHIEF;
+        if (base->world.rank == 0 && (nobody || others == 0))
+            return restore(strategy, error);
+        if (fetch_from_anybody(strategy, base->world.source_rank, &refusals))
+            return 0;
+        if (base->world.rank == 0 && refusals == others)
+            return restore(strategy, error);
+        if (own_votes(&base->options) & STRATEGY_VOTE_LEAVE)
+            return error_set(error, ERROR_CANCELLED, "asked to stop while waiting for the state of a peer");
+        pause_briefly();
+        if (follow_world(strategy, error) < 0)
+            return -1;
+    }
+}
+
+static int peer_reform(struct strategy *base, struct error *error)
+{
+    struct peer_to_peer *strategy = of(base);
+    struct member_standing standing = {.holds_state = base->holds_state};
+    if (member_agree(base->options.member, &standing, &base->world, error) < 0)
+        return -1;
+    peer_hub_set_world(strategy->hub, &base->world);
+    if (obtain_state(strategy, error) < 0)
+        return -1;
+    base->holds_state = true;
+    read_progress(strategy);
+    place_in_own_examples(strategy);
+    strategy->step_before = base->options.state->progress.step;
+    peer_replica_set_whole(strategy->shared, true);
+    return follow_world(strategy, error);
+}
+
+/* ---------------------------------------------------------------- a step */
+
+/* With the lock held. What the update has changed, scaled down to our share of the crew's step. */
+static void share_out(struct peer_to_peer *strategy)
+{
+    float *parameters = strategy->own.parameters, share = 1.0f / (float)strategy->base.world.size;
+    for (int64_t i = 0; i < strategy->own.layout.elements; i++) {
+        float before = strategy->change[i];
+        strategy->change[i] = (parameters[i] - before) * share;
+        parameters[i] = before + strategy->change[i];
+    }
+}
+
+static int update(struct peer_to_peer *strategy, struct strategy_result *ret_result, struct error *error)
+{
+    const struct strategy_options *options = &strategy->base.options;
+    strategy->own.progress.step = options->state->progress.step;
+    double rate = options->learning_rate(options->context, options->state->progress.step + 1);
+    peer_replica_lock(strategy->shared);
+    if (!strategy->gossips)
+        memcpy(strategy->change, strategy->own.parameters,
+               (size_t)strategy->own.layout.elements * sizeof(*strategy->change));
+    int result = replica_apply(strategy->replica, rate, replica_controls(strategy->replica)[0], 0, ret_result, error);
+    if (result == 0 && !strategy->gossips)
+        share_out(strategy);
+    peer_replica_take_in(strategy->shared);
+    peer_replica_unlock(strategy->shared);
+    return result;
+}
+
+static void exchange(struct peer_to_peer *strategy)
+{
+    if (!strategy->gossips && strategy->base.world.size > 1)
+        peer_hub_publish(strategy->hub, strategy->change);
+    if (strategy->gossips || strategy->own_steps % MEET_EVERY == 0)
+        meet_somebody(strategy);
+}
+
+static int take_own_step(struct peer_to_peer *strategy, struct strategy_result *ret_result, struct error *error)
+{
+    int64_t examples;
+    if (replica_start_passes(strategy->replica, &examples, error) < 0 ||
+        replica_finish_passes(strategy->replica, 0, 0, error) < 0 || update(strategy, ret_result, error) < 0)
+        return -1;
+    strategy->own_steps++;
+    exchange(strategy);
+    peer_hub_count(strategy->hub, strategy->seat,
+                   peer_hub_counted(strategy->hub, strategy->seat) + ret_result->examples);
+    read_progress(strategy);
+    return 0;
+}
+
+/* Own steps until the crew's step has moved. */
+static int peer_step(struct strategy *base, double learning_rate, unsigned votes, struct strategy_result *ret_result,
+                     struct error *error)
+{
+    (void)learning_rate;
+    struct peer_to_peer *strategy = of(base);
+    int64_t before = base->options.state->progress.step, total = peer_hub_total(strategy->hub);
+    do {
+        if (follow_world(strategy, error) < 0 || take_own_step(strategy, ret_result, error) < 0)
+            return -1;
+        votes |= own_votes(&base->options);
+    } while (base->options.state->progress.step == before && !(votes & STRATEGY_VOTE_LEAVE));
+    strategy->step_before = before;
+    ret_result->step = base->options.state->progress.step;
+    ret_result->examples = peer_hub_total(strategy->hub) - total;
+    ret_result->leaves[base->world.rank] = (votes & STRATEGY_VOTE_LEAVE) != 0;
+    ret_result->leaving = ret_result->leaves[base->world.rank];
+    return 0;
+}
+
+static int64_t peer_step_before(const struct strategy *base)
+{
+    return ((const struct peer_to_peer *)base)->step_before;
+}
+
+/* ---------------------------------------------------------------- the mean of all */
+
+static void allocate_means(struct peer_to_peer *strategy)
+{
+    size_t elements = (size_t)strategy->own.layout.elements;
+    for (unsigned i = 0; i < peer_replica_vectors(strategy->shared); i++) {
+        if (strategy->mean[i] != NULL)
+            continue;
+        strategy->mean[i] = memory_allocate(elements, sizeof(float));
+        strategy->theirs[i] = memory_allocate(elements, sizeof(float));
+    }
+}
+
+static void swap_means(struct peer_to_peer *strategy)
+{
+    float *vectors[PEER_VECTORS_MAX];
+    point_at_state(strategy, vectors);
+    peer_replica_lock(strategy->shared);
+    for (unsigned v = 0; v < peer_replica_vectors(strategy->shared); v++) {
+        for (int64_t i = 0; i < strategy->own.layout.elements; i++) {
+            float own = vectors[v][i];
+            vectors[v][i] = strategy->mean[v][i];
+            strategy->mean[v][i] = own;
+        }
+    }
+    peer_replica_unlock(strategy->shared);
+}
+
+static void add_to_mean(struct peer_to_peer *strategy, double weight)
+{
+    for (unsigned v = 0; v < peer_replica_vectors(strategy->shared); v++)
+        for (int64_t i = 0; i < strategy->own.layout.elements; i++)
+            strategy->mean[v][i] += (float)weight * (strategy->theirs[v][i] - strategy->mean[v][i]);
+}
+
+static int peer_average_begin(struct strategy *base, struct error *error)
+{
+    struct peer_to_peer *strategy = of(base);
+    uint64_t elements = peer_replica_elements(strategy->shared);
+    unsigned count = 1;
+    if (follow_world(strategy, error) < 0)
+        return -1;
+    const struct world world = base->world;
+    allocate_means(strategy);
+    peer_replica_lock(strategy->shared);
+    peer_replica_take_in(strategy->shared);
+    for (unsigned v = 0; v < peer_replica_vectors(strategy->shared); v++)
+        peer_replica_read(strategy->shared, v, 0, elements, strategy->mean[v]);
+    peer_replica_unlock(strategy->shared);
+    for (unsigned rank = 0; rank < world.size; rank++)
+        if (rank != world.rank && fetch(strategy, world.members[rank], strategy->theirs) == PEER_ANSWER_STATE)
+            add_to_mean(strategy, 1.0 / ++count);
+    swap_means(strategy);
+    return 0;
+}
+
+static void peer_average_end(struct strategy *base)
+{
+    swap_means(of(base));
+}
+
+/* ---------------------------------------------------------------- the end */
+
+static int64_t peer_finished(const struct strategy *base, unsigned seat)
+{
+    return peer_hub_counted(((const struct peer_to_peer *)base)->hub, seat);
+}
+
+static int await_done(struct peer_to_peer *strategy, struct error *error)
+{
+    while (!peer_hub_is_done(strategy->hub)) {
+        if (follow_world(strategy, error) < 0)
+            return -1;
+        if (own_votes(&strategy->base.options) & STRATEGY_VOTE_LEAVE)
+            return error_set(error, ERROR_CANCELLED, "asked to stop after the last step");
+        pause_briefly();
+    }
+    return 0;
+}
+
+static int peer_sum(struct strategy *base, double *values, unsigned count, struct error *error)
+{
+    (void)values, (void)count;
+    if (base->world.rank != 0)
+        return await_done(of(base), error);
+    peer_hub_say_done(of(base)->hub);
+    return 0;
+}
+
+static int peer_share(struct strategy *base, void *bytes, size_t length, struct error *error)
+{
+    (void)base, (void)bytes, (void)length;
+    return error_set(error, ERROR_INTERNAL, "peers share nothing");
+}
+
+/* ---------------------------------------------------------------- life cycle */
+
+static void peer_close(struct strategy *base)
+{
+    struct peer_to_peer *strategy = of(base);
+    peer_hub_stop(strategy->hub);
+    replica_free(strategy->replica);
+    peer_replica_free(strategy->shared);
+    for (unsigned i = 0; i < PEER_VECTORS_MAX; i++) {
+        free(strategy->mean[i]);
+        free(strategy->theirs[i]);
+    }
+    free(strategy->change);
+    free(strategy);
+}
+
+/* Our own examples: the whole set, in an order that is ours. A step takes a seat's share of the global batch. */
+static int open_replica(struct peer_to_peer *strategy, struct error *error)
+{
+    const struct strategy_options *options = &strategy->base.options;
+    int64_t workers = options->peers > 0 ? options->peers : 1, shards = options->logical_shards;
+    strategy->sampler = (struct sampler){.seed = options->sampler->seed + 0x9e3779b97f4a7c15u * (strategy->seat + 1),
+                                         .count = options->sampler->count};
+    strategy->replica_options = *options;
+    strategy->replica_options.state = &strategy->own;
+    strategy->replica_options.sampler = &strategy->sampler;
+    strategy->replica_options.global_batch = (options->global_batch + workers - 1) / workers;
+    strategy->replica_options.member = NULL;
+    unsigned own_shards = (unsigned)((shards + workers - 1) / workers);
+    return replica_new(&strategy->replica_options, own_shards, 0, own_shards, &strategy->replica, error);
+}
+
+static int peer_open(const struct strategy_options *options, struct strategy **ret_strategy, struct error *error)
+{
+    if (options->member == NULL || options->hub == NULL)
+        return error_set(error, ERROR_INTERNAL, "PeerToPeer needs a member and a hub");
+    if (!device_memory_is_shared(options->device))
+        return error_set(error, ERROR_UNSUPPORTED, "PeerToPeer trains on CPUs only so far; set devices.type to CPU");
+    struct peer_to_peer *strategy = memory_allocate(1, sizeof(*strategy));
+    strategy->base.options = *options;
+    strategy->hub = options->hub;
+    strategy->own = *options->state;
+    strategy->seat = options->seat;
+    strategy->gossips = options->spec != NULL && options->spec->exchange == EXCHANGE_GOSSIP;
+    strategy->random = options->sampler->seed * 2654435761u + options->seat + 1;
+    strategy->shared = peer_replica_new(options->state);
+    strategy->change = memory_allocate((size_t)strategy->own.layout.elements, sizeof(float));
+    if (open_replica(strategy, error) < 0) {
+        peer_close(&strategy->base);
+        return -1;
+    }
+    peer_hub_serve(strategy->hub, strategy->shared);
+    *ret_strategy = &strategy->base;
+    return 0;
+}
+
+const struct strategy_operations peer_to_peer_strategy = {
+    .type = STRATEGY_PEER_TO_PEER,
+    .open = peer_open,
+    .reform = peer_reform,
+    .step = peer_step,
+    .step_before = peer_step_before,
+    .average_begin = peer_average_begin,
+    .average_end = peer_average_end,
+    .finished = peer_finished,
+    .sum = peer_sum,
+    .share = peer_share,
+    .close = peer_close,
+};
