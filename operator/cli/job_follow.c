@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/cli/job_follow.h"
 
+#include <string.h>
+
 #include "common/clock.h"
 #include "common/contract/labels.h"
 #include "common/memory.h"
+#include "operator/cli/chief_status.h"
 #include "operator/kube/informer.h"
 
 #define LOG_RETRY_MS 200
@@ -16,6 +19,8 @@ struct job_follow {
     void *context;
     struct informer *jobs, *pods;
     char *selector, *field;
+    struct chief_status *status; /* NULL: none */
+    char uid[64];                /* of a job of ours; "": not known, or of a foreign framework */
     /* The chief's log. */
     struct kube_call *log;
     struct event_timer *retry;
@@ -118,11 +123,21 @@ bool job_follow_log_ended(const struct job_follow *follow)
 
 /* ---------------------------------------------------------------- what is watched */
 
+static void chief_said(void *context, const struct status_document *document)
+{
+    struct job_follow *follow = context;
+    job_view_take_document(follow->view, document, clock_now_ms());
+    follow->changed(follow->context);
+}
+
 static void job_seen(void *context, const char *key, const void *item)
 {
     (void)key;
     struct job_follow *follow = context;
+    bool ours = strcmp(json_string_at(item, "spec.framework", "Coxswain"), "Coxswain") == 0;
+    snprintf(follow->uid, sizeof follow->uid, "%s", ours ? json_string_at(item, "metadata.uid", "") : "");
     job_view_take_job(follow->view, item);
+    chief_status_of(follow->status, chief_of(follow->view), follow->uid);
     follow->changed(follow->context);
 }
 
@@ -138,6 +153,7 @@ static void pod_seen(void *context, const char *key, const void *item)
     struct job_follow *follow = context;
     job_view_take_pod(follow->view, json_string_at(item, "metadata.name", ""), item);
     log_next(follow);
+    chief_status_of(follow->status, chief_of(follow->view), follow->uid);
     follow->changed(follow->context);
 }
 
@@ -152,6 +168,7 @@ static void pod_gone(void *context, const char *key, const void *item)
     (void)key;
     struct job_follow *follow = context;
     job_view_take_pod(follow->view, json_string_at(item, "metadata.name", ""), NULL);
+    chief_status_of(follow->status, chief_of(follow->view), follow->uid);
     follow->changed(follow->context);
 }
 
@@ -187,6 +204,7 @@ struct job_follow *job_follow_start(struct kube_client *client, struct job_view 
         .on_deleted = pod_gone,
         .context = follow,
     };
+    follow->status = chief_status_new(client, view->name_space, chief_said, follow);
     follow->jobs = informer_start(client, &jobs);
     follow->pods = informer_start(client, &pods);
     return follow;
@@ -196,6 +214,7 @@ void job_follow_free(struct job_follow *follow)
 {
     informer_free(follow->jobs);
     informer_free(follow->pods);
+    chief_status_free(follow->status);
     if (follow->log)
         kube_call_cancel(follow->log);
     if (follow->retry)

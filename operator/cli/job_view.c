@@ -135,6 +135,7 @@ void pod_line_describe(struct pod_line *line, const struct json *pod)
     const char *phase = json_string_at(pod, "status.phase", "Pending");
     const char *process = json_string_at(container, "containerID", "");
     const char *waiting = json_string_at(container, "state.waiting.reason", "");
+    snprintf(line->address, sizeof line->address, "%s", json_string_at(pod, "status.podIP", ""));
     line->ready = is_ready(pod);
     line->ended = strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0;
     line->process = strncmp(process, "process://", 10) == 0 ? strtoll(process + 10, NULL, 10) : 0;
@@ -226,16 +227,22 @@ static void keep_loss(struct job_view *view, double loss)
     view->losses[view->loss_count++] = loss;
 }
 
+/* For so long what the chief tells itself is better than what its lines say. */
+#define DOCUMENT_FRESH_MS 3000
+
 /* "… 12.3 ms  20812 examples/s  8s left" */
-static void take_rate(struct job_view *view, const char *line)
+static void take_rate(struct job_view *view, const char *line, int64_t now_ms)
 {
     const char *after = strstr(line, " ms  ");
     double rate;
     char unit[sizeof view->unit];
+    bool told = view->document_ms > 0 && now_ms - view->document_ms < DOCUMENT_FRESH_MS;
     if (after && sscanf(after + 5, "%lf %31[a-z]/s", &rate, unit) == 2) {
-        view->examples_per_second = rate;
+        view->examples_per_second = told ? view->examples_per_second : rate;
         memcpy(view->unit, unit, sizeof unit);
     }
+    if (told)
+        return;
     const char *left = strstr(line, "/s  ");
     char *end;
     int64_t seconds = 0;
@@ -248,6 +255,34 @@ static void take_rate(struct job_view *view, const char *line)
         seconds += number * (*end == 'd' ? 86400 : *end == 'h' ? 3600 : *end == 'm' ? 60 : 1);
     }
     view->seconds_left = seconds;
+}
+
+static void take_document_step(struct job_view *view, const struct status_document *document, int64_t now_ms)
+{
+    view->step = document->step;
+    view->last_step_ms = now_ms;
+    view->doing[0] = '\0';
+    for (unsigned i = 0; i < document->metric_count; i++) {
+        if (strcmp(document->metrics[i].name, "loss") != 0)
+            continue;
+        view->loss = document->metrics[i].value;
+        keep_loss(view, view->loss);
+    }
+}
+
+/* Which step a new chief began with, only its log tells: the document has what is done by now. */
+void job_view_take_document(struct job_view *view, const struct status_document *document, int64_t now_ms)
+{
+    if (document->step < 0 || document->total_steps < 0)
+        return;
+    view->document_ms = now_ms;
+    view->total_steps = document->total_steps;
+    if (document->examples_per_second > 0)
+        view->examples_per_second = document->examples_per_second;
+    if (document->seconds_remaining >= 0)
+        view->seconds_left = document->seconds_remaining;
+    if (!view->log_is_new && document->step > view->step)
+        take_document_step(view, document, now_ms);
 }
 
 /* A new chief's first step ends what its predecessor's loss began. */
@@ -266,14 +301,17 @@ static bool take_step(struct job_view *view, const char *line, int64_t now_ms)
         return false;
     if (view->first_step_ms == 0)
         view->first_step_ms = now_ms;
+    bool told_before = !view->log_is_new && step <= view->step;
     take_first_step(view, step, now_ms);
+    if (told_before)
+        return true;
     view->last_step_ms = now_ms;
     view->step = step;
     view->total_steps = total;
     view->loss = loss;
     view->doing[0] = '\0';
     keep_loss(view, loss);
-    take_rate(view, line);
+    take_rate(view, line, now_ms);
     return true;
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What a person wants to know of a running job, as a value: fed with the
- * TrainingJob, its pods and the chief's log lines, read by what prints it. The
- * operator's progress comes every few seconds; log lines come twice a second and
- * fill the time between.
+ * TrainingJob, its pods, the chief's status document and its log lines, read by
+ * what prints it. The operator's progress comes every few seconds; the document is
+ * asked for twice a second and has the figures; log lines tell what happens, and
+ * the figures where no document can be had.
  */
 #ifndef COXSWAIN_CLI_JOB_VIEW_H
 #define COXSWAIN_CLI_JOB_VIEW_H
@@ -12,6 +13,7 @@
 #include <stdint.h>
 
 #include "common/buffer.h"
+#include "common/contract/status_document.h"
 #include "common/json.h"
 
 #define VIEW_PODS_MAX 64
@@ -24,7 +26,8 @@ struct pod_line {
     int64_t index;
     char words[64]; /* "ready", "starting", "killed", … */
     bool ready, ended;
-    int64_t process; /* of the trainer, from process://…; 0: none */
+    int64_t process;  /* of the trainer, from process://…; 0: none */
+    char address[64]; /* of the pod, "" while it has none */
 };
 
 /* A crew that was incomplete steps again. */
@@ -45,6 +48,7 @@ struct job_view {
     int64_t validation_step;                 /* of the newest evaluation in the log; -1: none */
     double goodput;                          /* per cent; NAN: not told yet */
     struct view_recovery recovery;           /* the last one */
+    int64_t document_ms;                     /* when the chief's document came last; 0: never */
     bool log_is_new;                         /* no step line of the current chief came yet */
     int64_t restarts;
     char unit[32];             /* "examples" */
@@ -64,6 +68,8 @@ void job_view_release(struct job_view *view);
 void job_view_take_job(struct job_view *view, const struct json *job);
 /* `pod` NULL: the pod of that name is gone. */
 void job_view_take_pod(struct job_view *view, const char *name, const struct json *pod);
+/* The chief's own figures. */
+void job_view_take_document(struct job_view *view, const struct status_document *document, int64_t now_ms);
 /* The log of another chief begins. */
 void job_view_begin_log(struct job_view *view);
 /* One line of the chief's log. */

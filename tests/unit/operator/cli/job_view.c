@@ -181,3 +181,39 @@ Test(job_view, numbers_line_and_curve)
     cr_assert_str_eq(buffer_text(&text), "█▁");
     job_view_release(&view);
 }
+
+Test(job_view, the_document_of_the_chief_has_the_figures)
+{
+    struct job_view view;
+    job_view_init(&view, "default", "digits");
+    struct status_document document;
+    status_document_init(&document);
+    job_view_take_document(&view, &document, 1);
+    cr_assert_eq(view.document_ms, 0, "it knows nothing yet");
+    document.step = 130;
+    document.total_steps = 1080;
+    document.examples_per_second = 5000;
+    document.seconds_remaining = 40;
+    document.metrics[0] = (struct status_metric){"loss", 0.05};
+    document.metric_count = 1;
+    job_view_begin_log(&view);
+    job_view_take_document(&view, &document, 10);
+    cr_assert(view.step == -1 && view.total_steps == 1080, "the log tells with which step this chief began");
+    job_view_take_log(&view, "step  120/1080  loss 0.0832  |g| 0.91  lr 9.80e-04  12.3 ms  20812 images/s  1m8s left",
+                      11);
+    cr_assert_eq(view.step, 120);
+    cr_assert_str_eq(view.unit, "images");
+    cr_assert_eq(view.seconds_left, 40, "the document's, which is fresh");
+    job_view_take_document(&view, &document, 12);
+    cr_assert_eq(view.step, 130);
+    cr_assert_float_eq(view.loss, 0.05, 1e-9);
+    cr_assert_float_eq(view.examples_per_second, 5000, 1e-9);
+    job_view_take_log(&view, "step  125/1080  loss 0.07  |g| 0.91  lr 9.80e-04  12.3 ms  20812 images/s  1m8s left",
+                      13);
+    cr_assert_eq(view.step, 130, "a line that comes late takes nothing back");
+    job_view_take_log(&view, "step  140/1080  loss 0.04  |g| 0.91  lr 9.80e-04  12.3 ms  20812 images/s  1m8s left",
+                      20000);
+    cr_assert_eq(view.step, 140);
+    cr_assert_eq(view.seconds_left, 68, "the document is stale");
+    job_view_release(&view);
+}
