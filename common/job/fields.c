@@ -48,8 +48,10 @@ static const struct field strategy_fields[] = {
      .words = collective_type_words,
      .fallback = "Auto",
      .description =
-         "How gradients are summed. Auto takes what suits the devices and the network; Ring passes chunks around, "
-         "Hierarchical sums inside a pod first, ReduceToOne gathers on one device, NCCL leaves it to the library."},
+         "How gradients are summed. Auto takes what suits the devices and the network; Ring passes parts around and "
+         "needs "
+         "training.determinism Run; Hierarchical sums on each machine first; ReduceToOne gathers on one device; NCCL "
+         "leaves it to the library."},
     {.name = "stages",
      .kind = FIELD_INTEGER,
      MEMBER(strategy_spec, stages),

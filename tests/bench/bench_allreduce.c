@@ -4,7 +4,7 @@
  * 4 KB to 100 MB, beside a raw stream over loopback. Bus bandwidth is as NCCL
  * defines it: 2 (n - 1) / n times bytes / time.
  *
- *     bench_allreduce [--algorithms]     beside each other, for 2, 4 and 8 processes
+ *     bench_allreduce [--algorithms [TCP]]     beside each other, for 2, 4 and 8 processes
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -51,7 +51,7 @@ static void measure(struct collective *group, const struct collective_options *o
 {
     struct error error = ERROR_INIT;
     size_t elements = bytes / sizeof(float);
-    int rounds = bytes <= 64 << 10 ? 2000 : bytes <= 1 << 20 ? 200 : bytes <= 16 << 20 ? 20 : 6;
+    int rounds = bytes <= 64 << 10 ? 1000 : bytes <= 1 << 20 ? 200 : bytes <= 16 << 20 ? 20 : 6;
     float *vector = calloc(elements, sizeof(float));
     int64_t *times = calloc((size_t)rounds, sizeof(*times));
     for (int i = -rounds / 10 - 1; i < rounds; i++) {
@@ -189,7 +189,8 @@ static void run_algorithms(enum collective_transport transport, const char *name
 int main(int argc, char **argv)
 {
     if (argc > 1 && strcmp(argv[1], "--algorithms") == 0) {
-        run_algorithms(COLLECTIVE_TRANSPORT_SHARED_MEMORY, "shm");
+        if (argc == 2)
+            run_algorithms(COLLECTIVE_TRANSPORT_SHARED_MEMORY, "shm");
         run_algorithms(COLLECTIVE_TRANSPORT_TCP, "TCP");
         return 0;
     }

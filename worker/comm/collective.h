@@ -17,8 +17,9 @@
  * rank's contributions, combines them with `combine` in one fixed order, and
  * gives the result to all. So the result's bits depend on the contributions
  * only, not on the arrival order; the bytes are those of a ring. Small vectors
- * are exchanged whole and combined by each rank, for the shortest latency. Other
- * algorithms are options; they go in steps (schedule.h).
+ * are exchanged whole and combined by each rank, for the shortest latency. From
+ * four ranks on, where it is the same order, pairs of ranks exchange short vectors.
+ * Other algorithms are options; they go in steps (schedule.h).
  *
  * Failure: when a link breaks, a frame is wrong, a deadline passes or somebody
  * calls collective_abort, every operation under way and to come fails at once
@@ -55,10 +56,10 @@ struct collective_peer {
 
 /* Which way an all-reduce goes. All but RING add in the order of `combine` and `merges`. */
 enum collective_algorithm {
-    COLLECTIVE_ALGORITHM_AUTO, /* what suits the size: one of the next three */
+    COLLECTIVE_ALGORITHM_AUTO, /* what suits the size: one of the next four */
     COLLECTIVE_ALGORITHM_DIRECT,
     COLLECTIVE_ALGORITHM_OWNED,
-    COLLECTIVE_ALGORITHM_DOUBLING, /* DOUBLING and HALVING: where pairs of ranks are the tree (schedule.h), else AUTO */
+    COLLECTIVE_ALGORITHM_DOUBLING, /* DOUBLING and HALVING: where pairs of ranks are the tree (schedule.h); else by length */
     COLLECTIVE_ALGORITHM_HALVING,
     COLLECTIVE_ALGORITHM_RING,          /* one contribution a rank; short vectors go DIRECT */
     COLLECTIVE_ALGORITHM_REDUCE_TO_ONE, /* rank 0 receives, adds and gives back */

@@ -136,16 +136,26 @@ static void send_contributions(struct operation *operation, unsigned rank, opera
                              elements * sizeof(float), send, context);
 }
 
+/* Where pairs are the tree: fewer messages than everybody to everybody (docs/performance.md has the figures). */
+static const struct schedule *find_pairs(const struct operation_setting *setting, size_t bytes)
+{
+    if (setting->size < OPERATION_PAIRS_RANKS_MIN || bytes > OPERATION_HALVING_BYTES)
+        return NULL;
+    return bytes <= OPERATION_DIRECT_BYTES ? setting->doubling : setting->halving;
+}
+
 /* The schedule that the setting's algorithm has for vectors of that length; NULL: none. */
-static const struct schedule *find_schedule(const struct operation_setting *setting, bool is_short)
+static const struct schedule *find_schedule(const struct operation_setting *setting, size_t bytes)
 {
     switch (setting->algorithm) {
+    case COLLECTIVE_ALGORITHM_AUTO:
+        return find_pairs(setting, bytes);
     case COLLECTIVE_ALGORITHM_DOUBLING:
         return setting->doubling;
     case COLLECTIVE_ALGORITHM_HALVING:
         return setting->halving;
     case COLLECTIVE_ALGORITHM_RING:
-        return is_short ? NULL : setting->chosen;
+        return bytes <= OPERATION_DIRECT_BYTES ? NULL : setting->chosen;
     case COLLECTIVE_ALGORITHM_REDUCE_TO_ONE:
     case COLLECTIVE_ALGORITHM_HIERARCHICAL:
         return setting->chosen;
@@ -158,12 +168,12 @@ static const struct schedule *find_schedule(const struct operation_setting *sett
 static void choose(const struct operation_setting *setting, size_t elements, bool *ret_direct,
                    const struct schedule **ret_schedule)
 {
-    bool is_short = elements * sizeof(float) <= OPERATION_DIRECT_BYTES;
-    *ret_schedule = setting->size > 1 ? find_schedule(setting, is_short) : NULL;
+    size_t bytes = elements * sizeof(float);
+    *ret_schedule = setting->size > 1 ? find_schedule(setting, bytes) : NULL;
     if (*ret_schedule || setting->algorithm == COLLECTIVE_ALGORITHM_OWNED)
         *ret_direct = false;
     else
-        *ret_direct = is_short || setting->algorithm == COLLECTIVE_ALGORITHM_DIRECT;
+        *ret_direct = bytes <= OPERATION_DIRECT_BYTES || setting->algorithm == COLLECTIVE_ALGORITHM_DIRECT;
 }
 
 void operation_begin_all_reduce(struct operation *operation, const struct operation_setting *setting, uint64_t sequence,

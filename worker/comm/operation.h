@@ -22,6 +22,9 @@
 /* Vectors up to this are exchanged whole. */
 #define OPERATION_DIRECT_BYTES ((size_t)16 << 10)
 #define OPERATION_PARTS_MAX 32
+/* From so many ranks on, pairs of ranks halve vectors up to this, and exchange shorter ones whole, where that is the tree. */
+#define OPERATION_PAIRS_RANKS_MIN 4
+#define OPERATION_HALVING_BYTES ((size_t)256 << 10)
 
 enum operation_kind { OPERATION_DIRECT, OPERATION_OWNED, OPERATION_STEPPED, OPERATION_BROADCAST };
 

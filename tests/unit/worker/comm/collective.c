@@ -211,6 +211,20 @@ static float merged(const struct crew *c, size_t i)
     return inputs[0];
 }
 
+static void combine_as_merged(const void *context, const float *const *inputs, float *result, size_t elements)
+{
+    const struct crew *c = context;
+    unsigned count = c->size * c->options.reduction.contributions[0];
+    for (size_t i = 0; i < elements; i++) {
+        float sums[INPUTS_MAX] = {0};
+        for (unsigned k = 0; k < count; k++)
+            sums[k] = inputs[k][i];
+        for (unsigned m = 0; m + 1 < count; m++)
+            sums[c->options.reduction.merges[m].into] += sums[c->options.reduction.merges[m].from];
+        result[i] = sums[0];
+    }
+}
+
 static void reduce_as_merged(struct crew *c)
 {
     for (size_t s = 0; s < sizeof(sizes) / sizeof(*sizes); s++) {
@@ -271,6 +285,8 @@ static void run_algorithm(unsigned size, unsigned parts, enum collective_algorit
         merges[count++] = (struct reduction_merge){0, from};
     c.options.algorithm = algorithm;
     c.options.reduction.merges = merges;
+    c.options.reduction.combine = combine_as_merged;
+    c.options.reduction.context = &c;
     crew_fork(&c, body);
     for (unsigned rank = 0; rank < size; rank++)
         cr_assert_eq(crew_wait(&c, rank), 0, "rank %u", rank);
@@ -281,6 +297,7 @@ Test(collective, pairs_add_in_the_order_of_the_tree, .timeout = 60)
     for (unsigned size = 2; size <= 4; size += 2) {
         run_algorithm(size, 1, COLLECTIVE_ALGORITHM_DOUBLING, true, COLLECTIVE_TRANSPORT_AUTO, reduce_as_merged);
         run_algorithm(size, 1, COLLECTIVE_ALGORITHM_HALVING, true, COLLECTIVE_TRANSPORT_TCP, reduce_as_merged);
+        run_algorithm(size, 1, COLLECTIVE_ALGORITHM_AUTO, true, COLLECTIVE_TRANSPORT_AUTO, reduce_as_merged);
     }
 }
 

@@ -9,6 +9,7 @@
  * of their own.
  */
 #include <criterion/criterion.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,6 +48,15 @@ static const struct arrangement {
     {"MultiWorkerMirrored, Hierarchical", STRATEGY_MULTI_WORKER_MIRRORED, true, 1, COLLECTIVE_HIERARCHICAL},
 };
 #define ARRANGEMENTS (sizeof(arrangements) / sizeof(*arrangements))
+
+/* Those whose additions follow the crew's size. */
+static const struct arrangement rings[] = {
+    {"Mirrored, Ring", STRATEGY_MIRRORED, false, 0, COLLECTIVE_RING},
+    {"CentralStorage, Ring", STRATEGY_CENTRAL_STORAGE, false, 0, COLLECTIVE_RING},
+    {"MultiWorkerMirrored, Ring", STRATEGY_MULTI_WORKER_MIRRORED, true, 1, COLLECTIVE_RING},
+    {"MultiWorkerMirrored of two devices, Ring", STRATEGY_MULTI_WORKER_MIRRORED, true, 2, COLLECTIVE_RING},
+};
+#define RINGS (sizeof(rings) / sizeof(*rings))
 
 static const struct arrangement one_device = {"OneDevice", STRATEGY_ONE_DEVICE, false, 0, COLLECTIVE_AUTO};
 
@@ -103,7 +113,7 @@ struct worker {
     struct error error;
     bool failed;
     uint32_t digest;
-    double loss;
+    double loss, first_norm; /* of the last step; of the first one's gradient */
 };
 
 /* ---------------------------------------------------------------- snapshots */
@@ -239,6 +249,7 @@ static int train(struct worker *worker, struct error *error)
         if (strategy_step(worker->strategy, 0.02, 0, &result, error) < 0)
             return -1;
         worker->loss = result.loss;
+        worker->first_norm = result.step == 1 ? result.gradient_norm : worker->first_norm;
     }
     return strategy_sum(worker->strategy, &done, 1, error);
 }
@@ -283,8 +294,13 @@ static void name_crew(struct cell *cell)
     }
 }
 
-/* The digest that all workers of the cell agree on. */
-static uint32_t run_cell(struct cell cell, struct snapshot *ret_snapshot)
+/* What all workers of the cell agree on. */
+struct outcome {
+    uint32_t digest;
+    double loss, first_norm;
+};
+
+static struct outcome run_whole_cell(struct cell cell, struct snapshot *ret_snapshot)
 {
     static struct worker workers[COUNT_MAX];
     memset(workers, 0, sizeof(workers));
@@ -302,12 +318,17 @@ static uint32_t run_cell(struct cell cell, struct snapshot *ret_snapshot)
         cr_assert_eq(workers[rank].digest, workers[0].digest);
         cr_assert_eq(workers[rank].loss, workers[0].loss);
     }
-    uint32_t digest = workers[0].digest;
+    struct outcome outcome = {workers[0].digest, workers[0].loss, workers[0].first_norm};
     if (ret_snapshot != NULL)
         snapshot_take(ret_snapshot, &workers[0].state);
     for (unsigned rank = cell.workers; rank-- > 0;)
         worker_close(&workers[rank]);
-    return digest;
+    return outcome;
+}
+
+static uint32_t run_cell(struct cell cell, struct snapshot *ret_snapshot)
+{
+    return run_whole_cell(cell, ret_snapshot).digest;
 }
 
 static void expect_bits_of_one_device(const struct arrangement *arrangement)
@@ -344,6 +365,44 @@ MATRIX(5, multi_worker_mirrored)
 MATRIX(6, multi_worker_mirrored_of_two_devices)
 MATRIX(7, multi_worker_mirrored_reduce_to_one)
 MATRIX(8, multi_worker_mirrored_hierarchical)
+
+static void expect_near(double value, double reference, double tolerance, const char *what, const struct cell *cell)
+{
+    cr_expect(fabs(value - reference) <= tolerance * fabs(reference), "%s of %u, %s batches, %s: %.9g, not %.9g",
+              cell->arrangement->name, cell->count, cell->batching->name, what, value, reference);
+}
+
+static void expect_to_stay_near(struct cell cell, int64_t steps, double tolerance)
+{
+    const struct arrangement *ring = cell.arrangement;
+    unsigned count = cell.count;
+    cell.until = steps;
+    struct outcome outcome = run_whole_cell(cell, NULL);
+    if (steps == 10)
+        cr_expect_eq(run_cell(cell, NULL), outcome.digest, "%s of %u, twice", ring->name, count);
+    cell.arrangement = &one_device;
+    cell.count = 1;
+    struct outcome reference = run_whole_cell(cell, NULL);
+    cell.arrangement = ring;
+    cell.count = count;
+    expect_near(outcome.first_norm, reference.first_norm, 1e-6, "gradient of step 1", &cell);
+    expect_near(outcome.loss, reference.loss, tolerance, "loss", &cell);
+}
+
+Test(synchronous, a_ring_stays_near_and_repeats_itself, .timeout = 60)
+{
+    for (unsigned r = 0; r < RINGS; r++) {
+        for (unsigned b = 0; b < BATCHINGS; b++) {
+            struct cell cell = {.arrangement = &rings[r],
+                                .count = 2 + (r + b) % 3,
+                                .batching = &batchings[b],
+                                .optimizer = optimizers[0]};
+            expect_to_stay_near(cell, 10, 1e-5);
+            if (b == 1)
+                expect_to_stay_near(cell, 100, 1e-3);
+        }
+    }
+}
 
 /* One run, handed from each arrangement to the next after two steps. */
 Test(synchronous, each_goes_on_from_the_state_of_any_other, .timeout = 60)

@@ -52,6 +52,20 @@ Test(step_plan, per_replica_batches_scale_only_when_asked)
     cr_assert_eq(plan_of(&job, 3, 0, 9000).learning_rate_factor, 6);
 }
 
+Test(step_plan, every_device_has_a_shard_for_each_accumulation_step)
+{
+    struct job_document job = example();
+    struct step_plan plan;
+    struct error error = ERROR_INIT;
+    job.devices.count = 3;
+    job.training.gradient_accumulation = 4;
+    cr_assert_eq(plan_of(&job, 2, 0, 9000).logical_shards, 24);
+    cr_assert_eq(plan_of(&job, 2, 0, 9000).max_shard_examples, 11);
+    job.training.logical_shards = 5;
+    cr_assert_eq(step_plan_batches(&job, 2, 0, &plan, &error), -1);
+    cr_assert_not_null(strstr(error.message, "one a device"), "%s", error.message);
+}
+
 Test(step_plan, recorded_shards_are_kept_until_the_crew_outgrows_them)
 {
     struct job_document job = example();
