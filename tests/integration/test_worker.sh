@@ -195,8 +195,6 @@ sed -i 's/batchSize: 50/batchSize: -3/' typo.yaml
 expect 64 'batchSize' typo
 echo 'model: [' >broken.yaml
 expect 64 'broken.yaml' broken
-strategy=Pipeline job pipeline
-expect 69 'Pipeline' pipeline
 images=$work/missing job nodata
 expect 65 'missing' nodata
 head -c 100000 images >short

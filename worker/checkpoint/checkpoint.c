@@ -14,6 +14,7 @@
 #include "worker/checkpoint/commit.h"
 #include "worker/checkpoint/file.h"
 #include "worker/checkpoint/image.h"
+#include "worker/checkpoint/part.h"
 #include "worker/checkpoint/retention.h"
 #include "worker/checkpoint/snapshot.h"
 
@@ -31,6 +32,9 @@ struct checkpoint_store {
     pthread_cond_t changed;
     bool busy, stopping;
     bool copying; /* the caller's tensors are still being read */
+    struct checkpoint_part_key part_key;
+    unsigned part_ranks; /* 0: no parts */
+    atomic_bool parts_given_up;
     struct snapshot snapshot;
     struct manifest manifest;
     struct verified_set verified;
@@ -224,8 +228,9 @@ static int save_snapshot(struct checkpoint_store *store, int64_t *ret_bytes, str
         return error_wrap(error, "save step %lld", (long long)store->manifest.step);
     const struct checkpoint_name name = {
         .step = store->manifest.step, .attempt = store->own.attempt, .epoch = store->own.epoch};
+    const struct checkpoint_parts parts = {&store->part_key, store->part_ranks, &store->parts_given_up};
     if (checkpoint_commit(store->directory, &store->own, &store->manifest, store->snapshot.tensors,
-                          store->snapshot.count, ret_bytes, error) < 0)
+                          store->snapshot.count, store->part_ranks > 1 ? &parts : NULL, ret_bytes, error) < 0)
         return error_wrap(error, "save step %lld", (long long)name.step);
     verified_set_add(&store->verified, &name);
     /* The new one is safe; that an old one could not be removed must not make the save a failure. */
@@ -296,6 +301,14 @@ static void copy_manifest(struct checkpoint_store *store, const struct manifest 
     store->manifest.file_count = 0;
 }
 
+bool checkpoint_is_busy(struct checkpoint_store *store)
+{
+    pthread_mutex_lock(&store->mutex);
+    bool busy = store->busy;
+    pthread_mutex_unlock(&store->mutex);
+    return busy;
+}
+
 static bool is_busy(struct checkpoint_store *store)
 {
     pthread_mutex_lock(&store->mutex);
@@ -310,6 +323,20 @@ int checkpoint_save(struct checkpoint_store *store, const struct manifest *manif
                     const struct safetensors_tensor *tensors, unsigned count, enum checkpoint_start *ret_start,
                     struct error *error)
 {
+    const struct checkpoint_part_key none = {0};
+    return checkpoint_save_with_parts(store, manifest, tensors, count, &none, 0, ret_start, error);
+}
+
+void checkpoint_give_up_parts(struct checkpoint_store *store)
+{
+    atomic_store(&store->parts_given_up, true);
+}
+
+int checkpoint_save_with_parts(struct checkpoint_store *store, const struct manifest *manifest,
+                               const struct safetensors_tensor *tensors, unsigned count,
+                               const struct checkpoint_part_key *key, unsigned ranks, enum checkpoint_start *ret_start,
+                               struct error *error)
+{
     if (store->own.state != EPOCH_DECIDED)
         return error_set(error, ERROR_INTERNAL, "a save before checkpoint_store_begin");
     if (is_busy(store)) {
@@ -321,6 +348,9 @@ int checkpoint_save(struct checkpoint_store *store, const struct manifest *manif
         return -1;
     snapshot_describe(&store->snapshot, tensors, count);
     copy_manifest(store, manifest);
+    store->part_key = *key;
+    store->part_ranks = ranks;
+    atomic_store(&store->parts_given_up, false);
     pthread_mutex_lock(&store->mutex);
     store->busy = store->copying = true;
     store->counts.last_stall_ns = clock_monotonic_ns() - started;

@@ -69,6 +69,19 @@ int checkpoint_save(struct checkpoint_store *store, const struct manifest *manif
                     const struct safetensors_tensor *tensors, unsigned count, enum checkpoint_start *ret_start,
                     struct error *error);
 
+/* The same where other ranks hold tensors too and write them as parts (part.h): the commit waits for those of ranks
+ * [1, ranks). */
+struct checkpoint_part_key;
+int checkpoint_save_with_parts(struct checkpoint_store *store, const struct manifest *manifest,
+                               const struct safetensors_tensor *tensors, unsigned count,
+                               const struct checkpoint_part_key *key, unsigned ranks, enum checkpoint_start *ret_start,
+                               struct error *error);
+/* A save under way waits no longer for parts: who would write them is gone. */
+void checkpoint_give_up_parts(struct checkpoint_store *store);
+
+/* Whether a save is under way: the next would be skipped. */
+bool checkpoint_is_busy(struct checkpoint_store *store);
+
 /* Waits until a save under way has copied its tensors; returns at once when none has to. */
 void checkpoint_fence(struct checkpoint_store *store);
 

@@ -41,10 +41,14 @@ static int write_manifest(const char *saving, const struct manifest *manifest, s
     return file_sync_directory(saving, error);
 }
 
-static int fill_directory(const char *saving, struct manifest *manifest, const struct safetensors_tensor *tensors,
-                          unsigned count, struct error *error)
+static int fill_directory(const char *directory, const char *saving, struct manifest *manifest,
+                          const struct safetensors_tensor *tensors, unsigned count,
+                          const struct checkpoint_parts *parts, struct error *error)
 {
     if (file_make_directories(saving, error) < 0 || write_shard(saving, manifest, tensors, count, error) < 0)
+        return -1;
+    if (parts &&
+        checkpoint_parts_collect(directory, saving, parts->key, parts->ranks, parts->given_up, manifest, error) < 0)
         return -1;
     return write_manifest(saving, manifest, error);
 }
@@ -61,7 +65,8 @@ static int publish(const char *directory, const char *saving, const char *name, 
 }
 
 int checkpoint_commit(const char *directory, const struct epoch_record *own, struct manifest *manifest,
-                      const struct safetensors_tensor *tensors, unsigned count, int64_t *ret_bytes, struct error *error)
+                      const struct safetensors_tensor *tensors, unsigned count, const struct checkpoint_parts *parts,
+                      int64_t *ret_bytes, struct error *error)
 {
     const struct checkpoint_name name = {.step = manifest->step, .attempt = own->attempt, .epoch = own->epoch};
     char text[CHECKPOINT_NAME_MAX];
@@ -69,12 +74,14 @@ int checkpoint_commit(const char *directory, const struct epoch_record *own, str
     SCOPED_FREE char *saving = memory_format("%s/" CHECKPOINT_SAVING_PREFIX "%s", directory, text);
     if (file_remove_directory(saving, error) < 0)
         return -1;
-    if (fill_directory(saving, manifest, tensors, count, error) < 0 ||
+    if (fill_directory(directory, saving, manifest, tensors, count, parts, error) < 0 ||
         publish(directory, saving, text, own, error) < 0) {
         file_remove_directory(saving, NULL);
         return -1;
     }
-    *ret_bytes = manifest->files[0].bytes;
+    *ret_bytes = 0;
+    for (unsigned i = 0; i < manifest->file_count; i++)
+        *ret_bytes += manifest->files[i].bytes;
     return 0;
 }
 
@@ -95,7 +102,9 @@ static int remove_if_leftover(const char *directory, const char *entry, struct e
     SCOPED_FREE char *path = file_path_join(directory, entry);
     if (strncmp(entry, CHECKPOINT_SAVING_PREFIX, strlen(CHECKPOINT_SAVING_PREFIX)) == 0)
         return file_remove_directory(path, error);
-    if (strstr(entry, FILE_DRAFT_MARK) && file_calls.unlink(path) < 0 && errno != ENOENT)
+    bool stray =
+        strstr(entry, FILE_DRAFT_MARK) || strncmp(entry, CHECKPOINT_PART_PREFIX, strlen(CHECKPOINT_PART_PREFIX)) == 0;
+    if (stray && file_calls.unlink(path) < 0 && errno != ENOENT)
         return error_set_errno(error, "cannot remove %s", path);
     return 0;
 }

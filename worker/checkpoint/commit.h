@@ -10,12 +10,20 @@
 
 #include "worker/checkpoint/lineage.h"
 #include "worker/checkpoint/manifest.h"
+#include "worker/checkpoint/part.h"
 #include "worker/checkpoint/safetensors.h"
+
+/* Where other ranks' parts come from (part.h); NULL: the tensors are all there is. */
+struct checkpoint_parts {
+    const struct checkpoint_part_key *key;
+    unsigned ranks;
+    const atomic_bool *given_up;
+};
 
 /* Fills manifest->files. ERROR_STALE or ERROR_CONFLICT: `own` is no longer the newest record; nothing was committed. */
 int checkpoint_commit(const char *directory, const struct epoch_record *own, struct manifest *manifest,
-                      const struct safetensors_tensor *tensors, unsigned count, int64_t *ret_bytes,
-                      struct error *error);
+                      const struct safetensors_tensor *tensors, unsigned count, const struct checkpoint_parts *parts,
+                      int64_t *ret_bytes, struct error *error);
 
 /* The same for a directory `saving` that holds all the files that the manifest names, synced. */
 int checkpoint_commit_directory(const char *directory, const char *saving, const struct epoch_record *own,

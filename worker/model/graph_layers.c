@@ -166,6 +166,7 @@ static void lay_out_tensor(struct graph *graph, unsigned number, const struct la
         tensor->shape[i] = parameter->shape[i];
         tensor->elements *= parameter->shape[i];
     }
+    tensor->layer = number;
     tensor->number = number_in_model;
     tensor->offset = graph->layout.elements;
     tensor->start = parameter->start;

@@ -25,6 +25,7 @@ struct parameter_tensor {
     unsigned rank;
     int64_t offset; /* elements from the start of the flat array */
     int64_t elements;
+    unsigned layer;  /* of the model */
     unsigned number; /* among the tensors of the whole model, of which a layout may hold a part */
     enum parameter_start start;
     float deviation; /* of START_NORMAL */

@@ -4,10 +4,13 @@
  * micro-batches that follow one another through them. A micro-batch is a logical
  * shard, so that the gradients are summed in the same tree as on one device.
  */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/memory.h"
 #include "worker/data/dataset.h"
+#include "worker/data/sampler.h"
 #include "worker/model/layer_cost.h"
 #include "worker/optimizer/gradient_norm.h"
 #include "worker/optimizer/training_state.h"
@@ -29,11 +32,16 @@ static int partition_by_measure(struct pipeline *pipeline, struct error *error)
     return partition_by_cost(options->graph, pipeline->shape.stages, costs, &pipeline->partition, error);
 }
 
-static int choose_partition(struct pipeline *pipeline, struct error *error)
+/* As the layers say, else as the checkpoint to go on from was, else by measurement. */
+int pipeline_choose_partition(struct pipeline *pipeline, struct error *error)
 {
     const struct strategy_options *options = &pipeline->base.options;
+    unsigned stages = pipeline->shape.stages;
     if (partition_is_given(options->graph))
-        return partition_given(options->graph, pipeline->shape.stages, &pipeline->partition, error);
+        return partition_given(options->graph, stages, &pipeline->partition, error);
+    if (options->recorded_stages && options->recorded_layers == graph_layer_count(options->graph) &&
+        partition_from_list(options->graph, stages, options->recorded_stages, &pipeline->partition, NULL) == 0)
+        return 0;
     return partition_by_measure(pipeline, error);
 }
 
@@ -41,10 +49,20 @@ static int take_shape(struct pipeline *pipeline, struct error *error)
 {
     const struct strategy_options *options = &pipeline->base.options;
     unsigned devices = options->device_count > 0 ? options->device_count : 1;
-    unsigned stages = options->stages > 0 ? options->stages : devices;
-    if (devices % stages != 0 || stages > STAGES_MAX)
-        return error_set(error, ERROR_INVALID, "strategy.stages: %u stages do not divide %u devices", stages, devices);
-    pipeline->shape = (struct pipeline_shape){.stages = stages, .replicas = devices / stages, .devices = devices};
+    unsigned size = options->crew_size > 0 ? options->crew_size : 1, all = size * devices;
+    unsigned stages = options->stages > 0 ? options->stages : all;
+    if (all % stages != 0 || stages > STAGES_MAX)
+        return error_set(error, ERROR_INVALID, "strategy.stages: %u stages do not divide %u devices (at most %d)",
+                         stages, all, STAGES_MAX);
+    if (stages % devices != 0 && devices % stages != 0)
+        return error_set(error, ERROR_INVALID,
+                         "strategy.stages: %u stages and %u devices a worker: one must divide the other, so that a "
+                         "worker holds whole stages or whole replicas",
+                         stages, devices);
+    if (size > 1 && !device_memory_is_shared(options->device))
+        return error_set(error, ERROR_UNSUPPORTED, "Pipeline over several workers computes on CPUs only so far");
+    pipeline->shape = (struct pipeline_shape){
+        .stages = stages, .replicas = all / stages, .devices = devices, .size = size, .rank = options->crew_rank};
     return 0;
 }
 
@@ -72,7 +90,7 @@ static struct device *device_of(const struct pipeline *pipeline, unsigned unit)
     return options->devices ? options->devices[unit].device : options->device;
 }
 
-static int open_units(struct pipeline *pipeline, struct error *error)
+static int make_units(struct pipeline *pipeline, struct error *error)
 {
     const struct pipeline_shape *shape = &pipeline->shape;
     unsigned first = shape->rank * shape->devices;
@@ -88,21 +106,75 @@ static int open_units(struct pipeline *pipeline, struct error *error)
                                device_of(pipeline, i), error) < 0)
             return -1;
     }
+    return 0;
+}
+
+/* In a crew the state is that of the stages here: its layout is known only now. */
+static int make_state(const struct pipeline *pipeline, struct error *error)
+{
+    const struct strategy_options *options = &pipeline->base.options;
+    if (pipeline->shape.size == 1)
+        return 0;
+    training_state_release(options->state);
+    return training_state_init(options->state, options->device, graph_layout(pipeline->units[0].graph),
+                               options->optimizer, (int64_t)options->sampler->seed, error);
+}
+
+static int make_shares(struct pipeline *pipeline, struct error *error)
+{
+    unsigned first = pipeline->shape.rank * pipeline->shape.devices / pipeline->shape.stages;
     for (unsigned s = 0; s < pipeline->share_count; s++)
-        if (pipeline_share_init(pipeline, &pipeline->shares[s], first / shape->stages + s, error) < 0)
+        if (pipeline_share_init(pipeline, &pipeline->shares[s], first + s, error) < 0)
             return -1;
     return 0;
 }
 
-static int open_update(struct pipeline *pipeline, struct error *error)
+static int make_update(struct pipeline *pipeline, struct error *error)
 {
     struct device *device = pipeline->base.options.device;
     int64_t blocks = gradient_norm_blocks(pipeline->base.options.state->layout.elements);
     if (reduction_plan_new(pipeline->base.world.logical_shards, pipeline->shape.replicas, &pipeline->plan, error) < 0 ||
-        device_stream_new(device, &pipeline->stream, error) < 0)
+        device_stream_new(device, &pipeline->stream, error) < 0 ||
+        (pipeline->shape.size > 1 && pipeline_blocks_new(pipeline, &pipeline->blocks, error) < 0))
         return -1;
     return device_allocate(device, MEMORY_SHARED, (size_t)blocks * sizeof(double), (void **)&pipeline->norm_blocks,
                            error);
+}
+
+int pipeline_open_units(struct pipeline *pipeline, struct error *error)
+{
+    if (check_shards(pipeline, error) < 0 || make_units(pipeline, error) < 0 || make_state(pipeline, error) < 0 ||
+        make_shares(pipeline, error) < 0)
+        return -1;
+    return make_update(pipeline, error);
+}
+
+void pipeline_close_units(struct pipeline *pipeline)
+{
+    pthread_mutex_lock(&pipeline->lock);
+    pipeline->over = true;
+    pthread_cond_broadcast(&pipeline->changed);
+    pthread_mutex_unlock(&pipeline->lock);
+    for (unsigned i = 0; i < pipeline->unit_count; i++)
+        pipeline_unit_release(&pipeline->units[i]);
+    for (unsigned s = 0; s < pipeline->share_count; s++)
+        pipeline_share_release(pipeline, &pipeline->shares[s]);
+    if (pipeline->stream)
+        device_stream_free(pipeline->stream);
+    device_free(pipeline->base.options.device, pipeline->norm_blocks);
+    pipeline_blocks_free(pipeline->blocks);
+    reduction_plan_free(pipeline->plan);
+    free(pipeline->units);
+    free(pipeline->shares);
+    pipeline->units = NULL;
+    pipeline->shares = NULL;
+    pipeline->unit_count = pipeline->share_count = 0;
+    pipeline->stream = NULL;
+    pipeline->norm_blocks = NULL;
+    pipeline->blocks = NULL;
+    pipeline->plan = NULL;
+    pipeline->run = 0;
+    pipeline->over = false;
 }
 
 /* ---------------------------------------------------------------- a step */
@@ -138,16 +210,38 @@ static int run_batch(struct pipeline *pipeline, struct error *error)
     return pipeline_await(pipeline, read == 0 ? error : NULL) < 0 ? -1 : read;
 }
 
+static int check_formed(const struct pipeline *pipeline, struct error *error)
+{
+    if (pipeline->shape.size > 1 && pipeline->group == NULL)
+        return error_set(error, ERROR_UNAVAILABLE, "the crew is not formed");
+    return 0;
+}
+
 static int pipeline_step(struct strategy *base, double learning_rate, unsigned votes,
                          struct strategy_result *ret_result, struct error *error)
 {
     struct pipeline *pipeline = (struct pipeline *)base;
+    char label[32];
+    if (check_formed(pipeline, error) < 0)
+        return -1;
+    snprintf(label, sizeof label, "step %lld", (long long)base->options.state->progress.step + 1);
+    if (pipeline->group)
+        collective_set_label(pipeline->group, label);
     if (run_batch(pipeline, error) < 0 || pipeline_reduce(pipeline, error) < 0)
         return -1;
     return pipeline_apply(pipeline, learning_rate, votes, ret_result, error);
 }
 
 /* ---------------------------------------------------------------- evaluation */
+
+/* Whether the loss of the share's examples is computed in this process. */
+static bool ends_here(const struct pipeline *pipeline, const struct pipeline_share *share)
+{
+    for (unsigned i = 0; i < pipeline->unit_count; i++)
+        if (pipeline->units[i].share == share && graph_stage_has_loss(pipeline->units[i].graph))
+            return true;
+    return false;
+}
 
 /* As many examples as the batch's memory holds, in pieces of the graph's maximum, as evaluation.c cuts them. */
 static int evaluate_part(struct pipeline *pipeline, const struct dataset *dataset, int64_t first, int64_t count,
@@ -167,7 +261,7 @@ static int evaluate_part(struct pipeline *pipeline, const struct dataset *datase
     pipeline_start(pipeline, true, 0);
     if (pipeline_await(pipeline, error) < 0)
         return -1;
-    for (unsigned i = 0; i < share->piece_count; i++) {
+    for (unsigned i = 0; ends_here(pipeline, share) && i < share->piece_count; i++) {
         total->loss += share->sums[i].loss;
         total->correct += share->sums[i].correct;
         total->count += share->sums[i].count;
@@ -180,6 +274,8 @@ static int pipeline_evaluate(struct strategy *base, const struct dataset *datase
 {
     struct pipeline *pipeline = (struct pipeline *)base;
     int64_t most = graph_max_examples(base->options.graph);
+    if (check_formed(pipeline, error) < 0)
+        return -1;
     most = pipeline->shares[0].max_examples / most * most;
     struct loss_sums total = {0};
     for (int64_t at = first; at < first + count; at += most) {
@@ -195,52 +291,82 @@ static int pipeline_evaluate(struct strategy *base, const struct dataset *datase
 
 static int pipeline_sum(struct strategy *base, double *values, unsigned count, struct error *error)
 {
-    (void)base, (void)values, (void)count, (void)error;
-    return 0;
+    struct pipeline *pipeline = (struct pipeline *)base;
+    if (pipeline->shape.size == 1)
+        return 0;
+    return check_formed(pipeline, error) < 0 ? -1 : pipeline_exchange_sum(pipeline, values, count, error);
 }
 
 static int pipeline_share_bytes(struct strategy *base, void *bytes, size_t length, struct error *error)
 {
-    (void)base, (void)bytes, (void)length, (void)error;
-    return 0;
+    struct pipeline *pipeline = (struct pipeline *)base;
+    bool all[CREW_SIZE_MAX];
+    memset(all, true, sizeof all);
+    if (pipeline->shape.size == 1)
+        return 0;
+    return check_formed(pipeline, error) < 0 ? -1 : collective_broadcast(pipeline->group, 0, all, bytes, length, error);
+}
+
+/* ---------------------------------------------------------------- who has what */
+
+/* The processes of a replica evaluate the same blocks together. */
+static void pipeline_evaluation_part(const struct strategy *base, unsigned *ret_index, unsigned *ret_count)
+{
+    const struct pipeline_shape *shape = &((const struct pipeline *)base)->shape;
+    *ret_index = shape->rank / pipeline_span_of(shape);
+    *ret_count = shape->size / pipeline_span_of(shape);
+}
+
+static unsigned pipeline_writers(const struct strategy *base)
+{
+    return pipeline_span_of(&((const struct pipeline *)base)->shape);
+}
+
+static int pipeline_gather(struct strategy *base, float *whole, struct error *error)
+{
+    struct pipeline *pipeline = (struct pipeline *)base;
+    return check_formed(pipeline, error) < 0 ? -1 : pipeline_exchange_gather(pipeline, whole, error);
+}
+
+static const unsigned *pipeline_stages(const struct strategy *base, unsigned *ret_layers)
+{
+    const struct pipeline *pipeline = (const struct pipeline *)base;
+    *ret_layers = pipeline->partition.layers;
+    return pipeline->partition.stage_of;
 }
 
 /* ---------------------------------------------------------------- life cycle */
 
 static int pipeline_reform(struct strategy *base, struct error *error)
 {
+    struct pipeline *pipeline = (struct pipeline *)base;
+    if (pipeline->shape.size > 1)
+        return pipeline_form(pipeline, error);
     if (!base->holds_state && base->options.restore(base->options.context, error) < 0)
         return -1;
     base->holds_state = true;
     return 0;
 }
 
-static void end_units(struct pipeline *pipeline)
-{
-    pthread_mutex_lock(&pipeline->lock);
-    pipeline->over = true;
-    pthread_cond_broadcast(&pipeline->changed);
-    pthread_mutex_unlock(&pipeline->lock);
-    for (unsigned i = 0; i < pipeline->unit_count; i++)
-        pipeline_unit_release(&pipeline->units[i]);
-    for (unsigned s = 0; s < pipeline->share_count; s++)
-        pipeline_share_release(pipeline, &pipeline->shares[s]);
-}
-
 static void pipeline_close(struct strategy *base)
 {
     struct pipeline *pipeline = (struct pipeline *)base;
-    end_units(pipeline);
-    if (pipeline->stream)
-        device_stream_free(pipeline->stream);
-    device_free(base->options.device, pipeline->norm_blocks);
-    reduction_plan_free(pipeline->plan);
+    pipeline_disband(pipeline);
+    pipeline_close_units(pipeline);
     partition_release(&pipeline->partition);
     pthread_cond_destroy(&pipeline->changed);
     pthread_mutex_destroy(&pipeline->lock);
-    free(pipeline->units);
-    free(pipeline->shares);
     free(pipeline);
+}
+
+/* A crew's units are made when it has agreed on the stages. */
+static int open_lone(struct pipeline *pipeline, struct error *error)
+{
+    if (pipeline->shape.size > 1)
+        return pipeline->shape.rank == 0 ? pipeline_choose_partition(pipeline, error) : 0;
+    if (pipeline_choose_partition(pipeline, error) < 0)
+        return -1;
+    return pipeline_open_units(pipeline, error);
 }
 
 static int pipeline_open(const struct strategy_options *options, struct strategy **ret_strategy, struct error *error)
@@ -251,8 +377,7 @@ static int pipeline_open(const struct strategy_options *options, struct strategy
     pipeline->base.world = (struct world){.size = 1, .logical_shards = options->logical_shards};
     pthread_mutex_init(&pipeline->lock, NULL);
     pthread_cond_init(&pipeline->changed, NULL);
-    if (take_shape(pipeline, error) < 0 || check_shards(pipeline, error) < 0 || choose_partition(pipeline, error) < 0 ||
-        open_units(pipeline, error) < 0 || open_update(pipeline, error) < 0) {
+    if (take_shape(pipeline, error) < 0 || open_lone(pipeline, error) < 0) {
         pipeline_close(&pipeline->base);
         return -1;
     }
@@ -262,11 +387,16 @@ static int pipeline_open(const struct strategy_options *options, struct strategy
 
 const struct strategy_operations pipeline_strategy = {
     .type = STRATEGY_PIPELINE,
+    .announces_change = true,
     .open = pipeline_open,
     .reform = pipeline_reform,
     .step = pipeline_step,
     .sum = pipeline_sum,
     .share = pipeline_share_bytes,
     .evaluate = pipeline_evaluate,
+    .evaluation_part = pipeline_evaluation_part,
+    .writers = pipeline_writers,
+    .gather = pipeline_gather,
+    .stages = pipeline_stages,
     .close = pipeline_close,
 };

@@ -15,6 +15,7 @@
 
 #include <pthread.h>
 
+#include "worker/comm/transfer.h"
 #include "worker/device/device.h"
 #include "worker/model/graph.h"
 #include "worker/model/graph_stage.h"
@@ -30,6 +31,21 @@ struct pipeline_shape {
     unsigned stages, replicas;
     unsigned devices; /* of each process */
     unsigned rank;    /* of this process */
+    unsigned size;    /* processes */
+};
+
+/* Processes that hold a whole replica between them; those whose ranks differ by a multiple of it hold the same stages. */
+static inline unsigned pipeline_span_of(const struct pipeline_shape *shape)
+{
+    return shape->stages > shape->devices ? shape->stages / shape->devices : 1;
+}
+
+/* Channels of transfers; those of values and gradients are below. */
+enum pipeline_channel {
+    CHANNEL_STATE = 65000,
+    CHANNEL_CONTRIBUTION,
+    CHANNEL_RESULT,
+    CHANNEL_GATHER,
 };
 
 static inline unsigned pipeline_rank_of(const struct pipeline_shape *shape, unsigned stage, unsigned replica)
@@ -85,6 +101,8 @@ struct pipeline_unit {
     unsigned slots;
     struct pipeline_passage *values_out, *gradients_out; /* by crossing */
     const float **values, **gradients;                   /* by crossing: where what comes in lies */
+    float **arrivals;            /* by crossing, values first: of what comes from other processes */
+    struct transfer *departures; /* by crossing and slot, values first: what goes there */
     struct pipeline_action *actions;
     struct pipeline_span *spans;
     unsigned span_count;
@@ -97,6 +115,7 @@ struct pipeline {
     struct strategy base;
     struct pipeline_shape shape;
     struct graph_partition partition;
+    unsigned shards;        /* of the world that the units were made for; crews only */
     bool holds[STAGES_MAX]; /* stages in this process */
     struct pipeline_unit *units;
     unsigned unit_count;
@@ -107,7 +126,10 @@ struct pipeline {
     struct reduction_plan *plan;
     struct device_stream *stream; /* of the update */
     double *norm_blocks;
-    int64_t examples; /* in the global batch of this step */
+    int64_t examples;               /* in the global batch of this step */
+    struct collective *group;       /* NULL: a crew of one */
+    struct pipeline_blocks *blocks; /* of the gradient's norm, in a crew */
+    float *controls;                /* the last exchange */
 
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -149,8 +171,35 @@ int pipeline_await(struct pipeline *pipeline, struct error *error);
 /* pipeline_passing.c, on a unit's thread. Before an action: wait until what it reads is there and what it overwrites was taken.
  * After it: hand on. */
 int pipeline_passing_before(struct pipeline_unit *unit, struct pipeline_action action, struct error *error);
-int pipeline_passing_after(struct pipeline_unit *unit, struct pipeline_action action, struct error *error);
+void pipeline_passing_after(struct pipeline_unit *unit, struct pipeline_action action);
 void pipeline_passing_reset(struct pipeline_unit *unit);
+void pipeline_passing_init(struct pipeline_unit *unit);
+void pipeline_passing_release(struct pipeline_unit *unit);
+
+/* The run's last sends. */
+int pipeline_passing_finish(struct pipeline_unit *unit, struct error *error);
+
+/* pipeline.c */
+int pipeline_open_units(struct pipeline *pipeline, struct error *error);
+void pipeline_close_units(struct pipeline *pipeline);
+int pipeline_choose_partition(struct pipeline *pipeline, struct error *error);
+
+/* pipeline_crew.c */
+int pipeline_form(struct pipeline *pipeline, struct error *error);
+void pipeline_disband(struct pipeline *pipeline);
+
+/* pipeline_exchange.c: what processes tell each other in a step. */
+/* Sums the gradients of the processes that hold the same stages; the result lies in the first share's first gradient. */
+int pipeline_exchange_gradients(struct pipeline *pipeline, struct error *error);
+/* All covers' controls, all votes and the sums of squares of all the norm's blocks. `ret_votes` has one entry a process. */
+int pipeline_exchange_controls(struct pipeline *pipeline, unsigned votes, float (*ret_controls)[CONTROL_VOTES],
+                               unsigned *ret_votes, double *ret_norm, struct error *error);
+int pipeline_exchange_sum(struct pipeline *pipeline, double *values, unsigned count, struct error *error);
+int pipeline_exchange_gather(struct pipeline *pipeline, float *whole, struct error *error);
+int pipeline_blocks_new(const struct pipeline *pipeline, struct pipeline_blocks **ret_blocks, struct error *error);
+void pipeline_blocks_free(struct pipeline_blocks *blocks);
+/* For collective_reduction.combine: rank by rank; `context` is the shape. */
+void pipeline_add_ranks(const void *context, const float *const *inputs, float *result, size_t elements);
 
 /* pipeline_update.c */
 int pipeline_reduce(struct pipeline *pipeline, struct error *error);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
 #include <string.h>
 
+#include "common/memory.h"
 #include "worker/strategy/pipeline_parts.h"
 
 static unsigned slot_of(const struct pipeline_unit *unit, unsigned micro_batch)
@@ -32,6 +34,7 @@ static void advance(struct pipeline *pipeline, unsigned *counter, unsigned value
 struct direction {
     const struct graph_crossing *crossings;
     unsigned count;
+    unsigned first; /* number of its first crossing among both directions' */
     const float **in;
     struct pipeline_passage *(*passages)(struct pipeline_unit *unit);
     const float *(*out)(const struct graph *graph, unsigned crossing, unsigned slot);
@@ -51,17 +54,72 @@ static struct direction direction_of(const struct pipeline_unit *unit, enum pipe
 {
     const struct pipeline *pipeline = unit->pipeline;
     if (work == PIPELINE_FORWARD)
-        return (struct direction){pipeline->values, pipeline->value_count, unit->values, value_passages,
-                                  graph_value_out};
-    return (struct direction){pipeline->gradients, pipeline->gradient_count, unit->gradients, gradient_passages,
-                              graph_gradient_out};
+        return (struct direction){pipeline->values, pipeline->value_count, 0,
+                                  unit->values,     value_passages,        graph_value_out};
+    return (struct direction){pipeline->gradients, pipeline->gradient_count, pipeline->value_count,
+                              unit->gradients,     gradient_passages,        graph_gradient_out};
 }
+
+static struct pipeline_unit *peer_of(const struct pipeline_unit *unit, unsigned stage)
+{
+    return pipeline_unit_here(unit->pipeline, stage, unit->share->replica);
+}
+
+/* ---- between processes */
+
+static unsigned crossing_count(const struct pipeline *pipeline)
+{
+    return pipeline->value_count + pipeline->gradient_count;
+}
+
+static unsigned channel_of(const struct pipeline_unit *unit, const struct direction *direction, unsigned crossing)
+{
+    return unit->share->replica * crossing_count(unit->pipeline) + direction->first + crossing;
+}
+
+static size_t bytes_of(const struct pipeline_unit *unit, const struct graph_crossing *crossing, unsigned micro_batch)
+{
+    return (size_t)(unit->share->pieces[micro_batch].count * crossing->elements) * sizeof(float);
+}
+
+static struct transfer *departure_of(const struct pipeline_unit *unit, const struct direction *direction,
+                                     unsigned crossing, unsigned micro_batch)
+{
+    return &unit->departures[(direction->first + crossing) * unit->slots + slot_of(unit, micro_batch)];
+}
+
+static int receive(struct pipeline_unit *unit, const struct direction *direction, unsigned crossing,
+                   unsigned micro_batch, struct error *error)
+{
+    const struct graph_crossing *what = &direction->crossings[crossing];
+    const struct pipeline *pipeline = unit->pipeline;
+    float **arrival = &unit->arrivals[direction->first + crossing];
+    size_t most = (size_t)(graph_max_examples(unit->graph) * what->elements) * sizeof(float);
+    if (*arrival == NULL && device_allocate(unit->device, MEMORY_SHARED, most, (void **)arrival, error) < 0)
+        return -1;
+    direction->in[crossing] = *arrival;
+    return transfer_receive(pipeline->group, pipeline_rank_of(&pipeline->shape, what->from, unit->share->replica),
+                            channel_of(unit, direction, crossing), *arrival, bytes_of(unit, what, micro_batch), error);
+}
+
+static void send(struct pipeline_unit *unit, const struct direction *direction, unsigned crossing, unsigned micro_batch)
+{
+    const struct graph_crossing *what = &direction->crossings[crossing];
+    const struct pipeline *pipeline = unit->pipeline;
+    transfer_send_start(pipeline->group, pipeline_rank_of(&pipeline->shape, what->to, unit->share->replica),
+                        channel_of(unit, direction, crossing),
+                        direction->out(unit->graph, crossing, slot_of(unit, micro_batch)),
+                        bytes_of(unit, what, micro_batch), departure_of(unit, direction, crossing, micro_batch));
+}
+
+/* ---- either way */
 
 static int await_incoming(struct pipeline_unit *unit, const struct direction *direction, unsigned crossing,
                           unsigned micro_batch, struct error *error)
 {
-    struct pipeline_unit *maker =
-        pipeline_unit_here(unit->pipeline, direction->crossings[crossing].from, unit->share->replica);
+    struct pipeline_unit *maker = peer_of(unit, direction->crossings[crossing].from);
+    if (maker == NULL)
+        return receive(unit, direction, crossing, micro_batch, error);
     if (await(unit->pipeline, &direction->passages(maker)[crossing].posted, micro_batch + 1, error) < 0)
         return -1;
     direction->in[crossing] = direction->out(maker->graph, crossing, slot_of(maker, micro_batch));
@@ -74,6 +132,8 @@ static int await_taken(struct pipeline_unit *unit, const struct direction *direc
 {
     if (micro_batch < unit->slots)
         return 0;
+    if (peer_of(unit, direction->crossings[crossing].to) == NULL)
+        return transfer_wait(unit->pipeline->group, departure_of(unit, direction, crossing, micro_batch), error);
     return await(unit->pipeline, &direction->passages(unit)[crossing].taken, micro_batch - unit->slots + 1, error);
 }
 
@@ -91,19 +151,33 @@ int pipeline_passing_before(struct pipeline_unit *unit, struct pipeline_action a
     return 0;
 }
 
-int pipeline_passing_after(struct pipeline_unit *unit, struct pipeline_action action, struct error *error)
+static void hand_on(struct pipeline_unit *unit, const struct direction *direction, unsigned crossing,
+                    unsigned micro_batch)
+{
+    if (peer_of(unit, direction->crossings[crossing].to) == NULL)
+        send(unit, direction, crossing, micro_batch);
+    else
+        advance(unit->pipeline, &direction->passages(unit)[crossing].posted, micro_batch + 1);
+}
+
+void pipeline_passing_after(struct pipeline_unit *unit, struct pipeline_action action)
 {
     struct direction direction = direction_of(unit, action.work);
-    (void)error;
     for (unsigned i = 0; i < direction.count; i++) {
         const struct graph_crossing *crossing = &direction.crossings[i];
-        if (crossing->to == unit->stage) {
-            struct pipeline_unit *maker = pipeline_unit_here(unit->pipeline, crossing->from, unit->share->replica);
+        struct pipeline_unit *maker = crossing->to == unit->stage ? peer_of(unit, crossing->from) : NULL;
+        if (maker)
             advance(unit->pipeline, &direction.passages(maker)[i].taken, action.micro_batch + 1);
-        }
         if (crossing->from == unit->stage)
-            advance(unit->pipeline, &direction.passages(unit)[i].posted, action.micro_batch + 1);
+            hand_on(unit, &direction, i, action.micro_batch);
     }
+}
+
+int pipeline_passing_finish(struct pipeline_unit *unit, struct error *error)
+{
+    for (unsigned i = 0; unit->pipeline->group && i < crossing_count(unit->pipeline) * unit->slots; i++)
+        if (transfer_wait(unit->pipeline->group, &unit->departures[i], error) < 0)
+            return -1;
     return 0;
 }
 
@@ -111,4 +185,32 @@ void pipeline_passing_reset(struct pipeline_unit *unit)
 {
     memset(unit->values_out, 0, unit->pipeline->value_count * sizeof *unit->values_out);
     memset(unit->gradients_out, 0, unit->pipeline->gradient_count * sizeof *unit->gradients_out);
+}
+
+void pipeline_passing_init(struct pipeline_unit *unit)
+{
+    struct pipeline *pipeline = unit->pipeline;
+    pipeline->values = graph_values(unit->graph, &pipeline->value_count);
+    pipeline->gradients = graph_gradients(unit->graph, &pipeline->gradient_count);
+    unit->values_out = memory_allocate(pipeline->value_count + 1, sizeof *unit->values_out);
+    unit->gradients_out = memory_allocate(pipeline->gradient_count + 1, sizeof *unit->gradients_out);
+    unit->values = memory_allocate(pipeline->value_count + 1, sizeof(float *));
+    unit->gradients = memory_allocate(pipeline->gradient_count + 1, sizeof(float *));
+    unit->arrivals = memory_allocate(crossing_count(pipeline) + 1, sizeof(float *));
+    unit->departures = memory_allocate((size_t)crossing_count(pipeline) * unit->slots + 1, sizeof *unit->departures);
+}
+
+void pipeline_passing_release(struct pipeline_unit *unit)
+{
+    for (unsigned i = 0; unit->arrivals && i < crossing_count(unit->pipeline); i++)
+        if (unit->arrivals[i])
+            device_free(unit->device, unit->arrivals[i]);
+    for (unsigned i = 0; unit->departures && i < crossing_count(unit->pipeline) * unit->slots; i++)
+        transfer_release(&unit->departures[i]);
+    free(unit->arrivals);
+    free(unit->departures);
+    free(unit->values_out);
+    free(unit->gradients_out);
+    free(unit->values);
+    free(unit->gradients);
 }

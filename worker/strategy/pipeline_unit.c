@@ -100,7 +100,8 @@ static int act(struct pipeline_unit *unit, struct pipeline_action action, struct
         return -1;
     span->end_ns = clock_monotonic_ns();
     unit->span_count++;
-    return pipeline_passing_after(unit, action, error);
+    pipeline_passing_after(unit, action);
+    return 0;
 }
 
 /* ---- a run */
@@ -127,7 +128,7 @@ static int run(struct pipeline_unit *unit, struct error *error)
     for (unsigned i = 0; i < count; i++)
         if (act(unit, unit->actions[i], error) < 0)
             return -1;
-    return 0;
+    return pipeline_passing_finish(unit, error);
 }
 
 static void finish_run(struct pipeline_unit *unit, int result)
@@ -135,6 +136,8 @@ static void finish_run(struct pipeline_unit *unit, int result)
     struct pipeline *pipeline = unit->pipeline;
     if (result < 0)
         (void)device_stream_synchronise(unit->stream, NULL);
+    if (result < 0 && pipeline->group) /* other units may be waiting for other processes */
+        collective_abort(pipeline->group, ERROR_UNAVAILABLE, "a stage of this process has failed");
     pthread_mutex_lock(&pipeline->lock);
     pipeline->failed |= result < 0;
     pipeline->working--;
@@ -221,23 +224,13 @@ static int plan_graph(struct pipeline *pipeline, struct pipeline_unit *unit, str
     return 0;
 }
 
-static void prepare_crossings(struct pipeline *pipeline, struct pipeline_unit *unit)
-{
-    pipeline->values = graph_values(unit->graph, &pipeline->value_count);
-    pipeline->gradients = graph_gradients(unit->graph, &pipeline->gradient_count);
-    unit->values_out = memory_allocate(pipeline->value_count + 1, sizeof *unit->values_out);
-    unit->gradients_out = memory_allocate(pipeline->gradient_count + 1, sizeof *unit->gradients_out);
-    unit->values = memory_allocate(pipeline->value_count + 1, sizeof(float *));
-    unit->gradients = memory_allocate(pipeline->gradient_count + 1, sizeof(float *));
-}
-
 int pipeline_unit_init(struct pipeline *pipeline, struct pipeline_unit *unit, unsigned stage,
                        struct pipeline_share *share, struct device *device, struct error *error)
 {
     *unit = (struct pipeline_unit){.pipeline = pipeline, .share = share, .stage = stage, .device = device};
     if (device_stream_new(device, &unit->stream, error) < 0 || plan_graph(pipeline, unit, error) < 0)
         return -1;
-    prepare_crossings(pipeline, unit);
+    pipeline_passing_init(unit);
     errno = pthread_create(&unit->thread, NULL, serve, unit);
     if (errno != 0)
         return error_set_errno(error, "start the thread of stage %u", stage);
@@ -252,12 +245,9 @@ void pipeline_unit_release(struct pipeline_unit *unit)
         pthread_join(unit->thread, NULL);
     if (unit->stream)
         device_stream_free(unit->stream);
+    pipeline_passing_release(unit);
     graph_free(unit->graph);
     free(unit->ranges);
-    free(unit->values_out);
-    free(unit->gradients_out);
-    free(unit->values);
-    free(unit->gradients);
     free(unit->actions);
     free(unit->spans);
     *unit = (struct pipeline_unit){0};

@@ -24,9 +24,10 @@ static void combine_range(const struct pipeline *pipeline, const struct graph_bu
 /* The result lies in the first share's first gradient. */
 int pipeline_reduce(struct pipeline *pipeline, struct error *error)
 {
-    (void)error;
     if (pipeline->shape.replicas == 1)
         return 0;
+    if (pipeline->shape.size > 1)
+        return pipeline_exchange_gradients(pipeline, error);
     for (unsigned u = 0; u < pipeline->shape.stages; u++)
         for (unsigned r = 0; r < pipeline->units[u].range_count; r++)
             combine_range(pipeline, &pipeline->units[u].ranges[r]);
@@ -35,18 +36,14 @@ int pipeline_reduce(struct pipeline *pipeline, struct error *error)
 
 /* ---- what the step came to */
 
-static void sum_controls(const struct pipeline *pipeline, float *ret_controls)
+static void read_votes(unsigned size, const unsigned *votes, struct strategy_result *result)
 {
-    float controls[CREW_SIZE_MAX * REDUCTION_COVER_MAX][CONTROL_VOTES];
-    const float *inputs[CREW_SIZE_MAX * REDUCTION_COVER_MAX];
-    unsigned count = 0;
-    for (unsigned s = 0; s < pipeline->share_count; s++) {
-        pipeline_share_controls(&pipeline->shares[s], controls + count);
-        count += pipeline->shares[s].cover_count;
+    for (unsigned rank = 0; rank < size; rank++) {
+        result->leaves[rank] = (votes[rank] & STRATEGY_VOTE_LEAVE) != 0;
+        result->leaving += result->leaves[rank];
+        result->checkpoint |= (votes[rank] & STRATEGY_VOTE_CHECKPOINT) != 0;
+        result->reform |= (votes[rank] & STRATEGY_VOTE_REFORM) != 0;
     }
-    for (unsigned i = 0; i < count; i++)
-        inputs[i] = controls[i];
-    reduction_plan_combine(pipeline->plan, inputs, ret_controls, CONTROL_VOTES);
 }
 
 static double target_count(const struct pipeline *pipeline)
@@ -65,6 +62,36 @@ static int measure_norm(struct pipeline *pipeline, double *ret_norm, struct erro
     if (device_stream_synchronise(pipeline->stream, error) < 0)
         return -1;
     *ret_norm = gradient_norm_finish(pipeline->norm_blocks, elements);
+    return 0;
+}
+
+/* The controls of all covers, all votes and the norm. */
+static int collect(struct pipeline *pipeline, unsigned votes, float (*controls)[CONTROL_VOTES], unsigned *all_votes,
+                   double *ret_norm, struct error *error)
+{
+    if (pipeline->shape.size > 1)
+        return pipeline_exchange_controls(pipeline, votes, controls, all_votes, ret_norm, error);
+    all_votes[0] = votes;
+    for (unsigned s = 0; s < pipeline->share_count; s++) {
+        pipeline_share_controls(&pipeline->shares[s], controls);
+        controls += pipeline->shares[s].cover_count;
+    }
+    return measure_norm(pipeline, ret_norm, error);
+}
+
+static int judge(struct pipeline *pipeline, unsigned votes, struct strategy_result *result, struct error *error)
+{
+    float controls[CREW_SIZE_MAX * REDUCTION_COVER_MAX][CONTROL_VOTES] = {{0}}, sums[CONTROL_VOTES];
+    const float *inputs[CREW_SIZE_MAX * REDUCTION_COVER_MAX];
+    unsigned all_votes[CREW_SIZE_MAX] = {0};
+    if (collect(pipeline, votes, controls, all_votes, &result->gradient_norm, error) < 0)
+        return -1;
+    for (unsigned i = 0; i < CREW_SIZE_MAX * REDUCTION_COVER_MAX; i++)
+        inputs[i] = controls[i];
+    reduction_plan_combine(pipeline->plan, inputs, sums, CONTROL_VOTES);
+    result->loss = (double)sums[CONTROL_LOSS] / target_count(pipeline);
+    result->correct = (int64_t)sums[CONTROL_CORRECT];
+    read_votes(pipeline->shape.size, all_votes, result);
     return 0;
 }
 
@@ -94,6 +121,8 @@ static int update(struct pipeline *pipeline, double learning_rate, const struct 
         .gradient_scale = limit > 0 ? gradient_clip_factor(result->gradient_norm, limit) : 1.0,
     };
     memcpy(range.slots, state->slots, sizeof range.slots);
+    if (options->before_change)
+        options->before_change(options->context);
     optimizer_update(pipeline->stream, options->optimizer, &range);
     return device_stream_synchronise(pipeline->stream, error);
 }
@@ -103,14 +132,7 @@ int pipeline_apply(struct pipeline *pipeline, double learning_rate, unsigned vot
 {
     struct training_progress *progress = &pipeline->base.options.state->progress;
     struct strategy_result result = {.step = progress->step + 1, .examples = pipeline->examples};
-    float controls[CONTROL_VOTES];
-    sum_controls(pipeline, controls);
-    result.loss = (double)controls[CONTROL_LOSS] / target_count(pipeline);
-    result.correct = (int64_t)controls[CONTROL_CORRECT];
-    result.leaves[0] = (votes & STRATEGY_VOTE_LEAVE) != 0;
-    result.leaving = result.leaves[0];
-    result.checkpoint = (votes & STRATEGY_VOTE_CHECKPOINT) != 0;
-    if (measure_norm(pipeline, &result.gradient_norm, error) < 0 || check_finite(&result, error) < 0 ||
+    if (judge(pipeline, votes, &result, error) < 0 || check_finite(&result, error) < 0 ||
         update(pipeline, learning_rate, &result, error) < 0)
         return -1;
     progress->step = result.step;

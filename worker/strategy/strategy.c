@@ -136,6 +136,31 @@ int strategy_evaluate(struct strategy *strategy, const struct dataset *dataset, 
     return strategy->operations->evaluate(strategy, dataset, first, count, ret_sums, error);
 }
 
+void strategy_evaluation_part(const struct strategy *strategy, unsigned *ret_index, unsigned *ret_count)
+{
+    if (strategy->operations->evaluation_part) {
+        strategy->operations->evaluation_part(strategy, ret_index, ret_count);
+        return;
+    }
+    *ret_index = strategy->world.rank;
+    *ret_count = strategy->world.size;
+}
+
+unsigned strategy_writers(const struct strategy *strategy)
+{
+    return strategy->operations->writers ? strategy->operations->writers(strategy) : 1;
+}
+
+int strategy_gather(struct strategy *strategy, float *whole, struct error *error)
+{
+    return strategy->operations->gather(strategy, whole, error);
+}
+
+const unsigned *strategy_stages(const struct strategy *strategy, unsigned *ret_layers)
+{
+    return strategy->operations->stages ? strategy->operations->stages(strategy, ret_layers) : NULL;
+}
+
 const struct world *strategy_world(const struct strategy *strategy)
 {
     return &strategy->world;

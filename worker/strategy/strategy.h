@@ -43,6 +43,9 @@ struct strategy_device {
     struct graph *graph;
 };
 
+/* A text by which ranks agree on a checkpoint; "": a fresh start. */
+#define STRATEGY_BASE_MAX 128
+
 /* All borrowed; they outlive the strategy. */
 struct strategy_options {
     enum strategy_type type;
@@ -70,6 +73,13 @@ struct strategy_options {
     const struct model_spec *model;
     unsigned stages; /* 0: one on every device of the crew */
     bool recompute;
+    unsigned crew_size, crew_rank; /* 0 and 0: a crew of one */
+    /* Where each layer runs, as the checkpoint to go on from says; NULL: nothing is known. Read during strategy_open. */
+    const unsigned *recorded_stages;
+    unsigned recorded_layers;
+    /* As `restore`, in every rank, each for what it holds (`state` is fresh). The chief chooses, and writes into `base` what the
+     * others are then given. */
+    int (*restore_part)(void *context, bool chooses, char base[STRATEGY_BASE_MAX], struct error *error);
 
     /* Strategies of more than one process: */
     struct member *member; /* NULL: a crew of one */
@@ -138,6 +148,17 @@ int strategy_evaluate(struct strategy *strategy, const struct dataset *dataset, 
 int64_t strategy_step_before(const struct strategy *strategy);
 /* Steps that the last strategy_step had taken when it failed and took them back: they are done again. */
 int64_t strategy_steps_abandoned(const struct strategy *strategy);
+/* The held-out blocks are dealt to `count` parts in turn; this process's is `index`. */
+void strategy_evaluation_part(const struct strategy *strategy, unsigned *ret_index, unsigned *ret_count);
+
+/* Ranks below this one hold a part of the state each, and save it; 1: rank 0 holds all of it. */
+unsigned strategy_writers(const struct strategy *strategy);
+/* All parameters into rank 0's `whole`, which is laid out as options.graph says; others pass NULL. Called by all ranks, only
+ * where there are several writers. */
+int strategy_gather(struct strategy *strategy, float *whole, struct error *error);
+/* Where each layer runs, or NULL. */
+const unsigned *strategy_stages(const struct strategy *strategy, unsigned *ret_layers);
+
 /* Rank 0's bytes to all (choices that the chief makes for everyone). */
 int strategy_share(struct strategy *strategy, void *bytes, size_t length, struct error *error);
 

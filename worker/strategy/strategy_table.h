@@ -26,6 +26,11 @@ struct strategy_operations {
     /* NULL: each process evaluates with a model of its own. */
     int (*evaluate)(struct strategy *strategy, const struct dataset *dataset, int64_t first, int64_t count,
                     struct loss_sums *ret_sums, struct error *error);
+    /* NULL: index and count are those of the world; one writer; no stages. */
+    void (*evaluation_part)(const struct strategy *strategy, unsigned *ret_index, unsigned *ret_count);
+    unsigned (*writers)(const struct strategy *strategy);
+    int (*gather)(struct strategy *strategy, float *whole, struct error *error);
+    const unsigned *(*stages)(const struct strategy *strategy, unsigned *ret_layers);
     void (*close)(struct strategy *strategy);
 };
 

@@ -9,7 +9,7 @@ static void say_model(const struct trainer *trainer)
 {
     const char *preset = preset_name(trainer->job->model.preset);
     report_say(trainer->report, "model      %s, %lld parameters", preset[0] ? preset : "layers of the job",
-               (long long)trainer->state.layout.elements);
+               (long long)graph_layout(trainer->graph)->elements);
 }
 
 static void say_examples(const struct trainer *trainer, const char *label, const struct dataset *dataset)

@@ -12,6 +12,7 @@
 #include "worker/checkpoint/file.h"
 #include "worker/checkpoint/safetensors.h"
 #include "worker/train/export.h"
+#include "worker/train/whole_model.h"
 
 static char *best_path(const struct trainer *trainer)
 {
@@ -38,7 +39,7 @@ void best_begin(struct trainer *trainer)
     safetensors_close(&file);
 }
 
-static int keep(struct trainer *trainer, double loss, struct error *error)
+static int keep(struct trainer *trainer, const struct whole_model *model, double loss, struct error *error)
 {
     char text[40];
     SCOPED_FREE char *path = best_path(trainer);
@@ -48,30 +49,45 @@ static int keep(struct trainer *trainer, double loss, struct error *error)
     json_set_string(metadata, "step", text);
     snprintf(text, sizeof text, "%.17g", loss);
     json_set_string(metadata, "validationLoss", text);
-    if (checkpoint_store_check(trainer->store, error) < 0 || training_state_to_host(&trainer->state, error) < 0)
+    if (checkpoint_store_check(trainer->store, error) < 0)
         return -1;
-    return export_write(
-        &(struct export){&trainer->state.layout, trainer->state.host.parameters, EXPORT_OWN_NAMES, metadata}, path,
-        error);
+    return export_write(&(struct export){model->layout, model->parameters, EXPORT_OWN_NAMES, metadata}, path, error);
 }
 
-void best_consider(struct trainer *trainer, double loss)
+/* The chief knows what it has kept; where all take part they must hear of it. */
+static int decide(struct trainer *trainer, double loss, bool *ret_wanted, struct error *error)
+{
+    *ret_wanted = keeps_best(trainer) && loss < trainer->best_loss;
+    if (strategy_writers(trainer->strategy) == 1)
+        return 0;
+    return strategy_share(trainer->strategy, ret_wanted, sizeof *ret_wanted, error);
+}
+
+int best_consider(struct trainer *trainer, double loss, struct error *error)
 {
     struct error cause = ERROR_INIT;
-    if (!keeps_best(trainer) || !(loss < trainer->best_loss))
-        return;
-    if (keep(trainer, loss, &cause) < 0)
+    struct whole_model model;
+    bool wanted;
+    if (decide(trainer, loss, &wanted, error) < 0)
+        return -1;
+    if (!wanted)
+        return 0;
+    if (whole_model_take(trainer, &model, error) < 0)
+        return -1;
+    if (trainer_is_chief(trainer) && keep(trainer, &model, loss, &cause) < 0)
         report_warn(trainer->report, "the best weights so far, of step %lld, could not be kept: %s",
                     (long long)trainer->state.progress.step, cause.message);
     else
         trainer->best_loss = loss;
+    whole_model_release(&model);
+    return 0;
 }
 
 /* Our own file, so names and shapes fit unless somebody has changed it. */
 static int read_best(const struct trainer *trainer, const struct safetensors_file *file, float *parameters,
                      struct error *error)
 {
-    const struct parameter_layout *layout = &trainer->state.layout;
+    const struct parameter_layout *layout = graph_layout(trainer->graph);
     for (unsigned i = 0; i < layout->tensor_count; i++) {
         const struct parameter_tensor *tensor = &layout->tensors[i];
         const struct safetensors_tensor *found = safetensors_find(file, tensor->name);
@@ -89,11 +105,12 @@ static int export_best(struct trainer *trainer, struct error *error)
     SCOPED_FREE char *path = best_path(trainer);
     if (safetensors_open(path, &file, error) < 0)
         return error_wrap(error, "the best weights were never kept: is there validation data?");
-    SCOPED_FREE float *parameters = memory_allocate((size_t)trainer->state.layout.elements, sizeof *parameters);
+    SCOPED_FREE float *parameters = memory_allocate((size_t)graph_layout(trainer->graph)->elements, sizeof *parameters);
     int result = read_best(trainer, &file, parameters, error);
     if (result == 0)
-        result = export_write(&(struct export){&trainer->state.layout, parameters, trainer->job->export_names, NULL},
-                              trainer->export_path, error);
+        result =
+            export_write(&(struct export){graph_layout(trainer->graph), parameters, trainer->job->export_names, NULL},
+                         trainer->export_path, error);
     if (result == 0)
         report_say(trainer->report, "exports the weights of step %s, the best with a validation loss of %s",
                    safetensors_metadata(&file, "step"), safetensors_metadata(&file, "validationLoss"));
@@ -101,13 +118,10 @@ static int export_best(struct trainer *trainer, struct error *error)
     return result < 0 ? error_wrap(error, "%s", path) : 0;
 }
 
-int best_export(struct trainer *trainer, struct error *error)
+int best_export(struct trainer *trainer, const struct whole_model *model, struct error *error)
 {
     if (trainer->job->export_weights == EXPORT_BEST && trainer->job->checkpoint.keep_best && trainer->store)
         return export_best(trainer, error);
-    if (training_state_to_host(&trainer->state, error) < 0)
-        return -1;
-    return export_write(
-        &(struct export){&trainer->state.layout, trainer->state.host.parameters, trainer->job->export_names, NULL},
-        trainer->export_path, error);
+    return export_write(&(struct export){model->layout, model->parameters, trainer->job->export_names, NULL},
+                        trainer->export_path, error);
 }

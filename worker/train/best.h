@@ -13,10 +13,12 @@
 /* Once the chief may save: what an earlier chief of this job has kept. */
 void best_begin(struct trainer *trainer);
 
-/* After an evaluation of the present step. A file that cannot be written is a warning. */
-void best_consider(struct trainer *trainer, double loss);
+/* After an evaluation of the present step, in all ranks; the chief decides and writes. A file that cannot be written is a
+ * warning; errors are those of the crew. */
+int best_consider(struct trainer *trainer, double loss, struct error *error);
 
-/* The final export, of the last weights or the best. */
-int best_export(struct trainer *trainer, struct error *error);
+/* The final export, of the last weights or the best, in the chief. `model`: the last ones. */
+struct whole_model;
+int best_export(struct trainer *trainer, const struct whole_model *model, struct error *error);
 
 #endif

@@ -38,10 +38,11 @@ static int evaluate_block(struct trainer *trainer, int64_t first, int64_t count,
 static int evaluate_own_blocks(struct trainer *trainer, int64_t examples, int64_t block, double *values,
                                struct error *error)
 {
-    const struct world *world = strategy_world(trainer->strategy);
-    bool alone = strategy_is_loose(trainer->strategy);
-    int64_t stride = alone ? block : block * world->size;
-    for (int64_t first = alone ? 0 : block * world->rank; first < examples; first += stride) {
+    unsigned part = 0, parts = 1;
+    if (!strategy_is_loose(trainer->strategy))
+        strategy_evaluation_part(trainer->strategy, &part, &parts);
+    int64_t stride = block * parts;
+    for (int64_t first = block * part; first < examples; first += stride) {
         int64_t count = examples - first < block ? examples - first : block;
         if (evaluate_block(trainer, first, count, values + first / block * SUMS_PER_BLOCK, error) < 0)
             return error_wrap(error, "evaluation");

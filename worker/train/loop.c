@@ -11,6 +11,7 @@
 #include "worker/train/saving.h"
 #include "worker/train/stop.h"
 #include "worker/train/vigil.h"
+#include "worker/train/whole_model.h"
 
 /* What a piece of the loop came to. */
 enum outcome {
@@ -71,7 +72,8 @@ static void tell_recovery(struct loop *loop, int64_t step, int64_t repeated)
 static void save_before_leaving(struct trainer *trainer)
 {
     struct error cause = ERROR_INIT;
-    if (trainer_is_chief(trainer) && trainer->store_begun && trainer->job->checkpoint.save_on_preemption &&
+    bool alone = strategy_writers(trainer->strategy) == 1; /* else the others' parts would be missing */
+    if (alone && trainer_is_chief(trainer) && trainer->store_begun && trainer->job->checkpoint.save_on_preemption &&
         saving_finish(trainer, &cause) < 0)
         report_warn(trainer->report, "left without a checkpoint: %s", cause.message);
 }
@@ -142,8 +144,8 @@ static enum outcome evaluate(struct loop *loop, struct error *error)
     }
     bool classifies = graph_example_format(trainer->graph)->target_elements == 1 && sums.count > 0;
     report_evaluation(trainer->report, trainer->state.progress.step, metrics.loss, classifies ? metrics.accuracy : NAN);
-    if (trainer_is_chief(trainer))
-        best_consider(trainer, metrics.loss);
+    if (best_consider(trainer, metrics.loss, error) < 0)
+        return judge(loop, error, EXIT_CODE_INTERNAL);
     return OUTCOME_ON;
 }
 
@@ -164,6 +166,18 @@ static void report_applied(struct trainer *trainer, const struct strategy_result
     report_step(trainer->report, step, result->examples, ns);
 }
 
+/* What a leaving chief holds goes to the disk; where several ranks hold parts of the state, everybody's whoever leaves, since it
+ * may be the only one with its part. */
+static void save_before_parting(struct trainer *trainer, const struct strategy_result *result)
+{
+    struct error cause = ERROR_INIT;
+    bool shared = strategy_writers(trainer->strategy) > 1;
+    bool wanted = shared || (trainer_is_chief(trainer) && result->leaves[0]);
+    if (wanted && trainer->job->checkpoint.save_on_preemption && saving_finish(trainer, &cause) < 0)
+        report_warn(trainer->report, "no checkpoint of step %lld, after which somebody leaves: %s",
+                    (long long)result->step, cause.message);
+}
+
 /* Whoever leaves does so here, at a boundary that all know; the chief's state goes to the disk first, and everybody's when
  * nobody stays to hold it. */
 static enum outcome leave_if_asked(struct loop *loop, const struct strategy_result *result, struct error *error)
@@ -174,11 +188,9 @@ static enum outcome leave_if_asked(struct loop *loop, const struct strategy_resu
         return OUTCOME_ON;
     const struct world *world = strategy_world(trainer->strategy);
     bool own = result->leaves[world->rank], all = result->leaving == world->size;
+    save_before_parting(trainer, result);
     if (!own)
         return OUTCOME_ON; /* the next step fails as soon as the leaver is gone, and the crew forms anew */
-    if (trainer_is_chief(trainer) && trainer->job->checkpoint.save_on_preemption && saving_finish(trainer, error) < 0)
-        report_warn(trainer->report, "left without a checkpoint of step %lld: %s", (long long)result->step,
-                    error->message);
     if (trainer->member && !trainer_is_chief(trainer)) /* a chief's goodbye waits for the others, who stay */
         member_leave(trainer->member);
     loop->code = EXIT_CODE_LEFT;
@@ -199,6 +211,7 @@ static enum outcome take_step(struct loop *loop, struct error *error)
         member_set_step(trainer->member, number);
     if (strategy_step(trainer->strategy, rate, trainer_votes(trainer), &result, error) < 0)
         return judge(loop, error, EXIT_CODE_INTERNAL);
+    trainer->applied_step = result.step;
     loop->sent += traffic_sent() - sent_before;
     loop->steps += result.step - number + 1;
     report_traffic(trainer->report, loop->sent, loop->steps);
@@ -206,7 +219,7 @@ static enum outcome take_step(struct loop *loop, struct error *error)
     if (strategy_is_loose(trainer->strategy))
         tell_size(loop);
     tell_recovery(loop, result.step, loop->lost_step - number + 1);
-    if (trainer_is_chief(trainer) && saving_consider(trainer, result.checkpoint, error) < 0)
+    if (saving_consider(trainer, result.checkpoint, error) < 0)
         return fail(loop, error, EXIT_CODE_SUPERSEDED);
     enum outcome outcome = leave_if_asked(loop, &result, error);
     if (outcome == OUTCOME_ON && result.reform && result.step < trainer->plan.total_steps)
@@ -216,15 +229,21 @@ static enum outcome take_step(struct loop *loop, struct error *error)
 
 /* ---- the end */
 
-static int export_result(struct trainer *trainer, struct error *error)
+/* The chief writes; where others hold parts of the model they hand them over first. */
+static enum outcome export_model(struct loop *loop, struct error *error)
 {
-    if (trainer->export_path == NULL)
-        return 0;
-    if (strategy_average_begin(trainer->strategy, error) < 0)
-        return -1;
-    int result = best_export(trainer, error);
-    strategy_average_end(trainer->strategy);
-    return result;
+    struct trainer *trainer = loop->trainer;
+    bool chief = trainer_is_chief(trainer);
+    struct whole_model model;
+    if (chief && strategy_average_begin(trainer->strategy, error) < 0)
+        return fail(loop, error, EXIT_CODE_NOT_STORED);
+    if (whole_model_take(trainer, &model, error) < 0)
+        return judge(loop, error, EXIT_CODE_INTERNAL);
+    int result = chief ? best_export(trainer, &model, error) : 0;
+    whole_model_release(&model);
+    if (chief)
+        strategy_average_end(trainer->strategy);
+    return result < 0 ? fail(loop, error, EXIT_CODE_NOT_STORED) : OUTCOME_ON;
 }
 
 /* Where each worker goes at its own pace. */
@@ -242,9 +261,12 @@ static enum outcome finish(struct loop *loop, struct error *error)
 {
     struct trainer *trainer = loop->trainer;
     double done = 1;
-    if (trainer_is_chief(trainer)) {
-        if (saving_finish(trainer, error) < 0 || export_result(trainer, error) < 0)
-            return fail(loop, error, EXIT_CODE_NOT_STORED);
+    if (saving_finish(trainer, error) < 0)
+        return fail(loop, error, EXIT_CODE_NOT_STORED);
+    if (trainer->job->export_to) {
+        enum outcome outcome = export_model(loop, error);
+        if (outcome != OUTCOME_ON)
+            return outcome;
     }
     if (strategy_sum(trainer->strategy, &done, 1, error) < 0)
         return judge(loop, error, EXIT_CODE_INTERNAL);

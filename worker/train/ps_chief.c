@@ -16,6 +16,7 @@
 #include "worker/train/ps_worker.h"
 #include "worker/train/saving.h"
 #include "worker/train/stop.h"
+#include "worker/train/whole_model.h"
 
 #define TICK_MS 200
 #define LOOK_EVERY_MS 500
@@ -174,7 +175,12 @@ static int finish(struct ps_chief *chief, struct error *error)
         return error_wrap(error, "final checkpoint");
     if (trainer->export_path == NULL)
         return 0;
-    return fetch_values(chief, error) < 0 || best_export(trainer, error) < 0 ? -1 : 0;
+    struct whole_model model;
+    if (fetch_values(chief, error) < 0 || whole_model_take(trainer, &model, error) < 0)
+        return -1;
+    int result = best_export(trainer, &model, error);
+    whole_model_release(&model);
+    return result;
 }
 
 /* Asked to leave: what the servers hold is saved first, for they may be asked too. */

@@ -12,6 +12,8 @@
 #include "worker/train/best.h"
 #include "worker/train/state_tensors.h"
 
+#define STAGES_TEXT_MAX 65536
+
 int saving_begin(struct trainer *trainer, struct error *error)
 {
     if (trainer->store == NULL || trainer->store_begun)
@@ -26,12 +28,27 @@ int saving_begin(struct trainer *trainer, struct error *error)
 
 /* ---- the manifest */
 
+/* So that a resume need not measure the layers again. */
+static void describe_stages(const struct trainer *trainer, struct json *model)
+{
+    unsigned layers;
+    const unsigned *stages = strategy_stages(trainer->strategy, &layers);
+    SCOPED_BUFFER text;
+    buffer_init(&text, STAGES_TEXT_MAX);
+    if (stages == NULL)
+        return;
+    for (unsigned i = 0; i < layers; i++)
+        buffer_format(&text, "%s%u", i ? " " : "", stages[i]);
+    json_set_string(model, "stages", buffer_text(&text));
+}
+
 struct json *saving_describe_model(const struct trainer *trainer)
 {
     struct json *model = json_new_object();
     json_set_string(model, "preset", preset_name(trainer->job->model.preset));
     json_set_integer(model, "parameters", graph_layout(trainer->graph)->elements);
     json_set_string(model, "arithmetic", device_arithmetic(trainer->device));
+    describe_stages(trainer, model);
     return model;
 }
 
@@ -40,6 +57,16 @@ struct json *saving_describe_optimizer(const struct trainer *trainer)
     struct json *optimizer = json_new_object();
     json_set_string(optimizer, "type", optimizer_type_name(trainer->job->training.optimizer.type));
     return optimizer;
+}
+
+static struct checkpoint_part_key part_key(const struct trainer *trainer)
+{
+    const struct world *world = strategy_world(trainer->strategy);
+    return (struct checkpoint_part_key){.attempt = world->generation.attempt,
+                                        .epoch = world->generation.epoch,
+                                        .counter = world->generation.counter,
+                                        .step = trainer->state.progress.step,
+                                        .rank = world->rank};
 }
 
 static int save_state(struct trainer *trainer, enum checkpoint_start *ret_start, struct error *error)
@@ -63,7 +90,10 @@ static int save_state(struct trainer *trainer, enum checkpoint_start *ret_start,
     };
     struct state_tensors tensors;
     state_tensors_init(&tensors, &trainer->state);
-    int result = checkpoint_save(trainer->store, &manifest, tensors.tensors, tensors.count, ret_start, error);
+    const struct checkpoint_part_key key = part_key(trainer);
+    unsigned writers = strategy_writers(trainer->strategy);
+    int result = checkpoint_save_with_parts(trainer->store, &manifest, tensors.tensors, tensors.count, &key, writers,
+                                            ret_start, error);
     state_tensors_release(&tensors);
     return result;
 }
@@ -78,18 +108,66 @@ static int start_save(struct trainer *trainer, enum checkpoint_start *ret_start,
     return result;
 }
 
+/* ---- the parts of other ranks */
+
+static bool writes_part(const struct trainer *trainer)
+{
+    unsigned rank = strategy_world(trainer->strategy)->rank;
+    return trainer->parts && rank > 0 && rank < strategy_writers(trainer->strategy);
+}
+
+/* A part that cannot be saved is a warning here, and a failed save in the chief. */
+static void save_part(struct trainer *trainer)
+{
+    enum checkpoint_start start;
+    struct error cause = ERROR_INIT;
+    const struct checkpoint_part_key key = part_key(trainer);
+    if (part_writer_has(trainer->parts, &key))
+        return;
+    struct state_tensors tensors;
+    state_tensors_init(&tensors, &trainer->state);
+    if (training_state_to_host(&trainer->state, &cause) < 0 ||
+        part_writer_save(trainer->parts, &key, tensors.tensors, tensors.count, &start, &cause) < 0)
+        report_warn(trainer->report, "no checkpoint of step %lld: %s", (long long)key.step, cause.message);
+    state_tensors_release(&tensors);
+}
+
+static void finish_part(struct trainer *trainer)
+{
+    struct error cause = ERROR_INIT;
+    const struct checkpoint_part_key key = part_key(trainer);
+    if (!part_writer_has(trainer->parts, &key))
+        part_writer_await_taken(trainer->parts);
+    save_part(trainer);
+    if (part_writer_wait(trainer->parts, &cause) < 0)
+        report_warn(trainer->report, "%s", cause.message);
+}
+
 /* ---- when */
 
-static bool is_due(const struct trainer *trainer)
+static bool is_due_at(const struct trainer *trainer, int64_t before, int64_t step)
 {
     const struct checkpoint_spec *spec = &trainer->job->checkpoint;
-    int64_t step = trainer->state.progress.step;
     if (step == trainer->checkpoint_step)
         return false;
-    if (spec->every_steps != FIELD_UNSET &&
-        step / spec->every_steps != strategy_step_before(trainer->strategy) / spec->every_steps)
+    if (spec->every_steps != FIELD_UNSET && step / spec->every_steps != before / spec->every_steps)
         return true;
     return spec->every_ms != FIELD_UNSET && clock_monotonic_ns() - trainer->checkpoint_ns >= spec->every_ms * 1000000;
+}
+
+/* Where several ranks write, the chief says when (saving_votes). */
+static bool is_due(const struct trainer *trainer)
+{
+    return strategy_writers(trainer->strategy) == 1 &&
+           is_due_at(trainer, strategy_step_before(trainer->strategy), trainer->state.progress.step);
+}
+
+unsigned saving_votes(const struct trainer *trainer)
+{
+    bool asks = trainer->store && trainer->store_begun && strategy_writers(trainer->strategy) > 1 &&
+                is_due_at(trainer, trainer->state.progress.step, trainer->state.progress.step + 1) &&
+                !checkpoint_is_busy(trainer->store);
+    return asks ? STRATEGY_VOTE_CHECKPOINT : 0;
 }
 
 static int tell_results(struct trainer *trainer, struct error *error)
@@ -108,6 +186,8 @@ static int tell_results(struct trainer *trainer, struct error *error)
 
 int saving_consider(struct trainer *trainer, bool now, struct error *error)
 {
+    if (writes_part(trainer) && now)
+        save_part(trainer);
     if (trainer->store == NULL || !trainer->store_begun)
         return 0;
     if (tell_results(trainer, error) < 0)
@@ -130,6 +210,8 @@ int saving_consider(struct trainer *trainer, bool now, struct error *error)
 
 int saving_finish(struct trainer *trainer, struct error *error)
 {
+    if (writes_part(trainer))
+        finish_part(trainer);
     if (trainer->store == NULL || !trainer->store_begun)
         return 0;
     int64_t step = trainer->state.progress.step;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * When the chief saves, and what it writes down with the tensors.
+ * When the chief saves, and what it writes down with the tensors. Every rank calls
+ * these: those that hold a part of the state beside the chief's write it.
  */
 #ifndef COXSWAIN_TRAIN_SAVING_H
 #define COXSWAIN_TRAIN_SAVING_H
@@ -9,6 +10,10 @@
 
 /* Writes the epoch record if this process is a chief that has not done so. ERROR_STALE: another chief took over. */
 int saving_begin(struct trainer *trainer, struct error *error);
+
+/* What the chief asks of the crew at the next boundary: a save, where several ranks have to take part in it. It does not ask
+ * while an older one is under way. */
+unsigned saving_votes(const struct trainer *trainer);
 
 /* Starts a save of the present step when one is due (or `now`), and tells the report what became of earlier ones. A save that
  * fails is a warning. Only ERROR_STALE and ERROR_CONFLICT are returned: a chief that lost its directory must end. */

@@ -14,7 +14,7 @@ static const struct strategy_support {
     {.type = STRATEGY_MULTI_WORKER_MIRRORED},
     {.type = STRATEGY_PARAMETER_SERVER, .one_device = true},
     {.type = STRATEGY_PEER_TO_PEER, .one_device = true},
-    {.type = STRATEGY_PIPELINE, .one_worker = true},
+    {.type = STRATEGY_PIPELINE},
 };
 #define STRATEGIES (sizeof strategies / sizeof *strategies)
 

@@ -2,6 +2,7 @@
 #include "worker/train/trainer.h"
 
 #include <arpa/inet.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,7 @@
 #include "worker/strategy/peer_hub.h"
 #include "worker/train/export.h"
 #include "worker/train/initial_weights.h"
+#include "worker/train/saving.h"
 #include "worker/train/state_tensors.h"
 #include "worker/train/stop.h"
 #include "worker/train/support.h"
@@ -119,8 +121,12 @@ static int open_report(struct trainer *trainer, struct error *error)
 
 static int open_store(struct trainer *trainer, struct error *error)
 {
-    if (trainer->checkpoint_directory == NULL || !trainer_is_chief(trainer))
+    if (trainer->checkpoint_directory == NULL)
         return 0;
+    if (!trainer_is_chief(trainer)) {
+        trainer->parts = part_writer_new(trainer->checkpoint_directory);
+        return 0;
+    }
     const struct checkpoint_options options = {
         .directory = trainer->checkpoint_directory,
         .job_uid = trainer->identity->job_uid,
@@ -131,15 +137,27 @@ static int open_store(struct trainer *trainer, struct error *error)
     return checkpoint_store_open(&options, &trainer->store, error);
 }
 
+/* "0 0 1 1": a number a layer. */
+static void read_stages(struct trainer *trainer, const char *text)
+{
+    char *end = NULL;
+    for (unsigned long stage = strtoul(text, &end, 10); end != text; stage = strtoul(text, &end, 10)) {
+        trainer->stages = memory_resize(trainer->stages, trainer->stage_layers + 1, sizeof *trainer->stages);
+        trainer->stages[trainer->stage_layers++] = stage < STAGES_MAX ? (unsigned)stage : STAGES_MAX;
+        text = end;
+    }
+}
+
 /* The shards of the checkpoint that this run may go on from: every rank reads them from the shared directory, because the
  * plan must be the same for all. 0: there is none. */
-static int64_t recorded_shards(const struct trainer *trainer)
+static int64_t recorded_shards(struct trainer *trainer)
 {
     struct manifest manifest;
     if (trainer->checkpoint_directory == NULL ||
         checkpoint_newest_manifest(trainer->checkpoint_directory, &manifest, NULL) < 0)
         return 0;
     int64_t shards = manifest.logical_shards;
+    read_stages(trainer, json_string_at(manifest.model, "stages", ""));
     manifest_release(&manifest);
     return shards;
 }
@@ -235,6 +253,8 @@ static int open_state(struct trainer *trainer, struct error *error)
 {
     if (trainer->export_path && export_check(graph_layout(trainer->graph), trainer->job->export_names, error) < 0)
         return -1;
+    if (trainer->job->strategy.type == STRATEGY_PIPELINE && trainer->crew.size > 1)
+        return 0; /* its stages' alone, once they are known */
     /* Slots are the servers'; a copy of the parameters is for whoever evaluates and exports. */
     static const struct optimizer_spec without_slots = {.type = OPTIMIZER_SGD};
     bool needed = trainer->crew.part == CREW_EVALUATES || trainer_is_chief(trainer);
@@ -343,7 +363,7 @@ double trainer_learning_rate(void *context, int64_t step)
 unsigned trainer_votes(void *context)
 {
     const struct trainer *trainer = context;
-    unsigned votes = stop_is_asked() ? STRATEGY_VOTE_LEAVE : 0;
+    unsigned votes = (stop_is_asked() ? STRATEGY_VOTE_LEAVE : 0) | saving_votes(trainer);
     if (crew_is_elastic(&trainer->crew) && (votes || member_has_newcomers(trainer->member)))
         votes |= STRATEGY_VOTE_REFORM;
     return votes;
@@ -375,6 +395,11 @@ static int open_strategy(struct trainer *trainer, struct error *error)
         .total_steps = trainer->plan.total_steps,
         .learning_rate = trainer_learning_rate,
         .votes = trainer_votes,
+        .crew_size = trainer->crew.size,
+        .crew_rank = trainer->crew.rank,
+        .recorded_stages = trainer->stages,
+        .recorded_layers = trainer->stage_layers,
+        .restore_part = trainer_restore_part,
         .member = trainer->member,
         .endpoint = trainer->endpoint,
         .hub = trainer->hub,
@@ -435,6 +460,8 @@ void trainer_release(struct trainer *trainer)
         device_close(trainer->devices[i].device);
     if (trainer->store)
         checkpoint_store_free(trainer->store);
+    part_writer_free(trainer->parts);
+    free(trainer->stages);
     if (trainer->report)
         report_free(trainer->report);
     if (trainer->storage)
@@ -505,7 +532,9 @@ static int start_from_file(struct trainer *trainer, struct error *error)
     return 0;
 }
 
-static int try_checkpoint(struct trainer *trainer, bool *ret_found, struct error *error)
+/* `ret_name`: of the checkpoint that was found; may be NULL. */
+static int try_checkpoint(struct trainer *trainer, bool *ret_found, struct checkpoint_name *ret_name,
+                          struct error *error)
 {
     struct checkpoint_image image = {0};
     struct error cause = ERROR_INIT;
@@ -518,6 +547,8 @@ static int try_checkpoint(struct trainer *trainer, bool *ret_found, struct error
         return error_set(error, cause.kind, "%s", cause.message);
     }
     int result = start_from_checkpoint(trainer, &image, error);
+    if (ret_name)
+        *ret_name = image.name;
     checkpoint_image_release(&image);
     *ret_found = result == 0;
     return result;
@@ -529,9 +560,69 @@ int trainer_restore(void *context, struct error *error)
     bool found;
     trainer->restored_by_us = true;
     report_phase(trainer->report, STATUS_RESTORING, NULL);
-    if (try_checkpoint(trainer, &found, error) < 0)
+    if (try_checkpoint(trainer, &found, NULL, error) < 0)
         return -1;
     if (!found && trainer->init_path)
         return start_from_file(trainer, error);
     return 0;
+}
+
+/* ---- the state of a crew that shares it out */
+
+/* In the chief: the newest whole checkpoint, or "" when there is none. */
+static int choose_base(struct trainer *trainer, char base[STRATEGY_BASE_MAX], struct error *error)
+{
+    struct checkpoint_name name;
+    bool found;
+    base[0] = '\0';
+    if (trainer->store)
+        checkpoint_give_up_parts(trainer->store);
+    if (try_checkpoint(trainer, &found, &name, error) < 0)
+        return -1;
+    if (found) {
+        char text[CHECKPOINT_NAME_MAX];
+        checkpoint_name_format(&name, text);
+        snprintf(base, STRATEGY_BASE_MAX, "%s", text);
+    }
+    return 0;
+}
+
+/* In the others: the one that the chief has named. */
+static int take_base(struct trainer *trainer, const char *base, struct error *error)
+{
+    struct checkpoint_name name;
+    struct checkpoint_image image = {0};
+    if (base[0] == '\0')
+        return 0;
+    if (trainer->checkpoint_directory == NULL || checkpoint_name_parse(base, &name) < 0)
+        return error_set(error, ERROR_INVALID, "the chief goes on from checkpoint %s, which this rank has no place for",
+                         base);
+    SCOPED_FREE char *path = file_path_join(trainer->checkpoint_directory, base);
+    if (checkpoint_image_open(path, &name, &image, error) < 0)
+        return error_wrap(error, "checkpoint %s, which the chief has chosen", base);
+    int result = state_tensors_restore(&trainer->state, &image, error);
+    checkpoint_image_release(&image);
+    return result;
+}
+
+/* Every rank that has seen a later step says what that costs. */
+static void tell_lost_steps(struct trainer *trainer)
+{
+    int64_t step = trainer->state.progress.step, lost = trainer->applied_step - step;
+    if (lost > 0)
+        report_warn(trainer->report,
+                    "a stage was lost with the only worker that held it: back to step %lld, %lld step%s lost",
+                    (long long)step, (long long)lost, lost == 1 ? " is" : "s are");
+    trainer->applied_step = step;
+}
+
+int trainer_restore_part(void *context, bool chooses, char base[STRATEGY_BASE_MAX], struct error *error)
+{
+    struct trainer *trainer = context;
+    report_phase(trainer->report, STATUS_RESTORING, NULL);
+    trainer->restored_by_us = chooses;
+    if ((chooses ? choose_base(trainer, base, error) : take_base(trainer, base, error)) < 0)
+        return -1;
+    tell_lost_steps(trainer);
+    return base[0] == '\0' && trainer->init_path ? start_from_file(trainer, error) : 0;
 }

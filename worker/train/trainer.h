@@ -10,6 +10,7 @@
 #include "common/error.h"
 #include "common/job/job_document.h"
 #include "worker/checkpoint/checkpoint.h"
+#include "worker/checkpoint/part.h"
 #include "worker/coordination/member.h"
 #include "worker/data/dataset.h"
 #include "worker/data/sampler.h"
@@ -36,6 +37,7 @@ struct trainer {
     char *init_path;            /* NULL: start from fresh parameters */
     struct report *report;
     struct checkpoint_store *store; /* the chief's; NULL: no checkpoints */
+    struct part_writer *parts; /* of ranks that hold a part of the state beside the chief's; NULL: no checkpoints */
     struct step_plan plan;
     struct strategy_device
         devices[STRATEGY_DEVICES_MAX]; /* with a graph each where the strategy replicates the model */
@@ -53,6 +55,9 @@ struct trainer {
 
     bool store_begun;        /* the epoch record is written */
     bool restored_by_us;     /* this process filled the state from a checkpoint or afresh */
+    int64_t applied_step;    /* the last that this process has applied */
+    unsigned *stages;        /* where each layer ran, as the newest checkpoint says; NULL: it does not */
+    unsigned stage_layers;   /* how many */
     int64_t evaluated_step;  /* -1: none since the crew formed */
     int64_t checkpoint_step; /* last step whose save was started */
     int64_t checkpoint_ns;   /* when */
@@ -78,5 +83,7 @@ enum exit_code trainer_exit_code(const struct error *error, enum exit_code code)
 
 /* Fills the state when no live replica holds it: from the newest whole checkpoint, from `init`, or afresh. */
 int trainer_restore(void *trainer, struct error *error);
+/* Likewise, for the part of the state that this rank holds; see strategy_options.restore_part. */
+int trainer_restore_part(void *trainer, bool chooses, char base[STRATEGY_BASE_MAX], struct error *error);
 
 #endif

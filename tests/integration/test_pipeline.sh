@@ -1,0 +1,160 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Pipelines of real processes: stages in processes of their own give the bits of one device, whoever is killed; a lone
+# stage comes back from the checkpoint, one of two replicas from the other; any strategy goes on from another's checkpoint.
+# Prints ok/not ok lines (see tests/run).
+set -uo pipefail
+
+worker=${BUILD:?}/coxswain-worker
+root=$(cd "$(dirname "$0")/../.." && pwd)
+work=$(mktemp -d)
+trap 'kill -KILL $(jobs -p) 2>/dev/null; rm -rf "$work"' EXIT
+cd "$work" || exit 1
+. "$root/tests/integration/digits.sh"
+unset COXSWAIN_JOB COXSWAIN_JOB_UID TF_CONFIG
+
+# verdict $? NAME [WHY]: reports that status. Given as a word, since $(…) in WHY sets $? anew.
+verdict() {
+    if (($1 == 0)); then echo "ok $2"; else echo "not ok $2${3:+: $3}"; fi
+}
+
+# job NAME STRATEGY STEPS [WORKERS] [DEVICES]: a job document; all take the same steps of 12 micro-batches in all
+job() {
+    cat >"$1.yaml" <<YAML
+model: {preset: mlp, width: 48, depth: 3}
+data:
+  format: idx
+  train: {images: $work/images, labels: $work/labels}
+  validation: {last: 100}
+training:
+  steps: $3
+  batchSize: 50
+  logicalShards: 12
+  gradientClipNorm: "0.5"
+  optimizer: {type: adamw, learningRate: "1e-3"}
+  seed: 7
+strategy: {$2}
+workers: ${4:-1}
+devices: {count: ${5:-1}}
+evaluate: {everySteps: 40}
+storage: [{name: runs}]
+checkpoint: {storage: runs, path: ${folder:-$1}, everySteps: 10, keep: 2}
+export: {to: $1.safetensors, storage: runs}
+YAML
+}
+
+# member NAME SIZE INDEX [EPOCH]: one process of a crew on this machine, told by TF_CONFIG; leaves its number in $member
+member() {
+    local name=$1 size=$2 index=$3 i hosts=() list
+    for ((i = 1; i <= size; i++)); do hosts+=("\"127.78.$network.$i:2222\""); done
+    list=$(IFS=,; echo "${hosts[*]}")
+    TF_CONFIG="{\"cluster\":{\"worker\":[$list]},\"task\":{\"type\":\"worker\",\"index\":$index}}" \
+        COXSWAIN_EPOCH=${4:-0} "$worker" --job "$name.yaml" --storage runs="$work" --threads 1 >>"$name.$index.log" 2>&1 &
+    member=$!
+    pids[index]=$member
+}
+
+start_crew() {
+    local i
+    network=$((RANDOM % 250))
+    pids=()
+    for ((i = 0; i < $2; i++)); do member "$1" "$2" "$i"; done
+}
+
+# await_crew: the status of the last that failed, 0 when none did
+await_crew() {
+    local pid status=0
+    for pid in "${pids[@]}"; do wait "$pid" || status=$?; done
+    return "$status"
+}
+
+crew() {
+    start_crew "$@" && await_crew
+}
+
+lone() {
+    "$worker" --job "$1.yaml" --storage runs="$work" --threads 1 >"$1.log" 2>&1
+}
+
+# until_true SECONDS COMMAND…: waits for it
+until_true() {
+    local end=$((SECONDS + $1))
+    shift
+    until "$@"; do
+        ((SECONDS < end)) || return 1
+        sleep 0.05
+    done
+}
+
+saved_step() {
+    find "$1" -maxdepth 1 -name "step-*" 2>/dev/null | sort | tail -n 1 | sed 's/.*step-0*\([0-9]*\)\..*/\1/'
+}
+
+has_saved() {
+    (($(saved_step "$1") >= $2)) 2>/dev/null
+}
+
+same_model() {
+    cmp -s "$1.safetensors" reference.safetensors
+}
+
+tails() {
+    tail -qn 2 "$1".*log | tr '\n' ' '
+}
+
+make_digits
+job reference "type: OneDevice" 80 && lone reference
+verdict $? "one device trains" "$(tails reference)"
+
+# ---- stages in processes of their own
+stages="type: Pipeline, stages: 2"
+job two "$stages" 80 2
+crew two 2 && same_model two
+verdict $? "two stages in two processes give the bits of one device" "$(tails two)"
+find two -name 'rank-0000[01].safetensors' | sed 's/.*rank/rank/' | sort -u >parts
+verdict "$([[ $(wc -l <parts) -eq 2 ]]; echo $?)" "each stage writes its part of a checkpoint" "$(ls two)"
+grep -h 'validation after step 80' two.0.log >a && grep -h 'validation after step 80' reference.log | cmp -s - a
+verdict $? "a pipeline's evaluation has the figures of one device" "$(cat a)"
+
+job hybrid "$stages" 80 4 && crew hybrid 4 && same_model hybrid
+verdict $? "two replicas of two stages give the bits of one device" "$(tails hybrid)"
+job pods "$stages" 80 2 2 && crew pods 2 && same_model pods
+verdict $? "a whole replica in each of two processes as well" "$(tails pods)"
+
+# ---- from strategy to strategy
+folder=mixed job first "$stages" 40 2 && crew first 2 && folder=mixed job second "type: OneDevice" 60 && lone second &&
+    folder=mixed job third "$stages, microBatches: 3" 80 2 2 && sed -i '/logicalShards/d' third.yaml && crew third 2 &&
+    same_model third
+verdict $? "stages, one device and replicas go on from each other's checkpoints" "$(tails third)"
+
+# ---- a lone stage is lost
+job killed "$stages" 1000000 2 && start_crew killed 2
+until_true 60 has_saved killed 20 && kill -KILL "${pids[1]}" && wait "${pids[1]}" 2>/dev/null
+member killed 2 1 1
+until_true 60 grep -q 'back to step' killed.0.log && until_true 60 has_saved killed $(($(saved_step killed) + 20))
+verdict $? "a lone stage that was killed comes back from the newest checkpoint" "$(tails killed)"
+grep -h 'back to step' killed.0.log | head -n 1 >lost
+verdict "$(grep -q 'step.* lost' lost; echo $?)" "what that costs is said" "$(cat lost)"
+kill -KILL "${pids[@]}" 2>/dev/null
+await_crew 2>/dev/null
+
+# ---- one of two replicas is lost
+job replaced "$stages" 400 4 && start_crew replaced 4
+until_true 60 has_saved replaced 20 && kill -KILL "${pids[3]}" && wait "${pids[3]}" 2>/dev/null
+member replaced 4 3 1
+await_crew && job whole "type: OneDevice" 400 && lone whole && cmp -s whole.safetensors replaced.safetensors
+verdict $? "a replica's successor takes the state from the other, and the bits stay" "$(tails replaced)"
+verdict "$(! grep -q 'back to step' replaced.*.log; echo $?)" "nobody went back to a checkpoint for it" \
+    "$(grep -h 'back to step' replaced.*.log)"
+
+# ---- the chief is lost, which is a stage too
+job beheaded "$stages" 1000000 2 && start_crew beheaded 2
+until_true 60 has_saved beheaded 20 && kill -KILL "${pids[0]}" && wait "${pids[0]}" 2>/dev/null
+member beheaded 2 0 1
+until_true 60 grep -q 'the crew is whole again' beheaded.1.log &&
+    until_true 60 has_saved beheaded $(($(saved_step beheaded) + 20))
+verdict $? "a chief that was killed leads its successor's crew from the newest checkpoint" "$(tails beheaded)"
+kill -TERM "${pids[@]}" 2>/dev/null
+await_crew
+verdict "$([[ $? -eq 143 ]]; echo $?)" "asked to leave, both stages save and leave" "$(tails beheaded)"

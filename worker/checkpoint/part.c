@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/checkpoint/part.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/contract/checkpoint_layout.h"
+#include "common/memory.h"
+#include "common/scope.h"
+#include "worker/checkpoint/file.h"
+#include "worker/checkpoint/snapshot.h"
+
+#define WAIT_NS (120 * (int64_t)1000000000)
+#define TAKEN_NS (30 * (int64_t)1000000000)
+#define LOOK_NS 10000000L
+#define SUM_TEXT_MAX 64
+
+static char *part_path(const char *directory, const struct checkpoint_part_key *key)
+{
+    return memory_format("%s/" CHECKPOINT_PART_PREFIX "%" PRIu32 ".%" PRIu32 ".%" PRIu32 "-step-%08lld-rank-%05u",
+                         directory, key->attempt, key->epoch, key->counter, (long long)key->step, key->rank);
+}
+
+static char *sum_path(const char *part)
+{
+    return memory_format("%s.sum", part);
+}
+
+/* ---- writing */
+
+struct part_writer {
+    char *directory;
+    char *path; /* of the part last begun */
+    struct snapshot snapshot;
+    struct checkpoint_part_key key;
+    pthread_t thread;
+    bool has_thread;
+    atomic_bool done;
+    struct error result;
+};
+
+struct part_writer *part_writer_new(const char *directory)
+{
+    struct part_writer *writer = memory_allocate(1, sizeof *writer);
+    writer->directory = memory_copy_string(directory);
+    return writer;
+}
+
+static int write_part(struct part_writer *writer, struct error *error)
+{
+    uint32_t crc, read_crc;
+    int64_t bytes, read_bytes;
+    if (file_make_directories(writer->directory, error) < 0 ||
+        safetensors_write(writer->path, writer->snapshot.tensors, writer->snapshot.count, NULL, &crc, &bytes, error) <
+            0 ||
+        file_digest(writer->path, &read_crc, &read_bytes, error) < 0)
+        return -1;
+    if (crc != read_crc || bytes != read_bytes)
+        return error_set(error, ERROR_CORRUPT, "%s reads back differently from what was written", writer->path);
+    char text[SUM_TEXT_MAX];
+    int length = snprintf(text, sizeof text, "%08" PRIx32 " %lld\n", crc, (long long)bytes);
+    SCOPED_FREE char *sum = sum_path(writer->path);
+    return file_replace(sum, text, (size_t)length, error);
+}
+
+static void *run(void *argument)
+{
+    struct part_writer *writer = argument;
+    error_clear(&writer->result);
+    if (write_part(writer, &writer->result) < 0)
+        error_wrap(&writer->result, "save this rank's part of step %lld", (long long)writer->key.step);
+    atomic_store(&writer->done, true);
+    return NULL;
+}
+
+static void join(struct part_writer *writer)
+{
+    if (writer->has_thread)
+        pthread_join(writer->thread, NULL);
+    writer->has_thread = false;
+}
+
+/* Moved into a checkpoint by now, unless its save was skipped or has failed. */
+static void remove_old_part(struct part_writer *writer)
+{
+    if (writer->path == NULL)
+        return;
+    SCOPED_FREE char *sum = sum_path(writer->path);
+    file_calls.unlink(sum);
+    file_calls.unlink(writer->path);
+    free(writer->path);
+    writer->path = NULL;
+}
+
+int part_writer_save(struct part_writer *writer, const struct checkpoint_part_key *key,
+                     const struct safetensors_tensor *tensors, unsigned count, enum checkpoint_start *ret_start,
+                     struct error *error)
+{
+    *ret_start = CHECKPOINT_SKIPPED;
+    if (writer->has_thread && !atomic_load(&writer->done))
+        return 0;
+    join(writer);
+    remove_old_part(writer);
+    snapshot_describe(&writer->snapshot, tensors, count);
+    if (snapshot_copy(&writer->snapshot, error) < 0)
+        return -1;
+    writer->path = part_path(writer->directory, key);
+    writer->key = *key;
+    atomic_store(&writer->done, false);
+    errno = pthread_create(&writer->thread, NULL, run, writer);
+    if (errno != 0)
+        return error_set_errno(error, "cannot start the checkpoint thread");
+    writer->has_thread = true;
+    *ret_start = CHECKPOINT_STARTED;
+    return 0;
+}
+
+int part_writer_wait(struct part_writer *writer, struct error *error)
+{
+    join(writer);
+    if (writer->result.kind == ERROR_NONE)
+        return 0;
+    if (error)
+        *error = writer->result;
+    return -1;
+}
+
+bool part_writer_has(const struct part_writer *writer, const struct checkpoint_part_key *key)
+{
+    const struct checkpoint_part_key *own = &writer->key;
+    return writer->path && own->step == key->step && own->counter == key->counter && own->epoch == key->epoch &&
+           own->attempt == key->attempt;
+}
+
+void part_writer_await_taken(struct part_writer *writer)
+{
+    int64_t until = clock_monotonic_ns() + TAKEN_NS;
+    if (writer->path == NULL || part_writer_wait(writer, NULL) < 0)
+        return;
+    SCOPED_FREE char *sum = sum_path(writer->path);
+    while (access(sum, F_OK) == 0 && clock_monotonic_ns() < until)
+        nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
+}
+
+void part_writer_free(struct part_writer *writer)
+{
+    if (writer == NULL)
+        return;
+    join(writer);
+    snapshot_release(&writer->snapshot);
+    free(writer->path);
+    free(writer->directory);
+    free(writer);
+}
+
+/* ---- collecting */
+
+static int read_sum(const char *path, struct manifest_file *file, struct error *error)
+{
+    SCOPED_BUFFER text;
+    long long bytes = 0;
+    char *end = NULL;
+    buffer_init(&text, SUM_TEXT_MAX);
+    if (buffer_read_file(&text, path, error) < 0)
+        return -1;
+    unsigned long crc = strtoul(buffer_text(&text), &end, 16);
+    if (*end == ' ')
+        bytes = strtoll(end + 1, &end, 10);
+    if (*end != '\n' || bytes <= 0 || crc > UINT32_MAX)
+        return error_set(error, ERROR_CORRUPT, "%s is not a part's digest", path);
+    file->crc32c = (uint32_t)crc;
+    file->bytes = bytes;
+    return 0;
+}
+
+static int await_file(const char *path, const struct checkpoint_part_key *key, int64_t until,
+                      const atomic_bool *given_up, struct error *error)
+{
+    while (access(path, R_OK) < 0) {
+        if (atomic_load(given_up))
+            return error_set(error, ERROR_CANCELLED, "the crew that held step %lld is gone", (long long)key->step);
+        if (clock_monotonic_ns() > until)
+            return error_set(error, ERROR_TIMEOUT, "rank %u has not written its part of step %lld within %d s",
+                             key->rank, (long long)key->step, (int)(WAIT_NS / 1000000000));
+        nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
+    }
+    return 0;
+}
+
+static int take_part(const char *directory, const char *saving, const struct checkpoint_part_key *key, int64_t until,
+                     const atomic_bool *given_up, struct manifest_file *file, struct error *error)
+{
+    SCOPED_FREE char *part = part_path(directory, key);
+    SCOPED_FREE char *sum = sum_path(part);
+    snprintf(file->name, sizeof file->name, CHECKPOINT_SHARD_FORMAT, (int)key->rank);
+    SCOPED_FREE char *target = file_path_join(saving, file->name);
+    if (await_file(sum, key, until, given_up, error) < 0 || read_sum(sum, file, error) < 0)
+        return -1;
+    if (file_calls.rename(part, target) < 0)
+        return error_set_errno(error, "cannot rename %s to %s", part, target);
+    file_calls.unlink(sum);
+    return 0;
+}
+
+int checkpoint_parts_collect(const char *directory, const char *saving, const struct checkpoint_part_key *key,
+                             unsigned ranks, const atomic_bool *given_up, struct manifest *manifest,
+                             struct error *error)
+{
+    int64_t until = clock_monotonic_ns() + WAIT_NS;
+    struct checkpoint_part_key part = *key;
+    manifest->files = memory_resize(manifest->files, manifest->file_count + ranks, sizeof *manifest->files);
+    for (part.rank = 1; part.rank < ranks; part.rank++) {
+        struct manifest_file *file = &manifest->files[manifest->file_count];
+        if (take_part(directory, saving, &part, until, given_up, file, error) < 0)
+            return -1;
+        manifest->file_count++;
+    }
+    return 0;
+}

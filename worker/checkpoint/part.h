@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Checkpoints whose tensors several ranks hold: each writes its part as a file
+ * of its own into the job's directory, and says beside it how long it is and
+ * what its digest is (that file is the acknowledgement). The chief's commit waits
+ * for all of them and moves them into the checkpoint, beside its own shard.
+ *
+ * A part's name says which save of which generation it belongs to, so that no
+ * part of a crew that is gone is taken for a newer one's.
+ */
+#ifndef COXSWAIN_CHECKPOINT_PART_H
+#define COXSWAIN_CHECKPOINT_PART_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "worker/checkpoint/checkpoint.h"
+#include "worker/checkpoint/manifest.h"
+#include "worker/checkpoint/safetensors.h"
+
+#define CHECKPOINT_PART_PREFIX ".part-"
+
+struct checkpoint_part_key {
+    uint32_t attempt, epoch, counter; /* the crew's generation */
+    int64_t step;
+    unsigned rank;
+};
+
+/* ---- a rank that is not the chief. One save at a time; a later one finds another under way and is skipped. */
+
+struct part_writer;
+
+/* The directory need not be there yet. */
+struct part_writer *part_writer_new(const char *directory);
+/* Waits for a save under way. */
+void part_writer_free(struct part_writer *writer);
+/* Copies the tensors, and writes the copy on a thread of its own. The writer's older part goes, if nobody has taken it. */
+int part_writer_save(struct part_writer *writer, const struct checkpoint_part_key *key,
+                     const struct safetensors_tensor *tensors, unsigned count, enum checkpoint_start *ret_start,
+                     struct error *error);
+/* Waits for the save under way; -1 when the last one failed. */
+int part_writer_wait(struct part_writer *writer, struct error *error);
+/* Whether that save was begun. */
+bool part_writer_has(const struct part_writer *writer, const struct checkpoint_part_key *key);
+/* Waits until the chief has taken the last part, at most half a minute: the next save removes it. */
+void part_writer_await_taken(struct part_writer *writer);
+
+/* ---- the chief */
+
+/* Waits up to two minutes for the parts of ranks [1, ranks), moves them into `saving` and adds them to the manifest's files.
+ * ERROR_TIMEOUT names the first that is missing; ERROR_CANCELLED once `given_up` is set. */
+int checkpoint_parts_collect(const char *directory, const char *saving, const struct checkpoint_part_key *key,
+                             unsigned ranks, const atomic_bool *given_up, struct manifest *manifest,
+                             struct error *error);
+
+#endif

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "common/crc32c.h"
+#include "common/memory.h"
+#include "common/scope.h"
+#include "worker/data/sampler.h"
+#include "worker/optimizer/training_state.h"
+#include "worker/strategy/pipeline_parts.h"
+
+#define CONNECT_MS_DEFAULT 60000
+
+void pipeline_disband(struct pipeline *pipeline)
+{
+    if (pipeline->group == NULL)
+        return;
+    member_guard(pipeline->base.options.member, NULL);
+    collective_free(pipeline->group);
+    pipeline->group = NULL;
+}
+
+static int open_group(struct pipeline *pipeline, const struct world *world, struct error *error)
+{
+    const struct strategy_options *options = &pipeline->base.options;
+    struct collective_options group = {
+        .endpoint = options->endpoint,
+        .job_uid = options->job_uid,
+        .generation = world->generation,
+        .rank = world->rank,
+        .size = world->size,
+        .peers = world->peers,
+        .reduction = {.combine = pipeline_add_ranks, .context = &pipeline->shape},
+        .transport = options->transport,
+        .deadline_ms = options->step_deadline_ms,
+        .stall_ms = options->stall_ms,
+        .on_stall = options->on_stall,
+        .stall_context = options->context,
+    };
+    for (unsigned rank = 0; rank < world->size; rank++)
+        group.reduction.contributions[rank] = 1;
+    if (collective_new(&group, &pipeline->group, error) < 0)
+        return -1;
+    member_guard(options->member, pipeline->group);
+    int64_t deadline = options->connect_deadline_ms > 0 ? options->connect_deadline_ms : CONNECT_MS_DEFAULT;
+    return collective_connect(pipeline->group, deadline, error);
+}
+
+/* ---- the stages */
+
+/* Whoever has trained knows them; else the chief has chosen them. */
+static int agree_on_stages(struct pipeline *pipeline, const struct world *world, struct error *error)
+{
+    const struct strategy_options *options = &pipeline->base.options;
+    unsigned root = world->source == WORLD_SOURCE_PEER ? world->source_rank : 0;
+    unsigned layers = graph_layer_count(options->graph);
+    bool all[CREW_SIZE_MAX];
+    memset(all, true, sizeof all);
+    SCOPED_FREE unsigned *stage_of = memory_allocate(layers, sizeof *stage_of);
+    if (pipeline->partition.stage_of)
+        memcpy(stage_of, pipeline->partition.stage_of, layers * sizeof *stage_of);
+    if (collective_broadcast(pipeline->group, root, all, stage_of, layers * sizeof *stage_of, error) < 0)
+        return -1;
+    if (pipeline->units && pipeline->shards == world->logical_shards &&
+        memcmp(stage_of, pipeline->partition.stage_of, layers * sizeof *stage_of) == 0)
+        return 0;
+    pipeline_close_units(pipeline);
+    partition_release(&pipeline->partition);
+    pipeline->base.holds_state = false;
+    pipeline->shards = world->logical_shards;
+    if (partition_from_list(options->graph, pipeline->shape.stages, stage_of, &pipeline->partition, error) < 0)
+        return -1;
+    return pipeline_open_units(pipeline, error);
+}
+
+/* ---- the state */
+
+/* The lowest rank that holds the stages of `rank` as they are now; -1: nobody does. */
+static int find_donor(const struct pipeline *pipeline, const struct world *world, unsigned rank)
+{
+    unsigned span = pipeline_span_of(&pipeline->shape);
+    for (unsigned other = rank % span; other < world->size; other += span)
+        if (!world->receives[other])
+            return (int)other;
+    return -1;
+}
+
+static bool a_stage_is_lost(const struct pipeline *pipeline, const struct world *world)
+{
+    if (world->source == WORLD_SOURCE_CHIEF)
+        return true;
+    for (unsigned rank = 0; rank < world->size; rank++)
+        if (world->receives[rank] && find_donor(pipeline, world, rank) < 0)
+            return true;
+    return false;
+}
+
+/* Each span is followed by its checksum. */
+static int give_state(struct pipeline *pipeline, unsigned rank, struct error *error)
+{
+    struct state_span spans[TRAINING_STATE_SPANS_MAX];
+    unsigned count = training_state_spans(pipeline->base.options.state, spans);
+    struct transfer transfer = {0};
+    int result = 0;
+    for (unsigned i = 0; i < count && result == 0; i++) {
+        uint32_t sum = crc32c(0, spans[i].bytes, spans[i].length);
+        transfer_send_start(pipeline->group, rank, CHANNEL_STATE, spans[i].bytes, spans[i].length, &transfer);
+        result = transfer_wait(pipeline->group, &transfer, error);
+        if (result < 0)
+            break;
+        transfer_send_start(pipeline->group, rank, CHANNEL_STATE, &sum, sizeof sum, &transfer);
+        result = transfer_wait(pipeline->group, &transfer, error);
+    }
+    transfer_release(&transfer);
+    return result;
+}
+
+static int take_state(struct pipeline *pipeline, unsigned rank, struct error *error)
+{
+    struct state_span spans[TRAINING_STATE_SPANS_MAX];
+    unsigned count = training_state_spans(pipeline->base.options.state, spans);
+    for (unsigned i = 0; i < count; i++) {
+        uint32_t sum;
+        if (transfer_receive(pipeline->group, rank, CHANNEL_STATE, spans[i].bytes, spans[i].length, error) < 0 ||
+            transfer_receive(pipeline->group, rank, CHANNEL_STATE, &sum, sizeof sum, error) < 0)
+            return error_wrap(error, "copying %s from rank %u", spans[i].name, rank);
+        if (sum != crc32c(0, spans[i].bytes, spans[i].length))
+            return error_set(error, ERROR_CORRUPT, "%s from rank %u fails its check", spans[i].name, rank);
+    }
+    return training_state_to_device(pipeline->base.options.state, error);
+}
+
+/* From replica to replica of the same stages. */
+static int copy_states(struct pipeline *pipeline, const struct world *world, struct error *error)
+{
+    unsigned own = world->rank;
+    collective_set_label(pipeline->group, "state transfer");
+    if (world->receives[own]) {
+        pipeline->base.holds_state = false;
+        if (take_state(pipeline, (unsigned)find_donor(pipeline, world, own), error) < 0)
+            return -1;
+    } else if (training_state_to_host(pipeline->base.options.state, error) < 0) {
+        return -1;
+    }
+    for (unsigned rank = 0; rank < world->size; rank++)
+        if (world->receives[rank] && find_donor(pipeline, world, rank) == (int)own &&
+            give_state(pipeline, rank, error) < 0)
+            return -1;
+    pipeline->base.holds_state = true;
+    return 0;
+}
+
+static int start_afresh(struct pipeline *pipeline, struct error *error)
+{
+    const struct strategy_options *options = &pipeline->base.options;
+    pipeline->base.holds_state = false;
+    training_state_release(options->state);
+    return training_state_init(options->state, options->device, graph_layout(pipeline->units[0].graph),
+                               options->optimizer, (int64_t)options->sampler->seed, error);
+}
+
+/* The chief chooses a checkpoint, however long that takes; then each takes its own part of it. */
+static int restore_parts(struct pipeline *pipeline, const struct world *world, struct error *error)
+{
+    const struct strategy_options *options = &pipeline->base.options;
+    char base[STRATEGY_BASE_MAX] = "";
+    bool all[CREW_SIZE_MAX];
+    memset(all, true, sizeof all);
+    collective_set_label(pipeline->group, "the chief's restore");
+    if (start_afresh(pipeline, error) < 0 ||
+        (world->rank == 0 && options->restore_part(options->context, true, base, error) < 0) ||
+        collective_barrier(pipeline->group, error) < 0 ||
+        collective_broadcast(pipeline->group, 0, all, base, sizeof base, error) < 0)
+        return -1;
+    base[sizeof base - 1] = '\0';
+    if (world->rank != 0 && options->restore_part(options->context, false, base, error) < 0)
+        return -1;
+    pipeline->base.holds_state = true;
+    return collective_barrier(pipeline->group, error);
+}
+
+/* ---- forming */
+
+static int form(struct pipeline *pipeline, struct error *error)
+{
+    struct strategy *base = &pipeline->base;
+    pipeline_disband(pipeline);
+    struct member_standing standing = {.holds_state = base->holds_state,
+                                       .applied_step = base->holds_state ? base->options.state->progress.step : 0};
+    struct world world;
+    if (member_agree(base->options.member, &standing, &world, error) < 0)
+        return -1;
+    if (world.size != pipeline->shape.size)
+        return error_set(error, ERROR_INVALID, "a pipeline of %u workers cannot go on with %u", pipeline->shape.size,
+                         world.size);
+    base->world = world;
+    if (open_group(pipeline, &world, error) < 0 || agree_on_stages(pipeline, &world, error) < 0)
+        return -1;
+    return a_stage_is_lost(pipeline, &world) ? restore_parts(pipeline, &world, error)
+                                             : copy_states(pipeline, &world, error);
+}
+
+int pipeline_form(struct pipeline *pipeline, struct error *error)
+{
+    for (;;) {
+        struct error cause = ERROR_INIT;
+        if (form(pipeline, &cause) == 0)
+            return 0;
+        if (cause.kind == ERROR_UNAVAILABLE)
+            continue;
+        if (error)
+            *error = cause;
+        return -1;
+    }
+}

@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/crc32c.h"
+#include "common/memory.h"
+#include "common/scope.h"
+#include "worker/optimizer/gradient_norm.h"
+#include "worker/optimizer/training_state.h"
+#include "worker/strategy/pipeline_parts.h"
+
+/* A double travels as four limbs of 16 bits, each exact as a float. */
+#define LIMBS 4
+
+void pipeline_add_ranks(const void *context, const float *const *inputs, float *result, size_t elements)
+{
+    const struct pipeline_shape *shape = context;
+    for (size_t i = 0; i < elements; i++) {
+        float sum = inputs[0][i];
+        for (unsigned rank = 1; rank < shape->size; rank++)
+            sum += inputs[rank][i];
+        result[i] = sum;
+    }
+}
+
+static void put_limbs(double value, float *place)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    for (unsigned limb = 0; limb < LIMBS; limb++)
+        place[limb] = (float)((bits >> (16 * limb)) & 0xffff);
+}
+
+static double get_limbs(const float *place)
+{
+    uint64_t bits = 0;
+    for (unsigned limb = 0; limb < LIMBS; limb++)
+        bits |= (uint64_t)place[limb] << (16 * limb);
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static int add_up(struct pipeline *pipeline, float *values, size_t count, struct error *error)
+{
+    const float *contributions[1] = {values};
+    return collective_all_reduce(pipeline->group, contributions, values, count, error);
+}
+
+/* Everybody's values side by side, added rank by rank. */
+int pipeline_exchange_sum(struct pipeline *pipeline, double *values, unsigned count, struct error *error)
+{
+    const struct pipeline_shape *shape = &pipeline->shape;
+    size_t stride = (size_t)count * LIMBS;
+    SCOPED_FREE float *places = memory_allocate(stride * shape->size + 1, sizeof *places);
+    for (unsigned i = 0; i < count; i++)
+        put_limbs(values[i], places + stride * shape->rank + (size_t)i * LIMBS);
+    if (add_up(pipeline, places, stride * shape->size, error) < 0)
+        return -1;
+    for (unsigned i = 0; i < count; i++) {
+        values[i] = 0;
+        for (unsigned rank = 0; rank < shape->size; rank++)
+            values[i] += get_limbs(places + stride * rank + (size_t)i * LIMBS);
+    }
+    return 0;
+}
+
+/* ---------------------------------------------------------------- gradients of the same stages */
+
+/* The processes that hold the same stages, and how a vector is dealt to them. */
+struct circle {
+    unsigned first, step, count, own; /* ranks first, first + step, …; `own` is our number among them */
+    int64_t elements;
+};
+
+static struct circle circle_of(const struct pipeline *pipeline)
+{
+    const struct pipeline_shape *shape = &pipeline->shape;
+    unsigned span = pipeline_span_of(shape);
+    return (struct circle){.first = shape->rank % span,
+                           .step = span,
+                           .count = shape->size / span,
+                           .own = shape->rank / span,
+                           .elements = pipeline->base.options.state->layout.elements};
+}
+
+static int64_t chunk_start(const struct circle *circle, unsigned owner)
+{
+    return circle->elements * owner / circle->count;
+}
+
+static size_t chunk_bytes(const struct circle *circle, unsigned owner)
+{
+    return (size_t)(chunk_start(circle, owner + 1) - chunk_start(circle, owner)) * sizeof(float);
+}
+
+/* Contributions of one member: those of its replicas, in their order. */
+static unsigned contributions_of(const struct pipeline *pipeline, unsigned member)
+{
+    unsigned count = 0;
+    for (unsigned i = 0; i < pipeline->share_count; i++)
+        count += reduction_plan_contributions(pipeline->plan, member * pipeline->share_count + i);
+    return count;
+}
+
+static unsigned list_own(const struct pipeline *pipeline, int64_t offset, const float **ret_inputs)
+{
+    unsigned count = 0;
+    for (unsigned s = 0; s < pipeline->share_count; s++)
+        for (unsigned i = 0; i < pipeline->shares[s].cover_count; i++)
+            ret_inputs[count++] = pipeline->shares[s].gradients[i] + offset;
+    return count;
+}
+
+struct exchange {
+    struct pipeline *pipeline;
+    struct circle circle;
+    struct transfer *transfers;
+    unsigned started;
+    float *staging;
+};
+
+static struct transfer *next_transfer(struct exchange *exchange)
+{
+    return &exchange->transfers[exchange->started++];
+}
+
+static void send_contributions(struct exchange *exchange)
+{
+    const struct circle *circle = &exchange->circle;
+    const float *own[REDUCTION_COVER_MAX * STAGES_MAX];
+    for (unsigned i = 1; i < circle->count; i++) {
+        unsigned member = (circle->own + i) % circle->count;
+        unsigned count = list_own(exchange->pipeline, chunk_start(circle, member), own);
+        for (unsigned k = 0; k < count; k++)
+            transfer_send_start(exchange->pipeline->group, circle->first + member * circle->step, CHANNEL_CONTRIBUTION,
+                                own[k], chunk_bytes(circle, member), next_transfer(exchange));
+    }
+}
+
+/* Fills `inputs` with all contributions to our chunk, in the order of the replicas. */
+static int receive_contributions(struct exchange *exchange, const float **inputs, struct error *error)
+{
+    const struct circle *circle = &exchange->circle;
+    size_t bytes = chunk_bytes(circle, circle->own);
+    float *place = exchange->staging;
+    for (unsigned member = 0; member < circle->count; member++) {
+        if (member == circle->own) {
+            inputs += list_own(exchange->pipeline, chunk_start(circle, member), inputs);
+            continue;
+        }
+        for (unsigned k = contributions_of(exchange->pipeline, member); k > 0; k--, place += bytes / sizeof(float)) {
+            *inputs++ = place;
+            if (transfer_receive(exchange->pipeline->group, circle->first + member * circle->step, CHANNEL_CONTRIBUTION,
+                                 place, bytes, error) < 0)
+                return -1;
+        }
+    }
+    return 0;
+}
+
+static int share_results(struct exchange *exchange, struct error *error)
+{
+    const struct circle *circle = &exchange->circle;
+    float *gradient = exchange->pipeline->shares[0].gradients[0];
+    for (unsigned i = 1; i < circle->count; i++) {
+        unsigned member = (circle->own + i) % circle->count;
+        transfer_send_start(exchange->pipeline->group, circle->first + member * circle->step, CHANNEL_RESULT,
+                            gradient + chunk_start(circle, circle->own), chunk_bytes(circle, circle->own),
+                            next_transfer(exchange));
+    }
+    for (unsigned i = 1; i < circle->count; i++) {
+        unsigned member = (circle->own + i) % circle->count;
+        if (transfer_receive(exchange->pipeline->group, circle->first + member * circle->step, CHANNEL_RESULT,
+                             gradient + chunk_start(circle, member), chunk_bytes(circle, member), error) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Each member sums the chunk that it owns; an own contribution is not overwritten before its owner has it. */
+static int exchange_chunks(struct exchange *exchange, struct error *error)
+{
+    struct pipeline *pipeline = exchange->pipeline;
+    const struct circle *circle = &exchange->circle;
+    const float *inputs[CREW_SIZE_MAX * REDUCTION_COVER_MAX];
+    send_contributions(exchange);
+    if (receive_contributions(exchange, inputs, error) < 0)
+        return -1;
+    int64_t start = chunk_start(circle, circle->own);
+    reduction_plan_combine(pipeline->plan, inputs, pipeline->shares[0].gradients[0] + start,
+                           (size_t)(chunk_start(circle, circle->own + 1) - start));
+    if (share_results(exchange, error) < 0)
+        return -1;
+    for (unsigned i = 0; i < exchange->started; i++)
+        if (transfer_wait(pipeline->group, &exchange->transfers[i], error) < 0)
+            return -1;
+    return 0;
+}
+
+int pipeline_exchange_gradients(struct pipeline *pipeline, struct error *error)
+{
+    struct exchange exchange = {.pipeline = pipeline, .circle = circle_of(pipeline)};
+    unsigned others = exchange.circle.count - 1, most = 0;
+    for (unsigned member = 0; member < exchange.circle.count; member++)
+        most += contributions_of(pipeline, member);
+    unsigned transfers = others * (contributions_of(pipeline, exchange.circle.own) + 1);
+    exchange.transfers = memory_allocate(transfers + 1, sizeof *exchange.transfers);
+    exchange.staging =
+        memory_allocate(most * (chunk_bytes(&exchange.circle, exchange.circle.own) / sizeof(float)) + 1, sizeof(float));
+    int result = exchange_chunks(&exchange, error);
+    for (unsigned i = 0; i < transfers; i++)
+        transfer_release(&exchange.transfers[i]);
+    free(exchange.transfers);
+    free(exchange.staging);
+    return result;
+}
+
+/* ---------------------------------------------------------------- the gradient's norm */
+
+/* The norm is a sum over fixed blocks of the whole model's trained parameters. A block that one process holds is summed there
+ * (by the first replica); one that is spread over several is put together by all. */
+struct block_run { /* consecutive blocks, here */
+    int64_t block, count, offset, elements;
+};
+struct block_piece { /* of a block that is put together */
+    int64_t local, shared, elements;
+};
+struct pipeline_blocks {
+    int64_t elements, count; /* trained ones of the whole model; blocks */
+    struct block_run *runs;
+    struct block_piece *pieces;
+    int64_t *spread; /* the blocks that are put together, in order */
+    unsigned run_count, piece_count, spread_count;
+    double *sums;
+};
+
+static unsigned span_member(const struct pipeline *pipeline, const struct parameter_tensor *tensor)
+{
+    unsigned stage = pipeline->partition.stage_of[tensor->layer];
+    return stage / pipeline->shape.devices % pipeline_span_of(&pipeline->shape);
+}
+
+/* Which member of the span holds each block; -1: several. */
+static int *find_holders(const struct pipeline *pipeline, const struct parameter_layout *whole, int64_t blocks)
+{
+    int *holders = memory_allocate((size_t)blocks + 1, sizeof *holders);
+    for (int64_t i = 0; i < blocks; i++)
+        holders[i] = -2;
+    for (unsigned t = 0; t < whole->tensor_count; t++) {
+        const struct parameter_tensor *tensor = &whole->tensors[t];
+        int64_t start = tensor->offset - whole->statistics;
+        if (start < 0)
+            continue;
+        int member = (int)span_member(pipeline, tensor);
+        for (int64_t b = start / SQUARE_SUM_BLOCK; b * SQUARE_SUM_BLOCK < start + tensor->elements; b++)
+            holders[b] = holders[b] == -2 || holders[b] == member ? member : -1;
+    }
+    return holders;
+}
+
+static void add_run(struct pipeline_blocks *blocks, int64_t block, int64_t offset, int64_t elements)
+{
+    struct block_run *last = blocks->run_count ? &blocks->runs[blocks->run_count - 1] : NULL;
+    if (last && last->block + last->count == block && last->offset + last->elements == offset) {
+        last->count++;
+        last->elements += elements;
+        return;
+    }
+    blocks->runs[blocks->run_count++] =
+        (struct block_run){.block = block, .count = 1, .offset = offset, .elements = elements};
+}
+
+/* Of a tensor that we hold: the blocks that begin in it, if they are ours alone, and its pieces of those that are not. */
+static void add_tensor(struct pipeline_blocks *blocks, const int *holders, int64_t start, int64_t local,
+                       int64_t elements, const int64_t *spread_number)
+{
+    for (int64_t b = start / SQUARE_SUM_BLOCK; b * SQUARE_SUM_BLOCK < start + elements; b++) {
+        int64_t first = b * SQUARE_SUM_BLOCK, end = first + SQUARE_SUM_BLOCK;
+        int64_t length = (end < blocks->elements ? end : blocks->elements) - first;
+        if (holders[b] >= 0) {
+            if (first >= start)
+                add_run(blocks, b, local + first - start, length);
+            continue;
+        }
+        int64_t from = first > start ? first : start, to = end < start + elements ? end : start + elements;
+        blocks->pieces[blocks->piece_count++] =
+            (struct block_piece){.local = local + from - start,
+                                 .shared = spread_number[b] * SQUARE_SUM_BLOCK + from - first,
+                                 .elements = to - from};
+    }
+}
+
+static const struct parameter_tensor *find_number(const struct parameter_layout *layout, unsigned number)
+{
+    for (unsigned i = 0; i < layout->tensor_count; i++)
+        if (layout->tensors[i].number == number)
+            return &layout->tensors[i];
+    return NULL;
+}
+
+static void list_spread(struct pipeline_blocks *blocks, const int *holders, int64_t *ret_number)
+{
+    for (int64_t b = 0; b < blocks->count; b++)
+        if (holders[b] < 0) {
+            ret_number[b] = blocks->spread_count;
+            blocks->spread[blocks->spread_count++] = b;
+        }
+}
+
+int pipeline_blocks_new(const struct pipeline *pipeline, struct pipeline_blocks **ret_blocks, struct error *error)
+{
+    const struct parameter_layout *whole = graph_layout(pipeline->base.options.graph);
+    const struct parameter_layout *held = &pipeline->base.options.state->layout;
+    struct pipeline_blocks *blocks = memory_allocate(1, sizeof *blocks);
+    (void)error;
+    blocks->elements = whole->elements - whole->statistics;
+    blocks->count = gradient_norm_blocks(blocks->elements);
+    size_t most = (size_t)blocks->count + whole->tensor_count + 1;
+    blocks->runs = memory_allocate(most, sizeof *blocks->runs);
+    blocks->pieces = memory_allocate(2 * most, sizeof *blocks->pieces);
+    blocks->spread = memory_allocate(most, sizeof *blocks->spread);
+    blocks->sums = memory_allocate(most, sizeof *blocks->sums);
+    SCOPED_FREE int *holders = find_holders(pipeline, whole, blocks->count);
+    SCOPED_FREE int64_t *spread_number = memory_allocate(most, sizeof *spread_number);
+    list_spread(blocks, holders, spread_number);
+    for (unsigned t = 0; t < whole->tensor_count; t++) {
+        const struct parameter_tensor *tensor = &whole->tensors[t], *here = find_number(held, tensor->number);
+        if (here && tensor->offset >= whole->statistics)
+            add_tensor(blocks, holders, tensor->offset - whole->statistics, here->offset, tensor->elements,
+                       spread_number);
+    }
+    *ret_blocks = blocks;
+    return 0;
+}
+
+void pipeline_blocks_free(struct pipeline_blocks *blocks)
+{
+    if (blocks == NULL)
+        return;
+    free(blocks->runs);
+    free(blocks->pieces);
+    free(blocks->spread);
+    free(blocks->sums);
+    free(blocks);
+}
+
+/* Fills our places among the limbs of all sums and the elements of the blocks that are spread. */
+static int measure_blocks(struct pipeline *pipeline, float *limbs, float *spread, struct error *error)
+{
+    struct pipeline_blocks *blocks = pipeline->blocks;
+    const float *gradient = pipeline->shares[0].gradients[0];
+    for (unsigned i = 0; i < blocks->run_count; i++)
+        gradient_norm_launch(pipeline->stream, gradient + blocks->runs[i].offset, blocks->runs[i].elements,
+                             blocks->sums + blocks->runs[i].block);
+    if (device_stream_synchronise(pipeline->stream, error) < 0)
+        return -1;
+    for (unsigned i = 0; i < blocks->run_count; i++)
+        for (int64_t b = blocks->runs[i].block; b < blocks->runs[i].block + blocks->runs[i].count; b++)
+            put_limbs(blocks->sums[b], limbs + b * LIMBS);
+    for (unsigned i = 0; i < blocks->piece_count; i++)
+        memcpy(spread + blocks->pieces[i].shared, gradient + blocks->pieces[i].local,
+               (size_t)blocks->pieces[i].elements * sizeof *spread);
+    return 0;
+}
+
+static int finish_norm(struct pipeline *pipeline, const float *limbs, const float *spread, double *ret_norm,
+                       struct error *error)
+{
+    struct pipeline_blocks *blocks = pipeline->blocks;
+    for (int64_t b = 0; b < blocks->count; b++)
+        blocks->sums[b] = get_limbs(limbs + b * LIMBS);
+    for (unsigned i = 0; i < blocks->spread_count; i++) {
+        int64_t left = blocks->elements - blocks->spread[i] * SQUARE_SUM_BLOCK;
+        gradient_norm_launch(pipeline->stream, spread + (size_t)i * SQUARE_SUM_BLOCK,
+                             left < SQUARE_SUM_BLOCK ? left : SQUARE_SUM_BLOCK, blocks->sums + blocks->spread[i]);
+    }
+    if (device_stream_synchronise(pipeline->stream, error) < 0)
+        return -1;
+    *ret_norm = gradient_norm_finish(blocks->sums, blocks->elements);
+    return 0;
+}
+
+/* ---------------------------------------------------------------- controls */
+
+static bool has_loss(const struct pipeline *pipeline, const struct pipeline_share *share)
+{
+    for (unsigned i = 0; i < pipeline->unit_count; i++)
+        if (pipeline->units[i].share == share && graph_stage_has_loss(pipeline->units[i].graph))
+            return true;
+    return false;
+}
+
+/* Ours among all replicas' covers. */
+static unsigned put_controls(const struct pipeline *pipeline, float (*places)[CONTROL_VOTES])
+{
+    unsigned at = 0;
+    for (unsigned replica = 0; replica < pipeline->shape.replicas; replica++) {
+        for (unsigned s = 0; s < pipeline->share_count; s++)
+            if (pipeline->shares[s].replica == replica && has_loss(pipeline, &pipeline->shares[s]))
+                pipeline_share_controls(&pipeline->shares[s], places + at);
+        at += reduction_plan_contributions(pipeline->plan, replica);
+    }
+    return at;
+}
+
+int pipeline_exchange_controls(struct pipeline *pipeline, unsigned votes, float (*ret_controls)[CONTROL_VOTES],
+                               unsigned *ret_votes, double *ret_norm, struct error *error)
+{
+    const struct pipeline_shape *shape = &pipeline->shape;
+    const struct pipeline_blocks *blocks = pipeline->blocks;
+    unsigned covers = put_controls(pipeline, ret_controls);
+    size_t votes_at = (size_t)covers * CONTROL_VOTES, limbs_at = votes_at + shape->size;
+    size_t spread_at = limbs_at + (size_t)blocks->count * LIMBS;
+    size_t total = spread_at + (size_t)blocks->spread_count * SQUARE_SUM_BLOCK;
+    SCOPED_FREE float *places = memory_allocate(total, sizeof *places);
+    memcpy(places, ret_controls, votes_at * sizeof *places);
+    places[votes_at + shape->rank] = (float)votes;
+    bool first = shape->rank < pipeline_span_of(shape);
+    if ((first && measure_blocks(pipeline, places + limbs_at, places + spread_at, error) < 0) ||
+        add_up(pipeline, places, total, error) < 0)
+        return -1;
+    memcpy(ret_controls, places, votes_at * sizeof *places);
+    for (unsigned rank = 0; rank < shape->size; rank++)
+        ret_votes[rank] = (unsigned)places[votes_at + rank];
+    return finish_norm(pipeline, places + limbs_at, places + spread_at, ret_norm, error);
+}
+
+/* ---------------------------------------------------------------- the whole model */
+
+static int gather_from(struct pipeline *pipeline, unsigned rank, float *whole, struct error *error)
+{
+    const struct parameter_layout *layout = graph_layout(pipeline->base.options.graph);
+    for (unsigned t = 0; t < layout->tensor_count; t++) {
+        const struct parameter_tensor *tensor = &layout->tensors[t];
+        if (span_member(pipeline, tensor) == rank &&
+            transfer_receive(pipeline->group, rank, CHANNEL_GATHER, whole + tensor->offset,
+                             (size_t)tensor->elements * sizeof *whole, error) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int hand_over(struct pipeline *pipeline, struct error *error)
+{
+    const struct training_state *state = pipeline->base.options.state;
+    struct transfer transfer = {0};
+    int result = 0;
+    for (unsigned t = 0; t < state->layout.tensor_count && result == 0; t++) {
+        const struct parameter_tensor *tensor = &state->layout.tensors[t];
+        transfer_send_start(pipeline->group, 0, CHANNEL_GATHER, state->host.parameters + tensor->offset,
+                            (size_t)tensor->elements * sizeof(float), &transfer);
+        result = transfer_wait(pipeline->group, &transfer, error);
+    }
+    transfer_release(&transfer);
+    return result;
+}
+
+int pipeline_exchange_gather(struct pipeline *pipeline, float *whole, struct error *error)
+{
+    const struct training_state *state = pipeline->base.options.state;
+    const struct parameter_layout *layout = graph_layout(pipeline->base.options.graph);
+    unsigned span = pipeline_span_of(&pipeline->shape);
+    if (pipeline->shape.rank > 0)
+        return pipeline->shape.rank < span ? hand_over(pipeline, error) : 0;
+    for (unsigned t = 0; t < layout->tensor_count; t++) {
+        const struct parameter_tensor *here = find_number(&state->layout, layout->tensors[t].number);
+        if (here)
+            memcpy(whole + layout->tensors[t].offset, state->host.parameters + here->offset,
+                   (size_t)here->elements * sizeof *whole);
+    }
+    for (unsigned rank = 1; rank < span; rank++)
+        if (gather_from(pipeline, rank, whole, error) < 0)
+            return -1;
+    return 0;
+}
