@@ -69,11 +69,13 @@ static void answered(void *context, const struct kube_answer *answer)
 static int exchange_finish(struct cluster *cluster, struct kube_call *call, struct exchange *exchange,
                            struct error *error)
 {
-    while (!exchange->came && !cluster->interrupted)
-        if (event_loop_turn(cluster->loop, -1, error) < 0)
-            return -1;
+    int turned = 0;
+    while (!exchange->came && !cluster->interrupted && turned >= 0)
+        turned = event_loop_turn(cluster->loop, -1, error);
     if (!exchange->came)
         kube_call_cancel(call);
+    if (turned < 0)
+        return -1;
     if (exchange->failed && error)
         *error = exchange->error;
     return exchange->failed ? -1 : 0;

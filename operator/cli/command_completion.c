@@ -15,7 +15,7 @@ static const char usage[] =
     "\n"
     "Exit code: 0 printed, 2 wrong usage.\n";
 
-/* Options that take an argument are told from the manual: their line says "--name WORD". */
+/* Options are those of the command's manual, jobs those of the cluster that the line names so far. */
 static const char bash[] =
     "_cox() {\n"
     "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]:-}\n"
@@ -53,29 +53,73 @@ static const char bash[] =
     "}\n"
     "complete -F _cox cox\n";
 
-static void print_commands(void)
-{
-    static const char *const names[] = {
-#define X(name, arguments, summary) #name,
-        COMMANDS(X)
+static const char zsh[] =
+    "_cox() {\n"
+    "    local command=${words[2]} i\n"
+    "    local -a cluster\n"
+    "    if ((CURRENT == 2)); then\n"
+    "        _describe command _cox_commands\n"
+    "        return\n"
+    "    fi\n"
+    "    case ${words[CURRENT-1]} in\n"
+    "    -o | --output) compadd wide json yaml name; return ;;\n"
+    "    --role) compadd chief worker ps evaluator; return ;;\n"
+    "    --for) compadd Succeeded Failed Running Suspended Deleted; return ;;\n"
+    "    --kubeconfig | --state) _files; return ;;\n"
+    "    esac\n"
+    "    if [[ ${words[CURRENT]} == -* ]]; then\n"
+    "        compadd -- ${(f)\"$(cox $command --help | grep -oE -- '^  (-[a-zA-Z], )?--[a-z-]+' | grep -oE -- "
+    "'--[a-z-]+')\"}\n"
+    "        return\n"
+    "    fi\n"
+    "    case $command in\n"
+    "    run) _files; return ;;\n"
+    "    completion) compadd bash zsh; return ;;\n"
+    "    demo | help) return ;;\n"
+    "    esac\n"
+    "    for ((i = 3; i + 1 < CURRENT; i++)); do\n"
+    "        case ${words[i]} in\n"
+    "        -n | --namespace | --kubeconfig | --context) cluster+=(${words[i]} ${words[i+1]}) ;;\n"
+    "        esac\n"
+    "    done\n"
+    "    compadd -- ${(f)\"$(cox get -o name $cluster 2>/dev/null | sed 's|.*/||')\"}\n"
+    "}\n"
+    "if [[ ${funcstack[1]} == _cox ]]; then _cox \"$@\"; else compdef _cox cox; fi\n";
+
+static const struct {
+    const char *name, *summary;
+} commands[] = {{"help", "list the commands"},
+#define X(name, arguments, summary) {#name, summary},
+                COMMANDS(X)
 #undef X
-    };
-    fputs("_cox_commands='help", stdout);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        printf(" %s", names[i]);
-    fputs("'\n", stdout);
+};
+#define COMMAND_COUNT (sizeof commands / sizeof *commands)
+
+static void print_bash(void)
+{
+    fputs("_cox_commands='", stdout);
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        printf("%s%s", i > 0 ? " " : "", commands[i].name);
+    printf("'\n%s", bash);
 }
 
-/* zsh runs the function of bash, in the emulation that it has for this. */
+static void print_zsh(void)
+{
+    puts("#compdef cox\n_cox_commands=(");
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        printf("    '%s:%s'\n", commands[i].name, commands[i].summary);
+    printf(")\n%s", zsh);
+}
+
 int command_completion(int count, char **words)
 {
     bool help = count > 1 && strcmp(words[1], "--help") == 0;
-    bool zsh = count == 2 && strcmp(words[1], "zsh") == 0;
-    if (help || count != 2 || (!zsh && strcmp(words[1], "bash") != 0))
+    const char *shell = count == 2 ? words[1] : "";
+    if (strcmp(shell, "bash") == 0)
+        print_bash();
+    else if (strcmp(shell, "zsh") == 0)
+        print_zsh();
+    else
         return command_usage(help, usage);
-    if (zsh)
-        fputs("#compdef cox\nautoload -U +X bashcompinit && bashcompinit\n", stdout);
-    print_commands();
-    fputs(bash, stdout);
     return 0;
 }

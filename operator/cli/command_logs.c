@@ -9,8 +9,6 @@
 #include "operator/cli/terminal.h"
 
 #define PATH_MAX_LENGTH 4096
-/* Of all logs together. */
-#define LOGS_MAX (256 * 1024 * 1024)
 
 static const struct command_usage usage = {
     "usage: cox logs NAME [options]\n"
@@ -40,63 +38,68 @@ static struct log_style style_of(const struct command_line *line)
         .prefix = !(line->role && line->index >= 0), .colour = terminal.colour, .timestamps = line->timestamps};
 }
 
-static int read_log(struct cluster *cluster, const struct command_line *line, const struct json *pod, char **ret_text,
-                    struct error *error)
-{
-    SCOPED_BUFFER path, text;
-    buffer_init(&path, PATH_MAX_LENGTH);
-    buffer_init(&text, CLUSTER_ANSWER_MAX);
-    if (log_path(line, pod, false, &path, error) < 0 || cluster_read(cluster, buffer_text(&path), &text, error) < 0)
-        return -1;
-    *ret_text = buffer_take(&text);
-    return 0;
-}
-
+/* Whole logs as they were read, and how far each is printed. */
 struct log_texts {
+    struct buffer *texts;
     struct log_text *logs;
-    char **owned;
     unsigned count;
 };
 
 static void texts_release(struct log_texts *texts)
 {
     for (unsigned i = 0; i < texts->count; i++)
-        free(texts->owned[i]);
-    free(texts->owned);
+        buffer_release(&texts->texts[i]);
+    free(texts->texts);
     free(texts->logs);
+}
+
+static int read_log(struct cluster *cluster, const struct command_line *line, const struct json *pod,
+                    struct log_texts *texts, struct error *error)
+{
+    SCOPED_BUFFER path;
+    buffer_init(&path, PATH_MAX_LENGTH);
+    struct buffer *text = &texts->texts[texts->count];
+    struct log_text *log = &texts->logs[texts->count++];
+    buffer_init(text, CLUSTER_ANSWER_MAX);
+    if (log_path(line, pod, false, &path, error) < 0 || cluster_read(cluster, buffer_text(&path), text, error) < 0)
+        return error_wrap(error, "log of pod %s", json_string_at(pod, "metadata.name", ""));
+    log_speaker(pod, log->speaker);
+    log->text = buffer_text(text);
+    log->end = log->text + text->length;
+    return 0;
 }
 
 static int read_logs(struct cluster *cluster, const struct command_line *line, const struct json *pods,
                      struct log_texts *texts, struct error *error)
 {
+    texts->texts = memory_allocate(json_count(pods) + 1, sizeof *texts->texts);
     texts->logs = memory_allocate(json_count(pods) + 1, sizeof *texts->logs);
-    texts->owned = memory_allocate(json_count(pods) + 1, sizeof *texts->owned);
-    for (const struct json *pod = json_first(pods); pod && !cluster->interrupted; pod = json_next(pod)) {
-        if (!log_is_wanted(line, pod))
-            continue;
-        if (read_log(cluster, line, pod, &texts->owned[texts->count], error) < 0)
-            return error_wrap(error, "log of pod %s", json_string_at(pod, "metadata.name", ""));
-        struct log_text *log = &texts->logs[texts->count];
-        log->text = texts->owned[texts->count++];
-        log_speaker(pod, log->speaker);
-    }
+    for (const struct json *pod = json_first(pods); pod && !cluster->interrupted; pod = json_next(pod))
+        if (log_is_wanted(line, pod) && read_log(cluster, line, pod, texts, error) < 0)
+            return -1;
     return 0;
+}
+
+static void print_texts(struct log_texts *texts, struct log_style style)
+{
+    SCOPED_BUFFER out;
+    buffer_init(&out, 2 * CLUSTER_ANSWER_MAX);
+    for (unsigned i = 0; i < texts->count; i++)
+        if (strlen(texts->logs[i].speaker) > style.width)
+            style.width = (unsigned)strlen(texts->logs[i].speaker);
+    while (log_merge_line(&style, texts->logs, texts->count, &out)) {
+        fwrite(buffer_text(&out), 1, out.length, stdout);
+        buffer_clear(&out);
+    }
 }
 
 static int print_logs(struct cluster *cluster, const struct command_line *line, struct error *error)
 {
     SCOPED_JSON *pods = NULL;
     SCOPED(texts_release) struct log_texts texts = {.count = 0};
-    SCOPED_BUFFER out;
-    struct log_style style = style_of(line);
     if (cluster_pods(cluster, line->names[0], &pods, error) < 0 || read_logs(cluster, line, pods, &texts, error) < 0)
         return -1;
-    for (unsigned i = 0; i < texts.count; i++)
-        if (strlen(texts.logs[i].speaker) > style.width)
-            style.width = (unsigned)strlen(texts.logs[i].speaker);
-    buffer_init(&out, LOGS_MAX);
-    log_merge(&style, texts.logs, texts.count, &out);
-    fputs(buffer_text(&out), stdout);
+    print_texts(&texts, style_of(line));
     return 0;
 }
 

@@ -37,7 +37,7 @@ static void print_line(struct log_stream *stream)
     SCOPED_BUFFER out;
     buffer_init(&out, 2 * LINE_MAX_LENGTH);
     log_line_print(&stream->follower->style, stream->speaker, buffer_text(&stream->text), stream->text.length, &out);
-    fputs(buffer_text(&out), stdout);
+    fwrite(buffer_text(&out), 1, out.length, stdout);
     buffer_clear(&stream->text);
 }
 

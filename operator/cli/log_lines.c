@@ -52,30 +52,31 @@ void log_line_print(const struct log_style *style, const char *speaker, const ch
 }
 
 /* RFC 3339 in UTC with any number of digits behind the point: a shorter fraction is the earlier one. */
-static int time_compare(const char *left, const char *right)
+static int time_compare(const struct log_text *left, const struct log_text *right)
 {
-    while (*left == *right && *left != ' ' && *left != 'Z' && *left != '\0') {
-        left++;
-        right++;
+    const char *a = left->text, *b = right->text;
+    while (a < left->end && b < right->end && *a == *b && *a != ' ' && *a != 'Z' && *a != '\n') {
+        a++;
+        b++;
     }
-    bool left_ends = *left == 'Z' || *left == ' ' || *left == '\0';
-    bool right_ends = *right == 'Z' || *right == ' ' || *right == '\0';
-    if (left_ends || right_ends)
-        return (int)right_ends - (int)left_ends;
-    return *left < *right ? -1 : 1;
+    bool a_ends = a == left->end || *a == 'Z' || *a == ' ' || *a == '\n';
+    bool b_ends = b == right->end || *b == 'Z' || *b == ' ' || *b == '\n';
+    if (a_ends || b_ends)
+        return (int)b_ends - (int)a_ends;
+    return *a < *b ? -1 : 1;
 }
 
-void log_merge(const struct log_style *style, struct log_text *logs, unsigned count, struct buffer *out)
+bool log_merge_line(const struct log_style *style, struct log_text *logs, unsigned count, struct buffer *out)
 {
-    for (;;) {
-        struct log_text *next = NULL;
-        for (unsigned i = 0; i < count; i++)
-            if (*logs[i].text && (!next || time_compare(logs[i].text, next->text) < 0))
-                next = &logs[i];
-        if (!next)
-            return;
-        size_t length = strcspn(next->text, "\n");
-        log_line_print(style, next->speaker, next->text, length, out);
-        next->text += length + (next->text[length] == '\n');
-    }
+    struct log_text *next = NULL;
+    for (unsigned i = 0; i < count; i++)
+        if (logs[i].text < logs[i].end && (!next || time_compare(&logs[i], next) < 0))
+            next = &logs[i];
+    if (!next)
+        return false;
+    const char *newline = memchr(next->text, '\n', (size_t)(next->end - next->text));
+    const char *line_end = newline ? newline : next->end;
+    log_line_print(style, next->speaker, next->text, (size_t)(line_end - next->text), out);
+    next->text = newline ? newline + 1 : next->end;
+    return true;
 }

@@ -24,12 +24,12 @@ struct log_style {
 void log_line_print(const struct log_style *style, const char *speaker, const char *line, size_t length,
                     struct buffer *out);
 
-/* A whole log; `text` is advanced by log_merge. */
+/* A whole log, of any bytes; log_merge_line advances `text` to `end`. */
 struct log_text {
     char speaker[LOG_SPEAKER_MAX];
-    const char *text;
+    const char *text, *end;
 };
-/* All lines of all logs by their time; those of one log keep their order. */
-void log_merge(const struct log_style *style, struct log_text *logs, unsigned count, struct buffer *out);
+/* The next line of all logs by its time, which only moves on within each log; false when all are at their end. */
+bool log_merge_line(const struct log_style *style, struct log_text *logs, unsigned count, struct buffer *out);
 
 #endif

@@ -125,3 +125,14 @@ cox 0 completion bash && completed=$(PATH=$bin:$PATH bash -c '. ./out
     complete_words desc; complete_words describe sho; complete_words logs --fol; complete_words get -o y') &&
     [[ $completed == $'describe\nshort\n--follow\nyaml' ]]
 verdict $? "it completes commands, jobs, options and words" "$completed"
+if command -v zsh >/dev/null; then
+    cox 0 completion zsh && completed=$(PATH=$bin:$PATH zsh -f -c 'compdef() { :; }; . ./out
+        compadd() { print -- "$@"; }; _describe() { print -l -- ${(P)2} | grep "^descr"; }
+        complete_words() { words=(cox "$@"); CURRENT=$((# + 1)); _cox; }
+        complete_words desc; complete_words describe sho; complete_words wait --fo | grep -o -e "--for"
+        complete_words get -o y') &&
+        [[ $completed == $'describe:all there is to know of a job\n-- bad short\n--for\nwide json yaml name' ]]
+    verdict $? "the same in zsh" "$completed"
+else
+    echo "skip completion in zsh: zsh is not installed"
+fi

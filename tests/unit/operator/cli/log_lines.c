@@ -6,12 +6,15 @@
 static void expect(struct log_style style, const char *expected)
 {
     struct log_text logs[] = {
-        {"worker-0", "2026-11-20T14:00:00.1Z one\n2026-11-20T14:00:00.12Z three\n2026-11-20T14:00:02Z \n"},
-        {"ps-0", "2026-11-20T14:00:00.11Z two\n2026-11-20T14:00:01.000000001Z four\n2026-11-20T14:00:09Z last"},
+        {"worker-0", .text = "2026-11-20T14:00:00.1Z one\n2026-11-20T14:00:00.12Z three\n2026-11-20T14:00:02Z \n"},
+        {"ps-0", .text = "2026-11-20T14:00:00.11Z two\n2026-11-20T14:00:01.000000001Z four\n2026-11-20T14:00:09Z last"},
     };
     SCOPED_BUFFER text;
     buffer_init(&text, 65536);
-    log_merge(&style, logs, 2, &text);
+    for (int i = 0; i < 2; i++)
+        logs[i].end = logs[i].text + strlen(logs[i].text);
+    while (log_merge_line(&style, logs, 2, &text))
+        continue;
     cr_expect_str_eq(buffer_text(&text), expected);
 }
 
@@ -52,4 +55,16 @@ Test(log_lines, a_speaker_is_a_place)
     char speaker[LOG_SPEAKER_MAX];
     log_speaker(pod, speaker);
     cr_expect_str_eq(speaker, "ps-12");
+}
+
+Test(log_lines, may_hold_any_bytes)
+{
+    struct log_text log = {"ps-0", .text = "2026-11-20T14:00:00Z a\0b\n\n2026-11-20T14:00:01Z c"};
+    log.end = log.text + 48;
+    SCOPED_BUFFER text;
+    buffer_init(&text, 65536);
+    while (log_merge_line(&(struct log_style){.prefix = false}, &log, 1, &text))
+        continue;
+    cr_expect_arr_eq(buffer_text(&text), "a\0b\n\nc\n", 7);
+    cr_expect_eq(text.length, 7);
 }
