@@ -111,7 +111,26 @@ static bool it_backs_off(const struct why_input *input, struct buffer *out)
     return true;
 }
 
-/* Quota, policies, names, a gang, a queue: what keeps pods from being created stands in the condition. */
+/* What keeps pods from being created stands in the condition Scheduled; these reasons have words of their own. */
+static const char *const holds[][2] = {
+    {"QuotaExceeded", "room in the namespace's quota"},
+    {"Queued", "its queue to admit it"},
+    {"Evicted", "its queue to admit it again"},
+    {"PodGroupPending", "the gang scheduler"},
+    {"WaitingForPredecessor", "what is left of an earlier job of its name"},
+};
+
+static void print_hold(const char *reason, struct buffer *out)
+{
+    for (size_t i = 0; i < sizeof holds / sizeof *holds; i++) {
+        if (strcmp(reason, holds[i][0]) == 0) {
+            buffer_format(out, "waits for %s: ", holds[i][1]);
+            return;
+        }
+    }
+    buffer_format(out, "waits (%s): ", reason);
+}
+
 static bool pods_cannot_be_created(const struct why_input *input, struct buffer *out)
 {
     static const char *const ordinary[] = {"Pending", "Unschedulable", "Suspended", "AllScheduled", ""};
@@ -122,10 +141,7 @@ static bool pods_cannot_be_created(const struct why_input *input, struct buffer 
             return false;
     if (!is(scheduled, "status", "False"))
         return false;
-    if (strcmp(reason, "QuotaExceeded") == 0)
-        buffer_append_string(out, "waits for room in the namespace's quota: ", NULL);
-    else
-        buffer_format(out, "waits (%s): ", reason);
+    print_hold(reason, out);
     print_words(json_string_at(scheduled, "message", ""), out);
     return true;
 }

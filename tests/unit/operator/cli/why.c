@@ -41,9 +41,21 @@ Test(why, quota_and_other_refusals)
     expect(JOB("", "'state':'Pending','conditions':[{'type':'Scheduled','status':'False','reason':'QuotaExceeded',"
                    "'message':'exceeded quota: team, requested: pods=1'}]"),
            "[]", "[]", "digits waits for room in the namespace's quota: exceeded quota: team, requested: pods=1");
-    expect(JOB("", "'state':'Pending','conditions':[{'type':'Scheduled','status':'False','reason':"
-                   "'WaitingForPredecessor','message':'waiting until 2 pods of an earlier job are gone'}]"),
-           "[]", "[]", "digits waits (WaitingForPredecessor): waiting until 2 pods of an earlier job are gone");
+    expect(
+        JOB("", "'state':'Pending','conditions':[{'type':'Scheduled','status':'False','reason':"
+                "'WaitingForPredecessor','message':'waiting until 2 pods of an earlier job are gone'}]"),
+        "[]", "[]",
+        "digits waits for what is left of an earlier job of its name: waiting until 2 pods of an earlier job are gone");
+}
+
+Test(why, a_queue_and_what_it_has_no_words_for)
+{
+    expect(JOB("", "'state':'Created','conditions':[{'type':'Scheduled','status':'False','reason':'Queued','message':"
+                   "'insufficient quota for cpu in flavor default'}]"),
+           "[]", "[]", "digits waits for its queue to admit it: insufficient quota for cpu in flavor default");
+    expect(JOB("", "'state':'Pending','conditions':[{'type':'Scheduled','status':'False','reason':'CreateForbidden',"
+                   "'message':'violates PodSecurity'}]"),
+           "[]", "[]", "digits waits (CreateForbidden): violates PodSecurity");
 }
 
 Test(why, a_back_off)
