@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Examples per second of the three presets in one process, with 1 and 2 threads,
+ * Examples per second of the four presets in one process, with 1 and 2 threads,
  * beside the machine's own sgemm (oneDNN) measured in the same run. Data is
  * synthetic; a step is read, forward, backward, update.
  *
@@ -45,6 +45,13 @@ static const struct work works[] = {
      {.preset = PRESET_LENET, .depth = FIELD_UNSET},
      {.type = OPTIMIZER_SGD, .learning_rate = 0.05},
      128,
+     "examples",
+     1},
+    {"resnet20",
+     "CIFAR-10's, batch 64, SGD",
+     {.preset = PRESET_RESNET20},
+     {.type = OPTIMIZER_SGD, .learning_rate = 0.05},
+     64,
      "examples",
      1},
     {"gpt-bytes",

@@ -42,6 +42,7 @@ static int connect_layer(struct graph *graph, unsigned number, const struct laye
             return error_set(error, ERROR_INVALID, "model.layers[%u] (%s): no earlier layer is called %s", number,
                              layer->name, spec->inputs[i]);
         bool from_input = node->inputs[i] == MODEL_INPUT;
+        layer->reads_batch |= from_input;
         layer->inputs[i] = from_input ? graph->input : graph->nodes[node->inputs[i]].layer.output;
         if (!from_input) {
             graph->nodes[node->inputs[i]].consumers++;

@@ -44,6 +44,7 @@ struct layer {
     struct layer_parameter parameters[LAYER_PARAMETERS_MAX];
     unsigned parameter_count;
     bool applies_relu;  /* the rectifier behind it happens in its own launch */
+    bool reads_batch;   /* its input is the model's, whose gradient nobody wants */
     bool input_is_relu; /* dx is to be the gradient of the rectifier's input */
 };
 

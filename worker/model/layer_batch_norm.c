@@ -19,8 +19,6 @@ static int resolve(struct layer *layer, struct error *error)
 {
     if (layer->inputs[0].integral)
         return error_set(error, ERROR_INVALID, "tokens need an embedding layer first");
-    if (layer->spec.statistics == STATISTICS_GLOBAL)
-        return error_set(error, ERROR_UNSUPPORTED, "statistics: Global is not in this worker yet; write Shard");
     layer->output = layer->inputs[0];
     int64_t c = width(layer);
     layer->parameters[WEIGHT] = (struct layer_parameter){"weight", {c}, 1, START_ONE, 0, 0, false, false};

@@ -15,7 +15,8 @@ static int resolve(struct layer *layer, struct error *error)
     if (window_resolve(layer, spec->kernel, 1, error) < 0)
         return -1;
     int64_t width = layer->inputs[0].dims[1] + 2 * spec->kernel, c = layer->inputs[0].dims[2];
-    if (spec->kernel * width * (c > spec->filters ? c : spec->filters) > ROW_FLOATS_MAX)
+    bool goes_back = !layer->reads_batch; /* the way back reads rows of the output's channels */
+    if (spec->kernel * width * (goes_back && spec->filters > c ? spec->filters : c) > ROW_FLOATS_MAX)
         return error_set(error, ERROR_INVALID, "a row of %lldx%lld windows over %lld channels is too large",
                          (long long)spec->kernel, (long long)width, (long long)c);
     layer->output.dims[2] = spec->filters;

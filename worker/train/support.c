@@ -83,11 +83,25 @@ static int check_collective(const struct job_document *job, struct error *error)
     return 0;
 }
 
+/* Global statistics are those of one shard where there is one; between shards nothing exchanges them yet. */
+static int check_statistics(const struct job_document *job, struct error *error)
+{
+    bool one_shard = job->strategy.type == STRATEGY_ONE_DEVICE && job->training.gradient_accumulation == 1 &&
+                     (job->training.logical_shards == FIELD_UNSET || job->training.logical_shards == 1);
+    for (unsigned i = 0; i < job->model.layer_count; i++)
+        if (job->model.layers[i].statistics == STATISTICS_GLOBAL && !one_shard)
+            return error_set(error, ERROR_UNSUPPORTED,
+                             "model.layers[%u].statistics: Global needs OneDevice with one logical shard and without "
+                             "accumulation in this worker; write Shard",
+                             i);
+    return 0;
+}
+
 int support_check(const struct job_document *job, unsigned crew_size, struct error *error)
 {
     if (check_strategy(job, crew_size, error) < 0 || check_collective(job, error) < 0)
         return -1;
     if (job->training.precision != PRECISION_FLOAT32)
         return error_set(error, ERROR_UNSUPPORTED, "training.precision: this worker computes in float32 only");
-    return 0;
+    return check_statistics(job, error);
 }

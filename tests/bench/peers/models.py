@@ -44,6 +44,25 @@ def lenet():
                          nn.Flatten(), nn.Linear(1600, 128), nn.ReLU(), nn.Linear(128, 10))
 
 
+class Residual(nn.Module):
+    def __init__(self, before, filters, stride):
+        super().__init__()
+        self.stride, self.wider = stride, filters - before
+        self.branch = nn.Sequential(nn.Conv2d(before, filters, 3, stride, 1, bias=False), nn.BatchNorm2d(filters), nn.ReLU(),
+                                    nn.Conv2d(filters, filters, 3, 1, 1, bias=False), nn.BatchNorm2d(filters))
+
+    def forward(self, x):
+        past = functional.pad(x[:, :, :: self.stride, :: self.stride], (0, 0, 0, 0, 0, self.wider)) if self.wider else x
+        return functional.relu(past + self.branch(x))
+
+
+def resnet20():
+    blocks = [Residual(8 << group if group and block == 0 else 16 << group, 16 << group, 2 if group and block == 0 else 1)
+              for group in range(3) for block in range(3)]
+    return nn.Sequential(nn.Conv2d(3, 16, 3, 1, 1, bias=False), nn.BatchNorm2d(16), nn.ReLU(), *blocks,
+                         nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10))
+
+
 def sgd(rate):
     return lambda parameters: torch.optim.SGD(parameters, lr=rate)
 
@@ -56,6 +75,10 @@ def images(examples):
     return torch.rand(examples, 1, 28, 28), torch.randint(0, 10, (examples,))
 
 
+def pictures(examples):
+    return torch.rand(examples, 3, 32, 32), torch.randint(0, 10, (examples,))
+
+
 def tokens(examples):
     return torch.randint(0, 256, (examples, 256)), torch.randint(0, 256, (examples * 256,))
 
@@ -64,6 +87,7 @@ def tokens(examples):
 WORKS = {
     "mlp": (mlp, sgd(0.1), images, 128, 1),
     "lenet": (lenet, sgd(0.05), images, 128, 1),
+    "resnet20": (resnet20, sgd(0.05), pictures, 64, 1),
     "gpt-bytes": (Gpt, adamw, tokens, 16, 256),
 }
 

@@ -31,7 +31,8 @@ Test(graph, presets_have_the_parameters_they_should)
     } cases[] = {{PRESET_MLP, 407050, 1.64e6},
                  {PRESET_LENET, 225034, 15.4e6},
                  {PRESET_GPT_BYTES, 891648, 256 * 5.7e6},
-                 {PRESET_RESNET20, 269722 + 1376, 3 * 2 * 40.55e6}};
+                 {PRESET_RESNET20, 269722 + 1376, 3 * 2 * 40.55e6},
+                 {PRESET_RESNET50, 25557032 + 53120, 3 * 2 * 4.09e9}};
     struct device *device = open_device();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct model_spec model = preset(cases[i].name);
