@@ -155,7 +155,8 @@ static int open_job(struct worker *worker, struct error *error)
         "{\"name\":\"test\",\"strategy\":{\"type\":\"%s\"},\"workers\":%u,\"devices\":{\"count\":%u},"
         "\"model\":{\"inputShape\":[12,12,1],\"layers\":[{\"type\":\"conv2d\",\"filters\":4,\"kernel\":3},{\"type\":"
         "\"batchNorm\"},{\"type\":"
-        "\"relu\"},{\"type\":\"flatten\"},{\"type\":\"dense\",\"units\":128},{\"type\":\"relu\"},{\"type\":\"dense\","
+        "\"relu\"},{\"type\":\"flatten\"},{\"type\":\"dense\",\"units\":128},{\"type\":\"relu\"},{\"type\":\"dropout\","
+        "\"rate\":\"0.25\"},{\"type\":\"dense\","
         "\"units\":10}],\"loss\":\"softmaxCrossEntropy\"},"
         "\"data\":{\"format\":\"synthetic\",\"examples\":%d},\"training\":{\"steps\":%d,\"batchSize\":%d,"
         "\"logicalShards\":%d,\"seed\":5,\"optimizer\":%s}}",
