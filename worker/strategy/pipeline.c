@@ -398,5 +398,6 @@ const struct strategy_operations pipeline_strategy = {
     .writers = pipeline_writers,
     .gather = pipeline_gather,
     .stages = pipeline_stages,
+    .describe = pipeline_describe,
     .close = pipeline_close,
 };

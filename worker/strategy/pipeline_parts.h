@@ -201,6 +201,9 @@ void pipeline_blocks_free(struct pipeline_blocks *blocks);
 /* For collective_reduction.combine: rank by rank; `context` is the shape. */
 void pipeline_add_ranks(const void *context, const float *const *inputs, float *result, size_t elements);
 
+/* pipeline_report.c. For strategy_operations.describe. */
+int pipeline_describe(struct strategy *base, struct buffer *text, struct error *error);
+
 /* pipeline_update.c */
 int pipeline_reduce(struct pipeline *pipeline, struct error *error);
 int pipeline_apply(struct pipeline *pipeline, double learning_rate, unsigned votes, struct strategy_result *ret_result,

@@ -94,12 +94,12 @@ static int act(struct pipeline_unit *unit, struct pipeline_action action, struct
 {
     if (pipeline_passing_before(unit, action, error) < 0)
         return -1;
-    struct pipeline_span *span = &unit->spans[unit->span_count];
-    *span = (struct pipeline_span){.action = action, .start_ns = clock_monotonic_ns()};
+    struct pipeline_span span = {.action = action, .start_ns = clock_monotonic_ns()};
     if (launch(unit, action, error) < 0 || device_stream_synchronise(unit->stream, error) < 0)
         return -1;
-    span->end_ns = clock_monotonic_ns();
-    unit->span_count++;
+    span.end_ns = clock_monotonic_ns();
+    if (!unit->pipeline->evaluates)
+        unit->spans[unit->span_count++] = span;
     pipeline_passing_after(unit, action);
     return 0;
 }
@@ -111,9 +111,9 @@ static unsigned plan_actions(struct pipeline_unit *unit)
     const struct pipeline *pipeline = unit->pipeline;
     unsigned pieces = unit->share->piece_count;
     unit->actions = memory_resize(unit->actions, 2 * (size_t)pieces + 1, sizeof *unit->actions);
-    unit->spans = memory_resize(unit->spans, 2 * (size_t)pieces + 1, sizeof *unit->spans);
-    unit->span_count = 0;
     if (!pipeline->evaluates) {
+        unit->spans = memory_resize(unit->spans, 2 * (size_t)pieces + 1, sizeof *unit->spans);
+        unit->span_count = 0;
         pipeline_schedule(pipeline->partition.depth[unit->stage], pipeline->partition.depths, pieces, unit->actions);
         return 2 * pieces;
     }

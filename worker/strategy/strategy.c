@@ -156,6 +156,11 @@ int strategy_gather(struct strategy *strategy, float *whole, struct error *error
     return strategy->operations->gather(strategy, whole, error);
 }
 
+int strategy_describe(struct strategy *strategy, struct buffer *text, struct error *error)
+{
+    return strategy->operations->describe ? strategy->operations->describe(strategy, text, error) : 0;
+}
+
 const unsigned *strategy_stages(const struct strategy *strategy, unsigned *ret_layers)
 {
     return strategy->operations->stages ? strategy->operations->stages(strategy, ret_layers) : NULL;

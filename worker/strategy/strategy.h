@@ -21,6 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/buffer.h"
 #include "common/error.h"
 #include "common/job/job_document.h"
 #include "worker/comm/collective.h"
@@ -156,6 +157,8 @@ unsigned strategy_writers(const struct strategy *strategy);
 /* All parameters into rank 0's `whole`, which is laid out as options.graph says; others pass NULL. Called by all ranks, only
  * where there are several writers. */
 int strategy_gather(struct strategy *strategy, float *whole, struct error *error);
+/* How the last step went, for people; nothing for most. Called by all ranks at the same step. */
+int strategy_describe(struct strategy *strategy, struct buffer *text, struct error *error);
 /* Where each layer runs, or NULL. */
 const unsigned *strategy_stages(const struct strategy *strategy, unsigned *ret_layers);
 

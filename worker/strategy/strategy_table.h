@@ -31,6 +31,7 @@ struct strategy_operations {
     unsigned (*writers)(const struct strategy *strategy);
     int (*gather)(struct strategy *strategy, float *whole, struct error *error);
     const unsigned *(*stages)(const struct strategy *strategy, unsigned *ret_layers);
+    int (*describe)(struct strategy *strategy, struct buffer *text, struct error *error); /* NULL: nothing to say */
     void (*close)(struct strategy *strategy);
 };
 

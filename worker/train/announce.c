@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/train/announce.h"
 
+#include "worker/optimizer/optimizer.h"
+
 #include <stdio.h>
 
 #define TEXT_MAX 8192
@@ -52,6 +54,14 @@ static void say_steps(const struct trainer *trainer)
 static void say_memory(const struct trainer *trainer)
 {
     struct memory_plan plan;
+    if (trainer->job->strategy.type == STRATEGY_PIPELINE) {
+        double bytes = (double)graph_layout(trainer->graph)->elements * sizeof(float);
+        unsigned slots = optimizer_slot_count(&trainer->job->training.optimizer);
+        report_say(trainer->report,
+                   "memory     parameters and gradients %.1f MB each, optimizer %.1f MB, over all stages", bytes / 1e6,
+                   slots * bytes / 1e6);
+        return;
+    }
     SCOPED_BUFFER text;
     buffer_init(&text, TEXT_MAX);
     graph_memory_plan(trainer->graph, trainer->state.slot_count, &plan);

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "common/clock.h"
 #include "worker/comm/traffic.h"
@@ -12,6 +13,8 @@
 #include "worker/train/stop.h"
 #include "worker/train/vigil.h"
 #include "worker/train/whole_model.h"
+
+#define STRATEGY_TEXT_MAX 65536
 
 /* What a piece of the loop came to. */
 enum outcome {
@@ -256,6 +259,21 @@ static void tell_finished(const struct trainer *trainer)
                    trainer->crew.seats[seat].index, (long long)strategy_finished(trainer->strategy, seat));
 }
 
+/* Line by line. */
+static int tell_strategy(struct trainer *trainer, struct error *error)
+{
+    SCOPED_BUFFER text;
+    buffer_init(&text, STRATEGY_TEXT_MAX);
+    if (strategy_describe(trainer->strategy, &text, error) < 0)
+        return -1;
+    char *rest = NULL;
+    for (char *line = text.length > 0 ? strtok_r(text.data, "\n", &rest) : NULL; line;
+         line = strtok_r(NULL, "\n", &rest))
+        if (trainer_is_chief(trainer))
+            report_say(trainer->report, "%s", line);
+    return 0;
+}
+
 /* Workers stay until the chief has everything on the disk: should it be lost before, its successor needs them. */
 static enum outcome finish(struct loop *loop, struct error *error)
 {
@@ -268,6 +286,8 @@ static enum outcome finish(struct loop *loop, struct error *error)
         if (outcome != OUTCOME_ON)
             return outcome;
     }
+    if (tell_strategy(trainer, error) < 0)
+        return judge(loop, error, EXIT_CODE_INTERNAL);
     if (strategy_sum(trainer->strategy, &done, 1, error) < 0)
         return judge(loop, error, EXIT_CODE_INTERNAL);
     tell_recovery(loop, trainer->state.progress.step, 0);
