@@ -50,3 +50,13 @@ wait_for scaled state Succeeded 120 && same_weights fixed scaled
 verdict $? "the elastic crew ends in the same bits as the fixed one" "$(log_of "$(member scaled 0)" | tail -n 5)"
 ! log_of "$(member scaled 0)" | grep 'steps were repeated'
 verdict $? "no loss cost more than one step"
+
+[[ -n ${PEERS_FAULTS:-} ]] || exit 0
+more=
+crew long 3 60000
+wait_for long state Succeeded 300
+more='"elastic":{"minWorkers":1,"maxWorkers":4},'
+crew held 3 60000
+await_step held 200 && freeze held 2 1
+wait_for held state Succeeded 300 && same_weights long held
+verdict $? "a crew that a frozen worker has left and joined again ends in the same bits"

@@ -30,13 +30,6 @@ make_digits
 plane_start --volume "digits=$work" --volume "runs=$work/runs"
 operator_start
 
-# strike JOB INDEX SIGNAL
-strike() {
-    local process
-    process=$(process_of "$(member "$1" "$2")")
-    [[ -n $process ]] && kill "-$3" "$process"
-}
-
 learnt() {
     log_of "$(member "$1" 0)" | grep 'held-out examples: accuracy \(100\|9[5-9]\)' >/dev/null
 }
@@ -54,6 +47,18 @@ wait_for struck state Succeeded 90 && same_weights rounds struck
 verdict $? "the round is taken again, to the same bits" "$(log_of "$(member struck 0)" | tail -n 5)"
 log_of "$(member struck 0)" | grep 'the crew is whole again.*\(step was\|steps were\|nothing was\) repeated' >/dev/null
 verdict $? "and what it cost is told"
+if [[ -n ${PEERS_FAULTS:-} ]]; then
+    steps=60000
+    crew long 2 "$steps"
+    crew held 2 "$steps"
+    wait_for long state Succeeded 300
+    await_step held 400 && frozen=$(member held 1) && strike held 1 STOP && sleep 8 && strike held 1 CONT
+    until_true 60 is_superseded "$frozen"
+    verdict $? "a frozen worker of local steps is superseded when it returns" "$(log_of "$frozen" | tail -n 3)"
+    wait_for held state Succeeded 300 && same_weights long held
+    verdict $? "and its successor takes the round again, to the same bits" "$(log_of "$(member held 0)" | tail -n 5)"
+    steps=6000
+fi
 strategy=
 crew onwards 2 $((steps + 200)) rounds
 wait_for onwards state Succeeded 90 && log_of "$(member onwards 0)" | grep "resumes from the checkpoint of step $steps" >/dev/null
@@ -64,33 +69,6 @@ wait_for back state Succeeded 90 && log_of "$(member back 0)" | grep "resumes fr
 verdict $? "and the other way round" "$(log_of "$(member back 0)" | head -n 20)"
 
 # ---- peers at their own pace; what each has finished is told at the end
-
-# has_stepped_past JOB INDEX STEP
-has_stepped_past() {
-    (($(step_of "$(member "$1" "$2")") > $3))
-}
-
-# goes_on JOB INDEX: this worker steps on
-goes_on() {
-    until_true 60 has_stepped_past "$1" "$2" "$(step_of "$(member "$1" "$2")")"
-}
-
-# is_superseded POD: it has ended with 163
-is_superseded() {
-    api GET "$pods_path/$1" | tr -d '\n' | grep '"exitCode": *163' >/dev/null
-}
-
-# freeze JOB INDEX WITNESS: until the others have given it up; it returns, and its successor joins
-freeze() {
-    local frozen
-    frozen=$(member "$1" "$2")
-    strike "$1" "$2" STOP && goes_on "$1" "$3"
-    verdict $? "$1: nobody waits for a frozen worker"
-    until_true 60 sizes_end_in "$1" "$3" 2 && strike "$1" "$2" CONT && until_true 60 is_superseded "$frozen"
-    verdict $? "$1: which is superseded when it returns" "$(log_of "$frozen" | tail -n 3)"
-    until_true 60 sizes_end_in "$1" "$3" 3
-    verdict $? "$1: and has a successor" "$(sizes "$1" "$3")"
-}
 
 # kill_each JOB: one after another, the chief among them; the others go on meanwhile
 kill_each() {
@@ -128,4 +106,27 @@ for exchange in SendToAll Gossip; do
     total=$(finished "$name-2")
     ((total >= steps * 24 && total < steps * 24 + 24 * 500))
     verdict $? "$name: every example is counted" "$total of $((steps * 24))"
+done
+
+[[ -n ${PEERS_FAULTS:-} ]] || exit 0
+
+# finished_by JOB INDEX
+finished_by() {
+    log_of "$(member "$1" 0)" | awk -v index_wanted="$2" '/^worker [0-9]* has finished/ && $2 == index_wanted { print $5 }'
+}
+
+# Nine tenths of its time the one stands still.
+for exchange in SendToAll Gossip; do
+    strategy="\"type\":\"PeerToPeer\",\"exchange\":\"$exchange\""
+    name=slow-$(tr '[:upper:]' '[:lower:]' <<<"$exchange")
+    crew "$name" 2 40000
+    await_step "$name" 100
+    slow=$(process_of "$(member "$name" 1)")
+    while ! field_is "$name" state Succeeded && kill -STOP "$slow"; do
+        sleep 0.45
+        kill -CONT "$slow"
+        sleep 0.05
+    done 2>/dev/null
+    wait_for "$name" state Succeeded 120 && learnt "$name" && (($(finished_by "$name" 0) > 2 * $(finished_by "$name" 1)))
+    verdict $? "$name: a slow worker does not slow the other" "$(finished_by "$name" 0) to $(finished_by "$name" 1)"
 done

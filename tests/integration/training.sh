@@ -59,3 +59,37 @@ sizes() {
 sizes_end_in() {
     [[ " $(sizes "$1" "$2")" == *" $3 " ]]
 }
+
+# strike JOB INDEX SIGNAL
+strike() {
+    local process
+    process=$(process_of "$(member "$1" "$2")")
+    [[ -n $process ]] && kill "-$3" "$process"
+}
+
+# has_stepped_past JOB INDEX STEP
+has_stepped_past() {
+    (($(step_of "$(member "$1" "$2")") > $3))
+}
+
+# goes_on JOB INDEX: this worker steps on
+goes_on() {
+    until_true 60 has_stepped_past "$1" "$2" "$(step_of "$(member "$1" "$2")")"
+}
+
+# is_superseded POD: it has ended with 163
+is_superseded() {
+    api GET "$pods_path/$1" | tr -d '\n' | grep '"exitCode": *163' >/dev/null
+}
+
+# freeze JOB INDEX WITNESS: until the others have given it up; it returns, and its successor joins
+freeze() {
+    local frozen
+    frozen=$(member "$1" "$2")
+    strike "$1" "$2" STOP && goes_on "$1" "$3"
+    verdict $? "$1: nobody waits for a frozen worker"
+    until_true 60 sizes_end_in "$1" "$3" 2 && strike "$1" "$2" CONT && until_true 60 is_superseded "$frozen"
+    verdict $? "$1: which is superseded when it returns" "$(log_of "$frozen" | tail -n 3)"
+    until_true 60 sizes_end_in "$1" "$3" 3
+    verdict $? "$1: and has a successor" "$(sizes "$1" "$3")"
+}

@@ -70,11 +70,10 @@ static void open_group(struct scene *scene)
     cr_assert_eq(collective_connect(scene->group, 60000, &error), 0, "%s", error.message);
 }
 
-static void open_scene(struct scene *scene, int64_t local_steps, double outer_rate, double outer_momentum)
+static void open_model(struct scene *scene)
 {
     struct storage_map *storage;
     struct error error = ERROR_INIT;
-    *scene = (struct scene){0};
     SCOPED_JSON *json = NULL;
     cr_assert_eq(json_parse(text, strlen(text), sizeof(text), &json, &error), 0);
     cr_assert_eq(job_document_parse(json, &scene->job, &error), 0, "%s", error.message);
@@ -82,14 +81,26 @@ static void open_scene(struct scene *scene, int64_t local_steps, double outer_ra
     cr_assert_eq(device_open(&(struct device_options){.threads = 1}, &scene->device, &error), 0);
     struct graph_options graph = {.device = scene->device, .model = &scene->job.model, .max_examples = BATCH};
     cr_assert_eq(graph_new(&graph, &scene->graph, &error), 0, "%s", error.message);
-    cr_assert_eq(dataset_open(&scene->job.data, storage, SPLIT_TRAIN, graph_example_format(scene->graph),
-                              &scene->dataset, &error),
-                 0);
+    int result = dataset_open(&scene->job.data, storage, SPLIT_TRAIN, graph_example_format(scene->graph),
+                              &scene->dataset, &error);
+    cr_assert_eq(result, 0, "%s", error.message);
     scene->sampler = (struct sampler){.seed = 5, .count = dataset_count(scene->dataset)};
-    cr_assert_eq(training_state_init(&scene->state, scene->device, graph_layout(scene->graph),
-                                     &scene->job.training.optimizer, 5, &error),
-                 0);
-    cr_assert_eq(training_state_add_slot(&scene->state, LOCAL_ROUNDS_SLOT, &error), 0);
+    storage_map_free(storage);
+}
+
+static void open_state(struct scene *scene)
+{
+    const struct optimizer_spec *optimizer = &scene->job.training.optimizer;
+    cr_assert_eq(training_state_init(&scene->state, scene->device, graph_layout(scene->graph), optimizer, 5, NULL), 0);
+    cr_assert_eq(training_state_add_slot(&scene->state, LOCAL_ROUNDS_SLOT, NULL), 0);
+}
+
+static void open_scene(struct scene *scene, int64_t local_steps, double outer_rate, double outer_momentum)
+{
+    struct error error = ERROR_INIT;
+    *scene = (struct scene){0};
+    open_model(scene);
+    open_state(scene);
     scene->job.strategy.local_steps = local_steps;
     scene->job.strategy.outer_learning_rate = outer_rate;
     scene->job.strategy.outer_momentum = outer_momentum;
@@ -107,7 +118,6 @@ static void open_scene(struct scene *scene, int64_t local_steps, double outer_ra
     cr_assert_eq(local_rounds_new(&scene->options, &scene->rounds, &error), 0, "%s", error.message);
     cr_assert_eq(local_rounds_fit(scene->rounds, 1, 0, 1, &error), 0, "%s", error.message);
     open_group(scene);
-    storage_map_free(storage);
 }
 
 static void close_scene(struct scene *scene)

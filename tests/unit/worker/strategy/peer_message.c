@@ -43,7 +43,7 @@ Test(peer_message, comes_back_as_it_was_sent)
         cr_expect_eq(back.count, messages[i].count);
         cr_expect_eq(memcmp(back.counts, messages[i].counts, sizeof(back.counts)), 0);
         if (back.count > 0)
-            cr_expect_eq(memcmp(back.floats, floats, back.count * sizeof(float)), 0);
+            cr_expect_arr_eq(back.floats, floats, back.count * sizeof(float));
     }
 }
 

@@ -2,7 +2,6 @@
 #include "worker/strategy/peer_replica.h"
 
 #include <criterion/criterion.h>
-#include <string.h>
 
 #define COUNT 4
 
@@ -33,6 +32,14 @@ static void take_in(struct scene *scene)
     peer_replica_unlock(scene->replica);
 }
 
+static void expect_values(const float *values, float a, float b, float c, float d)
+{
+    cr_expect_eq(values[0], a);
+    cr_expect_eq(values[1], b);
+    cr_expect_eq(values[2], c);
+    cr_expect_eq(values[3], d);
+}
+
 Test(peer_replica, what_comes_waits_for_the_trainer_but_is_shown_to_peers)
 {
     struct scene scene;
@@ -42,11 +49,11 @@ Test(peer_replica, what_comes_waits_for_the_trainer_but_is_shown_to_peers)
     cr_assert(peer_replica_add(scene.replica, 1, 2, change));
     cr_assert_eq(scene.parameters[1], 1.0f);
     cr_assert(peer_replica_read(scene.replica, 0, 0, COUNT, seen));
-    cr_assert_eq(memcmp(seen, (float[]){1, 1.5f, 2, 1}, sizeof(seen)), 0);
+    expect_values(seen, 1, 1.5f, 2, 1);
     cr_assert(peer_replica_read(scene.replica, 1, 0, COUNT, seen));
     cr_assert_eq(seen[1], -1.0f);
     take_in(&scene);
-    cr_assert_eq(memcmp(scene.parameters, (float[]){1, 1.5f, 2, 1}, sizeof(seen)), 0);
+    expect_values(scene.parameters, 1, 1.5f, 2, 1);
     take_in(&scene);
     cr_assert_eq(scene.parameters[2], 2.0f);
     peer_replica_free(scene.replica);
