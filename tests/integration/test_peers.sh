@@ -48,7 +48,7 @@ verdict $? "the round is taken again, to the same bits" "$(log_of "$(member stru
 log_of "$(member struck 0)" | grep 'the crew is whole again.*\(step was\|steps were\|nothing was\) repeated' >/dev/null
 verdict $? "and what it cost is told"
 if [[ -n ${PEERS_FAULTS:-} ]]; then
-    steps=60000
+    steps=20000
     crew long 2 "$steps"
     crew held 2 "$steps"
     wait_for long state Succeeded 300
