@@ -46,6 +46,7 @@ void dispatcher_cancel(struct dispatcher *dispatcher);
 struct server_standing {
     uint64_t incarnation;
     bool holds_state;
+    bool holds_guest; /* the state of the server before it too */
     uint32_t lineage;
     int64_t updates;
     int64_t base_step, base_epoch, base_consumed; /* of the plan that it was started by */
@@ -56,9 +57,11 @@ int dispatcher_await_servers(struct dispatcher *dispatcher, struct server_standi
                              struct error *error);
 void server_standing_release(struct server_standing *standing);
 
+#define SERVER_START_BACKUP "@backup"
 struct server_start {
-    bool needed;      /* else it goes on with what it holds */
-    const char *path; /* of a checkpoint; "": afresh */
+    bool needed; /* else it goes on with what it holds */
+    const char
+        *path; /* of a checkpoint; "": afresh; SERVER_START_BACKUP: what the next server keeps of it, all of it */
     struct ticket_set tickets;
     int64_t updates;
 };
@@ -66,7 +69,9 @@ struct dispatcher_plan {
     uint32_t lineage;
     int64_t base_step, base_epoch, base_consumed; /* where ticket base_step * per_step begins */
     int64_t step;                                 /* Synchronous: steps applied */
-    bool keeps_tickets;                           /* what is finished and held stays so: a server alone was restored */
+    /* Only has backups give back what they keep; ERROR_UNAVAILABLE in the end, so that all is looked at anew. */
+    bool fetches_only;
+    bool keeps_tickets; /* what is finished and held stays so: a server alone was restored */
     struct ticket_set finished;
     const struct server_start *starts; /* by server */
 };

@@ -103,16 +103,18 @@ static void send_starts(struct dispatcher *dispatcher, void *context)
 {
     struct beginning *beginning = context;
     const struct dispatcher_plan *plan = beginning->plan;
-    if (dispatcher->dispenser == NULL)
+    if (dispatcher->dispenser == NULL && !plan->fetches_only)
         dispatcher->dispenser = dispenser_new(&dispatcher->options.dispenser, &plan->finished, plan->step);
-    if (!plan->keeps_tickets)
+    if (!plan->keeps_tickets && !plan->fetches_only)
         dispatcher->phase = PHASE_CLOSED;
     for (unsigned i = 0; i < dispatcher->options.server_count; i++) {
         struct led_server *server = &dispatcher->servers[i];
         const struct server_start *start = &plan->starts[i];
         if (!start->needed || server->stream == NULL)
             continue;
-        if (plan->keeps_tickets)
+        if (plan->fetches_only)
+            ticket_set_reset(&server->settled, INT64_MAX); /* nothing is lost */
+        else if (plan->keeps_tickets)
             beginning->lost += settle(dispatcher, server, start);
         else
             ticket_set_copy(&server->settled, &start->tickets);
@@ -159,6 +161,14 @@ static void open_desks(struct dispatcher *dispatcher, void *context)
     dispatcher_restart_desks(dispatcher);
 }
 
+static bool all_hold_state(const struct dispatcher *dispatcher)
+{
+    for (unsigned i = 0; i < dispatcher->options.server_count; i++)
+        if (!dispatcher->servers[i].standing.holds_state)
+            return false;
+    return true;
+}
+
 int dispatcher_begin(struct dispatcher *dispatcher, const struct dispatcher_plan *plan, int64_t *ret_lost,
                      struct error *error)
 {
@@ -168,8 +178,10 @@ int dispatcher_begin(struct dispatcher *dispatcher, const struct dispatcher_plan
     while (check(dispatcher, NULL) == 0 && dispatcher_all_stand(dispatcher) && is_starting(dispatcher))
         wait_until(dispatcher, 1000);
     int result = check(dispatcher, error);
-    if (result == 0 && !dispatcher_all_stand(dispatcher))
+    if (result == 0 && (!dispatcher_all_stand(dispatcher) || !all_hold_state(dispatcher)))
         result = error_set(error, ERROR_UNAVAILABLE, "a ps was lost while the crew began");
+    if (result == 0 && plan->fetches_only)
+        result = error_set(error, ERROR_UNAVAILABLE, "a ps has its state back from its backup");
     if (result == 0) {
         on_rpc(dispatcher, open_desks, &beginning);
         *ret_lost = beginning.lost;

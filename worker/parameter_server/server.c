@@ -8,6 +8,7 @@
 
 #include "common/clock.h"
 #include "common/memory.h"
+#include "worker/parameter_server/server_mirror.h"
 #include "worker/parameter_server/server_parts.h"
 
 #define TICK_MS 200
@@ -42,18 +43,22 @@ static void tick(void *context)
     struct ps_server *server = context;
     server_control_tick(server);
     server_store_tick(server);
+    if (server->door != NULL)
+        mirror_tick(server);
 }
 
 static const struct rpc_method methods[] = {
     {PS_METHOD_EXCHANGE, server_exchange_opened},
     {PS_METHOD_CONTROL, server_control_opened},
+    {PS_METHOD_MIRROR, mirror_opened},
 };
 
 static int open_door(struct ps_server *server, struct error *error)
 {
     const struct ps_server_options *options = &server->options;
     if (variables_init(&server->variables, &options->variables, error) < 0 ||
-        rpc_new(tick, server, TICK_MS, &server->rpc, error) < 0 || server_store_start(server, error) < 0)
+        rpc_new(tick, server, TICK_MS, &server->rpc, error) < 0 || server_store_start(server, error) < 0 ||
+        mirror_start(server, error) < 0)
         return -1;
     return rpc_server_start(server->rpc, options->listen_address, options->port, methods,
                             sizeof methods / sizeof *methods, server, &server->door, error);
@@ -115,6 +120,7 @@ void ps_server_free(struct ps_server *server)
         rpc_free(server->rpc);
     for (unsigned i = 0; i < PS_WORKERS_MAX; i++)
         free(server->outgoing[i]);
+    mirror_free(server);
     variables_release(&server->variables);
     pthread_cond_destroy(&server->changed);
     pthread_mutex_destroy(&server->lock);

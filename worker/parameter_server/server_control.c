@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "common/memory.h"
+#include "worker/parameter_server/dispatcher.h"
+#include "worker/parameter_server/server_mirror.h"
 #include "worker/parameter_server/server_parts.h"
 
 #define LOST_MS_DEFAULT 600000
@@ -20,12 +22,18 @@ void server_control_say_standing(struct ps_server *server)
     say(server, &(struct ps_message){.type = PS_STANDING,
                                      .incarnation = server->incarnation,
                                      .holds_state = variables->holds_state,
+                                     .shared = mirror_holds_guest(server),
                                      .lineage = variables->lineage,
                                      .updates = variables->updates,
                                      .base_step = server->base_step,
                                      .base_epoch = server->base_epoch,
                                      .base_consumed = server->base_consumed,
                                      .tickets = variables->applied});
+}
+
+void server_control_say_stepped(struct ps_server *server, int64_t step)
+{
+    say(server, &(struct ps_message){.type = PS_STEPPED, .step = step});
 }
 
 /* ---------------------------------------------------------------- orders */
@@ -53,6 +61,10 @@ static void on_start(struct ps_server *server, const struct ps_message *message)
 {
     struct variables *variables = &server->variables;
     struct error error = ERROR_INIT;
+    if (strcmp(message->path, SERVER_START_BACKUP) == 0) {
+        mirror_fetch(server);
+        return;
+    }
     if (server->options.load(server->options.context, message->path, variables, &error) < 0) {
         ps_server_fail(server, &error);
         return;
@@ -66,6 +78,7 @@ static void on_start(struct ps_server *server, const struct ps_message *message)
     variables->holds_state = true;
     server_control_say_standing(server);
     server_exchange_admit(server);
+    mirror_copy(server);
 }
 
 static void on_reduce(struct ps_server *server, const struct ps_message *message)
@@ -87,8 +100,8 @@ static void on_apply(struct ps_server *server, const struct ps_message *message)
     struct error error = ERROR_INIT;
     if (variables_apply_step(&server->variables, message->step, message->rate, message->scale, &error) < 0)
         ps_server_fail(server, &error);
-    else
-        say(server, &(struct ps_message){.type = PS_STEPPED, .step = message->step});
+    else if (!mirror_step(server, message))
+        server_control_say_stepped(server, message->step);
 }
 
 static void on_save(struct ps_server *server, const struct ps_message *message)

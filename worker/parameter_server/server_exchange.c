@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/memory.h"
+#include "worker/parameter_server/server_mirror.h"
 #include "worker/parameter_server/server_parts.h"
 
 static size_t own_bytes(const struct ps_server *server)
@@ -142,7 +143,8 @@ static void take_update(struct exchange *exchange)
         return;
     }
     count(server, verdict);
-    server_exchange_acknowledge(exchange, update.ticket, verdict, exchange->push.pull);
+    if (!mirror_update(server, exchange, &update, verdict, exchange->push.pull))
+        server_exchange_acknowledge(exchange, update.ticket, verdict, exchange->push.pull);
 }
 
 static void on_push(struct exchange *exchange, const struct ps_message *message)
@@ -195,6 +197,7 @@ static void on_closed(void *context, struct rpc_stream *stream, const struct err
             break;
         }
     }
+    mirror_forget(server, exchange);
     shared_area_release(&exchange->area);
     bulk_inbox_release(&exchange->inbox);
     free(exchange);

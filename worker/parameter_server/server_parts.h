@@ -2,7 +2,7 @@
  *
  * A server's inside, for the files that make it: server.c (life cycle),
  * server_exchange.c (workers), server_control.c (the chief), server_store.c (its
- * shard of a checkpoint). Only they include it.
+ * shard of a checkpoint), server_mirror.c (backup). Only they include it.
  */
 #ifndef COXSWAIN_PARAMETER_SERVER_SERVER_PARTS_H
 #define COXSWAIN_PARAMETER_SERVER_SERVER_PARTS_H
@@ -37,6 +37,9 @@ struct control {
     bool claimed;
 };
 
+struct mirror;
+struct guest_link;
+
 struct store_job {
     struct variables copy; /* parameters, slots and table by value */
     float *memory;
@@ -65,6 +68,11 @@ struct ps_server {
     int64_t base_step, base_epoch, base_consumed; /* kept for a successor of the chief */
     double squares;                               /* of the gradient last reduced */
     struct ps_server_counts counts;
+    struct mirror *mirror;  /* to the backup; NULL: there is none */
+    struct variables guest; /* of the server before this one */
+    struct guest_link *guest_link;
+    uint32_t guest_epoch;
+    float *guest_copy;
 
     pthread_t storing;
     bool storing_runs;
@@ -91,6 +99,7 @@ void server_exchange_admit(struct ps_server *server);
 void server_exchange_acknowledge(struct exchange *exchange, int64_t ticket, uint32_t verdict, bool pull);
 void server_control_tick(struct ps_server *server);
 void server_control_say_standing(struct ps_server *server);
+void server_control_say_stepped(struct ps_server *server, int64_t step);
 
 int server_store_start(struct ps_server *server, struct error *error);
 void server_store_stop(struct ps_server *server);

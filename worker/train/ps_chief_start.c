@@ -132,6 +132,29 @@ static int start_all(struct ps_chief *chief, uint32_t lineage, struct dispatcher
     return result;
 }
 
+/* What the plan says is what the holders agree on. */
+static void take_terms(const struct server_standing *standing, struct dispatcher_plan *plan, bool others)
+{
+    plan->lineage = standing->lineage;
+    plan->base_step = standing->base_step;
+    plan->base_epoch = standing->base_epoch;
+    plan->base_consumed = standing->base_consumed;
+    if (others)
+        ticket_set_intersect(&plan->finished, &standing->tickets);
+    else
+        ticket_set_copy(&plan->finished, &standing->tickets);
+}
+
+/* Whether each server without a state has a backup that holds it. */
+static bool backups_hold_all(const struct ps_chief *chief, const struct server_standing *standings)
+{
+    unsigned count = chief->placement.server_count;
+    for (unsigned i = 0; i < count; i++)
+        if (!standings[i].holds_state && !standings[(i + 1) % count].holds_guest)
+            return false;
+    return chief->trainer->job->strategy.ps_backup;
+}
+
 /* Some hold what was trained, and go on; the others take what the source has. */
 static int start_some(struct ps_chief *chief, const struct server_standing *standings, struct dispatcher_plan *plan,
                       struct server_start starts[PS_SERVERS_MAX], struct error *error)
@@ -147,14 +170,7 @@ static int start_some(struct ps_chief *chief, const struct server_standing *stan
             start_server(chief, &source, i, &starts[i]);
             continue;
         }
-        plan->lineage = standings[i].lineage;
-        plan->base_step = standings[i].base_step;
-        plan->base_epoch = standings[i].base_epoch;
-        plan->base_consumed = standings[i].base_consumed;
-        if (any)
-            ticket_set_intersect(&plan->finished, &standings[i].tickets);
-        else
-            ticket_set_copy(&plan->finished, &standings[i].tickets);
+        take_terms(&standings[i], plan, any);
         any = true;
     }
     plan->keeps_tickets = true;
@@ -171,21 +187,29 @@ static int start_some(struct ps_chief *chief, const struct server_standing *stan
     return result;
 }
 
+/* Servers that have nothing get back what the next ones keep for them. */
+static int fetch_from_backups(struct ps_chief *chief, const struct server_standing *standings,
+                              struct dispatcher_plan *plan, struct server_start starts[PS_SERVERS_MAX],
+                              struct error *error)
+{
+    for (unsigned i = 0; i < chief->placement.server_count; i++)
+        starts[i] = (struct server_start){.needed = !standings[i].holds_state, .path = SERVER_START_BACKUP};
+    plan->fetches_only = true;
+    plan->starts = starts;
+    int64_t lost;
+    return dispatcher_begin(chief->dispatcher, plan, &lost, error);
+}
+
 /* All hold what was trained: a new chief takes over, or a connection was lost. */
 static int go_on(struct ps_chief *chief, const struct server_standing *standings, struct dispatcher_plan *plan,
                  struct server_start starts[PS_SERVERS_MAX], struct error *error)
 {
-    bool synchronous = chief->mode == PARAMETER_SERVER_SYNCHRONOUS;
-    ticket_set_copy(&plan->finished, &standings[0].tickets);
-    plan->lineage = standings[0].lineage;
-    plan->base_step = standings[0].base_step;
-    plan->base_epoch = standings[0].base_epoch;
-    plan->base_consumed = standings[0].base_consumed;
-    plan->step = synchronous ? standings[0].updates : 0;
-    for (unsigned i = 1; i < chief->placement.server_count; i++) {
-        ticket_set_intersect(&plan->finished, &standings[i].tickets);
-        if (synchronous && standings[i].updates < plan->step)
+    bool synchronous = chief->mode == PARAMETER_SERVER_SYNCHRONOUS, any = false;
+    for (unsigned i = 0; i < chief->placement.server_count; i++) {
+        take_terms(&standings[i], plan, any);
+        if (synchronous && (!any || standings[i].updates < plan->step))
             plan->step = standings[i].updates;
+        any = true;
     }
     plan->keeps_tickets = chief->begun;
     plan->starts = starts;
@@ -205,6 +229,8 @@ static int choose(struct ps_chief *chief, const struct server_standing *standing
     }
     if (holders == chief->placement.server_count)
         return go_on(chief, standings, plan, starts, error);
+    if (backups_hold_all(chief, standings))
+        return fetch_from_backups(chief, standings, plan, starts, error);
     if (holders > 0 && chief->mode != PARAMETER_SERVER_SYNCHRONOUS)
         return start_some(chief, standings, plan, starts, error);
     if (chief->base.lineage > lineage)

@@ -59,8 +59,6 @@ static int check_strategy(const struct job_document *job, unsigned crew_size, st
             error, ERROR_UNSUPPORTED,
             "checkpoint.keepBest: not with ParameterServer yet, whose checkpoints are the servers'; leave it "
             "out");
-    if (job->strategy.ps_backup)
-        return error_set(error, ERROR_UNSUPPORTED, "strategy.psBackup: not in this worker yet; leave it out");
     if (strategy->type == STRATEGY_PARAMETER_SERVER && job->strategy.mode != PARAMETER_SERVER_SYNCHRONOUS &&
         job->training.gradient_accumulation != 1)
         return error_set(

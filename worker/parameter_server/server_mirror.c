@@ -1,0 +1,558 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/parameter_server/server_mirror.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/memory.h"
+#include "worker/coordination/address_book.h"
+
+#define REDIAL_MS 100
+
+/* Something that waits for the backup's word. */
+struct pending {
+    struct pending *next;
+    int64_t sequence;
+    struct exchange *exchange; /* NULL: it is gone, or it is a step */
+    int64_t ticket;
+    uint32_t verdict;
+    bool pull, is_step;
+};
+
+/* Bytes on their way; kept until the server goes, since gRPC may look at them after a stream has ended. */
+struct carrier {
+    struct carrier *next;
+    float *bytes;
+    int64_t sequence; /* in use until the backup has said this */
+};
+
+/* To the backup. */
+struct mirror {
+    struct ps_server *server;
+    struct address_book *book;
+    struct rpc_stream *stream;
+    int64_t next_dial_ms;
+    bool copied;               /* the stream has begun with a copy */
+    int64_t sequence, settled; /* handed on last; the backup's last word */
+    struct pending *first, **end;
+    struct carrier *carriers;
+    float *copy;
+    bool fetching, fetched;
+    struct ps_message fetch; /* the COPY that comes back */
+    struct bulk_inbox inbox;
+};
+
+/* From the server before this one. */
+struct guest_link {
+    struct ps_server *server;
+    struct rpc_stream *stream;
+    struct ps_message message; /* whose bytes are coming */
+    bool receiving;
+    struct bulk_inbox inbox;
+};
+
+static unsigned backup_number(const struct ps_server *server)
+{
+    return (server->options.variables.server + 1) % server->options.variables.placement->server_count;
+}
+
+/* ---------------------------------------------------------------- the whole state as one run of bytes */
+
+static int64_t state_elements(const struct variables *variables)
+{
+    return variables->elements * (int64_t)(1 + variables->slot_count + variables->options.shares);
+}
+
+static void walk_state(struct variables *variables, float *bytes, bool reads)
+{
+    float *arrays[1 + OPTIMIZER_SLOTS_MAX + VARIABLES_SHARES_MAX];
+    unsigned count = 0;
+    arrays[count++] = variables->parameters;
+    for (unsigned i = 0; i < variables->slot_count; i++)
+        arrays[count++] = variables->slots[i];
+    for (unsigned i = 0; i < variables->options.shares; i++)
+        arrays[count++] = variables->shares[i];
+    size_t size = (size_t)variables->elements * sizeof *bytes;
+    for (unsigned i = 0; i < count; i++, bytes += variables->elements)
+        memcpy(reads ? arrays[i] : bytes, reads ? bytes : arrays[i], size);
+}
+
+static struct ps_message describe_state(const struct ps_server *server, const struct variables *variables)
+{
+    return (struct ps_message){.type = PS_COPY,
+                               .lineage = variables->lineage,
+                               .updates = variables->updates,
+                               .base_step = server->base_step,
+                               .base_epoch = server->base_epoch,
+                               .base_consumed = server->base_consumed,
+                               .tickets = variables->applied};
+}
+
+static void take_state(struct ps_server *server, struct variables *variables, const struct ps_message *message,
+                       float *bytes)
+{
+    walk_state(variables, bytes, true);
+    variables->lineage = message->lineage;
+    variables->updates = message->updates;
+    ticket_set_copy(&variables->applied, &message->tickets);
+    variables->holds_state = true;
+    server->base_step = message->base_step;
+    server->base_epoch = message->base_epoch;
+    server->base_consumed = message->base_consumed;
+}
+
+/* ---------------------------------------------------------------- handing on */
+
+static void settle(struct mirror *mirror, int64_t sequence)
+{
+    if (sequence > mirror->settled)
+        mirror->settled = sequence;
+    while (mirror->first != NULL && mirror->first->sequence <= mirror->settled) {
+        struct pending *pending = mirror->first;
+        mirror->first = pending->next;
+        if (mirror->first == NULL)
+            mirror->end = &mirror->first;
+        if (pending->is_step)
+            server_control_say_stepped(mirror->server, pending->ticket);
+        else if (pending->exchange != NULL)
+            server_exchange_acknowledge(pending->exchange, pending->ticket, pending->verdict, pending->pull);
+        free(pending);
+    }
+}
+
+static void await_word(struct mirror *mirror, struct pending pending)
+{
+    struct pending *entry = memory_allocate(1, sizeof *entry);
+    *entry = pending;
+    entry->sequence = mirror->sequence;
+    *mirror->end = entry;
+    mirror->end = &entry->next;
+    settle(mirror, mirror->settled);
+}
+
+static float *find_carrier(struct mirror *mirror)
+{
+    struct carrier *carrier = mirror->carriers;
+    while (carrier != NULL && carrier->sequence > mirror->settled)
+        carrier = carrier->next;
+    if (carrier == NULL) {
+        carrier = memory_allocate(1, sizeof *carrier);
+        carrier->bytes = malloc((size_t)mirror->server->variables.elements * sizeof(float) + 1);
+        carrier->next = mirror->carriers;
+        mirror->carriers = carrier;
+    }
+    carrier->sequence = mirror->sequence;
+    return carrier->bytes;
+}
+
+static void hand_update(struct mirror *mirror, const struct update *update)
+{
+    struct variables *variables = &mirror->server->variables;
+    size_t bytes = (size_t)variables->elements * sizeof(float);
+    mirror->sequence++;
+    if (!mirror->copied)
+        return; /* the copy that begins the stream will have it */
+    float *packed = find_carrier(mirror);
+    if (packed == NULL) {
+        rpc_stream_close(mirror->stream); /* begins again with a copy */
+        return;
+    }
+    if (update->flat)
+        placement_pack(variables->options.placement, variables->options.server, update->gradients, packed);
+    else
+        memcpy(packed, update->gradients, bytes);
+    ps_message_send(mirror->stream, &(struct ps_message){.type = PS_FORWARD,
+                                                         .step = mirror->sequence,
+                                                         .ticket = update->ticket,
+                                                         .lineage = update->lineage,
+                                                         .rate = update->learning_rate,
+                                                         .scale = update->gradient_scale});
+    bulk_send(mirror->stream, packed, bytes);
+}
+
+bool mirror_update(struct ps_server *server, struct exchange *exchange, const struct update *update,
+                   enum update_verdict verdict, bool pull)
+{
+    struct mirror *mirror = server->mirror;
+    if (mirror == NULL || verdict == UPDATE_OUTDATED)
+        return false;
+    if (verdict == UPDATE_APPLIED)
+        hand_update(mirror, update);
+    await_word(mirror,
+               (struct pending){.exchange = exchange, .ticket = update->ticket, .verdict = verdict, .pull = pull});
+    return true;
+}
+
+bool mirror_step(struct ps_server *server, const struct ps_message *order)
+{
+    struct mirror *mirror = server->mirror;
+    if (mirror == NULL)
+        return false;
+    mirror->sequence++;
+    if (mirror->copied)
+        ps_message_send(mirror->stream, &(struct ps_message){.type = PS_APPLY,
+                                                             .ticket = mirror->sequence,
+                                                             .step = order->step,
+                                                             .rate = order->rate,
+                                                             .scale = order->scale});
+    await_word(mirror, (struct pending){.is_step = true, .ticket = order->step});
+    return true;
+}
+
+void mirror_copy(struct ps_server *server)
+{
+    struct mirror *mirror = server->mirror;
+    if (mirror == NULL || mirror->stream == NULL || !server->variables.holds_state || mirror->fetching)
+        return;
+    if (mirror->copied) { /* the bytes of an earlier copy may be on their way still: begin anew */
+        rpc_stream_close(mirror->stream);
+        return;
+    }
+    size_t bytes = (size_t)state_elements(&server->variables) * sizeof(float);
+    if (mirror->copy == NULL)
+        mirror->copy = malloc(bytes + 1);
+    if (mirror->copy == NULL)
+        return;
+    walk_state(&server->variables, mirror->copy, false);
+    struct ps_message message = describe_state(server, &server->variables);
+    message.step = ++mirror->sequence;
+    ps_message_send(mirror->stream, &message);
+    bulk_send(mirror->stream, mirror->copy, bytes);
+    mirror->copied = true;
+}
+
+void mirror_forget(struct ps_server *server, const struct exchange *exchange)
+{
+    for (struct pending *pending = server->mirror ? server->mirror->first : NULL; pending; pending = pending->next)
+        if (pending->exchange == exchange)
+            pending->exchange = NULL;
+}
+
+/* ---------------------------------------------------------------- fetching */
+
+static void end_fetch(struct mirror *mirror)
+{
+    struct ps_server *server = mirror->server;
+    mirror->fetching = false;
+    ps_message_release(&mirror->fetch);
+    mirror->fetch = (struct ps_message){0};
+    server_control_say_standing(server);
+    server_exchange_admit(server);
+    mirror_copy(server);
+}
+
+void mirror_fetch(struct ps_server *server)
+{
+    struct mirror *mirror = server->mirror;
+    if (mirror == NULL) {
+        server_control_say_standing(server);
+        return;
+    }
+    mirror->fetching = true;
+    if (mirror->stream != NULL)
+        ps_message_send(mirror->stream, &(struct ps_message){.type = PS_FETCH});
+}
+
+static void take_fetched(struct mirror *mirror)
+{
+    take_state(mirror->server, &mirror->server->variables, &mirror->fetch, (float *)mirror->inbox.bytes);
+    bulk_inbox_clear(&mirror->inbox);
+    ps_server_say(mirror->server, "took the state after %lld updates from ps %u, its backup",
+                  (long long)mirror->server->variables.updates, backup_number(mirror->server));
+    end_fetch(mirror);
+}
+
+/* ---------------------------------------------------------------- the stream to the backup */
+
+static void hear_backup(struct mirror *mirror, struct ps_message *message)
+{
+    size_t bytes = (size_t)state_elements(&mirror->server->variables) * sizeof(float);
+    if (message->type == PS_MIRRORED) {
+        settle(mirror, message->step);
+    } else if (message->type == PS_REFUSED && mirror->fetching) {
+        end_fetch(mirror);
+    } else if (message->type == PS_COPY && mirror->fetching) {
+        ps_message_release(&mirror->fetch);
+        mirror->fetch = *message;
+        message->tickets = (struct ticket_set){0};
+        if (bytes == 0)
+            take_fetched(mirror);
+        else if (bulk_inbox_expect(&mirror->inbox, bytes, NULL, NULL) < 0)
+            end_fetch(mirror);
+    }
+}
+
+static void on_backup_pieces(void *context, struct rpc_stream *stream, const struct rpc_piece *pieces, unsigned count)
+{
+    struct mirror *mirror = context;
+    struct ps_message message = {0};
+    bool bulk;
+    if (bulk_or_message(pieces, count, &bulk, &message, NULL) < 0) {
+        rpc_stream_close(stream);
+    } else if (!bulk) {
+        hear_backup(mirror, &message);
+        ps_message_release(&message);
+    } else if (bulk_inbox_take(&mirror->inbox, pieces, count, NULL) < 0) {
+        rpc_stream_close(stream);
+    } else if (bulk_inbox_is_full(&mirror->inbox)) {
+        take_fetched(mirror);
+    }
+}
+
+static void on_backup_closed(void *context, struct rpc_stream *stream, const struct error *error)
+{
+    (void)stream, (void)error;
+    struct mirror *mirror = context;
+    mirror->stream = NULL;
+    mirror->copied = false;
+    bulk_inbox_clear(&mirror->inbox);
+}
+
+static void dial(struct mirror *mirror)
+{
+    static const struct rpc_stream_events events = {.pieces = on_backup_pieces, .closed = on_backup_closed};
+    struct ps_server *server = mirror->server;
+    unsigned number = backup_number(server);
+    char address[RESOLVE_ADDRESS_MAX];
+    if (ps_server_now_ms() < mirror->next_dial_ms || !address_book_ask(mirror->book, number, address))
+        return;
+    mirror->next_dial_ms = ps_server_now_ms() + REDIAL_MS;
+    if (rpc_stream_open(server->rpc, address, server->options.servers[number].port, PS_METHOD_MIRROR, 0, &events,
+                        mirror, &mirror->stream, NULL) < 0)
+        return;
+    struct ps_message message = {.type = PS_MIRROR,
+                                 .generation = {.epoch = server->options.epoch},
+                                 .index = server->options.variables.server,
+                                 .digest = server->options.digest};
+    snprintf(message.job_uid, sizeof message.job_uid, "%s", server->job_uid);
+    ps_message_send(mirror->stream, &message);
+    if (mirror->fetching)
+        ps_message_send(mirror->stream, &(struct ps_message){.type = PS_FETCH});
+    else
+        mirror_copy(server);
+}
+
+void mirror_tick(struct ps_server *server)
+{
+    if (server->mirror != NULL && server->mirror->stream == NULL)
+        dial(server->mirror);
+}
+
+/* ---------------------------------------------------------------- the guest */
+
+bool mirror_holds_guest(const struct ps_server *server)
+{
+    return server->guest.holds_state;
+}
+
+static void say(struct guest_link *link, enum ps_message_type type, int64_t sequence)
+{
+    ps_message_send(link->stream, &(struct ps_message){.type = type, .step = sequence});
+}
+
+static int prepare_guest(struct ps_server *server, struct error *error)
+{
+    if (server->guest.options.device != NULL)
+        return 0;
+    struct variables_options options = server->options.variables;
+    unsigned count = options.placement->server_count;
+    options.server = (options.server + count - 1) % count;
+    return variables_init(&server->guest, &options, error);
+}
+
+static void on_greeting(struct guest_link *link, const struct ps_message *message)
+{
+    struct ps_server *server = link->server;
+    unsigned count = server->options.variables.placement->server_count;
+    unsigned before = (server->options.variables.server + count - 1) % count;
+    struct error error = ERROR_INIT;
+    if (strcmp(message->job_uid, server->job_uid) != 0 || message->digest != server->options.digest ||
+        message->index != before || message->generation.epoch < server->guest_epoch) {
+        rpc_stream_close(link->stream);
+        return;
+    }
+    if (prepare_guest(server, &error) < 0) {
+        ps_server_fail(server, &error);
+        return;
+    }
+    server->guest_epoch = message->generation.epoch;
+    if (server->guest_link != NULL && server->guest_link != link)
+        rpc_stream_close(server->guest_link->stream);
+    server->guest_link = link;
+}
+
+static void give_back(struct guest_link *link)
+{
+    struct ps_server *server = link->server;
+    struct variables *guest = &server->guest;
+    size_t bytes = (size_t)state_elements(guest) * sizeof(float);
+    if (server->guest_copy == NULL)
+        server->guest_copy = malloc(bytes + 1);
+    if (!guest->holds_state || server->guest_copy == NULL) {
+        say(link, PS_REFUSED, 0);
+        return;
+    }
+    walk_state(guest, server->guest_copy, false);
+    struct ps_message message = describe_state(server, guest);
+    ps_message_send(link->stream, &message);
+    bulk_send(link->stream, server->guest_copy, bytes);
+}
+
+/* All of what was announced is there. */
+static void take_guest(struct guest_link *link)
+{
+    struct ps_server *server = link->server;
+    struct variables *guest = &server->guest;
+    const struct ps_message *message = &link->message;
+    struct error error = ERROR_INIT;
+    enum update_verdict verdict;
+    link->receiving = false;
+    if (message->type == PS_COPY) {
+        walk_state(guest, (float *)link->inbox.bytes, true);
+        guest->lineage = message->lineage;
+        guest->updates = message->updates;
+        ticket_set_copy(&guest->applied, &message->tickets);
+        guest->holds_state = true;
+    } else {
+        const struct update update = {.ticket = message->ticket,
+                                      .lineage = message->lineage,
+                                      .learning_rate = message->rate,
+                                      .gradient_scale = message->scale,
+                                      .gradients = (const float *)link->inbox.bytes};
+        int result = guest->options.shares > 0 ? variables_stage(guest, &update, &verdict, &error)
+                                               : variables_apply(guest, &update, &verdict, &error);
+        if (result < 0) {
+            ps_server_fail(server, &error);
+            return;
+        }
+    }
+    bulk_inbox_clear(&link->inbox);
+    say(link, PS_MIRRORED, message->step);
+}
+
+static void expect_guest(struct guest_link *link, struct ps_message *message)
+{
+    struct variables *guest = &link->server->guest;
+    int64_t elements = message->type == PS_COPY ? state_elements(guest) : guest->elements;
+    ps_message_release(&link->message);
+    link->message = *message;
+    message->tickets = (struct ticket_set){0};
+    link->receiving = true;
+    if (elements == 0)
+        take_guest(link);
+    else if (bulk_inbox_expect(&link->inbox, (size_t)elements * sizeof(float), NULL, NULL) < 0)
+        rpc_stream_close(link->stream);
+}
+
+static void apply_guest_step(struct guest_link *link, const struct ps_message *message)
+{
+    struct variables *guest = &link->server->guest;
+    struct error error = ERROR_INIT;
+    double squares;
+    if (guest->updates == message->step &&
+        (variables_reduce(guest, &squares, &error) < 0 ||
+         variables_apply_step(guest, message->step, message->rate, message->scale, &error) < 0))
+        ps_server_fail(link->server, &error);
+    else
+        say(link, PS_MIRRORED, message->ticket);
+}
+
+static void hear_guest(struct guest_link *link, struct ps_message *message)
+{
+    struct ps_server *server = link->server;
+    if (message->type == PS_MIRROR)
+        on_greeting(link, message);
+    else if (server->guest_link != link)
+        return;
+    else if (message->type == PS_COPY || (message->type == PS_FORWARD && server->guest.holds_state))
+        expect_guest(link, message);
+    else if (message->type == PS_APPLY && server->guest.holds_state)
+        apply_guest_step(link, message);
+    else if (message->type == PS_FETCH)
+        give_back(link);
+}
+
+static void on_guest_pieces(void *context, struct rpc_stream *stream, const struct rpc_piece *pieces, unsigned count)
+{
+    struct guest_link *link = context;
+    struct ps_message message = {0};
+    bool bulk;
+    if (bulk_or_message(pieces, count, &bulk, &message, NULL) < 0) {
+        rpc_stream_close(stream);
+    } else if (!bulk) {
+        hear_guest(link, &message);
+        ps_message_release(&message);
+    } else if (!link->receiving || bulk_inbox_take(&link->inbox, pieces, count, NULL) < 0) {
+        rpc_stream_close(stream);
+    } else if (bulk_inbox_is_full(&link->inbox)) {
+        take_guest(link);
+    }
+}
+
+static void on_guest_closed(void *context, struct rpc_stream *stream, const struct error *error)
+{
+    (void)stream, (void)error;
+    struct guest_link *link = context;
+    if (link->server->guest_link == link)
+        link->server->guest_link = NULL;
+    ps_message_release(&link->message);
+    bulk_inbox_release(&link->inbox);
+    free(link);
+}
+
+void mirror_opened(void *context, struct rpc_stream *stream, struct rpc_stream_events *ret_events, void **ret_context)
+{
+    struct guest_link *link = memory_allocate(1, sizeof *link);
+    *link = (struct guest_link){.server = context, .stream = stream};
+    *ret_events = (struct rpc_stream_events){.pieces = on_guest_pieces, .closed = on_guest_closed};
+    *ret_context = link;
+}
+
+/* ---------------------------------------------------------------- life cycle */
+
+static void wake(void *context)
+{
+    rpc_wake(((struct ps_server *)context)->rpc);
+}
+
+int mirror_start(struct ps_server *server, struct error *error)
+{
+    unsigned count = server->options.variables.placement->server_count;
+    if (!server->options.backup || count < 2)
+        return 0;
+    struct mirror *mirror = memory_allocate(1, sizeof *mirror);
+    mirror->server = server;
+    mirror->end = &mirror->first;
+    if (address_book_new(server->options.servers, count, wake, server, &mirror->book, error) < 0) {
+        free(mirror);
+        return -1;
+    }
+    server->mirror = mirror;
+    return 0;
+}
+
+void mirror_free(struct ps_server *server)
+{
+    struct mirror *mirror = server->mirror;
+    variables_release(&server->guest);
+    free(server->guest_copy);
+    if (mirror == NULL)
+        return;
+    address_book_free(mirror->book);
+    while (mirror->first != NULL) {
+        struct pending *pending = mirror->first;
+        mirror->first = pending->next;
+        free(pending);
+    }
+    while (mirror->carriers != NULL) {
+        struct carrier *carrier = mirror->carriers;
+        mirror->carriers = carrier->next;
+        free(carrier->bytes);
+        free(carrier);
+    }
+    ps_message_release(&mirror->fetch);
+    bulk_inbox_release(&mirror->inbox);
+    free(mirror->copy);
+    free(mirror);
+}
