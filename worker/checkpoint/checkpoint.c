@@ -422,6 +422,8 @@ int checkpoint_shards_commit(struct checkpoint_store *store, const char *directo
     int64_t bytes = 0, started = clock_monotonic_ns();
     const struct checkpoint_name name = {
         .step = manifest->step, .attempt = store->own.attempt, .epoch = store->own.epoch};
+    if (name.step == store->counts.committed_step) /* tickets have moved, but not the step */
+        return file_remove_directory(directory, error);
     manifest->attempt = store->own.attempt;
     manifest->epoch = store->own.epoch;
     manifest->job_uid = store->job_uid;

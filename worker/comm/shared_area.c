@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -12,6 +11,8 @@
 
 #include "common/scope.h"
 
+#define DIRECTORY "/dev/shm"
+#define NAME_PREFIX "coxswain-area-"
 /* In front of the bytes: the nonce. */
 #define HEADER_BYTES 4096
 
@@ -25,50 +26,50 @@ static int map_file(int descriptor, size_t length, struct shared_area *ret_area,
     return 0;
 }
 
-int shared_area_create(uint64_t nonce, size_t length, char path[SHARED_AREA_PATH_MAX], struct shared_area *ret_area,
-                       struct error *error)
+int shared_area_create(uint64_t nonce, size_t length, struct shared_area *ret_area, struct error *error)
 {
-    int descriptor = memfd_create("coxswain-area", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    int descriptor = open(DIRECTORY, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (descriptor < 0)
-        return error_set(error, ERROR_UNSUPPORTED, "no shared memory: %s", strerror(errno));
-    /* Reserved now: where there is too little, a later write would end the process. Sealed, so that nobody can take it away. */
+        return error_set(error, ERROR_UNSUPPORTED, "no shared memory in " DIRECTORY ": %s", strerror(errno));
+    /* Reserved now: where there is too little, a later write would end the process. */
     int number = posix_fallocate(descriptor, 0, (off_t)(HEADER_BYTES + length));
-    if (number != 0 || fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) < 0 ||
-        map_file(descriptor, length, ret_area, error) < 0) {
+    if (number != 0 || map_file(descriptor, length, ret_area, error) < 0) {
         close(descriptor);
-        return error_set(error, ERROR_UNSUPPORTED, "no shared memory of %zu bytes", length);
+        return error_set(error, ERROR_UNSUPPORTED, "no shared memory of %zu bytes in " DIRECTORY, length);
     }
     ret_area->descriptor = descriptor;
     memcpy(ret_area->mapping, &nonce, sizeof nonce);
-    snprintf(path, SHARED_AREA_PATH_MAX, "/proc/%d/fd/%d", (int)getpid(), descriptor);
     return 0;
 }
 
-static bool is_descriptor_path(const char *path)
+int shared_area_publish(const struct shared_area *area, char path[SHARED_AREA_PATH_MAX], struct error *error)
 {
-    int process, number, length = 0;
-    return sscanf(path, "/proc/%9d/fd/%9d%n", &process, &number, &length) == 2 && path[length] == '\0';
+    uint64_t nonce;
+    char own[64];
+    memcpy(&nonce, area->mapping, sizeof nonce);
+    snprintf(path, SHARED_AREA_PATH_MAX, DIRECTORY "/" NAME_PREFIX "%016llx", (unsigned long long)nonce);
+    snprintf(own, sizeof own, "/proc/self/fd/%d", area->descriptor);
+    if (linkat(AT_FDCWD, own, AT_FDCWD, path, AT_SYMLINK_FOLLOW) < 0 && errno != EEXIST)
+        return error_set_errno(error, "give shared memory the name %s", path);
+    return 0;
 }
 
-/* A file that could be cut short would end us at the next access. */
-static bool is_sound(int descriptor, size_t length)
+void shared_area_withdraw(const char *path)
 {
-    struct stat status;
-    if (descriptor < 0 || fstat(descriptor, &status) < 0 || !S_ISREG(status.st_mode) ||
-        status.st_size != (off_t)(HEADER_BYTES + length))
-        return false;
-    int seals = fcntl(descriptor, F_GET_SEALS);
-    return seals >= 0 && (seals & F_SEAL_SHRINK);
+    unlink(path);
 }
 
 int shared_area_open(const char *path, uint64_t nonce, size_t length, struct shared_area *ret_area, struct error *error)
 {
     struct shared_area area;
+    struct stat status;
     uint64_t found;
-    if (!is_descriptor_path(path))
+    if (strncmp(path, DIRECTORY "/" NAME_PREFIX, strlen(DIRECTORY "/" NAME_PREFIX)) != 0 ||
+        strchr(path + strlen(DIRECTORY "/"), '/') != NULL)
         return error_set(error, ERROR_FORBIDDEN, "%s is not an area of ours", path);
-    SCOPED_CLOSE int descriptor = open(path, O_RDWR | O_CLOEXEC);
-    if (!is_sound(descriptor, length))
+    SCOPED_CLOSE int descriptor = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    if (descriptor < 0 || fstat(descriptor, &status) < 0 || !S_ISREG(status.st_mode) ||
+        status.st_size != (off_t)(HEADER_BYTES + length))
         return error_set(error, ERROR_UNSUPPORTED, "%s is not shared", path);
     if (map_file(descriptor, length, &area, error) < 0)
         return -1;

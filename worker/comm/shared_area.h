@@ -5,8 +5,8 @@
  *
  * As with shared_ring, sharing is never assumed: the one side creates a file with
  * a nonce in it, the other must be able to open it and find the nonce. The file
- * has no name but /proc/<process>/fd/<number>, so that nothing is left behind by
- * a process that is killed.
+ * has a name only while others are asked to open it, so that a process that is
+ * killed leaves nothing behind.
  */
 #ifndef COXSWAIN_COMM_SHARED_AREA_H
 #define COXSWAIN_COMM_SHARED_AREA_H
@@ -25,10 +25,12 @@ struct shared_area {
     int descriptor; /* of the creator; -1 */
 };
 
-/* `path`: for the other side. ERROR_UNSUPPORTED where there is no memory for it. */
-int shared_area_create(uint64_t nonce, size_t length, char path[SHARED_AREA_PATH_MAX], struct shared_area *ret_area,
-                       struct error *error);
-/* Opens what another process has created, of that very length. Files that could be cut short under us are refused. */
+/* ERROR_UNSUPPORTED where there is no memory for it. */
+int shared_area_create(uint64_t nonce, size_t length, struct shared_area *ret_area, struct error *error);
+/* Gives it a name; fine when it has one. */
+int shared_area_publish(const struct shared_area *area, char path[SHARED_AREA_PATH_MAX], struct error *error);
+void shared_area_withdraw(const char *path);
+/* Opens what another process has created, of that very length. Only names that shared_area_publish gives are accepted. */
 int shared_area_open(const char *path, uint64_t nonce, size_t length, struct shared_area *ret_area,
                      struct error *error);
 void shared_area_release(struct shared_area *area);

@@ -37,16 +37,23 @@ int bulk_inbox_expect(struct bulk_inbox *inbox, size_t length, void *where, stru
     return 0;
 }
 
+/* The first bytes of a message, wherever its pieces are cut; returns how many there are. */
+static size_t gather_head(const struct rpc_piece *pieces, unsigned count, unsigned char head[BULK_HEAD_BYTES])
+{
+    size_t length = 0;
+    for (unsigned i = 0; i < count && length < BULK_HEAD_BYTES; i++) {
+        size_t part = pieces[i].length < BULK_HEAD_BYTES - length ? pieces[i].length : BULK_HEAD_BYTES - length;
+        memcpy(head + length, pieces[i].bytes, part);
+        length += part;
+    }
+    return length;
+}
+
 int bulk_inbox_take(struct bulk_inbox *inbox, const struct rpc_piece *pieces, unsigned count, struct error *error)
 {
-    unsigned char start[BULK_HEAD_BYTES];
-    size_t skip = 0;
+    unsigned char start[BULK_HEAD_BYTES] = {0};
+    size_t skip = gather_head(pieces, count, start);
     struct bulk_head head;
-    for (unsigned i = 0; i < count && skip < sizeof start; i++) {
-        size_t part = pieces[i].length < sizeof start - skip ? pieces[i].length : sizeof start - skip;
-        memcpy(start + skip, pieces[i].bytes, part);
-        skip += part;
-    }
     if (!bulk_head_decode(start, skip, &head) || head.total != inbox->expected || head.offset != inbox->received)
         return error_set(error, ERROR_CORRUPT, "tensor bytes came that nobody has announced");
     size_t to_skip = BULK_HEAD_BYTES;
@@ -78,7 +85,8 @@ int bulk_or_message(const struct rpc_piece *pieces, unsigned count, bool *ret_bu
                     struct error *error)
 {
     struct bulk_head head;
-    *ret_bulk = count > 0 && bulk_head_decode(pieces[0].bytes, pieces[0].length, &head);
+    unsigned char start[BULK_HEAD_BYTES] = {0};
+    *ret_bulk = bulk_head_decode(start, gather_head(pieces, count, start), &head);
     if (*ret_bulk)
         return 0;
     SCOPED_BUFFER whole;

@@ -80,7 +80,8 @@ static void send_open(struct one_server *server)
                                  .digest = link->options.digest,
                                  .bytes = (int64_t)link->area.length};
     snprintf(message.job_uid, sizeof message.job_uid, "%s", link->job_uid);
-    snprintf(message.path, sizeof message.path, "%s", link->area.mapping ? link->path : "");
+    if (link->area.mapping && shared_area_publish(&link->area, link->path, NULL) == 0)
+        snprintf(message.path, sizeof message.path, "%s", link->path);
     ps_message_send(server->stream, &message);
 }
 
@@ -145,6 +146,16 @@ static void finish_pull(struct one_server *server)
     pthread_cond_broadcast(&link->changed);
 }
 
+/* Once nobody is on the way to open it. */
+static void withdraw_name(struct servers_link *link)
+{
+    bool all = link->path[0] != '\0';
+    for (unsigned i = 0; i < link->options.placement->server_count; i++)
+        all &= link->servers[i].opened;
+    if (all)
+        shared_area_withdraw(link->path);
+}
+
 static void hear(struct one_server *server, const struct ps_message *message)
 {
     struct servers_link *link = server->link;
@@ -153,6 +164,7 @@ static void hear(struct one_server *server, const struct ps_message *message)
         server->opened = true;
         server->shared = message->shared;
         server->incarnation = message->incarnation;
+        withdraw_name(link);
         run_errands(server);
         break;
     case PS_ACK:
@@ -360,7 +372,7 @@ static int make_arrays(struct servers_link *link, struct error *error)
     size_t length = options->pulls_only ? half : 2 * half;
     unsigned char *bytes = NULL;
     if (options->share_memory && !options->pulls_only &&
-        shared_area_create(link->nonce, length, link->path, &link->area, NULL) == 0)
+        shared_area_create(link->nonce, length, &link->area, NULL) == 0)
         bytes = link->area.bytes;
     if (bytes == NULL) {
         bytes = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -411,6 +423,8 @@ void servers_link_free(struct servers_link *link)
 {
     if (link == NULL)
         return;
+    if (link->path[0])
+        shared_area_withdraw(link->path);
     if (link->mapped)
         munmap(link->values, link->mapped);
     shared_area_release(&link->area);

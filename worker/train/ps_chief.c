@@ -171,7 +171,8 @@ static int finish(struct ps_chief *chief, struct error *error)
     chief->step = trainer->plan.total_steps;
     if (evaluation_is_due(chief) && evaluate(chief, error) < 0)
         return -1;
-    if (trainer->store && ps_chief_save(chief, error) < 0)
+    if (trainer->store && checkpoint_store_counts(trainer->store).committed_step != chief->step &&
+        ps_chief_save(chief, error) < 0)
         return error_wrap(error, "final checkpoint");
     if (trainer->export_path == NULL)
         return 0;

@@ -1,0 +1,140 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# ParameterServer under the operator and the embedded control plane: the bits of the synchronous mode, kills of workers,
+# servers and the chief, what is lost then, and checkpoints that go from one strategy to another. Prints ok/not ok lines
+# (see tests/run).
+set -uo pipefail
+
+if ! command -v curl >/dev/null; then
+    echo "skip parameter server: curl is not installed"
+    exit 0
+fi
+bin=${BUILD:?}
+root=$(cd "$(dirname "$0")/../.." && pwd)
+work=$(mktemp -d)
+finish() {
+    plane_stop
+    rm -rf "$work"
+}
+trap finish EXIT
+cd "$work" || exit 1
+. "$root/tests/integration/plane.sh"
+. "$root/tests/integration/digits.sh"
+. "$root/tests/integration/training.sh"
+shards=2
+short=150
+long=1500
+
+mkdir runs
+make_digits
+plane_start --volume "digits=$work" --volume "runs=$work/runs"
+operator_start
+
+# servers NAME OPTIONS STEPS [PATH] [ROLES]: a crew of two workers and two ps
+servers() {
+    local strategy="\"type\":\"ParameterServer\"${2:+,$2}"
+    local more="\"roles\":[{\"name\":\"ps\",\"count\":2}${5:-}],"
+    crew "$1" 2 "$3" "${4:-$1}"
+}
+
+# pod_of JOB ROLE INDEX: the name of the current pod
+pod_of() {
+    api GET "$pods_path?labelSelector=coxswain.dev/job-name%3D$1,coxswain.dev/current=true,coxswain.dev/index=$3" |
+        tr -d '\n' | grep -o "\"name\": *\"$1-$2-$3-[0-9]*\"" | sed 's/.*"\('"$1"'[^"]*\)"/\1/' | sort -u | tail -n 1
+}
+
+is_ready() {
+    [[ -n $(process_of "$(pod_of "$@")") ]]
+}
+
+# strike JOB ROLE INDEX: kills that process and waits for its successor
+strike() {
+    local victim process
+    victim=$(pod_of "$@") process=$(process_of "$(pod_of "$@")")
+    [[ -n $process ]] && kill -KILL "$process" || return
+    until_true 20 is_another "$victim" "$@" && until_true 20 is_ready "$@"
+}
+
+is_another() {
+    local before=$1 now
+    shift
+    now=$(pod_of "$@")
+    [[ -n $now && $now != "$before" ]]
+}
+
+chief_log() {
+    local pod
+    for pod in $(pods "$1" coxswain.dev/index=0); do log_of "$pod"; done
+}
+
+# says JOB PATTERN
+says() {
+    chief_log "$1" | grep -E "$2" >/dev/null
+}
+
+synchronous='"mode":"Synchronous"'
+backup='"psBackup":true'
+
+# ---- the bits of one device
+
+crew mirrored 2 "$long"
+wait_for mirrored state Succeeded 90
+verdict $? "MultiWorkerMirrored, to compare with"
+servers plain "$synchronous" "$long"
+wait_for plain state Succeeded 90 && same_weights mirrored plain
+verdict $? "Synchronous gives the bits of MultiWorkerMirrored"
+
+# ---- kills in the synchronous mode
+
+servers rolled "$synchronous" "$long"
+await_step rolled 120 && strike rolled ps 1
+verdict $? "a ps is killed and replaced"
+wait_for rolled state Succeeded 120 && same_weights mirrored rolled
+verdict $? "the crew rolls back and ends in the same bits" "$(chief_log rolled | tail -n 5)"
+says rolled 'resumes from the checkpoint of step [1-9]'
+verdict $? "and says from where" "$(chief_log rolled | tail -n 5)"
+
+servers kept "$synchronous,$backup" "$long"
+await_step kept 50 && strike kept ps 0 && strike kept worker 1
+verdict $? "a ps with a backup and a worker are killed and replaced"
+wait_for kept state Succeeded 120 && same_weights mirrored kept && ! says kept 'resumes from'
+verdict $? "nothing is rolled back, and the bits are the same" "$(chief_log kept | tail -n 5)"
+
+servers led "$synchronous" "$long"
+await_step led 50 && strike led worker 0
+verdict $? "the chief is killed and replaced"
+wait_for led state Succeeded 120 && same_weights mirrored led
+verdict $? "its successor goes on with what the servers hold" "$(chief_log led | tail -n 5)"
+
+# ---- kills in the asynchronous mode
+
+servers counted '"mode":"Async"' "$long"
+await_step counted 150 && strike counted ps 1 && strike counted worker 1
+verdict $? "asynchronous: a ps and a worker are killed and replaced"
+wait_for counted state Succeeded 120 && says counted '[0-9]+ updates that it had acknowledged since are lost'
+verdict $? "what is lost with a ps is counted" "$(chief_log counted | tail -n 5)"
+
+servers safe "\"mode\":\"BoundedStaleness\",\"staleness\":2,$backup" "$long"
+await_step safe 50 && strike safe ps 1 && strike safe worker 0
+verdict $? "bounded staleness with backup: a ps and the chief are killed and replaced"
+wait_for safe state Succeeded 120 && ! says safe 'are lost|were lost'
+verdict $? "nothing is lost" "$(chief_log safe | tail -n 5)"
+
+# ---- one checkpoint for all strategies
+
+crew first 2 "$long" shared
+await_step first 200
+api DELETE "$jobs_path/first" >/dev/null
+until_true 20 no_pods_of first
+servers second "$synchronous" "$long" shared ',{"name":"chief"},{"name":"evaluator"}'
+wait_for second state Succeeded 120 && same_weights mirrored second
+verdict $? "servers go on from a checkpoint of MultiWorkerMirrored to the same bits"
+log_of "$(pod_of second evaluator 0)" | grep 'held out' >/dev/null
+verdict $? "the evaluator scores checkpoints" "$(log_of "$(pod_of second evaluator 0)" | tail -n 5)"
+
+servers third "$synchronous" "$short" back
+wait_for third state Succeeded 60
+crew fourth 2 "$long" back
+wait_for fourth state Succeeded 90 && same_weights mirrored fourth
+verdict $? "and MultiWorkerMirrored from one of theirs"
