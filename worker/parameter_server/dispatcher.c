@@ -113,6 +113,7 @@ void dispatcher_free(struct dispatcher *dispatcher)
     for (unsigned i = 0; i < dispatcher->options.server_count; i++) {
         ticket_set_release(&dispatcher->servers[i].standing.tickets);
         ticket_set_release(&dispatcher->servers[i].settled);
+        ticket_set_release(&dispatcher->servers[i].lost);
         ps_message_release(&dispatcher->servers[i].save);
     }
     dispenser_free(dispatcher->dispenser);

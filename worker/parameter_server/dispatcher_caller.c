@@ -89,8 +89,11 @@ static int64_t settle(struct dispatcher *dispatcher, struct led_server *server, 
 {
     const struct ticket_set *finished = dispenser_finished(dispatcher->dispenser);
     ticket_set_copy(&server->settled, &start->tickets);
+    ticket_set_add_all(&server->settled, &server->lost); /* counted before */
+    int64_t lost = ticket_set_count_missing(finished, &server->settled);
+    ticket_set_add_missing(&server->lost, finished, &server->settled);
     ticket_set_add_all(&server->settled, finished);
-    return ticket_set_count_missing(finished, &start->tickets);
+    return lost;
 }
 
 /* A beginning, as the rpc's thread does it. */
@@ -116,8 +119,10 @@ static void send_starts(struct dispatcher *dispatcher, void *context)
             ticket_set_reset(&server->settled, INT64_MAX); /* nothing is lost */
         else if (plan->keeps_tickets)
             beginning->lost += settle(dispatcher, server, start);
-        else
+        else {
             ticket_set_copy(&server->settled, &start->tickets);
+            ticket_set_reset(&server->lost, 0);
+        }
         struct ps_message message = {.type = PS_START,
                                      .lineage = plan->lineage,
                                      .updates = start->updates,

@@ -25,7 +25,8 @@ struct led_server {
     int64_t next_dial_ms;
     bool stands; /* STANDING has come on this stream */
     struct server_standing standing;
-    struct ticket_set settled; /* what its state held when it was last started */
+    struct ticket_set settled; /* what its state held when it was last started, and what it is told not to wait for */
+    struct ticket_set lost;    /* of these, what was counted as lost */
     bool starting;
     bool reduced, stepped;
     double squares;

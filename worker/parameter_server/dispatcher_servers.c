@@ -112,7 +112,7 @@ static void on_standing(struct led_server *server, const struct ps_message *mess
                                                 .base_consumed = message->base_consumed,
                                                 .tickets = tickets};
     server->stands = true;
-    server->starting = false;
+    server->starting &= !message->pull;
 }
 
 static void on_saved(struct led_server *server, const struct ps_message *message)

@@ -88,6 +88,7 @@ static void note_lost(struct dispatcher *dispatcher, const struct ps_message *me
         ticket_set_reset(&lost, 0);
         ticket_set_add(&lost, message->ticket);
         ticket_set_add(&server->settled, message->ticket);
+        ticket_set_add(&server->lost, message->ticket);
         dispatcher->lost++;
         if (server->stream != NULL)
             ps_message_send(server->stream, &(struct ps_message){.type = PS_WRITE_OFF, .tickets = lost});

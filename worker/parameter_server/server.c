@@ -116,6 +116,7 @@ void ps_server_free(struct ps_server *server)
     if (server->rpc)
         rpc_stop(server->rpc);
     server_store_stop(server);
+    mirror_stop(server);
     if (server->rpc)
         rpc_free(server->rpc);
     for (unsigned i = 0; i < PS_WORKERS_MAX; i++)

@@ -16,13 +16,14 @@ static void say(struct ps_server *server, const struct ps_message *message)
         ps_message_send(server->control->stream, message);
 }
 
-void server_control_say_standing(struct ps_server *server)
+void server_control_say_standing(struct ps_server *server, bool answers)
 {
     const struct variables *variables = &server->variables;
     say(server, &(struct ps_message){.type = PS_STANDING,
                                      .incarnation = server->incarnation,
                                      .holds_state = variables->holds_state,
                                      .shared = mirror_holds_guest(server),
+                                     .pull = answers,
                                      .lineage = variables->lineage,
                                      .updates = variables->updates,
                                      .base_step = server->base_step,
@@ -54,7 +55,7 @@ static void on_claim(struct ps_server *server, struct control *control, const st
     control->claimed = true;
     server->control = control;
     server->chief = message->generation;
-    server_control_say_standing(server);
+    server_control_say_standing(server, false);
 }
 
 static void on_start(struct ps_server *server, const struct ps_message *message)
@@ -76,7 +77,7 @@ static void on_start(struct ps_server *server, const struct ps_message *message)
     server->base_epoch = message->base_epoch;
     server->base_consumed = message->base_consumed;
     variables->holds_state = true;
-    server_control_say_standing(server);
+    server_control_say_standing(server, true);
     server_exchange_admit(server);
     mirror_copy(server);
 }

@@ -237,7 +237,7 @@ static void end_fetch(struct mirror *mirror)
     mirror->fetching = false;
     ps_message_release(&mirror->fetch);
     mirror->fetch = (struct ps_message){0};
-    server_control_say_standing(server);
+    server_control_say_standing(server, true);
     server_exchange_admit(server);
     mirror_copy(server);
 }
@@ -246,7 +246,7 @@ void mirror_fetch(struct ps_server *server)
 {
     struct mirror *mirror = server->mirror;
     if (mirror == NULL) {
-        server_control_say_standing(server);
+        server_control_say_standing(server, true);
         return;
     }
     mirror->fetching = true;
@@ -413,7 +413,10 @@ static void take_guest(struct guest_link *link)
         guest->lineage = message->lineage;
         guest->updates = message->updates;
         ticket_set_copy(&guest->applied, &message->tickets);
-        guest->holds_state = true;
+        if (!guest->holds_state) {
+            guest->holds_state = true;
+            server_control_say_standing(server, false); /* the chief should know */
+        }
     } else {
         const struct update update = {.ticket = message->ticket,
                                       .lineage = message->lineage,
@@ -532,6 +535,14 @@ int mirror_start(struct ps_server *server, struct error *error)
     return 0;
 }
 
+void mirror_stop(struct ps_server *server)
+{
+    if (server->mirror == NULL)
+        return;
+    address_book_free(server->mirror->book);
+    server->mirror->book = NULL;
+}
+
 void mirror_free(struct ps_server *server)
 {
     struct mirror *mirror = server->mirror;
@@ -539,7 +550,6 @@ void mirror_free(struct ps_server *server)
     free(server->guest_copy);
     if (mirror == NULL)
         return;
-    address_book_free(mirror->book);
     while (mirror->first != NULL) {
         struct pending *pending = mirror->first;
         mirror->first = pending->next;

@@ -14,6 +14,8 @@
 #include "worker/parameter_server/server_parts.h"
 
 int mirror_start(struct ps_server *server, struct error *error);
+/* Between rpc_stop and rpc_free, and after them. */
+void mirror_stop(struct ps_server *server);
 void mirror_free(struct ps_server *server);
 void mirror_tick(struct ps_server *server);
 

@@ -98,7 +98,8 @@ void server_control_opened(void *context, struct rpc_stream *stream, struct rpc_
 void server_exchange_admit(struct ps_server *server);
 void server_exchange_acknowledge(struct exchange *exchange, int64_t ticket, uint32_t verdict, bool pull);
 void server_control_tick(struct ps_server *server);
-void server_control_say_standing(struct ps_server *server);
+/* `answers`: to a START. */
+void server_control_say_standing(struct ps_server *server, bool answers);
 void server_control_say_stepped(struct ps_server *server, int64_t step);
 
 int server_store_start(struct ps_server *server, struct error *error);

@@ -217,15 +217,17 @@ static int go_on(struct ps_chief *chief, const struct server_standing *standings
     return dispatcher_begin(chief->dispatcher, plan, &lost, error);
 }
 
-static int choose(struct ps_chief *chief, const struct server_standing *standings, struct dispatcher_plan *plan,
+static int choose(struct ps_chief *chief, struct server_standing *standings, struct dispatcher_plan *plan,
                   struct server_start starts[PS_SERVERS_MAX], struct error *error)
 {
     unsigned holders = 0;
     uint32_t lineage = 0;
-    for (unsigned i = 0; i < chief->placement.server_count; i++) {
-        holders += standings[i].holds_state;
-        if (standings[i].holds_state && standings[i].lineage >= lineage)
+    for (unsigned i = 0; i < chief->placement.server_count; i++)
+        if (standings[i].holds_state && standings[i].lineage > lineage)
             lineage = standings[i].lineage;
+    for (unsigned i = 0; i < chief->placement.server_count; i++) {
+        standings[i].holds_state &= standings[i].lineage == lineage; /* what the crew has left is worth nothing */
+        holders += standings[i].holds_state;
     }
     if (holders == chief->placement.server_count)
         return go_on(chief, standings, plan, starts, error);

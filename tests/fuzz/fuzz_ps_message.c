@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Messages of parameter servers, as they come and with their CRC-32C mended; the
+ * same bytes as a bulk message cut in three, and as a set of tickets in a manifest.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/crc32c.h"
+#include "worker/comm/little_endian.h"
+#include "worker/parameter_server/bulk.h"
+
+#define BYTES_MAX 4096
+
+static void decode(const void *bytes, size_t length)
+{
+    struct ps_message message;
+    SCOPED_BUFFER again;
+    buffer_init(&again, PS_MESSAGE_MAX);
+    if (ps_message_decode(bytes, length, &message, NULL) < 0)
+        return;
+    if (ps_message_encode(&message, &again, NULL) < 0)
+        abort();
+    ps_message_release(&message);
+}
+
+static void take(const uint8_t *bytes, size_t length)
+{
+    struct bulk_inbox inbox = {0};
+    struct ps_message message;
+    bool bulk;
+    size_t first = length > 0 ? bytes[0] % (length + 1) : 0, second = (length - first) / 2;
+    const struct rpc_piece pieces[] = {
+        {bytes, first}, {bytes + first, second}, {bytes + first + second, length - first - second}};
+    if (bulk_or_message(pieces, 3, &bulk, &message, NULL) == 0 && !bulk)
+        ps_message_release(&message);
+    if (bulk_inbox_expect(&inbox, 64, NULL, NULL) == 0)
+        (void)bulk_inbox_take(&inbox, pieces, 3, NULL);
+    bulk_inbox_release(&inbox);
+}
+
+static void read_tickets(const uint8_t *bytes, size_t length)
+{
+    struct json *json;
+    struct ticket_set set = {0};
+    if (json_parse((const char *)bytes, length, BYTES_MAX, &json, NULL) < 0)
+        return;
+    (void)ticket_set_from_json(json, &set, NULL);
+    ticket_set_release(&set);
+    json_free(json);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
+{
+    unsigned char bytes[BYTES_MAX];
+    if (length < 8 || length > sizeof bytes)
+        return 0;
+    decode(data, length);
+    memcpy(bytes, data, length);
+    put_u32(bytes, 0x31535043u); /* a message's magic number */
+    put_u32(bytes + length - 4, crc32c(0, bytes, length - 4));
+    decode(bytes, length);
+    put_u32(bytes, 0x31425043u); /* a bulk message's */
+    take(bytes, length);
+    read_tickets(data, length);
+    return 0;
+}
