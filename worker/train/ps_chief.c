@@ -86,6 +86,8 @@ static void on_step(struct ps_chief *chief, const struct dispatcher_event *event
     };
     int64_t position;
     ps_share_position(trainer, &chief->base, event->step, &step.data_epoch, &position);
+    if (chief->told_ns == 0 || chief->told_ns > event->at_ns) /* the first since tickets flow (again) */
+        chief->told_ns = event->at_ns - 1000000;
     report_step(trainer->report, step, event->examples, event->at_ns - chief->told_ns);
     chief->step = event->step;
     chief->told_ns = event->at_ns;

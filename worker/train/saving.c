@@ -32,6 +32,8 @@ int saving_begin(struct trainer *trainer, struct error *error)
 static void describe_stages(const struct trainer *trainer, struct json *model)
 {
     unsigned layers;
+    if (trainer->strategy == NULL) /* parameter servers have none */
+        return;
     const unsigned *stages = strategy_stages(trainer->strategy, &layers);
     SCOPED_BUFFER text;
     buffer_init(&text, STAGES_TEXT_MAX);

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Parameter servers: pull + push of one 67 MB layer between two processes, through
+ * shared memory and through gRPC, beside a raw loopback stream in the same run; and
+ * the real worker: an MLP, 2 workers of one thread + 1 ps, batch 64 a worker.
+ *
+ *     bench_parameter_server [seconds a measurement, default 4]
+ *
+ * $BUILD says where the worker is. Rates are medians of rounds; GB are 1e9 bytes of tensors, pulled plus pushed.
+ */
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "worker/parameter_server/dispatcher.h"
+#include "worker/parameter_server/server.h"
+#include "worker/parameter_server/servers_link.h"
+
+#define ROWS 4096
+#define ELEMENTS ((int64_t)ROWS * 4096)
+#define BYTES ((size_t)ELEMENTS * sizeof(float))
+#define ROUNDS_MAX 1000
+
+static double seconds = 4;
+static struct parameter_tensor tensor = {.name = "w", .shape = {ROWS, 4096}, .rank = 2, .elements = ELEMENTS};
+static const struct parameter_layout layout = {.tensors = &tensor, .tensor_count = 1, .elements = ELEMENTS};
+static const struct optimizer_spec sgd = {.type = OPTIMIZER_SGD, .learning_rate = 0.01};
+static char host[32];
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* ---------------------------------------------------------------- a raw stream */
+
+static void drain(int descriptor)
+{
+    static char block[1 << 20];
+    size_t got = 0;
+    for (ssize_t n; (n = read(descriptor, block, sizeof block)) > 0;)
+        if ((got += (size_t)n) >= BYTES)
+            break;
+}
+
+static void pour(int descriptor, const char *bytes)
+{
+    for (size_t sent = 0; sent < BYTES;) {
+        ssize_t n = write(descriptor, bytes + sent, BYTES - sent);
+        if (n <= 0)
+            exit(1);
+        sent += (size_t)n;
+    }
+}
+
+/* The child sends a layer and takes one, as a server does; the same bytes, read and forgotten. */
+static double measure_raw(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    socklen_t size = sizeof address;
+    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    inet_pton(AF_INET, host, &address.sin_addr);
+    if (bind(listener, (struct sockaddr *)&address, size) < 0 || listen(listener, 1) < 0 ||
+        getsockname(listener, (struct sockaddr *)&address, &size) < 0)
+        exit(1);
+    char *bytes = calloc(BYTES, 1);
+    pid_t child = fork();
+    if (child == 0) {
+        int peer = accept(listener, NULL, NULL);
+        for (;;) {
+            pour(peer, bytes);
+            drain(peer);
+        }
+    }
+    int stream = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (connect(stream, (struct sockaddr *)&address, size) < 0)
+        exit(1);
+    double rates[ROUNDS_MAX];
+    int rounds = 0;
+    for (int64_t start = clock_monotonic_ns();
+         rounds < ROUNDS_MAX && (double)(clock_monotonic_ns() - start) < seconds * 1e9;) {
+        int64_t from = clock_monotonic_ns();
+        drain(stream);
+        pour(stream, bytes);
+        rates[rounds++] = 2.0 * (double)BYTES / (double)(clock_monotonic_ns() - from);
+    }
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    close(stream);
+    close(listener);
+    free(bytes);
+    qsort(rates, (size_t)rounds, sizeof *rates, compare);
+    return rates[rounds / 2];
+}
+
+/* ---------------------------------------------------------------- a server and a worker */
+
+static int load(void *context, const char *checkpoint, struct variables *variables, struct error *error)
+{
+    (void)context, (void)checkpoint, (void)variables, (void)error;
+    return 0;
+}
+
+static void serve(const struct crew_seat *seat, int ready)
+{
+    struct device *device;
+    struct placement placement;
+    struct ps_server *server;
+    placement_init(&placement, &layout, 1);
+    if (device_open(&(struct device_options){.threads = 1}, &device, NULL) < 0)
+        _exit(1);
+    const struct ps_server_options options = {
+        .job_uid = "bench",
+        .listen_address = seat->host,
+        .variables = {.device = device, .optimizer = &sgd, .placement = &placement},
+        .load = load,
+    };
+    if (ps_server_start(&options, &server, NULL) < 0)
+        _exit(1);
+    uint16_t port = ps_server_port(server);
+    if (write(ready, &port, sizeof port) != sizeof port)
+        _exit(1);
+    ps_server_wait(server, NULL);
+    _exit(0);
+}
+
+static struct servers_link *links;
+static atomic_bool linked;
+
+static void tick(void *context)
+{
+    (void)context;
+    if (atomic_load(&linked))
+        servers_link_tick(links);
+}
+
+static void wake(void *context)
+{
+    rpc_wake(*(struct rpc **)context);
+}
+
+static void lead(struct crew_seat *seat)
+{
+    struct dispatcher *dispatcher;
+    struct server_standing standing[PS_SERVERS_MAX] = {0};
+    struct server_start start = {.needed = true, .path = ""};
+    struct dispatcher_plan plan = {.starts = &start};
+    int64_t lost;
+    const struct dispatcher_options options = {.job_uid = "bench",
+                                               .listen_address = host,
+                                               .servers = seat,
+                                               .server_count = 1,
+                                               .dispenser = {.tickets_per_step = 1, .end = 1000000}};
+    if (dispatcher_start(&options, &dispatcher, NULL) < 0 || dispatcher_await_servers(dispatcher, standing, NULL) < 0 ||
+        dispatcher_begin(dispatcher, &plan, &lost, NULL) < 0)
+        exit(1);
+    dispatcher_free(dispatcher);
+}
+
+static double exchange(struct rpc *rpc, struct address_book *book, struct crew_seat *seat,
+                       const struct placement *placement, bool share, bool *ret_shared)
+{
+    const struct servers_link_options options = {.rpc = rpc,
+                                                 .book = book,
+                                                 .servers = seat,
+                                                 .placement = placement,
+                                                 .elements = ELEMENTS,
+                                                 .job_uid = "bench",
+                                                 .index = share,
+                                                 .share_memory = share};
+    static int64_t ticket;
+    double rates[ROUNDS_MAX];
+    int rounds = 0;
+    int64_t shared, sent;
+    if (servers_link_new(&options, &links, NULL) < 0)
+        exit(1);
+    atomic_store(&linked, true);
+    memset(servers_link_gradients(links), 0, BYTES);
+    for (int64_t start = clock_monotonic_ns();
+         rounds < ROUNDS_MAX && (double)(clock_monotonic_ns() - start) < seconds * 1e9;) {
+        bool outdated;
+        uint64_t incarnations[PS_SERVERS_MAX];
+        struct servers_push push = {.ticket = ticket++, .rate = 0.01, .scale = 1, .pull = true};
+        int64_t from = clock_monotonic_ns();
+        if (servers_link_push(links, &push, &outdated, incarnations, NULL) < 0)
+            exit(1);
+        rates[rounds++] = 2.0 * (double)BYTES / (double)(clock_monotonic_ns() - from);
+    }
+    servers_link_traffic(links, &shared, &sent);
+    *ret_shared = shared > 0;
+    atomic_store(&linked, false);
+    qsort(rates, (size_t)rounds, sizeof *rates, compare);
+    return rates[rounds / 2];
+}
+
+static void measure_exchange(double raw)
+{
+    struct crew_seat seat = {.role = "ps", .host = host};
+    struct placement placement;
+    struct rpc *rpc;
+    struct address_book *book;
+    int pipes[2];
+    if (pipe(pipes) < 0)
+        exit(1);
+    pid_t child = fork();
+    if (child == 0)
+        serve(&seat, pipes[1]);
+    if (read(pipes[0], &seat.port, sizeof seat.port) != sizeof seat.port)
+        exit(1);
+    lead(&seat);
+    placement_init(&placement, &layout, 1);
+    if (rpc_new(tick, NULL, 100, &rpc, NULL) < 0 || address_book_new(&seat, 1, wake, &rpc, &book, NULL) < 0)
+        exit(1);
+    for (int share = 0; share < 2; share++) {
+        bool shared;
+        double rate = exchange(rpc, book, &seat, &placement, share, &shared);
+        printf("ps 67 MB layer, push + pull, %-13s %6.2f GB/s, %3.0f %% of a raw loopback stream (%.2f GB/s)\n",
+               shared ? "shared memory" : "gRPC", rate, 100 * rate / raw, raw);
+        fflush(stdout);
+    }
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+}
+
+/* ---------------------------------------------------------------- the real worker */
+
+#define MEMBERS 3
+
+static void start_member(const char *job, int network, int index, int output)
+{
+    char text[512], program[4096];
+    snprintf(text, sizeof text,
+             "{\"cluster\":{\"worker\":[\"127.79.%d.1:2222\",\"127.79.%d.2:2222\"],\"ps\":[\"127.79.%d.3:2222\"]},"
+             "\"task\":{\"type\":\"%s\",\"index\":%d}}",
+             network, network, network, index < 2 ? "worker" : "ps", index < 2 ? index : 0);
+    setenv("TF_CONFIG", text, 1);
+    snprintf(program, sizeof program, "%s/coxswain-worker", getenv("BUILD") ? getenv("BUILD") : "build");
+    dup2(output, STDOUT_FILENO);
+    execl(program, program, "--job", job, "--threads", "1", "--log-format", "json", (char *)NULL);
+    _exit(127);
+}
+
+static double follow(FILE *lines)
+{
+    char line[4096];
+    double first_step = -1, last_step = 0;
+    int64_t begun = 0, from = 0, to = 0;
+    while (fgets(line, sizeof line, lines)) {
+        const char *at = strstr(line, "{\"step\":");
+        if (at == NULL)
+            continue;
+        int64_t now = clock_monotonic_ns();
+        if (begun == 0)
+            begun = now;
+        if (first_step < 0 && now - begun > 500000000) {
+            first_step = strtod(at + 8, NULL);
+            from = now;
+        }
+        last_step = strtod(at + 8, NULL);
+        to = now;
+        if ((double)(now - begun) > seconds * 1e9)
+            break;
+    }
+    return first_step < 0 || to <= from ? 0 : (last_step - first_step) * 128 / ((double)(to - from) * 1e-9);
+}
+
+static void measure_worker(const char *mode)
+{
+    char job[] = "/tmp/bench_ps.XXXXXX";
+    int pipes[2], silence = open("/dev/null", O_WRONLY | O_CLOEXEC), file = mkstemp(job);
+    pid_t members[MEMBERS];
+    if (file < 0 || silence < 0 || pipe2(pipes, O_CLOEXEC) < 0)
+        exit(1);
+    dprintf(file,
+            "model: {preset: mlp}\ndata: {format: synthetic, examples: 1024}\n"
+            "training: {steps: 1000000, batchSize: 128, optimizer: {type: sgd, learningRate: \"0.05\"}, seed: 7}\n"
+            "strategy: {type: ParameterServer, mode: %s}\n",
+            mode);
+    close(file);
+    int network = (int)(getpid() % 250);
+    for (int i = 0; i < MEMBERS; i++)
+        if ((members[i] = fork()) == 0)
+            start_member(job, network, i, i == 0 ? pipes[1] : silence);
+    close(pipes[1]);
+    FILE *lines = fdopen(pipes[0], "r");
+    double rate = follow(lines);
+    for (int i = 0; i < MEMBERS; i++)
+        kill(members[i], SIGKILL);
+    for (int i = 0; i < MEMBERS; i++)
+        waitpid(members[i], NULL, 0);
+    fclose(lines);
+    close(silence);
+    unlink(job);
+    printf("ps mlp, 2 workers of 1 thread + 1 ps, batch 64 a worker, %-17s %8.0f examples/s\n", mode, rate);
+    fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1)
+        seconds = strtod(argv[1], NULL);
+    snprintf(host, sizeof host, "127.80.%d.1", (int)(getpid() % 250));
+    measure_exchange(measure_raw());
+    measure_worker("Async");
+    measure_worker("BoundedStaleness");
+    measure_worker("Synchronous");
+    _exit(0); /* streams may still hold what they were sending */
+}
