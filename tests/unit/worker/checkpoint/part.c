@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/checkpoint/part.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/memory.h"
+#include "common/scope.h"
+#include "worker/checkpoint/file.h"
+
+static const float values[] = {1, 2, 3};
+
+static void save(struct part_writer *writer, const struct checkpoint_part_key *key)
+{
+    const struct safetensors_tensor tensor = {
+        .name = "a", .dtype = SAFETENSORS_F32, .shape = {3}, .rank = 1, .data = values, .bytes = sizeof values};
+    enum checkpoint_start start;
+    cr_assert_eq(part_writer_save(writer, key, &tensor, 1, &start, NULL), 0);
+    cr_assert_eq(start, CHECKPOINT_STARTED);
+    cr_assert_eq(part_writer_wait(writer, NULL), 0);
+}
+
+Test(part, a_part_moves_into_the_checkpoint_with_its_digest)
+{
+    char directory[] = "/tmp/coxswain-part-XXXXXX";
+    cr_assert(mkdtemp(directory));
+    SCOPED_FREE char *saving = file_path_join(directory, ".saving");
+    cr_assert_eq(file_make_directories(saving, NULL), 0);
+    const struct checkpoint_part_key older = {1, 2, 3, 10, 1}, key = {1, 2, 4, 10, 1};
+    struct part_writer *writer = part_writer_new(directory);
+    save(writer, &older);
+    save(writer, &key);
+    cr_expect(part_writer_has(writer, &key) && !part_writer_has(writer, &older));
+    atomic_bool given_up = true;
+    struct manifest manifest = {0};
+    struct error error = ERROR_INIT;
+    cr_expect_eq(checkpoint_parts_collect(directory, saving, &older, 2, &given_up, &manifest, &error), -1);
+    cr_expect_eq(error.kind, ERROR_CANCELLED, "the part of an older generation is gone: %s", error.message);
+    cr_assert_eq(checkpoint_parts_collect(directory, saving, &key, 2, &given_up, &manifest, &error), 0, "%s",
+                 error.message);
+    SCOPED_FREE char *path = file_path_join(saving, manifest.files[0].name);
+    uint32_t crc;
+    int64_t bytes;
+    cr_assert_eq(file_digest(path, &crc, &bytes, NULL), 0);
+    cr_expect(manifest.file_count == 1 && crc == manifest.files[0].crc32c && bytes == manifest.files[0].bytes);
+    free(manifest.files);
+    part_writer_free(writer);
+    file_remove_directory(saving, NULL);
+    cr_expect_eq(rmdir(directory), 0, "something was left behind");
+}
