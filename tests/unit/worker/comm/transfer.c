@@ -45,26 +45,35 @@ static void *serve(void *context)
     return NULL;
 }
 
+static void side_open(struct pair *pair, unsigned rank, enum collective_transport transport)
+{
+    struct side *side = &pair->sides[rank];
+    side->options = (struct collective_options){.endpoint = pair->endpoints[rank],
+                                                .job_uid = "transfers",
+                                                .generation = {1, 1, 1},
+                                                .rank = rank,
+                                                .size = RANKS,
+                                                .peers = pair->peers,
+                                                .transport = transport,
+                                                .check_frames = true,
+                                                .reduction = {.contributions = {1, 1}, .combine = sum}};
+    cr_assert_eq(collective_new(&side->options, &side->group, NULL), 0);
+}
+
+static void endpoint_of(struct pair *pair, unsigned rank)
+{
+    cr_assert_eq(endpoint_open("127.0.0.1", 0, &pair->endpoints[rank], NULL), 0);
+    snprintf(pair->peers[rank].address, sizeof pair->peers[rank].address, "127.0.0.1");
+    pair->peers[rank].port = endpoint_port(pair->endpoints[rank]);
+}
+
 static void pair_open(struct pair *pair, enum collective_transport transport)
 {
     *pair = (struct pair){0};
-    for (unsigned i = 0; i < RANKS; i++) {
-        cr_assert_eq(endpoint_open("127.0.0.1", 0, &pair->endpoints[i], NULL), 0);
-        snprintf(pair->peers[i].address, sizeof pair->peers[i].address, "127.0.0.1");
-        pair->peers[i].port = endpoint_port(pair->endpoints[i]);
-    }
-    for (unsigned i = 0; i < RANKS; i++) {
-        pair->sides[i].options = (struct collective_options){.endpoint = pair->endpoints[i],
-                                                             .job_uid = "transfers",
-                                                             .generation = {1, 1, 1},
-                                                             .rank = i,
-                                                             .size = RANKS,
-                                                             .peers = pair->peers,
-                                                             .transport = transport,
-                                                             .check_frames = true,
-                                                             .reduction = {.contributions = {1, 1}, .combine = sum}};
-        cr_assert_eq(collective_new(&pair->sides[i].options, &pair->sides[i].group, NULL), 0);
-    }
+    for (unsigned i = 0; i < RANKS; i++)
+        endpoint_of(pair, i);
+    for (unsigned i = 0; i < RANKS; i++)
+        side_open(pair, i, transport);
 }
 
 static void pair_run(struct pair *pair, void (*first)(struct side *side), void (*second)(struct side *side))

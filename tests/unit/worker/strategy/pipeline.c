@@ -125,20 +125,30 @@ static void close_learner(struct learner *learner)
     job_document_release(&learner->job);
 }
 
+static int evaluate_lone(struct learner *learner, int64_t count, struct loss_sums *sums)
+{
+    struct device_stream *stream;
+    struct device *device = learner->devices[0].device;
+    cr_assert_eq(device_stream_new(device, &stream, NULL), 0);
+    int result = evaluation_run(learner->graph, device, stream, learner->state.parameters, learner->dataset, 3, count,
+                                sums, &learner->error);
+    device_stream_free(stream);
+    return result;
+}
+
 static void evaluate(struct learner *learner, struct loss_sums *sums)
 {
     int64_t count = EXAMPLES - 7;
-    int result;
-    if (strategy_evaluates(learner->strategy)) {
-        result = strategy_evaluate(learner->strategy, learner->dataset, 3, count, sums, &learner->error);
-    } else {
-        struct device_stream *stream;
-        cr_assert_eq(device_stream_new(learner->devices[0].device, &stream, NULL), 0);
-        result = evaluation_run(learner->graph, learner->devices[0].device, stream, learner->state.parameters,
-                                learner->dataset, 3, count, sums, &learner->error);
-        device_stream_free(stream);
-    }
+    int result = strategy_evaluates(learner->strategy)
+                     ? strategy_evaluate(learner->strategy, learner->dataset, 3, count, sums, &learner->error)
+                     : evaluate_lone(learner, count, sums);
     cr_assert_eq(result, 0, "%s", learner->error.message);
+}
+
+static void take_step(struct learner *learner, int64_t step, struct strategy_result *result)
+{
+    cr_assert_eq(strategy_step(learner->strategy, 0.02, 0, result, &learner->error), 0, "%s", learner->error.message);
+    cr_assert_eq(result->step, step);
 }
 
 static struct outcome train(const struct trial *trial)
@@ -149,10 +159,8 @@ static struct outcome train(const struct trial *trial)
     open_model(&learner);
     cr_assert_eq(open_strategy(&learner), 0, "%s", learner.error.message);
     cr_assert_eq(strategy_reform(learner.strategy, &learner.error), 0);
-    for (int64_t step = 1; step <= trial->steps; step++) {
-        cr_assert_eq(strategy_step(learner.strategy, 0.02, 0, &result, &learner.error), 0, "%s", learner.error.message);
-        cr_assert_eq(result.step, step);
-    }
+    for (int64_t step = 1; step <= trial->steps; step++)
+        take_step(&learner, step, &result);
     outcome.loss = result.loss;
     outcome.norm = result.gradient_norm;
     evaluate(&learner, &outcome.sums);
