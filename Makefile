@@ -347,7 +347,7 @@ chaos: all $(BUILD)/tests/recovery ## CHAOS_KILLS (100) SIGKILLs of random worke
 
 .PHONY: check-frameworks
 check-frameworks: all ## the foreign examples with the PyTorch and TensorFlow of TORCH_PYTHON and TF_PYTHON, and kills
-	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=900 tests/run tests/frameworks/check.sh
+	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=1800 tests/run tests/frameworks/check.sh
 
 .PHONY: strategies
 strategies: all ## one model on one data set under every strategy: loss, accuracy, rate, bytes sent, steps lost to a kill
