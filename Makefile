@@ -358,6 +358,10 @@ chaos-peers: all ## kills, frozen workers and their return in elastic crews, loc
 	@PEERS_FAULTS=all BUILD=$(abspath $(BUILD)) tests/integration/test_peers.sh
 	@PEERS_FAULTS=all BUILD=$(abspath $(BUILD)) tests/integration/test_elastic.sh
 
+.PHONY: crash-points
+crash-points: all $(BUILD)/tests/faultproxy ## the operator killed before and after every write of a job's life
+	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=1800 tests/run tests/chaos/crash-points.sh
+
 fuzz: $(fuzz_programs) ## build the fuzz targets, one for each parser of outside input
 
 check-fuzz: fuzz ## FUZZ_SECONDS (5) of fuzzing for each parser

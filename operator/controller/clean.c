@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/controller/conditions.h"
 
-/* After a success the others are given a while to end by themselves, as they do within moments. */
+/* After a success the others are given a while to end by themselves, as they do within moments. An end that lies ahead
+ * tells that the clock was set back, and nothing of how long ago it was. */
 static bool is_settling(struct planning *planning)
 {
     if (!condition_is(planning->old, CONDITION_SUCCEEDED, CONDITION_TRUE))
         return false;
-    int64_t over_ms = planning->old->completion_ms + planning->input->options->settle_ms;
-    return planning->now_ms < over_ms;
+    int64_t ended_ms = planning->old->completion_ms;
+    return planning->now_ms >= ended_ms && planning->now_ms < ended_ms + planning->input->options->settle_ms;
 }
 
 /* A create that was on the wire when the job ended: promised, never seen until now. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/controller/planning.h"
+#include "operator/controller/restart_delay.h"
 
 static bool is_time(struct planning *planning, int64_t at_ms)
 {
@@ -22,10 +23,18 @@ static bool has_slot_to_fill(const struct crew *crew)
     return false;
 }
 
+/* No wait is longer than the ceiling and its jitter: what lies further ahead was set by another clock. */
+static int64_t backoff_until(const struct planning *planning)
+{
+    int64_t until_ms = planning->old->backoff_until_ms;
+    int64_t longest_ms = RESTART_DELAY_CEILING_MS + RESTART_DELAY_CEILING_MS / 10;
+    return until_ms != FIELD_UNSET && until_ms > planning->now_ms + longest_ms ? FIELD_UNSET : until_ms;
+}
+
 static void create_pods(struct planning *planning)
 {
-    if (planning->hold_reason || !has_slot_to_fill(&planning->crew) ||
-        !is_time(planning, planning->old->backoff_until_ms) || planning->crew.earlier_count > 0)
+    if (planning->hold_reason || !has_slot_to_fill(&planning->crew) || !is_time(planning, backoff_until(planning)) ||
+        planning->crew.earlier_count > 0)
         return;
     for (size_t i = 0; i < planning->crew.slot_count; i++)
         if (slot_to_fill(&planning->crew.slots[i]))

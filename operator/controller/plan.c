@@ -54,7 +54,7 @@ static void break_gone_promises(struct planning *planning)
         return;
     for (size_t i = 0; i < input->gone_count; i++) {
         struct slot *slot = crew_slot_at(&planning->crew, input->gone[i].role, input->gone[i].index);
-        if (slot && !slot->occupant)
+        if (slot && slot->promised && !slot->occupant)
             slot->promised = slot->wanted = slot->fresh = false;
     }
 }
@@ -89,7 +89,8 @@ static void decide_count_write(struct planning *planning)
     const struct plan_input *input = planning->input;
     int64_t since_ms = input->counts_since_ms == FIELD_UNSET ? input->now_ms : input->counts_since_ms;
     int64_t due_ms = since_ms + input->options->count_write_ms;
-    planning->plan->write_status = input->progress_due || input->now_ms >= due_ms;
+    bool set_back = input->now_ms < since_ms; /* the clock, since then */
+    planning->plan->write_status = input->progress_due || input->now_ms >= due_ms || set_back;
     planning->plan->counts_wait = !planning->plan->write_status;
     if (planning->plan->counts_wait)
         planning_requeue(planning, due_ms);

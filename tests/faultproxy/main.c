@@ -2,7 +2,7 @@
  *
  * faultproxy: stands in front of any API server and spoils what passes, by rules.
  *
- *   faultproxy --kubeconfig REAL --rules FILE [--seed N] --out KUBECONFIG
+ *   faultproxy --kubeconfig REAL --rules FILE [--seed N] [--victim FILE] --out KUBECONFIG
  *
  * It listens on loopback over plain HTTP and writes a kubeconfig that leads to it; its appearance says that it serves.
  * Rules: rules.h. The same seed gives the same choices for the same sequence of requests.
@@ -29,6 +29,7 @@ struct proxy {
     struct http_client *client;
     struct http_server *server;
     struct rules rules;
+    const char *victim; /* a file with the process to kill; NULL: none */
 };
 
 /* One request on its way. */
@@ -119,11 +120,30 @@ static int answer_data(void *context, const char *bytes, size_t length, struct e
     return part < length ? error_set(error, ERROR_CANCELLED, "cut") : 0;
 }
 
+/* Who asked is dead and gets no answer. The file goes, so that others see that it was done. */
+static void kill_victim(const struct passage *passage)
+{
+    SCOPED_BUFFER text;
+    buffer_init(&text, 64);
+    const char *path = passage->proxy->victim;
+    long process = path && buffer_read_file(&text, path, NULL) == 0 ? strtol(buffer_text(&text), NULL, 10) : 0;
+    if (process > 1)
+        kill((pid_t)process, SIGKILL);
+    fprintf(stderr, "killed %ld %s %s %s\n", process, passage->rule->afterwards ? "after" : "before", passage->method,
+            passage->url);
+    if (path)
+        unlink(path);
+}
+
 static void answer_done(void *context, const struct http_response *response)
 {
     struct passage *passage = context;
     passage->transfer = NULL;
-    if (passage->stream) {
+    if (is_fault(passage, FAULT_KILL)) {
+        kill_victim(passage);
+        if (!passage->exchange)
+            passage_free(passage);
+    } else if (passage->stream) {
         http_stream_close(passage->stream);
     } else if (passage->exchange) {
         struct http_exchange *exchange = passage->exchange;
@@ -268,6 +288,8 @@ static void handle(void *context, struct http_exchange *exchange)
         http_exchange_defer(exchange, passage_closed, passage);
         if (is_fault(passage, FAULT_DELAY))
             passage->delay = event_timer_start(proxy->loop, passage->rule->delay_ms, forward, passage);
+        else if (is_fault(passage, FAULT_KILL) && !passage->rule->afterwards)
+            kill_victim(passage);
         else if (!is_fault(passage, FAULT_HANG))
             forward(passage);
     }
@@ -328,24 +350,23 @@ static void proxy_release(struct proxy *proxy)
 
 int main(int count, char **words)
 {
-    static const struct option known[] = {{"kubeconfig", required_argument, NULL, 'k'},
-                                          {"rules", required_argument, NULL, 'r'},
-                                          {"seed", required_argument, NULL, 's'},
-                                          {"out", required_argument, NULL, 'o'},
-                                          {NULL, 0, NULL, 0}};
-    const char *kubeconfig = NULL, *rules = NULL, *out = NULL;
+    static const struct option known[] = {
+        {"kubeconfig", required_argument, NULL, 'k'}, {"rules", required_argument, NULL, 'r'},
+        {"seed", required_argument, NULL, 's'},       {"out", required_argument, NULL, 'o'},
+        {"victim", required_argument, NULL, 'v'},     {NULL, 0, NULL, 0}};
+    const char *kubeconfig = NULL, *rules = NULL, *out = NULL, *victim = NULL;
     uint64_t seed = 1;
     for (int option; (option = getopt_long(count, words, "", known, NULL)) != -1;) {
         if (option == 's')
             seed = strtoull(optarg, NULL, 10);
         else if (option != '?')
-            *(option == 'k' ? &kubeconfig : option == 'r' ? &rules : &out) = optarg;
+            *(option == 'k' ? &kubeconfig : option == 'r' ? &rules : option == 'v' ? &victim : &out) = optarg;
     }
     if (!kubeconfig || !rules || !out) {
-        fputs("usage: faultproxy --kubeconfig REAL --rules FILE [--seed N] --out KUBECONFIG\n", stderr);
+        fputs("usage: faultproxy --kubeconfig REAL --rules FILE [--seed N] [--victim FILE] --out KUBECONFIG\n", stderr);
         return EXIT_USAGE;
     }
-    SCOPED(proxy_release) struct proxy proxy = {.loop = NULL};
+    SCOPED(proxy_release) struct proxy proxy = {.victim = victim};
     struct error error = ERROR_INIT;
     if (kube_config_load(kubeconfig, NULL, &proxy.config, &error) < 0 ||
         rules_read(rules, seed, &proxy.rules, &error) < 0 || proxy_start(&proxy, out, &error) < 0) {

@@ -35,6 +35,9 @@ static int rule_parse(const struct json *item, struct rule *rule, struct error *
         .after_bytes = json_integer_at(item, "afterBytes", 0),
         .probability = json_number_at(item, "probability", 1),
         .times = json_integer_at(item, "times", -1),
+        .writes = json_boolean_at(item, "writes", false),
+        .afterwards = json_boolean_at(item, "afterwards", false),
+        .skip = json_integer_at(item, "skip", 0),
     };
     return fault_parse(json_string_at(item, "fault", ""), &rule->fault, error);
 }
@@ -84,6 +87,7 @@ static double random_fraction(struct rules *rules)
 static bool fits(const struct rule *rule, const char *method, const char *path, bool watch)
 {
     return (!rule->method || strcmp(rule->method, method) == 0) && (!rule->path || strstr(path, rule->path)) &&
+           (!rule->writes || strcmp(method, "GET") != 0) &&
            (rule->watch == JSON_ABSENT || rule->watch_wanted == watch) && rule->times != 0;
 }
 
@@ -91,7 +95,7 @@ const struct rule *rules_choose(struct rules *rules, const char *method, const c
 {
     for (size_t i = 0; i < rules->count; i++) {
         struct rule *rule = &rules->list[i];
-        if (!fits(rule, method, path, watch) || random_fraction(rules) >= rule->probability)
+        if (!fits(rule, method, path, watch) || rule->skip-- > 0 || random_fraction(rules) >= rule->probability)
             continue;
         if (rule->times > 0)
             rule->times--;

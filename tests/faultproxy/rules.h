@@ -6,8 +6,8 @@
  *    {"fault": "status", "status": 429, "retryAfter": 1, "probability": 0.05},
  *    {"fault": "delay", "delayMs": 300, "probability": 0.1}]
  *
- * A rule without method, path (a part of it) or watch fits all; without probability it always strikes; without times
- * as often as it fits.
+ * A rule without method, path (a part of it) or watch fits all, with "writes": true all but GET; without probability it
+ * always strikes; without times as often as it fits, but for the first "skip".
  */
 #ifndef COXSWAIN_FAULTPROXY_RULES_H
 #define COXSWAIN_FAULTPROXY_RULES_H
@@ -25,7 +25,8 @@
     X(MALFORMED, "malformed") /* 200 and half a JSON object */                                                         \
     X(CUT, "cut")             /* end the body after afterBytes */                                                      \
     X(DUPLICATE, "duplicate") /* each event of a watch twice */                                                        \
-    X(EXPIRE, "expire")       /* a watch that says 410 and ends */
+    X(EXPIRE, "expire")       /* a watch that says 410 and ends */                                                     \
+    X(KILL, "kill")           /* SIGKILL to --victim in place of the request; "afterwards": true: of its answer */
 enum fault {
 #define X(name, word) FAULT_##name,
     FAULTS(X)
@@ -35,11 +36,12 @@ enum fault {
 struct rule {
     const char *method, *path; /* NULL: any */
     enum json_type watch;      /* JSON_ABSENT: any */
-    bool watch_wanted;
+    bool watch_wanted, writes, afterwards;
     enum fault fault;
     int64_t status, retry_after, delay_ms, after_bytes;
     double probability;
     int64_t times; /* left; -1: no end */
+    int64_t skip;  /* left */
 };
 
 struct rules {

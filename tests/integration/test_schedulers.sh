@@ -22,7 +22,7 @@ finish() {
 trap finish EXIT
 cd "$work" || exit 1
 . "$root/tests/integration/plane.sh"
-patience=${PATIENCE:-60}
+patience=60
 
 mkdir crds
 cp "$root"/tests/integration/crds/*.yaml crds

@@ -100,3 +100,32 @@ Test(scale, growth_while_suspended_is_acknowledged_with_the_resumed_crew)
     cr_assert_eq(scene.plan.status.epoch, 2, "one promise is enough");
     cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 4);
 }
+
+/* Else an index that comes back later would be taken for one that was lost. */
+Test(scale, a_crew_that_starts_over_acknowledges_the_smaller_number)
+{
+    scene.job.run_policy.restart_scope = RESTART_SCOPE_JOB;
+    scene.job.document.workers = 1;
+    scene_end_pod(&scene, &scene.pods[0], 137);
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.workers, 1);
+    scene_accept(&scene);
+    scene.job.document.workers = 2;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.restart_count, 1, "growing is no loss");
+}
+
+/* Scaled away and back within one epoch: the pod that went was not lost. */
+Test(scale, an_index_that_was_scaled_away_may_come_back)
+{
+    scene.job.status.workers = scene.job.document.workers = 1;
+    scene.pod_count = scene.input.pod_count = 1;
+    struct gone_pod gone = {.role = ROLE_WORKER, .index = 1};
+    scene.input.gone = &gone;
+    scene.input.gone_count = 1;
+    scene.input.gone_epoch = 1;
+    scene.job.document.workers = 2;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.restart_count, 0);
+    cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].pending, "1");
+}

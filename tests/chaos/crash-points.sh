@@ -1,0 +1,130 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The operator is killed before and after every write of a job's life, one by one: creation with a PodGroup, a pod that is
+# evicted, suspend, resume, success. Whatever the point, its successor brings the job to the same end: one disruption, one
+# suspension, no pod twice, none left. The writes are counted by tests/faultproxy, which also does the killing.
+#
+#   BUILD=build tests/chaos/crash-points.sh        make crash-points
+#   CRASH_LANES=n   so many at a time (2)
+#   CRASH_FROM=n CRASH_TO=n   only these points
+# Prints ok/not ok lines (see tests/run).
+# shellcheck disable=SC2016,SC2317 # the pods' scripts are expanded in the pods; functions are called by until_true
+set -uo pipefail
+
+bin=$(cd "${BUILD:?}" && pwd)
+root=$(cd "$(dirname "$0")/../.." && pwd)
+lanes=${CRASH_LANES:-2}
+patience=120
+
+# ---- one lane: a control plane of its own, and a life for every so manyth point
+
+if [[ ${1:-} == lane ]]; then
+    lane=$2 work=$3
+    cd "$work" || exit 1
+    exec 2>lane.log # where the shell tells that the operator was killed
+    . "$root/tests/integration/plane.sh"
+    proxy=
+    trap 'kill $proxy 2>/dev/null; plane_stop' EXIT
+    mkdir crds
+    cp "$root/tests/integration/crds/coscheduling.yaml" crds
+    plane_start --crd "$work/crds"
+    group=apis/scheduling.x-k8s.io/v1alpha1/namespaces/default/podgroups
+
+    # crashed POINT WHEN: an operator that dies there
+    crashed() {
+        echo "[{\"writes\": true, \"fault\": \"kill\", \"skip\": $(($1 - 1)), \"times\": 1, \"afterwards\": $2}]" >rules.json
+        rm -f faulty victim
+        "$bin/tests/faultproxy" --kubeconfig state/kubeconfig --rules rules.json --victim victim --out faulty 2>proxy.log &
+        proxy=$!
+        until_true $patience test -s faulty || return
+        bash -c 'echo $$ >victim; exec "$@"' start "$bin/coxswain-operator" --kubeconfig faulty >>operator.log 2>&1 &
+        operator=$!
+    }
+
+    # The successor comes once the first one is dead.
+    follow() {
+        if [[ ! -e victim ]] && ! kill -0 "$operator" 2>/dev/null; then operator_start; touch victim; fi
+    }
+
+    reached() {
+        follow
+        field_is "$@"
+    }
+
+    # life NAME: true when it went as it should; says what did not
+    life() {
+        local name=$1
+        job "$name" '{"cleanPodPolicy":"None","gang":{"scheduler":"Coscheduling"}}' 2 \
+            'until [ -e '"$work/$name"' ]; do sleep 0.1; done'
+        until_true $patience reached "$name" state Running || { echo "never runs"; return 1; }
+        api POST "$pods_path/$(member "$name" 1)/eviction" '{"apiVersion":"policy/v1","kind":"Eviction"}' >/dev/null
+        until_true $patience reached "$name" disruptions 1 || { echo "the eviction is not counted"; return 1; }
+        until_true $patience reached "$name" state Running || { echo "the evicted pod does not come back"; return 1; }
+        api PATCH "$jobs_path/$name" '{"spec":{"runPolicy":{"suspend":true}}}' >/dev/null
+        until_true $patience reached "$name" state Suspended || { echo "is never suspended"; return 1; }
+        api PATCH "$jobs_path/$name" '{"spec":{"runPolicy":{"suspend":false}}}' >/dev/null
+        until_true $patience reached "$name" state Running || { echo "is never resumed"; return 1; }
+        touch "$name"
+        until_true $patience reached "$name" state Succeeded || { echo "never succeeds"; return 1; }
+        until_true $patience group_gone "$name" || { echo "the PodGroup stays"; return 1; }
+        counted="$(field "$name" disruptions) disruptions, $(field "$name" restartCount) restarts, attempt $(field "$name" attempt)"
+        [[ $counted == "1 disruptions, 1 restarts, attempt 2" ]] || { echo "$counted"; return 1; }
+        doubles=$(tr -d ' \n' <watch.json | grep -o "\"name\":\"$name-worker-[0-9-]*\",[^}]*\"uid\":\"[^\"]*\"" |
+            sed 's/"name":"\([^"]*\)".*"uid":"\([^"]*\)"/\1 \2/' | sort -u | cut -d' ' -f1 | uniq -d)
+        [[ -z $doubles ]] || { echo "created twice: $doubles"; return 1; }
+    }
+
+    group_gone() {
+        follow
+        api GET "$group/$1" | grep -q '"code": *404'
+    }
+
+    point=$((CRASH_FROM + lane))
+    while ((point <= CRASH_TO)); do
+        for afterwards in false true; do
+            name=life-$point-$afterwards
+            curl -sSN --cacert ca.pem -H "Authorization: Bearer $token" \
+                "$server/$pods_path?watch=true&labelSelector=coxswain.dev/job-name%3D$name" >watch.json &
+            watcher=$!
+            if ! crashed "$point" "$afterwards"; then
+                echo "not ok point $point: the proxy does not start"
+                exit
+            fi
+            life "$name" >why
+            result=$?
+            where=$(sed -n 's/^killed [0-9]* \([a-z]* [A-Z]*\) [a-z]*:\/\/[^/]*/\1 /p' proxy.log)
+            kill "$operator" "$proxy" "$watcher" 2>/dev/null
+            wait "$operator" "$proxy" "$watcher" 2>/dev/null
+            api DELETE "$jobs_path/$name" >/dev/null
+            if ((result != 0)); then
+                echo "not ok killed at write $point, ${where:-nowhere}: $(cat why)"
+            elif [[ -z $where ]]; then
+                echo "# a life has fewer than $point writes"
+                exit
+            else
+                echo "ok killed at write $point, $where"
+            fi
+        done
+        point=$((point + lanes))
+    done
+    exit
+fi
+
+# ---- all lanes
+
+export CRASH_FROM=${CRASH_FROM:-1} CRASH_TO=${CRASH_TO:-60}
+work=$(mktemp -d)
+children=()
+finish() {
+    ((${#children[@]} == 0)) || kill "${children[@]}" 2>/dev/null
+    wait
+    rm -rf "$work"
+}
+trap finish EXIT
+for ((lane = 0; lane < lanes; lane++)); do
+    mkdir "$work/$lane"
+    "$0" lane "$lane" "$work/$lane" &
+    children+=($!)
+done
+wait
