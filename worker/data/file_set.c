@@ -21,12 +21,8 @@ static int add_path(struct file_set *set, char *path, struct error *error)
         free(path);
         return error_set(error, ERROR_TOO_LARGE, "more than %d files", FILE_SET_MAX);
     }
-    if (set->count % 64 == 0) {
-        struct file_set_entry *more = memory_allocate(set->count + 64, sizeof *more);
-        memcpy(more, set->entries, set->count * sizeof *more);
-        free(set->entries);
-        set->entries = more;
-    }
+    if (set->count % 64 == 0)
+        set->entries = memory_resize(set->entries, set->count + 64, sizeof *set->entries);
     set->entries[set->count++] = (struct file_set_entry){.path = path};
     return 0;
 }

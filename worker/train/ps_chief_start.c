@@ -66,7 +66,7 @@ static int read_checkpoint(const struct ps_chief *chief, const struct checkpoint
 static int find_source(const struct ps_chief *chief, struct source *source, struct error *error)
 {
     struct trainer *trainer = chief->trainer;
-    struct checkpoint_image image;
+    struct checkpoint_image image = {0};
     struct error cause = ERROR_INIT;
     *source = (struct source){.path = memory_copy_string("")};
     if (trainer->store == NULL)
