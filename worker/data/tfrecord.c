@@ -147,7 +147,7 @@ static bool has_name(struct wire key, const char *name)
 
 static int read_feature(struct wire message, struct tf_feature *ret_feature, struct error *error)
 {
-    *ret_feature = (struct tf_feature){.kind = TF_NONE};
+    *ret_feature = (struct tf_feature){.kind = TF_NONE, .list = message.at};
     while (message.at < message.end) {
         struct wire_field field;
         if (!take_field(&message, &field))
