@@ -156,7 +156,8 @@ bool judge_plan(struct planning *planning)
     }
     enum ending_kind kind = charge(planning, &verdict);
     limit_count(planning->next, kind);
-    take_back_note(planning, verdict.cause, kind);
+    if (verdict.ending.rule == 0) /* what the user says counts, counts */
+        take_back_note(planning, verdict.cause, kind);
     if (limit_exceeded(planning->next, &planning->job->run_policy))
         planning_finish(planning, CONDITION_FAILED, "BackoffLimitExceeded",
                         planning_format(planning, "backoffLimit %" PRId64 " is spent; last: %s",

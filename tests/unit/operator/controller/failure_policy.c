@@ -94,3 +94,14 @@ Test(failure_policy, success_and_what_matches_nothing_stay_what_they_are)
     cr_assert_eq(end_with(3)->completion_ms, scene.input.now_ms, "3 is permanent by itself");
     cr_assert_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), "PermanentFailure");
 }
+
+/* A foreign worker's exit code 1 may be taken back when a disruption explains it; not where the user says Count. */
+Test(failure_policy, what_is_to_count_is_not_taken_back)
+{
+    scene.job.framework = FRAMEWORK_PYTORCH;
+    scene.job.status.charged_ms = FIELD_UNSET;
+    on_codes(&rules[0], FAILURE_COUNT, EXIT_CODES_IN, 1);
+    cr_assert_eq(end_with(1)->charged_ms, FIELD_UNSET);
+    scene.job.run_policy.failure_policy.rule_count = 0;
+    cr_assert_eq(end_with(1)->charged_ms, scene.input.now_ms);
+}
