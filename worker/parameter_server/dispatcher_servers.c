@@ -49,7 +49,7 @@ static void apply(struct dispatcher *dispatcher)
     if (!isfinite(norm)) {
         char text[PS_TEXT_MAX];
         snprintf(text, sizeof text, "step %lld has gradient norm %g; lower training.optimizer.learningRate",
-                 (long long)(step + 1), norm);
+                 (long long)step + 1, norm);
         dispatcher_fail(dispatcher, ERROR_NOT_FINITE, text);
         return;
     }

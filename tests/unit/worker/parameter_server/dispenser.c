@@ -54,7 +54,8 @@ Test(dispenser, nobody_runs_further_ahead_than_the_bound)
     cr_expect(take(dispenser, 0, 0) == -1, "3 ahead of a worker that has finished none");
     int64_t slow = take(dispenser, 1, 0);
     dispenser_done(dispenser, 1, slow, 0);
-    cr_expect(take(dispenser, 0, 0) >= 0 && take(dispenser, 0, 0) == -1);
+    cr_expect(take(dispenser, 0, 0) >= 0);
+    cr_expect(take(dispenser, 0, 0) == -1);
     dispenser_leave(dispenser, 1); /* the dead leave the clock */
     cr_expect(take(dispenser, 0, 0) >= 0);
     dispenser_join(dispenser, 1); /* and come back to where the slowest is */
@@ -115,6 +116,7 @@ Test(dispenser, rolls_back_to_a_snapshot)
     ticket_set_reset(&snapshot, 2);
     ticket_set_add(&snapshot, 3);
     dispenser_rollback(dispenser, &snapshot, 0);
-    cr_expect(take(dispenser, 0, 0) == 2 && take(dispenser, 0, 0) == 4);
+    cr_expect(take(dispenser, 0, 0) == 2);
+    cr_expect(take(dispenser, 0, 0) == 4, "3 is in the snapshot");
     dispenser_free(dispenser);
 }

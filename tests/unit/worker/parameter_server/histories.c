@@ -62,6 +62,11 @@ struct play {
     atomic_uint random;
 };
 
+static void must(bool holds, const char *text)
+{
+    cr_assert(holds, "%s", text);
+}
+
 static unsigned draw(struct play *play, unsigned below)
 {
     unsigned value = atomic_fetch_add(&play->random, 1) * 2654435761u;
@@ -112,7 +117,7 @@ static void start_server(struct play *play, unsigned number)
         .context = play,
     };
     for (int tries = 0; ps_server_start(&options, &play->servers[number], &error) < 0; tries++) {
-        cr_assert(tries < 600, "%s", error.message);
+        must(tries < 600, error.message);
         usleep(100000);
         error_clear(&error);
     }
@@ -327,8 +332,8 @@ static bool follow(struct play *play, struct crew_of_workers *crew, unsigned kil
     for (time_t moved = time(NULL);;) {
         struct dispatcher_event event;
         struct error error = ERROR_INIT;
-        cr_assert(dispatcher_next_event(play->dispatcher, 1000, &event, &error) == 0, "%s", error.message);
-        cr_assert(time(NULL) - moved < 120, "nothing has moved for two minutes");
+        must(dispatcher_next_event(play->dispatcher, 1000, &event, &error) == 0, error.message);
+        must(time(NULL) - moved < 120, "nothing has moved for two minutes");
         if (event.kind != EVENT_NONE)
             moved = time(NULL);
         if (event.kind == EVENT_OVER)

@@ -19,16 +19,21 @@ static struct device *device;
 static struct placement placement;
 static struct variables variables[2];
 
+static void must(int result, const struct error *error)
+{
+    cr_assert(result == 0, "%s", error->message);
+}
+
 static void set_up(unsigned shares)
 {
     const struct ticket_set none = {0};
     struct error error = ERROR_INIT;
-    cr_assert(device_open(&(struct device_options){.threads = 1}, &device, &error) == 0, "%s", error.message);
+    must(device_open(&(struct device_options){.threads = 1}, &device, &error), &error);
     placement_init(&placement, &layout, 2);
     for (unsigned i = 0; i < 2; i++) {
         const struct variables_options options = {
             .device = device, .optimizer = &momentum, .placement = &placement, .server = i, .shares = shares};
-        cr_assert(variables_init(&variables[i], &options, &error) == 0, "%s", error.message);
+        must(variables_init(&variables[i], &options, &error), &error);
         variables_start(&variables[i], flat, &none, 0);
     }
 }
