@@ -53,10 +53,10 @@ verdict $? "no loss cost more than one step"
 
 [[ -n ${PEERS_FAULTS:-} ]] || exit 0
 more=
-crew long 3 15000
-wait_for long state Succeeded 300
+crew long 3 40000
+wait_for long state Succeeded 600
 more='"elastic":{"minWorkers":1,"maxWorkers":4},'
-crew held 3 15000
+crew held 3 40000
 await_step held 200 && freeze held 2 1
-wait_for held state Succeeded 300 && same_weights long held
+wait_for held state Succeeded 600 && same_weights long held
 verdict $? "a crew that a frozen worker has left and joined again ends in the same bits"

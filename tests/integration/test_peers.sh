@@ -48,14 +48,15 @@ verdict $? "the round is taken again, to the same bits" "$(log_of "$(member stru
 log_of "$(member struck 0)" | grep 'the crew is whole again.*\(step was\|steps were\|nothing was\) repeated' >/dev/null
 verdict $? "and what it cost is told"
 if [[ -n ${PEERS_FAULTS:-} ]]; then
-    steps=20000
+    steps=60000
     crew long 2 "$steps"
     crew held 2 "$steps"
-    wait_for long state Succeeded 300
-    await_step held 400 && frozen=$(member held 1) && strike held 1 STOP && sleep 8 && strike held 1 CONT
-    until_true 60 is_superseded "$frozen"
+    wait_for long state Succeeded 600
+    await_step held 400
+    frozen=$(member held 1)
+    strike held 1 STOP && sleep 8 && strike held 1 CONT && until_true 60 is_superseded "$frozen"
     verdict $? "a frozen worker of local steps is superseded when it returns" "$(log_of "$frozen" | tail -n 3)"
-    wait_for held state Succeeded 300 && same_weights long held
+    wait_for held state Succeeded 600 && same_weights long held
     verdict $? "and its successor takes the round again, to the same bits" "$(log_of "$(member held 0)" | tail -n 5)"
     steps=6000
 fi
