@@ -265,8 +265,8 @@ static const struct field layer_fields[] = {
      .words = batch_statistics_words,
      .description =
          "batchNorm: over which examples mean and variance are taken in training. Shard (the default): each logical "
-         "shard of the batch on its own. Global: the whole batch of the crew, at the price of two exchanges a layer "
-         "and step."},
+         "shard of the batch on its own. Global: the whole batch; so far only where one device computes it in one "
+         "piece, else the job is refused."},
     {.name = "rate",
      .kind = FIELD_DECIMAL,
      MEMBER(layer_spec, rate),
