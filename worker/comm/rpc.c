@@ -39,6 +39,8 @@ static void *rpc_run(void *context)
             gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_nanos(wait > 0 ? wait : 0, GPR_TIMESPAN));
         grpc_event event = grpc_completion_queue_next(rpc->queue, deadline, NULL);
         bool woken = false;
+        pthread_mutex_lock(&rpc->lock); /* see what rpc_server_start wrote on another thread, whatever gRPC orders */
+        pthread_mutex_unlock(&rpc->lock);
         if (event.type == GRPC_OP_COMPLETE) {
             struct completion *completion = event.tag;
             woken = completion == NULL;

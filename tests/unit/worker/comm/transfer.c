@@ -6,6 +6,7 @@
 
 #include <criterion/criterion.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -200,7 +201,7 @@ Test(transfer, a_peer_that_is_gone_ends_the_wait)
 
 static void say_nothing(struct side *side)
 {
-    while (side->options.stall_context && !*(volatile bool *)side->options.stall_context)
+    while (!atomic_load((atomic_bool *)side->options.stall_context))
         sched_yield();
 }
 
@@ -209,13 +210,13 @@ static void wait_in_vain(struct side *side)
     unsigned char bytes[100];
     collective_set_label(side->group, "step 57");
     side->result = transfer_receive(side->group, 0, 9, bytes, sizeof bytes, &side->error);
-    *(volatile bool *)side->options.stall_context = true;
+    atomic_store((atomic_bool *)side->options.stall_context, true);
 }
 
 Test(transfer, a_deadline_names_whom_it_waited_for)
 {
     struct pair pair;
-    static bool over;
+    static atomic_bool over;
     pair_open(&pair, COLLECTIVE_TRANSPORT_TCP);
     for (unsigned i = 0; i < RANKS; i++) {
         pair.sides[i].options.deadline_ms = 300;

@@ -31,7 +31,7 @@ static const struct parameter_layout layout = {.tensors = tensors, .tensor_count
 static const struct optimizer_spec plain = {.type = OPTIMIZER_SGD, .learning_rate = 1};
 
 struct snapshot_of_server {
-    float value;
+    _Atomic float value; /* a server's thread writes it, the test's reads it */
     int64_t updates;
     struct ticket_set tickets;
 };
@@ -121,7 +121,9 @@ static void start_server(struct play *play, unsigned number)
         usleep(100000);
         error_clear(&error);
     }
-    play->seats[number].port = ps_server_port(play->servers[number]);
+    /* Chosen once; workers read it while a server is away. */
+    if (play->seats[number].port == 0)
+        play->seats[number].port = ps_server_port(play->servers[number]);
 }
 
 /* ---------------------------------------------------------------- workers */
