@@ -327,7 +327,7 @@ gpu-bench: $(BUILD)/tests/gpu-bench ## likewise: ms a step beside PyTorch, which
 
 .PHONY: check-cluster check-chart check-e2e
 check-cluster: all ## on a real control plane, built from Go modules: verdicts, conformance, the operator with its rights, the chart
-	@BUILD=$(abspath $(BUILD)) tests/cluster/check
+	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=900 tests/cluster/check
 
 check-e2e: ## on a real node (root): images from the Dockerfile, chart, jobs; pods, operators, kubelet and API server lost
 	@BUILD=$(abspath $(BUILD)) tests/e2e/check
