@@ -93,6 +93,8 @@ int command_run(int count, char **words)
         code = EXIT_FAILURE;
     } else {
         code = outcome.interrupted ? EXIT_INTERRUPTED : outcome.succeeded ? EXIT_SUCCESS : EXIT_FAILURE;
+        if (code == EXIT_FAILURE && !options.kubeconfig && !options.context)
+            printf("\nIt stays failed until it is run anew:\n  %s --fresh\n", resume);
     }
     if (loop)
         event_loop_free(loop);
