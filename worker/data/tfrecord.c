@@ -167,7 +167,7 @@ int tf_example_find(const struct tfrecord *record, const char *name, struct tf_f
         return broken(error);
     while (found > 0 && features.at < features.end) {
         struct wire_field entry;
-        struct wire key, value;
+        struct wire key = {NULL, NULL}, value = {NULL, NULL};
         if (!take_field(&features, &entry))
             return broken(error);
         if (entry.number != 1 || entry.type != WIRE_BYTES)
