@@ -36,6 +36,21 @@ int64_t sampler_index(const struct sampler *sampler, int64_t epoch, int64_t posi
     return (int64_t)value;
 }
 
+int64_t sampler_batch(const struct sampler *sampler, int64_t batch, int64_t position)
+{
+    int64_t left = sampler->count - position;
+    return left < batch ? left : batch;
+}
+
+void sampler_advance(const struct sampler *sampler, int64_t batch, int64_t *epoch, int64_t *position)
+{
+    *position += sampler_batch(sampler, batch, *position);
+    if (*position >= sampler->count) {
+        *position = 0;
+        ++*epoch;
+    }
+}
+
 int64_t sampler_shard(int64_t batch, int64_t shards, int64_t shard, int64_t *ret_first)
 {
     *ret_first = batch * shard / shards;

@@ -19,6 +19,11 @@ struct sampler {
 /* The example at `position` (0 .. count-1) of `epoch`. */
 int64_t sampler_index(const struct sampler *sampler, int64_t epoch, int64_t position);
 
+/* Examples of the batch at `position` of an epoch: `batch`, or what is left at its end. */
+int64_t sampler_batch(const struct sampler *sampler, int64_t batch, int64_t position);
+/* Moves epoch and position behind that batch. */
+void sampler_advance(const struct sampler *sampler, int64_t batch, int64_t *epoch, int64_t *position);
+
 /* Examples of `shard` among `shards` of a batch of `batch` examples: [ret_first, ret_first + returned count). */
 int64_t sampler_shard(int64_t batch, int64_t shards, int64_t shard, int64_t *ret_first);
 

@@ -21,6 +21,11 @@ size_t example_target_bytes(const struct example_format *format)
     return (size_t)format->target_elements * element_bytes(format->target_type);
 }
 
+int64_t example_targets(const struct example_format *format)
+{
+    return format->target_type == ELEMENT_INT32 ? format->target_elements : 1;
+}
+
 static int build(struct graph *graph, const struct graph_options *options, struct error *error)
 {
     if (options->max_examples < 1)

@@ -37,6 +37,8 @@ struct example_format {
 /* Bytes of one example's inputs and targets. */
 size_t example_input_bytes(const struct example_format *format);
 size_t example_target_bytes(const struct example_format *format);
+/* What one example counts in the loss: its target tokens, or one. */
+int64_t example_targets(const struct example_format *format);
 
 struct graph_options {
     struct device *device;

@@ -44,9 +44,7 @@ static const void *output_of(const struct graph_run *run, int node)
 /* The part of the global batch that this pass is: `scale` is one over the targets of all. */
 static float share_of(const struct graph_run *run)
 {
-    const struct example_format *format = &run->graph->format;
-    int64_t targets = format->target_type == ELEMENT_INT32 ? format->target_elements : 1;
-    return run->pass->scale * (float)(run->pass->examples * targets);
+    return run->pass->scale * (float)(run->pass->examples * example_targets(&run->graph->format));
 }
 
 static struct layer_call prepare(const struct graph_run *run, unsigned number)

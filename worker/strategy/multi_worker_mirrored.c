@@ -11,13 +11,12 @@
 #include "worker/model/graph.h"
 #include "worker/optimizer/training_state.h"
 #include "worker/strategy/crew_nodes.h"
+#include "worker/strategy/exact_values.h"
 #include "worker/strategy/local_rounds.h"
 #include "worker/strategy/replica_set.h"
 #include "worker/strategy/strategy_table.h"
 
 #define CONNECT_MS_DEFAULT 60000
-/* A double travels as four limbs of 16 bits, each exact as a float. */
-#define LIMBS 4
 
 struct multi_worker_mirrored {
     struct strategy base;
@@ -255,46 +254,21 @@ static int64_t mirrored_step_before(const struct strategy *base)
 
 /* ---------------------------------------------------------------- small host values */
 
-/* Everybody's values side by side: own ones at our rank's place, zeros elsewhere, added up. */
-static void put_limbs(const double *values, unsigned count, float *place)
-{
-    for (unsigned i = 0; i < count; i++) {
-        uint64_t bits;
-        memcpy(&bits, &values[i], sizeof(bits));
-        for (unsigned limb = 0; limb < LIMBS; limb++)
-            place[i * LIMBS + limb] = (float)((bits >> (16 * limb)) & 0xffff);
-    }
-}
-
-static double get_limbs(const float *place)
-{
-    uint64_t bits = 0;
-    for (unsigned limb = 0; limb < LIMBS; limb++)
-        bits |= (uint64_t)place[limb] << (16 * limb);
-    double value;
-    memcpy(&value, &bits, sizeof(value));
-    return value;
-}
-
 static int mirrored_sum(struct strategy *base, double *values, unsigned count, struct error *error)
 {
     struct multi_worker_mirrored *strategy = (struct multi_worker_mirrored *)base;
     if (check_group(strategy, error) < 0)
         return -1;
-    size_t stride = (size_t)count * LIMBS, total = stride * base->world.size;
+    size_t total = exact_values_floats(count, base->world.size);
     SCOPED_FREE float *own = memory_allocate(total, sizeof(*own));
     SCOPED_FREE float *zeros = memory_allocate(total, sizeof(*zeros));
-    put_limbs(values, count, own + stride * base->world.rank);
+    exact_values_put(values, count, base->world.rank, own);
     const float *contributions[REDUCTION_COVER_MAX];
     for (unsigned i = 0; i < REDUCTION_COVER_MAX; i++)
         contributions[i] = i == 0 ? own : zeros;
     if (collective_all_reduce(strategy->group, contributions, own, total, error) < 0)
         return -1;
-    for (unsigned i = 0; i < count; i++) {
-        values[i] = 0;
-        for (unsigned rank = 0; rank < base->world.size; rank++)
-            values[i] += get_limbs(own + stride * rank + (size_t)i * LIMBS);
-    }
+    exact_values_sum(own, count, base->world.size, values);
     return 0;
 }
 

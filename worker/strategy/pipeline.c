@@ -187,13 +187,6 @@ static int read_shares(struct pipeline *pipeline, bool ahead, int64_t data_epoch
     return 0;
 }
 
-static double target_count(const struct pipeline *pipeline)
-{
-    const struct example_format *format = graph_example_format(pipeline->base.options.graph);
-    bool counts_tokens = format->target_type == ELEMENT_INT32;
-    return (double)pipeline->examples * (counts_tokens ? (double)format->target_elements : 1.0);
-}
-
 /* Reads the next batch while the units work on this one. */
 static int run_batch(struct pipeline *pipeline, struct error *error)
 {
@@ -204,7 +197,7 @@ static int run_batch(struct pipeline *pipeline, struct error *error)
         return -1;
     for (unsigned s = 0; s < pipeline->share_count; s++)
         pipeline_share_cut(pipeline, &pipeline->shares[s]);
-    pipeline_start(pipeline, false, (float)(1.0 / target_count(pipeline)));
+    pipeline_start(pipeline, false, (float)(1.0 / pipeline_target_count(pipeline)));
     pipeline_next_position(pipeline, &data_epoch, &position);
     int read = read_shares(pipeline, true, data_epoch, position, error);
     return pipeline_await(pipeline, read == 0 ? error : NULL) < 0 ? -1 : read;

@@ -7,10 +7,8 @@
 #include "common/scope.h"
 #include "worker/optimizer/gradient_norm.h"
 #include "worker/optimizer/training_state.h"
+#include "worker/strategy/exact_values.h"
 #include "worker/strategy/pipeline_parts.h"
-
-/* A double travels as four limbs of 16 bits, each exact as a float. */
-#define LIMBS 4
 
 void pipeline_add_ranks(const void *context, const float *const *inputs, float *result, size_t elements)
 {
@@ -23,24 +21,6 @@ void pipeline_add_ranks(const void *context, const float *const *inputs, float *
     }
 }
 
-static void put_limbs(double value, float *place)
-{
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    for (unsigned limb = 0; limb < LIMBS; limb++)
-        place[limb] = (float)((bits >> (16 * limb)) & 0xffff);
-}
-
-static double get_limbs(const float *place)
-{
-    uint64_t bits = 0;
-    for (unsigned limb = 0; limb < LIMBS; limb++)
-        bits |= (uint64_t)place[limb] << (16 * limb);
-    double value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
 static int add_up(struct pipeline *pipeline, float *values, size_t count, struct error *error)
 {
     const float *contributions[1] = {values};
@@ -51,17 +31,12 @@ static int add_up(struct pipeline *pipeline, float *values, size_t count, struct
 int pipeline_exchange_sum(struct pipeline *pipeline, double *values, unsigned count, struct error *error)
 {
     const struct pipeline_shape *shape = &pipeline->shape;
-    size_t stride = (size_t)count * LIMBS;
-    SCOPED_FREE float *places = memory_allocate(stride * shape->size + 1, sizeof *places);
-    for (unsigned i = 0; i < count; i++)
-        put_limbs(values[i], places + stride * shape->rank + (size_t)i * LIMBS);
-    if (add_up(pipeline, places, stride * shape->size, error) < 0)
+    size_t total = exact_values_floats(count, shape->size);
+    SCOPED_FREE float *places = memory_allocate(total + 1, sizeof *places);
+    exact_values_put(values, count, shape->rank, places);
+    if (add_up(pipeline, places, total, error) < 0)
         return -1;
-    for (unsigned i = 0; i < count; i++) {
-        values[i] = 0;
-        for (unsigned rank = 0; rank < shape->size; rank++)
-            values[i] += get_limbs(places + stride * rank + (size_t)i * LIMBS);
-    }
+    exact_values_sum(places, count, shape->size, values);
     return 0;
 }
 
@@ -345,8 +320,8 @@ void pipeline_blocks_free(struct pipeline_blocks *blocks)
     free(blocks);
 }
 
-/* Fills our places among the limbs of all sums and the elements of the blocks that are spread. */
-static int measure_blocks(struct pipeline *pipeline, float *limbs, float *spread, struct error *error)
+/* Fills our places among the exact values of all sums and the elements of the blocks that are spread. */
+static int measure_blocks(struct pipeline *pipeline, float *exact, float *spread, struct error *error)
 {
     struct pipeline_blocks *blocks = pipeline->blocks;
     const float *gradient = pipeline->shares[0].gradients[0];
@@ -356,20 +331,19 @@ static int measure_blocks(struct pipeline *pipeline, float *limbs, float *spread
     if (device_stream_synchronise(pipeline->stream, error) < 0)
         return -1;
     for (unsigned i = 0; i < blocks->run_count; i++)
-        for (int64_t b = blocks->runs[i].block; b < blocks->runs[i].block + blocks->runs[i].count; b++)
-            put_limbs(blocks->sums[b], limbs + b * LIMBS);
+        exact_values_put(blocks->sums + blocks->runs[i].block, (size_t)blocks->runs[i].count, 0,
+                         exact + exact_values_floats((size_t)blocks->runs[i].block, 1));
     for (unsigned i = 0; i < blocks->piece_count; i++)
         memcpy(spread + blocks->pieces[i].shared, gradient + blocks->pieces[i].local,
                (size_t)blocks->pieces[i].elements * sizeof *spread);
     return 0;
 }
 
-static int finish_norm(struct pipeline *pipeline, const float *limbs, const float *spread, double *ret_norm,
+static int finish_norm(struct pipeline *pipeline, const float *exact, const float *spread, double *ret_norm,
                        struct error *error)
 {
     struct pipeline_blocks *blocks = pipeline->blocks;
-    for (int64_t b = 0; b < blocks->count; b++)
-        blocks->sums[b] = get_limbs(limbs + b * LIMBS);
+    exact_values_sum(exact, (size_t)blocks->count, 1, blocks->sums);
     for (unsigned i = 0; i < blocks->spread_count; i++) {
         int64_t left = blocks->elements - blocks->spread[i] * SQUARE_SUM_BLOCK;
         gradient_norm_launch(pipeline->stream, spread + (size_t)i * SQUARE_SUM_BLOCK,
@@ -410,20 +384,20 @@ int pipeline_exchange_controls(struct pipeline *pipeline, unsigned votes, float 
     const struct pipeline_shape *shape = &pipeline->shape;
     const struct pipeline_blocks *blocks = pipeline->blocks;
     unsigned covers = put_controls(pipeline, ret_controls);
-    size_t votes_at = (size_t)covers * CONTROL_VOTES, limbs_at = votes_at + shape->size;
-    size_t spread_at = limbs_at + (size_t)blocks->count * LIMBS;
+    size_t votes_at = (size_t)covers * CONTROL_VOTES, exact_at = votes_at + shape->size;
+    size_t spread_at = exact_at + exact_values_floats((size_t)blocks->count, 1);
     size_t total = spread_at + (size_t)blocks->spread_count * SQUARE_SUM_BLOCK;
     SCOPED_FREE float *places = memory_allocate(total, sizeof *places);
     memcpy(places, ret_controls, votes_at * sizeof *places);
     places[votes_at + shape->rank] = (float)votes;
     bool first = shape->rank < pipeline_span_of(shape);
-    if ((first && measure_blocks(pipeline, places + limbs_at, places + spread_at, error) < 0) ||
+    if ((first && measure_blocks(pipeline, places + exact_at, places + spread_at, error) < 0) ||
         add_up(pipeline, places, total, error) < 0)
         return -1;
     memcpy(ret_controls, places, votes_at * sizeof *places);
     for (unsigned rank = 0; rank < shape->size; rank++)
         ret_votes[rank] = (unsigned)places[votes_at + rank];
-    return finish_norm(pipeline, places + limbs_at, places + spread_at, ret_norm, error);
+    return finish_norm(pipeline, places + exact_at, places + spread_at, ret_norm, error);
 }
 
 /* ---------------------------------------------------------------- the whole model */

@@ -151,6 +151,8 @@ int pipeline_share_init(struct pipeline *pipeline, struct pipeline_share *share,
 void pipeline_share_release(struct pipeline *pipeline, struct pipeline_share *share);
 int64_t pipeline_batch_size(const struct pipeline *pipeline, int64_t position);
 void pipeline_next_position(const struct pipeline *pipeline, int64_t *data_epoch, int64_t *position);
+/* By which the loss of the batch under way is divided. */
+double pipeline_target_count(const struct pipeline *pipeline);
 /* The batch at a position, unless it is there; and the cutting of the current one into micro-batches. */
 int pipeline_share_read(struct pipeline *pipeline, struct pipeline_share *share, bool ahead, int64_t data_epoch,
                         int64_t position, struct error *error);

@@ -11,17 +11,17 @@
 
 int64_t pipeline_batch_size(const struct pipeline *pipeline, int64_t position)
 {
-    int64_t left = dataset_count(pipeline->base.options.dataset) - position;
-    return left < pipeline->base.options.global_batch ? left : pipeline->base.options.global_batch;
+    return sampler_batch(pipeline->base.options.sampler, pipeline->base.options.global_batch, position);
 }
 
 void pipeline_next_position(const struct pipeline *pipeline, int64_t *data_epoch, int64_t *position)
 {
-    *position += pipeline_batch_size(pipeline, *position);
-    if (*position >= dataset_count(pipeline->base.options.dataset)) {
-        *position = 0;
-        ++*data_epoch;
-    }
+    sampler_advance(pipeline->base.options.sampler, pipeline->base.options.global_batch, data_epoch, position);
+}
+
+double pipeline_target_count(const struct pipeline *pipeline)
+{
+    return (double)(pipeline->examples * example_targets(graph_example_format(pipeline->base.options.graph)));
 }
 
 static bool holds(const struct pipeline_batch *batch, int64_t data_epoch, int64_t position)

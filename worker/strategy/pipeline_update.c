@@ -36,23 +36,6 @@ int pipeline_reduce(struct pipeline *pipeline, struct error *error)
 
 /* ---- what the step came to */
 
-static void read_votes(unsigned size, const unsigned *votes, struct strategy_result *result)
-{
-    for (unsigned rank = 0; rank < size; rank++) {
-        result->leaves[rank] = (votes[rank] & STRATEGY_VOTE_LEAVE) != 0;
-        result->leaving += result->leaves[rank];
-        result->checkpoint |= (votes[rank] & STRATEGY_VOTE_CHECKPOINT) != 0;
-        result->reform |= (votes[rank] & STRATEGY_VOTE_REFORM) != 0;
-    }
-}
-
-static double target_count(const struct pipeline *pipeline)
-{
-    const struct example_format *format = graph_example_format(pipeline->base.options.graph);
-    bool counts_tokens = format->target_type == ELEMENT_INT32;
-    return (double)pipeline->examples * (counts_tokens ? (double)format->target_elements : 1.0);
-}
-
 static int measure_norm(struct pipeline *pipeline, double *ret_norm, struct error *error)
 {
     const struct parameter_layout *layout = &pipeline->base.options.state->layout;
@@ -89,20 +72,11 @@ static int judge(struct pipeline *pipeline, unsigned votes, struct strategy_resu
     for (unsigned i = 0; i < CREW_SIZE_MAX * REDUCTION_COVER_MAX; i++)
         inputs[i] = controls[i];
     reduction_plan_combine(pipeline->plan, inputs, sums, CONTROL_VOTES);
-    result->loss = (double)sums[CONTROL_LOSS] / target_count(pipeline);
+    result->loss = (double)sums[CONTROL_LOSS] / pipeline_target_count(pipeline);
     result->correct = (int64_t)sums[CONTROL_CORRECT];
-    read_votes(pipeline->shape.size, all_votes, result);
+    for (unsigned rank = 0; rank < pipeline->shape.size; rank++)
+        strategy_result_vote(result, rank, all_votes[rank]);
     return 0;
-}
-
-static int check_finite(const struct strategy_result *result, struct error *error)
-{
-    if (isfinite(result->loss) && isfinite(result->gradient_norm))
-        return 0;
-    return error_set(error, ERROR_NOT_FINITE,
-                     "step %lld has loss %g and gradient norm %g; lower training.optimizer.learningRate, lengthen the "
-                     "warm-up or set training.gradientClipNorm",
-                     (long long)result->step, result->loss, result->gradient_norm);
 }
 
 static int update(struct pipeline *pipeline, double learning_rate, const struct strategy_result *result,
@@ -132,7 +106,7 @@ int pipeline_apply(struct pipeline *pipeline, double learning_rate, unsigned vot
 {
     struct training_progress *progress = &pipeline->base.options.state->progress;
     struct strategy_result result = {.step = progress->step + 1, .examples = pipeline->examples};
-    if (judge(pipeline, votes, &result, error) < 0 || check_finite(&result, error) < 0 ||
+    if (judge(pipeline, votes, &result, error) < 0 || strategy_result_check(&result, error) < 0 ||
         update(pipeline, learning_rate, &result, error) < 0)
         return -1;
     progress->step = result.step;

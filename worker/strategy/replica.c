@@ -15,17 +15,12 @@
 
 static int64_t batch_size(const struct replica *replica, int64_t position)
 {
-    int64_t left = dataset_count(replica->options.dataset) - position;
-    return left < replica->options.global_batch ? left : replica->options.global_batch;
+    return sampler_batch(replica->options.sampler, replica->options.global_batch, position);
 }
 
 void replica_next_position(const struct replica *replica, int64_t *data_epoch, int64_t *position)
 {
-    *position += batch_size(replica, *position);
-    if (*position >= dataset_count(replica->options.dataset)) {
-        *position = 0;
-        ++*data_epoch;
-    }
+    sampler_advance(replica->options.sampler, replica->options.global_batch, data_epoch, position);
 }
 
 static int read_batch(struct replica *replica, struct batch *batch, int64_t data_epoch, int64_t position,
@@ -51,9 +46,7 @@ static int read_batch(struct replica *replica, struct batch *batch, int64_t data
 
 double replica_target_count(const struct replica *replica)
 {
-    const struct example_format *format = graph_example_format(replica->options.graph);
-    bool counts_tokens = format->target_type == ELEMENT_INT32;
-    return (double)replica->examples * (counts_tokens ? (double)format->target_elements : 1.0);
+    return (double)(replica->examples * example_targets(graph_example_format(replica->options.graph)));
 }
 
 static float *slot_memory(struct replica *replica, unsigned subtree, unsigned slot)

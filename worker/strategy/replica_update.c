@@ -67,17 +67,6 @@ static int measure_norm(const struct replica_update *update, double *ret_norm, s
     return 0;
 }
 
-/* Every rank has the same sums and comes to the same verdict; the state stays as it was before the step. */
-static int check_finite(const struct strategy_result *result, struct error *error)
-{
-    if (isfinite(result->loss) && isfinite(result->gradient_norm))
-        return 0;
-    return error_set(error, ERROR_NOT_FINITE,
-                     "step %lld has loss %g and gradient norm %g; lower training.optimizer.learningRate, lengthen the "
-                     "warm-up or set training.gradientClipNorm",
-                     (long long)result->step, result->loss, result->gradient_norm);
-}
-
 static void start_update(const struct replica_update *update, unsigned index, const struct strategy_result *result)
 {
     const struct replica *replica = update->replicas[index];
@@ -114,7 +103,7 @@ int replica_update(const struct replica_update *update, struct strategy_result *
 {
     struct strategy_result result = {.step = update->replicas[0]->options.state->progress.step + 1};
     read_controls(update, &result);
-    if (measure_norm(update, &result.gradient_norm, error) < 0 || check_finite(&result, error) < 0)
+    if (measure_norm(update, &result.gradient_norm, error) < 0 || strategy_result_check(&result, error) < 0)
         return -1;
     const struct strategy_options *options = &update->replicas[0]->options;
     if (options->before_change)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/strategy/strategy.h"
 
+#include <math.h>
+
 #include "common/subnormals.h"
 #include "worker/optimizer/training_state.h"
 #include "worker/strategy/strategy_table.h"
@@ -19,15 +21,28 @@ static enum strategy_type effective_type(const struct strategy_options *options)
     return options->device_count > 1 ? STRATEGY_MIRRORED : STRATEGY_ONE_DEVICE;
 }
 
+void strategy_result_vote(struct strategy_result *result, unsigned rank, unsigned votes)
+{
+    result->leaves[rank] = (votes & STRATEGY_VOTE_LEAVE) != 0;
+    result->leaving += result->leaves[rank];
+    result->checkpoint |= (votes & STRATEGY_VOTE_CHECKPOINT) != 0;
+    result->reform |= (votes & STRATEGY_VOTE_REFORM) != 0;
+}
+
 void strategy_result_votes(struct strategy_result *result, const float *words, unsigned size)
 {
-    for (unsigned rank = 0; rank < size; rank++) {
-        unsigned votes = (unsigned)words[rank];
-        result->leaves[rank] = (votes & STRATEGY_VOTE_LEAVE) != 0;
-        result->leaving += result->leaves[rank];
-        result->checkpoint |= (votes & STRATEGY_VOTE_CHECKPOINT) != 0;
-        result->reform |= (votes & STRATEGY_VOTE_REFORM) != 0;
-    }
+    for (unsigned rank = 0; rank < size; rank++)
+        strategy_result_vote(result, rank, (unsigned)words[rank]);
+}
+
+int strategy_result_check(const struct strategy_result *result, struct error *error)
+{
+    if (isfinite(result->loss) && isfinite(result->gradient_norm))
+        return 0;
+    return error_set(error, ERROR_NOT_FINITE,
+                     "step %lld has loss %g and gradient norm %g; lower training.optimizer.learningRate, lengthen the "
+                     "warm-up or set training.gradientClipNorm",
+                     (long long)result->step, result->loss, result->gradient_norm);
 }
 
 int strategy_open(const struct strategy_options *options, struct strategy **ret_strategy, struct error *error)

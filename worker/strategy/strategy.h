@@ -125,6 +125,9 @@ struct strategy_result {
 
 /* The part of a result that comes from everybody's votes, one word a rank. */
 void strategy_result_votes(struct strategy_result *result, const float *words, unsigned size);
+void strategy_result_vote(struct strategy_result *result, unsigned rank, unsigned votes);
+/* ERROR_NOT_FINITE, with a remedy, unless loss and norm are numbers. Every rank has the same and comes to the same verdict. */
+int strategy_result_check(const struct strategy_result *result, struct error *error);
 
 int strategy_open(const struct strategy_options *options, struct strategy **ret_strategy, struct error *error);
 void strategy_close(struct strategy *strategy);

@@ -55,8 +55,7 @@ static struct range find_range(const struct ps_share *share, const struct ticket
 
 static int64_t targets_of_example(const struct trainer *trainer)
 {
-    const struct example_format *format = graph_example_format(trainer->graph);
-    return format->target_type == ELEMENT_INT32 ? format->target_elements : 1;
+    return example_targets(graph_example_format(trainer->graph));
 }
 
 /* Examples [at, at + count) of the range, added to what is there unless they are the first. */
