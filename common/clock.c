@@ -24,6 +24,11 @@ int64_t clock_monotonic_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+int64_t clock_monotonic_ms(void)
+{
+    return clock_monotonic_ns() / 1000000;
+}
+
 /* Years beyond four digits have no RFC 3339 form; such times are pinned to its ends. */
 static struct tm calendar(int64_t ms, int *ret_ms)
 {

@@ -215,6 +215,13 @@ static void check_owner(struct creation *creation)
     kube_client_get(execution->executor.client, &path, &options);
 }
 
+static void note_refusal(const struct creation *creation, const struct error *error)
+{
+    note_failure(creation->execution, error, creation->name);
+    if (error->kind != ERROR_CANCELLED)
+        refuse(creation->execution, obstacle_of(error), error->message);
+}
+
 static void created(void *context, const struct kube_answer *answer)
 {
     struct creation *creation = context;
@@ -224,9 +231,7 @@ static void created(void *context, const struct kube_answer *answer)
         return;
     }
     if (answer->error) {
-        note_failure(execution, answer->error, creation->name);
-        if (answer->error->kind != ERROR_CANCELLED)
-            refuse(execution, obstacle_of(answer->error), answer->error->message);
+        note_refusal(creation, answer->error);
     } else {
         own_write_note(own_write_of(execution, creation), version_of(answer));
         execution->created = true;
@@ -234,15 +239,22 @@ static void created(void *context, const struct kube_answer *answer)
     creation_end(creation);
 }
 
-static void create(struct execution *execution, struct kube_resource resource, const struct json *object)
+/* Takes `creation` over: it holds what `answered` needs. */
+static void send_creation(struct creation creation, const struct json *object, kube_answered *answered)
 {
-    struct creation *creation = memory_allocate(1, sizeof *creation);
-    *creation = (struct creation){.execution = execution, .resource = resource};
-    creation->name = memory_copy_string(json_string_at(object, "metadata.name", ""));
-    struct resource_path path = {resource, execution->namespace, NULL, NULL};
-    struct kube_call_options options = call_options(execution, created, creation);
+    struct execution *execution = creation.execution;
+    struct creation *sent = memory_allocate(1, sizeof *sent);
+    *sent = creation;
+    sent->name = memory_copy_string(json_string_at(object, "metadata.name", ""));
+    struct resource_path path = {creation.resource, execution->namespace, NULL, NULL};
+    struct kube_call_options options = call_options(execution, answered, sent);
     execution->open++;
     kube_client_create(execution->executor.client, &path, object, &options);
+}
+
+static void create(struct execution *execution, struct kube_resource resource, const struct json *object)
+{
+    send_creation((struct creation){.execution = execution, .resource = resource}, object, created);
 }
 
 static void create_pod(struct execution *execution, const struct pod_builder *builder, const struct action *action)
@@ -353,9 +365,7 @@ static void key_created(void *context, const struct kube_answer *answer)
     struct creation *creation = context;
     struct execution *execution = creation->execution;
     if (answer->error && answer->error->kind != ERROR_ALREADY_EXISTS) {
-        note_failure(execution, answer->error, creation->name);
-        if (answer->error->kind != ERROR_CANCELLED)
-            refuse(execution, obstacle_of(answer->error), answer->error->message);
+        note_refusal(creation, answer->error);
     } else {
         create(execution, KUBE_SERVICES, creation->service);
     }
@@ -364,13 +374,8 @@ static void key_created(void *context, const struct kube_answer *answer)
 
 static void create_key(struct execution *execution, const struct json *secret, struct json *service)
 {
-    struct creation *creation = memory_allocate(1, sizeof *creation);
-    *creation = (struct creation){.execution = execution, .resource = KUBE_SECRETS, .service = service};
-    creation->name = memory_copy_string(json_string_at(secret, "metadata.name", ""));
-    struct resource_path path = {KUBE_SECRETS, execution->namespace, NULL, NULL};
-    struct kube_call_options options = call_options(execution, key_created, creation);
-    execution->open++;
-    kube_client_create(execution->executor.client, &path, secret, &options);
+    struct creation creation = {.execution = execution, .resource = KUBE_SECRETS, .service = service};
+    send_creation(creation, secret, key_created);
 }
 
 static void create_service(struct execution *execution, const struct training_job *job)

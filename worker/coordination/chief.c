@@ -37,11 +37,6 @@ struct chief {
     int64_t next_beat_ms;
 };
 
-static int64_t now_ms(void)
-{
-    return clock_monotonic_ns() / 1000000;
-}
-
 static void stream_say(struct rpc_stream *stream, const struct coordination_message *message)
 {
     SCOPED_BUFFER bytes;
@@ -76,7 +71,7 @@ static void link_message(void *context, struct rpc_stream *stream, const void *b
     if (coordination_message_decode(bytes, length, &message, NULL) < 0)
         rpc_stream_close(stream);
     else
-        coordinator_receive(link->chief->coordinator, link->id, &message, now_ms());
+        coordinator_receive(link->chief->coordinator, link->id, &message, clock_monotonic_ms());
 }
 
 static void link_closed(void *context, struct rpc_stream *stream, const struct error *error)
@@ -91,7 +86,7 @@ static void link_closed(void *context, struct rpc_stream *stream, const struct e
         }
     }
     chief->link_count--;
-    coordinator_link_closed(chief->coordinator, link->id, "connection closed", now_ms());
+    coordinator_link_closed(chief->coordinator, link->id, "connection closed", clock_monotonic_ms());
     free(link);
 }
 
@@ -157,7 +152,7 @@ static void summon_the_missing(struct chief *chief, int64_t now)
 
 void chief_hear(struct chief *chief, const struct coordination_message *message)
 {
-    coordinator_receive(chief->coordinator, CHIEF_OWN_LINK, message, now_ms());
+    coordinator_receive(chief->coordinator, CHIEF_OWN_LINK, message, clock_monotonic_ms());
 }
 
 static void beat(struct chief *chief, int64_t now)
@@ -175,7 +170,7 @@ static void beat(struct chief *chief, int64_t now)
 
 void chief_tick(struct chief *chief)
 {
-    int64_t now = now_ms();
+    int64_t now = clock_monotonic_ms();
     beat(chief, now);
     coordinator_tick(chief->coordinator, now);
     summon_the_missing(chief, now);

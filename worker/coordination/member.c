@@ -53,7 +53,7 @@ static void member_tick(void *context)
     pthread_mutex_unlock(&member->lock);
     if (!ready || failed)
         return;
-    int64_t now = member_now_ms();
+    int64_t now = clock_monotonic_ms();
     if (member->chief != NULL) {
         if (!member->own_joined)
             member_say_join(member);

@@ -63,11 +63,6 @@ struct member {
     bool leaving, left;
 };
 
-static inline int64_t member_now_ms(void)
-{
-    return clock_monotonic_ns() / 1000000;
-}
-
 /* member_world.c. What the coordinator says, by stream or, in the chief itself, directly; `context` is the member. */
 void member_told(void *context, const struct coordination_message *message);
 /* A member of this chief's crew knows a newer chief. */

@@ -138,7 +138,7 @@ static void session_message(void *context, struct rpc_stream *stream, const void
     }
     if (!session_heeds(session, &message))
         return;
-    session->heard_ms = member_now_ms();
+    session->heard_ms = clock_monotonic_ms();
     session->heard = true;
     member_told(session->member, &message);
     member_say_standing_if_due(session->member);
@@ -153,7 +153,7 @@ static void session_closed(void *context, struct rpc_stream *stream, const struc
         member->session = NULL;
         if (!session->heard)
             member->called_from.port = 0;
-        int64_t soonest = member_now_ms() + REDIAL_MS;
+        int64_t soonest = clock_monotonic_ms() + REDIAL_MS;
         if (member->next_dial_ms < soonest)
             member->next_dial_ms = soonest;
         pthread_mutex_lock(&member->lock);
@@ -168,7 +168,7 @@ static void session_open(struct member *member, const struct collective_peer *ch
 {
     static const struct rpc_stream_events events = {.message = session_message, .closed = session_closed};
     struct session *session = memory_allocate(1, sizeof(*session));
-    *session = (struct session){.member = member, .chief = *chief, .heard_ms = member_now_ms()};
+    *session = (struct session){.member = member, .chief = *chief, .heard_ms = clock_monotonic_ms()};
     if (rpc_stream_open(member->rpc, chief->address, chief->port, CREW_METHOD_JOIN, 0, &events, session,
                         &session->stream, NULL) < 0) {
         free(session);

@@ -40,7 +40,7 @@ static void follow_summons(struct member *member, const struct coordination_mess
         member_drop_session(member, "a new chief calls");
     member->called_from = summons->peer;
     member->next_dial_ms = 0;
-    member_dial_chief(member, member_now_ms());
+    member_dial_chief(member, clock_monotonic_ms());
 }
 
 static void summons_message(void *context, struct rpc_stream *stream, const void *bytes, size_t length)

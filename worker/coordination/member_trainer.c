@@ -13,7 +13,7 @@ static int64_t wait_until_told(struct member *member)
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec++;
     pthread_cond_timedwait(&member->changed, &member->lock, &until);
-    return member->unled_since_ms == 0 ? 0 : member_now_ms() - member->unled_since_ms;
+    return member->unled_since_ms == 0 ? 0 : clock_monotonic_ms() - member->unled_since_ms;
 }
 
 static int agree_locked(struct member *member, struct world *ret_world, struct error *error)
@@ -47,7 +47,7 @@ int member_agree(struct member *member, const struct member_standing *standing, 
     member->world_ready = false;
     member->in_force = false;
     if (member->unled_since_ms == 0 && member->known.counter == 0 && member->options.rank != 0)
-        member->unled_since_ms = member_now_ms();
+        member->unled_since_ms = clock_monotonic_ms();
     rpc_wake(member->rpc);
     int status = agree_locked(member, ret_world, error);
     member->agreeing = false;
@@ -62,7 +62,7 @@ int member_poll_world(struct member *member, const struct member_standing *stand
     pthread_mutex_lock(&member->lock);
     member->standing = *standing;
     member->stands = true;
-    int64_t unled_ms = member->unled_since_ms == 0 ? 0 : member_now_ms() - member->unled_since_ms;
+    int64_t unled_ms = member->unled_since_ms == 0 ? 0 : clock_monotonic_ms() - member->unled_since_ms;
     if (member->fatal.kind != ERROR_NONE) {
         if (error != NULL)
             *error = member->fatal;
@@ -116,12 +116,12 @@ void member_cancel(struct member *member)
 
 void member_leave(struct member *member)
 {
-    int64_t until = member_now_ms() + (member->options.rank == 0 ? CHIEF_LEAVE_MS : LEAVE_MS);
+    int64_t until = clock_monotonic_ms() + (member->options.rank == 0 ? CHIEF_LEAVE_MS : LEAVE_MS);
     pthread_mutex_lock(&member->lock);
     member->leaving = true;
     member->left = false;
     rpc_wake(member->rpc);
-    while (!member->left && member->fatal.kind == ERROR_NONE && member_now_ms() < until)
+    while (!member->left && member->fatal.kind == ERROR_NONE && clock_monotonic_ms() < until)
         (void)wait_until_told(member);
     pthread_mutex_unlock(&member->lock);
 }

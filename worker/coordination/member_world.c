@@ -30,7 +30,7 @@ static void fail_for_good(struct member *member, enum error_kind kind, const cha
 void member_lose_chief(struct member *member, const char *why)
 {
     if (member->unled_since_ms == 0)
-        member->unled_since_ms = member_now_ms();
+        member->unled_since_ms = clock_monotonic_ms();
     end_world(member, ERROR_UNAVAILABLE, why);
     snprintf(member->waiting, sizeof(member->waiting), "waiting for the chief, %s %u: %s", member->seats[0].role,
              member->seats[0].index, why);
@@ -66,7 +66,7 @@ static void take_world(struct member *member, const struct coordination_message 
 static void take_refusal(struct member *member, const struct coordination_message *message)
 {
     if (message->refusal == REFUSE_OTHER_JOB) {
-        member->next_dial_ms = member_now_ms() + OTHER_JOB_REDIAL_MS;
+        member->next_dial_ms = clock_monotonic_ms() + OTHER_JOB_REDIAL_MS;
         member_lose_chief(member, message->text);
         return;
     }

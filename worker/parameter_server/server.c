@@ -13,11 +13,6 @@
 
 #define TICK_MS 200
 
-int64_t ps_server_now_ms(void)
-{
-    return clock_monotonic_ns() / 1000000;
-}
-
 void ps_server_say(struct ps_server *server, const char *format, ...)
 {
     char text[PS_TEXT_MAX];
@@ -69,7 +64,7 @@ int ps_server_start(const struct ps_server_options *options, struct ps_server **
     struct ps_server *server = memory_allocate(1, sizeof *server);
     server->options = *options;
     server->job_uid = memory_copy_string(options->job_uid);
-    server->unled_since_ms = ps_server_now_ms();
+    server->unled_since_ms = clock_monotonic_ms();
     pthread_mutex_init(&server->lock, NULL);
     pthread_cond_init(&server->changed, NULL);
     if (getrandom(&server->incarnation, sizeof server->incarnation, 0) < 0)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/memory.h"
 #include "worker/parameter_server/dispatcher.h"
 #include "worker/parameter_server/server_mirror.h"
@@ -164,7 +165,7 @@ static void on_closed(void *context, struct rpc_stream *stream, const struct err
     struct control *control = context;
     if (control->server->control == control) {
         control->server->control = NULL;
-        control->server->unled_since_ms = ps_server_now_ms();
+        control->server->unled_since_ms = clock_monotonic_ms();
     }
     free(control);
 }
@@ -181,7 +182,7 @@ void server_control_opened(void *context, struct rpc_stream *stream, struct rpc_
 void server_control_tick(struct ps_server *server)
 {
     int64_t lost_ms = server->options.lost_ms > 0 ? server->options.lost_ms : LOST_MS_DEFAULT;
-    if (server->control != NULL || ps_server_now_ms() - server->unled_since_ms < lost_ms)
+    if (server->control != NULL || clock_monotonic_ms() - server->unled_since_ms < lost_ms)
         return;
     struct error error = ERROR_INIT;
     error_set(&error, ERROR_TIMEOUT, "no chief has come for %lld s", (long long)(lost_ms / 1000));

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/memory.h"
 #include "worker/coordination/address_book.h"
 
@@ -315,9 +316,9 @@ static void dial(struct mirror *mirror)
     struct ps_server *server = mirror->server;
     unsigned number = backup_number(server);
     char address[RESOLVE_ADDRESS_MAX];
-    if (ps_server_now_ms() < mirror->next_dial_ms || !address_book_ask(mirror->book, number, address))
+    if (clock_monotonic_ms() < mirror->next_dial_ms || !address_book_ask(mirror->book, number, address))
         return;
-    mirror->next_dial_ms = ps_server_now_ms() + REDIAL_MS;
+    mirror->next_dial_ms = clock_monotonic_ms() + REDIAL_MS;
     if (rpc_stream_open(server->rpc, address, server->options.servers[number].port, PS_METHOD_MIRROR, 0, &events,
                         mirror, &mirror->stream, NULL) < 0)
         return;

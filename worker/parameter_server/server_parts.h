@@ -83,7 +83,6 @@ struct ps_server {
     struct error fatal;
 };
 
-int64_t ps_server_now_ms(void);
 void ps_server_say(struct ps_server *server, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Ends ps_server_wait. */
 void ps_server_fail(struct ps_server *server, const struct error *error);

@@ -51,11 +51,6 @@ struct servers_link {
     int64_t bytes_shared, bytes_sent;
 };
 
-static int64_t now_ms(void)
-{
-    return clock_monotonic_ns() / 1000000;
-}
-
 static size_t packed_bytes(const struct one_server *server)
 {
     return (size_t)server->link->options.placement->elements[server->number] * sizeof(float);
@@ -237,10 +232,10 @@ static void dial(struct one_server *server)
     static const struct rpc_stream_events events = {.pieces = on_pieces, .closed = on_closed};
     struct servers_link *link = server->link;
     char address[RESOLVE_ADDRESS_MAX];
-    if (now_ms() < server->next_dial_ms ||
+    if (clock_monotonic_ms() < server->next_dial_ms ||
         !address_book_ask(link->options.book, link->options.first_seat + server->number, address))
         return;
-    server->next_dial_ms = now_ms() + REDIAL_MS;
+    server->next_dial_ms = clock_monotonic_ms() + REDIAL_MS;
     if (rpc_stream_open(link->options.rpc, address, link->options.servers[server->number].port, PS_METHOD_EXCHANGE, 0,
                         &events, server, &server->stream, NULL) == 0)
         send_open(server);

@@ -42,11 +42,6 @@ struct ticket_link {
     struct ps_message done; /* to be sent; type NONE: nothing */
 };
 
-static int64_t now_ms(void)
-{
-    return clock_monotonic_ns() / 1000000;
-}
-
 /* ---------------------------------------------------------------- what goes out; on the rpc's thread, with the lock held */
 
 static void say(struct ticket_link *link, const struct ps_message *message)
@@ -109,7 +104,7 @@ static void take_ticket(struct ticket_link *link, const struct ps_message *messa
 
 static void hear(struct ticket_link *link, const struct ps_message *message)
 {
-    link->heard_ms = now_ms();
+    link->heard_ms = clock_monotonic_ms();
     switch (message->type) {
     case PS_WELCOME:
     case PS_RESTART:
@@ -157,7 +152,7 @@ static void lose_chief(struct ticket_link *link)
     link->granted_count = 0;
     link->wanted = 0;
     if (link->unled_since_ms == 0)
-        link->unled_since_ms = now_ms();
+        link->unled_since_ms = clock_monotonic_ms();
     pthread_cond_broadcast(&link->changed);
 }
 
@@ -177,11 +172,11 @@ static void dial(struct ticket_link *link)
 {
     static const struct rpc_stream_events events = {.message = on_message, .closed = on_closed};
     char address[RESOLVE_ADDRESS_MAX];
-    if (now_ms() < link->next_dial_ms || link->refused || link->over ||
+    if (clock_monotonic_ms() < link->next_dial_ms || link->refused || link->over ||
         !address_book_ask(link->options.book, 0, address))
         return;
-    link->next_dial_ms = now_ms() + REDIAL_MS;
-    link->heard_ms = now_ms();
+    link->next_dial_ms = clock_monotonic_ms() + REDIAL_MS;
+    link->heard_ms = clock_monotonic_ms();
     if (rpc_stream_open(link->options.rpc, address, link->options.chief_port, PS_METHOD_TICKETS, 0, &events, link,
                         &link->stream, NULL) == 0)
         say_join(link);
@@ -189,16 +184,16 @@ static void dial(struct ticket_link *link)
 
 static void beat(struct ticket_link *link)
 {
-    if (now_ms() < link->next_beat_ms)
+    if (clock_monotonic_ms() < link->next_beat_ms)
         return;
-    link->next_beat_ms = now_ms() + BEAT_MS;
+    link->next_beat_ms = clock_monotonic_ms() + BEAT_MS;
     say(link, &(struct ps_message){.type = PS_BEAT});
 }
 
 void ticket_link_tick(struct ticket_link *link)
 {
     pthread_mutex_lock(&link->lock);
-    if (link->stream != NULL && now_ms() - link->heard_ms > DEATH_MS) {
+    if (link->stream != NULL && clock_monotonic_ms() - link->heard_ms > DEATH_MS) {
         rpc_stream_close(link->stream);
         lose_chief(link);
     }
@@ -214,7 +209,7 @@ void ticket_link_tick(struct ticket_link *link)
 static bool is_lost(const struct ticket_link *link)
 {
     int64_t lost_ms = link->options.lost_ms > 0 ? link->options.lost_ms : LOST_MS_DEFAULT;
-    return link->unled_since_ms != 0 && now_ms() - link->unled_since_ms > lost_ms;
+    return link->unled_since_ms != 0 && clock_monotonic_ms() - link->unled_since_ms > lost_ms;
 }
 
 static void wait_a_while(struct ticket_link *link, int64_t ms)
@@ -302,7 +297,7 @@ int ticket_link_new(const struct ticket_link_options *options, struct ticket_lin
     link->options = *options;
     link->job_uid = memory_copy_string(options->job_uid);
     link->computing = NO_TICKET;
-    link->unled_since_ms = now_ms();
+    link->unled_since_ms = clock_monotonic_ms();
     pthread_mutex_init(&link->lock, NULL);
     pthread_cond_init(&link->changed, NULL);
     if (getrandom(&link->incarnation, sizeof link->incarnation, 0) < 0)

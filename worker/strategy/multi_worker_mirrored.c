@@ -10,13 +10,12 @@
 #include "common/memory.h"
 #include "worker/model/graph.h"
 #include "worker/optimizer/training_state.h"
+#include "worker/strategy/crew_group.h"
 #include "worker/strategy/crew_nodes.h"
 #include "worker/strategy/exact_values.h"
 #include "worker/strategy/local_rounds.h"
 #include "worker/strategy/replica_set.h"
 #include "worker/strategy/strategy_table.h"
-
-#define CONNECT_MS_DEFAULT 60000
 
 struct multi_worker_mirrored {
     struct strategy base;
@@ -35,9 +34,7 @@ static void disband(struct multi_worker_mirrored *strategy)
 {
     if (strategy->group == NULL)
         return;
-    member_guard(strategy->base.options.member, NULL);
-    collective_free(strategy->group);
-    strategy->group = NULL;
+    crew_group_close(&strategy->base.options, &strategy->group);
     if (strategy->replicas != NULL)
         replica_set_settle(strategy->replicas);
 }
@@ -80,30 +77,11 @@ static int fit_to_world(struct multi_worker_mirrored *strategy, const struct wor
 static int open_group(struct multi_worker_mirrored *strategy, const struct world *world, struct error *error)
 {
     const struct strategy_options *options = &strategy->base.options;
-    struct collective_options group = {
-        .endpoint = options->endpoint,
-        .job_uid = options->job_uid,
-        .generation = world->generation,
-        .rank = world->rank,
-        .size = world->size,
-        .peers = world->peers,
-        .algorithm = algorithms[options->collective],
-        .reduction = {.combine = reduction_plan_combine,
-                      .context = strategy->plan,
-                      .merges = reduction_plan_merges(strategy->plan)},
-        .transport = options->transport,
-        .deadline_ms = options->step_deadline_ms,
-        .stall_ms = options->stall_ms,
-        .on_stall = options->on_stall,
-        .stall_context = options->context,
-    };
+    struct collective_reduction reduction = {
+        .combine = reduction_plan_combine, .context = strategy->plan, .merges = reduction_plan_merges(strategy->plan)};
     for (unsigned rank = 0; rank < world->size; rank++)
-        group.reduction.contributions[rank] = reduction_plan_contributions(strategy->plan, rank);
-    if (collective_new(&group, &strategy->group, error) < 0)
-        return -1;
-    member_guard(options->member, strategy->group);
-    int64_t deadline = options->connect_deadline_ms > 0 ? options->connect_deadline_ms : CONNECT_MS_DEFAULT;
-    return collective_connect(strategy->group, deadline, error);
+        reduction.contributions[rank] = reduction_plan_contributions(strategy->plan, rank);
+    return crew_group_open(options, world, algorithms[options->collective], &reduction, &strategy->group, error);
 }
 
 static int find_nodes(struct multi_worker_mirrored *strategy, struct error *error)

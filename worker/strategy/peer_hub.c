@@ -75,11 +75,6 @@ struct peer_hub {
     bool say_done, done, serves;
 };
 
-static int64_t now_ms(void)
-{
-    return clock_monotonic_ns() / 1000000;
-}
-
 /* ---------------------------------------------------------------- speaking */
 
 static void say(struct peer_hub *hub, struct rpc_stream *stream, const struct peer_message *message)
@@ -261,7 +256,7 @@ static void peer_closed(void *context, struct rpc_stream *stream, const struct e
     peer->ready = false;
     peer->in_flight = false;
     peer->told_done = false;
-    peer->next_dial_ms = now_ms() + REDIAL_MS;
+    peer->next_dial_ms = clock_monotonic_ms() + REDIAL_MS;
     pthread_mutex_lock(&hub->lock);
     errands_fail(hub, (unsigned)(peer - hub->peers));
     pthread_mutex_unlock(&hub->lock);
@@ -527,7 +522,7 @@ static void hub_tick(void *context)
     if (!serves)
         return;
     take_world(hub);
-    int64_t now = now_ms();
+    int64_t now = clock_monotonic_ms();
     for (unsigned rank = 0; rank < hub->world.size; rank++) {
         unsigned seat = hub->world.members[rank];
         if (seat >= CREW_SIZE_MAX || seat == hub->options.seat)

@@ -7,43 +7,21 @@
 #include "common/scope.h"
 #include "worker/data/sampler.h"
 #include "worker/optimizer/training_state.h"
+#include "worker/strategy/crew_group.h"
 #include "worker/strategy/pipeline_parts.h"
-
-#define CONNECT_MS_DEFAULT 60000
 
 void pipeline_disband(struct pipeline *pipeline)
 {
-    if (pipeline->group == NULL)
-        return;
-    member_guard(pipeline->base.options.member, NULL);
-    collective_free(pipeline->group);
-    pipeline->group = NULL;
+    crew_group_close(&pipeline->base.options, &pipeline->group);
 }
 
 static int open_group(struct pipeline *pipeline, const struct world *world, struct error *error)
 {
-    const struct strategy_options *options = &pipeline->base.options;
-    struct collective_options group = {
-        .endpoint = options->endpoint,
-        .job_uid = options->job_uid,
-        .generation = world->generation,
-        .rank = world->rank,
-        .size = world->size,
-        .peers = world->peers,
-        .reduction = {.combine = pipeline_add_ranks, .context = &pipeline->shape},
-        .transport = options->transport,
-        .deadline_ms = options->step_deadline_ms,
-        .stall_ms = options->stall_ms,
-        .on_stall = options->on_stall,
-        .stall_context = options->context,
-    };
+    struct collective_reduction reduction = {.combine = pipeline_add_ranks, .context = &pipeline->shape};
     for (unsigned rank = 0; rank < world->size; rank++)
-        group.reduction.contributions[rank] = 1;
-    if (collective_new(&group, &pipeline->group, error) < 0)
-        return -1;
-    member_guard(options->member, pipeline->group);
-    int64_t deadline = options->connect_deadline_ms > 0 ? options->connect_deadline_ms : CONNECT_MS_DEFAULT;
-    return collective_connect(pipeline->group, deadline, error);
+        reduction.contributions[rank] = 1;
+    return crew_group_open(&pipeline->base.options, world, COLLECTIVE_ALGORITHM_AUTO, &reduction, &pipeline->group,
+                           error);
 }
 
 /* ---- the stages */

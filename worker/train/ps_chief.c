@@ -8,7 +8,6 @@
 
 #include "common/clock.h"
 #include "common/memory.h"
-#include "worker/optimizer/schedule.h"
 #include "worker/train/best.h"
 #include "worker/train/evaluation.h"
 #include "worker/train/ps_chief_parts.h"
@@ -67,13 +66,6 @@ static bool evaluation_is_due(const struct ps_chief *chief)
 
 /* ---------------------------------------------------------------- events */
 
-static double rate_of(void *context, int64_t step)
-{
-    const struct trainer *trainer = context;
-    return trainer->plan.learning_rate_factor *
-           schedule_rate(&trainer->job->training.optimizer, step, trainer->plan.total_steps);
-}
-
 static void on_step(struct ps_chief *chief, const struct dispatcher_event *event)
 {
     struct trainer *trainer = chief->trainer;
@@ -82,7 +74,7 @@ static void on_step(struct ps_chief *chief, const struct dispatcher_event *event
         .total_steps = trainer->plan.total_steps,
         .loss = event->loss,
         .gradient_norm = event->gradient_norm,
-        .learning_rate = rate_of(trainer, event->step),
+        .learning_rate = trainer_learning_rate(trainer, event->step),
     };
     int64_t position;
     ps_share_position(trainer, &chief->base, event->step, &step.data_epoch, &position);
@@ -316,7 +308,7 @@ static int open_dispatcher(struct ps_chief *chief, struct error *error)
                           strategy->backup_workers == FIELD_UNSET ? 0 : (unsigned)strategy->backup_workers,
                       .end = trainer->plan.total_steps * chief->per_step},
         .gradient_clip_norm = clip > 0 ? clip : 0,
-        .rate = rate_of,
+        .rate = trainer_learning_rate,
         .context = trainer,
     };
     return dispatcher_start(&options, &chief->dispatcher, error);

@@ -44,11 +44,6 @@ static int read_tickets(const struct ps_chief *chief, const struct json *tickets
     return 0;
 }
 
-static void tell_quarantined(void *context, const char *name, const char *reason)
-{
-    report_warn(((struct trainer *)context)->report, "checkpoint %s is damaged and was moved aside: %s", name, reason);
-}
-
 static int read_checkpoint(const struct ps_chief *chief, const struct checkpoint_image *image, struct source *source,
                            struct error *error)
 {
@@ -67,15 +62,12 @@ static int find_source(const struct ps_chief *chief, struct source *source, stru
 {
     struct trainer *trainer = chief->trainer;
     struct checkpoint_image image = {0};
-    struct error cause = ERROR_INIT;
+    bool found;
     *source = (struct source){.path = memory_copy_string("")};
-    if (trainer->store == NULL)
+    if (trainer_open_checkpoint(trainer, &found, &image, error) < 0)
+        return -1;
+    if (!found)
         return 0;
-    if (checkpoint_restore(trainer->store, tell_quarantined, trainer, &image, &cause) < 0) {
-        if (cause.kind == ERROR_NOT_FOUND && !trainer->job->checkpoint.required)
-            return 0;
-        return error_set(error, cause.kind, "%s", cause.message);
-    }
     int result = read_checkpoint(chief, &image, source, error);
     checkpoint_image_release(&image);
     return result;

@@ -7,7 +7,6 @@
 
 #include "common/memory.h"
 #include "worker/optimizer/gradient_norm.h"
-#include "worker/optimizer/schedule.h"
 #include "worker/parameter_server/servers_link.h"
 #include "worker/parameter_server/ticket_link.h"
 #include "worker/train/ps_share.h"
@@ -31,12 +30,6 @@ struct ps_worker {
 };
 
 /* ---------------------------------------------------------------- one ticket */
-
-static double rate_of(const struct trainer *trainer, int64_t step)
-{
-    return trainer->plan.learning_rate_factor *
-           schedule_rate(&trainer->job->training.optimizer, step, trainer->plan.total_steps);
-}
 
 static int copy_flat(struct ps_worker *worker, const float *from, float *to, struct error *error)
 {
@@ -94,7 +87,7 @@ static int push(struct ps_worker *worker, const struct ticket_grant *grant, doub
     const struct servers_push push = {
         .ticket = grant->ticket,
         .lineage = grant->lineage,
-        .rate = result->examples > 0 ? rate_of(worker->trainer, grant->ticket / grant->per_step + 1) : 0,
+        .rate = result->examples > 0 ? trainer_learning_rate(worker->trainer, grant->ticket / grant->per_step + 1) : 0,
         .scale = result->examples > 0 ? scale : 0,
         .pull = worker->mode == PARAMETER_SERVER_ASYNC,
     };

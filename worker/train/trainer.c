@@ -532,20 +532,31 @@ static int start_from_file(struct trainer *trainer, struct error *error)
     return 0;
 }
 
+int trainer_open_checkpoint(struct trainer *trainer, bool *ret_found, struct checkpoint_image *ret_image,
+                            struct error *error)
+{
+    struct error cause = ERROR_INIT;
+    *ret_found = false;
+    if (trainer->store == NULL)
+        return 0;
+    if (checkpoint_restore(trainer->store, tell_quarantined, trainer, ret_image, &cause) == 0) {
+        *ret_found = true;
+        return 0;
+    }
+    if (cause.kind == ERROR_NOT_FOUND && !trainer->job->checkpoint.required)
+        return 0;
+    return error_set(error, cause.kind, "%s", cause.message);
+}
+
 /* `ret_name`: of the checkpoint that was found; may be NULL. */
 static int try_checkpoint(struct trainer *trainer, bool *ret_found, struct checkpoint_name *ret_name,
                           struct error *error)
 {
     struct checkpoint_image image = {0};
-    struct error cause = ERROR_INIT;
-    *ret_found = false;
-    if (trainer->store == NULL)
+    if (trainer_open_checkpoint(trainer, ret_found, &image, error) < 0)
+        return -1;
+    if (!*ret_found)
         return 0;
-    if (checkpoint_restore(trainer->store, tell_quarantined, trainer, &image, &cause) < 0) {
-        if (cause.kind == ERROR_NOT_FOUND && !trainer->job->checkpoint.required)
-            return 0;
-        return error_set(error, cause.kind, "%s", cause.message);
-    }
     int result = start_from_checkpoint(trainer, &image, error);
     if (ret_name)
         *ret_name = image.name;

@@ -83,6 +83,9 @@ enum exit_code trainer_exit_code(const struct error *error, enum exit_code code)
 
 /* Fills the state when no live replica holds it: from the newest whole checkpoint, from `init`, or afresh. */
 int trainer_restore(void *trainer, struct error *error);
+/* The newest whole checkpoint, if the job has a store and one is there or required; release the image when found. */
+int trainer_open_checkpoint(struct trainer *trainer, bool *ret_found, struct checkpoint_image *ret_image,
+                            struct error *error);
 /* Likewise, for the part of the state that this rank holds; see strategy_options.restore_part. */
 int trainer_restore_part(void *trainer, bool chooses, char base[STRATEGY_BASE_MAX], struct error *error);
 

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/strategy/crew_group.h"
+
+#define CONNECT_MS_DEFAULT 60000
+
+int crew_group_open(const struct strategy_options *options, const struct world *world,
+                    enum collective_algorithm algorithm, const struct collective_reduction *reduction,
+                    struct collective **ret_group, struct error *error)
+{
+    const struct collective_options group = {
+        .endpoint = options->endpoint,
+        .job_uid = options->job_uid,
+        .generation = world->generation,
+        .rank = world->rank,
+        .size = world->size,
+        .peers = world->peers,
+        .algorithm = algorithm,
+        .reduction = *reduction,
+        .transport = options->transport,
+        .deadline_ms = options->step_deadline_ms,
+        .stall_ms = options->stall_ms,
+        .on_stall = options->on_stall,
+        .stall_context = options->context,
+    };
+    if (collective_new(&group, ret_group, error) < 0)
+        return -1;
+    member_guard(options->member, *ret_group);
+    int64_t deadline = options->connect_deadline_ms > 0 ? options->connect_deadline_ms : CONNECT_MS_DEFAULT;
+    return collective_connect(*ret_group, deadline, error);
+}
+
+void crew_group_close(const struct strategy_options *options, struct collective **group)
+{
+    if (*group == NULL)
+        return;
+    member_guard(options->member, NULL);
+    collective_free(*group);
+    *group = NULL;
+}

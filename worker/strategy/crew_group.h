@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The collective of a world: made for each generation, guarded by the member, so
+ * that a lost peer ends whatever it is at.
+ */
+#ifndef COXSWAIN_STRATEGY_CREW_GROUP_H
+#define COXSWAIN_STRATEGY_CREW_GROUP_H
+
+#include "worker/strategy/strategy.h"
+
+/* Makes the group and connects it. *ret_group is set as soon as there is one, also when connecting it fails: crew_group_close. */
+int crew_group_open(const struct strategy_options *options, const struct world *world,
+                    enum collective_algorithm algorithm, const struct collective_reduction *reduction,
+                    struct collective **ret_group, struct error *error);
+/* Sets *group to NULL; fine when it is. */
+void crew_group_close(const struct strategy_options *options, struct collective **group);
+
+#endif
