@@ -11,6 +11,7 @@
 #ifndef COXSWAIN_MODEL_PARAMETER_LAYOUT_H
 #define COXSWAIN_MODEL_PARAMETER_LAYOUT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define PARAMETER_NAME_MAX 96
@@ -29,6 +30,7 @@ struct parameter_tensor {
     unsigned number; /* among the tensors of the whole model, of which a layout may hold a part */
     enum parameter_start start;
     float deviation; /* of START_NORMAL */
+    bool by_rows;    /* a pass reads, and has a gradient for, only the rows that its input tokens name */
 };
 
 /* Of a whole model, or of the stages of it that a process holds.
