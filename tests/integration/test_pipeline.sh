@@ -19,14 +19,16 @@ verdict() {
     if (($1 == 0)); then echo "ok $2"; else echo "not ok $2${3:+: $3}"; fi
 }
 
+digits="{format: idx, train: {images: $work/images, labels: $work/labels}, validation: {last: 100}}"
+text="{format: bytes, train: {text: $work/text}}"
+model="{preset: mlp, width: 48, depth: 3}"
+data=$digits
+
 # job NAME STRATEGY STEPS [WORKERS] [DEVICES]: a job document; all take the same steps of 12 micro-batches in all
 job() {
     cat >"$1.yaml" <<YAML
-model: {preset: mlp, width: 48, depth: 3}
-data:
-  format: idx
-  train: {images: $work/images, labels: $work/labels}
-  validation: {last: 100}
+model: $model
+data: $data
 training:
   steps: $3
   batchSize: 50
@@ -95,8 +97,9 @@ has_saved() {
     (($(saved_step "$1") >= $2)) 2>/dev/null
 }
 
+# same_model NAME [REFERENCE]
 same_model() {
-    cmp -s "$1.safetensors" reference.safetensors
+    cmp -s "$1.safetensors" "${2:-reference}.safetensors"
 }
 
 tails() {
@@ -127,6 +130,28 @@ folder=mixed job first "$stages" 40 2 && crew first 2 && folder=mixed job second
     folder=mixed job third "$stages, microBatches: 3" 80 2 2 && sed -i '/logicalShards/d' third.yaml && crew third 2 &&
     same_model third
 verdict $? "stages, one device and replicas go on from each other's checkpoints" "$(tails third)"
+
+# ---- a branch that leaves a process and comes back
+model="{inputShape: [28, 28, 1], layers: [{type: flatten}, {type: dense, units: 32, name: stem, device: 0},
+  {type: dense, units: 32, name: away, device: 1}, {type: tanh, name: bent},
+  {type: dense, units: 32, name: here, inputs: [stem], device: 0}, {type: add, name: sum, inputs: [bent, here]},
+  {type: relu}, {type: dense, units: 10}]}"
+job branch "type: OneDevice" 40 && sed -i 's/, device: [01]//g' branch.yaml && lone branch &&
+    job rejoined "$stages" 40 2 && crew rejoined 2 && same_model rejoined branch
+verdict $? "a branch that rejoins the process it left gives the bits of one device" "$(tails branch; tails rejoined)"
+
+# ---- a table that is shared by two processes
+head -c 4000 "$root/docs/strategies.md" >text
+model="{preset: gpt2-124m, width: 16, depth: 2, heads: 2, context: 16, vocabulary: 256}" data=$text
+job tied "type: OneDevice" 60 && lone tied && job apart "$stages" 60 2 && crew apart 2 && same_model apart tied
+verdict $? "a tied output in another process than its embedding gives the bits of one device" "$(tails tied; tails apart)"
+cat apart/step-*60.*/rank-*.safetensors | tr -c '[:print:]' '\n' | grep -o '"embedding.weight"' >tables
+verdict "$([[ $(wc -l <tables) -eq 1 ]]; echo $?)" "a checkpoint holds the shared table once" "$(ls apart)"
+folder=cuts job tied1 "$stages" 20 2 && crew tied1 2 && folder=cuts job tied2 "type: Pipeline, stages: 4" 40 4 &&
+    crew tied2 4 && folder=cuts job tied3 "$stages" 60 4 && crew tied3 4 &&
+    same_model tied3 tied
+verdict $? "other cuts and replicas go on with it" "$(tails tied2; tails tied3)"
+model="{preset: mlp, width: 48, depth: 3}" data=$digits
 
 # ---- a lone stage is lost
 job killed "$stages" 1000000 2 && start_crew killed 2

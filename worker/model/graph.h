@@ -47,12 +47,12 @@ struct graph_options {
     bool evaluation_only;           /* plans no backward pass */
     bool layout_only;               /* plans no pass at all: for layout, format and partitions */
 
-    /* A graph that runs one stage of a model (graph_stage.h): */
+    /* A graph that runs one part of a model (graph_stage.h): */
     const struct graph_partition *partition; /* NULL: the whole model; read during graph_new only */
-    unsigned stage;
+    unsigned part;
     const bool *held; /* by stage: whose parameters are in the layout; NULL: all */
     unsigned slots;   /* micro-batches under way at a time */
-    bool recompute;   /* keep what crosses the stage's borders; compute the rest again for the way back */
+    bool recompute;   /* keep what crosses the part's borders; compute the rest again for the way back */
 };
 
 /* ERROR_INVALID names the layer and what does not fit; ERROR_NO_SPACE the plan's size. */

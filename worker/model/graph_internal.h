@@ -23,12 +23,13 @@ struct graph_node {
     unsigned consumers;
     unsigned tensors[LAYER_PARAMETERS_MAX]; /* in the layout */
     int lender;                             /* the layer whose first tensor this one borrows; NO_LAYER */
-    int borrowed_gradient;                  /* block: the lender's: what borrowers add up while the pass accumulates */
+    int borrowed_gradient; /* block: the lender's: what the borrower made, while the pass accumulates */
+    int lent_gradient;     /* block: the same in the borrower's part, when that is another */
     bool lends;
     bool in_place;          /* the output is the input's memory: flatten, a rectifier run by the layer before */
     bool gradient_in_place; /* likewise for its gradient */
     bool needs_gradient;    /* something at or before it has parameters */
-    bool own;               /* run by this graph: all but other stages' layers */
+    bool own;               /* run by this graph: all but other parts' layers */
     bool held;              /* its parameters are in the layout */
     int output, gradient, kept;
 };
@@ -56,7 +57,7 @@ struct graph {
     bool *written; /* a flag a layer, for the backward pass */
 
     bool is_stage, recompute;
-    unsigned stage, slots;
+    unsigned part, slots;
     struct graph_crossing *values, *gradients; /* of the whole partition */
     unsigned value_count, gradient_count;
     int64_t slot_bytes;
@@ -70,7 +71,7 @@ struct graph {
 
 /* Fills nodes, layout and format. */
 int graph_resolve_layers(struct graph *graph, const struct model_spec *spec, struct error *error);
-/* Marks the layers that this graph runs and holds, and finds what crosses between stages. */
+/* Marks the layers that this graph runs and holds, and finds what crosses between parts. */
 int graph_take_stage(struct graph *graph, const struct graph_options *options, struct error *error);
 /* Gives the layers that are held their places in the layout. */
 void graph_lay_out_parameters(struct graph *graph);

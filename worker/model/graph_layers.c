@@ -90,6 +90,7 @@ static int resolve_layer(struct graph *graph, unsigned number, const struct laye
                                 .own = true,
                                 .held = true,
                                 .borrowed_gradient = NO_BLOCK,
+                                .lent_gradient = NO_BLOCK,
                                 .lender = NO_LAYER};
     layer->kind = layer_kind_of(spec->type);
     layer->spec = *spec;
@@ -171,9 +172,6 @@ static void lay_out_tensor(struct graph *graph, unsigned number, const struct la
     tensor->number = number_in_model;
     tensor->offset = graph->layout.elements;
     tensor->start = parameter->start;
-    const struct graph_node *node = &graph->nodes[number];
-    tensor->by_rows =
-        node->layer.kind->type == LAYER_EMBEDDING && parameter == &node->layer.parameters[0] && !node->lends;
     if (parameter->start == START_NORMAL)
         tensor->deviation = (float)deviation_of(graph, number, parameter);
     graph->layout.elements += tensor->elements;
@@ -195,7 +193,34 @@ static void lay_out_layers(struct graph *graph, bool statistics, unsigned *numbe
     }
 }
 
-/* Running statistics, then what is trained, each in the order of the layers. */
+static unsigned number_of_table(const struct graph *graph, unsigned layer)
+{
+    unsigned number = 0;
+    for (unsigned i = 0; i < graph->node_count; i++)
+        for (unsigned p = 0; p < graph->nodes[i].layer.parameter_count; p++) {
+            const struct layer_parameter *parameter = &graph->nodes[i].layer.parameters[p];
+            bool earlier = parameter->statistic || i < layer;
+            number += earlier && !parameter->borrowed;
+        }
+    return number;
+}
+
+/* A table that is borrowed here from a layer that is not held. */
+static void lay_out_copies(struct graph *graph)
+{
+    for (unsigned i = 0; i < graph->node_count; i++) {
+        struct graph_node *node = &graph->nodes[i];
+        if (node->lender == NO_LAYER || !node->held || graph->nodes[node->lender].held)
+            continue;
+        unsigned lender = (unsigned)node->lender;
+        node->tensors[0] = graph->nodes[lender].tensors[0] = graph->layout.tensor_count;
+        lay_out_tensor(graph, lender, &graph->nodes[lender].layer.parameters[0], number_of_table(graph, lender));
+        graph->tensors[node->tensors[0]].copy = true;
+        graph->layout.copies += graph->tensors[node->tensors[0]].elements;
+    }
+}
+
+/* Running statistics, then what is trained, each in the order of the layers; copies last. */
 void graph_lay_out_parameters(struct graph *graph)
 {
     unsigned number_in_model = 0;
@@ -204,6 +229,7 @@ void graph_lay_out_parameters(struct graph *graph)
     lay_out_layers(graph, true, &number_in_model);
     graph->layout.statistics = graph->layout.elements;
     lay_out_layers(graph, false, &number_in_model);
+    lay_out_copies(graph);
 }
 
 int64_t graph_loss_rows(const struct graph *graph)

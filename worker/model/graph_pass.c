@@ -139,7 +139,9 @@ static void lend_gradient(const struct graph_run *run, unsigned number, struct l
         return;
     call->lent_begun = !borrows;
     call->accumulate &= !borrows;
-    if (run->pass->accumulate)
+    if (!lender->own)
+        call->gradients[0] = block_memory(run, lender->lent_gradient);
+    else if (run->pass->accumulate)
         call->gradients[0] = block_memory(run, lender->borrowed_gradient);
 }
 

@@ -70,10 +70,10 @@ static void plan_values(struct graph *graph)
 {
     for (unsigned i = 0; i < graph->value_count; i++) {
         struct graph_node *node = &graph->nodes[graph->values[i].layer];
-        if (graph->values[i].to == graph->stage)
+        if (graph->values[i].to == graph->part)
             node->output = add_block(graph, graph->max_examples * graph->values[i].elements, sizeof(float), 0,
                                      backward_step(graph, 0));
-        if (graph->values[i].to == graph->stage || graph->values[i].from == graph->stage)
+        if (graph->values[i].to == graph->part || graph->values[i].from == graph->part)
             keep_block(graph, node->output);
     }
 }
@@ -113,14 +113,15 @@ static bool has_gradient_here(const struct graph *graph, unsigned number)
 {
     bool here = graph->nodes[number].own;
     for (unsigned i = 0; i < graph->gradient_count; i++)
-        here |= graph->gradients[i].layer == number && graph->gradients[i].from == graph->stage;
+        here |= graph->gradients[i].layer == number && graph->gradients[i].from == graph->part &&
+                !graph->gradients[i].table;
     return here && graph->nodes[number].needs_gradient;
 }
 
 static void keep_gradients(struct graph *graph)
 {
     for (unsigned i = 0; i < graph->gradient_count; i++)
-        if (graph->gradients[i].from == graph->stage)
+        if (graph->gradients[i].from == graph->part && !graph->gradients[i].table)
             keep_block(graph, graph->nodes[graph->gradients[i].layer].gradient);
 }
 
@@ -146,17 +147,30 @@ static void plan_gradients(struct graph *graph)
     graph->spare = add_block(graph, spare, sizeof(float), (int)graph->node_count, backward_step(graph, 0));
 }
 
-/* What borrowers of a tensor put into its gradient, until the lender adds its own part: a finished sum that an accumulating
- * pass then adds at once. */
+/* What the borrower of a tensor puts into its gradient, until the lender adds its own part: a finished sum that an
+ * accumulating pass then adds at once. It is in the lender's part, and where that is another one in the borrower's too, until
+ * the lender has it. */
+static void plan_borrowed_gradient(struct graph *graph, unsigned number)
+{
+    struct graph_node *node = &graph->nodes[number], *lender = &graph->nodes[node->lender];
+    const struct layer_parameter *table = &lender->layer.parameters[0];
+    int64_t elements = table->shape[0] * table->shape[1];
+    if (lender->own)
+        lender->borrowed_gradient =
+            add_block(graph, elements, sizeof(float), backward_step(graph, node->own ? number : graph->node_count),
+                      backward_step(graph, (unsigned)node->lender));
+    if (lender->own || !node->own)
+        return;
+    lender->lent_gradient =
+        add_block(graph, elements, sizeof(float), backward_step(graph, number), backward_step(graph, 0));
+    keep_block(graph, lender->lent_gradient);
+}
+
 static void plan_borrowed_gradients(struct graph *graph)
 {
     for (unsigned i = 0; i < graph->node_count; i++)
-        if (graph->nodes[i].lender != NO_LAYER && graph->nodes[i].own) {
-            struct graph_node *lender = &graph->nodes[graph->nodes[i].lender];
-            lender->borrowed_gradient =
-                add_block(graph, graph->tensors[lender->tensors[0]].elements, sizeof(float), backward_step(graph, i),
-                          backward_step(graph, (unsigned)graph->nodes[i].lender));
-        }
+        if (graph->nodes[i].lender != NO_LAYER)
+            plan_borrowed_gradient(graph, i);
 }
 
 static int64_t workspace_floats(const struct graph *graph)
@@ -231,7 +245,7 @@ static int allocate_arenas(struct graph *graph, struct error *error)
 
 int graph_plan_memory(struct graph *graph, struct error *error)
 {
-    size_t most = 4 * graph->node_count + 5;
+    size_t most = 5 * graph->node_count + 5;
     graph->blocks = memory_allocate(most, sizeof *graph->blocks);
     graph->block_stays = memory_allocate(most, sizeof *graph->block_stays);
     plan_batch(graph);

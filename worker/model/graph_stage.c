@@ -17,56 +17,74 @@ static void add_crossing(struct graph_crossing *list, unsigned *count, struct gr
     list[(*count)++] = crossing;
 }
 
-static void find_values(struct graph *graph, const unsigned *stage_of)
+static void find_values(struct graph *graph, const unsigned *part_of)
 {
     for (unsigned i = 0; i < graph->node_count; i++)
         for (unsigned k = 0; k < graph->nodes[i].layer.input_count; k++) {
             int owner = graph_output_owner(graph, graph->nodes[i].inputs[k]);
-            if (owner != MODEL_INPUT && stage_of[owner] != stage_of[i])
+            if (owner != MODEL_INPUT && part_of[owner] != part_of[i])
                 add_crossing(
                     graph->values, &graph->value_count,
                     (struct graph_crossing){.layer = (unsigned)owner,
-                                            .from = stage_of[owner],
-                                            .to = stage_of[i],
+                                            .from = part_of[owner],
+                                            .to = part_of[i],
                                             .elements = layer_shape_elements(&graph->nodes[owner].layer.output)});
         }
 }
 
 /* From the last reader to the first, as one device adds them up. */
-static void find_gradients(struct graph *graph, const unsigned *stage_of)
+static void find_gradients(struct graph *graph, const unsigned *part_of)
 {
     for (unsigned i = graph->node_count; i-- > 0;)
         for (unsigned k = 0; k < graph->nodes[i].layer.input_count; k++) {
             int before = graph->nodes[i].inputs[k];
-            if (before != MODEL_INPUT && stage_of[before] != stage_of[i] && graph->nodes[before].needs_gradient)
+            if (before != MODEL_INPUT && part_of[before] != part_of[i] && graph->nodes[before].needs_gradient)
                 add_crossing(
                     graph->gradients, &graph->gradient_count,
                     (struct graph_crossing){.layer = (unsigned)before,
-                                            .from = stage_of[i],
-                                            .to = stage_of[before],
+                                            .from = part_of[i],
+                                            .to = part_of[before],
                                             .elements = layer_shape_elements(&graph->nodes[before].layer.output)});
         }
+}
+
+/* What a borrower makes of another part's table. */
+static void find_tables(struct graph *graph, const unsigned *part_of)
+{
+    for (unsigned i = 0; i < graph->node_count; i++) {
+        int lender = graph->nodes[i].lender;
+        if (lender == NO_LAYER || part_of[lender] == part_of[i])
+            continue;
+        const struct layer_parameter *table = &graph->nodes[lender].layer.parameters[0];
+        graph->gradients[graph->gradient_count++] =
+            (struct graph_crossing){.layer = (unsigned)lender,
+                                    .from = part_of[i],
+                                    .to = part_of[lender],
+                                    .elements = table->shape[0] * table->shape[1],
+                                    .table = true};
+    }
 }
 
 int graph_take_stage(struct graph *graph, const struct graph_options *options, struct error *error)
 {
     const struct graph_partition *partition = options->partition;
-    if (partition->layers != graph->node_count || options->stage >= partition->stages || options->slots < 1)
+    if (partition->layers != graph->node_count || options->part >= partition->parts || options->slots < 1)
         return error_set(error, ERROR_INTERNAL, "a partition of %u layers for a model of %u", partition->layers,
                          graph->node_count);
     graph->is_stage = true;
-    graph->stage = options->stage;
+    graph->part = options->part;
     graph->slots = options->slots;
     graph->recompute = options->recompute;
     for (unsigned i = 0; i < graph->node_count; i++) {
-        graph->nodes[i].own = partition->stage_of[i] == options->stage;
+        graph->nodes[i].own = partition->part_of[i] == options->part;
         graph->nodes[i].held = options->held == NULL || options->held[partition->stage_of[i]];
     }
-    size_t most = (size_t)graph->node_count * LAYER_INPUTS_MAX;
+    size_t most = (size_t)graph->node_count * (LAYER_INPUTS_MAX + 1);
     graph->values = memory_allocate(most, sizeof *graph->values);
     graph->gradients = memory_allocate(most, sizeof *graph->gradients);
-    find_values(graph, partition->stage_of);
-    find_gradients(graph, partition->stage_of);
+    find_values(graph, partition->part_of);
+    find_gradients(graph, partition->part_of);
+    find_tables(graph, partition->part_of);
     return 0;
 }
 
@@ -89,7 +107,9 @@ const float *graph_value_out(const struct graph *graph, unsigned value, unsigned
 
 const float *graph_gradient_out(const struct graph *graph, unsigned gradient, unsigned slot)
 {
-    return graph_block_memory(graph, graph->nodes[graph->gradients[gradient].layer].gradient, slot);
+    const struct graph_crossing *crossing = &graph->gradients[gradient];
+    const struct graph_node *node = &graph->nodes[crossing->layer];
+    return graph_block_memory(graph, crossing->table ? node->lent_gradient : node->gradient, slot);
 }
 
 bool graph_stage_reads_inputs(const struct graph *graph)
@@ -133,11 +153,21 @@ static void take_values(const struct graph_run *run, const struct graph_stage_pa
     const struct graph *graph = run->graph;
     for (unsigned i = 0; i < graph->value_count; i++) {
         const struct graph_crossing *value = &graph->values[i];
-        if (value->to == graph->stage)
+        if (value->to == graph->part)
             device_copy(run->stream,
                         &(struct copy){pass->pass.examples * value->elements * (int64_t)sizeof(float), pass->values[i],
                                        graph_block_memory(graph, graph->nodes[value->layer].output, run->slot)});
     }
+}
+
+/* Where the lender's way back finds what its borrower has made (lend_gradient). */
+static void take_table(const struct graph_run *run, const struct graph_crossing *crossing, const float *from)
+{
+    const struct graph *graph = run->graph;
+    const struct graph_node *lender = &graph->nodes[crossing->layer];
+    float *target = run->pass->accumulate ? graph_block_memory(graph, lender->borrowed_gradient, run->slot)
+                                          : run->pass->gradients + graph->tensors[lender->tensors[0]].offset;
+    device_copy(run->stream, &(struct copy){crossing->elements * (int64_t)sizeof(float), from, target});
 }
 
 /* As hand_to_input does for layers of one graph: the first writes, the others add. */
@@ -146,7 +176,9 @@ static void take_gradients(const struct graph_run *run, const struct graph_stage
     struct graph *graph = run->graph;
     for (unsigned i = 0; i < graph->gradient_count; i++) {
         const struct graph_crossing *gradient = &graph->gradients[i];
-        if (gradient->to != graph->stage)
+        if (gradient->to == graph->part && gradient->table)
+            take_table(run, gradient, pass->gradients[i]);
+        if (gradient->to != graph->part || gradient->table)
             continue;
         int64_t count = pass->pass.examples * gradient->elements;
         float *target = graph_block_memory(graph, graph->nodes[gradient->layer].gradient, run->slot);

@@ -30,7 +30,7 @@ struct parameter_tensor {
     unsigned number; /* among the tensors of the whole model, of which a layout may hold a part */
     enum parameter_start start;
     float deviation; /* of START_NORMAL */
-    bool by_rows;    /* a pass reads, and has a gradient for, only the rows that its input tokens name */
+    bool copy;       /* of a table that another process holds, for a layer that borrows it here */
 };
 
 /* Of a whole model, or of the stages of it that a process holds.
@@ -43,6 +43,7 @@ struct parameter_layout {
     unsigned tensor_count;
     int64_t elements;   /* of the whole flat array */
     int64_t statistics; /* the first so many of them are running statistics */
+    int64_t copies;     /* the last so many of them are copies: their holder sums and saves them */
 };
 
 /* The tensor of that name, or NULL. */

@@ -29,10 +29,57 @@ bool partition_is_given(const struct graph *graph)
 void partition_release(struct graph_partition *partition)
 {
     free(partition->stage_of);
+    free(partition->part_of);
+    free(partition->stage_of_part);
+    free(partition->depth);
     *partition = (struct graph_partition){0};
 }
 
-/* ---- the order of the stages */
+/* ---- parts */
+
+/* Layers of one stage and one level are a part. A layer's level is that of what it reads, and one more where that is of
+ * another stage; `least` lifts it where the order of a sum asks for it. So what a part reads is of parts of lower level. */
+static void find_levels(const struct graph *graph, const unsigned *stage_of, const unsigned *least, unsigned *level)
+{
+    for (unsigned i = 0; i < graph->node_count; i++) {
+        level[i] = least[i];
+        for (unsigned k = 0; k < graph->nodes[i].layer.input_count; k++) {
+            int before = graph->nodes[i].inputs[k];
+            unsigned needed = before == MODEL_INPUT ? 0 : level[before] + (stage_of[before] != stage_of[i]);
+            level[i] = level[i] < needed ? needed : level[i];
+        }
+    }
+}
+
+static unsigned find_part(const struct graph_partition *partition, const unsigned *level, unsigned stage,
+                          unsigned stage_level)
+{
+    for (unsigned p = 0; p < partition->parts; p++)
+        if (partition->stage_of_part[p] == stage && level[p] == stage_level)
+            return p;
+    return partition->parts;
+}
+
+/* Parts in the order of their levels, so that each reads only from lower numbers. */
+static void number_parts(struct graph_partition *partition, const unsigned *level)
+{
+    unsigned highest = 0;
+    SCOPED_FREE unsigned *part_level = memory_allocate(partition->layers, sizeof *part_level);
+    for (unsigned i = 0; i < partition->layers; i++)
+        highest = level[i] > highest ? level[i] : highest;
+    partition->parts = 0;
+    for (unsigned at = 0; at <= highest; at++)
+        for (unsigned i = 0; i < partition->layers; i++) {
+            if (level[i] != at)
+                continue;
+            unsigned part = find_part(partition, part_level, partition->stage_of[i], at);
+            partition->part_of[i] = part;
+            if (part < partition->parts)
+                continue;
+            part_level[partition->parts] = at;
+            partition->stage_of_part[partition->parts++] = partition->stage_of[i];
+        }
+}
 
 static bool deepen(const struct graph *graph, struct graph_partition *partition)
 {
@@ -40,30 +87,118 @@ static bool deepen(const struct graph *graph, struct graph_partition *partition)
     for (unsigned i = 0; i < graph->node_count; i++)
         for (unsigned k = 0; k < graph->nodes[i].layer.input_count; k++) {
             int before = graph->nodes[i].inputs[k];
-            if (before == MODEL_INPUT || partition->stage_of[before] == partition->stage_of[i])
+            if (before == MODEL_INPUT || partition->part_of[before] == partition->part_of[i])
                 continue;
-            unsigned least = partition->depth[partition->stage_of[before]] + 1;
-            unsigned *depth = &partition->depth[partition->stage_of[i]];
+            unsigned least = partition->depth[partition->part_of[before]] + 1;
+            unsigned *depth = &partition->depth[partition->part_of[i]];
             changed |= *depth < least;
             *depth = *depth < least ? least : *depth;
         }
     return changed;
 }
 
-static int find_depths(const struct graph *graph, struct graph_partition *partition, struct error *error)
+/* Whether the parts have an order, and their depths in it. */
+static bool find_depths(const struct graph *graph, struct graph_partition *partition)
 {
     unsigned rounds = 0;
-    memset(partition->depth, 0, sizeof partition->depth);
+    memset(partition->depth, 0, partition->layers * sizeof *partition->depth);
     while (deepen(graph, partition))
-        if (++rounds > partition->stages)
-            return error_set(error, ERROR_INVALID,
-                             "model.layers: stages read from each other in a circle; give the layers behind a join a "
-                             "device of their own");
+        if (++rounds > partition->parts)
+            return false;
     partition->depths = 0;
+    for (unsigned p = 0; p < partition->parts; p++)
+        if (partition->depth[p] >= partition->depths)
+            partition->depths = partition->depth[p] + 1;
+    return true;
+}
+
+/* ---- the order of sums */
+
+/* Those that read a layer's output, the last first, which is the order in which one device adds their gradients. */
+static unsigned list_readers(const struct graph *graph, unsigned layer, unsigned *ret_readers)
+{
+    unsigned count = 0;
+    for (unsigned i = graph->node_count; i-- > layer + 1;)
+        for (unsigned k = 0; k < graph->nodes[i].layer.input_count; k++)
+            if (graph->nodes[i].inputs[k] == (int)layer)
+                ret_readers[count++] = i;
+    return count;
+}
+
+/* A part adds up what its own layers hand to a value of another before it sends that: right for the first that are added,
+ * or for a single one. What the value's own part adds comes last. Returns the reader that must be in a part of its own, or
+ * -1; and the layer from which it must be parted. */
+static int find_disorder(const struct graph_partition *partition, unsigned layer, const unsigned *readers,
+                         unsigned count, unsigned *ret_from)
+{
+    if (count < 3) /* a + b is b + a */
+        return -1;
+    unsigned home = partition->part_of[layer];
+    for (unsigned r = 0; r + 1 < count; r++)
+        if (partition->part_of[readers[r]] == home && partition->part_of[readers[r + 1]] != home) {
+            *ret_from = layer;
+            return (int)readers[r];
+        }
+    for (unsigned r = 1; r < count; r++) {
+        unsigned part = partition->part_of[readers[r]];
+        bool prefix = true;
+        if (part == home)
+            continue;
+        for (unsigned before = r; before-- > 0;) {
+            prefix &= partition->part_of[readers[before]] == part;
+            if (!prefix && partition->part_of[readers[before]] == part && readers[before] != readers[r]) {
+                *ret_from = readers[r];
+                return (int)readers[before];
+            }
+        }
+        for (unsigned behind = r + 1; !prefix && behind < count; behind++)
+            if (partition->part_of[readers[behind]] == part && readers[behind] != readers[r]) {
+                *ret_from = readers[behind];
+                return (int)readers[r];
+            }
+    }
+    return -1;
+}
+
+static int find_any_disorder(const struct graph *graph, const struct graph_partition *partition, unsigned *ret_from)
+{
+    SCOPED_FREE unsigned *readers = memory_allocate((size_t)graph->node_count * LAYER_INPUTS_MAX, sizeof *readers);
+    for (unsigned i = 0; i < graph->node_count; i++) {
+        if (graph->nodes[i].consumers < 3)
+            continue;
+        int late = find_disorder(partition, i, readers, list_readers(graph, i, readers), ret_from);
+        if (late >= 0)
+            return late;
+    }
+    return -1;
+}
+
+/* A stage is one part where that serves. */
+static bool take_whole_stages(const struct graph *graph, struct graph_partition *partition)
+{
+    unsigned from;
+    partition->parts = partition->stages;
     for (unsigned s = 0; s < partition->stages; s++)
-        if (partition->depth[s] >= partition->depths)
-            partition->depths = partition->depth[s] + 1;
-    return 0;
+        partition->stage_of_part[s] = s;
+    memcpy(partition->part_of, partition->stage_of, partition->layers * sizeof *partition->part_of);
+    return find_depths(graph, partition) && find_any_disorder(graph, partition, &from) < 0;
+}
+
+/* Levels only rise, and no higher than twice the number of layers: a layer is lifted above one that comes before it. */
+static void cut_stages(const struct graph *graph, struct graph_partition *partition)
+{
+    SCOPED_FREE unsigned *least = memory_allocate(partition->layers, sizeof *least);
+    SCOPED_FREE unsigned *level = memory_allocate(partition->layers, sizeof *level);
+    for (;;) {
+        unsigned from;
+        find_levels(graph, partition->stage_of, least, level);
+        number_parts(partition, level);
+        int late = find_any_disorder(graph, partition, &from);
+        if (late < 0)
+            break;
+        least[late] = level[from] + 1;
+    }
+    find_depths(graph, partition);
 }
 
 static int check_stages(const struct graph_partition *partition, struct error *error)
@@ -79,38 +214,29 @@ static int check_stages(const struct graph_partition *partition, struct error *e
     return 0;
 }
 
-/* A table that two layers share would have to be in two places. */
-static int check_lenders(const struct graph *graph, const struct graph_partition *partition, struct error *error)
-{
-    for (unsigned i = 0; i < graph->node_count; i++) {
-        int lender = graph->nodes[i].lender;
-        if (lender != NO_LAYER && partition->stage_of[i] != partition->stage_of[lender])
-            return error_set(error, ERROR_INVALID,
-                             "layer %s takes the weights of %s (weightsOf), so that both must be in one stage; give it "
-                             "weights of its own",
-                             graph->nodes[i].layer.name, graph->nodes[lender].layer.name);
-    }
-    return 0;
-}
-
 static int finish(const struct graph *graph, struct graph_partition *partition, struct graph_partition *ret_partition,
                   struct error *error)
 {
-    if (check_stages(partition, error) < 0 || check_lenders(graph, partition, error) < 0 ||
-        find_depths(graph, partition, error) < 0) {
+    if (check_stages(partition, error) < 0) {
         partition_release(partition);
         return -1;
     }
+    if (!take_whole_stages(graph, partition))
+        cut_stages(graph, partition);
     *ret_partition = *partition;
     return 0;
 }
 
 static struct graph_partition begin(const struct graph *graph, unsigned stages)
 {
+    size_t most = graph->node_count > stages ? graph->node_count : stages;
     return (struct graph_partition){
         .stages = stages,
         .layers = graph->node_count,
         .stage_of = memory_allocate(graph->node_count, sizeof(unsigned)),
+        .part_of = memory_allocate(graph->node_count, sizeof(unsigned)),
+        .stage_of_part = memory_allocate(most, sizeof(unsigned)),
+        .depth = memory_allocate(most, sizeof(unsigned)),
     };
 }
 

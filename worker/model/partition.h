@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A model cut into stages: which of its layers run where. A stage runs its
- * layers in their order; stages form an order of their own, in which each reads
- * only from those before it. Its depth is the length of the longest way to it, so
- * that stages of equal depth (branches of the graph) work side by side.
+ * A model cut into stages: which of its layers run on which device. A stage is one
+ * part, or several where its layers read what other stages make of its own, as in
+ * a branch that rejoins the device it left. A part runs its layers in their order;
+ * parts form an order of their own, in which each reads only from those before it.
+ * Its depth is the length of the longest way to it, so that parts of equal depth
+ * (branches of the graph) work side by side.
+ *
+ * Gradients of a value that several parts read are added in the order in which one
+ * device adds them, from the last reader to the first: parts are cut so that this
+ * can be done.
  */
 #ifndef COXSWAIN_MODEL_PARTITION_H
 #define COXSWAIN_MODEL_PARTITION_H
@@ -13,9 +19,12 @@
 
 struct graph_partition {
     unsigned stages, layers;
-    unsigned *stage_of;         /* by layer */
-    unsigned depth[STAGES_MAX]; /* by stage, from 0 */
-    unsigned depths;            /* the greatest, plus 1 */
+    unsigned *stage_of; /* by layer */
+    unsigned parts;
+    unsigned *part_of;       /* by layer */
+    unsigned *stage_of_part; /* by part */
+    unsigned *depth;         /* by part, from 0 */
+    unsigned depths;         /* the greatest, plus 1 */
 };
 
 /* Layers of the model, in its order; a graph that plans nothing but the layout will do. */
@@ -24,8 +33,8 @@ const char *graph_layer_name(const struct graph *graph, unsigned layer);
 /* Whether a model's layers say where they run: all or none of them need to. */
 bool partition_is_given(const struct graph *graph);
 
-/* As the layers say: one that names no device runs where the layer before it does. ERROR_INVALID names what does not fit: a
- * stage without layers, or two that read from each other. */
+/* As the layers say: one that names no device runs where the layer before it does. ERROR_INVALID names a
+ * stage without layers. */
 int partition_given(const struct graph *graph, unsigned stages, struct graph_partition *ret_partition,
                     struct error *error);
 

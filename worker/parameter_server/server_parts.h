@@ -25,8 +25,7 @@ struct exchange {
     bool open, answered; /* OPEN has come; OPENED has gone */
     bool shared;
     struct shared_area area;
-    struct ps_message push; /* the update whose bytes are coming; its sets are not its own */
-    struct row_set rows;    /* of that update */
+    struct ps_message push; /* the update whose bytes are coming */
     bool pushing;
     struct bulk_inbox inbox;
 };

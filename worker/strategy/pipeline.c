@@ -90,22 +90,55 @@ static struct device *device_of(const struct pipeline *pipeline, unsigned unit)
     return options->devices ? options->devices[unit].device : options->device;
 }
 
-static int make_units(struct pipeline *pipeline, struct error *error)
+unsigned pipeline_most_micro_batches(const struct pipeline *pipeline)
+{
+    return (pipeline->base.world.logical_shards + pipeline->shape.replicas - 1) / pipeline->shape.replicas;
+}
+
+static int make_lanes(struct pipeline *pipeline, struct error *error)
 {
     const struct pipeline_shape *shape = &pipeline->shape;
     unsigned first = shape->rank * shape->devices;
-    pipeline->units = memory_allocate(shape->devices, sizeof *pipeline->units);
+    pipeline->lanes = memory_allocate(shape->devices, sizeof *pipeline->lanes);
     pipeline->shares = memory_allocate(shape->devices, sizeof *pipeline->shares);
-    for (unsigned i = 0; i < shape->devices; i++)
-        pipeline->holds[(first + i) % shape->stages] = true;
     for (unsigned i = 0; i < shape->devices; i++) {
-        unsigned share = (first + i) / shape->stages - first / shape->stages;
-        pipeline->share_count = share + 1;
-        pipeline->unit_count++;
-        if (pipeline_unit_init(pipeline, &pipeline->units[i], (first + i) % shape->stages, &pipeline->shares[share],
+        struct pipeline_share *share = &pipeline->shares[(first + i) / shape->stages - first / shape->stages];
+        pipeline->share_count = (unsigned)(share - pipeline->shares) + 1;
+        pipeline->lane_count++;
+        pipeline->holds[(first + i) % shape->stages] = true;
+        if (pipeline_lane_init(pipeline, &pipeline->lanes[i], (first + i) % shape->stages, share,
                                device_of(pipeline, i), error) < 0)
             return -1;
     }
+    return 0;
+}
+
+/* The parts of every lane's stage. */
+static int make_units(struct pipeline *pipeline, struct error *error)
+{
+    const struct graph_partition *partition = &pipeline->partition;
+    pipeline->units = memory_allocate((size_t)pipeline->lane_count * partition->parts, sizeof *pipeline->units);
+    for (unsigned s = 0; s < pipeline->share_count; s++)
+        pipeline->shares[s].units = memory_allocate(partition->parts, sizeof(struct pipeline_unit *));
+    for (unsigned i = 0; i < pipeline->lane_count; i++)
+        for (unsigned p = 0; p < partition->parts; p++) {
+            const struct pipeline_lane *lane = &pipeline->lanes[i];
+            struct pipeline_unit *unit = &pipeline->units[pipeline->unit_count];
+            if (partition->stage_of_part[p] != lane->stage)
+                continue;
+            pipeline->unit_count++;
+            if (pipeline_unit_init(pipeline, unit, lane, p, error) < 0)
+                return -1;
+            lane->share->units[p] = unit;
+        }
+    return 0;
+}
+
+static int start_lanes(struct pipeline *pipeline, struct error *error)
+{
+    for (unsigned i = 0; i < pipeline->lane_count; i++)
+        if (pipeline_lane_start(&pipeline->lanes[i], error) < 0)
+            return -1;
     return 0;
 }
 
@@ -143,10 +176,10 @@ static int make_update(struct pipeline *pipeline, struct error *error)
 
 int pipeline_open_units(struct pipeline *pipeline, struct error *error)
 {
-    if (check_shards(pipeline, error) < 0 || make_units(pipeline, error) < 0 || make_state(pipeline, error) < 0 ||
-        make_shares(pipeline, error) < 0)
+    if (check_shards(pipeline, error) < 0 || make_lanes(pipeline, error) < 0 || make_units(pipeline, error) < 0 ||
+        make_state(pipeline, error) < 0 || make_shares(pipeline, error) < 0 || make_update(pipeline, error) < 0)
         return -1;
-    return make_update(pipeline, error);
+    return start_lanes(pipeline, error);
 }
 
 void pipeline_close_units(struct pipeline *pipeline)
@@ -155,8 +188,12 @@ void pipeline_close_units(struct pipeline *pipeline)
     pipeline->over = true;
     pthread_cond_broadcast(&pipeline->changed);
     pthread_mutex_unlock(&pipeline->lock);
+    for (unsigned i = 0; i < pipeline->lane_count; i++)
+        pipeline_lane_stop(&pipeline->lanes[i]);
     for (unsigned i = 0; i < pipeline->unit_count; i++)
         pipeline_unit_release(&pipeline->units[i]);
+    for (unsigned i = 0; i < pipeline->lane_count; i++)
+        pipeline_lane_release(&pipeline->lanes[i]);
     for (unsigned s = 0; s < pipeline->share_count; s++)
         pipeline_share_release(pipeline, &pipeline->shares[s]);
     if (pipeline->stream)
@@ -165,10 +202,12 @@ void pipeline_close_units(struct pipeline *pipeline)
     pipeline_blocks_free(pipeline->blocks);
     reduction_plan_free(pipeline->plan);
     free(pipeline->units);
+    free(pipeline->lanes);
     free(pipeline->shares);
     pipeline->units = NULL;
+    pipeline->lanes = NULL;
     pipeline->shares = NULL;
-    pipeline->unit_count = pipeline->share_count = 0;
+    pipeline->unit_count = pipeline->lane_count = pipeline->share_count = 0;
     pipeline->stream = NULL;
     pipeline->norm_blocks = NULL;
     pipeline->blocks = NULL;
@@ -230,10 +269,7 @@ static int pipeline_step(struct strategy *base, double learning_rate, unsigned v
 /* Whether the loss of the share's examples is computed in this process. */
 static bool ends_here(const struct pipeline *pipeline, const struct pipeline_share *share)
 {
-    for (unsigned i = 0; i < pipeline->unit_count; i++)
-        if (pipeline->units[i].share == share && graph_stage_has_loss(pipeline->units[i].graph))
-            return true;
-    return false;
+    return share->units[pipeline->partition.part_of[pipeline->partition.layers - 1]] != NULL;
 }
 
 /* As many examples as the batch's memory holds, in pieces of the graph's maximum, as evaluation.c cuts them. */

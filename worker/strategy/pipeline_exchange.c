@@ -51,12 +51,13 @@ struct circle {
 static struct circle circle_of(const struct pipeline *pipeline)
 {
     const struct pipeline_shape *shape = &pipeline->shape;
+    const struct parameter_layout *layout = &pipeline->base.options.state->layout;
     unsigned span = pipeline_span_of(shape);
     return (struct circle){.first = shape->rank % span,
                            .step = span,
                            .count = shape->size / span,
                            .own = shape->rank / span,
-                           .elements = pipeline->base.options.state->layout.elements};
+                           .elements = layout->elements - layout->copies};
 }
 
 static int64_t chunk_start(const struct circle *circle, unsigned owner)
@@ -191,6 +192,51 @@ int pipeline_exchange_gradients(struct pipeline *pipeline, struct error *error)
     return result;
 }
 
+/* ---------------------------------------------------------------- borrowed tables */
+
+/* The rank of our replica (or replicas) that has a part's stage. */
+static unsigned rank_with(const struct pipeline *pipeline, unsigned part)
+{
+    const struct pipeline_shape *shape = &pipeline->shape;
+    unsigned span = pipeline_span_of(shape);
+    return shape->rank / span * span + pipeline->partition.stage_of_part[part] / shape->devices % span;
+}
+
+/* A layer's table is its first tensor. */
+static float *table_gradient(const struct pipeline *pipeline, unsigned layer)
+{
+    const struct parameter_layout *layout = &pipeline->base.options.state->layout;
+    unsigned t = 0;
+    while (layout->tensors[t].layer != layer)
+        t++;
+    return pipeline->shares[0].gradients[0] + layout->tensors[t].offset;
+}
+
+static int exchange_table(struct pipeline *pipeline, const struct graph_crossing *table, struct error *error)
+{
+    unsigned own = pipeline->shape.rank, holder = rank_with(pipeline, table->to),
+             borrower = rank_with(pipeline, table->from);
+    size_t bytes = (size_t)table->elements * sizeof(float);
+    struct transfer transfer = {0};
+    if (holder == borrower || (own != holder && own != borrower))
+        return 0;
+    float *gradient = table_gradient(pipeline, table->layer);
+    if (own == borrower)
+        return transfer_receive(pipeline->group, holder, CHANNEL_TABLE, gradient, bytes, error);
+    transfer_send_start(pipeline->group, borrower, CHANNEL_TABLE, gradient, bytes, &transfer);
+    int result = transfer_wait(pipeline->group, &transfer, error);
+    transfer_release(&transfer);
+    return result;
+}
+
+int pipeline_exchange_tables(struct pipeline *pipeline, struct error *error)
+{
+    for (unsigned i = 0; i < pipeline->gradient_count; i++)
+        if (pipeline->gradients[i].table && exchange_table(pipeline, &pipeline->gradients[i], error) < 0)
+            return -1;
+    return 0;
+}
+
 /* ---------------------------------------------------------------- the gradient's norm */
 
 /* The norm is a sum over fixed blocks of the whole model's trained parameters. A block that one process holds is summed there
@@ -301,7 +347,7 @@ int pipeline_blocks_new(const struct pipeline *pipeline, struct pipeline_blocks 
     list_spread(blocks, holders, spread_number);
     for (unsigned t = 0; t < whole->tensor_count; t++) {
         const struct parameter_tensor *tensor = &whole->tensors[t], *here = find_number(held, tensor->number);
-        if (here && tensor->offset >= whole->statistics)
+        if (here && !here->copy && tensor->offset >= whole->statistics)
             add_tensor(blocks, holders, tensor->offset - whole->statistics, here->offset, tensor->elements,
                        spread_number);
     }
@@ -359,10 +405,7 @@ static int finish_norm(struct pipeline *pipeline, const float *exact, const floa
 
 static bool has_loss(const struct pipeline *pipeline, const struct pipeline_share *share)
 {
-    for (unsigned i = 0; i < pipeline->unit_count; i++)
-        if (pipeline->units[i].share == share && graph_stage_has_loss(pipeline->units[i].graph))
-            return true;
-    return false;
+    return share->units[pipeline->partition.part_of[pipeline->partition.layers - 1]] != NULL;
 }
 
 /* Ours among all replicas' covers. */
@@ -422,6 +465,8 @@ static int hand_over(struct pipeline *pipeline, struct error *error)
     int result = 0;
     for (unsigned t = 0; t < state->layout.tensor_count && result == 0; t++) {
         const struct parameter_tensor *tensor = &state->layout.tensors[t];
+        if (tensor->copy)
+            continue;
         transfer_send_start(pipeline->group, 0, CHANNEL_GATHER, state->host.parameters + tensor->offset,
                             (size_t)tensor->elements * sizeof(float), &transfer);
         result = transfer_wait(pipeline->group, &transfer, error);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A pipeline's inside, for the files that make it: pipeline.c (the strategy),
- * pipeline_unit.c (a stage of one replica at work), pipeline_passing.c (what
- * goes from stage to stage), pipeline_share.c (what the stages of a replica have
- * in common), pipeline_update.c (gradients of the whole crew, and the step).
- * Only they include it.
+ * pipeline_lane.c (a device at work), pipeline_unit.c (a part of a stage of one
+ * replica), pipeline_passing.c (what goes from part to part), pipeline_share.c
+ * (what the parts of a replica have in common), pipeline_update.c (gradients of
+ * the whole crew, and the step). Only they include it.
  *
- * Units are counted replica by replica, stage by stage: unit u is stage u mod S
- * of replica u / S, and process p has the units [p D, (p + 1) D), where D is its
- * number of devices.
+ * Devices are counted replica by replica, stage by stage: device d has stage d
+ * mod S of replica d / S, and process p has the devices [p D, (p + 1) D), where D
+ * is their number in each. A lane is such a device with its thread.
  */
 #ifndef COXSWAIN_STRATEGY_PIPELINE_PARTS_H
 #define COXSWAIN_STRATEGY_PIPELINE_PARTS_H
@@ -46,8 +46,10 @@ enum pipeline_channel {
     CHANNEL_CONTRIBUTION,
     CHANNEL_RESULT,
     CHANNEL_GATHER,
+    CHANNEL_TABLE,
 };
 
+/* The process that has a stage of a replica. */
 static inline unsigned pipeline_rank_of(const struct pipeline_shape *shape, unsigned stage, unsigned replica)
 {
     return (replica * shape->stages + stage) / shape->devices;
@@ -81,6 +83,8 @@ struct pipeline_share {
     struct pipeline_piece *pieces; /* of the run under way */
     unsigned piece_count, piece_capacity;
     const struct pipeline_batch *batch;
+    struct pipeline_unit **units;        /* by part; NULL: in another process */
+    struct pipeline_timetable timetable; /* of the run under way */
 };
 
 /* How far a crossing has come in this run: micro-batches that its maker has left there, and that its reader has copied. */
@@ -88,13 +92,13 @@ struct pipeline_passage {
     unsigned posted, taken;
 };
 
-/* A stage of one replica. */
+/* A part of a stage of one replica. */
 struct pipeline_unit {
     struct pipeline *pipeline;
     struct pipeline_share *share;
-    unsigned stage;
+    unsigned part, stage;
     struct device *device;
-    struct device_stream *stream;
+    struct device_stream *stream; /* the lane's */
     struct graph *graph;
     struct graph_bucket *ranges; /* of its parameters, in the process's layout */
     unsigned range_count;
@@ -103,7 +107,15 @@ struct pipeline_unit {
     const float **values, **gradients;                   /* by crossing: where what comes in lies */
     float **arrivals;            /* by crossing, values first: of what comes from other processes */
     struct transfer *departures; /* by crossing and slot, values first: what goes there */
-    struct pipeline_action *actions;
+};
+
+/* A device of this process, and its thread: a stage of one replica, part by part as the timetable says. */
+struct pipeline_lane {
+    struct pipeline *pipeline;
+    struct pipeline_share *share;
+    unsigned stage;
+    struct device *device;
+    struct device_stream *stream;
     struct pipeline_span *spans;
     unsigned span_count;
     pthread_t thread;
@@ -119,6 +131,8 @@ struct pipeline {
     bool holds[STAGES_MAX]; /* stages in this process */
     struct pipeline_unit *units;
     unsigned unit_count;
+    struct pipeline_lane *lanes;
+    unsigned lane_count;
     struct pipeline_share *shares;
     unsigned share_count;
     const struct graph_crossing *values, *gradients; /* the same in all units' graphs */
@@ -133,18 +147,12 @@ struct pipeline {
 
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    uint64_t run;      /* counts runs; units begin when it rises */
-    unsigned working;  /* units that are not done */
+    uint64_t run;      /* counts runs; lanes begin when it rises */
+    unsigned working;  /* lanes that are not done */
     bool evaluates;    /* forward only */
-    bool failed, over; /* a unit has failed: all end; the threads are to end */
+    bool failed, over; /* a lane has failed: all end; the threads are to end */
     float scale;
 };
-
-static inline struct pipeline_unit *pipeline_unit_here(struct pipeline *pipeline, unsigned stage, unsigned replica)
-{
-    unsigned unit = replica * pipeline->shape.stages + stage, first = pipeline->shape.rank * pipeline->shape.devices;
-    return unit >= first && unit - first < pipeline->unit_count ? &pipeline->units[unit - first] : NULL;
-}
 
 /* pipeline_share.c */
 int pipeline_share_init(struct pipeline *pipeline, struct pipeline_share *share, unsigned replica, struct error *error);
@@ -159,18 +167,32 @@ int pipeline_share_read(struct pipeline *pipeline, struct pipeline_share *share,
 void pipeline_share_cut(struct pipeline *pipeline, struct pipeline_share *share);
 /* Pieces of up to `most` examples each. */
 void pipeline_share_cut_evenly(struct pipeline_share *share, int64_t examples, int64_t most);
+struct pipeline_course pipeline_course_of(const struct pipeline *pipeline);
+/* The timetable of a run through the share's pieces. */
+void pipeline_share_plan(const struct pipeline *pipeline, struct pipeline_share *share, bool evaluates);
 /* Loss and hits, summed over each subtree of the cover as gradients are. */
 void pipeline_share_controls(const struct pipeline_share *share, float (*ret_controls)[CONTROL_VOTES]);
 
 /* pipeline_unit.c */
-int pipeline_unit_init(struct pipeline *pipeline, struct pipeline_unit *unit, unsigned stage,
-                       struct pipeline_share *share, struct device *device, struct error *error);
+int pipeline_unit_init(struct pipeline *pipeline, struct pipeline_unit *unit, const struct pipeline_lane *lane,
+                       unsigned part, struct error *error);
 void pipeline_unit_release(struct pipeline_unit *unit);
-/* Has all units run through their shares' pieces; meanwhile the caller may do something else. */
+/* Enqueues what the action asks for, on the lane's stream. */
+int pipeline_unit_launch(struct pipeline_unit *unit, struct pipeline_action action, struct error *error);
+
+/* pipeline_lane.c */
+int pipeline_lane_init(struct pipeline *pipeline, struct pipeline_lane *lane, unsigned stage,
+                       struct pipeline_share *share, struct device *device, struct error *error);
+/* Once the units are made. */
+int pipeline_lane_start(struct pipeline_lane *lane, struct error *error);
+/* After `over` is set and told. */
+void pipeline_lane_stop(struct pipeline_lane *lane);
+void pipeline_lane_release(struct pipeline_lane *lane);
+/* Has all lanes run through their shares' pieces; meanwhile the caller may do something else. */
 void pipeline_start(struct pipeline *pipeline, bool evaluates, float scale);
 int pipeline_await(struct pipeline *pipeline, struct error *error);
 
-/* pipeline_passing.c, on a unit's thread. Before an action: wait until what it reads is there and what it overwrites was taken.
+/* pipeline_passing.c, on a lane's thread. Before an action: wait until what it reads is there and what it overwrites was taken.
  * After it: hand on. */
 int pipeline_passing_before(struct pipeline_unit *unit, struct pipeline_action action, struct error *error);
 void pipeline_passing_after(struct pipeline_unit *unit, struct pipeline_action action);
@@ -182,6 +204,8 @@ void pipeline_passing_release(struct pipeline_unit *unit);
 int pipeline_passing_finish(struct pipeline_unit *unit, struct error *error);
 
 /* pipeline.c */
+/* Of a replica in a step. */
+unsigned pipeline_most_micro_batches(const struct pipeline *pipeline);
 int pipeline_open_units(struct pipeline *pipeline, struct error *error);
 void pipeline_close_units(struct pipeline *pipeline);
 int pipeline_choose_partition(struct pipeline *pipeline, struct error *error);
@@ -193,6 +217,8 @@ void pipeline_disband(struct pipeline *pipeline);
 /* pipeline_exchange.c: what processes tell each other in a step. */
 /* Sums the gradients of the processes that hold the same stages; the result lies in the first share's first gradient. */
 int pipeline_exchange_gradients(struct pipeline *pipeline, struct error *error);
+/* Then gives the sums of borrowed tables to the processes that have copies of them. */
+int pipeline_exchange_tables(struct pipeline *pipeline, struct error *error);
 /* All covers' controls, all votes and the sums of squares of all the norm's blocks. `ret_votes` has one entry a process. */
 int pipeline_exchange_controls(struct pipeline *pipeline, unsigned votes, float (*ret_controls)[CONTROL_VOTES],
                                unsigned *ret_votes, double *ret_norm, struct error *error);

@@ -60,9 +60,9 @@ static struct direction direction_of(const struct pipeline_unit *unit, enum pipe
                               unit->gradients,     gradient_passages,        graph_gradient_out};
 }
 
-static struct pipeline_unit *peer_of(const struct pipeline_unit *unit, unsigned stage)
+static struct pipeline_unit *peer_of(const struct pipeline_unit *unit, unsigned part)
 {
-    return pipeline_unit_here(unit->pipeline, stage, unit->share->replica);
+    return unit->share->units[part];
 }
 
 /* ---- between processes */
@@ -79,7 +79,13 @@ static unsigned channel_of(const struct pipeline_unit *unit, const struct direct
 
 static size_t bytes_of(const struct pipeline_unit *unit, const struct graph_crossing *crossing, unsigned micro_batch)
 {
-    return (size_t)(unit->share->pieces[micro_batch].count * crossing->elements) * sizeof(float);
+    return (size_t)graph_crossing_floats(crossing, unit->share->pieces[micro_batch].count) * sizeof(float);
+}
+
+static unsigned rank_of(const struct pipeline_unit *unit, unsigned part)
+{
+    const struct pipeline *pipeline = unit->pipeline;
+    return pipeline_rank_of(&pipeline->shape, pipeline->partition.stage_of_part[part], unit->share->replica);
 }
 
 static struct transfer *departure_of(const struct pipeline_unit *unit, const struct direction *direction,
@@ -94,20 +100,19 @@ static int receive(struct pipeline_unit *unit, const struct direction *direction
     const struct graph_crossing *what = &direction->crossings[crossing];
     const struct pipeline *pipeline = unit->pipeline;
     float **arrival = &unit->arrivals[direction->first + crossing];
-    size_t most = (size_t)(graph_max_examples(unit->graph) * what->elements) * sizeof(float);
+    size_t most = (size_t)graph_crossing_floats(what, graph_max_examples(unit->graph)) * sizeof(float);
     if (*arrival == NULL && device_allocate(unit->device, MEMORY_SHARED, most, (void **)arrival, error) < 0)
         return -1;
     direction->in[crossing] = *arrival;
-    return transfer_receive(pipeline->group, pipeline_rank_of(&pipeline->shape, what->from, unit->share->replica),
-                            channel_of(unit, direction, crossing), *arrival, bytes_of(unit, what, micro_batch), error);
+    return transfer_receive(pipeline->group, rank_of(unit, what->from), channel_of(unit, direction, crossing), *arrival,
+                            bytes_of(unit, what, micro_batch), error);
 }
 
 static void send(struct pipeline_unit *unit, const struct direction *direction, unsigned crossing, unsigned micro_batch)
 {
     const struct graph_crossing *what = &direction->crossings[crossing];
     const struct pipeline *pipeline = unit->pipeline;
-    transfer_send_start(pipeline->group, pipeline_rank_of(&pipeline->shape, what->to, unit->share->replica),
-                        channel_of(unit, direction, crossing),
+    transfer_send_start(pipeline->group, rank_of(unit, what->to), channel_of(unit, direction, crossing),
                         direction->out(unit->graph, crossing, slot_of(unit, micro_batch)),
                         bytes_of(unit, what, micro_batch), departure_of(unit, direction, crossing, micro_batch));
 }
@@ -141,10 +146,10 @@ int pipeline_passing_before(struct pipeline_unit *unit, struct pipeline_action a
 {
     struct direction direction = direction_of(unit, action.work);
     for (unsigned i = 0; i < direction.count; i++) {
-        if (direction.crossings[i].to == unit->stage &&
+        if (direction.crossings[i].to == unit->part &&
             await_incoming(unit, &direction, i, action.micro_batch, error) < 0)
             return -1;
-        if (direction.crossings[i].from == unit->stage &&
+        if (direction.crossings[i].from == unit->part &&
             await_taken(unit, &direction, i, action.micro_batch, error) < 0)
             return -1;
     }
@@ -165,10 +170,10 @@ void pipeline_passing_after(struct pipeline_unit *unit, struct pipeline_action a
     struct direction direction = direction_of(unit, action.work);
     for (unsigned i = 0; i < direction.count; i++) {
         const struct graph_crossing *crossing = &direction.crossings[i];
-        struct pipeline_unit *maker = crossing->to == unit->stage ? peer_of(unit, crossing->from) : NULL;
+        struct pipeline_unit *maker = crossing->to == unit->part ? peer_of(unit, crossing->from) : NULL;
         if (maker)
             advance(unit->pipeline, &direction.passages(maker)[i].taken, action.micro_batch + 1);
-        if (crossing->from == unit->stage)
+        if (crossing->from == unit->part)
             hand_on(unit, &direction, i, action.micro_batch);
     }
 }

@@ -21,53 +21,61 @@ static int64_t wall_offset(void)
     return wall - clock_monotonic_ns();
 }
 
-/* Our stages of the first replica among those of all; `spans` a stage. */
-static void put_spans(const struct pipeline *pipeline, unsigned spans, double *places)
+/* Our stages of the first replica among those of all; room for `most` spans a stage. */
+static void put_spans(const struct pipeline *pipeline, unsigned most, double *places)
 {
     int64_t offset = wall_offset();
-    for (unsigned u = 0; u < pipeline->unit_count; u++) {
-        const struct pipeline_unit *unit = &pipeline->units[u];
-        double *place = places + (size_t)unit->stage * spans * SPAN_WORDS;
-        for (unsigned i = 0; unit->share->replica == 0 && i < unit->span_count && i < spans; i++) {
-            place[i * SPAN_WORDS + SPAN_START] = (double)(unit->spans[i].start_ns + offset);
-            place[i * SPAN_WORDS + SPAN_END] = (double)(unit->spans[i].end_ns + offset);
+    for (unsigned l = 0; l < pipeline->lane_count; l++) {
+        const struct pipeline_lane *lane = &pipeline->lanes[l];
+        double *place = places + (size_t)lane->stage * most * SPAN_WORDS;
+        for (unsigned i = 0; lane->share->replica == 0 && i < lane->span_count && i < most; i++) {
+            place[i * SPAN_WORDS + SPAN_START] = (double)(lane->spans[i].start_ns + offset);
+            place[i * SPAN_WORDS + SPAN_END] = (double)(lane->spans[i].end_ns + offset);
         }
     }
 }
 
-static void take_spans(const struct pipeline *pipeline, unsigned stage, unsigned spans, const double *places,
+static void take_spans(const struct pipeline_timetable *timetable, unsigned stage, const double *place,
                        struct pipeline_span *ret_spans)
 {
-    const double *place = places + (size_t)stage * spans * SPAN_WORDS;
-    SCOPED_FREE struct pipeline_action *actions = memory_allocate(spans + 1, sizeof *actions);
-    pipeline_schedule(pipeline->partition.depth[stage], pipeline->partition.depths, spans / 2, actions);
-    for (unsigned i = 0; i < spans; i++)
-        ret_spans[i] = (struct pipeline_span){.action = actions[i],
+    for (unsigned i = 0; i < timetable->counts[stage]; i++)
+        ret_spans[i] = (struct pipeline_span){.action = timetable->actions[stage][i],
                                               .start_ns = (int64_t)place[i * SPAN_WORDS + SPAN_START],
                                               .end_ns = (int64_t)place[i * SPAN_WORDS + SPAN_END]};
+}
+
+static void draw(const struct pipeline_timetable *timetable, unsigned most, const double *places, struct buffer *text)
+{
+    struct pipeline_trace traces[STAGES_MAX];
+    SCOPED_FREE struct pipeline_span *all = memory_allocate((size_t)timetable->stages * most + 1, sizeof *all);
+    for (unsigned s = 0; s < timetable->stages; s++) {
+        take_spans(timetable, s, places + (size_t)s * most * SPAN_WORDS, all + (size_t)s * most);
+        traces[s] = (struct pipeline_trace){all + (size_t)s * most, timetable->counts[s]};
+    }
+    buffer_format(text,
+                  "pipeline   the last step, %u stages x %u micro-batches: %.0f %% of the time idle (%.0f %% where all "
+                  "stages cost the same and have processors of their own)\n",
+                  timetable->stages, timetable->micro_batches, 100 * pipeline_bubble(traces, timetable->stages),
+                  100 * pipeline_timetable_idle(timetable));
+    pipeline_picture(traces, timetable->stages, COLUMNS, text);
 }
 
 int pipeline_describe(struct strategy *base, struct buffer *text, struct error *error)
 {
     struct pipeline *pipeline = (struct pipeline *)base;
-    unsigned stages = pipeline->shape.stages, first, end;
+    const struct pipeline_course course = pipeline_course_of(pipeline);
+    struct pipeline_timetable timetable;
+    unsigned first, end, most = 0;
     reduction_rank_leaves(base->world.logical_shards, 0, pipeline->shape.replicas, &first, &end);
-    unsigned spans = 2 * (end - first), count = stages * spans * SPAN_WORDS;
+    pipeline_timetable_init(&timetable, &course, end - first, false);
+    for (unsigned s = 0; s < timetable.stages; s++)
+        most = timetable.counts[s] > most ? timetable.counts[s] : most;
+    unsigned count = timetable.stages * most * SPAN_WORDS;
     SCOPED_FREE double *places = memory_allocate(count + 1, sizeof *places);
-    SCOPED_FREE struct pipeline_span *all = memory_allocate((size_t)stages * spans + 1, sizeof *all);
-    struct pipeline_trace traces[STAGES_MAX];
-    put_spans(pipeline, spans, places);
-    if (pipeline->shape.size > 1 && pipeline_exchange_sum(pipeline, places, count, error) < 0)
-        return -1;
-    for (unsigned s = 0; s < stages; s++) {
-        take_spans(pipeline, s, spans, places, all + (size_t)s * spans);
-        traces[s] = (struct pipeline_trace){all + (size_t)s * spans, spans};
-    }
-    buffer_format(text,
-                  "pipeline   the last step, %u stages x %u micro-batches: %.0f %% of the time idle (%.0f %% where all "
-                  "stages cost the same and have processors of their own)\n",
-                  stages, end - first, 100 * pipeline_bubble(traces, stages),
-                  100 * pipeline_ideal_bubble(pipeline->partition.depths, end - first));
-    pipeline_picture(traces, stages, COLUMNS, text);
-    return 0;
+    put_spans(pipeline, most, places);
+    int result = pipeline->shape.size > 1 ? pipeline_exchange_sum(pipeline, places, count, error) : 0;
+    if (result == 0)
+        draw(&timetable, most, places, text);
+    pipeline_timetable_release(&timetable);
+    return result;
 }

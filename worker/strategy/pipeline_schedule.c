@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/strategy/pipeline_schedule.h"
 
+#include <stdlib.h>
+
+#include "common/memory.h"
+
 unsigned pipeline_slots(unsigned depth, unsigned depths, unsigned micro_batches)
 {
     unsigned slots = depths - depth;
@@ -9,14 +13,122 @@ unsigned pipeline_slots(unsigned depth, unsigned depths, unsigned micro_batches)
     return slots > 0 ? slots : 1;
 }
 
-void pipeline_schedule(unsigned depth, unsigned depths, unsigned micro_batches, struct pipeline_action *actions)
+/* ---- the play */
+
+struct play {
+    const struct pipeline_course *course;
+    unsigned micro_batches;
+    bool evaluates;
+    unsigned (*done)[2]; /* by part and work: micro-batches */
+};
+
+static bool is_done(const struct play *play, unsigned part, enum pipeline_work work, unsigned micro_batch)
 {
-    unsigned ahead = depths - depth - 1, forward = 0, backward = 0;
-    while (backward < micro_batches) {
-        bool advance = forward < micro_batches && forward <= backward + ahead;
-        *actions++ = advance ? (struct pipeline_action){PIPELINE_FORWARD, forward++}
-                             : (struct pipeline_action){PIPELINE_BACKWARD, backward++};
+    return play->done[part][work] > micro_batch;
+}
+
+static unsigned slots_of(const struct play *play, unsigned part)
+{
+    const struct graph_partition *partition = play->course->partition;
+    return pipeline_slots(partition->depth[part], partition->depths, play->course->most);
+}
+
+/* What comes in is there, and what went out in the same slot before was taken. */
+static bool crossings_allow(const struct play *play, unsigned part, enum pipeline_work work, unsigned micro_batch)
+{
+    const struct pipeline_course *course = play->course;
+    bool forward = work == PIPELINE_FORWARD;
+    const struct graph_crossing *crossings = forward ? course->values : course->gradients;
+    unsigned count = forward ? course->value_count : course->gradient_count, slots = slots_of(play, part);
+    for (unsigned i = 0; i < count; i++)
+        if ((crossings[i].to == part && !is_done(play, crossings[i].from, work, micro_batch)) ||
+            (crossings[i].from == part && micro_batch >= slots &&
+             !is_done(play, crossings[i].to, work, micro_batch - slots)))
+            return false;
+    return true;
+}
+
+static bool is_ready(const struct play *play, unsigned part, enum pipeline_work work)
+{
+    unsigned micro_batch = play->done[part][work], slots = slots_of(play, part);
+    if (micro_batch >= play->micro_batches)
+        return false;
+    if (work == PIPELINE_BACKWARD && !is_done(play, part, PIPELINE_FORWARD, micro_batch))
+        return false;
+    if (work == PIPELINE_FORWARD && !play->evaluates && micro_batch >= slots &&
+        !is_done(play, part, PIPELINE_BACKWARD, micro_batch - slots))
+        return false;
+    return crossings_allow(play, part, work, micro_batch);
+}
+
+/* Backward before forward, and the deepest part first; whether there is anything to do. */
+static bool choose(const struct play *play, unsigned stage, struct pipeline_action *ret_action)
+{
+    const struct graph_partition *partition = play->course->partition;
+    for (unsigned work = play->evaluates ? PIPELINE_FORWARD + 1 : PIPELINE_BACKWARD + 1; work-- > PIPELINE_FORWARD;)
+        for (unsigned deepest = partition->depths; deepest-- > 0;)
+            for (unsigned p = 0; p < partition->parts; p++)
+                if (partition->stage_of_part[p] == stage && partition->depth[p] == deepest &&
+                    is_ready(play, p, (enum pipeline_work)work)) {
+                    *ret_action = (struct pipeline_action){(enum pipeline_work)work, play->done[p][work], p};
+                    return true;
+                }
+    return false;
+}
+
+/* What is done in a tick is seen in the next one. */
+static bool tick(const struct play *play, struct pipeline_timetable *timetable)
+{
+    unsigned before[STAGES_MAX];
+    bool moved = false;
+    for (unsigned s = 0; s < timetable->stages; s++) {
+        before[s] = timetable->counts[s];
+        timetable->counts[s] += choose(play, s, &timetable->actions[s][before[s]]);
     }
+    for (unsigned s = 0; s < timetable->stages; s++)
+        if (timetable->counts[s] > before[s]) {
+            const struct pipeline_action *action = &timetable->actions[s][before[s]];
+            play->done[action->part][action->work]++;
+            moved = true;
+        }
+    timetable->ticks += moved;
+    return moved;
+}
+
+/* The oldest micro-batch that is not through can always move on: it waits for none but older ones. So the play ends with all
+ * done. */
+void pipeline_timetable_init(struct pipeline_timetable *timetable, const struct pipeline_course *course,
+                             unsigned micro_batches, bool evaluates)
+{
+    const struct graph_partition *partition = course->partition;
+    struct play play = {.course = course, .micro_batches = micro_batches, .evaluates = evaluates};
+    *timetable = (struct pipeline_timetable){
+        .stages = partition->stages, .micro_batches = micro_batches, .evaluates = evaluates};
+    play.done = memory_allocate(partition->parts, sizeof *play.done);
+    for (unsigned p = 0; p < partition->parts; p++)
+        timetable->counts[partition->stage_of_part[p]] += (evaluates ? 1 : 2) * micro_batches;
+    for (unsigned s = 0; s < partition->stages; s++) {
+        timetable->actions[s] = memory_allocate(timetable->counts[s] + 1, sizeof *timetable->actions[s]);
+        timetable->counts[s] = 0;
+    }
+    while (tick(&play, timetable))
+        ;
+    free(play.done);
+}
+
+void pipeline_timetable_release(struct pipeline_timetable *timetable)
+{
+    for (unsigned s = 0; s < timetable->stages; s++)
+        free(timetable->actions[s]);
+    *timetable = (struct pipeline_timetable){0};
+}
+
+double pipeline_timetable_idle(const struct pipeline_timetable *timetable)
+{
+    unsigned busy = 0;
+    for (unsigned s = 0; s < timetable->stages; s++)
+        busy += timetable->counts[s];
+    return timetable->ticks ? 1 - (double)busy / ((double)timetable->stages * timetable->ticks) : 0;
 }
 
 /* ---- what a step looked like */
@@ -46,11 +158,6 @@ double pipeline_bubble(const struct pipeline_trace *traces, unsigned stages)
     if (stretch.end_ns <= stretch.start_ns)
         return 0;
     return 1 - (double)stretch.busy_ns / ((double)stages * (double)(stretch.end_ns - stretch.start_ns));
-}
-
-double pipeline_ideal_bubble(unsigned depths, unsigned micro_batches)
-{
-    return (double)(depths - 1) / (double)(micro_batches + depths - 1);
 }
 
 /* The action that fills most of the column, or '.' when none fills half of it. */

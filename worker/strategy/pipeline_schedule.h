@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The order in which a stage works on the micro-batches of a step: one forward,
- * one backward (1F1B; Narayanan et al. 2019). A stage at depth d of D goes
- * forward with the first D - d - 1 micro-batches, then forward and backward in
- * turns, then backward with what is left. So it has at most D - d of them under
- * way, however many there are, and goes backward in their order.
+ * The order in which the stages work on the micro-batches of a step: one forward,
+ * one backward (1F1B; Narayanan et al. 2019). A part at depth d of D has at most
+ * D - d micro-batches under way, however many there are, and goes backward in
+ * their order; a stage goes backward as soon as it can, else forward.
  *
  *     depth 0   F0 F1 F2          B0 F3 B1 ...
  *     depth 1      F0 F1       B0 F2 B1 F3 ...
  *     depth 2         F0 B0 F1 B1 F2 ...
+ *
+ * A stage of several parts works on all of them in turns, the deepest first. The
+ * order is found by playing all stages, action by action, under every condition
+ * that holds when they run: an action comes after what it reads is there, and
+ * after what it overwrites was taken. So whoever keeps to it is never locked.
  */
 #ifndef COXSWAIN_STRATEGY_PIPELINE_SCHEDULE_H
 #define COXSWAIN_STRATEGY_PIPELINE_SCHEDULE_H
@@ -16,18 +20,40 @@
 #include <stdint.h>
 
 #include "common/buffer.h"
+#include "worker/model/graph_stage.h"
+#include "worker/model/partition.h"
 
 enum pipeline_work { PIPELINE_FORWARD, PIPELINE_BACKWARD };
 
 struct pipeline_action {
     enum pipeline_work work;
-    unsigned micro_batch;
+    unsigned micro_batch, part;
 };
 
-/* Micro-batches that a stage has under way at most; at least 1. */
+/* Micro-batches that a part has under way at most; at least 1. */
 unsigned pipeline_slots(unsigned depth, unsigned depths, unsigned micro_batches);
-/* Fills 2 x micro_batches actions. */
-void pipeline_schedule(unsigned depth, unsigned depths, unsigned micro_batches, struct pipeline_action *actions);
+
+/* Parts, and what crosses between them. */
+struct pipeline_course {
+    const struct graph_partition *partition;
+    const struct graph_crossing *values, *gradients;
+    unsigned value_count, gradient_count;
+    unsigned most; /* micro-batches that there may be in any step: slots are made for these */
+};
+
+/* What each stage does in a step, in this order. */
+struct pipeline_timetable {
+    unsigned stages, micro_batches;
+    bool evaluates; /* forward only */
+    struct pipeline_action *actions[STAGES_MAX];
+    unsigned counts[STAGES_MAX];
+    unsigned ticks; /* that it takes where every action takes one */
+};
+void pipeline_timetable_init(struct pipeline_timetable *timetable, const struct pipeline_course *course,
+                             unsigned micro_batches, bool evaluates);
+void pipeline_timetable_release(struct pipeline_timetable *timetable);
+/* The part of stages x ticks in which nothing is done, 0 .. 1: (D - 1) / (M + D - 1) for D stages in a row. */
+double pipeline_timetable_idle(const struct pipeline_timetable *timetable);
 
 /* When an action ran: nanoseconds on one clock. */
 struct pipeline_span {
@@ -43,8 +69,6 @@ struct pipeline_trace {
 
 /* The part of stages x time in which nothing was computed, 0 .. 1. */
 double pipeline_bubble(const struct pipeline_trace *traces, unsigned stages);
-/* The same in an ideal step of equal stages: (D - 1) / (M + D - 1). */
-double pipeline_ideal_bubble(unsigned depths, unsigned micro_batches);
 
 /* A line a stage, time from left to right in `columns`: a digit (the micro-batch, modulo 10) where it goes forward, a letter
  * (0 is a) where it goes backward, a dot where it waits. */

@@ -93,6 +93,26 @@ void pipeline_share_cut_evenly(struct pipeline_share *share, int64_t examples, i
     }
 }
 
+struct pipeline_course pipeline_course_of(const struct pipeline *pipeline)
+{
+    return (struct pipeline_course){.partition = &pipeline->partition,
+                                    .values = pipeline->values,
+                                    .gradients = pipeline->gradients,
+                                    .value_count = pipeline->value_count,
+                                    .gradient_count = pipeline->gradient_count,
+                                    .most = pipeline_most_micro_batches(pipeline)};
+}
+
+void pipeline_share_plan(const struct pipeline *pipeline, struct pipeline_share *share, bool evaluates)
+{
+    const struct pipeline_course course = pipeline_course_of(pipeline);
+    struct pipeline_timetable *timetable = &share->timetable;
+    if (timetable->stages > 0 && timetable->micro_batches == share->piece_count && timetable->evaluates == evaluates)
+        return;
+    pipeline_timetable_release(timetable);
+    pipeline_timetable_init(timetable, &course, share->piece_count, evaluates);
+}
+
 /* ---- what a step adds up to */
 
 void pipeline_share_controls(const struct pipeline_share *share, float (*ret_controls)[CONTROL_VOTES])
@@ -166,13 +186,13 @@ static int allocate_batches(const struct pipeline *pipeline, struct pipeline_sha
 int pipeline_share_init(struct pipeline *pipeline, struct pipeline_share *share, unsigned replica, struct error *error)
 {
     unsigned shards = pipeline->base.world.logical_shards;
-    *share = (struct pipeline_share){.replica = replica};
+    share->replica = replica;
     reduction_rank_leaves(shards, replica, pipeline->shape.replicas, &share->first, &share->end);
     share->cover_count = reduction_cover(shards, share->first, share->end, share->cover);
-    for (unsigned i = 0; i < pipeline->unit_count; i++)
-        if (pipeline->units[i].share == share && pipeline->units[i].graph)
+    for (unsigned p = 0; p < pipeline->partition.parts; p++)
+        if (share->units[p])
             share->reads |=
-                graph_stage_reads_inputs(pipeline->units[i].graph) || graph_stage_has_loss(pipeline->units[i].graph);
+                graph_stage_reads_inputs(share->units[p]->graph) || graph_stage_has_loss(share->units[p]->graph);
     if (allocate_gradients(pipeline, share, error) < 0)
         return -1;
     return allocate_batches(pipeline, share, error);
@@ -196,6 +216,8 @@ void pipeline_share_release(struct pipeline *pipeline, struct pipeline_share *sh
         release_memory(device, share->batches[i].targets);
     }
     release_memory(device, share->sums);
+    pipeline_timetable_release(&share->timetable);
+    free(share->units);
     free(share->indices);
     free(share->pieces);
     *share = (struct pipeline_share){0};

@@ -24,12 +24,16 @@ static void combine_range(const struct pipeline *pipeline, const struct graph_bu
 /* The result lies in the first share's first gradient. */
 int pipeline_reduce(struct pipeline *pipeline, struct error *error)
 {
+    bool crew = pipeline->shape.size > 1;
+    if (crew && pipeline->shape.replicas > 1 && pipeline_exchange_gradients(pipeline, error) < 0)
+        return -1;
+    if (crew)
+        return pipeline_exchange_tables(pipeline, error);
     if (pipeline->shape.replicas == 1)
         return 0;
-    if (pipeline->shape.size > 1)
-        return pipeline_exchange_gradients(pipeline, error);
-    for (unsigned u = 0; u < pipeline->shape.stages; u++)
-        for (unsigned r = 0; r < pipeline->units[u].range_count; r++)
+    for (unsigned u = 0; u < pipeline->unit_count; u++)
+        for (unsigned r = 0; pipeline->units[u].share == &pipeline->shares[0] && r < pipeline->units[u].range_count;
+             r++)
             combine_range(pipeline, &pipeline->units[u].ranges[r]);
     return 0;
 }

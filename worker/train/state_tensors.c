@@ -22,25 +22,31 @@ static void add_tensor(struct state_tensors *tensors, const struct parameter_ten
     tensor->bytes = (size_t)parameter->elements * sizeof *flat;
 }
 
-void state_tensors_init(struct state_tensors *tensors, const struct training_state *state)
+static void list_tensors(struct state_tensors *tensors, const struct training_state *state, bool copies)
 {
     const struct parameter_layout *layout = &state->layout;
     size_t total = (size_t)layout->tensor_count * (1 + state->slot_count);
     *tensors = (struct state_tensors){
         .tensors = memory_allocate(total, sizeof *tensors->tensors),
         .names = memory_allocate(total, sizeof *tensors->names),
-        .parameter_count = layout->tensor_count,
     };
     for (unsigned i = 0; i < layout->tensor_count; i++)
-        add_tensor(tensors, &layout->tensors[i], NULL, state->host.parameters);
-    tensors->required_count = tensors->count;
+        if (copies || !layout->tensors[i].copy)
+            add_tensor(tensors, &layout->tensors[i], NULL, state->host.parameters);
+    tensors->parameter_count = tensors->required_count = tensors->count;
     for (unsigned slot = 0; slot < state->slot_count; slot++) {
         for (unsigned i = 0; i < layout->tensor_count; i++)
-            if (layout->tensors[i].offset >= layout->statistics) /* running statistics have no slots */
+            if (layout->tensors[i].offset >= layout->statistics && /* running statistics have no slots */
+                (copies || !layout->tensors[i].copy))
                 add_tensor(tensors, &layout->tensors[i], state->slot_names[slot], state->host.slots[slot]);
         if (slot < state->optimizer_slots)
             tensors->required_count = tensors->count;
     }
+}
+
+void state_tensors_init(struct state_tensors *tensors, const struct training_state *state)
+{
+    list_tensors(tensors, state, false);
 }
 
 void state_tensors_release(struct state_tensors *tensors)
@@ -98,7 +104,7 @@ static void fill_optional(const struct state_tensors *tensors, const struct chec
 int state_tensors_restore(struct training_state *state, const struct checkpoint_image *image, struct error *error)
 {
     struct state_tensors tensors;
-    state_tensors_init(&tensors, state);
+    list_tensors(&tensors, state, true);
     int result = fill_from_image(&tensors, image, error);
     if (result == 0)
         fill_optional(&tensors, image);

@@ -23,6 +23,7 @@ struct state_tensors {
     unsigned required_count;  /* then the optimizer's slots; what a strategy has added may be missing in a checkpoint */
 };
 
+/* All but copies of what another process holds. */
 void state_tensors_init(struct state_tensors *tensors, const struct training_state *state);
 void state_tensors_release(struct state_tensors *tensors);
 

@@ -114,7 +114,7 @@ Test(optimizer, a_state_is_its_spans)
     struct optimizer_spec spec = {.type = OPTIMIZER_ADAMW};
     struct parameter_tensor tensor = {
         .name = "a.weight", .shape = {3, 4}, .rank = 2, .elements = 12, .start = START_NORMAL, .deviation = 0.1f};
-    struct parameter_layout layout = {&tensor, 1, 12, 0};
+    struct parameter_layout layout = {&tensor, 1, 12, 0, 0};
     struct training_state state, other;
     cr_assert_eq(training_state_init(&state, b.device, &layout, &spec, 7, NULL), 0);
     cr_assert_eq(training_state_init(&other, b.device, &layout, &spec, 7, NULL), 0);

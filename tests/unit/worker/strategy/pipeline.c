@@ -255,6 +255,72 @@ Test(pipeline, branches_run_side_by_side_on_devices_of_their_own)
     expect_same(branches, 8, 4, 6, true);
 }
 
+/* There and back: the layers of device 0 read what device 1 makes of theirs. */
+static const char there_and_back[] = "{\"inputShape\":[12],\"layers\":[" DENSE("a", 16, "", 0) "," DENSE(
+    "b", 16, "", 1) ",{\"type\":\"tanh\"}," DENSE("c", 10, "", 0) "]}";
+static const char to_and_fro[] =
+    "{\"inputShape\":[12],\"layers\":[" DENSE("a", 16, "", 0) "," DENSE("b", 16, "", 1) ",{\"type\":\"relu\"}," DENSE(
+        "c", 16, "", 0) "," DENSE("d", 16, "", 2) "," DENSE("e", 10, "", 1) "]}";
+
+/* X on device 0, a branch on device 1, and the sum on device 0 again. */
+static const char rejoined[] =
+    "{\"inputShape\":[12],\"layers\":[" DENSE("stem", 16, "", 0) ",{\"type\":\"relu\",\"name\":\"fork\"}," DENSE(
+        "left", 16, FROM("fork"),
+        1) ",{\"type\":\"tanh\",\"name\":\"bent\"}," DENSE("right", 16, FROM("fork"),
+                                                           0) ",{\"type\":\"add\",\"name\":\"join\",\"inputs\":["
+                                                              "\"bent\",\"right\"]},{\"type\":\"relu\"}," DENSE(
+                                                                  "head", 10, "", 0) "]}";
+
+Test(pipeline, layers_come_back_to_a_device)
+{
+    expect_same(there_and_back, 2, 2, 5, false);
+    expect_same(there_and_back, 4, 2, 6, true);
+    expect_same(to_and_fro, 3, 3, 7, false);
+    expect_same(to_and_fro, 3, 3, 7, true);
+}
+
+Test(pipeline, a_branch_rejoins_the_device_it_left)
+{
+    expect_same(rejoined, 2, 2, 1, false);
+    expect_same(rejoined, 2, 2, 6, true);
+    expect_same(rejoined, 6, 2, 7, false);
+}
+
+/* A value with five readers on three devices: its gradient is added from the last to the first, as on one device. */
+static const char many_readers[] =
+    "{\"inputShape\":[12],\"layers\":[" DENSE("x", 16, "", 0) "," DENSE("a", 16, FROM("x"), 1) "," DENSE(
+        "b", 16, FROM("x"),
+        2) "," DENSE("c", 16, FROM("x"),
+                     1) "," DENSE("d", 16, FROM("x"),
+                                  0) "," DENSE("e", 16, FROM("x"),
+                                               1) ","
+                                                  "{\"type\":\"add\",\"name\":\"ab\",\"inputs\":[\"a\",\"b\"],"
+                                                  "\"device\":2},"
+                                                  "{\"type\":\"add\",\"name\":\"cd\",\"inputs\":[\"c\",\"d\"],"
+                                                  "\"device\":1},"
+                                                  "{\"type\":\"add\",\"name\":\"cde\",\"inputs\":[\"cd\",\"e\"],"
+                                                  "\"device\":0},"
+                                                  "{\"type\":\"add\",\"name\":\"all\",\"inputs\":[\"ab\",\"cde\"],"
+                                                  "\"device\":1}," DENSE("head", 10, "", 2) "]}";
+
+Test(pipeline, a_value_with_many_readers_has_its_gradient_added_in_one_order)
+{
+    expect_same(many_readers, 3, 3, 5, false);
+    expect_same(many_readers, 3, 3, 5, true);
+    expect_same(many_readers, 6, 3, 4, false);
+}
+
+/* GPT-2's output multiplies by the table of its embedding, which is on the first device. */
+static const char tied[] =
+    "{\"preset\":\"gpt2-124m\",\"width\":16,\"depth\":3,\"heads\":2,\"context\":12,\"vocabulary\":90}";
+
+Test(pipeline, a_table_is_shared_by_layers_of_two_devices)
+{
+    expect_same(tied, 2, 2, 5, false);
+    expect_same(tied, 4, 4, 8, true);
+    expect_same(tied, 6, 3, 7, false);
+}
+
 /* Residual blocks like those of a ResNet, in ten equal groups of layers: the stem, eight blocks, the head. */
 static char *residual_model(void)
 {
@@ -295,9 +361,6 @@ Test(pipeline, what_cannot_be_cut_is_refused)
 {
     expect_refused("{\"preset\":\"mlp\",\"width\":20}", 6, 6, 6, "too few for 6 stages");
     expect_refused(lenet, 4, 2, 1, "too few for 2 replicas");
-    expect_refused("{\"inputShape\":[12],\"layers\":[" DENSE("a", 16, "", 0) "," DENSE("b", 16, "", 1) "," DENSE(
-                       "c", 10, "", 0) "]}",
-                   2, 2, 2, "in a circle");
     expect_refused("{\"inputShape\":[12],\"layers\":[" DENSE("a", 16, "", 0) "," DENSE("b", 10, "", 2) "]}", 3, 3, 3,
                    "stage 1 of 3 has no layer");
 }

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "common/clock.h"
+#include "common/memory.h"
+#include "common/subnormals.h"
+#include "worker/strategy/pipeline_parts.h"
+
+/* ---- a run */
+
+static int act(struct pipeline_lane *lane, struct pipeline_action action, struct error *error)
+{
+    struct pipeline_unit *unit = lane->share->units[action.part];
+    if (pipeline_passing_before(unit, action, error) < 0)
+        return -1;
+    struct pipeline_span span = {.action = action, .start_ns = clock_monotonic_ns()};
+    if (pipeline_unit_launch(unit, action, error) < 0 || device_stream_synchronise(lane->stream, error) < 0)
+        return -1;
+    span.end_ns = clock_monotonic_ns();
+    if (!lane->pipeline->evaluates)
+        lane->spans[lane->span_count++] = span;
+    pipeline_passing_after(unit, action);
+    return 0;
+}
+
+static int run(struct pipeline_lane *lane, struct error *error)
+{
+    const struct pipeline_timetable *timetable = &lane->share->timetable;
+    unsigned count = timetable->counts[lane->stage];
+    if (!timetable->evaluates) {
+        lane->spans = memory_resize(lane->spans, count + 1, sizeof *lane->spans);
+        lane->span_count = 0;
+    }
+    for (unsigned i = 0; i < count; i++)
+        if (act(lane, timetable->actions[lane->stage][i], error) < 0)
+            return -1;
+    for (unsigned p = 0; p < lane->pipeline->partition.parts; p++)
+        if (lane->pipeline->partition.stage_of_part[p] == lane->stage &&
+            pipeline_passing_finish(lane->share->units[p], error) < 0)
+            return -1;
+    return 0;
+}
+
+static void finish_run(struct pipeline_lane *lane, int result)
+{
+    struct pipeline *pipeline = lane->pipeline;
+    if (result < 0)
+        (void)device_stream_synchronise(lane->stream, NULL);
+    if (result < 0 && pipeline->group) /* other lanes may be waiting for other processes */
+        collective_abort(pipeline->group, ERROR_UNAVAILABLE, "a stage of this process has failed");
+    pthread_mutex_lock(&pipeline->lock);
+    pipeline->failed |= result < 0;
+    pipeline->working--;
+    pthread_cond_broadcast(&pipeline->changed);
+    pthread_mutex_unlock(&pipeline->lock);
+}
+
+static void *serve(void *context)
+{
+    struct pipeline_lane *lane = context;
+    struct pipeline *pipeline = lane->pipeline;
+    uint64_t done = 0;
+    subnormals_flush();
+    for (;;) {
+        pthread_mutex_lock(&pipeline->lock);
+        while (pipeline->run == done && !pipeline->over)
+            pthread_cond_wait(&pipeline->changed, &pipeline->lock);
+        bool over = pipeline->over;
+        done = pipeline->run;
+        pthread_mutex_unlock(&pipeline->lock);
+        if (over)
+            return NULL;
+        error_clear(&lane->error);
+        finish_run(lane, run(lane, &lane->error));
+    }
+}
+
+void pipeline_start(struct pipeline *pipeline, bool evaluates, float scale)
+{
+    for (unsigned i = 0; i < pipeline->unit_count; i++)
+        pipeline_passing_reset(&pipeline->units[i]);
+    for (unsigned s = 0; s < pipeline->share_count; s++)
+        pipeline_share_plan(pipeline, &pipeline->shares[s], evaluates);
+    pthread_mutex_lock(&pipeline->lock);
+    pipeline->evaluates = evaluates;
+    pipeline->scale = scale;
+    pipeline->failed = false;
+    pipeline->working = pipeline->lane_count;
+    pipeline->run++;
+    pthread_cond_broadcast(&pipeline->changed);
+    pthread_mutex_unlock(&pipeline->lock);
+}
+
+/* What happened first: not a lane's word that another has failed. */
+int pipeline_await(struct pipeline *pipeline, struct error *error)
+{
+    pthread_mutex_lock(&pipeline->lock);
+    while (pipeline->working > 0)
+        pthread_cond_wait(&pipeline->changed, &pipeline->lock);
+    bool failed = pipeline->failed;
+    pthread_mutex_unlock(&pipeline->lock);
+    if (!failed)
+        return 0;
+    const struct error *cause = NULL;
+    for (unsigned i = 0; i < pipeline->lane_count; i++) {
+        const struct error *own = &pipeline->lanes[i].error;
+        if (own->kind != ERROR_NONE && (cause == NULL || cause->kind == ERROR_CANCELLED))
+            cause = own;
+    }
+    return cause ? error_set(error, cause->kind, "%s", cause->message)
+                 : error_set(error, ERROR_INTERNAL, "a stage has failed");
+}
+
+/* ---- life cycle */
+
+int pipeline_lane_init(struct pipeline *pipeline, struct pipeline_lane *lane, unsigned stage,
+                       struct pipeline_share *share, struct device *device, struct error *error)
+{
+    *lane = (struct pipeline_lane){.pipeline = pipeline, .share = share, .stage = stage, .device = device};
+    return device_stream_new(device, &lane->stream, error);
+}
+
+int pipeline_lane_start(struct pipeline_lane *lane, struct error *error)
+{
+    errno = pthread_create(&lane->thread, NULL, serve, lane);
+    if (errno != 0)
+        return error_set_errno(error, "start the thread of stage %u", lane->stage);
+    lane->has_thread = true;
+    return 0;
+}
+
+void pipeline_lane_stop(struct pipeline_lane *lane)
+{
+    if (lane->has_thread)
+        pthread_join(lane->thread, NULL);
+    lane->has_thread = false;
+}
+
+void pipeline_lane_release(struct pipeline_lane *lane)
+{
+    if (lane->stream)
+        device_stream_free(lane->stream);
+    free(lane->spans);
+    *lane = (struct pipeline_lane){0};
+}
