@@ -58,6 +58,7 @@ int main(int argument_count, char **argument_values)
     enum exit_code code = EXIT_CODE_DONE;
     /* A peer that closes its connection is an error to handle, not a reason to die. */
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* likewise a file that may not grow: a save that fails ends no training */
     if (arguments_parse(argument_count, argument_values, &arguments, &error) < 0) {
         termination_report(EXIT_CODE_BAD_JOB, &error);
         return EXIT_CODE_BAD_JOB;

@@ -13,11 +13,21 @@ static const char *const phase_names[] = {
     STATUS_PHASES(X)
 #undef X
 };
+static const char *const save_failure_names[] = {
+#define X(name, text) [name] = (text),
+    SAVE_FAILURES(X)
+#undef X
+};
 #define PHASE_COUNT (sizeof phase_names / sizeof *phase_names)
 
 const char *status_phase_name(enum status_phase phase)
 {
     return phase_names[phase];
+}
+
+const char *save_failure_name(enum save_failure failure)
+{
+    return save_failure_names[failure];
 }
 
 /* Every member that is a whole number or a string, so that printing and parsing cannot drift apart. */
@@ -35,6 +45,7 @@ static const struct member whole_numbers[] = {
     {"dataEpoch", offsetof(struct status_document, data_epoch), 0},
     {"secondsRemaining", offsetof(struct status_document, seconds_remaining), 0},
     {"lastCheckpointStep", offsetof(struct status_document, last_checkpoint_step), 0},
+    {"failedSaves", offsetof(struct status_document, failed_saves), 0},
 };
 
 static const struct member decimals[] = {
@@ -46,6 +57,8 @@ static const struct member strings[] = {
     {"jobUID", offsetof(struct status_document, job_uid), sizeof((struct status_document *)NULL)->job_uid},
     {"role", offsetof(struct status_document, role), sizeof((struct status_document *)NULL)->role},
     {"message", offsetof(struct status_document, message), sizeof((struct status_document *)NULL)->message},
+    {"saveMessage", offsetof(struct status_document, save_message),
+     sizeof((struct status_document *)NULL)->save_message},
 };
 
 #define EACH(member, table)                                                                                            \
@@ -85,6 +98,8 @@ int status_document_print(const struct status_document *document, struct buffer 
     if (*(char *)in(document, member))
         json_set_string(object, member->name, in(document, member));
     json_set_string(object, "phase", status_phase_name(document->phase));
+    if (document->save_failure != SAVE_FINE)
+        json_set_string(object, "saveFailure", save_failure_name(document->save_failure));
     EACH(member, whole_numbers)
     if (*(int64_t *)in(document, member) >= 0)
         json_set_integer(object, member->name, *(int64_t *)in(document, member));
@@ -162,6 +177,15 @@ static int phase_parse(const struct json *value, enum status_phase *phase, struc
     return error_set(error, ERROR_INVALID, "status document: phase '%.32s' is not known", given);
 }
 
+/* A word that a newer worker may have is a failure all the same. */
+static enum save_failure save_failure_parse(const struct json *value)
+{
+    const char *given = json_string(value, "");
+    if (strcmp(given, save_failure_names[SAVE_VOLUME_FULL]) == 0)
+        return SAVE_VOLUME_FULL;
+    return *given ? SAVE_FAILED : SAVE_FINE;
+}
+
 /* They become a list by name in the job's status, which an API server refuses when a name stands twice. */
 static bool is_repeated(const struct status_document *document)
 {
@@ -215,6 +239,7 @@ static int members_parse(const struct json *object, struct status_document *docu
     if (phase_parse(json_member(object, "phase"), &document->phase, error) < 0 ||
         metrics_parse(json_member(object, "metrics"), document, error) < 0)
         return -1;
+    document->save_failure = save_failure_parse(json_member(object, "saveFailure"));
     return time_parse(json_member(object, "updatedAt"), &document->updated_at_ms, error);
 }
 

@@ -9,6 +9,7 @@
  *    "metrics":[{"name":"loss","value":0.0312},{"name":"validationAccuracy","value":0.9841}],
  *    "examplesPerSecond":51234.5,"secondsRemaining":35,
  *    "lastCheckpointStep":1000,"goodput":0.987,
+ *    "failedSaves":2,"saveFailure":"VolumeFull","saveMessage":"save step 1200: cannot write …: No space left on device",
  *    "message":"waiting for worker 1","updatedAt":"2026-11-20T14:00:00Z"}
  *
  * Unknown numbers are left out. Whoever reads it checks jobUID: pod addresses are reused.
@@ -44,6 +45,19 @@ enum status_phase {
 };
 const char *status_phase_name(enum status_phase phase);
 
+/* Why the newest save failed, for `saveFailure`; also the reasons of the job's condition. */
+#define SAVE_FAILURES(X)                                                                                               \
+    X(SAVE_FINE, "")                                                                                                   \
+    X(SAVE_VOLUME_FULL, "VolumeFull") /* no space, or no quota, left on the volume */                                  \
+    X(SAVE_FAILED, "SaveFailed")      /* anything else */
+
+enum save_failure {
+#define X(name, text) name,
+    SAVE_FAILURES(X)
+#undef X
+};
+const char *save_failure_name(enum save_failure failure);
+
 struct status_metric {
     char name[STATUS_METRIC_NAME_MAX];
     double value;
@@ -64,6 +78,9 @@ struct status_document {
     double examples_per_second;
     int64_t seconds_remaining;
     int64_t last_checkpoint_step;
+    int64_t failed_saves; /* since the last one that succeeded; STATUS_UNKNOWN: this process has ended none */
+    enum save_failure save_failure;
+    char save_message[256];
     double goodput; /* share of the wall time since the first start that went into steps that were kept, 0 to 1 */
     char message[256];
     int64_t updated_at_ms;

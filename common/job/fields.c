@@ -1378,7 +1378,8 @@ static const struct field training_job_status_fields[] = {
      SCHEMA_ONLY,
      RANGE(0, 16),
      .type = &condition_type,
-     .description = "What holds of the job: Suspended, Scheduled, Running, Restarting, Succeeded, Failed."},
+     .description = "What holds of the job: Suspended, Scheduled, Running, Restarting, CheckpointsFailing, Succeeded, "
+                    "Failed."},
     {.name = "replicaStatuses",
      .kind = FIELD_LIST,
      SCHEMA_ONLY,

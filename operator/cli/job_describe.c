@@ -110,7 +110,7 @@ static void print_conditions(const struct why_input *input, struct buffer *out)
     buffer_append_string(out, "Conditions\n", NULL);
     const struct json *conditions = json_at(input->job, "status.conditions");
     for (const struct json *item = json_first(conditions); item; item = json_next(item)) {
-        buffer_format(out, "  %-11s %-6s ", text_at(item, "type"), text_at(item, "status"));
+        buffer_format(out, "  %-18s %-6s ", text_at(item, "type"), text_at(item, "status"));
         print_age(item, "lastTransitionTime", input->now_ms, out);
         buffer_format(out, " %s: %s\n", text_at(item, "reason"), text_at(item, "message"));
     }

@@ -279,6 +279,16 @@ static bool pods_keep_it(const struct why_input *input, struct buffer *out)
 
 /* ---------------------------------------------------------------- nothing in particular */
 
+/* Nothing that it waits for, and yet what its owner must know. */
+static void print_failing_saves(const struct why_input *input, struct buffer *out)
+{
+    const struct json *condition = job_condition(input->job, "CheckpointsFailing");
+    if (!is(condition, "status", "True"))
+        return;
+    buffer_format(out, "; but it cannot save (%s): ", json_string_at(condition, "reason", ""));
+    print_words(json_string_at(condition, "message", ""), out);
+}
+
 static bool it_runs(const struct why_input *input, struct buffer *out)
 {
     if (!job_condition_true(input->job, "Running"))
@@ -294,6 +304,7 @@ static bool it_runs(const struct why_input *input, struct buffer *out)
         print_duration(1000 * left, out);
         buffer_append_string(out, " left", NULL);
     }
+    print_failing_saves(input, out);
     return true;
 }
 

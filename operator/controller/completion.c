@@ -3,15 +3,24 @@
 
 #include "operator/controller/conditions.h"
 
-static bool slot_done(const struct slot *slot)
+/* Many programs exit 0 when they are asked to end. Who is asked because the job is suspended has not finished its work by
+ * that, unless it had before; times are whole seconds, and to go on from the last checkpoint loses nothing. */
+static bool was_sent_away(const struct planning *planning, const struct pod_view *pod)
 {
-    return slot->occupant && pod_view_succeeded(slot->occupant);
+    return suspend_sends_away(planning->old) && pod_view_deleting(pod) &&
+           (pod->finished_ms == FIELD_UNSET || pod->finished_ms >= pod->deletion_ms);
 }
 
-static bool all_workers_done(const struct crew *crew)
+static bool slot_done(const struct planning *planning, const struct slot *slot)
 {
+    return slot->occupant && pod_view_succeeded(slot->occupant) && !was_sent_away(planning, slot->occupant);
+}
+
+static bool all_workers_done(const struct planning *planning)
+{
+    const struct crew *crew = &planning->crew;
     for (size_t i = crew->first[ROLE_WORKER]; i < crew->first[ROLE_WORKER + 1]; i++)
-        if (!slot_done(&crew->slots[i]))
+        if (!slot_done(planning, &crew->slots[i]))
             return false;
     return true;
 }
@@ -24,9 +33,9 @@ static bool needs_all_workers(const struct training_job *job)
 
 static bool job_done(const struct planning *planning, const struct slot *chief)
 {
-    if (!chief || !slot_done(chief))
+    if (!chief || !slot_done(planning, chief))
         return false;
-    return !needs_all_workers(planning->job) || all_workers_done(&planning->crew);
+    return !needs_all_workers(planning->job) || all_workers_done(planning);
 }
 
 static bool crew_ended(const struct crew *crew)

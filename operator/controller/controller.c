@@ -152,6 +152,17 @@ static void queue_fill(struct controller *controller, const struct job_entry *en
     queue->missing_flavor = missing ? arena_copy_string(&plan->arena, missing) : NULL;
 }
 
+static struct saves_input saves_of(const struct status_document *document)
+{
+    if (!document || document->failed_saves == STATUS_UNKNOWN)
+        return (struct saves_input){.failure = NULL};
+    if (document->failed_saves == 0)
+        return (struct saves_input){.succeeded = true};
+    bool told = document->save_failure != SAVE_FINE;
+    return (struct saves_input){.failure = save_failure_name(told ? document->save_failure : SAVE_FAILED),
+                                .message = document->save_message};
+}
+
 static void input_fill(const struct controller *controller, struct job_entry *entry, const struct job_item *item,
                        struct plan_input *input)
 {
@@ -167,6 +178,7 @@ static void input_fill(const struct controller *controller, struct job_entry *en
         .service = informer_get(controller->services, entry->key),
         .obstacle = {entry->obstacle, entry->obstacle_message, entry->obstacle_retry_ms},
         .crew_message = waits ? entry->document->message : NULL,
+        .saves = saves_of(entry->document),
         .counts_since_ms = entry->counts_since_ms,
         .behind_since_ms = entry->behind_since_ms,
         .now_ms = clock_now_ms(),

@@ -9,6 +9,7 @@
 #include "operator/controller/progress_status.h"
 #include "operator/controller/queue_plan.h"
 #include "operator/controller/replicas.h"
+#include "operator/controller/saves.h"
 #include "operator/controller/status_change.h"
 
 const struct plan_options plan_options_default = {
@@ -79,6 +80,7 @@ static void update_status(struct planning *planning)
     conditions_update(planning);
     if (planning->input->progress)
         planning->next->progress = *planning->input->progress;
+    saves_update(planning);
     if (!was_over && condition_is(planning->next, CONDITION_SUCCEEDED, CONDITION_TRUE))
         progress_complete(&planning->next->progress);
 }

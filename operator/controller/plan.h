@@ -79,6 +79,13 @@ struct queue_input {
     struct kube_resource resource;
 };
 
+/* What the chief says of its newest save; nothing until one has ended. */
+struct saves_input {
+    const char *failure; /* "VolumeFull", …; NULL: it has not failed */
+    const char *message;
+    bool succeeded;
+};
+
 struct plan_input {
     const struct training_job *job;
     const char *invalid; /* what is wrong with the spec, NULL: nothing */
@@ -96,9 +103,10 @@ struct plan_input {
     struct obstacle obstacle;
     const struct progress *progress; /* newest, NULL: none since the last plan */
     const char *crew_message;        /* what the chief says it waits for, NULL: nothing */
-    bool progress_due;               /* it is the job's turn to have its progress written */
-    int64_t behind_since_ms;         /* since when the status is older than the pods; FIELD_UNSET: it is not */
-    int64_t counts_since_ms;         /* since when changed counts wait to be written; FIELD_UNSET: they do not */
+    struct saves_input saves;
+    bool progress_due;       /* it is the job's turn to have its progress written */
+    int64_t behind_since_ms; /* since when the status is older than the pods; FIELD_UNSET: it is not */
+    int64_t counts_since_ms; /* since when changed counts wait to be written; FIELD_UNSET: they do not */
     int64_t now_ms;
     const struct plan_options *options;
 };

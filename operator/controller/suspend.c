@@ -12,6 +12,11 @@ static bool is_suspending(const struct job_status *status)
     return condition->status == CONDITION_FALSE && strcmp(condition->reason, SUSPENDING) == 0;
 }
 
+bool suspend_sends_away(const struct job_status *status)
+{
+    return is_suspending(status) || condition_is(status, CONDITION_SUSPENDED, CONDITION_TRUE);
+}
+
 static void promise_nothing(struct planning *planning)
 {
     for (size_t i = 0; i < planning->crew.slot_count; i++)
@@ -46,7 +51,7 @@ static void say_suspending(struct planning *planning)
  * promise is taken back one write before, and a pod that appears all the same takes the word back. */
 static void suspend(struct planning *planning, const char *reason, const char *why)
 {
-    bool on_purpose = is_suspending(planning->old) || condition_is(planning->old, CONDITION_SUSPENDED, CONDITION_TRUE);
+    bool on_purpose = suspend_sends_away(planning->old);
     promise_nothing(planning);
     if (on_purpose) {
         end_pods(planning);

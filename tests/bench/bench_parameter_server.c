@@ -2,7 +2,9 @@
  *
  * Parameter servers: pull + push of one 67 MB layer between two processes, through
  * shared memory and through gRPC, beside a raw loopback stream in the same run; and
- * the real worker: an MLP, 2 workers of one thread + 1 ps, batch 64 a worker.
+ * the real worker: an MLP, 2 workers of one thread + 1 ps, batch 64 a worker. And a
+ * table of 50,000 x 64 of which a step's 2,000 tokens name some rows: these rows
+ * alone, and all of it.
  *
  *     bench_parameter_server [seconds a measurement, default 4]
  *
@@ -28,10 +30,20 @@
 #define ELEMENTS ((int64_t)ROWS * 4096)
 #define BYTES ((size_t)ELEMENTS * sizeof(float))
 #define ROUNDS_MAX 1000
+#define TABLE_ROWS 50000
+#define TABLE_WIDTH 64
+#define TOKENS 2000
 
 static double seconds = 4;
 static struct parameter_tensor tensor = {.name = "w", .shape = {ROWS, 4096}, .rank = 2, .elements = ELEMENTS};
-static const struct parameter_layout layout = {.tensors = &tensor, .tensor_count = 1, .elements = ELEMENTS};
+static const struct parameter_layout layer = {.tensors = &tensor, .tensor_count = 1, .elements = ELEMENTS};
+static struct parameter_tensor table = {.name = "t",
+                                        .shape = {TABLE_ROWS, TABLE_WIDTH},
+                                        .rank = 2,
+                                        .elements = (int64_t)TABLE_ROWS * TABLE_WIDTH,
+                                        .by_rows = true};
+static const struct parameter_layout embedding = {
+    .tensors = &table, .tensor_count = 1, .elements = (int64_t)TABLE_ROWS * TABLE_WIDTH};
 static const struct optimizer_spec sgd = {.type = OPTIMIZER_SGD, .learning_rate = 0.01};
 static char host[32];
 
@@ -110,12 +122,12 @@ static int load(void *context, const char *checkpoint, struct variables *variabl
     return 0;
 }
 
-static void serve(const struct crew_seat *seat, int ready)
+static void serve(const struct parameter_layout *layout, const struct crew_seat *seat, int ready)
 {
     struct device *device;
     struct placement placement;
     struct ps_server *server;
-    placement_init(&placement, &layout, 1);
+    placement_init(&placement, layout, 1);
     if (device_open(&(struct device_options){.threads = 1}, &device, NULL) < 0)
         _exit(1);
     const struct ps_server_options options = {
@@ -166,69 +178,145 @@ static void lead(struct crew_seat *seat)
     dispatcher_free(dispatcher);
 }
 
-static double exchange(struct rpc *rpc, struct address_book *book, struct crew_seat *seat,
-                       const struct placement *placement, bool share, bool *ret_shared)
+/* One kind of exchange: what is pulled and pushed, and how. */
+struct kind {
+    const struct parameter_layout *layout;
+    const struct row_set *rows; /* NULL: all, and the values come with the acknowledgement */
+    bool share;
+};
+
+static int push_and_pull(const struct kind *kind, int64_t ticket)
 {
+    bool outdated;
+    uint64_t incarnations[PS_SERVERS_MAX];
+    const struct servers_push push = {
+        .ticket = ticket, .rate = 0.01, .scale = 1, .pull = kind->rows == NULL, .rows = kind->rows};
+    if (servers_link_push(links, &push, &outdated, incarnations, NULL) < 0)
+        return -1;
+    return kind->rows ? servers_link_pull(links, kind->rows, NULL) : 0;
+}
+
+/* Median nanoseconds of an exchange; *ret_bytes: of tensors in one. */
+static double exchange(struct rpc *rpc, struct address_book *book, struct crew_seat *seat,
+                       const struct placement *placement, const struct kind *kind, bool *ret_shared, double *ret_bytes)
+{
+    static unsigned index;
     const struct servers_link_options options = {.rpc = rpc,
                                                  .book = book,
                                                  .servers = seat,
                                                  .placement = placement,
-                                                 .elements = ELEMENTS,
+                                                 .elements = kind->layout->elements,
                                                  .job_uid = "bench",
-                                                 .index = share,
-                                                 .share_memory = share};
+                                                 .index = index++,
+                                                 .share_memory = kind->share};
     static int64_t ticket;
-    double rates[ROUNDS_MAX];
+    double times[ROUNDS_MAX];
     int rounds = 0;
     int64_t shared, sent;
     if (servers_link_new(&options, &links, NULL) < 0)
         exit(1);
     atomic_store(&linked, true);
-    memset(servers_link_gradients(links), 0, BYTES);
+    memset(servers_link_gradients(links), 0, (size_t)kind->layout->elements * sizeof(float));
     for (int64_t start = clock_monotonic_ns();
          rounds < ROUNDS_MAX && (double)(clock_monotonic_ns() - start) < seconds * 1e9;) {
-        bool outdated;
-        uint64_t incarnations[PS_SERVERS_MAX];
-        struct servers_push push = {.ticket = ticket++, .rate = 0.01, .scale = 1, .pull = true};
         int64_t from = clock_monotonic_ns();
-        if (servers_link_push(links, &push, &outdated, incarnations, NULL) < 0)
+        if (push_and_pull(kind, ticket++) < 0)
             exit(1);
-        rates[rounds++] = 2.0 * (double)BYTES / (double)(clock_monotonic_ns() - from);
+        times[rounds++] = (double)(clock_monotonic_ns() - from);
     }
     servers_link_traffic(links, &shared, &sent);
     *ret_shared = shared > 0;
+    *ret_bytes = (double)(shared + sent) / rounds;
     atomic_store(&linked, false);
-    qsort(rates, (size_t)rounds, sizeof *rates, compare);
-    return rates[rounds / 2];
+    qsort(times, (size_t)rounds, sizeof *times, compare);
+    return times[rounds / 2];
 }
 
-static void measure_exchange(double raw)
+/* A server of that layout in a process of its own: all are there before this process has threads. */
+struct lone_server {
+    const struct parameter_layout *layout;
+    struct crew_seat seat;
+    pid_t process;
+};
+
+static void start_lone(struct lone_server *server, const struct parameter_layout *layout)
 {
-    struct crew_seat seat = {.role = "ps", .host = host};
+    int pipes[2];
+    *server = (struct lone_server){.layout = layout, .seat = {.role = "ps", .host = host}};
+    if (pipe(pipes) < 0)
+        exit(1);
+    server->process = fork();
+    if (server->process == 0)
+        serve(layout, &server->seat, pipes[1]);
+    if (read(pipes[0], &server->seat.port, sizeof server->seat.port) != sizeof server->seat.port)
+        exit(1);
+}
+
+/* What is measured against it. */
+typedef void measurement(struct rpc *rpc, struct address_book *book, struct crew_seat *seat,
+                         const struct placement *placement, double raw);
+
+static void measure_against(struct lone_server *server, measurement *measure, double raw)
+{
     struct placement placement;
     struct rpc *rpc;
     struct address_book *book;
-    int pipes[2];
-    if (pipe(pipes) < 0)
+    lead(&server->seat);
+    placement_init(&placement, server->layout, 1);
+    if (rpc_new(tick, NULL, 100, &rpc, NULL) < 0 || address_book_new(&server->seat, 1, wake, &rpc, &book, NULL) < 0)
         exit(1);
-    pid_t child = fork();
-    if (child == 0)
-        serve(&seat, pipes[1]);
-    if (read(pipes[0], &seat.port, sizeof seat.port) != sizeof seat.port)
-        exit(1);
-    lead(&seat);
-    placement_init(&placement, &layout, 1);
-    if (rpc_new(tick, NULL, 100, &rpc, NULL) < 0 || address_book_new(&seat, 1, wake, &rpc, &book, NULL) < 0)
-        exit(1);
+    measure(rpc, book, &server->seat, &placement, raw);
+    rpc_stop(rpc);
+    kill(server->process, SIGKILL);
+    waitpid(server->process, NULL, 0);
+}
+
+static void measure_layer(struct rpc *rpc, struct address_book *book, struct crew_seat *seat,
+                          const struct placement *placement, double raw)
+{
     for (int share = 0; share < 2; share++) {
         bool shared;
-        double rate = exchange(rpc, book, &seat, &placement, share, &shared);
+        double bytes;
+        const struct kind kind = {.layout = &layer, .share = share};
+        double rate = 2.0 * (double)BYTES / exchange(rpc, book, seat, placement, &kind, &shared, &bytes);
         printf("ps 67 MB layer, push + pull, %-13s %6.2f GB/s, %3.0f %% of a raw loopback stream (%.2f GB/s)\n",
                shared ? "shared memory" : "gRPC", rate, 100 * rate / raw, raw);
         fflush(stdout);
     }
-    kill(child, SIGKILL);
-    waitpid(child, NULL, 0);
+}
+
+/* The rows that drawn tokens name, each once. */
+static void draw_rows(const struct placement *placement, struct row_set *rows)
+{
+    static bool marked[TABLE_ROWS];
+    unsigned state = 7;
+    for (int i = 0; i < TOKENS; i++) {
+        state = state * 1664525u + 1013904223u;
+        marked[(state >> 8) % TABLE_ROWS] = true;
+    }
+    placement_choose_rows(placement, &table, marked, rows);
+}
+
+static void measure_table(struct rpc *rpc, struct address_book *book, struct crew_seat *seat,
+                          const struct placement *placement, double raw)
+{
+    (void)raw;
+    static struct row_set rows; /* outlives the link */
+    draw_rows(placement, &rows);
+    for (int share = 0; share < 2; share++) {
+        bool shared;
+        double bytes[2], times[2];
+        for (int listed = 0; listed < 2; listed++) {
+            const struct kind kind = {.layout = &embedding, .rows = listed ? &rows : NULL, .share = share};
+            times[listed] = exchange(rpc, book, seat, placement, &kind, &shared, &bytes[listed]);
+        }
+        bytes[1] += 2.0 * rows.count * sizeof(uint32_t); /* the lists */
+        printf("ps table of 50,000 x 64, 2,000 tokens, push + pull, %-13s %u rows: %.0f bytes, %.2f ms; "
+               "all: %.0f bytes, %.2f ms (%.1f times the bytes, %.1f times as long)\n",
+               shared ? "shared memory" : "gRPC", rows.count, bytes[1], times[1] / 1e6, bytes[0], times[0] / 1e6,
+               bytes[0] / bytes[1], times[0] / times[1]);
+        fflush(stdout);
+    }
 }
 
 /* ---------------------------------------------------------------- the real worker */
@@ -309,7 +397,11 @@ int main(int argc, char **argv)
     if (argc > 1)
         seconds = strtod(argv[1], NULL);
     snprintf(host, sizeof host, "127.80.%d.1", (int)(getpid() % 250));
-    measure_exchange(measure_raw());
+    struct lone_server of_layer, of_table;
+    start_lone(&of_layer, &layer);
+    start_lone(&of_table, &embedding);
+    measure_against(&of_layer, measure_layer, measure_raw());
+    measure_against(&of_table, measure_table, 0);
     measure_worker("Async");
     measure_worker("BoundedStaleness");
     measure_worker("Synchronous");

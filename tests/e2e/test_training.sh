@@ -234,9 +234,14 @@ advances full && advances full && advances full
 verdict $? "training goes on with a full volume" "$(k logs -l coxswain.dev/job-name=full --tail=3)"
 grep -qi "space left" < <(k logs -l coxswain.dev/job-name=full --tail=-1)
 verdict $? "whose worker says so" "$(k logs -l coxswain.dev/job-name=full --tail=5)"
+failing() { status_is full 'conditions[?(@.type=="CheckpointsFailing")].reason' "$1"; }
+until_true 60 failing VolumeFull
+verdict $? "the status says it" "$(status_of full conditions)"
 (($(status_of full progress.lastCheckpointStep) <= last + 100))
 verdict $? "and the status does not claim a checkpoint" "$(status_of full progress)"
 rm "$CLUSTER/node/volumes/small/ballast"
+until_true 120 failing Saved
+verdict $? "and takes it back once there is room" "$(status_of full conditions)"
 k wait tj/full --for=condition=Succeeded --timeout=800s >/dev/null
 verdict $? "and ends well once there is room" "$(status_of full conditions)"
 

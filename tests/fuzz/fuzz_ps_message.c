@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Messages of parameter servers, as they come and with their CRC-32C mended; the
- * same bytes as a bulk message cut in three, and as a set of tickets in a manifest.
+ * Messages of parameter servers, as they come and with their CRC-32C mended, and
+ * what their lists of rows pick from a table; the same bytes as a bulk message cut in three, and as a set of tickets in a manifest.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +9,30 @@
 #include "common/crc32c.h"
 #include "worker/comm/little_endian.h"
 #include "worker/parameter_server/bulk.h"
+#include "worker/parameter_server/placement_rows.h"
 
 #define BYTES_MAX 4096
+
+#define ROWS 2048
+#define WIDTH 32
+#define ELEMENTS (ROWS * WIDTH)
+
+/* As a server does it: of two that have a table. */
+static void pick_rows(const struct row_set *rows)
+{
+    static const struct parameter_tensor table = {
+        .name = "table", .shape = {ROWS, WIDTH}, .rank = 2, .elements = ELEMENTS, .by_rows = true};
+    static const struct parameter_layout layout = {.tensors = &table, .tensor_count = 1, .elements = ELEMENTS};
+    static float packed[ELEMENTS], carried[ELEMENTS];
+    struct placement placement;
+    placement_init(&placement, &layout, 2);
+    if (placement_knows_rows(&placement, 1, rows)) {
+        if (placement_elements_of(&placement, 1, rows) > placement.elements[1])
+            abort();
+        placement_carry(&placement, 1, rows, packed, ORDER_PACKED, carried, ORDER_CARRIED);
+    }
+    placement_release(&placement);
+}
 
 static void decode(const void *bytes, size_t length)
 {
@@ -21,6 +43,7 @@ static void decode(const void *bytes, size_t length)
         return;
     if (ps_message_encode(&message, &again, NULL) < 0)
         abort();
+    pick_rows(&message.rows);
     ps_message_release(&message);
 }
 

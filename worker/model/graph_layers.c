@@ -172,6 +172,9 @@ static void lay_out_tensor(struct graph *graph, unsigned number, const struct la
     tensor->number = number_in_model;
     tensor->offset = graph->layout.elements;
     tensor->start = parameter->start;
+    const struct graph_node *node = &graph->nodes[number];
+    tensor->by_rows =
+        node->layer.kind->type == LAYER_EMBEDDING && parameter == &node->layer.parameters[0] && !node->lends;
     if (parameter->start == START_NORMAL)
         tensor->deviation = (float)deviation_of(graph, number, parameter);
     graph->layout.elements += tensor->elements;

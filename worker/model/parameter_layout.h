@@ -30,6 +30,7 @@ struct parameter_tensor {
     unsigned number; /* among the tensors of the whole model, of which a layout may hold a part */
     enum parameter_start start;
     float deviation; /* of START_NORMAL */
+    bool by_rows;    /* a pass reads, and has a gradient for, only the rows that its input tokens name */
     bool copy;       /* of a table that another process holds, for a layer that borrows it here */
 };
 

@@ -68,6 +68,11 @@ unsigned optimizer_slot_count(const struct optimizer_spec *spec)
     return optimizers[spec->type].slots(spec);
 }
 
+bool optimizer_rests(const struct optimizer_spec *spec)
+{
+    return spec->type == OPTIMIZER_SGD && spec->momentum == 0 && spec->weight_decay == 0;
+}
+
 const char *optimizer_slot_name(const struct optimizer_spec *spec, unsigned slot)
 {
     return optimizers[spec->type].slot_names[slot];

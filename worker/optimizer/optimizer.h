@@ -13,6 +13,7 @@
 #ifndef COXSWAIN_OPTIMIZER_OPTIMIZER_H
 #define COXSWAIN_OPTIMIZER_OPTIMIZER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/job/job_document.h"
@@ -22,6 +23,8 @@
 
 /* Slots that `spec` needs: 0 for sgd without momentum, 1 with it, 2 for adamw. */
 unsigned optimizer_slot_count(const struct optimizer_spec *spec);
+/* Whether a gradient of 0 changes nothing, so that it need not be applied: sgd without momentum and decay. */
+bool optimizer_rests(const struct optimizer_spec *spec);
 const char *optimizer_slot_name(const struct optimizer_spec *spec, unsigned slot);
 
 /* What of the range lies before `statistics` is running statistics, whose step is subtracted as it is. */

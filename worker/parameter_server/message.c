@@ -14,6 +14,7 @@
 void ps_message_release(struct ps_message *message)
 {
     ticket_set_release(&message->tickets);
+    row_set_release(&message->rows);
 }
 
 static void codec_set(struct codec *codec, struct ticket_set *set)
@@ -33,6 +34,21 @@ static void codec_set(struct codec *codec, struct ticket_set *set)
         last = ticket;
         if (!codec->writes && !codec->failed)
             ticket_set_add(set, ticket);
+    }
+}
+
+static void codec_rows(struct codec *codec, struct row_set *set)
+{
+    uint32_t count = set->count;
+    codec_bool(codec, &set->listed);
+    codec_u32(codec, &count);
+    if (count > ROW_SET_MAX || (count > 0 && !set->listed))
+        codec->failed = true;
+    for (uint32_t i = 0; i < count && !codec->failed; i++) {
+        uint32_t row = codec->writes ? set->rows[i] : 0;
+        codec_u32(codec, &row);
+        if (!codec->writes && !codec->failed && !row_set_add(set, row))
+            codec->failed = true;
     }
 }
 
@@ -82,13 +98,15 @@ static void codec_message(struct codec *codec, struct ps_message *message)
     codec_text(codec, message->path, sizeof message->path);
     codec_text(codec, message->text, sizeof message->text);
     codec_set(codec, &message->tickets);
+    codec_rows(codec, &message->rows);
 }
 
 #define FIXED_BYTES_MAX 4096
 
 int ps_message_encode(const struct ps_message *message, struct buffer *out, struct error *error)
 {
-    size_t capacity = FIXED_BYTES_MAX + message->tickets.above_count * sizeof(int64_t);
+    size_t capacity =
+        FIXED_BYTES_MAX + message->tickets.above_count * sizeof(int64_t) + message->rows.count * sizeof(uint32_t);
     SCOPED_FREE unsigned char *bytes = memory_allocate(capacity, 1);
     struct ps_message copy = *message;
     struct codec codec = {.bytes = bytes, .length = capacity - 4, .at = 4, .writes = true};

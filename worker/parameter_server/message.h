@@ -6,7 +6,8 @@
  *
  * Tensors travel apart: a message that announces them is followed on the same
  * stream by bulk messages, each a head of BULK_HEAD_BYTES and raw bytes of the
- * server's packed array, or by nothing where memory is shared.
+ * server's packed array, or by nothing where memory is shared. Of tables only the
+ * rows travel that the message lists (placement_rows.h).
  */
 #ifndef COXSWAIN_PARAMETER_SERVER_MESSAGE_H
 #define COXSWAIN_PARAMETER_SERVER_MESSAGE_H
@@ -18,6 +19,7 @@
 #include "common/buffer.h"
 #include "common/error.h"
 #include "worker/comm/generation.h"
+#include "worker/parameter_server/row_set.h"
 #include "worker/parameter_server/ticket_set.h"
 
 #define PS_METHOD_TICKETS "/coxswain.Tickets/Take"         /* a worker at the chief */
@@ -50,8 +52,8 @@
     /* Worker and server */                                                                                            \
     X(OPEN)   /* worker: job_uid, generation, index, incarnation (nonce of the area), digest, path of the area */      \
     X(OPENED) /* server: incarnation, shared, holds_state */                                                           \
-    X(PULL)   /* worker */                                                                                             \
-    X(PUSH)   /* worker: ticket, lineage, rate, scale, pull (values too); bulk */                                      \
+    X(PULL)   /* worker: rows */                                                                                       \
+    X(PUSH)   /* worker: ticket, lineage, rate, scale, rows, pull (all values too); bulk */                            \
     X(ACK)    /* server: ticket, verdict, incarnation */                                                               \
     X(VALUES) /* server: updates; bulk */                                                                              \
     /* Chief and server */                                                                                             \
@@ -69,7 +71,7 @@
     /* Server and backup */                                                                                            \
     X(MIRROR)   /* server: job_uid, generation, index, incarnation, digest */                                          \
     X(COPY)     /* server: lineage, updates, tickets; bulk: parameters, slots, staged shares */                        \
-    X(FORWARD)  /* server: ticket, lineage, rate, scale; bulk */                                                       \
+    X(FORWARD)  /* server: ticket, lineage, rate, scale, rows; bulk */                                                 \
     X(FETCH)    /* a server's successor: its state back; COPY follows, or REFUSED */                                   \
     X(MIRRORED) /* backup: ticket (-1: a copy) */
 
@@ -101,7 +103,8 @@ struct ps_message {
     uint64_t incarnations[PS_SERVERS_MAX];
     char path[PS_PATH_MAX];
     char text[PS_TEXT_MAX];
-    struct ticket_set tickets; /* the owner releases it: ps_message_release */
+    struct ticket_set tickets; /* the owner releases both: ps_message_release */
+    struct row_set rows;       /* that the bulk bytes are of, or shall be of */
 };
 
 void ps_message_release(struct ps_message *message);

@@ -47,15 +47,43 @@ static unsigned place_tensor(struct placement *placement, const struct parameter
     return server;
 }
 
-static void add_run(struct placement *placement, const struct placement_piece *piece)
+static void add_run(struct placement_run *runs, unsigned *count, const struct placement_piece *piece)
 {
-    struct placement_run *runs = placement->runs[piece->server];
-    unsigned *count = &placement->run_counts[piece->server];
     struct placement_run *last = *count > 0 ? &runs[*count - 1] : NULL;
-    if (last && last->offset + last->elements == piece->offset)
+    if (last && last->offset + last->elements == piece->offset && last->local + last->elements == piece->local)
         last->elements += piece->elements;
     else
         runs[(*count)++] = (struct placement_run){piece->offset, piece->local, piece->elements};
+}
+
+static bool is_table(const struct parameter_tensor *tensor)
+{
+    return tensor->by_rows && tensor->elements * (int64_t)sizeof(float) >= PLACEMENT_TABLE_BYTES &&
+           tensor->shape[0] <= UINT32_MAX;
+}
+
+static void add_table(struct placement *placement, const struct placement_piece *piece)
+{
+    struct placement_table *tables = placement->tables[piece->server];
+    unsigned *count = &placement->table_counts[piece->server];
+    const struct placement_table *last = *count > 0 ? &tables[*count - 1] : NULL;
+    tables[(*count)++] = (struct placement_table){.tensor = piece->tensor,
+                                                  .offset = piece->offset,
+                                                  .local = piece->local,
+                                                  .first_row = piece->first_row,
+                                                  .rows = piece->rows,
+                                                  .row_elements = piece->elements / piece->rows,
+                                                  .first = last ? last->first + last->rows : 0};
+}
+
+static void list_piece(struct placement *placement, const struct placement_piece *piece)
+{
+    unsigned server = piece->server;
+    add_run(placement->runs[server], &placement->run_counts[server], piece);
+    if (is_table(piece->tensor))
+        add_table(placement, piece);
+    else
+        add_run(placement->dense[server], &placement->dense_counts[server], piece);
 }
 
 void placement_init(struct placement *placement, const struct parameter_layout *layout, unsigned servers)
@@ -65,6 +93,10 @@ void placement_init(struct placement *placement, const struct parameter_layout *
         .pieces = memory_allocate((size_t)layout->tensor_count * servers, sizeof *placement->pieces),
         .runs = memory_allocate(servers, sizeof *placement->runs),
         .run_counts = memory_allocate(servers, sizeof *placement->run_counts),
+        .dense = memory_allocate(servers, sizeof *placement->dense),
+        .dense_counts = memory_allocate(servers, sizeof *placement->dense_counts),
+        .tables = memory_allocate(servers, sizeof *placement->tables),
+        .table_counts = memory_allocate(servers, sizeof *placement->table_counts),
         .elements = memory_allocate(servers, sizeof *placement->elements),
         .statistics = memory_allocate(servers, sizeof *placement->statistics),
         .layout_statistics = layout->statistics,
@@ -72,18 +104,28 @@ void placement_init(struct placement *placement, const struct parameter_layout *
     unsigned server = 0;
     for (unsigned i = 0; i < layout->tensor_count; i++)
         server = place_tensor(placement, &layout->tensors[i], server);
-    for (unsigned i = 0; i < servers; i++)
+    for (unsigned i = 0; i < servers; i++) {
         placement->runs[i] = memory_allocate(placement->piece_count, sizeof **placement->runs);
+        placement->dense[i] = memory_allocate(placement->piece_count, sizeof **placement->dense);
+        placement->tables[i] = memory_allocate(placement->piece_count, sizeof **placement->tables);
+    }
     for (unsigned i = 0; i < placement->piece_count; i++)
-        add_run(placement, &placement->pieces[i]);
+        list_piece(placement, &placement->pieces[i]);
 }
 
 void placement_release(struct placement *placement)
 {
-    for (unsigned i = 0; i < placement->server_count; i++)
+    for (unsigned i = 0; i < placement->server_count; i++) {
         free(placement->runs[i]);
+        free(placement->dense[i]);
+        free(placement->tables[i]);
+    }
     free(placement->runs);
     free(placement->run_counts);
+    free(placement->dense);
+    free(placement->dense_counts);
+    free(placement->tables);
+    free(placement->table_counts);
     free(placement->elements);
     free(placement->statistics);
     free(placement->pieces);

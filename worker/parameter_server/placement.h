@@ -17,6 +17,7 @@
 #include "worker/model/parameter_layout.h"
 
 #define PLACEMENT_PARTITION_BYTES (256 << 10)
+#define PLACEMENT_TABLE_BYTES (256 << 10)
 
 struct placement_piece {
     const struct parameter_tensor *tensor;
@@ -32,13 +33,25 @@ struct placement_run {
     int64_t offset, local, elements;
 };
 
+/* A piece whose rows travel one by one (placement_rows.h). */
+struct placement_table {
+    const struct parameter_tensor *tensor;
+    int64_t offset, local; /* as the piece's */
+    int64_t first_row, rows, row_elements;
+    int64_t first; /* number of its first row among those of the server's tables */
+};
+
 struct placement {
     unsigned server_count;
     struct placement_piece *pieces; /* in the order of the layout */
     unsigned piece_count;
     struct placement_run **runs; /* by server */
     unsigned *run_counts;
-    int64_t *elements; /* by server: of its packed array */
+    int64_t *elements;            /* by server: of its packed array */
+    struct placement_run **dense; /* by server: what belongs to no table */
+    unsigned *dense_counts;
+    struct placement_table **tables; /* by server */
+    unsigned *table_counts;
     int64_t layout_statistics;
     int64_t *statistics; /* by server: the first so many of them are running statistics */
 };

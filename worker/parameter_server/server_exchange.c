@@ -12,6 +12,22 @@ static size_t own_bytes(const struct ps_server *server)
     return (size_t)server->variables.elements * sizeof(float);
 }
 
+static size_t bytes_of(const struct ps_server *server, const struct row_set *rows)
+{
+    const struct variables_options *options = &server->variables.options;
+    return (size_t)placement_elements_of(options->placement, options->server, rows) * sizeof(float);
+}
+
+/* A list from outside. */
+static bool knows_rows(const struct exchange *exchange, const struct ps_message *message)
+{
+    const struct variables_options *options = &exchange->server->variables.options;
+    if (placement_knows_rows(options->placement, options->server, &message->rows))
+        return true;
+    rpc_stream_close(exchange->stream);
+    return false;
+}
+
 /* ---------------------------------------------------------------- what goes out */
 
 static void refuse(struct exchange *exchange, const char *text)
@@ -22,22 +38,24 @@ static void refuse(struct exchange *exchange, const char *text)
 }
 
 /* The values as they are now, by value, so that the next update may come. */
-static void send_values(struct exchange *exchange)
+static void send_values(struct exchange *exchange, const struct row_set *rows)
 {
     struct ps_server *server = exchange->server;
     const struct variables *variables = &server->variables;
+    const struct placement *placement = variables->options.placement;
+    unsigned number = variables->options.server;
     struct ps_message message = {.type = PS_VALUES, .updates = variables->updates, .lineage = variables->lineage};
     server->counts.pulls++;
     if (exchange->shared) {
-        placement_unpack(variables->options.placement, variables->options.server, variables->parameters,
-                         (float *)exchange->area.bytes);
+        placement_carry(placement, number, rows, variables->parameters, ORDER_PACKED, (float *)exchange->area.bytes,
+                        ORDER_LAYOUT);
         ps_message_send(exchange->stream, &message);
         return;
     }
     ps_message_send(exchange->stream, &message);
     float *outgoing = server->outgoing[exchange->worker];
-    memcpy(outgoing, variables->parameters, own_bytes(server));
-    bulk_send(exchange->stream, outgoing, own_bytes(server));
+    placement_carry(placement, number, rows, variables->parameters, ORDER_PACKED, outgoing, ORDER_CARRIED);
+    bulk_send(exchange->stream, outgoing, bytes_of(server, rows));
 }
 
 void server_exchange_acknowledge(struct exchange *exchange, int64_t ticket, uint32_t verdict, bool pull)
@@ -47,7 +65,7 @@ void server_exchange_acknowledge(struct exchange *exchange, int64_t ticket, uint
                                                            .verdict = verdict,
                                                            .incarnation = exchange->server->incarnation});
     if (pull)
-        send_values(exchange);
+        send_values(exchange, NULL);
 }
 
 static void admit(struct exchange *exchange)
@@ -134,6 +152,7 @@ static void take_update(struct exchange *exchange)
         .gradients = exchange->shared ? (const float *)(exchange->area.bytes + exchange->area.length / 2)
                                       : (const float *)exchange->inbox.bytes,
         .flat = exchange->shared,
+        .rows = &exchange->rows,
     };
     exchange->pushing = false;
     int result = variables->options.shares > 0 ? variables_stage(variables, &update, &verdict, &error)
@@ -149,13 +168,17 @@ static void take_update(struct exchange *exchange)
 
 static void on_push(struct exchange *exchange, const struct ps_message *message)
 {
-    struct ps_server *server = exchange->server;
+    if (!knows_rows(exchange, message))
+        return;
     exchange->push = *message;
     exchange->push.tickets = (struct ticket_set){0};
+    exchange->push.rows = (struct row_set){0};
+    row_set_copy(&exchange->rows, &message->rows);
     exchange->pushing = true;
-    if (exchange->shared || own_bytes(server) == 0)
+    size_t bytes = bytes_of(exchange->server, &exchange->rows);
+    if (exchange->shared || bytes == 0)
         take_update(exchange);
-    else if (bulk_inbox_expect(&exchange->inbox, own_bytes(server), NULL, NULL) < 0)
+    else if (bulk_inbox_expect(&exchange->inbox, bytes, NULL, NULL) < 0)
         rpc_stream_close(exchange->stream);
 }
 
@@ -165,8 +188,8 @@ static void hear(struct exchange *exchange, const struct ps_message *message)
         on_open(exchange, message);
     else if (message->type == PS_PUSH && exchange->answered)
         on_push(exchange, message);
-    else if (message->type == PS_PULL && exchange->answered)
-        send_values(exchange);
+    else if (message->type == PS_PULL && exchange->answered && knows_rows(exchange, message))
+        send_values(exchange, &message->rows);
 }
 
 static void on_pieces(void *context, struct rpc_stream *stream, const struct rpc_piece *pieces, unsigned count)
@@ -200,6 +223,7 @@ static void on_closed(void *context, struct rpc_stream *stream, const struct err
     mirror_forget(server, exchange);
     shared_area_release(&exchange->area);
     bulk_inbox_release(&exchange->inbox);
+    row_set_release(&exchange->rows);
     free(exchange);
 }
 

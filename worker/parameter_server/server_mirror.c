@@ -150,7 +150,8 @@ static float *find_carrier(struct mirror *mirror)
 static void hand_update(struct mirror *mirror, const struct update *update)
 {
     struct variables *variables = &mirror->server->variables;
-    size_t bytes = (size_t)variables->elements * sizeof(float);
+    const struct variables_options *options = &variables->options;
+    size_t bytes = (size_t)placement_elements_of(options->placement, options->server, update->rows) * sizeof(float);
     mirror->sequence++;
     if (!mirror->copied)
         return; /* the copy that begins the stream will have it */
@@ -159,16 +160,15 @@ static void hand_update(struct mirror *mirror, const struct update *update)
         rpc_stream_close(mirror->stream); /* begins again with a copy */
         return;
     }
-    if (update->flat)
-        placement_pack(variables->options.placement, variables->options.server, update->gradients, packed);
-    else
-        memcpy(packed, update->gradients, bytes);
+    placement_carry(options->placement, options->server, update->rows, update->gradients,
+                    update->flat ? ORDER_LAYOUT : ORDER_CARRIED, packed, ORDER_CARRIED);
     ps_message_send(mirror->stream, &(struct ps_message){.type = PS_FORWARD,
                                                          .step = mirror->sequence,
                                                          .ticket = update->ticket,
                                                          .lineage = update->lineage,
                                                          .rate = update->learning_rate,
-                                                         .scale = update->gradient_scale});
+                                                         .scale = update->gradient_scale,
+                                                         .rows = update->rows ? *update->rows : (struct row_set){0}});
     bulk_send(mirror->stream, packed, bytes);
 }
 
@@ -277,6 +277,7 @@ static void hear_backup(struct mirror *mirror, struct ps_message *message)
         ps_message_release(&mirror->fetch);
         mirror->fetch = *message;
         message->tickets = (struct ticket_set){0};
+        message->rows = (struct row_set){0};
         if (bytes == 0)
             take_fetched(mirror);
         else if (bulk_inbox_expect(&mirror->inbox, bytes, NULL, NULL) < 0)
@@ -423,7 +424,8 @@ static void take_guest(struct guest_link *link)
                                       .lineage = message->lineage,
                                       .learning_rate = message->rate,
                                       .gradient_scale = message->scale,
-                                      .gradients = (const float *)link->inbox.bytes};
+                                      .gradients = (const float *)link->inbox.bytes,
+                                      .rows = &message->rows};
         int result = guest->options.shares > 0 ? variables_stage(guest, &update, &verdict, &error)
                                                : variables_apply(guest, &update, &verdict, &error);
         if (result < 0) {
@@ -438,10 +440,18 @@ static void take_guest(struct guest_link *link)
 static void expect_guest(struct guest_link *link, struct ps_message *message)
 {
     struct variables *guest = &link->server->guest;
-    int64_t elements = message->type == PS_COPY ? state_elements(guest) : guest->elements;
+    const struct variables_options *options = &guest->options;
+    if (!placement_knows_rows(options->placement, options->server, &message->rows)) {
+        rpc_stream_close(link->stream);
+        return;
+    }
+    int64_t elements = message->type == PS_COPY
+                           ? state_elements(guest)
+                           : placement_elements_of(options->placement, options->server, &message->rows);
     ps_message_release(&link->message);
     link->message = *message;
     message->tickets = (struct ticket_set){0};
+    message->rows = (struct row_set){0};
     link->receiving = true;
     if (elements == 0)
         take_guest(link);

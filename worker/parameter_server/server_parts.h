@@ -25,7 +25,8 @@ struct exchange {
     bool open, answered; /* OPEN has come; OPENED has gone */
     bool shared;
     struct shared_area area;
-    struct ps_message push; /* the update whose bytes are coming */
+    struct ps_message push; /* the update whose bytes are coming; its sets are not its own */
+    struct row_set rows;    /* of that update */
     bool pushing;
     struct bulk_inbox inbox;
 };

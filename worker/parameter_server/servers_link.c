@@ -45,7 +45,8 @@ struct servers_link {
     pthread_cond_t changed;
     struct one_server *servers;
     struct servers_push asked;
-    uint32_t lost; /* how often a server was lost */
+    const struct row_set *pull_rows; /* by server; NULL: all */
+    uint32_t lost;                   /* how often a server was lost */
     bool cancelled, refused;
     char refusal[PS_TEXT_MAX];
     int64_t bytes_shared, bytes_sent;
@@ -56,10 +57,35 @@ static size_t packed_bytes(const struct one_server *server)
     return (size_t)server->link->options.placement->elements[server->number] * sizeof(float);
 }
 
-/* One run: the packed array is a part of the flat one. */
-static const struct placement_run *lone_run(const struct one_server *server)
+static size_t carried_bytes(const struct one_server *server, const struct row_set *rows)
+{
+    return (size_t)placement_elements_of(server->link->options.placement, server->number, rows) * sizeof(float);
+}
+
+/* Of one server. */
+static const struct row_set *pull_rows(const struct one_server *server)
+{
+    const struct row_set *rows = server->link->pull_rows;
+    return rows ? &rows[server->number] : NULL;
+}
+
+static const struct row_set *push_rows(const struct one_server *server)
+{
+    const struct row_set *rows = server->link->asked.rows;
+    return rows ? &rows[server->number] : NULL;
+}
+
+static struct row_set listed(const struct row_set *rows)
+{
+    return rows ? *rows : (struct row_set){0};
+}
+
+/* One run, and all of it travels: the packed array is a part of the flat one. */
+static const struct placement_run *lone_run(const struct one_server *server, const struct row_set *rows)
 {
     const struct placement *placement = server->link->options.placement;
+    if (rows != NULL && rows->listed)
+        return NULL;
     return placement->run_counts[server->number] == 1 ? &placement->runs[server->number][0] : NULL;
 }
 
@@ -83,12 +109,14 @@ static void send_open(struct one_server *server)
 static void send_gradients(struct one_server *server)
 {
     struct servers_link *link = server->link;
-    const struct placement_run *run = lone_run(server);
+    const struct row_set *rows = push_rows(server);
+    const struct placement_run *run = lone_run(server, rows);
     const float *bytes = run ? link->gradients + run->offset : server->packed;
     if (run == NULL)
-        placement_pack(link->options.placement, server->number, link->gradients, server->packed);
-    bulk_send(server->stream, bytes, packed_bytes(server));
-    link->bytes_sent += (int64_t)packed_bytes(server);
+        placement_carry(link->options.placement, server->number, rows, link->gradients, ORDER_LAYOUT, server->packed,
+                        ORDER_CARRIED);
+    bulk_send(server->stream, bytes, carried_bytes(server, rows));
+    link->bytes_sent += (int64_t)carried_bytes(server, rows);
 }
 
 static void send_push(struct one_server *server)
@@ -102,9 +130,10 @@ static void send_push(struct one_server *server)
                                                          .lineage = asked->lineage,
                                                          .rate = asked->rate,
                                                          .scale = asked->scale,
-                                                         .pull = asked->pull});
+                                                         .pull = asked->pull,
+                                                         .rows = listed(push_rows(server))});
     if (server->shared)
-        server->link->bytes_shared += (int64_t)packed_bytes(server);
+        server->link->bytes_shared += (int64_t)carried_bytes(server, push_rows(server));
     else
         send_gradients(server);
 }
@@ -117,7 +146,7 @@ static void run_errands(struct one_server *server)
         send_push(server);
     if (server->pull == ERRAND_WANTED && server->push == ERRAND_NONE) {
         server->pull = ERRAND_SENT;
-        ps_message_send(server->stream, &(struct ps_message){.type = PS_PULL});
+        ps_message_send(server->stream, &(struct ps_message){.type = PS_PULL, .rows = listed(pull_rows(server))});
     }
 }
 
@@ -126,16 +155,21 @@ static void run_errands(struct one_server *server)
 static int expect_values(struct one_server *server)
 {
     struct servers_link *link = server->link;
-    const struct placement_run *run = lone_run(server);
-    return bulk_inbox_expect(&server->inbox, packed_bytes(server), run ? link->values + run->offset : NULL, NULL);
+    const struct row_set *rows = pull_rows(server);
+    const struct placement_run *run = lone_run(server, rows);
+    return bulk_inbox_expect(&server->inbox, carried_bytes(server, rows), run ? link->values + run->offset : NULL,
+                             NULL);
 }
 
 static void finish_pull(struct one_server *server)
 {
     struct servers_link *link = server->link;
-    if (!server->shared && lone_run(server) == NULL && packed_bytes(server) > 0)
-        placement_unpack(link->options.placement, server->number, (const float *)server->inbox.bytes, link->values);
-    *(server->shared ? &link->bytes_shared : &link->bytes_sent) += (int64_t)packed_bytes(server);
+    const struct row_set *rows = pull_rows(server);
+    size_t bytes = carried_bytes(server, rows);
+    if (!server->shared && lone_run(server, rows) == NULL && bytes > 0)
+        placement_carry(link->options.placement, server->number, rows, (const float *)server->inbox.bytes,
+                        ORDER_CARRIED, link->values, ORDER_LAYOUT);
+    *(server->shared ? &link->bytes_shared : &link->bytes_sent) += (int64_t)bytes;
     bulk_inbox_clear(&server->inbox);
     server->pull = ERRAND_NONE;
     pthread_cond_broadcast(&link->changed);
@@ -173,7 +207,7 @@ static void hear(struct one_server *server, const struct ps_message *message)
     case PS_VALUES:
         if (server->pull != ERRAND_SENT)
             break;
-        if (server->shared || packed_bytes(server) == 0)
+        if (server->shared || carried_bytes(server, pull_rows(server)) == 0)
             finish_pull(server);
         else if (expect_values(server) < 0)
             rpc_stream_close(server->stream);
@@ -287,9 +321,10 @@ static void withdraw(struct servers_link *link)
     }
 }
 
-int servers_link_pull(struct servers_link *link, struct error *error)
+int servers_link_pull(struct servers_link *link, const struct row_set *rows, struct error *error)
 {
     pthread_mutex_lock(&link->lock);
+    link->pull_rows = rows;
     for (unsigned i = 0; i < link->options.placement->server_count; i++)
         if (link->servers[i].pull == ERRAND_NONE)
             link->servers[i].pull = ERRAND_WANTED;
@@ -306,6 +341,8 @@ int servers_link_push(struct servers_link *link, const struct servers_push *push
     bool outdated = false;
     pthread_mutex_lock(&link->lock);
     link->asked = *push;
+    if (push->pull)
+        link->pull_rows = NULL;
     for (unsigned i = 0; i < link->options.placement->server_count; i++) {
         link->servers[i].push = ERRAND_WANTED;
         link->servers[i].pull = push->pull ? ERRAND_WANTED : ERRAND_NONE;
@@ -388,7 +425,8 @@ static int make_servers(struct servers_link *link, struct error *error)
         struct one_server *server = &link->servers[i];
         server->link = link;
         server->number = i;
-        if (link->options.pulls_only || lone_run(server) != NULL)
+        bool contiguous = lone_run(server, NULL) != NULL && link->options.placement->table_counts[i] == 0;
+        if (link->options.pulls_only || contiguous)
             continue;
         server->packed = malloc(packed_bytes(server) + 1);
         if (server->packed == NULL)

@@ -17,7 +17,7 @@
 #include "worker/comm/rpc.h"
 #include "worker/coordination/address_book.h"
 #include "worker/parameter_server/message.h"
-#include "worker/parameter_server/placement.h"
+#include "worker/parameter_server/placement_rows.h"
 
 struct servers_link;
 
@@ -48,13 +48,16 @@ float *servers_link_values(struct servers_link *link);
 float *servers_link_gradients(struct servers_link *link);
 
 /* Errors of both: ERROR_CANCELLED (servers_link_cancel), ERROR_STALE (a server has refused us), ERROR_UNAVAILABLE. */
-int servers_link_pull(struct servers_link *link, struct error *error);
+/* `rows`: by server, which rows of its tables; the others' values stay as they were. NULL: all. Here and in a push they must
+ * outlive the link. */
+int servers_link_pull(struct servers_link *link, const struct row_set *rows, struct error *error);
 
 struct servers_push {
     int64_t ticket;
     uint32_t lineage;
     double rate, scale;
-    bool pull; /* the values after it as well */
+    bool pull;                  /* the values after it as well, of all rows */
+    const struct row_set *rows; /* by server: whose gradients are not 0; NULL: all */
 };
 /* *ret_outdated: a server has left the lineage; the ticket is void. `incarnations`: of the servers that acknowledged. */
 int servers_link_push(struct servers_link *link, const struct servers_push *push, bool *ret_outdated,

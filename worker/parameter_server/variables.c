@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/parameter_server/variables.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "common/memory.h"
 #include "worker/optimizer/gradient_norm.h"
 #include "worker/strategy/reduction_tree.h"
 
@@ -30,6 +32,19 @@ static int allocate_shares(struct variables *variables, struct error *error)
     return allocate_flat(variables, &variables->gradient, error);
 }
 
+/* Asynchronous, with tables whose rows do not rest: what came is spread over a whole gradient. */
+static int allocate_spread(struct variables *variables, struct error *error)
+{
+    const struct variables_options *options = &variables->options;
+    if (options->placement->table_counts[options->server] == 0 || options->shares > 0 ||
+        optimizer_rests(options->optimizer))
+        return 0;
+    if (allocate_flat(variables, &variables->spread, error) < 0)
+        return -1;
+    memset(variables->spread, 0, (size_t)variables->elements * sizeof(float));
+    return 0;
+}
+
 static int allocate(struct variables *variables, struct error *error)
 {
     if (variables->options.shares > VARIABLES_SHARES_MAX)
@@ -41,7 +56,7 @@ static int allocate(struct variables *variables, struct error *error)
     for (unsigned i = 0; i < variables->slot_count; i++)
         if (allocate_flat(variables, &variables->slots[i], error) < 0)
             return -1;
-    return allocate_shares(variables, error);
+    return allocate_spread(variables, error) < 0 ? -1 : allocate_shares(variables, error);
 }
 
 int variables_init(struct variables *variables, const struct variables_options *options, struct error *error)
@@ -67,6 +82,9 @@ void variables_release(struct variables *variables)
     for (unsigned i = 0; i < VARIABLES_SHARES_MAX; i++)
         device_free(device, variables->shares[i]);
     device_free(device, variables->gradient);
+    device_free(device, variables->spread);
+    free(variables->touched.parameters);
+    free(variables->touched.gradients);
     device_free(device, variables->norm_blocks);
     reduction_plan_free(variables->plan);
     ticket_set_release(&variables->applied);
@@ -108,20 +126,123 @@ static void launch(struct variables *variables, const struct placement_run *run,
     optimizer_update(variables->stream, variables->options.optimizer, &range);
 }
 
-int variables_apply(struct variables *variables, const struct update *update, enum update_verdict *ret_verdict,
-                    struct error *error)
+static bool is_of_rows(const struct update *update)
+{
+    return update->rows != NULL && update->rows->listed;
+}
+
+static void apply_all(struct variables *variables, const struct update *update)
 {
     const struct placement *placement = variables->options.placement;
     unsigned server = variables->options.server;
+    const struct placement_run whole = {.elements = variables->elements};
+    unsigned runs = update->flat ? placement->run_counts[server] : 1;
+    for (unsigned i = 0; i < runs; i++) {
+        const struct placement_run *run = update->flat ? &placement->runs[server][i] : &whole;
+        launch(variables, run, update->gradients + run->offset, update->learning_rate, update->gradient_scale);
+    }
+}
+
+/* An update on its way through what travels. */
+struct application {
+    struct variables *variables;
+    const struct update *update;
+};
+
+static void reserve_touched(struct row_buffer *touched, int64_t elements)
+{
+    if (elements <= touched->capacity)
+        return;
+    touched->capacity = 2 * elements;
+    touched->parameters = memory_resize(touched->parameters, (size_t)touched->capacity, sizeof(float));
+    touched->gradients = memory_resize(touched->gradients, (size_t)touched->capacity, sizeof(float));
+}
+
+static void take_segment(void *context, const struct placement_segment *segment)
+{
+    const struct application *application = context;
+    struct variables *variables = application->variables;
+    const struct update *update = application->update;
+    struct row_buffer *touched = &variables->touched;
+    const float *gradients = update->gradients + (update->flat ? segment->offset : segment->carried);
+    if (!segment->is_row) {
+        const struct placement_run run = {segment->offset, segment->local, segment->elements};
+        launch(variables, &run, gradients, update->learning_rate, update->gradient_scale);
+        return;
+    }
+    size_t bytes = (size_t)segment->elements * sizeof(float);
+    reserve_touched(touched, touched->elements + segment->elements);
+    memcpy(touched->parameters + touched->elements, variables->parameters + segment->local, bytes);
+    memcpy(touched->gradients + touched->elements, gradients, bytes);
+    touched->elements += segment->elements;
+}
+
+static void put_row_back(void *context, const struct placement_segment *segment)
+{
+    struct variables *variables = ((struct application *)context)->variables;
+    if (!segment->is_row)
+        return;
+    memcpy(variables->parameters + segment->local, variables->touched.parameters + variables->touched.elements,
+           (size_t)segment->elements * sizeof(float));
+    variables->touched.elements += segment->elements;
+}
+
+/* The optimizer has no slots and leaves the other rows as they are. */
+static int apply_touched(struct variables *variables, const struct update *update, struct error *error)
+{
+    struct application application = {variables, update};
+    const struct variables_options *options = &variables->options;
+    variables->touched.elements = 0;
+    placement_walk(options->placement, options->server, update->rows, take_segment, &application);
+    struct optimizer_range range = {.elements = variables->touched.elements,
+                                    .parameters = variables->touched.parameters,
+                                    .gradients = variables->touched.gradients,
+                                    .step = variables->updates + 1,
+                                    .learning_rate = update->learning_rate,
+                                    .gradient_scale = update->gradient_scale};
+    if (range.elements > 0)
+        optimizer_update(variables->stream, options->optimizer, &range);
+    if (device_stream_synchronise(variables->stream, error) < 0)
+        return -1;
+    variables->touched.elements = 0;
+    placement_walk(options->placement, options->server, update->rows, put_row_back, &application);
+    return 0;
+}
+
+static void clear_row(void *context, const struct placement_segment *segment)
+{
+    if (segment->is_row)
+        memset((float *)context + segment->local, 0, (size_t)segment->elements * sizeof(float));
+}
+
+static int apply_spread(struct variables *variables, const struct update *update, struct error *error)
+{
+    const struct variables_options *options = &variables->options;
+    placement_carry(options->placement, options->server, update->rows, update->gradients,
+                    update->flat ? ORDER_LAYOUT : ORDER_CARRIED, variables->spread, ORDER_PACKED);
+    launch(variables, &(struct placement_run){.elements = variables->elements}, variables->spread,
+           update->learning_rate, update->gradient_scale);
+    int result = device_stream_synchronise(variables->stream, error);
+    placement_walk(options->placement, options->server, update->rows, clear_row, variables->spread);
+    return result;
+}
+
+static int apply_update(struct variables *variables, const struct update *update, struct error *error)
+{
+    if (is_of_rows(update) && variables->spread != NULL)
+        return apply_spread(variables, update, error);
+    if (is_of_rows(update))
+        return apply_touched(variables, update, error);
+    apply_all(variables, update);
+    return device_stream_synchronise(variables->stream, error);
+}
+
+int variables_apply(struct variables *variables, const struct update *update, enum update_verdict *ret_verdict,
+                    struct error *error)
+{
     enum update_verdict verdict = variables_judge(variables, update);
     if (verdict == UPDATE_APPLIED) {
-        const struct placement_run whole = {.elements = variables->elements};
-        unsigned runs = update->flat ? placement->run_counts[server] : 1;
-        for (unsigned i = 0; i < runs; i++) {
-            const struct placement_run *run = update->flat ? &placement->runs[server][i] : &whole;
-            launch(variables, run, update->gradients + run->offset, update->learning_rate, update->gradient_scale);
-        }
-        if (device_stream_synchronise(variables->stream, error) < 0)
+        if (apply_update(variables, update, error) < 0)
             return -1;
         ticket_set_add(&variables->applied, update->ticket);
         variables->updates++;
@@ -132,6 +253,24 @@ int variables_apply(struct variables *variables, const struct update *update, en
 
 /* ---------------------------------------------------------------- synchronous steps */
 
+static void clear_tables(const struct variables *variables, float *packed)
+{
+    const struct placement *placement = variables->options.placement;
+    for (unsigned i = 0; i < placement->table_counts[variables->options.server]; i++) {
+        const struct placement_table *table = &placement->tables[variables->options.server][i];
+        memset(packed + table->local, 0, (size_t)(table->rows * table->row_elements) * sizeof *packed);
+    }
+}
+
+static void stage(const struct variables *variables, const struct update *update, float *share)
+{
+    const struct variables_options *options = &variables->options;
+    if (is_of_rows(update))
+        clear_tables(variables, share);
+    placement_carry(options->placement, options->server, update->rows, update->gradients,
+                    update->flat ? ORDER_LAYOUT : ORDER_CARRIED, share, ORDER_PACKED);
+}
+
 int variables_stage(struct variables *variables, const struct update *update, enum update_verdict *ret_verdict,
                     struct error *error)
 {
@@ -141,11 +280,7 @@ int variables_stage(struct variables *variables, const struct update *update, en
         if (update->ticket / shares != variables->updates)
             return error_set(error, ERROR_INTERNAL, "a share of step %lld came while step %lld is computed",
                              (long long)(update->ticket / shares + 1), (long long)(variables->updates + 1));
-        float *share = variables->shares[update->ticket % shares];
-        if (update->flat)
-            placement_pack(variables->options.placement, variables->options.server, update->gradients, share);
-        else
-            memcpy(share, update->gradients, (size_t)variables->elements * sizeof *share);
+        stage(variables, update, variables->shares[update->ticket % shares]);
         ticket_set_add(&variables->applied, update->ticket);
     }
     *ret_verdict = verdict;

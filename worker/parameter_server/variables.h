@@ -12,6 +12,11 @@
  * step, then variables_reduce and variables_apply_step once all are there; shares
  * are summed in the tree that all synchronous strategies use, so that the bits are
  * those of one device.
+ *
+ * An update may hold the gradients of a table's rows alone (placement_rows.h); the
+ * others are 0. Where a gradient of 0 changes nothing, only these rows are touched;
+ * else the whole table moves as the optimizer has it (momentum and decay go on).
+ * Either way the bits are those of the whole gradient.
  */
 #ifndef COXSWAIN_PARAMETER_SERVER_VARIABLES_H
 #define COXSWAIN_PARAMETER_SERVER_VARIABLES_H
@@ -19,7 +24,7 @@
 #include "common/job/job_document.h"
 #include "worker/device/device.h"
 #include "worker/optimizer/optimizer.h"
-#include "worker/parameter_server/placement.h"
+#include "worker/parameter_server/placement_rows.h"
 #include "worker/parameter_server/ticket_set.h"
 
 /* Of a step; the shares that are staged at a time. */
@@ -47,6 +52,12 @@ struct variables {
     int64_t updates;           /* applied in all; Synchronous: steps */
     struct ticket_set applied; /* Synchronous: staged shares too */
 
+    float *spread; /* a whole gradient, 0 where rows did not come; NULL: never needed */
+    struct row_buffer {
+        float *parameters, *gradients;
+        int64_t elements, capacity;
+    } touched; /* rows gathered for one launch */
+
     float *shares[VARIABLES_SHARES_MAX]; /* of the step `updates` */
     float *gradient;                     /* their sum */
     double *norm_blocks;
@@ -72,8 +83,9 @@ struct update {
     uint32_t lineage;
     double learning_rate;
     double gradient_scale;  /* of clipping */
-    const float *gradients; /* packed, unless `flat`: then in the layout's order */
+    const float *gradients; /* of what travels for `rows`, packed, unless `flat`: then in the layout's order */
     bool flat;
+    const struct row_set *rows; /* NULL: all */
 };
 enum update_verdict variables_judge(const struct variables *variables, const struct update *update);
 /* Asynchronous: applies what is neither duplicate nor outdated. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/report/report.h"
 
+#include <errno.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -279,6 +280,30 @@ void report_checkpoint(struct report *report, int64_t committed_step)
         publish(report);
     }
     pthread_mutex_unlock(&report->mutex);
+}
+
+/* Memory may be short too: only the system's own word is the volume's. */
+static enum save_failure save_failure_of(const struct error *cause)
+{
+    if (cause == NULL)
+        return SAVE_FINE;
+    return cause->os_error == ENOSPC || cause->os_error == EDQUOT ? SAVE_VOLUME_FULL : SAVE_FAILED;
+}
+
+void report_save(struct report *report, const struct error *cause)
+{
+    struct status_document *status = &report->status;
+    pthread_mutex_lock(&report->mutex);
+    int64_t before = status->failed_saves > 0 ? status->failed_saves : 0;
+    status->failed_saves = cause ? before + 1 : 0;
+    status->save_failure = save_failure_of(cause);
+    snprintf(status->save_message, sizeof status->save_message, "%.250s", cause ? cause->message : "");
+    publish(report);
+    pthread_mutex_unlock(&report->mutex);
+    if (cause)
+        report_warn(report, "a checkpoint could not be saved (training goes on): %s", cause->message);
+    else if (before > 0)
+        report_say(report, "checkpoints are saved again");
 }
 
 /* ---- bytes sent */

@@ -48,6 +48,8 @@ void report_step(struct report *report, struct step_report step, int64_t example
 void report_evaluation(struct report *report, int64_t step, double loss, double accuracy);
 
 void report_checkpoint(struct report *report, int64_t committed_step);
+/* What became of the newest save: `cause` NULL: it is durable. Warns when it failed; training goes on. */
+void report_save(struct report *report, const struct error *cause);
 
 /* Bytes that this process has sent to others over `steps` steps: a metric of the mean. */
 void report_traffic(struct report *report, int64_t bytes, int64_t steps);

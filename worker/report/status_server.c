@@ -60,6 +60,8 @@ static void answer_metrics(struct http_exchange *exchange, const struct status_d
     put_gauge(&text, "seconds_remaining", "Estimated time left.", (double)document->seconds_remaining);
     put_gauge(&text, "last_checkpoint_step", "Step of the newest committed checkpoint.",
               (double)document->last_checkpoint_step);
+    put_gauge(&text, "failed_saves", "Checkpoints that could not be saved since the last one that could.",
+              (double)document->failed_saves);
     put_gauge(&text, "goodput_ratio", "Share of the time that went into steps that were kept.", document->goodput);
     put_gauge(&text, "epoch", "Fencing epoch of this pod.", (double)document->epoch);
     for (unsigned i = 0; i < document->metric_count; i++)

@@ -26,7 +26,7 @@
 static int fetch_values(struct ps_chief *chief, struct error *error)
 {
     struct training_state *state = &chief->trainer->state;
-    if (servers_link_pull(chief->values, error) < 0)
+    if (servers_link_pull(chief->values, NULL, error) < 0)
         return -1;
     memcpy(state->host.parameters, servers_link_values(chief->values), (size_t)state->layout.elements * sizeof(float));
     return training_state_to_device(state, error);

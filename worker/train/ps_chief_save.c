@@ -62,6 +62,7 @@ static int commit(struct ps_chief *chief, const char *directory, const struct se
     if (checkpoint_shards_commit(trainer->store, directory, &manifest, error) < 0)
         return -1;
     report_checkpoint(trainer->report, manifest.step);
+    report_save(trainer->report, NULL);
     return 0;
 }
 
@@ -107,6 +108,6 @@ int ps_chief_save_if_due(struct ps_chief *chief, struct error *error)
     if (cause.kind == ERROR_STALE || cause.kind == ERROR_CONFLICT || cause.kind == ERROR_CANCELLED)
         return error_set(error, cause.kind, "%s", cause.message);
     chief->saved_step = step; /* not again before the next is due */
-    report_warn(chief->trainer->report, "a checkpoint could not be saved (training goes on): %s", cause.message);
+    report_save(chief->trainer->report, &cause);
     return 0;
 }

@@ -2,6 +2,7 @@
 #include "worker/train/ps_share.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/memory.h"
 #include "worker/optimizer/gradient_norm.h"
@@ -14,6 +15,7 @@ struct ps_share {
     double *norm_blocks;
     int64_t *indices;
     int64_t at_a_time; /* examples of one pass */
+    bool *marked;      /* tokens of a share; NULL: no table's rows travel one by one */
 };
 
 /* ---------------------------------------------------------------- which examples */
@@ -58,14 +60,21 @@ static int64_t targets_of_example(const struct trainer *trainer)
     return example_targets(graph_example_format(trainer->graph));
 }
 
+static int read_examples(struct ps_share *share, const struct range *range, int64_t at, int64_t count,
+                         struct error *error)
+{
+    struct trainer *trainer = share->trainer;
+    for (int64_t i = 0; i < count; i++)
+        share->indices[i] = sampler_index(&trainer->sampler, range->data_epoch, range->first + at + i);
+    return dataset_read(trainer->training, share->indices, count, share->inputs, share->targets, error);
+}
+
 /* Examples [at, at + count) of the range, added to what is there unless they are the first. */
 static int run_pass(struct ps_share *share, const struct ticket_grant *grant, const struct range *range, int64_t at,
                     int64_t count, struct graph_pass *pass, struct error *error)
 {
     struct trainer *trainer = share->trainer;
-    for (int64_t i = 0; i < count; i++)
-        share->indices[i] = sampler_index(&trainer->sampler, range->data_epoch, range->first + at + i);
-    if (dataset_read(trainer->training, share->indices, count, share->inputs, share->targets, error) < 0)
+    if (read_examples(share, range, at, count, error) < 0)
         return -1;
     pass->examples = count;
     pass->accumulate = at > 0;
@@ -74,6 +83,46 @@ static int run_pass(struct ps_share *share, const struct ticket_grant *grant, co
     if (graph_forward_backward(trainer->graph, share->stream, pass, error) < 0)
         return -1;
     return device_stream_synchronise(share->stream, error);
+}
+
+static int64_t lesser(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* One embedding reads the batch at most, for only the first layer can. */
+static const struct parameter_tensor *find_table(const struct parameter_layout *layout)
+{
+    for (unsigned i = 0; i < layout->tensor_count; i++)
+        if (layout->tensors[i].by_rows)
+            return &layout->tensors[i];
+    return NULL;
+}
+
+/* A token outside the table is an error of the pass that comes. */
+static void mark_tokens(struct ps_share *share, int64_t tokens, int64_t rows)
+{
+    const int32_t *inputs = share->inputs;
+    for (int64_t i = 0; i < tokens; i++)
+        if (inputs[i] >= 0 && inputs[i] < rows)
+            share->marked[inputs[i]] = true;
+}
+
+int ps_share_rows(struct ps_share *share, const struct ticket_grant *grant, const struct placement *placement,
+                  struct row_set *sets, struct error *error)
+{
+    const struct parameter_tensor *table = find_table(graph_layout(share->trainer->graph));
+    const struct range range = find_range(share, grant);
+    int64_t width = graph_example_format(share->trainer->graph)->input_elements;
+    memset(share->marked, 0, (size_t)table->shape[0] * sizeof *share->marked);
+    for (int64_t at = 0; at < range.count; at += share->at_a_time) {
+        int64_t count = lesser(range.count - at, share->at_a_time);
+        if (read_examples(share, &range, at, count, error) < 0)
+            return -1;
+        mark_tokens(share, count * width, table->shape[0]);
+    }
+    placement_choose_rows(placement, table, share->marked, sets);
+    return 0;
 }
 
 int ps_share_compute(struct ps_share *share, const struct ticket_grant *grant, bool whole_batch,
@@ -91,7 +140,7 @@ int ps_share_compute(struct ps_share *share, const struct ticket_grant *grant, b
                               .seed = (uint64_t)trainer->job->training.seed};
     *result = (struct ticket_result){.squares = -1};
     do {
-        int64_t count = range.count - at < share->at_a_time ? range.count - at : share->at_a_time;
+        int64_t count = lesser(range.count - at, share->at_a_time);
         if (run_pass(share, grant, &range, at, count, &pass, error) < 0)
             return -1;
         result->loss += share->sums->loss;
@@ -123,7 +172,10 @@ static int allocate(struct ps_share *share, struct error *error)
     const struct example_format *format = graph_example_format(share->trainer->graph);
     size_t examples = (size_t)share->at_a_time;
     size_t blocks = (size_t)gradient_norm_blocks(graph_layout(share->trainer->graph)->elements);
+    const struct parameter_tensor *table = find_table(graph_layout(share->trainer->graph));
     share->indices = memory_allocate(examples, sizeof *share->indices);
+    if (table != NULL)
+        share->marked = memory_allocate((size_t)table->shape[0], sizeof *share->marked);
     if (device_stream_new(device, &share->stream, error) < 0 ||
         device_allocate(device, MEMORY_SHARED, examples * example_input_bytes(format), &share->inputs, error) < 0 ||
         device_allocate(device, MEMORY_SHARED, examples * example_target_bytes(format), &share->targets, error) < 0 ||
@@ -157,5 +209,6 @@ void ps_share_free(struct ps_share *share)
     device_free(device, share->sums);
     device_free(device, share->norm_blocks);
     free(share->indices);
+    free(share->marked);
     free(share);
 }

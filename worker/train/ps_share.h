@@ -7,6 +7,7 @@
 #ifndef COXSWAIN_TRAIN_PS_SHARE_H
 #define COXSWAIN_TRAIN_PS_SHARE_H
 
+#include "worker/parameter_server/placement_rows.h"
 #include "worker/parameter_server/ticket_link.h"
 #include "worker/train/trainer.h"
 
@@ -15,6 +16,10 @@ struct ps_share;
 /* Borrows the trainer's device, graph and training data. */
 int ps_share_new(struct trainer *trainer, struct ps_share **ret_share, struct error *error);
 void ps_share_free(struct ps_share *share);
+
+/* By server: the rows of its tables that the share's tokens name. Only for a placement that has tables. */
+int ps_share_rows(struct ps_share *share, const struct ticket_grant *grant, const struct placement *placement,
+                  struct row_set *sets, struct error *error);
 
 /* Flat gradients of the mean loss of the share (`whole_batch`: its part of the mean of the whole batch). Waits for the device. */
 int ps_share_compute(struct ps_share *share, const struct ticket_grant *grant, bool whole_batch,

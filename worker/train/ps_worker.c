@@ -27,6 +27,8 @@ struct ps_worker {
     struct ps_share *share;
     float *device_values, *device_gradients; /* where the device does not see the host's memory; else NULL */
     bool fresh;                              /* values came with the last push */
+    bool by_rows;                            /* there are tables, whose rows travel one by one */
+    struct row_set rows[PS_SERVERS_MAX];     /* those of the ticket, by server */
 };
 
 /* ---------------------------------------------------------------- one ticket */
@@ -89,7 +91,8 @@ static int push(struct ps_worker *worker, const struct ticket_grant *grant, doub
         .lineage = grant->lineage,
         .rate = result->examples > 0 ? trainer_learning_rate(worker->trainer, grant->ticket / grant->per_step + 1) : 0,
         .scale = result->examples > 0 ? scale : 0,
-        .pull = worker->mode == PARAMETER_SERVER_ASYNC,
+        .pull = worker->mode == PARAMETER_SERVER_ASYNC && !worker->by_rows, /* which rows, the next ticket says */
+        .rows = worker->by_rows ? worker->rows : NULL,
     };
     bool outdated;
     if (servers_link_push(worker->servers, &push, &outdated, result->incarnations, error) < 0)
@@ -100,11 +103,22 @@ static int push(struct ps_worker *worker, const struct ticket_grant *grant, doub
     return 0;
 }
 
+static int pull(struct ps_worker *worker, const struct ticket_grant *grant, struct error *error)
+{
+    if (worker->fresh)
+        return 0;
+    if (!worker->by_rows)
+        return servers_link_pull(worker->servers, NULL, error);
+    if (ps_share_rows(worker->share, grant, &worker->placement, worker->rows, error) < 0)
+        return -1;
+    return servers_link_pull(worker->servers, worker->rows, error);
+}
+
 static int do_ticket(struct ps_worker *worker, const struct ticket_grant *grant, struct error *error)
 {
     struct ticket_result result;
     double scale;
-    if (!worker->fresh && servers_link_pull(worker->servers, error) < 0)
+    if (pull(worker, grant, error) < 0)
         return -1;
     if (compute(worker, grant, &result, error) < 0 || measure(worker, grant, &result, &scale, error) < 0 ||
         check_finite(grant, &result, error) < 0)
@@ -201,6 +215,7 @@ int ps_worker_new(struct trainer *trainer, struct ps_worker **ret_worker, struct
     worker->mode =
         trainer->job->strategy.mode == PARAMETER_SERVER_NOT_SAID ? PARAMETER_SERVER_ASYNC : trainer->job->strategy.mode;
     placement_init(&worker->placement, graph_layout(trainer->graph), crew->server_count);
+    worker->by_rows = placement_has_tables(&worker->placement);
     worker->seats = memory_allocate(1 + crew->server_count, sizeof *worker->seats);
     worker->seats[0] = crew->seats[0];
     for (unsigned i = 0; i < crew->server_count; i++)
@@ -231,6 +246,8 @@ void ps_worker_free(struct ps_worker *worker)
     device_free(worker->trainer->device, worker->device_values);
     device_free(worker->trainer->device, worker->device_gradients);
     placement_release(&worker->placement);
+    for (unsigned i = 0; i < PS_SERVERS_MAX; i++)
+        row_set_release(&worker->rows[i]);
     free(worker->seats);
     free(worker);
 }

@@ -177,12 +177,15 @@ static int tell_results(struct trainer *trainer, struct error *error)
     struct error cause = ERROR_INIT;
     struct checkpoint_counts counts = checkpoint_store_counts(trainer->store);
     report_checkpoint(trainer->report, counts.committed_step);
+    if (counts.saved != trainer->told_saves)
+        report_save(trainer->report, NULL);
+    trainer->told_saves = counts.saved;
     if (checkpoint_store_result(trainer->store, &cause) == 0 || counts.failed == trainer->told_failures)
         return 0;
     trainer->told_failures = counts.failed;
     if (cause.kind == ERROR_STALE || cause.kind == ERROR_CONFLICT)
         return error_set(error, cause.kind, "%s", cause.message);
-    report_warn(trainer->report, "a checkpoint could not be saved (training goes on): %s", cause.message);
+    report_save(trainer->report, &cause);
     return 0;
 }
 
@@ -199,8 +202,8 @@ int saving_consider(struct trainer *trainer, bool now, struct error *error)
     enum checkpoint_start start;
     struct error cause = ERROR_INIT;
     if (start_save(trainer, &start, &cause) < 0) {
-        report_warn(trainer->report, "no checkpoint of step %lld: %s", (long long)trainer->state.progress.step,
-                    cause.message);
+        error_wrap(&cause, "save step %lld", (long long)trainer->state.progress.step);
+        report_save(trainer->report, &cause);
         return 0;
     }
     if (start == CHECKPOINT_STARTED) {
@@ -224,6 +227,7 @@ int saving_finish(struct trainer *trainer, struct error *error)
             return error_wrap(error, "final checkpoint");
     }
     report_checkpoint(trainer->report, step);
+    report_save(trainer->report, NULL);
     return 0;
 }
 

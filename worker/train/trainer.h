@@ -62,6 +62,7 @@ struct trainer {
     int64_t checkpoint_step; /* last step whose save was started */
     int64_t checkpoint_ns;   /* when */
     int64_t told_failures;   /* failed saves that the report has told */
+    int64_t told_saves;      /* and those that succeeded */
     double best_loss;        /* of the evaluations whose weights were kept */
 };
 

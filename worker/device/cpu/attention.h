@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "worker/device/cpu/gemm.h"
+#include "worker/device/cpu/lanes.h"
 
 struct attention_head {
     int64_t width;              /* C / NH */
@@ -39,6 +40,13 @@ static inline int64_t attention_rows(int64_t t, int64_t matrices)
 {
     int64_t fitting = (CPU_SCRATCH_BYTES - GEMM_SCRATCH_BYTES) / (int64_t)sizeof(float) / (t * matrices);
     return fitting > 64 ? 64 : fitting;
+}
+
+/* How far a row of `keys` scores is worked on of which `seen` count: to whole lanes, where the row has them. */
+static inline int64_t attention_end(int64_t seen, int64_t keys)
+{
+    int64_t whole = (seen + LANES - 1) / LANES * LANES;
+    return whole < keys ? whole : keys;
 }
 
 #endif

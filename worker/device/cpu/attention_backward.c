@@ -27,9 +27,10 @@ CPU_VECTORISED static void score_gradients(const struct query_block *block)
     const struct attention_backward *op = block->job->op;
     for (int64_t q = 0; q < block->rows; q++) {
         int64_t seen = block->first + q + 1, at = head->output + (block->first + q) * head->output_row;
-        float *p = block->weights + q * block->keys, *ds = block->dscores + q * block->keys;
+        int64_t end = attention_end(seen, block->keys);
+        float *restrict p = block->weights + q * block->keys, *restrict ds = block->dscores + q * block->keys;
         float dot = lanes_dot(op->dy + at, op->y + at, head->width), lse = block->logsumexp[q];
-        for (int64_t k = 0; k < seen; k++) {
+        for (int64_t k = 0; k < end; k++) {
             p[k] = vector_exp(p[k] * head->scale - lse);
             ds[k] = p[k] * (ds[k] - dot) * head->scale;
         }

@@ -8,21 +8,24 @@ struct job {
     const struct attention_forward *op;
 };
 
-/* Row q of the block: softmax over keys 0 .. first + q, zero behind. */
+/* Row q of the block: softmax over keys 0 .. first + q, zero behind. Worked out to the end of a lane's width, since what is
+ * left over would go one by one. */
 CPU_VECTORISED static void softmax_rows(float *scores, int64_t first, int64_t rows, int64_t keys, float scale,
                                         float *logsumexp)
 {
     for (int64_t q = 0; q < rows; q++) {
         float *row = scores + q * keys;
-        int64_t seen = first + q + 1;
-        float maximum = lanes_maximum(row, seen);
-        for (int64_t k = 0; k < seen; k++)
+        int64_t seen = first + q + 1, end = attention_end(seen, keys);
+        for (int64_t k = seen; k < end; k++)
+            row[k] = -INFINITY;
+        float maximum = lanes_maximum(row, end);
+        for (int64_t k = 0; k < end; k++)
             row[k] = vector_exp((row[k] - maximum) * scale);
-        float sum = lanes_sum(row, seen), share = 1.0f / sum;
-        for (int64_t k = 0; k < seen; k++)
-            row[k] *= share;
         for (int64_t k = seen; k < keys; k++)
             row[k] = 0;
+        float sum = lanes_sum(row, end), share = 1.0f / sum;
+        for (int64_t k = 0; k < end; k++)
+            row[k] *= share;
         logsumexp[q] = maximum * scale + logf(sum);
     }
 }

@@ -7,8 +7,14 @@
 #define COXSWAIN_DEVICE_CPU_LANES_H
 
 #include <stdint.h>
+#include <string.h>
 
 #define LANES 16
+
+/* All lanes at once: the compiler takes loops over an array of them apart, into sixteen scalars. */
+typedef float lanes_vector __attribute__((vector_size(LANES * sizeof(float)), aligned(4), may_alias));
+typedef int32_t lanes_mask __attribute__((vector_size(LANES * sizeof(int32_t))));
+#define LANES_AT(x) (*(const lanes_vector *)(x))
 
 static inline __attribute__((always_inline)) float lanes_total(const float lanes[LANES])
 {
@@ -22,11 +28,12 @@ static inline __attribute__((always_inline)) float lanes_total(const float lanes
 
 static inline __attribute__((always_inline)) float lanes_sum(const float *x, int64_t count)
 {
-    float lanes[LANES] = {0};
+    lanes_vector sum = {0};
+    float lanes[LANES];
     int64_t whole = count / LANES * LANES;
     for (int64_t i = 0; i < whole; i += LANES)
-        for (int j = 0; j < LANES; j++)
-            lanes[j] += x[i + j];
+        sum += LANES_AT(x + i);
+    memcpy(lanes, &sum, sizeof lanes);
     for (int64_t i = whole; i < count; i++)
         lanes[i - whole] += x[i];
     return lanes_total(lanes);
@@ -34,11 +41,12 @@ static inline __attribute__((always_inline)) float lanes_sum(const float *x, int
 
 static inline __attribute__((always_inline)) float lanes_dot(const float *x, const float *y, int64_t count)
 {
-    float lanes[LANES] = {0};
+    lanes_vector sum = {0};
+    float lanes[LANES];
     int64_t whole = count / LANES * LANES;
     for (int64_t i = 0; i < whole; i += LANES)
-        for (int j = 0; j < LANES; j++)
-            lanes[j] += x[i + j] * y[i + j];
+        sum += LANES_AT(x + i) * LANES_AT(y + i);
+    memcpy(lanes, &sum, sizeof lanes);
     for (int64_t i = whole; i < count; i++)
         lanes[i - whole] += x[i] * y[i];
     return lanes_total(lanes);
@@ -47,17 +55,22 @@ static inline __attribute__((always_inline)) float lanes_dot(const float *x, con
 /* `count` at least 1. */
 static inline __attribute__((always_inline)) float lanes_maximum(const float *x, int64_t count)
 {
-    float lanes[LANES], maximum = x[0];
-    for (int j = 0; j < LANES; j++)
-        lanes[j] = x[0];
+    float maximum = x[0];
     int64_t whole = count / LANES * LANES;
-    for (int64_t i = 0; i < whole; i += LANES)
+    if (whole > 0) {
+        lanes_vector most = LANES_AT(x);
+        float lanes[LANES];
+        for (int64_t i = LANES; i < whole; i += LANES) {
+            lanes_vector next = LANES_AT(x + i);
+            lanes_mask more = next > most;
+            most = (lanes_vector)(((lanes_mask)next & more) | ((lanes_mask)most & ~more));
+        }
+        memcpy(lanes, &most, sizeof lanes);
         for (int j = 0; j < LANES; j++)
-            lanes[j] = x[i + j] > lanes[j] ? x[i + j] : lanes[j];
+            maximum = lanes[j] > maximum ? lanes[j] : maximum;
+    }
     for (int64_t i = whole; i < count; i++)
         maximum = x[i] > maximum ? x[i] : maximum;
-    for (int j = 0; j < LANES; j++)
-        maximum = lanes[j] > maximum ? lanes[j] : maximum;
     return maximum;
 }
 

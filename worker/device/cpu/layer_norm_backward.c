@@ -24,13 +24,21 @@ static inline __attribute__((always_inline)) void row_backward(const struct laye
     const float *x = op->x + row * c, *dy = op->dy + row * c, *weight = op->weight;
     float *dx = op->dx + row * c;
     float mean = op->mean[row], rstd = op->rstd[row];
-    float sums[LANES] = {0}, dots[LANES] = {0};
-    for (int64_t i = 0; i < c; i += LANES)
-        for (int64_t j = 0; j < LANES && i + j < c; j++) {
-            float g = dy[i + j] * weight[i + j];
-            sums[j] += g;
-            dots[j] += g * ((x[i + j] - mean) * rstd);
-        }
+    lanes_vector sum = {0}, dot = {0};
+    int64_t whole = c / LANES * LANES;
+    for (int64_t i = 0; i < whole; i += LANES) {
+        lanes_vector g = LANES_AT(dy + i) * LANES_AT(weight + i);
+        sum += g;
+        dot += g * ((LANES_AT(x + i) - mean) * rstd);
+    }
+    float sums[LANES], dots[LANES];
+    memcpy(sums, &sum, sizeof sums);
+    memcpy(dots, &dot, sizeof dots);
+    for (int64_t i = whole; i < c; i++) {
+        float g = dy[i] * weight[i];
+        sums[i - whole] += g;
+        dots[i - whole] += g * ((x[i] - mean) * rstd);
+    }
     float average = lanes_total(sums) / (float)c, slope = lanes_total(dots) / (float)c;
     for (int64_t i = 0; i < c; i++) {
         float normal = (x[i] - mean) * rstd, g = dy[i];

@@ -127,3 +127,23 @@ Test(status_document, every_phase_comes_back)
         cr_expect(status_document_parse(out.data, out.length, &read, NULL) == 0 && read.phase == document.phase);
     }
 }
+
+Test(status_document, saves_that_fail)
+{
+    struct status_document document = sample(), read;
+    SCOPED_BUFFER out;
+    buffer_init(&out, STATUS_DOCUMENT_MAX);
+    document.failed_saves = 3;
+    document.save_failure = SAVE_VOLUME_FULL;
+    snprintf(document.save_message, sizeof document.save_message, "no space");
+    cr_assert(status_document_print(&document, &out, NULL) == 0);
+    cr_assert(status_document_parse(out.data, out.length, &read, NULL) == 0);
+    cr_expect(read.failed_saves == 3 && read.save_failure == SAVE_VOLUME_FULL);
+    cr_expect_str_eq(read.save_message, "no space");
+    static const char newer[] = "{\"failedSaves\":1,\"saveFailure\":\"Melted\"}";
+    cr_assert(status_document_parse(newer, sizeof newer - 1, &read, NULL) == 0);
+    cr_expect_eq(read.save_failure, SAVE_FAILED);
+    static const char older[] = "{\"step\":1}";
+    cr_assert(status_document_parse(older, sizeof older - 1, &read, NULL) == 0);
+    cr_expect(read.failed_saves == STATUS_UNKNOWN && read.save_failure == SAVE_FINE);
+}

@@ -58,6 +58,14 @@ Test(why, a_queue_and_what_it_has_no_words_for)
            "[]", "[]", "digits waits (CreateForbidden): violates PodSecurity");
 }
 
+Test(why, saves_that_fail)
+{
+    expect(JOB("",
+               "'state':'Running','conditions':[{'type':'Running','status':'True','reason':'CrewComplete'},"
+               "{'type':'CheckpointsFailing','status':'True','reason':'VolumeFull','message':'save step 4: full.'}]"),
+           "[]", "[]", "digits waits for nothing: it runs; but it cannot save (VolumeFull): save step 4: full");
+}
+
 Test(why, a_back_off)
 {
     expect(JOB("", "'state':'Restarting','restartCount':3,'backoffUntil':'2026-11-20T14:01:08Z','conditions':[{'type':"

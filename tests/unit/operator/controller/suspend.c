@@ -127,3 +127,23 @@ Test(suspend, a_promised_pod_is_given_a_moment_to_appear)
     scene_plan(&scene);
     cr_assert_str_eq(scene_reason(&scene, CONDITION_SUSPENDED, CONDITION_TRUE), "Suspended");
 }
+
+/* Many programs end with 0 when they are asked to. */
+Test(suspend, who_is_sent_away_and_exits_0_has_not_finished)
+{
+    for (int before = 0; before < 2; before++) {
+        scene_release(&scene);
+        scene_init(&scene, 1);
+        scene_run(&scene);
+        scene.job.run_policy.suspend = true;
+        scene_plan(&scene);
+        scene_accept(&scene);
+        scene_end_pod(&scene, &scene.pods[0], 0);
+        scene.pods[0].deletion_ms = scene.pods[0].finished_ms + before * 1000;
+        scene.pods[0].grace_ms = 30000;
+        scene.input.now_ms += 5000;
+        scene_plan(&scene);
+        cr_assert_str_eq(scene_reason(&scene, CONDITION_SUCCEEDED, CONDITION_TRUE), before ? "ChiefSucceeded" : "",
+                         "it had finished before: %d", before);
+    }
+}

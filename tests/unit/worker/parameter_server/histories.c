@@ -24,7 +24,7 @@
 #define ELEMENTS (ROWS * 256 + 3)
 
 static struct parameter_tensor tensors[] = {
-    {.name = "w", .shape = {ROWS, 256}, .rank = 2, .offset = 0, .elements = ROWS * 256},
+    {.name = "w", .shape = {ROWS, 256}, .rank = 2, .offset = 0, .elements = ROWS * 256, .by_rows = true},
     {.name = "b", .shape = {3}, .rank = 1, .offset = ROWS * 256, .elements = 3},
 };
 static const struct parameter_layout layout = {.tensors = tensors, .tensor_count = 2, .elements = ELEMENTS};
@@ -45,6 +45,8 @@ struct entry {
 struct play {
     enum parameter_server_mode mode;
     bool backup, share_memory;
+    bool by_rows; /* updates are lists of rows: of all of them */
+    struct row_set rows[SERVERS];
     int64_t end, staleness;
     struct device *device;
     struct placement placement;
@@ -211,7 +213,8 @@ static bool do_ticket(struct one_worker *worker)
     if (ticket_link_next(worker->tickets, &grant, NULL) < 0 || grant.over)
         return false;
     record(play, worker->number, false);
-    if (servers_link_pull(worker->servers, NULL) < 0)
+    const struct row_set *rows = play->by_rows ? play->rows : NULL;
+    if (servers_link_pull(worker->servers, rows, NULL) < 0)
         return false;
     float *gradients = servers_link_gradients(worker->servers);
     float value = play->mode == PARAMETER_SERVER_SYNCHRONOUS ? 0.5f : 1.0f; /* two shares make one */
@@ -219,7 +222,7 @@ static bool do_ticket(struct one_worker *worker)
         gradients[i] = value;
     if (draw(play, 4) == 0)
         usleep(draw(play, 3000));
-    struct servers_push push = {.ticket = grant.ticket, .lineage = grant.lineage, .rate = 1, .scale = 1};
+    struct servers_push push = {.ticket = grant.ticket, .lineage = grant.lineage, .rate = 1, .scale = 1, .rows = rows};
     int repetitions = draw(play, 5) == 0 ? 2 : 1; /* as after a lost acknowledgement */
     for (int i = 0; i < repetitions; i++)
         if (servers_link_push(worker->servers, &push, &outdated, result.incarnations, NULL) < 0)
@@ -394,6 +397,11 @@ static void set_up(struct play *play, unsigned seed)
 {
     cr_assert(device_open(&(struct device_options){.threads = 1}, &play->device, NULL) == 0);
     placement_init(&play->placement, &layout, SERVERS);
+    for (unsigned i = 0; i < SERVERS; i++) {
+        row_set_clear(&play->rows[i]);
+        for (uint32_t row = 0; row < ROWS / SERVERS; row++)
+            cr_assert(row_set_add(&play->rows[i], row));
+    }
     pthread_mutex_init(&play->lock, NULL);
     atomic_store(&play->random, seed);
     for (unsigned i = 0; i <= SERVERS; i++)
@@ -423,6 +431,7 @@ static void tear_down(struct play *play)
     for (unsigned i = 0; i < SERVERS; i++) {
         ps_server_free(play->servers[i]);
         ticket_set_release(&play->snapshots[i].tickets);
+        row_set_release(&play->rows[i]);
     }
     placement_release(&play->placement);
     device_close(play->device);
@@ -444,11 +453,12 @@ Test(histories, without_a_backup_what_is_lost_is_counted_exactly)
     tear_down(&play);
 }
 
-Test(histories, with_a_backup_every_update_counts_exactly_once)
+static void expect_every_update(bool share_memory, bool by_rows, unsigned seed)
 {
-    struct play play = {.mode = PARAMETER_SERVER_ASYNC, .backup = true, .share_memory = true, .end = 1200};
+    struct play play = {
+        .mode = PARAMETER_SERVER_ASYNC, .backup = true, .share_memory = share_memory, .by_rows = by_rows, .end = 1200};
     unsigned kills;
-    set_up(&play, 23);
+    set_up(&play, seed);
     run(&play, 40, &kills);
     for (unsigned i = 0; i < SERVERS; i++)
         cr_expect(updates_in(&play, i, play.dispatcher) == play.end, "ps %u has %lld of %lld updates", i,
@@ -457,9 +467,19 @@ Test(histories, with_a_backup_every_update_counts_exactly_once)
     tear_down(&play);
 }
 
-static void expect_synchronous(bool backup, unsigned seed)
+Test(histories, with_a_backup_every_update_counts_exactly_once)
 {
-    struct play play = {.mode = PARAMETER_SERVER_SYNCHRONOUS, .backup = backup, .end = 800};
+    expect_every_update(true, false, 23);
+}
+
+Test(histories, with_a_backup_rows_count_exactly_once)
+{
+    expect_every_update(false, true, 29);
+}
+
+static void expect_synchronous(bool backup, bool by_rows, unsigned seed)
+{
+    struct play play = {.mode = PARAMETER_SERVER_SYNCHRONOUS, .backup = backup, .by_rows = by_rows, .end = 800};
     unsigned kills;
     set_up(&play, seed);
     run(&play, 40, &kills);
@@ -472,12 +492,12 @@ static void expect_synchronous(bool backup, unsigned seed)
 
 Test(histories, synchronous_steps_count_once_through_rollbacks)
 {
-    expect_synchronous(false, 5);
+    expect_synchronous(false, false, 5);
 }
 
 Test(histories, synchronous_steps_count_once_with_a_backup)
 {
-    expect_synchronous(true, 7);
+    expect_synchronous(true, true, 7);
 }
 
 /* A worker that takes a ticket is at most `staleness` ahead of what the others had finished by then. */

@@ -3,6 +3,7 @@
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define ROWS 300
 #define ELEMENTS (ROWS * 256 + 5)
@@ -142,4 +143,98 @@ Test(variables, what_is_written_off_is_not_applied_any_more)
     struct update update = {.ticket = 3, .learning_rate = 1, .gradient_scale = 1, .gradients = flat, .flat = true};
     cr_assert(variables_apply(&variables[0], &update, &verdict, NULL) == 0 && verdict == UPDATE_DUPLICATE);
     tear_down();
+}
+
+/* ---------------------------------------------------------------- rows of a table */
+
+static struct parameter_tensor table_tensors[] = {
+    {.name = "b", .shape = {5}, .rank = 1, .offset = 0, .elements = 5},
+    {.name = "table", .shape = {ROWS, 256}, .rank = 2, .offset = 5, .elements = ROWS * 256, .by_rows = true},
+};
+static const struct parameter_layout table_layout = {.tensors = table_tensors, .tensor_count = 2, .elements = ELEMENTS};
+static const struct optimizer_spec optimizers[] = {
+    {.type = OPTIMIZER_SGD},
+    {.type = OPTIMIZER_SGD, .momentum = 0.9},
+    {.type = OPTIMIZER_SGD, .weight_decay = 0.1},
+    {.type = OPTIMIZER_ADAMW, .beta1 = 0.9, .beta2 = 0.99, .epsilon = 1e-8, .weight_decay = 0.01},
+};
+
+/* Two of the same: one takes whole gradients, the other the rows that are not 0. */
+static void open_twins(const struct optimizer_spec *optimizer, unsigned shares, int64_t updates)
+{
+    const struct ticket_set none = {0};
+    for (int64_t i = 0; i < ELEMENTS; i++)
+        flat[i] = 0.001f * (float)(i % 1000 + 1);
+    for (unsigned i = 0; i < 2; i++) {
+        const struct variables_options options = {
+            .device = device, .optimizer = optimizer, .placement = &placement, .shares = shares};
+        must(variables_init(&variables[i], &options, NULL), NULL);
+        variables_start(&variables[i], flat, &none, updates);
+    }
+}
+
+/* Rows n, n + 7, n + 14 … have gradients, others 0. */
+static void draw_gradients(int64_t n, bool marked[ROWS])
+{
+    memset(flat, 0, sizeof flat);
+    for (int64_t i = 0; i < ROWS; i++)
+        marked[i] = i % 7 == n % 7;
+    for (int64_t i = 0; i < ELEMENTS; i++)
+        if (i < 5 || marked[(i - 5) / 256])
+            flat[i] = (float)((i * 31 + n * 17) % 101 - 50) / 50;
+}
+
+static void expect_twins(const char *when)
+{
+    size_t bytes = (size_t)variables[0].elements * sizeof(float);
+    cr_assert(memcmp(variables[0].parameters, variables[1].parameters, bytes) == 0, "%s", when);
+    for (unsigned i = 0; i < variables[0].slot_count; i++)
+        cr_assert(memcmp(variables[0].slots[i], variables[1].slots[i], bytes) == 0, "%s, slot %u", when, i);
+}
+
+static void try_rows(const struct optimizer_spec *optimizer, unsigned shares, bool is_flat)
+{
+    static float carried[ELEMENTS];
+    static bool marked[ROWS];
+    struct row_set rows = {0};
+    enum update_verdict verdict;
+    double squares[2];
+    open_twins(optimizer, shares, 0);
+    for (int64_t ticket = 0; ticket < 12; ticket++) {
+        draw_gradients(ticket, marked);
+        placement_choose_rows(&placement, &table_tensors[1], marked, &rows);
+        cr_assert(rows.listed);
+        placement_carry(&placement, 0, &rows, flat, ORDER_LAYOUT, carried, ORDER_CARRIED);
+        struct update update = {
+            .ticket = ticket, .learning_rate = 0.1, .gradient_scale = 0.5, .gradients = flat, .flat = true};
+        int (*take)(struct variables *, const struct update *, enum update_verdict *, struct error *) =
+            shares > 0 ? variables_stage : variables_apply;
+        must(take(&variables[0], &update, &verdict, NULL), NULL);
+        update.rows = &rows;
+        update.flat = is_flat;
+        update.gradients = is_flat ? flat : carried;
+        must(take(&variables[1], &update, &verdict, NULL), NULL);
+        for (unsigned i = 0; shares > 0 && (ticket + 1) % shares == 0 && i < 2; i++) {
+            must(variables_reduce(&variables[i], &squares[i], NULL), NULL);
+            must(variables_apply_step(&variables[i], ticket / shares, 0.1, 0.5, NULL), NULL);
+            cr_assert(i == 0 || squares[0] == squares[1]);
+        }
+        expect_twins(is_flat ? "in place" : "as they travel");
+    }
+    for (unsigned i = 0; i < 2; i++)
+        variables_release(&variables[i]);
+    row_set_release(&rows);
+}
+
+Test(variables, rows_of_a_table_give_the_bits_of_the_whole_gradient)
+{
+    must(device_open(&(struct device_options){.threads = 1}, &device, NULL), NULL);
+    placement_init(&placement, &table_layout, 1);
+    for (size_t i = 0; i < sizeof optimizers / sizeof *optimizers; i++)
+        for (int is_flat = 0; is_flat < 2; is_flat++) {
+            try_rows(&optimizers[i], 0, is_flat);
+            try_rows(&optimizers[i], 3, is_flat);
+        }
+    placement_release(&placement);
+    device_close(device);
 }
