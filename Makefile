@@ -81,7 +81,7 @@ libs_loop = $(call once,libs_loop,$(shell $(PKG_CONFIG) --libs $(modules_loop) 2
 libs_store = $(call once,libs_store,$(shell $(PKG_CONFIG) --libs $(modules_store) 2>/dev/null))
 libs_criterion = $(call once,libs_criterion,$(shell $(PKG_CONFIG) --libs criterion 2>/dev/null))
 # Not asked of pkg-config: gRPC (its .pc file drags in what only a static link needs, and takes a second); oneDNN has none.
-libs_worker := -lgrpc -lgpr -lz -ldnnl -lcrypto $(libs_cuda)
+libs_worker := -lgrpc -lgpr -lz -ldnnl -lssl -lcrypto $(libs_cuda)
 
 CPPFLAGS_OURS = -MMD -MP $(LANGUAGE) $(module_cflags) $(cuda_include)
 COMPILE = $(CC) $(CPPFLAGS_OURS) $(WARNINGS) $(OPTIMISE) $(HARDENING) $(CFLAGS)

@@ -27,6 +27,14 @@
 #define CREW_KEY_DIRECTORY "/coxswain/crew"
 #define CREW_KEY_NAME "key"
 
+/* A directory with the certificates under which a crew talks in private (worker/comm/crew_certificates.h); absent: in the
+ * clear. Each file is the key CREW_TLS_KEY of a Secret. */
+#define ENV_CREW_TLS_DIR "COXSWAIN_CREW_TLS_DIR"
+#define CREW_TLS_DIRECTORY "/coxswain/tls"
+#define CREW_TLS_EVEN "even.pem"
+#define CREW_TLS_ODD "odd.pem"
+#define CREW_TLS_KEY "crew.pem"
+
 /* Set by a node that cannot give a pod its own /etc/hosts: a file in that format, kept current in place,
  * which the worker asks before the resolver. */
 #define ENV_HOSTS_FILE "COXSWAIN_HOSTS_FILE"

@@ -1,147 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/standalone/credentials.h"
 
-#include <openssl/bio.h>
-#include <openssl/err.h>
-#include <openssl/evp.h>
-#include <openssl/pem.h>
-#include <openssl/rand.h>
-#include <openssl/x509v3.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "common/base64.h"
 #include "common/buffer.h"
+#include "common/certificate.h"
+#include "common/clock.h"
 #include "common/memory.h"
 #include "operator/standalone/private_file.h"
 
 #define FILE_MAX 65536
+#define DAY_S ((int64_t)24 * 3600)
 #define VALID_DAYS 3650
 #define RENEW_DAYS 30
 #define TOKEN_BYTES 32
 
-static void key_free(EVP_PKEY **key)
-{
-    EVP_PKEY_free(*key);
-}
-static void certificate_free(X509 **certificate)
-{
-    X509_free(*certificate);
-}
-static void bio_free(BIO **bio)
-{
-    BIO_free(*bio);
-}
-#define SCOPED_KEY SCOPED(key_free) EVP_PKEY
-#define SCOPED_CERTIFICATE SCOPED(certificate_free) X509
-#define SCOPED_BIO SCOPED(bio_free) BIO
-
-static int fail(struct error *error, const char *doing)
-{
-    char reason[256];
-    ERR_error_string_n(ERR_get_error(), reason, sizeof reason);
-    return error_set(error, ERROR_INTERNAL, "cannot %s: %s", doing, reason);
-}
-
 /* ---- certificates ---- */
-
-static bool add_extension(X509 *certificate, X509 *issuer, int which, const char *value)
-{
-    X509V3_CTX context;
-    X509V3_set_ctx(&context, issuer, certificate, NULL, NULL, 0);
-    X509_EXTENSION *extension = X509V3_EXT_conf_nid(NULL, &context, which, value);
-    bool added = extension && X509_add_ext(certificate, extension, -1);
-    X509_EXTENSION_free(extension);
-    return added;
-}
-
-static bool set_serial(X509 *certificate)
-{
-    unsigned char bytes[8];
-    if (RAND_bytes(bytes, sizeof bytes) != 1)
-        return false;
-    uint64_t serial;
-    memcpy(&serial, bytes, sizeof serial);
-    return ASN1_INTEGER_set_uint64(X509_get_serialNumber(certificate), serial >> 1 | 1);
-}
-
-static bool fill(X509 *certificate, EVP_PKEY *key, const char *name, X509 *issuer)
-{
-    X509_NAME *subject = X509_get_subject_name(certificate);
-    return X509_set_version(certificate, X509_VERSION_3) && set_serial(certificate) &&
-           X509_gmtime_adj(X509_getm_notBefore(certificate), -3600) &&
-           X509_time_adj_ex(X509_getm_notAfter(certificate), VALID_DAYS, 0, NULL) &&
-           X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC, (const unsigned char *)name, -1, -1, 0) &&
-           X509_set_issuer_name(certificate, X509_get_subject_name(issuer)) && X509_set_pubkey(certificate, key);
-}
-
-static X509 *make_authority(EVP_PKEY *key)
-{
-    X509 *certificate = X509_new();
-    if (certificate && fill(certificate, key, "coxswain-standalone-ca", certificate) &&
-        add_extension(certificate, certificate, NID_basic_constraints, "critical,CA:TRUE,pathlen:0") &&
-        add_extension(certificate, certificate, NID_key_usage, "critical,keyCertSign") &&
-        add_extension(certificate, certificate, NID_subject_key_identifier, "hash") &&
-        X509_sign(certificate, key, EVP_sha256()))
-        return certificate;
-    X509_free(certificate);
-    return NULL;
-}
-
-static X509 *make_server(EVP_PKEY *key, X509 *authority, EVP_PKEY *authority_key)
-{
-    X509 *certificate = X509_new();
-    if (certificate && fill(certificate, key, "coxswain-standalone", authority) &&
-        add_extension(certificate, authority, NID_basic_constraints, "critical,CA:FALSE") &&
-        add_extension(certificate, authority, NID_key_usage, "critical,digitalSignature") &&
-        add_extension(certificate, authority, NID_ext_key_usage, "serverAuth") &&
-        add_extension(certificate, authority, NID_authority_key_identifier, "keyid") &&
-        add_extension(certificate, authority, NID_subject_alt_name, "IP:127.0.0.1,DNS:localhost") &&
-        X509_sign(certificate, authority_key, EVP_sha256()))
-        return certificate;
-    X509_free(certificate);
-    return NULL;
-}
-
-static char *bio_text(BIO *bio)
-{
-    char *bytes;
-    long length = BIO_get_mem_data(bio, &bytes);
-    return memory_copy_bytes(bytes, (size_t)length);
-}
-
-static char *certificate_pem(X509 *certificate)
-{
-    SCOPED_BIO *bio = BIO_new(BIO_s_mem());
-    return bio && PEM_write_bio_X509(bio, certificate) ? bio_text(bio) : NULL;
-}
-
-static char *key_pem(EVP_PKEY *key)
-{
-    SCOPED_BIO *bio = BIO_new(BIO_s_mem());
-    return bio && PEM_write_bio_PrivateKey(bio, key, NULL, NULL, 0, NULL, NULL) ? bio_text(bio) : NULL;
-}
 
 static int make_certificates(struct credentials *credentials, struct error *error)
 {
-    SCOPED_KEY *authority_key = EVP_EC_gen("P-256");
-    SCOPED_KEY *key = EVP_EC_gen("P-256");
-    SCOPED_CERTIFICATE *authority = authority_key && key ? make_authority(authority_key) : NULL;
-    SCOPED_CERTIFICATE *certificate = authority ? make_server(key, authority, authority_key) : NULL;
-    if (certificate == NULL)
-        return fail(error, "make a certificate");
-    credentials->ca_pem = certificate_pem(authority);
-    credentials->cert_pem = certificate_pem(certificate);
-    credentials->key_pem = key_pem(key);
-    return credentials->ca_pem && credentials->cert_pem && credentials->key_pem ? 0
-                                                                                : fail(error, "print a certificate");
+    SCOPED(certificate_release) struct certificate authority = {0};
+    int64_t now_s = clock_now_ms() / 1000;
+    struct certificate_request request = {.common_name = "coxswain-standalone-ca",
+                                          .is_authority = true,
+                                          .from_s = now_s - 3600,
+                                          .until_s = now_s + VALID_DAYS * DAY_S};
+    if (certificate_make(&request, NULL, &authority, error) < 0)
+        return -1;
+    request.common_name = "coxswain-standalone";
+    request.is_authority = false;
+    request.names = "IP:127.0.0.1,DNS:localhost";
+    request.extended_use = "serverAuth";
+    struct certificate server;
+    if (certificate_make(&request, &authority, &server, error) < 0)
+        return -1;
+    credentials->ca_pem = memory_copy_string(authority.certificate_pem);
+    credentials->cert_pem = server.certificate_pem;
+    credentials->key_pem = server.key_pem;
+    return 0;
 }
 
 static bool is_usable(const char *pem)
 {
-    SCOPED_BIO *bio = BIO_new_mem_buf(pem, -1);
-    SCOPED_CERTIFICATE *certificate = bio ? PEM_read_bio_X509(bio, NULL, NULL, NULL) : NULL;
-    int days = 0, seconds = 0;
-    return certificate && ASN1_TIME_diff(&days, &seconds, NULL, X509_get0_notAfter(certificate)) && days >= RENEW_DAYS;
+    int64_t until_s;
+    return certificate_end(pem, &until_s, NULL) == 0 && until_s - clock_now_ms() / 1000 >= RENEW_DAYS * DAY_S;
 }
 
 /* ---- files ---- */
@@ -191,8 +95,8 @@ static int make_token(struct credentials *credentials, struct error *error)
     unsigned char bytes[TOKEN_BYTES];
     char text[2 * TOKEN_BYTES + 1];
     static const char digits[] = "0123456789abcdef";
-    if (RAND_bytes(bytes, sizeof bytes) != 1)
-        return fail(error, "make a token");
+    if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
+        return error_set_errno(error, "make a token");
     for (size_t i = 0; i < TOKEN_BYTES; i++) {
         text[2 * i] = digits[bytes[i] >> 4];
         text[2 * i + 1] = digits[bytes[i] & 15];

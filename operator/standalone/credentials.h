@@ -2,7 +2,7 @@
  *
  * What makes the door safe: a certificate authority of its own, a certificate
  * for 127.0.0.1 and localhost (EC P-256), a random bearer token, and the
- * kubeconfig that hands them to clients. The one wrapper around OpenSSL.
+ * kubeconfig that hands them to clients.
  *
  * All lie in the state directory with mode 0600 and are used again until the
  * certificate has less than thirty days left. The authority's private key is

@@ -15,9 +15,17 @@ void link_init(struct link *link)
 void link_release(struct link *link)
 {
     shared_ring_free(link->ring);
+    tls_session_free(link->tls);
     if (link->socket >= 0)
         close(link->socket);
     link_init(link);
+}
+
+void link_take_ring(struct link *link, struct shared_ring *ring)
+{
+    tls_session_free(link->tls);
+    link->tls = NULL;
+    link->ring = ring;
 }
 
 /* A full socket has bells enough in it. */
@@ -61,7 +69,9 @@ size_t link_write(struct link *link, const struct iovec *parts, int count)
 {
     if (link->closed)
         return 0;
-    size_t written = link->ring != NULL ? ring_write(link, parts, count) : socket_write(link, parts, count);
+    size_t written = link->ring != NULL  ? ring_write(link, parts, count)
+                     : link->tls != NULL ? tls_session_write(link->tls, parts, count, &link->closed)
+                                         : socket_write(link, parts, count);
     traffic_count(written);
     return written;
 }
@@ -77,6 +87,8 @@ size_t link_read(struct link *link, void *bytes, size_t length)
     }
     if (link->closed)
         return 0;
+    if (link->tls != NULL)
+        return tls_session_read(link->tls, bytes, length, &link->closed);
     ssize_t moved = recv(link->socket, bytes, length, MSG_DONTWAIT);
     if (moved == 0)
         link->closed = true;
@@ -87,8 +99,9 @@ bool link_prepare_poll(struct link *link, bool reads, bool writes, struct pollfd
 {
     *ret_poll = (struct pollfd){.fd = link->closed ? -1 : link->socket};
     if (link->ring == NULL) {
-        ret_poll->events = (short)((reads ? POLLIN : 0) | (writes ? POLLOUT : 0));
-        return true;
+        ret_poll->events = link->tls != NULL ? tls_session_events(link->tls, reads, writes)
+                                             : (short)((reads ? POLLIN : 0) | (writes ? POLLOUT : 0));
+        return !reads || link->tls == NULL || !tls_session_has_input(link->tls);
     }
     ret_poll->events = POLLIN;
     return shared_ring_may_sleep(link->ring, reads, writes);

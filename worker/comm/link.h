@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A two-way stream of bytes to one peer. Nothing here blocks. Over TCP the bytes
- * go through the socket; with a ring they go through shared memory, and the
+ * go go through the socket, encrypted where there is a session; with a ring they go through shared memory, and the
  * socket carries only the bells that wake a sleeper, and shows the peer's death.
  */
 #ifndef COXSWAIN_COMM_LINK_H
@@ -13,15 +13,19 @@
 #include <sys/uio.h>
 
 #include "worker/comm/shared_ring.h"
+#include "worker/comm/tls_session.h"
 
 struct link {
     int socket;               /* -1: none */
+    struct tls_session *tls;  /* NULL: in the clear */
     struct shared_ring *ring; /* NULL: TCP */
     bool closed;              /* the peer has gone; what it sent before may still be readable */
 };
 
 void link_init(struct link *link);
 void link_release(struct link *link);
+/* From now on through shared memory. A bell says nothing that anybody may not know: what encrypted the socket ends. */
+void link_take_ring(struct link *link, struct shared_ring *ring);
 
 /* Bytes taken over, as many as fit; 0 when none do, or when the peer has gone (`closed`). */
 size_t link_write(struct link *link, const struct iovec *parts, int count);

@@ -13,6 +13,7 @@
 #include "common/clock.h"
 #include "common/memory.h"
 #include "common/scope.h"
+#include "worker/comm/crew_certificates.h"
 #include "worker/comm/frame.h"
 #include "worker/comm/socket_address.h"
 
@@ -20,7 +21,7 @@
 #define HANDSHAKE_NS (2000 * 1000000LL)
 #define GUESTS_MAX 64
 
-enum dial_state { DIAL_IDLE, DIAL_CONNECTING, DIAL_GREETED, DIAL_DONE };
+enum dial_state { DIAL_IDLE, DIAL_CONNECTING, DIAL_SECURING, DIAL_GREETED, DIAL_DONE };
 
 /* A connection we make, to a lower rank. */
 struct dial {
@@ -35,7 +36,8 @@ struct dial {
 
 /* A connection made to us, which has not said who it is yet. */
 struct guest {
-    int socket;
+    struct link link;
+    bool secured;
     int64_t until_ns;
     size_t received;
     unsigned char bytes[GREETING_BYTES];
@@ -48,12 +50,27 @@ struct mesh {
     struct guest guests[GUESTS_MAX];
     unsigned guest_count;
     unsigned missing;
+    struct error refusal; /* why TLS with somebody failed last */
 };
 
 static void set_socket_options(int socket)
 {
     int on = 1;
     setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+}
+
+/* With certificates, nothing is said before both sides have shown theirs. 1: now it can be; 0: not yet; -1: never. */
+static int mesh_secure(struct mesh *mesh, struct link *link, bool answers)
+{
+    struct error why = ERROR_INIT;
+    int secured = 1;
+    if (link->tls == NULL && crew_certificates_are_set())
+        secured = tls_session_new(link->socket, answers, &link->tls, &why);
+    if (link->tls != NULL)
+        secured = tls_session_handshake(link->tls, &why);
+    if (secured < 0)
+        mesh->refusal = why;
+    return secured;
 }
 
 /* ---------------------------------------------------------------- dialling */
@@ -89,12 +106,6 @@ static void dial_start(struct dial *dial, const struct collective_peer *peer)
 static void dial_greet(struct mesh *mesh, struct dial *dial)
 {
     const struct collective_options *options = mesh->options;
-    int failure = 0;
-    socklen_t size = sizeof(failure);
-    if (getsockopt(dial->link.socket, SOL_SOCKET, SO_ERROR, &failure, &size) < 0 || failure != 0) {
-        dial_abandon(dial);
-        return;
-    }
     struct greeting greeting = {.generation = options->generation, .rank = options->rank, .size = options->size};
     snprintf(greeting.job_uid, sizeof(greeting.job_uid), "%s", options->job_uid);
     if (options->transport != COLLECTIVE_TRANSPORT_TCP &&
@@ -105,10 +116,31 @@ static void dial_greet(struct mesh *mesh, struct dial *dial)
         dial->path[0] = '\0';
     unsigned char bytes[GREETING_BYTES];
     greeting_encode(&greeting, bytes);
-    if (send(dial->link.socket, bytes, sizeof(bytes), MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)sizeof(bytes))
+    if (link_write(&dial->link, &(struct iovec){bytes, sizeof(bytes)}, 1) != sizeof(bytes))
         dial_abandon(dial);
     else
         dial->state = DIAL_GREETED;
+}
+
+static void dial_secure(struct mesh *mesh, struct dial *dial)
+{
+    int secured = mesh_secure(mesh, &dial->link, false);
+    if (secured < 0)
+        dial_abandon(dial);
+    else if (secured > 0)
+        dial_greet(mesh, dial);
+}
+
+static void dial_connected(struct mesh *mesh, struct dial *dial)
+{
+    int failure = 0;
+    socklen_t size = sizeof(failure);
+    if (getsockopt(dial->link.socket, SOL_SOCKET, SO_ERROR, &failure, &size) < 0 || failure != 0) {
+        dial_abandon(dial);
+        return;
+    }
+    dial->state = DIAL_SECURING;
+    dial_secure(mesh, dial);
 }
 
 static void dial_succeed(struct mesh *mesh, struct dial *dial, unsigned rank, bool shared)
@@ -116,7 +148,7 @@ static void dial_succeed(struct mesh *mesh, struct dial *dial, unsigned rank, bo
     shared_ring_unlink(dial->path);
     dial->path[0] = '\0';
     if (shared) {
-        dial->link.ring = dial->ring;
+        link_take_ring(&dial->link, dial->ring);
         dial->ring = NULL;
     }
     shared_ring_free(dial->ring);
@@ -151,15 +183,12 @@ static int dial_answered(struct mesh *mesh, struct dial *dial, unsigned rank, st
 
 static int dial_receive(struct mesh *mesh, struct dial *dial, unsigned rank, struct error *error)
 {
-    ssize_t got = recv(dial->link.socket, dial->bytes + dial->received, sizeof(dial->bytes) - dial->received, 0);
-    if (got < 0 && (errno == EAGAIN || errno == EINTR))
-        return 0;
-    if (got <= 0) {
+    dial->received += link_read(&dial->link, dial->bytes + dial->received, sizeof(dial->bytes) - dial->received);
+    if (dial->received == sizeof(dial->bytes))
+        return dial_answered(mesh, dial, rank, error);
+    if (dial->link.closed)
         dial_abandon(dial);
-        return 0;
-    }
-    dial->received += (size_t)got;
-    return dial->received < sizeof(dial->bytes) ? 0 : dial_answered(mesh, dial, rank, error);
+    return 0;
 }
 
 static int dial_advance(struct mesh *mesh, unsigned rank, short ready, struct error *error)
@@ -169,7 +198,9 @@ static int dial_advance(struct mesh *mesh, unsigned rank, short ready, struct er
     if (dial->state == DIAL_IDLE && now >= dial->next_ns)
         dial_start(dial, &mesh->options->peers[rank]);
     else if (dial->state == DIAL_CONNECTING && ready != 0)
-        dial_greet(mesh, dial);
+        dial_connected(mesh, dial);
+    else if (dial->state == DIAL_SECURING && ready != 0)
+        dial_secure(mesh, dial);
     else if (dial->state == DIAL_GREETED && ready != 0)
         return dial_receive(mesh, dial, rank, error);
     else if (dial->state != DIAL_DONE && dial->state != DIAL_IDLE && now >= dial->next_ns)
@@ -179,11 +210,11 @@ static int dial_advance(struct mesh *mesh, unsigned rank, short ready, struct er
 
 /* ---------------------------------------------------------------- being dialled */
 
-static void guest_answer(int socket, enum greeting_answer answer)
+static void guest_answer(struct link *link, enum greeting_answer answer)
 {
     unsigned char bytes[GREETING_ANSWER_BYTES];
     greeting_answer_encode(answer, bytes);
-    (void)!send(socket, bytes, sizeof(bytes), MSG_NOSIGNAL | MSG_DONTWAIT);
+    (void)link_write(link, &(struct iovec){bytes, sizeof(bytes)}, 1);
 }
 
 static enum greeting_answer judge_greeting(const struct mesh *mesh, const struct greeting *greeting)
@@ -200,40 +231,46 @@ static enum greeting_answer judge_greeting(const struct mesh *mesh, const struct
 }
 
 /* A rank that dials again has lost its earlier connection. */
-static void guest_seat(struct mesh *mesh, int socket, const struct greeting *greeting)
+static void guest_seat(struct mesh *mesh, struct guest *guest, const struct greeting *greeting)
 {
     struct link *link = &mesh->links[greeting->rank];
+    struct shared_ring *ring = NULL;
     if (link->socket >= 0)
         mesh->missing++;
     link_release(link);
-    link->socket = socket;
+    *link = guest->link;
+    link_init(&guest->link);
     if (mesh->options->transport != COLLECTIVE_TRANSPORT_TCP && greeting->shared_path[0] != '\0')
-        (void)shared_ring_open(greeting->shared_path, greeting->nonce, &link->ring, NULL);
-    guest_answer(socket, link->ring != NULL ? ANSWER_SHARED : ANSWER_TCP);
+        (void)shared_ring_open(greeting->shared_path, greeting->nonce, &ring, NULL);
+    guest_answer(link, ring != NULL ? ANSWER_SHARED : ANSWER_TCP);
+    if (ring != NULL)
+        link_take_ring(link, ring);
     mesh->missing--;
+}
+
+static void guest_greeted(struct mesh *mesh, struct guest *guest)
+{
+    struct greeting greeting;
+    if (greeting_decode(guest->bytes, &greeting, NULL) < 0)
+        return;
+    enum greeting_answer answer = judge_greeting(mesh, &greeting);
+    if (answer == ANSWER_TCP)
+        guest_seat(mesh, guest, &greeting);
+    else
+        guest_answer(&guest->link, answer);
 }
 
 /* True when the guest has been dealt with, one way or the other. */
 static bool guest_advance(struct mesh *mesh, struct guest *guest)
 {
-    ssize_t got = recv(guest->socket, guest->bytes + guest->received, sizeof(guest->bytes) - guest->received, 0);
-    if (got < 0 && (errno == EAGAIN || errno == EINTR))
-        return false;
-    struct greeting greeting;
-    if (got > 0) {
-        guest->received += (size_t)got;
-        if (guest->received < sizeof(guest->bytes))
-            return false;
-        if (greeting_decode(guest->bytes, &greeting, NULL) == 0) {
-            enum greeting_answer answer = judge_greeting(mesh, &greeting);
-            if (answer == ANSWER_TCP) {
-                guest_seat(mesh, guest->socket, &greeting);
-                return true;
-            }
-            guest_answer(guest->socket, answer);
-        }
-    }
-    close(guest->socket);
+    int secured = guest->secured ? 1 : mesh_secure(mesh, &guest->link, true);
+    guest->secured = secured > 0;
+    if (secured <= 0)
+        return secured < 0;
+    guest->received += link_read(&guest->link, guest->bytes + guest->received, sizeof(guest->bytes) - guest->received);
+    if (guest->received < sizeof(guest->bytes))
+        return guest->link.closed;
+    guest_greeted(mesh, guest);
     return true;
 }
 
@@ -245,7 +282,7 @@ static void mesh_accept(struct mesh *mesh)
             return;
         set_socket_options(socket);
         mesh->guests[mesh->guest_count++] =
-            (struct guest){.socket = socket, .until_ns = clock_monotonic_ns() + HANDSHAKE_NS};
+            (struct guest){.link = {.socket = socket}, .until_ns = clock_monotonic_ns() + HANDSHAKE_NS};
     }
 }
 
@@ -254,15 +291,12 @@ static void mesh_advance_guests(struct mesh *mesh)
     int64_t now = clock_monotonic_ns();
     for (unsigned i = 0; i < mesh->guest_count;) {
         struct guest *guest = &mesh->guests[i];
-        bool gone = guest_advance(mesh, guest);
-        if (!gone && now >= guest->until_ns) {
-            close(guest->socket);
-            gone = true;
-        }
-        if (gone)
-            *guest = mesh->guests[--mesh->guest_count];
-        else
+        if (!guest_advance(mesh, guest) && now < guest->until_ns) {
             i++;
+            continue;
+        }
+        link_release(&guest->link); /* unless it has a seat now */
+        *guest = mesh->guests[--mesh->guest_count];
     }
 }
 
@@ -277,10 +311,9 @@ static int mesh_poll(struct mesh *mesh, int cancel, short ready[CREW_SIZE_MAX], 
     bool room = mesh->guest_count < GUESTS_MAX;
     polls[1] = (struct pollfd){.fd = room ? endpoint_descriptor(mesh->options->endpoint) : -1, .events = POLLIN};
     for (unsigned i = 0; i < rank; i++)
-        polls[2 + i] = (struct pollfd){.fd = mesh->dials[i].link.socket,
-                                       .events = mesh->dials[i].state == DIAL_CONNECTING ? POLLOUT : POLLIN};
+        (void)link_prepare_poll(&mesh->dials[i].link, true, mesh->dials[i].state == DIAL_CONNECTING, &polls[2 + i]);
     for (unsigned i = 0; i < mesh->guest_count; i++)
-        polls[2 + rank + i] = (struct pollfd){.fd = mesh->guests[i].socket, .events = POLLIN};
+        (void)link_prepare_poll(&mesh->guests[i].link, true, false, &polls[2 + rank + i]);
     if (poll(polls, 2 + rank + mesh->guest_count, 10) < 0 && errno != EINTR)
         return error_set_errno(error, "wait for peers");
     if (polls[0].revents != 0)
@@ -298,8 +331,10 @@ static int mesh_timeout(const struct mesh *mesh, struct error *error)
         if (i != mesh->options->rank && mesh->links[i].socket < 0)
             buffer_format(&names, "%srank %u (%s:%u)", names.length ? ", " : "", i, mesh->options->peers[i].address,
                           mesh->options->peers[i].port);
-    return error_set(error, ERROR_TIMEOUT, "no data connection with %s; do the pods reach each other's ports?",
-                     buffer_text(&names));
+    bool refused = mesh->refusal.kind != ERROR_NONE;
+    return error_set(error, ERROR_TIMEOUT, "no data connection with %s; do the pods reach each other's ports?%s%s",
+                     buffer_text(&names), refused ? " The last of them failed with: " : "",
+                     refused ? mesh->refusal.message : "");
 }
 
 static int mesh_run(struct mesh *mesh, int cancel, int64_t deadline_ms, struct error *error)
@@ -335,7 +370,7 @@ int mesh_connect(const struct collective_options *options, int cancel, int64_t d
         if (mesh->dials[i].state != DIAL_DONE)
             dial_abandon(&mesh->dials[i]);
     for (unsigned i = 0; i < mesh->guest_count; i++)
-        close(mesh->guests[i].socket);
+        link_release(&mesh->guests[i].link);
     free(mesh);
     return status;
 }

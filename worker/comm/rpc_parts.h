@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The inside of an rpc, for the files that make it: rpc.c (the thread),
- * rpc_stream.c, rpc_server.c, rpc_settings.c (of channels and servers). Only they
+ * rpc_stream.c, rpc_server.c, rpc_settings.c and rpc_security.c (of channels and servers). Only they
  * include it.
  */
 #ifndef COXSWAIN_COMM_RPC_PARTS_H
@@ -85,6 +85,10 @@ struct rpc {
 unsigned rpc_client_arguments(grpc_arg arguments[CHANNEL_ARGUMENTS_MAX]);
 unsigned rpc_server_arguments(grpc_arg arguments[CHANNEL_ARGUMENTS_MAX]);
 char *rpc_format_target(const char *scheme, const char *address, uint16_t port);
+
+/* rpc_security.c. Released by the caller. */
+grpc_channel_credentials *rpc_client_credentials(void);
+grpc_server_credentials *rpc_server_credentials(void);
 
 /* rpc_stream.c. A call that has come in or goes out; `outstanding` counts the operations begun with rpc_stream_batch. */
 struct rpc_stream *rpc_stream_new(struct rpc *rpc, grpc_call *call, bool is_server);

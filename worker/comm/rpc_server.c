@@ -88,7 +88,7 @@ int rpc_server_start(struct rpc *rpc, const char *address, uint16_t port, const 
     server->server = grpc_server_create(&arguments, NULL);
     grpc_server_register_completion_queue(server->server, rpc->queue, NULL);
     SCOPED_FREE char *target = rpc_format_target("", address, port);
-    grpc_server_credentials *credentials = grpc_insecure_server_credentials_create();
+    grpc_server_credentials *credentials = rpc_server_credentials();
     int bound = grpc_server_add_http2_port(server->server, target, credentials);
     grpc_server_credentials_release(credentials);
     grpc_server_start(server->server);

@@ -208,7 +208,7 @@ int rpc_stream_open(struct rpc *rpc, const char *address, uint16_t port, const c
     grpc_arg list[CHANNEL_ARGUMENTS_MAX];
     grpc_channel_args arguments = {.num_args = rpc_client_arguments(list), .args = list};
     SCOPED_FREE char *target = rpc_format_target("ipv4:", address, port);
-    grpc_channel_credentials *credentials = grpc_insecure_credentials_create();
+    grpc_channel_credentials *credentials = rpc_client_credentials();
     grpc_channel *channel = grpc_channel_create(target, credentials, &arguments);
     grpc_channel_credentials_release(credentials);
     if (channel == NULL)

@@ -24,6 +24,7 @@ struct identity {
     const char *job;                  /* the job document, NULL: not told */
     const char *tf_config;            /* NULL: not told */
     const char *crew_key_file;        /* NULL: a crew without a key */
+    const char *crew_tls_directory;   /* NULL: a crew that talks in the clear */
     int threads;                      /* COXSWAIN_THREADS; 0: not told */
 };
 

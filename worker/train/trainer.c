@@ -11,6 +11,7 @@
 #include "common/memory.h"
 #include "worker/checkpoint/file.h"
 #include "worker/checkpoint/image.h"
+#include "worker/comm/crew_certificates.h"
 #include "worker/comm/crew_key.h"
 #include "worker/optimizer/schedule.h"
 #include "worker/strategy/local_rounds.h"
@@ -285,10 +286,13 @@ const char *trainer_listen_address(const struct trainer *trainer)
     return is_address(host) ? host : NULL;
 }
 
-static int open_key(struct trainer *trainer, struct error *error)
+/* By what the crew's pods know each other, and under what they talk. */
+static int open_secrets(struct trainer *trainer, struct error *error)
 {
-    const char *path = trainer->identity->crew_key_file;
-    return path ? crew_key_load(path, error) : 0;
+    const struct identity *identity = trainer->identity;
+    if (identity->crew_key_file && crew_key_load(identity->crew_key_file, error) < 0)
+        return -1;
+    return identity->crew_tls_directory ? crew_certificates_open(identity->crew_tls_directory, error) : 0;
 }
 
 /* What other members' bulk data comes to. */
@@ -421,7 +425,7 @@ static const struct stage {
     {open_crew, EXIT_CODE_BAD_JOB},        {open_paths, EXIT_CODE_BAD_JOB},   {open_report, EXIT_CODE_INTERNAL},
     {open_store, EXIT_CODE_NO_CHECKPOINT}, {open_plan, EXIT_CODE_BAD_JOB},    {open_devices, EXIT_CODE_NO_DEVICE},
     {open_graphs, EXIT_CODE_BAD_JOB},      {open_data, EXIT_CODE_BAD_DATA},   {open_state, EXIT_CODE_BAD_JOB},
-    {open_key, EXIT_CODE_BAD_JOB},         {open_member, EXIT_CODE_INTERNAL}, {open_strategy, EXIT_CODE_BAD_JOB},
+    {open_secrets, EXIT_CODE_BAD_JOB},         {open_member, EXIT_CODE_INTERNAL}, {open_strategy, EXIT_CODE_BAD_JOB},
 };
 
 int trainer_open(struct trainer *trainer, const struct arguments *arguments, const struct identity *identity,

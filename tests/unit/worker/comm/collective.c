@@ -18,7 +18,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/unit/crew_files.h"
 #include "tests/unit/forking.h"
+
 #define RANKS_MAX 4
 #define FAILED(condition)                                                                                              \
     do {                                                                                                               \
@@ -347,6 +349,32 @@ Test(collective, all_sizes_over_shared_memory, .timeout = 30)
 {
     run_crew(2, 3, COLLECTIVE_TRANSPORT_SHARED_MEMORY, reduce_all_sizes);
     run_crew(4, 1, COLLECTIVE_TRANSPORT_SHARED_MEMORY, reduce_all_sizes);
+}
+
+/* The children have the certificates that were there when they were forked. */
+static void with_certificates(unsigned size, enum collective_transport transport, void (*body)(struct crew *))
+{
+    struct crew_files files;
+    crew_files_open(&files);
+    crew_files_make(&files, CREW_TLS_EVEN, -1);
+    cr_assert_eq(crew_certificates_open(files.directory, NULL), 0);
+    run_crew(size, 1, transport, body);
+    crew_files_close(&files);
+}
+
+Test(collective, all_sizes_over_tls, .timeout = 60)
+{
+    with_certificates(3, COLLECTIVE_TRANSPORT_TCP, reduce_all_sizes);
+}
+
+Test(collective, many_at_a_time_over_tls, .timeout = 60)
+{
+    with_certificates(4, COLLECTIVE_TRANSPORT_TCP, reduce_overlapping);
+}
+
+Test(collective, shared_memory_needs_no_tls_once_both_are_known, .timeout = 60)
+{
+    with_certificates(3, COLLECTIVE_TRANSPORT_AUTO, reduce_all_sizes);
 }
 
 Test(collective, many_at_a_time_over_tcp, .timeout = 30)

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/unit/crew_files.h"
 #include "tests/unit/forking.h"
 #include "worker/comm/crew_key.h"
 
@@ -283,4 +284,92 @@ Test(rpc, a_caller_without_a_key_is_refused, .timeout = 60)
 {
     SKIP_WHERE_FORKS_ARE_NOT_FOLLOWED();
     cr_assert_eq(end_of_call("", "the key of this crew"), ERROR_FORBIDDEN);
+}
+
+/* ---------------------------------------------------------------- TLS */
+
+/* The caller was forked before the server had certificates. */
+static enum error_kind end_of_encrypted_call(const char *directory)
+{
+    struct witness served;
+    uint16_t port;
+    int ends[2], status;
+    cr_assert_eq(pipe(ends), 0);
+    pid_t caller = fork_caller("", ends[0]);
+    cr_assert_eq(crew_certificates_open(directory, NULL), 0);
+    struct rpc *server = server_start(&served, &port);
+    cr_assert_eq(write(ends[1], &port, sizeof(port)), (ssize_t)sizeof(port));
+    cr_assert_eq(waitpid(caller, &status, 0), caller);
+    cr_assert_eq(served.messages, 0);
+    rpc_free(server);
+    return (enum error_kind)WEXITSTATUS(status);
+}
+
+static void echo_once(enum error_kind wanted)
+{
+    struct witness served;
+    struct client client;
+    uint16_t port;
+    struct rpc *server = server_start(&served, &port);
+    client_start(&client, port, "/Test/Echo");
+    client.say = "bye";
+    rpc_wake(client.rpc);
+    sem_wait(&client.witness.done);
+    cr_assert_eq(client.witness.kind, wanted);
+    rpc_free(client.rpc);
+    rpc_free(server);
+}
+
+Test(rpc, speaks_tls_with_the_crews_certificates, .timeout = 60)
+{
+    struct crew_files files;
+    crew_files_open(&files);
+    crew_files_make(&files, CREW_TLS_EVEN, -1);
+    cr_assert_eq(crew_certificates_open(files.directory, NULL), 0);
+    echo_once(ERROR_NONE);
+    crew_files_make(&files, CREW_TLS_ODD, 0);
+    echo_once(ERROR_NONE);
+    crew_files_close(&files);
+}
+
+Test(rpc, a_stream_outlives_the_certificate_it_began_with, .timeout = 60)
+{
+    struct crew_files files;
+    struct witness served;
+    struct client client;
+    uint16_t port;
+    crew_files_open(&files);
+    crew_files_make(&files, CREW_TLS_EVEN, -1);
+    cr_assert_eq(crew_certificates_open(files.directory, NULL), 0);
+    struct rpc *server = server_start(&served, &port);
+    client_start(&client, port, "/Test/Echo");
+    client.say = "hello";
+    rpc_wake(client.rpc);
+    sem_wait(&client.witness.message);
+    for (int generation = 0; generation < 6; generation++)
+        crew_files_make(&files, generation % 2 ? CREW_TLS_EVEN : CREW_TLS_ODD, generation - 10);
+    struct client second;
+    client_start(&second, port, "/Test/Echo");
+    second.say = "bye";
+    rpc_wake(second.rpc);
+    sem_wait(&second.witness.done);
+    cr_assert_eq(second.witness.kind, ERROR_NONE, "the server presents what is the newest now");
+    client.say = "bye";
+    rpc_wake(client.rpc);
+    sem_wait(&client.witness.done);
+    cr_assert_eq(client.witness.kind, ERROR_NONE);
+    rpc_free(second.rpc);
+    rpc_free(client.rpc);
+    rpc_free(server);
+    crew_files_close(&files);
+}
+
+Test(rpc, a_caller_in_the_clear_is_not_heard, .timeout = 60)
+{
+    SKIP_WHERE_FORKS_ARE_NOT_FOLLOWED();
+    struct crew_files files;
+    crew_files_open(&files);
+    crew_files_make(&files, CREW_TLS_EVEN, -1);
+    cr_assert_eq(end_of_encrypted_call(files.directory), ERROR_UNAVAILABLE);
+    crew_files_close(&files);
 }

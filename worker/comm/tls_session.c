@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/comm/tls_session.h"
+
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <poll.h>
+#include <string.h>
+
+#include "common/memory.h"
+#include "common/scope.h"
+#include "worker/comm/crew_certificates.h"
+
+/* One record at a time (RFC 8446, 5.1). */
+#define RECORD_BYTES ((size_t)16384)
+/* A key of AES-GCM may protect 2^24.5 of them (RFC 8446, 5.5); ours take a new one long before. */
+#define RECORDS_A_KEY ((uint64_t)1 << 20)
+#define SUITES "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_256_GCM_SHA384"
+
+struct tls_session {
+    SSL *ssl;
+    size_t unsent; /* length of the record that OpenSSL wants to see again, 0: none */
+    uint64_t records;
+    unsigned char record[RECORD_BYTES];
+};
+
+static void context_free(SSL_CTX **context)
+{
+    SSL_CTX_free(*context);
+}
+static void bio_free(BIO **bio)
+{
+    BIO_free(*bio);
+}
+#define SCOPED_BIO SCOPED(bio_free) BIO
+
+static int fail(struct error *error, const char *what)
+{
+    char reason[256];
+    ERR_error_string_n(ERR_peek_last_error(), reason, sizeof(reason));
+    ERR_clear_error();
+    return error_set(error, ERROR_FORBIDDEN, "%s: %s", what, reason);
+}
+
+static bool use_identity(SSL_CTX *context, const struct crew_identity *identity)
+{
+    SCOPED_BIO *certificate_text = BIO_new_mem_buf(identity->certificate_pem, -1);
+    SCOPED_BIO *key_text = BIO_new_mem_buf(identity->key_pem, -1);
+    X509 *certificate = certificate_text ? PEM_read_bio_X509(certificate_text, NULL, NULL, NULL) : NULL;
+    EVP_PKEY *key = key_text ? PEM_read_bio_PrivateKey(key_text, NULL, NULL, NULL) : NULL;
+    bool used = certificate && key && SSL_CTX_use_certificate(context, certificate) == 1 &&
+                SSL_CTX_use_PrivateKey(context, key) == 1;
+    X509_free(certificate);
+    EVP_PKEY_free(key);
+    return used;
+}
+
+static bool trust(SSL_CTX *context, const char *trusted_pem)
+{
+    SCOPED_BIO *text = BIO_new_mem_buf(trusted_pem, -1);
+    X509_STORE *store = SSL_CTX_get_cert_store(context);
+    unsigned count = 0;
+    for (X509 *next; text && (next = PEM_read_bio_X509(text, NULL, NULL, NULL)) != NULL; count++) {
+        X509_STORE_add_cert(store, next);
+        X509_free(next);
+    }
+    ERR_clear_error(); /* the end of the text counts as one */
+    return count > 0;
+}
+
+static bool set_up(SSL_CTX *context, const struct crew_identity *identity)
+{
+    SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
+    return SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) && SSL_CTX_set_ciphersuites(context, SUITES) &&
+           SSL_CTX_set_num_tickets(context, 0) && use_identity(context, identity) &&
+           trust(context, identity->trusted_pem);
+}
+
+int tls_session_new(int socket, bool answers, struct tls_session **ret_session, struct error *error)
+{
+    SCOPED(crew_identity_release) struct crew_identity identity = {0};
+    SCOPED(context_free) SSL_CTX *context = SSL_CTX_new(TLS_method());
+    crew_identity_now(&identity);
+    if (context == NULL || !set_up(context, &identity))
+        return fail(error, "prepare TLS with the crew's certificate");
+    SSL *ssl = SSL_new(context);
+    if (ssl == NULL || SSL_set_fd(ssl, socket) != 1 || (!answers && SSL_set1_host(ssl, TLS_CREW_NAME) != 1)) {
+        SSL_free(ssl);
+        return fail(error, "prepare TLS");
+    }
+    if (answers)
+        SSL_set_accept_state(ssl);
+    else
+        SSL_set_connect_state(ssl);
+    *ret_session = memory_allocate(1, sizeof(**ret_session));
+    (*ret_session)->ssl = ssl;
+    return 0;
+}
+
+void tls_session_free(struct tls_session *session)
+{
+    if (session == NULL)
+        return;
+    SSL_free(session->ssl);
+    free(session);
+}
+
+/* What OpenSSL waits for is not an error. */
+static bool waits(const struct tls_session *session, int result)
+{
+    int why = SSL_get_error(session->ssl, result);
+    return why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE;
+}
+
+int tls_session_handshake(struct tls_session *session, struct error *error)
+{
+    ERR_clear_error();
+    int result = SSL_do_handshake(session->ssl);
+    if (result == 1)
+        return 1;
+    if (waits(session, result))
+        return 0;
+    if (ERR_GET_REASON(ERR_peek_last_error()) == SSL_R_TLSV1_ALERT_UNKNOWN_CA)
+        return fail(error, "TLS: the other side does not believe this one's certificate");
+    long verdict = SSL_get_verify_result(session->ssl);
+    if (verdict == X509_V_OK)
+        return fail(error, "TLS");
+    ERR_clear_error();
+    return error_set(error, ERROR_FORBIDDEN, "TLS: the other side's certificate is not this job's: %s",
+                     X509_verify_cert_error_string(verdict));
+}
+
+/* As much as one record takes. */
+static size_t fill_record(struct tls_session *session, const struct iovec *parts, int count)
+{
+    size_t filled = 0, most = session->unsent ? session->unsent : RECORD_BYTES;
+    for (int i = 0; i < count && filled < most; i++) {
+        size_t step = parts[i].iov_len < most - filled ? parts[i].iov_len : most - filled;
+        memcpy(session->record + filled, parts[i].iov_base, step);
+        filled += step;
+    }
+    return filled;
+}
+
+size_t tls_session_write(struct tls_session *session, const struct iovec *parts, int count, bool *closed)
+{
+    size_t length = fill_record(session, parts, count), written = 0;
+    if (length == 0)
+        return 0;
+    ERR_clear_error();
+    int result = SSL_write_ex(session->ssl, session->record, length, &written);
+    if (result == 1) {
+        session->unsent = 0;
+        if (++session->records % RECORDS_A_KEY == 0)
+            SSL_key_update(session->ssl, SSL_KEY_UPDATE_NOT_REQUESTED);
+        return written;
+    }
+    if (waits(session, result))
+        session->unsent = length;
+    else
+        *closed = true;
+    return 0;
+}
+
+size_t tls_session_read(struct tls_session *session, void *bytes, size_t length, bool *closed)
+{
+    size_t got = 0;
+    if (length == 0)
+        return 0;
+    ERR_clear_error();
+    int result = SSL_read_ex(session->ssl, bytes, length, &got);
+    if (result != 1 && !waits(session, result))
+        *closed = true;
+    return result == 1 ? got : 0;
+}
+
+short tls_session_events(const struct tls_session *session, bool reads, bool writes)
+{
+    if (!SSL_is_init_finished(session->ssl))
+        return SSL_want_write(session->ssl) ? POLLOUT : POLLIN;
+    return (short)((reads ? POLLIN : 0) | (writes ? POLLOUT : 0));
+}
+
+/* Decrypted: of a record that has not come whole, OpenSSL holds bytes that nobody can read yet. */
+bool tls_session_has_input(const struct tls_session *session)
+{
+    return SSL_pending(session->ssl) > 0;
+}
