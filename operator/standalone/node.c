@@ -19,6 +19,8 @@
 
 DEFINE_SCOPE_FREE(DIR *, closedir)
 
+#define CONFIGURATIONS 2 /* kinds of objects that become files */
+
 struct node {
     struct node_options options;
     char *state_directory, *program_directory;
@@ -29,13 +31,15 @@ struct node {
     struct pod **pods;
     size_t pod_count;
     struct json *services; /* an array */
-    struct registry_subscription *pod_changes, *service_changes;
+    struct registry_subscription *pod_changes, *service_changes, *configuration_changes[CONFIGURATIONS];
     struct event_timer *turn; /* something changed: see node_turn */
     struct event_timer *stopped_timer;
     bool stopping;
     node_stopped *stopped;
     void *stopped_context;
 };
+
+static const char *const configurations[CONFIGURATIONS] = {"configmaps", "secrets"};
 
 static const char *const isolation_words[] = {
 #define X(name, word) [NODE_##name] = word,
@@ -224,6 +228,21 @@ static void service_observed(void *context, enum registry_change change, const c
     services_reload(context);
 }
 
+/* ---------------------------------------------------------------- ConfigMaps and Secrets */
+
+static void configuration_observed(void *context, enum registry_change change, const char *plural,
+                                   const struct json *object)
+{
+    (void)plural;
+    struct node *node = context;
+    const char *name_space = json_string_at(object, "metadata.namespace", "");
+    if (change == REGISTRY_DELETED)
+        return;
+    for (size_t i = 0; i < node->pod_count; i++)
+        if (strcmp(json_string_at(pod_object(node->pods[i]), "metadata.namespace", ""), name_space) == 0)
+            pod_refresh_volumes(node->pods[i]);
+}
+
 /* ---------------------------------------------------------------- a turn */
 
 static void stopped_told(void *context)
@@ -372,6 +391,9 @@ int node_start(const struct node_options *options, struct node **ret_node, struc
     }
     node->pod_changes = registry_observe(options->registry, "pods", pod_observed, node);
     node->service_changes = registry_observe(options->registry, "services", service_observed, node);
+    for (size_t i = 0; i < CONFIGURATIONS; i++)
+        node->configuration_changes[i] =
+            registry_observe(options->registry, configurations[i], configuration_observed, node);
     leftovers_remove(node);
     services_reload(node);
     if (pods_adopt(node, error) < 0) {
@@ -402,6 +424,9 @@ void node_free(struct node *node)
         registry_unobserve(node->options.registry, node->pod_changes);
     if (node->service_changes)
         registry_unobserve(node->options.registry, node->service_changes);
+    for (size_t i = 0; i < CONFIGURATIONS; i++)
+        if (node->configuration_changes[i])
+            registry_unobserve(node->options.registry, node->configuration_changes[i]);
     for (size_t i = 0; i < node->pod_count; i++)
         pod_free(node->pods[i]);
     if (node->turn)

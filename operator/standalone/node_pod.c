@@ -261,10 +261,23 @@ static struct json *look_up(void *context, const char *plural, const char *name)
     return object;
 }
 
+static struct environment_source configuration_of(struct pod *pod)
+{
+    return (struct environment_source){.pod = pod->object, .lookup = look_up, .context = pod};
+}
+
+void pod_refresh_volumes(struct pod *pod)
+{
+    struct environment_source configuration = configuration_of(pod);
+    struct volume_source source = {pod->host.options, &configuration, pod->directory};
+    if (pod_runs(pod))
+        volumes_refresh(&source);
+}
+
 static int container_start(struct pod_container *container, struct error *error)
 {
     struct pod *pod = container->pod;
-    struct environment_source configuration = {.pod = pod->object, .lookup = look_up, .context = pod};
+    struct environment_source configuration = configuration_of(pod);
     struct volume_source source = {pod->host.options, &configuration, pod->directory};
     SCOPED(container_launch_release) struct container_launch launch = {.executable = NULL};
     if (container_launch_prepare(&source, container->spec, pod->host.namespaces, &launch, error) < 0 ||

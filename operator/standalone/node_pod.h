@@ -39,6 +39,8 @@ void pod_stop(struct pod *pod, int64_t grace_ms);
 void pod_evict(struct pod *pod, int64_t grace_ms);
 /* Writes the hosts file in place when it has changed. */
 void pod_write_hosts(struct pod *pod, const struct buffer *published);
+/* ConfigMaps or Secrets of its namespace have changed. */
+void pod_refresh_volumes(struct pod *pod);
 
 bool pod_runs(const struct pod *pod);
 const struct json *pod_object(const struct pod *pod); /* with the newest status */

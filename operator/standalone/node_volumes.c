@@ -3,9 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/buffer.h"
 #include "common/directory.h"
 #include "common/memory.h"
 
@@ -28,7 +31,15 @@ void volume_mounts_release(struct volume_mounts *mounts)
 
 /* ---------------------------------------------------------------- volumes with files of our making */
 
-/* A key becomes a file; keys are checked by the API ("[-._a-zA-Z0-9]+"), paths of items may have directories. */
+static bool holds(const char *path, const char *bytes, size_t length)
+{
+    SCOPED_BUFFER text;
+    buffer_init(&text, length + 1);
+    return buffer_read_file(&text, path, NULL) == 0 && text.length == length &&
+           memcmp(buffer_text(&text), bytes, length) == 0;
+}
+
+/* A key becomes a file, whole for whoever reads it meanwhile; keys are checked by the API ("[-._a-zA-Z0-9]+"), paths of items may have directories. */
 static int write_item(const char *directory, const char *path, const char *bytes, size_t length, struct error *error)
 {
     if (*path == '/' || *path == '\0' || strstr(path, ".."))
@@ -37,8 +48,11 @@ static int write_item(const char *directory, const char *path, const char *bytes
     SCOPED_FREE char *parent = memory_copy_bytes(whole, (size_t)(strrchr(whole, '/') - whole));
     if (directory_make(parent, error) < 0)
         return -1;
-    SCOPED_CLOSE int file = open(whole, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0640);
-    if (file < 0 || write(file, bytes, length) != (ssize_t)length)
+    if (holds(whole, bytes, length))
+        return 0;
+    SCOPED_FREE char *fresh = memory_format("%s/..new", parent);
+    SCOPED_CLOSE int file = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0640);
+    if (file < 0 || write(file, bytes, length) != (ssize_t)length || rename(fresh, whole) < 0)
         return error_set_errno(error, "write %s", whole);
     return 0;
 }
@@ -210,13 +224,26 @@ static int own_volume(const struct volume_source *source, const struct json *vol
                      kind ? json_key(kind) : "a volume without a source");
 }
 
+void volumes_refresh(const struct volume_source *source)
+{
+    const struct json *volumes = json_at(source->configuration->pod, "spec.volumes");
+    for (const struct json *volume = json_first(volumes); volume; volume = json_next(volume)) {
+        SCOPED_FREE char *made =
+            memory_format("%s/volumes/%s", source->pod_directory, json_string_at(volume, "name", ""));
+        SCOPED_FREE char *path = NULL;
+        if (access(made, F_OK) == 0)
+            (void)own_volume(source, volume, &path, NULL);
+    }
+}
+
 static int volume_path(const struct volume_source *source, const struct json *volume, char **ret_path,
                        bool *ret_read_only, struct error *error)
 {
     const struct json *claim = json_member(volume, "persistentVolumeClaim");
     const struct json *host = json_member(volume, "hostPath");
-    *ret_read_only =
-        json_boolean_at(claim, "readOnly", false) || json_member(volume, "configMap") || json_member(volume, "secret");
+    *ret_read_only = json_boolean_at(claim, "readOnly", false) || json_member(volume, "configMap") ||
+                     json_member(volume, "secret") || json_member(volume, "projected") ||
+                     json_member(volume, "downwardAPI");
     if (claim)
         return claim_directory(source, json_string_at(claim, "claimName", ""), ret_path, error);
     return host ? host_path(host, ret_path, error) : own_volume(source, volume, ret_path, error);

@@ -4,7 +4,7 @@
  *
  *   persistentVolumeClaim  the directory given for the claim, else <state>/volumes/<namespace>/<claim>, made when
  *                          missing; the claim itself need not exist
- *   emptyDir, configMap, secret, downwardAPI, projected (of those)   below the pod's directory
+ *   emptyDir, configMap, secret, downwardAPI, projected (of those)   below the pod's directory, the latter kept current
  *   hostPath               as it is; types DirectoryOrCreate and FileOrCreate make it
  */
 #ifndef COXSWAIN_STANDALONE_NODE_VOLUMES_H
@@ -30,6 +30,8 @@ struct volume_mounts {
  * (and not optional), ERROR_UNSUPPORTED a kind of volume that this node does not have. */
 int volume_mounts_resolve(const struct volume_source *source, const struct json *container,
                           struct volume_mounts *ret_mounts, struct error *error);
+/* Those that have been prepared show what ConfigMaps and Secrets hold now; one that is gone leaves what it held. */
+void volumes_refresh(const struct volume_source *source);
 void volume_mounts_add(struct volume_mounts *mounts, const char *source, const char *path, bool read_only);
 void volume_mounts_release(struct volume_mounts *mounts);
 

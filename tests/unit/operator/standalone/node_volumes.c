@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/directory.h"
 #include "common/memory.h"
@@ -41,11 +42,13 @@ static struct json *parse(const char *text)
     return value;
 }
 
+static const char *settings = "{\"data\":{\"colour\":\"green\",\"size\":\"small\"}}"; /* NULL: gone */
+
 static struct json *look_up(void *context, const char *plural, const char *name)
 {
     (void)context;
-    if (strcmp(plural, "configmaps") == 0 && strcmp(name, "settings") == 0)
-        return parse("{\"data\":{\"colour\":\"green\",\"size\":\"small\"}}");
+    if (settings && strcmp(plural, "configmaps") == 0 && strcmp(name, "settings") == 0)
+        return parse(settings);
     return NULL;
 }
 
@@ -128,6 +131,39 @@ Test(node_volumes, chosen_keys_under_other_names)
     struct mount_point point = the_mount(
         "\"configMap\":{\"name\":\"settings\",\"items\":[{\"key\":\"size\",\"path\":\"deep/er\"}]}", "", &mounts);
     check_file(point.source, "deep/er", "small");
+}
+
+static void refresh(const char *volume)
+{
+    SCOPED_FREE char *text = memory_format("{\"spec\":{\"volumes\":[{\"name\":\"v\",%s}]}}", volume);
+    SCOPED_JSON *pod = parse(text);
+    struct node_options options = {.state_directory = state};
+    struct environment_source configuration = {.pod = pod, .lookup = look_up};
+    volumes_refresh(&(struct volume_source){&options, &configuration, pod_directory});
+}
+
+Test(node_volumes, files_follow_their_object)
+{
+    static const char volume[] = "\"projected\":{\"sources\":[{\"configMap\":{\"name\":\"settings\"}}]}";
+    SCOPED(volume_mounts_release) struct volume_mounts mounts = {.count = 0};
+    struct stat before, after;
+    struct mount_point point = the_mount(volume, "", &mounts);
+    SCOPED_FREE char *size = memory_format("%s/size", point.source);
+    cr_assert_eq(stat(size, &before), 0);
+    settings = "{\"data\":{\"colour\":\"red\",\"size\":\"small\"}}";
+    refresh(volume);
+    check_file(point.source, "colour", "red");
+    cr_assert(stat(size, &after) == 0 && before.st_ino == after.st_ino, "what did not change is left alone");
+    settings = NULL;
+    refresh(volume);
+    check_file(point.source, "colour", "red");
+}
+
+Test(node_volumes, what_is_not_mounted_is_not_made)
+{
+    refresh("\"configMap\":{\"name\":\"settings\"}");
+    SCOPED_FREE char *path = memory_format("%s/volumes/v", pod_directory);
+    cr_assert_neq(access(path, F_OK), 0);
 }
 
 Test(node_volumes, what_is_missing_or_unknown_is_said)
