@@ -34,6 +34,7 @@
 #define CREW_TLS_EVEN "even.pem"
 #define CREW_TLS_ODD "odd.pem"
 #define CREW_TLS_KEY "crew.pem"
+#define CREW_TLS_NAME "crew.coxswain" /* for whom each of them is */
 
 /* Set by a node that cannot give a pod its own /etc/hosts: a file in that format, kept current in place,
  * which the worker asks before the resolver. */

@@ -36,6 +36,7 @@
     L(exit_code_operator_words, EXIT_CODE_OPERATORS)                                                                   \
     L(pod_condition_status_words, POD_CONDITION_STATUSES)                                                              \
     L(role_words, ROLES)                                                                                               \
+    L(encryption_words, ENCRYPTIONS)                                                                                   \
     L(job_state_words, JOB_STATES)                                                                                     \
     L(condition_type_words, CONDITION_TYPES)
 

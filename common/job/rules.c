@@ -150,6 +150,12 @@ static bool lone_role(const struct json *self, const struct json *old)
     return !is_one_of(self, "name", lone) || json_integer_at(self, "count", 1) == 1;
 }
 
+static bool encryption_is_ours(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return is(self, "framework", "Coxswain") || !is(self, "encryption", "TLS");
+}
+
 static bool elastic_strategy(const struct json *self, const struct json *old)
 {
     (void)old;
@@ -598,6 +604,12 @@ const struct rule rules[] = {
      .holds = image_of_foreign_framework,
      .cel = "self.framework == 'Coxswain' || has(self.image)",
      .message = "TensorFlow and PyTorch jobs need an image; name the one to run"},
+    {.name = "Encryption",
+     .about = &training_job_spec_type,
+     .field = "encryption",
+     .holds = encryption_is_ours,
+     .cel = "self.framework == 'Coxswain' || self.encryption != 'TLS'",
+     .message = "only Coxswain's own worker encrypts what it says; leave encryption out and use a network that does"},
     {.name = "WorkerCount",
      .about = &role_type,
      .field = "count",

@@ -103,6 +103,11 @@ struct run_policy {
     const char *managed_by;
 };
 
+#define ENCRYPTIONS(X) X(ENCRYPTION_NONE, "None") X(ENCRYPTION_TLS, "TLS")
+#define X(name, text) name,
+enum encryption { ENCRYPTIONS(X) };
+#undef X
+
 #define JOB_STATES(X)                                                                                                  \
     X(JOB_CREATED, "Created") /* seen, nothing runs yet */                                                             \
     X(JOB_PENDING, "Pending") /* pods are there, not all required are ready */                                         \
@@ -180,6 +185,8 @@ struct job_status {
     int64_t start_ms, completion_ms; /* FIELD_UNSET: not yet */
     int64_t suspended_ms;            /* time spent suspended in all, which deadlines leave out */
     int64_t backoff_until_ms;        /* FIELD_UNSET: none; durable, so that a restarted operator still waits */
+    int64_t certificate_generation;  /* the newest of the crew's certificates, FIELD_UNSET: none */
+    int64_t certificate_from_ms;     /* when the crew begins to present it */
     struct condition conditions[CONDITION_TYPE_COUNT];
     struct replica_status replicas[ROLE_COUNT];
     struct progress progress;
@@ -198,6 +205,7 @@ struct training_job {
     unsigned role_entry_count;
     struct role_spec roles[ROLE_COUNT]; /* count 0: the role has no pods */
     struct elastic_spec elastic;
+    enum encryption encryption; /* of what the crew says among itself */
     struct run_policy run_policy;
     struct job_document document; /* strategy, workers, model, … ; its arena holds the job's strings too */
 

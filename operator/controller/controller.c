@@ -177,6 +177,7 @@ static void input_fill(const struct controller *controller, struct job_entry *en
         .gone_epoch = entry->gone_epoch,
         .service = informer_get(controller->services, entry->key),
         .obstacle = {entry->obstacle, entry->obstacle_message, entry->obstacle_retry_ms},
+        .certificate = entry->certificate,
         .crew_message = waits ? entry->document->message : NULL,
         .saves = saves_of(entry->document),
         .counts_since_ms = entry->counts_since_ms,

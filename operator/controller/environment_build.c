@@ -7,6 +7,7 @@
 #include "common/contract/environment.h"
 #include "common/memory.h"
 #include "operator/controller/crew.h"
+#include "operator/controller/crew_certificate.h"
 #include "operator/controller/crew_key.h"
 #include "operator/controller/environment_framework.h"
 #include "operator/controller/environment_list.h"
@@ -98,9 +99,11 @@ static void add_coxswain(const struct training_job *job, enum role role, int64_t
     environment_add(list, ENV_JOB, document);
     if (crew_key_is_needed(job))
         environment_add(list, ENV_CREW_KEY_FILE, CREW_KEY_DIRECTORY "/" CREW_KEY_NAME);
+    if (crew_certificate_is_needed(job))
+        environment_add(list, ENV_CREW_TLS_DIR, CREW_TLS_DIRECTORY);
 }
 
-static const char *const coxswain_reserved[] = {ENV_JOB, ENV_CREW_KEY_FILE, NULL};
+static const char *const coxswain_reserved[] = {ENV_JOB, ENV_CREW_KEY_FILE, ENV_CREW_TLS_DIR, NULL};
 static const struct environment_framework environment_coxswain = {coxswain_document, add_coxswain, coxswain_reserved};
 
 static const struct environment_framework *const frameworks[] = {

@@ -7,6 +7,7 @@
 #include "common/clock.h"
 #include "common/contract/labels.h"
 #include "common/memory.h"
+#include "operator/controller/crew_certificate.h"
 #include "operator/controller/crew_key.h"
 #include "operator/controller/gang.h"
 #include "operator/controller/pod_build.h"
@@ -23,6 +24,7 @@ struct execution {
     struct plan plan;
     const char *namespace, *name, *uid;
     struct json *status_patch; /* NULL: no status write, or it is done */
+    struct json *certificate;  /* a Secret to be created when the one in its place is gone */
     size_t open;               /* requests without an answer */
     bool created, refused;     /* of the creates: one succeeded, one did not */
     struct error failed;
@@ -394,6 +396,60 @@ static void create_service(struct execution *execution, const struct training_jo
     }
 }
 
+/* Of the first two, one that exists is from before a crash. Later ones take the place of one that was removed first. */
+static void certificate_created(void *context, const struct kube_answer *answer)
+{
+    struct creation *creation = context;
+    struct execution *execution = creation->execution;
+    bool made = !answer->error || (answer->error->kind == ERROR_ALREADY_EXISTS &&
+                                   !crew_certificate_replaces(execution->plan.certificate.number));
+    if (!made)
+        note_refusal(creation, answer->error);
+    else if (job_entry_is_about(execution->entry, execution->uid))
+        execution->entry->certificate = execution->plan.certificate;
+    creation_end(creation);
+}
+
+static void send_certificate(struct execution *execution, const struct json *secret)
+{
+    struct creation creation = {.execution = execution, .resource = KUBE_SECRETS};
+    send_creation(creation, secret, certificate_created);
+}
+
+static void certificate_removed(void *context, const struct kube_answer *answer)
+{
+    struct execution *execution = context;
+    SCOPED_JSON *secret = execution->certificate;
+    execution->certificate = NULL;
+    if (answer->error && answer->error->kind != ERROR_NOT_FOUND)
+        note_failure(execution, answer->error, "remove a certificate");
+    else
+        send_certificate(execution, secret);
+    execution->open--;
+    conclude(execution);
+}
+
+static void create_certificate(struct execution *execution, const struct training_job *job)
+{
+    struct error error = ERROR_INIT;
+    SCOPED_JSON *secret = NULL;
+    if (crew_certificate_build(job, &execution->plan.certificate, execution->plan.now_ms, &secret, &error) < 0) {
+        refuse(execution, OBSTACLE_OUTAGE, error.message);
+        return;
+    }
+    if (!crew_certificate_replaces(execution->plan.certificate.number)) {
+        send_certificate(execution, secret);
+        return;
+    }
+    struct resource_path path = {KUBE_SECRETS, execution->namespace, json_string_at(secret, "metadata.name", ""), NULL};
+    struct kube_delete_options what = {.grace_seconds = -1};
+    struct kube_call_options options = call_options(execution, certificate_removed, execution);
+    execution->open++;
+    kube_client_delete(execution->executor.client, &path, &what, &options);
+    execution->certificate = secret;
+    secret = NULL; /* kept */
+}
+
 static void create_group(struct execution *execution, const struct training_job *job)
 {
     struct error error = ERROR_INIT;
@@ -537,6 +593,9 @@ static void act(struct execution *execution, const struct training_job *job, con
     switch (action->type) {
     case ACTION_CREATE_SERVICE:
         create_service(execution, job);
+        return;
+    case ACTION_CREATE_CERTIFICATE:
+        create_certificate(execution, job);
         return;
     case ACTION_CREATE_GROUP:
         create_group(execution, job);

@@ -117,6 +117,7 @@ void job_entry_set_job(struct job_entry *entry, const char *uid)
     entry->document = NULL;
     entry->document_fresh = false;
     entry->counts_since_ms = entry->behind_since_ms = FIELD_UNSET;
+    entry->certificate.number = FIELD_UNSET;
     forget_gone(entry, 0);
     entry->job_uid = uid ? memory_copy_string(uid) : NULL;
 }

@@ -58,6 +58,8 @@ struct job_entry {
     size_t gone_count, gone_capacity;
     int64_t gone_epoch;
 
+    struct certificate_generation certificate; /* the newest that was made */
+
     enum obstacle_kind obstacle;
     char *obstacle_message;
     int64_t obstacle_retry_ms;

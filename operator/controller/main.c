@@ -109,6 +109,8 @@ static void lead(void *context)
     };
     options.plan.worker_image = state->options.worker_image;
     options.plan.coscheduling_scheduler = state->options.coscheduling_scheduler;
+    if (state->options.certificate_period_ms > 0)
+        options.plan.certificate_period_ms = state->options.certificate_period_ms;
     state->controller = controller_start(state->client, state->pods_client, &options);
     log_info("looking after jobs", "namespace", options.name_space ? options.name_space : "(all)", NULL);
 }

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PERIOD_MAX_S (365 * 24 * 3600)
+
 const char *const options_usage =
     "coxswain-operator: keeps a crew of pods alive for each TrainingJob\n"
     "\n"
@@ -14,6 +16,7 @@ const char *const options_usage =
     "  --worker-image IMAGE     for jobs of framework Coxswain that name no image\n"
     "  --coscheduling-scheduler NAME  schedulerName of pods with gang scheduler Coscheduling;\n"
     "                           default: scheduler-plugins-scheduler\n"
+    "  --certificate-period SECONDS   how long a crew with encryption TLS presents one certificate; default: 86400\n"
     "  --metrics-address A:P    where /metrics, /healthz and /readyz are served; default: 127.0.0.1:0 (any free port)\n"
     "  --leader-elect           of several operators only the holder of a Lease acts\n"
     "  --lease-namespace NAME   where the Lease is; default: the operator's own namespace\n"
@@ -26,6 +29,7 @@ enum option_id {
     OPTION_NAMESPACE,
     OPTION_IMAGE,
     OPTION_COSCHEDULING,
+    OPTION_CERTIFICATES,
     OPTION_METRICS,
     OPTION_ELECT,
     OPTION_LEASE_NAMESPACE,
@@ -39,6 +43,7 @@ static const struct option long_options[] = {
     {"namespace", required_argument, NULL, OPTION_NAMESPACE},
     {"worker-image", required_argument, NULL, OPTION_IMAGE},
     {"coscheduling-scheduler", required_argument, NULL, OPTION_COSCHEDULING},
+    {"certificate-period", required_argument, NULL, OPTION_CERTIFICATES},
     {"metrics-address", required_argument, NULL, OPTION_METRICS},
     {"leader-elect", no_argument, NULL, OPTION_ELECT},
     {"lease-namespace", required_argument, NULL, OPTION_LEASE_NAMESPACE},
@@ -55,6 +60,16 @@ static int parse_port(const char *text, uint16_t *ret_port)
     if (*text < '0' || *text > '9' || *end != '\0' || port > UINT16_MAX)
         return -1;
     *ret_port = (uint16_t)port;
+    return 0;
+}
+
+static int parse_seconds(const char *name, const char *text, int64_t *ret_ms, struct error *error)
+{
+    char *end;
+    long seconds = strtol(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end != '\0' || seconds < 1 || seconds > PERIOD_MAX_S)
+        return error_set(error, ERROR_INVALID, "%s %s: write 1 to %d seconds", name, text, PERIOD_MAX_S);
+    *ret_ms = 1000 * (int64_t)seconds;
     return 0;
 }
 
@@ -109,6 +124,8 @@ static int apply(int id, const char *value, struct options *options, struct erro
     case OPTION_HELP:
         options->help = true;
         return 0;
+    case OPTION_CERTIFICATES:
+        return parse_seconds("--certificate-period", value, &options->certificate_period_ms, error);
     case OPTION_METRICS:
         return options_parse_address(value, options->metrics_address, &options->metrics_port, error);
     default:

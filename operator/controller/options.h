@@ -18,7 +18,8 @@ struct options {
     const char *name_space; /* NULL: all */
     const char *worker_image;
     const char *coscheduling_scheduler;
-    const char *lease_namespace; /* NULL: the credentials' */
+    int64_t certificate_period_ms; /* 0: the default */
+    const char *lease_namespace;   /* NULL: the credentials' */
     bool leader_elect;
     char metrics_address[OPTION_ADDRESS_MAX];
     uint16_t metrics_port; /* 0: any free one */

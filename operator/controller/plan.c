@@ -19,13 +19,14 @@ const struct plan_options plan_options_default = {
     .settle_ms = 10000,
     .count_write_ms = 1000,
     .dead_node_ms = 60000,
+    .certificate_period_ms = (int64_t)24 * 3600 * 1000,
     .catch_up_ms = 30000,
 };
 
 static bool (*const policies[])(struct planning *planning) = {
-    dead_node_plan,  ttl_plan,      clean_plan,   invalid_plan, leftovers_plan,
-    completion_plan, deadline_plan, suspend_plan, start_plan,   take_back_plan,
-    judge_plan,      scale_plan,    replace_plan, gang_plan,    create_plan,
+    dead_node_plan, ttl_plan,     clean_plan,       invalid_plan,   leftovers_plan, completion_plan,
+    deadline_plan,  suspend_plan, start_plan,       take_back_plan, judge_plan,     scale_plan,
+    replace_plan,   gang_plan,    certificate_plan, create_plan,
 };
 
 /* spec.runPolicy.managedBy of jobs that are left to this operator. */

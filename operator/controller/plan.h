@@ -54,6 +54,7 @@ struct plan_options {
     int64_t settle_ms;                  /* how long a crew may take to end by itself after the chief */
     int64_t count_write_ms;             /* how long a status write that only changes counts waits for more of them */
     int64_t dead_node_ms;               /* how long a pod of ours that is to end may outlast its grace period */
+    int64_t certificate_period_ms;      /* how long a crew presents one certificate */
     int64_t catch_up_ms;                /* how long a status older than its pods may be the cache's fault */
 };
 extern const struct plan_options plan_options_default;
@@ -86,6 +87,13 @@ struct saves_input {
     bool succeeded;
 };
 
+/* One of the certificates of a crew, which follow each other (crew_certificate.h). */
+struct certificate_generation {
+    int64_t number;  /* from 0; FIELD_UNSET: none */
+    int64_t from_ms; /* when the crew begins to present it */
+    int64_t period_ms;
+};
+
 struct plan_input {
     const struct training_job *job;
     const char *invalid; /* what is wrong with the spec, NULL: nothing */
@@ -101,8 +109,9 @@ struct plan_input {
     struct gang_input gang;
     struct queue_input queue;
     struct obstacle obstacle;
-    const struct progress *progress; /* newest, NULL: none since the last plan */
-    const char *crew_message;        /* what the chief says it waits for, NULL: nothing */
+    struct certificate_generation certificate; /* the newest that was made, as far as this process knows */
+    const struct progress *progress;           /* newest, NULL: none since the last plan */
+    const char *crew_message;                  /* what the chief says it waits for, NULL: nothing */
     struct saves_input saves;
     bool progress_due;       /* it is the job's turn to have its progress written */
     int64_t behind_since_ms; /* since when the status is older than the pods; FIELD_UNSET: it is not */
@@ -113,6 +122,7 @@ struct plan_input {
 
 enum action_type {
     ACTION_CREATE_SERVICE,
+    ACTION_CREATE_CERTIFICATE, /* plan.certificate */
     ACTION_CREATE_GROUP,
     ACTION_DELETE_GROUP,
     ACTION_CREATE_WORKLOAD,
@@ -151,6 +161,7 @@ struct plan {
     size_t event_count;
     struct gang_input gang; /* the input's, for its actions */
     struct queue_input queue;
+    struct certificate_generation certificate; /* to be made by ACTION_CREATE_CERTIFICATE */
     struct json
         *placement; /* where the pods of each role belong (queue_build.h); NULL: anywhere. Freed with the plan */
     int64_t now_ms;

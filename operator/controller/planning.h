@@ -39,9 +39,10 @@ bool start_plan(struct planning *planning);
 bool take_back_plan(struct planning *planning); /* a charge that a disruption explains after all */
 bool judge_plan(struct planning *planning);     /* what went wrong, and what follows from it */
 bool scale_plan(struct planning *planning);
-bool gang_plan(struct planning *planning);    /* the PodGroup, and whether its pods may come */
-bool replace_plan(struct planning *planning); /* superseded pods give way */
-bool create_plan(struct planning *planning);  /* the Service and the promised pods */
+bool gang_plan(struct planning *planning);        /* the PodGroup, and whether its pods may come */
+bool replace_plan(struct planning *planning);     /* superseded pods give way */
+bool certificate_plan(struct planning *planning); /* what the crew encrypts under */
+bool create_plan(struct planning *planning);      /* the Service and the promised pods */
 
 /* Adds to the plan. */
 void planning_act(struct planning *planning, enum action_type type, const struct pod_view *pod);

@@ -8,6 +8,7 @@
 #include "common/contract/labels.h"
 #include "common/memory.h"
 #include "operator/controller/child_metadata.h"
+#include "operator/controller/crew_certificate.h"
 #include "operator/controller/crew_key.h"
 #include "operator/controller/environment_build.h"
 #include "operator/controller/environment_list.h"
@@ -89,6 +90,8 @@ static void set_mounts(struct json *container, const struct training_job *job)
     }
     if (crew_key_is_needed(job))
         crew_key_add_mount(mounts);
+    if (crew_certificate_is_needed(job))
+        crew_certificate_add_mount(mounts);
 }
 
 static void set_volumes(struct json *spec, const struct training_job *job)
@@ -101,6 +104,8 @@ static void set_volumes(struct json *spec, const struct training_job *job)
     }
     if (crew_key_is_needed(job))
         crew_key_add_volume(volumes, job);
+    if (crew_certificate_is_needed(job))
+        crew_certificate_add_volume(volumes, job);
 }
 
 static void set_devices(struct json *container, const struct devices_spec *devices)

@@ -63,6 +63,7 @@ static void bench_init(struct bench *bench)
         .job = &bench->job,
         .pods = (const struct pod_view *const *)bench->pods,
         .service = &bench->service,
+        .certificate = {.number = FIELD_UNSET},
         .counts_since_ms = FIELD_UNSET,
         .now_ms = clock_now_ms(),
         .options = &plan_options_default,

@@ -24,6 +24,7 @@ static void plan_once(const struct training_job *job, const struct pod_view *pod
         .pods = &pod,
         .pod_count = 1,
         .counts_since_ms = FIELD_UNSET,
+        .certificate = {.number = FIELD_UNSET},
         .behind_since_ms = behind_since_ms,
         .now_ms = 1700000000000,
         .options = &plan_options_default,

@@ -19,9 +19,9 @@ plane_start() {
     sed -n 's/^ *certificate-authority-data: //p' state/kubeconfig | base64 -d >ca.pem
 }
 
-# operator_start [KUBECONFIG]
+# operator_start [KUBECONFIG [OPTION…]]
 operator_start() {
-    "$bin/coxswain-operator" --kubeconfig "${1:-$work/state/kubeconfig}" >>operator.log 2>&1 &
+    "$bin/coxswain-operator" --kubeconfig "${1:-$work/state/kubeconfig}" "${@:2}" >>operator.log 2>&1 &
     operator=$!
 }
 

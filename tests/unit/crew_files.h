@@ -43,7 +43,7 @@ static inline void crew_files_make(const struct crew_files *files, const char *n
 {
     int64_t now_s = clock_now_ms() / 1000;
     const struct certificate_request request = {
-        .common_name = name, .names = "DNS:" TLS_CREW_NAME, .from_s = now_s - 3600, .until_s = now_s + 3600};
+        .common_name = name, .names = "DNS:" CREW_TLS_NAME, .from_s = now_s - 3600, .until_s = now_s + 3600};
     struct certificate made;
     char text[16384];
     cr_assert_eq(certificate_make(&request, NULL, &made, NULL), 0);

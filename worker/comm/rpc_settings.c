@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "common/contract/environment.h"
 #include "common/memory.h"
 #include "worker/comm/crew_certificates.h"
 #include "worker/comm/rpc_parts.h"
-#include "worker/comm/tls_session.h"
 
 static grpc_arg string_argument(const char *key, const char *value)
 {
@@ -30,7 +30,7 @@ unsigned rpc_client_arguments(grpc_arg arguments[CHANNEL_ARGUMENTS_MAX])
     arguments[n++] = integer_argument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
     arguments[n++] = integer_argument(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 1000);
     if (crew_certificates_are_set())
-        arguments[n++] = string_argument(GRPC_SSL_TARGET_NAME_OVERRIDE_ARG, TLS_CREW_NAME);
+        arguments[n++] = string_argument(GRPC_SSL_TARGET_NAME_OVERRIDE_ARG, CREW_TLS_NAME);
     return n;
 }
 

@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <string.h>
 
+#include "common/contract/environment.h"
 #include "common/memory.h"
 #include "common/scope.h"
 #include "worker/comm/crew_certificates.h"
@@ -85,7 +86,7 @@ int tls_session_new(int socket, bool answers, struct tls_session **ret_session, 
     if (context == NULL || !set_up(context, &identity))
         return fail(error, "prepare TLS with the crew's certificate");
     SSL *ssl = SSL_new(context);
-    if (ssl == NULL || SSL_set_fd(ssl, socket) != 1 || (!answers && SSL_set1_host(ssl, TLS_CREW_NAME) != 1)) {
+    if (ssl == NULL || SSL_set_fd(ssl, socket) != 1 || (!answers && SSL_set1_host(ssl, CREW_TLS_NAME) != 1)) {
         SSL_free(ssl);
         return fail(error, "prepare TLS");
     }

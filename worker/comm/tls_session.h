@@ -13,9 +13,6 @@
 
 #include "common/error.h"
 
-/* The name in every certificate of a crew. */
-#define TLS_CREW_NAME "crew.coxswain"
-
 struct tls_session;
 
 /* Over a connected non-blocking socket, which stays the caller's and is closed after the session. `answers`: the side that was

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/train/announce.h"
 
+#include "worker/comm/crew_certificates.h"
 #include "worker/optimizer/optimizer.h"
 
 #include <stdio.h>
@@ -36,8 +37,9 @@ static void say_crew(const struct trainer *trainer)
     char bounds[48] = "";
     if (crew_is_elastic(crew))
         snprintf(bounds, sizeof bounds, " (elastic, %u to %u)", crew->least, crew->size);
-    report_say(trainer->report, "crew       %s, %u worker%s%s, %s%s", strategy_type_name(trainer->job->strategy.type),
-               crew->expected, crew->expected == 1 ? "" : "s", bounds, devices, device_description(trainer->device));
+    report_say(trainer->report, "crew       %s, %u worker%s%s, %s%s%s", strategy_type_name(trainer->job->strategy.type),
+               crew->expected, crew->expected == 1 ? "" : "s", bounds, devices, device_description(trainer->device),
+               crew_certificates_are_set() ? ", TLS" : "");
 }
 
 static void say_steps(const struct trainer *trainer)

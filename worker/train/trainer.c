@@ -425,7 +425,7 @@ static const struct stage {
     {open_crew, EXIT_CODE_BAD_JOB},        {open_paths, EXIT_CODE_BAD_JOB},   {open_report, EXIT_CODE_INTERNAL},
     {open_store, EXIT_CODE_NO_CHECKPOINT}, {open_plan, EXIT_CODE_BAD_JOB},    {open_devices, EXIT_CODE_NO_DEVICE},
     {open_graphs, EXIT_CODE_BAD_JOB},      {open_data, EXIT_CODE_BAD_DATA},   {open_state, EXIT_CODE_BAD_JOB},
-    {open_secrets, EXIT_CODE_BAD_JOB},         {open_member, EXIT_CODE_INTERNAL}, {open_strategy, EXIT_CODE_BAD_JOB},
+    {open_secrets, EXIT_CODE_BAD_JOB},     {open_member, EXIT_CODE_INTERNAL}, {open_strategy, EXIT_CODE_BAD_JOB},
 };
 
 int trainer_open(struct trainer *trainer, const struct arguments *arguments, const struct identity *identity,

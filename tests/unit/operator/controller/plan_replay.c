@@ -288,6 +288,9 @@ static void operator_do(const struct action *action, const struct training_job *
         CHECK(!status_terminal(&model.scene.job.status), "a Service after the end");
         model.service = true;
         break;
+    case ACTION_CREATE_CERTIFICATE: /* of encrypted crews only */
+        CHECK(false, "a certificate for a crew that talks in the clear");
+        break;
     case ACTION_CREATE_GROUP:
         CHECK(!status_terminal(&model.scene.job.status), "a PodGroup after the end");
         model.group = (struct group_view){.uid = "group", .job_uid = SCENE_UID, .phase = "Pending", .words = ""};
@@ -387,6 +390,7 @@ static size_t operator_turn(void)
         .service = model.service ? &model.scene.service : NULL,
         .queue = {.state = OPTIONAL_READY, .workload = model.workload_there ? &model.workload : NULL},
         .gang = {.state = OPTIONAL_READY, .group = model.group_there ? &model.group : NULL},
+        .certificate = {.number = FIELD_UNSET},
         .counts_since_ms = model.counts_since_ms,
         .behind_since_ms = FIELD_UNSET,
         .now_ms = model.now_ms,

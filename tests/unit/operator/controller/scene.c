@@ -32,12 +32,15 @@ void scene_init(struct scene *scene, int64_t workers)
                    .charged_attempt = FIELD_UNSET,
                    .completion_ms = FIELD_UNSET,
                    .backoff_until_ms = FIELD_UNSET,
+                   .certificate_generation = FIELD_UNSET,
+                   .certificate_from_ms = FIELD_UNSET,
                    .progress = progress_none()},
     };
     scene->input = (struct plan_input){
         .job = &scene->job,
         .pods = scene->list,
         .service = &scene->service,
+        .certificate = {.number = FIELD_UNSET},
         .counts_since_ms = FIELD_UNSET,
         .behind_since_ms = FIELD_UNSET,
         .now_ms = SCENE_NOW,
