@@ -193,21 +193,28 @@ static void expect_same(const char *model, unsigned devices, unsigned stages, un
     "{\"type\":\"dense\",\"name\":\"" name "\",\"units\":" #units input ",\"device\":" #device "}"
 #define FROM(input) ",\"inputs\":[\"" input "\"]"
 
-/* X -> matmul on device 0 -> add on device 1, of a second product that device 1 makes of the first; then the loss there. */
-static const char textbook[] = "{\"inputShape\":[12],\"layers\":[" DENSE("matmul", 10, "", 0) "," DENSE(
-    "other", 10, "", 1) ","
-                        "{\"type\":\"add\",\"name\":\"sum\",\"inputs\":[\"matmul\",\"other\"],\"device\":1}]}";
+/* X -> matmul on device 0 -> add on device 1, which adds X itself; then the loss there. */
+static const char textbook[] = "{\"inputShape\":[12],\"layers\":[{\"type\":\"flatten\",\"name\":\"X\",\"device\":0},"
+                               "{\"type\":\"dense\",\"name\":\"matmul\",\"units\":12,\"bias\":false,\"device\":0},"
+                               "{\"type\":\"add\",\"name\":\"add\",\"inputs\":[\"matmul\",\"X\"],\"device\":1}]}";
 
-Test(pipeline, a_product_on_one_device_and_a_sum_on_the_next)
+/* The same where device 1 adds a product of its own. */
+static const char two_products[] = "{\"inputShape\":[12],\"layers\":[" DENSE("matmul", 10, "", 0) "," DENSE(
+    "other", 10, "", 1) ",{\"type\":\"add\",\"name\":\"sum\",\"inputs\":[\"matmul\",\"other\"],\"device\":1}]}";
+
+Test(pipeline, a_product_on_device_0_and_a_sum_on_device_1)
 {
     expect_same(textbook, 2, 2, 1, false);
     expect_same(textbook, 2, 2, 4, false);
+    expect_same(two_products, 2, 2, 4, false);
 }
 
-Test(pipeline, the_same_twice_with_the_batch_split_over_both)
+/* Devices 0 and 1 take the first half of X, 2 and 3 the second. */
+Test(pipeline, the_same_twice_with_X_split_over_both)
 {
     expect_same(textbook, 4, 2, 2, false);
     expect_same(textbook, 4, 2, 7, false);
+    expect_same(two_products, 4, 2, 7, false);
 }
 
 static const char lenet[] = "{\"preset\":\"lenet\"}";
@@ -321,29 +328,72 @@ Test(pipeline, a_table_is_shared_by_layers_of_two_devices)
     expect_same(tied, 6, 3, 7, false);
 }
 
-/* Residual blocks like those of a ResNet, in ten equal groups of layers: the stem, eight blocks, the head. */
-static char *residual_model(void)
+#define RESNET_LAYERS 70
+#define RESNET_STAGES 10
+
+struct listing {
+    struct buffer text;
+    unsigned layers, stages;
+};
+
+/* One more layer, on the device of its group. */
+static void list_layer(struct listing *listing, const char *layer)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, 1 << 16);
-    buffer_format(&text, "{\"inputShape\":[8,8,2],\"layers\":[{\"type\":\"conv2d\",\"filters\":4,\"kernel\":3,"
-                         "\"padding\":1,\"device\":0},{\"type\":\"relu\",\"name\":\"out0\"}");
-    for (int block = 1; block <= 8; block++)
-        buffer_format(&text,
-                      ",{\"type\":\"conv2d\",\"name\":\"a%d\",\"filters\":4,\"kernel\":3,\"padding\":1,\"device\":%d},"
-                      "{\"type\":\"relu\",\"name\":\"r%d\"},{\"type\":\"conv2d\",\"name\":\"b%d\",\"filters\":4,"
-                      "\"kernel\":3,\"padding\":1},{\"type\":\"add\",\"name\":\"s%d\",\"inputs\":[\"b%d\",\"out%d\"]},"
-                      "{\"type\":\"relu\",\"name\":\"out%d\"}",
-                      block, block, block, block, block, block, block - 1, block);
-    buffer_format(&text, ",{\"type\":\"averagePool\",\"size\":8,\"device\":9},{\"type\":\"flatten\"},"
-                         "{\"type\":\"dense\",\"units\":10}]}");
-    return buffer_take(&text);
+    buffer_format(&listing->text, "%s{%s,\"device\":%u}", listing->layers ? "," : "", layer,
+                  listing->layers * listing->stages / RESNET_LAYERS);
+    listing->layers++;
 }
 
-Test(pipeline, a_residual_network_over_ten_devices)
+#define LIST(listing, ...)                                                                                             \
+    do {                                                                                                               \
+        SCOPED_FREE char *layer_ = memory_format(__VA_ARGS__);                                                         \
+        list_layer(listing, layer_);                                                                                   \
+    } while (0)
+
+static void list_conv(struct listing *listing, const char *from, int filters, int stride)
 {
-    SCOPED_FREE char *model = residual_model();
-    expect_same(model, 10, 10, 12, false);
+    LIST(listing, "\"type\":\"conv2d\",\"filters\":%d,\"kernel\":3,\"padding\":1,\"stride\":%d,\"bias\":false%s%s%s",
+         filters, stride, from ? ",\"inputs\":[\"" : "", from ? from : "", from ? "\"]" : "");
+}
+
+static void list_block(struct listing *listing, int block, int filters, int stride)
+{
+    SCOPED_FREE char *before = memory_format("out%d", block - 1);
+    list_conv(listing, before, filters, stride);
+    LIST(listing, "\"type\":\"batchNorm\"");
+    LIST(listing, "\"type\":\"relu\"");
+    list_conv(listing, NULL, filters, 1);
+    LIST(listing, "\"type\":\"batchNorm\",\"name\":\"branch%d\"", block);
+    if (stride > 1)
+        LIST(listing, "\"type\":\"shortcut\",\"name\":\"past%d\",\"filters\":%d,\"stride\":%d,\"inputs\":[\"%s\"]",
+             block, filters, stride, before);
+    LIST(listing, "\"type\":\"add\",\"inputs\":[\"%s%d\",\"branch%d\"]", stride > 1 ? "past" : "out",
+         stride > 1 ? block : block - 1, block);
+    LIST(listing, "\"type\":\"relu\",\"name\":\"out%d\"", block);
+}
+
+/* ResNet-20 (He et al. 2016), narrow: the stem, three groups of three blocks, the head; 70 layers in ten groups of seven. */
+static char *resnet_in_groups(unsigned stages)
+{
+    struct listing listing = {.stages = stages};
+    buffer_init(&listing.text, 1 << 16);
+    buffer_format(&listing.text, "{\"inputShape\":[8,8,2],\"layers\":[");
+    list_conv(&listing, NULL, 4, 1);
+    LIST(&listing, "\"type\":\"batchNorm\"");
+    LIST(&listing, "\"type\":\"relu\",\"name\":\"out0\"");
+    for (int block = 1; block <= 9; block++)
+        list_block(&listing, block, 4 << (block - 1) / 3, block == 4 || block == 7 ? 2 : 1);
+    LIST(&listing, "\"type\":\"globalAveragePool\"");
+    LIST(&listing, "\"type\":\"dense\",\"units\":10");
+    cr_assert_eq(listing.layers, RESNET_LAYERS);
+    buffer_format(&listing.text, "]}");
+    return buffer_take(&listing.text);
+}
+
+Test(pipeline, a_resnet_in_equal_groups_of_layers_over_ten_devices)
+{
+    SCOPED_FREE char *model = resnet_in_groups(RESNET_STAGES);
+    expect_same(model, RESNET_STAGES, RESNET_STAGES, 12, false);
 }
 
 static void expect_refused(const char *model, unsigned devices, unsigned stages, unsigned shards, const char *words)

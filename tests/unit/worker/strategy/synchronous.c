@@ -24,7 +24,8 @@
 #include "worker/optimizer/training_state.h"
 #include "worker/strategy/strategy.h"
 
-#define COUNT_MAX 4 /* of workers or devices */
+#define COUNT_MAX 4 /* of workers or devices, or of replicas of two workers */
+#define WORKERS_MAX (2 * COUNT_MAX)
 #define PORT 2222
 #define SHARDS 12 /* for all, so that the bits can be equal */
 #define STEPS 6
@@ -36,6 +37,8 @@
 #define SKIP_WHERE_IT_TAKES_TOO_LONG() ((void)0)
 #endif
 
+#define COUNT_STAGES 99
+
 /* What a strategy makes of `count` workers or devices. */
 static const struct arrangement {
     const char *name;
@@ -43,29 +46,34 @@ static const struct arrangement {
     bool counts_workers;     /* `count` workers; else one worker of `count` devices */
     unsigned worker_devices; /* of each of those workers */
     enum collective_type collective;
+    unsigned stages, pods; /* Pipeline: of the model, COUNT_STAGES: `count`; workers a replica, 0: one */
 } arrangements[] = {
-    {"Mirrored", STRATEGY_MIRRORED, false, 0, COLLECTIVE_AUTO},
-    {"Mirrored, ReduceToOne", STRATEGY_MIRRORED, false, 0, COLLECTIVE_REDUCE_TO_ONE},
-    {"Mirrored, Hierarchical", STRATEGY_MIRRORED, false, 0, COLLECTIVE_HIERARCHICAL},
-    {"CentralStorage", STRATEGY_CENTRAL_STORAGE, false, 0, COLLECTIVE_AUTO},
-    {"CentralStorage, ReduceToOne", STRATEGY_CENTRAL_STORAGE, false, 0, COLLECTIVE_REDUCE_TO_ONE},
-    {"MultiWorkerMirrored", STRATEGY_MULTI_WORKER_MIRRORED, true, 1, COLLECTIVE_AUTO},
-    {"MultiWorkerMirrored of two devices", STRATEGY_MULTI_WORKER_MIRRORED, true, 2, COLLECTIVE_AUTO},
-    {"MultiWorkerMirrored, ReduceToOne", STRATEGY_MULTI_WORKER_MIRRORED, true, 1, COLLECTIVE_REDUCE_TO_ONE},
-    {"MultiWorkerMirrored, Hierarchical", STRATEGY_MULTI_WORKER_MIRRORED, true, 1, COLLECTIVE_HIERARCHICAL},
+    {"Mirrored", STRATEGY_MIRRORED, false, 0, COLLECTIVE_AUTO, 0, 0},
+    {"Mirrored, ReduceToOne", STRATEGY_MIRRORED, false, 0, COLLECTIVE_REDUCE_TO_ONE, 0, 0},
+    {"Mirrored, Hierarchical", STRATEGY_MIRRORED, false, 0, COLLECTIVE_HIERARCHICAL, 0, 0},
+    {"CentralStorage", STRATEGY_CENTRAL_STORAGE, false, 0, COLLECTIVE_AUTO, 0, 0},
+    {"CentralStorage, ReduceToOne", STRATEGY_CENTRAL_STORAGE, false, 0, COLLECTIVE_REDUCE_TO_ONE, 0, 0},
+    {"MultiWorkerMirrored", STRATEGY_MULTI_WORKER_MIRRORED, true, 1, COLLECTIVE_AUTO, 0, 0},
+    {"MultiWorkerMirrored of two devices", STRATEGY_MULTI_WORKER_MIRRORED, true, 2, COLLECTIVE_AUTO, 0, 0},
+    {"MultiWorkerMirrored, ReduceToOne", STRATEGY_MULTI_WORKER_MIRRORED, true, 1, COLLECTIVE_REDUCE_TO_ONE, 0, 0},
+    {"MultiWorkerMirrored, Hierarchical", STRATEGY_MULTI_WORKER_MIRRORED, true, 1, COLLECTIVE_HIERARCHICAL, 0, 0},
+    {"Pipeline of devices", STRATEGY_PIPELINE, false, 0, COLLECTIVE_AUTO, COUNT_STAGES, 0},
+    {"Pipeline of workers", STRATEGY_PIPELINE, true, 1, COLLECTIVE_AUTO, COUNT_STAGES, 0},
+    {"Pipeline, replicas of two devices", STRATEGY_PIPELINE, true, 2, COLLECTIVE_AUTO, 2, 0},
+    {"Pipeline, replicas of two workers", STRATEGY_PIPELINE, true, 1, COLLECTIVE_AUTO, 2, 2},
 };
 #define ARRANGEMENTS (sizeof(arrangements) / sizeof(*arrangements))
 
 /* Those whose additions follow the crew's size. */
 static const struct arrangement rings[] = {
-    {"Mirrored, Ring", STRATEGY_MIRRORED, false, 0, COLLECTIVE_RING},
-    {"CentralStorage, Ring", STRATEGY_CENTRAL_STORAGE, false, 0, COLLECTIVE_RING},
-    {"MultiWorkerMirrored, Ring", STRATEGY_MULTI_WORKER_MIRRORED, true, 1, COLLECTIVE_RING},
-    {"MultiWorkerMirrored of two devices, Ring", STRATEGY_MULTI_WORKER_MIRRORED, true, 2, COLLECTIVE_RING},
+    {"Mirrored, Ring", STRATEGY_MIRRORED, false, 0, COLLECTIVE_RING, 0, 0},
+    {"CentralStorage, Ring", STRATEGY_CENTRAL_STORAGE, false, 0, COLLECTIVE_RING, 0, 0},
+    {"MultiWorkerMirrored, Ring", STRATEGY_MULTI_WORKER_MIRRORED, true, 1, COLLECTIVE_RING, 0, 0},
+    {"MultiWorkerMirrored of two devices, Ring", STRATEGY_MULTI_WORKER_MIRRORED, true, 2, COLLECTIVE_RING, 0, 0},
 };
 #define RINGS (sizeof(rings) / sizeof(*rings))
 
-static const struct arrangement one_device = {"OneDevice", STRATEGY_ONE_DEVICE, false, 0, COLLECTIVE_AUTO};
+static const struct arrangement one_device = {"OneDevice", STRATEGY_ONE_DEVICE, false, 0, COLLECTIVE_AUTO, 0, 0};
 
 static const struct batching {
     const char *name;
@@ -89,6 +97,15 @@ struct snapshot {
     unsigned char *bytes;
 };
 
+/* A rank that stops after two steps until all that wait for it have said so. */
+struct freeze {
+    unsigned victim, witnesses;
+    pthread_mutex_t lock;
+    pthread_cond_t named;
+    bool has_named[WORKERS_MAX];
+    char words[WORKERS_MAX][256];
+};
+
 struct cell {
     const struct arrangement *arrangement;
     unsigned count;
@@ -97,9 +114,10 @@ struct cell {
     double clip;
     int64_t until;               /* step */
     const struct snapshot *from; /* NULL: from fresh parameters */
+    struct freeze *freeze;       /* NULL: nobody stops */
     unsigned workers, devices;
-    struct crew_seat seats[COUNT_MAX];
-    char hosts[COUNT_MAX][32];
+    struct crew_seat seats[WORKERS_MAX];
+    char hosts[WORKERS_MAX][32];
 };
 
 /* One worker of a cell. */
@@ -119,7 +137,6 @@ struct worker {
     struct strategy *strategy;
     struct error error;
     bool failed;
-    uint32_t digest;
     double loss, first_norm; /* of the last step; of the first one's gradient */
 };
 
@@ -149,6 +166,102 @@ static int restore(void *context, struct error *error)
     for (unsigned i = 0; i < count; at += spans[i].length, i++)
         memcpy(spans[i].bytes, at, spans[i].length);
     return training_state_to_device(&worker->state, error);
+}
+
+/* The state of the whole model, from those of the workers: some hold a part of it, some hold the same. */
+static const struct parameter_tensor *tensor_of(const struct parameter_layout *layout, unsigned number)
+{
+    for (unsigned t = 0; t < layout->tensor_count; t++)
+        if (layout->tensors[t].number == number)
+            return &layout->tensors[t];
+    return NULL;
+}
+
+/* Whoever holds a tensor that another has brought must have the same bits. */
+static bool bring(float *to, const float *from, int64_t elements, bool first)
+{
+    if (first)
+        memcpy(to, from, (size_t)elements * sizeof(*to));
+    return memcmp(to, from, (size_t)elements * sizeof(*to)) == 0;
+}
+
+static bool add_part(struct training_state *whole, const struct training_state *part, bool *brought)
+{
+    bool same = true;
+    for (unsigned t = 0; t < part->layout.tensor_count; t++) {
+        const struct parameter_tensor *here = &part->layout.tensors[t],
+                                      *there = tensor_of(&whole->layout, here->number);
+        bool first = !brought[here->number];
+        same &= bring(whole->parameters + there->offset, part->parameters + here->offset, here->elements, first);
+        for (unsigned s = 0; s < whole->slot_count; s++)
+            same &= bring(whole->slots[s] + there->offset, part->slots[s] + here->offset, here->elements, first);
+        brought[here->number] = true;
+    }
+    return same;
+}
+
+static void take_part(struct training_state *part, const struct parameter_layout *layout, const float *flat)
+{
+    for (unsigned t = 0; t < part->layout.tensor_count; t++) {
+        const struct parameter_tensor *here = &part->layout.tensors[t], *there = tensor_of(layout, here->number);
+        for (unsigned s = 0; s <= part->slot_count; s++)
+            memcpy((s ? part->slots[s - 1] : part->parameters) + here->offset,
+                   flat + (int64_t)s * layout->elements + there->offset, (size_t)here->elements * sizeof(*flat));
+    }
+}
+
+/* A snapshot begins with the progress; parameters and slots follow. */
+static int restore_part(void *context, bool chooses, char base[STRATEGY_BASE_MAX], struct error *error)
+{
+    struct worker *worker = context;
+    const struct snapshot *snapshot = worker->cell->from;
+    (void)chooses, (void)error;
+    base[0] = '\0';
+    if (snapshot == NULL)
+        return 0;
+    memcpy(&worker->state.progress, snapshot->bytes, sizeof(worker->state.progress));
+    const struct parameter_layout *layout = graph_layout(worker->devices[0].graph);
+    size_t bytes = (size_t)layout->elements * (1 + worker->state.slot_count) * sizeof(float);
+    SCOPED_FREE float *flat = memory_allocate(bytes, 1);
+    memcpy(flat, snapshot->bytes + sizeof(worker->state.progress), bytes);
+    take_part(&worker->state, layout, flat);
+    return 0;
+}
+
+/* ---------------------------------------------------------------- who stops */
+
+static unsigned count_witnesses(const struct freeze *freeze)
+{
+    unsigned count = 0;
+    for (unsigned rank = 0; rank < WORKERS_MAX; rank++)
+        count += freeze->has_named[rank];
+    return count;
+}
+
+static void maybe_freeze(struct worker *worker)
+{
+    struct freeze *freeze = worker->cell->freeze;
+    if (freeze == NULL || worker->rank != freeze->victim || worker->state.progress.step != 2)
+        return;
+    pthread_mutex_lock(&freeze->lock);
+    while (count_witnesses(freeze) < freeze->witnesses)
+        pthread_cond_wait(&freeze->named, &freeze->lock);
+    pthread_mutex_unlock(&freeze->lock);
+}
+
+static void hear_stall(void *context, const char *text)
+{
+    struct worker *worker = context;
+    struct freeze *freeze = worker->cell->freeze;
+    char name[16];
+    if (freeze == NULL)
+        return;
+    snprintf(name, sizeof(name), "for rank %u ", freeze->victim);
+    pthread_mutex_lock(&freeze->lock);
+    snprintf(freeze->words[worker->rank], sizeof(freeze->words[worker->rank]), "%s", text);
+    freeze->has_named[worker->rank] |= strstr(text, name) != NULL;
+    pthread_cond_broadcast(&freeze->named);
+    pthread_mutex_unlock(&freeze->lock);
 }
 
 /* ---------------------------------------------------------------- a worker */
@@ -224,6 +337,7 @@ static int open_crew(struct worker *worker, struct error *error)
 static int open_strategy(struct worker *worker, struct error *error)
 {
     const struct cell *cell = worker->cell;
+    unsigned stages = cell->arrangement->stages;
     struct strategy_options options = {.type = cell->arrangement->type,
                                        .collective = cell->arrangement->collective,
                                        .device = worker->devices[0].device,
@@ -241,7 +355,15 @@ static int open_strategy(struct worker *worker, struct error *error)
                                        .endpoint = worker->endpoint,
                                        .job_uid = "uid",
                                        .machine = 1 + worker->rank * 2 % 3, /* ranks 0 and 3 are near */
+                                       .model = &worker->job.model,
+                                       .stages = stages == COUNT_STAGES ? cell->count : stages,
+                                       .recompute = cell->arrangement->pods > 1,
+                                       .crew_size = cell->workers,
+                                       .crew_rank = worker->rank,
+                                       .stall_ms = cell->freeze ? 100 : 0,
+                                       .on_stall = hear_stall,
                                        .restore = restore,
+                                       .restore_part = restore_part,
                                        .context = worker};
     return strategy_open(&options, &worker->strategy, error);
 }
@@ -254,6 +376,7 @@ static int train(struct worker *worker, struct error *error)
         return -1;
     while (worker->state.progress.step < worker->cell->until) {
         struct strategy_result result;
+        maybe_freeze(worker);
         if (strategy_step(worker->strategy, 0.02, 0, &result, error) < 0)
             return -1;
         worker->loss = result.loss;
@@ -266,8 +389,6 @@ static void *worker_main(void *context)
 {
     struct worker *worker = context;
     worker->failed = train(worker, &worker->error) < 0;
-    if (!worker->failed)
-        worker->digest = training_state_digest(&worker->state);
     return NULL;
 }
 
@@ -293,7 +414,8 @@ static void name_crew(struct cell *cell)
     static unsigned used;
     unsigned pid = (unsigned)getpid();
     bool counts_workers = cell->arrangement->counts_workers;
-    cell->workers = counts_workers ? cell->count : 1;
+    unsigned pods = cell->arrangement->pods ? cell->arrangement->pods : 1;
+    cell->workers = counts_workers ? cell->count * pods : 1;
     cell->devices = counts_workers ? cell->arrangement->worker_devices : cell->count;
     for (unsigned rank = 0; rank < cell->workers; rank++, used++) {
         snprintf(cell->hosts[rank], sizeof(cell->hosts[rank]), "127.%u.%u.%u", 1 + (pid >> 8) % 250,
@@ -308,9 +430,27 @@ struct outcome {
     double loss, first_norm;
 };
 
+static struct training_state whole_state(struct worker *workers, unsigned count)
+{
+    struct training_state whole;
+    const struct parameter_layout *layout = graph_layout(workers[0].devices[0].graph);
+    SCOPED_FREE bool *brought = memory_allocate(layout->tensor_count, sizeof(*brought));
+    cr_assert_eq(
+        training_state_init(&whole, workers[0].devices[0].device, layout, &workers[0].job.training.optimizer, 5, NULL),
+        0);
+    whole.progress = workers[0].state.progress;
+    for (unsigned rank = 0; rank < count; rank++) {
+        cr_assert_eq(memcmp(&workers[rank].state.progress, &whole.progress, sizeof(whole.progress)), 0);
+        cr_assert(add_part(&whole, &workers[rank].state, brought), "rank %u of %u has other bits", rank, count);
+    }
+    for (unsigned t = 0; t < layout->tensor_count; t++)
+        cr_assert(brought[t]);
+    return whole;
+}
+
 static struct outcome run_whole_cell(struct cell cell, struct snapshot *ret_snapshot)
 {
-    static struct worker workers[COUNT_MAX];
+    static struct worker workers[WORKERS_MAX];
     memset(workers, 0, sizeof(workers));
     name_crew(&cell);
     for (unsigned rank = 0; rank < cell.workers; rank++) {
@@ -323,12 +463,13 @@ static struct outcome run_whole_cell(struct cell cell, struct snapshot *ret_snap
     for (unsigned rank = 0; rank < cell.workers; rank++) {
         cr_assert(!workers[rank].failed, "%s of %u, rank %u: %s", cell.arrangement->name, cell.count, rank,
                   workers[rank].error.message);
-        cr_assert_eq(workers[rank].digest, workers[0].digest);
         cr_assert_eq(workers[rank].loss, workers[0].loss);
     }
-    struct outcome outcome = {workers[0].digest, workers[0].loss, workers[0].first_norm};
+    struct training_state whole = whole_state(workers, cell.workers);
+    struct outcome outcome = {training_state_digest(&whole), workers[0].loss, workers[0].first_norm};
     if (ret_snapshot != NULL)
-        snapshot_take(ret_snapshot, &workers[0].state);
+        snapshot_take(ret_snapshot, &whole);
+    training_state_release(&whole);
     for (unsigned rank = cell.workers; rank-- > 0;)
         worker_close(&workers[rank]);
     return outcome;
@@ -374,6 +515,10 @@ MATRIX(5, multi_worker_mirrored)
 MATRIX(6, multi_worker_mirrored_of_two_devices)
 MATRIX(7, multi_worker_mirrored_reduce_to_one)
 MATRIX(8, multi_worker_mirrored_hierarchical)
+MATRIX(9, pipeline_of_devices)
+MATRIX(10, pipeline_of_workers)
+MATRIX(11, pipeline_replicas_of_two_devices)
+MATRIX(12, pipeline_replicas_of_two_workers)
 
 static void expect_near(double value, double reference, double tolerance, const char *what, const struct cell *cell)
 {
@@ -431,4 +576,27 @@ Test(synchronous, each_goes_on_from_the_state_of_any_other, .timeout = 120)
     cell.count = 1;
     cr_expect_eq(run_cell(cell, NULL), digest);
     free(snapshot.bytes);
+}
+
+/* In two replicas of two stages: the neighbour waits for values or gradients, the twin for contributions to the sum. */
+Test(synchronous, whoever_freezes_in_a_pipeline_is_named, .timeout = 120)
+{
+    struct cell cell = {.arrangement = &arrangements[12],
+                        .count = 2,
+                        .batching = &batchings[1],
+                        .optimizer = optimizers[0],
+                        .until = 4};
+    uint32_t reference = run_cell(cell, NULL);
+    for (unsigned victim = 0; victim < 4; victim++) {
+        struct freeze freeze = {.victim = victim, .witnesses = 2};
+        pthread_mutex_init(&freeze.lock, NULL);
+        pthread_cond_init(&freeze.named, NULL);
+        cell.freeze = &freeze;
+        cr_expect_eq(run_cell(cell, NULL), reference);
+        cr_expect(freeze.has_named[victim ^ 1] && freeze.has_named[victim ^ 2], "%s; %s", freeze.words[victim ^ 1],
+                  freeze.words[victim ^ 2]);
+        cr_expect(strstr(freeze.words[victim ^ 1], "step 3"), "%s", freeze.words[victim ^ 1]);
+        pthread_cond_destroy(&freeze.named);
+        pthread_mutex_destroy(&freeze.lock);
+    }
 }
