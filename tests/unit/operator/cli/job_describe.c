@@ -32,7 +32,7 @@ Test(job_describe, all_there_is)
                                          "  loss                     0.031\n"
                                          "\n"
                                          "Conditions\n"
-                                         "  Running     True   30s     CrewComplete: all required pods are ready\n"
+                                         "  Running            True   30s     CrewComplete: all required pods are ready\n"
                                          "\n"
                                          "Pods\n"
                                          "  digits-worker-0-2                ready          40s     n1\n"
