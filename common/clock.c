@@ -24,6 +24,13 @@ int64_t clock_monotonic_ns(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+int64_t clock_elapsed_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_BOOTTIME, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
 int64_t clock_monotonic_ms(void)
 {
     return clock_monotonic_ns() / 1000000;

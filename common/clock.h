@@ -14,7 +14,9 @@
 int64_t clock_now_ms(void);
 /* Nanoseconds on a clock that never jumps; only differences mean anything. */
 int64_t clock_monotonic_ns(void);
-/* The same in milliseconds, for beats and deadlines. */
+/* The same on a clock that goes on while the machine is suspended: for what others may do meanwhile. */
+int64_t clock_elapsed_ns(void);
+/* The monotonic one in milliseconds, for beats and deadlines. */
 int64_t clock_monotonic_ms(void);
 
 /* RFC 3339 in UTC. Seconds: metav1.Time ("2026-11-20T14:00:00Z"); microseconds: metav1.MicroTime. */

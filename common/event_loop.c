@@ -57,6 +57,8 @@ struct event_loop {
     sigset_t signal_set;
     struct signal_handler handlers[SIGNALS_MAX];
 
+    event_guard *guard;
+    void *guard_context;
     bool stopped;
 };
 
@@ -398,6 +400,8 @@ int event_loop_turn(struct event_loop *loop, int timeout_ms, struct error *error
     /* curl_multi_poll knows no "for ever". */
     CURLMcode code = curl_multi_poll(loop->multi, &watched, 1, wait_ms < 0 ? INT32_MAX : wait_ms, NULL);
     int running;
+    if (loop->guard)
+        loop->guard(loop->guard_context);
     if (code == CURLM_OK)
         code = curl_multi_perform(loop->multi, &running);
     if (code != CURLM_OK)
@@ -423,6 +427,12 @@ int event_loop_run(struct event_loop *loop, struct error *error)
 void event_loop_stop(struct event_loop *loop)
 {
     loop->stopped = true;
+}
+
+void event_loop_set_guard(struct event_loop *loop, event_guard *guard, void *context)
+{
+    loop->guard = guard;
+    loop->guard_context = context;
 }
 
 void event_loop_wake(struct event_loop *loop)

@@ -29,6 +29,10 @@ int event_loop_run(struct event_loop *loop, struct error *error);
 /* One turn: waits at most `timeout_ms` (-1: until something happens), then calls what is due. */
 int event_loop_turn(struct event_loop *loop, int timeout_ms, struct error *error);
 void event_loop_stop(struct event_loop *loop);
+/* Called after every wait, before a byte is sent or read: for what must be known first by a process that was frozen.
+ * `guard` NULL: none any more. */
+typedef void event_guard(void *context);
+void event_loop_set_guard(struct event_loop *loop, event_guard *guard, void *context);
 /* From any thread or signal handler: ends the current wait. */
 void event_loop_wake(struct event_loop *loop);
 

@@ -87,6 +87,12 @@ int http_client_new(struct event_loop *loop, const struct http_client_options *o
     return 0;
 }
 
+void http_client_set_trust(struct http_client *client, const char *ca_pem)
+{
+    free(client->ca_pem);
+    client->ca_pem = memory_copy_string(ca_pem);
+}
+
 void http_client_free(struct http_client *client)
 {
     if (client == NULL)
@@ -494,11 +500,11 @@ static int set_address(struct http_transfer *transfer, const struct http_request
     return 0;
 }
 
-static void set_blob(CURL *easy, CURLoption option, char *pem)
+static void set_blob(CURL *easy, CURLoption option, char *pem, unsigned flags)
 {
     if (pem == NULL)
         return;
-    struct curl_blob blob = {.data = pem, .len = strlen(pem), .flags = CURL_BLOB_NOCOPY};
+    struct curl_blob blob = {.data = pem, .len = strlen(pem), .flags = flags};
     curl_easy_setopt(easy, option, &blob);
 }
 
@@ -506,9 +512,9 @@ static void set_tls(struct http_transfer *transfer)
 {
     CURL *easy = transfer->base.easy;
     struct http_client *client = transfer->client;
-    set_blob(easy, CURLOPT_CAINFO_BLOB, client->ca_pem);
-    set_blob(easy, CURLOPT_SSLCERT_BLOB, client->client_cert_pem);
-    set_blob(easy, CURLOPT_SSLKEY_BLOB, client->client_key_pem);
+    set_blob(easy, CURLOPT_CAINFO_BLOB, client->ca_pem, CURL_BLOB_COPY); /* it may change before the transfer ends */
+    set_blob(easy, CURLOPT_SSLCERT_BLOB, client->client_cert_pem, CURL_BLOB_NOCOPY);
+    set_blob(easy, CURLOPT_SSLKEY_BLOB, client->client_key_pem, CURL_BLOB_NOCOPY);
     curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, client->insecure ? 0L : 1L);
     curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, client->insecure ? 0L : 2L);
     curl_easy_setopt(easy, CURLOPT_SHARE, client->share);

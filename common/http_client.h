@@ -32,6 +32,8 @@ struct http_client_options {
 
 int http_client_new(struct event_loop *loop, const struct http_client_options *options, struct http_client **ret_client,
                     struct error *error);
+/* From the next transfer on; those under way go on as they began. NULL: the system's store. */
+void http_client_set_trust(struct http_client *client, const char *ca_pem);
 /* Cancels its transfers. */
 void http_client_free(struct http_client *client);
 

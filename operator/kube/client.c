@@ -39,7 +39,7 @@ struct kube_client {
     struct event_loop *loop;
     struct http_client *http;
     struct kube_config config;
-    int64_t token_read_ns;
+    int64_t credentials_read_ns;
     struct kube_client_options options;
     struct kube_call *calls; /* all that have not ended */
     size_t pending;
@@ -63,7 +63,7 @@ struct kube_call {
     size_t body_length;
     bool urgent;
     bool counts; /* against max_in_flight, now */
-    bool token_renewed;
+    bool credentials_renewed;
     int tries, tries_max;
     int64_t deadline_ns; /* INT64_MAX: none */
     int64_t idle_timeout_ms;
@@ -117,7 +117,7 @@ int kube_client_new(struct event_loop *loop, const struct kube_config *config, c
     client->http = http;
     client->options = options;
     client->options.user_agent = NULL; /* borrowed; the HTTP client has its copy */
-    client->token_read_ns = clock_monotonic_ns();
+    client->credentials_read_ns = clock_monotonic_ns();
     kube_config_copy(config, &client->config);
     call_queue_init(&client->queue);
     request_metrics_init(&client->metrics);
@@ -148,23 +148,41 @@ int kube_client_write_metrics(const struct kube_client *client, struct buffer *o
     return request_metrics_write(&client->metrics, client->pending, out, error);
 }
 
-/* ---------------------------------------------------------------- token */
+/* ---------------------------------------------------------------- credentials */
 
 /* A token that cannot be read keeps the old one: it may still be good, and 401 tells. */
 static void token_renew(struct kube_client *client)
 {
     char *token;
-    client->token_read_ns = clock_monotonic_ns();
     if (client->config.token_file == NULL || kube_token_read(client->config.token_file, &token, NULL) < 0)
         return;
     free(client->config.token);
     client->config.token = token;
 }
 
+/* Likewise; a new one is for connections to come. */
+static void authority_renew(struct kube_client *client)
+{
+    char *pem;
+    if (client->config.ca_file == NULL || kube_authority_read(client->config.ca_file, &pem, NULL) < 0)
+        return;
+    if (strcmp(pem, client->config.ca_pem) != 0)
+        http_client_set_trust(client->http, pem);
+    free(client->config.ca_pem);
+    client->config.ca_pem = pem;
+}
+
+static void credentials_renew(struct kube_client *client)
+{
+    client->credentials_read_ns = clock_monotonic_ns();
+    token_renew(client);
+    authority_renew(client);
+}
+
 static const char *token_current(struct kube_client *client)
 {
-    if (clock_monotonic_ns() - client->token_read_ns >= client->options.token_refresh_ms * NS_PER_MS)
-        token_renew(client);
+    if (clock_monotonic_ns() - client->credentials_read_ns >= client->options.token_refresh_ms * NS_PER_MS)
+        credentials_renew(client);
     return client->config.token;
 }
 
@@ -325,15 +343,23 @@ static bool call_repeat(struct kube_call *call, const struct http_response *resp
     return true;
 }
 
-/* 401 may only mean that the token was renewed since we read it. */
-static bool call_repeat_with_new_token(struct kube_call *call, const struct http_response *response)
+/* Either side does not know the other. */
+static bool is_mistrust(const struct kube_config *config, const struct http_response *response)
 {
-    if (response->status != 401 || call->client->config.token_file == NULL)
+    if (response->error)
+        return response->error->kind == ERROR_FORBIDDEN && config->ca_file;
+    return response->status == 401 && config->token_file;
+}
+
+/* It may only mean that token or authority were replaced since we read them. */
+static bool call_repeat_with_new_credentials(struct kube_call *call, const struct http_response *response)
+{
+    if (!is_mistrust(&call->client->config, response))
         return false;
-    token_renew(call->client);
-    if (call->verb == VERB_STREAM || call->token_renewed)
+    credentials_renew(call->client);
+    if (call->verb == VERB_STREAM || call->credentials_renewed)
         return false;
-    call->token_renewed = true;
+    call->credentials_renewed = true;
     call->timer = event_timer_start(call->client->loop, 0, on_retry_due, call);
     return true;
 }
@@ -390,7 +416,7 @@ static void on_done(void *context, const struct http_response *response)
     SCOPED_JSON *body = body_parse(response);
     int64_t retry_after_ms = retry_after_of(response, body);
     failure_take(call, response, body);
-    if (call_repeat_with_new_token(call, response) || call_repeat(call, response, retry_after_ms))
+    if (call_repeat_with_new_credentials(call, response) || call_repeat(call, response, retry_after_ms))
         queue_serve(client);
     else
         call_conclude(call, response, body, retry_after_ms);

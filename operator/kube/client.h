@@ -12,8 +12,8 @@
  *    with jittered exponential backoff, until `timeout_ms` has passed or KUBE_TRIES_MAX tries were made. A replace or
  *    patch with a resourceVersion whose answer got lost may so end in ERROR_CONFLICT although it was done:
  *    read again;
- *  - a token file is read again every minute, and once more on 401, after which the request is
- *    repeated once;
+ *  - files with a token or with authorities are read again every minute, and once more on 401 or when the server's
+ *    certificate is not trusted, after which the request is repeated once;
  *  - at most `max_in_flight` requests are on the wire; the others wait, and flows (jobs, say) are
  *    served in turn, so that one with a thousand requests does not starve one with two;
  *  - while the write gate is closed, mutating requests end with ERROR_CANCELLED and nothing is sent.
@@ -44,7 +44,7 @@ struct kube_client_options {
     unsigned max_in_flight;   /* 0: 16; each connection keeps about 75 KB, and more are hardly faster */
     int64_t retry_base_ms;    /* first backoff, doubled at each try; 0: 200 */
     int64_t retry_ceiling_ms; /* longest backoff; 0: 10000 */
-    int64_t token_refresh_ms; /* 0: 60000 */
+    int64_t token_refresh_ms; /* of the files that hold credentials; 0: 60000 */
     bool http2;               /* one multiplexed connection instead of a pool of HTTP/1.1 ones */
 };
 

@@ -14,7 +14,7 @@ void kube_config_release(struct kube_config *config)
 {
     char *owned[] = {config->server,     config->name_space,      config->context_name,   config->source,
                      config->ca_pem,     config->client_cert_pem, config->client_key_pem, config->token,
-                     config->token_file, config->tls_server_name};
+                     config->token_file, config->tls_server_name, config->ca_file};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; i++)
         free(owned[i]);
     *config = (struct kube_config){0};
@@ -28,6 +28,7 @@ void kube_config_copy(const struct kube_config *config, struct kube_config *ret_
         .context_name = memory_copy_string(config->context_name),
         .source = memory_copy_string(config->source),
         .ca_pem = memory_copy_string(config->ca_pem),
+        .ca_file = memory_copy_string(config->ca_file),
         .client_cert_pem = memory_copy_string(config->client_cert_pem),
         .client_key_pem = memory_copy_string(config->client_key_pem),
         .token = memory_copy_string(config->token),
@@ -44,6 +45,18 @@ static int read_file(const char *path, char **ret_text, struct error *error)
     if (buffer_read_file(&text, path, error) < 0)
         return -1;
     *ret_text = buffer_take(&text);
+    return 0;
+}
+
+int kube_authority_read(const char *path, char **ret_pem, struct error *error)
+{
+    SCOPED_FREE char *text = NULL;
+    if (read_file(path, &text, error) < 0)
+        return error_wrap(error, "authority");
+    if (strstr(text, "-----BEGIN ") == NULL)
+        return error_set(error, ERROR_INVALID, "%s holds no certificate", path);
+    *ret_pem = text;
+    text = NULL;
     return 0;
 }
 
@@ -79,13 +92,14 @@ int kube_config_load_in_cluster(const char *directory, const char *host, const c
         return error_set(error, ERROR_NOT_FOUND,
                          "not in a cluster: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set");
     SCOPED(kube_config_release) struct kube_config config = {0};
-    SCOPED_FREE char *ca = memory_format("%s/ca.crt", directory);
     SCOPED_FREE char *name_space = memory_format("%s/namespace", directory);
     bool is_ipv6 = strchr(host, ':') != NULL;
     config.server = memory_format(is_ipv6 ? "https://[%s]:%s" : "https://%s:%s", host, port);
     config.source = memory_copy_string("in-cluster");
     config.token_file = memory_format("%s/token", directory);
-    if (kube_token_read(config.token_file, &config.token, error) < 0 || read_file(ca, &config.ca_pem, error) < 0)
+    config.ca_file = memory_format("%s/ca.crt", directory);
+    if (kube_token_read(config.token_file, &config.token, error) < 0 ||
+        read_file(config.ca_file, &config.ca_pem, error) < 0)
         return error_wrap(error, "service account");
     if (read_file(name_space, &config.name_space, NULL) < 0)
         config.name_space = memory_copy_string("default");

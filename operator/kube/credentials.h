@@ -27,6 +27,7 @@ struct kube_config {
     char *ca_pem;          /* NULL: the system's trust store */
     char *client_cert_pem; /* both or none */
     char *client_key_pem;
+    char *ca_file;    /* where ca_pem was read, to be read again; NULL: ca_pem is fixed */
     char *token;      /* as it was when loaded; NULL: none */
     char *token_file; /* to be read again every minute; NULL: `token` is fixed */
     char *tls_server_name;
@@ -51,6 +52,9 @@ int kube_config_load_in_cluster(const char *directory, const char *host, const c
 /* From one text; relative file names in it are relative to `directory`. */
 int kube_config_parse(const char *text, size_t length, const char *directory, const char *context,
                       struct kube_config *ret_config, struct error *error);
+
+/* Reads a file of certificates; release with free(). ERROR_INVALID when it holds none. */
+int kube_authority_read(const char *path, char **ret_pem, struct error *error);
 
 /* Reads a token file, white space around it removed; release with free(). ERROR_INVALID when it is empty or holds what
  * cannot stand in an HTTP header. */

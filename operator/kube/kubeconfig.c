@@ -147,6 +147,9 @@ static int read_cluster(const struct json *cluster, struct kube_config *config, 
     config->server = memory_copy_bytes(server, length);
     config->tls_server_name = memory_copy_string(json_string_at(cluster, "tls-server-name", NULL));
     config->insecure_skip_tls_verify = json_boolean_at(cluster, "insecure-skip-tls-verify", false);
+    bool in_file = json_string_at(cluster, "certificate-authority-data", "")[0] == '\0';
+    const char *file = json_string_at(cluster, "certificate-authority", "");
+    config->ca_file = memory_copy_string(in_file && file[0] ? file : NULL);
     return read_pem(cluster, "certificate-authority", &config->ca_pem, error);
 }
 

@@ -34,7 +34,7 @@ struct lease {
 
 bool lease_held(const struct lease *lease)
 {
-    return lease->held && clock_monotonic_ns() < lease->held_until_ns;
+    return lease->held && clock_elapsed_ns() < lease->held_until_ns;
 }
 
 static bool gate_is_open(void *context)
@@ -141,12 +141,20 @@ static void on_expiry(void *context)
     lose(lease, "it was not renewed in time");
 }
 
+/* Frozen and woken: what waits to be sent must not be. */
+static void on_wake(void *context)
+{
+    struct lease *lease = context;
+    if (lease->held && !lease_held(lease))
+        lose(lease, "this process was stopped for longer than its term");
+}
+
 /* The term counts from before the request was sent: the server's clock started no sooner. */
 static void renewed(struct lease *lease)
 {
     bool was_held = lease->held;
     int64_t until_ns = lease->request_began_ns + lease->options.renew_deadline_ms * NS_PER_MS;
-    int64_t left_ms = (until_ns - clock_monotonic_ns()) / NS_PER_MS;
+    int64_t left_ms = (until_ns - clock_elapsed_ns()) / NS_PER_MS;
     lease->held = true;
     lease->held_until_ns = until_ns;
     event_timer_cancel(lease->expiry);
@@ -244,7 +252,7 @@ static void claim(struct lease *lease)
     bool exists = lease->record != NULL;
     struct resource_path path = lease_path(lease, exists);
     struct kube_call_options options = call_options(lease, on_claimed);
-    lease->request_began_ns = clock_monotonic_ns();
+    lease->request_began_ns = clock_elapsed_ns();
     lease->call = exists ? kube_client_replace(lease->client, &path, record, &options)
                          : kube_client_create(lease->client, &path, record, &options);
 }
@@ -307,6 +315,7 @@ struct lease *lease_start(struct kube_client *client, const struct lease_options
     lease->options.renew_deadline_ms = otherwise(options->renew_deadline_ms, 10000);
     lease->options.retry_ms = otherwise(options->retry_ms, 2000);
     kube_client_set_write_gate(client, gate_is_open, lease);
+    event_loop_set_guard(kube_client_loop(client), on_wake, lease);
     lease->retry = event_timer_start(kube_client_loop(client), 0, look, lease);
     return lease;
 }
@@ -317,6 +326,7 @@ void lease_free(struct lease *lease)
         return;
     lease->held = false;
     kube_client_set_write_gate(lease->client, gate_stays_closed, NULL);
+    event_loop_set_guard(kube_client_loop(lease->client), NULL, NULL);
     if (lease->call) {
         lease->released = NULL;
         kube_call_cancel(lease->call);

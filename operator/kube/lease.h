@@ -7,9 +7,10 @@
  * are never compared).
  *
  * It stops all writes at once: while the lease is not held, the client's write gate is
- * closed, from the instant on at which another may have taken it by our monotonic clock
- * (`renew_deadline_ms` after the start of the last successful renewal, sooner than
- * `duration_ms`), even if the loop was stalled meanwhile. Writes on the wire are then aborted.
+ * closed, from the instant on at which another may have taken it by our own clock, which goes on
+ * while the machine sleeps (`renew_deadline_ms` after the start of the last successful renewal, sooner than
+ * `duration_ms`), even if the process was frozen meanwhile. Writes on the wire are then aborted before another byte of
+ * them is sent.
  */
 #ifndef COXSWAIN_KUBE_LEASE_H
 #define COXSWAIN_KUBE_LEASE_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/operator/kube/loop_fixture.h"
+#include "tests/unit/test_certificate.h"
 
 TestSuite(client, .timeout = 20);
 
@@ -217,6 +218,47 @@ Test(client, the_token_is_read_again_when_it_is_old)
     cr_assert_eq(server.requests, 1, "before the server had to refuse it");
     unlink(token_path);
     fixture_stop();
+}
+
+static char authority_path[] = "/tmp/authority-XXXXXX";
+
+static void write_authority(const struct test_certificate *authority)
+{
+    FILE *file = fopen(authority_path, "w");
+    fputs(authority->certificate_pem, file);
+    fclose(file);
+}
+
+/* The server has a certificate of a new authority, and the file follows later. */
+Test(client, a_new_authority_is_read_when_the_server_is_not_trusted)
+{
+    struct test_certificate before = test_certificate_make("before", NULL, NULL);
+    struct test_certificate now = test_certificate_make("now", NULL, NULL);
+    struct test_certificate own = test_certificate_make("server", "IP:127.0.0.1", &now);
+    close(mkstemp(authority_path));
+    write_authority(&before);
+    scripted_server_start(&server, give_pod, test_tls_server(&own, NULL));
+    SCOPED_FREE char *address = memory_format("https://127.0.0.1:%d", server.port);
+    struct kube_config config = {
+        .server = address, .ca_pem = before.certificate_pem, .ca_file = authority_path, .token = (char[]){"t"}};
+    cr_assert_eq(event_loop_new(&loop, NULL), 0);
+    cr_assert_eq(kube_client_new(loop, &config, NULL, &client, NULL), 0);
+    create_once();
+    cr_assert_eq(answer.error.kind, ERROR_FORBIDDEN, "%s", answer.error.message);
+    cr_assert_eq(server.requests, 0, "nothing is told to a stranger");
+    write_authority(&now);
+    create_once();
+    cr_assert_eq(answer.error.kind, ERROR_NONE, "%s", answer.error.message);
+    cr_assert_eq(server.requests, 1);
+    FILE *file = fopen(authority_path, "w");
+    fclose(file);
+    create_once();
+    cr_assert_eq(answer.error.kind, ERROR_NONE, "a file that is just being written changes nothing");
+    unlink(authority_path);
+    fixture_stop();
+    test_certificate_release(&before);
+    test_certificate_release(&now);
+    test_certificate_release(&own);
 }
 
 static char last_body[80000];

@@ -168,6 +168,7 @@ Test(credentials, a_pod_finds_its_service_account)
     cr_assert_str_eq(config.server, "https://[fd00::1]:443");
     cr_assert_str_eq(config.name_space, "team");
     cr_assert_str_eq(config.token, "t1");
+    cr_assert(config.ca_file && config.token_file);
     kube_config_release(&config);
     cr_assert_eq(kube_config_load_in_cluster(directory, NULL, "443", &config, &error), -1);
     cr_assert_eq(error.kind, ERROR_NOT_FOUND);

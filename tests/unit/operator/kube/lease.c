@@ -227,6 +227,24 @@ Test(lease, a_stalled_loop_cannot_write_after_the_term)
     fixture_stop();
 }
 
+/* As a process that was stopped between asking for a write and sending it. */
+Test(lease, what_waited_to_be_sent_is_not_sent_after_the_term)
+{
+    fixture_start(serve, NULL, NULL);
+    struct lease *lease = start("me");
+    LOOP_UNTIL(elected == 1);
+    write_pod();
+    cr_assert(lease_held(lease));
+    for (int64_t start_ns = clock_monotonic_ns(); clock_monotonic_ns() - start_ns < 450000000;)
+        ;
+    LOOP_UNTIL(answer.calls == 1);
+    cr_assert_eq(answer.error.kind, ERROR_CANCELLED);
+    cr_assert_eq(lost, 1);
+    cr_assert_eq(scripted_count(&server, "PATCH"), 0);
+    lease_free(lease);
+    fixture_stop();
+}
+
 Test(lease, giving_it_up_ends_the_writes_on_the_wire)
 {
     fixture_start(serve, NULL, NULL);
