@@ -26,7 +26,7 @@ static const char usage[] =
     "  --fresh              forget an earlier run in the state directory\n"
     "  --kubeconfig FILE    run in that cluster instead\n"
     "  --context NAME       run in that context's cluster\n"
-    "  -n, --namespace NAME for a manifest that names none (default: default)\n"
+    "  -n, --namespace NAME for a manifest that names none (default: the context's)\n"
     "\n"
     "Exit code: 0 the job has succeeded, 1 it has failed or could not be run, 2 wrong usage, 130 interrupted.\n";
 

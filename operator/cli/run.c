@@ -72,10 +72,24 @@ static int plane_start(struct run *run, struct error *error)
     return kube_config_load(control_plane_kubeconfig(run->plane), NULL, &run->config, error);
 }
 
+/* For a manifest that names none: as kubectl does, the context's. */
+static const char *default_namespace(const struct run *run)
+{
+    if (run->options->name_space)
+        return run->options->name_space;
+    return in_cluster(run) ? run->config.name_space : "default";
+}
+
+static int read_inputs(struct run *run, struct error *error)
+{
+    if (in_cluster(run) && kube_config_load(run->options->kubeconfig, run->options->context, &run->config, error) < 0)
+        return -1;
+    return manifest_read(run->options->manifest, default_namespace(run), &run->manifest, error);
+}
+
 static int connect(struct run *run, struct error *error)
 {
-    if (in_cluster(run) ? kube_config_load(run->options->kubeconfig, run->options->context, &run->config, error) < 0
-                        : plane_start(run, error) < 0)
+    if (!in_cluster(run) && plane_start(run, error) < 0)
         return -1;
     struct kube_client_options options = {.user_agent = "cox"};
     return kube_client_new(run->loop, &run->config, &options, &run->client, error);
@@ -84,9 +98,7 @@ static int connect(struct run *run, struct error *error)
 static int run_start(struct run *run, struct error *error)
 {
     if (event_loop_on_signal(run->loop, SIGINT, interrupted, run, error) < 0 ||
-        event_loop_on_signal(run->loop, SIGTERM, interrupted, run, error) < 0 ||
-        manifest_read(run->options->manifest, run->options->name_space ? run->options->name_space : "default",
-                      &run->manifest, error) < 0 ||
+        event_loop_on_signal(run->loop, SIGTERM, interrupted, run, error) < 0 || read_inputs(run, error) < 0 ||
         connect(run, error) < 0)
         return -1;
     job_view_init(&run->view, run->manifest.name_space, run->manifest.name);

@@ -1,0 +1,205 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# cox as `kubectl cox` on a real control plane, by a person who may edit one namespace and whose kubeconfig names it. KWOK's
+# pods have no logs; a small server plays the chief's status document. Run by tests/cluster/check.
+set -uo pipefail
+root=$(cd "$(dirname "$0")/../.." && pwd)
+bin=${BUILD:-$root/build}
+work=$(mktemp -d)
+chief='' address=''
+
+# shellcheck source=tests/cluster/cluster.sh
+. "$root/tests/cluster/cluster.sh"
+
+finish() {
+    [[ -z $chief ]] || kill "$chief" 2>/dev/null
+    cluster_operators_end
+    [[ -z $address ]] || ip address delete "$address/32" dev lo
+    rm -rf "$work"
+}
+trap finish EXIT
+
+# A person: the cluster's "edit" in the namespace, and a context that names it.
+person_kubeconfig() {
+    local token
+    kubectl -n "$space" create serviceaccount person >/dev/null &&
+        kubectl -n "$space" create rolebinding person --clusterrole=edit --serviceaccount="$space:person" >/dev/null &&
+        token=$(kubectl -n "$space" create token person --duration=4h) || return
+    sed "/^users:/,\$d" "$KUBECONFIG"
+    cat <<YAML
+users:
+- name: person
+  user: {token: $token}
+contexts:
+- name: mine
+  context: {cluster: test, user: person, namespace: $space}
+current-context: mine
+YAML
+}
+
+# cox CODE WORD…: as kubectl finds it; fails unless it ends with CODE. What it printed is in $work/out and $work/err.
+cox() {
+    local wanted=$1 code=0
+    shift
+    KUBECONFIG=$work/person timeout 150 kubectl cox "$@" >"$work/out" 2>"$work/err" </dev/null || code=$?
+    ((code == wanted)) && return
+    echo "# kubectl cox $*: exit code $code, not $wanted: $(cat "$work/out" "$work/err")"
+    return 1
+}
+
+# printed TEXT…: each stands in the output, as basic regular expressions
+printed() {
+    local text
+    for text in "$@"; do
+        grep -q -- "$text" "$work/out" || return
+    done
+}
+
+said() {
+    cat "$work/out" "$work/err"
+}
+
+if ! cluster_prepare || ! person_kubeconfig >"$work/person"; then
+    echo "not ok preparation"
+    exit 1
+fi
+mkdir "$work/path"
+ln -s "$bin/cox" "$work/path/kubectl-cox"
+PATH=$work/path:$PATH
+cluster_operator_start
+may_edit() { kubectl auth can-i create trainingjobs -n "$space" --as="system:serviceaccount:$space:person" >/dev/null 2>&1; }
+until_true 60 may_edit
+verdict $? "who may edit the namespace may edit jobs"
+
+cox 0 get && grep -q "no training jobs in namespace $space" "$work/err"
+verdict $? "kubectl cox, in the namespace of the context" "$(said)"
+cox 1 get -n kube-system && grep -qi forbidden "$work/err"
+verdict $? "what is forbidden is quoted" "$(said)"
+
+played_job steady 2 '{backoffLimit: 2}' >/dev/null
+cox 0 wait steady --for Running --timeout 90s
+verdict $? "wait" "$(said)"
+cox 3 wait steady --timeout 1
+verdict $? "and its time-out" "$(said)"
+expect steady readySummary 2/2
+cox 0 get && printed '^NAME *STATE *READY' '^steady *Running *2/2' && cox 0 get steady -o yaml && printed '^kind: TrainingJob' &&
+    cox 0 get -l no=such -o name && [[ ! -s $work/out ]]
+verdict $? "get" "$(said)"
+cox 0 describe steady && printed '^Namespace *train' '^State *Running, 2/2 ready' 'CrewComplete' 'steady-worker-1-1 *ready *.*node-' \
+    'a crew of 2 pods is being created' '^steady waits for nothing: it runs'
+verdict $? "describe, with pods and events" "$(said)"
+cox 0 top --once && printed '^steady *Running *2/2'
+verdict $? "top" "$(said)"
+cox 0 restart steady --index 1 && expect steady epoch 2 && cox 0 wait steady --for Running --timeout 90s
+verdict $? "restart" "$(said)"
+cox 1 scale steady --workers 3 && grep -q 'workers may change only when elastic is set' "$work/err"
+verdict $? "scale quotes the rule of the API server" "$(said)"
+
+# ---------------------------------------------------------------- elastic, suspended, waiting
+elastic_job() {
+    cat <<YAML
+apiVersion: coxswain.dev/v1alpha1
+kind: TrainingJob
+metadata: {name: $1}
+spec:
+  strategy: {type: MultiWorkerMirrored}
+  workers: 2
+  elastic: {minWorkers: 1, maxWorkers: 4}
+  model: {preset: mlp}
+  data: {format: synthetic, examples: 1000}
+  training: {steps: 10, batchSize: 100, optimizer: {type: sgd, learningRate: "0.1"}}
+  roles: [{name: worker, template: {spec: {nodeSelector: $2}}}]
+YAML
+}
+elastic_job grows '{}' | k apply -f - >/dev/null
+cox 0 wait grows --for Running --timeout 90s && cox 0 scale grows --workers 4 && expect grows readySummary 4/4
+verdict $? "scale" "$(said) $(status_of grows readySummary)"
+cox 0 suspend grows && cox 0 wait grows --for Suspended --timeout 90s && cox 0 why grows && printed 'waits for somebody to resume it'
+verdict $? "suspend, and why" "$(said)"
+[[ -z $(k get pods -l coxswain.dev/job-name=grows -o name) ]]
+verdict $? "without pods" "$(k get pods)"
+cox 0 resume grows && cox 0 wait grows --for Running --timeout 90s
+verdict $? "resume" "$(said)"
+elastic_job nowhere '{no: such-node}' | k apply -f - >/dev/null
+explained() { cox 0 why nowhere && printed 'waits for a node for pod nowhere-worker-[01]-1: 0/3 nodes are available'; }
+until_true 60 explained
+verdict $? "why, in the scheduler's words" "$(said)"
+cox 0 delete grows --timeout 90s && cox 1 get grows && cox 0 wait grows --for Deleted
+verdict $? "delete" "$(said)"
+
+# played_manifest NAME [CODE]: its pod ends with CODE after two seconds
+played_manifest() {
+    local annotations=
+    [[ -z ${2:-} ]] || annotations="test.coxswain.dev/exit-code: \"$2\", test.coxswain.dev/runs-for: 2s"
+    cat <<YAML
+apiVersion: coxswain.dev/v1alpha1
+kind: TrainingJob
+metadata: {name: $1}
+spec:
+  strategy: {type: OneDevice}
+  model: {preset: mlp}
+  data: {format: synthetic, examples: 1000}
+  training: {steps: 10, batchSize: 100, optimizer: {type: sgd, learningRate: "0.1"}}
+  roles: [{name: worker, template: {metadata: {annotations: {$annotations}}}}]
+YAML
+}
+
+# ---------------------------------------------------------------- the chief's own words
+# Not on loopback, where the API server refuses to go.
+cat >"$work/chief.py" <<'PYTHON'
+import http.server, json, sys
+address, uid, mark = sys.argv[1:4]
+
+class Chief(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        body = json.dumps({"jobUID": uid, "role": "worker", "index": 0, "epoch": 2, "phase": "Training", "step": 123,
+                           "totalSteps": 1000, "metrics": [{"name": "loss", "value": 0.25}],
+                           "failedSaves": 2, "saveFailure": "VolumeFull", "saveMessage": "save step 100: no space left"}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+        if "X-Forwarded-For" in self.headers:
+            open(mark, "a").close()
+
+    def log_message(self, *words):
+        pass
+
+http.server.ThreadingHTTPServer((address, 8080), Chief).serve_forever()
+PYTHON
+candidate=10.$((RANDOM % 100 + 100)).$((RANDOM % 250 + 1)).$((RANDOM % 250 + 1))
+if command -v python3 >/dev/null && ip address add "$candidate/32" dev lo 2>/dev/null; then
+    address=$candidate
+    played_manifest told >"$work/told.yaml"
+    k apply -f "$work/told.yaml" >/dev/null
+    expect told readySummary 1/1
+    python3 "$work/chief.py" "$address" "$(k get tj told -o 'jsonpath={.metadata.uid}')" "$work/proxied" &
+    chief=$!
+    k patch pod "$(current told 0)" --subresource=status --type=merge \
+        -p "{\"status\":{\"podIP\":\"$address\",\"podIPs\":[{\"ip\":\"$address\"}]}}" >/dev/null
+    expect told progress.step 123
+    verdict $? "the operator reads the chief's progress" "$(status_of told progress)"
+    expect told 'conditions[?(@.type=="CheckpointsFailing")].reason' VolumeFull
+    verdict $? "and that it cannot save" "$(status_of told conditions)"
+    cox 0 why told && printed 'but it cannot save (VolumeFull): save step 100: no space left'
+    verdict $? "why says so" "$(said)"
+    KUBECONFIG=$work/person kubectl cox run "$work/told.yaml" --kubeconfig "$work/person" >"$work/followed" 2>&1 </dev/null &
+    follower=$!
+    until_true 30 test -e "$work/proxied"
+    verdict $? "run asks the chief through the API server" "$(tail -n 5 "$work/followed")"
+    kill "$follower"
+    wait "$follower" 2>/dev/null
+else
+    echo "skip the chief's words: needs python3 and the right to add an address"
+fi
+
+# ---------------------------------------------------------------- run
+played_manifest short 0 >"$work/short.yaml"
+played_manifest wrong 65 >"$work/wrong.yaml"
+cox 0 run "$work/short.yaml" --kubeconfig "$work/person" && status_is short state Succeeded
+verdict $? "run follows a job in the context's namespace to its end" "$(said)"
+cox 1 run "$work/wrong.yaml" --context mine --kubeconfig "$work/person" && printed 'Failed' && cox 1 wait wrong --timeout 60s && printed '65'
+verdict $? "and to its failure" "$(said)"
+cox 1 logs short && grep -qi 'log\|kubelet\|connect\|dial' "$work/err"
+verdict $? "logs that cannot be had say why" "$(said)"
