@@ -134,11 +134,16 @@ static void lose(struct lease *lease, const char *why)
         lease->options.on_lost(lease->options.context, &reason);
 }
 
+static void expire(struct lease *lease)
+{
+    lose(lease, "it was not renewed in time");
+}
+
 static void on_expiry(void *context)
 {
     struct lease *lease = context;
     lease->expiry = NULL;
-    lose(lease, "it was not renewed in time");
+    expire(lease);
 }
 
 /* Frozen and woken: what waits to be sent must not be. */
@@ -146,7 +151,7 @@ static void on_wake(void *context)
 {
     struct lease *lease = context;
     if (lease->held && !lease_held(lease))
-        lose(lease, "this process was stopped for longer than its term");
+        expire(lease);
 }
 
 /* The term counts from before the request was sent: the server's clock started no sooner. */
