@@ -313,7 +313,7 @@ bench: ## measure this machine (ratios to its own sgemm)
 	@$(MAKE) --no-print-directory benches
 	@for b in $(bench_programs); do BUILD=$(abspath $(BUILD)) $$b || exit 1; done
 
-bench-peers: ## the same beside PyTorch, from PyPI in a venv
+bench-peers: ## the same beside PyTorch and TensorFlow, from PyPI in two venvs
 	@scripts/dependencies ensure build
 	@$(MAKE) --no-print-directory benches
 	@BUILD=$(abspath $(BUILD)) tests/bench/peers/run

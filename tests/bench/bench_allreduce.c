@@ -4,7 +4,9 @@
  * 4 KB to 100 MB, beside a raw stream over loopback. Bus bandwidth is as NCCL
  * defines it: 2 (n - 1) / n times bytes / time.
  *
- *     bench_allreduce [--algorithms [TCP]]     beside each other, for 2, 4 and 8 processes
+ *     bench_allreduce                          2 and 4 processes
+ *     bench_allreduce --pair                   2 processes, without the raw stream
+ *     bench_allreduce --algorithms [TCP]       beside each other, for 2, 4 and 8 processes
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -194,8 +196,10 @@ int main(int argc, char **argv)
         run_algorithms(COLLECTIVE_TRANSPORT_TCP, "TCP");
         return 0;
     }
-    run_raw_stream();
-    for (unsigned size = 2; size <= 4; size += 2) {
+    bool pair = argc > 1 && strcmp(argv[1], "--pair") == 0;
+    if (!pair)
+        run_raw_stream();
+    for (unsigned size = 2; size <= (pair ? 2 : 4); size += 2) {
         const struct sweep shared = {"shared memory", sizes, sizeof(sizes) / sizeof(*sizes)},
                            tcp = {"TCP", sizes, sizeof(sizes) / sizeof(*sizes)};
         run(size, COLLECTIVE_TRANSPORT_SHARED_MEMORY, COLLECTIVE_ALGORITHM_AUTO, &shared);

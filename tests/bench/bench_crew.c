@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The real coxswain-worker on IDX files of noise, one thread a process: examples per
- * second alone and in a MultiWorkerMirrored crew of two (global batch 128), from
- * its step lines; from exec to the first step line; memory of its own then.
+ * The real coxswain-worker on files of noise, one thread a process: examples per
+ * second alone and in a MultiWorkerMirrored crew of two, from its step lines; from
+ * exec to the first step line; memory of its own then.
  *
- *     bench_crew [seconds a measurement, default 4] [--plain]
+ *     bench_crew [seconds a measurement, default 4]
+ *     bench_crew --turns MODEL      a crew of two, the protocol of tests/bench/peers/turns.py
  *
- * --plain prints "model processes examples/s" only, for tests/bench/peers. $BUILD says where the worker is. Rates are
- * the mean of the steps behind the first tenth, over what the chief says each took.
+ * $BUILD says where the worker is. Rates are the mean of the steps behind the first tenth, between the arrival of the
+ * chief's step lines. In turns an answer ends with the processor seconds of both and the larger peak of resident memory.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -16,36 +17,60 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/clock.h"
 
 #define CREW_MAX 2
-#define BATCH 128
 
 static double seconds = 4;
 
+enum data { DATA_IMAGES, DATA_PICTURES, DATA_TEXT };
+
+/* bench_train's and tests/bench/peers' works. */
+struct work {
+    const char *name, *model, *optimizer;
+    enum data data;
+    int batch, units; /* of an example */
+};
+
+#define SGD "sgd, learningRate: \"0.05\""
+#define ADAMW "adamw, learningRate: \"3e-4\""
+static const struct work works[] = {
+    {"mlp", "preset: mlp", SGD, DATA_IMAGES, 128, 1},
+    {"lenet", "preset: lenet", SGD, DATA_IMAGES, 128, 1},
+    {"resnet20", "preset: resnet20", SGD, DATA_PICTURES, 64, 1},
+    {"gpt-bytes", "preset: gpt-bytes, depth: 4, width: 128, heads: 4, context: 256", ADAMW, DATA_TEXT, 16, 256},
+    {"gpt-6x384", "preset: gpt-bytes, depth: 6, width: 384, heads: 6, context: 256", ADAMW, DATA_TEXT, 4, 256},
+};
+
 struct run {
-    const char *model;
+    const struct work *work;
     int size;
+    pid_t workers[CREW_MAX];
     double first_step_seconds; /* since exec */
     long anonymous_kilobytes;  /* of the chief after its first step line */
-    double examples_per_second;
+    double units, wall_seconds, processor_seconds;
+    long peak_kilobytes; /* resident, of the larger process */
 };
 
 #define IMAGES 1024
 #define PIXELS (28 * 28)
+#define PICTURE_BYTES (1 + 32 * 32 * 3)
 
-static char images_path[64], labels_path[64];
+static char images_path[64], labels_path[64], pictures_path[64], text_path[64];
 
-static void write_idx(const char *path, const unsigned char *header, size_t header_bytes, size_t data_bytes)
+/* Noise, or classes, or pictures of one class each behind a class. */
+static void write_file(const char *path, const unsigned char *header, size_t header_bytes, size_t data_bytes,
+                       size_t class_every)
 {
     unsigned char *data = calloc(data_bytes, 1);
     FILE *file = fopen(path, "wb");
     if (!file || !data)
         exit(1);
     for (size_t i = 0; i < data_bytes; i++)
-        data[i] = (unsigned char)(data_bytes > IMAGES ? rand() : (int)(i % 10));
+        data[i] = (unsigned char)(class_every && i % class_every == 0 ? (int)(i / class_every % 10) : rand());
     fwrite(header, 1, header_bytes, file);
     fwrite(data, 1, data_bytes, file);
     fclose(file);
@@ -57,29 +82,44 @@ static void write_data(void)
 {
     static const unsigned char images[] = {0, 0, 8, 3, 0, 0, IMAGES >> 8, IMAGES & 255, 0, 0, 0, 28, 0, 0, 0, 28};
     static const unsigned char labels[] = {0, 0, 8, 1, 0, 0, IMAGES >> 8, IMAGES & 255};
-    snprintf(images_path, sizeof images_path, "/tmp/bench_crew.%d.images", (int)getpid());
-    snprintf(labels_path, sizeof labels_path, "/tmp/bench_crew.%d.labels", (int)getpid());
-    write_idx(images_path, images, sizeof images, (size_t)IMAGES * PIXELS);
-    write_idx(labels_path, labels, sizeof labels, IMAGES);
+    int process = (int)getpid();
+    snprintf(images_path, sizeof images_path, "/tmp/bench_crew.%d.images", process);
+    snprintf(labels_path, sizeof labels_path, "/tmp/bench_crew.%d.labels", process);
+    snprintf(pictures_path, sizeof pictures_path, "/tmp/bench_crew.%d.pictures", process);
+    snprintf(text_path, sizeof text_path, "/tmp/bench_crew.%d.text", process);
+    write_file(images_path, images, sizeof images, (size_t)IMAGES * PIXELS, 0);
+    write_file(labels_path, labels, sizeof labels, IMAGES, 1);
+    write_file(pictures_path, NULL, 0, (size_t)IMAGES * PICTURE_BYTES, PICTURE_BYTES);
+    write_file(text_path, NULL, 0, 1 << 20, 0);
 }
 
 static void remove_data(void)
 {
     unlink(images_path);
     unlink(labels_path);
+    unlink(pictures_path);
+    unlink(text_path);
 }
 
 static void write_job(const char *path, const struct run *run)
 {
+    char data[256];
+    if (run->work->data == DATA_IMAGES)
+        snprintf(data, sizeof data, "format: idx, train: {images: %s, labels: %s}", images_path, labels_path);
+    else if (run->work->data == DATA_PICTURES)
+        snprintf(data, sizeof data, "format: cifar10, train: {files: %s}", pictures_path);
+    else
+        snprintf(data, sizeof data, "format: bytes, train: {text: %s}", text_path);
     FILE *file = fopen(path, "w");
     if (!file)
         exit(1);
     fprintf(file,
-            "model: {preset: %s}\n"
-            "data: {format: idx, train: {images: %s, labels: %s}}\n"
-            "training: {steps: 1000000, batchSize: %d, optimizer: {type: sgd, learningRate: \"0.05\"}, seed: 7}\n"
+            "model: {%s}\n"
+            "data: {%s}\n"
+            "training: {steps: 1000000, batchSize: %d, optimizer: {type: %s}, seed: 7}\n"
             "strategy: {type: %s}\n",
-            run->model, images_path, labels_path, BATCH, run->size > 1 ? "MultiWorkerMirrored" : "OneDevice");
+            run->work->model, data, run->work->batch, run->work->optimizer,
+            run->size > 1 ? "MultiWorkerMirrored" : "OneDevice");
     fclose(file);
 }
 
@@ -111,14 +151,16 @@ static pid_t start_worker(const char *job, const struct run *run, int index, int
     _exit(127);
 }
 
-static long anonymous_kilobytes(pid_t process)
+static long status_kilobytes(pid_t process, const char *key)
 {
     long kilobytes = -1;
+    size_t length = strlen(key);
     char line[128], path[64];
     snprintf(path, sizeof path, "/proc/%d/status", process);
     FILE *file = fopen(path, "r");
     while (file && fgets(line, sizeof line, file))
-        sscanf(line, "RssAnon: %ld", &kilobytes);
+        if (strncmp(line, key, length) == 0)
+            kilobytes = strtol(line + length, NULL, 10);
     if (file)
         fclose(file);
     return kilobytes;
@@ -131,11 +173,31 @@ static double number_in(const char *line, const char *key)
     return at ? strtod(at + strlen(key), NULL) : -1;
 }
 
-/* Steps are counted between the first line after a tenth of the time and the last line before its end. */
-static void follow(FILE *lines, pid_t chief, int64_t start, struct run *run)
+static double processor_seconds(const struct run *run)
+{
+    double total = 0;
+    for (int i = 0; i < run->size; i++) {
+        clockid_t clock;
+        struct timespec spent;
+        if (clock_getcpuclockid(run->workers[i], &clock) == 0 && clock_gettime(clock, &spent) == 0)
+            total += (double)spent.tv_sec + (double)spent.tv_nsec * 1e-9;
+    }
+    return total;
+}
+
+static void take_peaks(struct run *run)
+{
+    for (int i = 0; i < run->size; i++) {
+        long peak = status_kilobytes(run->workers[i], "VmHWM:");
+        run->peak_kilobytes = peak > run->peak_kilobytes ? peak : run->peak_kilobytes;
+    }
+}
+
+/* Steps are counted between the first line after a tenth of the time and the first line behind its end. */
+static void follow(FILE *lines, int64_t start, struct run *run)
 {
     char line[4096];
-    double from_step = -1, to_step = 0;
+    double from_step = -1, to_step = 0, from_processor = 0;
     int64_t from = 0, to = 0, first = 0;
     while (fgets(line, sizeof line, lines)) {
         double step = number_in(line, "{\"step\":");
@@ -144,74 +206,89 @@ static void follow(FILE *lines, pid_t chief, int64_t start, struct run *run)
         int64_t now = clock_monotonic_ns();
         if (first == 0) {
             first = now;
-            run->anonymous_kilobytes = anonymous_kilobytes(chief);
+            run->anonymous_kilobytes = status_kilobytes(run->workers[0], "RssAnon:");
         }
         if (from_step < 0 && (double)(now - first) * 1e-9 > seconds / 10) {
             from_step = step;
             from = now;
+            from_processor = processor_seconds(run);
         }
         to_step = step;
         to = now;
-        if ((double)(now - first) * 1e-9 > seconds * 1.1)
+        if (from_step >= 0 && to_step > from_step && (double)(now - first) * 1e-9 > seconds * 1.1)
             break;
     }
     if (to_step <= from_step || from_step < 0) {
         fprintf(stderr, "bench_crew: the worker gave no step lines\n");
         exit(1);
     }
+    run->processor_seconds = processor_seconds(run) - from_processor;
+    take_peaks(run);
     run->first_step_seconds = (double)(first - start) * 1e-9;
-    run->examples_per_second = (to_step - from_step) * BATCH / ((double)(to - from) * 1e-9);
+    run->units = (to_step - from_step) * run->work->batch * run->work->units;
+    run->wall_seconds = (double)(to - from) * 1e-9;
 }
 
 static void measure(struct run *run)
 {
     char job[] = "/tmp/bench_crew.XXXXXX";
     int pipes[2], silence = open("/dev/null", O_WRONLY | O_CLOEXEC), file = mkstemp(job);
-    pid_t workers[CREW_MAX];
     if (file < 0 || silence < 0 || pipe2(pipes, O_CLOEXEC) < 0)
         exit(1);
     close(file);
     write_job(job, run);
     int64_t start = clock_monotonic_ns();
     for (int i = 0; i < run->size; i++)
-        workers[i] = start_worker(job, run, i, i == 0 ? pipes[1] : silence);
+        run->workers[i] = start_worker(job, run, i, i == 0 ? pipes[1] : silence);
     close(pipes[1]);
     FILE *lines = fdopen(pipes[0], "r");
-    follow(lines, workers[0], start, run);
+    follow(lines, start, run);
     for (int i = 0; i < run->size; i++)
-        kill(workers[i], SIGKILL);
+        kill(run->workers[i], SIGKILL);
     for (int i = 0; i < run->size; i++)
-        waitpid(workers[i], NULL, 0);
+        waitpid(run->workers[i], NULL, 0);
     fclose(lines);
     close(silence);
     unlink(job);
 }
 
-static void report(struct run *run, bool plain)
+static void report(struct run *run)
 {
     measure(run);
-    if (plain)
-        printf("%s %d %.0f\n", run->model, run->size, run->examples_per_second);
-    else
-        printf(
-            "crew %-6s %d process%s of 1 thread %8.0f examples/s, first step line %.2f s after exec, RssAnon %.1f MB\n",
-            run->model, run->size, run->size == 1 ? "  " : "es", run->examples_per_second, run->first_step_seconds,
-            (double)run->anonymous_kilobytes / 1024);
+    printf("crew %-6s %d process%s of 1 thread %8.0f examples/s, first step line %.2f s after exec, RssAnon %.1f MB\n",
+           run->work->name, run->size, run->size == 1 ? "  " : "es", run->units / run->wall_seconds,
+           run->first_step_seconds, (double)run->anonymous_kilobytes / 1024);
     fflush(stdout);
+}
+
+/* A fresh crew each turn: it is there in a tenth of a second. */
+static void take_turns(const struct work *work)
+{
+    char line[64];
+    printf("ready\n");
+    fflush(stdout);
+    while (fgets(line, sizeof line, stdin)) {
+        struct run run = {.work = work, .size = CREW_MAX};
+        seconds = strncmp(line, "SECONDS ", 8) == 0 ? strtod(line + 8, NULL) : 1;
+        measure(&run);
+        printf("%.9g %.9g %.9g %.1f\n", run.units, run.wall_seconds, run.processor_seconds,
+               (double)run.peak_kilobytes / 1024);
+        fflush(stdout);
+    }
 }
 
 int main(int argc, char **argv)
 {
-    static struct run runs[] = {{.model = "mlp", .size = 1},
-                                {.model = "mlp", .size = 2},
-                                {.model = "lenet", .size = 1},
-                                {.model = "lenet", .size = 2}};
-    bool plain = argc > 1 && strcmp(argv[argc - 1], "--plain") == 0;
-    if (argc > 1 + plain)
+    bool turns = argc == 3 && strcmp(argv[1], "--turns") == 0;
+    if (argc > 1 && !turns)
         seconds = strtod(argv[1], NULL);
     write_data();
     atexit(remove_data);
-    for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)
-        report(&runs[i], plain);
+    for (size_t i = 0; turns && i < sizeof works / sizeof *works; i++)
+        if (strcmp(argv[2], works[i].name) == 0)
+            take_turns(&works[i]);
+    for (size_t i = 0; !turns && i < 2; i++)
+        for (int size = 1; size <= CREW_MAX; size++)
+            report(&(struct run){.work = &works[i], .size = size});
     return 0;
 }

@@ -7,6 +7,7 @@
  * alone, and all of it.
  *
  *     bench_parameter_server [seconds a measurement, default 4]
+ *     bench_parameter_server --turns      Async by the protocol of tests/bench/peers/turns.py, with processor seconds
  *
  * $BUILD says where the worker is. Rates are medians of rounds; GB are 1e9 bytes of tensors, pulled plus pushed.
  */
@@ -19,6 +20,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -337,10 +339,26 @@ static void start_member(const char *job, int network, int index, int output)
     _exit(127);
 }
 
-static double follow(FILE *lines)
+struct pace {
+    double examples, wall_seconds, processor_seconds;
+};
+
+static double processor_seconds(const pid_t *members)
+{
+    double total = 0;
+    for (int i = 0; i < MEMBERS; i++) {
+        clockid_t clock;
+        struct timespec spent;
+        if (clock_getcpuclockid(members[i], &clock) == 0 && clock_gettime(clock, &spent) == 0)
+            total += (double)spent.tv_sec + (double)spent.tv_nsec * 1e-9;
+    }
+    return total;
+}
+
+static struct pace follow(FILE *lines, const pid_t *members)
 {
     char line[4096];
-    double first_step = -1, last_step = 0;
+    double first_step = -1, last_step = 0, processor = 0;
     int64_t begun = 0, from = 0, to = 0;
     while (fgets(line, sizeof line, lines)) {
         const char *at = strstr(line, "{\"step\":");
@@ -349,19 +367,23 @@ static double follow(FILE *lines)
         int64_t now = clock_monotonic_ns();
         if (begun == 0)
             begun = now;
-        if (first_step < 0 && now - begun > 500000000) {
-            first_step = strtod(at + 8, NULL);
-            from = now;
-        }
         last_step = strtod(at + 8, NULL);
         to = now;
-        if ((double)(now - begun) > seconds * 1e9)
+        if (first_step < 0 && now - begun > 500000000) {
+            first_step = last_step;
+            from = now;
+            processor = processor_seconds(members);
+        }
+        if (first_step >= 0 && last_step > first_step && (double)(now - begun) > seconds * 1e9 + 5e8)
             break;
     }
-    return first_step < 0 || to <= from ? 0 : (last_step - first_step) * 128 / ((double)(to - from) * 1e-9);
+    if (first_step < 0 || to <= from)
+        return (struct pace){0, 1, 1};
+    return (struct pace){(last_step - first_step) * 128, (double)(to - from) * 1e-9,
+                         processor_seconds(members) - processor};
 }
 
-static void measure_worker(const char *mode)
+static struct pace measure_worker(const char *mode)
 {
     char job[] = "/tmp/bench_ps.XXXXXX";
     int pipes[2], silence = open("/dev/null", O_WRONLY | O_CLOEXEC), file = mkstemp(job);
@@ -380,7 +402,7 @@ static void measure_worker(const char *mode)
             start_member(job, network, i, i == 0 ? pipes[1] : silence);
     close(pipes[1]);
     FILE *lines = fdopen(pipes[0], "r");
-    double rate = follow(lines);
+    struct pace pace = follow(lines, members);
     for (int i = 0; i < MEMBERS; i++)
         kill(members[i], SIGKILL);
     for (int i = 0; i < MEMBERS; i++)
@@ -388,12 +410,36 @@ static void measure_worker(const char *mode)
     fclose(lines);
     close(silence);
     unlink(job);
-    printf("ps mlp, 2 workers of 1 thread + 1 ps, batch 64 a worker, %-17s %8.0f examples/s\n", mode, rate);
+    return pace;
+}
+
+static void report_worker(const char *mode)
+{
+    struct pace pace = measure_worker(mode);
+    printf("ps mlp, 2 workers of 1 thread + 1 ps, batch 64 a worker, %-17s %8.0f examples/s\n", mode,
+           pace.examples / pace.wall_seconds);
     fflush(stdout);
+}
+
+static void take_turns(void)
+{
+    char line[64];
+    printf("ready\n");
+    fflush(stdout);
+    while (fgets(line, sizeof line, stdin)) {
+        seconds = strncmp(line, "SECONDS ", 8) == 0 ? strtod(line + 8, NULL) : 1;
+        struct pace pace = measure_worker("Async");
+        printf("%.9g %.9g %.9g\n", pace.examples, pace.wall_seconds, pace.processor_seconds);
+        fflush(stdout);
+    }
 }
 
 int main(int argc, char **argv)
 {
+    if (argc > 1 && strcmp(argv[1], "--turns") == 0) {
+        take_turns();
+        return 0;
+    }
     if (argc > 1)
         seconds = strtod(argv[1], NULL);
     snprintf(host, sizeof host, "127.80.%d.1", (int)(getpid() % 250));
@@ -402,8 +448,8 @@ int main(int argc, char **argv)
     start_lone(&of_table, &embedding);
     measure_against(&of_layer, measure_layer, measure_raw());
     measure_against(&of_table, measure_table, 0);
-    measure_worker("Async");
-    measure_worker("BoundedStaleness");
-    measure_worker("Synchronous");
+    report_worker("Async");
+    report_worker("BoundedStaleness");
+    report_worker("Synchronous");
     _exit(0); /* streams may still hold what they were sending */
 }

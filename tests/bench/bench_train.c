@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Examples per second of the four presets in one process, with 1 and 2 threads,
+ * Examples per second of the presets in one process, with 1 and 2 threads,
  * beside the machine's own sgemm (oneDNN) measured in the same run. Data is
  * synthetic; a step is read, forward, backward, update.
  *
- *     bench_train [--seconds 2] [--threads 1|2] [--model mlp] [--plain]
+ *     bench_train [--seconds 2] [--threads 1|2] [--model mlp]
+ *     bench_train --turns --threads 1 --model mlp|sgemm      the protocol of tests/bench/peers/turns.py
  *
- * --plain prints "model threads units/s" only, for tests/bench/peers. Both rates are given as the mean over the time and
- * as that of the quickest step, which on a machine shared with others says more; sgemm's is of its quickest product.
+ * Rates are given as the mean over the time and as that of the quickest step, which on a machine shared with others says
+ * more; sgemm's is of its quickest product. In turns, `ready` is followed by the floating-point operations of a unit.
  */
 #include <dlfcn.h>
 #include <dnnl.h>
@@ -61,6 +62,13 @@ static const struct work works[] = {
      16,
      "tokens",
      256},
+    {"gpt-6x384",
+     "6 x 384, context 256, batch 4, AdamW",
+     {.preset = PRESET_GPT_BYTES, .depth = 6, .width = 384, .heads = 6, .context = 256},
+     {.type = OPTIMIZER_ADAMW, .learning_rate = 3e-4, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8},
+     4,
+     "tokens",
+     256},
 };
 
 static void check(int failed, const struct error *error)
@@ -71,28 +79,52 @@ static void check(int failed, const struct error *error)
     exit(1);
 }
 
-/* Best of several products of 1024 x 1024 matrices, in floating-point operations a second. */
-static double sgemm_rate(int threads)
+#define SGEMM_SIDE 1024
+
+struct product {
+    float *a, *b, *c;
+};
+
+static void product_open(struct product *product, int threads)
 {
     void (*set_threads)(int) = NULL;
     *(void **)&set_threads = dlsym(RTLD_DEFAULT, "omp_set_num_threads");
     if (set_threads)
         set_threads(threads);
-    enum { SIDE = 1024 };
-    float *a = aligned_alloc(64, SIDE * SIDE * sizeof *a), *b = aligned_alloc(64, SIDE * SIDE * sizeof *b);
-    float *c = aligned_alloc(64, SIDE * SIDE * sizeof *c);
-    for (int i = 0; i < SIDE * SIDE; i++)
-        a[i] = b[i] = (float)(i % 7);
+    product->a = aligned_alloc(64, SGEMM_SIDE * SGEMM_SIDE * sizeof(float));
+    product->b = aligned_alloc(64, SGEMM_SIDE * SGEMM_SIDE * sizeof(float));
+    product->c = aligned_alloc(64, SGEMM_SIDE * SGEMM_SIDE * sizeof(float));
+    for (int i = 0; i < SGEMM_SIDE * SGEMM_SIDE; i++)
+        product->a[i] = product->b[i] = (float)(i % 7);
+}
+
+static void product_run(void *context)
+{
+    struct product *product = context;
+    dnnl_sgemm('N', 'N', SGEMM_SIDE, SGEMM_SIDE, SGEMM_SIDE, 1, product->a, SGEMM_SIDE, product->b, SGEMM_SIDE, 0,
+               product->c, SGEMM_SIDE);
+}
+
+static void product_close(struct product *product)
+{
+    free(product->a);
+    free(product->b);
+    free(product->c);
+}
+
+/* Best of several products of 1024 x 1024 matrices, in floating-point operations a second. */
+static double sgemm_rate(int threads)
+{
+    struct product product;
+    product_open(&product, threads);
     double best = 0;
     for (int round = 0; round < 20; round++) {
         int64_t start = clock_monotonic_ns();
-        dnnl_sgemm('N', 'N', SIDE, SIDE, SIDE, 1, a, SIDE, b, SIDE, 0, c, SIDE);
-        double rate = 2.0 * SIDE * SIDE * SIDE / ((double)(clock_monotonic_ns() - start) * 1e-9);
+        product_run(&product);
+        double rate = 2.0 * SGEMM_SIDE * SGEMM_SIDE * SGEMM_SIDE / ((double)(clock_monotonic_ns() - start) * 1e-9);
         best = rate > best ? rate : best;
     }
-    free(a);
-    free(b);
-    free(c);
+    product_close(&product);
     return best;
 }
 
@@ -154,8 +186,9 @@ static void trainer_close(struct trainer *trainer)
     device_close(trainer->device);
 }
 
-static void train_step(struct trainer *trainer)
+static void train_step(void *context)
 {
+    struct trainer *trainer = context;
     struct error error = ERROR_INIT;
     const struct work *work = trainer->work;
     struct graph_pass pass = {
@@ -231,15 +264,11 @@ static struct measurement measure(const struct work *work, int threads, double s
     return result;
 }
 
-static void report(const struct work *work, int threads, double seconds, bool plain)
+static void report(const struct work *work, int threads, double seconds)
 {
-    double sgemm = plain ? 1 : sgemm_rate(threads);
+    double sgemm = sgemm_rate(threads);
     struct measurement m = measure(work, threads, seconds);
     double units = (double)(work->batch * work->units_per_example);
-    if (plain) {
-        printf("%s %d %.0f\n", work->name, threads, units / m.step_seconds);
-        return;
-    }
     printf("train %-9s %d thread%s %8.0f %s/s, quickest step %8.0f/s: %5.1f GF/s, %4.1f %% of sgemm's %.0f; first step "
            "after %.0f ms, RssAnon %.1f MB, loss %.3f  (%s)\n",
            work->name, threads, threads == 1 ? " " : "s", units / m.step_seconds, work->unit,
@@ -248,11 +277,48 @@ static void report(const struct work *work, int threads, double seconds, bool pl
            (double)m.anonymous_kilobytes / 1024, m.loss, work->what);
 }
 
+/* ---------------------------------------------------------------- in turns with others */
+
+static void take_turns(void (*step)(void *context), void *context, double units, double flops)
+{
+    char line[64];
+    for (int i = 0; i < 4; i++)
+        step(context);
+    printf("ready %.6g\n", flops / units);
+    fflush(stdout);
+    while (fgets(line, sizeof line, stdin)) {
+        double seconds = strncmp(line, "SECONDS ", 8) == 0 ? strtod(line + 8, NULL) : 0, done = 0;
+        int64_t start = clock_monotonic_ns(), now = start;
+        for (; now - start < (int64_t)(seconds * 1e9); now = clock_monotonic_ns(), done++)
+            step(context);
+        printf("%.9g %.9g\n", done * units, (double)(now - start) * 1e-9);
+        fflush(stdout);
+    }
+}
+
+static void take_turns_at_products(int threads)
+{
+    struct product product;
+    double flops = 2.0 * SGEMM_SIDE * SGEMM_SIDE * SGEMM_SIDE;
+    product_open(&product, threads);
+    take_turns(product_run, &product, flops, flops);
+    product_close(&product);
+}
+
+static void take_turns_at_training(const struct work *work, int threads)
+{
+    struct trainer trainer;
+    trainer_open(&trainer, work, threads);
+    take_turns(train_step, &trainer, (double)(work->batch * work->units_per_example),
+               graph_flops_per_example(trainer.graph) * (double)work->batch);
+    trainer_close(&trainer);
+}
+
 struct choice {
     double seconds;
     long threads;      /* 0: 1 and 2 */
     const char *model; /* NULL: all */
-    bool plain;
+    bool turns;
 };
 
 static struct choice parse(int argc, char **argv)
@@ -260,7 +326,7 @@ static struct choice parse(int argc, char **argv)
     static const struct option options[] = {{"seconds", required_argument, NULL, 's'},
                                             {"threads", required_argument, NULL, 't'},
                                             {"model", required_argument, NULL, 'm'},
-                                            {"plain", no_argument, NULL, 'p'},
+                                            {"turns", no_argument, NULL, 'u'},
                                             {0}};
     struct choice choice = {.seconds = 2};
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
@@ -270,8 +336,8 @@ static struct choice parse(int argc, char **argv)
             choice.threads = strtol(optarg, NULL, 10);
         else if (option == 'm')
             choice.model = optarg;
-        else if (option == 'p')
-            choice.plain = true;
+        else if (option == 'u')
+            choice.turns = true;
         else
             exit(64);
     }
@@ -281,10 +347,19 @@ static struct choice parse(int argc, char **argv)
 int main(int argc, char **argv)
 {
     struct choice choice = parse(argc, argv);
+    if (choice.turns && choice.model && strcmp(choice.model, "sgemm") == 0) {
+        take_turns_at_products((int)choice.threads);
+        return 0;
+    }
     for (int threads = 1; threads <= 2; threads++)
-        for (size_t i = 0; i < sizeof works / sizeof *works; i++)
-            if ((choice.threads == 0 || choice.threads == threads) &&
-                (!choice.model || strcmp(choice.model, works[i].name) == 0))
-                report(&works[i], threads, choice.seconds, choice.plain);
+        for (size_t i = 0; i < sizeof works / sizeof *works; i++) {
+            if ((choice.threads != 0 && choice.threads != threads) ||
+                (choice.model && strcmp(choice.model, works[i].name) != 0))
+                continue;
+            if (choice.turns)
+                take_turns_at_training(&works[i], threads);
+            else
+                report(&works[i], threads, choice.seconds);
+        }
     return 0;
 }

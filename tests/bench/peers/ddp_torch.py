@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two processes of one thread under DistributedDataParallel over gloo, and gloo's all-reduce.
 
-    ddp_torch.py MODEL SECONDS     prints the rate of both together
+    ddp_torch.py MODEL             takes turns (turns.py)
     ddp_torch.py all-reduce        prints lines: bytes, median microseconds
 """
 import os
@@ -11,27 +11,20 @@ import time
 
 import torch
 from torch import distributed
-from torch.multiprocessing import spawn
 from torch.nn.parallel import DistributedDataParallel
 
 import models
+import turns
 
 SIZE = 2
 BYTES = (4 << 10, 64 << 10, 1 << 20, 16 << 20, 100 << 20)
 
 
-def train(rank, work, seconds):
+def train(work):
     torch.manual_seed(7)
     model = DistributedDataParallel(models.WORKS[work][0]())
-    _, _, _, batch, units = models.WORKS[work]
-    share = batch // SIZE
-    # Both must leave after the same number of steps, since a lone last one would wait for ever: agree on it first.
-    alone = models.units_per_second(models.WORKS[work][0](), work, share, seconds=0.2)
-    steps = torch.tensor([alone * seconds / (share * units) / 2])
-    distributed.all_reduce(steps, op=distributed.ReduceOp.MIN)
-    rate = models.units_per_second(model, work, share, steps=int(steps[0]) + 1)
-    if rank == 0:
-        print(f"{rate * SIZE:.0f}", flush=True)
+    batch, units = models.WORKS[work][3:]
+    turns.serve(models.stepper(model, work, batch // SIZE), batch // SIZE * units)
 
 
 def all_reduce(rank):
@@ -44,20 +37,27 @@ def all_reduce(rank):
             times.append(time.perf_counter() - start)
         if rank == 0:
             print(size, f"{statistics.median(times) * 1e6:.1f}", flush=True)
+    distributed.barrier()
 
 
-def run(rank, arguments):
+def run(rank, what):
     torch.set_num_threads(1)
     distributed.init_process_group("gloo", rank=rank, world_size=SIZE)
-    if arguments[0] == "all-reduce":
+    if what == "all-reduce":
+        turns.say("ready")
         all_reduce(rank)
     else:
-        train(rank, arguments[0], float(arguments[1]))
-    distributed.barrier()
+        train(what)
     distributed.destroy_process_group()
 
 
-if __name__ == "__main__":
-    os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
-    os.environ.setdefault("MASTER_PORT", str(20000 + os.getpid() % 10000))
-    spawn(run, args=(sys.argv[1:],), nprocs=SIZE)
+if "RANK" in os.environ:
+    run(int(os.environ["RANK"]), sys.argv[1])
+else:
+    address = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(20000 + os.getpid() % 10000)}
+    crew = turns.Crew([([sys.executable, __file__, sys.argv[1]], {"RANK": str(rank), **address}) for rank in range(SIZE)])
+    if sys.argv[1] == "all-reduce":
+        for line in crew.members[0].stdout:
+            turns.say(line.rstrip())
+    else:
+        crew.serve()

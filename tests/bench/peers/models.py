@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """bench_train.c's work in PyTorch: same models, batches, optimizers; synthetic data."""
-import time
-
 import torch
 from torch import nn
 from torch.nn import functional
@@ -89,12 +87,13 @@ WORKS = {
     "lenet": (lenet, sgd(0.05), images, 128, 1),
     "resnet20": (resnet20, sgd(0.05), pictures, 64, 1),
     "gpt-bytes": (Gpt, adamw, tokens, 16, 256),
+    "gpt-6x384": (lambda: Gpt(6, 384, 6), adamw, tokens, 4, 256),
 }
 
 
-def units_per_second(model, work, batch, seconds=0.0, steps=0):
-    """Trains `model` on `batch` examples for so long, or so many steps; counts this process's own units."""
-    _, make_optimizer, make_data, _, units = WORKS[work]
+def stepper(model, work, batch):
+    """A function that trains `model` one step on `batch` examples."""
+    _, make_optimizer, make_data, _, _ = WORKS[work]
     optimizer = make_optimizer(model.parameters())
     inputs, targets = make_data(batch)
 
@@ -103,10 +102,4 @@ def units_per_second(model, work, batch, seconds=0.0, steps=0):
         functional.cross_entropy(model(inputs), targets).backward()
         optimizer.step()
 
-    for _ in range(4):
-        step()
-    done, start = 0, time.perf_counter()
-    while done < steps or time.perf_counter() - start < seconds:
-        step()
-        done += 1
-    return done * batch * units / (time.perf_counter() - start)
+    return step

@@ -1,18 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Units per second of PyTorch in one process, eager or compiled.
-
-    train_torch.py MODEL THREADS SECONDS [--compile]     prints the rate
-"""
+"""PyTorch in one process, eager or compiled, taking turns (turns.py): train_torch.py MODEL THREADS [--compile]"""
 import sys
 
 import torch
 
 import models
+import turns
 
-work, threads, seconds = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
+work, threads = sys.argv[1], int(sys.argv[2])
 torch.set_num_threads(threads)
 torch.manual_seed(7)
 model = models.WORKS[work][0]()
 if "--compile" in sys.argv:
     model = torch.compile(model)
-print(f"{models.units_per_second(model, work, models.WORKS[work][3], seconds):.0f}")
+batch, units = models.WORKS[work][3:]
+turns.serve(models.stepper(model, work, batch), batch * units)
