@@ -100,6 +100,20 @@ collective_ticket collective_all_reduce_start(struct collective *group, const fl
     return start_all_reduce(group, contributions, result, elements, LAUNCH_ONLY);
 }
 
+collective_ticket collective_all_reduce_start_quietly(struct collective *group, const float *const *contributions,
+                                                      float *result, size_t elements)
+{
+    return start_all_reduce(group, contributions, result, elements, LAUNCH_TO_WAIT);
+}
+
+void collective_attend(struct collective *group)
+{
+    pthread_mutex_lock(&group->lock);
+    if (group->unfinished > 0)
+        collective_wake(group);
+    pthread_mutex_unlock(&group->lock);
+}
+
 int collective_all_reduce(struct collective *group, const float *const *contributions, float *result, size_t elements,
                           struct error *error)
 {
@@ -283,6 +297,8 @@ void collective_free(struct collective *group)
     }
     for (unsigned i = 0; i < COLLECTIVE_WINDOW; i++)
         operation_release(&group->operations[i]);
+    while (group->spare_count > 0)
+        free(group->spares[--group->spare_count].memory);
     free_schedules(&group->setting);
     pthread_cond_destroy(&group->transferred);
     pthread_cond_destroy(&group->changed);

@@ -120,6 +120,11 @@ typedef uint64_t collective_ticket;
  * wait; `result` may be contributions[0]. */
 collective_ticket collective_all_reduce_start(struct collective *group, const float *const *contributions,
                                               float *result, size_t elements);
+/* The same for who has more to start, or waits for it, at once: nothing moves by itself until collective_attend. */
+collective_ticket collective_all_reduce_start_quietly(struct collective *group, const float *const *contributions,
+                                                      float *result, size_t elements);
+/* The communication thread sees to what is under way, while the caller does something else. */
+void collective_attend(struct collective *group);
 int collective_wait(struct collective *group, collective_ticket ticket, struct error *error);
 int collective_all_reduce(struct collective *group, const float *const *contributions, float *result, size_t elements,
                           struct error *error);

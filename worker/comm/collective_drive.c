@@ -13,6 +13,24 @@
 
 /* ---------------------------------------------------------------- operations */
 
+static void lend_staging(struct collective *group, struct operation *operation)
+{
+    if (group->spare_count == 0 || operation->staging != NULL)
+        return;
+    struct spare_staging spare = group->spares[--group->spare_count];
+    operation->staging = spare.memory;
+    operation->staging_elements = spare.elements;
+}
+
+static void take_staging_back(struct collective *group, struct operation *operation)
+{
+    if (operation->staging == NULL)
+        return;
+    group->spares[group->spare_count++] = (struct spare_staging){operation->staging, operation->staging_elements};
+    operation->staging = NULL;
+    operation->staging_elements = 0;
+}
+
 static void begin_operation(struct collective *group, struct request *request)
 {
     struct operation *operation = collective_operation(group, group->next_sequence);
@@ -26,6 +44,7 @@ static void begin_operation(struct collective *group, struct request *request)
                                   request->bytes + request->begun, size, collective_enqueue, group);
     } else {
         const float *here[OPERATION_PARTS_MAX];
+        lend_staging(group, operation);
         for (unsigned i = 0; i < group->setting.reduction.contributions[group->setting.rank]; i++)
             here[i] = request->contributions[i] + request->begun;
         operation_begin_all_reduce(operation, &group->setting, sequence, here, request->result + request->begun, size,
@@ -44,6 +63,7 @@ static void retire_operations(struct collective *group)
         if (!operation_is_done(operation))
             continue;
         operation->active = false;
+        take_staging_back(group, operation);
         struct request *request = collective_request(group, operation->ticket);
         request->operations--;
         if (request_done(request))

@@ -47,6 +47,12 @@ struct request {
     unsigned operations; /* begun and not done */
 };
 
+/* Staging memory between two operations. */
+struct spare_staging {
+    float *memory;
+    size_t elements;
+};
+
 struct collective {
     struct collective_options options;
     struct collective_peer peers[CREW_SIZE_MAX];
@@ -64,6 +70,8 @@ struct collective {
     bool sleeping; /* the thread is in poll(2) */
 
     struct operation operations[COLLECTIVE_WINDOW];
+    struct spare_staging spares[COLLECTIVE_WINDOW]; /* last in, first out: what was used last is still in a cache */
+    unsigned spare_count;
     uint64_t next_sequence, oldest_sequence; /* oldest: the lowest that is not done */
     struct request *requests;                /* a ring by ticket */
     collective_ticket next_ticket;           /* the next to be handed out */

@@ -63,7 +63,7 @@ struct operation {
     size_t elements;                                 /* all-reduce */
     const float *contributions[OPERATION_PARTS_MAX]; /* own ones, at this operation's place in the vector */
     float *result;
-    float *staging; /* received contributions; grows, kept between uses */
+    float *staging; /* received contributions; grows, lent between uses to others */
     size_t staging_elements;
 
     const struct schedule *schedule; /* of a stepped all-reduce */

@@ -176,21 +176,27 @@ static void start_bucket(struct multi_worker_mirrored *strategy, unsigned index)
     for (unsigned i = 0; i < replica_set_contributions(strategy->replicas); i++)
         here[i] = gradients[i] + bucket.offset;
     strategy->tickets[index] =
-        collective_all_reduce_start(strategy->group, here, (float *)here[0], (size_t)bucket.elements);
+        collective_all_reduce_start_quietly(strategy->group, here, (float *)here[0], (size_t)bucket.elements);
 }
 
+/* The communication thread is only woken where this one has to wait for a device: buckets that are final together, as a large
+ * layer's are, would else wake it for each, to find this thread at the same work. */
 static int reduce(struct multi_worker_mirrored *strategy, unsigned votes, struct error *error)
 {
     const struct world *world = &strategy->base.world;
     for (unsigned index = 0; index < strategy->bucket_count; index++) {
+        if (index > 0 && !replica_set_bucket_is_final(strategy->replicas, index))
+            collective_attend(strategy->group);
         if (replica_set_wait_bucket(strategy->replicas, index, error) < 0)
             return -1;
         start_bucket(strategy, index);
     }
+    if (!replica_set_has_passed(strategy->replicas))
+        collective_attend(strategy->group);
     if (replica_set_finish_passes(strategy->replicas, world->rank, votes, error) < 0)
         return -1;
-    collective_ticket last = collective_all_reduce_start(strategy->group, replica_set_controls(strategy->replicas),
-                                                         strategy->controls, CONTROL_VOTES + world->size);
+    collective_ticket last = collective_all_reduce_start_quietly(
+        strategy->group, replica_set_controls(strategy->replicas), strategy->controls, CONTROL_VOTES + world->size);
     for (unsigned index = 0; index < strategy->bucket_count; index++)
         if (collective_wait(strategy->group, strategy->tickets[index], error) < 0)
             return -1;

@@ -132,11 +132,24 @@ int replica_start_passes(struct replica *replica, int64_t *ret_examples, struct 
     return replica_read_ahead(replica, error);
 }
 
+static struct device_event *bucket_event(const struct replica *replica, unsigned index)
+{
+    return replica->buckets_are_final ? graph_bucket_event(replica->options.graph, index) : replica->passed;
+}
+
 int replica_wait_bucket(struct replica *replica, unsigned index, struct error *error)
 {
-    struct device_event *event =
-        replica->buckets_are_final ? graph_bucket_event(replica->options.graph, index) : replica->passed;
-    return device_event_wait(event, error);
+    return device_event_wait(bucket_event(replica, index), error);
+}
+
+bool replica_bucket_is_final(const struct replica *replica, unsigned index)
+{
+    return device_event_is_done(bucket_event(replica, index));
+}
+
+bool replica_has_passed(const struct replica *replica)
+{
+    return device_event_is_done(replica->passed);
 }
 
 /* The same order of additions as the gradients have. */

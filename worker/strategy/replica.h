@@ -35,6 +35,10 @@ int replica_read_ahead(struct replica *replica, struct error *error);
 int replica_start_passes(struct replica *replica, int64_t *ret_examples, struct error *error);
 /* Waits until bucket `index` of every contribution is final; ask in ascending order. */
 int replica_wait_bucket(struct replica *replica, unsigned index, struct error *error);
+/* Whether that would return at once. */
+bool replica_bucket_is_final(const struct replica *replica, unsigned index);
+/* Whether replica_finish_passes would return at once. */
+bool replica_has_passed(const struct replica *replica);
 /* After the last bucket: fills the control words; `votes` go in for `rank`. */
 int replica_finish_passes(struct replica *replica, unsigned rank, unsigned votes, struct error *error);
 

@@ -248,6 +248,22 @@ int replica_set_wait_bucket(struct replica_set *set, unsigned index, struct erro
     return 0;
 }
 
+bool replica_set_bucket_is_final(const struct replica_set *set, unsigned index)
+{
+    for (unsigned i = 0; i < set->count; i++)
+        if (!replica_bucket_is_final(set->replicas[i], index))
+            return false;
+    return true;
+}
+
+bool replica_set_has_passed(const struct replica_set *set)
+{
+    for (unsigned i = 0; i < set->count; i++)
+        if (!replica_has_passed(set->replicas[i]))
+            return false;
+    return true;
+}
+
 int replica_set_finish_passes(struct replica_set *set, unsigned rank, unsigned votes, struct error *error)
 {
     for (unsigned i = 0; i < set->count; i++)

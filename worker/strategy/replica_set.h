@@ -40,6 +40,9 @@ void replica_set_settle(struct replica_set *set);
 /* Waits until bucket `index` is final on every device and sums it into the contributions, on this thread, while the devices go
  * on; ask in ascending order. */
 int replica_set_wait_bucket(struct replica_set *set, unsigned index, struct error *error);
+/* Whether that would not have to wait for a device. */
+bool replica_set_bucket_is_final(const struct replica_set *set, unsigned index);
+bool replica_set_has_passed(const struct replica_set *set);
 /* In place of the buckets: the devices sum their gradients into the first contribution (device_reduction.h). */
 int replica_set_reduce(struct replica_set *set, struct error *error);
 
