@@ -123,6 +123,7 @@ static int measure_in(const char *directory, const char *label, size_t elements,
     if (checkpoint_store_open(&options, &store, error) < 0)
         return -1;
     int result = checkpoint_store_begin(store, false, error);
+    checkpoint_expect(store, elements * sizeof *values);
     if (result == 0)
         result = save_rounds(store, tensors, products_of_a_step(elements), &rounds, error);
     checkpoint_store_free(store);

@@ -25,13 +25,15 @@ struct checkpoint_store {
     struct epoch_record own;         /* decided once saves may begin */
     struct checkpoint_name restored; /* step -1: none */
 
-    /* The saver. `mutex` guards what follows; the thread owns snapshot, manifest and verified while `busy`. */
+    /* The saver. `mutex` guards what follows; the thread owns snapshot, manifest and verified while
+     * `busy`, and the snapshot's memory always. */
     pthread_t thread;
     bool thread_runs;
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     bool busy, stopping;
-    bool copying; /* the caller's tensors are still being read */
+    size_t expected; /* bytes to make ready; 0: nothing is to be done */
+    bool copying;    /* the caller's tensors are still being read */
     struct checkpoint_part_key part_key;
     unsigned part_ranks; /* 0: no parts */
     atomic_bool parts_given_up;
@@ -251,13 +253,27 @@ static void record_result(struct checkpoint_store *store, int result, int64_t by
     }
 }
 
+/* That there is no memory is told by the save that needs it. */
+static void make_ready(struct checkpoint_store *store)
+{
+    size_t bytes = store->expected;
+    store->expected = 0;
+    pthread_mutex_unlock(&store->mutex);
+    (void)snapshot_reserve(&store->snapshot, bytes, NULL);
+    pthread_mutex_lock(&store->mutex);
+}
+
 static void *run_saver(void *argument)
 {
     struct checkpoint_store *store = argument;
     pthread_mutex_lock(&store->mutex);
     for (;;) {
-        while (!store->busy && !store->stopping)
-            pthread_cond_wait(&store->changed, &store->mutex);
+        while (!store->busy && !store->stopping) {
+            if (store->expected > 0)
+                make_ready(store);
+            else
+                pthread_cond_wait(&store->changed, &store->mutex);
+        }
         if (!store->busy)
             break;
         pthread_mutex_unlock(&store->mutex);
@@ -285,6 +301,16 @@ static int start_thread(struct checkpoint_store *store, struct error *error)
     }
     store->thread_runs = true;
     return 0;
+}
+
+void checkpoint_expect(struct checkpoint_store *store, size_t bytes)
+{
+    if (start_thread(store, NULL) < 0)
+        return;
+    pthread_mutex_lock(&store->mutex);
+    store->expected = bytes;
+    pthread_cond_broadcast(&store->changed);
+    pthread_mutex_unlock(&store->mutex);
 }
 
 static void copy_manifest(struct checkpoint_store *store, const struct manifest *manifest)

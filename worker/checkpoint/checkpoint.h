@@ -60,6 +60,10 @@ int checkpoint_store_begin(struct checkpoint_store *store, bool adopted, struct 
 /* Whether this chief may still write into the directory; ERROR_STALE, ERROR_CONFLICT: see lineage_check_current. */
 int checkpoint_store_check(const struct checkpoint_store *store, struct error *error);
 
+/* The saves to come will copy about so many bytes: the memory for it is made ready in the background, so that the first save is as
+ * quick as those that follow. */
+void checkpoint_expect(struct checkpoint_store *store, size_t bytes);
+
 enum checkpoint_start { CHECKPOINT_STARTED, CHECKPOINT_SKIPPED };
 
 /* Starts the save. `manifest` is read, not kept: step, sampler position, model, … (files, attempt, epoch and job UID are

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A copy by value of the tensors of one step, so that training may change them
- * while the copy is written. The memory is kept from save to save.
+ * while the copy is written. The memory is kept from save to save; fresh memory costs
+ * about as much time as the copying, so who knows how much it will be reserves it before.
  *
  * Taken in two parts, because copying takes long and training need not wait for
  * it until it changes something: snapshot_describe notes what there is, and
@@ -21,6 +22,8 @@ struct snapshot {
 };
 
 void snapshot_describe(struct snapshot *snapshot, const struct safetensors_tensor *tensors, unsigned count);
+/* Room for so many bytes, touched already. May run beside snapshot_describe. */
+int snapshot_reserve(struct snapshot *snapshot, size_t bytes, struct error *error);
 /* ERROR_NO_SPACE when the copy does not fit in memory; the snapshot is empty then. */
 int snapshot_copy(struct snapshot *snapshot, struct error *error);
 void snapshot_release(struct snapshot *snapshot);

@@ -14,6 +14,20 @@
 
 #define STAGES_TEXT_MAX 65536
 
+/* Parameter servers save their own shares. */
+static void expect_saves(struct trainer *trainer)
+{
+    size_t bytes = 0;
+    if (trainer->strategy == NULL)
+        return;
+    struct state_tensors tensors;
+    state_tensors_init(&tensors, &trainer->state);
+    for (unsigned i = 0; i < tensors.count; i++)
+        bytes += tensors.tensors[i].bytes;
+    state_tensors_release(&tensors);
+    checkpoint_expect(trainer->store, bytes);
+}
+
 int saving_begin(struct trainer *trainer, struct error *error)
 {
     if (trainer->store == NULL || trainer->store_begun)
@@ -22,6 +36,7 @@ int saving_begin(struct trainer *trainer, struct error *error)
         return -1;
     trainer->store_begun = true;
     trainer->checkpoint_ns = clock_monotonic_ns();
+    expect_saves(trainer);
     best_begin(trainer);
     return 0;
 }

@@ -442,3 +442,18 @@ Test(faults, tensors_may_change_after_the_fence)
     checkpoint_image_release(&image);
     checkpoint_store_free(store);
 }
+
+Test(faults, a_save_is_whole_however_much_was_expected)
+{
+    const char *directory = test_directory();
+    struct error error = ERROR_INIT;
+    struct checkpoint_store *store = test_open(directory, 1);
+    cr_assert_eq(checkpoint_store_begin(store, false, &error), 0, "%s", error.message);
+    checkpoint_expect(store, 1); /* less than a save will copy, then more, with a save on its heels */
+    cr_assert_eq(test_save(store, 10, &error), 0, "%s", error.message);
+    checkpoint_expect(store, (size_t)TEST_ELEMENTS * 64);
+    cr_assert_eq(test_save(store, 20, &error), 0, "%s", error.message);
+    checkpoint_expect(store, (size_t)1 << 20);
+    checkpoint_store_free(store); /* with the memory perhaps not ready yet */
+    cr_assert_eq(test_restored_step(directory), 20);
+}
