@@ -37,12 +37,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
 {
     unsigned char bytes[COORDINATION_MESSAGE_MAX];
     struct coordination_message message;
-    if (length < 8 || length > sizeof(bytes))
+    if (length < 8 || length + 4 > sizeof(bytes))
         return 0;
-    memcpy(bytes, data, length);
-    put_u32(bytes, 0x324d5843u);
-    put_u32(bytes + length - 4, crc32c(0, bytes, length - 4));
-    if (coordination_message_decode(bytes, length, &message, NULL) == 0)
+    memcpy(bytes + 8, data + 4, length - 4);
+    put_u32(bytes, 0x334d5843u);
+    put_u32(bytes + 4, COORDINATION_PROTOCOL);
+    put_u32(bytes + length, crc32c(0, bytes, length));
+    if (coordination_message_decode(bytes, length + 4, &message, NULL) == 0)
         hear(&message);
     (void)coordination_message_decode(data, length, &message, NULL);
     return 0;

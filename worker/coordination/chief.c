@@ -64,14 +64,26 @@ static void coordinator_says(void *context, coordinator_link id, const struct co
     }
 }
 
+/* Any message of ours tells it which protocol is spoken here. */
+static void refuse_stranger(struct rpc_stream *stream, const char *why)
+{
+    struct coordination_message refusal = {.type = COORDINATION_REFUSED, .refusal = REFUSE_BAD_SEAT};
+    snprintf(refusal.text, sizeof(refusal.text), "%.250s", why);
+    stream_say(stream, &refusal);
+}
+
 static void link_message(void *context, struct rpc_stream *stream, const void *bytes, size_t length)
 {
     struct chief_link *link = context;
     struct coordination_message message;
-    if (coordination_message_decode(bytes, length, &message, NULL) < 0)
-        rpc_stream_close(stream);
-    else
+    struct error error = ERROR_INIT;
+    if (coordination_message_decode(bytes, length, &message, &error) == 0) {
         coordinator_receive(link->chief->coordinator, link->id, &message, clock_monotonic_ms());
+        return;
+    }
+    if (error.kind == ERROR_UNSUPPORTED)
+        refuse_stranger(stream, error.message);
+    rpc_stream_close(stream);
 }
 
 static void link_closed(void *context, struct rpc_stream *stream, const struct error *error)

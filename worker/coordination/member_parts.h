@@ -67,6 +67,8 @@ struct member {
 void member_told(void *context, const struct coordination_message *message);
 /* A member of this chief's crew knows a newer chief. */
 void member_superseded(void *context, const char *text);
+/* Of another protocol: no other chief of this crew will do. */
+void member_not_understood(struct member *member, const char *why);
 /* With the lock held. */
 void member_lose_chief(struct member *member, const char *why);
 

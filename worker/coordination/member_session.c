@@ -131,7 +131,10 @@ static void session_message(void *context, struct rpc_stream *stream, const void
     struct coordination_message message;
     if (session->member->session != session)
         return;
-    if (coordination_message_decode(bytes, length, &message, NULL) < 0) {
+    struct error error = ERROR_INIT;
+    if (coordination_message_decode(bytes, length, &message, &error) < 0) {
+        if (error.kind == ERROR_UNSUPPORTED)
+            member_not_understood(session->member, error.message);
         member_drop_session(session->member,
                             "the chief does not speak our language; do all pods run the same version?");
         return;

@@ -27,6 +27,13 @@ static void fail_for_good(struct member *member, enum error_kind kind, const cha
     pthread_cond_broadcast(&member->changed);
 }
 
+void member_not_understood(struct member *member, const char *why)
+{
+    pthread_mutex_lock(&member->lock);
+    fail_for_good(member, ERROR_UNAVAILABLE, why);
+    pthread_mutex_unlock(&member->lock);
+}
+
 void member_lose_chief(struct member *member, const char *why)
 {
     if (member->unled_since_ms == 0)

@@ -2,7 +2,7 @@
  *
  * What members and coordinator say to each other, one value for every type of
  * message; fields that a type does not use are 0. On the wire: a magic number, the
- * type, the fields in a fixed little-endian order, a CRC-32C.
+ * protocol, the type, the fields in a fixed little-endian order, a CRC-32C.
  */
 #ifndef COXSWAIN_COORDINATION_MESSAGE_H
 #define COXSWAIN_COORDINATION_MESSAGE_H
@@ -15,6 +15,10 @@
 #include "common/error.h"
 #include "worker/comm/collective.h"
 #include "worker/comm/generation.h"
+
+/* Raised with whatever all members of a crew must do alike: these messages, the transfer of gradients and state, how a batch
+ * is shared out. Processes that differ in it do not form a crew, and say so. */
+#define COORDINATION_PROTOCOL 1u
 
 #define COORDINATION_MESSAGE_MAX 8192
 #define COORDINATION_UID_MAX 128
@@ -65,7 +69,8 @@ struct coordination_message {
 };
 
 int coordination_message_encode(const struct coordination_message *message, struct buffer *out, struct error *error);
-/* ERROR_CORRUPT for anything that is not a whole, intact message. */
+/* ERROR_CORRUPT for anything that is not a whole, intact message; ERROR_UNSUPPORTED with both numbers for one of another
+ * protocol. */
 int coordination_message_decode(const void *bytes, size_t length, struct coordination_message *ret_message,
                                 struct error *error);
 const char *coordination_message_name(enum coordination_message_type type);

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Processes of different versions: a member whose chief speaks another protocol, and
+ * a chief that is called by such a member. The test plays the stranger.
+ */
+#include <criterion/criterion.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/crc32c.h"
+#include "worker/comm/little_endian.h"
+#include "worker/comm/rpc.h"
+#include "worker/coordination/chief.h"
+#include "worker/coordination/member.h"
+#include "worker/coordination/message.h"
+
+#define PORT 2222
+#define ADVICE "give all pods of the job the same image"
+
+static void foreign_bytes(enum coordination_message_type type, struct buffer *bytes)
+{
+    struct coordination_message message = {.type = type, .job_uid = "job", .generation = {1, 1, 0}, .size = 2};
+    cr_assert_eq(coordination_message_encode(&message, bytes, NULL), 0);
+    unsigned char *start = (unsigned char *)bytes->data;
+    put_u32(start + 4, COORDINATION_PROTOCOL + 1);
+    put_u32(start + bytes->length - 4, crc32c(0, start, bytes->length - 4));
+}
+
+static void say_foreign(struct rpc_stream *stream, enum coordination_message_type type)
+{
+    SCOPED_BUFFER bytes;
+    buffer_init(&bytes, COORDINATION_MESSAGE_MAX);
+    foreign_bytes(type, &bytes);
+    rpc_stream_send(stream, bytes.data, bytes.length);
+}
+
+static void own_address(char text[32], unsigned last)
+{
+    snprintf(text, 32, "127.%u.%u.%u", 1 + ((unsigned)getpid() >> 8) % 250, (unsigned)getpid() & 0xff, last);
+}
+
+static struct member *member_of(unsigned rank, char chief[32], char here[32])
+{
+    struct crew_seat seats[2] = {{"worker", 0, chief, PORT}, {"worker", 1, here, PORT}};
+    struct member_options options = {.job_uid = "job",
+                                     .attempt = 1,
+                                     .epoch = 1,
+                                     .rank = rank,
+                                     .size = 2,
+                                     .seats = seats,
+                                     .listen_address = rank == 0 ? chief : here,
+                                     .beat_ms = 20,
+                                     .data_port = 1};
+    struct member *member;
+    struct error error = ERROR_INIT;
+    cr_assert_eq(member_start(&options, &member, &error), 0, "%s", error.message);
+    return member;
+}
+
+Test(protocol, another_one_is_told_apart_from_damage)
+{
+    SCOPED_BUFFER bytes;
+    struct coordination_message message;
+    struct error error = ERROR_INIT;
+    buffer_init(&bytes, COORDINATION_MESSAGE_MAX);
+    foreign_bytes(COORDINATION_JOIN, &bytes);
+    cr_assert_eq(coordination_message_decode(bytes.data, bytes.length, &message, &error), -1);
+    cr_assert_eq(error.kind, ERROR_UNSUPPORTED);
+    cr_assert_not_null(strstr(error.message, ADVICE), "%s", error.message);
+}
+
+/* ---------------------------------------------------------------- a chief of another version */
+
+static void answer(void *context, struct rpc_stream *stream, const void *bytes, size_t length)
+{
+    (void)context, (void)bytes, (void)length;
+    say_foreign(stream, COORDINATION_BEAT);
+}
+
+static void closed(void *context, struct rpc_stream *stream, const struct error *error)
+{
+    (void)stream, (void)error;
+    if (context)
+        atomic_store((atomic_bool *)context, true);
+}
+
+static void opened(void *context, struct rpc_stream *stream, struct rpc_stream_events *ret_events, void **ret_context)
+{
+    (void)context, (void)stream;
+    *ret_context = NULL;
+    *ret_events = (struct rpc_stream_events){.message = answer, .closed = closed};
+}
+
+Test(protocol, a_member_says_what_is_wrong_and_ends, .timeout = 60)
+{
+    static const struct rpc_method methods[] = {{CREW_METHOD_JOIN, opened}};
+    char chief[32], here[32];
+    struct rpc *rpc;
+    struct rpc_server *server;
+    struct error error = ERROR_INIT;
+    own_address(chief, 1);
+    own_address(here, 2);
+    cr_assert_eq(rpc_new(NULL, NULL, 20, &rpc, NULL), 0);
+    cr_assert_eq(rpc_server_start(rpc, chief, PORT, methods, 1, NULL, &server, NULL), 0);
+    struct member *member = member_of(1, chief, here);
+    struct member_standing standing = {.applied_step = 0};
+    struct world world;
+    cr_assert_eq(member_agree(member, &standing, &world, &error), -1);
+    cr_assert_eq(error.kind, ERROR_UNAVAILABLE, "its end is nobody's failure");
+    cr_assert_not_null(strstr(error.message, ADVICE), "%s", error.message);
+    member_free(member);
+    rpc_free(rpc);
+}
+
+/* ---------------------------------------------------------------- a member of another version */
+
+static atomic_bool refused;
+
+static void hear(void *context, struct rpc_stream *stream, const void *bytes, size_t length)
+{
+    (void)context, (void)stream;
+    struct coordination_message message;
+    if (coordination_message_decode(bytes, length, &message, NULL) == 0 && message.type == COORDINATION_REFUSED &&
+        strstr(message.text, ADVICE))
+        atomic_store(&refused, true);
+}
+
+Test(protocol, a_chief_refuses_a_stranger_in_words, .timeout = 60)
+{
+    static const struct rpc_stream_events events = {.message = hear, .closed = closed};
+    static atomic_bool over;
+    char chief[32], here[32];
+    struct rpc *rpc;
+    struct rpc_stream *stream;
+    own_address(chief, 1);
+    own_address(here, 2);
+    struct member *member = member_of(0, chief, here);
+    cr_assert_eq(rpc_new(NULL, NULL, 20, &rpc, NULL), 0);
+    cr_assert_eq(rpc_stream_open(rpc, chief, PORT, CREW_METHOD_JOIN, 30000, &events, &over, &stream, NULL), 0);
+    say_foreign(stream, COORDINATION_JOIN);
+    while (!atomic_load(&over))
+        usleep(1000);
+    cr_assert(atomic_load(&refused));
+    rpc_free(rpc);
+    member_cancel(member);
+    member_free(member);
+}
