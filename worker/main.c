@@ -10,6 +10,7 @@
 #include "common/contract/exit_code.h"
 #include "common/log.h"
 #include "common/version.h"
+#include "worker/data/step_record.h"
 #include "worker/launch/arguments.h"
 #include "worker/launch/identity.h"
 #include "worker/launch/job_source.h"
@@ -46,7 +47,13 @@ static int run(const struct arguments *arguments, enum exit_code *ret_code, stru
         *ret_code = EXIT_CODE_BAD_JOB;
         return -1;
     }
-    int result = train(arguments, &identity, &job, ret_code, error);
+    int result = step_record_open(identity.step_record, identity.role, identity.index, (uint32_t)identity.attempt,
+                                  (uint32_t)identity.epoch, error);
+    if (result == 0)
+        result = train(arguments, &identity, &job, ret_code, error);
+    else
+        *ret_code = EXIT_CODE_BAD_JOB;
+    step_record_close();
     job_document_release(&job);
     return result;
 }

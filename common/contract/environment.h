@@ -46,6 +46,9 @@
 /* The address a worker listens on and announces; default: all interfaces, announced as POD_IP or the host name. */
 #define ENV_POD_IP "COXSWAIN_POD_IP"
 
+/* A file to which all processes of a crew append which examples each step took (worker/data/step_record.h); for proofs. */
+#define ENV_RECORD "COXSWAIN_RECORD"
+
 /* Ports of a pod. Collectives over TCP listen on a port announced at the join (0 picks a free one when taken). */
 #define PORT_CREW 2222       /* gRPC; TensorFlow's servers too */
 #define PORT_COLLECTIVE 2223 /* bulk data */

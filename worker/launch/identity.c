@@ -38,6 +38,7 @@ int identity_read(struct identity *ret_identity, struct error *error)
         .tf_config = variable(ENV_TF_CONFIG),
         .crew_key_file = variable(ENV_CREW_KEY_FILE),
         .crew_tls_directory = variable(ENV_CREW_TLS_DIR),
+        .step_record = variable(ENV_RECORD),
     };
     int64_t threads = 0;
     if (read_number(ENV_ATTEMPT, UINT32_MAX, &identity.attempt, error) < 0 ||

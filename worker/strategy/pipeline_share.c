@@ -4,6 +4,7 @@
 #include "common/memory.h"
 #include "worker/data/dataset.h"
 #include "worker/data/sampler.h"
+#include "worker/data/step_record.h"
 #include "worker/optimizer/training_state.h"
 #include "worker/strategy/pipeline_parts.h"
 
@@ -46,6 +47,17 @@ static int read_batch(const struct pipeline *pipeline, struct pipeline_share *sh
     return 0;
 }
 
+static void record_share(const struct pipeline *pipeline, const struct pipeline_share *share, int64_t data_epoch,
+                         int64_t position)
+{
+    const struct strategy_options *options = &pipeline->base.options;
+    unsigned shards = pipeline->base.world.logical_shards;
+    int64_t size = pipeline_batch_size(pipeline, position), from, last;
+    sampler_shard(size, shards, share->first, &from);
+    int64_t to = sampler_shard(size, shards, share->end - 1, &last) + last;
+    step_record_share(options->sampler, options->state->progress.step + 1, data_epoch, position + from, to - from);
+}
+
 int pipeline_share_read(struct pipeline *pipeline, struct pipeline_share *share, bool ahead, int64_t data_epoch,
                         int64_t position, struct error *error)
 {
@@ -54,6 +66,8 @@ int pipeline_share_read(struct pipeline *pipeline, struct pipeline_share *share,
     struct pipeline_batch *batch = &share->batches[ahead ? !share->current : share->current];
     if (!ahead)
         share->batch = batch;
+    if (!ahead && share->begins)
+        record_share(pipeline, share, data_epoch, position);
     if (!share->reads || holds(batch, data_epoch, position))
         return 0;
     return read_batch(pipeline, share, batch, data_epoch, position, error);
@@ -190,9 +204,11 @@ int pipeline_share_init(struct pipeline *pipeline, struct pipeline_share *share,
     reduction_rank_leaves(shards, replica, pipeline->shape.replicas, &share->first, &share->end);
     share->cover_count = reduction_cover(shards, share->first, share->end, share->cover);
     for (unsigned p = 0; p < pipeline->partition.parts; p++)
-        if (share->units[p])
+        if (share->units[p]) {
+            share->begins |= share->units[p]->part == 0;
             share->reads |=
                 graph_stage_reads_inputs(share->units[p]->graph) || graph_stage_has_loss(share->units[p]->graph);
+        }
     if (allocate_gradients(pipeline, share, error) < 0)
         return -1;
     return allocate_batches(pipeline, share, error);

@@ -6,6 +6,7 @@
 #include "common/memory.h"
 #include "worker/data/dataset.h"
 #include "worker/data/sampler.h"
+#include "worker/data/step_record.h"
 #include "worker/model/graph.h"
 #include "worker/optimizer/gradient_norm.h"
 #include "worker/optimizer/training_state.h"
@@ -98,6 +99,15 @@ static int start_pass(struct replica *replica, unsigned subtree, unsigned leaf, 
     return 0;
 }
 
+static void record_share(const struct replica *replica, int64_t data_epoch, int64_t position)
+{
+    int64_t size = batch_size(replica, position), from, last;
+    sampler_shard(size, replica->shards, replica->first, &from);
+    int64_t to = sampler_shard(size, replica->shards, replica->end - 1, &last) + last;
+    step_record_share(replica->options.sampler, replica->options.state->progress.step + 1, data_epoch, position + from,
+                      to - from);
+}
+
 int replica_launch_passes(struct replica *replica, int64_t *ret_examples, struct error *error)
 {
     const struct training_progress *progress = &replica->options.state->progress;
@@ -107,6 +117,7 @@ int replica_launch_passes(struct replica *replica, int64_t *ret_examples, struct
         replica->current = !replica->current;
     if (read_batch(replica, &replica->batches[replica->current], data_epoch, position, error) < 0)
         return -1;
+    record_share(replica, data_epoch, position);
     replica->examples = batch_size(replica, position);
     for (unsigned subtree = 0; subtree < replica->cover_count; subtree++)
         for (unsigned leaf = 0; leaf < replica->cover[subtree].count; leaf++)

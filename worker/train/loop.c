@@ -7,6 +7,7 @@
 
 #include "common/clock.h"
 #include "worker/comm/traffic.h"
+#include "worker/data/step_record.h"
 #include "worker/train/best.h"
 #include "worker/train/crew_evaluation.h"
 #include "worker/train/saving.h"
@@ -81,6 +82,15 @@ static void save_before_leaving(struct trainer *trainer)
         report_warn(trainer->report, "left without a checkpoint: %s", cause.message);
 }
 
+/* Generations count members' worlds; a process alone has but its own epoch. */
+static void record_world(const struct trainer *trainer)
+{
+    const struct world *world = strategy_world(trainer->strategy);
+    struct generation generation = world->generation;
+    if (trainer->member)
+        step_record_world(generation.attempt, generation.epoch, generation.counter);
+}
+
 /* What the world in force looks like, when it is not like the last one. */
 static void tell_size(struct loop *loop)
 {
@@ -108,6 +118,7 @@ static enum outcome form_crew(struct loop *loop, struct error *error)
     if (trainer_is_chief(trainer) && saving_begin(trainer, error) < 0)
         return fail(loop, error, EXIT_CODE_NO_CHECKPOINT);
     tell_size(loop);
+    record_world(trainer);
     report_phase(trainer->report, STATUS_TRAINING, NULL);
     return OUTCOME_ON;
 }
@@ -215,6 +226,7 @@ static enum outcome take_step(struct loop *loop, struct error *error)
     if (strategy_step(trainer->strategy, rate, trainer_votes(trainer), &result, error) < 0)
         return judge(loop, error, EXIT_CODE_INTERNAL);
     trainer->applied_step = result.step;
+    step_record_applied(number, result.step);
     loop->sent += traffic_sent() - sent_before;
     loop->steps += result.step - number + 1;
     report_traffic(trainer->report, loop->sent, loop->steps);

@@ -8,6 +8,7 @@
 
 #include "common/clock.h"
 #include "common/memory.h"
+#include "worker/data/step_record.h"
 #include "worker/train/best.h"
 #include "worker/train/evaluation.h"
 #include "worker/train/ps_chief_parts.h"
@@ -80,6 +81,7 @@ static void on_step(struct ps_chief *chief, const struct dispatcher_event *event
     ps_share_position(trainer, &chief->base, event->step, &step.data_epoch, &position);
     if (chief->told_ns == 0 || chief->told_ns > event->at_ns) /* the first since tickets flow (again) */
         chief->told_ns = event->at_ns - 1000000;
+    step_record_applied(event->step, event->step);
     report_step(trainer->report, step, event->examples, event->at_ns - chief->told_ns);
     chief->step = event->step;
     chief->told_ns = event->at_ns;

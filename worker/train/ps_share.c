@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/memory.h"
+#include "worker/data/step_record.h"
 #include "worker/optimizer/gradient_norm.h"
 
 struct ps_share {
@@ -130,6 +131,8 @@ int ps_share_compute(struct ps_share *share, const struct ticket_grant *grant, b
 {
     struct trainer *trainer = share->trainer;
     struct range range = find_range(share, grant);
+    step_record_share(&trainer->sampler, grant->ticket / grant->per_step + 1, range.data_epoch, range.first,
+                      range.count);
     int64_t divisor = (whole_batch ? range.batch : range.count) * targets_of_example(trainer), at = 0;
     struct graph_pass pass = {.parameters = parameters,
                               .inputs = share->inputs,

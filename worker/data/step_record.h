@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a crew has computed and applied, as lines in one file that all its
+ * processes append to (COXSWAIN_RECORD): so that it can be proven afterwards which
+ * examples each step took, whoever was lost meanwhile (tests/chaos).
+ *
+ *   share GENERATION NAME STEP EPOCH POSITION EXAMPLE…   before NAME computes: examples by number, which stand at POSITION and
+ *                                                        after it in the order of that epoch of the data
+ *   applied GENERATION NAME FIRST LAST NANOSECONDS       after steps FIRST to LAST are applied there, by CLOCK_MONOTONIC
+ *
+ * GENERATION is the crew's, "attempt.epoch.counter"; NAME is of the process, "role-index-epoch". A line is one write, whole or not there. A step counts in the highest generation
+ * that has applied it. A record that cannot be written is given up with a warning.
+ */
+#ifndef COXSWAIN_DATA_STEP_RECORD_H
+#define COXSWAIN_DATA_STEP_RECORD_H
+
+#include <stdint.h>
+
+#include "common/error.h"
+#include "worker/data/sampler.h"
+
+/* One a process; without it, or with NULL, the others do nothing. */
+int step_record_open(const char *path, const char *role, int64_t index, uint32_t attempt, uint32_t epoch,
+                     struct error *error);
+void step_record_close(void);
+
+/* The generation from now on. Before the first: the process's own attempt and epoch. */
+void step_record_world(uint32_t attempt, uint32_t epoch, uint32_t counter);
+
+/* The `count` examples at `position` of that epoch go into `step`. From any thread. */
+void step_record_share(const struct sampler *sampler, int64_t step, int64_t data_epoch, int64_t position,
+                       int64_t count);
+void step_record_applied(int64_t first, int64_t last);
+
+#endif
