@@ -37,6 +37,8 @@ struct checkpoint_store {
     struct checkpoint_part_key part_key;
     unsigned part_ranks; /* 0: no parts */
     atomic_bool parts_given_up;
+    checkpoint_ask_rank ask_rank;
+    void *rank_context;
     struct snapshot snapshot;
     struct manifest manifest;
     struct verified_set verified;
@@ -58,6 +60,8 @@ int checkpoint_store_open(const struct checkpoint_options *options, struct check
     store->directory = memory_copy_string(options->directory);
     store->job_uid = memory_copy_string(options->job_uid);
     store->keep = options->keep > 0 ? options->keep : 1;
+    store->ask_rank = options->ask_rank;
+    store->rank_context = options->context;
     store->own = own;
     store->restored.step = -1;
     store->counts.committed_step = -1;
@@ -230,7 +234,9 @@ static int save_snapshot(struct checkpoint_store *store, int64_t *ret_bytes, str
         return error_wrap(error, "save step %lld", (long long)store->manifest.step);
     const struct checkpoint_name name = {
         .step = store->manifest.step, .attempt = store->own.attempt, .epoch = store->own.epoch};
-    const struct checkpoint_parts parts = {&store->part_key, store->part_ranks, &store->parts_given_up};
+    const struct checkpoint_parts parts = {.key = &store->part_key,
+                                           .ranks = store->part_ranks,
+                                           .patience = {&store->parts_given_up, store->ask_rank, store->rank_context}};
     if (checkpoint_commit(store->directory, &store->own, &store->manifest, store->snapshot.tensors,
                           store->snapshot.count, store->part_ranks > 1 ? &parts : NULL, ret_bytes, error) < 0)
         return error_wrap(error, "save step %lld", (long long)name.step);

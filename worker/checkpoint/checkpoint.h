@@ -22,11 +22,19 @@
 
 struct checkpoint_store;
 
+struct checkpoint_part_key;
+/* What has become of a rank since that generation: what it has not begun to write before it moved on with a newer one it will
+ * never write, nor anything once it is lost. May be asked from any thread. */
+enum checkpoint_rank_fate { RANK_STAYS, RANK_HAS_MOVED_ON, RANK_IS_LOST };
+typedef enum checkpoint_rank_fate (*checkpoint_ask_rank)(void *context, const struct checkpoint_part_key *key);
+
 struct checkpoint_options {
     const char *directory; /* created when missing */
     const char *job_uid;   /* "" when run by hand */
     int64_t attempt, epoch;
-    int64_t keep; /* whole checkpoints to keep, at least 1 */
+    int64_t keep;                 /* whole checkpoints to keep, at least 1 */
+    checkpoint_ask_rank ask_rank; /* where other ranks write parts (part.h); NULL: nobody knows */
+    void *context;
 };
 
 /* ERROR_STALE: a newer chief of this job was here. */
@@ -75,7 +83,6 @@ int checkpoint_save(struct checkpoint_store *store, const struct manifest *manif
 
 /* The same where other ranks hold tensors too and write them as parts (part.h): the commit waits for those of ranks
  * [1, ranks). */
-struct checkpoint_part_key;
 int checkpoint_save_with_parts(struct checkpoint_store *store, const struct manifest *manifest,
                                const struct safetensors_tensor *tensors, unsigned count,
                                const struct checkpoint_part_key *key, unsigned ranks, enum checkpoint_start *ret_start,

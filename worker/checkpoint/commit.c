@@ -48,7 +48,7 @@ static int fill_directory(const char *directory, const char *saving, struct mani
     if (file_make_directories(saving, error) < 0 || write_shard(saving, manifest, tensors, count, error) < 0)
         return -1;
     if (parts &&
-        checkpoint_parts_collect(directory, saving, parts->key, parts->ranks, parts->given_up, manifest, error) < 0)
+        checkpoint_parts_collect(directory, saving, parts->key, parts->ranks, &parts->patience, manifest, error) < 0)
         return -1;
     return write_manifest(saving, manifest, error);
 }

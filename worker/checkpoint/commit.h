@@ -17,7 +17,7 @@
 struct checkpoint_parts {
     const struct checkpoint_part_key *key;
     unsigned ranks;
-    const atomic_bool *given_up;
+    struct checkpoint_parts_patience patience;
 };
 
 /* Fills manifest->files. ERROR_STALE or ERROR_CONFLICT: `own` is no longer the newest record; nothing was committed. */

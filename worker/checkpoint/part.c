@@ -19,6 +19,7 @@
 
 #define WAIT_NS (120 * (int64_t)1000000000)
 #define TAKEN_NS (30 * (int64_t)1000000000)
+#define BEGUN_NS (2 * (int64_t)1000000000) /* from the vote to the first byte of the file */
 #define LOOK_NS 10000000L
 #define SUM_TEXT_MAX 64
 
@@ -139,13 +140,15 @@ bool part_writer_has(const struct part_writer *writer, const struct checkpoint_p
            own->attempt == key->attempt;
 }
 
-void part_writer_await_taken(struct part_writer *writer)
+void part_writer_await_taken(struct part_writer *writer, checkpoint_ask_rank ask, void *context)
 {
+    struct checkpoint_part_key chief = writer->key;
+    chief.rank = 0;
     int64_t until = clock_monotonic_ns() + TAKEN_NS;
     if (writer->path == NULL || part_writer_wait(writer, NULL) < 0)
         return;
     SCOPED_FREE char *sum = sum_path(writer->path);
-    while (access(sum, F_OK) == 0 && clock_monotonic_ns() < until)
+    while (access(sum, F_OK) == 0 && clock_monotonic_ns() < until && (!ask || ask(context, &chief) == RANK_STAYS))
         nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
 }
 
@@ -180,28 +183,55 @@ static int read_sum(const char *path, struct manifest_file *file, struct error *
     return 0;
 }
 
-static int await_file(const char *path, const struct checkpoint_part_key *key, int64_t until,
-                      const atomic_bool *given_up, struct error *error)
+static enum checkpoint_rank_fate ask_rank(const struct checkpoint_parts_patience *patience,
+                                          const struct checkpoint_part_key *key)
 {
-    while (access(path, R_OK) < 0) {
-        if (atomic_load(given_up))
+    return patience->ask ? patience->ask(patience->context, key) : RANK_STAYS;
+}
+
+/* Whether nothing has been begun although its rank has moved on, a moment ago. */
+static bool is_forgotten(const char *part, enum checkpoint_rank_fate fate, int64_t *moved_ns)
+{
+    if (fate != RANK_HAS_MOVED_ON || access(part, F_OK) == 0)
+        return false;
+    if (*moved_ns == 0)
+        *moved_ns = clock_monotonic_ns();
+    return clock_monotonic_ns() - *moved_ns > BEGUN_NS;
+}
+
+/* A rank writes before it leaves: so it is asked for first, and the file is looked for after. */
+static int await_file(const char *part, const char *sum, const struct checkpoint_part_key *key, int64_t until,
+                      const struct checkpoint_parts_patience *patience, struct error *error)
+{
+    int64_t moved_ns = 0;
+    for (;;) {
+        enum checkpoint_rank_fate fate = ask_rank(patience, key);
+        bool given_up = atomic_load(patience->given_up);
+        if (access(sum, R_OK) == 0)
+            return 0;
+        if (fate == RANK_IS_LOST)
+            return error_set(error, ERROR_UNAVAILABLE, "rank %u is lost, and its part of step %lld with it", key->rank,
+                             (long long)key->step);
+        if (is_forgotten(part, fate, &moved_ns))
+            return error_set(error, ERROR_UNAVAILABLE, "rank %u has gone on without its part of step %lld", key->rank,
+                             (long long)key->step);
+        if (given_up)
             return error_set(error, ERROR_CANCELLED, "the crew that held step %lld is gone", (long long)key->step);
         if (clock_monotonic_ns() > until)
             return error_set(error, ERROR_TIMEOUT, "rank %u has not written its part of step %lld within %d s",
                              key->rank, (long long)key->step, (int)(WAIT_NS / 1000000000));
         nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
     }
-    return 0;
 }
 
 static int take_part(const char *directory, const char *saving, const struct checkpoint_part_key *key, int64_t until,
-                     const atomic_bool *given_up, struct manifest_file *file, struct error *error)
+                     const struct checkpoint_parts_patience *patience, struct manifest_file *file, struct error *error)
 {
     SCOPED_FREE char *part = part_path(directory, key);
     SCOPED_FREE char *sum = sum_path(part);
     snprintf(file->name, sizeof file->name, CHECKPOINT_SHARD_FORMAT, (int)key->rank);
     SCOPED_FREE char *target = file_path_join(saving, file->name);
-    if (await_file(sum, key, until, given_up, error) < 0 || read_sum(sum, file, error) < 0)
+    if (await_file(part, sum, key, until, patience, error) < 0 || read_sum(sum, file, error) < 0)
         return -1;
     if (file_calls.rename(part, target) < 0)
         return error_set_errno(error, "cannot rename %s to %s", part, target);
@@ -210,15 +240,15 @@ static int take_part(const char *directory, const char *saving, const struct che
 }
 
 int checkpoint_parts_collect(const char *directory, const char *saving, const struct checkpoint_part_key *key,
-                             unsigned ranks, const atomic_bool *given_up, struct manifest *manifest,
-                             struct error *error)
+                             unsigned ranks, const struct checkpoint_parts_patience *patience,
+                             struct manifest *manifest, struct error *error)
 {
     int64_t until = clock_monotonic_ns() + WAIT_NS;
     struct checkpoint_part_key part = *key;
     manifest->files = memory_resize(manifest->files, manifest->file_count + ranks, sizeof *manifest->files);
     for (part.rank = 1; part.rank < ranks; part.rank++) {
         struct manifest_file *file = &manifest->files[manifest->file_count];
-        if (take_part(directory, saving, &part, until, given_up, file, error) < 0)
+        if (take_part(directory, saving, &part, until, patience, file, error) < 0)
             return -1;
         manifest->file_count++;
     }

@@ -43,15 +43,23 @@ int part_writer_save(struct part_writer *writer, const struct checkpoint_part_ke
 int part_writer_wait(struct part_writer *writer, struct error *error);
 /* Whether that save was begun. */
 bool part_writer_has(const struct part_writer *writer, const struct checkpoint_part_key *key);
-/* Waits until the chief has taken the last part, at most half a minute: the next save removes it. */
-void part_writer_await_taken(struct part_writer *writer);
+/* Waits until the chief has taken the last part, at most half a minute: the next save removes it. Once the
+ * generation is over the chief takes nothing any more. `ask` may be NULL. */
+void part_writer_await_taken(struct part_writer *writer, checkpoint_ask_rank ask, void *context);
 
 /* ---- the chief */
 
+/* How long a part is waited for. */
+struct checkpoint_parts_patience {
+    const atomic_bool *given_up; /* set: no longer */
+    checkpoint_ask_rank ask;     /* NULL: nobody knows */
+    void *context;
+};
+
 /* Waits up to two minutes for the parts of ranks [1, ranks), moves them into `saving` and adds them to the manifest's files.
- * ERROR_TIMEOUT names the first that is missing; ERROR_CANCELLED once `given_up` is set. */
+ * ERROR_TIMEOUT names the first that is missing, ERROR_UNAVAILABLE one that will not come; ERROR_CANCELLED once it is given up. */
 int checkpoint_parts_collect(const char *directory, const char *saving, const struct checkpoint_part_key *key,
-                             unsigned ranks, const atomic_bool *given_up, struct manifest *manifest,
-                             struct error *error);
+                             unsigned ranks, const struct checkpoint_parts_patience *patience,
+                             struct manifest *manifest, struct error *error);
 
 #endif

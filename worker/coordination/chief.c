@@ -193,6 +193,12 @@ unsigned chief_newcomers(const struct chief *chief)
     return coordinator_newcomers(chief->coordinator);
 }
 
+bool chief_seats(const struct chief *chief, unsigned seat, uint32_t *ret_epoch)
+{
+    *ret_epoch = coordinator_seat_epoch(chief->coordinator, seat);
+    return !coordinator_seat_empty(chief->coordinator, seat);
+}
+
 bool chief_is_alone(const struct chief *chief)
 {
     for (unsigned rank = 1; rank < chief->options.coordinator.size; rank++)

@@ -44,6 +44,8 @@ void chief_hear(struct chief *chief, const struct coordination_message *message)
 void chief_tick(struct chief *chief);
 /* How many wait for a step boundary. */
 unsigned chief_newcomers(const struct chief *chief);
+/* Whether somebody has that seat, and in which epoch. */
+bool chief_seats(const struct chief *chief, unsigned seat, uint32_t *ret_epoch);
 /* True when no other member is connected. */
 bool chief_is_alone(const struct chief *chief);
 

@@ -471,6 +471,11 @@ bool coordinator_seat_empty(const struct coordinator *coordinator, unsigned rank
     return coordinator->seats[rank].link == 0;
 }
 
+uint32_t coordinator_seat_epoch(const struct coordinator *coordinator, unsigned rank)
+{
+    return coordinator->seats[rank].epoch;
+}
+
 bool coordinator_seat_missing(const struct coordinator *coordinator, unsigned rank)
 {
     bool searched = !is_elastic(coordinator) || !coordinator->has_named;

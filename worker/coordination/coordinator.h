@@ -82,6 +82,8 @@ void coordinator_tick(struct coordinator *coordinator, int64_t now_ms);
 void coordinator_describe(const struct coordinator *coordinator, int64_t now_ms, char text[MEMBER_TEXT_MAX]);
 /* True for a seat that nobody live holds. */
 bool coordinator_seat_empty(const struct coordinator *coordinator, unsigned rank);
+/* Of who has the seat, or had it last. */
+uint32_t coordinator_seat_epoch(const struct coordinator *coordinator, unsigned rank);
 /* True for an empty seat whose member may be there and not know of this chief: the chief calls it. */
 bool coordinator_seat_missing(const struct coordinator *coordinator, unsigned rank);
 /* How many have joined and wait for a step boundary of the world in force. */

@@ -45,6 +45,15 @@ static void note_newcomers(struct member *member)
     pthread_mutex_unlock(&member->lock);
 }
 
+static void note_seated(struct member *member)
+{
+    pthread_mutex_lock(&member->lock);
+    for (unsigned seat = 0; seat < member->options.size; seat++)
+        member->seated[seat] = chief_seats(member->chief, seat, &member->seated_epochs[seat]);
+    member->seated_since = member->world.generation;
+    pthread_mutex_unlock(&member->lock);
+}
+
 static void member_tick(void *context)
 {
     struct member *member = context;
@@ -60,6 +69,7 @@ static void member_tick(void *context)
         member->own_joined = true;
         chief_tick(member->chief);
         note_newcomers(member);
+        note_seated(member);
         leave_when_alone(member);
     } else {
         member_tend_session(member, now);

@@ -112,6 +112,11 @@ void member_set_step(struct member *member, int64_t step);
 /* True in the chief while somebody has joined and waits to be taken in at a step boundary. */
 bool member_has_newcomers(struct member *member);
 
+/* What has become of a rank of `world`, which may be an older one. Only the chief knows who is lost; for the others all have moved
+ * on once that world has ended. From any thread. */
+enum member_presence { MEMBER_PRESENT, MEMBER_MOVED_ON, MEMBER_LOST };
+enum member_presence member_presence_of(struct member *member, const struct world *world, unsigned rank);
+
 /* Ends waiting in member_agree with ERROR_CANCELLED (SIGTERM). From any thread. */
 void member_cancel(struct member *member);
 

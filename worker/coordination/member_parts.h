@@ -57,6 +57,10 @@ struct member {
     struct world world;
     struct collective *group;
     bool newcomers; /* rank 0 */
+    /* Rank 0: who has which seat, as of the last tick, and the world of which that is true or of a newer one. */
+    bool seated[CREW_SIZE_MAX];
+    uint32_t seated_epochs[CREW_SIZE_MAX];
+    struct generation seated_since;
     char waiting[MEMBER_TEXT_MAX];
     int64_t step;
     int64_t unled_since_ms; /* without a chief; 0: has one */

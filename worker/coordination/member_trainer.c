@@ -106,6 +106,17 @@ bool member_has_newcomers(struct member *member)
     return newcomers;
 }
 
+enum member_presence member_presence_of(struct member *member, const struct world *world, unsigned rank)
+{
+    unsigned seat = world->members[rank];
+    pthread_mutex_lock(&member->lock);
+    bool known = member->options.rank == 0 && generation_compare(member->seated_since, world->generation) >= 0;
+    bool lost = known && (!member->seated[seat] || member->seated_epochs[seat] != world->epochs[rank]);
+    bool ended = !member->in_force || generation_compare(member->world.generation, world->generation) != 0;
+    pthread_mutex_unlock(&member->lock);
+    return lost ? MEMBER_LOST : ended ? MEMBER_MOVED_ON : MEMBER_PRESENT;
+}
+
 void member_cancel(struct member *member)
 {
     pthread_mutex_lock(&member->lock);

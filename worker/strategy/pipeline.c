@@ -214,6 +214,7 @@ void pipeline_close_units(struct pipeline *pipeline)
     pipeline->plan = NULL;
     pipeline->run = 0;
     pipeline->over = false;
+    pipeline->verge = (struct pipeline_verge){0};
 }
 
 /* ---------------------------------------------------------------- a step */
@@ -254,6 +255,7 @@ static int pipeline_step(struct strategy *base, double learning_rate, unsigned v
 {
     struct pipeline *pipeline = (struct pipeline *)base;
     char label[32];
+    pipeline->verge.step = 0;
     if (check_formed(pipeline, error) < 0)
         return -1;
     snprintf(label, sizeof label, "step %lld", (long long)base->options.state->progress.step + 1);

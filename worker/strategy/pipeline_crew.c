@@ -115,6 +115,7 @@ static int copy_states(struct pipeline *pipeline, const struct world *world, str
     collective_set_label(pipeline->group, "state transfer");
     if (world->receives[own]) {
         pipeline->base.holds_state = false;
+        pipeline->verge = (struct pipeline_verge){0};
         if (take_state(pipeline, (unsigned)find_donor(pipeline, world, own), error) < 0)
             return -1;
     } else if (training_state_to_host(pipeline->base.options.state, error) < 0) {
@@ -131,6 +132,7 @@ static int copy_states(struct pipeline *pipeline, const struct world *world, str
 static int start_afresh(struct pipeline *pipeline, struct error *error)
 {
     const struct strategy_options *options = &pipeline->base.options;
+    pipeline->verge = (struct pipeline_verge){0};
     pipeline->base.holds_state = false;
     training_state_release(options->state);
     return training_state_init(options->state, options->device, graph_layout(pipeline->units[0].graph),
@@ -172,7 +174,8 @@ static int form(struct pipeline *pipeline, struct error *error)
         return error_set(error, ERROR_INVALID, "a pipeline of %u workers cannot go on with %u", pipeline->shape.size,
                          world.size);
     base->world = world;
-    if (open_group(pipeline, &world, error) < 0 || agree_on_stages(pipeline, &world, error) < 0)
+    if (open_group(pipeline, &world, error) < 0 || agree_on_stages(pipeline, &world, error) < 0 ||
+        pipeline_catch_up(pipeline, &world, error) < 0)
         return -1;
     return a_stage_is_lost(pipeline, &world) ? restore_parts(pipeline, &world, error)
                                              : copy_states(pipeline, &world, error);

@@ -71,6 +71,7 @@ struct pipeline_share {
     unsigned replica;
     unsigned first, end; /* shards */
     bool reads;          /* a stage here needs the batch */
+    bool begins;         /* the first stage is here, which takes the examples in */
     struct reduction_subtree cover[REDUCTION_COVER_MAX];
     unsigned cover_count;
     float *gradients[REDUCTION_COVER_MAX]; /* in the layout of what the process holds */
@@ -123,6 +124,15 @@ struct pipeline_lane {
     struct error error; /* of the last run */
 };
 
+/* A step whose gradients are all reduced here: only its last exchange is missing, or the update. Who has ended that exchange knows
+ * that all have come as far. So if others turn out to have applied the step, whoever stands on its verge does so too, and no stage
+ * is left a step behind the others. */
+struct pipeline_verge {
+    int64_t step;          /* 0: none */
+    int64_t measured_step; /* whose norm we know; 0: none */
+    double learning_rate, norm;
+};
+
 struct pipeline {
     struct strategy base;
     struct pipeline_shape shape;
@@ -144,6 +154,7 @@ struct pipeline {
     struct collective *group;       /* NULL: a crew of one */
     struct pipeline_blocks *blocks; /* of the gradient's norm, in a crew */
     float *controls;                /* the last exchange */
+    struct pipeline_verge verge;
 
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -153,6 +164,9 @@ struct pipeline {
     bool failed, over; /* a lane has failed: all end; the threads are to end */
     float scale;
 };
+
+/* pipeline_update.c. All call it after forming, `world` as named; it clears `receives` of those who could catch up. */
+int pipeline_catch_up(struct pipeline *pipeline, struct world *world, struct error *error);
 
 /* pipeline_share.c */
 int pipeline_share_init(struct pipeline *pipeline, struct pipeline_share *share, unsigned replica, struct error *error);

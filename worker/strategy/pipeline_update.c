@@ -105,16 +105,65 @@ static int update(struct pipeline *pipeline, double learning_rate, const struct 
     return device_stream_synchronise(pipeline->stream, error);
 }
 
+static int take_step(struct pipeline *pipeline, double learning_rate, const struct strategy_result *result,
+                     struct error *error)
+{
+    struct training_progress *progress = &pipeline->base.options.state->progress;
+    struct pipeline_verge *verge = &pipeline->verge;
+    verge->step = 0;
+    if (update(pipeline, learning_rate, result, error) < 0)
+        return -1;
+    progress->step = result->step;
+    pipeline_next_position(pipeline, &progress->data_epoch, &progress->examples_consumed);
+    verge->measured_step = result->step;
+    verge->norm = result->gradient_norm;
+    return 0;
+}
+
 int pipeline_apply(struct pipeline *pipeline, double learning_rate, unsigned votes, struct strategy_result *ret_result,
                    struct error *error)
 {
-    struct training_progress *progress = &pipeline->base.options.state->progress;
-    struct strategy_result result = {.step = progress->step + 1, .examples = pipeline->examples};
+    struct strategy_result result = {.step = pipeline->base.options.state->progress.step + 1,
+                                     .examples = pipeline->examples};
+    pipeline->verge.step = result.step;
+    pipeline->verge.learning_rate = learning_rate;
     if (judge(pipeline, votes, &result, error) < 0 || strategy_result_check(&result, error) < 0 ||
-        update(pipeline, learning_rate, &result, error) < 0)
+        take_step(pipeline, learning_rate, &result, error) < 0)
         return -1;
-    progress->step = result.step;
-    pipeline_next_position(pipeline, &progress->data_epoch, &progress->examples_consumed);
     *ret_result = result;
     return 0;
+}
+
+/* ---- a step that others have applied */
+
+/* What each rank tells: whether it stands on the verge of the world's step, or knows its norm, and that. */
+enum verge_word { VERGE_STANDS, VERGE_KNOWS, VERGE_NORM, VERGE_WORDS };
+
+static const double *find_norm(const double *words, unsigned size)
+{
+    for (unsigned rank = 0; rank < size; rank++)
+        if (words[rank * VERGE_WORDS + VERGE_KNOWS] > 0)
+            return &words[rank * VERGE_WORDS + VERGE_NORM];
+    return NULL;
+}
+
+int pipeline_catch_up(struct pipeline *pipeline, struct world *world, struct error *error)
+{
+    struct strategy *base = &pipeline->base;
+    const struct pipeline_verge *verge = &pipeline->verge;
+    double words[CREW_SIZE_MAX * VERGE_WORDS] = {0}, *own = words + (size_t)world->rank * VERGE_WORDS;
+    if (world->source != WORLD_SOURCE_PEER)
+        return 0;
+    own[VERGE_STANDS] = base->holds_state && verge->step == world->step;
+    own[VERGE_KNOWS] = base->holds_state && verge->measured_step == world->step;
+    own[VERGE_NORM] = own[VERGE_KNOWS] > 0 ? verge->norm : 0;
+    if (pipeline_exchange_sum(pipeline, words, world->size * VERGE_WORDS, error) < 0)
+        return -1;
+    const double *norm = find_norm(words, world->size);
+    for (unsigned rank = 0; norm && rank < world->size; rank++)
+        world->receives[rank] &= !(words[rank * VERGE_WORDS + VERGE_STANDS] > 0);
+    if (norm == NULL || !(own[VERGE_STANDS] > 0))
+        return 0;
+    const struct strategy_result result = {.step = world->step, .gradient_norm = *norm};
+    return take_step(pipeline, verge->learning_rate, &result, error);
 }

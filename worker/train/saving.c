@@ -108,6 +108,8 @@ static int save_state(struct trainer *trainer, enum checkpoint_start *ret_start,
     struct state_tensors tensors;
     state_tensors_init(&tensors, &trainer->state);
     const struct checkpoint_part_key key = part_key(trainer);
+    if (!checkpoint_is_busy(trainer->store))
+        trainer->saved_world = *strategy_world(trainer->strategy);
     unsigned writers = strategy_writers(trainer->strategy);
     int result = checkpoint_save_with_parts(trainer->store, &manifest, tensors.tensors, tensors.count, &key, writers,
                                             ret_start, error);
@@ -133,6 +135,13 @@ static bool writes_part(const struct trainer *trainer)
     return trainer->parts && rank > 0 && rank < strategy_writers(trainer->strategy);
 }
 
+enum checkpoint_rank_fate saving_ask_rank(void *context, const struct checkpoint_part_key *key)
+{
+    const struct trainer *trainer = context;
+    static const enum checkpoint_rank_fate fates[] = {RANK_STAYS, RANK_HAS_MOVED_ON, RANK_IS_LOST}; /* by presence */
+    return trainer->member ? fates[member_presence_of(trainer->member, &trainer->saved_world, key->rank)] : RANK_STAYS;
+}
+
 /* A part that cannot be saved is a warning here, and a failed save in the chief. */
 static void save_part(struct trainer *trainer)
 {
@@ -152,9 +161,10 @@ static void save_part(struct trainer *trainer)
 static void finish_part(struct trainer *trainer)
 {
     struct error cause = ERROR_INIT;
+    trainer->saved_world = *strategy_world(trainer->strategy);
     const struct checkpoint_part_key key = part_key(trainer);
     if (!part_writer_has(trainer->parts, &key))
-        part_writer_await_taken(trainer->parts);
+        part_writer_await_taken(trainer->parts, saving_ask_rank, trainer);
     save_part(trainer);
     if (part_writer_wait(trainer->parts, &cause) < 0)
         report_warn(trainer->report, "%s", cause.message);

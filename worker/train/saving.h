@@ -22,6 +22,9 @@ int saving_consider(struct trainer *trainer, bool now, struct error *error);
 /* Saves the present step and waits until it is durable; does nothing when it is already. */
 int saving_finish(struct trainer *trainer, struct error *error);
 
+/* A checkpoint_ask_rank; the context is the trainer. */
+enum checkpoint_rank_fate saving_ask_rank(void *context, const struct checkpoint_part_key *key);
+
 /* What the manifest says of model and optimizer; the caller frees. */
 struct json *saving_describe_model(const struct trainer *trainer);
 struct json *saving_describe_optimizer(const struct trainer *trainer);

@@ -134,6 +134,8 @@ static int open_store(struct trainer *trainer, struct error *error)
         .attempt = trainer->identity->attempt,
         .epoch = trainer->identity->epoch,
         .keep = trainer->job->checkpoint.keep,
+        .ask_rank = saving_ask_rank,
+        .context = trainer,
     };
     return checkpoint_store_open(&options, &trainer->store, error);
 }
@@ -445,6 +447,8 @@ void trainer_release(struct trainer *trainer)
 {
     if (trainer->strategy)
         strategy_close(trainer->strategy);
+    if (trainer->store) /* a save under way asks the member about the others */
+        checkpoint_store_free(trainer->store);
     if (trainer->member)
         member_free(trainer->member);
     if (trainer->endpoint)
@@ -462,8 +466,6 @@ void trainer_release(struct trainer *trainer)
         device_stream_free(trainer->stream);
     for (unsigned i = 0; i < trainer->device_count; i++)
         device_close(trainer->devices[i].device);
-    if (trainer->store)
-        checkpoint_store_free(trainer->store);
     part_writer_free(trainer->parts);
     free(trainer->stages);
     if (trainer->report)

@@ -53,17 +53,18 @@ struct trainer {
     struct peer_hub *hub;      /* PeerToPeer, instead of the endpoint */
     struct strategy *strategy;
 
-    bool store_begun;        /* the epoch record is written */
-    bool restored_by_us;     /* this process filled the state from a checkpoint or afresh */
-    int64_t applied_step;    /* the last that this process has applied */
-    unsigned *stages;        /* where each layer ran, as the newest checkpoint says; NULL: it does not */
-    unsigned stage_layers;   /* how many */
-    int64_t evaluated_step;  /* -1: none since the crew formed */
-    int64_t checkpoint_step; /* last step whose save was started */
-    int64_t checkpoint_ns;   /* when */
-    int64_t told_failures;   /* failed saves that the report has told */
-    int64_t told_saves;      /* and those that succeeded */
-    double best_loss;        /* of the evaluations whose weights were kept */
+    bool store_begun;         /* the epoch record is written */
+    bool restored_by_us;      /* this process filled the state from a checkpoint or afresh */
+    int64_t applied_step;     /* the last that this process has applied */
+    unsigned *stages;         /* where each layer ran, as the newest checkpoint says; NULL: it does not */
+    unsigned stage_layers;    /* how many */
+    int64_t evaluated_step;   /* -1: none since the crew formed */
+    int64_t checkpoint_step;  /* last step whose save was started */
+    int64_t checkpoint_ns;    /* when */
+    int64_t told_failures;    /* failed saves that the report has told */
+    struct world saved_world; /* whose ranks write the last save that was started; read by its background */
+    int64_t told_saves;       /* and those that succeeded */
+    double best_loss;         /* of the evaluations whose weights were kept */
 };
 
 /* On failure *ret_code says how the process should end; the trainer must be released all the same. */

@@ -34,11 +34,12 @@ Test(part, a_part_moves_into_the_checkpoint_with_its_digest)
     save(writer, &key);
     cr_expect(part_writer_has(writer, &key) && !part_writer_has(writer, &older));
     atomic_bool given_up = true;
+    const struct checkpoint_parts_patience patience = {.given_up = &given_up};
     struct manifest manifest = {0};
     struct error error = ERROR_INIT;
-    cr_expect_eq(checkpoint_parts_collect(directory, saving, &older, 2, &given_up, &manifest, &error), -1);
+    cr_expect_eq(checkpoint_parts_collect(directory, saving, &older, 2, &patience, &manifest, &error), -1);
     cr_expect_eq(error.kind, ERROR_CANCELLED, "the part of an older generation is gone: %s", error.message);
-    cr_assert_eq(checkpoint_parts_collect(directory, saving, &key, 2, &given_up, &manifest, &error), 0, "%s",
+    cr_assert_eq(checkpoint_parts_collect(directory, saving, &key, 2, &patience, &manifest, &error), 0, "%s",
                  error.message);
     SCOPED_FREE char *path = file_path_join(saving, manifest.files[0].name);
     uint32_t crc;
@@ -49,4 +50,45 @@ Test(part, a_part_moves_into_the_checkpoint_with_its_digest)
     part_writer_free(writer);
     file_remove_directory(saving, NULL);
     cr_expect_eq(rmdir(directory), 0, "something was left behind");
+}
+
+static enum checkpoint_rank_fate fate_of_rank_1;
+
+static enum checkpoint_rank_fate fate(void *context, const struct checkpoint_part_key *key)
+{
+    (void)context;
+    return key->rank == 1 ? fate_of_rank_1 : RANK_STAYS;
+}
+
+/* To wait for it takes two minutes, which is more than the test has. */
+static void expect_no_wait(enum checkpoint_rank_fate fate_of_1, const char *words)
+{
+    char directory[] = "/tmp/coxswain-part-XXXXXX";
+    cr_assert(mkdtemp(directory));
+    SCOPED_FREE char *saving = file_path_join(directory, ".saving");
+    cr_assert_eq(file_make_directories(saving, NULL), 0);
+    const struct checkpoint_part_key key = {1, 2, 3, 10, 2};
+    struct part_writer *writer = part_writer_new(directory);
+    save(writer, &key);
+    fate_of_rank_1 = fate_of_1;
+    atomic_bool given_up = false;
+    const struct checkpoint_parts_patience patience = {.given_up = &given_up, .ask = fate};
+    struct manifest manifest = {0};
+    struct error error = ERROR_INIT;
+    cr_expect_eq(checkpoint_parts_collect(directory, saving, &key, 3, &patience, &manifest, &error), -1);
+    cr_expect_eq(error.kind, ERROR_UNAVAILABLE);
+    cr_expect(strstr(error.message, words) && strstr(error.message, "step 10"), "%s", error.message);
+    free(manifest.files);
+    part_writer_free(writer);
+    file_remove_directory(directory, NULL);
+}
+
+Test(part, of_a_rank_that_is_lost_is_not_waited_for, .timeout = 60)
+{
+    expect_no_wait(RANK_IS_LOST, "rank 1 is lost");
+}
+
+Test(part, that_a_rank_has_not_begun_before_it_moved_on_is_not_waited_for, .timeout = 60)
+{
+    expect_no_wait(RANK_HAS_MOVED_ON, "rank 1 has gone on");
 }

@@ -545,6 +545,140 @@ Test(collective, a_stall_is_named_and_ends_at_the_deadline, .timeout = 30)
     crew_wait(&c, 1);
 }
 
+/* ---- a rank that is frozen: whatever they are at, the others end at the deadline, and somebody names it */
+
+enum { NAMED = 21, NAMED_ANOTHER = 22 };
+enum { FROZEN = 1, FROZEN_ELEMENTS = 1000000 };
+
+/* Before its first byte, or with some of them under way. */
+static void freeze_here(struct crew *c)
+{
+    if (c->rank == FROZEN && c->options.stall_context)
+        raise(SIGSTOP);
+}
+
+static bool is_named(const char *text)
+{
+    const char *names = strstr(text, " for ");
+    return names && strstr(names, "rank 1") && strstr(names, "step 57");
+}
+
+static bool named_in_a_stall;
+static void look_for_a_name(void *context, const char *text)
+{
+    (void)context;
+    named_in_a_stall |= is_named(text);
+}
+
+/* Some wait for others who wait for the frozen one. Whose deadline comes first closes its links, which the others may see before
+ * their own. */
+static void expect_a_name(struct crew *c)
+{
+    FAILED(c->error.kind != ERROR_TIMEOUT && c->error.kind != ERROR_UNAVAILABLE);
+    _exit(named_in_a_stall || is_named(c->error.message) ? NAMED : NAMED_ANOTHER);
+}
+
+static void freeze_in_all_reduce(struct crew *c)
+{
+    float **vectors = make_contributions(c, FROZEN_ELEMENTS);
+    size_t length = c->options.algorithm == COLLECTIVE_ALGORITHM_DOUBLING ? 1000 : FROZEN_ELEMENTS;
+    collective_set_label(c->group, "step 57");
+    freeze_here(c);
+    collective_ticket ticket = collective_all_reduce_start(c->group, (const float *const *)vectors, vectors[0], length);
+    if (c->rank == FROZEN)
+        raise(SIGSTOP);
+    if (collective_wait(c->group, ticket, &c->error) == 0) /* it was through before it froze: the next one is not */
+        FAILED(collective_all_reduce(c->group, (const float *const *)vectors, vectors[0], length, &c->error) == 0);
+    expect_a_name(c);
+}
+
+static void freeze_in_copy_of_state(struct crew *c)
+{
+    bool receives[RANKS_MAX] = {true, true, true, true};
+    unsigned char *bytes = calloc(4, FROZEN_ELEMENTS);
+    collective_set_label(c->group, "step 57, state transfer");
+    freeze_here(c);
+    for (int time = 0; time < 100 && c->error.kind == ERROR_NONE; time++) {
+        if (time == 3 && c->rank == FROZEN)
+            raise(SIGSTOP);
+        collective_broadcast(c->group, c->options.stall_context ? FROZEN : 0, receives, bytes, 4 * FROZEN_ELEMENTS,
+                             &c->error);
+    }
+    expect_a_name(c);
+}
+
+/* `at_once`: before its first byte. */
+static void freeze_one(struct crew *c, enum collective_algorithm algorithm, enum collective_transport transport,
+                       bool at_once, void (*body)(struct crew *))
+{
+    static const struct reduction_merge merges[] = {{0, 1}, {2, 3}, {0, 2}};
+    crew_init(c, 4, 1, transport);
+    c->options.algorithm = algorithm;
+    c->options.reduction.merges = merges;
+    c->options.reduction.combine = combine_as_merged;
+    c->options.reduction.context = c;
+    c->options.stall_ms = 100;
+    c->options.deadline_ms = 2500;
+    c->options.on_stall = look_for_a_name;
+    c->options.stall_context = at_once ? c : NULL;
+    crew_fork(c, body);
+}
+
+static void expect_that_it_is_named(struct crew *c)
+{
+    unsigned named = 0;
+    for (unsigned rank = 0; rank < 4; rank++) {
+        if (rank == FROZEN)
+            continue;
+        int status = crew_wait(c, rank);
+        named += status == NAMED;
+        cr_expect(status == NAMED || status == NAMED_ANOTHER, "rank %u: %d, algorithm %d, at once %d", rank, status,
+                  c->options.algorithm, c->options.stall_context != NULL);
+    }
+    cr_expect_gt(named, 0, "nobody has named the frozen rank: algorithm %d, at once %d", c->options.algorithm,
+                 c->options.stall_context != NULL);
+    kill(c->children[FROZEN], SIGKILL);
+    crew_wait(c, FROZEN);
+}
+
+static const enum collective_algorithm every_algorithm[] = {
+    COLLECTIVE_ALGORITHM_DIRECT,       COLLECTIVE_ALGORITHM_OWNED, COLLECTIVE_ALGORITHM_DOUBLING,
+    COLLECTIVE_ALGORITHM_HALVING,      COLLECTIVE_ALGORITHM_RING,  COLLECTIVE_ALGORITHM_REDUCE_TO_ONE,
+    COLLECTIVE_ALGORITHM_HIERARCHICAL,
+};
+#define ALGORITHMS (sizeof(every_algorithm) / sizeof(*every_algorithm))
+
+/* All crews side by side: they mostly wait. */
+static void freeze_in_each(enum collective_transport transport)
+{
+    static struct crew crews[2][ALGORITHMS];
+    for (size_t i = 0; i < 2 * ALGORITHMS; i++)
+        freeze_one(&crews[i % 2][i / 2], every_algorithm[i / 2], transport, i % 2 == 0, freeze_in_all_reduce);
+    for (size_t i = 0; i < 2 * ALGORITHMS; i++)
+        expect_that_it_is_named(&crews[i % 2][i / 2]);
+}
+
+Test(collective, a_rank_frozen_in_any_all_reduce_over_tcp_is_named, .timeout = 240)
+{
+    freeze_in_each(COLLECTIVE_TRANSPORT_TCP);
+}
+
+Test(collective, a_rank_frozen_in_any_all_reduce_over_shared_memory_is_named, .timeout = 240)
+{
+    freeze_in_each(COLLECTIVE_TRANSPORT_SHARED_MEMORY);
+}
+
+Test(collective, a_rank_frozen_in_the_copy_of_the_state_is_named, .timeout = 120)
+{
+    static struct crew crews[4];
+    for (size_t i = 0; i < 4; i++)
+        freeze_one(&crews[i], COLLECTIVE_ALGORITHM_AUTO,
+                   i < 2 ? COLLECTIVE_TRANSPORT_TCP : COLLECTIVE_TRANSPORT_SHARED_MEMORY, i % 2 == 0,
+                   freeze_in_copy_of_state);
+    for (size_t i = 0; i < 4; i++)
+        expect_that_it_is_named(&crews[i]);
+}
+
 static int dial(uint16_t port)
 {
     int descriptor = socket(AF_INET, SOCK_STREAM, 0);
