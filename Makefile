@@ -250,8 +250,6 @@ bench_sources := $(wildcard tests/bench/bench_*.c)
 bench_programs := $(patsubst tests/bench/%.c,$(BUILD)/tests/%,$(bench_sources))
 $(foreach s,$(bench_sources),$(eval $(call test_program_rules,$(basename $(notdir $(s))),$(s),)))
 
-$(eval $(call test_program_rules,recovery,tests/chaos/recovery.c,))
-
 # Every parser of outside input under libFuzzer: the rooms a second time, with clang and its sanitizers.
 FUZZ := $(BUILD)/fuzz
 FUZZ_SECONDS ?= 5
@@ -342,8 +340,8 @@ check-parity: all ## beside PyTorch (PARITY_PYTHON, default python3): gradients,
 	else echo "skip parity: $(PARITY_PYTHON) has no PyTorch; name one that has: make check-parity PARITY_PYTHON=…"; fi
 
 .PHONY: chaos
-chaos: all $(BUILD)/tests/recovery ## CHAOS_KILLS (100) SIGKILLs of random workers: recovery times, steps lost, hangs
-	@BUILD=$(abspath $(BUILD)) tests/chaos/kills.sh
+chaos: all ## CHAOS_KILLS (1000) kills of random members over every strategy, and other faults: what was lost
+	@BUILD=$(abspath $(BUILD)) python3 tests/chaos/chaos.py
 
 .PHONY: check-frameworks
 check-frameworks: all ## the foreign examples with the PyTorch and TensorFlow of TORCH_PYTHON and TF_PYTHON, and kills
@@ -352,11 +350,6 @@ check-frameworks: all ## the foreign examples with the PyTorch and TensorFlow of
 .PHONY: strategies
 strategies: all ## one model on one data set under every strategy: loss, accuracy, rate, bytes sent, steps lost to a kill
 	@BUILD=$(abspath $(BUILD)) tests/strategies/run
-
-.PHONY: chaos-peers
-chaos-peers: all ## kills, frozen workers and their return in elastic crews, local steps and PeerToPeer
-	@PEERS_FAULTS=all BUILD=$(abspath $(BUILD)) tests/integration/test_peers.sh
-	@PEERS_FAULTS=all BUILD=$(abspath $(BUILD)) tests/integration/test_elastic.sh
 
 .PHONY: crash-points
 crash-points: all $(BUILD)/tests/faultproxy ## the operator killed before and after every write of a job's life

@@ -4,7 +4,7 @@
 # Crews whose workers train alone between exchanges, under the operator and the embedded control plane: what a kill, a
 # frozen worker and a resume leave of them. Prints ok/not ok lines (see tests/run).
 #
-#   PEERS_FAULTS=all   every fault in every kind of crew, which takes some minutes (make chaos-peers)
+#   PEERS_FAULTS=all   every fault in every kind of crew, which takes some minutes
 set -uo pipefail
 
 if ! command -v curl >/dev/null; then

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every strategy in the crews that `make chaos` disturbs. A strategy is a line in ARRANGEMENTS."""
+from dataclasses import dataclass, field
+
+BATCH = 24
+EXAMPLES = 450  # learnt from: the last batch of an epoch is short
+SAVE_EVERY = 40
+
+
+@dataclass
+class Arrangement:
+    name: str
+    strategy: dict
+    roles: dict  # how many of each
+    devices: int = 1
+    steps: int = 3000
+    unit: int = 1  # steps that are repeated when somebody dies whose state others hold
+    bits: bool = True  # the weights are an undisturbed run's, bit for bit
+    lockstep: bool = True  # all members take the same steps
+    alone: int = 0  # ranks that hold the whole state between them when nobody else does; 0: each does
+    training: dict = field(default_factory=dict)
+    elastic: tuple = ()  # least and most workers
+    width: int = 32
+
+    @property
+    def serves(self):
+        return "ps" in self.roles
+
+    @property
+    def backed(self):
+        return bool(self.strategy.get("psBackup"))
+
+    @property
+    def epochs_are_exact(self):
+        """Whether each example is visited exactly once an epoch."""
+        return self.strategy["type"] != "PeerToPeer"
+
+
+def mirrored(name, workers, devices=1, **options):
+    strategy = {"type": "MultiWorkerMirrored"}
+    strategy.update(options.pop("strategy", {}))
+    return Arrangement(name, strategy, {"worker": workers}, devices=devices, **options)
+
+
+def servers(name, mode, workers=2, ps=2, roles=None, **options):
+    strategy = {"type": "ParameterServer", "mode": mode}
+    strategy.update(options.pop("strategy", {}))
+    every = {**(roles or {}), "worker": workers, "ps": ps}
+    return Arrangement(name, strategy, every, bits=mode == "Synchronous", lockstep=False, width=96, steps=1200, **options)
+
+
+def peers(exchange):
+    return Arrangement(f"PeerToPeer, {exchange}", {"type": "PeerToPeer", "exchange": exchange}, {"worker": 3}, bits=False,
+                       lockstep=False, steps=6000)
+
+
+ARRANGEMENTS = [
+    Arrangement("OneDevice", {"type": "OneDevice"}, {"worker": 1}, steps=6000),
+    Arrangement("Mirrored, 2 devices", {"type": "Mirrored"}, {"worker": 1}, devices=2, steps=6000),
+    Arrangement("CentralStorage, 2 devices", {"type": "CentralStorage"}, {"worker": 1}, devices=2, steps=6000),
+    mirrored("MultiWorkerMirrored, Auto, 3", 3),
+    mirrored("MultiWorkerMirrored, Auto, 4", 4, steps=2000),
+    mirrored("MultiWorkerMirrored, 2 x 2 devices", 2, devices=2),
+    mirrored("MultiWorkerMirrored, Ring, 3", 3, strategy={"collective": "Ring"}, training={"determinism": "Run"}),
+    mirrored("MultiWorkerMirrored, Hierarchical, 3", 3, strategy={"collective": "Hierarchical"}),
+    mirrored("MultiWorkerMirrored, ReduceToOne, 3", 3, strategy={"collective": "ReduceToOne"}),
+    mirrored("MultiWorkerMirrored, local steps of 10", 3, strategy={"localSteps": 10}, unit=10, steps=6000),
+    mirrored("MultiWorkerMirrored, elastic 1 to 3", 3, elastic=(1, 3)),
+    Arrangement("Pipeline, 2 devices", {"type": "Pipeline", "stages": 2}, {"worker": 1}, devices=2),
+    Arrangement("Pipeline, 2 pods", {"type": "Pipeline", "stages": 2}, {"worker": 2}, alone=2, steps=1200),
+    Arrangement("Pipeline, 2 pods x 2", {"type": "Pipeline", "stages": 2, "microBatches": 4}, {"worker": 4}, alone=2,
+                steps=1500),
+    servers("ParameterServer, Async", "Async"),
+    servers("ParameterServer, Async, psBackup", "Async", strategy={"psBackup": True}),
+    servers("ParameterServer, BoundedStaleness", "BoundedStaleness", strategy={"staleness": 3}),
+    servers("ParameterServer, BoundedStaleness, psBackup", "BoundedStaleness", strategy={"staleness": 3, "psBackup": True}),
+    servers("ParameterServer, Synchronous", "Synchronous", training={"logicalShards": 4}),
+    servers("ParameterServer, Synchronous, psBackup", "Synchronous", workers=3, roles={"chief": 1, "evaluator": 1},
+            strategy={"psBackup": True, "backupWorkers": 1}, training={"logicalShards": 4}),
+    peers("SendToAll"),
+    peers("Gossip"),
+]
+
+
+def document(arrangement):
+    """The job document, but for the crew's addresses."""
+    training = {"steps": arrangement.steps, "batchSize": BATCH, "seed": 7,
+                "optimizer": {"type": "adamw", "learningRate": "2e-4"}}
+    if arrangement.strategy["type"] != "Pipeline":
+        training["logicalShards"] = 12
+    training.update(arrangement.training)
+    job = {
+        "name": "chaos", "namespace": "default", "strategy": arrangement.strategy,
+        "workers": arrangement.roles["worker"], "devices": {"count": arrangement.devices},
+        "model": {"preset": "mlp", "width": arrangement.width},
+        "data": {"format": "synthetic", "examples": EXAMPLES + 50, "validation": {"last": 50}},
+        "training": training,
+        "evaluate": {"everySteps": 200},
+        "storage": [{"name": "runs"}],
+        "checkpoint": {"storage": "runs", "path": "checkpoints", "everySteps": SAVE_EVERY, "keep": 2},
+        "export": {"storage": "runs", "to": "model.safetensors"},
+    }
+    roles = [{"name": role, "count": count} for role, count in arrangement.roles.items()]
+    if arrangement.elastic:
+        least, most = arrangement.elastic
+        for role in roles:
+            role.update({"minCount": least, "maxCount": most})
+    if sum(arrangement.roles.values()) > 1:
+        job["crew"] = {"roles": roles, "hostPattern": "{role}-{index}", "port": 2222}
+    return job

@@ -1,0 +1,276 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""SIGKILLs of random members at random moments over every strategy, and other faults between them: one table of what was lost.
+Fails when a crew hangs, ends wrongly, or loses more than docs/strategies.md says.
+
+    CHAOS_KILLS=n       1000 by default, over all strategies together
+    CHAOS_SEED=n        the same choices again, as far as timing allows
+    CHAOS_ONLY=regex    only strategies whose name matches
+    CHAOS_JOBS=n        crews at a time (2)
+    CHAOS_PATIENCE=s    seconds without a step that are a hang (100)
+    CHAOS_KEEP=dir      where the remains of crews that did wrong go (logs, records, checkpoints)
+"""
+import math
+import os
+import random
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from arrangements import ARRANGEMENTS, document  # noqa: E402
+from crew import Crew  # noqa: E402
+from faults import FAULTS  # noqa: E402
+from history import History  # noqa: E402
+import verdicts  # noqa: E402
+
+PATIENCE = float(os.environ.get("CHAOS_PATIENCE", "100"))  # seconds without a step are a hang, on a machine however busy
+HASTE = 0.25  # of all faults are followed by the next without waiting for the crew
+
+
+class Hang(Exception):
+    pass
+
+
+class Totals:
+    def __init__(self):
+        self.kills, self.others, self.roles = Counter(), Counter(), Counter()
+        self.delays, self.wrong = [], []
+        self.lives = self.repeated = self.most_repeated = self.lost = self.resumed = 0
+
+
+class Disturbance:
+    """One crew from its start to its end, with faults as long as `wants` says."""
+
+    def __init__(self, arrangement, crew, source, totals, wants):
+        self.arrangement, self.crew, self.random, self.totals, self.wants = arrangement, crew, source, totals, wants
+        self.history = History(crew.record)
+        crew.committed = []  # [(when, newest checkpoint)], as seen by whoever starts
+        self.moved = time.monotonic()
+        self.done = False
+
+    def look(self):
+        step, generation, lines = self.history.step, self.history.generation, len(self.history.applied)
+        self.done = self.crew.look()
+        self.history.read()
+        if (step, generation, lines) != (self.history.step, self.history.generation, len(self.history.applied)):
+            self.moved = time.monotonic()
+        if time.monotonic() - self.moved > PATIENCE:
+            raise Hang(f"no step for {PATIENCE} s after step {self.history.step}")
+        return self.done or bool(self.crew.failures)
+
+    def rest(self, seconds):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and not self.look():
+            time.sleep(min(0.02, max(0, end - time.monotonic())))
+
+    def stepped_on(self, victim, start, generation, lines):
+        """The first line after the fault that shows that the crew goes on."""
+        for applied in self.history.applied[lines:]:
+            if applied.at < start or applied.name == victim.name and not victim.runs:
+                continue
+            if not self.arrangement.lockstep or applied.generation > generation or victim.runs:
+                return applied.at
+        return None
+
+    def strike(self):
+        name = self.choose_fault()
+        members = self.crew.running()
+        if not members:
+            return self.rest(0.05)
+        fault, _, kills, _ = FAULTS[name]
+        victim = self.random.choice(members)
+        fault(self, victim)
+        start, generation, lines = time.monotonic(), self.history.generation, len(self.history.applied)
+        (self.totals.kills if kills else self.totals.others)[name] += 1
+        self.totals.roles["chief" if (victim.role, victim.index) == self.crew.chief else victim.role] += 1
+        if kills:
+            victim.child.wait()
+        self.crew.committed.append((start, self.crew.newest_committed()))
+        if self.random.random() < HASTE:
+            return self.rest(self.random.random() * 0.3)
+        return self.await_step(victim, start, generation, lines, kills)
+
+    def await_step(self, victim, start, generation, lines, timed):
+        while not self.look():
+            at = self.stepped_on(victim, start, generation, lines)
+            if at is not None:
+                if timed:
+                    self.totals.delays.append(at - start)
+                return self.rest(0.05 + self.random.random() * 0.4)
+            time.sleep(0.005)
+        return None
+
+    def choose_fault(self):
+        alone = sum(self.arrangement.roles.values()) == 1
+        names = [name for name in FAULTS if not (alone and FAULTS[name][3])]
+        return self.random.choices(names, [FAULTS[name][1] for name in names])[0]
+
+    def run(self):
+        self.crew.start()
+        while not self.look():
+            if self.history.step > self.arrangement.steps * 0.9 or not self.wants():
+                self.rest(0.05)
+            elif self.history.step > 0 or self.random.random() < 0.02:
+                self.strike()
+            else:
+                self.rest(0.02)
+        self.leave()
+
+    def leave(self):
+        """The chief has ended: the others do so too, or are asked to, as an operator would."""
+        end = time.monotonic() + 10
+        while time.monotonic() < end and any(p.runs for p in self.crew.processes):
+            self.crew.look(replace=False)
+            time.sleep(0.02)
+        self.crew.end()
+        self.history.read()
+
+
+def stacks(crew):
+    """Where each process of a crew that hangs stands."""
+    for process in crew.processes:
+        if process.runs and shutil.which("gdb"):
+            with open(os.path.join(crew.directory, f"stack-{process.name}"), "w") as file:
+                core = os.path.join(crew.directory, f"core-{process.name}")
+                subprocess.run(["gdb", "-p", str(process.child.pid), "-batch", "-ex", "thread apply all bt", "-ex",
+                                f"generate-core-file {core}"], stdout=file, stderr=subprocess.DEVNULL, timeout=60,
+                               check=False)
+
+
+class Trial:
+    """All crews of one strategy."""
+
+    def __init__(self, arrangement, kills, seed, number, work, worker):
+        self.arrangement, self.kills, self.work, self.worker, self.number = arrangement, kills, work, worker, number
+        self.random = random.Random(f"{seed} {arrangement.name}")
+        self.totals = Totals()
+        self.struck = 0
+
+    def crew(self, name):
+        directory = os.path.join(self.work, f"{self.number}-{name}")
+        return Crew(self.worker, document(self.arrangement), directory, self.network())
+
+    def network(self):
+        return 128 + (os.getpid() + self.number * 5 + self.totals.lives) % 120
+
+    def wants(self):
+        return sum(self.totals.kills.values()) < self.kills
+
+    def run(self):
+        undisturbed = self.crew("undisturbed")
+        self.live(undisturbed, lambda: False, None)
+        while self.wants() and not self.totals.wrong:
+            self.live(self.crew(f"life-{self.totals.lives}"), self.wants, undisturbed)
+
+    def live(self, crew, wants, undisturbed):
+        self.totals.lives += 1
+        disturbance = Disturbance(self.arrangement, crew, self.random, self.totals, wants)
+        wrong = []
+        try:
+            disturbance.run()
+            wrong = verdicts.judge(self.arrangement, crew, disturbance.history, undisturbed or crew)
+        except Hang as hang:
+            stacks(crew)
+            wrong = [str(hang)]
+        finally:
+            crew.end()
+        self.count(crew, disturbance.history)
+        self.totals.wrong += wrong
+        if wrong:
+            keep(crew.directory, wrong)
+        elif undisturbed:
+            shutil.rmtree(crew.directory)
+
+    def count(self, crew, history):
+        changes = history.changes() if self.arrangement.lockstep else []
+        repeated = [history.repeated(before, after) for _, before, after in changes]
+        if self.arrangement.serves:
+            steps = [a.first for a in history.applied]
+            repeated = [max(0, a - b + 1) for a, b in zip(steps, steps[1:])]
+        self.totals.repeated += sum(repeated)
+        self.totals.most_repeated = max([self.totals.most_repeated, *repeated])
+        self.totals.lost += verdicts.updates_lost(crew)
+        self.totals.resumed += len(verdicts.numbers(verdicts.RESUMED, crew.logs()))
+
+
+def keep(directory, wrong):
+    print(f"\n# {directory}: {wrong}", flush=True)
+    if os.environ.get("CHAOS_KEEP"):
+        target = os.path.join(os.environ["CHAOS_KEEP"], os.path.basename(directory) + f"-{time.time():.0f}")
+        shutil.copytree(directory, target)
+        print(f"# kept in {target}", flush=True)
+
+
+COLUMNS = ["strategy", "kills", "of chief, workers, ps, evaluator", "other faults", "steps repeated (most)", "updates lost",
+           "restarts from a checkpoint", "next step, s: median, most", "bits", "verdict"]
+
+
+def row(trial):
+    totals, arrangement = trial.totals, trial.arrangement
+    others = ", ".join(f"{count} {name}" for name, count in sorted(totals.others.items())) or "none"
+    roles = " ".join(str(totals.roles[role]) for role in ("chief", "worker", "ps", "evaluator"))
+    delays = totals.delays or [math.nan]
+    bits = ("other" if any("weights" in w for w in totals.wrong) else "same") if arrangement.bits else "not promised"
+    repeated = f"{totals.repeated} ({totals.most_repeated})" if arrangement.lockstep or arrangement.serves else "-"
+    return [arrangement.name, str(sum(totals.kills.values())), roles, others, repeated,
+            str(totals.lost) if arrangement.serves else "-", str(totals.resumed),
+            f"{statistics.median(delays):.2f}, {max(delays):.2f}", bits, "; ".join(totals.wrong) or "kept"]
+
+
+def table(trials):
+    lines = [COLUMNS, ["---"] * len(COLUMNS), *map(row, trials)]
+    return "\n".join("| " + " | ".join(words) + " |" for words in lines)
+
+
+def follow(trials, threads, kills):
+    start = time.monotonic()
+    while any(thread.is_alive() for thread in threads):
+        time.sleep(1)
+        done = sum(sum(t.totals.kills.values()) for t in trials)
+        left = (time.monotonic() - start) * (kills - done) / done if done else 0
+        print(f"\r  {done} of {kills} kills, about {left / 60:.0f} min left ", end="", file=sys.stderr, flush=True)
+    print(file=sys.stderr)
+
+
+def main():
+    worker = os.path.join(os.environ["BUILD"], "coxswain-worker")
+    seed = int(os.environ.get("CHAOS_SEED") or random.SystemRandom().randrange(1 << 31))
+    chosen = [a for a in ARRANGEMENTS if re.search(os.environ.get("CHAOS_ONLY", ""), a.name)]
+    kills = int(os.environ.get("CHAOS_KILLS", "1000"))
+    print(f"seed {seed}: CHAOS_SEED={seed} CHAOS_KILLS={kills} make chaos", flush=True)
+    shares = [kills * (i + 1) // len(chosen) - kills * i // len(chosen) for i in range(len(chosen))]
+    with tempfile.TemporaryDirectory(prefix="chaos-") as work:
+        trials = [Trial(a, n, seed, i, work, worker) for i, (a, n) in enumerate(zip(chosen, shares))]
+        waiting, lock = list(trials), threading.Lock()
+
+        def work_off():
+            while True:
+                with lock:
+                    if not waiting:
+                        return
+                    trial = waiting.pop()
+                try:
+                    trial.run()
+                except Exception as error:  # of the driver: the others go on
+                    trial.totals.wrong.append(f"the driver failed: {error!r}")
+                print(f"\n| {' | '.join(row(trial))} |", flush=True)
+
+        threads = [threading.Thread(target=work_off) for _ in range(int(os.environ.get("CHAOS_JOBS", "2")))]
+        for thread in threads:
+            thread.start()
+        follow(trials, threads, kills)
+    done = sum(sum(t.totals.kills.values()) for t in trials)
+    print(f"\n{done} kills, {sum(sum(t.totals.others.values()) for t in trials)} other faults, seed {seed}\n")
+    print(table(trials))
+    return any(t.totals.wrong for t in trials)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A crew of real workers under a very small operator: each process has an address of its own, successors get a higher epoch
+and another address, and names follow them (COXSWAIN_HOSTS_FILE)."""
+import itertools
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+
+# What a worker that ended for a while may say; a successor takes its place (docs/worker.md, exit codes).
+# -SIGTERM: it was asked to leave before it could hear it.
+REPLACED = {-signal.SIGKILL, -signal.SIGTERM, 138, 143, 160, 162, 163}
+SAVING = re.compile(r"^\.(saving|part)-")
+COMMITTED = re.compile(r"^step-(\d+)\.")
+
+
+class Process:
+    """One incarnation of a member."""
+
+    def __init__(self, role, index, epoch, child, log):
+        self.role, self.index, self.epoch, self.child, self.log = role, index, epoch, child, log
+        self.started = time.monotonic()
+        self.ended = None
+        self.code = None
+        self.frozen = []  # [from, to] each time
+        self.superseded = False  # somebody else has its seat
+
+    @property
+    def name(self):
+        return f"{self.role}-{self.index}-{self.epoch}"
+
+    @property
+    def runs(self):
+        return self.code is None
+
+    @property
+    def is_frozen(self):
+        return bool(self.frozen) and self.frozen[-1][1] is None
+
+    def send(self, number):
+        if self.runs:
+            os.kill(self.child.pid, number)
+
+    def freeze(self):
+        self.send(signal.SIGSTOP)
+        self.frozen.append([time.monotonic(), None])
+
+    def thaw(self):
+        self.send(signal.SIGCONT)
+        self.frozen[-1][1] = time.monotonic()
+
+    def lived_through(self, start, end):
+        awake = all(stop is not None and stop < start or begin > end for begin, stop in self.frozen)
+        return self.started < start and (self.ended is None or self.ended > end) and awake
+
+
+class Crew:
+    def __init__(self, worker, job, directory, network):
+        self.worker, self.job, self.directory, self.network = worker, job, directory, network
+        self.addresses = itertools.count(1)
+        self.epochs = itertools.count(0)
+        self.processes = []
+        self.failures = []
+        self.hosts = {}
+        os.makedirs(os.path.join(directory, "runs"))
+        self.record = os.path.join(directory, "record")
+        open(self.record, "w").close()
+        self.checkpoints = os.path.join(directory, "runs", "checkpoints")
+        self.setpriv = [shutil.which("setpriv"), "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
+
+    def seats(self):
+        roles = self.job.get("crew", {}).get("roles", [{"name": "worker", "count": 1}])
+        return [(role["name"], index) for role in roles for index in range(role["count"])]
+
+    @property
+    def chief(self):
+        return ("chief", 0) if ("chief", 0) in self.seats() else ("worker", 0)
+
+    def start(self):
+        for role, index in self.seats():
+            self.spawn(role, index)
+
+    def write_hosts(self):
+        path = os.path.join(self.directory, "hosts")
+        with open(path + ".new", "w") as file:
+            file.writelines(f"{address} {name}\n" for name, address in self.hosts.items())
+        os.replace(path + ".new", path)
+
+    def spawn(self, role, index):
+        number, epoch = next(self.addresses), next(self.epochs)
+        address = f"127.{self.network}.{number // 250}.{number % 250 + 1}"
+        self.hosts[f"{role}-{index}"] = address
+        self.write_hosts()
+        environment = {
+            "PATH": os.environ["PATH"], "COXSWAIN_JOB": json.dumps(self.job), "COXSWAIN_JOB_UID": "chaos",
+            "COXSWAIN_ATTEMPT": "1", "COXSWAIN_EPOCH": str(epoch), "COXSWAIN_ROLE": role, "COXSWAIN_INDEX": str(index),
+            "COXSWAIN_POD_IP": address, "COXSWAIN_HOSTS_FILE": os.path.join(self.directory, "hosts"),
+            "COXSWAIN_STORAGE": "runs=" + os.path.join(self.directory, "runs"), "COXSWAIN_THREADS": "1",
+            "COXSWAIN_RECORD": self.record,
+            "COXSWAIN_TERMINATION_LOG": os.path.join(self.directory, f"termination-{epoch}"),
+        }
+        log = os.path.join(self.directory, f"{role}-{index}-{epoch}.log")
+        with open(log, "wb") as file:
+            child = subprocess.Popen([*self.setpriv, self.worker], env=environment, stdout=file, stderr=file)
+        process = Process(role, index, epoch, child, log)
+        self.processes.append(process)
+        return process
+
+    def current(self, role, index):
+        """The one whose seat it is."""
+        return next(p for p in reversed(self.processes) if (p.role, p.index) == (role, index))
+
+    def members(self):
+        return [self.current(*seat) for seat in self.seats()]
+
+    def running(self):
+        return [p for p in self.members() if p.runs and not p.is_frozen]
+
+    def look(self, replace=True):
+        """Takes in who has ended; starts the successors of those who need one. True once the chief is done."""
+        for process in self.processes:
+            if process.runs and process.child.poll() is not None:
+                process.code, process.ended = process.child.returncode, time.monotonic()
+                self.judge(process, replace)
+        return self.current(*self.chief).code == 0
+
+    def judge(self, process, replace):
+        if process.code not in REPLACED | {0}:
+            self.failures.append(f"{process.name} ended with {process.code}: {self.last_words(process)}")
+        elif process.superseded and process.role != "evaluator" and process.code not in (163, 160, -signal.SIGKILL):
+            self.failures.append(f"{process.name}, superseded, ended with {process.code}: {self.last_words(process)}")
+        elif replace and process.code != 0 and not process.superseded:
+            self.spawn(process.role, process.index)
+
+    def supersede(self, process):
+        process.superseded = True
+        return self.spawn(process.role, process.index)
+
+    def is_saving(self):
+        return self.matching(SAVING)
+
+    def matching(self, pattern):
+        try:
+            return [match for match in map(pattern.match, os.listdir(self.checkpoints)) if match]
+        except FileNotFoundError:
+            return []
+
+    def newest_committed(self):
+        return max((int(match.group(1)) for match in self.matching(COMMITTED)), default=0)
+
+    def last_words(self, process, lines=1):
+        with open(process.log, errors="replace") as file:
+            return " | ".join(line.strip() for line in file.readlines()[-lines:])
+
+    def logs(self, role=None):
+        for process in self.processes:
+            if role in (None, process.role):
+                with open(process.log, errors="replace") as file:
+                    yield from file
+
+    def chief_logs(self):
+        return (line for p in self.processes if (p.role, p.index) == self.chief for line in open(p.log, errors="replace"))
+
+    def weights(self):
+        with open(os.path.join(self.directory, "runs", "model.safetensors"), "rb") as file:
+            return file.read()
+
+    def end(self):
+        """Kills whoever is left."""
+        for process in self.processes:
+            if process.runs:
+                process.child.kill()
+                process.child.wait()
+                process.code, process.ended = process.child.returncode, time.monotonic()

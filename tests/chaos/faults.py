@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ways to disturb a crew. Each is a function of a disturbance (the crew's, with a random source of its own) and a victim."""
+import ctypes
+import os
+import signal
+import time
+
+DEATH = 5.0  # seconds of silence after which a member is given up
+SYSCALL_PIDFD_GETFD = 438
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def kill(disturbance, victim):
+    victim.send(signal.SIGKILL)
+
+
+def kill_in_save(disturbance, victim):
+    """As soon as a save is under way. Some saves are shorter than our look, so it is not waited for without end."""
+    end = time.monotonic() + 1.5
+    while time.monotonic() < end and victim.runs and not disturbance.crew.is_saving():
+        time.sleep(0.0002)
+    time.sleep(disturbance.random.random() * 0.002)
+    victim.send(signal.SIGKILL)
+
+
+def terminate(disturbance, victim):
+    victim.send(signal.SIGTERM)
+
+
+def pause(disturbance, victim):
+    """Shorter than the deadline: all wait."""
+    victim.freeze()
+    disturbance.rest(0.5 + disturbance.random.random())
+    victim.thaw()
+
+
+def freeze(disturbance, victim):
+    """For longer than the deadline; then it returns. It finds its generation refused, or nobody has missed it."""
+    victim.freeze()
+    disturbance.rest(DEATH + 1 + 2 * disturbance.random.random())
+    victim.thaw()
+
+
+def replace_frozen(disturbance, victim):
+    """Its successor is there before it returns: it must leave, and have spoilt nothing."""
+    victim.freeze()
+    disturbance.rest(DEATH + 1)
+    disturbance.crew.supersede(victim)
+    disturbance.rest(2 + 2 * disturbance.random.random())
+    victim.thaw()
+
+
+def connections(process):
+    """Descriptors of the established TCP connections to other members."""
+    inodes = set()
+    with open(f"/proc/{process}/net/tcp") as file:
+        for line in file.readlines()[1:]:
+            words = line.split()
+            if words[3] == "01" and not words[1].endswith(":1F90"):
+                inodes.add(f"socket:[{words[9]}]")
+    found = []
+    for number in os.listdir(f"/proc/{process}/fd"):
+        try:
+            if os.readlink(f"/proc/{process}/fd/{number}") in inodes:
+                found.append(int(number))
+        except FileNotFoundError:
+            pass
+    return found
+
+
+def cut(disturbance, victim):
+    """One of its connections to others breaks under both ends."""
+    try:
+        handle = os.pidfd_open(victim.child.pid)
+        candidates = connections(victim.child.pid)
+    except (OSError, AttributeError):
+        return
+    if candidates:
+        number = libc.syscall(SYSCALL_PIDFD_GETFD, handle, disturbance.random.choice(candidates), 0)
+        if number >= 0:
+            libc.shutdown(number, 2)
+            os.close(number)
+    os.close(handle)
+
+
+# name: the fault, its share, whether it is a SIGKILL, and whether it needs a crew of several
+FAULTS = {
+    "kill": (kill, 70, True, False),
+    "kill in a save": (kill_in_save, 15, True, False),
+    "SIGTERM": (terminate, 8, False, False),
+    "cut": (cut, 8, False, True),
+    "pause": (pause, 2, False, False),
+    "freeze": (freeze, 1.5, False, False),
+    "frozen, replaced": (replace_frozen, 1.5, False, False),
+}

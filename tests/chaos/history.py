@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a crew's record (worker/data/step_record.h) says: how far it is, what was repeated, and whether each example was visited
+exactly once an epoch."""
+from collections import Counter, defaultdict
+
+
+class Applied:
+    __slots__ = ("generation", "name", "first", "last", "at")
+
+    def __init__(self, words):
+        self.generation = tuple(int(n) for n in words[1].split("."))
+        self.name, self.first, self.last, self.at = words[2], int(words[3]), int(words[4]), int(words[5]) / 1e9
+
+
+class History:
+    """Reads on where it stopped."""
+
+    def __init__(self, path):
+        self.file = open(path)
+        self.rest = ""
+        self.applied = []
+        self.shares = []  # (generation, name, step, epoch, position, examples)
+        self.step = 0
+        self.generation = (0, 0, 0)
+
+    def read(self):
+        text = self.rest + self.file.read()
+        *lines, self.rest = text.split("\n")
+        for line in lines:
+            words = line.split(" ")
+            if words[0] == "applied":
+                self.take(Applied(words))
+            else:
+                generation = tuple(int(n) for n in words[1].split("."))
+                self.shares.append((generation, words[2], int(words[3]), int(words[4]), int(words[5]),
+                                    [int(n) for n in words[6:]]))
+        return self
+
+    def take(self, applied):
+        self.applied.append(applied)
+        self.step = max(self.step, applied.last)
+        self.generation = max(self.generation, applied.generation)
+
+    def changes(self):
+        """[(steps gone back, applied before, applied after)] for each generation that has applied something: the furthest line of
+        the one before it, and its own first. What a superseded process applies afterwards does not count."""
+        by_generation = defaultdict(list)
+        for applied in self.applied:
+            by_generation[applied.generation].append(applied)
+        found, before = [], []
+        for generation in sorted(by_generation):
+            first = min(by_generation[generation], key=lambda a: (a.first, a.at))
+            before = [a for a in before if a.at < first.at]
+            if before:
+                last = max(before, key=lambda a: (a.last, -a.at))
+                found.append((last.last - first.first + 1, last, first))
+            before = by_generation[generation]
+        return found
+
+    def repeated(self, before, after):
+        """Steps that the generation of the one line began and that of the other, which follows it, did again."""
+        begun = max((step for generation, _, step, _, _, _ in self.shares if generation == before.generation), default=0)
+        return max(0, begun - after.first + 1, before.last - after.first + 1)
+
+    def holders(self, applied):
+        """Names of those who have applied something in that line's generation."""
+        return {a.name for a in self.applied if a.generation == applied.generation}
+
+    def generation_of_steps(self):
+        owner = {}
+        for applied in self.applied:
+            for step in range(applied.first, applied.last + 1):
+                owner[step] = max(owner.get(step, applied.generation), applied.generation)
+        return owner
+
+    def lockstep_batches(self):
+        """{step: [(epoch, example)…]} of the generation in which each step counts."""
+        owner = self.generation_of_steps()
+        batches = defaultdict(list)
+        for generation, _, step, epoch, _, examples in self.shares:
+            if owner.get(step) == generation:
+                batches[step] += [(epoch, example) for example in examples]
+        return batches
+
+    def ticket_batches(self):
+        """Likewise for tickets, which may be computed twice and count once: the servers keep the table."""
+        tickets = {}
+        for _, _, step, epoch, position, examples in self.shares:
+            if tickets.setdefault((step, position), (epoch, examples)) != (epoch, examples):
+                raise ValueError(f"step {step}: two shares at position {position} have different examples")
+        batches = defaultdict(list)
+        for (step, _), (epoch, examples) in tickets.items():
+            batches[step] += [(epoch, example) for example in examples]
+        return batches
+
+
+def check_epochs(batches, steps, batch, examples):
+    """Sentences about whatever is not exactly once; none when all is well."""
+    found, seen = [], Counter()
+    for step in range(1, steps + 1):
+        left = examples - (step - 1) % -(-examples // batch) * batch
+        if len(batches.get(step, ())) != min(batch, left):
+            found.append(f"step {step} took {len(batches.get(step, ()))} examples, not {min(batch, left)}")
+        seen.update(batches.get(step, ()))
+    found += [f"epoch {epoch}: example {example} was taken {count} times" for (epoch, example), count in seen.items()
+              if count != 1]
+    whole = steps // -(-examples // batch)
+    found += [f"epoch {epoch} has {number} examples of {examples}" for epoch, number in
+              Counter(epoch for epoch, _ in seen).items() if epoch < whole and number != examples]
+    return found
