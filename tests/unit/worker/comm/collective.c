@@ -679,6 +679,41 @@ Test(collective, a_rank_frozen_in_the_copy_of_the_state_is_named, .timeout = 120
         expect_that_it_is_named(&crews[i]);
 }
 
+static void part(struct crew *low)
+{
+    for (unsigned i = 0; i < low->size; i++)
+        endpoint_free(low->endpoints[i]);
+}
+
+/* Its kernel takes connections still. */
+static void connect_to_the_frozen(struct crew *c, unsigned frozen)
+{
+    c->rank = 1 - frozen;
+    c->options.rank = c->rank;
+    c->options.endpoint = c->endpoints[c->rank];
+    FAILED(collective_new(&c->options, &c->group, &c->error) < 0);
+    FAILED(collective_connect(c->group, 500, &c->error) == 0);
+    FAILED(c->error.kind != ERROR_TIMEOUT);
+    FAILED(strstr(c->error.message, frozen == 0 ? "rank 0" : "rank 1") == NULL);
+    _exit(0);
+}
+
+Test(collective, a_rank_frozen_while_they_connect_is_named, .timeout = 60)
+{
+    SKIP_WHERE_FORKS_ARE_NOT_FOLLOWED();
+    for (unsigned frozen = 0; frozen < 2; frozen++) {
+        struct crew c;
+        crew_init(&c, 2, 1, COLLECTIVE_TRANSPORT_AUTO);
+        pid_t child = fork(); /* the other one keeps its listening socket, and never answers */
+        if (child == 0)
+            connect_to_the_frozen(&c, frozen);
+        int status = 0;
+        waitpid(child, &status, 0);
+        cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 0, "frozen rank %u", frozen);
+        part(&c);
+    }
+}
+
 static int dial(uint16_t port)
 {
     int descriptor = socket(AF_INET, SOCK_STREAM, 0);
@@ -723,12 +758,6 @@ static void meet(struct crew *low, struct crew *high)
     low->options.endpoint = low->endpoints[0];
     high->options.rank = 1;
     high->options.endpoint = low->endpoints[1];
-}
-
-static void part(struct crew *low)
-{
-    for (unsigned i = 0; i < low->size; i++)
-        endpoint_free(low->endpoints[i]);
 }
 
 Test(collective, an_older_generation_is_told_that_it_is_stale, .timeout = 30)
