@@ -78,6 +78,27 @@ static void plan_values(struct graph *graph)
     }
 }
 
+/* Of the layers whose only consumer is this sum, the last: it takes the sum's gradient over as its own. (The other input,
+ * or inputs, get copies. In a stage what others send comes between.) */
+static int sum_heir(const struct graph *graph, const struct graph_node *sum)
+{
+    if (!sum->layer.kind->gradient_passes || sum->layer.input_count < 2 || !sum->own || graph->is_stage)
+        return MODEL_INPUT;
+    for (unsigned k = sum->layer.input_count; k-- > 0;) {
+        int input = sum->inputs[k];
+        if (input != MODEL_INPUT && graph->nodes[input].consumers == 1 && graph->nodes[input].needs_gradient)
+            return input;
+    }
+    return MODEL_INPUT;
+}
+
+/* Who goes on with the memory of a layer's gradient when its backward is done; MODEL_INPUT: nobody. */
+static int gradient_heir(const struct graph *graph, int number)
+{
+    const struct graph_node *node = &graph->nodes[number];
+    return node->gradient_in_place ? node->inputs[0] : sum_heir(graph, node);
+}
+
 /* A gradient lives from the backward of its last consumer (or the loss) to the layer's own backward; one that an
  * in-place layer passes on lives until the layer before is done. */
 static void plan_gradient(struct graph *graph, unsigned number)
@@ -91,8 +112,8 @@ static void plan_gradient(struct graph *graph, unsigned number)
     if (graph->is_stage) /* what other stages make of it comes first */
         first_user = graph->node_count;
     int end = (int)number;
-    while (graph->nodes[end].gradient_in_place && graph->nodes[end].inputs[0] != MODEL_INPUT)
-        end = graph->nodes[end].inputs[0];
+    for (int next = end; next != MODEL_INPUT; next = gradient_heir(graph, end))
+        end = next;
     node->gradient = add_block(graph, graph->max_examples * layer_shape_elements(&node->layer.output), sizeof(float),
                                backward_step(graph, first_user), backward_step(graph, (unsigned)end));
 }
@@ -102,9 +123,13 @@ static bool shares_gradient(const struct graph *graph, unsigned number)
 {
     if (graph->nodes[number].consumers != 1)
         return false;
-    for (unsigned i = number + 1; i < graph->node_count; i++)
-        if (graph->nodes[i].inputs[0] == (int)number)
-            return graph->nodes[i].own && graph->nodes[i].gradient_in_place;
+    for (unsigned i = number + 1; i < graph->node_count; i++) {
+        const struct graph_node *node = &graph->nodes[i];
+        if (sum_heir(graph, node) == (int)number)
+            return true;
+        if (node->inputs[0] == (int)number)
+            return node->own && node->gradient_in_place;
+    }
     return false;
 }
 
@@ -140,9 +165,9 @@ static void plan_gradients(struct graph *graph)
     }
     for (unsigned i = graph->node_count; i-- > 0;) {
         struct graph_node *node = &graph->nodes[i];
-        if (node->own && node->gradient_in_place && node->inputs[0] != MODEL_INPUT &&
-            shares_gradient(graph, (unsigned)node->inputs[0]))
-            graph->nodes[node->inputs[0]].gradient = node->gradient;
+        int heir = gradient_heir(graph, (int)i);
+        if (node->own && heir != MODEL_INPUT && shares_gradient(graph, (unsigned)heir))
+            graph->nodes[heir].gradient = node->gradient;
     }
     graph->spare = add_block(graph, spare, sizeof(float), (int)graph->node_count, backward_step(graph, 0));
 }

@@ -10,9 +10,15 @@
 #define ROWS_MIN 256
 #define DEPTH_MIN 64
 #define COLUMNS_MIN 64
+/* Sums over a long batch, whose operand our kernel would have to copy as well: a wide layer's weight gradient. */
+#define DEEP_ROWS_MIN 128
+#define DEEP_COLUMNS_MIN 512
+#define DEEP_DEPTH_MIN 1024
 /* Of a piece; a finished product that is to be added to another fits a thread's scratch. */
-#define PIECE_FLOATS_MAX (128 * 1024)
-_Static_assert(PIECE_FLOATS_MAX * sizeof(float) <= CPU_SCRATCH_BYTES, "a piece fits the scratch");
+#define PIECE_ROWS_MAX 256
+#define PIECE_COLUMNS 512
+#define DEEP_PIECE_COLUMNS 128
+_Static_assert(PIECE_ROWS_MAX *PIECE_COLUMNS * sizeof(float) <= CPU_SCRATCH_BYTES, "a piece fits the scratch");
 
 struct product {
     const struct gemm *gemm;
@@ -21,9 +27,15 @@ struct product {
     _Atomic bool failed;
 };
 
+static bool is_deep(const struct gemm *gemm)
+{
+    return gemm->a_k != 1 && gemm->m >= DEEP_ROWS_MIN && gemm->n >= DEEP_COLUMNS_MIN && gemm->k >= DEEP_DEPTH_MIN;
+}
+
 bool gemm_library_suits(const struct gemm_kernel *kernel, const struct gemm *gemm)
 {
-    return gemm->m >= ROWS_MIN && gemm->n >= COLUMNS_MIN && gemm->k >= DEPTH_MIN && kernel == gemm_kernel_choose(NULL);
+    bool tall = gemm->m >= ROWS_MIN && gemm->n >= COLUMNS_MIN && gemm->k >= DEPTH_MIN;
+    return (tall || is_deep(gemm)) && kernel == gemm_kernel_choose(NULL);
 }
 
 static int64_t smaller(int64_t a, int64_t b)
@@ -59,10 +71,18 @@ static void run_piece(const void *context, int64_t piece, void *scratch)
         gemm_finish(gemm, &block, to, to_row);
 }
 
+/* Each piece copies its rows of a and its columns of b: large ones copy less, but there must be several for the threads. */
+static int64_t rows_of_a_piece(const struct gemm *gemm)
+{
+    if (gemm->m >= 2048)
+        return PIECE_ROWS_MAX;
+    return gemm->m >= 512 && gemm->n >= 384 ? 128 : 64;
+}
+
 void gemm_library_run(const struct cpu_call *call, const struct gemm *gemm)
 {
-    struct product product = {.gemm = gemm, .rows = gemm->m < 2048 ? 64 : 256};
-    product.columns = smaller(gemm->n, PIECE_FLOATS_MAX / product.rows);
+    struct product product = {.gemm = gemm, .rows = rows_of_a_piece(gemm)};
+    product.columns = smaller(gemm->n, gemm->m < ROWS_MIN ? DEEP_PIECE_COLUMNS : PIECE_COLUMNS);
     product.bands = (gemm->m + product.rows - 1) / product.rows;
     team_run(call->team, product.bands * ((gemm->n + product.columns - 1) / product.columns), run_piece, &product);
     if (atomic_load(&product.failed))
