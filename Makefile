@@ -250,6 +250,9 @@ bench_sources := $(wildcard tests/bench/bench_*.c)
 bench_programs := $(patsubst tests/bench/%.c,$(BUILD)/tests/%,$(bench_sources))
 $(foreach s,$(bench_sources),$(eval $(call test_program_rules,$(basename $(notdir $(s))),$(s),)))
 
+$(eval $(call test_program_rules,operator-load,tests/bench/operator/load.c,))
+$(eval $(call test_program_rules,operator-audit,tests/bench/operator/audit.c,))
+
 # Every parser of outside input under libFuzzer: the rooms a second time, with clang and its sanitizers.
 FUZZ := $(BUILD)/fuzz
 FUZZ_SECONDS ?= 5
@@ -315,6 +318,11 @@ bench-peers: ## the same beside PyTorch and TensorFlow, from PyPI in two venvs
 	@scripts/dependencies ensure build
 	@$(MAKE) --no-print-directory benches
 	@BUILD=$(abspath $(BUILD)) tests/bench/peers/run
+
+# BENCH_OPERATOR=full: with 10,000 jobs and 100,000 pods, too; tests/bench/operator/run tells of other sizes.
+.PHONY: bench-operator
+bench-operator: all $(BUILD)/tests/operator-load $(BUILD)/tests/operator-audit ## the operator at scale beside its peer, on a real control plane with KWOK
+	@BUILD=$(abspath $(BUILD)) tests/bench/operator/run
 
 .PHONY: gpu-test gpu-bench
 gpu-test: $(BUILD)/tests/gpu-test ## with CUDA=1, where there is a GPU: every operation and whole models against the CPU
@@ -434,7 +442,8 @@ lint-shell:
 	$(call say,CHECK,shellcheck)
 	$(Q)shellcheck -x .ci/run tests/run $(wildcard scripts/* tests/integration/*.sh tests/sanitizers/*.sh tests/frameworks/*.sh) \
 		$(addprefix tests/cluster/,check get-tools keep manifest-verdicts with) $(wildcard tests/cluster/*.sh) \
-		$(addprefix tests/e2e/,check images kind node) $(wildcard tests/e2e/*.sh)
+		$(addprefix tests/e2e/,check images kind node) $(wildcard tests/e2e/*.sh) \
+		$(addprefix tests/bench/operator/,run measure)
 
 check-distros: ## make test in fresh Debian 12 and 13 (root, debootstrap, network)
 	@scripts/check-distros $(abspath $(BUILD))/distros

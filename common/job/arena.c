@@ -8,6 +8,8 @@
 
 #include "common/memory.h"
 
+/* Most arenas hold a job's few strings, and there may be ten thousand jobs: begin small. */
+#define FIRST_BLOCK_BYTES 480
 #define BLOCK_BYTES 1024
 #define ALIGNMENT alignof(max_align_t)
 
@@ -19,7 +21,8 @@ struct arena_block {
 
 static struct arena_block *block_push(struct arena *arena, size_t needed)
 {
-    size_t capacity = needed > BLOCK_BYTES ? needed : BLOCK_BYTES;
+    size_t usual = arena->newest ? BLOCK_BYTES : FIRST_BLOCK_BYTES;
+    size_t capacity = needed > usual ? needed : usual;
     struct arena_block *block = memory_allocate(1, sizeof *block + capacity);
     block->capacity = capacity;
     block->older = arena->newest;

@@ -22,6 +22,10 @@
 
 #define JOBS ((struct kube_resource){API_GROUP, API_VERSION, TRAINING_JOB_PLURAL})
 
+/* Requests that wait hold memory: beyond so many no further job is looked at, unless few jobs have made them all. */
+#define WAITING_MAX 512
+#define EXECUTING_MIN 64
+
 /* An own write that the cache does not show brings its event as a rule; this is for when it does not. */
 #define UNSEEN_RETRY_MS 2000
 
@@ -36,7 +40,10 @@ struct controller {
     struct progress_poller *poller;
     struct event_recorder *recorder;
     struct executor executor;
+    size_t executing; /* jobs whose plan is under way */
     struct reconcile_metrics metrics;
+    struct own_write lag_probe; /* a status write that the watch has not shown; "" none */
+    int64_t lag_since_ns;
     bool stopped;
 };
 
@@ -53,10 +60,10 @@ static struct job_entry *entry_of(struct controller *controller, const char *key
 }
 
 /* "namespace/pod" and the label of the job's name make the job's key. */
-static struct job_entry *entry_of_pod(struct controller *controller, const char *pod_key, const struct pod_view *pod)
+static struct job_entry *entry_of_pod(struct controller *controller, const char *pod_key, const struct pod_record *pod)
 {
     size_t length = strcspn(pod_key, "/");
-    SCOPED_FREE char *key = memory_format("%.*s/%s", (int)length, pod_key, pod->job_name);
+    SCOPED_FREE char *key = memory_format("%.*s/%s", (int)length, pod_key, pod_record_view(pod).job_name);
     return entry_of(controller, key);
 }
 
@@ -163,14 +170,15 @@ static struct saves_input saves_of(const struct status_document *document)
                                 .message = document->save_message};
 }
 
+/* The views of its pods lie in the arena. */
 static void input_fill(const struct controller *controller, struct job_entry *entry, const struct job_item *item,
-                       struct plan_input *input)
+                       struct plan_input *input, struct arena *arena)
 {
     bool waits = entry->document && entry->document->phase == STATUS_WAITING && *entry->document->message;
     *input = (struct plan_input){
         .job = &item->job,
         .invalid = item->invalid,
-        .pods = entry->pods,
+        .pods = pod_record_views(entry->pods, entry->pod_count, arena),
         .pod_count = entry->pod_count,
         .gone = entry->gone,
         .gone_count = entry->gone_count,
@@ -221,11 +229,12 @@ static void reconcile_job(struct controller *controller, struct job_entry *entry
 {
     struct plan plan = {0};
     struct plan_input input;
+    struct arena views = {0};
     struct progress progress;
     set_job(entry, item->job.uid);
     if (!is_over(&item->job.status))
         progress_read_last_words(entry, &item->job);
-    input_fill(controller, entry, item, &input);
+    input_fill(controller, entry, item, &input, &views);
     queue_fill(controller, entry, &item->job, &input.queue, &plan);
     take_document(entry, &item->job, &input, &progress, &plan.arena);
     int64_t start_ns = clock_monotonic_ns();
@@ -236,10 +245,12 @@ static void reconcile_job(struct controller *controller, struct job_entry *entry
         work_queue_add_at(controller->queue, entry, progress_poll(controller->poller, entry, &item->job, input.now_ms));
     if (plan.action_count > 0 || plan.write_status) {
         entry->executing = true;
+        controller->executing++;
         execute_plan(&controller->executor, entry, &item->job, &plan);
     }
     plan_release(&plan);
-    reconcile_metrics_observe(&controller->metrics, clock_monotonic_ns() - start_ns);
+    arena_release(&views);
+    durations_observe(&controller->metrics.planning, clock_monotonic_ns() - start_ns);
 }
 
 static void reconcile(void *context, struct job_entry *entry)
@@ -261,6 +272,12 @@ static void reconcile(void *context, struct job_entry *entry)
     reconcile_job(controller, entry, item);
 }
 
+static bool may_take(void *context)
+{
+    const struct controller *controller = context;
+    return controller->executing < EXECUTING_MIN || kube_client_waiting(controller->client) < WAITING_MAX;
+}
+
 static void log_failure(const struct job_entry *entry, const struct error *failed)
 {
     if (failed->kind == ERROR_CONFLICT || failed->kind == ERROR_CANCELLED)
@@ -270,9 +287,29 @@ static void log_failure(const struct job_entry *entry, const struct error *faile
                     NULL);
 }
 
+/* One write at a time: a sample is enough. */
+static void probe_lag(struct controller *controller, const struct job_entry *entry)
+{
+    if (*controller->lag_probe.version || !*entry->job_write.version || controller->stopped)
+        return;
+    if (informer_has_seen(controller->jobs, entry->job_write.version))
+        return;
+    controller->lag_probe = entry->job_write;
+    controller->lag_since_ns = clock_monotonic_ns();
+}
+
+static void observe_lag(struct controller *controller)
+{
+    if (!*controller->lag_probe.version || !informer_has_seen(controller->jobs, controller->lag_probe.version))
+        return;
+    durations_observe(&controller->metrics.watch_lag, clock_monotonic_ns() - controller->lag_since_ns);
+    controller->lag_probe = (struct own_write){0};
+}
+
 static void executed(void *context, struct job_entry *entry, const struct error *failed)
 {
     struct controller *controller = context;
+    controller->executing--;
     if (failed) {
         controller->metrics.failed++;
         log_failure(entry, failed);
@@ -280,6 +317,7 @@ static void executed(void *context, struct job_entry *entry, const struct error 
             work_queue_failed(controller->queue, entry);
         return;
     }
+    probe_lag(controller, entry);
     entry->dirty = true; /* what was written may call for more */
     if (!controller->stopped)
         work_queue_done(controller->queue, entry);
@@ -308,8 +346,8 @@ static void free_job(void *item)
 static void *parse_pod(void *context, const struct json *object)
 {
     (void)context;
-    struct pod_view *pod = pod_view_new(object);
-    if (*pod->job_name != '\0')
+    struct pod_record *pod = pod_record_read(object);
+    if (*pod_record_view(pod).job_name != '\0')
         return pod;
     free(pod);
     return NULL;
@@ -342,6 +380,7 @@ static void log_transition(const char *key, const struct job_item *old, const st
 static void job_changed(void *context, const char *key, const void *old, const void *item)
 {
     log_transition(key, old, item);
+    observe_lag(context);
     look(context, key);
 }
 
@@ -535,6 +574,7 @@ struct controller *controller_start(struct kube_client *client, struct http_clie
     controller->options = *options;
     hash_map_init(&controller->entries);
     controller->queue = work_queue_new(kube_client_loop(client), reconcile, controller);
+    work_queue_set_gate(controller->queue, may_take);
     controller->poller = progress_poller_new(pods_client, progress_came, controller);
     struct event_recorder_options events = {.controller = API_GROUP "/operator", .instance = options->instance};
     controller->recorder = event_recorder_new(client, &events);

@@ -107,12 +107,22 @@ static void status_written(void *context, const struct kube_answer *answer)
     finish(execution);
 }
 
+/* Pods wait for a promise; for all else that a status says, only people do. */
+static bool promises(const struct job_status *status)
+{
+    for (int role = 0; role < ROLE_COUNT; role++)
+        if (status->replicas[role].pending)
+            return true;
+    return false;
+}
+
 static void write_status(struct execution *execution)
 {
     SCOPED_JSON *patch = execution->status_patch;
     execution->status_patch = NULL;
     struct resource_path path = {JOBS, execution->namespace, execution->name, "status"};
     struct kube_call_options options = call_options(execution, status_written, execution);
+    options.priority = promises(&execution->plan.status) ? KUBE_NORMAL : KUBE_LATE;
     kube_client_patch(execution->executor.client, &path, patch, &options);
 }
 

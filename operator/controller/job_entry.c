@@ -51,7 +51,7 @@ void job_entry_free(struct job_entry *entry)
     free(entry);
 }
 
-void job_entry_add_pod(struct job_entry *entry, const struct pod_view *pod)
+void job_entry_add_pod(struct job_entry *entry, const struct pod_record *pod)
 {
     if (entry->pod_count == entry->pod_capacity) {
         entry->pod_capacity = entry->pod_capacity ? 2 * entry->pod_capacity : 4;
@@ -60,7 +60,7 @@ void job_entry_add_pod(struct job_entry *entry, const struct pod_view *pod)
     entry->pods[entry->pod_count++] = pod;
 }
 
-static size_t position(const struct job_entry *entry, const struct pod_view *pod)
+static size_t position(const struct job_entry *entry, const struct pod_record *pod)
 {
     size_t i = 0;
     while (i < entry->pod_count && entry->pods[i] != pod)
@@ -68,7 +68,7 @@ static size_t position(const struct job_entry *entry, const struct pod_view *pod
     return i;
 }
 
-void job_entry_change_pod(struct job_entry *entry, const struct pod_view *old, const struct pod_view *pod)
+void job_entry_change_pod(struct job_entry *entry, const struct pod_record *old, const struct pod_record *pod)
 {
     size_t i = position(entry, old);
     if (i < entry->pod_count)
@@ -94,12 +94,13 @@ static void note_gone(struct job_entry *entry, const struct pod_view *pod)
     entry->gone[entry->gone_count++] = (struct gone_pod){.role = pod->role, .index = pod->index};
 }
 
-void job_entry_remove_pod(struct job_entry *entry, const struct pod_view *pod)
+void job_entry_remove_pod(struct job_entry *entry, const struct pod_record *pod)
 {
+    struct pod_view view = pod_record_view(pod);
     size_t i = position(entry, pod);
     if (i < entry->pod_count)
         entry->pods[i] = entry->pods[--entry->pod_count];
-    note_gone(entry, pod);
+    note_gone(entry, &view);
 }
 
 bool job_entry_is_about(const struct job_entry *entry, const char *uid)

@@ -17,6 +17,7 @@
 #include "common/contract/status_document.h"
 #include "common/event_loop.h"
 #include "operator/controller/plan.h"
+#include "operator/controller/pod_record.h"
 #include "operator/kube/hash_map.h"
 
 /* A job as the cache holds it. */
@@ -29,7 +30,7 @@ void job_item_free(struct job_item *item);
 
 /* The newest of our writes to one collection, as a resourceVersion; "" none. */
 struct own_write {
-    char version[32];
+    char version[24];
 };
 void own_write_note(struct own_write *write, const char *version);
 
@@ -37,7 +38,7 @@ struct http_transfer;
 
 struct job_entry {
     char *key;
-    const struct pod_view **pods; /* borrowed from the informer's cache, kept current by its events */
+    const struct pod_record **pods; /* borrowed from the informer's cache, kept current by its events */
     size_t pod_count, pod_capacity;
 
     bool queued, executing;
@@ -74,9 +75,9 @@ struct job_entry {
 struct job_entry *job_entry_new(const char *key);
 void job_entry_free(struct job_entry *entry);
 
-void job_entry_add_pod(struct job_entry *entry, const struct pod_view *pod);
-void job_entry_change_pod(struct job_entry *entry, const struct pod_view *old, const struct pod_view *pod);
-void job_entry_remove_pod(struct job_entry *entry, const struct pod_view *pod);
+void job_entry_add_pod(struct job_entry *entry, const struct pod_record *pod);
+void job_entry_change_pod(struct job_entry *entry, const struct pod_record *old, const struct pod_record *pod);
+void job_entry_remove_pod(struct job_entry *entry, const struct pod_record *pod);
 
 /* The job of this name is now that of `uid`, NULL: there is none. What is known of another one is forgotten, and what
  * is still heard of it is not noted. End a question under way before (progress_forget). */

@@ -18,6 +18,7 @@ const struct plan_options plan_options_default = {
     .start_failure_ms = 120000,
     .settle_ms = 10000,
     .count_write_ms = 1000,
+    .count_write_max_ms = 5000,
     .dead_node_ms = 60000,
     .certificate_period_ms = (int64_t)24 * 3600 * 1000,
     .catch_up_ms = 30000,
@@ -86,12 +87,49 @@ static void update_status(struct planning *planning)
         progress_complete(&planning->next->progress);
 }
 
+/* When a condition last turned. */
+static int64_t newest_transition(const struct job_status *status)
+{
+    int64_t newest_ms = FIELD_UNSET;
+    for (int type = 0; type < CONDITION_TYPE_COUNT; type++)
+        if (status->conditions[type].status != CONDITION_ABSENT &&
+            status->conditions[type].last_transition_ms > newest_ms)
+            newest_ms = status->conditions[type].last_transition_ms;
+    return newest_ms;
+}
+
+/* A kept promise is to be cleared soon: it is what a successor of this operator would keep once more. */
+static bool promises_differ(const struct planning *planning)
+{
+    for (int role = 0; role < ROLE_COUNT; role++) {
+        const char *old = planning->old->replicas[role].pending, *next = planning->next->replicas[role].pending;
+        if (strcmp(old ? old : "", next ? next : "") != 0)
+            return true;
+    }
+    return false;
+}
+
+/* A crew that starts slowly shows its numbers after one second, four, nine and so on. */
+#define COUNT_WAIT_GROWTH 3
+static int64_t count_wait_ms(const struct planning *planning, int64_t since_ms)
+{
+    const struct plan_options *options = planning->input->options;
+    int64_t newest_ms = newest_transition(planning->old);
+    if (newest_ms == FIELD_UNSET || newest_ms >= since_ms || promises_differ(planning))
+        return options->count_write_ms;
+    int64_t age_ms = since_ms - newest_ms;
+    int64_t wait_ms = age_ms < options->count_write_max_ms ? COUNT_WAIT_GROWTH * age_ms : options->count_write_max_ms;
+    if (wait_ms < options->count_write_ms)
+        return options->count_write_ms;
+    return wait_ms < options->count_write_max_ms ? wait_ms : options->count_write_max_ms;
+}
+
 /* Changes of mere numbers are gathered for a moment: pods start and end together. */
 static void decide_count_write(struct planning *planning)
 {
     const struct plan_input *input = planning->input;
     int64_t since_ms = input->counts_since_ms == FIELD_UNSET ? input->now_ms : input->counts_since_ms;
-    int64_t due_ms = since_ms + input->options->count_write_ms;
+    int64_t due_ms = since_ms + count_wait_ms(planning, since_ms);
     bool set_back = input->now_ms < since_ms; /* the clock, since then */
     planning->plan->write_status = input->progress_due || input->now_ms >= due_ms || set_back;
     planning->plan->counts_wait = !planning->plan->write_status;

@@ -52,10 +52,11 @@ struct plan_options {
     const char *worker_image;           /* for framework Coxswain without an image of its own */
     int64_t start_failure_ms;           /* how long a container may fail to start before that is final */
     int64_t settle_ms;                  /* how long a crew may take to end by itself after the chief */
-    int64_t count_write_ms;             /* how long a status write that only changes counts waits for more of them */
-    int64_t dead_node_ms;               /* how long a pod of ours that is to end may outlast its grace period */
-    int64_t certificate_period_ms;      /* how long a crew presents one certificate */
-    int64_t catch_up_ms;                /* how long a status older than its pods may be the cache's fault */
+    int64_t count_write_ms;        /* how long a status write that only changes counts waits for more: so long … */
+    int64_t count_write_max_ms;    /* … at first, up to so long where numbers go on changing */
+    int64_t dead_node_ms;          /* how long a pod of ours that is to end may outlast its grace period */
+    int64_t certificate_period_ms; /* how long a crew presents one certificate */
+    int64_t catch_up_ms;           /* how long a status older than its pods may be the cache's fault */
 };
 extern const struct plan_options plan_options_default;
 

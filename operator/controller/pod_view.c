@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/controller/pod_view.h"
 
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/buffer.h"
 #include "common/clock.h"
 #include "common/contract/labels.h"
-#include "common/memory.h"
 
 static const char *const phase_names[] = {
 #define X(name, text) [name] = (text),
@@ -147,52 +144,15 @@ static void read_container(const struct json *pod, struct pod_view *view)
         view->started_ms = time_at(state, "running.startedAt");
 }
 
-static const size_t text_fields[] = {
-#define TEXT(field) offsetof(struct pod_view, field)
-    TEXT(name),           TEXT(uid),
-    TEXT(job_name),       TEXT(job_uid),
-    TEXT(owner_uid),      TEXT(ip),
-    TEXT(reason),         TEXT(message),
-    TEXT(end_reason),     TEXT(termination_message),
-    TEXT(waiting_reason), TEXT(waiting_message),
-    TEXT(memory_limit),   TEXT(unschedulable),
-    TEXT(conditions),
-#undef TEXT
-};
-#define TEXT_FIELDS (sizeof text_fields / sizeof *text_fields)
-
-static const char **text_field(struct pod_view *view, unsigned field)
+void pod_view_read(const struct json *pod, struct pod_view *ret_view, struct buffer *conditions)
 {
-    return (const char **)(void *)((char *)view + text_fields[field]);
-}
-
-/* Moves the strings, which still lie in the JSON, behind the struct. */
-static struct pod_view *pack(struct pod_view *view)
-{
-    size_t lengths[TEXT_FIELDS], total = 0;
-    for (unsigned i = 0; i < TEXT_FIELDS; i++)
-        total += (lengths[i] = strnlen(*text_field(view, i), POD_TEXT_MAX)) + 1;
-    struct pod_view *packed = memory_allocate(1, sizeof *packed + total);
-    *packed = *view;
-    char *text = (char *)(packed + 1);
-    for (unsigned i = 0; i < TEXT_FIELDS; i++) {
-        *text_field(packed, i) = memcpy(text, *text_field(view, i), lengths[i]);
-        text += lengths[i] + 1;
-    }
-    return packed;
-}
-
-struct pod_view *pod_view_new(const struct json *pod)
-{
-    struct pod_view view = {0};
-    read_metadata(pod, &view);
-    read_status(pod, &view);
-    read_container(pod, &view);
-    SCOPED_BUFFER conditions;
-    buffer_init(&conditions, POD_TEXT_MAX);
-    read_conditions(pod, &view, &conditions);
-    view.conditions = buffer_text(&conditions);
-    return pack(&view);
+    *ret_view = (struct pod_view){0};
+    read_metadata(pod, ret_view);
+    read_status(pod, ret_view);
+    read_container(pod, ret_view);
+    buffer_init(conditions, POD_TEXT_MAX);
+    read_conditions(pod, ret_view, conditions);
+    ret_view->conditions = buffer_text(conditions);
 }
 
 bool pod_view_alive(const struct pod_view *pod)

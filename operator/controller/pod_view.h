@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the operator keeps of a pod: a compact copy of the few fields that its
- * policies read, in one block of memory. The pod's JSON is not kept.
+ * What the operator knows of a pod: the few fields that its policies read. The
+ * cache keeps them in less room (pod_record.h), and the pod's JSON not at all.
  */
 #ifndef COXSWAIN_CONTROLLER_POD_VIEW_H
 #define COXSWAIN_CONTROLLER_POD_VIEW_H
@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/buffer.h"
 #include "common/job/training_job.h"
 #include "common/json.h"
 
@@ -24,7 +25,7 @@ enum pod_phase { POD_PHASES(X) };
 /* Longer texts are cut; the API keeps no longer termination messages. */
 #define POD_TEXT_MAX 4096
 
-/* Absent strings are "", absent times FIELD_UNSET. Free with free(). */
+/* Absent strings are "", absent times FIELD_UNSET. */
 struct pod_view {
     const char *name, *uid;
     const char *job_name, *job_uid, *owner_uid; /* labels; the controlling owner */
@@ -46,8 +47,9 @@ struct pod_view {
     bool current, ready, scheduled, disruption_target;
 };
 
-/* Never NULL; what a pod lacks is absent in the view. */
-struct pod_view *pod_view_new(const struct json *pod);
+/* What a pod lacks is absent in the view. Its texts lie in `pod` and in `conditions`, which is initialised here and
+ * released by the caller. */
+void pod_view_read(const struct json *pod, struct pod_view *ret_view, struct buffer *conditions);
 
 /* Still there as a process: neither Succeeded nor Failed. A pod that terminates is alive until it is gone. */
 bool pod_view_alive(const struct pod_view *pod);

@@ -67,21 +67,24 @@ static void answered(void *context, const struct http_response *response)
         poller->told(poller->context, entry);
 }
 
-static const struct pod_view *chief_of(const struct job_entry *entry, const struct training_job *job)
+/* False: there is none. */
+static bool find_chief(const struct job_entry *entry, const struct training_job *job, struct pod_view *ret_chief)
 {
-    const struct pod_view *chief = NULL;
+    bool found = false;
     for (size_t i = 0; i < entry->pod_count; i++) {
-        const struct pod_view *pod = entry->pods[i];
-        if (pod->member && pod->current && pod->index == 0 && pod->role == crew_chief_role(job) &&
-            strcmp(pod->job_uid, job->uid) == 0 && (!chief || pod->epoch > chief->epoch))
-            chief = pod;
+        struct pod_view pod = pod_record_view(entry->pods[i]);
+        if (!pod.member || !pod.current || pod.index != 0 || pod.role != crew_chief_role(job) ||
+            strcmp(pod.job_uid, job->uid) != 0 || (found && pod.epoch <= ret_chief->epoch))
+            continue;
+        *ret_chief = pod;
+        found = true;
     }
-    return chief;
+    return found;
 }
 
 static bool can_be_asked(const struct pod_view *chief)
 {
-    return chief && *chief->ip && chief->ready && !pod_view_ended(chief);
+    return *chief->ip && chief->ready && !pod_view_ended(chief);
 }
 
 static void ask(struct progress_poller *poller, struct job_entry *entry, const struct training_job *job, const char *ip)
@@ -104,11 +107,11 @@ static void ask(struct progress_poller *poller, struct job_entry *entry, const s
 int64_t progress_poll(struct progress_poller *poller, struct job_entry *entry, const struct training_job *job,
                       int64_t now_ms)
 {
-    const struct pod_view *chief = chief_of(entry, job);
-    if (!can_be_asked(chief) || job->framework != FRAMEWORK_COXSWAIN)
+    struct pod_view chief;
+    if (job->framework != FRAMEWORK_COXSWAIN || !find_chief(entry, job, &chief) || !can_be_asked(&chief))
         return PLAN_NEVER;
     if (progress_pace_is_turn(&poller->pace, &entry->poll_ms, now_ms) && !entry->poll)
-        ask(poller, entry, job, chief->ip);
+        ask(poller, entry, job, chief.ip);
     return entry->poll_ms;
 }
 
@@ -120,7 +123,7 @@ void progress_forget(struct job_entry *entry)
 
 void progress_read_last_words(struct job_entry *entry, const struct training_job *job)
 {
-    const struct pod_view *chief = chief_of(entry, job);
-    if (chief && pod_view_succeeded(chief) && *chief->termination_message == '{')
-        keep_document(entry, job->uid, chief->termination_message, strlen(chief->termination_message));
+    struct pod_view chief;
+    if (find_chief(entry, job, &chief) && pod_view_succeeded(&chief) && *chief.termination_message == '{')
+        keep_document(entry, job->uid, chief.termination_message, strlen(chief.termination_message));
 }

@@ -9,16 +9,19 @@
 
 #include "common/buffer.h"
 
-#define RECONCILE_BUCKETS 8
+#define DURATION_BUCKETS 18
 
-struct reconcile_metrics {
-    uint64_t planned, failed, waited; /* waited: for the cache to show an own write */
-    uint64_t buckets[RECONCILE_BUCKETS + 1];
+struct durations {
+    uint64_t buckets[DURATION_BUCKETS + 1], count;
     double seconds;
 };
 
-/* One plan took `ns`. */
-void reconcile_metrics_observe(struct reconcile_metrics *metrics, int64_t ns);
+struct reconcile_metrics {
+    struct durations planning, watch_lag;
+    uint64_t failed, waited; /* waited: for the cache to show an own write */
+};
+
+void durations_observe(struct durations *durations, int64_t ns);
 int reconcile_metrics_write(const struct reconcile_metrics *metrics, struct buffer *out, struct error *error);
 
 #endif

@@ -9,10 +9,12 @@
 /* Entries taken before other sources of the loop get their turn. */
 #define BATCH 64
 #define FAILURE_DOUBLINGS_MAX 8
+#define GATE_RETRY_MS 5
 
 struct work_queue {
     struct event_loop *loop;
     work_take *take;
+    work_gate *may_take; /* NULL: always */
     void *context;
     struct job_entry *first, *last;
     size_t depth;
@@ -26,6 +28,11 @@ struct work_queue *work_queue_new(struct event_loop *loop, work_take *take, void
     queue->take = take;
     queue->context = context;
     return queue;
+}
+
+void work_queue_set_gate(struct work_queue *queue, work_gate *may_take)
+{
+    queue->may_take = may_take;
 }
 
 void work_queue_free(struct work_queue *queue)
@@ -50,11 +57,16 @@ static struct job_entry *pop(struct work_queue *queue)
 static void run_pump(void *context)
 {
     struct work_queue *queue = context;
+    bool may_take = true;
     queue->pump = NULL;
-    for (int i = 0; i < BATCH && queue->first; i++)
+    for (int i = 0; i < BATCH && queue->first; i++) {
+        may_take = !queue->may_take || queue->may_take(queue->context);
+        if (!may_take)
+            break;
         queue->take(queue->context, pop(queue));
+    }
     if (queue->first && !queue->pump)
-        queue->pump = event_timer_start(queue->loop, 0, run_pump, queue);
+        queue->pump = event_timer_start(queue->loop, may_take ? 0 : GATE_RETRY_MS, run_pump, queue);
 }
 
 void work_queue_add(struct work_queue *queue, struct job_entry *entry)

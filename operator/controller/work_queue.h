@@ -16,6 +16,9 @@ typedef void work_take(void *context, struct job_entry *entry);
 
 struct work_queue *work_queue_new(struct event_loop *loop, work_take *take, void *context);
 void work_queue_free(struct work_queue *queue);
+/* Nothing is taken while `may_take` says no; it is asked again every few milliseconds. */
+typedef bool work_gate(void *context);
+void work_queue_set_gate(struct work_queue *queue, work_gate *may_take);
 
 void work_queue_add(struct work_queue *queue, struct job_entry *entry);
 /* At a time of the wall clock, unless an earlier one is set; PLAN_NEVER: nothing. */

@@ -15,6 +15,8 @@
 #define ANSWER_MAX (16 * 1024 * 1024)
 /* Watches and log streams hold connections besides those of the requests in flight. */
 #define STREAM_CONNECTIONS 64
+/* The part of the wire that late requests may have while others wait. */
+#define LATE_SHARE 8
 
 enum verb { VERB_GET, VERB_LIST, VERB_CREATE, VERB_REPLACE, VERB_PATCH, VERB_APPLY, VERB_DELETE, VERB_STREAM };
 
@@ -43,8 +45,8 @@ struct kube_client {
     struct kube_client_options options;
     struct kube_call *calls; /* all that have not ended */
     size_t pending;
-    struct call_queue queue;
-    unsigned in_flight;
+    struct call_queue queue, late_queue;
+    unsigned in_flight, late_in_flight;
     kube_write_gate *gate;
     void *gate_context;
     struct request_metrics metrics;
@@ -61,7 +63,7 @@ struct kube_call {
     char *flow;
     char *body;
     size_t body_length;
-    bool urgent;
+    bool urgent, late;
     bool counts; /* against max_in_flight, now */
     bool credentials_renewed;
     int tries, tries_max;
@@ -120,6 +122,7 @@ int kube_client_new(struct event_loop *loop, const struct kube_config *config, c
     client->credentials_read_ns = clock_monotonic_ns();
     kube_config_copy(config, &client->config);
     call_queue_init(&client->queue);
+    call_queue_init(&client->late_queue);
     request_metrics_init(&client->metrics);
     *ret_client = client;
     return 0;
@@ -133,6 +136,7 @@ void kube_client_free(struct kube_client *client)
         kube_call_cancel(client->calls);
     http_client_free(client->http);
     call_queue_release(&client->queue);
+    call_queue_release(&client->late_queue);
     request_metrics_release(&client->metrics);
     kube_config_release(&client->config);
     free(client);
@@ -141,6 +145,11 @@ void kube_client_free(struct kube_client *client)
 struct event_loop *kube_client_loop(const struct kube_client *client)
 {
     return client->loop;
+}
+
+size_t kube_client_waiting(const struct kube_client *client)
+{
+    return client->queue.count + client->late_queue.count;
 }
 
 int kube_client_write_metrics(const struct kube_client *client, struct buffer *out, struct error *error)
@@ -190,14 +199,26 @@ static const char *token_current(struct kube_client *client)
 
 static void queue_serve(struct kube_client *client);
 
+static struct call_queue *queue_of(struct kube_call *call)
+{
+    return call->late ? &call->client->late_queue : &call->client->queue;
+}
+
+static void count_in_flight(struct kube_call *call, bool counts)
+{
+    int change = (int)counts - (int)call->counts;
+    call->client->in_flight += (unsigned)change;
+    call->client->late_in_flight += call->late ? (unsigned)change : 0;
+    call->counts = counts;
+}
+
 static void call_unlink(struct kube_call *call)
 {
     struct kube_client *client = call->client;
-    call_queue_remove(&client->queue, &call->ticket);
+    call_queue_remove(queue_of(call), &call->ticket);
     event_timer_cancel(call->timer);
     event_timer_cancel(call->deadline);
-    if (call->counts)
-        client->in_flight--;
+    count_in_flight(call, false);
     if (call->verb != VERB_STREAM)
         client->pending--;
     if (call->previous)
@@ -321,7 +342,7 @@ static void on_retry_due(void *context)
         call_send(call);
         return;
     }
-    call_queue_push(&call->client->queue, call->flow, &call->ticket);
+    call_queue_push(queue_of(call), call->flow, &call->ticket);
     queue_serve(call->client);
 }
 
@@ -410,9 +431,7 @@ static void on_done(void *context, const struct http_response *response)
         return;
     double seconds = (double)(clock_monotonic_ns() - call->sent_ns) / 1e9;
     request_metrics_add(&client->metrics, call->counted_verb, call->resource, response->status, seconds);
-    if (call->counts)
-        client->in_flight--;
-    call->counts = false;
+    count_in_flight(call, false);
     SCOPED_JSON *body = body_parse(response);
     int64_t retry_after_ms = retry_after_of(response, body);
     failure_take(call, response, body);
@@ -475,15 +494,24 @@ static void call_send(struct kube_call *call)
     call->failure = NULL;
     call->tries++;
     call->sent_ns = clock_monotonic_ns();
-    call->counts = !call->urgent && call->verb != VERB_STREAM;
-    client->in_flight += call->counts;
+    count_in_flight(call, !call->urgent && call->verb != VERB_STREAM);
     call->transfer = http_client_start(client->http, &request);
+}
+
+/* Whose turn it is; NULL: nobody waits. */
+static struct kube_call *queue_next(struct kube_client *client)
+{
+    unsigned share = client->options.max_in_flight / LATE_SHARE;
+    bool late_has_share = client->late_in_flight < (share > 0 ? share : 1) && client->late_queue.count > 0;
+    bool late_only = client->queue.count == 0;
+    bool late = late_only || (late_has_share && client->options.max_in_flight > 1);
+    return (struct kube_call *)call_queue_pop(late ? &client->late_queue : &client->queue);
 }
 
 static void queue_serve(struct kube_client *client)
 {
-    while (client->in_flight < client->options.max_in_flight && client->queue.count > 0)
-        call_send((struct kube_call *)call_queue_pop(&client->queue));
+    while (client->in_flight < client->options.max_in_flight && kube_client_waiting(client) > 0)
+        call_send(queue_next(client));
 }
 
 /* ---------------------------------------------------------------- starting */
@@ -516,6 +544,7 @@ static void call_start(struct kube_call *call, const char *name_space, const str
     call->flow = memory_copy_string(options->flow ? options->flow : name_space ? name_space : "");
     call->tries_max = options->tries_max > 0 ? options->tries_max : KUBE_TRIES_MAX;
     call->urgent = options->priority == KUBE_URGENT;
+    call->late = options->priority == KUBE_LATE;
     call->deadline_ns = clock_monotonic_ns() + timeout_ms * NS_PER_MS;
     call->deadline = event_timer_start(client->loop, timeout_ms, on_deadline, call);
     if (call->failure) {
@@ -523,7 +552,7 @@ static void call_start(struct kube_call *call, const char *name_space, const str
     } else if (call->urgent) {
         call_send(call);
     } else {
-        call_queue_push(&client->queue, call->flow, &call->ticket);
+        call_queue_push(queue_of(call), call->flow, &call->ticket);
         queue_serve(client);
     }
 }

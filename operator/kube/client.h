@@ -15,7 +15,8 @@
  *  - files with a token or with authorities are read again every minute, and once more on 401 or when the server's
  *    certificate is not trusted, after which the request is repeated once;
  *  - at most `max_in_flight` requests are on the wire; the others wait, and flows (jobs, say) are
- *    served in turn, so that one with a thousand requests does not starve one with two;
+ *    served in turn, so that one with a thousand requests does not starve one with two. Those of KUBE_LATE have an
+ *    eighth of the wire while others wait, and all that is left of it otherwise;
  *  - while the write gate is closed, mutating requests end with ERROR_CANCELLED and nothing is sent.
  */
 #ifndef COXSWAIN_KUBE_CLIENT_H
@@ -54,6 +55,8 @@ int kube_client_new(struct event_loop *loop, const struct kube_config *config,
 /* Ends every call with ERROR_CANCELLED. */
 void kube_client_free(struct kube_client *client);
 struct event_loop *kube_client_loop(const struct kube_client *client);
+/* How many requests wait for their turn. */
+size_t kube_client_waiting(const struct kube_client *client);
 
 /* Valid during the callback only. */
 struct kube_answer {
@@ -68,6 +71,7 @@ typedef void kube_answered(void *context, const struct kube_answer *answer);
 
 enum kube_priority {
     KUBE_NORMAL,
+    KUBE_LATE,   /* nobody waits for it (events, numbers in a status): behind the others, but for a share of the wire */
     KUBE_URGENT, /* ahead of the queue and past the write gate: the lease itself, nothing else */
 };
 

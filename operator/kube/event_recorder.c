@@ -23,6 +23,7 @@ struct event_recorder {
     struct kube_client *client;
     char *controller, *instance;
     int64_t window_ms, series_delay_ms;
+    int64_t forgot_ms;      /* when old series were last looked for */
     struct hash_map series; /* what makes repetitions the same -> struct series */
     size_t under_way;
     uint64_t sequence;
@@ -92,7 +93,7 @@ static struct kube_call_options call_options(struct series *series)
 {
     series->recorder->under_way++;
     series->written = series->count;
-    return (struct kube_call_options){.flow = FLOW, .answered = on_written, .context = series};
+    return (struct kube_call_options){.flow = FLOW, .priority = KUBE_LATE, .answered = on_written, .context = series};
 }
 
 static void write_repetitions(struct series *series)
@@ -188,7 +189,10 @@ static struct json *event_new(const struct event_recorder *recorder, const struc
 static void forget_old(struct event_recorder *recorder)
 {
     bool is_full = recorder->series.count >= EVENT_RECORDER_SERIES;
-    int64_t oldest_ms = clock_now_ms() - recorder->window_ms;
+    int64_t now_ms = clock_now_ms(), oldest_ms = now_ms - recorder->window_ms;
+    if (!is_full && now_ms >= recorder->forgot_ms && now_ms - recorder->forgot_ms < recorder->window_ms / 8)
+        return;
+    recorder->forgot_ms = now_ms;
     struct hash_map kept;
     size_t at = 0;
     const char *key;

@@ -30,12 +30,23 @@ void hash_map_init(struct hash_map *map)
     *map = (struct hash_map){0};
 }
 
+void hash_map_init_keys_in_values(struct hash_map *map)
+{
+    *map = (struct hash_map){.keys_in_values = true};
+}
+
+static void key_free(const struct hash_map *map, char *key)
+{
+    if (!map->keys_in_values)
+        free(key);
+}
+
 void hash_map_release(struct hash_map *map, void (*value_free)(void *value))
 {
     for (size_t i = 0; i < map->capacity; i++) {
         if (map->entries[i].key && value_free)
             value_free(map->entries[i].value);
-        free(map->entries[i].key);
+        key_free(map, map->entries[i].key);
     }
     free(map->entries);
     hash_map_init(map);
@@ -54,7 +65,8 @@ static struct hash_map_entry *entry_find(const struct hash_map *map, const char 
 
 static void resize(struct hash_map *map, size_t capacity)
 {
-    struct hash_map larger = {memory_allocate(capacity, sizeof *map->entries), capacity, map->count};
+    struct hash_map larger = {memory_allocate(capacity, sizeof *map->entries), capacity, map->count,
+                              map->keys_in_values};
     for (size_t i = 0; i < map->capacity; i++) {
         const struct hash_map_entry *entry = &map->entries[i];
         if (entry->key)
@@ -71,16 +83,19 @@ void *hash_map_get(const struct hash_map *map, const char *key)
 
 void *hash_map_set(struct hash_map *map, const char *key, void *value)
 {
-    if (4 * (map->count + 1) > 3 * map->capacity)
+    if (8 * (map->count + 1) > 7 * map->capacity)
         resize(map, map->capacity ? 2 * map->capacity : FIRST_CAPACITY);
     uint64_t hash = hash_of(key);
     struct hash_map_entry *entry = entry_find(map, key, hash);
     void *old = entry->value;
     if (entry->key == NULL) {
-        entry->key = memory_copy_string(key);
         entry->hash = hash;
         map->count++;
     }
+    if (map->keys_in_values)
+        entry->key = (char *)(uintptr_t)key; /* never written to */
+    else if (entry->key == NULL)
+        entry->key = memory_copy_string(key);
     entry->value = value;
     return old;
 }
@@ -108,7 +123,7 @@ void *hash_map_remove(struct hash_map *map, const char *key)
     void *value = entry->value;
     if (entry->key == NULL)
         return NULL;
-    free(entry->key);
+    key_free(map, entry->key);
     map->count--;
     close_hole(map, (size_t)(entry - map->entries));
     return value;

@@ -2,7 +2,7 @@
  *
  * A hash table from strings to pointers: open addressing with linear probing and
  * backward-shift deletion, FNV-1a with a seed drawn once per process, so that names
- * chosen by others cannot be made to collide. Keys are copied; values belong
+ * chosen by others cannot be made to collide. Keys are copied, or lie in their values; values belong
  * to the caller. Life cycle: init -> set, get, remove … -> release.
  */
 #ifndef COXSWAIN_KUBE_HASH_MAP_H
@@ -22,10 +22,13 @@ struct hash_map {
     struct hash_map_entry *entries;
     size_t capacity; /* 0 or a power of two */
     size_t count;
+    bool keys_in_values;
 };
 
 /* Allocates nothing. */
 void hash_map_init(struct hash_map *map);
+/* Keys are not copied: each lies in the value that is stored under it, and goes with it. */
+void hash_map_init_keys_in_values(struct hash_map *map);
 /* Frees keys and table; `value_free` (or NULL) is called for each value. */
 void hash_map_release(struct hash_map *map, void (*value_free)(void *value));
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/kube/informer_table.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "common/fnv1a.h"
@@ -11,6 +12,7 @@ struct informer_entry {
     uint64_t version;
     uint64_t uid; /* a hash: only to tell an object from its namesake made later */
     uint32_t generation;
+    char key[];
 };
 
 uint64_t resource_version_number(const char *text)
@@ -34,7 +36,7 @@ static char *key_of(const struct json *object)
 void informer_table_init(struct informer_table *table, const struct informer_options *options)
 {
     *table = (struct informer_table){.options = options};
-    hash_map_init(&table->entries);
+    hash_map_init_keys_in_values(&table->entries);
 }
 
 static void entry_free(const struct informer_table *table, struct informer_entry *entry)
@@ -65,9 +67,11 @@ static void remove_key(struct informer_table *table, const char *key)
 
 static void add(struct informer_table *table, const char *key, const struct informer_entry *fresh)
 {
-    struct informer_entry *entry = memory_allocate(1, sizeof *entry);
-    *entry = *fresh;
-    hash_map_set(&table->entries, key, entry);
+    size_t length = strlen(key) + 1;
+    struct informer_entry *entry = memory_allocate(1, offsetof(struct informer_entry, key) + length);
+    memcpy(entry, fresh, offsetof(struct informer_entry, key));
+    memcpy(entry->key, key, length);
+    hash_map_set(&table->entries, entry->key, entry);
     if (table->options->on_added)
         table->options->on_added(table->options->context, key, entry->item);
 }
@@ -76,7 +80,7 @@ static void change(struct informer_table *table, const char *key, struct informe
                    const struct informer_entry *fresh)
 {
     void *old = entry->item;
-    *entry = *fresh;
+    memcpy(entry, fresh, offsetof(struct informer_entry, key));
     if (table->options->on_changed)
         table->options->on_changed(table->options->context, key, old, entry->item);
     if (table->options->item_free)

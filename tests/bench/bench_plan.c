@@ -12,6 +12,7 @@
 #include "common/memory.h"
 #include "operator/controller/plan.h"
 #include "operator/controller/pod_build.h"
+#include "operator/controller/pod_record.h"
 
 #define WORKERS 100
 #define ROUNDS 10000
@@ -27,7 +28,7 @@ static const char manifest[] =
     "\"learningRate\":"
     "\"0.1\"}},\"storage\":[{\"name\":\"digits\",\"persistentVolumeClaim\":{\"claimName\":\"digits\"}}]}}";
 
-static struct pod_view *running_pod(const struct training_job *job, int64_t index)
+static struct pod_record *running_pod(const struct training_job *job, int64_t index)
 {
     SCOPED_FREE char *text = memory_format(
         "{\"metadata\":{\"name\":\"digits-worker-%" PRId64 "-1\",\"uid\":\"uid-%" PRId64 "\",\"labels\":"
@@ -39,12 +40,13 @@ static struct pod_view *running_pod(const struct training_job *job, int64_t inde
     SCOPED_JSON *pod = NULL;
     if (json_parse(text, strlen(text), 1 << 20, &pod, NULL) < 0)
         abort();
-    return pod_view_new(pod);
+    return pod_record_read(pod);
 }
 
 struct bench {
     struct training_job job;
-    struct pod_view *pods[WORKERS];
+    struct pod_record *pods[WORKERS];
+    struct arena views;
     struct service_view service;
     struct plan_input input;
 };
@@ -61,7 +63,6 @@ static void bench_init(struct bench *bench)
     bench->service = (struct service_view){.name = "digits", .job_uid = bench->job.uid};
     bench->input = (struct plan_input){
         .job = &bench->job,
-        .pods = (const struct pod_view *const *)bench->pods,
         .service = &bench->service,
         .certificate = {.number = FIELD_UNSET},
         .counts_since_ms = FIELD_UNSET,
@@ -70,12 +71,14 @@ static void bench_init(struct bench *bench)
     };
     for (int64_t i = 0; i < WORKERS; i++)
         bench->pods[i] = running_pod(&bench->job, i);
+    bench->input.pods = pod_record_views((const struct pod_record *const *)bench->pods, WORKERS, &bench->views);
 }
 
 static void bench_release(struct bench *bench)
 {
     for (int64_t i = 0; i < WORKERS; i++)
         free(bench->pods[i]);
+    arena_release(&bench->views);
     training_job_release(&bench->job);
 }
 

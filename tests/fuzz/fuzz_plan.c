@@ -9,6 +9,7 @@
 #include "operator/controller/conditions.h"
 #include "operator/controller/plan.h"
 #include "operator/controller/pod_build.h"
+#include "operator/controller/pod_record.h"
 
 #define INPUT_MAX (64 * 1024)
 
@@ -52,9 +53,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
         return 0;
     struct training_job job;
     bool valid = training_job_parse(json_member(root, "job"), &job, &error) == 0;
-    SCOPED_FREE struct pod_view *pod = pod_view_new(json_member(root, "pod"));
-    plan_once(&job, pod, valid ? NULL : error.message, FIELD_UNSET);
-    plan_once(&job, pod, valid ? NULL : error.message, 0);
+    SCOPED_FREE struct pod_record *record = pod_record_read(json_member(root, "pod"));
+    struct pod_view pod = pod_record_view(record);
+    plan_once(&job, &pod, valid ? NULL : error.message, FIELD_UNSET);
+    plan_once(&job, &pod, valid ? NULL : error.message, 0);
     if (valid)
         build_once(&job);
     training_job_release(&job);

@@ -52,23 +52,31 @@ Test(job_entry, the_same_refusal_again_waits_longer)
     cr_assert_eq(entry->obstacle_retry_ms, 2 * first_ms);
 }
 
-static struct pod_view pod_of(int64_t index, int64_t epoch)
+static struct pod_record *pod_of(const char *job_uid, int64_t index, int64_t epoch)
 {
-    return (struct pod_view){
-        .job_uid = "first", .role = ROLE_WORKER, .index = index, .epoch = epoch, .member = true, .current = true};
+    SCOPED_BUFFER conditions;
+    SCOPED_JSON *nothing = json_new_object();
+    struct pod_view view;
+    pod_view_read(nothing, &view, &conditions);
+    view.job_uid = job_uid;
+    view.role = ROLE_WORKER;
+    view.index = index;
+    view.epoch = epoch;
+    view.member = view.current = true;
+    return pod_record_new(&view);
 }
 
 Test(job_entry, what_vanished_is_remembered_for_the_newest_epoch)
 {
-    struct pod_view old = pod_of(0, 1), newer = pod_of(1, 2), other = pod_of(2, 3);
-    other.job_uid = "another";
+    SCOPED_FREE struct pod_record *old = pod_of("first", 0, 1), *newer = pod_of("first", 1, 2),
+                                  *other = pod_of("another", 2, 3);
     job_entry_set_job(entry, "first");
-    job_entry_add_pod(entry, &old);
-    job_entry_add_pod(entry, &newer);
-    job_entry_add_pod(entry, &other);
-    job_entry_remove_pod(entry, &newer);
-    job_entry_remove_pod(entry, &old);
-    job_entry_remove_pod(entry, &other);
+    job_entry_add_pod(entry, old);
+    job_entry_add_pod(entry, newer);
+    job_entry_add_pod(entry, other);
+    job_entry_remove_pod(entry, newer);
+    job_entry_remove_pod(entry, old);
+    job_entry_remove_pod(entry, other);
     cr_assert_eq(entry->gone_count, 1);
     cr_assert_eq(entry->gone_epoch, 2);
     cr_assert_eq(entry->gone[0].index, 1);

@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "operator/controller/pod_view.h"
+#include "operator/controller/pod_record.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
 
-static struct pod_view *view_of(const char *text)
+#include "common/memory.h"
+
+/* As the cache keeps it. */
+static struct pod_record *record_of(const char *text)
 {
     SCOPED_JSON *pod = NULL;
     struct error error = ERROR_INIT;
     cr_assert_eq(json_parse(text, strlen(text), 1 << 20, &pod, &error), 0, "%s", error.message);
-    return pod_view_new(pod);
+    return pod_record_read(pod);
 }
 
 Test(pod_view, reads_a_running_member)
 {
-    SCOPED_FREE struct pod_view *pod = view_of(
+    SCOPED_FREE struct pod_record *record = record_of(
         "{\"metadata\":{\"name\":\"digits-worker-3-7\",\"uid\":\"u\",\"creationTimestamp\":\"2026-11-20T14:00:00Z\","
         "\"labels\":{\"coxswain.dev/job-name\":\"digits\",\"coxswain.dev/job-uid\":\"j\",\"coxswain.dev/"
         "role\":\"worker\","
@@ -28,6 +31,7 @@ Test(pod_view, reads_a_running_member)
         "\"True\"}],"
         "\"containerStatuses\":[{\"name\":\"sidecar\",\"state\":{\"terminated\":{\"exitCode\":9}}},"
         "{\"name\":\"trainer\",\"state\":{\"running\":{\"startedAt\":\"2026-11-20T14:00:01Z\"}}}]}}");
+    struct pod_view view = pod_record_view(record), *pod = &view;
     cr_assert(pod->member && pod->current && pod->ready && pod->scheduled);
     cr_assert_eq(pod->role, ROLE_WORKER);
     cr_assert_eq(pod->index, 3);
@@ -44,20 +48,22 @@ Test(pod_view, reads_a_running_member)
 
 Test(pod_view, deletion_was_asked_for_a_grace_period_earlier)
 {
-    SCOPED_FREE struct pod_view *pod =
-        view_of("{\"metadata\":{\"creationTimestamp\":\"2026-11-20T14:00:00Z\","
-                "\"deletionTimestamp\":\"2026-11-20T14:01:00Z\",\"deletionGracePeriodSeconds\":30},\"status\":{}}");
+    SCOPED_FREE struct pod_record *record =
+        record_of("{\"metadata\":{\"creationTimestamp\":\"2026-11-20T14:00:00Z\","
+                  "\"deletionTimestamp\":\"2026-11-20T14:01:00Z\",\"deletionGracePeriodSeconds\":30},\"status\":{}}");
+    struct pod_view view = pod_record_view(record), *pod = &view;
     cr_assert(pod_view_deleting(pod));
     cr_assert_eq(pod->deletion_ms - pod->created_ms, 30000);
 }
 
 Test(pod_view, main_container_is_the_first_without_a_trainer)
 {
-    SCOPED_FREE struct pod_view *pod =
-        view_of("{\"spec\":{\"containers\":[{\"name\":\"main\"},{\"name\":\"log\"}]},\"status\":{\"phase\":\"Failed\","
-                "\"containerStatuses\":[{\"name\":\"log\",\"state\":{\"terminated\":{\"exitCode\":0}}},"
-                "{\"name\":\"main\",\"state\":{\"terminated\":{\"exitCode\":137,\"reason\":\"OOMKilled\",\"message\":"
-                "\"bye\"}}}]}}");
+    SCOPED_FREE struct pod_record *record = record_of(
+        "{\"spec\":{\"containers\":[{\"name\":\"main\"},{\"name\":\"log\"}]},\"status\":{\"phase\":\"Failed\","
+        "\"containerStatuses\":[{\"name\":\"log\",\"state\":{\"terminated\":{\"exitCode\":0}}},"
+        "{\"name\":\"main\",\"state\":{\"terminated\":{\"exitCode\":137,\"reason\":\"OOMKilled\",\"message\":"
+        "\"bye\"}}}]}}");
+    struct pod_view view = pod_record_view(record), *pod = &view;
     cr_assert_eq(pod->exit_code, 137);
     cr_assert_str_eq(pod->end_reason, "OOMKilled");
     cr_assert_str_eq(pod->termination_message, "bye");
@@ -74,7 +80,8 @@ Test(pod_view, hostile_pods_are_read_without_harm)
         "{\"metadata\":{\"labels\":{\"coxswain.dev/role\":\"king\",\"coxswain.dev/index\":\"1x\"}}}",
         "{\"status\":{\"containerStatuses\":{\"a\":1},\"conditions\":\"no\"}}"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        SCOPED_FREE struct pod_view *pod = view_of(texts[i]);
+        SCOPED_FREE struct pod_record *record = record_of(texts[i]);
+        struct pod_view view = pod_record_view(record), *pod = &view;
         cr_assert_not(pod->member);
         cr_assert_str_eq(pod->name, "");
     }
@@ -83,9 +90,62 @@ Test(pod_view, hostile_pods_are_read_without_harm)
 /* Counters go on from those of pods: they must not overflow. */
 Test(pod_view, numbers_that_no_operator_wrote_are_none)
 {
-    SCOPED_FREE struct pod_view *pod =
-        view_of("{\"metadata\":{\"labels\":{\"coxswain.dev/epoch\":\"9223372036854775807\","
-                "\"coxswain.dev/attempt\":\"99999999999999999999\"}}}");
+    SCOPED_FREE struct pod_record *record =
+        record_of("{\"metadata\":{\"labels\":{\"coxswain.dev/epoch\":\"9223372036854775807\","
+                  "\"coxswain.dev/attempt\":\"99999999999999999999\"}}}");
+    struct pod_view view = pod_record_view(record), *pod = &view;
     cr_assert_eq(pod->epoch, -1);
     cr_assert_eq(pod->attempt, -1);
+}
+
+/* A foreign pod may carry the labels of a job of ours. */
+Test(pod_view, an_owner_that_is_not_the_job_is_kept)
+{
+    SCOPED_FREE struct pod_record *record =
+        record_of("{\"metadata\":{\"name\":\"n\",\"labels\":{\"coxswain.dev/job-uid\":\"j\"},"
+                  "\"ownerReferences\":[{\"uid\":\"other\",\"controller\":true}]},"
+                  "\"status\":{\"message\":\"last of all\"}}");
+    struct pod_view pod = pod_record_view(record);
+    cr_assert_str_eq(pod.name, "n");
+    cr_assert_str_eq(pod.job_uid, "j");
+    cr_assert_str_eq(pod.owner_uid, "other");
+    cr_assert_str_eq(pod.message, "last of all");
+    cr_assert_str_eq(pod.conditions, "");
+}
+
+Test(pod_view, long_texts_are_cut_and_those_behind_them_stay_whole)
+{
+    SCOPED_FREE char *filler = memory_allocate(POD_TEXT_MAX + 10, 1);
+    memset(filler, 'x', POD_TEXT_MAX + 9);
+    SCOPED_FREE char *text = memory_format("{\"status\":{\"message\":\"%s\",\"containerStatuses\":[{\"name\":\"\","
+                                           "\"state\":{\"terminated\":{\"message\":\"bye\"}}}]},"
+                                           "\"spec\":{\"containers\":[{}]}}",
+                                           filler);
+    SCOPED_FREE struct pod_record *record = record_of(text);
+    struct pod_view pod = pod_record_view(record);
+    cr_assert_eq(strlen(pod.message), POD_TEXT_MAX);
+    cr_assert_str_eq(pod.termination_message, "bye");
+}
+
+Test(pod_view, numbers_of_any_size_come_back)
+{
+    static const int64_t numbers[] = {0,   1,         -1,        63,         64,          -64,
+                                      -65, INT32_MAX, INT64_MAX, -INT64_MAX, FIELD_UNSET, 1790000000000};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        SCOPED_FREE struct pod_record *empty = record_of("{}");
+        struct pod_view view = pod_record_view(empty);
+        view.epoch = numbers[i];
+        view.grace_ms = numbers[i];
+        view.exit_code = -7;
+        view.phase = POD_FAILED;
+        view.role = ROLE_EVALUATOR;
+        SCOPED_FREE struct pod_record *record = pod_record_new(&view);
+        struct pod_view again = pod_record_view(record);
+        cr_assert_eq(again.epoch, numbers[i]);
+        cr_assert_eq(again.grace_ms, numbers[i]);
+        cr_assert_eq(again.exit_code, -7);
+        cr_assert_eq(again.phase, POD_FAILED);
+        cr_assert_eq(again.role, ROLE_EVALUATOR);
+        cr_assert_eq(again.created_ms, FIELD_UNSET);
+    }
 }

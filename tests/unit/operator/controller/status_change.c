@@ -52,6 +52,32 @@ Test(status_change, mere_counts_wait_for_their_like)
     scene_release(&scene);
 }
 
+/* When the numbers of a crew that ran since `ran_ms` are written, in ms from now. */
+static int64_t wait_after(int64_t ran_ms)
+{
+    struct scene scene;
+    scene_init(&scene, 2);
+    scene_run(&scene);
+    scene.pods[1].ready = false;
+    for (int type = 0; type < CONDITION_TYPE_COUNT; type++)
+        scene.job.status.conditions[type].last_transition_ms = SCENE_NOW - ran_ms;
+    scene.job.status.conditions[CONDITION_RUNNING].status = CONDITION_FALSE;
+    scene.job.status.state = JOB_PENDING;
+    scene_plan(&scene);
+    int64_t wait_ms = scene.plan.requeue_ms - SCENE_NOW;
+    scene_release(&scene);
+    return wait_ms;
+}
+
+Test(status_change, counts_that_go_on_changing_are_written_ever_more_rarely)
+{
+    cr_assert_eq(wait_after(-500), 1000, "the clock was set back");
+    cr_assert_eq(wait_after(100), 1000);
+    cr_assert_eq(wait_after(1000), 3000);
+    cr_assert_eq(wait_after(3000), 5000);
+    cr_assert_eq(wait_after(INT64_C(1000000000000)), 5000);
+}
+
 /* Rule 8: at most pods + 7 writes. Here the status writes of a healthy life; to these come the Service, the pods and two
  * events. */
 Test(status_change, a_healthy_life_takes_four_status_writes)

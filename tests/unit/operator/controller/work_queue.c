@@ -66,3 +66,27 @@ Test(work_queue, what_changed_meanwhile_is_looked_at_after_a_success)
     work_queue_done(queue, entry);
     cr_assert_eq(work_queue_depth(queue), 1);
 }
+
+static bool gate;
+
+static bool may_take(void *context)
+{
+    (void)context;
+    return gate;
+}
+
+Test(work_queue, nothing_is_taken_while_the_gate_is_closed)
+{
+    entry->executing = false;
+    work_queue_set_gate(queue, may_take);
+    work_queue_add(queue, entry);
+    for (int i = 0; i < 5; i++)
+        event_loop_turn(loop, 10, NULL);
+    cr_assert_not(entry->executing);
+    cr_assert_eq(work_queue_depth(queue), 1);
+    gate = true;
+    for (int i = 0; i < 5000 && !entry->executing; i++)
+        event_loop_turn(loop, 10, NULL);
+    cr_assert(entry->executing);
+    cr_assert_eq(work_queue_depth(queue), 0);
+}

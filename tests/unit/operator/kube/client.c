@@ -338,6 +338,44 @@ Test(client, no_more_than_max_in_flight_are_on_the_wire)
     fixture_stop();
 }
 
+Test(client, late_requests_come_behind_the_others)
+{
+    fixture_start(give_pod, NULL, &(struct kube_client_options){.max_in_flight = 1});
+    struct kube_call_options late = plain;
+    struct resource_path last = pod;
+    late.priority = KUBE_LATE;
+    last.name = "late";
+    kube_client_get(client, &pod, &plain);
+    kube_client_get(client, &last, &late);
+    for (int i = 0; i < 3; i++)
+        kube_client_get(client, &pod, &plain);
+    cr_assert_eq(kube_client_waiting(client), 4);
+    LOOP_UNTIL(answer.calls == 5);
+    cr_assert_str_eq(server.log[3], "GET /api/v1/namespaces/n/pods/p");
+    cr_assert_str_eq(server.log[4], "GET /api/v1/namespaces/n/pods/late");
+    fixture_stop();
+}
+
+static int answers_before_late;
+
+static void note_late(void *context, const struct kube_answer *late)
+{
+    (void)context, (void)late;
+    answers_before_late = answer.calls;
+}
+
+Test(client, late_requests_have_a_share_of_the_wire)
+{
+    fixture_start(count_at_once, NULL, &(struct kube_client_options){.max_in_flight = 2});
+    struct kube_call_options late = {.priority = KUBE_LATE, .answered = note_late};
+    for (int i = 0; i < 60; i++)
+        kube_client_get(client, &pod, &plain);
+    kube_client_get(client, &pod, &late);
+    LOOP_UNTIL(answer.calls == 60 && answers_before_late > 0);
+    cr_assert_leq(answers_before_late, 30);
+    fixture_stop();
+}
+
 static bool gate;
 
 static bool gate_is_open(void *context)

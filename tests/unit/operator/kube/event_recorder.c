@@ -53,7 +53,10 @@ Test(event_recorder, repetitions_become_one_series)
     LOOP_UNTIL(event_recorder_counts(recorder).written == 3);
     cr_assert_eq(scripted_count(&server, "POST"), 2);
     cr_assert_eq(scripted_count(&server, "PATCH /apis/events.k8s.io/v1/namespaces/n/events/j."), 1);
-    cr_assert_not_null(strstr(body[2], "{\"series\":{\"count\":50,\"lastObservedTime\":\""), "%s", body[2]);
+    bool told = false; /* in which order they come depends on the machine's other work */
+    for (size_t i = 0; i < 3; i++)
+        told |= strstr(body[i], "{\"series\":{\"count\":50,\"lastObservedTime\":\"") != NULL;
+    cr_assert(told, "%s", body[2]);
     event_recorder_free(recorder);
     fixture_stop();
 }

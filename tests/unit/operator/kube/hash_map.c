@@ -68,3 +68,27 @@ Test(hash_map, releases_its_values)
     hash_map_release(&map, free);
     cr_assert_eq(map.count, 0);
 }
+
+struct named {
+    char name[8];
+    int value;
+};
+
+Test(hash_map, keys_may_lie_in_their_values)
+{
+    struct hash_map map;
+    struct named first = {"a", 1}, second = {"a", 2}, others[100];
+    hash_map_init_keys_in_values(&map);
+    hash_map_set(&map, first.name, &first);
+    cr_assert_eq(hash_map_set(&map, second.name, &second), &first);
+    first.name[0] = 'x'; /* as if it were freed */
+    for (int i = 0; i < 100; i++) {
+        snprintf(others[i].name, sizeof others[i].name, "o%d", i);
+        hash_map_set(&map, others[i].name, &others[i]);
+    }
+    cr_assert_eq(hash_map_get(&map, "a"), &second);
+    for (int i = 0; i < 100; i++)
+        cr_assert_eq(hash_map_remove(&map, others[i].name), &others[i]);
+    cr_assert_eq(map.count, 1);
+    hash_map_release(&map, NULL);
+}
