@@ -139,9 +139,11 @@ static void send_contributions(struct operation *operation, unsigned rank, opera
 /* Where pairs are the tree: fewer messages than everybody to everybody (docs/performance.md has the figures). */
 static const struct schedule *find_pairs(const struct operation_setting *setting, size_t bytes)
 {
-    if (setting->size < OPERATION_PAIRS_RANKS_MIN || bytes > OPERATION_HALVING_BYTES)
+    if (setting->size < OPERATION_PAIRS_RANKS_MIN)
         return NULL;
-    return bytes <= OPERATION_DIRECT_BYTES ? setting->doubling : setting->halving;
+    if (bytes <= OPERATION_DIRECT_BYTES)
+        return setting->doubling;
+    return bytes <= OPERATION_HALVING_BYTES || setting->size >= OPERATION_HALVING_RANKS_MIN ? setting->halving : NULL;
 }
 
 /* The schedule that the setting's algorithm has for vectors of that length; NULL: none. */

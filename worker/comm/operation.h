@@ -25,6 +25,8 @@
 /* From so many ranks on, pairs of ranks halve vectors up to this, and exchange shorter ones whole, where that is the tree. */
 #define OPERATION_PAIRS_RANKS_MIN 4
 #define OPERATION_HALVING_BYTES ((size_t)256 << 10)
+/* From so many on they halve vectors of any length: owners would send each a message for every operation. */
+#define OPERATION_HALVING_RANKS_MIN 16
 
 enum operation_kind { OPERATION_DIRECT, OPERATION_OWNED, OPERATION_STEPPED, OPERATION_BROADCAST };
 

@@ -21,7 +21,7 @@
 #include "tests/unit/crew_files.h"
 #include "tests/unit/forking.h"
 
-#define RANKS_MAX 4
+#define RANKS_MAX 16
 #define FAILED(condition)                                                                                              \
     do {                                                                                                               \
         if (condition) {                                                                                               \
@@ -227,15 +227,26 @@ static void combine_as_merged(const void *context, const float *const *inputs, f
     }
 }
 
+static void reduce_one_as_merged(struct crew *c, size_t elements, bool in_place)
+{
+    float **vectors = make_contributions(c, elements);
+    float *result = in_place ? vectors[0] : calloc(elements + 1, sizeof(float));
+    FAILED(collective_all_reduce(c->group, (const float *const *)vectors, result, elements, &c->error) < 0);
+    for (size_t i = 0; i < elements; i++)
+        FAILED(result[i] != merged(c, i));
+}
+
 static void reduce_as_merged(struct crew *c)
 {
-    for (size_t s = 0; s < sizeof(sizes) / sizeof(*sizes); s++) {
-        float **vectors = make_contributions(c, sizes[s]);
-        float *result = s % 2 ? vectors[0] : calloc(sizes[s] + 1, sizeof(float));
-        FAILED(collective_all_reduce(c->group, (const float *const *)vectors, result, sizes[s], &c->error) < 0);
-        for (size_t i = 0; i < sizes[s]; i++)
-            FAILED(result[i] != merged(c, i));
-    }
+    for (size_t s = 0; s < sizeof(sizes) / sizeof(*sizes); s++)
+        reduce_one_as_merged(c, sizes[s], s % 2);
+    FAILED(collective_barrier(c->group, &c->error) < 0);
+}
+
+/* Two operations, the second a short one. */
+static void reduce_long_as_merged(struct crew *c)
+{
+    reduce_one_as_merged(c, 262144 + 1003, true);
     FAILED(collective_barrier(c->group, &c->error) < 0);
 }
 
@@ -301,6 +312,11 @@ Test(collective, pairs_add_in_the_order_of_the_tree, .timeout = 60)
         run_algorithm(size, 1, COLLECTIVE_ALGORITHM_HALVING, true, COLLECTIVE_TRANSPORT_TCP, reduce_as_merged);
         run_algorithm(size, 1, COLLECTIVE_ALGORITHM_AUTO, true, COLLECTIVE_TRANSPORT_AUTO, reduce_as_merged);
     }
+}
+
+Test(collective, many_ranks_reduce_long_vectors_in_the_order_of_the_tree, .timeout = 120)
+{
+    run_algorithm(16, 1, COLLECTIVE_ALGORITHM_AUTO, true, COLLECTIVE_TRANSPORT_AUTO, reduce_long_as_merged);
 }
 
 Test(collective, one_adds_for_all_in_any_order, .timeout = 60)
