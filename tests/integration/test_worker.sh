@@ -106,6 +106,25 @@ rm -rf twice twice.safetensors
     cmp -s twice.safetensors reference.safetensors
 verdict $? "gives the same bits with another number of threads"
 
+# ---- data larger than memory
+
+# A text twice as large as this machine's memory (a file of holes, which takes no room on the disk), and a quarter of a GB for
+# what the process may allocate.
+read -r _ memory _ </proc/meminfo
+if truncate -s $((2 * memory))K large 2>/dev/null; then
+    cat >large.yaml <<YAML
+model: {preset: gpt-bytes, width: 32, depth: 1, heads: 2, context: 64}
+data: {format: bytes, train: {text: $work/large}, validation: {last: 8}}
+training: {steps: 5, batchSize: 16, optimizer: {type: sgd, learningRate: "0.1"}, seed: 7}
+strategy: {type: OneDevice}
+YAML
+    (ulimit -d 262144 && train large)
+    verdict $? "trains on data larger than memory" "$(tail -n 1 large.log)"
+    rm large
+else
+    echo "skip trains on data larger than memory: no such files on this file system"
+fi
+
 # ---- crews
 
 for size in 2 3 4; do
