@@ -252,6 +252,8 @@ $(foreach s,$(bench_sources),$(eval $(call test_program_rules,$(basename $(notdi
 
 $(eval $(call test_program_rules,operator-load,tests/bench/operator/load.c,))
 $(eval $(call test_program_rules,operator-audit,tests/bench/operator/audit.c,))
+$(eval $(call test_program_rules,delay_line,tests/cost/delay_line.c,))
+$(eval $(call test_program_rules,cost_model,$(filter-out tests/cost/delay_line.c,$(wildcard tests/cost/*.c)),-lm))
 
 # Every parser of outside input under libFuzzer: the rooms a second time, with clang and its sanitizers.
 FUZZ := $(BUILD)/fuzz
@@ -340,6 +342,14 @@ check-e2e: ## on a real node (root): images from the Dockerfile, chart, jobs; po
 
 check-chart: ## helm lint, and the chart with several sets of values
 	@scripts/check-chart
+
+.PHONY: cost-model check-cost-model
+cost-model: $(BUILD)/tests/cost_model ## what the cost model predicts for 8 to 1,024 workers, in tables; its picture to $(BUILD)/efficiency.svg
+	@$< tables tests/cost/parameters
+	@$< picture tests/cost/parameters >$(BUILD)/efficiency.svg
+
+check-cost-model: all $(addprefix $(BUILD)/tests/,cost_model delay_line bench_allreduce) ## the cost model beside crews in network namespaces with slow links (root)
+	@BUILD=$(abspath $(BUILD)) tests/cost/check
 
 .PHONY: check-parity
 PARITY_PYTHON ?= python3
@@ -442,7 +452,7 @@ lint-shell:
 	$(call say,CHECK,shellcheck)
 	$(Q)shellcheck -x .ci/run tests/run $(wildcard scripts/* tests/integration/*.sh tests/sanitizers/*.sh tests/frameworks/*.sh) \
 		$(addprefix tests/cluster/,check get-tools keep manifest-verdicts with) $(wildcard tests/cluster/*.sh) \
-		$(addprefix tests/e2e/,check images kind node) $(wildcard tests/e2e/*.sh) \
+		$(addprefix tests/e2e/,check images kind node) $(wildcard tests/e2e/*.sh) tests/cost/check tests/cost/network.sh \
 		$(addprefix tests/bench/operator/,run measure)
 
 check-distros: ## make test in fresh Debian 12 and 13 (root, debootstrap, network)

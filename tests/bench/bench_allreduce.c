@@ -7,6 +7,10 @@
  *     bench_allreduce                          2 and 4 processes
  *     bench_allreduce --pair                   2 processes, without the raw stream
  *     bench_allreduce --algorithms [TCP]       beside each other, for 2, 4 and 8 processes
+ *     bench_allreduce --crew SIZE A.B.C [RANK [ROUNDS [LONGEST]]]
+ *                                              what tests/cost fits a cost model to and holds it against: over TCP, rank r at
+ *                                              A.B.C.(r + 1); all of them, or the one that is given. Times are those of
+ *                                              all-reduces one straight after the other, as in training.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -20,7 +24,9 @@
 #include "worker/comm/collective.h"
 #include "worker/strategy/reduction_tree.h"
 
-#define RANKS_MAX 8
+#define RANKS_MAX 32
+#define FORKED_MAX 8
+#define CREW_PORT 2223
 #define STREAM_BYTES ((size_t)1 << 30)
 
 static const size_t sizes[] = {4 << 10, 64 << 10, 1 << 20, 16 << 20, 100 << 20};
@@ -37,6 +43,12 @@ static const struct {
 };
 static const size_t algorithm_sizes[] = {256, 4 << 10, 16 << 10, 64 << 10, 256 << 10};
 
+/* For crews: an algorithm with vectors so long that every peer's comes whole would keep a slow network busy for minutes. */
+static const size_t crew_sizes[] = {4 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20};
+#define CREW_WHOLE_BYTES ((size_t)256 << 10)
+
+static size_t longest = SIZE_MAX;
+
 static void fail(const struct error *error)
 {
     fprintf(stderr, "bench: %s\n", error->message);
@@ -47,6 +59,13 @@ static int compare(const void *a, const void *b)
 {
     int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
     return (left > right) - (left < right);
+}
+
+static void print_times(const char *what, double n, size_t bytes, double median_ns, double best_ns)
+{
+    printf("%-14s %3.0f processes %10zu bytes %12.1f us (best %10.1f) %8.2f bus GB/s\n", what, n, bytes,
+           median_ns / 1e3, best_ns / 1e3, 2 * (n - 1) / n * (double)bytes / median_ns);
+    fflush(stdout);
 }
 
 static void measure(struct collective *group, const struct collective_options *options, size_t bytes, const char *what)
@@ -66,11 +85,8 @@ static void measure(struct collective *group, const struct collective_options *o
             times[i] = clock_monotonic_ns() - start;
     }
     qsort(times, (size_t)rounds, sizeof(*times), compare);
-    double us = (double)times[rounds / 2] / 1e3, n = options->size;
     if (options->rank == 0)
-        printf("%-14s %3.0f processes %10zu bytes %12.1f us (best %10.1f) %8.2f bus GB/s\n", what, n, bytes, us,
-               (double)times[0] / 1e3, 2 * (n - 1) / n * (double)bytes / us / 1e3);
-    fflush(stdout);
+        print_times(what, options->size, bytes, (double)times[rounds / 2], (double)times[0]);
     free(times);
     free(vector);
 }
@@ -178,7 +194,7 @@ static void run_raw_stream(void)
 
 static void run_algorithms(enum collective_transport transport, const char *name)
 {
-    for (unsigned size = 2; size <= RANKS_MAX; size *= 2) {
+    for (unsigned size = 2; size <= FORKED_MAX; size *= 2) {
         for (size_t i = 0; i < sizeof(algorithms) / sizeof(*algorithms); i++) {
             char text[32];
             snprintf(text, sizeof(text), "%s %s", name, algorithms[i].name);
@@ -188,8 +204,111 @@ static void run_algorithms(enum collective_transport transport, const char *name
     }
 }
 
+/* Chains of all-reduces: each ends where the next begins, so no rank's view of the start counts. */
+static void measure_chains(struct collective *group, const struct collective_options *options, size_t bytes, int rounds,
+                           const char *what)
+{
+    enum { CHAINS = 7, WARM_UP = 1 };
+    struct error error = ERROR_INIT;
+    float *vector = calloc(bytes, 1);
+    int64_t times[CHAINS];
+    for (int chain = 0; chain < CHAINS; chain++) {
+        int64_t start = 0;
+        for (int i = -WARM_UP; i < rounds; i++) {
+            if (i == 0)
+                start = clock_monotonic_ns();
+            if (collective_all_reduce(group, (const float *const[]){vector}, vector, bytes / sizeof(float), &error) < 0)
+                fail(&error);
+        }
+        times[chain] = (clock_monotonic_ns() - start) / rounds;
+    }
+    qsort(times, CHAINS, sizeof(*times), compare);
+    if (options->rank == 0)
+        print_times(what, options->size, bytes, (double)times[CHAINS / 2], (double)times[0]);
+    free(vector);
+}
+
+static bool sends_whole(enum collective_algorithm algorithm)
+{
+    return algorithm == COLLECTIVE_ALGORITHM_DIRECT || algorithm == COLLECTIVE_ALGORITHM_REDUCE_TO_ONE;
+}
+
+static void run_crew_algorithm(struct collective_options *options, int rounds, const char *name)
+{
+    struct error error = ERROR_INIT;
+    struct collective *group;
+    if (collective_new(options, &group, &error) < 0 || collective_connect(group, 60000, &error) < 0)
+        fail(&error);
+    for (size_t i = 0; i < sizeof(crew_sizes) / sizeof(*crew_sizes) && crew_sizes[i] <= longest; i++)
+        if (!sends_whole(options->algorithm) || crew_sizes[i] <= CREW_WHOLE_BYTES)
+            measure_chains(group, options, crew_sizes[i], rounds, name);
+    if (collective_barrier(group, &error) < 0)
+        fail(&error);
+    collective_free(group);
+}
+
+/* One rank through all algorithms; each is a generation of its own, so that nobody takes one for the other. */
+static void run_crew_rank(const char *network, unsigned size, unsigned rank, int rounds)
+{
+    struct error error = ERROR_INIT;
+    struct collective_peer peers[RANKS_MAX];
+    struct reduction_plan *plan;
+    struct endpoint *endpoint;
+    for (unsigned i = 0; i < size; i++) {
+        snprintf(peers[i].address, sizeof(peers[i].address), "%s.%u", network, i + 1);
+        peers[i].port = CREW_PORT;
+    }
+    if (reduction_plan_new(size, size, &plan, &error) < 0 ||
+        endpoint_open(peers[rank].address, CREW_PORT, &endpoint, &error) < 0)
+        fail(&error);
+    for (unsigned i = 0; i < sizeof(algorithms) / sizeof(*algorithms); i++) {
+        struct collective_options options = {
+            .endpoint = endpoint,
+            .job_uid = "bench",
+            .generation = {1, 1, i + 1},
+            .rank = rank,
+            .size = size,
+            .peers = peers,
+            .transport = COLLECTIVE_TRANSPORT_TCP,
+            .algorithm = algorithms[i].algorithm,
+            .reduction = {.combine = reduction_plan_combine, .context = plan, .merges = reduction_plan_merges(plan)}};
+        for (unsigned j = 0; j < size; j++)
+            options.reduction.contributions[j] = 1;
+        run_crew_algorithm(&options, rounds, algorithms[i].name);
+    }
+    endpoint_free(endpoint);
+    reduction_plan_free(plan);
+}
+
+static int run_crew(int argc, char **argv)
+{
+    unsigned size = argc > 3 ? (unsigned)strtoul(argv[2], NULL, 10) : 0;
+    int rounds = argc > 5 ? (int)strtol(argv[5], NULL, 10) : 10;
+    if (size < 2 || size > RANKS_MAX || rounds < 1) {
+        fprintf(stderr, "bench: --crew SIZE A.B.C [RANK [ROUNDS [LONGEST]]], with a size of 2 to %d\n", RANKS_MAX);
+        return 2;
+    }
+    if (argc > 6)
+        longest = strtoul(argv[6], NULL, 10);
+    if (argc > 4) {
+        run_crew_rank(argv[3], size, (unsigned)strtoul(argv[4], NULL, 10) % size, rounds);
+        return 0;
+    }
+    for (unsigned rank = 0; rank < size; rank++)
+        if (fork() == 0) {
+            run_crew_rank(argv[3], size, rank, rounds);
+            exit(0);
+        }
+    int status, worst = 0;
+    while (wait(&status) > 0)
+        worst |= status;
+    return worst != 0;
+}
+
 int main(int argc, char **argv)
 {
+    if (argc > 1 && strcmp(argv[1], "--crew") == 0)
+        return run_crew(argc, argv);
     if (argc > 1 && strcmp(argv[1], "--algorithms") == 0) {
         if (argc == 2)
             run_algorithms(COLLECTIVE_TRANSPORT_SHARED_MEMORY, "shm");
