@@ -373,6 +373,10 @@ strategies: all ## one model on one data set under every strategy: loss, accurac
 crash-points: all $(BUILD)/tests/faultproxy ## the operator killed before and after every write of a job's life
 	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=1800 tests/run tests/chaos/crash-points.sh
 
+.PHONY: schedules
+schedules: all $(BUILD)/tests/faultproxy ## SCHEDULES (200) random lives of jobs behind a faulty API server, with an operator that is killed
+	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=3600 tests/run tests/chaos/schedules.sh
+
 fuzz: $(fuzz_programs) ## build the fuzz targets, one for each parser of outside input
 
 check-fuzz: fuzz ## FUZZ_SECONDS (5) of fuzzing for each parser

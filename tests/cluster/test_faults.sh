@@ -1,0 +1,184 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# What befalls an operator in the long run, on a real control plane: its token is revoked while it watches, the cluster's
+# authority and the API server's certificate are replaced, the leader is stopped for longer than its term and woken. Nothing
+# is lost, counted twice or done twice. Deadlines are measured by the API's own times. Run by tests/cluster/check.
+set -uo pipefail
+root=$(cd "$(dirname "$0")/../.." && pwd)
+bin=${BUILD:-$root/build}
+work=$(mktemp -d)
+
+# shellcheck source=tests/cluster/cluster.sh
+. "$root/tests/cluster/cluster.sh"
+# shellcheck source=tests/cluster/pki.sh
+. "$root/tests/cluster/pki.sh"
+
+finish() {
+    local operator
+    for operator in "${operators[@]}"; do kill -CONT "$operator" 2>/dev/null; done
+    cluster_operators_end
+    rm -rf "$work"
+}
+trap finish EXIT
+
+# token NAME: the operator's, good for as long as the Secret NAME is there
+token() {
+    kubectl -n coxswain-system create secret generic "$1" >/dev/null &&
+        kubectl -n coxswain-system create token coxswain-operator --duration=4h --bound-object-kind Secret --bound-object-name "$1"
+}
+
+# As in a pod: token and authority lie in files that are replaced while it runs.
+file_kubeconfig() {
+    local server
+    server=$(sed -n 's/.*server: "\(.*\)",.*/\1/p' "$KUBECONFIG")
+    cat <<YAML
+apiVersion: v1
+kind: Config
+clusters:
+- name: test
+  cluster: {server: "$server", certificate-authority: $work/authority}
+users:
+- name: operator
+  user: {tokenFile: $work/token}
+contexts:
+- name: test
+  context: {cluster: test, user: operator}
+current-context: test
+YAML
+}
+
+# metric PATTERN: the sum of an operator's counters that match, 0 when it does not answer
+metric() {
+    local address
+    address=$(sed -n 's/.*serving metrics.*address="\?\([0-9.]*\)"\?.*port="\?\([0-9]*\)"\?.*/\1:\2/p' "$work/operator-0.log" | tail -n 1)
+    curl -s --max-time 5 "http://$address/metrics" | awk -v pattern="$1" '$0 ~ pattern { sum += $NF } END { print sum + 0 }'
+}
+counts() {
+    (($(metric "$1") > 0))
+}
+
+# An operator that no Lease ends: here it must come back by itself.
+lone_operator_start() {
+    "$bin/coxswain-operator" --kubeconfig "$work/operator.kubeconfig" >"$work/operator-${#operators[@]}.log" 2>&1 &
+    operators+=($!)
+}
+
+if ! cluster_prepare; then
+    echo "not ok preparation"
+    exit 1
+fi
+cp "$CLUSTER/pki/ca.crt" "$work/authority"
+token first >"$work/token"
+file_kubeconfig >"$work/operator.kubeconfig"
+lone_operator_start
+played_job steady 3 '{backoffLimit: 2}' >/dev/null
+expect steady readySummary 3/3
+verdict $? "a job runs" "$(status_of steady conditions)"
+
+# disturbed INDEX: deletes that worker's pod; the old one is in $old
+disturb() {
+    old=$(current steady "$1")
+    k delete pod "$old" --wait=false >/dev/null
+}
+
+# ---------------------------------------------------------------- the token
+token second >"$work/next"
+kubectl -n coxswain-system delete secret first >/dev/null
+until_true 20 counts 'requests_total.*code="401"'
+verdict $? "a revoked token is refused, watches included" "$(tail -n 3 "$work/operator-0.log")"
+disturb 1
+sleep 5
+cp "$work/next" "$work/token"
+until_true 20 replaced steady 1 "$old"
+verdict $? "with the new one the operator goes on, and has missed nothing" "$(tail -n 3 "$work/operator-0.log")"
+expect steady readySummary 3/3
+expect steady restarts.disruptions 1
+verdict $? "the disruption is counted once" "$(status_of steady restarts)"
+
+# ---------------------------------------------------------------- authority and certificate
+# The others of this control plane know both at once; the operator is told later.
+CLUSTER=$work/new
+mkdir -p "$work/new/pki"
+server_address=$(sed -n 's/.*server: "https:\/\/\([^:]*\):.*/\1/p' "$KUBECONFIG")
+key ca
+openssl req -x509 -new -key "$work/new/pki/ca.key" -subj /CN=next-authority -days 2 -out "$work/new/pki/ca.crt"
+certificate apiserver /CN=kube-apiserver "subjectAltName=IP:$server_address,IP:10.96.0.1,DNS:localhost,DNS:kubernetes.default.svc"
+CLUSTER=${KUBECONFIG%/*}
+cat "$work/authority" "$work/new/pki/ca.crt" >"$work/both"
+cp "$work/both" "$CLUSTER/pki/ca.crt"
+program_stop kube-apiserver # with which it also shows itself to etcd
+program_stop etcd
+program_start etcd
+cp "$work/new/pki/apiserver.crt" "$work/new/pki/apiserver.key" "$CLUSTER/pki/"
+program_start kube-apiserver
+until_true 120 api_server_answers
+for program in kube-controller-manager kube-scheduler kwok; do
+    program_stop $program
+    program_start $program
+done
+until_true 20 grep -qi 'certificate' "$work/operator-0.log"
+verdict $? "a certificate of an unknown authority is not trusted" "$(tail -n 3 "$work/operator-0.log")"
+disturb 2
+sleep 5
+[[ $(current steady 2) == "$old" || -z $(current steady 2) ]]
+verdict $? "as long as it is unknown nothing is done" "$(current steady 2)"
+cp "$work/both" "$work/authority"
+until_true 30 replaced steady 2 "$old"
+verdict $? "with the new authority the operator goes on" "$(tail -n 3 "$work/operator-0.log")"
+expect steady readySummary 3/3
+expect steady restarts.disruptions 2
+verdict $? "and counts what happened meanwhile once" "$(status_of steady restarts)"
+kill -0 "${operators[0]}"
+verdict $? "one and the same process did all this"
+kill "${operators[0]}"
+wait "${operators[0]}" 2>/dev/null
+
+# ---------------------------------------------------------------- the leader, stopped and woken
+cluster_operator_start
+cluster_operator_start
+until_true 30 leader >/dev/null
+stopped=$(leader)
+kill -STOP "$stopped"
+disturb 0
+another_leads() { local now; now=$(leader) && [[ $now != "$stopped" ]]; }
+until_true 30 another_leads
+verdict $? "a leader that was stopped is succeeded"
+until_true 30 replaced steady 0 "$old"
+verdict $? "by one that sees what happened"
+successor=$(current steady 0)
+expect steady readySummary 3/3
+before=$(k get tj steady -o 'jsonpath={.metadata.resourceVersion} {.status.epoch}')
+kill -CONT "$stopped"
+gone() { ! kill -0 "$stopped" 2>/dev/null; }
+until_true 20 gone
+verdict $? "woken, the old one ends"
+sleep 5
+[[ $(k get tj steady -o 'jsonpath={.metadata.resourceVersion} {.status.epoch}') == "$before" && $(current steady 0) == "$successor" ]]
+verdict $? "and has written nothing" "$(k get tj steady -o jsonpath='{.metadata.resourceVersion} {.status.epoch}'), not $before"
+[[ $(k get pods -l coxswain.dev/job-name=steady -o name | wc -l) == 3 ]] && status_is steady restarts.disruptions 3
+verdict $? "three pods, three disruptions" "$(k get pods -o name | tr '\n' ' ') $(status_of steady restarts)"
+
+# ---------------------------------------------------------------- deadlines, by the API's times
+# seconds JOB FROM TO: between two times of its status
+seconds() {
+    echo $(($(date -d "$(status_of "$1" "$3")" +%s) - $(date -d "$(status_of "$1" "$2")" +%s)))
+}
+played_job late 1 '{activeDeadlineSeconds: 6}' >/dev/null
+k wait tj/late --for=condition=Failed --timeout=120s >/dev/null
+took=$(seconds late startTime completionTime)
+((took >= 6 && took <= 6 + 4)) # a second, on a machine that has time for it
+verdict $? "activeDeadlineSeconds: 6 ended the job after $took s" "$(status_of late conditions)"
+played_job gone 1 '{ttlSecondsAfterFinished: 6}' 0 1s >/dev/null
+k get tj gone --watch -o 'jsonpath={.status.completionTime} {.metadata.deletionTimestamp}{"\n"}' >"$work/gone" 2>/dev/null &
+watcher=$!
+vanished() { ! k get tj gone >/dev/null 2>&1; }
+finished=
+note_finish() { finished=$(status_of gone completionTime) && [[ -n $finished ]]; }
+until_true 60 note_finish
+until_true 60 vanished
+now=$(date +%s)
+kill $watcher 2>/dev/null
+took=$((now - $(date -d "$finished" +%s)))
+((took >= 6 && took <= 6 + 10))
+verdict $? "ttlSecondsAfterFinished: 6 removed it after $took s"
