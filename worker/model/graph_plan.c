@@ -26,10 +26,24 @@ static int add_block(struct graph *graph, int64_t elements, size_t element_bytes
     return (int)graph->block_count++;
 }
 
+/* By the layer itself or by one that consumes its output. Other parts of a model may read what a stage makes. */
+static bool is_read_on_the_way_back(const struct graph *graph, unsigned number)
+{
+    const struct layer *layer = &graph->nodes[number].layer;
+    if (graph->is_stage || !layer->kind->forgets_output || layer->applies_relu)
+        return true;
+    for (unsigned i = number + 1; i < graph->node_count; i++)
+        for (unsigned k = 0; k < graph->nodes[i].layer.input_count; k++)
+            if (graph_output_owner(graph, graph->nodes[i].inputs[k]) == (int)number &&
+                !graph->nodes[i].layer.kind->forgets_input)
+                return true;
+    return false;
+}
+
 /* When an output is read for the last time: by its consumers, in a training pass also by their and its own backward. */
 static int last_use(const struct graph *graph, unsigned node)
 {
-    if (!graph->evaluation_only)
+    if (!graph->evaluation_only && is_read_on_the_way_back(graph, node))
         return backward_step(graph, node);
     int last = (int)node;
     for (unsigned i = node; i < graph->node_count; i++)

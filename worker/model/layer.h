@@ -76,6 +76,8 @@ struct layer_kind {
     unsigned input_count;
     bool can_apply_relu, can_mask_input;
     bool gradient_passes; /* the gradient of every input is that of the output (flatten, add) */
+    bool forgets_output;  /* the way back does not read the output (unless a rectifier was applied to it) */
+    bool forgets_input;   /* nor the inputs */
     /* Fills output and parameters; errors say what to change, without the layer's name. */
     int (*resolve)(struct layer *layer, struct error *error);
     void (*forward)(const struct layer_call *call);

@@ -113,6 +113,7 @@ const struct layer_kind layer_batch_norm = {
     .type = LAYER_BATCH_NORM,
     .input_count = 1,
     .can_apply_relu = true,
+    .forgets_output = true,
     .resolve = resolve,
     .forward = forward,
     .backward_parameters = backward,

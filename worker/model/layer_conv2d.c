@@ -100,6 +100,7 @@ const struct layer_kind layer_conv2d = {
     .input_count = 1,
     .can_apply_relu = true,
     .can_mask_input = true,
+    .forgets_output = true,
     .resolve = resolve,
     .forward = forward,
     .backward_parameters = backward_parameters,

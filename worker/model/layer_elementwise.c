@@ -52,6 +52,7 @@ const struct layer_kind layer_relu = {
 const struct layer_kind layer_gelu = {
     .type = LAYER_GELU,
     .input_count = 1,
+    .forgets_output = true,
     .resolve = same_shape,
     .forward = gelu_ahead,
     .backward_input = gelu_back,

@@ -55,6 +55,7 @@ static void backward_parameters(const struct layer_call *call)
 const struct layer_kind layer_embedding = {
     .type = LAYER_EMBEDDING,
     .input_count = 1,
+    .forgets_output = true,
     .resolve = resolve,
     .forward = forward,
     .backward_parameters = backward_parameters,

@@ -71,6 +71,7 @@ static int64_t workspace(const struct layer *layer, int64_t n)
 const struct layer_kind layer_layer_norm = {
     .type = LAYER_LAYER_NORM,
     .input_count = 1,
+    .forgets_output = true,
     .resolve = resolve,
     .forward = forward,
     .backward_parameters = backward,

@@ -48,6 +48,8 @@ const struct layer_kind layer_add = {
     .input_count = 2,
     .can_apply_relu = true,
     .gradient_passes = true,
+    .forgets_output = true,
+    .forgets_input = true,
     .resolve = add_resolve,
     .forward = add_ahead,
 };
