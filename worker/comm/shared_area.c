@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/comm/shared_area.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -26,8 +28,31 @@ static int map_file(int descriptor, size_t length, struct shared_area *ret_area,
     return 0;
 }
 
+/* Unlinks a name whose maker is gone. Nobody but the maker locks it for more than this moment. */
+static void sweep_name(const char *name)
+{
+    char path[SHARED_AREA_PATH_MAX];
+    if (strncmp(name, NAME_PREFIX, strlen(NAME_PREFIX)) != 0 ||
+        snprintf(path, sizeof path, DIRECTORY "/%s", name) >= (int)sizeof path)
+        return;
+    SCOPED_CLOSE int descriptor = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+    if (descriptor >= 0 && flock(descriptor, LOCK_EX | LOCK_NB) == 0)
+        unlink(path);
+}
+
+static void sweep(void)
+{
+    DIR *directory = opendir(DIRECTORY);
+    if (directory == NULL)
+        return;
+    for (const struct dirent *entry; (entry = readdir(directory)) != NULL;)
+        sweep_name(entry->d_name);
+    closedir(directory);
+}
+
 int shared_area_create(uint64_t nonce, size_t length, struct shared_area *ret_area, struct error *error)
 {
+    sweep();
     int descriptor = open(DIRECTORY, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (descriptor < 0)
         return error_set(error, ERROR_UNSUPPORTED, "no shared memory in " DIRECTORY ": %s", strerror(errno));
@@ -37,6 +62,7 @@ int shared_area_create(uint64_t nonce, size_t length, struct shared_area *ret_ar
         close(descriptor);
         return error_set(error, ERROR_UNSUPPORTED, "no shared memory of %zu bytes in " DIRECTORY, length);
     }
+    flock(descriptor, LOCK_EX | LOCK_NB);
     ret_area->descriptor = descriptor;
     memcpy(ret_area->mapping, &nonce, sizeof nonce);
     return 0;

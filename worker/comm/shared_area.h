@@ -5,8 +5,9 @@
  *
  * As with shared_ring, sharing is never assumed: the one side creates a file with
  * a nonce in it, the other must be able to open it and find the nonce. The file
- * has a name only while others are asked to open it, so that a process that is
- * killed leaves nothing behind.
+ * has a name only while others are asked to open it. Its maker holds a lock on it
+ * as long as it lives: what a killed process leaves behind is swept away by the
+ * next that makes one on the machine.
  */
 #ifndef COXSWAIN_COMM_SHARED_AREA_H
 #define COXSWAIN_COMM_SHARED_AREA_H

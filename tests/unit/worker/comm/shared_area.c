@@ -2,8 +2,10 @@
 #include "worker/comm/shared_area.h"
 
 #include <criterion/criterion.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 Test(shared_area, both_see_what_one_writes)
@@ -43,4 +45,34 @@ Test(shared_area, other_files_are_refused)
     expect_refused("/etc/passwd", 7, 10000, ERROR_FORBIDDEN);
     expect_refused("/dev/shm/coxswain-area-/../../etc/passwd", 7, 10000, ERROR_FORBIDDEN);
     shared_area_release(&area);
+}
+
+static void make_another(void)
+{
+    struct shared_area area;
+    cr_assert(shared_area_create(0x7e57d, 100, &area, NULL) == 0);
+    shared_area_release(&area);
+}
+
+Test(shared_area, what_a_killed_process_leaves_is_swept_away)
+{
+    struct shared_area area;
+    char path[SHARED_AREA_PATH_MAX];
+    int pipes[2];
+    cr_assert(pipe(pipes) == 0);
+    pid_t child = fork();
+    if (child == 0) {
+        if (shared_area_create(0x7e57c, 10000, &area, NULL) == 0 && shared_area_publish(&area, path, NULL) == 0 &&
+            write(pipes[1], path, sizeof path) == sizeof path)
+            pause();
+        _exit(1);
+    }
+    cr_assert(read(pipes[0], path, sizeof path) == sizeof path);
+    make_another();
+    cr_expect(access(path, F_OK) == 0, "its maker lives");
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    cr_assert(access(path, F_OK) == 0);
+    make_another();
+    cr_expect(access(path, F_OK) < 0);
 }
