@@ -369,6 +369,10 @@ check-frameworks: all ## the foreign examples with the PyTorch and TensorFlow of
 strategies: all ## one model on one data set under every strategy: loss, accuracy, rate, bytes sent, steps lost to a kill
 	@BUILD=$(abspath $(BUILD)) tests/strategies/run
 
+.PHONY: check-stragglers
+check-stragglers: all ## the pace of every strategy with one worker ten times slower, and who names it
+	@BUILD=$(abspath $(BUILD)) tests/stragglers/run
+
 .PHONY: crash-points
 crash-points: all $(BUILD)/tests/faultproxy ## the operator killed before and after every write of a job's life
 	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=1800 tests/run tests/chaos/crash-points.sh

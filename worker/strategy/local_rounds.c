@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/memory.h"
 #include "worker/data/sampler.h"
 #include "worker/model/graph.h"
@@ -203,7 +204,7 @@ static int run(struct local_rounds *rounds, struct collective *group, const stru
                struct error *error)
 {
     const struct strategy_options *options = &rounds->options;
-    int64_t end = (rounds->own.progress.step / rounds->steps + 1) * rounds->steps;
+    int64_t end = (rounds->own.progress.step / rounds->steps + 1) * rounds->steps, started_ns = clock_monotonic_ns();
     if (options->total_steps > 0 && end > options->total_steps)
         end = options->total_steps;
     while (rounds->own.progress.step < end)
@@ -212,8 +213,8 @@ static int run(struct local_rounds *rounds, struct collective *group, const stru
     char label[48];
     snprintf(label, sizeof(label), "the round to step %lld", (long long)end);
     collective_set_label(group, label);
-    rounds->words[ROUND_VOTES + world->rank] =
-        (float)(options->votes != NULL ? options->votes(options->context) : votes);
+    rounds->words[ROUND_VOTES + world->rank] = (float)strategy_vote_word(
+        options->votes != NULL ? options->votes(options->context) : votes, clock_monotonic_ns() - started_ns);
     if (fill_exchange(rounds, error) < 0)
         return -1;
     return add_up(rounds, group, world->size, error);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/memory.h"
 #include "worker/model/graph.h"
 #include "worker/optimizer/training_state.h"
@@ -26,6 +27,7 @@ struct multi_worker_mirrored {
     unsigned bucket_count;
     collective_ticket *tickets;
     float controls[CONTROL_WORDS_MAX]; /* reduced */
+    int64_t started_ns;                /* of the step */
 };
 
 /* ---------------------------------------------------------------- forming the crew */
@@ -193,7 +195,9 @@ static int reduce(struct multi_worker_mirrored *strategy, unsigned votes, struct
     }
     if (!replica_set_has_passed(strategy->replicas))
         collective_attend(strategy->group);
-    if (replica_set_finish_passes(strategy->replicas, world->rank, votes, error) < 0)
+    unsigned word =
+        strategy_vote_word(votes, clock_monotonic_ns() - strategy->started_ns); /* passes are (all but) over */
+    if (replica_set_finish_passes(strategy->replicas, world->rank, word, error) < 0)
         return -1;
     collective_ticket last = collective_all_reduce_start_quietly(
         strategy->group, replica_set_controls(strategy->replicas), strategy->controls, CONTROL_VOTES + world->size);
@@ -223,6 +227,7 @@ static int mirrored_step(struct strategy *base, double learning_rate, unsigned v
     char label[32];
     snprintf(label, sizeof(label), "step %lld", (long long)base->options.state->progress.step + 1);
     collective_set_label(strategy->group, label);
+    strategy->started_ns = clock_monotonic_ns();
     if (replica_set_start_passes(strategy->replicas, &examples, error) < 0 || reduce(strategy, votes, error) < 0)
         return -1;
     return replica_set_apply(strategy->replicas, learning_rate, strategy->controls, base->world.size, ret_result,

@@ -29,10 +29,22 @@ void strategy_result_vote(struct strategy_result *result, unsigned rank, unsigne
     result->reform |= (votes & STRATEGY_VOTE_REFORM) != 0;
 }
 
+#define OWN_UNIT_NS 100000
+#define OWN_UNITS_MAX ((1 << (24 - STRATEGY_VOTE_BITS)) - 1)
+
+unsigned strategy_vote_word(unsigned votes, int64_t own_ns)
+{
+    int64_t units = own_ns / OWN_UNIT_NS;
+    return votes | (unsigned)(units < OWN_UNITS_MAX ? units : OWN_UNITS_MAX) << STRATEGY_VOTE_BITS;
+}
+
 void strategy_result_votes(struct strategy_result *result, const float *words, unsigned size)
 {
-    for (unsigned rank = 0; rank < size; rank++)
-        strategy_result_vote(result, rank, (unsigned)words[rank]);
+    for (unsigned rank = 0; rank < size; rank++) {
+        unsigned word = (unsigned)words[rank];
+        strategy_result_vote(result, rank, word & ((1 << STRATEGY_VOTE_BITS) - 1));
+        result->own_ns[rank] = (int64_t)(word >> STRATEGY_VOTE_BITS) * OWN_UNIT_NS;
+    }
 }
 
 int strategy_result_check(const struct strategy_result *result, struct error *error)

@@ -110,6 +110,7 @@ enum strategy_vote {
     STRATEGY_VOTE_CHECKPOINT = 2, /* save at this boundary */
     STRATEGY_VOTE_REFORM = 4,     /* form the crew anew at this boundary: somebody comes or goes */
 };
+#define STRATEGY_VOTE_BITS 3
 
 struct strategy_result {
     int64_t step;         /* applied by this call: the state's step now */
@@ -119,11 +120,14 @@ struct strategy_result {
     int64_t correct;      /* predictions that hit, of `examples` (or targets) */
     unsigned leaving;     /* ranks that voted to leave */
     bool leaves[CREW_SIZE_MAX];
-    bool checkpoint; /* somebody asked for one */
-    bool reform;     /* likewise: call strategy_reform before the next step */
+    int64_t own_ns[CREW_SIZE_MAX]; /* by rank: what it took over its own part, waiting for nobody; 0: not measured */
+    bool checkpoint;               /* somebody asked for one */
+    bool reform;                   /* likewise: call strategy_reform before the next step */
 };
 
-/* The part of a result that comes from everybody's votes, one word a rank. */
+/* A rank's word: its votes, and how long its own part has taken, in tenths of a millisecond. A float32 holds it exactly. */
+unsigned strategy_vote_word(unsigned votes, int64_t own_ns);
+/* The part of a result that comes from everybody's words, one a rank. */
 void strategy_result_votes(struct strategy_result *result, const float *words, unsigned size);
 void strategy_result_vote(struct strategy_result *result, unsigned rank, unsigned votes);
 /* ERROR_NOT_FINITE, with a remedy, unless loss and norm are numbers. Every rank has the same and comes to the same verdict. */

@@ -7,6 +7,7 @@
 
 #include "common/clock.h"
 #include "worker/comm/traffic.h"
+#include "worker/coordination/stragglers.h"
 #include "worker/data/step_record.h"
 #include "worker/train/best.h"
 #include "worker/train/crew_evaluation.h"
@@ -27,11 +28,12 @@ enum outcome {
 struct loop {
     struct trainer *trainer;
     enum exit_code code;
-    int64_t lost_ns;   /* when the crew lost a member, 0: it is whole */
-    int64_t lost_step; /* the step that was under way */
-    unsigned size;     /* of the last world */
-    int64_t sent;      /* bytes, in steps alone */
-    int64_t steps;     /* in which they were */
+    int64_t lost_ns;               /* when the crew lost a member, 0: it is whole */
+    int64_t lost_step;             /* the step that was under way */
+    unsigned size;                 /* of the last world */
+    int64_t sent;                  /* bytes, in steps alone */
+    int64_t steps;                 /* in which they were */
+    struct stragglers *stragglers; /* by seat, of the world in force */
 };
 
 static enum outcome fail(struct loop *loop, const struct error *error, enum exit_code code)
@@ -103,6 +105,35 @@ static void tell_size(struct loop *loop)
     loop->size = size;
 }
 
+/* A new world cuts the batch anew. */
+static void forget_paces(struct loop *loop)
+{
+    stragglers_free(loop->stragglers);
+    loop->stragglers = stragglers_new(loop->trainer->crew.size);
+}
+
+/* Whoever is much slower than the rest is named, and when it keeps up again. */
+static void tell_stragglers(struct loop *loop, const struct strategy_result *result)
+{
+    struct trainer *trainer = loop->trainer;
+    const struct world *world = strategy_world(trainer->strategy);
+    for (unsigned rank = 0; trainer_is_chief(trainer) && rank < world->size; rank++) {
+        int64_t own_ns, others_ns;
+        const struct crew_seat *seat = &trainer->crew.seats[world->members[rank]];
+        switch (stragglers_add(loop->stragglers, world->members[rank], result->own_ns[rank], &own_ns, &others_ns)) {
+        case STRAGGLER_AS_BEFORE:
+            break;
+        case STRAGGLER_IS_SLOW:
+            report_warn(trainer->report, STRAGGLER_TEXT, seat->role, seat->index, (double)own_ns / 1e6,
+                        (double)others_ns / 1e6, (long long)result->step);
+            break;
+        case STRAGGLER_KEEPS_UP:
+            report_say(trainer->report, "%s %u keeps up again", seat->role, seat->index);
+            break;
+        }
+    }
+}
+
 static enum outcome form_crew(struct loop *loop, struct error *error)
 {
     struct trainer *trainer = loop->trainer;
@@ -119,6 +150,7 @@ static enum outcome form_crew(struct loop *loop, struct error *error)
         return fail(loop, error, EXIT_CODE_NO_CHECKPOINT);
     tell_size(loop);
     record_world(trainer);
+    forget_paces(loop);
     report_phase(trainer->report, STATUS_TRAINING, NULL);
     return OUTCOME_ON;
 }
@@ -234,6 +266,7 @@ static enum outcome take_step(struct loop *loop, struct error *error)
     if (strategy_is_loose(trainer->strategy))
         tell_size(loop);
     tell_recovery(loop, result.step, loop->lost_step - number + 1);
+    tell_stragglers(loop, &result);
     if (saving_consider(trainer, result.checkpoint, error) < 0)
         return fail(loop, error, EXIT_CODE_SUPERSEDED);
     enum outcome outcome = leave_if_asked(loop, &result, error);
@@ -367,6 +400,7 @@ int loop_run(struct trainer *trainer, enum exit_code *ret_code, struct error *er
         stop_notify(ask_member, trainer);
     enum outcome outcome = run(&loop, error);
     stop_notify(NULL, NULL);
+    stragglers_free(loop.stragglers);
     if (outcome == OUTCOME_FAILED) {
         *ret_code = loop.code;
         return -1;
