@@ -51,6 +51,28 @@ verdict $? "the elastic crew ends in the same bits as the fixed one" "$(log_of "
 ! log_of "$(member scaled 0)" | grep 'steps were repeated'
 verdict $? "no loss cost more than one step"
 
+# ---- ParameterServer
+
+# says JOB PATTERN TIMES: worker 0 does, so often at least
+says() {
+    (($(log_of "$(member "$1" 0)" | grep -c "$2") >= $3))
+}
+
+shards=4 more=
+crew whole 2 4000
+strategy='"type":"ParameterServer","mode":"Synchronous"'
+more='"elastic":{"minWorkers":1,"maxWorkers":4},"roles":[{"name":"ps","count":1}],'
+crew served 2 4000
+await_step served 50 && scale served 4 && until_true 60 says served 'worker [23] has joined' 2
+verdict $? "ParameterServer: newcomers are taken in while the crew trains" "$(log_of "$(member served 0)" | tail -n 3)"
+scale served 2 && until_true 60 says served 'worker [23] leaves on request' 2
+verdict $? "ParameterServer: those that are scaled down leave it" "$(log_of "$(member served 0)" | tail -n 3)"
+victim=$(process_of "$(member served 1)")
+[[ -n $victim ]] && kill -KILL "$victim"
+wait_for served state Succeeded 120 && wait_for whole state Succeeded 120 && same_weights whole served
+verdict $? "ParameterServer: and the bits are a fixed crew's" "$(log_of "$(member served 0)" | tail -n 3)"
+strategy='' shards=12
+
 [[ -n ${PEERS_FAULTS:-} ]] || exit 0
 more=
 crew long 3 40000

@@ -82,6 +82,7 @@ int dispatcher_start(const struct dispatcher_options *options, struct dispatcher
     dispatcher->options = *options;
     dispatcher->job_uid = memory_copy_string(options->job_uid);
     dispatcher->sums.squares = -1;
+    dispatcher->stragglers = stragglers_new(DISPENSER_WORKERS_MAX);
     pthread_mutex_init(&dispatcher->lock, NULL);
     pthread_cond_init(&dispatcher->changed, NULL);
     for (unsigned i = 0; i < options->server_count; i++) {
@@ -117,6 +118,7 @@ void dispatcher_free(struct dispatcher *dispatcher)
         ps_message_release(&dispatcher->servers[i].save);
     }
     dispenser_free(dispatcher->dispenser);
+    stragglers_free(dispatcher->stragglers);
     pthread_cond_destroy(&dispatcher->changed);
     pthread_mutex_destroy(&dispatcher->lock);
     free(dispatcher->job_uid);

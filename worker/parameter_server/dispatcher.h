@@ -80,7 +80,7 @@ struct dispatcher_plan {
 int dispatcher_begin(struct dispatcher *dispatcher, const struct dispatcher_plan *plan, int64_t *ret_lost,
                      struct error *error);
 
-enum dispatcher_event_kind { EVENT_NONE, EVENT_STEP, EVENT_SERVER_LOST, EVENT_TEXT, EVENT_OVER };
+enum dispatcher_event_kind { EVENT_NONE, EVENT_STEP, EVENT_SERVER_LOST, EVENT_SERVER_PARTS, EVENT_TEXT, EVENT_OVER };
 struct dispatcher_event {
     enum dispatcher_event_kind kind;
     int64_t step; /* steps finished; asynchronous: tickets / per_step */
@@ -104,8 +104,13 @@ struct server_saved {
 int dispatcher_save(struct dispatcher *dispatcher, const char *directory, struct server_saved saved[PS_SERVERS_MAX],
                     struct error *error);
 
+/* After EVENT_SERVER_PARTS, a server that was asked to leave: it has saved, or cannot, and may go. */
+void dispatcher_dismiss(struct dispatcher *dispatcher);
+
 /* Updates lost in all. */
 int64_t dispatcher_lost(struct dispatcher *dispatcher);
+/* Shares in all that came late, after a backup worker's answer to the same (or before it was needed), and were dropped. */
+int64_t dispatcher_late(struct dispatcher *dispatcher);
 /* Whom the crew waits for, "" when nobody is missing. */
 void dispatcher_describe(struct dispatcher *dispatcher, char text[PS_TEXT_MAX]);
 /* The run is over: tells everybody, waits a moment until all have heard. */

@@ -266,6 +266,24 @@ int dispatcher_save(struct dispatcher *dispatcher, const char *directory, struct
     return result;
 }
 
+static void send_dismissals(struct dispatcher *dispatcher, void *context)
+{
+    (void)context;
+    for (unsigned i = 0; i < dispatcher->options.server_count; i++) {
+        struct led_server *server = &dispatcher->servers[i];
+        if (server->parting && server->stream != NULL)
+            ps_message_send(server->stream, &(struct ps_message){.type = PS_PARTING});
+        server->parting = false;
+    }
+}
+
+void dispatcher_dismiss(struct dispatcher *dispatcher)
+{
+    pthread_mutex_lock(&dispatcher->lock);
+    on_rpc(dispatcher, send_dismissals, NULL);
+    pthread_mutex_unlock(&dispatcher->lock);
+}
+
 /* ---------------------------------------------------------------- looking on, and the end */
 
 int64_t dispatcher_lost(struct dispatcher *dispatcher)
@@ -274,6 +292,14 @@ int64_t dispatcher_lost(struct dispatcher *dispatcher)
     int64_t lost = dispatcher->lost;
     pthread_mutex_unlock(&dispatcher->lock);
     return lost;
+}
+
+int64_t dispatcher_late(struct dispatcher *dispatcher)
+{
+    pthread_mutex_lock(&dispatcher->lock);
+    int64_t late = dispatcher->late;
+    pthread_mutex_unlock(&dispatcher->lock);
+    return late;
 }
 
 void dispatcher_describe(struct dispatcher *dispatcher, char text[PS_TEXT_MAX])

@@ -12,6 +12,7 @@
 #include "common/clock.h"
 #include "worker/comm/rpc.h"
 #include "worker/coordination/address_book.h"
+#include "worker/coordination/stragglers.h"
 #include "worker/parameter_server/bulk.h"
 #include "worker/parameter_server/dispatcher.h"
 
@@ -29,6 +30,7 @@ struct led_server {
     struct ticket_set lost;    /* of these, what was counted as lost */
     bool starting;
     bool reduced, stepped;
+    bool parting; /* it has asked to leave, and waits */
     double squares;
     bool saving, saved;
     struct ps_message save; /* its answer */
@@ -74,6 +76,8 @@ struct dispatcher {
     struct dispatcher_plan terms; /* lineage and base; no sets */
     struct step_sums sums;
     int64_t told_step, lost;
+    int64_t late; /* Synchronous: shares that came after another worker's answer to the same, and were dropped */
+    struct stragglers *stragglers; /* Synchronous */
     struct error fatal;
     bool cancelled;
     void (*errand)(struct dispatcher *dispatcher, void *context); /* of the other thread, for the rpc's; NULL: none */

@@ -127,6 +127,14 @@ static void on_saved(struct led_server *server, const struct ps_message *message
     server->saved = true;
 }
 
+static void on_parting(struct led_server *server)
+{
+    struct dispatcher_event event = {.kind = EVENT_SERVER_PARTS};
+    server->parting = true;
+    snprintf(event.text, sizeof event.text, "ps %u was asked to leave", server->number);
+    dispatcher_tell(server->dispatcher, &event);
+}
+
 static void hear(struct led_server *server, const struct ps_message *message)
 {
     if (message->type == PS_STANDING)
@@ -137,6 +145,8 @@ static void hear(struct led_server *server, const struct ps_message *message)
         on_stepped(server, message);
     else if (message->type == PS_SAVED)
         on_saved(server, message);
+    else if (message->type == PS_PARTING)
+        on_parting(server);
     else if (message->type == PS_REFUSED)
         dispatcher_fail(server->dispatcher, ERROR_STALE, message->text);
     pthread_cond_broadcast(&server->dispatcher->changed);
@@ -164,7 +174,7 @@ static void on_closed(void *context, struct rpc_stream *stream, const struct err
     pthread_mutex_lock(&dispatcher->lock);
     bool stood = server->stands;
     server->stream = NULL;
-    server->stands = server->saving = server->starting = false;
+    server->stands = server->saving = server->starting = server->parting = false;
     if (stood && dispatcher->phase != PHASE_OVER) {
         struct dispatcher_event event = {.kind = EVENT_SERVER_LOST};
         snprintf(event.text, sizeof event.text, "ps %u is lost", server->number);

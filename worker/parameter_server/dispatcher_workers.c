@@ -61,6 +61,28 @@ void dispatcher_deal(struct dispatcher *dispatcher)
 
 /* ---------------------------------------------------------------- what is done */
 
+/* Synchronous: how long a worker took, or has taken so far. */
+static void note_pace(const struct ticket_desk *desk, int64_t step, int64_t ns)
+{
+    struct dispatcher *dispatcher = desk->dispatcher;
+    int64_t own_ns, others_ns;
+    enum straggler_change change = stragglers_add(dispatcher->stragglers, desk->worker, ns, &own_ns, &others_ns);
+    if (change == STRAGGLER_IS_SLOW)
+        dispatcher_say(dispatcher, STRAGGLER_TEXT, "worker", desk->worker, (double)own_ns / 1e6,
+                       (double)others_ns / 1e6, (long long)step);
+    else if (change == STRAGGLER_KEEPS_UP)
+        dispatcher_say(dispatcher, "worker %u keeps up again", desk->worker);
+}
+
+/* Whom the crew did not wait for, since a backup worker was there first, would else be heard of late. */
+static void note_late(struct dispatcher *dispatcher, int64_t step)
+{
+    int64_t ns;
+    for (const struct ticket_desk *desk = dispatcher->desks; desk != NULL; desk = desk->next)
+        if (desk->joined && dispenser_is_late(dispatcher->dispenser, desk->worker, clock_monotonic_ns(), &ns))
+            note_pace(desk, step, ns);
+}
+
 void dispatcher_step_done(struct dispatcher *dispatcher, int64_t step, double norm)
 {
     const struct step_sums *sums = &dispatcher->sums;
@@ -74,6 +96,8 @@ void dispatcher_step_done(struct dispatcher *dispatcher, int64_t step, double no
                                                .targets = sums->targets,
                                                .examples = sums->examples});
     dispatcher->sums = (struct step_sums){.squares = -1};
+    if (dispatcher->options.dispenser.backup_workers > 0)
+        note_late(dispatcher, step);
 }
 
 /* A server that died since it acknowledged this may have forgotten it. */
@@ -111,8 +135,14 @@ static void on_done(struct ticket_desk *desk, const struct ps_message *message)
     bool synchronous = dispatcher->options.dispenser.mode == PARAMETER_SERVER_SYNCHRONOUS;
     if (!synchronous)
         note_lost(dispatcher, message);
-    if (!dispenser_done(dispatcher->dispenser, desk->worker, message->ticket, clock_monotonic_ns()))
+    int64_t own_ns;
+    bool first = dispenser_done(dispatcher->dispenser, desk->worker, message->ticket, clock_monotonic_ns(), &own_ns);
+    if (synchronous && own_ns >= 0)
+        note_pace(desk, message->ticket / dispatcher->options.dispenser.tickets_per_step + 1, own_ns);
+    if (!first) {
+        dispatcher->late += synchronous;
         return;
+    }
     struct step_sums *sums = &dispatcher->sums;
     sums->loss += message->loss;
     sums->correct += message->correct;
@@ -205,6 +235,7 @@ static void depart(struct ticket_desk *desk, const char *how)
     if (!desk->joined)
         return;
     desk->joined = false;
+    stragglers_forget(dispatcher->stragglers, desk->worker);
     if (dispatcher->dispenser == NULL)
         return;
     dispenser_leave(dispatcher->dispenser, desk->worker);
@@ -305,4 +336,6 @@ void dispatcher_desks_tick(struct dispatcher *dispatcher)
             ps_message_send(desk->stream, &(struct ps_message){.type = PS_BEAT});
         }
     }
+    if (dispatcher->options.dispenser.backup_workers > 0 && dispatcher->dispenser != NULL)
+        dispatcher_deal(dispatcher); /* somebody may be overdue by now */
 }

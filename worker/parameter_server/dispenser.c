@@ -191,8 +191,21 @@ static bool is_slower(const struct worker *a, int64_t a_since, const struct work
     return a_since < b_since;
 }
 
+/* What a worker still needs for what it holds, as far as can be told: one that is overdue, as long again as it has been. */
+static int64_t remaining_ns(const struct worker *worker, int64_t since_ns, int64_t now_ns)
+{
+    int64_t ahead = since_ns + (int64_t)worker->mean_ns - now_ns;
+    return ahead > 0 ? ahead : -ahead;
+}
+
+/* One that would come much too late only misses the next step. Nobody's time is known at first: then it is tried. */
+static bool helps(const struct worker *taker, const struct worker *holder, int64_t since_ns, int64_t now_ns)
+{
+    return holder->mean_ns == 0 || taker->mean_ns / 2 <= (double)remaining_ns(holder, since_ns, now_ns);
+}
+
 /* A share that one other worker alone is computing: of the slowest of them, if it may be doubled. */
-static bool take_double(struct dispenser *dispenser, unsigned taker, int64_t *ret_ticket)
+static bool take_double(struct dispenser *dispenser, unsigned taker, int64_t now_ns, int64_t *ret_ticket)
 {
     const struct worker *slowest = NULL;
     int64_t since = 0;
@@ -209,7 +222,8 @@ static bool take_double(struct dispenser *dispenser, unsigned taker, int64_t *re
             since = worker->since_ns[0];
         }
     }
-    if (slowest == NULL || doubled / 2 >= dispenser->options.backup_workers)
+    if (slowest == NULL || doubled / 2 >= dispenser->options.backup_workers ||
+        !helps(&dispenser->workers[taker], slowest, since, now_ns))
         return false;
     *ret_ticket = slowest->holds[0];
     return true;
@@ -223,7 +237,7 @@ bool dispenser_take(struct dispenser *dispenser, unsigned number, int64_t now_ns
         return false;
     bool found = take_free(dispenser, &ticket);
     if (!found && is_synchronous(dispenser) && dispenser->options.backup_workers > 0)
-        found = take_double(dispenser, number, &ticket);
+        found = take_double(dispenser, number, now_ns, &ticket);
     if (!found)
         return false;
     hold(worker, ticket, now_ns);
@@ -237,13 +251,15 @@ static void measure(struct worker *worker, int64_t duration_ns)
     worker->mean_ns += weight * ((double)duration_ns - worker->mean_ns);
 }
 
-bool dispenser_done(struct dispenser *dispenser, unsigned number, int64_t ticket, int64_t now_ns)
+bool dispenser_done(struct dispenser *dispenser, unsigned number, int64_t ticket, int64_t now_ns, int64_t *ret_ns)
 {
     struct worker *worker = &dispenser->workers[number];
     int64_t since_ns;
+    *ret_ns = -1;
     if (worker->live && drop(worker, ticket, &since_ns)) {
         worker->clock++;
-        measure(worker, now_ns - since_ns);
+        *ret_ns = now_ns - since_ns;
+        measure(worker, *ret_ns);
     }
     for (unsigned i = 0; i < dispenser->returned_count; i++)
         if (dispenser->returned[i] == ticket)
@@ -310,6 +326,15 @@ int64_t dispenser_spread(const struct dispenser *dispenser)
             highest = worker->clock + worker->held - 1 - lowest;
     }
     return highest;
+}
+
+bool dispenser_is_late(const struct dispenser *dispenser, unsigned number, int64_t now_ns, int64_t *ret_ns)
+{
+    const struct worker *worker = &dispenser->workers[number];
+    if (!worker->live || worker->held == 0 || !ticket_set_has(&dispenser->finished, worker->holds[0]))
+        return false;
+    *ret_ns = now_ns - worker->since_ns[0];
+    return true;
 }
 
 bool dispenser_slowest(const struct dispenser *dispenser, int64_t now_ns, unsigned *ret_worker, int64_t *ret_ns)

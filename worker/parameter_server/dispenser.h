@@ -13,9 +13,11 @@
  *   it has finished since it came (it starts with the slowest one's). It may begin
  *   its next only while it is at most `staleness` ahead of the slowest live one.
  * - Synchronous: only tickets of the present step; the next begins when the chief
- *   says that this one was applied. With backup workers, one that finds all shares
- *   taken computes the share of the slowest holder too, and whichever is there
- *   first counts: the same share, so that no example is left out.
+ *   says that this one was applied. With b backup workers the batch is cut for the
+ *   N others; one that finds all shares taken computes the share of the slowest
+ *   holder too, unless it would come much later. So N + b compute, and of what they
+ *   answer the first N that are different shares count (Chen et al. 2016); a late
+ *   one is dropped. The same share, not another: no example is left out.
  */
 #ifndef COXSWAIN_PARAMETER_SERVER_DISPENSER_H
 #define COXSWAIN_PARAMETER_SERVER_DISPENSER_H
@@ -52,8 +54,9 @@ unsigned dispenser_live(const struct dispenser *dispenser);
 
 /* The next ticket for a worker that is there; false when it has to wait (or all is done). */
 bool dispenser_take(struct dispenser *dispenser, unsigned worker, int64_t now_ns, int64_t *ret_ticket);
-/* Every server has acknowledged it. False when the ticket was finished already. */
-bool dispenser_done(struct dispenser *dispenser, unsigned worker, int64_t ticket, int64_t now_ns);
+/* Every server has acknowledged it. False when the ticket was finished already. *ret_ns: how long this worker has had it; -1: it
+ * did not. */
+bool dispenser_done(struct dispenser *dispenser, unsigned worker, int64_t ticket, int64_t now_ns, int64_t *ret_ns);
 /* A worker gives a ticket back undone. */
 void dispenser_return(struct dispenser *dispenser, unsigned worker, int64_t ticket);
 
@@ -70,6 +73,8 @@ bool dispenser_is_over(const struct dispenser *dispenser);
 
 /* The highest clock at which a live worker computes now minus the lowest: never above `staleness`. */
 int64_t dispenser_spread(const struct dispenser *dispenser);
+/* Synchronous: whether a worker still computes a share that another has finished, and for how long it has. */
+bool dispenser_is_late(const struct dispenser *dispenser, unsigned worker, int64_t now_ns, int64_t *ret_ns);
 /* Synchronous: whom the step waits for, and for how long; false when for nobody. */
 bool dispenser_slowest(const struct dispenser *dispenser, int64_t now_ns, unsigned *ret_worker, int64_t *ret_ns);
 

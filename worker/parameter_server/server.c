@@ -40,6 +40,7 @@ static void tick(void *context)
     server_store_tick(server);
     if (server->door != NULL)
         mirror_tick(server);
+    server_parting_tick(server);
 }
 
 static const struct rpc_method methods[] = {

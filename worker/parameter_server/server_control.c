@@ -109,11 +109,18 @@ static void on_apply(struct ps_server *server, const struct ps_message *message)
 static void on_save(struct ps_server *server, const struct ps_message *message)
 {
     server_store_begin(server, message);
+    server_parting_freeze(server);
 }
 
 static void on_write_off(struct ps_server *server, const struct ps_message *message)
 {
     variables_write_off(&server->variables, &message->tickets);
+}
+
+static void on_parting(struct ps_server *server, const struct ps_message *message)
+{
+    (void)message;
+    server_parting_done(server);
 }
 
 static void on_finish(struct ps_server *server, const struct ps_message *message)
@@ -130,8 +137,9 @@ static const struct {
     void (*obey)(struct ps_server *server, const struct ps_message *message);
     bool needs_state;
 } orders[] = {
-    {PS_START, on_start, false}, {PS_REDUCE, on_reduce, true},       {PS_APPLY, on_apply, true},
-    {PS_SAVE, on_save, true},    {PS_WRITE_OFF, on_write_off, true}, {PS_FINISH, on_finish, false},
+    {PS_START, on_start, false},     {PS_REDUCE, on_reduce, true},       {PS_APPLY, on_apply, true},
+    {PS_SAVE, on_save, true},        {PS_WRITE_OFF, on_write_off, true}, {PS_FINISH, on_finish, false},
+    {PS_PARTING, on_parting, false},
 };
 
 static void hear(struct control *control, const struct ps_message *message)

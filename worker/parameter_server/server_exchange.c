@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/memory.h"
+#include "worker/comm/traffic.h"
 #include "worker/parameter_server/server_mirror.h"
 #include "worker/parameter_server/server_parts.h"
 
@@ -47,6 +48,7 @@ static void send_values(struct exchange *exchange, const struct row_set *rows)
     struct ps_message message = {.type = PS_VALUES, .updates = variables->updates, .lineage = variables->lineage};
     server->counts.pulls++;
     if (exchange->shared) {
+        traffic_count(bytes_of(server, rows));
         placement_carry(placement, number, rows, variables->parameters, ORDER_PACKED, (float *)exchange->area.bytes,
                         ORDER_LAYOUT);
         ps_message_send(exchange->stream, &message);
@@ -70,7 +72,7 @@ void server_exchange_acknowledge(struct exchange *exchange, int64_t ticket, uint
 
 static void admit(struct exchange *exchange)
 {
-    if (!exchange->open || exchange->answered)
+    if (!exchange->open || exchange->answered || exchange->server->frozen)
         return;
     exchange->answered = true;
     ps_message_send(exchange->stream, &(struct ps_message){.type = PS_OPENED,
@@ -86,6 +88,14 @@ void server_exchange_admit(struct ps_server *server)
         return;
     for (struct exchange *exchange = server->exchanges; exchange != NULL; exchange = exchange->next)
         admit(exchange);
+}
+
+void server_exchange_close(struct ps_server *server)
+{
+    for (struct exchange *exchange = server->exchanges; exchange != NULL; exchange = exchange->next) {
+        exchange->answered = exchange->pushing = false;
+        rpc_stream_close(exchange->stream);
+    }
 }
 
 /* ---------------------------------------------------------------- what comes in */

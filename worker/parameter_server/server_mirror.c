@@ -36,6 +36,7 @@ struct mirror {
     int64_t next_dial_ms;
     bool copied;               /* the stream has begun with a copy */
     int64_t sequence, settled; /* handed on last; the backup's last word */
+    int64_t copy_sequence;     /* of the copy that began the stream */
     struct pending *first, **end;
     struct carrier *carriers;
     float *copy;
@@ -217,10 +218,17 @@ void mirror_copy(struct ps_server *server)
         return;
     walk_state(&server->variables, mirror->copy, false);
     struct ps_message message = describe_state(server, &server->variables);
-    message.step = ++mirror->sequence;
+    message.step = mirror->copy_sequence = ++mirror->sequence;
     ps_message_send(mirror->stream, &message);
     bulk_send(mirror->stream, mirror->copy, bytes);
     mirror->copied = true;
+}
+
+/* What is handed on and not settled is not acknowledged either. The copy that begins a stream must have arrived. */
+bool mirror_is_whole(const struct ps_server *server)
+{
+    const struct mirror *mirror = server->mirror;
+    return mirror != NULL && mirror->copied && mirror->settled >= mirror->copy_sequence;
 }
 
 void mirror_forget(struct ps_server *server, const struct exchange *exchange)

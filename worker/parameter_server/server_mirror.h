@@ -30,6 +30,8 @@ void mirror_copy(struct ps_server *server);
 void mirror_forget(struct ps_server *server, const struct exchange *exchange);
 /* Has the state fetched from the backup; a STANDING follows, with or without it. */
 void mirror_fetch(struct ps_server *server);
+/* Whether the backup has all that was acknowledged, should this process end now. */
+bool mirror_is_whole(const struct ps_server *server);
 /* Whether the server before this one could be restored from here. */
 bool mirror_holds_guest(const struct ps_server *server);
 

@@ -2,7 +2,8 @@
  *
  * A server's inside, for the files that make it: server.c (life cycle),
  * server_exchange.c (workers), server_control.c (the chief), server_store.c (its
- * shard of a checkpoint), server_mirror.c (backup). Only they include it.
+ * shard of a checkpoint), server_mirror.c (backup), server_parting.c (leaving on
+ * request). Only they include it.
  */
 #ifndef COXSWAIN_PARAMETER_SERVER_SERVER_PARTS_H
 #define COXSWAIN_PARAMETER_SERVER_SERVER_PARTS_H
@@ -68,6 +69,8 @@ struct ps_server {
     int64_t unled_since_ms;
     int64_t base_step, base_epoch, base_consumed; /* kept for a successor of the chief */
     double squares;                               /* of the gradient last reduced */
+    int64_t asked_ms;                             /* when the wish to leave was seen; 0: there is none */
+    bool frozen;                                  /* on the way out: what is acknowledged is saved, and that was all */
     struct ps_server_counts counts;
     struct mirror *mirror;  /* to the backup; NULL: there is none */
     struct variables guest; /* of the server before this one */
@@ -81,6 +84,7 @@ struct ps_server {
     pthread_cond_t changed;
     struct store_job store;
     bool over, cancelled, stopping;
+    bool leaving; /* asked to */
     struct error fatal;
 };
 
@@ -94,8 +98,17 @@ void server_exchange_opened(void *context, struct rpc_stream *stream, struct rpc
 void server_control_opened(void *context, struct rpc_stream *stream, struct rpc_stream_events *ret_events,
                            void **ret_context);
 
+/* Sees to an orderly leave. */
+void server_parting_tick(struct ps_server *server);
+/* The state is being saved on the way out: nothing more is acknowledged, workers wait for the successor. */
+void server_parting_freeze(struct ps_server *server);
+/* The chief's word. */
+void server_parting_done(struct ps_server *server);
+
 /* There is a state (again): whoever has waited for it may begin. */
 void server_exchange_admit(struct ps_server *server);
+/* Sends all workers away. */
+void server_exchange_close(struct ps_server *server);
 void server_exchange_acknowledge(struct exchange *exchange, int64_t ticket, uint32_t verdict, bool pull);
 void server_control_tick(struct ps_server *server);
 /* `answers`: to a START. */

@@ -11,6 +11,7 @@
 #include "common/clock.h"
 #include "common/memory.h"
 #include "worker/comm/shared_area.h"
+#include "worker/comm/traffic.h"
 #include "worker/parameter_server/bulk.h"
 #include "worker/parameter_server/variables.h"
 
@@ -132,10 +133,12 @@ static void send_push(struct one_server *server)
                                                          .scale = asked->scale,
                                                          .pull = asked->pull,
                                                          .rows = listed(push_rows(server))});
-    if (server->shared)
-        server->link->bytes_shared += (int64_t)carried_bytes(server, push_rows(server));
-    else
+    if (!server->shared) {
         send_gradients(server);
+        return;
+    }
+    server->link->bytes_shared += (int64_t)carried_bytes(server, push_rows(server));
+    traffic_count(carried_bytes(server, push_rows(server)));
 }
 
 static void run_errands(struct one_server *server)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/train/parameter_server.h"
 
+#include "worker/comm/traffic.h"
 #include "worker/parameter_server/server.h"
 #include "worker/train/evaluator.h"
 #include "worker/train/ps_chief.h"
@@ -18,7 +19,7 @@ static void tell(void *context, const char *text)
 
 static void ask_server(void *context)
 {
-    ps_server_cancel(context);
+    ps_server_leave(context);
 }
 
 static int serve(struct trainer *trainer, const struct placement *placement, struct error *error)
@@ -52,6 +53,8 @@ static int serve(struct trainer *trainer, const struct placement *placement, str
     struct ps_server_counts counts = ps_server_counts(server);
     report_say(trainer->report, "served     %lld updates, %lld pulls; %lld updates came twice",
                (long long)counts.applied, (long long)counts.pulls, (long long)counts.duplicates);
+    int64_t per_step = synchronous ? trainer->plan.logical_shards : trainer->plan.replicas;
+    report_traffic(trainer->report, traffic_sent(), counts.applied / per_step);
     ps_server_free(server);
     return result;
 }
@@ -87,6 +90,9 @@ int parameter_server_run(struct trainer *trainer, enum exit_code *ret_code, stru
         *ret_code = trainer_exit_code(error, EXIT_CODE_INTERNAL);
         return -1;
     }
+    if (trainer->crew.part == CREW_TRAINS)
+        report_traffic(trainer->report, traffic_sent(), trainer->plan.total_steps);
+    report_traffic_summary(trainer->report);
     report_phase(trainer->report, STATUS_DONE, NULL);
     return 0;
 }

@@ -8,6 +8,7 @@
 
 #include "common/clock.h"
 #include "common/memory.h"
+#include "worker/comm/traffic.h"
 #include "worker/data/step_record.h"
 #include "worker/train/best.h"
 #include "worker/train/evaluation.h"
@@ -83,6 +84,7 @@ static void on_step(struct ps_chief *chief, const struct dispatcher_event *event
         chief->told_ns = event->at_ns - 1000000;
     step_record_applied(event->step, event->step);
     report_step(trainer->report, step, event->examples, event->at_ns - chief->told_ns);
+    report_traffic(trainer->report, traffic_sent(), event->step);
     chief->step = event->step;
     chief->told_ns = event->at_ns;
     if (chief->lost_ns != 0)
@@ -107,6 +109,20 @@ static int do_what_is_due(struct ps_chief *chief, struct error *error)
     return ps_chief_save_if_due(chief, error);
 }
 
+/* A server on its way out: saved now, nothing that it has acknowledged is lost with it. */
+static void see_off(struct ps_chief *chief, const struct dispatcher_event *event)
+{
+    struct trainer *trainer = chief->trainer;
+    struct error cause = ERROR_INIT;
+    if (trainer->store == NULL)
+        report_warn(trainer->report, "%s; without a checkpoint, what it holds is lost", event->text);
+    else if (ps_chief_save(chief, &cause) < 0)
+        report_warn(trainer->report, "%s, and could not be saved: %s", event->text, cause.message);
+    else
+        report_say(trainer->report, "%s; all servers were saved first", event->text);
+    dispatcher_dismiss(chief->dispatcher);
+}
+
 /* Until the tickets are over (0), or a server is lost (ERROR_UNAVAILABLE). */
 static int follow(struct ps_chief *chief, struct error *error)
 {
@@ -125,6 +141,9 @@ static int follow(struct ps_chief *chief, struct error *error)
             on_step(chief, &event);
             if (do_what_is_due(chief, error) < 0)
                 return -1;
+            break;
+        case EVENT_SERVER_PARTS:
+            see_off(chief, &event);
             break;
         case EVENT_SERVER_LOST:
             chief->lost_ns = event.at_ns;
@@ -188,6 +207,7 @@ static void save_before_leaving(struct ps_chief *chief)
     if (trainer->store && chief->begun && trainer->job->checkpoint.save_on_preemption &&
         ps_chief_save(chief, &cause) < 0)
         report_warn(trainer->report, "left without a checkpoint: %s", cause.message);
+    dispatcher_dismiss(chief->dispatcher);
 }
 
 static int run(struct ps_chief *chief, struct error *error)
@@ -207,6 +227,10 @@ static int run(struct ps_chief *chief, struct error *error)
         int64_t lost = dispatcher_lost(chief->dispatcher);
         if (lost > 0)
             report_warn(trainer->report, "%lld acknowledged updates were lost with their ps", (long long)lost);
+        int64_t late = dispatcher_late(chief->dispatcher);
+        if (late > 0)
+            report_say(trainer->report, "late       %lld shares came after a backup worker's and were dropped",
+                       (long long)late);
         report_summary(trainer->report, trainer->checkpoint_directory, trainer->export_path);
         dispatcher_finish(chief->dispatcher);
     }

@@ -170,11 +170,13 @@ static bool is_parameter_server(const struct trainer *trainer)
     return trainer->job->strategy.type == STRATEGY_PARAMETER_SERVER;
 }
 
-/* Those that a batch is cut for: neither a chief of its own nor spare ones. */
+/* Those that a batch is cut for: neither a chief of its own nor spare ones. An elastic crew's batch is cut for as many as it may
+ * have, so that all processes, whenever they were made, mean the same by a ticket. */
 static unsigned ps_workers(const struct trainer *trainer)
 {
     int64_t spare = trainer->job->strategy.backup_workers == FIELD_UNSET ? 0 : trainer->job->strategy.backup_workers;
-    int64_t workers = (int64_t)trainer->crew.expected - crew_has_own_chief(&trainer->crew) - spare;
+    unsigned seats = crew_is_elastic(&trainer->crew) ? trainer->crew.size : trainer->crew.expected;
+    int64_t workers = (int64_t)seats - crew_has_own_chief(&trainer->crew) - spare;
     return workers > 0 ? (unsigned)workers : 1;
 }
 

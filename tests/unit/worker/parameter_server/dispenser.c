@@ -19,6 +19,12 @@ static int64_t take(struct dispenser *dispenser, unsigned worker, int64_t now)
     return dispenser_take(dispenser, worker, now, &ticket) ? ticket : -1;
 }
 
+static bool done(struct dispenser *dispenser, unsigned worker, int64_t ticket, int64_t now)
+{
+    int64_t ns;
+    return dispenser_done(dispenser, worker, ticket, now, &ns);
+}
+
 Test(dispenser, a_lost_workers_tickets_go_to_others_once)
 {
     struct dispenser *dispenser = make(PARAMETER_SERVER_ASYNC, 2, 6, 0, 0);
@@ -28,13 +34,13 @@ Test(dispenser, a_lost_workers_tickets_go_to_others_once)
     cr_expect(take(dispenser, 1, 0) == -1, "two at a time are enough");
     dispenser_leave(dispenser, 1);
     cr_expect(take(dispenser, 1, 0) == -1);
-    cr_expect(dispenser_done(dispenser, 0, 0, 1) && take(dispenser, 0, 1) == 1 && take(dispenser, 0, 1) == 2);
+    cr_expect(done(dispenser, 0, 0, 1) && take(dispenser, 0, 1) == 1 && take(dispenser, 0, 1) == 2);
     /* Its late word for 2 counts, and makes the repetition a duplicate. */
-    cr_expect(dispenser_done(dispenser, 1, 2, 1));
-    cr_expect(!dispenser_done(dispenser, 0, 2, 2) && dispenser_done(dispenser, 0, 1, 2));
+    cr_expect(done(dispenser, 1, 2, 1));
+    cr_expect(!done(dispenser, 0, 2, 2) && done(dispenser, 0, 1, 2));
     for (int64_t ticket = 3; ticket < 6; ticket++) {
         cr_expect(take(dispenser, 0, 3) == ticket && !dispenser_is_over(dispenser));
-        dispenser_done(dispenser, 0, ticket, 4);
+        done(dispenser, 0, ticket, 4);
     }
     cr_expect(take(dispenser, 0, 5) == -1 && dispenser_is_over(dispenser));
     dispenser_free(dispenser);
@@ -49,11 +55,11 @@ Test(dispenser, nobody_runs_further_ahead_than_the_bound)
         int64_t ticket = take(dispenser, 0, 0);
         cr_assert(ticket >= 0);
         cr_expect(dispenser_spread(dispenser) == clock);
-        dispenser_done(dispenser, 0, ticket, 0);
+        done(dispenser, 0, ticket, 0);
     }
     cr_expect(take(dispenser, 0, 0) == -1, "3 ahead of a worker that has finished none");
     int64_t slow = take(dispenser, 1, 0);
-    dispenser_done(dispenser, 1, slow, 0);
+    done(dispenser, 1, slow, 0);
     cr_expect(take(dispenser, 0, 0) >= 0);
     cr_expect(take(dispenser, 0, 0) == -1);
     dispenser_leave(dispenser, 1); /* the dead leave the clock */
@@ -69,15 +75,15 @@ Test(dispenser, a_synchronous_step_ends_before_the_next_begins)
     dispenser_join(dispenser, 0);
     dispenser_join(dispenser, 1);
     cr_expect(take(dispenser, 1, 0) == 0 && take(dispenser, 0, 0) == 1);
-    cr_expect(dispenser_done(dispenser, 0, 1, 1) && take(dispenser, 0, 1) == -1);
+    cr_expect(done(dispenser, 0, 1, 1) && take(dispenser, 0, 1) == -1);
     cr_expect(!dispenser_step_is_complete(dispenser));
-    cr_expect(dispenser_done(dispenser, 1, 0, 1) && dispenser_step_is_complete(dispenser));
+    cr_expect(done(dispenser, 1, 0, 1) && dispenser_step_is_complete(dispenser));
     cr_expect(take(dispenser, 0, 1) == -1);
     dispenser_advance(dispenser);
     cr_expect(!dispenser_step_is_complete(dispenser) && take(dispenser, 0, 1) == 2);
-    dispenser_done(dispenser, 0, 2, 2);
+    done(dispenser, 0, 2, 2);
     cr_expect(take(dispenser, 0, 2) == 3);
-    dispenser_done(dispenser, 0, 3, 2);
+    done(dispenser, 0, 3, 2);
     cr_expect(!dispenser_is_over(dispenser));
     dispenser_advance(dispenser);
     cr_expect(dispenser_is_over(dispenser));
@@ -91,18 +97,18 @@ Test(dispenser, a_backup_worker_doubles_the_slowest)
         dispenser_join(dispenser, worker);
     /* In the first step nobody is known; worker 1 turns out slow. */
     cr_expect(take(dispenser, 0, 0) == 0 && take(dispenser, 1, 0) == 1);
-    dispenser_done(dispenser, 0, 0, 10);
+    done(dispenser, 0, 0, 10);
     cr_expect(take(dispenser, 2, 0) == 1 && take(dispenser, 0, 10) == -1);
-    cr_expect(dispenser_done(dispenser, 2, 1, 20));
-    cr_expect(!dispenser_done(dispenser, 1, 1, 100));
+    cr_expect(done(dispenser, 2, 1, 20));
+    cr_expect(!done(dispenser, 1, 1, 100));
     dispenser_advance(dispenser);
     cr_expect(take(dispenser, 0, 100) == 2 && take(dispenser, 1, 100) == 3);
     cr_expect(take(dispenser, 2, 100) == 3, "the slow one's share, though the other was given out first");
-    cr_expect(dispenser_done(dispenser, 2, 3, 110) && dispenser_done(dispenser, 0, 2, 110));
+    cr_expect(done(dispenser, 2, 3, 110) && done(dispenser, 0, 2, 110));
     dispenser_advance(dispenser);
     /* While it still computes what is over, the others have the step to themselves. */
     cr_expect(take(dispenser, 0, 110) == 4 && take(dispenser, 2, 110) == 5);
-    cr_expect(!dispenser_done(dispenser, 1, 3, 200));
+    cr_expect(!done(dispenser, 1, 3, 200));
     dispenser_free(dispenser);
 }
 
@@ -111,7 +117,7 @@ Test(dispenser, rolls_back_to_a_snapshot)
     struct dispenser *dispenser = make(PARAMETER_SERVER_ASYNC, 2, 10, 0, 0);
     dispenser_join(dispenser, 0);
     for (int64_t ticket = 0; ticket < 5; ticket++)
-        dispenser_done(dispenser, 0, take(dispenser, 0, 0), 0);
+        done(dispenser, 0, take(dispenser, 0, 0), 0);
     SCOPED(ticket_set_release) struct ticket_set snapshot = {0};
     ticket_set_reset(&snapshot, 2);
     ticket_set_add(&snapshot, 3);
@@ -119,4 +125,82 @@ Test(dispenser, rolls_back_to_a_snapshot)
     cr_expect(take(dispenser, 0, 0) == 2);
     cr_expect(take(dispenser, 0, 0) == 4, "3 is in the snapshot");
     dispenser_free(dispenser);
+}
+
+/* ---------------------------------------------------------------- backup workers, in a time of the test's own */
+
+#define SHARES 4
+#define SPARE 1
+#define CREW (SHARES + SPARE)
+#define STEPS 400
+
+struct trial {
+    struct dispenser *dispenser;
+    int64_t tickets[CREW], ends[CREW]; /* of what each computes; ticket -1: nothing */
+    int64_t slow[CREW];                /* how many times longer it takes */
+    int64_t now, late, counted;
+    bool seen[STEPS * SHARES];
+};
+
+static void deal(struct trial *trial)
+{
+    for (unsigned worker = 0; worker < CREW; worker++) {
+        if (trial->tickets[worker] >= 0)
+            continue;
+        trial->tickets[worker] = take(trial->dispenser, worker, trial->now);
+        trial->ends[worker] = trial->now + 100 * trial->slow[worker] + worker;
+    }
+}
+
+static void finish_next(struct trial *trial)
+{
+    unsigned next = CREW;
+    for (unsigned worker = 0; worker < CREW; worker++)
+        if (trial->tickets[worker] >= 0 && (next == CREW || trial->ends[worker] < trial->ends[next]))
+            next = worker;
+    cr_assert(next < CREW, "somebody computes");
+    int64_t ticket = trial->tickets[next];
+    trial->now = trial->ends[next];
+    trial->tickets[next] = -1;
+    if (!done(trial->dispenser, next, ticket, trial->now)) {
+        trial->late++;
+        return;
+    }
+    cr_assert(ticket / SHARES == dispenser_step(trial->dispenser) && !trial->seen[ticket], "ticket %lld",
+              (long long)ticket);
+    trial->seen[ticket] = true;
+    trial->counted++;
+}
+
+/* The time that all steps take with one worker so many times slower; each ticket counts once, in its step. */
+static int64_t time_of(unsigned spare, int64_t slowness, int64_t *ret_late)
+{
+    static struct trial trial;
+    trial = (struct trial){.dispenser = make(PARAMETER_SERVER_SYNCHRONOUS, SHARES, STEPS * SHARES, 0, spare)};
+    for (unsigned worker = 0; worker < CREW; worker++) {
+        trial.tickets[worker] = -1;
+        trial.slow[worker] = worker == 2 ? slowness : 1;
+        if (worker < SHARES + spare)
+            dispenser_join(trial.dispenser, worker);
+    }
+    while (!dispenser_is_over(trial.dispenser)) {
+        deal(&trial);
+        finish_next(&trial);
+        if (dispenser_step_is_complete(trial.dispenser))
+            dispenser_advance(trial.dispenser);
+    }
+    cr_expect(trial.counted == STEPS * SHARES, "each share, and so each example, counts once");
+    *ret_late = trial.late;
+    dispenser_free(trial.dispenser);
+    return trial.now;
+}
+
+Test(dispenser, of_all_that_compute_the_first_of_each_share_count_and_late_ones_are_dropped)
+{
+    int64_t late;
+    int64_t even = time_of(SPARE, 1, &late), slowed = time_of(SPARE, 10, &late);
+    cr_expect(late > 0, "the slow one's answers come late");
+    cr_expect(slowed * 8 <= even * 10, "%lld instead of %lld: less than 80 %% of the pace", (long long)slowed,
+              (long long)even);
+    cr_expect(time_of(0, 10, &late) > 5 * time_of(0, 1, &late), "without spare ones all wait");
 }

@@ -45,7 +45,9 @@ struct entry {
 struct play {
     enum parameter_server_mode mode;
     bool backup, share_memory;
-    bool by_rows; /* updates are lists of rows: of all of them */
+    bool orderly;    /* servers are asked to leave instead of killed */
+    unsigned leaver; /* which one was */
+    bool by_rows;    /* updates are lists of rows: of all of them */
     struct row_set rows[SERVERS];
     int64_t end, staleness;
     struct device *device;
@@ -332,6 +334,17 @@ static void take_snapshot(struct play *play)
     }
 }
 
+/* A server that was asked to leave: all are saved, and its successor goes on from that. */
+static void see_off(struct play *play)
+{
+    struct error error = ERROR_INIT;
+    take_snapshot(play);
+    dispatcher_dismiss(play->dispatcher);
+    cr_expect(ps_server_wait(play->servers[play->leaver], &error) < 0 && error.kind == ERROR_CANCELLED);
+    ps_server_free(play->servers[play->leaver]);
+    start_server(play, play->leaver);
+}
+
 static bool follow(struct play *play, struct crew_of_workers *crew, unsigned kills_every, unsigned *kills)
 {
     for (time_t moved = time(NULL);;) {
@@ -345,15 +358,20 @@ static bool follow(struct play *play, struct crew_of_workers *crew, unsigned kil
             return true;
         if (event.kind == EVENT_SERVER_LOST)
             return false;
+        if (event.kind == EVENT_SERVER_PARTS)
+            see_off(play);
         if (event.kind != EVENT_STEP || kills_every == 0 || event.step % (int64_t)kills_every != 0)
             continue;
-        if (draw(play, 2) == 0)
+        if (!play->orderly && draw(play, 2) == 0)
             take_snapshot(play);
         if (event.step * 2 > play->end * 9 / 10)
             continue;
         ++*kills;
         unsigned victim = draw(play, SERVERS + WORKERS);
-        if (victim >= SERVERS) {
+        if (play->orderly) {
+            play->leaver = victim % SERVERS;
+            ps_server_leave(play->servers[play->leaver]);
+        } else if (victim >= SERVERS) {
             replace_worker(play, crew, victim - SERVERS);
         } else {
             ps_server_free(play->servers[victim]);
@@ -393,15 +411,19 @@ static void run(struct play *play, unsigned kills_every, unsigned *ret_kills)
     }
 }
 
+static void list_all_rows(struct row_set *rows)
+{
+    row_set_clear(rows);
+    for (uint32_t row = 0; row < ROWS / SERVERS; row++)
+        must(row_set_add(rows, row), "a row more");
+}
+
 static void set_up(struct play *play, unsigned seed)
 {
     cr_assert(device_open(&(struct device_options){.threads = 1}, &play->device, NULL) == 0);
     placement_init(&play->placement, &layout, SERVERS);
-    for (unsigned i = 0; i < SERVERS; i++) {
-        row_set_clear(&play->rows[i]);
-        for (uint32_t row = 0; row < ROWS / SERVERS; row++)
-            cr_assert(row_set_add(&play->rows[i], row));
-    }
+    for (unsigned i = 0; i < SERVERS; i++)
+        list_all_rows(&play->rows[i]);
     pthread_mutex_init(&play->lock, NULL);
     atomic_store(&play->random, seed);
     for (unsigned i = 0; i <= SERVERS; i++)
@@ -451,6 +473,30 @@ Test(histories, without_a_backup_what_is_lost_is_counted_exactly)
               "%lld updates are missing after %u kills, %lld counted", (long long)missing, kills,
               (long long)dispatcher_lost(play.dispatcher));
     tear_down(&play);
+}
+
+static void expect_nothing_lost(enum parameter_server_mode mode, bool share_memory)
+{
+    struct play play = {.mode = mode, .share_memory = share_memory, .orderly = true, .end = 1200};
+    bool synchronous = mode == PARAMETER_SERVER_SYNCHRONOUS;
+    unsigned kills;
+    set_up(&play, 31);
+    run(&play, 40, &kills);
+    for (unsigned i = 0; i < SERVERS; i++)
+        cr_expect(updates_in(&play, i, play.dispatcher) == (synchronous ? play.end / 2 : play.end), "ps %u", i);
+    cr_expect(kills >= 8 && dispatcher_lost(play.dispatcher) == 0, "%u left, %lld updates are lost", kills,
+              (long long)dispatcher_lost(play.dispatcher));
+    tear_down(&play);
+}
+
+Test(histories, servers_that_are_asked_to_leave_lose_nothing)
+{
+    expect_nothing_lost(PARAMETER_SERVER_ASYNC, true);
+}
+
+Test(histories, synchronous_servers_that_are_asked_to_leave_lose_nothing)
+{
+    expect_nothing_lost(PARAMETER_SERVER_SYNCHRONOUS, false);
 }
 
 static void expect_every_update(bool share_memory, bool by_rows, unsigned seed)

@@ -163,12 +163,13 @@ static const struct optimizer_spec optimizers[] = {
 static void open_twins(const struct optimizer_spec *optimizer, unsigned shares, int64_t updates)
 {
     const struct ticket_set none = {0};
+    struct error error = ERROR_INIT;
     for (int64_t i = 0; i < ELEMENTS; i++)
         flat[i] = 0.001f * (float)(i % 1000 + 1);
     for (unsigned i = 0; i < 2; i++) {
         const struct variables_options options = {
             .device = device, .optimizer = optimizer, .placement = &placement, .shares = shares};
-        must(variables_init(&variables[i], &options, NULL), NULL);
+        must(variables_init(&variables[i], &options, &error), &error);
         variables_start(&variables[i], flat, &none, updates);
     }
 }
@@ -192,33 +193,47 @@ static void expect_twins(const char *when)
         cr_assert(memcmp(variables[0].slots[i], variables[1].slots[i], bytes) == 0, "%s, slot %u", when, i);
 }
 
-static void try_rows(const struct optimizer_spec *optimizer, unsigned shares, bool is_flat)
+/* One gradient into both: whole, and as rows. */
+static void update_twins(int64_t ticket, unsigned shares, bool is_flat, const struct row_set *rows)
 {
     static float carried[ELEMENTS];
+    enum update_verdict verdict;
+    struct error error = ERROR_INIT;
+    cr_assert(rows->listed);
+    struct update update = {
+        .ticket = ticket, .learning_rate = 0.1, .gradient_scale = 0.5, .gradients = flat, .flat = true};
+    int (*take)(struct variables *, const struct update *, enum update_verdict *, struct error *) =
+        shares > 0 ? variables_stage : variables_apply;
+    must(take(&variables[0], &update, &verdict, &error), &error);
+    placement_carry(&placement, 0, rows, flat, ORDER_LAYOUT, carried, ORDER_CARRIED);
+    update.rows = rows;
+    update.flat = is_flat;
+    update.gradients = is_flat ? flat : carried;
+    must(take(&variables[1], &update, &verdict, &error), &error);
+}
+
+static void step_twins(int64_t step)
+{
+    double squares[2];
+    struct error error = ERROR_INIT;
+    for (unsigned i = 0; i < 2; i++) {
+        must(variables_reduce(&variables[i], &squares[i], &error), &error);
+        must(variables_apply_step(&variables[i], step, 0.1, 0.5, &error), &error);
+    }
+    cr_assert(squares[0] == squares[1]);
+}
+
+static void try_rows(const struct optimizer_spec *optimizer, unsigned shares, bool is_flat)
+{
     static bool marked[ROWS];
     struct row_set rows = {0};
-    enum update_verdict verdict;
-    double squares[2];
     open_twins(optimizer, shares, 0);
     for (int64_t ticket = 0; ticket < 12; ticket++) {
         draw_gradients(ticket, marked);
         placement_choose_rows(&placement, &table_tensors[1], marked, &rows);
-        cr_assert(rows.listed);
-        placement_carry(&placement, 0, &rows, flat, ORDER_LAYOUT, carried, ORDER_CARRIED);
-        struct update update = {
-            .ticket = ticket, .learning_rate = 0.1, .gradient_scale = 0.5, .gradients = flat, .flat = true};
-        int (*take)(struct variables *, const struct update *, enum update_verdict *, struct error *) =
-            shares > 0 ? variables_stage : variables_apply;
-        must(take(&variables[0], &update, &verdict, NULL), NULL);
-        update.rows = &rows;
-        update.flat = is_flat;
-        update.gradients = is_flat ? flat : carried;
-        must(take(&variables[1], &update, &verdict, NULL), NULL);
-        for (unsigned i = 0; shares > 0 && (ticket + 1) % shares == 0 && i < 2; i++) {
-            must(variables_reduce(&variables[i], &squares[i], NULL), NULL);
-            must(variables_apply_step(&variables[i], ticket / shares, 0.1, 0.5, NULL), NULL);
-            cr_assert(i == 0 || squares[0] == squares[1]);
-        }
+        update_twins(ticket, shares, is_flat, &rows);
+        if (shares > 0 && (ticket + 1) % shares == 0)
+            step_twins(ticket / shares);
         expect_twins(is_flat ? "in place" : "as they travel");
     }
     for (unsigned i = 0; i < 2; i++)
@@ -228,7 +243,8 @@ static void try_rows(const struct optimizer_spec *optimizer, unsigned shares, bo
 
 Test(variables, rows_of_a_table_give_the_bits_of_the_whole_gradient)
 {
-    must(device_open(&(struct device_options){.threads = 1}, &device, NULL), NULL);
+    struct error error = ERROR_INIT;
+    must(device_open(&(struct device_options){.threads = 1}, &device, &error), &error);
     placement_init(&placement, &table_layout, 1);
     for (size_t i = 0; i < sizeof optimizers / sizeof *optimizers; i++)
         for (int is_flat = 0; is_flat < 2; is_flat++) {

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/clock.h"
+#include "worker/parameter_server/server_mirror.h"
+#include "worker/parameter_server/server_parts.h"
+
+/* Well within a pod's grace period, and what a chief needs that is on its way. */
+#define LEAVE_MS 15000
+#define UNLED_MS 2000
+
+void ps_server_leave(struct ps_server *server)
+{
+    pthread_mutex_lock(&server->lock);
+    server->leaving = true;
+    pthread_mutex_unlock(&server->lock);
+    rpc_wake(server->rpc);
+}
+
+static bool is_asked(struct ps_server *server)
+{
+    pthread_mutex_lock(&server->lock);
+    bool leaving = server->leaving;
+    pthread_mutex_unlock(&server->lock);
+    return leaving;
+}
+
+void server_parting_freeze(struct ps_server *server)
+{
+    if (server->asked_ms == 0 || server->frozen)
+        return;
+    server->frozen = true;
+    server_exchange_close(server);
+}
+
+void server_parting_done(struct ps_server *server)
+{
+    if (server->asked_ms != 0)
+        ps_server_cancel(server);
+}
+
+static void begin(struct ps_server *server, int64_t now_ms)
+{
+    server->asked_ms = now_ms;
+    if (!server->variables.holds_state || mirror_is_whole(server)) {
+        server_parting_freeze(server);
+        ps_server_cancel(server);
+    } else if (server->control != NULL) {
+        ps_message_send(server->control->stream, &(struct ps_message){.type = PS_PARTING});
+    }
+}
+
+void server_parting_tick(struct ps_server *server)
+{
+    int64_t now_ms = clock_monotonic_ms();
+    if (!is_asked(server))
+        return;
+    if (server->asked_ms == 0)
+        begin(server, now_ms);
+    bool unled = server->control == NULL && now_ms - server->unled_since_ms > UNLED_MS;
+    if (unled || now_ms - server->asked_ms > LEAVE_MS)
+        ps_server_cancel(server);
+}
