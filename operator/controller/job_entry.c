@@ -9,6 +9,7 @@
 
 #define OBSTACLE_BASE_MS 2000
 #define OBSTACLE_DOUBLINGS_MAX 5
+#define OUTAGE_DOUBLINGS_MAX 2 /* an API server that is back is not to be waited for */
 
 struct job_item *job_item_new(const struct json *object)
 {
@@ -129,8 +130,8 @@ void job_entry_set_obstacle(struct job_entry *entry, const char *uid, enum obsta
     if (!job_entry_is_about(entry, uid))
         return;
     entry->obstacle_count = entry->obstacle == kind ? entry->obstacle_count + 1 : 0;
-    unsigned doublings =
-        entry->obstacle_count < OBSTACLE_DOUBLINGS_MAX ? entry->obstacle_count : OBSTACLE_DOUBLINGS_MAX;
+    unsigned most = kind == OBSTACLE_OUTAGE ? OUTAGE_DOUBLINGS_MAX : OBSTACLE_DOUBLINGS_MAX;
+    unsigned doublings = entry->obstacle_count < most ? entry->obstacle_count : most;
     char *copy = memory_copy_string(message);
     free(entry->obstacle_message);
     entry->obstacle = kind;

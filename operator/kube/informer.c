@@ -12,7 +12,7 @@
 #include "operator/kube/watch_stream.h"
 
 #define NS_PER_MS 1000000
-#define BACKOFF_CEILING_MS 30000
+#define BACKOFF_CEILING_MS 10000 /* so long, at most, an API server is back and nobody looks */
 /* A first state may take long; it ends by its bookmark, not by the server's clock. */
 #define STREAMED_LIST_SECONDS 300
 /* A server that ignores sendInitialEvents sends no bookmark at its end: so long do we wait for it. */

@@ -62,8 +62,9 @@ sleep 5
 program_start kube-apiserver
 until_true 120 api_server_answers
 verdict $? "the API server is back"
+back=$SECONDS
 until_true 120 replaced runs 2 "$old"
-verdict $? "what happened meanwhile is seen"
+verdict $? "what happened meanwhile is seen, $((SECONDS - back)) s later"
 expect runs readySummary 3/3
 expect runs restarts.disruptions 3
 verdict $? "each counted once" "$(status_of runs restarts)"

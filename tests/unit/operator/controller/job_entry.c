@@ -52,6 +52,14 @@ Test(job_entry, the_same_refusal_again_waits_longer)
     cr_assert_eq(entry->obstacle_retry_ms, 2 * first_ms);
 }
 
+Test(job_entry, an_outage_is_never_waited_for_long)
+{
+    job_entry_set_job(entry, "first");
+    for (int i = 0; i < 20; i++)
+        job_entry_set_obstacle(entry, "first", OBSTACLE_OUTAGE, "no answer", 0);
+    cr_assert_leq(entry->obstacle_retry_ms, 10000);
+}
+
 static struct pod_record *pod_of(const char *job_uid, int64_t index, int64_t epoch)
 {
     SCOPED_BUFFER conditions;
