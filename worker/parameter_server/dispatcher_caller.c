@@ -242,12 +242,14 @@ static int collect(struct dispatcher *dispatcher, struct server_saved saved[PS_S
     return 0;
 }
 
+/* A successor that has no state yet has nothing to save, and would not answer. */
 static void order_save(struct dispatcher *dispatcher, void *context)
 {
     const struct ps_message *order = context;
     for (unsigned i = 0; i < dispatcher->options.server_count; i++) {
-        dispatcher->servers[i].saved = false;
-        dispatcher->servers[i].saving = dispatcher->servers[i].stands;
+        struct led_server *server = &dispatcher->servers[i];
+        server->saved = false;
+        server->saving = server->stands && server->standing.holds_state;
     }
     dispatcher_order(dispatcher, order);
 }

@@ -190,6 +190,9 @@ void pipeline_passing_reset(struct pipeline_unit *unit)
 {
     memset(unit->values_out, 0, unit->pipeline->value_count * sizeof *unit->values_out);
     memset(unit->gradients_out, 0, unit->pipeline->gradient_count * sizeof *unit->gradients_out);
+    /* What a run that failed has left under way went with its group. */
+    for (unsigned i = 0; i < crossing_count(unit->pipeline) * unit->slots; i++)
+        unit->departures[i].pending = false;
 }
 
 void pipeline_passing_init(struct pipeline_unit *unit)

@@ -460,6 +460,33 @@ static void tear_down(struct play *play)
     free(play->history);
 }
 
+/* Successors that have joined and have no state yet: a save fails at once, for they would never answer. */
+Test(histories, a_save_does_not_wait_for_servers_without_a_state, .timeout = 60)
+{
+    struct play play = {.mode = PARAMETER_SERVER_ASYNC, .end = 1200};
+    struct server_standing standings[PS_SERVERS_MAX];
+    struct server_saved saved[PS_SERVERS_MAX] = {0};
+    struct error error = ERROR_INIT;
+    set_up(&play, 5);
+    const struct dispatcher_options options = {
+        .job_uid = "uid",
+        .generation = {.epoch = 1},
+        .listen_address = play.hosts[SERVERS],
+        .servers = play.seats,
+        .server_count = SERVERS,
+        .digest = 5,
+        .dispenser = {.mode = play.mode, .tickets_per_step = 2, .end = play.end},
+        .rate = rate,
+    };
+    cr_assert(dispatcher_start(&options, &play.dispatcher, &error) == 0, "%s", error.message);
+    cr_assert(dispatcher_await_servers(play.dispatcher, standings, &error) == 0, "%s", error.message);
+    cr_expect(dispatcher_save(play.dispatcher, "nowhere", saved, &error) < 0 && error.kind == ERROR_UNAVAILABLE, "%s",
+              error.message);
+    for (unsigned i = 0; i < SERVERS; i++)
+        server_standing_release(&standings[i]);
+    tear_down(&play);
+}
+
 Test(histories, without_a_backup_what_is_lost_is_counted_exactly)
 {
     struct play play = {.mode = PARAMETER_SERVER_ASYNC, .end = 1200};
