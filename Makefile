@@ -359,7 +359,11 @@ check-parity: all ## beside PyTorch (PARITY_PYTHON, default python3): gradients,
 
 .PHONY: chaos
 chaos: all ## CHAOS_KILLS (1000) kills of random members over every strategy, and other faults: what was lost
-	@BUILD=$(abspath $(BUILD)) python3 tests/chaos/chaos.py
+	@PYTHONDONTWRITEBYTECODE=1 BUILD=$(abspath $(BUILD)) python3 tests/chaos/chaos.py
+
+.PHONY: check-resume
+check-resume: all ## every strategy goes on from every other's checkpoint
+	@PYTHONDONTWRITEBYTECODE=1 BUILD=$(abspath $(BUILD)) TEST_SECONDS=1800 tests/run tests/chaos/resume.py
 
 .PHONY: check-frameworks
 check-frameworks: all ## the foreign examples with the PyTorch and TensorFlow of TORCH_PYTHON and TF_PYTHON, and kills

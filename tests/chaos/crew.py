@@ -58,10 +58,10 @@ class Process:
 
 
 class Crew:
-    def __init__(self, worker, job, directory, network):
+    def __init__(self, worker, job, directory, network, first_epoch=0):
         self.worker, self.job, self.directory, self.network = worker, job, directory, network
         self.addresses = itertools.count(1)
-        self.epochs = itertools.count(0)
+        self.epochs = itertools.count(first_epoch)
         self.processes = []
         self.failures = []
         self.hosts = {}
