@@ -330,6 +330,13 @@ bench-operator: all $(BUILD)/tests/operator-load $(BUILD)/tests/operator-audit #
 gpu-test: $(BUILD)/tests/gpu-test ## with CUDA=1, where there is a GPU: every operation and whole models against the CPU
 	@tests/run $<
 
+.PHONY: cuda-toolkit check-cuda
+cuda-toolkit: ## nvcc and headers from PyPI, once (half a gigabyte); says where: make CUDA=1 CUDA_HOME=that
+	@scripts/cuda-toolkit
+
+check-cuda: all ## compiles the worker for GPUs (CUDA_HOME, or the toolkit from PyPI), and what of it needs no GPU
+	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=1800 tests/run tests/gpu/check-build
+
 gpu-bench: $(BUILD)/tests/gpu-bench ## likewise: ms a step beside PyTorch, which python3 must have
 	@python3 tests/gpu/bench_torch.py $<
 
@@ -464,14 +471,14 @@ lint-shell:
 	$(call say,CHECK,shellcheck)
 	$(Q)shellcheck -x .ci/run tests/run $(wildcard scripts/* tests/integration/*.sh tests/sanitizers/*.sh tests/frameworks/*.sh) \
 		$(addprefix tests/cluster/,check get-tools keep manifest-verdicts with) $(wildcard tests/cluster/*.sh) \
-		$(addprefix tests/e2e/,check images kind node) $(wildcard tests/e2e/*.sh) tests/cost/check tests/cost/network.sh \
-		$(addprefix tests/bench/operator/,run measure)
+		tests/gpu/check-build $(addprefix tests/e2e/,check images kind node) $(wildcard tests/e2e/*.sh) tests/cost/check \
+		tests/cost/network.sh $(addprefix tests/bench/operator/,run measure)
 
 check-distros: ## make test in fresh Debian 12 and 13 (root, debootstrap, network)
 	@scripts/check-distros $(abspath $(BUILD))/distros
 
 deps: ## install everything that build, tests and checks need
-	@scripts/dependencies install build test lint fuzz
+	@scripts/dependencies install build test lint fuzz cuda
 
 share := $(DESTDIR)$(PREFIX)/share/coxswain
 install: all ## into PREFIX (/usr/local), below DESTDIR

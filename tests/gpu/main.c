@@ -3,14 +3,28 @@
  * gpu-test: the GPU against the CPU. Where there is no GPU it says so and skips.
  *
  *     gpu-test [operations]     operations alone: short enough for compute-sanitizer's racecheck
+ *     gpu-test rehearsal        operations with a CPU in the GPU's place: the cases themselves, where there is none
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "tests/gpu/check.h"
 
+static int rehearse(void)
+{
+    struct side cpu, another;
+    side_open(&cpu, DEVICE_TYPE_CPU);
+    side_open(&another, DEVICE_TYPE_CPU);
+    check_operations(&cpu, &another);
+    side_close(&another);
+    side_close(&cpu);
+    return verdicts_exit_status();
+}
+
 int main(int argc, char **argv)
 {
+    if (argc > 1 && strcmp(argv[1], "rehearsal") == 0)
+        return rehearse();
     struct error error = ERROR_INIT;
     struct device *probe = NULL;
     if (device_open(&(struct device_options){.type = DEVICE_TYPE_GPU}, &probe, &error) < 0) {

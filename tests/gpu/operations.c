@@ -166,7 +166,8 @@ ELEMENTWISE(gelu_forward, side_numbers(s, n[0], 1), side_output(s, n[0]))
 ELEMENTWISE(gelu_backward, side_numbers(s, n[0], 1), side_numbers(s, n[0], 2), side_output(s, n[0]))
 ELEMENTWISE(tanh_forward, side_numbers(s, n[0], 1), side_output(s, n[0]))
 ELEMENTWISE(tanh_backward, side_numbers(s, n[0], 1), side_numbers(s, n[0], 2), side_output(s, n[0]))
-ELEMENTWISE(add_forward, side_numbers(s, n[0], 1), side_numbers(s, n[0], 2), side_output(s, n[0]))
+ELEMENTWISE(add_forward, side_numbers(s, n[0], 1), side_numbers(s, n[0], 2), side_output(s, n[0]),
+            n[1] ? ACTIVATION_RELU : ACTIVATION_NONE)
 ELEMENTWISE(fill, 0.37f, side_output(s, n[0]))
 ELEMENTWISE(scale, 0.37f, side_output(s, n[0]))
 ELEMENTWISE(axpy, 0.37f, side_numbers(s, n[0], 1), side_output(s, n[0]))
@@ -217,22 +218,127 @@ static void embedding_forward(struct side *s, const int64_t *n)
                                                side_output(s, n[0] * n[1] * n[2])});
 }
 
-static void backward_embedding(struct side *s, const int64_t *n, bool accumulate)
+/* A tied output has begun the token table's gradient. */
+static void backward_embedding(struct side *s, const int64_t *n, bool accumulate, bool begun)
 {
     device_embedding_backward(
         s->stream, &(struct embedding_backward){n[0], n[1], n[2], n[3], side_tokens(s, n[0] * n[1], n[3], 1),
                                                 side_numbers(s, n[0] * n[1] * n[2], 2), side_output(s, n[3] * n[2]),
-                                                side_output(s, n[1] * n[2]), accumulate});
+                                                side_output(s, n[1] * n[2]), accumulate, begun});
 }
 
 static void embedding_backward(struct side *s, const int64_t *n)
 {
-    backward_embedding(s, n, false);
+    backward_embedding(s, n, false, false);
 }
 
 static void embedding_backward_added(struct side *s, const int64_t *n)
 {
-    backward_embedding(s, n, true);
+    backward_embedding(s, n, true, false);
+}
+
+static void embedding_backward_begun(struct side *s, const int64_t *n)
+{
+    backward_embedding(s, n, false, true);
+}
+
+/* ---------------------------------------------------------------- batch normalisation, ways past a block, dropout */
+
+static float *variances(struct side *s, int64_t count, uint32_t seed)
+{
+    float *values = side_numbers(s, count, seed), *positive = side_numbers(s, count, seed);
+    device_add_forward(s->stream, &(struct add_forward){count, values, positive, positive, ACTIVATION_RELU});
+    return positive;
+}
+
+/* Sizes: rows, C, rectified or added. */
+static void batch_norm_forward(struct side *s, const int64_t *n)
+{
+    device_batch_norm_forward(
+        s->stream, &(struct batch_norm_forward){.rows = n[0],
+                                                .c = n[1],
+                                                .x = side_numbers(s, n[0] * n[1], 1),
+                                                .weight = side_numbers(s, n[1], 2),
+                                                .bias = side_numbers(s, n[1], 3),
+                                                .y = side_output(s, n[0] * n[1]),
+                                                .mean = side_output(s, n[1]),
+                                                .rstd = side_output(s, n[1]),
+                                                .variance = side_output(s, n[1]),
+                                                .workspace = side_numbers(s, batch_norm_workspace(n[0], n[1]), 4),
+                                                .activation = n[2] ? ACTIVATION_RELU : ACTIVATION_NONE});
+}
+
+static void batch_norm_backward(struct side *s, const int64_t *n)
+{
+    struct batch_norm_backward batch = {.rows = n[0],
+                                        .c = n[1],
+                                        .x = side_numbers(s, n[0] * n[1], 1),
+                                        .weight = side_numbers(s, n[1], 2),
+                                        .mean = side_numbers(s, n[1], 3),
+                                        .rstd = variances(s, n[1], 4),
+                                        .variance = variances(s, n[1], 5),
+                                        .dy = side_numbers(s, n[0] * n[1], 6),
+                                        .dx = side_output(s, n[0] * n[1]),
+                                        .dweight = side_output(s, n[1]),
+                                        .dbias = side_output(s, n[1]),
+                                        .running_mean = side_numbers(s, n[1], 7),
+                                        .running_variance = variances(s, n[1], 8),
+                                        .mean_step = side_output(s, n[1]),
+                                        .variance_step = side_output(s, n[1]),
+                                        .momentum = 0.1f,
+                                        .share = 0.5f,
+                                        .workspace = side_numbers(s, batch_norm_workspace(n[0], n[1]), 9),
+                                        .accumulate = n[2]};
+    device_batch_norm_backward(s->stream, &batch);
+}
+
+static void batch_norm_inference(struct side *s, const int64_t *n)
+{
+    device_batch_norm_inference(
+        s->stream,
+        &(struct batch_norm_inference){n[0], n[1], side_numbers(s, n[0] * n[1], 1), side_numbers(s, n[1], 2),
+                                       side_numbers(s, n[1], 3), side_numbers(s, n[1], 4), variances(s, n[1], 5),
+                                       side_output(s, n[0] * n[1]), n[2] ? ACTIVATION_RELU : ACTIVATION_NONE});
+}
+
+/* Sizes: B, H, W, C, O, stride. */
+static struct shortcut_shape shortcut_of(const int64_t *n)
+{
+    return (struct shortcut_shape){n[0], n[1], n[2], n[3], n[4], n[5]};
+}
+
+static int64_t strided(int64_t size, int64_t stride)
+{
+    return (size + stride - 1) / stride;
+}
+
+static void shortcut_forward(struct side *s, const int64_t *n)
+{
+    int64_t outputs = n[0] * strided(n[1], n[5]) * strided(n[2], n[5]) * n[4];
+    device_shortcut_forward(s->stream,
+                            &(struct shortcut_forward){shortcut_of(n), side_numbers(s, n[0] * n[1] * n[2] * n[3], 1),
+                                                       side_output(s, outputs)});
+}
+
+static void shortcut_backward(struct side *s, const int64_t *n)
+{
+    int64_t outputs = n[0] * strided(n[1], n[5]) * strided(n[2], n[5]) * n[4];
+    device_shortcut_backward(s->stream, &(struct shortcut_backward){shortcut_of(n), side_numbers(s, outputs, 1),
+                                                                    side_output(s, n[0] * n[1] * n[2] * n[3])});
+}
+
+/* Sizes: examples, elements, step. */
+static void dropout(struct side *s, const int64_t *n)
+{
+    device_dropout(s->stream, &(struct dropout){.examples = n[0],
+                                                .elements = n[1],
+                                                .x = side_numbers(s, n[0] * n[1], 1),
+                                                .y = side_output(s, n[0] * n[1]),
+                                                .rate = 0.3f,
+                                                .key = 0x1234567890abcdefu,
+                                                .layer = 5,
+                                                .step = (uint32_t)n[2],
+                                                .first_example = (int64_t)1 << 33});
 }
 
 /* Sizes: B, T, C, heads. */
@@ -328,6 +434,7 @@ static const struct {
     {"tanh_forward", tanh_forward, 1e-6, COUNTS},
     {"tanh_backward", tanh_backward, 0, COUNTS},
     {"add_forward", add_forward, 0, COUNTS},
+    {"add_forward rectified", add_forward, 0, {{255, 1}, {70001, 1}, {-1}}},
     {"fill", fill, 0, COUNTS},
     {"scale", scale, 0, COUNTS},
     {"axpy", axpy, 0, COUNTS},
@@ -354,6 +461,16 @@ static const struct {
     {"embedding_forward", embedding_forward, 0, EMBEDDING},
     {"embedding_backward", embedding_backward, 2e-6, EMBEDDING},
     {"embedding_backward added", embedding_backward_added, 2e-6, EMBEDDING},
+    {"embedding_backward begun", embedding_backward_begun, 2e-6, EMBEDDING},
+    {"batch_norm_forward", batch_norm_forward, 5e-6, {{1, 1}, {7, 33}, {70001, 3, 1}, {4096, 64, 1}, {-1}}},
+    {"batch_norm_backward", batch_norm_backward, 1e-5, {{1, 1}, {7, 33, 1}, {70001, 3}, {4096, 64, 1}, {-1}}},
+    {"batch_norm_inference", batch_norm_inference, 2e-6, {{1, 1}, {7, 33, 1}, {4096, 64}, {-1}}},
+    {"shortcut_forward", shortcut_forward, 0, {{1, 1, 1, 1, 1, 1}, {3, 9, 7, 5, 12, 2}, {16, 32, 32, 16, 32, 2}, {-1}}},
+    {"shortcut_backward",
+     shortcut_backward,
+     0,
+     {{1, 1, 1, 1, 1, 1}, {3, 9, 7, 5, 12, 2}, {16, 32, 32, 16, 32, 2}, {-1}}},
+    {"dropout", dropout, 0, {{1, 1}, {3, 1001, 7}, {128, 4096, 70000}, {-1}}},
 #define ATTENTION                                                                                                      \
     {                                                                                                                  \
         {1, 1, 1, 1}, {2, 5, 6, 2}, {3, 64, 128, 4}, {2, 129, 100, 2}, {1, 200, 256, 2}, {4, 256, 128, 4},             \
