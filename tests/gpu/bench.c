@@ -11,6 +11,7 @@
 
 #include "common/clock.h"
 #include "tests/gpu/learner.h"
+#include "worker/device/device.h"
 
 #define SGD(rate)                                                                                                      \
     {                                                                                                                  \

@@ -68,6 +68,8 @@ static void *allocate(struct side *side, enum device_memory kind, int64_t bytes)
     struct error error = ERROR_INIT;
     void *memory = NULL;
     must(device_allocate(side->device, kind, (size_t)bytes, &memory, &error), &error);
+    if (side->buffer_count == SIDE_BUFFERS_MAX)
+        must(-1, &(struct error){.message = "a case has more buffers than SIDE_BUFFERS_MAX"});
     side->buffers[side->buffer_count++] = memory;
     return memory;
 }

@@ -30,7 +30,7 @@ struct output {
 };
 
 /* One device and what a case has allocated on it. */
-#define SIDE_BUFFERS_MAX 16
+#define SIDE_BUFFERS_MAX 32
 struct side {
     struct device *device;
     struct device_stream *stream;

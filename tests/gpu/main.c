@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "tests/gpu/check.h"
+#include "worker/device/device.h"
 
 static int rehearse(void)
 {
