@@ -188,7 +188,7 @@ double cost_all_reduce(const struct cost_software *software, const struct cost_n
     for (unsigned i = 0; i < plan.count; i++) {
         const struct phase *phase = &plan.phases[i];
         double latency = phase->near ? software->near_wake : network->latency + software->wake;
-        double wire = phase->near ? 0 : longer(phase->out, phase->in) * network->byte;
+        double wire = phase->near ? 0 : longer(longer(phase->out, phase->in) - network->bucket, 0) * network->byte;
         double busy = elapsed(processor_seconds(software, phase), phase->crew, network, collective->ranks);
         alone += phase->times * (latency + longer(wire, busy));
         out += phase->near ? 0 : phase->times * phase->out;

@@ -39,6 +39,7 @@ void cost_software_print(const struct cost_software *software);
 struct cost_network {
     double latency;    /* one way */
     double byte;       /* each way */
+    double bucket;     /* bytes that a link which was idle takes at once (tc's token buckets) */
     double processors; /* that a rank has to itself; below 1 where several share one */
 };
 

@@ -15,6 +15,8 @@
 
 #include "tests/cost/cost.h"
 
+#define BUCKET 1e4 /* that tests/cost/network.sh gives each link */
+
 static int usage(void)
 {
     fprintf(stderr, "usage: cost_model tables|picture|fit|check|steps PARAMETERS [PROCESSORS [MBITS DELAY_US "
@@ -30,8 +32,10 @@ static double number(int argc, char **argv, int index)
 static int check(const char *what, const struct cost_software *software, int argc, char **argv)
 {
     double processors = number(argc, argv, 3);
-    struct cost_network network = {
-        .byte = cost_link_byte(number(argc, argv, 4) * 1e6), .latency = number(argc, argv, 5) * 1e-6, .processors = 1};
+    struct cost_network network = {.latency = number(argc, argv, 5) * 1e-6,
+                                   .byte = cost_link_byte(number(argc, argv, 4) * 1e6),
+                                   .bucket = BUCKET,
+                                   .processors = 1};
     struct cost_model model = cost_model_mlp;
     model.batch = number(argc, argv, 6);
     struct cost_crew crew = {.software = software,

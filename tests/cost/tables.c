@@ -15,7 +15,7 @@ static const unsigned crews[] = {8, 16, 32, 64, 128, 256, 512, 1024};
 
 static struct cost_network network_of(double bits)
 {
-    return (struct cost_network){FABRIC_LATENCY, cost_link_byte(bits), PROCESSORS};
+    return (struct cost_network){.latency = FABRIC_LATENCY, .byte = cost_link_byte(bits), .processors = PROCESSORS};
 }
 
 /* A GPU a worker. */
