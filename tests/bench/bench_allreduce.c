@@ -85,8 +85,9 @@ static void measure(struct collective *group, const struct collective_options *o
             times[i] = clock_monotonic_ns() - start;
     }
     qsort(times, (size_t)rounds, sizeof(*times), compare);
+    int64_t middle = times[rounds / 2];
     if (options->rank == 0)
-        print_times(what, options->size, bytes, (double)times[rounds / 2], (double)times[0]);
+        print_times(what, options->size, bytes, (double)middle, (double)times[0]);
     free(times);
     free(vector);
 }
@@ -223,8 +224,9 @@ static void measure_chains(struct collective *group, const struct collective_opt
         times[chain] = (clock_monotonic_ns() - start) / rounds;
     }
     qsort(times, CHAINS, sizeof(*times), compare);
+    int64_t middle = times[CHAINS / 2];
     if (options->rank == 0)
-        print_times(what, options->size, bytes, (double)times[CHAINS / 2], (double)times[0]);
+        print_times(what, options->size, bytes, (double)middle, (double)times[0]);
     free(vector);
 }
 

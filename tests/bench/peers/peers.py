@@ -5,9 +5,9 @@ Everybody gets ready, then each works for a while in turn, several times over; a
 round. A rate is given by the clock, and by processor time (of all processes of a participant), which says more where others
 use the machine: where they take more than a twentieth of it, the verdict goes by processor time.
 
-Environment: BUILD; PEERS_TORCH and PEERS_TF, the pythons that have them (empty: without); PEERS_SECONDS for all (540);
-PEERS_TURN, seconds a turn (1.2); PEERS_ROUNDS (3); PEERS_THREADS of one process (all processors); PEERS_MODELS; PEERS_PARTS
-of one, two, ps, all-reduce.
+Environment: BUILD; PEERS_TORCH and PEERS_TF, the pythons that have them (empty: without); PEERS_SECONDS for all (520; what has
+begun is finished); PEERS_READY, seconds until everybody must be ready (100); PEERS_TURN, seconds a turn (1.0); PEERS_ROUNDS (3);
+PEERS_THREADS of one process (2); PEERS_MODELS; PEERS_PARTS of one, two, ps, all-reduce.
 """
 import os
 import re
@@ -21,8 +21,9 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 BUILD = os.environ.get("BUILD", "build")
 TORCH, TF = os.environ.get("PEERS_TORCH", ""), os.environ.get("PEERS_TF", "")
-BUDGET = float(os.environ.get("PEERS_SECONDS", 540))
-TURN = float(os.environ.get("PEERS_TURN", 1.2))
+BUDGET = float(os.environ.get("PEERS_SECONDS", 520))
+READY = float(os.environ.get("PEERS_READY", 100))
+TURN = float(os.environ.get("PEERS_TURN", 1.0))
 ROUNDS = int(os.environ.get("PEERS_ROUNDS", 3))
 PROCESSORS = len(os.sched_getaffinity(0))
 THREADS = os.environ.get("PEERS_THREADS", str(min(2, PROCESSORS))).split()
@@ -135,11 +136,11 @@ def bench(program, *arguments):
 def compete(commands, rounds=ROUNDS):
     """Starts all, drops those that do not get ready, gives all others their turns. The first is ours; ours gone, so is all."""
     started = [Participant(name, command) for name, command in commands if command[0]]
-    ready, flops = [], {}
+    ready, flops, until = [], {}, time.monotonic() + max(20, min(READY, left()))
     try:
         for participant in started:
             try:
-                flops[participant.name] = participant.answer(r"ready.*", max(20, min(180, left())))
+                flops[participant.name] = participant.answer(r"ready.*", max(1, until - time.monotonic()))
                 ready.append(participant)
             except Gone as gone:
                 notes.append(str(gone))
@@ -175,11 +176,11 @@ def number(value):
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
 
 
-def compare(what, ours, theirs, verdict, share=None):
+def compare(what, ours, theirs, verdict, share=None, memory=True):
     """A row for each of them; `verdict(ratio, clock)` says what is aimed for and whether it is reached."""
     for peer in theirs:
         rows.append({"what": what, "peer": peer.name, "ours": ours.rate(0), "theirs": peer.rate(0),
-                     "ratios": (ours.over(peer, 0), ours.over(peer, 1)), "memory": (ours.peak_mb, peer.peak_mb),
+                     "ratios": (ours.over(peer, 0), ours.over(peer, 1)), "memory": (ours.peak_mb, peer.peak_mb) if memory else None,
                      "share": share, "verdict": verdict})
         print(f"{what:24} {peer.name:26} {number(rows[-1]['ours']):>10} {number(rows[-1]['theirs']):>10}"
               f"   x {rows[-1]['ratios'][0]:.2f}, by processor time {rows[-1]['ratios'][1]:.2f}", flush=True)
@@ -216,7 +217,7 @@ def parameter_server():
         ("Coxswain ps", bench("bench_parameter_server", "--turns")),
         ("ParameterServer", python(TF, "parameter_server_tf.py", 1)),
         ("ParameterServer, 10 a call", python(TF, "parameter_server_tf.py", 10))])
-    compare("mlp, 2 workers + 1 ps", participants[0], participants[1:], lambda ratio, _: ("2 x", ratio >= 2))
+    compare("mlp, 2 workers + 1 ps", participants[0], participants[1:], lambda ratio, _: ("2 x", ratio >= 2), memory=False)
 
 
 def lines_of(command):
