@@ -25,8 +25,8 @@ cd "$work" || exit 1
 plane_start
 operator_start
 
-job calm '{"cleanPodPolicy":"None"}' 3 'test $(wc -c <$COXSWAIN_CREW_KEY_FILE) = 32 || exit 64; sleep 1'
-wait_for calm state Running && wait_for calm state Succeeded
+job calm '{"cleanPodPolicy":"None"}' 3 'test $(wc -c <$COXSWAIN_CREW_KEY_FILE) = 32 || exit 64; until [ -e '"$work/go"' ]; do sleep 0.1; done'
+wait_for calm state Running && touch go && wait_for calm state Succeeded
 verdict $? "a healthy job runs and succeeds"
 [[ $(field calm restartCount) == "" && $(pods calm | wc -l) == 3 ]]
 verdict $? "nothing was replaced on the way"
