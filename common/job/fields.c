@@ -250,6 +250,17 @@ static const struct field layer_fields[] = {
      .description =
          "Pipeline: the stage that the layer belongs to, counted from 0. Default: that of the layer before it in the "
          "list; when no layer names one, stages of equal measured cost."},
+    {.name = "devices",
+     .kind = FIELD_INTEGER_LIST,
+     MEMBER(layer_spec, devices),
+     COMPANION(layer_spec, device_count),
+     RANGE(2, LAYER_INPUTS_MAX),
+     BETWEEN(0, STAGES_MAX - 1),
+     .description =
+         "Pipeline, dense: the layer is split over these stages: each has a slice of its units, with their weights, "
+         "and "
+         "computes those. The slices come together on the stage of `device`. Tensors in checkpoints and exports are "
+         "those of the whole layer."},
     {.name = "momentum",
      .kind = FIELD_DECIMAL,
      MEMBER(layer_spec, momentum),

@@ -78,7 +78,8 @@
     X(LAYER_BATCH_NORM, "batchNorm")                                                                                   \
     X(LAYER_SHORTCUT, "shortcut")                                                                                      \
     X(LAYER_GLOBAL_AVERAGE_POOL, "globalAveragePool")                                                                  \
-    X(LAYER_DROPOUT, "dropout")
+    X(LAYER_DROPOUT, "dropout")                                                                                        \
+    X(LAYER_CONCAT, "concat")
 #define BATCH_STATISTICS(X) X(STATISTICS_SHARD, "Shard") X(STATISTICS_GLOBAL, "Global")
 #define LOSSES(X) X(LOSS_SOFTMAX_CROSS_ENTROPY, "softmaxCrossEntropy") X(LOSS_MEAN_SQUARED_ERROR, "meanSquaredError")
 #define EXPORT_WEIGHTS(X) X(EXPORT_LAST, "Last") X(EXPORT_BEST, "Best")
@@ -120,7 +121,7 @@ enum preset { PRESETS(X) };
 #undef X
 
 #define TENSOR_RANK_MAX 4
-#define LAYER_INPUTS_MAX 4
+#define LAYER_INPUTS_MAX 8
 #define STAGES_MAX 64
 
 struct strategy_spec {
@@ -151,19 +152,21 @@ struct layer_spec {
     enum layer_type type;
     const char *inputs[LAYER_INPUTS_MAX]; /* names; default: the layer before */
     unsigned input_count;
-    int64_t units;                    /* dense, embedding: width */
-    int64_t filters;                  /* conv2d, shortcut */
-    int64_t kernel;                   /* conv2d: square side */
-    int64_t stride;                   /* conv2d, pools, shortcut */
-    int64_t padding;                  /* conv2d, pools: zeros on each side */
-    int64_t size;                     /* pools: square side; embedding: vocabulary */
-    int64_t heads;                    /* attention */
-    bool bias;                        /* dense, conv2d */
-    int64_t device;                   /* Pipeline: stage */
-    double momentum;                  /* batchNorm: the share of a batch in the running values; 0: 0.1 */
-    double rate;                      /* dropout */
-    enum batch_statistics statistics; /* batchNorm */
-    const char *weights_of;           /* dense: the embedding whose table it multiplies by; NULL: its own weight */
+    int64_t units;                     /* dense, embedding: width */
+    int64_t filters;                   /* conv2d, shortcut */
+    int64_t kernel;                    /* conv2d: square side */
+    int64_t stride;                    /* conv2d, pools, shortcut */
+    int64_t padding;                   /* conv2d, pools: zeros on each side */
+    int64_t size;                      /* pools: square side; embedding: vocabulary */
+    int64_t heads;                     /* attention */
+    bool bias;                         /* dense, conv2d */
+    int64_t device;                    /* Pipeline: stage */
+    int64_t devices[LAYER_INPUTS_MAX]; /* Pipeline, dense: stages that have a slice of its units each */
+    unsigned device_count;             /* 0: it is whole */
+    double momentum;                   /* batchNorm: the share of a batch in the running values; 0: 0.1 */
+    double rate;                       /* dropout */
+    enum batch_statistics statistics;  /* batchNorm */
+    const char *weights_of;            /* dense: the embedding whose table it multiplies by; NULL: its own weight */
 };
 
 struct model_spec {

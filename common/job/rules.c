@@ -92,6 +92,19 @@ static bool layer_devices(const struct json *self, const struct json *old)
     return true;
 }
 
+static bool split_devices(const struct json *self, const struct json *old)
+{
+    (void)old;
+    int64_t devices = json_integer_at(self, "workers", 1) * json_integer_at(self, "devices.count", 1);
+    int64_t stages = json_integer_at(self, "strategy.stages", devices);
+    const struct json *layers = json_member(json_member(self, "model"), "layers");
+    for (const struct json *layer = json_first(layers); layer; layer = json_next(layer))
+        for (const struct json *item = json_first(json_member(layer, "devices")); item; item = json_next(item))
+            if (!is(self, "strategy.type", "Pipeline") || json_integer(item, 0) >= stages)
+                return false;
+    return true;
+}
+
 static bool parameter_servers(const struct json *self, const struct json *old)
 {
     (void)old;
@@ -445,6 +458,18 @@ static bool shortcut_has_filters(const struct json *self, const struct json *old
     return !is(self, "type", "shortcut") || has(self, "filters");
 }
 
+static bool concat_has_inputs(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !is(self, "type", "concat") || json_count(json_member(self, "inputs")) >= 2;
+}
+
+static bool split_is_dense(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !has(self, "devices") || (is(self, "type", "dense") && !has(self, "weightsOf"));
+}
+
 static bool idx_files(const struct json *self, const struct json *old)
 {
     (void)old;
@@ -560,6 +585,14 @@ const struct rule rules[] = {
             "(self.strategy.type == 'Pipeline' && l.device < (has(self.strategy.stages) ? self.strategy.stages : "
             "self.workers * self.devices.count)))",
      .message = "a layer's device must be below the number of stages, and only Pipeline places layers"},
+    {.name = "SplitDevices",
+     .about = &shared_type,
+     .field = "model.layers",
+     .holds = split_devices,
+     .cel = "!has(self.model) || !has(self.model.layers) || self.model.layers.all(l, !has(l.devices) || "
+            "(self.strategy.type == 'Pipeline' && l.devices.all(d, d < (has(self.strategy.stages) ? "
+            "self.strategy.stages : self.workers * self.devices.count))))",
+     .message = "a split layer's devices must be below the number of stages, and only Pipeline splits layers"},
     {.name = "ParameterServers",
      .about = &training_job_spec_type,
      .field = "roles",
@@ -837,6 +870,18 @@ const struct rule rules[] = {
      .holds = add_has_inputs,
      .cel = "self.type != 'add' || (has(self.inputs) && self.inputs.size() >= 2)",
      .message = "add needs the names of at least two inputs"},
+    {.name = "ConcatInputs",
+     .about = &layer_type_type,
+     .field = "inputs",
+     .holds = concat_has_inputs,
+     .cel = "self.type != 'concat' || (has(self.inputs) && self.inputs.size() >= 2)",
+     .message = "concat needs the names of at least two inputs"},
+    {.name = "SplitDense",
+     .about = &layer_type_type,
+     .field = "devices",
+     .holds = split_is_dense,
+     .cel = "!has(self.devices) || (self.type == 'dense' && !has(self.weightsOf))",
+     .message = "only a dense layer with weights of its own can be split over devices"},
     {.name = "DropoutRate",
      .about = &layer_type_type,
      .field = "rate",

@@ -140,6 +140,19 @@ job branch "type: OneDevice" 40 && sed -i 's/, device: [01]//g' branch.yaml && l
     job rejoined "$stages" 40 2 && crew rejoined 2 && same_model rejoined branch
 verdict $? "a branch that rejoins the process it left gives the bits of one device" "$(tails branch; tails rejoined)"
 
+# ---- a layer that is split over two processes
+split() {
+    model="{inputShape: [28, 28, 1], layers: [{type: flatten}, {type: dense, name: large, units: 70$1}, {type: relu},
+      {type: dense, units: 10}]}"
+}
+split "" && job large "type: OneDevice" 60 && lone large && split ", devices: [0, 1]" && job halves "$stages" 60 4 &&
+    crew halves 4 && same_model halves large
+verdict $? "a layer split over two processes gives the bits of the whole on one device" "$(tails large; tails halves)"
+folder=slices job slices "$stages" 20 2 && crew slices 2 && split "" && folder=slices job sewn "type: OneDevice" 40 &&
+    lone sewn && split ", devices: [1, 0]" && folder=slices job recut "$stages" 60 2 && crew recut 2 &&
+    same_model recut large
+verdict $? "slices, one device and other slices go on from each other's checkpoints" "$(tails sewn; tails recut)"
+
 # ---- a table that is shared by two processes
 head -c 4000 "$root/docs/strategies.md" >text
 model="{preset: gpt2-124m, width: 16, depth: 2, heads: 2, context: 16, vocabulary: 256}" data=$text

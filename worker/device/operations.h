@@ -322,6 +322,13 @@ struct copy {
     void *to;
 };
 
+/* Columns of a matrix into columns of another: `columns` floats of each of `rows` rows, which lie so many floats apart. */
+struct copy_columns {
+    int64_t rows, columns, from_row, to_row;
+    const float *from;
+    float *to;
+};
+
 #define DEVICE_OPERATIONS(X)                                                                                           \
     X(dense_forward)                                                                                                   \
     X(dense_backward_data)                                                                                             \
@@ -340,6 +347,7 @@ struct copy {
     X(tanh_forward)                                                                                                    \
     X(tanh_backward)                                                                                                   \
     X(add_forward)                                                                                                     \
+    X(copy_columns)                                                                                                    \
     X(shortcut_forward)                                                                                                \
     X(shortcut_backward)                                                                                               \
     X(dropout)                                                                                                         \

@@ -62,6 +62,17 @@ void graph_free(struct graph *graph);
 const struct parameter_layout *graph_layout(const struct graph *graph); /* lives as long as the graph */
 const struct example_format *graph_example_format(const struct graph *graph);
 int64_t graph_max_examples(const struct graph *graph);
+
+/* Every tensor of the layout, or where a layer is split over devices its slices: which layer (of graph_layer_count()) has it,
+ * and which elements of the flat array. Returns how many; `ret_pieces` may be NULL. */
+struct parameter_piece {
+    int64_t offset, elements;
+    unsigned layer, number;     /* number: of the tensor, in the whole model */
+    int64_t first_row, skipped; /* of the tensor: rows, and elements, before the slice */
+};
+unsigned graph_parameter_pieces(const struct graph *graph, struct parameter_piece *ret_pieces);
+/* Where a piece of the whole model lies in a layout that holds a part of it; -1: elsewhere. */
+int64_t parameter_piece_place(const struct parameter_piece *piece, const struct parameter_layout *layout);
 /* Multiply-adds count 2; forwards and backwards, per example. */
 double graph_flops_per_example(const struct graph *graph);
 

@@ -22,7 +22,9 @@ struct graph_node {
     int inputs[LAYER_INPUTS_MAX]; /* layer numbers, or MODEL_INPUT */
     unsigned consumers;
     unsigned tensors[LAYER_PARAMETERS_MAX]; /* in the layout */
-    int lender;                             /* the layer whose first tensor this one borrows; NO_LAYER */
+    int64_t shift[LAYER_PARAMETERS_MAX];    /* of a slice: where its rows begin in the tensor */
+    struct layer_slice slice;
+    int lender;            /* the layer whose first tensor this one borrows; NO_LAYER */
     int borrowed_gradient; /* block: the lender's: what the borrower made, while the pass accumulates */
     int lent_gradient;     /* block: the same in the borrower's part, when that is another */
     bool lends;

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -32,12 +31,17 @@ static int connect_layer(struct graph *graph, unsigned number, const struct laye
 {
     struct graph_node *node = &graph->nodes[number];
     struct layer *layer = &node->layer;
+    unsigned wanted = layer->kind->input_count;
     layer->input_count = spec->input_count ? spec->input_count : 1;
-    if (layer->input_count != layer->kind->input_count)
+    if (wanted == LAYER_INPUTS_ANY && layer->input_count < 2)
+        return error_set(error, ERROR_INVALID, "model.layers[%u] (%s): takes two inputs or more", number, layer->name);
+    if (wanted != LAYER_INPUTS_ANY && layer->input_count != wanted)
         return error_set(error, ERROR_INVALID, "model.layers[%u] (%s): takes %u inputs, not %u", number, layer->name,
-                         layer->kind->input_count, layer->input_count);
+                         wanted, layer->input_count);
     for (unsigned i = 0; i < layer->input_count; i++) {
         node->inputs[i] = spec->input_count ? find_layer(graph, number, spec->inputs[i]) : (int)number - 1;
+        if (node->slice.index > 0) /* as the first */
+            node->inputs[i] = graph->nodes[number - 1].inputs[i];
         if (node->inputs[i] < MODEL_INPUT)
             return error_set(error, ERROR_INVALID, "model.layers[%u] (%s): no earlier layer is called %s", number,
                              layer->name, spec->inputs[i]);
@@ -80,7 +84,8 @@ static int borrow_tensor(struct graph *graph, unsigned number, struct error *err
     return 0;
 }
 
-static int resolve_layer(struct graph *graph, unsigned number, const struct layer_spec *spec, struct error *error)
+static int resolve_layer(struct graph *graph, unsigned number, const struct layer_spec *spec,
+                         const struct layer_slice *slice, struct error *error)
 {
     struct graph_node *node = &graph->nodes[number];
     struct layer *layer = &node->layer;
@@ -91,13 +96,18 @@ static int resolve_layer(struct graph *graph, unsigned number, const struct laye
                                 .held = true,
                                 .borrowed_gradient = NO_BLOCK,
                                 .lent_gradient = NO_BLOCK,
-                                .lender = NO_LAYER};
+                                .lender = NO_LAYER,
+                                .slice = {.place = number}};
+    if (slice)
+        node->slice = *slice;
     layer->kind = layer_kind_of(spec->type);
     layer->spec = *spec;
     if (name_layer(graph, number, spec, error) < 0 || connect_layer(graph, number, spec, error) < 0)
         return -1;
     if (layer->kind->resolve(layer, error) < 0 || borrow_tensor(graph, number, error) < 0)
         return error_wrap(error, "model.layers[%u] (%s)", number, layer->name);
+    if (node->slice.count > 0)
+        layer->parameters[0].fan_out = node->slice.whole;
     node->needs_gradient |= layer->parameter_count > 0;
     if (layer_shape_elements(&layer->output) > (int64_t)1 << 31)
         return error_set(error, ERROR_INVALID, "model.layers[%u] (%s): the output is too large", number, layer->name);
@@ -124,115 +134,6 @@ static void fuse_rectifiers(struct graph *graph)
             before->gradient_in_place = true;
         }
     }
-}
-
-static bool feeds_add(const struct graph *graph, unsigned number)
-{
-    for (unsigned i = number + 1; i < graph->node_count; i++)
-        if (graph->nodes[i].layer.kind->type == LAYER_ADD && graph->nodes[i].inputs[1] == (int)number)
-            return true;
-    return false;
-}
-
-static bool feeds_rectifier(const struct graph *graph, unsigned number)
-{
-    if (number + 1 == graph->node_count || graph->nodes[number + 1].inputs[0] != (int)number)
-        return false;
-    enum layer_type next = graph->nodes[number + 1].layer.kind->type;
-    return next == LAYER_RELU || next == LAYER_GELU || next == LAYER_BATCH_NORM;
-}
-
-/* He et al. 2015 before a rectifier, else Glorot and Bengio 2010; GPT-2's rule (0.02, less on residual branches) in
- * models over tokens. */
-static double deviation_of(const struct graph *graph, unsigned number, const struct layer_parameter *parameter)
-{
-    if (graph->input.integral) {
-        unsigned adds = 0;
-        for (unsigned i = 0; i < graph->node_count; i++)
-            adds += graph->nodes[i].layer.kind->type == LAYER_ADD;
-        return feeds_add(graph, number) ? 0.02 / sqrt((double)adds) : 0.02;
-    }
-    if (feeds_rectifier(graph, number))
-        return sqrt(2.0 / (double)parameter->fan_in);
-    return sqrt(2.0 / (double)(parameter->fan_in + parameter->fan_out));
-}
-
-static void lay_out_tensor(struct graph *graph, unsigned number, const struct layer_parameter *parameter,
-                           unsigned number_in_model)
-{
-    struct parameter_tensor *tensor = &graph->tensors[graph->layout.tensor_count++];
-    snprintf(tensor->name, sizeof tensor->name, "%s.%s", graph->nodes[number].layer.name, parameter->suffix);
-    tensor->rank = parameter->rank;
-    tensor->elements = 1;
-    for (unsigned i = 0; i < parameter->rank; i++) {
-        tensor->shape[i] = parameter->shape[i];
-        tensor->elements *= parameter->shape[i];
-    }
-    tensor->layer = number;
-    tensor->number = number_in_model;
-    tensor->offset = graph->layout.elements;
-    tensor->start = parameter->start;
-    const struct graph_node *node = &graph->nodes[number];
-    tensor->by_rows =
-        node->layer.kind->type == LAYER_EMBEDDING && parameter == &node->layer.parameters[0] && !node->lends;
-    if (parameter->start == START_NORMAL)
-        tensor->deviation = (float)deviation_of(graph, number, parameter);
-    graph->layout.elements += tensor->elements;
-}
-
-static void lay_out_layers(struct graph *graph, bool statistics, unsigned *number_in_model)
-{
-    for (unsigned i = 0; i < graph->node_count; i++) {
-        struct graph_node *node = &graph->nodes[i];
-        for (unsigned p = 0; p < node->layer.parameter_count; p++) {
-            const struct layer_parameter *parameter = &node->layer.parameters[p];
-            if (parameter->statistic != statistics)
-                continue;
-            node->tensors[p] = parameter->borrowed ? graph->nodes[node->lender].tensors[0] : graph->layout.tensor_count;
-            if (!parameter->borrowed && node->held)
-                lay_out_tensor(graph, i, parameter, *number_in_model);
-            *number_in_model += !parameter->borrowed;
-        }
-    }
-}
-
-static unsigned number_of_table(const struct graph *graph, unsigned layer)
-{
-    unsigned number = 0;
-    for (unsigned i = 0; i < graph->node_count; i++)
-        for (unsigned p = 0; p < graph->nodes[i].layer.parameter_count; p++) {
-            const struct layer_parameter *parameter = &graph->nodes[i].layer.parameters[p];
-            bool earlier = parameter->statistic || i < layer;
-            number += earlier && !parameter->borrowed;
-        }
-    return number;
-}
-
-/* A table that is borrowed here from a layer that is not held. */
-static void lay_out_copies(struct graph *graph)
-{
-    for (unsigned i = 0; i < graph->node_count; i++) {
-        struct graph_node *node = &graph->nodes[i];
-        if (node->lender == NO_LAYER || !node->held || graph->nodes[node->lender].held)
-            continue;
-        unsigned lender = (unsigned)node->lender;
-        node->tensors[0] = graph->nodes[lender].tensors[0] = graph->layout.tensor_count;
-        lay_out_tensor(graph, lender, &graph->nodes[lender].layer.parameters[0], number_of_table(graph, lender));
-        graph->tensors[node->tensors[0]].copy = true;
-        graph->layout.copies += graph->tensors[node->tensors[0]].elements;
-    }
-}
-
-/* Running statistics, then what is trained, each in the order of the layers; copies last. */
-void graph_lay_out_parameters(struct graph *graph)
-{
-    unsigned number_in_model = 0;
-    graph->tensors = memory_allocate(graph->node_count * LAYER_PARAMETERS_MAX, sizeof *graph->tensors);
-    graph->layout.tensors = graph->tensors;
-    lay_out_layers(graph, true, &number_in_model);
-    graph->layout.statistics = graph->layout.elements;
-    lay_out_layers(graph, false, &number_in_model);
-    lay_out_copies(graph);
 }
 
 int64_t graph_loss_rows(const struct graph *graph)
@@ -268,7 +169,8 @@ int graph_resolve_layers(struct graph *graph, const struct model_spec *spec, str
     graph->node_count = description.layer_count;
     graph->nodes = memory_allocate(description.layer_count, sizeof *graph->nodes);
     for (unsigned i = 0; i < description.layer_count; i++)
-        if (resolve_layer(graph, i, &description.layers[i], error) < 0)
+        if (resolve_layer(graph, i, &description.layers[i], description.slices ? &description.slices[i] : NULL, error) <
+            0)
             return -1;
     for (unsigned i = 0; i + 1 < graph->node_count; i++)
         if (graph->nodes[i].consumers == 0)

@@ -55,7 +55,7 @@ static struct layer_call prepare(const struct graph_run *run, unsigned number)
         .layer = &node->layer,
         .stream = run->stream,
         .pass = run->pass,
-        .number = number,
+        .number = node->slice.place,
         .evaluation = run->evaluation,
         .share = share_of(run),
         .n = run->pass->examples,
@@ -67,7 +67,7 @@ static struct layer_call prepare(const struct graph_run *run, unsigned number)
     for (unsigned i = 0; i < node->layer.input_count; i++)
         call.x[i] = output_of(run, node->inputs[i]);
     for (unsigned p = 0; p < node->layer.parameter_count; p++) {
-        int64_t offset = graph->tensors[node->tensors[p]].offset;
+        int64_t offset = graph->tensors[node->tensors[p]].offset + node->shift[p];
         call.parameters[p] = run->pass->parameters + offset;
         call.gradients[p] = run->pass->gradients ? run->pass->gradients + offset : NULL;
     }
@@ -156,6 +156,21 @@ static void take_back_gradient(const struct graph_run *run, unsigned number)
                                             run->pass->gradients + tensor->offset});
 }
 
+/* Of a layer whose inputs have gradients of their own each. */
+static void backward_each_input(const struct graph_run *run, struct layer_call *call, unsigned number, bool *written)
+{
+    const struct graph *graph = run->graph;
+    const struct graph_node *node = &graph->nodes[number];
+    for (call->input = 0; call->input < node->layer.input_count; call->input++) {
+        int before = node->inputs[call->input];
+        if (before == MODEL_INPUT || !graph->nodes[before].needs_gradient)
+            continue;
+        call->dx = block_memory(run, written[before] ? graph->spare : graph->nodes[before].gradient);
+        node->layer.kind->backward_input(call);
+        hand_to_input(run, call, number, call->input, written);
+    }
+}
+
 static void backward_layer(const struct graph_run *run, unsigned number, bool *written)
 {
     const struct graph *graph = run->graph;
@@ -165,6 +180,11 @@ static void backward_layer(const struct graph_run *run, unsigned number, bool *w
     int before = node->inputs[0];
     bool wanted = before != MODEL_INPUT && graph->nodes[before].needs_gradient;
     call.dy = block_memory(run, node->gradient);
+    if (kind->gradients_differ) {
+        backward_each_input(run, &call, number, written);
+        announce_buckets(run, number);
+        return;
+    }
     lend_gradient(run, number, &call);
     if (wanted)
         call.dx = block_memory(run, written[before] ? graph->spare : graph->nodes[before].gradient);

@@ -321,10 +321,11 @@ static void cut_range(struct graph *graph, int64_t offset, int64_t end, unsigned
     }
 }
 
-/* The first tensor that is the layer's own, or -1: its others follow it. */
+/* The first tensor that is the layer's own, or -1: its others follow it. A split layer's are those of its first slice, which
+ * goes backward last. */
 static int first_own_tensor(const struct graph_node *node)
 {
-    for (unsigned p = 0; p < node->layer.parameter_count; p++)
+    for (unsigned p = 0; node->slice.index == 0 && p < node->layer.parameter_count; p++)
         if (!node->layer.parameters[p].borrowed && !node->layer.parameters[p].statistic)
             return (int)node->tensors[p];
     return -1;

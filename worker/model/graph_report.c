@@ -35,7 +35,7 @@ void graph_print(const struct graph *graph, struct buffer *text)
         int64_t parameters = 0;
         for (unsigned p = 0; p < node->layer.parameter_count; p++)
             if (!node->layer.parameters[p].borrowed)
-                parameters += graph->tensors[node->tensors[p]].elements;
+                parameters += layer_parameter_elements(&node->layer.parameters[p]);
         buffer_format(text, "%-24s %-12s %-12s %10lld\n", node->layer.name, layer_type_name(node->layer.kind->type),
                       shape, (long long)parameters);
     }

@@ -132,16 +132,18 @@ unsigned graph_stage_ranges(const struct graph *graph, struct graph_bucket *ret_
     int64_t end = -1;
     for (unsigned i = 0; i < graph->node_count; i++)
         for (unsigned p = 0; graph->nodes[i].own && p < graph->nodes[i].layer.parameter_count; p++) {
-            const struct parameter_tensor *tensor = &graph->tensors[graph->nodes[i].tensors[p]];
-            if (graph->nodes[i].layer.parameters[p].borrowed)
+            const struct graph_node *node = &graph->nodes[i];
+            if (node->layer.parameters[p].borrowed)
                 continue;
-            if (tensor->offset != end)
+            int64_t offset = graph->tensors[node->tensors[p]].offset + node->shift[p];
+            int64_t elements = layer_parameter_elements(&node->layer.parameters[p]);
+            if (offset != end)
                 count++;
-            if (ret_ranges && tensor->offset != end)
-                ret_ranges[count - 1] = (struct graph_bucket){.offset = tensor->offset};
+            if (ret_ranges && offset != end)
+                ret_ranges[count - 1] = (struct graph_bucket){.offset = offset};
             if (ret_ranges)
-                ret_ranges[count - 1].elements += tensor->elements;
-            end = tensor->offset + tensor->elements;
+                ret_ranges[count - 1].elements += elements;
+            end = offset + elements;
         }
     return count;
 }

@@ -35,7 +35,8 @@ void graph_initialise(const struct parameter_layout *layout, uint64_t seed, floa
 {
     for (unsigned t = 0; t < layout->tensor_count; t++) {
         const struct parameter_tensor *tensor = &layout->tensors[t];
+        int64_t skipped = tensor->shape[0] > 0 ? tensor->first_row * (tensor->elements / tensor->shape[0]) : 0;
         for (int64_t i = 0; i < tensor->elements; i++)
-            parameters[tensor->offset + i] = start_value(tensor, seed, i);
+            parameters[tensor->offset + i] = start_value(tensor, seed, skipped + i);
     }
 }

@@ -11,6 +11,14 @@ int64_t layer_shape_elements(const struct layer_shape *shape)
     return elements;
 }
 
+int64_t layer_parameter_elements(const struct layer_parameter *parameter)
+{
+    int64_t elements = 1;
+    for (unsigned i = 0; i < parameter->rank; i++)
+        elements *= parameter->shape[i];
+    return elements;
+}
+
 void layer_shape_print(const struct layer_shape *shape, char text[LAYER_SHAPE_TEXT_MAX])
 {
     size_t length = 0;
@@ -26,7 +34,7 @@ const struct layer_kind *layer_kind_of(enum layer_type type)
         &layer_dense,     &layer_conv2d, &layer_max_pool,   &layer_average_pool, &layer_relu,
         &layer_gelu,      &layer_tanh,   &layer_flatten,    &layer_layer_norm,   &layer_embedding,
         &layer_attention, &layer_add,    &layer_batch_norm, &layer_shortcut,     &layer_global_average_pool,
-        &layer_dropout,
+        &layer_dropout,   &layer_concat,
     };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         if (kinds[i]->type == type)

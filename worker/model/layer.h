@@ -34,6 +34,8 @@ struct layer_parameter {
     bool borrowed;           /* another layer's tensor: `spec.weights_of`'s first */
 };
 
+int64_t layer_parameter_elements(const struct layer_parameter *parameter);
+
 /* A layer in its place, after its shape is known. */
 struct layer {
     const struct layer_kind *kind;
@@ -55,14 +57,15 @@ struct layer_call {
     const struct layer *layer;
     struct device_stream *stream;
     const struct graph_pass *pass;
-    unsigned number; /* of the layer in the model */
+    unsigned number; /* of the layer in the model's list */
     bool evaluation; /* a forward pass that nothing learns from */
     float share;     /* of this pass in the global batch */
     int64_t n;       /* examples */
     const void *x[LAYER_INPUTS_MAX];
     float *y;
     const float *dy;
-    float *dx; /* of the first input */
+    float *dx; /* of the first input, or of `input` */
+    unsigned input;
     const float *parameters[LAYER_PARAMETERS_MAX];
     float *gradients[LAYER_PARAMETERS_MAX];
     float *kept;      /* layer_kind.kept floats, from forward to backward */
@@ -71,13 +74,15 @@ struct layer_call {
     bool lent_begun; /* gradients[0] holds what a borrower of the tensor has put there: add to it */
 };
 
+#define LAYER_INPUTS_ANY 0
 struct layer_kind {
     enum layer_type type;
-    unsigned input_count;
+    unsigned input_count; /* LAYER_INPUTS_ANY: two or more */
     bool can_apply_relu, can_mask_input;
-    bool gradient_passes; /* the gradient of every input is that of the output (flatten, add) */
-    bool forgets_output;  /* the way back does not read the output (unless a rectifier was applied to it) */
-    bool forgets_input;   /* nor the inputs */
+    bool gradient_passes;  /* the gradient of every input is that of the output (flatten, add) */
+    bool gradients_differ; /* backward_input is called for each input (concat) */
+    bool forgets_output;   /* the way back does not read the output (unless a rectifier was applied to it) */
+    bool forgets_input;    /* nor the inputs */
     /* Fills output and parameters; errors say what to change, without the layer's name. */
     int (*resolve)(struct layer *layer, struct error *error);
     void (*forward)(const struct layer_call *call);
@@ -92,6 +97,6 @@ const struct layer_kind *layer_kind_of(enum layer_type type);
 
 extern const struct layer_kind layer_dense, layer_conv2d, layer_max_pool, layer_average_pool, layer_relu, layer_gelu,
     layer_tanh, layer_flatten, layer_layer_norm, layer_embedding, layer_attention, layer_add, layer_batch_norm,
-    layer_shortcut, layer_global_average_pool, layer_dropout;
+    layer_shortcut, layer_global_average_pool, layer_dropout, layer_concat;
 
 #endif

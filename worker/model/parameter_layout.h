@@ -29,9 +29,10 @@ struct parameter_tensor {
     unsigned layer;  /* of the model */
     unsigned number; /* among the tensors of the whole model, of which a layout may hold a part */
     enum parameter_start start;
-    float deviation; /* of START_NORMAL */
-    bool by_rows;    /* a pass reads, and has a gradient for, only the rows that its input tokens name */
-    bool copy;       /* of a table that another process holds, for a layer that borrows it here */
+    float deviation;               /* of START_NORMAL */
+    bool by_rows;                  /* a pass reads, and has a gradient for, only the rows that its input tokens name */
+    int64_t first_row, whole_rows; /* of a slice of a tensor that others hold slices of: which rows, of how many */
+    bool copy;                     /* of a table that another process holds, for a layer that borrows it here */
 };
 
 /* Of a whole model, or of the stages of it that a process holds.

@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "worker/model/split.h"
+
 #define LAYERS_MAX 4096
 
 struct builder {
@@ -376,6 +378,8 @@ int model_description_from(const struct model_spec *spec, struct arena *arena,
     if (description.input.dims[0] < 1 || description.input.dims[0] > 1 << 20)
         return error_set(error, ERROR_INVALID, "model.context: %lld is outside 1..%d",
                          (long long)description.input.dims[0], 1 << 20);
+    if (model_split_layers(arena, &description, error) < 0)
+        return -1;
     *ret_description = description;
     return 0;
 }

@@ -24,11 +24,19 @@
 #include "common/job/job_document.h"
 #include "worker/model/layer.h"
 
+/* Of a layer that is split over devices (split.h), which stands as its slices and the layer that puts them together. */
+struct layer_slice {
+    unsigned place;             /* of the layer in the model's list */
+    unsigned count, index;      /* of slices; count 0: the layer is whole */
+    int64_t first, rows, whole; /* its units, among all */
+};
+
 struct model_description {
     struct layer_shape input; /* integral: tokens */
     int64_t vocabulary;       /* of tokens */
     const struct layer_spec *layers;
     unsigned layer_count;
+    const struct layer_slice *slices; /* by layer; NULL: none is split */
     enum loss_type loss;
 };
 

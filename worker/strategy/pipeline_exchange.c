@@ -256,25 +256,36 @@ struct pipeline_blocks {
     double *sums;
 };
 
-static unsigned span_member(const struct pipeline *pipeline, const struct parameter_tensor *tensor)
+/* The whole model's tensors, split ones slice by slice. */
+static struct parameter_piece *list_pieces(const struct pipeline *pipeline, unsigned *ret_count)
 {
-    unsigned stage = pipeline->partition.stage_of[tensor->layer];
+    const struct graph *graph = pipeline->base.options.graph;
+    *ret_count = graph_parameter_pieces(graph, NULL);
+    struct parameter_piece *pieces = memory_allocate(*ret_count + 1, sizeof *pieces);
+    graph_parameter_pieces(graph, pieces);
+    return pieces;
+}
+
+static unsigned span_member(const struct pipeline *pipeline, const struct parameter_piece *piece)
+{
+    unsigned stage = pipeline->partition.stage_of[piece->layer];
     return stage / pipeline->shape.devices % pipeline_span_of(&pipeline->shape);
 }
 
 /* Which member of the span holds each block; -1: several. */
-static int *find_holders(const struct pipeline *pipeline, const struct parameter_layout *whole, int64_t blocks)
+static int *find_holders(const struct pipeline *pipeline, const struct parameter_piece *pieces, unsigned count,
+                         int64_t blocks)
 {
+    int64_t statistics = graph_layout(pipeline->base.options.graph)->statistics;
     int *holders = memory_allocate((size_t)blocks + 1, sizeof *holders);
     for (int64_t i = 0; i < blocks; i++)
         holders[i] = -2;
-    for (unsigned t = 0; t < whole->tensor_count; t++) {
-        const struct parameter_tensor *tensor = &whole->tensors[t];
-        int64_t start = tensor->offset - whole->statistics;
+    for (unsigned p = 0; p < count; p++) {
+        int64_t start = pieces[p].offset - statistics;
         if (start < 0)
             continue;
-        int member = (int)span_member(pipeline, tensor);
-        for (int64_t b = start / SQUARE_SUM_BLOCK; b * SQUARE_SUM_BLOCK < start + tensor->elements; b++)
+        int member = (int)span_member(pipeline, &pieces[p]);
+        for (int64_t b = start / SQUARE_SUM_BLOCK; b * SQUARE_SUM_BLOCK < start + pieces[p].elements; b++)
             holders[b] = holders[b] == -2 || holders[b] == member ? member : -1;
     }
     return holders;
@@ -292,9 +303,9 @@ static void add_run(struct pipeline_blocks *blocks, int64_t block, int64_t offse
         (struct block_run){.block = block, .count = 1, .offset = offset, .elements = elements};
 }
 
-/* Of a tensor that we hold: the blocks that begin in it, if they are ours alone, and its pieces of those that are not. */
-static void add_tensor(struct pipeline_blocks *blocks, const int *holders, int64_t start, int64_t local,
-                       int64_t elements, const int64_t *spread_number)
+/* Of a piece that we hold: the blocks that begin in it, if they are ours alone, and its pieces of those that are not. */
+static void add_piece(struct pipeline_blocks *blocks, const int *holders, int64_t start, int64_t local,
+                      int64_t elements, const int64_t *spread_number)
 {
     for (int64_t b = start / SQUARE_SUM_BLOCK; b * SQUARE_SUM_BLOCK < start + elements; b++) {
         int64_t first = b * SQUARE_SUM_BLOCK, end = first + SQUARE_SUM_BLOCK;
@@ -310,14 +321,6 @@ static void add_tensor(struct pipeline_blocks *blocks, const int *holders, int64
                                  .shared = spread_number[b] * SQUARE_SUM_BLOCK + from - first,
                                  .elements = to - from};
     }
-}
-
-static const struct parameter_tensor *find_number(const struct parameter_layout *layout, unsigned number)
-{
-    for (unsigned i = 0; i < layout->tensor_count; i++)
-        if (layout->tensors[i].number == number)
-            return &layout->tensors[i];
-    return NULL;
 }
 
 static void list_spread(struct pipeline_blocks *blocks, const int *holders, int64_t *ret_number)
@@ -337,19 +340,20 @@ int pipeline_blocks_new(const struct pipeline *pipeline, struct pipeline_blocks 
     (void)error;
     blocks->elements = whole->elements - whole->statistics;
     blocks->count = gradient_norm_blocks(blocks->elements);
-    size_t most = (size_t)blocks->count + whole->tensor_count + 1;
+    unsigned count;
+    SCOPED_FREE struct parameter_piece *pieces = list_pieces(pipeline, &count);
+    size_t most = (size_t)blocks->count + count + 1;
     blocks->runs = memory_allocate(most, sizeof *blocks->runs);
     blocks->pieces = memory_allocate(2 * most, sizeof *blocks->pieces);
     blocks->spread = memory_allocate(most, sizeof *blocks->spread);
     blocks->sums = memory_allocate(most, sizeof *blocks->sums);
-    SCOPED_FREE int *holders = find_holders(pipeline, whole, blocks->count);
+    SCOPED_FREE int *holders = find_holders(pipeline, pieces, count, blocks->count);
     SCOPED_FREE int64_t *spread_number = memory_allocate(most, sizeof *spread_number);
     list_spread(blocks, holders, spread_number);
-    for (unsigned t = 0; t < whole->tensor_count; t++) {
-        const struct parameter_tensor *tensor = &whole->tensors[t], *here = find_number(held, tensor->number);
-        if (here && !here->copy && tensor->offset >= whole->statistics)
-            add_tensor(blocks, holders, tensor->offset - whole->statistics, here->offset, tensor->elements,
-                       spread_number);
+    for (unsigned p = 0; p < count; p++) {
+        int64_t here = parameter_piece_place(&pieces[p], held);
+        if (here >= 0 && pieces[p].offset >= whole->statistics)
+            add_piece(blocks, holders, pieces[p].offset - whole->statistics, here, pieces[p].elements, spread_number);
     }
     *ret_blocks = blocks;
     return 0;
@@ -445,51 +449,35 @@ int pipeline_exchange_controls(struct pipeline *pipeline, unsigned votes, float 
 
 /* ---------------------------------------------------------------- the whole model */
 
-static int gather_from(struct pipeline *pipeline, unsigned rank, float *whole, struct error *error)
-{
-    const struct parameter_layout *layout = graph_layout(pipeline->base.options.graph);
-    for (unsigned t = 0; t < layout->tensor_count; t++) {
-        const struct parameter_tensor *tensor = &layout->tensors[t];
-        if (span_member(pipeline, tensor) == rank &&
-            transfer_receive(pipeline->group, rank, CHANNEL_GATHER, whole + tensor->offset,
-                             (size_t)tensor->elements * sizeof *whole, error) < 0)
-            return -1;
-    }
-    return 0;
-}
-
-static int hand_over(struct pipeline *pipeline, struct error *error)
+static int gather_piece(struct pipeline *pipeline, const struct parameter_piece *piece, float *whole,
+                        struct error *error)
 {
     const struct training_state *state = pipeline->base.options.state;
+    unsigned holder = span_member(pipeline, piece), own = pipeline->shape.rank;
+    size_t bytes = (size_t)piece->elements * sizeof *whole;
     struct transfer transfer = {0};
-    int result = 0;
-    for (unsigned t = 0; t < state->layout.tensor_count && result == 0; t++) {
-        const struct parameter_tensor *tensor = &state->layout.tensors[t];
-        if (tensor->copy)
-            continue;
-        transfer_send_start(pipeline->group, 0, CHANNEL_GATHER, state->host.parameters + tensor->offset,
-                            (size_t)tensor->elements * sizeof(float), &transfer);
-        result = transfer_wait(pipeline->group, &transfer, error);
+    if (own > 0 && own != holder)
+        return 0;
+    if (own == 0 && holder > 0)
+        return transfer_receive(pipeline->group, holder, CHANNEL_GATHER, whole + piece->offset, bytes, error);
+    const float *here = state->host.parameters + parameter_piece_place(piece, &state->layout);
+    if (own == 0) {
+        memcpy(whole + piece->offset, here, bytes);
+        return 0;
     }
+    transfer_send_start(pipeline->group, 0, CHANNEL_GATHER, here, bytes, &transfer);
+    int result = transfer_wait(pipeline->group, &transfer, error);
     transfer_release(&transfer);
     return result;
 }
 
+/* The first replica's processes hand over, piece by piece. */
 int pipeline_exchange_gather(struct pipeline *pipeline, float *whole, struct error *error)
 {
-    const struct training_state *state = pipeline->base.options.state;
-    const struct parameter_layout *layout = graph_layout(pipeline->base.options.graph);
-    unsigned span = pipeline_span_of(&pipeline->shape);
-    if (pipeline->shape.rank > 0)
-        return pipeline->shape.rank < span ? hand_over(pipeline, error) : 0;
-    for (unsigned t = 0; t < layout->tensor_count; t++) {
-        const struct parameter_tensor *here = find_number(&state->layout, layout->tensors[t].number);
-        if (here)
-            memcpy(whole + layout->tensors[t].offset, state->host.parameters + here->offset,
-                   (size_t)here->elements * sizeof *whole);
-    }
-    for (unsigned rank = 1; rank < span; rank++)
-        if (gather_from(pipeline, rank, whole, error) < 0)
-            return -1;
-    return 0;
+    unsigned count;
+    SCOPED_FREE struct parameter_piece *pieces = list_pieces(pipeline, &count);
+    int result = 0;
+    for (unsigned p = 0; p < count && result == 0 && pipeline->shape.rank < pipeline_span_of(&pipeline->shape); p++)
+        result = gather_piece(pipeline, &pieces[p], whole, error);
+    return result;
 }

@@ -8,11 +8,18 @@
 #include "common/memory.h"
 #include "worker/checkpoint/pieces.h"
 
+/* Of a tensor that is split over processes each saves its rows; whoever reads looks for the rows of the whole. */
 static void add_tensor(struct state_tensors *tensors, const struct parameter_tensor *parameter, const char *slot,
                        const float *flat)
 {
     unsigned i = tensors->count++;
-    snprintf(tensors->names[i], STATE_TENSOR_NAME_MAX, "%s%s%s", slot ? slot : "", slot ? "/" : "", parameter->name);
+    bool split = parameter->whole_rows > parameter->shape[0];
+    int length = snprintf(tensors->names[i], STATE_TENSOR_NAME_MAX, "%s%s%s", slot ? slot : "", slot ? "/" : "",
+                          parameter->name);
+    if (split && !tensors->reads)
+        snprintf(tensors->names[i] + length, (size_t)(STATE_TENSOR_NAME_MAX - length), "#%lld",
+                 (long long)parameter->first_row);
+    tensors->parameters[i] = parameter;
     struct safetensors_tensor *tensor = &tensors->tensors[i];
     tensor->name = tensors->names[i];
     tensor->dtype = SAFETENSORS_F32;
@@ -22,22 +29,24 @@ static void add_tensor(struct state_tensors *tensors, const struct parameter_ten
     tensor->bytes = (size_t)parameter->elements * sizeof *flat;
 }
 
-static void list_tensors(struct state_tensors *tensors, const struct training_state *state, bool copies)
+static void list_tensors(struct state_tensors *tensors, const struct training_state *state, bool reads)
 {
     const struct parameter_layout *layout = &state->layout;
     size_t total = (size_t)layout->tensor_count * (1 + state->slot_count);
     *tensors = (struct state_tensors){
         .tensors = memory_allocate(total, sizeof *tensors->tensors),
         .names = memory_allocate(total, sizeof *tensors->names),
+        .parameters = memory_allocate(total, sizeof(struct parameter_tensor *)),
+        .reads = reads,
     };
     for (unsigned i = 0; i < layout->tensor_count; i++)
-        if (copies || !layout->tensors[i].copy)
+        if (reads || !layout->tensors[i].copy)
             add_tensor(tensors, &layout->tensors[i], NULL, state->host.parameters);
     tensors->parameter_count = tensors->required_count = tensors->count;
     for (unsigned slot = 0; slot < state->slot_count; slot++) {
         for (unsigned i = 0; i < layout->tensor_count; i++)
             if (layout->tensors[i].offset >= layout->statistics && /* running statistics have no slots */
-                (copies || !layout->tensors[i].copy))
+                (reads || !layout->tensors[i].copy))
                 add_tensor(tensors, &layout->tensors[i], state->slot_names[slot], state->host.slots[slot]);
         if (slot < state->optimizer_slots)
             tensors->required_count = tensors->count;
@@ -53,6 +62,7 @@ void state_tensors_release(struct state_tensors *tensors)
 {
     free(tensors->tensors);
     free(tensors->names);
+    free(tensors->parameters);
     *tensors = (struct state_tensors){0};
 }
 
@@ -81,9 +91,11 @@ static int fill_from_image(const struct state_tensors *tensors, const struct che
 {
     for (unsigned pass = 0; pass < 2; pass++)
         for (unsigned i = 0; i < tensors->required_count; i++) {
-            const struct safetensors_tensor *tensor = &tensors->tensors[i];
-            int64_t rows = tensor->rank > 0 ? tensor->shape[0] : 1;
-            if (checkpoint_read_rows(image, tensor, 0, rows, pass ? (float *)tensor->data : NULL, error) < 0)
+            struct safetensors_tensor wanted = tensors->tensors[i];
+            const struct parameter_tensor *parameter = tensors->parameters[i];
+            wanted.shape[0] = parameter->whole_rows;
+            if (checkpoint_read_rows(image, &wanted, parameter->first_row, parameter->shape[0],
+                                     pass ? (float *)wanted.data : NULL, error) < 0)
                 return -1;
         }
     return 0;

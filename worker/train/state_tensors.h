@@ -18,6 +18,8 @@
 struct state_tensors {
     struct safetensors_tensor *tensors;
     char (*names)[STATE_TENSOR_NAME_MAX];
+    const struct parameter_tensor **parameters; /* of each, which */
+    bool reads;                                 /* to be filled: with copies, and under the names of whole tensors */
     unsigned count;
     unsigned parameter_count; /* the parameters come first */
     unsigned required_count;  /* then the optimizer's slots; what a strategy has added may be missing in a checkpoint */

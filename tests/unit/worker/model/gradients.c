@@ -341,6 +341,27 @@ static const struct model_spec normalised = {.input_shape = {7, 7, 2},
                                              .layers = normalised_layers,
                                              .layer_count = 9,
                                              .loss = LOSS_SOFTMAX_CROSS_ENTROPY};
+/* A value that is read three times, twice by one layer; and a layer in slices. */
+static struct layer_spec concatenated_layers[] = {
+    {.name = "a", .type = LAYER_DENSE, .units = 6, .heads = U, .size = U, .bias = true, .device = U},
+    {.name = "t", .type = LAYER_TANH, UNSET},
+    {.name = "b",
+     .type = LAYER_DENSE,
+     .units = 5,
+     .heads = U,
+     .size = U,
+     .bias = true,
+     .device = U,
+     .devices = {0, 1, 2},
+     .device_count = 3},
+    {.name = "c", .type = LAYER_CONCAT, .inputs = {"t", "b", "t"}, .input_count = 3, UNSET},
+    {.name = "d", .type = LAYER_DENSE, .units = 3, .heads = U, .size = U, .bias = true},
+};
+static const struct model_spec concatenated = {.input_shape = {7},
+                                               .input_rank = 1,
+                                               .layers = concatenated_layers,
+                                               .layer_count = 5,
+                                               .loss = LOSS_SOFTMAX_CROSS_ENTROPY};
 static const struct model_spec resnet = {
     .preset = PRESET_RESNET20, .width = 4, .depth = 1, .input_shape = {8, 8, 2}, .input_rank = 3, .classes = 5};
 static const struct model_spec tied = {
@@ -357,6 +378,15 @@ Test(gradients, convolutions_pools_and_activations)
 Test(gradients, branches_and_a_squared_error)
 {
     struct bench b = open_bench(&residual, 5, 2);
+    check_differences(&b);
+    close_bench(&b);
+}
+
+Test(gradients, values_side_by_side_and_a_split_layer)
+{
+    struct bench b = open_bench(&concatenated, 5, 2);
+    cr_expect_not_null(parameter_layout_find(graph_layout(b.graph), "b.weight"));
+    cr_expect_eq(graph_layout(b.graph)->tensor_count, 6);
     check_differences(&b);
     close_bench(&b);
 }

@@ -328,6 +328,56 @@ Test(pipeline, a_table_is_shared_by_layers_of_two_devices)
     expect_same(tied, 6, 3, 7, false);
 }
 
+/* One large layer over several devices; what it is with `devices`, and whole. */
+#define SPLIT(units, devices) "{\"type\":\"dense\",\"units\":" #units devices "}"
+#define OVER(list) ",\"devices\":[" list "]"
+#define FIRST_LARGE(devices)                                                                                           \
+    "{\"inputShape\":[12],\"layers\":[" SPLIT(67,                                                                      \
+                                              devices) ",{\"type\":\"relu\"},{\"type\":\"dropout\",\"rate\":\"0.2\"}," \
+                                                       "{\"type\":\"dense\",\"units\":10}]}"
+#define LATER_LARGE(devices)                                                                                           \
+    "{\"inputShape\":[8,8,2],\"layers\":[{\"type\":\"conv2d\",\"filters\":4,\"kernel\":3},{\"type\":\"relu\"},"        \
+    "{\"type\":\"flatten\"}," SPLIT(50, devices) ",{\"type\":\"relu\"},{\"type\":\"dense\",\"units\":10}]}"
+
+static struct outcome train_whole(const char *model, int64_t steps)
+{
+    return train(&(struct trial){
+        .model = model, .type = STRATEGY_ONE_DEVICE, .devices = 1, .shards = 5, .steps = steps, .clip = 0.3});
+}
+
+static struct outcome train_split(const char *model, unsigned devices, int64_t steps)
+{
+    return train(&(struct trial){.model = model,
+                                 .type = STRATEGY_PIPELINE,
+                                 .devices = devices,
+                                 .stages = devices,
+                                 .shards = 5,
+                                 .steps = steps,
+                                 .clip = 0.3});
+}
+
+/* The bits of the whole layer on one device: each unit is the same product. */
+Test(pipeline, a_first_layer_split_over_devices_has_the_bits_of_the_whole)
+{
+    struct outcome whole = train_whole(FIRST_LARGE(""), 6);
+    cr_expect_eq(train_split(FIRST_LARGE(OVER("0,1")), 2, 6).digest, whole.digest);
+    cr_expect_eq(train_split(FIRST_LARGE(OVER("1,0")), 2, 6).digest, whole.digest);
+    cr_expect_eq(train_split(FIRST_LARGE(OVER("2,0,3,1")), 4, 6).digest, whole.digest);
+}
+
+/* A layer before it is handed the sum of as many parts as there are slices: the bits of the same slices on one device. */
+Test(pipeline, a_later_layer_split_over_devices_has_the_bits_of_its_slices)
+{
+    expect_same(LATER_LARGE(OVER("0,1")), 2, 2, 5, false);
+    expect_same(LATER_LARGE(OVER("0,1,2")), 6, 3, 7, true);
+    struct outcome whole = train_whole(LATER_LARGE(""), 1), split = train_split(LATER_LARGE(OVER("1,0")), 2, 1);
+    cr_expect_eq(split.loss, whole.loss, "%.17g %.17g", split.loss, whole.loss);
+    cr_expect_float_eq(split.norm, whole.norm, 1e-6 * whole.norm, "%.17g %.17g", split.norm, whole.norm);
+    whole = train_whole(LATER_LARGE(""), 30);
+    split = train_split(LATER_LARGE(OVER("1,0")), 2, 30);
+    cr_expect_float_eq(split.loss, whole.loss, 1e-4 * whole.loss, "%.17g %.17g", split.loss, whole.loss);
+}
+
 #define RESNET_LAYERS 70
 #define RESNET_STAGES 10
 

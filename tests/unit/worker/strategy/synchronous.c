@@ -177,6 +177,11 @@ static const struct parameter_tensor *tensor_of(const struct parameter_layout *l
     return NULL;
 }
 
+static int64_t row_shift(const struct parameter_tensor *here)
+{
+    return here->first_row * (here->elements / here->shape[0]);
+}
+
 /* Whoever holds a tensor that another has brought must have the same bits. */
 static bool bring(float *to, const float *from, int64_t elements, bool first)
 {
@@ -191,11 +196,12 @@ static bool add_part(struct training_state *whole, const struct training_state *
     for (unsigned t = 0; t < part->layout.tensor_count; t++) {
         const struct parameter_tensor *here = &part->layout.tensors[t],
                                       *there = tensor_of(&whole->layout, here->number);
-        bool first = !brought[here->number];
-        same &= bring(whole->parameters + there->offset, part->parameters + here->offset, here->elements, first);
+        int64_t place = there->offset + row_shift(here);
+        bool first = !brought[place];
+        same &= bring(whole->parameters + place, part->parameters + here->offset, here->elements, first);
         for (unsigned s = 0; s < whole->slot_count; s++)
-            same &= bring(whole->slots[s] + there->offset, part->slots[s] + here->offset, here->elements, first);
-        brought[here->number] = true;
+            same &= bring(whole->slots[s] + place, part->slots[s] + here->offset, here->elements, first);
+        brought[place] = true;
     }
     return same;
 }
@@ -206,7 +212,8 @@ static void take_part(struct training_state *part, const struct parameter_layout
         const struct parameter_tensor *here = &part->layout.tensors[t], *there = tensor_of(layout, here->number);
         for (unsigned s = 0; s <= part->slot_count; s++)
             memcpy((s ? part->slots[s - 1] : part->parameters) + here->offset,
-                   flat + (int64_t)s * layout->elements + there->offset, (size_t)here->elements * sizeof(*flat));
+                   flat + (int64_t)s * layout->elements + (there->offset + row_shift(here)),
+                   (size_t)here->elements * sizeof(*flat));
     }
 }
 
@@ -434,7 +441,7 @@ static struct training_state whole_state(struct worker *workers, unsigned count)
 {
     struct training_state whole;
     const struct parameter_layout *layout = graph_layout(workers[0].devices[0].graph);
-    SCOPED_FREE bool *brought = memory_allocate(layout->tensor_count, sizeof(*brought));
+    SCOPED_FREE bool *brought = memory_allocate((size_t)layout->elements, sizeof(*brought));
     cr_assert_eq(
         training_state_init(&whole, workers[0].devices[0].device, layout, &workers[0].job.training.optimizer, 5, NULL),
         0);
@@ -444,7 +451,7 @@ static struct training_state whole_state(struct worker *workers, unsigned count)
         cr_assert(add_part(&whole, &workers[rank].state, brought), "rank %u of %u has other bits", rank, count);
     }
     for (unsigned t = 0; t < layout->tensor_count; t++)
-        cr_assert(brought[t]);
+        cr_assert(brought[layout->tensors[t].offset]);
     return whole;
 }
 
