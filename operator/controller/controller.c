@@ -26,6 +26,11 @@
 #define WAITING_MAX 512
 #define EXECUTING_MIN 64
 
+/* While so many requests wait, a status that only tells people something waits for more to tell, but not for ever. */
+#define BUSY_WAITING 32
+#define TELL_RETRY_MS 500
+#define TELL_MAX_MS 5000
+
 /* An own write that the cache does not show brings its event as a rule; this is for when it does not. */
 #define UNSEEN_RETRY_MS 2000
 
@@ -225,6 +230,21 @@ static void note_plan(struct job_entry *entry, const struct plan *plan, int64_t 
         job_entry_clear_obstacle(entry);
 }
 
+static bool tells_later(const struct controller *controller, struct job_entry *entry, const struct job_status *old,
+                        const struct plan *plan, int64_t now_ms)
+{
+    bool waits = plan_only_tells(plan, old) && kube_client_waiting(controller->client) >= BUSY_WAITING;
+    note_since(&entry->told_since_ms, waits, now_ms);
+    return waits && now_ms >= entry->told_since_ms && now_ms - entry->told_since_ms < TELL_MAX_MS;
+}
+
+/* The same is planned again, with what will have happened by then. */
+static void tell_later(const struct controller *controller, struct job_entry *entry, const struct plan_input *input)
+{
+    entry->document_fresh |= input->progress != NULL;
+    work_queue_add_at(controller->queue, entry, input->now_ms + TELL_RETRY_MS);
+}
+
 static void reconcile_job(struct controller *controller, struct job_entry *entry, const struct job_item *item)
 {
     struct plan plan = {0};
@@ -243,7 +263,10 @@ static void reconcile_job(struct controller *controller, struct job_entry *entry
     work_queue_add_at(controller->queue, entry, plan.requeue_ms);
     if (!is_over(&item->job.status))
         work_queue_add_at(controller->queue, entry, progress_poll(controller->poller, entry, &item->job, input.now_ms));
-    if (plan.action_count > 0 || plan.write_status) {
+    if (tells_later(controller, entry, &item->job.status, &plan, input.now_ms)) {
+        tell_later(controller, entry, &input);
+    } else if (plan.action_count > 0 || plan.write_status) {
+        entry->told_since_ms = FIELD_UNSET;
         entry->executing = true;
         controller->executing++;
         execute_plan(&controller->executor, entry, &item->job, &plan);

@@ -24,6 +24,7 @@ struct execution {
     struct plan plan;
     const char *namespace, *name, *uid;
     struct json *status_patch; /* NULL: no status write, or it is done */
+    bool late;                 /* nobody but people waits for it */
     struct json *certificate;  /* a Secret to be created when the one in its place is gone */
     size_t open;               /* requests without an answer */
     bool created, refused;     /* of the creates: one succeeded, one did not */
@@ -107,22 +108,13 @@ static void status_written(void *context, const struct kube_answer *answer)
     finish(execution);
 }
 
-/* Pods wait for a promise; for all else that a status says, only people do. */
-static bool promises(const struct job_status *status)
-{
-    for (int role = 0; role < ROLE_COUNT; role++)
-        if (status->replicas[role].pending)
-            return true;
-    return false;
-}
-
 static void write_status(struct execution *execution)
 {
     SCOPED_JSON *patch = execution->status_patch;
     execution->status_patch = NULL;
     struct resource_path path = {JOBS, execution->namespace, execution->name, "status"};
     struct kube_call_options options = call_options(execution, status_written, execution);
-    options.priority = promises(&execution->plan.status) ? KUBE_NORMAL : KUBE_LATE;
+    options.priority = execution->late ? KUBE_LATE : KUBE_NORMAL;
     kube_client_patch(execution->executor.client, &path, patch, &options);
 }
 
@@ -654,6 +646,7 @@ void execute_plan(const struct executor *executor, struct job_entry *entry, cons
     execution->namespace = arena_copy_string(&execution->plan.arena, job->namespace);
     execution->name = arena_copy_string(&execution->plan.arena, job->name);
     execution->uid = arena_copy_string(&execution->plan.arena, job->uid);
+    execution->late = plan_only_tells(&execution->plan, &job->status);
     if (execution->plan.write_status)
         execution->status_patch = status_patch(job, &execution->plan.status);
     for (size_t i = 0; i < execution->plan.action_count; i++)

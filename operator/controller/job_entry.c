@@ -37,7 +37,7 @@ struct job_entry *job_entry_new(const char *key)
 {
     struct job_entry *entry = memory_allocate(1, sizeof *entry);
     entry->key = memory_copy_string(key);
-    entry->counts_since_ms = entry->behind_since_ms = FIELD_UNSET;
+    entry->counts_since_ms = entry->behind_since_ms = entry->told_since_ms = FIELD_UNSET;
     return entry;
 }
 

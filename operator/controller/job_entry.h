@@ -49,7 +49,8 @@ struct job_entry {
     int64_t timer_ms;
 
     struct own_write job_write, pod_write, service_write, group_write, workload_write;
-    unsigned failures; /* in a row */
+    unsigned failures;     /* in a row */
+    int64_t told_since_ms; /* since when a status that only tells waits for its turn; FIELD_UNSET: none does */
 
     /* What follows is about the job of this UID; NULL: of none. Another may have the same name. */
     char *job_uid;

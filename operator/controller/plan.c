@@ -185,6 +185,23 @@ void plan_job(const struct plan_input *input, struct plan *ret_plan)
     decide_write(&planning);
 }
 
+static bool counts_on(const struct job_status *old, const struct job_status *next)
+{
+    return old->restart_count != next->restart_count || old->epoch != next->epoch || old->attempt != next->attempt ||
+           old->charged_ms != next->charged_ms || old->suspended_ms != next->suspended_ms ||
+           old->backoff_until_ms != next->backoff_until_ms;
+}
+
+bool plan_only_tells(const struct plan *plan, const struct job_status *old)
+{
+    const struct job_status *next = &plan->status;
+    bool promises = false;
+    for (int role = 0; role < ROLE_COUNT; role++)
+        promises |= next->replicas[role].pending != NULL;
+    return plan->action_count == 0 && plan->write_status && !promises && !status_terminal(next) &&
+           !counts_on(old, next);
+}
+
 void plan_release(struct plan *plan)
 {
     arena_release(&plan->arena);

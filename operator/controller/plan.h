@@ -178,6 +178,9 @@ struct plan {
 };
 
 void plan_job(const struct plan_input *input, struct plan *ret_plan);
+/* All that it does is to tell people that pods of a crew come and go: no action, no promise that pods wait for, nothing
+ * that counts against a limit, no end. */
+bool plan_only_tells(const struct plan *plan, const struct job_status *old);
 void plan_release(struct plan *plan);
 
 #endif

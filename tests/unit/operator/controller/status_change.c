@@ -78,6 +78,26 @@ Test(status_change, counts_that_go_on_changing_are_written_ever_more_rarely)
     cr_assert_eq(wait_after(INT64_C(1000000000000)), 5000);
 }
 
+Test(status_change, what_pods_or_limits_wait_for_does_not_only_tell)
+{
+    struct scene scene;
+    scene_init(&scene, 2);
+    scene_plan(&scene); /* promises its pods */
+    cr_assert(scene.plan.write_status);
+    cr_assert_not(plan_only_tells(&scene.plan, &scene.job.status));
+    scene_run(&scene);
+    scene.job.status.conditions[CONDITION_RUNNING].status = CONDITION_FALSE;
+    scene_plan(&scene); /* that it runs */
+    cr_assert(scene.plan.write_status);
+    cr_assert(plan_only_tells(&scene.plan, &scene.job.status));
+    scene.plan.status.restart_count++;
+    cr_assert_not(plan_only_tells(&scene.plan, &scene.job.status));
+    scene.plan.status = scene.job.status;
+    scene.plan.status.conditions[CONDITION_FAILED].status = CONDITION_TRUE;
+    cr_assert_not(plan_only_tells(&scene.plan, &scene.job.status));
+    scene_release(&scene);
+}
+
 /* Rule 8: at most pods + 7 writes. Here the status writes of a healthy life; to these come the Service, the pods and two
  * events. */
 Test(status_change, a_healthy_life_takes_four_status_writes)
