@@ -190,7 +190,7 @@ class Trial:
 
     def count(self, crew, history):
         changes = history.changes() if self.arrangement.lockstep else []
-        repeated = [history.repeated(before, after) for _, before, after in changes]
+        repeated = [history.repeated(before, after, self.arrangement.unit) for _, before, after in changes]
         if self.arrangement.serves:
             steps = [a.first for a in history.applied]
             repeated = [max(0, a - b + 1) for a, b in zip(steps, steps[1:])]

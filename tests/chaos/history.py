@@ -57,10 +57,11 @@ class History:
             before = by_generation[generation]
         return found
 
-    def repeated(self, before, after):
-        """Steps that the generation of the one line began and that of the other, which follows it, did again."""
+    def repeated(self, before, after, unit):
+        """Steps that the generation of the one line began and that of the other, which follows it, did again. A superseded
+        process may go further when it returns; nobody else is more than a unit ahead of what was applied."""
         begun = max((step for generation, _, step, _, _, _ in self.shares if generation == before.generation), default=0)
-        return max(0, begun - after.first + 1, before.last - after.first + 1)
+        return max(0, min(begun, before.last + unit) - after.first + 1, before.last - after.first + 1)
 
     def holders(self, applied):
         """Names of those who have applied something in that line's generation."""

@@ -37,7 +37,7 @@ def check_repeats(arrangement, crew, history):
     """At most one unit where the state lived on; else back to the newest checkpoint and not further."""
     wrong = []
     for back, before, after in history.changes():
-        repeated = history.repeated(before, after)
+        repeated = history.repeated(before, after, arrangement.unit)
         told = f"{before.name} had applied step {before.last}, then {after.name} began with step {after.first}"
         if back < 0:
             wrong.append(f"steps are missing: {told}")
