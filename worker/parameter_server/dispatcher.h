@@ -107,6 +107,8 @@ int dispatcher_save(struct dispatcher *dispatcher, const char *directory, struct
 /* After EVENT_SERVER_PARTS, a server that was asked to leave: it has saved, or cannot, and may go. */
 void dispatcher_dismiss(struct dispatcher *dispatcher);
 
+/* Whether a server is away, or back without a state: it answers nothing before the next dispatcher_begin. */
+bool dispatcher_misses_a_server(struct dispatcher *dispatcher);
 /* Updates lost in all. */
 int64_t dispatcher_lost(struct dispatcher *dispatcher);
 /* Shares in all that came late, after a backup worker's answer to the same (or before it was needed), and were dropped. */

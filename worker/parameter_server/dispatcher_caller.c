@@ -288,6 +288,14 @@ void dispatcher_dismiss(struct dispatcher *dispatcher)
 
 /* ---------------------------------------------------------------- looking on, and the end */
 
+bool dispatcher_misses_a_server(struct dispatcher *dispatcher)
+{
+    pthread_mutex_lock(&dispatcher->lock);
+    bool misses = !dispatcher_all_stand(dispatcher) || !all_hold_state(dispatcher);
+    pthread_mutex_unlock(&dispatcher->lock);
+    return misses;
+}
+
 int64_t dispatcher_lost(struct dispatcher *dispatcher)
 {
     pthread_mutex_lock(&dispatcher->lock);

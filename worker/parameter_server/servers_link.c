@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <time.h>
 
 #include "common/clock.h"
 #include "common/memory.h"
@@ -299,13 +300,27 @@ static bool is_busy(const struct servers_link *link)
     return false;
 }
 
+static bool gives_up(const struct servers_link *link)
+{
+    return link->options.gives_up != NULL && link->options.gives_up(link->options.context);
+}
+
+static void wait_a_moment(struct servers_link *link)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec++;
+    pthread_cond_timedwait(&link->changed, &link->lock, &until);
+}
+
 /* With the lock held. */
 static int await(struct servers_link *link, bool impatient, struct error *error)
 {
     uint32_t lost = link->lost;
     rpc_wake(link->options.rpc);
-    while (is_busy(link) && !link->cancelled && !link->refused && !(impatient && link->lost != lost))
-        pthread_cond_wait(&link->changed, &link->lock);
+    while (is_busy(link) && !link->cancelled && !link->refused &&
+           !(impatient && (link->lost != lost || gives_up(link))))
+        wait_a_moment(link);
     if (link->refused)
         return error_set(error, ERROR_STALE, "a ps has refused this process: %s", link->refusal);
     if (link->cancelled)

@@ -36,6 +36,9 @@ struct servers_link_options {
     bool pulls_only;   /* no gradients */
     /* A pull fails (ERROR_UNAVAILABLE) rather than waits when a server is lost. */
     bool impatient;
+    /* Asked while such a pull waits: whether a server that it waits for will not answer soon, being without a state. */
+    bool (*gives_up)(void *context);
+    void *context;
 };
 
 int servers_link_new(const struct servers_link_options *options, struct servers_link **ret_link, struct error *error);

@@ -288,6 +288,11 @@ static void wake(void *context)
     rpc_wake(((struct ps_chief *)context)->rpc);
 }
 
+static bool misses_a_server(void *context)
+{
+    return dispatcher_misses_a_server(((struct ps_chief *)context)->dispatcher);
+}
+
 static int open_values(struct ps_chief *chief, struct error *error)
 {
     struct trainer *trainer = chief->trainer;
@@ -307,6 +312,8 @@ static int open_values(struct ps_chief *chief, struct error *error)
         .digest = parameter_layout_digest(graph_layout(trainer->graph)),
         .pulls_only = true,
         .impatient = true,
+        .gives_up = misses_a_server,
+        .context = chief,
     };
     if (servers_link_new(&options, &chief->values, error) < 0)
         return -1;

@@ -480,6 +480,7 @@ Test(histories, a_save_does_not_wait_for_servers_without_a_state, .timeout = 60)
     };
     cr_assert(dispatcher_start(&options, &play.dispatcher, &error) == 0, "%s", error.message);
     cr_assert(dispatcher_await_servers(play.dispatcher, standings, &error) == 0, "%s", error.message);
+    cr_expect(dispatcher_misses_a_server(play.dispatcher));
     cr_expect(dispatcher_save(play.dispatcher, "nowhere", saved, &error) < 0 && error.kind == ERROR_UNAVAILABLE, "%s",
               error.message);
     for (unsigned i = 0; i < SERVERS; i++)
