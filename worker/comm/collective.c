@@ -120,12 +120,44 @@ int collective_all_reduce(struct collective *group, const float *const *contribu
     return collective_wait(group, start_all_reduce(group, contributions, result, elements, LAUNCH_TO_WAIT), error);
 }
 
+collective_ticket collective_reduce_scatter_start(struct collective *group, const float *const *contributions,
+                                                  float *result, size_t elements,
+                                                  const struct collective_shards *shards)
+{
+    pthread_mutex_lock(&group->lock);
+    struct request *request = request_new(group, elements);
+    request->kind = REQUEST_REDUCE_SCATTER;
+    request->shards = *shards;
+    request->result = result;
+    memcpy(request->contributions, contributions,
+           group->setting.reduction.contributions[group->setting.rank] * sizeof(*contributions));
+    collective_ticket ticket = request->ticket;
+    request_launch(group, false);
+    pthread_mutex_unlock(&group->lock);
+    return ticket;
+}
+
+int collective_all_gather(struct collective *group, float *vector, size_t elements,
+                          const struct collective_shards *shards, const unsigned *givers, struct error *error)
+{
+    pthread_mutex_lock(&group->lock);
+    struct request *request = request_new(group, elements);
+    request->kind = REQUEST_ALL_GATHER;
+    request->shards = *shards;
+    request->givers = givers;
+    request->result = vector;
+    collective_ticket ticket = request->ticket;
+    request_launch(group, true);
+    pthread_mutex_unlock(&group->lock);
+    return collective_wait(group, ticket, error);
+}
+
 int collective_broadcast(struct collective *group, unsigned root, const bool *receives, void *bytes, size_t length,
                          struct error *error)
 {
     pthread_mutex_lock(&group->lock);
     struct request *request = request_new(group, length);
-    request->is_broadcast = true;
+    request->kind = REQUEST_BROADCAST;
     request->root = root;
     request->receives = receives;
     request->bytes = bytes;

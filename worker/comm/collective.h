@@ -19,7 +19,8 @@
  * only, not on the arrival order; the bytes are those of a ring. Small vectors
  * are exchanged whole and combined by each rank, for the shortest latency. From
  * four ranks on, where it is the same order, pairs of ranks exchange short vectors.
- * Other algorithms are options; they go in steps (schedule.h).
+ * Other algorithms are options; they go in steps (schedule.h). The two halves of the
+ * way by owners are operations of their own: a reduce-scatter and an all-gather.
  *
  * Failure: when a link breaks, a frame is wrong, a deadline passes or somebody
  * calls collective_abort, every operation under way and to come fails at once
@@ -40,6 +41,7 @@
 #include "common/error.h"
 #include "worker/comm/endpoint.h"
 #include "worker/comm/generation.h"
+#include "worker/comm/shards.h"
 
 /* Largest group. */
 #define CREW_SIZE_MAX 64
@@ -128,6 +130,16 @@ void collective_attend(struct collective *group);
 int collective_wait(struct collective *group, collective_ticket ticket, struct error *error);
 int collective_all_reduce(struct collective *group, const float *const *contributions, float *result, size_t elements,
                           struct error *error);
+
+/* The sums of an all-reduce, each where it is owned alone: in `result` of its owner and of the rank after that one. The rest of
+ * `result` is undefined. */
+collective_ticket collective_reduce_scatter_start(struct collective *group, const float *const *contributions,
+                                                  float *result, size_t elements,
+                                                  const struct collective_shards *shards);
+/* What rank o owns of `vector`, from rank givers[o] to all others, with checksums. `givers` NULL: from o, and not to the rank after
+ * it, which has the same already. */
+int collective_all_gather(struct collective *group, float *vector, size_t elements,
+                          const struct collective_shards *shards, const unsigned *givers, struct error *error);
 
 /* Bytes from `root` to the ranks for which `receives[rank]` is true (root's own entry does not matter). All ranks call it
  * with the same arguments but the bytes; those that neither give nor take return at once. Each chunk carries its CRC-32C;

@@ -31,25 +31,57 @@ static void take_staging_back(struct collective *group, struct operation *operat
     operation->staging_elements = 0;
 }
 
+static bool has_shards(const struct request *request)
+{
+    return request->kind == REQUEST_REDUCE_SCATTER || request->kind == REQUEST_ALL_GATHER;
+}
+
+/* What the next operation of a request takes on; where there are shards, each rank's part of it is one piece. */
+static size_t operation_size(const struct collective *group, const struct request *request)
+{
+    size_t most = request->kind == REQUEST_BROADCAST ? OPERATION_BYTES : OPERATION_ELEMENTS;
+    size_t left = request->total - request->begun;
+    if (has_shards(request)) {
+        unsigned ranks = group->setting.size;
+        size_t at = request->shards.offset + request->begun, round = shards_round(&request->shards, ranks, at);
+        size_t to_end = shards_stripe(&request->shards, ranks, round, ranks) - at;
+        most = to_end < most ? to_end : most;
+    }
+    return left < most ? left : most;
+}
+
+static void begin_reduction(struct collective *group, struct operation *operation, uint64_t sequence,
+                            const struct request *request, size_t size, const struct collective_shards *shards)
+{
+    const float *here[OPERATION_PARTS_MAX];
+    lend_staging(group, operation);
+    for (unsigned i = 0; i < group->setting.reduction.contributions[group->setting.rank]; i++)
+        here[i] = request->contributions[i] + request->begun;
+    if (shards)
+        operation_begin_reduce_scatter(operation, &group->setting, sequence, here, request->result + request->begun,
+                                       size, shards, collective_enqueue, group);
+    else
+        operation_begin_all_reduce(operation, &group->setting, sequence, here, request->result + request->begun, size,
+                                   collective_enqueue, group);
+}
+
 static void begin_operation(struct collective *group, struct request *request)
 {
     struct operation *operation = collective_operation(group, group->next_sequence);
     uint64_t sequence = group->next_sequence++;
-    size_t unit = request->is_broadcast ? OPERATION_BYTES : OPERATION_ELEMENTS;
-    size_t size = request->total - request->begun < unit ? request->total - request->begun : unit;
+    size_t size = operation_size(group, request);
+    struct collective_shards shards = request->shards;
+    shards.offset += request->begun;
     operation->ticket = request->ticket;
     request->operations++;
-    if (request->is_broadcast) {
+    if (request->kind == REQUEST_BROADCAST)
         operation_begin_broadcast(operation, &group->setting, sequence, request->root, request->receives,
                                   request->bytes + request->begun, size, collective_enqueue, group);
-    } else {
-        const float *here[OPERATION_PARTS_MAX];
-        lend_staging(group, operation);
-        for (unsigned i = 0; i < group->setting.reduction.contributions[group->setting.rank]; i++)
-            here[i] = request->contributions[i] + request->begun;
-        operation_begin_all_reduce(operation, &group->setting, sequence, here, request->result + request->begun, size,
-                                   collective_enqueue, group);
-    }
+    else if (request->kind == REQUEST_ALL_GATHER)
+        operation_begin_all_gather(operation, &group->setting, sequence, request->givers,
+                                   request->result + request->begun, size, &shards, collective_enqueue, group);
+    else
+        begin_reduction(group, operation, sequence, request, size, has_shards(request) ? &shards : NULL);
     request->begun += size;
 }
 
@@ -156,6 +188,11 @@ void *collective_run(void *context)
 
 /* ---------------------------------------------------------------- driving */
 
+static const char *const operation_names[] = {
+    [OPERATION_DIRECT] = "all-reduce",      [OPERATION_OWNED] = "all-reduce",  [OPERATION_STEPPED] = "all-reduce",
+    [OPERATION_SCATTER] = "reduce-scatter", [OPERATION_GATHER] = "all-gather", [OPERATION_BROADCAST] = "broadcast",
+};
+
 static void describe(struct collective *group, char *text, size_t size)
 {
     if (group->unfinished == 0) {
@@ -172,8 +209,7 @@ static void describe(struct collective *group, char *text, size_t size)
     snprintf(text, size, "rank %u waits %.1f s for %s in operation %llu (%s, %s); last completed %llu",
              group->setting.rank, (double)(clock_monotonic_ns() - group->progress_ns) / 1e9,
              names.length ? buffer_text(&names) : "its own turn", (unsigned long long)group->oldest_sequence + 1,
-             operation->kind == OPERATION_BROADCAST ? "broadcast" : "all-reduce", group->label,
-             (unsigned long long)group->oldest_sequence);
+             operation_names[operation->kind], group->label, (unsigned long long)group->oldest_sequence);
 }
 
 /* Says who stalls, and gives up after the deadline. */

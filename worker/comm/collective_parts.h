@@ -36,8 +36,10 @@ struct lane {
 /* What a ticket stands for. */
 struct request {
     collective_ticket ticket;
-    bool is_broadcast;
+    enum { REQUEST_ALL_REDUCE, REQUEST_REDUCE_SCATTER, REQUEST_ALL_GATHER, REQUEST_BROADCAST } kind;
     bool has_no_deadline;
+    struct collective_shards shards;
+    const unsigned *givers;
     unsigned root;
     const bool *receives;
     const float *contributions[OPERATION_PARTS_MAX];

@@ -11,10 +11,22 @@
 /* Chunks start at cache lines. */
 #define CHUNK_ALIGNMENT 16
 
+static size_t shard_start(const struct operation *operation, unsigned owner)
+{
+    const struct collective_shards *shards = &operation->shards;
+    unsigned size = operation->setting->size;
+    size_t start = shards_stripe(shards, size, shards_round(shards, size, shards->offset), owner);
+    if (start <= shards->offset)
+        return 0;
+    return start - shards->offset < operation->elements ? start - shards->offset : operation->elements;
+}
+
 static size_t chunk_start(const struct operation *operation, unsigned owner)
 {
     if (operation->kind == OPERATION_DIRECT)
         return 0;
+    if (operation->kind == OPERATION_SCATTER || operation->kind == OPERATION_GATHER)
+        return shard_start(operation, owner);
     if (owner == operation->setting->size)
         return operation->elements;
     return operation->elements * owner / operation->setting->size / CHUNK_ALIGNMENT * CHUNK_ALIGNMENT;
@@ -64,7 +76,7 @@ void operation_send_frame(struct operation *operation, unsigned rank, enum frame
 {
     struct outgoing_frame *frame = &operation->frames[operation->frame_count++];
     *frame = (struct outgoing_frame){.unsent = &operation->unsent, .payload = payload, .length = length};
-    bool checked = operation->setting->check_frames || kind == FRAME_BROADCAST;
+    bool checked = operation->setting->check_frames || kind == FRAME_BROADCAST || operation->givers;
     struct frame_header header = {.kind = kind,
                                   .checked = checked,
                                   .part = (uint16_t)part,
@@ -95,6 +107,19 @@ static void begin(struct operation *operation, const struct operation_setting *s
     operation->contributions_left = 0;
     operation->unsent = 0;
     operation->combined = true;
+    operation->givers = NULL;
+}
+
+static unsigned rank_before(const struct operation_setting *setting)
+{
+    return (setting->rank + setting->size - 1) % setting->size;
+}
+
+/* How many ranks, from the one after this on, get what is combined here. */
+static unsigned count_readers(const struct operation *operation)
+{
+    unsigned others = operation->setting->size - 1;
+    return operation->kind == OPERATION_SCATTER && others > 1 ? 1 : others;
 }
 
 static void combine(struct operation *operation, operation_send *send, void *context)
@@ -104,14 +129,14 @@ static void combine(struct operation *operation, operation_send *send, void *con
     const float *inputs[CREW_SIZE_MAX * OPERATION_PARTS_MAX];
     for (unsigned i = 0; i < setting->first_input[setting->size]; i++)
         inputs[i] = staged(operation, i);
-    if (operation->kind == OPERATION_OWNED)
+    if (operation->kind != OPERATION_DIRECT)
         for (unsigned part = 0; part < own_parts(setting); part++)
             inputs[setting->first_input[setting->rank] + part] = operation->contributions[part] + start;
     setting->reduction.combine(setting->reduction.context, inputs, operation->result + start, elements);
     operation->combined = true;
     if (operation->kind == OPERATION_DIRECT || elements == 0)
         return;
-    for (unsigned i = 1; i < setting->size; i++)
+    for (unsigned i = 1; i <= count_readers(operation); i++)
         operation_send_frame(operation, (setting->rank + i) % setting->size, FRAME_RESULT, 0, operation->result + start,
                              elements * sizeof(float), send, context);
 }
@@ -178,6 +203,43 @@ static void choose(const struct operation_setting *setting, size_t elements, boo
         *ret_direct = bytes <= OPERATION_DIRECT_BYTES || setting->algorithm == COLLECTIVE_ALGORITHM_DIRECT;
 }
 
+static void set_vectors(struct operation *operation, const float *const *contributions, float *result, size_t elements)
+{
+    operation->elements = elements;
+    operation->result = result;
+    operation->combined = false;
+    memcpy(operation->contributions, contributions, own_parts(operation->setting) * sizeof(*contributions));
+}
+
+/* Whether `rank` sends what it combines to this one. */
+static bool gets_result(const struct operation *operation, unsigned rank)
+{
+    if (operation->kind == OPERATION_DIRECT || chunk_elements(operation, rank) == 0)
+        return false;
+    return operation->kind == OPERATION_OWNED || rank == rank_before(operation->setting);
+}
+
+/* Contributions to whoever combines them. */
+static void begin_exchange(struct operation *operation, operation_send *send, void *context)
+{
+    const struct operation_setting *setting = operation->setting;
+    reserve_staging(operation);
+    reserve_frames(operation, (setting->size - 1) * (own_parts(setting) + 1));
+    if (operation->kind == OPERATION_DIRECT)
+        stage_own(operation);
+    bool owns = chunk_elements(operation, setting->rank) > 0;
+    for (unsigned i = 1; i < setting->size; i++) {
+        unsigned rank = (setting->rank + i) % setting->size;
+        unsigned parts = owns ? setting->reduction.contributions[rank] : 0;
+        operation->contributions_left += parts;
+        expect(operation, rank, parts + gets_result(operation, rank));
+    }
+    for (unsigned i = 1; i < setting->size; i++)
+        send_contributions(operation, (setting->rank + i) % setting->size, send, context);
+    if (operation->contributions_left == 0)
+        combine(operation, send, context);
+}
+
 void operation_begin_all_reduce(struct operation *operation, const struct operation_setting *setting, uint64_t sequence,
                                 const float *const *contributions, float *result, size_t elements, operation_send *send,
                                 void *context)
@@ -186,32 +248,75 @@ void operation_begin_all_reduce(struct operation *operation, const struct operat
     bool direct;
     choose(setting, elements, &direct, &schedule);
     begin(operation, setting, sequence, direct ? OPERATION_DIRECT : schedule ? OPERATION_STEPPED : OPERATION_OWNED);
-    operation->elements = elements;
-    operation->result = result;
-    operation->combined = false;
-    memcpy(operation->contributions, contributions, own_parts(setting) * sizeof(*contributions));
-    if (schedule) {
-        reserve_frames(operation, schedule->send_count);
-        operation_steps_begin(operation, schedule);
-        operation_steps_advance(operation, send, context);
+    set_vectors(operation, contributions, result, elements);
+    if (schedule == NULL) {
+        begin_exchange(operation, send, context);
         return;
     }
-    reserve_staging(operation);
-    reserve_frames(operation, (setting->size - 1) * (own_parts(setting) + 1));
-    if (direct)
-        stage_own(operation);
-    bool owns = chunk_elements(operation, setting->rank) > 0;
+    reserve_frames(operation, schedule->send_count);
+    operation_steps_begin(operation, schedule);
+    operation_steps_advance(operation, send, context);
+}
+
+void operation_begin_reduce_scatter(struct operation *operation, const struct operation_setting *setting,
+                                    uint64_t sequence, const float *const *contributions, float *result,
+                                    size_t elements, const struct collective_shards *shards, operation_send *send,
+                                    void *context)
+{
+    begin(operation, setting, sequence, OPERATION_SCATTER);
+    operation->shards = *shards;
+    set_vectors(operation, contributions, result, elements);
+    begin_exchange(operation, send, context);
+}
+
+/* ---- all-gather */
+
+static unsigned giver_of(const struct operation *operation, unsigned owner)
+{
+    return operation->givers ? operation->givers[owner] : owner;
+}
+
+/* Whether `rank` is sent what `owner` owns. */
+static bool lacks(const struct operation *operation, unsigned rank, unsigned owner)
+{
+    bool mirrors = operation->givers == NULL && rank == (owner + 1) % operation->setting->size;
+    return rank != giver_of(operation, owner) && !mirrors && chunk_elements(operation, owner) > 0;
+}
+
+static void give(struct operation *operation, unsigned owner, operation_send *send, void *context)
+{
+    const struct operation_setting *setting = operation->setting;
     for (unsigned i = 1; i < setting->size; i++) {
         unsigned rank = (setting->rank + i) % setting->size;
-        unsigned parts = owns ? setting->reduction.contributions[rank] : 0;
-        operation->contributions_left += parts;
-        expect(operation, rank, parts + (!direct && chunk_elements(operation, rank) > 0));
+        if (lacks(operation, rank, owner))
+            operation_send_frame(operation, rank, FRAME_RESULT, owner,
+                                 operation->result + chunk_start(operation, owner),
+                                 chunk_elements(operation, owner) * sizeof(float), send, context);
     }
-    for (unsigned i = 1; i < setting->size; i++)
-        send_contributions(operation, (setting->rank + i) % setting->size, send, context);
-    if (operation->contributions_left == 0)
-        combine(operation, send, context);
 }
+
+void operation_begin_all_gather(struct operation *operation, const struct operation_setting *setting, uint64_t sequence,
+                                const unsigned *givers, float *vector, size_t elements,
+                                const struct collective_shards *shards, operation_send *send, void *context)
+{
+    unsigned given = 0;
+    begin(operation, setting, sequence, OPERATION_GATHER);
+    operation->shards = *shards;
+    operation->givers = givers;
+    operation->elements = elements;
+    operation->result = vector;
+    for (unsigned owner = 0; owner < setting->size; owner++) {
+        given += giver_of(operation, owner) == setting->rank;
+        if (lacks(operation, setting->rank, owner))
+            expect(operation, giver_of(operation, owner), 1);
+    }
+    reserve_frames(operation, given * (setting->size - 1));
+    for (unsigned owner = 0; owner < setting->size; owner++)
+        if (giver_of(operation, owner) == setting->rank)
+            give(operation, owner, send, context);
+}
+
+/* ---- broadcast */
 
 void operation_begin_broadcast(struct operation *operation, const struct operation_setting *setting, uint64_t sequence,
                                unsigned root, const bool *receives, void *bytes, size_t length, operation_send *send,
@@ -247,19 +352,25 @@ int operation_destination(const struct operation *operation, unsigned rank, cons
         *ret_bytes = operation_steps_destination(operation, rank, header);
         return *ret_bytes ? 0 : unexpected(operation, rank, header, error);
     }
-    bool reduces = operation->kind != OPERATION_BROADCAST;
+    bool gathers = operation->kind == OPERATION_GATHER;
+    bool reduces = operation->kind != OPERATION_BROADCAST && !gathers;
     size_t own = chunk_elements(operation, setting->rank) * sizeof(float);
     if (reduces && header->kind == FRAME_CONTRIBUTION && header->length == own && operation->contributions_left > 0 &&
         header->part < setting->reduction.contributions[rank]) {
         *ret_bytes = staged(operation, setting->first_input[rank] + header->part);
         return 0;
     }
-    if (operation->kind == OPERATION_OWNED && header->kind == FRAME_RESULT &&
-        header->length == chunk_elements(operation, rank) * sizeof(float)) {
-        *ret_bytes = operation->result + chunk_start(operation, rank);
+    unsigned owner = gathers ? header->part : rank;
+    bool expected =
+        gathers ? owner < setting->size && giver_of(operation, owner) == rank && lacks(operation, setting->rank, owner)
+                : reduces && gets_result(operation, rank);
+    if (expected && header->kind == FRAME_RESULT &&
+        header->length == chunk_elements(operation, owner) * sizeof(float)) {
+        *ret_bytes = operation->result + chunk_start(operation, owner);
         return 0;
     }
-    if (!reduces && header->kind == FRAME_BROADCAST && header->length == operation->length) {
+    if (operation->kind == OPERATION_BROADCAST && header->kind == FRAME_BROADCAST &&
+        header->length == operation->length) {
         *ret_bytes = operation->bytes;
         return 0;
     }

@@ -28,7 +28,14 @@
 /* From so many on they halve vectors of any length: owners would send each a message for every operation. */
 #define OPERATION_HALVING_RANKS_MIN 16
 
-enum operation_kind { OPERATION_DIRECT, OPERATION_OWNED, OPERATION_STEPPED, OPERATION_BROADCAST };
+enum operation_kind {
+    OPERATION_DIRECT,
+    OPERATION_OWNED,
+    OPERATION_STEPPED,
+    OPERATION_SCATTER, /* the two halves of OWNED, where the shards say who owns what; within one round of stripes */
+    OPERATION_GATHER,
+    OPERATION_BROADCAST
+};
 
 struct operation;
 
@@ -62,7 +69,9 @@ struct operation {
     collective_ticket ticket; /* the request it is a part of */
     const struct operation_setting *setting;
 
-    size_t elements;                                 /* all-reduce */
+    size_t elements;                                 /* all but broadcasts */
+    struct collective_shards shards;                 /* SCATTER and GATHER */
+    const unsigned *givers;                          /* GATHER: who sends what each rank owns; NULL: the owner */
     const float *contributions[OPERATION_PARTS_MAX]; /* own ones, at this operation's place in the vector */
     float *result;
     float *staging; /* received contributions; grows, lent between uses to others */
@@ -94,6 +103,13 @@ typedef void operation_send(void *context, unsigned rank, struct outgoing_frame 
 void operation_begin_all_reduce(struct operation *operation, const struct operation_setting *setting, uint64_t sequence,
                                 const float *const *contributions, float *result, size_t elements, operation_send *send,
                                 void *context);
+void operation_begin_reduce_scatter(struct operation *operation, const struct operation_setting *setting,
+                                    uint64_t sequence, const float *const *contributions, float *result,
+                                    size_t elements, const struct collective_shards *shards, operation_send *send,
+                                    void *context);
+void operation_begin_all_gather(struct operation *operation, const struct operation_setting *setting, uint64_t sequence,
+                                const unsigned *givers, float *vector, size_t elements,
+                                const struct collective_shards *shards, operation_send *send, void *context);
 void operation_begin_broadcast(struct operation *operation, const struct operation_setting *setting, uint64_t sequence,
                                unsigned root, const bool *receives, void *bytes, size_t length, operation_send *send,
                                void *context);

@@ -184,6 +184,56 @@ static void reduce_overlapping(struct crew *c)
     FAILED(collective_barrier(c->group, &c->error) < 0);
 }
 
+static unsigned owner_of(const struct crew *c, const struct collective_shards *shards, size_t at)
+{
+    return at < shards->head ? 0 : (unsigned)((at - shards->head) / shards->stripe % c->size);
+}
+
+/* A sharded vector, reduced in three pieces as buckets are, last first. */
+static void scatter(struct crew *c, float **vectors, float *result, size_t elements,
+                    const struct collective_shards *shards)
+{
+    size_t cuts[] = {0, elements / 3, elements / 2, elements};
+    collective_ticket tickets[3];
+    for (unsigned n = 3; n-- > 0;) {
+        struct collective_shards here = *shards;
+        const float *from[4];
+        for (unsigned part = 0; part < c->options.reduction.contributions[0]; part++)
+            from[part] = vectors[part] + cuts[n];
+        here.offset = cuts[n];
+        tickets[n] = collective_reduce_scatter_start(c->group, from, result + cuts[n], cuts[n + 1] - cuts[n], &here);
+    }
+    for (unsigned n = 3; n-- > 0;)
+        FAILED(collective_wait(c->group, tickets[n], &c->error) < 0);
+}
+
+static void scatter_and_gather(struct crew *c)
+{
+    static const struct collective_shards kinds[] = {{7, 100, 0}, {0, 16384, 0}, {10000, 65536, 0}, {3, 1, 0}};
+    for (size_t s = 0; s < sizeof(sizes) / sizeof(*sizes); s++) {
+        const struct collective_shards *shards = &kinds[s % 3 + (sizes[s] < 1000 ? 1 : 0)];
+        float **vectors = make_contributions(c, sizes[s]), *sum = vectors[0];
+        unsigned before = (c->rank + c->size - 1) % c->size, givers[RANKS_MAX];
+        scatter(c, vectors, sum, sizes[s], shards);
+        for (size_t i = 0; i < sizes[s]; i++) {
+            unsigned owner = owner_of(c, shards, i);
+            FAILED((owner == c->rank || owner == before) && sum[i] != expected(c, i));
+        }
+        FAILED(collective_all_gather(c->group, sum, sizes[s], shards, NULL, &c->error) < 0);
+        for (size_t i = 0; i < sizes[s]; i++)
+            FAILED(sum[i] != expected(c, i));
+        /* Rank 1 has lost everything; what it owned comes from the one after it. */
+        for (unsigned rank = 0; rank < c->size; rank++)
+            givers[rank] = rank == 1 ? 2 % c->size : rank;
+        for (size_t i = 0; i < sizes[s] && c->rank == 1; i++)
+            sum[i] = -1;
+        FAILED(collective_all_gather(c->group, sum, sizes[s], shards, givers, &c->error) < 0);
+        for (size_t i = 0; i < sizes[s]; i++)
+            FAILED(sum[i] != expected(c, i));
+    }
+    FAILED(collective_barrier(c->group, &c->error) < 0);
+}
+
 static void broadcast_to_some(struct crew *c)
 {
     size_t length = 3 * 1000 * 1000 + 17;
@@ -391,6 +441,14 @@ Test(collective, many_at_a_time_over_tls, .timeout = 60)
 Test(collective, shared_memory_needs_no_tls_once_both_are_known, .timeout = 60)
 {
     with_certificates(3, COLLECTIVE_TRANSPORT_AUTO, reduce_all_sizes);
+}
+
+Test(collective, the_halves_of_an_all_reduce_give_the_whole, .timeout = 60)
+{
+    run_crew(1, 2, COLLECTIVE_TRANSPORT_AUTO, scatter_and_gather);
+    run_crew(2, 2, COLLECTIVE_TRANSPORT_AUTO, scatter_and_gather);
+    run_crew(3, 1, COLLECTIVE_TRANSPORT_TCP, scatter_and_gather);
+    run_crew(4, 3, COLLECTIVE_TRANSPORT_AUTO, scatter_and_gather);
 }
 
 Test(collective, many_at_a_time_over_tcp, .timeout = 30)
