@@ -108,6 +108,14 @@ static const struct field strategy_fields[] = {
      .description =
          "ParameterServer: each update is handed to a second ps before it is acknowledged, so that none is lost with "
          "a ps. Needs at least two ps; false by default."},
+    {.name = "shardedOptimizer",
+     .kind = FIELD_BOOLEAN,
+     MEMBER(strategy_spec, sharded_optimizer),
+     LONE,
+     .description =
+         "MultiWorkerMirrored: each worker keeps and updates the optimizer's slots of its share of the parameters, and "
+         "mirrors those of the worker before it (ZeRO-1; Rajbhandari et al., 2020): 2 / workers of their memory, the "
+         "same bits, nothing lost with one worker. Workers need one checkpoint storage. False by default."},
     {.name = "localSteps",
      .kind = FIELD_INTEGER,
      MEMBER(strategy_spec, local_steps),

@@ -135,6 +135,7 @@ struct strategy_spec {
     int64_t staleness;               /* BoundedStaleness; FIELD_UNSET: STALENESS_DEFAULT */
     int64_t backup_workers;          /* Synchronous; FIELD_UNSET: none */
     bool ps_backup;
+    bool sharded_optimizer;                     /* MultiWorkerMirrored */
     int64_t local_steps;                        /* MultiWorkerMirrored; FIELD_UNSET: none, every step is summed */
     double outer_learning_rate, outer_momentum; /* with local_steps; DECIMAL_UNSET: 0.7 and 0.9 */
     enum exchange_type exchange;                /* PeerToPeer; not said: SendToAll */

@@ -207,6 +207,16 @@ static bool local_steps_strategy(const struct json *self, const struct json *old
     return !has(self, "localSteps") || is(self, "type", "MultiWorkerMirrored");
 }
 
+/* What it would have to be combined with is not: another crew size, replicas that differ, other ways of summing. */
+static bool sharded_optimizer(const struct json *self, const struct json *old)
+{
+    (void)old;
+    bool elsewhere = !is(self, "strategy.type", "MultiWorkerMirrored") || has(self, "elastic") ||
+                     has(self, "strategy.localSteps") ||
+                     (has(self, "strategy.collective") && !is(self, "strategy.collective", "Auto"));
+    return !json_boolean_at(self, "strategy.shardedOptimizer", false) || !elsewhere;
+}
+
 static bool outer_optimizer(const struct json *self, const struct json *old)
 {
     (void)old;
@@ -680,6 +690,15 @@ const struct rule rules[] = {
      .holds = elastic_batch,
      .cel = "!has(self.elastic) || !has(self.training) || !has(self.training.perReplicaBatchSize)",
      .message = "would make the global batch depend on how many workers are there; elastic jobs give batchSize"},
+    {.name = "ShardedOptimizer",
+     .about = &training_job_spec_type,
+     .field = "strategy.shardedOptimizer",
+     .holds = sharded_optimizer,
+     .cel = "!has(self.strategy.shardedOptimizer) || !self.strategy.shardedOptimizer || "
+            "(self.strategy.type == 'MultiWorkerMirrored' && !has(self.elastic) && !has(self.strategy.localSteps) && "
+            "(!has(self.strategy.collective) || self.strategy.collective == 'Auto'))",
+     .message = "is for MultiWorkerMirrored with a fixed number of workers, collective Auto and no localSteps; leave "
+                "it or the others out"},
     {.name = "LocalSteps",
      .about = &strategy_type,
      .field = "localSteps",

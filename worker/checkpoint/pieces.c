@@ -9,9 +9,22 @@ void piece_name(const char *tensor, int64_t first_row, char name[PIECE_NAME_MAX]
     snprintf(name, PIECE_NAME_MAX, "%.120s#%lld", tensor, (long long)first_row);
 }
 
+void piece_name_flat(const char *tensor, int64_t first_element, char name[PIECE_NAME_MAX])
+{
+    snprintf(name, PIECE_NAME_MAX, "%.120s@%lld", tensor, (long long)first_element);
+}
+
 static int64_t row_count(const struct safetensors_tensor *tensor)
 {
     return tensor->rank > 0 ? tensor->shape[0] : 1;
+}
+
+static int64_t row_elements(const struct safetensors_tensor *tensor)
+{
+    int64_t elements = 1;
+    for (unsigned i = 1; i < tensor->rank; i++)
+        elements *= tensor->shape[i];
+    return elements;
 }
 
 /* Equal but for the number of rows. */
@@ -22,46 +35,69 @@ static bool has_rows_of(const struct safetensors_tensor *found, const struct saf
             memcmp(found->shape + 1, wanted->shape + 1, (wanted->rank - 1) * sizeof wanted->shape[0]) == 0);
 }
 
-/* A part of what is wanted, and what of the tensor it holds. */
+/* A part of what is wanted, and which elements of the tensor it holds. */
 struct part {
     const struct safetensors_tensor *tensor;
-    int64_t first, rows;
+    int64_t first, elements;
 };
 
-static int find_part(const struct checkpoint_image *image, const struct safetensors_tensor *wanted, int64_t row,
-                     struct part *ret_part, struct error *error)
+static int check_part(const struct safetensors_tensor *wanted, bool fits, struct part part, struct error *error)
 {
-    char name[PIECE_NAME_MAX];
-    piece_name(wanted->name, row, name);
-    const struct safetensors_tensor *whole = row == 0 ? checkpoint_image_find(image, wanted->name) : NULL;
-    const struct safetensors_tensor *found = whole ? whole : checkpoint_image_find(image, name);
-    if (found == NULL)
-        return error_set(error, ERROR_INVALID, "tensor %s is missing; the model or the optimizer has changed",
-                         row == 0 ? wanted->name : name);
-    if (!has_rows_of(found, wanted) || (whole && row_count(whole) != row_count(wanted)) || row_count(found) < 1 ||
-        row + row_count(found) > row_count(wanted))
+    if (!fits || part.elements < 1 || part.first + part.elements > row_count(wanted) * row_elements(wanted))
         return error_set(error, ERROR_INVALID, "tensor %s has another shape or type; the model has changed",
                          wanted->name);
-    *ret_part = (struct part){found, row, row_count(found)};
+    return 0;
+}
+
+/* The part that begins at `first`. */
+static int find_part(const struct checkpoint_image *image, const struct safetensors_tensor *wanted, int64_t first,
+                     struct part *ret_part, struct error *error)
+{
+    char rows[PIECE_NAME_MAX], flat[PIECE_NAME_MAX];
+    int64_t width = row_elements(wanted);
+    piece_name(wanted->name, first / width, rows);
+    piece_name_flat(wanted->name, first, flat);
+    const struct safetensors_tensor *whole = first == 0 ? checkpoint_image_find(image, wanted->name) : NULL, *found;
+    struct part part = {.first = first};
+    bool fits;
+    if (whole || (first % width == 0 && (found = checkpoint_image_find(image, rows)))) {
+        part.tensor = whole ? whole : found;
+        part.elements = row_count(part.tensor) * width;
+        fits = has_rows_of(part.tensor, wanted) && (!whole || row_count(whole) == row_count(wanted));
+    } else if ((found = checkpoint_image_find(image, flat))) {
+        part.tensor = found;
+        part.elements = row_count(found);
+        fits = found->dtype == wanted->dtype && found->rank == 1;
+    } else {
+        return error_set(error, ERROR_INVALID, "tensor %s is missing; the model or the optimizer has changed",
+                         first == 0           ? wanted->name
+                         : first % width == 0 ? rows
+                                              : flat);
+    }
+    *ret_part = part;
+    return check_part(wanted, fits, part, error);
+}
+
+int checkpoint_read_elements(const struct checkpoint_image *image, const struct safetensors_tensor *wanted,
+                             int64_t first, int64_t count, int64_t *from, float *to, struct error *error)
+{
+    struct part part = {.first = *from};
+    for (int64_t at = *from; at < first + count; at += part.elements) {
+        if (find_part(image, wanted, at, &part, error) < 0)
+            return -1;
+        int64_t begin = part.first > first ? part.first : first;
+        int64_t end = part.first + part.elements < first + count ? part.first + part.elements : first + count;
+        if (to != NULL && begin < end)
+            memcpy(to + (begin - first), (const float *)part.tensor->data + (begin - part.first),
+                   (size_t)(end - begin) * sizeof *to);
+    }
+    *from = part.first;
     return 0;
 }
 
 int checkpoint_read_rows(const struct checkpoint_image *image, const struct safetensors_tensor *wanted, int64_t first,
                          int64_t count, float *to, struct error *error)
 {
-    int64_t rows = row_count(wanted), row_elements = 1;
-    for (unsigned i = 1; i < wanted->rank; i++)
-        row_elements *= wanted->shape[i];
-    struct part part = {0};
-    for (int64_t row = 0; row < rows && row < first + count; row += part.rows) {
-        if (find_part(image, wanted, row, &part, error) < 0)
-            return -1;
-        int64_t from = part.first > first ? part.first : first;
-        int64_t end = part.first + part.rows < first + count ? part.first + part.rows : first + count;
-        if (to != NULL && from < end)
-            memcpy(to + (from - first) * row_elements,
-                   (const float *)part.tensor->data + (from - part.first) * row_elements,
-                   (size_t)((end - from) * row_elements) * sizeof *to);
-    }
-    return 0;
+    int64_t width = row_elements(wanted), from = 0;
+    return checkpoint_read_elements(image, wanted, first * width, count * width, &from, to, error);
 }

@@ -132,7 +132,7 @@ collective_ticket collective_reduce_scatter_start(struct collective *group, cons
     memcpy(request->contributions, contributions,
            group->setting.reduction.contributions[group->setting.rank] * sizeof(*contributions));
     collective_ticket ticket = request->ticket;
-    request_launch(group, false);
+    request_launch(group, true);
     pthread_mutex_unlock(&group->lock);
     return ticket;
 }

@@ -132,7 +132,7 @@ int collective_all_reduce(struct collective *group, const float *const *contribu
                           struct error *error);
 
 /* The sums of an all-reduce, each where it is owned alone: in `result` of its owner and of the rank after that one. The rest of
- * `result` is undefined. */
+ * `result` is undefined. Quiet, as collective_all_reduce_start_quietly. */
 collective_ticket collective_reduce_scatter_start(struct collective *group, const float *const *contributions,
                                                   float *result, size_t elements,
                                                   const struct collective_shards *shards);

@@ -11,22 +11,38 @@ static size_t flat_bytes(const struct training_state *state)
     return (size_t)state->layout.elements * sizeof(float);
 }
 
-static int allocate_memory(struct training_state *state, enum device_memory kind, float **ret_flat, struct error *error)
+int64_t training_state_slot_elements(const struct training_state *state)
+{
+    const struct shard_plan *shards = &state->shards;
+    if (shards->size == 0)
+        return state->layout.elements;
+    return shard_elements(shards, state->shard_rank) +
+           shard_elements(shards, shard_mirrored(shards, state->shard_rank));
+}
+
+static size_t slot_bytes(const struct training_state *state)
+{
+    return (size_t)training_state_slot_elements(state) * sizeof(float);
+}
+
+static int allocate_memory(struct training_state *state, enum device_memory kind, size_t bytes, float **ret_flat,
+                           struct error *error)
 {
     void *memory = NULL;
-    if (device_allocate(state->device, kind, flat_bytes(state), &memory, error) < 0)
+    if (device_allocate(state->device, kind, bytes, &memory, error) < 0)
         return -1;
     *ret_flat = memory;
     return 0;
 }
 
 /* One flat array and what the host sees of it. */
-static int allocate_flat(struct training_state *state, float **ret_flat, float **ret_host, struct error *error)
+static int allocate_flat(struct training_state *state, size_t bytes, float **ret_flat, float **ret_host,
+                         struct error *error)
 {
-    if (allocate_memory(state, MEMORY_DEVICE, ret_flat, error) < 0)
+    if (allocate_memory(state, MEMORY_DEVICE, bytes, ret_flat, error) < 0)
         return -1;
     if (state->host.stream)
-        return allocate_memory(state, MEMORY_SHARED, ret_host, error);
+        return allocate_memory(state, MEMORY_SHARED, bytes, ret_host, error);
     *ret_host = *ret_flat;
     return 0;
 }
@@ -35,7 +51,7 @@ int training_state_add_slot(struct training_state *state, const char *name, stru
 {
     unsigned i = state->slot_count++;
     state->slot_names[i] = name;
-    if (allocate_flat(state, &state->slots[i], &state->host.slots[i], error) < 0)
+    if (allocate_flat(state, slot_bytes(state), &state->slots[i], &state->host.slots[i], error) < 0)
         return error_wrap(error, "slot %s", name);
     return 0;
 }
@@ -44,7 +60,7 @@ static int allocate(struct training_state *state, const struct optimizer_spec *o
 {
     if (!device_memory_is_shared(state->device) && device_stream_new(state->device, &state->host.stream, error) < 0)
         return -1;
-    if (allocate_flat(state, &state->parameters, &state->host.parameters, error) < 0)
+    if (allocate_flat(state, flat_bytes(state), &state->parameters, &state->host.parameters, error) < 0)
         return error_wrap(error, "parameters");
     unsigned slots = optimizer_slot_count(optimizer);
     for (unsigned i = 0; i < slots; i++)
@@ -62,15 +78,28 @@ static int fill(struct training_state *state, const struct optimizer_spec *optim
     return training_state_to_device(state, error);
 }
 
+static int start(struct training_state *state, const struct optimizer_spec *optimizer, struct error *error)
+{
+    if (fill(state, optimizer, error) == 0)
+        return 0;
+    training_state_release(state);
+    return -1;
+}
+
 int training_state_init(struct training_state *state, struct device *device, const struct parameter_layout *layout,
                         const struct optimizer_spec *optimizer, int64_t seed, struct error *error)
 {
     *state = (struct training_state){.device = device, .layout = *layout, .progress.seed = seed};
-    if (fill(state, optimizer, error) < 0) {
-        training_state_release(state);
-        return -1;
-    }
-    return 0;
+    return start(state, optimizer, error);
+}
+
+int training_state_init_shard(struct training_state *state, struct device *device,
+                              const struct parameter_layout *layout, const struct optimizer_spec *optimizer,
+                              int64_t seed, unsigned rank, unsigned size, struct error *error)
+{
+    *state = (struct training_state){.device = device, .layout = *layout, .shard_rank = rank, .progress.seed = seed};
+    shard_plan_init(&state->shards, layout, size);
+    return start(state, optimizer, error);
 }
 
 static void release_flat(struct training_state *state, float *flat, float *host)
@@ -91,18 +120,18 @@ void training_state_release(struct training_state *state)
     *state = (struct training_state){0};
 }
 
-static void copy_flat(struct training_state *state, const float *from, float *to)
+static void copy_flat(struct training_state *state, size_t bytes, const float *from, float *to)
 {
-    device_copy(state->host.stream, &(struct copy){(int64_t)flat_bytes(state), from, to});
+    device_copy(state->host.stream, &(struct copy){(int64_t)bytes, from, to});
 }
 
 int training_state_to_host(struct training_state *state, struct error *error)
 {
     if (!state->host.stream)
         return 0;
-    copy_flat(state, state->parameters, state->host.parameters);
+    copy_flat(state, flat_bytes(state), state->parameters, state->host.parameters);
     for (unsigned i = 0; i < state->slot_count; i++)
-        copy_flat(state, state->slots[i], state->host.slots[i]);
+        copy_flat(state, slot_bytes(state), state->slots[i], state->host.slots[i]);
     return device_stream_synchronise(state->host.stream, error);
 }
 
@@ -110,9 +139,9 @@ int training_state_to_device(struct training_state *state, struct error *error)
 {
     if (!state->host.stream)
         return 0;
-    copy_flat(state, state->host.parameters, state->parameters);
+    copy_flat(state, flat_bytes(state), state->host.parameters, state->parameters);
     for (unsigned i = 0; i < state->slot_count; i++)
-        copy_flat(state, state->host.slots[i], state->slots[i]);
+        copy_flat(state, slot_bytes(state), state->host.slots[i], state->slots[i]);
     return device_stream_synchronise(state->host.stream, error);
 }
 
@@ -122,7 +151,7 @@ unsigned training_state_spans(struct training_state *state, struct state_span re
     ret_spans[count++] = (struct state_span){"progress", &state->progress, sizeof state->progress};
     ret_spans[count++] = (struct state_span){"parameters", state->host.parameters, flat_bytes(state)};
     for (unsigned i = 0; i < state->slot_count; i++)
-        ret_spans[count++] = (struct state_span){state->slot_names[i], state->host.slots[i], flat_bytes(state)};
+        ret_spans[count++] = (struct state_span){state->slot_names[i], state->host.slots[i], slot_bytes(state)};
     return count;
 }
 

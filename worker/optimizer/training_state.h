@@ -9,6 +9,9 @@
  * memory is shared, else copies, which training_state_to_host brings up to date
  * and training_state_to_device writes back. Both are for the time between two
  * steps, wait until all is copied, and cost nothing where there are no copies.
+ *
+ * Where a crew shares the slots out, they are those of two shards (shard_plan.h):
+ * this rank's own, and behind it that of the rank before. The parameters are whole.
  */
 #ifndef COXSWAIN_OPTIMIZER_TRAINING_STATE_H
 #define COXSWAIN_OPTIMIZER_TRAINING_STATE_H
@@ -20,6 +23,7 @@
 #include "worker/device/device.h"
 #include "worker/model/parameter_layout.h"
 #include "worker/optimizer/optimizer.h"
+#include "worker/optimizer/shard_plan.h"
 
 /* Fixed-size, little-endian as every machine we run on; part of the state's bytes. */
 struct training_progress {
@@ -43,12 +47,20 @@ struct training_state {
         float *parameters, *slots[TRAINING_SLOTS_MAX]; /* shared memory */
         struct device_stream *stream;                  /* of the copies; NULL: there are none */
     } host;
+    struct shard_plan shards; /* of size 0: the slots are as long as the parameters */
+    unsigned shard_rank;
     struct training_progress progress;
 };
 
 /* Parameters as graph_initialise gives them for `seed`, slots zero, position 0. */
 int training_state_init(struct training_state *state, struct device *device, const struct parameter_layout *layout,
                         const struct optimizer_spec *optimizer, int64_t seed, struct error *error);
+/* With the slots of what falls to `rank` of `size`. */
+int training_state_init_shard(struct training_state *state, struct device *device,
+                              const struct parameter_layout *layout, const struct optimizer_spec *optimizer,
+                              int64_t seed, unsigned rank, unsigned size, struct error *error);
+/* Of one slot. */
+int64_t training_state_slot_elements(const struct training_state *state);
 /* One more flat array of the state, zero at the start. `name` must outlive the state. */
 int training_state_add_slot(struct training_state *state, const char *name, struct error *error);
 void training_state_release(struct training_state *state);

@@ -9,19 +9,23 @@
 
 #include "common/clock.h"
 #include "common/memory.h"
+#include "worker/data/sampler.h"
 #include "worker/model/graph.h"
 #include "worker/optimizer/training_state.h"
 #include "worker/strategy/crew_group.h"
 #include "worker/strategy/crew_nodes.h"
+#include "worker/strategy/crew_restore.h"
 #include "worker/strategy/exact_values.h"
 #include "worker/strategy/local_rounds.h"
 #include "worker/strategy/replica_set.h"
+#include "worker/strategy/sharded_optimizer.h"
 #include "worker/strategy/strategy_table.h"
 
 struct multi_worker_mirrored {
     struct strategy base;
     struct replica_set *replicas;
-    struct local_rounds *rounds; /* instead of the replicas, with local steps */
+    struct local_rounds *rounds;      /* instead of the replicas, with local steps */
+    struct sharded_optimizer *shards; /* beside them, with a sharded optimizer */
     struct reduction_plan *plan;
     struct collective *group;
     unsigned bucket_count;
@@ -55,6 +59,26 @@ static unsigned count_leaves(const struct multi_worker_mirrored *strategy, const
     return one_sum ? world->size : world->logical_shards;
 }
 
+static bool has_shards(const struct strategy *base)
+{
+    return base->options.state->shards.size > 0;
+}
+
+/* With a sharded optimizer a worker's devices have one set of variables between them. */
+static int make_replicas(struct multi_worker_mirrored *strategy, const struct world *world, struct error *error)
+{
+    struct strategy *base = &strategy->base;
+    bool shards = has_shards(base);
+    if (shards && base->options.state->shards.size != world->size)
+        return error_set(error, ERROR_INVALID,
+                         "a crew of %u workers cannot go on with %u while it shards the optimizer",
+                         base->options.state->shards.size, world->size);
+    if (replica_set_new(&base->options, shards ? VARIABLES_CENTRAL : VARIABLES_MIRRORED, world->logical_shards,
+                        base->first_shard, base->end_shard, &strategy->replicas, error) < 0)
+        return -1;
+    return shards ? sharded_optimizer_new(&base->options, strategy->replicas, &strategy->shards, error) : 0;
+}
+
 /* A crew of the same shape as before keeps its replica and plan. */
 static int fit_to_world(struct multi_worker_mirrored *strategy, const struct world *world, struct error *error)
 {
@@ -63,8 +87,10 @@ static int fit_to_world(struct multi_worker_mirrored *strategy, const struct wor
     if (fits && world->size == base->world.size && world->rank == base->world.rank &&
         world->logical_shards == base->world.logical_shards)
         return 0;
+    sharded_optimizer_free(strategy->shards);
     replica_set_free(strategy->replicas);
     reduction_plan_free(strategy->plan);
+    strategy->shards = NULL;
     strategy->replicas = NULL;
     strategy->plan = NULL;
     if (reduction_plan_new(count_leaves(strategy, world), world->size, &strategy->plan, error) < 0)
@@ -72,8 +98,7 @@ static int fit_to_world(struct multi_worker_mirrored *strategy, const struct wor
     reduction_rank_leaves(world->logical_shards, world->rank, world->size, &base->first_shard, &base->end_shard);
     if (strategy->rounds != NULL)
         return local_rounds_fit(strategy->rounds, world->logical_shards, base->first_shard, base->end_shard, error);
-    return replica_set_new(&base->options, VARIABLES_MIRRORED, world->logical_shards, base->first_shard,
-                           base->end_shard, &strategy->replicas, error);
+    return make_replicas(strategy, world, error);
 }
 
 static int open_group(struct multi_worker_mirrored *strategy, const struct world *world, struct error *error)
@@ -137,6 +162,30 @@ static int agree_on_state(struct multi_worker_mirrored *strategy, const struct w
     return strategy->replicas != NULL ? replica_set_spread(strategy->replicas, error) : 0;
 }
 
+static int start_afresh(struct multi_worker_mirrored *strategy, struct error *error)
+{
+    const struct strategy_options *options = &strategy->base.options;
+    const struct world *world = &strategy->base.world;
+    sharded_optimizer_forget(strategy->shards);
+    training_state_release(options->state);
+    return training_state_init_shard(options->state, options->device, graph_layout(options->graph), options->optimizer,
+                                     (int64_t)options->sampler->seed, world->rank, world->size, error);
+}
+
+/* Everybody takes its shards of a checkpoint when nobody is left who has some of them. */
+static int agree_on_shards(struct multi_worker_mirrored *strategy, const struct world *world, struct error *error)
+{
+    struct strategy *base = &strategy->base;
+    bool lost = true;
+    if (world->source == WORLD_SOURCE_PEER &&
+        sharded_optimizer_agree(strategy->shards, strategy->group, world, &base->holds_state, &lost, error) < 0)
+        return -1;
+    if (!lost)
+        return 0;
+    base->holds_state = false;
+    return start_afresh(strategy, error) < 0 ? -1 : crew_restore_parts(base, strategy->group, error);
+}
+
 static int form(struct multi_worker_mirrored *strategy, struct error *error)
 {
     struct strategy *base = &strategy->base;
@@ -151,7 +200,8 @@ static int form(struct multi_worker_mirrored *strategy, struct error *error)
     base->world = world;
     if (open_group(strategy, &world, error) < 0 || find_nodes(strategy, error) < 0)
         return -1;
-    return agree_on_state(strategy, &world, error);
+    return strategy->shards != NULL ? agree_on_shards(strategy, &world, error)
+                                    : agree_on_state(strategy, &world, error);
 }
 
 static int mirrored_reform(struct strategy *base, struct error *error)
@@ -177,8 +227,12 @@ static void start_bucket(struct multi_worker_mirrored *strategy, unsigned index)
     const float *here[REDUCTION_COVER_MAX];
     for (unsigned i = 0; i < replica_set_contributions(strategy->replicas); i++)
         here[i] = gradients[i] + bucket.offset;
-    strategy->tickets[index] =
-        collective_all_reduce_start_quietly(strategy->group, here, (float *)here[0], (size_t)bucket.elements);
+    if (strategy->shards != NULL)
+        strategy->tickets[index] = sharded_optimizer_reduce(strategy->shards, strategy->group, here, (float *)here[0],
+                                                            bucket.offset, bucket.elements);
+    else
+        strategy->tickets[index] =
+            collective_all_reduce_start_quietly(strategy->group, here, (float *)here[0], (size_t)bucket.elements);
 }
 
 /* The communication thread is only woken where this one has to wait for a device: buckets that are final together, as a large
@@ -230,6 +284,9 @@ static int mirrored_step(struct strategy *base, double learning_rate, unsigned v
     strategy->started_ns = clock_monotonic_ns();
     if (replica_set_start_passes(strategy->replicas, &examples, error) < 0 || reduce(strategy, votes, error) < 0)
         return -1;
+    if (strategy->shards != NULL)
+        return sharded_optimizer_apply(strategy->shards, strategy->group, &base->world, learning_rate,
+                                       strategy->controls, ret_result, error);
     return replica_set_apply(strategy->replicas, learning_rate, strategy->controls, base->world.size, ret_result,
                              error);
 }
@@ -271,12 +328,19 @@ static int mirrored_share(struct strategy *base, void *bytes, size_t length, str
     return collective_broadcast(strategy->group, 0, all, bytes, length, error);
 }
 
+/* Each rank has a shard of the slots to write; the parameters are whole everywhere. */
+static unsigned mirrored_writers(const struct strategy *base)
+{
+    return has_shards(base) ? base->options.state->shards.size : 1;
+}
+
 /* ---------------------------------------------------------------- life cycle */
 
 static void mirrored_close(struct strategy *base)
 {
     struct multi_worker_mirrored *strategy = (struct multi_worker_mirrored *)base;
     disband(strategy);
+    sharded_optimizer_free(strategy->shards);
     replica_set_free(strategy->replicas);
     local_rounds_free(strategy->rounds);
     reduction_plan_free(strategy->plan);
@@ -310,5 +374,6 @@ const struct strategy_operations multi_worker_mirrored_strategy = {
     .step_before = mirrored_step_before,
     .sum = mirrored_sum,
     .share = mirrored_share,
+    .writers = mirrored_writers,
     .close = mirrored_close,
 };

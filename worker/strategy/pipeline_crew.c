@@ -2,13 +2,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/crc32c.h"
 #include "common/memory.h"
 #include "common/scope.h"
 #include "worker/data/sampler.h"
 #include "worker/optimizer/training_state.h"
 #include "worker/strategy/crew_group.h"
+#include "worker/strategy/crew_restore.h"
 #include "worker/strategy/pipeline_parts.h"
+#include "worker/strategy/state_transfer.h"
 
 void pipeline_disband(struct pipeline *pipeline)
 {
@@ -73,38 +74,24 @@ static bool a_stage_is_lost(const struct pipeline *pipeline, const struct world 
     return false;
 }
 
-/* Each span is followed by its checksum. */
 static int give_state(struct pipeline *pipeline, unsigned rank, struct error *error)
 {
     struct state_span spans[TRAINING_STATE_SPANS_MAX];
     unsigned count = training_state_spans(pipeline->base.options.state, spans);
-    struct transfer transfer = {0};
-    int result = 0;
-    for (unsigned i = 0; i < count && result == 0; i++) {
-        uint32_t sum = crc32c(0, spans[i].bytes, spans[i].length);
-        transfer_send_start(pipeline->group, rank, CHANNEL_STATE, spans[i].bytes, spans[i].length, &transfer);
-        result = transfer_wait(pipeline->group, &transfer, error);
-        if (result < 0)
-            break;
-        transfer_send_start(pipeline->group, rank, CHANNEL_STATE, &sum, sizeof sum, &transfer);
-        result = transfer_wait(pipeline->group, &transfer, error);
-    }
-    transfer_release(&transfer);
-    return result;
+    for (unsigned i = 0; i < count; i++)
+        if (state_transfer_give(pipeline->group, rank, CHANNEL_STATE, spans[i].bytes, spans[i].length, error) < 0)
+            return -1;
+    return 0;
 }
 
 static int take_state(struct pipeline *pipeline, unsigned rank, struct error *error)
 {
     struct state_span spans[TRAINING_STATE_SPANS_MAX];
     unsigned count = training_state_spans(pipeline->base.options.state, spans);
-    for (unsigned i = 0; i < count; i++) {
-        uint32_t sum;
-        if (transfer_receive(pipeline->group, rank, CHANNEL_STATE, spans[i].bytes, spans[i].length, error) < 0 ||
-            transfer_receive(pipeline->group, rank, CHANNEL_STATE, &sum, sizeof sum, error) < 0)
-            return error_wrap(error, "copying %s from rank %u", spans[i].name, rank);
-        if (sum != crc32c(0, spans[i].bytes, spans[i].length))
-            return error_set(error, ERROR_CORRUPT, "%s from rank %u fails its check", spans[i].name, rank);
-    }
+    for (unsigned i = 0; i < count; i++)
+        if (state_transfer_take(pipeline->group, rank, CHANNEL_STATE, spans[i].bytes, spans[i].length, spans[i].name,
+                                error) < 0)
+            return -1;
     return training_state_to_device(pipeline->base.options.state, error);
 }
 
@@ -139,26 +126,6 @@ static int start_afresh(struct pipeline *pipeline, struct error *error)
                                options->optimizer, (int64_t)options->sampler->seed, error);
 }
 
-/* The chief chooses a checkpoint, however long that takes; then each takes its own part of it. */
-static int restore_parts(struct pipeline *pipeline, const struct world *world, struct error *error)
-{
-    const struct strategy_options *options = &pipeline->base.options;
-    char base[STRATEGY_BASE_MAX] = "";
-    bool all[CREW_SIZE_MAX];
-    memset(all, true, sizeof all);
-    collective_set_label(pipeline->group, "the chief's restore");
-    if (start_afresh(pipeline, error) < 0 ||
-        (world->rank == 0 && options->restore_part(options->context, true, base, error) < 0) ||
-        collective_barrier(pipeline->group, error) < 0 ||
-        collective_broadcast(pipeline->group, 0, all, base, sizeof base, error) < 0)
-        return -1;
-    base[sizeof base - 1] = '\0';
-    if (world->rank != 0 && options->restore_part(options->context, false, base, error) < 0)
-        return -1;
-    pipeline->base.holds_state = true;
-    return collective_barrier(pipeline->group, error);
-}
-
 /* ---- forming */
 
 static int form(struct pipeline *pipeline, struct error *error)
@@ -177,8 +144,9 @@ static int form(struct pipeline *pipeline, struct error *error)
     if (open_group(pipeline, &world, error) < 0 || agree_on_stages(pipeline, &world, error) < 0 ||
         pipeline_catch_up(pipeline, &world, error) < 0)
         return -1;
-    return a_stage_is_lost(pipeline, &world) ? restore_parts(pipeline, &world, error)
-                                             : copy_states(pipeline, &world, error);
+    if (!a_stage_is_lost(pipeline, &world))
+        return copy_states(pipeline, &world, error);
+    return start_afresh(pipeline, error) < 0 ? -1 : crew_restore_parts(base, pipeline->group, error);
 }
 
 int pipeline_form(struct pipeline *pipeline, struct error *error)

@@ -284,15 +284,39 @@ int replica_set_reduce(struct replica_set *set, struct error *error)
     return device_reduction_run(set->reduction, set->streams, set->inputs, graph_layout(set->options.graph), error);
 }
 
+static struct replica_update update_of(struct replica_set *set)
+{
+    return (struct replica_update){.replicas = set->replicas,
+                                   .count = set->count,
+                                   .shares_variables = set->variables == VARIABLES_CENTRAL,
+                                   .gradient = set->inputs[0]};
+}
+
 int replica_set_apply(struct replica_set *set, double learning_rate, const float *controls, unsigned size,
                       struct strategy_result *ret_result, struct error *error)
 {
-    const struct replica_update update = {.replicas = set->replicas,
-                                          .count = set->count,
-                                          .shares_variables = set->variables == VARIABLES_CENTRAL,
-                                          .gradient = set->inputs[0],
-                                          .learning_rate = learning_rate,
-                                          .controls = controls,
-                                          .size = size};
+    struct replica_update update = update_of(set);
+    update.learning_rate = learning_rate;
+    update.controls = controls;
+    update.size = size;
     return replica_update(&update, ret_result, error);
+}
+
+struct device_stream *const *replica_set_streams(const struct replica_set *set, unsigned *ret_count)
+{
+    *ret_count = set->count;
+    return set->streams;
+}
+
+void replica_set_read_controls(const struct replica_set *set, const float *controls, unsigned size,
+                               struct strategy_result *result)
+{
+    const struct replica_update update = {.replicas = set->replicas, .controls = controls, .size = size};
+    replica_update_read(&update, result);
+}
+
+void replica_set_advance(struct replica_set *set, int64_t step)
+{
+    const struct replica_update update = update_of(set);
+    replica_update_advance(&update, step);
 }

@@ -46,6 +46,14 @@ bool replica_set_has_passed(const struct replica_set *set);
 /* In place of the buckets: the devices sum their gradients into the first contribution (device_reduction.h). */
 int replica_set_reduce(struct replica_set *set, struct error *error);
 
+/* A stream on each device, for whoever makes the update in slices. */
+struct device_stream *const *replica_set_streams(const struct replica_set *set, unsigned *ret_count);
+/* What the reduced control words say of the batch: everything but step and norm. */
+void replica_set_read_controls(const struct replica_set *set, const float *controls, unsigned size,
+                               struct strategy_result *result);
+/* The state's step and position: those behind the batch under way. */
+void replica_set_advance(struct replica_set *set, int64_t step);
+
 /* The optimizer's step with the reduced gradient, which lies in the first contribution. */
 int replica_set_apply(struct replica_set *set, double learning_rate, const float *controls, unsigned size,
                       struct strategy_result *ret_result, struct error *error);

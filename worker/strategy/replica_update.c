@@ -15,7 +15,7 @@ static const struct parameter_layout *layout_of(const struct replica_update *upd
     return graph_layout(update->replicas[0]->options.graph);
 }
 
-static void read_controls(const struct replica_update *update, struct strategy_result *result)
+void replica_update_read(const struct replica_update *update, struct strategy_result *result)
 {
     result->examples = update->replicas[0]->examples;
     result->loss = (double)update->controls[CONTROL_LOSS] / replica_target_count(update->replicas[0]);
@@ -89,8 +89,7 @@ static void start_update(const struct replica_update *update, unsigned index, co
         optimizer_update(replica->stream, replica->options.optimizer, &range);
 }
 
-/* Position and step move when every device has its parameters. */
-static void advance(const struct replica_update *update, int64_t step)
+void replica_update_advance(const struct replica_update *update, int64_t step)
 {
     struct training_progress *progress = &update->replicas[0]->options.state->progress;
     progress->step = step;
@@ -102,7 +101,7 @@ static void advance(const struct replica_update *update, int64_t step)
 int replica_update(const struct replica_update *update, struct strategy_result *ret_result, struct error *error)
 {
     struct strategy_result result = {.step = update->replicas[0]->options.state->progress.step + 1};
-    read_controls(update, &result);
+    replica_update_read(update, &result);
     if (measure_norm(update, &result.gradient_norm, error) < 0 || strategy_result_check(&result, error) < 0)
         return -1;
     const struct strategy_options *options = &update->replicas[0]->options;
@@ -112,7 +111,7 @@ int replica_update(const struct replica_update *update, struct strategy_result *
         start_update(update, i, &result);
     if (synchronise(update, error) < 0)
         return -1;
-    advance(update, result.step);
+    replica_update_advance(update, result.step);
     *ret_result = result;
     return 0;
 }

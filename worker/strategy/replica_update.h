@@ -20,6 +20,11 @@ struct replica_update {
     unsigned size;
 };
 
+/* The two ends of it, for those that take the step in between themselves: what the reduced control words say of the batch; and
+ * position and step, once every device has its parameters. */
+void replica_update_read(const struct replica_update *update, struct strategy_result *result);
+void replica_update_advance(const struct replica_update *update, int64_t step);
+
 /* Nothing has changed when it fails with ERROR_NOT_FINITE. */
 int replica_update(const struct replica_update *update, struct strategy_result *ret_result, struct error *error);
 

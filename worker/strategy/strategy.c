@@ -178,6 +178,11 @@ unsigned strategy_writers(const struct strategy *strategy)
     return strategy->operations->writers ? strategy->operations->writers(strategy) : 1;
 }
 
+bool strategy_has_whole_model(const struct strategy *strategy)
+{
+    return strategy->operations->gather == NULL;
+}
+
 int strategy_gather(struct strategy *strategy, float *whole, struct error *error)
 {
     return strategy->operations->gather(strategy, whole, error);

@@ -161,8 +161,10 @@ void strategy_evaluation_part(const struct strategy *strategy, unsigned *ret_ind
 
 /* Ranks below this one hold a part of the state each, and save it; 1: rank 0 holds all of it. */
 unsigned strategy_writers(const struct strategy *strategy);
+/* Whether every rank has all parameters, whatever else it has only a part of. */
+bool strategy_has_whole_model(const struct strategy *strategy);
 /* All parameters into rank 0's `whole`, which is laid out as options.graph says; others pass NULL. Called by all ranks, only
- * where there are several writers. */
+ * where they have not the whole model. */
 int strategy_gather(struct strategy *strategy, float *whole, struct error *error);
 /* How the last step went, for people; nothing for most. Called by all ranks at the same step. */
 int strategy_describe(struct strategy *strategy, struct buffer *text, struct error *error);

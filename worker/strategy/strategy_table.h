@@ -26,7 +26,7 @@ struct strategy_operations {
     /* NULL: each process evaluates with a model of its own. */
     int (*evaluate)(struct strategy *strategy, const struct dataset *dataset, int64_t first, int64_t count,
                     struct loss_sums *ret_sums, struct error *error);
-    /* NULL: index and count are those of the world; one writer; no stages. */
+    /* NULL: index and count are those of the world; one writer; every rank has the whole model; no stages. */
     void (*evaluation_part)(const struct strategy *strategy, unsigned *ret_index, unsigned *ret_count);
     unsigned (*writers)(const struct strategy *strategy);
     int (*gather)(struct strategy *strategy, float *whole, struct error *error);

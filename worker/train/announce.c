@@ -64,11 +64,19 @@ static void say_memory(const struct trainer *trainer)
                    slots * bytes / 1e6);
         return;
     }
+    const struct training_state *state = &trainer->state;
     SCOPED_BUFFER text;
     buffer_init(&text, TEXT_MAX);
-    graph_memory_plan(trainer->graph, trainer->state.slot_count, &plan);
+    graph_memory_plan(trainer->graph, state->slot_count, &plan);
+    int64_t whole = plan.bytes[MEMORY_OPTIMIZER];
+    plan.bytes[MEMORY_OPTIMIZER] = training_state_slot_elements(state) * (int64_t)(state->slot_count * sizeof(float));
     memory_plan_print(&plan, &text);
     report_say(trainer->report, "memory     %s", buffer_text(&text));
+    if (state->shards.size > 0)
+        report_say(trainer->report,
+                   "           optimizer slots of %.1f MB, shared out: each of %u workers keeps its own and one "
+                   "neighbour's",
+                   (double)whole / 1e6, state->shards.size);
 }
 
 void announce_plan(const struct trainer *trainer)

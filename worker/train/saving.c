@@ -153,7 +153,8 @@ static void save_part(struct trainer *trainer)
     struct state_tensors tensors;
     state_tensors_init(&tensors, &trainer->state);
     if (training_state_to_host(&trainer->state, &cause) < 0 ||
-        part_writer_save(trainer->parts, &key, tensors.tensors, tensors.count, &start, &cause) < 0)
+        part_writer_save(trainer->parts, &key, tensors.tensors + tensors.shared_count,
+                         tensors.count - tensors.shared_count, &start, &cause) < 0)
         report_warn(trainer->report, "no checkpoint of step %lld: %s", (long long)key.step, cause.message);
     state_tensors_release(&tensors);
 }

@@ -3,7 +3,8 @@
  * A training state as named tensors, for checkpoints and exports: parameters
  * under their own names ("conv1.weight"), optimizer slots as "adam.m/conv1.weight".
  * They are what the host sees of the state: call training_state_to_host before
- * reading them.
+ * reading them. Where the slots are a shard, their tensors are pieces of this rank's
+ * own one (pieces.h); a restore reads them from whatever pieces there are.
  */
 #ifndef COXSWAIN_TRAIN_STATE_TENSORS_H
 #define COXSWAIN_TRAIN_STATE_TENSORS_H
@@ -12,7 +13,7 @@
 #include "worker/checkpoint/checkpoint.h"
 #include "worker/optimizer/training_state.h"
 
-#define STATE_TENSOR_NAME_MAX 128
+#define STATE_TENSOR_NAME_MAX 160
 
 /* Data points into the state; names are owned. */
 struct state_tensors {
@@ -22,6 +23,7 @@ struct state_tensors {
     bool reads;                                 /* to be filled: with copies, and under the names of whole tensors */
     unsigned count;
     unsigned parameter_count; /* the parameters come first */
+    unsigned shared_count;    /* of those, what a part beside rank 0's leaves out, since rank 0 writes it */
     unsigned required_count;  /* then the optimizer's slots; what a strategy has added may be missing in a checkpoint */
 };
 

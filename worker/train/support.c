@@ -47,6 +47,10 @@ static int check_strategy(const struct job_document *job, unsigned crew_size, st
     if (strategy->one_device && job->devices.count != 1)
         return error_set(error, ERROR_UNSUPPORTED, "devices.count: this worker computes %s on one device, not on %lld",
                          strategy_type_name(strategy->type), (long long)job->devices.count);
+    if (job->strategy.sharded_optimizer && crew_size == 1)
+        return error_set(error, ERROR_INVALID,
+                         "strategy.shardedOptimizer: a lone worker has nobody to share slots with; leave it out or "
+                         "take more workers");
     if (job->strategy.local_steps > 0 && crew_size == 1)
         return error_set(error, ERROR_INVALID,
                          "strategy.localSteps: a lone worker has nobody to average with; leave "

@@ -267,6 +267,10 @@ static int open_state(struct trainer *trainer, struct error *error)
         return needed ? training_state_init(&trainer->state, trainer->device, graph_layout(trainer->graph),
                                             &without_slots, trainer->job->training.seed, error)
                       : 0;
+    if (trainer->job->strategy.sharded_optimizer)
+        return training_state_init_shard(&trainer->state, trainer->device, graph_layout(trainer->graph),
+                                         &trainer->job->training.optimizer, trainer->job->training.seed,
+                                         trainer->crew.rank, trainer->crew.size, error);
     if (training_state_init(&trainer->state, trainer->device, graph_layout(trainer->graph),
                             &trainer->job->training.optimizer, trainer->job->training.seed, error) < 0)
         return -1;
@@ -628,10 +632,12 @@ static int take_base(struct trainer *trainer, const char *base, struct error *er
 static void tell_lost_steps(struct trainer *trainer)
 {
     int64_t step = trainer->state.progress.step, lost = trainer->applied_step - step;
+    const char *what = trainer->job->strategy.sharded_optimizer
+                           ? "a shard of the optimizer was lost with its worker and the next one, which mirrored it"
+                           : "a stage was lost with the only worker that held it";
     if (lost > 0)
-        report_warn(trainer->report,
-                    "a stage was lost with the only worker that held it: back to step %lld, %lld step%s lost",
-                    (long long)step, (long long)lost, lost == 1 ? " is" : "s are");
+        report_warn(trainer->report, "%s: back to step %lld, %lld step%s lost", what, (long long)step, (long long)lost,
+                    lost == 1 ? " is" : "s are");
     trainer->applied_step = step;
 }
 

@@ -10,7 +10,7 @@ int whole_model_take(struct trainer *trainer, struct whole_model *ret_model, str
     struct whole_model model = {.layout = graph_layout(trainer->graph)};
     if (training_state_to_host(&trainer->state, error) < 0)
         return -1;
-    if (trainer->strategy == NULL || strategy_writers(trainer->strategy) == 1) {
+    if (trainer->strategy == NULL || strategy_has_whole_model(trainer->strategy)) {
         model.parameters = trainer->state.host.parameters;
     } else {
         if (trainer_is_chief(trainer))

@@ -47,33 +47,39 @@ static const struct arrangement {
     unsigned worker_devices; /* of each of those workers */
     enum collective_type collective;
     unsigned stages, pods; /* Pipeline: of the model, COUNT_STAGES: `count`; workers a replica, 0: one */
+    bool sharded;          /* the optimizer's slots */
 } arrangements[] = {
-    {"Mirrored", STRATEGY_MIRRORED, false, 0, COLLECTIVE_AUTO, 0, 0},
-    {"Mirrored, ReduceToOne", STRATEGY_MIRRORED, false, 0, COLLECTIVE_REDUCE_TO_ONE, 0, 0},
-    {"Mirrored, Hierarchical", STRATEGY_MIRRORED, false, 0, COLLECTIVE_HIERARCHICAL, 0, 0},
-    {"CentralStorage", STRATEGY_CENTRAL_STORAGE, false, 0, COLLECTIVE_AUTO, 0, 0},
-    {"CentralStorage, ReduceToOne", STRATEGY_CENTRAL_STORAGE, false, 0, COLLECTIVE_REDUCE_TO_ONE, 0, 0},
-    {"MultiWorkerMirrored", STRATEGY_MULTI_WORKER_MIRRORED, true, 1, COLLECTIVE_AUTO, 0, 0},
-    {"MultiWorkerMirrored of two devices", STRATEGY_MULTI_WORKER_MIRRORED, true, 2, COLLECTIVE_AUTO, 0, 0},
-    {"MultiWorkerMirrored, ReduceToOne", STRATEGY_MULTI_WORKER_MIRRORED, true, 1, COLLECTIVE_REDUCE_TO_ONE, 0, 0},
-    {"MultiWorkerMirrored, Hierarchical", STRATEGY_MULTI_WORKER_MIRRORED, true, 1, COLLECTIVE_HIERARCHICAL, 0, 0},
-    {"Pipeline of devices", STRATEGY_PIPELINE, false, 0, COLLECTIVE_AUTO, COUNT_STAGES, 0},
-    {"Pipeline of workers", STRATEGY_PIPELINE, true, 1, COLLECTIVE_AUTO, COUNT_STAGES, 0},
-    {"Pipeline, replicas of two devices", STRATEGY_PIPELINE, true, 2, COLLECTIVE_AUTO, 2, 0},
-    {"Pipeline, replicas of two workers", STRATEGY_PIPELINE, true, 1, COLLECTIVE_AUTO, 2, 2},
+    {"Mirrored", STRATEGY_MIRRORED, false, 0, COLLECTIVE_AUTO, 0, 0, false},
+    {"Mirrored, ReduceToOne", STRATEGY_MIRRORED, false, 0, COLLECTIVE_REDUCE_TO_ONE, 0, 0, false},
+    {"Mirrored, Hierarchical", STRATEGY_MIRRORED, false, 0, COLLECTIVE_HIERARCHICAL, 0, 0, false},
+    {"CentralStorage", STRATEGY_CENTRAL_STORAGE, false, 0, COLLECTIVE_AUTO, 0, 0, false},
+    {"CentralStorage, ReduceToOne", STRATEGY_CENTRAL_STORAGE, false, 0, COLLECTIVE_REDUCE_TO_ONE, 0, 0, false},
+    {"MultiWorkerMirrored", STRATEGY_MULTI_WORKER_MIRRORED, true, 1, COLLECTIVE_AUTO, 0, 0, false},
+    {"MultiWorkerMirrored of two devices", STRATEGY_MULTI_WORKER_MIRRORED, true, 2, COLLECTIVE_AUTO, 0, 0, false},
+    {"MultiWorkerMirrored, ReduceToOne", STRATEGY_MULTI_WORKER_MIRRORED, true, 1, COLLECTIVE_REDUCE_TO_ONE, 0, 0,
+     false},
+    {"MultiWorkerMirrored, Hierarchical", STRATEGY_MULTI_WORKER_MIRRORED, true, 1, COLLECTIVE_HIERARCHICAL, 0, 0,
+     false},
+    {"Pipeline of devices", STRATEGY_PIPELINE, false, 0, COLLECTIVE_AUTO, COUNT_STAGES, 0, false},
+    {"Pipeline of workers", STRATEGY_PIPELINE, true, 1, COLLECTIVE_AUTO, COUNT_STAGES, 0, false},
+    {"Pipeline, replicas of two devices", STRATEGY_PIPELINE, true, 2, COLLECTIVE_AUTO, 2, 0, false},
+    {"Pipeline, replicas of two workers", STRATEGY_PIPELINE, true, 1, COLLECTIVE_AUTO, 2, 2, false},
+    {"MultiWorkerMirrored, sharded optimizer", STRATEGY_MULTI_WORKER_MIRRORED, true, 1, COLLECTIVE_AUTO, 0, 0, true},
+    {"MultiWorkerMirrored of two devices, sharded optimizer", STRATEGY_MULTI_WORKER_MIRRORED, true, 2, COLLECTIVE_AUTO,
+     0, 0, true},
 };
 #define ARRANGEMENTS (sizeof(arrangements) / sizeof(*arrangements))
 
 /* Those whose additions follow the crew's size. */
 static const struct arrangement rings[] = {
-    {"Mirrored, Ring", STRATEGY_MIRRORED, false, 0, COLLECTIVE_RING, 0, 0},
-    {"CentralStorage, Ring", STRATEGY_CENTRAL_STORAGE, false, 0, COLLECTIVE_RING, 0, 0},
-    {"MultiWorkerMirrored, Ring", STRATEGY_MULTI_WORKER_MIRRORED, true, 1, COLLECTIVE_RING, 0, 0},
-    {"MultiWorkerMirrored of two devices, Ring", STRATEGY_MULTI_WORKER_MIRRORED, true, 2, COLLECTIVE_RING, 0, 0},
+    {"Mirrored, Ring", STRATEGY_MIRRORED, false, 0, COLLECTIVE_RING, 0, 0, false},
+    {"CentralStorage, Ring", STRATEGY_CENTRAL_STORAGE, false, 0, COLLECTIVE_RING, 0, 0, false},
+    {"MultiWorkerMirrored, Ring", STRATEGY_MULTI_WORKER_MIRRORED, true, 1, COLLECTIVE_RING, 0, 0, false},
+    {"MultiWorkerMirrored of two devices, Ring", STRATEGY_MULTI_WORKER_MIRRORED, true, 2, COLLECTIVE_RING, 0, 0, false},
 };
 #define RINGS (sizeof(rings) / sizeof(*rings))
 
-static const struct arrangement one_device = {"OneDevice", STRATEGY_ONE_DEVICE, false, 0, COLLECTIVE_AUTO, 0, 0};
+static const struct arrangement one_device = {"OneDevice", STRATEGY_ONE_DEVICE, false, 0, COLLECTIVE_AUTO, 0, 0, false};
 
 static const struct batching {
     const char *name;
@@ -115,10 +121,17 @@ struct cell {
     int64_t until;               /* step */
     const struct snapshot *from; /* NULL: from fresh parameters */
     struct freeze *freeze;       /* NULL: nobody stops */
+    int64_t taken_back;          /* a step that all ranks but 0 have summed and not taken when the crew forms anew */
     unsigned workers, devices;
     struct crew_seat seats[WORKERS_MAX];
     char hosts[WORKERS_MAX][32];
 };
+
+/* A lone worker has whole slots. */
+static bool is_sharded(const struct cell *cell)
+{
+    return cell->arrangement->sharded && cell->workers > 1;
+}
 
 /* One worker of a cell. */
 struct worker {
@@ -136,6 +149,7 @@ struct worker {
     struct member *member;
     struct strategy *strategy;
     struct error error;
+    unsigned restores;
     bool failed;
     double loss, first_norm; /* of the last step; of the first one's gradient */
 };
@@ -152,6 +166,15 @@ static void snapshot_take(struct snapshot *snapshot, struct training_state *stat
         memcpy(snapshot->bytes + snapshot->length, spans[i].bytes, spans[i].length);
         snapshot->length += spans[i].length;
     }
+}
+
+static void snapshot_put(const struct snapshot *snapshot, struct training_state *state)
+{
+    struct state_span spans[TRAINING_STATE_SPANS_MAX];
+    unsigned count = training_state_spans(state, spans);
+    const unsigned char *at = snapshot->bytes;
+    for (unsigned i = 0; i < count; at += spans[i].length, i++)
+        memcpy(spans[i].bytes, at, spans[i].length);
 }
 
 static int restore(void *context, struct error *error)
@@ -217,6 +240,78 @@ static void take_part(struct training_state *part, const struct parameter_layout
     }
 }
 
+/* ---------------------------------------------------------------- shards */
+
+/* One of a state's two shards, in `slot`: copied to or from where it is among whole slots, or compared (returns false). */
+enum shard_move { SHARD_PUT, SHARD_TAKE, SHARD_COMPARE };
+
+static bool shard_move(struct training_state *state, unsigned owner, int64_t at, unsigned slot, float *whole,
+                       enum shard_move move)
+{
+    bool same = true;
+    for (int64_t i = 0; i < shard_stripes(&state->shards, owner); i++) {
+        struct shard_stripe stripe = shard_stripe(&state->shards, owner, i);
+        float *here = state->slots[slot] + at + stripe.slot, *there = whole + stripe.first;
+        size_t bytes = (size_t)stripe.elements * sizeof(float);
+        if (move == SHARD_COMPARE)
+            same &= memcmp(here, there, bytes) == 0;
+        else
+            memcpy(move == SHARD_PUT ? there : here, move == SHARD_PUT ? here : there, bytes);
+    }
+    return same;
+}
+
+/* Own ones are put or taken, those that are mirrored taken or compared. */
+static bool shards_move(struct training_state *state, struct training_state *whole, bool mirrored, enum shard_move move)
+{
+    unsigned own = state->shard_rank, owner = mirrored ? shard_mirrored(&state->shards, own) : own;
+    int64_t at = mirrored ? shard_elements(&state->shards, own) : 0;
+    bool same = true;
+    for (unsigned slot = 0; slot < state->slot_count; slot++)
+        same &= shard_move(state, owner, at, slot, whole->slots[slot], move);
+    return same;
+}
+
+/* A state as a rank alone would have it. */
+static void whole_init(struct worker *worker, struct training_state *ret_whole)
+{
+    struct error error = ERROR_INIT;
+    cr_assert_eq(training_state_init(ret_whole, worker->devices[0].device, graph_layout(worker->devices[0].graph),
+                                     &worker->job.training.optimizer, 5, &error),
+                 0);
+}
+
+/* From whole slots: both shards. */
+static void take_shards(struct worker *worker, const struct snapshot *snapshot)
+{
+    struct training_state whole;
+    whole_init(worker, &whole);
+    snapshot_put(snapshot, &whole);
+    shards_move(&worker->state, &whole, false, SHARD_TAKE);
+    shards_move(&worker->state, &whole, true, SHARD_TAKE);
+    memcpy(worker->state.parameters, whole.parameters, (size_t)whole.layout.elements * sizeof(float));
+    worker->state.progress = whole.progress;
+    training_state_release(&whole);
+}
+
+/* What the crew holds between its ranks, each shard twice. */
+static struct training_state assemble(struct worker *workers, unsigned count)
+{
+    struct training_state whole;
+    size_t bytes = (size_t)workers[0].state.layout.elements * sizeof(float);
+    whole_init(&workers[0], &whole);
+    for (unsigned rank = 0; rank < count; rank++) {
+        shards_move(&workers[rank].state, &whole, false, SHARD_PUT);
+        cr_assert_arr_eq(workers[rank].state.parameters, workers[0].state.parameters, bytes);
+        cr_assert_eq(workers[rank].state.progress.step, workers[0].state.progress.step);
+    }
+    for (unsigned rank = 0; rank < count; rank++)
+        cr_assert(shards_move(&workers[rank].state, &whole, true, SHARD_COMPARE), "the mirror of rank %u", rank);
+    memcpy(whole.parameters, workers[0].state.parameters, bytes);
+    whole.progress = workers[0].state.progress;
+    return whole;
+}
+
 /* A snapshot begins with the progress; parameters and slots follow. */
 static int restore_part(void *context, bool chooses, char base[STRATEGY_BASE_MAX], struct error *error)
 {
@@ -224,7 +319,10 @@ static int restore_part(void *context, bool chooses, char base[STRATEGY_BASE_MAX
     const struct snapshot *snapshot = worker->cell->from;
     (void)chooses, (void)error;
     base[0] = '\0';
-    if (snapshot == NULL)
+    worker->restores++;
+    if (snapshot != NULL && is_sharded(worker->cell))
+        take_shards(worker, snapshot);
+    if (snapshot == NULL || is_sharded(worker->cell))
         return 0;
     memcpy(&worker->state.progress, snapshot->bytes, sizeof(worker->state.progress));
     const struct parameter_layout *layout = graph_layout(worker->devices[0].graph);
@@ -318,6 +416,10 @@ static int open_model(struct worker *worker, struct error *error)
                      &worker->dataset, error) < 0)
         return -1;
     worker->sampler = (struct sampler){.seed = 5, .count = dataset_count(worker->dataset)};
+    if (is_sharded(worker->cell))
+        return training_state_init_shard(&worker->state, worker->devices[0].device,
+                                         graph_layout(worker->devices[0].graph), &worker->job.training.optimizer, 5,
+                                         worker->rank, worker->cell->workers, error);
     return training_state_init(&worker->state, worker->devices[0].device, graph_layout(worker->devices[0].graph),
                                &worker->job.training.optimizer, 5, error);
 }
@@ -375,6 +477,15 @@ static int open_strategy(struct worker *worker, struct error *error)
     return strategy_open(&options, &worker->strategy, error);
 }
 
+/* As if the crew had been lost after this rank's sums were there and before it knew everybody's norm. */
+static int take_back(struct worker *worker, struct snapshot *before, struct error *error)
+{
+    if (worker->rank > 0)
+        snapshot_put(before, &worker->state);
+    free(before->bytes);
+    return strategy_reform(worker->strategy, error);
+}
+
 static int train(struct worker *worker, struct error *error)
 {
     double done = 1;
@@ -383,8 +494,13 @@ static int train(struct worker *worker, struct error *error)
         return -1;
     while (worker->state.progress.step < worker->cell->until) {
         struct strategy_result result;
+        struct snapshot before = {0};
+        bool taken_back = worker->state.progress.step + 1 == worker->cell->taken_back;
         maybe_freeze(worker);
-        if (strategy_step(worker->strategy, 0.02, 0, &result, error) < 0)
+        if (taken_back)
+            snapshot_take(&before, &worker->state);
+        if (strategy_step(worker->strategy, 0.02, taken_back ? STRATEGY_VOTE_REFORM : 0, &result, error) < 0 ||
+            (taken_back && take_back(worker, &before, error) < 0))
             return -1;
         worker->loss = result.loss;
         worker->first_norm = result.step == 1 ? result.gradient_norm : worker->first_norm;
@@ -471,8 +587,10 @@ static struct outcome run_whole_cell(struct cell cell, struct snapshot *ret_snap
         cr_assert(!workers[rank].failed, "%s of %u, rank %u: %s", cell.arrangement->name, cell.count, rank,
                   workers[rank].error.message);
         cr_assert_eq(workers[rank].loss, workers[0].loss);
+        cr_assert(workers[rank].restores <= 1);
     }
-    struct training_state whole = whole_state(workers, cell.workers);
+    struct training_state whole =
+        is_sharded(&cell) ? assemble(workers, cell.workers) : whole_state(workers, cell.workers);
     struct outcome outcome = {training_state_digest(&whole), workers[0].loss, workers[0].first_norm};
     if (ret_snapshot != NULL)
         snapshot_take(ret_snapshot, &whole);
@@ -526,6 +644,25 @@ MATRIX(9, pipeline_of_devices)
 MATRIX(10, pipeline_of_workers)
 MATRIX(11, pipeline_replicas_of_two_devices)
 MATRIX(12, pipeline_replicas_of_two_workers)
+MATRIX(13, multi_worker_mirrored_sharded)
+MATRIX(14, multi_worker_mirrored_of_two_devices_sharded)
+
+Test(synchronous, who_has_only_summed_a_step_takes_it, .timeout = 60)
+{
+    for (unsigned o = 0; o < OPTIMIZERS; o++) {
+        struct cell cell = {.arrangement = &one_device,
+                            .count = 1,
+                            .batching = &batchings[1],
+                            .optimizer = optimizers[o],
+                            .clip = 0.5,
+                            .until = STEPS};
+        uint32_t reference = run_cell(cell, NULL);
+        cell.arrangement = &arrangements[13 + o];
+        cell.count = 3;
+        cell.taken_back = 3;
+        cr_expect_eq(run_cell(cell, NULL), reference, "%s", cell.arrangement->name);
+    }
+}
 
 static void expect_near(double value, double reference, double tolerance, const char *what, const struct cell *cell)
 {

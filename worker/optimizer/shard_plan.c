@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/optimizer/shard_plan.h"
+
+#include "worker/device/operations.h"
+#include "worker/optimizer/gradient_norm.h"
+
+/* Long stripes cost fewer launches and messages; so many blocks of all ranks' stripes together are enough. */
+#define ROUND_BLOCKS 16
+/* Each rank gets at least so many, where there are that many, so that shards are of nearly the same length. */
+#define STRIPES_WANTED 4
+
+static int64_t at_least_one(int64_t value)
+{
+    return value > 0 ? value : 1;
+}
+
+void shard_plan_init(struct shard_plan *plan, const struct parameter_layout *layout, unsigned size)
+{
+    int64_t wanted =
+        at_least_one(gradient_norm_blocks(layout->elements - layout->statistics) / ((int64_t)STRIPES_WANTED * size));
+    int64_t most = at_least_one(ROUND_BLOCKS / size);
+    *plan = (struct shard_plan){.size = size,
+                                .statistics = layout->statistics,
+                                .elements = layout->elements,
+                                .stripe = (wanted < most ? wanted : most) * SQUARE_SUM_BLOCK};
+}
+
+static int64_t all_stripes(const struct shard_plan *plan)
+{
+    return (plan->elements - plan->statistics + plan->stripe - 1) / plan->stripe;
+}
+
+int64_t shard_stripes(const struct shard_plan *plan, unsigned owner)
+{
+    return (all_stripes(plan) + plan->size - 1 - owner) / plan->size;
+}
+
+int64_t shard_elements(const struct shard_plan *plan, unsigned owner)
+{
+    int64_t stripes = shard_stripes(plan, owner);
+    if (stripes == 0)
+        return 0;
+    struct shard_stripe last = shard_stripe(plan, owner, stripes - 1);
+    return last.slot + last.elements;
+}
+
+struct shard_stripe shard_stripe(const struct shard_plan *plan, unsigned owner, int64_t index)
+{
+    int64_t first = plan->statistics + (index * plan->size + owner) * plan->stripe, left = plan->elements - first;
+    return (struct shard_stripe){
+        .first = first, .elements = left < plan->stripe ? left : plan->stripe, .slot = index * plan->stripe};
+}
+
+unsigned shard_mirrored(const struct shard_plan *plan, unsigned rank)
+{
+    return (rank + plan->size - 1) % plan->size;
+}
+
+unsigned shard_mirror(const struct shard_plan *plan, unsigned rank)
+{
+    return (rank + 1) % plan->size;
+}

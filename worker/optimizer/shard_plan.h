@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How the optimizer's slots of a model are shared out among the ranks of a crew
+ * (ZeRO-1; Rajbhandari et al. 2020). What is behind the running statistics is
+ * cut into stripes of whole blocks of the gradient's norm, dealt to the ranks in
+ * turn. Each rank also mirrors the shard of the rank before it, so that one that
+ * dies takes nothing with it.
+ *
+ * A rank keeps the slots of its stripes one behind the other, then those of the
+ * stripes that it mirrors.
+ */
+#ifndef COXSWAIN_OPTIMIZER_SHARD_PLAN_H
+#define COXSWAIN_OPTIMIZER_SHARD_PLAN_H
+
+#include <stdint.h>
+
+#include "worker/model/parameter_layout.h"
+
+struct shard_plan {
+    unsigned size; /* ranks; 0: nothing is shared out */
+    int64_t statistics, elements, stripe;
+};
+
+/* Stripe `index` of a shard: where it lies in the flat arrays, and in the shard's slots. */
+struct shard_stripe {
+    int64_t first, elements, slot;
+};
+
+void shard_plan_init(struct shard_plan *plan, const struct parameter_layout *layout, unsigned size);
+/* Of the shard that `owner` owns. */
+int64_t shard_stripes(const struct shard_plan *plan, unsigned owner);
+int64_t shard_elements(const struct shard_plan *plan, unsigned owner);
+struct shard_stripe shard_stripe(const struct shard_plan *plan, unsigned owner, int64_t index);
+/* The rank whose shard `rank` mirrors. */
+unsigned shard_mirrored(const struct shard_plan *plan, unsigned rank);
+/* The rank that mirrors the shard of `rank`. */
+unsigned shard_mirror(const struct shard_plan *plan, unsigned rank);
+
+#endif

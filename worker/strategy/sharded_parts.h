@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A sharded optimizer's inside, for the files that make it: sharded_optimizer.c
+ * (the step) and sharded_agreement.c (after a loss). Only they include it.
+ */
+#ifndef COXSWAIN_STRATEGY_SHARDED_PARTS_H
+#define COXSWAIN_STRATEGY_SHARDED_PARTS_H
+
+#include "worker/strategy/sharded_optimizer.h"
+
+/* All that a rank with its sums needs to take a step. */
+struct sharded_verdict {
+    int64_t step;
+    double norm, learning_rate;
+};
+
+struct sharded_optimizer {
+    struct strategy_options options;
+    struct replica_set *replicas;
+    struct collective_shards shards; /* of the flat arrays */
+    int64_t owner_blocks;            /* places for each owner's blocks of the norm, at most that many are used */
+    double *sums;                    /* shared memory: the blocks' sums, owner by owner */
+    double *ordered;                 /* the same in the order of the flat arrays */
+    int64_t summed_step;             /* the step whose sums are all here; 0: none */
+    struct sharded_verdict verdict;  /* the last that was reached or told */
+};
+
+/* Own and mirrored slots and parameters, and the state's position. */
+int sharded_optimizer_update(struct sharded_optimizer *optimizer, const struct sharded_verdict *verdict,
+                             struct error *error);
+/* Parameters from those who hold the shards; NULL: from the owners to those who do not mirror them. */
+int sharded_optimizer_gather(struct sharded_optimizer *optimizer, struct collective *group, const unsigned *givers,
+                             struct error *error);
+
+#endif
