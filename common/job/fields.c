@@ -284,8 +284,8 @@ static const struct field layer_fields[] = {
      .words = batch_statistics_words,
      .description =
          "batchNorm: over which examples mean and variance are taken in training. Shard (the default): each logical "
-         "shard of the batch on its own. Global: the whole batch; so far only where one device computes it in one "
-         "piece, else the job is refused."},
+         "shard of the batch on its own. Global: the whole batch, whoever computes which part of it; for strategies "
+         "that compute it at once, without accumulation."},
     {.name = "rate",
      .kind = FIELD_DECIMAL,
      MEMBER(layer_spec, rate),

@@ -189,12 +189,19 @@ struct layer_norm_backward {
 
 /* Ioffe and Szegedy 2015, epsilon 1e-5: every column of x[rows,C] over all rows, with the variance of the rows themselves.
  * mean, rstd and variance (here of rows - 1, PyTorch's rule for the running one) have C elements. */
+/* With peers the statistics are those of the rows of all shards, and so are the sums of the way back (CPUs). */
+struct shard_exchange;
+struct batch_norm_peers {
+    struct shard_exchange *exchange; /* NULL: none */
+    unsigned shard, layer;
+};
 struct batch_norm_forward {
     int64_t rows, c;
     const float *x, *weight, *bias;
     float *y, *mean, *rstd, *variance;
     float *workspace; /* batch_norm_workspace() floats */
     enum activation activation;
+    struct batch_norm_peers peers;
 };
 /* Besides, `mean_step` and `variance_step` get what this batch subtracts from the running values:
  * share * momentum * (running - batch's), 0 without rows. */
@@ -208,6 +215,7 @@ struct batch_norm_backward {
     float momentum, share;
     float *workspace;
     bool accumulate;
+    struct batch_norm_peers peers;
 };
 /* With the running values instead of the batch's. */
 struct batch_norm_inference {

@@ -90,6 +90,14 @@ const struct example_format *graph_example_format(const struct graph *graph)
     return &graph->format;
 }
 
+bool graph_has_global_statistics(const struct graph *graph)
+{
+    for (unsigned i = 0; i < graph->node_count; i++)
+        if (graph->nodes[i].layer.spec.statistics == STATISTICS_GLOBAL)
+            return true;
+    return false;
+}
+
 int64_t graph_max_examples(const struct graph *graph)
 {
     return graph->max_examples;

@@ -24,6 +24,7 @@
 
 struct graph;
 struct graph_partition;
+struct shard_exchange;
 
 /* What one example is, in the buffers that a pass reads; the data set says the same of its own (data/dataset.h). */
 enum element_type { ELEMENT_FLOAT32, ELEMENT_INT32 };
@@ -73,6 +74,9 @@ struct parameter_piece {
 unsigned graph_parameter_pieces(const struct graph *graph, struct parameter_piece *ret_pieces);
 /* Where a piece of the whole model lies in a layout that holds a part of it; -1: elsewhere. */
 int64_t parameter_piece_place(const struct parameter_piece *piece, const struct parameter_layout *layout);
+/* Whether a layer's statistics are those of the global batch: then the passes of its shards must run side by side. */
+bool graph_has_global_statistics(const struct graph *graph);
+unsigned graph_layer_count(const struct graph *graph);
 /* Multiply-adds count 2; forwards and backwards, per example. */
 double graph_flops_per_example(const struct graph *graph);
 
@@ -99,6 +103,9 @@ struct graph_pass {
     uint64_t seed;
     int64_t step;          /* being computed, from 1 */
     int64_t first_example; /* number of the pass's first example in the global batch */
+    /* With those that compute the batch's other shards, for layers with global statistics; NULL: the pass is the batch. */
+    struct shard_exchange *exchange;
+    unsigned shard; /* which this one is */
 };
 
 /* Enqueues the pass. Fails only for a pass that does not fit the plan (ERROR_INVALID). */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/model/graph.h"
 #include "worker/model/layer.h"
 
 enum { WEIGHT, BIAS, RUNNING_MEAN, RUNNING_VARIANCE };
@@ -49,6 +50,13 @@ static void infer(const struct layer_call *call)
                                               });
 }
 
+static struct batch_norm_peers peers_of(const struct layer_call *call)
+{
+    bool global = call->layer->spec.statistics == STATISTICS_GLOBAL;
+    return (struct batch_norm_peers){
+        .exchange = global ? call->pass->exchange : NULL, .shard = call->pass->shard, .layer = call->number};
+}
+
 static void forward(const struct layer_call *call)
 {
     int64_t c = width(call->layer);
@@ -68,6 +76,7 @@ static void forward(const struct layer_call *call)
                                                 .variance = call->kept + 2 * c,
                                                 .workspace = call->workspace,
                                                 .activation = activation_of(call->layer),
+                                                .peers = peers_of(call),
                                             });
 }
 
@@ -95,6 +104,7 @@ static void backward(const struct layer_call *call)
                                                  .share = call->share,
                                                  .workspace = call->workspace,
                                                  .accumulate = call->accumulate,
+                                                 .peers = peers_of(call),
                                              });
 }
 

@@ -28,7 +28,6 @@ struct graph_partition {
 };
 
 /* Layers of the model, in its order; a graph that plans nothing but the layout will do. */
-unsigned graph_layer_count(const struct graph *graph);
 const char *graph_layer_name(const struct graph *graph, unsigned layer);
 /* Whether a model's layers say where they run: all or none of them need to. */
 bool partition_is_given(const struct graph *graph);

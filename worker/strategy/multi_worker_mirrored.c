@@ -40,6 +40,10 @@ static void disband(struct multi_worker_mirrored *strategy)
 {
     if (strategy->group == NULL)
         return;
+    if (strategy->replicas != NULL && replica_set_uses_group(strategy->replicas)) {
+        collective_abort(strategy->group, ERROR_CANCELLED, "the group is closed");
+        replica_set_settle(strategy->replicas);
+    }
     crew_group_close(&strategy->base.options, &strategy->group);
     if (strategy->replicas != NULL)
         replica_set_settle(strategy->replicas);
@@ -200,6 +204,8 @@ static int form(struct multi_worker_mirrored *strategy, struct error *error)
     base->world = world;
     if (open_group(strategy, &world, error) < 0 || find_nodes(strategy, error) < 0)
         return -1;
+    if (strategy->replicas != NULL)
+        replica_set_join(strategy->replicas, strategy->group, world.rank, world.size);
     return strategy->shards != NULL ? agree_on_shards(strategy, &world, error)
                                     : agree_on_state(strategy, &world, error);
 }

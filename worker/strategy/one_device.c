@@ -6,18 +6,32 @@
 #include "common/memory.h"
 #include "worker/model/graph.h"
 #include "worker/strategy/replica.h"
+#include "worker/strategy/statistics_exchange.h"
 #include "worker/strategy/strategy_table.h"
 
 struct one_device {
     struct strategy base;
     struct replica *replica;
+    struct statistics_exchange *statistics; /* NULL: no layer needs it */
 };
 
 static void one_device_close(struct strategy *base)
 {
     struct one_device *strategy = (struct one_device *)base;
     replica_free(strategy->replica);
+    statistics_exchange_free(strategy->statistics);
     free(strategy);
+}
+
+/* Layers with global statistics; a lone shard is the batch. */
+static int make_exchange(struct one_device *strategy, struct error *error)
+{
+    const struct strategy_options *options = &strategy->base.options;
+    unsigned shards = options->logical_shards;
+    if (shards == 1 || !graph_has_global_statistics(options->graph))
+        return 0;
+    strategy->statistics = statistics_exchange_new(shards, 0, shards, graph_layer_count(options->graph));
+    return replica_use_exchange(strategy->replica, statistics_exchange_base(strategy->statistics), error);
 }
 
 static int one_device_open(const struct strategy_options *options, struct strategy **ret_strategy, struct error *error)
@@ -26,7 +40,8 @@ static int one_device_open(const struct strategy_options *options, struct strate
     strategy->base.options = *options;
     strategy->base.end_shard = options->logical_shards;
     strategy->base.world = (struct world){.size = 1, .logical_shards = options->logical_shards};
-    if (replica_new(options, options->logical_shards, 0, options->logical_shards, &strategy->replica, error) < 0) {
+    if (replica_new(options, options->logical_shards, 0, options->logical_shards, &strategy->replica, error) < 0 ||
+        make_exchange(strategy, error) < 0) {
         one_device_close(&strategy->base);
         return -1;
     }
@@ -45,8 +60,11 @@ static int one_device_reform(struct strategy *base, struct error *error)
 static int one_device_step(struct strategy *base, double learning_rate, unsigned votes,
                            struct strategy_result *ret_result, struct error *error)
 {
-    struct replica *replica = ((struct one_device *)base)->replica;
+    struct one_device *strategy = (struct one_device *)base;
+    struct replica *replica = strategy->replica;
     int64_t examples;
+    if (strategy->statistics != NULL)
+        statistics_exchange_begin(strategy->statistics);
     if (replica_start_passes(replica, &examples, error) < 0 || replica_finish_passes(replica, 0, votes, error) < 0)
         return -1;
     return replica_apply(replica, learning_rate, replica_controls(replica)[0], 1, ret_result, error);

@@ -10,7 +10,7 @@
 #include "worker/model/graph.h"
 #include "worker/optimizer/gradient_norm.h"
 #include "worker/optimizer/training_state.h"
-#include "worker/strategy/replica_parts.h"
+#include "worker/strategy/replica_lanes.h"
 
 /* ---------------------------------------------------------------- examples */
 
@@ -65,33 +65,40 @@ static void merge_slots(struct replica *replica, unsigned subtree, unsigned slot
                                                     .y = slot_memory(replica, subtree, slot - 1)});
 }
 
-/* One shard. A leaf that is a right child is added to its sibling by the pass itself, which saves a slot. */
-static int start_pass(struct replica *replica, unsigned subtree, unsigned leaf, struct error *error)
+struct graph_pass replica_pass(const struct replica *replica, unsigned shard)
 {
     const struct example_format *format = graph_example_format(replica->options.graph);
     const struct batch *batch = &replica->batches[replica->current];
-    unsigned shard = replica->cover[subtree].first + leaf, slot, merges;
+    int64_t first, own_first;
+    int64_t count = sampler_shard(replica->examples, replica->shards, shard, &first);
+    sampler_shard(replica->examples, replica->shards, replica->first, &own_first);
+    size_t offset = (size_t)(first - own_first);
+    return (struct graph_pass){.parameters = replica->options.state->parameters,
+                               .inputs = (char *)batch->inputs + offset * example_input_bytes(format),
+                               .targets = (char *)batch->targets + offset * example_target_bytes(format),
+                               .examples = count,
+                               .scale = (float)(1.0 / replica_target_count(replica)),
+                               .sums = &replica->sums[shard - replica->first],
+                               .seed = (uint64_t)replica->options.state->progress.seed,
+                               .step = replica->options.state->progress.step + 1,
+                               .first_example = first,
+                               .exchange = replica->exchange,
+                               .shard = shard};
+}
+
+/* One shard. A leaf that is a right child is added to its sibling by the pass itself, which saves a slot. */
+static int start_pass(struct replica *replica, unsigned subtree, unsigned leaf, struct error *error)
+{
+    unsigned slot, merges;
     reduction_leaf_place(replica->cover[subtree].count, leaf, &slot, &merges);
     bool accumulate = merges > 0;
     if (accumulate) {
         slot--;
         merges--;
     }
-    int64_t first, own_first;
-    int64_t count = sampler_shard(replica->examples, replica->shards, shard, &first);
-    sampler_shard(replica->examples, replica->shards, replica->first, &own_first);
-    size_t offset = (size_t)(first - own_first);
-    struct graph_pass pass = {.parameters = replica->options.state->parameters,
-                              .inputs = (char *)batch->inputs + offset * example_input_bytes(format),
-                              .targets = (char *)batch->targets + offset * example_target_bytes(format),
-                              .examples = count,
-                              .scale = (float)(1.0 / replica_target_count(replica)),
-                              .gradients = slot_memory(replica, subtree, slot),
-                              .accumulate = accumulate,
-                              .sums = &replica->sums[shard - replica->first],
-                              .seed = (uint64_t)replica->options.state->progress.seed,
-                              .step = replica->options.state->progress.step + 1,
-                              .first_example = first};
+    struct graph_pass pass = replica_pass(replica, replica->cover[subtree].first + leaf);
+    pass.gradients = slot_memory(replica, subtree, slot);
+    pass.accumulate = accumulate;
     if (graph_forward_backward(replica->options.graph, replica->stream, &pass, error) < 0)
         return -1;
     merge_slots(replica, subtree, slot, merges);
@@ -108,6 +115,17 @@ static void record_share(const struct replica *replica, int64_t data_epoch, int6
                       to - from);
 }
 
+static int start_passes(struct replica *replica, struct error *error)
+{
+    if (replica->lanes != NULL)
+        return replica_lanes_start(replica, error);
+    for (unsigned subtree = 0; subtree < replica->cover_count; subtree++)
+        for (unsigned leaf = 0; leaf < replica->cover[subtree].count; leaf++)
+            if (start_pass(replica, subtree, leaf, error) < 0)
+                return -1;
+    return 0;
+}
+
 int replica_launch_passes(struct replica *replica, int64_t *ret_examples, struct error *error)
 {
     const struct training_progress *progress = &replica->options.state->progress;
@@ -119,10 +137,8 @@ int replica_launch_passes(struct replica *replica, int64_t *ret_examples, struct
         return -1;
     record_share(replica, data_epoch, position);
     replica->examples = batch_size(replica, position);
-    for (unsigned subtree = 0; subtree < replica->cover_count; subtree++)
-        for (unsigned leaf = 0; leaf < replica->cover[subtree].count; leaf++)
-            if (start_pass(replica, subtree, leaf, error) < 0)
-                return -1;
+    if (start_passes(replica, error) < 0)
+        return -1;
     device_event_record(replica->passed, replica->stream);
     *ret_examples = replica->examples;
     return 0;
@@ -290,6 +306,15 @@ int replica_new(const struct strategy_options *options, unsigned shards, unsigne
     return 0;
 }
 
+int replica_use_exchange(struct replica *replica, struct shard_exchange *exchange, struct error *error)
+{
+    if (!device_memory_is_shared(replica->options.device))
+        return error_set(error, ERROR_UNSUPPORTED,
+                         "statistics: Global over several logical shards is computed on CPUs only so far; write Shard");
+    replica->exchange = exchange;
+    return replica->end - replica->first > 1 ? replica_lanes_new(replica, &replica->lanes, error) : 0;
+}
+
 static void release_memory(struct device *device, void *memory)
 {
     if (memory != NULL)
@@ -301,6 +326,7 @@ void replica_free(struct replica *replica)
     if (replica == NULL)
         return;
     struct device *device = replica->options.device;
+    replica_lanes_free(replica->lanes);
     if (replica->stream != NULL)
         device_stream_free(replica->stream);
     if (replica->passed != NULL)

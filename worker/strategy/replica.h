@@ -22,6 +22,10 @@ int replica_new(const struct strategy_options *options, unsigned shards, unsigne
                 struct replica **ret_replica, struct error *error);
 void replica_free(struct replica *replica);
 
+/* The passes of its shards run side by side with all others of the batch, and tell each other values; right after replica_new. */
+struct shard_exchange;
+int replica_use_exchange(struct replica *replica, struct shard_exchange *exchange, struct error *error);
+
 /* One for each subtree of its cover: flat gradients in the order of the layout, and control words. */
 unsigned replica_contributions(const struct replica *replica);
 const float *const *replica_gradients(const struct replica *replica);

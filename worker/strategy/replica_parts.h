@@ -7,6 +7,7 @@
 #define COXSWAIN_STRATEGY_REPLICA_PARTS_H
 
 #include "worker/device/device.h"
+#include "worker/model/graph.h"
 #include "worker/strategy/replica.h"
 
 /* Examples of one batch that this replica computes. Two of these: one is computed, the other read ahead. */
@@ -15,6 +16,8 @@ struct batch {
     int64_t data_epoch, position; /* of the global batch */
     void *inputs, *targets;
 };
+
+struct replica_lanes;
 
 struct replica {
     struct strategy_options options;
@@ -32,6 +35,9 @@ struct replica {
     struct loss_sums *sums; /* one a shard of ours */
     double *norm_blocks;
 
+    struct shard_exchange *exchange; /* NULL: each pass is for itself */
+    struct replica_lanes *lanes;     /* with an exchange, and more than one shard */
+
     struct batch batches[2];
     unsigned current;
     int64_t *indices;
@@ -39,6 +45,8 @@ struct replica {
     int64_t examples;     /* in the global batch of this step */
 };
 
+/* The pass of one of its shards, but for where its gradients go. */
+struct graph_pass replica_pass(const struct replica *replica, unsigned shard);
 /* Where the batch behind this one starts. */
 void replica_next_position(const struct replica *replica, int64_t *data_epoch, int64_t *position);
 /* What losses and gradients of this step divide by: examples, or target tokens. */

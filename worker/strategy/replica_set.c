@@ -10,6 +10,7 @@
 #include "worker/strategy/device_reduction.h"
 #include "worker/strategy/replica_parts.h"
 #include "worker/strategy/replica_update.h"
+#include "worker/strategy/statistics_exchange.h"
 
 /* Elements that are summed at a time, so that they stay in a near cache. */
 #define BLOCK 2048
@@ -30,7 +31,8 @@ struct replica_set {
     unsigned merge_count;
     unsigned outputs[REDUCTION_COVER_MAX], output_count;
     const float *gradients[REDUCTION_COVER_MAX], *controls[REDUCTION_COVER_MAX];
-    struct device_reduction *reduction; /* when the set is the whole crew */
+    struct device_reduction *reduction;     /* when the set is the whole crew */
+    struct statistics_exchange *statistics; /* NULL: no layer needs it */
 };
 
 /* ---------------------------------------------------------------- life cycle */
@@ -134,6 +136,30 @@ static int check_devices(const struct replica_set *set, unsigned shards, struct 
     return 0;
 }
 
+/* Layers with global statistics; a lone shard is the batch. */
+static int make_exchange(struct replica_set *set, unsigned shards, unsigned first, unsigned end, struct error *error)
+{
+    const struct graph *graph = set->options.graph;
+    if (shards == 1 || !graph_has_global_statistics(graph))
+        return 0;
+    set->statistics = statistics_exchange_new(shards, first, end, graph_layer_count(graph));
+    for (unsigned i = 0; i < set->count; i++)
+        if (replica_use_exchange(set->replicas[i], statistics_exchange_base(set->statistics), error) < 0)
+            return -1;
+    return 0;
+}
+
+bool replica_set_uses_group(const struct replica_set *set)
+{
+    return set->statistics != NULL;
+}
+
+void replica_set_join(struct replica_set *set, struct collective *group, unsigned rank, unsigned size)
+{
+    if (set->statistics)
+        statistics_exchange_join(set->statistics, group, rank, size);
+}
+
 int replica_set_new(const struct strategy_options *options, enum replica_variables variables, unsigned shards,
                     unsigned first, unsigned end, struct replica_set **ret_set, struct error *error)
 {
@@ -148,6 +174,8 @@ int replica_set_new(const struct strategy_options *options, enum replica_variabl
         plan_sums(set, shards, first, end);
         result = plan_reduction(set, error);
     }
+    if (result == 0)
+        result = make_exchange(set, shards, first, end, error);
     if (result < 0) {
         replica_set_free(set);
         return -1;
@@ -169,6 +197,7 @@ void replica_set_free(struct replica_set *set)
     free(set->input_controls);
     free(set->owners);
     free(set->merges);
+    statistics_exchange_free(set->statistics);
     free(set);
 }
 
@@ -215,6 +244,8 @@ const float *const *replica_set_controls(const struct replica_set *set)
 
 int replica_set_start_passes(struct replica_set *set, int64_t *ret_examples, struct error *error)
 {
+    if (set->statistics)
+        statistics_exchange_begin(set->statistics);
     for (unsigned i = 0; i < set->count; i++)
         if (replica_launch_passes(set->replicas[i], ret_examples, error) < 0)
             return -1;

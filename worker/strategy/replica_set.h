@@ -26,6 +26,10 @@ int replica_set_new(const struct strategy_options *options, enum replica_variabl
                     unsigned first, unsigned end, struct replica_set **ret_set, struct error *error);
 void replica_set_free(struct replica_set *set);
 
+/* The group in which the set is one of `size` processes. Where layers' statistics are those of the whole batch the passes use it,
+ * until they are settled, even when it has been aborted. */
+bool replica_set_uses_group(const struct replica_set *set);
+void replica_set_join(struct replica_set *set, struct collective *group, unsigned rank, unsigned size);
 /* options->state to the other devices' mirrors. */
 int replica_set_spread(struct replica_set *set, struct error *error);
 

@@ -85,16 +85,25 @@ static int check_collective(const struct job_document *job, struct error *error)
     return 0;
 }
 
-/* Global statistics are those of one shard where there is one; between shards nothing exchanges them yet. */
+/* All shards of a batch must be computed at once, by those who hear of each other. */
+static bool can_be_global(const struct job_document *job)
+{
+    static const enum strategy_type types[] = {STRATEGY_ONE_DEVICE, STRATEGY_MIRRORED, STRATEGY_CENTRAL_STORAGE,
+                                               STRATEGY_MULTI_WORKER_MIRRORED};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (job->strategy.type == types[i])
+            return job->training.gradient_accumulation == 1 && job->strategy.local_steps <= 0;
+    return false;
+}
+
 static int check_statistics(const struct job_document *job, struct error *error)
 {
-    bool one_shard = job->strategy.type == STRATEGY_ONE_DEVICE && job->training.gradient_accumulation == 1 &&
-                     (job->training.logical_shards == FIELD_UNSET || job->training.logical_shards == 1);
     for (unsigned i = 0; i < job->model.layer_count; i++)
-        if (job->model.layers[i].statistics == STATISTICS_GLOBAL && !one_shard)
+        if (job->model.layers[i].statistics == STATISTICS_GLOBAL && !can_be_global(job))
             return error_set(error, ERROR_UNSUPPORTED,
-                             "model.layers[%u].statistics: Global needs OneDevice with one logical shard and without "
-                             "accumulation in this worker; write Shard",
+                             "model.layers[%u].statistics: Global needs a strategy that computes a batch at once "
+                             "(OneDevice, Mirrored, CentralStorage, MultiWorkerMirrored without localSteps) and no "
+                             "gradientAccumulation; write Shard",
                              i);
     return 0;
 }

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "common/memory.h"
+#include "common/scope.h"
 #include "worker/device/cpu/batch_norm.h"
+#include "worker/device/shard_exchange.h"
 
 /* A block's sums of dy and of dy (x - mean). */
 CPU_VECTORISED static void sum_block(const void *context, int64_t block, void *scratch)
@@ -31,25 +34,71 @@ static void store(float *to, double value, bool accumulate)
     *to = accumulate ? *to + (float)value : (float)value;
 }
 
-static void finish_column(const struct gradient_lines *lines, int64_t i)
+/* Of a column, over some rows: the sums of dy and of dy (x - mean). */
+struct sums {
+    double rows, sum, dot;
+};
+
+static struct sums add_blocks(const struct batch_norm_backward *op, int64_t i)
+{
+    struct sums all = {.rows = (double)op->rows};
+    for (int64_t block = 0; block < batch_norm_blocks(op->rows, op->c); block++) {
+        all.sum += (double)op->workspace[2 * block * op->c + i];
+        all.dot += (double)op->workspace[(2 * block + 1) * op->c + i];
+    }
+    return all;
+}
+
+/* What a shard tells the others: rows, then both sums of all columns. */
+static size_t told(const struct batch_norm_backward *op)
+{
+    return (size_t)(1 + 2 * op->c);
+}
+
+static struct sums add_shards(const struct batch_norm_backward *op, const double *shards, int64_t i)
+{
+    struct sums all = {0};
+    for (unsigned s = 0; s < op->peers.exchange->shards; s++) {
+        const double *shard = shards + s * told(op);
+        all.rows += shard[0];
+        all.sum += shard[1 + i];
+        all.dot += shard[1 + op->c + i];
+    }
+    return all;
+}
+
+/* NULL: this shard stands for itself. */
+static const double *ask_peers(const struct batch_norm_backward *op)
+{
+    if (op->peers.exchange == NULL)
+        return NULL;
+    SCOPED_FREE double *own = memory_allocate(told(op), sizeof *own);
+    own[0] = (double)op->rows;
+    for (int64_t i = 0; i < op->c; i++) {
+        struct sums sums = add_blocks(op, i);
+        own[1 + i] = sums.sum;
+        own[1 + op->c + i] = sums.dot;
+    }
+    return op->peers.exchange->share(op->peers.exchange, op->peers.shard, shard_point_backward(op->peers.layer), own,
+                                     told(op));
+}
+
+static void finish_column(const struct gradient_lines *lines, const double *shards, int64_t i)
 {
     const struct batch_norm_backward *op = lines->op;
-    double sum = 0, dot = 0, rows = (double)op->rows, rstd = (double)op->rstd[i];
-    for (int64_t block = 0; block < batch_norm_blocks(op->rows, op->c); block++) {
-        sum += (double)op->workspace[2 * block * op->c + i];
-        dot += (double)op->workspace[(2 * block + 1) * op->c + i];
-    }
-    store(op->dbias + i, sum, op->accumulate);
-    store(op->dweight + i, dot * rstd, op->accumulate);
+    struct sums own = add_blocks(op, i), all = shards ? add_shards(op, shards, i) : own;
+    double rstd = (double)op->rstd[i];
+    store(op->dbias + i, own.sum, op->accumulate);
+    store(op->dweight + i, own.dot * rstd, op->accumulate);
     float part = op->rows > 0 ? op->share * op->momentum : 0;
     store(op->mean_step + i, (double)(part * (op->running_mean[i] - op->mean[i])), op->accumulate);
     store(op->variance_step + i, (double)(part * (op->running_variance[i] - op->variance[i])), op->accumulate);
     if (op->rows == 0)
         return;
-    double slope = (double)op->weight[i] * rstd, back = -slope * rstd * rstd * dot / rows;
+    double slope = (double)op->weight[i] * rstd, back = -slope * rstd * rstd * all.dot / all.rows;
     lines->a[i] = (float)slope;
     lines->b[i] = (float)back;
-    lines->d[i] = (float)(-slope * sum / rows - back * (double)op->mean[i]);
+    lines->d[i] = (float)(-slope * all.sum / all.rows - back * (double)op->mean[i]);
 }
 
 CPU_VECTORISED static void write_block(const void *context, int64_t block, void *scratch)
@@ -72,8 +121,9 @@ void cpu_batch_norm_backward(const struct cpu_call *call, const struct batch_nor
     int64_t blocks = batch_norm_blocks(op->rows, op->c);
     struct gradient_lines lines = {op, op->workspace, op->workspace + op->c, op->workspace + 2 * blocks * op->c};
     team_run(call->team, blocks, sum_block, op);
+    const double *shards = ask_peers(op);
     for (int64_t i = 0; i < op->c; i++)
-        finish_column(&lines, i);
+        finish_column(&lines, shards, i);
     if (op->dx)
         team_run(call->team, blocks, write_block, &lines);
 }

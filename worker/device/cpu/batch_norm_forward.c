@@ -2,7 +2,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "common/memory.h"
+#include "common/scope.h"
 #include "worker/device/cpu/batch_norm.h"
+#include "worker/device/shard_exchange.h"
 
 /* A block's sums, and its squares about the block's own mean; blocks are then joined in order (Chan et al. 1983). */
 int64_t batch_norm_workspace(int64_t rows, int64_t c)
@@ -32,27 +35,66 @@ struct moments {
     double count, mean, squares;
 };
 
+static void join(struct moments *all, struct moments part)
+{
+    double total = all->count + part.count, distance = part.mean - all->mean;
+    all->mean += distance * part.count / total;
+    all->squares += part.squares + distance * distance * all->count * part.count / total;
+    all->count = total;
+}
+
 static struct moments join_blocks(const struct batch_norm_forward *op, int64_t column)
 {
     struct moments all = {0};
     for (int64_t block = 0; block < batch_norm_blocks(op->rows, op->c); block++) {
         const float *part = op->workspace + 2 * block * op->c + column;
-        double count = (double)batch_norm_rows_of(op->rows, op->c, block), total = all.count + count;
-        double distance = (double)part[0] - all.mean;
-        all.mean += distance * count / total;
-        all.squares += (double)part[op->c] + distance * distance * all.count * count / total;
-        all.count = total;
+        double count = (double)batch_norm_rows_of(op->rows, op->c, block);
+        join(&all, (struct moments){count, (double)part[0], (double)part[op->c]});
     }
     return all;
 }
 
-static void finish_column(const struct batch_norm_forward *op, int64_t i, float *slope, float *start)
+/* What a shard tells the others: rows, then the means and the squares of all columns. */
+static size_t told(const struct batch_norm_forward *op)
 {
-    struct moments m = join_blocks(op, i);
-    double variance = op->rows > 0 ? m.squares / m.count : 0;
+    return (size_t)(1 + 2 * op->c);
+}
+
+static struct moments join_shards(const struct batch_norm_forward *op, const double *shards, int64_t column)
+{
+    struct moments all = {0};
+    for (unsigned s = 0; s < op->peers.exchange->shards; s++) {
+        const double *shard = shards + s * told(op);
+        if (shard[0] > 0)
+            join(&all, (struct moments){shard[0], shard[1 + column], shard[1 + op->c + column]});
+    }
+    return all;
+}
+
+/* NULL: this shard stands for itself. */
+static const double *ask_peers(const struct batch_norm_forward *op)
+{
+    if (op->peers.exchange == NULL)
+        return NULL;
+    SCOPED_FREE double *own = memory_allocate(told(op), sizeof *own);
+    own[0] = (double)op->rows;
+    for (int64_t i = 0; i < op->c; i++) {
+        struct moments m = join_blocks(op, i);
+        own[1 + i] = m.mean;
+        own[1 + op->c + i] = m.squares;
+    }
+    return op->peers.exchange->share(op->peers.exchange, op->peers.shard, shard_point_forward(op->peers.layer), own,
+                                     told(op));
+}
+
+static void finish_column(const struct batch_norm_forward *op, const double *shards, int64_t i, float *slope,
+                          float *start)
+{
+    struct moments m = shards ? join_shards(op, shards, i) : join_blocks(op, i);
+    double variance = m.count > 0 ? m.squares / m.count : 0;
     op->mean[i] = (float)m.mean;
     op->rstd[i] = (float)(1.0 / sqrt(variance + (double)BATCH_NORM_EPSILON));
-    op->variance[i] = (float)(op->rows > 1 ? m.squares / (m.count - 1) : variance);
+    op->variance[i] = (float)(m.count > 1 ? m.squares / (m.count - 1) : variance);
     slope[i] = op->weight[i] * op->rstd[i];
     start[i] = op->bias[i] - op->mean[i] * slope[i];
 }
@@ -62,8 +104,9 @@ void cpu_batch_norm_forward(const struct cpu_call *call, const struct batch_norm
     int64_t blocks = batch_norm_blocks(op->rows, op->c);
     float *slope = op->workspace + 2 * blocks * op->c, *start = slope + op->c;
     team_run(call->team, blocks, measure_block, op);
+    const double *shards = ask_peers(op);
     for (int64_t i = 0; i < op->c; i++)
-        finish_column(op, i, slope, start);
+        finish_column(op, shards, i, slope, start);
     batch_norm_line(call, &(struct batch_norm_line){op->rows, op->c, op->x, slope, start, op->y,
                                                     op->activation == ACTIVATION_RELU});
 }

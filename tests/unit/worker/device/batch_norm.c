@@ -3,7 +3,10 @@
  * Batch normalisation against float64 on many shapes; its gradient against
  * finite differences.
  */
+#include <pthread.h>
+
 #include "operation_check.h"
+#include "worker/strategy/statistics_exchange.h"
 
 struct sizes {
     int64_t rows, c;
@@ -35,8 +38,8 @@ static void run_forward(const struct sizes *s, struct columns *v, const float *x
                         enum activation activation)
 {
     check_run(OPERATION_batch_norm_forward,
-              &(struct batch_norm_forward){s->rows, s->c, x, v->weight, v->bias, y, v->mean, v->rstd, v->variance,
-                                           workspace, activation},
+              &(struct batch_norm_forward){
+                  s->rows, s->c, x, v->weight, v->bias, y, v->mean, v->rstd, v->variance, workspace, activation, {0}},
               2, NULL);
 }
 
@@ -104,9 +107,26 @@ Test(batch_norm, gradients_are_those_of_finite_differences)
     float *dweight = check_numbers(s.c, 14), *dbias = check_numbers(s.c, 15);
     (void)weighted(&s, &v, x, dy);
     check_run(OPERATION_batch_norm_backward,
-              &(struct batch_norm_backward){s.rows, s.c, x, v.weight, v.mean, v.rstd, v.variance, dy, dx, dweight,
-                                            dbias, v.running_mean, v.running_variance, v.mean_step, v.variance_step,
-                                            0.1f, 0.5f, workspace, false},
+              &(struct batch_norm_backward){s.rows,
+                                            s.c,
+                                            x,
+                                            v.weight,
+                                            v.mean,
+                                            v.rstd,
+                                            v.variance,
+                                            dy,
+                                            dx,
+                                            dweight,
+                                            dbias,
+                                            v.running_mean,
+                                            v.running_variance,
+                                            v.mean_step,
+                                            v.variance_step,
+                                            0.1f,
+                                            0.5f,
+                                            workspace,
+                                            false,
+                                            {0}},
               2, NULL);
     for (int64_t i = 0; i < s.c; i++) {
         cr_assert_float_eq(v.mean_step[i], 0.05f * (v.running_mean[i] - v.mean[i]), 1e-7);
@@ -118,6 +138,113 @@ Test(batch_norm, gradients_are_those_of_finite_differences)
         cr_assert_float_eq(dx[i], difference(&s, &v, x, dy, &x[i]), 2e-2);
     free(x), free(dy), free(dx), free(workspace), free(dweight), free(dbias);
     free_columns(&v);
+}
+
+/* ---------------------------------------------------------------- shards of one batch */
+
+#define SHARDS 3
+
+/* Rows [first, first + rows) of the batch, on a thread of its own. */
+struct batch_shard {
+    const struct sizes *batch;
+    unsigned number;
+    int64_t first, rows;
+    struct shard_exchange *exchange;
+    const float *x, *dy;
+    float *y, *dx; /* the batch's */
+    struct columns v;
+    float *dweight, *dbias;
+};
+
+static void *run_shard(void *context)
+{
+    struct batch_shard *shard = context;
+    int64_t c = shard->batch->c, at = shard->first * c;
+    float *workspace = check_numbers(batch_norm_workspace(shard->rows, c), 11);
+    const struct batch_norm_peers peers = {shard->exchange, shard->number, 0};
+    const struct columns *v = &shard->v;
+    check_run(OPERATION_batch_norm_forward,
+              &(struct batch_norm_forward){shard->rows, c, shard->x + at, v->weight, v->bias, shard->y + at, v->mean,
+                                           v->rstd, v->variance, workspace, ACTIVATION_NONE, peers},
+              1, NULL);
+    check_run(OPERATION_batch_norm_backward,
+              &(struct batch_norm_backward){.rows = shard->rows,
+                                            .c = c,
+                                            .x = shard->x + at,
+                                            .weight = v->weight,
+                                            .mean = v->mean,
+                                            .rstd = v->rstd,
+                                            .variance = v->variance,
+                                            .dy = shard->dy + at,
+                                            .dx = shard->dx + at,
+                                            .dweight = shard->dweight,
+                                            .dbias = shard->dbias,
+                                            .running_mean = v->running_mean,
+                                            .running_variance = v->running_variance,
+                                            .mean_step = v->mean_step,
+                                            .variance_step = v->variance_step,
+                                            .momentum = 0.1f,
+                                            .share = 1.0f / SHARDS,
+                                            .workspace = workspace,
+                                            .peers = peers},
+              1, NULL);
+    free(workspace);
+    return NULL;
+}
+
+/* One of them is empty. Values, and gradients against finite differences of the whole batch. */
+Test(batch_norm, shards_that_ask_each_other_are_one_batch, .timeout = 60)
+{
+    static const int64_t cuts[SHARDS + 1] = {0, 26, 26, 41};
+    const struct sizes s = {41, 9};
+    float *x = check_numbers(s.rows * s.c, 1), *dy = check_numbers(s.rows * s.c, 12);
+    float *y = check_numbers(s.rows * s.c, 20), *dx = check_numbers(s.rows * s.c, 21);
+    struct statistics_exchange *exchange = statistics_exchange_new(SHARDS, 0, SHARDS, 1);
+    struct batch_shard shards[SHARDS];
+    pthread_t threads[SHARDS];
+    statistics_exchange_begin(exchange);
+    for (unsigned i = 0; i < SHARDS; i++) {
+        shards[i] = (struct batch_shard){&s,
+                                         i,
+                                         cuts[i],
+                                         cuts[i + 1] - cuts[i],
+                                         statistics_exchange_base(exchange),
+                                         x,
+                                         dy,
+                                         y,
+                                         dx,
+                                         new_columns(s.c),
+                                         check_numbers(s.c, 14),
+                                         check_numbers(s.c, 15)};
+        cr_assert_eq(pthread_create(&threads[i], NULL, run_shard, &shards[i]), 0);
+    }
+    for (unsigned i = 0; i < SHARDS; i++)
+        pthread_join(threads[i], NULL);
+    struct columns whole = new_columns(s.c);
+    float *workspace = check_numbers(batch_norm_workspace(s.rows, s.c), 11),
+          *expected = check_numbers(s.rows * s.c, 22);
+    run_forward(&s, &whole, x, expected, workspace, ACTIVATION_NONE);
+    check_close(y, expected, s.rows * s.c, 1e-5f);
+    for (unsigned i = 0; i < SHARDS; i++) {
+        check_close(shards[i].v.mean, whole.mean, s.c, 1e-6f);
+        check_close(shards[i].v.variance, whole.variance, s.c, 1e-6f);
+    }
+    for (int64_t i = 0; i < s.c; i++) {
+        float weight = 0, bias = 0;
+        for (unsigned k = 0; k < SHARDS; k++)
+            weight += shards[k].dweight[i], bias += shards[k].dbias[i];
+        cr_assert_float_eq(weight, difference(&s, &whole, x, dy, &whole.weight[i]), 2e-2);
+        cr_assert_float_eq(bias, difference(&s, &whole, x, dy, &whole.bias[i]), 2e-2);
+    }
+    for (int64_t i = 0; i < s.rows * s.c; i += 5)
+        cr_assert_float_eq(dx[i], difference(&s, &whole, x, dy, &x[i]), 2e-2);
+    statistics_exchange_free(exchange);
+    for (unsigned i = 0; i < SHARDS; i++) {
+        free_columns(&shards[i].v);
+        free(shards[i].dweight), free(shards[i].dbias);
+    }
+    free_columns(&whole);
+    free(x), free(dy), free(y), free(dx), free(workspace), free(expected);
 }
 
 Test(batch_norm, inference_takes_the_running_values)

@@ -121,11 +121,23 @@ struct cell {
     int64_t until;               /* step */
     const struct snapshot *from; /* NULL: from fresh parameters */
     struct freeze *freeze;       /* NULL: nobody stops */
+    bool global;                 /* batch statistics: of all shards */
+    unsigned shards;             /* 0: SHARDS */
     int64_t taken_back;          /* a step that all ranks but 0 have summed and not taken when the crew forms anew */
     unsigned workers, devices;
     struct crew_seat seats[WORKERS_MAX];
     char hosts[WORKERS_MAX][32];
 };
+
+static int shards_of(const struct cell *cell)
+{
+    return cell->shards > 0 ? (int)cell->shards : SHARDS;
+}
+
+static int64_t largest_shard(const struct cell *cell)
+{
+    return (cell->batching->batch + shards_of(cell) - 1) / shards_of(cell);
+}
 
 /* A lone worker has whole slots. */
 static bool is_sharded(const struct cell *cell)
@@ -379,14 +391,14 @@ static int open_job(struct worker *worker, struct error *error)
         text, sizeof(text),
         "{\"name\":\"test\",\"strategy\":{\"type\":\"%s\"},\"workers\":%u,\"devices\":{\"count\":%u},"
         "\"model\":{\"inputShape\":[12,12,1],\"layers\":[{\"type\":\"conv2d\",\"filters\":4,\"kernel\":3},{\"type\":"
-        "\"batchNorm\"},{\"type\":"
+        "\"batchNorm\",\"statistics\":\"%s\"},{\"type\":"
         "\"relu\"},{\"type\":\"flatten\"},{\"type\":\"dense\",\"units\":128},{\"type\":\"relu\"},{\"type\":\"dropout\","
         "\"rate\":\"0.25\"},{\"type\":\"dense\","
         "\"units\":10}],\"loss\":\"softmaxCrossEntropy\"},"
         "\"data\":{\"format\":\"synthetic\",\"examples\":%d},\"training\":{\"steps\":%d,\"batchSize\":%d,"
         "\"logicalShards\":%d,\"seed\":5,\"optimizer\":%s}}",
-        strategy_type_name(cell->arrangement->type), cell->workers, cell->devices, cell->batching->examples, STEPS,
-        cell->batching->batch, SHARDS, cell->optimizer);
+        strategy_type_name(cell->arrangement->type), cell->workers, cell->devices, cell->global ? "Global" : "Shard",
+        cell->batching->examples, STEPS, cell->batching->batch, shards_of(cell), cell->optimizer);
     SCOPED_JSON *json = NULL;
     if (json_parse(text, (size_t)length, sizeof(text), &json, error) < 0)
         return -1;
@@ -399,9 +411,8 @@ static int open_devices(struct worker *worker, struct error *error)
         struct strategy_device *device = &worker->devices[i];
         if (device_open(&(struct device_options){.index = (int)i, .threads = 1}, &device->device, error) < 0)
             return -1;
-        struct graph_options options = {.device = device->device,
-                                        .model = &worker->job.model,
-                                        .max_examples = (worker->cell->batching->batch + SHARDS - 1) / SHARDS};
+        struct graph_options options = {
+            .device = device->device, .model = &worker->job.model, .max_examples = largest_shard(worker->cell)};
         if (graph_new(&options, &device->graph, error) < 0)
             return -1;
     }
@@ -439,7 +450,7 @@ static int open_crew(struct worker *worker, struct error *error)
                                      .seats = cell->seats,
                                      .listen_address = cell->hosts[worker->rank],
                                      .data_port = endpoint_port(worker->endpoint),
-                                     .logical_shards = SHARDS};
+                                     .logical_shards = (unsigned)shards_of(cell)};
     return member_start(&options, &worker->member, error);
 }
 
@@ -458,7 +469,7 @@ static int open_strategy(struct worker *worker, struct error *error)
                                        .optimizer = &worker->job.training.optimizer,
                                        .state = &worker->state,
                                        .global_batch = cell->batching->batch,
-                                       .logical_shards = SHARDS,
+                                       .logical_shards = (unsigned)shards_of(cell),
                                        .gradient_clip_norm = cell->clip,
                                        .member = worker->member,
                                        .endpoint = worker->endpoint,
@@ -646,6 +657,72 @@ MATRIX(11, pipeline_replicas_of_two_devices)
 MATRIX(12, pipeline_replicas_of_two_workers)
 MATRIX(13, multi_worker_mirrored_sharded)
 MATRIX(14, multi_worker_mirrored_of_two_devices_sharded)
+
+/* Those that compute all shards of a batch at once. */
+static bool can_be_global(const struct arrangement *arrangement)
+{
+    return arrangement->type != STRATEGY_PIPELINE;
+}
+
+static void expect_global_bits(const struct batching *batching)
+{
+    struct cell cell = {.arrangement = &one_device,
+                        .count = 1,
+                        .batching = batching,
+                        .optimizer = optimizers[0],
+                        .until = STEPS,
+                        .global = true};
+    uint32_t reference = run_cell(cell, NULL);
+    for (unsigned a = 0; a < ARRANGEMENTS; a++) {
+        if (!can_be_global(&arrangements[a]))
+            continue;
+        cell.arrangement = &arrangements[a];
+        for (cell.count = 2; cell.count <= COUNT_MAX; cell.count++)
+            cr_expect_eq(run_cell(cell, NULL), reference, "%s of %u, %s batches", arrangements[a].name, cell.count,
+                         batching->name);
+    }
+}
+
+Test(synchronous, global_statistics_even, .timeout = 240)
+{
+    SKIP_WHERE_IT_TAKES_TOO_LONG();
+    expect_global_bits(&batchings[0]);
+}
+
+Test(synchronous, global_statistics_uneven, .timeout = 240)
+{
+    SKIP_WHERE_IT_TAKES_TOO_LONG();
+    expect_global_bits(&batchings[1]);
+}
+
+Test(synchronous, global_statistics_tiny, .timeout = 240)
+{
+    SKIP_WHERE_IT_TAKES_TOO_LONG();
+    expect_global_bits(&batchings[2]);
+}
+
+static void expect_near(double value, double reference, double tolerance, const char *what, const struct cell *cell);
+
+/* What one shard is, with twelve that ask each other; twelve that do not are something else. */
+Test(synchronous, global_statistics_are_those_of_one_shard, .timeout = 120)
+{
+    for (unsigned b = 0; b < BATCHINGS; b++) {
+        struct cell cell = {.arrangement = &one_device,
+                            .count = 1,
+                            .batching = &batchings[b],
+                            .optimizer = optimizers[0],
+                            .until = STEPS,
+                            .global = true};
+        struct outcome shards = run_whole_cell(cell, NULL);
+        cell.global = false;
+        struct outcome apart = run_whole_cell(cell, NULL);
+        cell.shards = 1;
+        struct outcome whole = run_whole_cell(cell, NULL);
+        expect_near(shards.first_norm, whole.first_norm, 1e-5, "gradient of step 1", &cell);
+        expect_near(shards.loss, whole.loss, 1e-4, "loss", &cell);
+        cr_expect(fabs(apart.first_norm - whole.first_norm) > 1e-3 * whole.first_norm);
+    }
+}
 
 Test(synchronous, who_has_only_summed_a_step_takes_it, .timeout = 60)
 {

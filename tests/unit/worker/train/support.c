@@ -57,16 +57,21 @@ Test(support, one_device_has_one_worker)
     expect(&job, 2, ERROR_INVALID, "has 2");
 }
 
-Test(support, global_statistics_need_one_shard)
+Test(support, global_statistics_need_a_batch_computed_at_once)
 {
     struct layer_spec norm = {.type = LAYER_BATCH_NORM, .statistics = STATISTICS_GLOBAL};
     struct job_document job = example();
     job.model.layers = &norm;
     job.model.layer_count = 1;
-    expect(&job, 2, ERROR_UNSUPPORTED, "model.layers[0].statistics");
-    job.strategy.type = STRATEGY_ONE_DEVICE;
-    job.training.logical_shards = FIELD_UNSET;
     job.training.gradient_accumulation = 1;
+    job.strategy.type = STRATEGY_PEER_TO_PEER;
+    expect(&job, 2, ERROR_UNSUPPORTED, "model.layers[0].statistics");
+    job.strategy.type = STRATEGY_MULTI_WORKER_MIRRORED;
+    cr_assert_eq(support_check(&job, 2, NULL), 0);
+    job.strategy.local_steps = 4;
+    expect(&job, 2, ERROR_UNSUPPORTED, "without localSteps");
+    job.strategy.local_steps = FIELD_UNSET;
+    job.strategy.type = STRATEGY_ONE_DEVICE;
     cr_assert_eq(support_check(&job, 1, NULL), 0);
     job.training.gradient_accumulation = 2;
     expect(&job, 1, ERROR_UNSUPPORTED, "statistics");

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * How the passes of a batch's logical shards, which run side by side, tell each
+ * other values: at a point each gives its own and waits for those of all others.
+ * All pass the same points in the same order. Called on the threads of streams.
+ */
+#ifndef COXSWAIN_DEVICE_SHARD_EXCHANGE_H
+#define COXSWAIN_DEVICE_SHARD_EXCHANGE_H
+
+#include <stddef.h>
+
+struct shard_exchange {
+    unsigned shards;
+    /* [shards][count], by shard, the same bits for all; stays until all passes are over. NULL: somebody is gone, and the pass's
+     * results are of no use. */
+    const double *(*share)(struct shard_exchange *exchange, unsigned shard, unsigned point, const double *own,
+                           size_t count);
+};
+
+/* Points of a layer. */
+static inline unsigned shard_point_forward(unsigned layer)
+{
+    return 2 * layer;
+}
+static inline unsigned shard_point_backward(unsigned layer)
+{
+    return 2 * layer + 1;
+}
+
+#endif
