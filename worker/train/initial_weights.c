@@ -18,11 +18,12 @@ struct origin {
 };
 
 struct loading {
+    const struct parameter_layout *model; /* the file is held against all of it, whatever part the state has */
     struct training_state *state;
     const struct safetensors_file *file;
     enum family family;
-    const char *prefix; /* of every name in the file */
-    struct origin *origins;
+    const char *prefix;     /* of every name in the file */
+    struct origin *origins; /* of the model's tensors */
 };
 
 static bool has(const struct safetensors_file *file, const char *name)
@@ -33,7 +34,7 @@ static bool has(const struct safetensors_file *file, const char *name)
 static int recognise(struct loading *loading, struct error *error)
 {
     const struct safetensors_file *file = loading->file;
-    bool embeds = parameter_layout_find(&loading->state->layout, "embedding.weight") != NULL;
+    bool embeds = parameter_layout_find(loading->model, "embedding.weight") != NULL;
     loading->prefix = has(file, "transformer.wte.weight") ? "transformer." : "";
     if (has(file, "model.embed_tokens.weight"))
         return error_set(error, ERROR_UNSUPPORTED,
@@ -109,7 +110,7 @@ static int check_origin(const struct parameter_tensor *wanted, const struct orig
 
 static bool is_used(const struct loading *loading, const struct safetensors_tensor *tensor)
 {
-    for (unsigned i = 0; i < loading->state->layout.tensor_count; i++)
+    for (unsigned i = 0; i < loading->model->tensor_count; i++)
         if (loading->origins[i].tensor == tensor)
             return true;
     return false;
@@ -118,7 +119,7 @@ static bool is_used(const struct loading *loading, const struct safetensors_tens
 /* A deeper model's file fits a shallower one in all that it asks for: what is left over tells. */
 static int check_rest(const struct loading *loading, struct error *error)
 {
-    bool tied = parameter_layout_find(&loading->state->layout, "output.weight") == NULL;
+    bool tied = parameter_layout_find(loading->model, "output.weight") == NULL;
     for (unsigned i = 0; i < loading->file->count; i++) {
         const struct safetensors_tensor *tensor = &loading->file->tensors[i];
         if (is_used(loading, tensor) ||
@@ -155,36 +156,51 @@ static float value_at(const struct safetensors_tensor *tensor, int64_t index)
     return half >> 15 ? -value : value;
 }
 
+/* A slice takes its rows of the whole tensor. */
 static void copy_values(const struct parameter_tensor *wanted, const struct origin *origin, float *to)
 {
     int64_t columns = wanted->rank == 2 ? wanted->shape[1] : 1, rows = wanted->elements / columns;
     for (int64_t r = 0; r < rows; r++)
-        for (int64_t c = 0; c < columns; c++)
-            to[r * columns + c] = value_at(origin->tensor, origin->transposed ? c * rows + r : r * columns + c);
+        for (int64_t c = 0; c < columns; c++) {
+            int64_t row = wanted->first_row + r;
+            to[r * columns + c] =
+                value_at(origin->tensor, origin->transposed ? c * wanted->whole_rows + row : row * columns + c);
+        }
+}
+
+static int find_all(struct loading *loading, struct error *error)
+{
+    const struct parameter_layout *model = loading->model;
+    for (unsigned i = 0; i < model->tensor_count; i++) {
+        loading->origins[i] = find_origin(loading, &model->tensors[i]);
+        if (check_origin(&model->tensors[i], &loading->origins[i], error) < 0)
+            return -1;
+    }
+    return check_rest(loading, error);
+}
+
+static const struct origin *origin_of(const struct loading *loading, const struct parameter_tensor *tensor)
+{
+    return &loading->origins[parameter_layout_find(loading->model, tensor->name) - loading->model->tensors];
 }
 
 static int load(struct loading *loading, struct error *error)
 {
-    const struct parameter_layout *layout = &loading->state->layout;
-    if (recognise(loading, error) < 0)
+    const struct parameter_layout *held = &loading->state->layout;
+    if (recognise(loading, error) < 0 || find_all(loading, error) < 0)
         return -1;
-    for (unsigned i = 0; i < layout->tensor_count; i++) {
-        loading->origins[i] = find_origin(loading, &layout->tensors[i]);
-        if (check_origin(&layout->tensors[i], &loading->origins[i], error) < 0)
-            return -1;
+    for (unsigned i = 0; i < held->tensor_count; i++) {
+        const struct parameter_tensor *tensor = &held->tensors[i];
+        copy_values(tensor, origin_of(loading, tensor), loading->state->host.parameters + tensor->offset);
     }
-    if (check_rest(loading, error) < 0)
-        return -1;
-    for (unsigned i = 0; i < layout->tensor_count; i++)
-        copy_values(&layout->tensors[i], &loading->origins[i],
-                    loading->state->host.parameters + layout->tensors[i].offset);
     return training_state_to_device(loading->state, error);
 }
 
-int initial_weights_load(struct training_state *state, const struct safetensors_file *file, struct error *error)
+int initial_weights_load(struct training_state *state, const struct parameter_layout *model,
+                         const struct safetensors_file *file, struct error *error)
 {
-    struct loading loading = {.state = state, .file = file};
-    loading.origins = memory_allocate(state->layout.tensor_count, sizeof *loading.origins);
+    struct loading loading = {.model = model, .state = state, .file = file};
+    loading.origins = memory_allocate(model->tensor_count, sizeof *loading.origins);
     int result = load(&loading, error);
     free(loading.origins);
     return result;

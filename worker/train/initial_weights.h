@@ -12,8 +12,10 @@
 #include "worker/checkpoint/safetensors.h"
 #include "worker/optimizer/training_state.h"
 
-/* ERROR_INVALID names the first tensor that is missing, left over or of another shape; ERROR_UNSUPPORTED other families of
- * models. The state is unchanged then. Slots and position stay as they are. */
-int initial_weights_load(struct training_state *state, const struct safetensors_file *file, struct error *error);
+/* `model`: of the whole model, which the file must fit; the state may hold a part of it (a pipeline's stages, slices of a
+ * layer, copies of a table) and takes that. ERROR_INVALID names the first tensor that is missing, left over or of another shape;
+ * ERROR_UNSUPPORTED other families of models. The state is unchanged then. Slots and position stay as they are. */
+int initial_weights_load(struct training_state *state, const struct parameter_layout *model,
+                         const struct safetensors_file *file, struct error *error);
 
 #endif

@@ -30,7 +30,7 @@ static int start_afresh(struct trainer *trainer, struct variables *variables, st
         struct safetensors_file file;
         result = safetensors_open(trainer->init_path, &file, error);
         if (result == 0) {
-            result = initial_weights_load(&state, &file, error);
+            result = initial_weights_load(&state, layout, &file, error);
             safetensors_close(&file);
         }
     }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "worker/model/graph.h"
+#include "worker/model/partition.h"
 #include "worker/train/export.h"
 #include "worker/train/initial_weights.h"
 #include "worker/train/tensor_names.h"
@@ -48,7 +49,7 @@ static int load(struct bench *b, const char *path, struct error *error)
 {
     struct safetensors_file file;
     cr_assert_eq(safetensors_open(path, &file, error), 0, "%s", error->message);
-    int result = initial_weights_load(&b->state, &file, error);
+    int result = initial_weights_load(&b->state, graph_layout(b->graph), &file, error);
     safetensors_close(&file);
     return result;
 }
@@ -144,6 +145,90 @@ Test(weights, a_shorter_context_takes_the_first_positions)
     cr_assert_eq(memcmp(all, some, 4 * 8 * sizeof(float)), 0);
     close_bench(&b);
     close_bench(&s);
+}
+
+/* The state of the process that has one of two stages. */
+static void open_stage(const struct bench *whole, const struct model_spec *model,
+                       const struct graph_partition *partition, unsigned stage, struct bench *ret_bench)
+{
+    const struct optimizer_spec sgd = {.type = OPTIMIZER_SGD};
+    const bool held[2] = {stage == 0, stage == 1};
+    struct graph_options options = {
+        .device = whole->device, .model = model, .max_examples = 1, .partition = partition, .held = held, .slots = 1};
+    while (partition->stage_of_part[options.part] != stage)
+        options.part++;
+    cr_assert_eq(graph_new(&options, &ret_bench->graph, NULL), 0);
+    cr_assert_eq(training_state_init(&ret_bench->state, whole->device, graph_layout(ret_bench->graph), &sgd, 9, NULL),
+                 0);
+}
+
+static void expect_rows_of(const struct bench *whole, const struct bench *stage)
+{
+    for (unsigned i = 0; i < stage->state.layout.tensor_count; i++) {
+        const struct parameter_tensor *tensor = &stage->state.layout.tensors[i];
+        const struct parameter_tensor *all = parameter_layout_find(&whole->state.layout, tensor->name);
+        const float *rows = whole->state.parameters + all->offset + tensor->first_row * all->elements / all->shape[0];
+        cr_expect_eq(memcmp(stage->state.parameters + tensor->offset, rows, (size_t)tensor->elements * sizeof *rows), 0,
+                     "%s from row %lld", tensor->name, (long long)tensor->first_row);
+    }
+}
+
+/* The first half of the layers on one device, the others on another, or as they say. */
+static void check_stages(const struct model_spec *model, bool given, enum export_names names)
+{
+    struct bench whole = open_bench(model, 1);
+    struct graph_partition partition;
+    unsigned layers = graph_layer_count(whole.graph), *stage_of = calloc(layers, sizeof *stage_of);
+    for (unsigned i = layers / 2; i < layers; i++)
+        stage_of[i] = 1;
+    cr_assert_eq(given ? partition_given(whole.graph, 2, &partition, NULL)
+                       : partition_from_list(whole.graph, 2, stage_of, &partition, NULL),
+                 0);
+    write_out(&whole, names);
+    for (unsigned stage = 0; stage < 2; stage++) {
+        struct error error = ERROR_INIT;
+        struct safetensors_file file;
+        struct bench part = {0};
+        open_stage(&whole, model, &partition, stage, &part);
+        cr_assert_eq(safetensors_open(whole.path, &file, &error), 0);
+        cr_expect_eq(initial_weights_load(&part.state, graph_layout(whole.graph), &file, &error), 0, "%s",
+                     error.message);
+        expect_rows_of(&whole, &part);
+        safetensors_close(&file);
+        training_state_release(&part.state);
+        graph_free(part.graph);
+    }
+    free(stage_of);
+    partition_release(&partition);
+    close_bench(&whole);
+}
+
+Test(weights, of_the_whole_model_are_taken_by_each_of_its_stages)
+{
+    check_stages(&gpt, false, EXPORT_OWN_NAMES);
+    check_stages(&gpt, false, EXPORT_HUGGING_FACE_NAMES);
+}
+
+Test(weights, of_a_whole_layer_are_taken_by_its_slices)
+{
+    static struct layer_spec layers[2];
+    for (unsigned i = 0; i < 2; i++)
+        layers[i] = (struct layer_spec){.name = i ? "behind" : "large",
+                                        .type = LAYER_DENSE,
+                                        .units = i ? 3 : 7,
+                                        .bias = true,
+                                        .filters = FIELD_UNSET,
+                                        .kernel = FIELD_UNSET,
+                                        .stride = FIELD_UNSET,
+                                        .padding = FIELD_UNSET,
+                                        .size = FIELD_UNSET,
+                                        .heads = FIELD_UNSET,
+                                        .device = FIELD_UNSET,
+                                        .devices = {0, 1},
+                                        .device_count = i ? 0 : 2};
+    const struct model_spec model = {
+        .input_shape = {5}, .input_rank = 1, .layers = layers, .layer_count = 2, .loss = LOSS_MEAN_SQUARED_ERROR};
+    check_stages(&model, true, EXPORT_OWN_NAMES);
 }
 
 Test(weights, half_precision_becomes_float32)
