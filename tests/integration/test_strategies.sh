@@ -11,6 +11,7 @@ work=$(mktemp -d)
 trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$work"' EXIT
 cd "$work" || exit 1
 . "$root/tests/integration/digits.sh"
+. "$root/tests/integration/network.sh"
 unset COXSWAIN_JOB COXSWAIN_JOB_UID TF_CONFIG
 
 # verdict $? NAME [WHY]: reports that status. Given as a word, since $(…) in WHY sets $? anew.
@@ -40,8 +41,8 @@ YAML
 
 # crew NAME SIZE: a whole crew, from start to end; the status of the last that failed
 crew() {
-    local i hosts=() list pids=() status=0 network=$((RANDOM % 250))
-    for ((i = 1; i <= $2; i++)); do hosts+=("\"127.74.$network.$i:2222\""); done
+    local i hosts=() list pids=() status=0
+    for ((i = 1; i <= $2; i++)); do hosts+=("\"$network.$i:2222\""); done
     list=$(IFS=,; echo "${hosts[*]}")
     for ((i = 0; i < $2; i++)); do
         (($2 == 1)) || export TF_CONFIG="{\"cluster\":{\"worker\":[$list]},\"task\":{\"type\":\"worker\",\"index\":$i}}"

@@ -11,6 +11,7 @@ work=$(mktemp -d)
 trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$work"' EXIT
 cd "$work" || exit 1
 . "$root/tests/integration/digits.sh"
+. "$root/tests/integration/network.sh"
 unset COXSWAIN_JOB COXSWAIN_JOB_UID TF_CONFIG
 
 # verdict $? NAME [WHY]: reports that status. Given as a word, since $(…) in WHY sets $? anew.
@@ -46,7 +47,7 @@ train() {
 # member NAME SIZE INDEX [EPOCH]: one process of a crew on this machine, told by TF_CONFIG; leaves its number in $member
 member() {
     local name=$1 size=$2 index=$3 i hosts=() list
-    for ((i = 1; i <= size; i++)); do hosts+=("\"127.77.$network.$i:2222\""); done
+    for ((i = 1; i <= size; i++)); do hosts+=("\"$network.$i:2222\""); done
     list=$(IFS=,; echo "${hosts[*]}")
     TF_CONFIG="{\"cluster\":{\"worker\":[$list]},\"task\":{\"type\":\"worker\",\"index\":$index}}" \
         COXSWAIN_EPOCH=${4:-0} "$worker" --job "$name.yaml" --storage runs="$work" --threads 1 >>"$name.$index.log" 2>&1 &
@@ -63,7 +64,6 @@ await() {
 # crew NAME SIZE: a whole crew, from start to end
 crew() {
     local i pids=()
-    network=$((RANDOM % 250))
     for ((i = 0; i < $2; i++)); do
         member "$1" "$2" "$i"
         pids+=("$member")
@@ -163,7 +163,6 @@ verdict $? "and leaves a checkpoint of its last step" "$(ls stopped)"
 
 # A crew of two: first one of them is asked to leave and replaced, then both are asked at once.
 strategy=MultiWorkerMirrored length="epochs: 40" job asked
-network=$((RANDOM % 250))
 member asked 2 0
 first=$member
 member asked 2 1
