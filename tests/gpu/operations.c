@@ -190,6 +190,21 @@ static void copy_bytes(struct side *s, const int64_t *n)
     device_copy(s->stream, &(struct copy){n[0] * 4, side_numbers(s, n[0], 1), side_output(s, n[0])});
 }
 
+/* Sizes: rows, columns, and how far apart the rows lie there and here. What is between the columns stays. */
+static void copy_columns(struct side *s, const int64_t *n)
+{
+    device_copy_columns(s->stream, &(struct copy_columns){n[0], n[1], n[2], n[3], side_numbers(s, n[0] * n[2], 1),
+                                                          side_output(s, n[0] * n[3])});
+}
+
+/* Behind the first columns of both. */
+static void copy_columns_within(struct side *s, const int64_t *n)
+{
+    const float *from = side_numbers(s, n[0] * n[2], 1) + (n[2] - n[1]);
+    device_copy_columns(
+        s->stream, &(struct copy_columns){n[0], n[1], n[2], n[3], from, side_output(s, n[0] * n[3]) + (n[3] - n[1])});
+}
+
 static void layer_norm_forward(struct side *s, const int64_t *n)
 {
     device_layer_norm_forward(
@@ -439,6 +454,15 @@ static const struct {
     {"scale", scale, 0, COUNTS},
     {"axpy", axpy, 0, COUNTS},
     {"copy", copy_bytes, 0, COUNTS},
+#define COLUMNS                                                                                                        \
+    {                                                                                                                  \
+        {1, 1, 1, 1}, {7, 3, 3, 10}, {301, 17, 40, 17}, {4096, 70, 140, 128}, {3, 70001, 70003, 70002},                \
+        {                                                                                                              \
+            -1                                                                                                         \
+        }                                                                                                              \
+    }
+    {"copy_columns", copy_columns, 0, COLUMNS},
+    {"copy_columns within", copy_columns_within, 0, COLUMNS},
     {"square_sums", square_sums, 1e-13, COUNTS},
     {"sgd_update", sgd_update, 0, {{1}, {70001}, {70001, 0, 0, 1}, {-1}}},
     {"adamw_update", adamw_update, 0, COUNTS},
