@@ -2,7 +2,8 @@
 # shellcheck shell=bash disable=SC2154 # $bin, $root and $work are the caller's
 #
 # The embedded control plane and an operator, for scripts that source this file: start, stop, ask. The caller sets `bin`
-# (the build directory), `root` (the sources) and `work` (a directory of its own, which is also the working directory).
+# (the build directory), `root` (the sources) and `work` (a directory of its own, which is also the working directory), as
+# scene.sh does.
 
 jobs_path=apis/coxswain.dev/v1alpha1/namespaces/default/trainingjobs
 pods_path=api/v1/namespaces/default/pods

@@ -5,22 +5,14 @@
 # tests/run).
 set -uo pipefail
 
-if ! command -v curl >/dev/null; then
-    echo "skip cox: curl is not installed"
-    exit 0
-fi
-bin=${BUILD:?}
 root=$(cd "$(dirname "$0")/../.." && pwd)
-work=$(mktemp -d)
+. "$root/tests/integration/scene.sh"
 follower=
-finish() {
+
+finish_also() {
     if [[ -n $follower ]]; then kill "$follower" 2>/dev/null; fi
-    plane_stop
-    rm -rf "$work"
 }
-trap finish EXIT
-cd "$work" || exit 1
-. "$root/tests/integration/plane.sh"
+
 plane_start
 operator_start
 export KUBECONFIG=$work/state/kubeconfig

@@ -5,18 +5,14 @@
 # for it, a cluster that is already there, bad input, and data from a mirror. Prints ok/not ok lines (see tests/run).
 set -uo pipefail
 
-bin=${BUILD:?}
 root=$(cd "$(dirname "$0")/../.." && pwd)
-work=$(mktemp -d)
+. "$root/tests/integration/scene.sh"
 mirror=
-finish() {
-    plane_stop
+
+finish_also() {
     if [[ -n $mirror ]]; then kill "$mirror" 2>/dev/null; fi
-    rm -rf "$work"
 }
-trap finish EXIT
-cd "$work" || exit 1
-. "$root/tests/integration/plane.sh"
+
 . "$root/tests/integration/digits.sh"
 export XDG_STATE_HOME=$work/xdg XDG_CACHE_HOME=$work/cache
 unset COXSWAIN_DATA COXSWAIN_MIRROR

@@ -5,28 +5,12 @@
 # by force, and the weights are those of a fixed crew, bit for bit. Prints ok/not ok lines (see tests/run).
 set -uo pipefail
 
-if ! command -v curl >/dev/null; then
-    echo "skip elastic: curl is not installed"
-    exit 0
-fi
-bin=${BUILD:?}
 root=$(cd "$(dirname "$0")/../.." && pwd)
-work=$(mktemp -d)
+. "$root/tests/integration/scene.sh"
 steps=5000
-finish() {
-    plane_stop
-    rm -rf "$work"
-}
-trap finish EXIT
-cd "$work" || exit 1
-. "$root/tests/integration/plane.sh"
-. "$root/tests/integration/digits.sh"
 . "$root/tests/integration/training.sh"
 
-mkdir runs
-make_digits
-plane_start --volume "digits=$work" --volume "runs=$work/runs"
-operator_start
+training_start
 
 # scale JOB WORKERS, as kubectl scale does it
 scale() {

@@ -6,28 +6,12 @@
 # them. Prints ok/not ok lines (see tests/run).
 set -uo pipefail
 
-if ! command -v curl >/dev/null; then
-    echo "skip encryption: curl is not installed"
-    exit 0
-fi
-bin=${BUILD:?}
 root=$(cd "$(dirname "$0")/../.." && pwd)
-work=$(mktemp -d)
+. "$root/tests/integration/scene.sh"
 steps=2000
-finish() {
-    plane_stop
-    rm -rf "$work"
-}
-trap finish EXIT
-cd "$work" || exit 1
-. "$root/tests/integration/plane.sh"
-. "$root/tests/integration/digits.sh"
 . "$root/tests/integration/training.sh"
 
-mkdir runs
-make_digits
-plane_start --volume "digits=$work" --volume "runs=$work/runs"
-operator_start "$work/state/kubeconfig" --certificate-period 1
+training_start --certificate-period 1
 
 secrets_of() {
     api GET api/v1/namespaces/default/secrets | grep -o "\"name\": *\"$1-tls-[^\"]*\"" | wc -l

@@ -9,23 +9,15 @@
 # shellcheck disable=SC2016 # the pods' scripts are expanded in the pods
 set -uo pipefail
 
-if ! command -v curl >/dev/null; then
-    echo "skip faults: curl is not installed"
-    exit 0
-fi
-bin=${BUILD:?}
 root=$(cd "$(dirname "$0")/../.." && pwd)
-work=$(mktemp -d)
+. "$root/tests/integration/scene.sh"
 seed=${FAULTS_SEED:-$RANDOM}
 proxy=
-finish() {
+
+finish_also() {
     kill "$proxy" 2>/dev/null
-    plane_stop
-    rm -rf "$work"
 }
-trap finish EXIT
-cd "$work" || exit 1
-. "$root/tests/integration/plane.sh"
+
 echo "# FAULTS_SEED=$seed"
 RANDOM=$seed
 

@@ -7,20 +7,8 @@
 # shellcheck disable=SC2016 # the pods' scripts are expanded in the pods
 set -uo pipefail
 
-if ! command -v curl >/dev/null; then
-    echo "skip operator: curl is not installed"
-    exit 0
-fi
-bin=${BUILD:?}
 root=$(cd "$(dirname "$0")/../.." && pwd)
-work=$(mktemp -d)
-finish() {
-    plane_stop
-    rm -rf "$work"
-}
-trap finish EXIT
-cd "$work" || exit 1
-. "$root/tests/integration/plane.sh"
+. "$root/tests/integration/scene.sh"
 
 plane_start
 operator_start

@@ -6,24 +6,15 @@
 # (see tests/run).
 set -uo pipefail
 
-if ! command -v curl >/dev/null; then
-    echo "skip parameter server: curl is not installed"
-    exit 0
-fi
-bin=${BUILD:?}
 root=$(cd "$(dirname "$0")/../.." && pwd)
-work=$(mktemp -d)
+. "$root/tests/integration/scene.sh"
 by_hand_members=
-finish() {
+
+finish_also() {
     # shellcheck disable=SC2086 # several, or none
     kill $by_hand_members 2>/dev/null
-    plane_stop
-    rm -rf "$work"
 }
-trap finish EXIT
-cd "$work" || exit 1
-. "$root/tests/integration/plane.sh"
-. "$root/tests/integration/digits.sh"
+
 . "$root/tests/integration/training.sh"
 # shellcheck disable=SC2034 # both are of crew
 shards=2 model='"preset":"mlp","width":96' # large enough to be cut over both ps
@@ -31,10 +22,7 @@ short=150
 long=1500
 longer=3000
 
-mkdir runs
-make_digits
-plane_start --volume "digits=$work" --volume "runs=$work/runs"
-operator_start
+training_start
 
 # servers NAME OPTIONS STEPS [PATH] [ROLES]: a crew of two workers and two ps
 servers() {

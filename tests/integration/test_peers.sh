@@ -7,28 +7,12 @@
 #   PEERS_FAULTS=all   every fault in every kind of crew, which takes some minutes
 set -uo pipefail
 
-if ! command -v curl >/dev/null; then
-    echo "skip peers: curl is not installed"
-    exit 0
-fi
-bin=${BUILD:?}
 root=$(cd "$(dirname "$0")/../.." && pwd)
-work=$(mktemp -d)
+. "$root/tests/integration/scene.sh"
 steps=6000
-finish() {
-    plane_stop
-    rm -rf "$work"
-}
-trap finish EXIT
-cd "$work" || exit 1
-. "$root/tests/integration/plane.sh"
-. "$root/tests/integration/digits.sh"
 . "$root/tests/integration/training.sh"
 
-mkdir runs
-make_digits
-plane_start --volume "digits=$work" --volume "runs=$work/runs"
-operator_start
+training_start
 
 learnt() {
     log_of "$(member "$1" 0)" | grep 'held-out examples: accuracy \(100\|9[5-9]\)' >/dev/null

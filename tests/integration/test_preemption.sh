@@ -8,33 +8,17 @@
 #   PREEMPTION_SEED=n   the same moments again, as far as timing allows
 set -uo pipefail
 
-if ! command -v curl >/dev/null; then
-    echo "skip preemption: curl is not installed"
-    exit 0
-fi
-bin=${BUILD:?}
 root=$(cd "$(dirname "$0")/../.." && pwd)
-work=$(mktemp -d)
+. "$root/tests/integration/scene.sh"
 seed=${PREEMPTION_SEED:-$RANDOM}
 kills_wanted=20
 short=200
 long=4000
-finish() {
-    plane_stop
-    rm -rf "$work"
-}
-trap finish EXIT
-cd "$work" || exit 1
-. "$root/tests/integration/plane.sh"
-. "$root/tests/integration/digits.sh"
 . "$root/tests/integration/training.sh"
 echo "# PREEMPTION_SEED=$seed"
 RANDOM=$seed
 
-mkdir runs
-make_digits
-plane_start --volume "digits=$work" --volume "runs=$work/runs"
-operator_start
+training_start
 
 # ---- any number of workers
 

@@ -6,22 +6,18 @@
 # ok/not ok lines (see tests/run).
 set -uo pipefail
 
-if ! command -v curl >/dev/null || ! command -v prlimit >/dev/null; then
-    echo "skip saves: curl or prlimit is not installed"
+if ! command -v prlimit >/dev/null; then
+    echo "skip saves: prlimit is not installed"
     exit 0
 fi
-bin=${BUILD:?}
 root=$(cd "$(dirname "$0")/../.." && pwd)
-work=$(mktemp -d)
-finish() {
+. "$root/tests/integration/scene.sh"
+
+finish_also() {
     plane_stop
     umount "$work/runs" 2>/dev/null
-    rm -rf "$work"
 }
-trap finish EXIT
-cd "$work" || exit 1
-. "$root/tests/integration/plane.sh"
-. "$root/tests/integration/digits.sh"
+
 . "$root/tests/integration/training.sh"
 
 mkdir runs

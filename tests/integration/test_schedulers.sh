@@ -8,20 +8,8 @@
 # Prints ok/not ok lines (see tests/run).
 set -uo pipefail
 
-if ! command -v curl >/dev/null; then
-    echo "skip schedulers: curl is not installed"
-    exit 0
-fi
-bin=${BUILD:?}
 root=$(cd "$(dirname "$0")/../.." && pwd)
-work=$(mktemp -d)
-finish() {
-    plane_stop
-    rm -rf "$work"
-}
-trap finish EXIT
-cd "$work" || exit 1
-. "$root/tests/integration/plane.sh"
+. "$root/tests/integration/scene.sh"
 patience=60
 
 mkdir crds

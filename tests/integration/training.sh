@@ -1,8 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154 # $work is the caller's
 #
-# Crews that train on the digits of digits.sh, for scripts that source this file after plane.sh, and ways to disturb them.
-# The caller starts the plane with --volume digits=$work --volume runs=$work/runs.
+# Crews that train on the digits of digits.sh, for scripts that source this file after scene.sh, and ways to disturb them.
+
+. "$root/tests/integration/digits.sh"
+
+# training_start [OPTION…]: the data, the plane with the volumes digits and runs, and an operator with these options
+training_start() {
+    mkdir -p runs
+    make_digits
+    plane_start --volume "digits=$work" --volume "runs=$work/runs"
+    operator_start "$work/state/kubeconfig" "$@"
+}
 
 # crew NAME WORKERS STEPS [PATH]: applies a job; PATH is its folder of checkpoints (default: its name). The caller may set
 # model (an mlp), shards (12), strategy, and more (further members of the spec, a comma behind each).
