@@ -628,7 +628,7 @@ static int take_base(struct trainer *trainer, const char *base, struct error *er
     return result;
 }
 
-/* Every rank that has seen a later step says what that costs. */
+/* Every rank that was in training says what that costs: nothing, where the newest checkpoint is of the last step. */
 static void tell_lost_steps(struct trainer *trainer)
 {
     int64_t step = trainer->state.progress.step, lost = trainer->applied_step - step;
@@ -638,6 +638,8 @@ static void tell_lost_steps(struct trainer *trainer)
     if (lost > 0)
         report_warn(trainer->report, "%s: back to step %lld, %lld step%s lost", what, (long long)step, (long long)lost,
                     lost == 1 ? " is" : "s are");
+    else if (trainer->applied_step > 0)
+        report_say(trainer->report, "%s: back to step %lld, no step is lost", what, (long long)step);
     trainer->applied_step = step;
 }
 

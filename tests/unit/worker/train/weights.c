@@ -61,14 +61,18 @@ static void write_out(struct bench *b, enum export_names names)
     cr_assert_eq(export_write(&export, b->path, &error), 0, "%s", error.message);
 }
 
+static bool same_values(const float *some, const float *others, int64_t count)
+{
+    return memcmp(some, others, (size_t)count * sizeof *some) == 0;
+}
+
 static void check_round_trip(enum export_names names)
 {
     struct error error = ERROR_INIT;
     struct bench from = open_bench(&gpt, 1), to = open_bench(&gpt, 2);
     write_out(&from, names);
     cr_assert_eq(load(&to, from.path, &error), 0, "%s", error.message);
-    cr_assert_eq(memcmp(from.state.parameters, to.state.parameters, (size_t)from.state.layout.elements * sizeof(float)),
-                 0);
+    cr_assert(same_values(from.state.parameters, to.state.parameters, from.state.layout.elements));
     close_bench(&from);
     close_bench(&to);
 }
@@ -142,7 +146,7 @@ Test(weights, a_shorter_context_takes_the_first_positions)
     cr_assert_eq(load(&s, b.path, &error), 0, "%s", error.message);
     const float *all = b.state.parameters + parameter_layout_find(&b.state.layout, "embedding.position")->offset;
     const float *some = s.state.parameters + parameter_layout_find(&s.state.layout, "embedding.position")->offset;
-    cr_assert_eq(memcmp(all, some, 4 * 8 * sizeof(float)), 0);
+    cr_assert(same_values(all, some, (int64_t)4 * 8));
     close_bench(&b);
     close_bench(&s);
 }
@@ -162,18 +166,32 @@ static void open_stage(const struct bench *whole, const struct model_spec *model
                  0);
 }
 
-static void expect_rows_of(const struct bench *whole, const struct bench *stage)
+static void expect_rows_of(const struct bench *whole, const struct bench *stage, const struct parameter_tensor *tensor)
 {
-    for (unsigned i = 0; i < stage->state.layout.tensor_count; i++) {
-        const struct parameter_tensor *tensor = &stage->state.layout.tensors[i];
-        const struct parameter_tensor *all = parameter_layout_find(&whole->state.layout, tensor->name);
-        const float *rows = whole->state.parameters + all->offset + tensor->first_row * all->elements / all->shape[0];
-        cr_expect_eq(memcmp(stage->state.parameters + tensor->offset, rows, (size_t)tensor->elements * sizeof *rows), 0,
-                     "%s from row %lld", tensor->name, (long long)tensor->first_row);
-    }
+    const struct parameter_tensor *all = parameter_layout_find(&whole->state.layout, tensor->name);
+    const float *rows = whole->state.parameters + all->offset + tensor->first_row * all->elements / all->shape[0];
+    cr_expect(same_values(stage->state.parameters + tensor->offset, rows, tensor->elements), "%s from row %lld",
+              tensor->name, (long long)tensor->first_row);
 }
 
-/* The first half of the layers on one device, the others on another, or as they say. */
+static void check_stage(const struct bench *whole, const struct model_spec *model,
+                        const struct graph_partition *partition, unsigned stage)
+{
+    struct error error = ERROR_INIT;
+    struct safetensors_file file;
+    struct bench part = {0};
+    open_stage(whole, model, partition, stage, &part);
+    cr_assert_eq(safetensors_open(whole->path, &file, &error), 0);
+    int result = initial_weights_load(&part.state, graph_layout(whole->graph), &file, &error);
+    cr_expect_eq(result, 0, "%s", error.message);
+    for (unsigned i = 0; i < part.state.layout.tensor_count; i++)
+        expect_rows_of(whole, &part, &part.state.layout.tensors[i]);
+    safetensors_close(&file);
+    training_state_release(&part.state);
+    graph_free(part.graph);
+}
+
+/* The first half of the layers on one device, the others on another; or `given`: as they say. */
 static void check_stages(const struct model_spec *model, bool given, enum export_names names)
 {
     struct bench whole = open_bench(model, 1);
@@ -181,23 +199,12 @@ static void check_stages(const struct model_spec *model, bool given, enum export
     unsigned layers = graph_layer_count(whole.graph), *stage_of = calloc(layers, sizeof *stage_of);
     for (unsigned i = layers / 2; i < layers; i++)
         stage_of[i] = 1;
-    cr_assert_eq(given ? partition_given(whole.graph, 2, &partition, NULL)
-                       : partition_from_list(whole.graph, 2, stage_of, &partition, NULL),
-                 0);
+    int result = given ? partition_given(whole.graph, 2, &partition, NULL)
+                       : partition_from_list(whole.graph, 2, stage_of, &partition, NULL);
+    cr_assert_eq(result, 0);
     write_out(&whole, names);
-    for (unsigned stage = 0; stage < 2; stage++) {
-        struct error error = ERROR_INIT;
-        struct safetensors_file file;
-        struct bench part = {0};
-        open_stage(&whole, model, &partition, stage, &part);
-        cr_assert_eq(safetensors_open(whole.path, &file, &error), 0);
-        cr_expect_eq(initial_weights_load(&part.state, graph_layout(whole.graph), &file, &error), 0, "%s",
-                     error.message);
-        expect_rows_of(&whole, &part);
-        safetensors_close(&file);
-        training_state_release(&part.state);
-        graph_free(part.graph);
-    }
+    for (unsigned stage = 0; stage < 2; stage++)
+        check_stage(&whole, model, &partition, stage);
     free(stage_of);
     partition_release(&partition);
     close_bench(&whole);
