@@ -128,20 +128,35 @@ static void hear(void *context, struct rpc_stream *stream, const void *bytes, si
         atomic_store(&refused, true);
 }
 
-Test(protocol, a_chief_refuses_a_stranger_in_words, .timeout = 60)
+struct stranger {
+    struct rpc *rpc; /* set before the first wake */
+    char chief[32];
+    atomic_bool over;
+};
+
+/* Streams are opened on the rpc's thread. */
+static void call_chief(void *context)
 {
     static const struct rpc_stream_events events = {.message = hear, .closed = closed};
-    static atomic_bool over;
-    char chief[32], here[32];
-    struct rpc *rpc;
+    struct stranger *stranger = context;
     struct rpc_stream *stream;
-    own_address(chief, 1);
+    if (rpc_stream_open(stranger->rpc, stranger->chief, PORT, CREW_METHOD_JOIN, 30000, &events, &stranger->over,
+                        &stream, NULL) == 0)
+        say_foreign(stream, COORDINATION_JOIN);
+}
+
+Test(protocol, a_chief_refuses_a_stranger_in_words, .timeout = 60)
+{
+    static struct stranger stranger;
+    char here[32];
+    own_address(stranger.chief, 1);
     own_address(here, 2);
-    struct member *member = member_of(0, chief, here);
-    cr_assert_eq(rpc_new(NULL, NULL, 20, &rpc, NULL), 0);
-    cr_assert_eq(rpc_stream_open(rpc, chief, PORT, CREW_METHOD_JOIN, 30000, &events, &over, &stream, NULL), 0);
-    say_foreign(stream, COORDINATION_JOIN);
-    while (!atomic_load(&over))
+    struct member *member = member_of(0, stranger.chief, here);
+    struct rpc *rpc;
+    cr_assert_eq(rpc_new(call_chief, &stranger, 100000000, &rpc, NULL), 0);
+    stranger.rpc = rpc;
+    rpc_wake(rpc);
+    while (!atomic_load(&stranger.over))
         usleep(1000);
     cr_assert(atomic_load(&refused));
     rpc_free(rpc);
