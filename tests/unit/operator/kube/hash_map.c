@@ -70,7 +70,7 @@ Test(hash_map, releases_its_values)
 }
 
 struct named {
-    char name[8];
+    char name[16];
     int value;
 };
 
