@@ -267,6 +267,7 @@ static void measure_against(struct lone_server *server, measurement *measure, do
     placement_init(&placement, server->layout, 1);
     if (rpc_new(tick, NULL, 100, &rpc, NULL) < 0 || address_book_new(&server->seat, 1, wake, &rpc, &book, NULL) < 0)
         exit(1);
+    rpc_start_ticks(rpc);
     measure(rpc, book, &server->seat, &placement, raw);
     rpc_stop(rpc);
     kill(server->process, SIGKILL);

@@ -51,7 +51,7 @@ static void *rpc_run(void *context)
         }
         if (woken || clock_monotonic_ns() >= next_tick) {
             next_tick = clock_monotonic_ns() + tick_ns;
-            if (rpc->tick != NULL && !atomic_load(&rpc->stopping))
+            if (rpc->tick != NULL && atomic_load(&rpc->ticks) && !atomic_load(&rpc->stopping))
                 rpc->tick(rpc->tick_context);
         }
     }
@@ -71,6 +71,11 @@ void rpc_wake(struct rpc *rpc)
 {
     if (!atomic_exchange(&rpc->wake_pending, true))
         grpc_call_start_batch(rpc->wake_call, NULL, 0, NULL, NULL);
+}
+
+void rpc_start_ticks(struct rpc *rpc)
+{
+    atomic_store(&rpc->ticks, true);
 }
 
 int rpc_new(rpc_tick *tick, void *context, int64_t tick_ms, struct rpc **ret_rpc, struct error *error)

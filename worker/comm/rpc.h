@@ -30,15 +30,17 @@ struct rpc;
 struct rpc_server;
 struct rpc_stream;
 
-/* `tick` is called on the thread about every `tick_ms`; may be NULL. */
+/* `tick` is called on the thread about every `tick_ms`, once rpc_start_ticks has allowed it; may be NULL. */
 typedef void rpc_tick(void *context);
 int rpc_new(rpc_tick *tick, void *context, int64_t tick_ms, struct rpc **ret_rpc, struct error *error);
+/* When everything is there that the tick reads, for which the thread does not wait by itself. */
+void rpc_start_ticks(struct rpc *rpc);
 /* Ends all streams and servers; callbacks may still come until it returns, none after. Not from a callback. */
 void rpc_stop(struct rpc *rpc);
 /* Stops, if that has not been done, and releases. */
 void rpc_free(struct rpc *rpc);
 
-/* Calls `tick` soon, from any thread. */
+/* Calls `tick` soon, from any thread; nothing before rpc_start_ticks. */
 void rpc_wake(struct rpc *rpc);
 
 /* A part of a message. */

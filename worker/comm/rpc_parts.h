@@ -69,6 +69,7 @@ struct rpc {
     rpc_tick *tick;
     void *tick_context;
     int64_t tick_ms;
+    atomic_bool ticks;
     grpc_channel *wake_channel;
     grpc_call *wake_call;
     atomic_bool wake_pending;

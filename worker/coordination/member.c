@@ -165,6 +165,7 @@ static int start_parts(struct member *member, struct error *error)
     pthread_mutex_lock(&member->lock);
     member->server = server;
     pthread_mutex_unlock(&member->lock);
+    rpc_start_ticks(member->rpc);
     return 0;
 }
 

@@ -65,15 +65,13 @@ static const struct rpc_method methods[] = {{PS_METHOD_TICKETS, dispatcher_desk_
 static int open_all(struct dispatcher *dispatcher, struct error *error)
 {
     const struct dispatcher_options *options = &dispatcher->options;
-    if (rpc_new(tick, dispatcher, TICK_MS, &dispatcher->rpc, error) < 0)
+    if (rpc_new(tick, dispatcher, TICK_MS, &dispatcher->rpc, error) < 0 ||
+        address_book_new(options->servers, options->server_count, wake, dispatcher, &dispatcher->book, error) < 0 ||
+        rpc_server_start(dispatcher->rpc, options->listen_address, options->port, methods, 1, dispatcher,
+                         &dispatcher->door, error) < 0)
         return -1;
-    pthread_mutex_lock(&dispatcher->lock); /* the tick needs the book */
-    int result = address_book_new(options->servers, options->server_count, wake, dispatcher, &dispatcher->book, error);
-    if (result == 0)
-        result = rpc_server_start(dispatcher->rpc, options->listen_address, options->port, methods, 1, dispatcher,
-                                  &dispatcher->door, error);
-    pthread_mutex_unlock(&dispatcher->lock);
-    return result;
+    rpc_start_ticks(dispatcher->rpc);
+    return 0;
 }
 
 int dispatcher_start(const struct dispatcher_options *options, struct dispatcher **ret_dispatcher, struct error *error)

@@ -38,8 +38,7 @@ static void tick(void *context)
     struct ps_server *server = context;
     server_control_tick(server);
     server_store_tick(server);
-    if (server->door != NULL)
-        mirror_tick(server);
+    mirror_tick(server);
     server_parting_tick(server);
 }
 
@@ -56,8 +55,11 @@ static int open_door(struct ps_server *server, struct error *error)
         rpc_new(tick, server, TICK_MS, &server->rpc, error) < 0 || server_store_start(server, error) < 0 ||
         mirror_start(server, error) < 0)
         return -1;
-    return rpc_server_start(server->rpc, options->listen_address, options->port, methods,
-                            sizeof methods / sizeof *methods, server, &server->door, error);
+    if (rpc_server_start(server->rpc, options->listen_address, options->port, methods, sizeof methods / sizeof *methods,
+                         server, &server->door, error) < 0)
+        return -1;
+    rpc_start_ticks(server->rpc);
+    return 0;
 }
 
 int ps_server_start(const struct ps_server_options *options, struct ps_server **ret_server, struct error *error)

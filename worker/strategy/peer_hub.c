@@ -681,6 +681,7 @@ static int listen_somewhere(struct peer_hub *hub, struct error *error)
         rpc_server_start(hub->rpc, options->listen_address, 0, methods, 1, hub, &server, error) < 0)
         return -1;
     hub->server = server;
+    rpc_start_ticks(hub->rpc);
     return 0;
 }
 

@@ -278,9 +278,7 @@ static void stop_worker(struct ps_chief *chief)
 
 static void tick(void *context)
 {
-    struct ps_chief *chief = context;
-    if (atomic_load(&chief->ready))
-        servers_link_tick(chief->values);
+    servers_link_tick(((struct ps_chief *)context)->values);
 }
 
 static void wake(void *context)
@@ -317,7 +315,7 @@ static int open_values(struct ps_chief *chief, struct error *error)
     };
     if (servers_link_new(&options, &chief->values, error) < 0)
         return -1;
-    atomic_store(&chief->ready, true);
+    rpc_start_ticks(chief->rpc);
     return 0;
 }
 

@@ -8,7 +8,6 @@
 #define COXSWAIN_TRAIN_PS_CHIEF_PARTS_H
 
 #include <pthread.h>
-#include <stdatomic.h>
 
 #include "worker/parameter_server/dispatcher.h"
 #include "worker/parameter_server/servers_link.h"
@@ -28,7 +27,6 @@ struct ps_chief {
     struct rpc *rpc;
     struct address_book *book;
     struct servers_link *values;
-    atomic_bool ready;
     struct graph *graph; /* of its own where a worker computes beside it */
 
     struct ps_worker *worker; /* NULL: there is a chief of its own */

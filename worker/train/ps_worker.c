@@ -2,7 +2,6 @@
 #include "worker/train/ps_worker.h"
 
 #include <math.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "common/memory.h"
@@ -23,7 +22,6 @@ struct ps_worker {
     struct address_book *book;
     struct ticket_link *tickets;
     struct servers_link *servers;
-    atomic_bool ready;
     struct ps_share *share;
     float *device_values, *device_gradients; /* where the device does not see the host's memory; else NULL */
     bool fresh;                              /* values came with the last push */
@@ -151,8 +149,6 @@ void ps_worker_cancel(void *context)
 static void tick(void *context)
 {
     struct ps_worker *worker = context;
-    if (!atomic_load(&worker->ready))
-        return;
     ticket_link_tick(worker->tickets);
     servers_link_tick(worker->servers);
 }
@@ -225,7 +221,7 @@ int ps_worker_new(struct trainer *trainer, struct ps_worker **ret_worker, struct
         ps_worker_free(worker);
         return -1;
     }
-    atomic_store(&worker->ready, true);
+    rpc_start_ticks(worker->rpc);
     rpc_wake(worker->rpc);
     *ret_worker = worker;
     return 0;

@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <netinet/in.h>
 #include <semaphore.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -85,8 +86,6 @@ struct client {
 static void client_tick(void *context)
 {
     struct client *client = context;
-    if (client->rpc == NULL)
-        return;
     if (!client->opened) {
         client->opened = true;
         rpc_stream_open(client->rpc, "127.0.0.1", client->port, client->method, client->lifetime_ms, &events,
@@ -107,9 +106,8 @@ static void client_start(struct client *client, uint16_t port, const char *metho
     witness_init(&client->witness);
     client->port = port;
     client->method = method;
-    struct rpc *rpc;
-    cr_assert_eq(rpc_new(client_tick, client, 100000, &rpc, NULL), 0);
-    client->rpc = rpc;
+    cr_assert_eq(rpc_new(client_tick, client, 100000, &client->rpc, NULL), 0);
+    rpc_start_ticks(client->rpc);
 }
 
 static struct rpc *server_start(struct witness *witness, uint16_t *ret_port)
@@ -121,6 +119,39 @@ static struct rpc *server_start(struct witness *witness, uint16_t *ret_port)
     cr_assert_eq(rpc_server_start(rpc, "127.0.0.1", 0, methods, 1, witness, &server, NULL), 0);
     *ret_port = rpc_server_port(server);
     return rpc;
+}
+
+/* What a tick reads is made while the thread is there already, however long that takes. */
+struct slow_owner {
+    sem_t ticked;
+    atomic_bool is_made, was_early;
+};
+
+static void owner_tick(void *context)
+{
+    struct slow_owner *owner = context;
+    if (!atomic_load(&owner->is_made))
+        atomic_store(&owner->was_early, true);
+    sem_post(&owner->ticked);
+}
+
+Test(rpc, ticks_wait_until_they_are_started, .timeout = 60)
+{
+    struct slow_owner owner = {0};
+    struct rpc *rpc;
+    sem_init(&owner.ticked, 0, 0);
+    cr_assert_eq(rpc_new(owner_tick, &owner, 1, &rpc, NULL), 0);
+    for (int i = 0; i < 10; i++) {
+        rpc_wake(rpc);
+        usleep(5000);
+    }
+    atomic_store(&owner.is_made, true);
+    rpc_start_ticks(rpc);
+    sem_wait(&owner.ticked);
+    rpc_wake(rpc);
+    sem_wait(&owner.ticked);
+    rpc_free(rpc);
+    cr_assert_not(atomic_load(&owner.was_early));
 }
 
 Test(rpc, echoes_and_ends_in_good_order, .timeout = 20)

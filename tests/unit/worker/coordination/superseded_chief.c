@@ -106,6 +106,7 @@ static void played_chief_start(struct played_chief *chief)
     struct rpc_server *server;
     cr_assert_eq(rpc_new(on_tick, chief, 20, &chief->rpc, NULL), 0);
     cr_assert_eq(rpc_server_start(chief->rpc, chief->address, PORT, methods, 1, chief, &server, NULL), 0);
+    rpc_start_ticks(chief->rpc);
 }
 
 /* ---------------------------------------------------------------- the member between them */

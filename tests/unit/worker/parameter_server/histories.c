@@ -147,8 +147,6 @@ struct one_worker {
 static void tick(void *context)
 {
     struct one_worker *worker = context;
-    if (!atomic_load(&worker->ready))
-        return;
     ticket_link_tick(worker->tickets);
     servers_link_tick(worker->servers);
 }
@@ -185,6 +183,7 @@ static void open_worker(struct one_worker *worker)
                                                               .share_memory = play->share_memory},
                                &worker->servers, NULL) == 0);
     atomic_store(&worker->ready, true);
+    rpc_start_ticks(worker->rpc);
     rpc_wake(worker->rpc);
 }
 
@@ -347,6 +346,7 @@ static void see_off(struct play *play)
 
 static bool follow(struct play *play, struct crew_of_workers *crew, unsigned kills_every, unsigned *kills)
 {
+    bool kills_server = false; /* what is told until that is noticed kills nobody */
     for (time_t moved = time(NULL);;) {
         struct dispatcher_event event;
         struct error error = ERROR_INIT;
@@ -364,7 +364,7 @@ static bool follow(struct play *play, struct crew_of_workers *crew, unsigned kil
             continue;
         if (!play->orderly && draw(play, 2) == 0)
             take_snapshot(play);
-        if (event.step * 2 > play->end * 9 / 10)
+        if (event.step * 2 > play->end * 9 / 10 || kills_server)
             continue;
         ++*kills;
         unsigned victim = draw(play, SERVERS + WORKERS);
@@ -376,6 +376,7 @@ static bool follow(struct play *play, struct crew_of_workers *crew, unsigned kil
         } else {
             ps_server_free(play->servers[victim]);
             start_server(play, victim);
+            kills_server = true;
         }
     }
 }
