@@ -9,12 +9,16 @@
 
 #include <stddef.h>
 
+#include "common/error.h"
+
 struct shard_exchange {
     unsigned shards;
     /* [shards][count], by shard, the same bits for all; stays until all passes are over. NULL: somebody is gone, and the pass's
      * results are of no use. */
     const double *(*share)(struct shard_exchange *exchange, unsigned shard, unsigned point, const double *own,
                            size_t count);
+    /* When all passes are over: fails when a share of theirs has. */
+    int (*check)(struct shard_exchange *exchange, struct error *error);
 };
 
 /* Points of a layer. */

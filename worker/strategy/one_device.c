@@ -57,15 +57,23 @@ static int one_device_reform(struct strategy *base, struct error *error)
     return 0;
 }
 
+static int run_passes(struct one_device *strategy, unsigned votes, struct error *error)
+{
+    int64_t examples;
+    if (strategy->statistics != NULL)
+        statistics_exchange_begin(strategy->statistics);
+    int result = replica_start_passes(strategy->replica, &examples, error);
+    if (result < 0 && strategy->statistics != NULL)
+        statistics_exchange_abandon(strategy->statistics);
+    return result < 0 ? -1 : replica_finish_passes(strategy->replica, 0, votes, error);
+}
+
 static int one_device_step(struct strategy *base, double learning_rate, unsigned votes,
                            struct strategy_result *ret_result, struct error *error)
 {
     struct one_device *strategy = (struct one_device *)base;
     struct replica *replica = strategy->replica;
-    int64_t examples;
-    if (strategy->statistics != NULL)
-        statistics_exchange_begin(strategy->statistics);
-    if (replica_start_passes(replica, &examples, error) < 0 || replica_finish_passes(replica, 0, votes, error) < 0)
+    if (run_passes(strategy, votes, error) < 0)
         return -1;
     return replica_apply(replica, learning_rate, replica_controls(replica)[0], 1, ret_result, error);
 }

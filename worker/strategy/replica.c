@@ -7,6 +7,7 @@
 #include "worker/data/dataset.h"
 #include "worker/data/sampler.h"
 #include "worker/data/step_record.h"
+#include "worker/device/shard_exchange.h"
 #include "worker/model/graph.h"
 #include "worker/optimizer/gradient_norm.h"
 #include "worker/optimizer/training_state.h"
@@ -197,9 +198,17 @@ static void sum_controls(struct replica *replica, unsigned subtree)
     memcpy(replica->controls[subtree], slots[0], sizeof(slots[0]));
 }
 
+/* What went wrong aside from the replica's stream; gradients and sums are of no use then. */
+static int check_exchange(struct replica *replica, struct error *error)
+{
+    if (replica->lanes != NULL && replica_lanes_check(replica->lanes, error) < 0)
+        return -1;
+    return replica->exchange != NULL ? replica->exchange->check(replica->exchange, error) : 0;
+}
+
 int replica_finish_passes(struct replica *replica, unsigned rank, unsigned votes, struct error *error)
 {
-    if (device_event_wait(replica->passed, error) < 0)
+    if (device_event_wait(replica->passed, error) < 0 || check_exchange(replica, error) < 0)
         return -1;
     for (unsigned subtree = 0; subtree < replica->cover_count; subtree++)
         sum_controls(replica, subtree);

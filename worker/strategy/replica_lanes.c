@@ -106,3 +106,11 @@ int replica_lanes_start(struct replica *replica, struct error *error)
         sum_subtree(replica, subtree);
     return 0;
 }
+
+int replica_lanes_check(const struct replica_lanes *lanes, struct error *error)
+{
+    for (unsigned i = 0; i < lanes->count; i++)
+        if (device_event_wait(lanes->lanes[i].passed, error) < 0)
+            return -1;
+    return 0;
+}

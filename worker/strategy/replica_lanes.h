@@ -15,5 +15,7 @@ int replica_lanes_new(struct replica *replica, struct replica_lanes **ret_lanes,
 void replica_lanes_free(struct replica_lanes *lanes);
 /* All passes, and the sums of each subtree on the replica's stream. */
 int replica_lanes_start(struct replica *replica, struct error *error);
+/* When they are over: the first lane's failure, which the replica's stream does not learn of. */
+int replica_lanes_check(const struct replica_lanes *lanes, struct error *error);
 
 #endif

@@ -242,10 +242,8 @@ const float *const *replica_set_controls(const struct replica_set *set)
     return set->controls;
 }
 
-int replica_set_start_passes(struct replica_set *set, int64_t *ret_examples, struct error *error)
+static int start_passes(struct replica_set *set, int64_t *ret_examples, struct error *error)
 {
-    if (set->statistics)
-        statistics_exchange_begin(set->statistics);
     for (unsigned i = 0; i < set->count; i++)
         if (replica_launch_passes(set->replicas[i], ret_examples, error) < 0)
             return -1;
@@ -253,6 +251,16 @@ int replica_set_start_passes(struct replica_set *set, int64_t *ret_examples, str
         if (replica_read_ahead(set->replicas[i], error) < 0)
             return -1;
     return 0;
+}
+
+int replica_set_start_passes(struct replica_set *set, int64_t *ret_examples, struct error *error)
+{
+    if (set->statistics)
+        statistics_exchange_begin(set->statistics);
+    int result = start_passes(set, ret_examples, error);
+    if (result < 0 && set->statistics)
+        statistics_exchange_abandon(set->statistics);
+    return result;
 }
 
 /* All additions for one block, then the next block. */

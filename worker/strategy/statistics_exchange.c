@@ -11,8 +11,7 @@
 #include "worker/comm/transfer.h"
 #include "worker/strategy/reduction_tree.h"
 
-/* Within a process; between processes the group's deadline counts. */
-#define PATIENCE_S 600
+#define PATIENCE_MS 600000
 
 struct point {
     double *all; /* [shards][count] */
@@ -27,7 +26,8 @@ struct statistics_exchange {
     unsigned rank, size;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    bool broken;
+    struct error failure; /* the step's first */
+    int64_t patience_ms;
     struct point *points;
     unsigned point_count;
 };
@@ -47,22 +47,28 @@ static struct segment segment_of(const struct statistics_exchange *exchange, con
     return (struct segment){point->all + first * count, (end - first) * count * sizeof(double)};
 }
 
-static int ask_others(struct statistics_exchange *exchange, unsigned number, size_t count)
+static int receive_segments(struct statistics_exchange *exchange, unsigned number, size_t count, struct error *error)
 {
-    const struct point *point = &exchange->points[number];
+    for (unsigned i = 1; i < exchange->size; i++) {
+        unsigned rank = (exchange->rank + i) % exchange->size;
+        struct segment theirs = segment_of(exchange, &exchange->points[number], count, rank);
+        if (transfer_receive(exchange->group, rank, number, theirs.values, theirs.bytes, error) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int ask_others(struct statistics_exchange *exchange, unsigned number, size_t count, struct error *error)
+{
     SCOPED_FREE struct transfer *sends = memory_allocate(exchange->size, sizeof *sends);
-    struct segment own = segment_of(exchange, point, count, exchange->rank);
-    int result = 0;
+    struct segment own = segment_of(exchange, &exchange->points[number], count, exchange->rank);
     for (unsigned i = 1; i < exchange->size; i++)
         transfer_send_start(exchange->group, (exchange->rank + i) % exchange->size, number, own.values, own.bytes,
                             &sends[i]);
-    for (unsigned i = 1; i < exchange->size && result == 0; i++) {
-        unsigned rank = (exchange->rank + i) % exchange->size;
-        struct segment theirs = segment_of(exchange, point, count, rank);
-        result = transfer_receive(exchange->group, rank, number, theirs.values, theirs.bytes, NULL);
-    }
+    int result = receive_segments(exchange, number, count, error);
     for (unsigned i = 1; i < exchange->size; i++) {
-        result |= transfer_wait(exchange->group, &sends[i], NULL);
+        if (transfer_wait(exchange->group, &sends[i], result == 0 ? error : NULL) < 0)
+            result = -1;
         transfer_release(&sends[i]);
     }
     return result;
@@ -70,28 +76,62 @@ static int ask_others(struct statistics_exchange *exchange, unsigned number, siz
 
 /* ---------------------------------------------------------------- between the passes of this process */
 
-/* With the lock held. */
+/* With the lock held, as the next functions up to `complete`. */
+static bool is_broken(const struct statistics_exchange *exchange)
+{
+    return exchange->failure.kind != ERROR_NONE;
+}
+
+static void give_up(struct statistics_exchange *exchange, const struct error *cause)
+{
+    if (!is_broken(exchange))
+        exchange->failure = *cause;
+    pthread_cond_broadcast(&exchange->changed);
+}
+
+static void run_out_of_patience(struct statistics_exchange *exchange)
+{
+    struct error cause = ERROR_INIT;
+    (void)error_set(&cause, ERROR_TIMEOUT,
+                    "statistics: Global: a logical shard has waited %lld s for the statistics of the others",
+                    (long long)(exchange->patience_ms / 1000));
+    give_up(exchange, &cause);
+}
+
+static bool all_arrived(const struct statistics_exchange *exchange, const struct point *point)
+{
+    return point->arrived == exchange->end - exchange->first;
+}
+
+/* Once all of this process are there the last of them asks the other processes, and has the group's patience. */
 static void await(struct statistics_exchange *exchange, const struct point *point)
 {
     struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += PATIENCE_S;
-    while (!point->complete && !exchange->broken)
-        if (pthread_cond_timedwait(&exchange->changed, &exchange->lock, &until) != 0)
-            exchange->broken = true;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    int64_t nanoseconds = until.tv_nsec + exchange->patience_ms % 1000 * 1000000;
+    until.tv_sec += exchange->patience_ms / 1000 + nanoseconds / 1000000000;
+    until.tv_nsec = nanoseconds % 1000000000;
+    while (!point->complete && !is_broken(exchange)) {
+        if (all_arrived(exchange, point))
+            pthread_cond_wait(&exchange->changed, &exchange->lock);
+        else if (pthread_cond_timedwait(&exchange->changed, &exchange->lock, &until) != 0 &&
+                 !all_arrived(exchange, point))
+            run_out_of_patience(exchange);
+    }
 }
 
-/* With the lock held, which others need to give up meanwhile. */
+/* Others need the lock meanwhile, to give up. */
 static void complete(struct statistics_exchange *exchange, unsigned number, size_t count)
 {
-    int result = 0;
+    struct error cause = ERROR_INIT;
     if (exchange->group) {
         pthread_mutex_unlock(&exchange->lock);
-        result = ask_others(exchange, number, count);
+        (void)ask_others(exchange, number, count, &cause);
         pthread_mutex_lock(&exchange->lock);
     }
+    if (cause.kind != ERROR_NONE)
+        give_up(exchange, &cause);
     exchange->points[number].complete = true;
-    exchange->broken |= result < 0;
     pthread_cond_broadcast(&exchange->changed);
 }
 
@@ -104,13 +144,36 @@ static const double *share(struct shard_exchange *base, unsigned shard, unsigned
     if (point->all == NULL)
         point->all = memory_allocate(base->shards * count, sizeof *own);
     memcpy(point->all + shard * count, own, count * sizeof *own);
-    if (++point->arrived == exchange->end - exchange->first && !exchange->broken)
+    point->arrived++;
+    if (all_arrived(exchange, point) && !is_broken(exchange))
         complete(exchange, number, count);
     else
         await(exchange, point);
-    const double *all = exchange->broken ? NULL : point->all;
+    const double *all = is_broken(exchange) ? NULL : point->all;
     pthread_mutex_unlock(&exchange->lock);
     return all;
+}
+
+static int check(struct shard_exchange *base, struct error *error)
+{
+    struct statistics_exchange *exchange = (struct statistics_exchange *)base;
+    pthread_mutex_lock(&exchange->lock);
+    struct error failure = exchange->failure;
+    pthread_mutex_unlock(&exchange->lock);
+    if (failure.kind == ERROR_NONE)
+        return 0;
+    if (error != NULL)
+        *error = failure;
+    return -1;
+}
+
+void statistics_exchange_abandon(struct statistics_exchange *exchange)
+{
+    struct error cause = ERROR_INIT;
+    (void)error_set(&cause, ERROR_CANCELLED, "a pass of the step could not be started");
+    pthread_mutex_lock(&exchange->lock);
+    give_up(exchange, &cause);
+    pthread_mutex_unlock(&exchange->lock);
 }
 
 /* ---------------------------------------------------------------- life cycle */
@@ -118,14 +181,24 @@ static const double *share(struct shard_exchange *base, unsigned shard, unsigned
 struct statistics_exchange *statistics_exchange_new(unsigned shards, unsigned first, unsigned end, unsigned layers)
 {
     struct statistics_exchange *exchange = memory_allocate(1, sizeof *exchange);
-    exchange->base = (struct shard_exchange){.shards = shards, .share = share};
+    exchange->base = (struct shard_exchange){.shards = shards, .share = share, .check = check};
     exchange->first = first;
     exchange->end = end;
     exchange->point_count = shard_point_forward(layers);
     exchange->points = memory_allocate(exchange->point_count, sizeof *exchange->points);
+    exchange->patience_ms = PATIENCE_MS;
     pthread_mutex_init(&exchange->lock, NULL);
-    pthread_cond_init(&exchange->changed, NULL);
+    pthread_condattr_t attributes;
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&exchange->changed, &attributes);
+    pthread_condattr_destroy(&attributes);
     return exchange;
+}
+
+void statistics_exchange_set_patience(struct statistics_exchange *exchange, int64_t milliseconds)
+{
+    exchange->patience_ms = milliseconds;
 }
 
 void statistics_exchange_free(struct statistics_exchange *exchange)
@@ -156,7 +229,7 @@ void statistics_exchange_join(struct statistics_exchange *exchange, struct colle
 void statistics_exchange_begin(struct statistics_exchange *exchange)
 {
     pthread_mutex_lock(&exchange->lock);
-    exchange->broken = false;
+    error_clear(&exchange->failure);
     for (unsigned i = 0; i < exchange->point_count; i++) {
         exchange->points[i].arrived = 0;
         exchange->points[i].complete = false;

@@ -36,9 +36,16 @@ struct cpu_command {
     union operation_arguments arguments;
 };
 
-/* One producer (the launching thread), one consumer (the stream's own). Counters run freely; 2^32 is a multiple of
- * the length. */
-#define CPU_QUEUE_LENGTH 256
+/* A part of a stream's queue; a stream's lie in a ring. */
+#define CPU_CHUNK_LENGTH 256
+struct cpu_chunk {
+    struct cpu_chunk *next;
+    uint32_t end; /* `queued` when it was last left */
+    struct cpu_command commands[CPU_CHUNK_LENGTH];
+};
+
+/* One producer (the launching thread), one consumer (the stream's own). Counters run freely; 2^32 is a multiple of a
+ * chunk's length. */
 struct cpu_stream {
     struct device_stream base;
     struct cpu_device *device;
@@ -47,9 +54,9 @@ struct cpu_stream {
     struct error error;        /* the first failure; only the stream's thread touches it */
     _Atomic uint32_t queued __attribute__((aligned(64)));
     _Atomic uint32_t consumer_sleeps;
+    struct cpu_chunk *filling; /* the producer's */
     _Atomic uint32_t taken __attribute__((aligned(64)));
-    _Atomic uint32_t producer_sleeps;
-    struct cpu_command commands[CPU_QUEUE_LENGTH];
+    struct cpu_chunk *draining; /* the consumer's */
 };
 
 extern const struct device_backend cpu_backend;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/memory.h"
 #include "common/subnormals.h"
 #include "worker/device/cpu/cpu_device.h"
 #include "worker/device/cpu/futex.h"
@@ -76,24 +77,43 @@ static void *serve(void *context)
     subnormals_flush();
     for (uint32_t next = 0;; next++) {
         await_counter(&stream->queued, next, &stream->consumer_sleeps);
-        const struct cpu_command *command = &stream->commands[next % CPU_QUEUE_LENGTH];
+        if (next % CPU_CHUNK_LENGTH == 0)
+            stream->draining = stream->draining->next;
+        const struct cpu_command *command = &stream->draining->commands[next % CPU_CHUNK_LENGTH];
         run_command(stream, command);
         bool end = command->kind == COMMAND_END;
         atomic_store(&stream->taken, next + 1);
-        if (atomic_load(&stream->producer_sleeps))
-            futex_wake_all(&stream->taken);
         if (end)
             return NULL;
     }
 }
 
-/* The next free slot of the queue; waits while it is full. */
+/* Whether the consumer has gone on to the chunk behind it, and will not look at this one before the producer does. */
+static bool is_drained(const struct cpu_stream *stream, const struct cpu_chunk *chunk)
+{
+    return (int32_t)(atomic_load(&stream->taken) - chunk->end) > 0;
+}
+
+static void next_chunk(struct cpu_stream *stream, uint32_t queued)
+{
+    struct cpu_chunk *full = stream->filling;
+    full->end = queued;
+    if (!is_drained(stream, full->next)) {
+        struct cpu_chunk *chunk = memory_allocate(1, sizeof *chunk);
+        chunk->next = full->next;
+        full->next = chunk;
+    }
+    stream->filling = full->next;
+}
+
+/* The next free slot. It never waits for one: what the stream works on may wait for launches on other streams, which the
+ * same thread has yet to make. */
 static struct cpu_command *reserve(struct cpu_stream *stream)
 {
     uint32_t queued = atomic_load_explicit(&stream->queued, memory_order_relaxed);
-    while (queued - atomic_load(&stream->taken) == CPU_QUEUE_LENGTH)
-        await_counter(&stream->taken, queued - CPU_QUEUE_LENGTH, &stream->producer_sleeps);
-    return &stream->commands[queued % CPU_QUEUE_LENGTH];
+    if (queued % CPU_CHUNK_LENGTH == 0)
+        next_chunk(stream, queued);
+    return &stream->filling->commands[queued % CPU_CHUNK_LENGTH];
 }
 
 static void publish(struct cpu_stream *stream)
@@ -163,6 +183,19 @@ static int start_thread(struct cpu_stream *stream)
     return failed;
 }
 
+static void release(struct cpu_stream *stream)
+{
+    struct cpu_chunk *first = stream->filling, *chunk = first->next;
+    while (chunk != first) {
+        struct cpu_chunk *next = chunk->next;
+        free(chunk);
+        chunk = next;
+    }
+    free(first);
+    cpu_event_free(&stream->drained->base);
+    free(stream);
+}
+
 int cpu_stream_new(struct device *device, struct device_stream **ret_stream, struct error *error)
 {
     struct cpu_stream *stream = aligned_alloc(64, sizeof *stream);
@@ -174,10 +207,11 @@ int cpu_stream_new(struct device *device, struct device_stream **ret_stream, str
     struct device_event *drained = NULL;
     cpu_event_new(device, &drained, error);
     stream->drained = (struct cpu_event *)drained;
+    stream->filling = stream->draining = memory_allocate(1, sizeof *stream->filling);
+    stream->filling->next = stream->filling;
     int failed = start_thread(stream);
     if (failed) {
-        cpu_event_free(drained);
-        free(stream);
+        release(stream);
         return error_set(error, ERROR_UNAVAILABLE, "cannot start the thread of a stream: %s", strerror(failed));
     }
     *ret_stream = &stream->base;
@@ -190,6 +224,5 @@ void cpu_stream_free(struct device_stream *base)
     reserve(stream)->kind = COMMAND_END;
     publish(stream);
     pthread_join(stream->thread, NULL);
-    cpu_event_free(&stream->drained->base);
-    free(stream);
+    release(stream);
 }

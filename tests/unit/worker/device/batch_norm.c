@@ -247,6 +247,41 @@ Test(batch_norm, shards_that_ask_each_other_are_one_batch, .timeout = 60)
     free(x), free(dy), free(y), free(dx), free(workspace), free(expected);
 }
 
+static void *share_alone(void *context)
+{
+    struct shard_exchange *exchange = context;
+    return (void *)exchange->share(exchange, 0, 0, &(double){1}, 1);
+}
+
+static struct error why_alone(struct statistics_exchange *exchange, bool abandoned)
+{
+    struct shard_exchange *base = statistics_exchange_base(exchange);
+    struct error error = ERROR_INIT;
+    pthread_t thread;
+    void *all;
+    statistics_exchange_begin(exchange);
+    cr_assert_eq(base->check(base, &error), 0);
+    cr_assert_eq(pthread_create(&thread, NULL, share_alone, base), 0);
+    if (abandoned)
+        statistics_exchange_abandon(exchange);
+    pthread_join(thread, &all);
+    cr_assert_null(all);
+    cr_assert_eq(base->check(base, &error), -1);
+    return error;
+}
+
+Test(batch_norm, a_shard_does_not_wait_for_ever, .timeout = 60)
+{
+    struct statistics_exchange *exchange = statistics_exchange_new(2, 0, 2, 1);
+    struct error abandoned = why_alone(exchange, true);
+    cr_expect_eq(abandoned.kind, ERROR_CANCELLED);
+    statistics_exchange_set_patience(exchange, 1010);
+    struct error late = why_alone(exchange, false);
+    cr_expect_eq(late.kind, ERROR_TIMEOUT);
+    cr_expect(strstr(late.message, "waited 1 s"), "%s", late.message);
+    statistics_exchange_free(exchange);
+}
+
 Test(batch_norm, inference_takes_the_running_values)
 {
     const struct sizes s = {70, 1100};

@@ -16,12 +16,15 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/buffer.h"
 #include "common/json.h"
 #include "common/memory.h"
 #include "worker/data/dataset.h"
 #include "worker/data/sampler.h"
+#include "worker/device/shard_exchange.h"
 #include "worker/model/graph.h"
 #include "worker/optimizer/training_state.h"
+#include "worker/strategy/replica.h"
 #include "worker/strategy/strategy.h"
 
 #define COUNT_MAX 4 /* of workers or devices, or of replicas of two workers */
@@ -123,6 +126,7 @@ struct cell {
     struct freeze *freeze;       /* NULL: nobody stops */
     bool global;                 /* batch statistics: of all shards */
     unsigned shards;             /* 0: SHARDS */
+    unsigned norms;              /* further blocks with a batch normalisation each */
     int64_t taken_back;          /* a step that all ranks but 0 have summed and not taken when the crew forms anew */
     unsigned workers, devices;
     struct crew_seat seats[WORKERS_MAX];
@@ -383,24 +387,32 @@ static void hear_stall(void *context, const char *text)
 
 /* ---------------------------------------------------------------- a worker */
 
+#define JOB_MAX 32768
+
 static int open_job(struct worker *worker, struct error *error)
 {
     const struct cell *cell = worker->cell;
-    char text[2048];
-    int length = snprintf(
-        text, sizeof(text),
+    SCOPED_BUFFER blocks, text;
+    buffer_init(&blocks, JOB_MAX);
+    buffer_init(&text, JOB_MAX);
+    for (unsigned i = 0; i < cell->norms; i++)
+        buffer_format(&blocks, "{\"type\":\"conv2d\",\"filters\":2,\"kernel\":1},"
+                               "{\"type\":\"batchNorm\",\"statistics\":\"Global\"},");
+    buffer_format(
+        &text,
         "{\"name\":\"test\",\"strategy\":{\"type\":\"%s\"},\"workers\":%u,\"devices\":{\"count\":%u},"
-        "\"model\":{\"inputShape\":[12,12,1],\"layers\":[{\"type\":\"conv2d\",\"filters\":4,\"kernel\":3},{\"type\":"
+        "\"model\":{\"inputShape\":[12,12,1],\"layers\":[%s{\"type\":\"conv2d\",\"filters\":4,\"kernel\":3},{\"type\":"
         "\"batchNorm\",\"statistics\":\"%s\"},{\"type\":"
         "\"relu\"},{\"type\":\"flatten\"},{\"type\":\"dense\",\"units\":128},{\"type\":\"relu\"},{\"type\":\"dropout\","
         "\"rate\":\"0.25\"},{\"type\":\"dense\","
         "\"units\":10}],\"loss\":\"softmaxCrossEntropy\"},"
         "\"data\":{\"format\":\"synthetic\",\"examples\":%d},\"training\":{\"steps\":%d,\"batchSize\":%d,"
         "\"logicalShards\":%d,\"seed\":5,\"optimizer\":%s}}",
-        strategy_type_name(cell->arrangement->type), cell->workers, cell->devices, cell->global ? "Global" : "Shard",
-        cell->batching->examples, STEPS, cell->batching->batch, shards_of(cell), cell->optimizer);
+        strategy_type_name(cell->arrangement->type), cell->workers, cell->devices, buffer_text(&blocks),
+        cell->global ? "Global" : "Shard", cell->batching->examples, STEPS, cell->batching->batch, shards_of(cell),
+        cell->optimizer);
     SCOPED_JSON *json = NULL;
-    if (json_parse(text, (size_t)length, sizeof(text), &json, error) < 0)
+    if (json_parse(buffer_text(&text), text.length, JOB_MAX, &json, error) < 0)
         return -1;
     return job_document_parse(json, &worker->job, error);
 }
@@ -454,37 +466,42 @@ static int open_crew(struct worker *worker, struct error *error)
     return member_start(&options, &worker->member, error);
 }
 
-static int open_strategy(struct worker *worker, struct error *error)
+static struct strategy_options options_of(struct worker *worker)
 {
     const struct cell *cell = worker->cell;
     unsigned stages = cell->arrangement->stages;
-    struct strategy_options options = {.type = cell->arrangement->type,
-                                       .collective = cell->arrangement->collective,
-                                       .device = worker->devices[0].device,
-                                       .graph = worker->devices[0].graph,
-                                       .devices = worker->devices,
-                                       .device_count = worker->device_count,
-                                       .dataset = worker->dataset,
-                                       .sampler = &worker->sampler,
-                                       .optimizer = &worker->job.training.optimizer,
-                                       .state = &worker->state,
-                                       .global_batch = cell->batching->batch,
-                                       .logical_shards = (unsigned)shards_of(cell),
-                                       .gradient_clip_norm = cell->clip,
-                                       .member = worker->member,
-                                       .endpoint = worker->endpoint,
-                                       .job_uid = "uid",
-                                       .machine = 1 + worker->rank * 2 % 3, /* ranks 0 and 3 are near */
-                                       .model = &worker->job.model,
-                                       .stages = stages == COUNT_STAGES ? cell->count : stages,
-                                       .recompute = cell->arrangement->pods > 1,
-                                       .crew_size = cell->workers,
-                                       .crew_rank = worker->rank,
-                                       .stall_ms = cell->freeze ? 100 : 0,
-                                       .on_stall = hear_stall,
-                                       .restore = restore,
-                                       .restore_part = restore_part,
-                                       .context = worker};
+    return (struct strategy_options){.type = cell->arrangement->type,
+                                     .collective = cell->arrangement->collective,
+                                     .device = worker->devices[0].device,
+                                     .graph = worker->devices[0].graph,
+                                     .devices = worker->devices,
+                                     .device_count = worker->device_count,
+                                     .dataset = worker->dataset,
+                                     .sampler = &worker->sampler,
+                                     .optimizer = &worker->job.training.optimizer,
+                                     .state = &worker->state,
+                                     .global_batch = cell->batching->batch,
+                                     .logical_shards = (unsigned)shards_of(cell),
+                                     .gradient_clip_norm = cell->clip,
+                                     .member = worker->member,
+                                     .endpoint = worker->endpoint,
+                                     .job_uid = "uid",
+                                     .machine = 1 + worker->rank * 2 % 3, /* ranks 0 and 3 are near */
+                                     .model = &worker->job.model,
+                                     .stages = stages == COUNT_STAGES ? cell->count : stages,
+                                     .recompute = cell->arrangement->pods > 1,
+                                     .crew_size = cell->workers,
+                                     .crew_rank = worker->rank,
+                                     .stall_ms = cell->freeze ? 100 : 0,
+                                     .on_stall = hear_stall,
+                                     .restore = restore,
+                                     .restore_part = restore_part,
+                                     .context = worker};
+}
+
+static int open_strategy(struct worker *worker, struct error *error)
+{
+    struct strategy_options options = options_of(worker);
     return strategy_open(&options, &worker->strategy, error);
 }
 
@@ -722,6 +739,96 @@ Test(synchronous, global_statistics_are_those_of_one_shard, .timeout = 120)
         expect_near(shards.loss, whole.loss, 1e-4, "loss", &cell);
         cr_expect(fabs(apart.first_norm - whole.first_norm) > 1e-3 * whole.first_norm);
     }
+}
+
+/* Many launches lie between the first place where shards wait for each other and the end of a shard's passes. */
+Test(synchronous, global_statistics_of_many_layers, .timeout = 120)
+{
+    struct cell cell = {.arrangement = &one_device,
+                        .count = 1,
+                        .batching = &batchings[0],
+                        .optimizer = optimizers[0],
+                        .until = 2,
+                        .global = true,
+                        .shards = 2,
+                        .norms = 60};
+    uint32_t reference = run_cell(cell, NULL);
+    static const unsigned others[] = {0, 5}; /* one shard a device, one a worker */
+    cell.count = 2;
+    for (unsigned i = 0; i < sizeof(others) / sizeof(*others); i++) {
+        cell.arrangement = &arrangements[others[i]];
+        cr_expect_eq(run_cell(cell, NULL), reference, "%s", cell.arrangement->name);
+    }
+}
+
+Test(synchronous, global_statistics_of_many_shards, .timeout = 120)
+{
+    static const struct batching many = {"many", 300, 300};
+    struct cell cell = {.arrangement = &one_device,
+                        .count = 1,
+                        .batching = &many,
+                        .optimizer = optimizers[0],
+                        .until = 2,
+                        .global = true,
+                        .shards = 300};
+    (void)run_cell(cell, NULL);
+}
+
+/* ---------------------------------------------------------------- shards that do not hear from each other */
+
+static const double *share_nothing(struct shard_exchange *exchange, unsigned shard, unsigned point, const double *own,
+                                   size_t count)
+{
+    (void)exchange, (void)shard, (void)point, (void)own, (void)count;
+    return NULL;
+}
+
+static int say_broken(struct shard_exchange *exchange, struct error *error)
+{
+    (void)exchange;
+    return error_set(error, ERROR_TIMEOUT, "nobody has answered");
+}
+
+/* The shards [0, end) in a replica of their own. */
+static int run_unheard(struct worker *worker, unsigned end, struct error *error)
+{
+    struct shard_exchange exchange = {.shards = SHARDS, .share = share_nothing, .check = say_broken};
+    struct replica *replica = NULL;
+    int64_t examples;
+    int result = open_model(worker, error);
+    struct strategy_options options = options_of(worker);
+    if (result == 0)
+        result = replica_new(&options, SHARDS, 0, end, &replica, error);
+    if (result == 0)
+        result = replica_use_exchange(replica, &exchange, error);
+    if (result == 0)
+        result = replica_start_passes(replica, &examples, error);
+    if (result == 0)
+        result = replica_finish_passes(replica, 0, 0, error);
+    replica_free(replica);
+    return result;
+}
+
+static void expect_step_refused(unsigned end)
+{
+    static struct worker worker;
+    struct cell cell = {
+        .arrangement = &one_device, .count = 1, .batching = &batchings[0], .optimizer = optimizers[0], .global = true};
+    struct error error = ERROR_INIT;
+    memset(&worker, 0, sizeof(worker));
+    name_crew(&cell);
+    worker.cell = &cell;
+    int result = run_unheard(&worker, end, &error);
+    worker_close(&worker);
+    cr_expect(result == -1 && error.kind == ERROR_TIMEOUT && strcmp(error.message, "nobody has answered") == 0, "%d %s",
+              result, error.message);
+}
+
+/* Its sums are made of each shard's own statistics. */
+Test(synchronous, global_statistics_that_are_missing_end_the_step, .timeout = 60)
+{
+    expect_step_refused(SHARDS);
+    expect_step_refused(1);
 }
 
 Test(synchronous, who_has_only_summed_a_step_takes_it, .timeout = 60)
