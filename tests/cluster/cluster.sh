@@ -15,9 +15,10 @@ k() {
     timeout 120 kubectl -n "$space" "$@"
 }
 
-# Definition, rights, and a namespace at the Pod Security level "restricted".
+# Definition, rights, and a namespace at the Pod Security level "restricted", without what an earlier script left in it.
 cluster_prepare() {
-    kubectl apply -f "$root/deploy/crd" -f "$root/deploy/manager/namespace.yaml" >/dev/null &&
+    kubectl delete namespace "$space" --ignore-not-found --timeout=180s >/dev/null &&
+        kubectl apply -f "$root/deploy/crd" -f "$root/deploy/manager/namespace.yaml" >/dev/null &&
         kubectl apply -k "$root/deploy/rbac" >/dev/null &&
         kubectl create namespace "$space" >/dev/null &&
         kubectl label namespace "$space" pod-security.kubernetes.io/enforce=restricted >/dev/null &&
