@@ -123,6 +123,7 @@ enum preset { PRESETS(X) };
 #define TENSOR_RANK_MAX 4
 #define LAYER_INPUTS_MAX 8
 #define STAGES_MAX 64
+#define TRAINERS_MAX 64 /* members of a crew that train: chief and workers */
 
 struct strategy_spec {
     enum strategy_type type;

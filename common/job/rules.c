@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "common/job/job_document.h"
+
 static bool has(const struct json *self, const char *path)
 {
     return json_at(self, path) != NULL;
@@ -27,6 +29,11 @@ static const struct json *element_named(const struct json *list, const char *nam
         if (is(item, "name", name))
             return item;
     return NULL;
+}
+
+static bool is_ours(const struct json *self)
+{
+    return is(self, "framework", "Coxswain");
 }
 
 /* ---------------------------------------------------------------- crew */
@@ -58,14 +65,28 @@ static bool pipeline_stages(const struct json *self, const struct json *old)
 {
     (void)old;
     int64_t devices = json_integer_at(self, "workers", 1) * json_integer_at(self, "devices.count", 1);
-    int64_t stages = json_integer_at(self, "strategy.stages", 1);
-    return stages < 1 || devices % stages == 0;
+    int64_t own = json_integer_at(self, "devices.count", 1), stages = json_integer_at(self, "strategy.stages", 1);
+    return stages < 1 || own < 1 || (devices % stages == 0 && (own % stages == 0 || stages % own == 0));
+}
+
+/* As many stages as there are devices when nothing else is said. */
+static bool pipeline_devices(const struct json *self, const struct json *old)
+{
+    (void)old;
+    int64_t devices = json_integer_at(self, "workers", 1) * json_integer_at(self, "devices.count", 1);
+    return !is(self, "strategy.type", "Pipeline") || has(self, "strategy.stages") || devices <= STAGES_MAX;
 }
 
 static bool pipeline_shards(const struct json *self, const struct json *old)
 {
     (void)old;
     return !has(self, "strategy.microBatches") || !has(self, "training.logicalShards");
+}
+
+static bool pipeline_accumulation(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !has(self, "strategy.microBatches") || json_integer_at(self, "training.gradientAccumulation", 1) == 1;
 }
 
 /* A micro-batch meets its neighbours only after the step. */
@@ -163,6 +184,47 @@ static bool lone_role(const struct json *self, const struct json *old)
     return !is_one_of(self, "name", lone) || json_integer_at(self, "count", 1) == 1;
 }
 
+/* Only a ParameterServer crew has members that do not train. */
+static bool evaluator_strategy(const struct json *self, const struct json *old)
+{
+    (void)old;
+    bool given = element_named(json_member(self, "roles"), "evaluator") != NULL;
+    return !is_ours(self) || !given || is(self, "strategy.type", "ParameterServer");
+}
+
+/* It trains, and would be the second to do so. */
+static bool chief_strategy(const struct json *self, const struct json *old)
+{
+    (void)old;
+    bool given = element_named(json_member(self, "roles"), "chief") != NULL;
+    return !is_ours(self) || !given || !is_one_of(self, "strategy.type", one_worker_strategies);
+}
+
+static bool trainers_fit(const struct json *self, const char *workers)
+{
+    int64_t chiefs = element_named(json_member(self, "roles"), "chief") != NULL;
+    return !is_ours(self) || json_integer_at(self, workers, 1) + chiefs <= TRAINERS_MAX;
+}
+
+static bool crew_size(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return trainers_fit(self, "workers");
+}
+
+static bool elastic_size(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return trainers_fit(self, "elastic.maxWorkers");
+}
+
+static bool server_count(const struct json *self, const struct json *old)
+{
+    (void)old;
+    const struct json *servers = element_named(json_member(self, "roles"), "ps");
+    return !is_ours(self) || json_integer_at(servers, "count", 1) <= TRAINERS_MAX;
+}
+
 static bool encryption_is_ours(const struct json *self, const struct json *old)
 {
     (void)old;
@@ -207,14 +269,27 @@ static bool local_steps_strategy(const struct json *self, const struct json *old
     return !has(self, "localSteps") || is(self, "type", "MultiWorkerMirrored");
 }
 
-/* What it would have to be combined with is not: another crew size, replicas that differ, other ways of summing. */
+/* What it would have to be combined with is not: replicas that differ, other ways of summing. */
 static bool sharded_optimizer(const struct json *self, const struct json *old)
 {
     (void)old;
-    bool elsewhere = !is(self, "strategy.type", "MultiWorkerMirrored") || has(self, "elastic") ||
-                     has(self, "strategy.localSteps") ||
-                     (has(self, "strategy.collective") && !is(self, "strategy.collective", "Auto"));
-    return !json_boolean_at(self, "strategy.shardedOptimizer", false) || !elsewhere;
+    bool elsewhere = !is(self, "type", "MultiWorkerMirrored") || has(self, "localSteps") ||
+                     (has(self, "collective") && !is(self, "collective", "Auto"));
+    return !json_boolean_at(self, "shardedOptimizer", false) || !elsewhere;
+}
+
+/* Its slots are cut for one size of the crew. */
+static bool sharded_crew(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !json_boolean_at(self, "strategy.shardedOptimizer", false) || !has(self, "elastic");
+}
+
+static bool collective_strategy(const struct json *self, const struct json *old)
+{
+    (void)old;
+    static const char *const summing[] = {"Mirrored", "CentralStorage", "MultiWorkerMirrored", NULL};
+    return !has(self, "collective") || is(self, "collective", "Auto") || is_one_of(self, "type", summing);
 }
 
 static bool outer_optimizer(const struct json *self, const struct json *old)
@@ -264,11 +339,6 @@ static bool one_failure_match(const struct json *self, const struct json *old)
 }
 
 /* ---------------------------------------------------------------- sections */
-
-static bool is_ours(const struct json *self)
-{
-    return is(self, "framework", "Coxswain");
-}
 
 static bool model_given(const struct json *self, const struct json *old)
 {
@@ -353,6 +423,12 @@ static bool best_is_kept(const struct json *self, const struct json *old)
 {
     (void)old;
     return !is(self, "export.weights", "Best") || json_boolean_at(self, "checkpoint.keepBest", false);
+}
+
+static bool best_is_scored(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !is(self, "export.weights", "Best") || has(self, "data.validation");
 }
 
 static bool init_storage(const struct json *self, const struct json *old)
@@ -531,6 +607,13 @@ static bool one_batch_size(const struct json *self, const struct json *old)
     return has(self, "batchSize") != has(self, "perReplicaBatchSize");
 }
 
+/* Accumulation is a number of shards; one given by hand would overrule it. */
+static bool accumulation_or_shards(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !has(self, "logicalShards") || json_integer_at(self, "gradientAccumulation", 1) == 1;
+}
+
 static bool learning_rate_scale(const struct json *self, const struct json *old)
 {
     (void)old;
@@ -539,6 +622,8 @@ static bool learning_rate_scale(const struct json *self, const struct json *old)
 
 /* ---------------------------------------------------------------- the table */
 
+#define DIGITS(number) #number
+#define TEXT(number) DIGITS(number)
 #define NAMED(list, name) "(has(self." list ") && self." list ".exists(s, s.name == " name "))"
 #define WRITABLE(section)                                                                                              \
     "!has(self." section ") || !has(self." section ".storage) || !has(self.storage) || "                               \
@@ -546,6 +631,8 @@ static bool learning_rate_scale(const struct json *self, const struct json *old)
 #define EXISTING(section)                                                                                              \
     "!has(self." section ") || !has(self." section ".storage) || " NAMED("storage", "self." section ".storage")
 #define GIVEN(section) "self.framework != 'Coxswain' || has(self." section ")"
+#define FITS(workers)                                                                                                  \
+    "self.framework != 'Coxswain' || " workers " + (" NAMED("roles", "'chief'") " ? 1 : 0) <= " TEXT(TRAINERS_MAX)
 #define SOURCE(name) "(has(s." name ") ? 1 : 0)"
 
 const struct rule rules[] = {
@@ -572,14 +659,29 @@ const struct rule rules[] = {
      .about = &shared_type,
      .field = "strategy.stages",
      .holds = pipeline_stages,
-     .cel = "!has(self.strategy.stages) || (self.workers * self.devices.count) % self.strategy.stages == 0",
-     .message = "must divide workers x devices.count, so that every stage has as many replicas"},
+     .cel = "!has(self.strategy.stages) || ((self.workers * self.devices.count) % self.strategy.stages == 0 && "
+            "(self.devices.count % self.strategy.stages == 0 || self.strategy.stages % self.devices.count == 0))",
+     .message = "must divide workers x devices.count, and divide devices.count or be divided by it, so that a worker "
+                "has whole stages or whole replicas"},
+    {.name = "PipelineDevices",
+     .about = &shared_type,
+     .field = "strategy.stages",
+     .holds = pipeline_devices,
+     .cel = "self.strategy.type != 'Pipeline' || has(self.strategy.stages) || "
+            "self.workers * self.devices.count <= " TEXT(STAGES_MAX),
+     .message = "is missing, and a stage on every device would be more than " TEXT(STAGES_MAX) "; say how many stages"},
     {.name = "PipelineShards",
      .about = &shared_type,
      .field = "training.logicalShards",
      .holds = pipeline_shards,
      .cel = "!has(self.strategy.microBatches) || !has(self.training) || !has(self.training.logicalShards)",
      .message = "a micro-batch is a logical shard; give either strategy.microBatches or this"},
+    {.name = "PipelineAccumulation",
+     .about = &shared_type,
+     .field = "training.gradientAccumulation",
+     .holds = pipeline_accumulation,
+     .cel = "!has(self.strategy.microBatches) || !has(self.training) || self.training.gradientAccumulation == 1",
+     .message = "micro-batches are accumulated anyway; raise strategy.microBatches and leave this out"},
     {.name = "PipelineStatistics",
      .about = &shared_type,
      .field = "model.layers",
@@ -665,6 +767,39 @@ const struct rule rules[] = {
      .holds = lone_role,
      .cel = "!(self.name in ['chief', 'evaluator']) || !has(self.count) || self.count == 1",
      .message = "there is at most one chief and one evaluator"},
+    {.name = "EvaluatorStrategy",
+     .about = &training_job_spec_type,
+     .field = "roles",
+     .holds = evaluator_strategy,
+     .cel = "self.framework != 'Coxswain' || self.strategy.type == 'ParameterServer' || "
+            "!" NAMED("roles", "'evaluator'"),
+     .message = "only ParameterServer has an evaluator of its own; leave it out, the chief evaluates"},
+    {.name = "ChiefStrategy",
+     .about = &training_job_spec_type,
+     .field = "roles",
+     .holds = chief_strategy,
+     .cel = "self.framework != 'Coxswain' || !(self.strategy.type in ['OneDevice', 'Mirrored', 'CentralStorage']) || "
+            "!" NAMED("roles", "'chief'"),
+     .message = "OneDevice, Mirrored and CentralStorage have one worker and no chief beside it; leave the chief out"},
+    {.name = "CrewSize",
+     .about = &training_job_spec_type,
+     .field = "workers",
+     .holds = crew_size,
+     .cel = FITS("self.workers"),
+     .message = "a crew has at most " TEXT(TRAINERS_MAX) " members that train, its chief among them; lower workers"},
+    {.name = "ElasticSize",
+     .about = &training_job_spec_type,
+     .field = "elastic.maxWorkers",
+     .holds = elastic_size,
+     .cel = "!has(self.elastic) || " FITS("self.elastic.maxWorkers"),
+     .message = "a crew has at most " TEXT(TRAINERS_MAX) " members that train, its chief among them; lower maxWorkers"},
+    {.name = "ServerCount",
+     .about = &training_job_spec_type,
+     .field = "roles",
+     .holds = server_count,
+     .cel = "self.framework != 'Coxswain' || !has(self.roles) || "
+            "self.roles.all(r, r.name != 'ps' || !has(r.count) || r.count <= " TEXT(TRAINERS_MAX) ")",
+     .message = "a crew has at most " TEXT(TRAINERS_MAX) " ps; lower the count of that role"},
     {.name = "ElasticStrategy",
      .about = &training_job_spec_type,
      .field = "elastic",
@@ -691,14 +826,25 @@ const struct rule rules[] = {
      .cel = "!has(self.elastic) || !has(self.training) || !has(self.training.perReplicaBatchSize)",
      .message = "would make the global batch depend on how many workers are there; elastic jobs give batchSize"},
     {.name = "ShardedOptimizer",
+     .about = &strategy_type,
+     .field = "shardedOptimizer",
+     .holds = sharded_optimizer,
+     .cel = "!has(self.shardedOptimizer) || !self.shardedOptimizer || (self.type == 'MultiWorkerMirrored' && "
+            "!has(self.localSteps) && (!has(self.collective) || self.collective == 'Auto'))",
+     .message = "is for MultiWorkerMirrored with collective Auto and no localSteps; leave it or the others out"},
+    {.name = "ShardedCrew",
      .about = &training_job_spec_type,
      .field = "strategy.shardedOptimizer",
-     .holds = sharded_optimizer,
-     .cel = "!has(self.strategy.shardedOptimizer) || !self.strategy.shardedOptimizer || "
-            "(self.strategy.type == 'MultiWorkerMirrored' && !has(self.elastic) && !has(self.strategy.localSteps) && "
-            "(!has(self.strategy.collective) || self.strategy.collective == 'Auto'))",
-     .message = "is for MultiWorkerMirrored with a fixed number of workers, collective Auto and no localSteps; leave "
-                "it or the others out"},
+     .holds = sharded_crew,
+     .cel = "!has(self.strategy.shardedOptimizer) || !self.strategy.shardedOptimizer || !has(self.elastic)",
+     .message = "needs a fixed number of workers; leave it or elastic out"},
+    {.name = "Collective",
+     .about = &strategy_type,
+     .field = "collective",
+     .holds = collective_strategy,
+     .cel = "!has(self.collective) || self.collective == 'Auto' || "
+            "self.type in ['Mirrored', 'CentralStorage', 'MultiWorkerMirrored']",
+     .message = "is an option of Mirrored, CentralStorage and MultiWorkerMirrored; leave it out"},
     {.name = "LocalSteps",
      .about = &strategy_type,
      .field = "localSteps",
@@ -819,6 +965,12 @@ const struct rule rules[] = {
      .holds = best_is_kept,
      .cel = "!has(self.export) || self.export.weights != 'Best' || (has(self.checkpoint) && self.checkpoint.keepBest)",
      .message = "Best needs checkpoint.keepBest: true; the best weights are kept nowhere else"},
+    {.name = "BestIsScored",
+     .about = &shared_type,
+     .field = "export.weights",
+     .holds = best_is_scored,
+     .cel = "!has(self.export) || self.export.weights != 'Best' || (has(self.data) && has(self.data.validation))",
+     .message = "Best needs held-out examples to tell by; add data.validation, such as {last: 1000}"},
     {.name = "InitStorage",
      .about = &shared_type,
      .field = "init.from",
@@ -963,6 +1115,12 @@ const struct rule rules[] = {
      .holds = one_batch_size,
      .cel = "has(self.batchSize) != has(self.perReplicaBatchSize)",
      .message = "give either batchSize (of the whole crew) or perReplicaBatchSize"},
+    {.name = "AccumulationOrShards",
+     .about = &training_type,
+     .field = "gradientAccumulation",
+     .holds = accumulation_or_shards,
+     .cel = "!has(self.logicalShards) || self.gradientAccumulation == 1",
+     .message = "multiplies the default of logicalShards, which is given; raise logicalShards and leave this out"},
     {.name = "LearningRateScale",
      .about = &training_type,
      .field = "scaleLearningRate",

@@ -224,6 +224,14 @@ sed -i 's/batchSize: 50/batchSize: -3/' typo.yaml
 expect 64 'batchSize' typo
 echo 'model: [' >broken.yaml
 expect 64 'broken.yaml' broken
+job unnamed
+sed -i 's/, path: unnamed//' unnamed.yaml
+expect 64 'checkpoint.path' unnamed
+job unscored
+sed -i 's/{last: 100}/{}/; s/keep: 2/keepBest: true/; s/\(to: unscored.*\)}/\1, weights: Best}/' unscored.yaml
+expect 64 'data.validation' unscored
+strategy='PeerToPeer, shardedOptimizer: true' job sharded
+expect 64 'strategy.shardedOptimizer' sharded
 images=$work/missing job nodata
 expect 65 'missing' nodata
 head -c 100000 images >short

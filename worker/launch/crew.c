@@ -8,6 +8,8 @@
 #include "common/memory.h"
 #include "worker/launch/tf_config.h"
 
+_Static_assert(TRAINERS_MAX == CREW_SIZE_MAX, "a job that is let in has a crew that can be formed");
+
 #define HOST_MAX 512
 #define ROLE_OF_CHIEF "chief"
 #define ROLE_OF_WORKERS "worker"

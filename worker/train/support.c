@@ -2,6 +2,7 @@
 #include "worker/train/support.h"
 
 #include "common/buffer.h"
+#include "worker/parameter_server/variables.h"
 
 /* The strategies that there are. */
 static const struct strategy_support {
@@ -36,6 +37,27 @@ static int refuse_strategy(enum strategy_type type, struct error *error)
                      strategy_type_name(type), buffer_text(&names));
 }
 
+/* The document's rules refuse the first; a state in shards under any other strategy would be written past its end. */
+static int check_sharded(const struct job_document *job, const struct crew *crew, struct error *error)
+{
+    const struct strategy_spec *strategy = &job->strategy;
+    if (!strategy->sharded_optimizer)
+        return 0;
+    if (strategy->type != STRATEGY_MULTI_WORKER_MIRRORED || strategy->local_steps > 0 ||
+        strategy->collective != COLLECTIVE_AUTO)
+        return error_set(error, ERROR_INVALID,
+                         "strategy.shardedOptimizer: is for MultiWorkerMirrored with collective Auto and no "
+                         "localSteps; leave it or the others out");
+    if (crew_is_elastic(crew))
+        return error_set(error, ERROR_INVALID,
+                         "strategy.shardedOptimizer: needs a fixed number of workers; leave it or elastic out");
+    if (crew->size == 1)
+        return error_set(error, ERROR_INVALID,
+                         "strategy.shardedOptimizer: a lone worker has nobody to share slots with; leave it out or "
+                         "take more workers");
+    return 0;
+}
+
 static int check_strategy(const struct job_document *job, unsigned crew_size, struct error *error)
 {
     const struct strategy_support *strategy = find_strategy(job->strategy.type);
@@ -47,10 +69,6 @@ static int check_strategy(const struct job_document *job, unsigned crew_size, st
     if (strategy->one_device && job->devices.count != 1)
         return error_set(error, ERROR_UNSUPPORTED, "devices.count: this worker computes %s on one device, not on %lld",
                          strategy_type_name(strategy->type), (long long)job->devices.count);
-    if (job->strategy.sharded_optimizer && crew_size == 1)
-        return error_set(error, ERROR_INVALID,
-                         "strategy.shardedOptimizer: a lone worker has nobody to share slots with; leave it out or "
-                         "take more workers");
     if (job->strategy.local_steps > 0 && crew_size == 1)
         return error_set(error, ERROR_INVALID,
                          "strategy.localSteps: a lone worker has nobody to average with; leave "
@@ -108,11 +126,33 @@ static int check_statistics(const struct job_document *job, struct error *error)
     return 0;
 }
 
-int support_check(const struct job_document *job, unsigned crew_size, struct error *error)
+int support_check(const struct job_document *job, const struct crew *crew, struct error *error)
 {
-    if (check_strategy(job, crew_size, error) < 0 || check_collective(job, error) < 0)
+    if (check_strategy(job, crew->size, error) < 0 || check_sharded(job, crew, error) < 0 ||
+        check_collective(job, error) < 0)
         return -1;
     if (job->training.precision != PRECISION_FLOAT32)
         return error_set(error, ERROR_UNSUPPORTED, "training.precision: this worker computes in float32 only");
     return check_statistics(job, error);
+}
+
+int support_check_shards(const struct job_document *job, int64_t logical_shards, struct error *error)
+{
+    if (job->strategy.type != STRATEGY_PARAMETER_SERVER || job->strategy.mode != PARAMETER_SERVER_SYNCHRONOUS ||
+        logical_shards <= VARIABLES_SHARES_MAX)
+        return 0;
+    return error_set(error, ERROR_INVALID,
+                     "training.logicalShards: a ps in mode Synchronous keeps at most %d shares of a batch, not the "
+                     "%lld that logicalShards, workers x gradientAccumulation or the checkpoint to go on from give; "
+                     "set logicalShards to %d or less, or take another mode",
+                     VARIABLES_SHARES_MAX, (long long)logical_shards, VARIABLES_SHARES_MAX);
+}
+
+int support_check_validation(const struct job_document *job, int64_t examples, struct error *error)
+{
+    if (job->export_to == NULL || job->export_weights != EXPORT_BEST || examples > 0)
+        return 0;
+    return error_set(error, ERROR_INVALID,
+                     "export.weights: Best needs held-out examples to tell by; add data.validation, such as "
+                     "{last: 1000}");
 }

@@ -8,8 +8,15 @@
 
 #include "common/error.h"
 #include "common/job/job_document.h"
+#include "worker/launch/crew.h"
 
 /* ERROR_UNSUPPORTED (69) for what this build lacks, ERROR_INVALID (64) for a crew that contradicts the strategy. */
-int support_check(const struct job_document *job, unsigned crew_size, struct error *error);
+int support_check(const struct job_document *job, const struct crew *crew, struct error *error);
+
+/* Likewise, once it is known into how many shards a batch is cut. */
+int support_check_shards(const struct job_document *job, int64_t logical_shards, struct error *error);
+
+/* Likewise, once it is known how many held-out examples there are. */
+int support_check_validation(const struct job_document *job, int64_t examples, struct error *error);
 
 #endif

@@ -34,7 +34,7 @@ static int open_crew(struct trainer *trainer, struct error *error)
 {
     if (crew_read(trainer->job, trainer->identity, &trainer->crew, error) < 0)
         return -1;
-    return support_check(trainer->job, trainer->crew.size, error);
+    return support_check(trainer->job, &trainer->crew, error);
 }
 
 static int map_storages(struct trainer *trainer, struct error *error)
@@ -72,6 +72,9 @@ static int resolve_checkpoint(struct trainer *trainer, struct error *error)
                                                                 : trainer->identity->checkpoint_directory;
     if (told)
         trainer->checkpoint_directory = memory_copy_string(told);
+    else if (spec->enabled && spec->path == NULL)
+        return error_set(error, ERROR_INVALID,
+                         "checkpoint.path: is missing, and by hand there is no job's name to take instead; give one");
     else if (spec->enabled)
         return storage_map_resolve(trainer->storage, spec->storage, spec->path, &trainer->checkpoint_directory, error);
     return 0;
@@ -183,7 +186,9 @@ static unsigned ps_workers(const struct trainer *trainer)
 static int open_plan(struct trainer *trainer, struct error *error)
 {
     unsigned workers = is_parameter_server(trainer) ? ps_workers(trainer) : trainer->crew.size;
-    return step_plan_batches(trainer->job, workers, recorded_shards(trainer), &trainer->plan, error);
+    if (step_plan_batches(trainer->job, workers, recorded_shards(trainer), &trainer->plan, error) < 0)
+        return -1;
+    return support_check_shards(trainer->job, trainer->plan.logical_shards, error);
 }
 
 static int choose_threads(const struct trainer *trainer)
@@ -257,6 +262,8 @@ static int open_data(struct trainer *trainer, struct error *error)
 static int open_state(struct trainer *trainer, struct error *error)
 {
     if (trainer->export_path && export_check(graph_layout(trainer->graph), trainer->job->export_names, error) < 0)
+        return -1;
+    if (trainer->validation && support_check_validation(trainer->job, dataset_count(trainer->validation), error) < 0)
         return -1;
     if (trainer->job->strategy.type == STRATEGY_PIPELINE && trainer->crew.size > 1)
         return 0; /* its stages' alone, once they are known */

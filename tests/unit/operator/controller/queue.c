@@ -241,7 +241,8 @@ Test(queue, a_flavor_that_is_missing_is_named)
 #define JOB                                                                                                            \
     "{\"metadata\":{\"name\":\"digits\",\"namespace\":\"ml\",\"uid\":\"u-1\",\"labels\":{\"kueue.x-k8s.io/"            \
     "queue-name\":"                                                                                                    \
-    "\"research\"}},\"spec\":{\"image\":\"i\",\"strategy\":{\"type\":\"MultiWorkerMirrored\"},\"workers\":2,"          \
+    "\"research\"}},\"spec\":{\"framework\":\"PyTorch\",\"image\":\"i\",\"strategy\":{\"type\":"                       \
+    "\"MultiWorkerMirrored\"},\"workers\":2,"                                                                          \
     "\"elastic\":{\"minWorkers\":1,\"maxWorkers\":5},\"model\":{\"preset\":\"mlp\"},\"data\":{\"format\":"             \
     "\"synthetic\",\"examples\":10},\"training\":{\"steps\":1,\"batchSize\":8},\"roles\":[{\"name\":\"evaluator\"}],"  \
     "\"runPolicy\":{\"priorityClassName\":\"high\"}}}"

@@ -10,10 +10,15 @@ static struct job_document example(void)
                                  .devices = {.type = DEVICE_TYPE_AUTO, .count = 1}};
 }
 
+static int check(const struct job_document *job, unsigned crew, struct error *error)
+{
+    return support_check(job, &(struct crew){.size = crew, .least = crew, .expected = crew}, error);
+}
+
 static void expect(const struct job_document *job, unsigned crew, enum error_kind kind, const char *words)
 {
     struct error error = ERROR_INIT;
-    cr_assert_eq(support_check(job, crew, &error), -1);
+    cr_assert_eq(check(job, crew, &error), -1);
     cr_assert_eq(error.kind, kind, "%s", error.message);
     cr_assert_not_null(strstr(error.message, words), "%s", error.message);
 }
@@ -21,16 +26,16 @@ static void expect(const struct job_document *job, unsigned crew, enum error_kin
 Test(support, what_there_is)
 {
     struct job_document job = example();
-    cr_assert_eq(support_check(&job, 3, NULL), 0);
+    cr_assert_eq(check(&job, 3, NULL), 0);
     job.strategy.collective = COLLECTIVE_HIERARCHICAL;
-    cr_assert_eq(support_check(&job, 3, NULL), 0);
+    cr_assert_eq(check(&job, 3, NULL), 0);
     job.strategy.collective = COLLECTIVE_REDUCE_TO_ONE;
-    cr_assert_eq(support_check(&job, 3, NULL), 0);
+    cr_assert_eq(check(&job, 3, NULL), 0);
     job.strategy.collective = COLLECTIVE_RING;
     job.training.determinism = DETERMINISM_RUN;
-    cr_assert_eq(support_check(&job, 3, NULL), 0);
+    cr_assert_eq(check(&job, 3, NULL), 0);
     job.strategy.type = STRATEGY_ONE_DEVICE;
-    cr_assert_eq(support_check(&job, 1, NULL), 0);
+    cr_assert_eq(check(&job, 1, NULL), 0);
 }
 
 Test(support, what_is_not_there_is_named)
@@ -67,12 +72,64 @@ Test(support, global_statistics_need_a_batch_computed_at_once)
     job.strategy.type = STRATEGY_PEER_TO_PEER;
     expect(&job, 2, ERROR_UNSUPPORTED, "model.layers[0].statistics");
     job.strategy.type = STRATEGY_MULTI_WORKER_MIRRORED;
-    cr_assert_eq(support_check(&job, 2, NULL), 0);
+    cr_assert_eq(check(&job, 2, NULL), 0);
     job.strategy.local_steps = 4;
     expect(&job, 2, ERROR_UNSUPPORTED, "without localSteps");
     job.strategy.local_steps = FIELD_UNSET;
     job.strategy.type = STRATEGY_ONE_DEVICE;
-    cr_assert_eq(support_check(&job, 1, NULL), 0);
+    cr_assert_eq(check(&job, 1, NULL), 0);
     job.training.gradient_accumulation = 2;
     expect(&job, 1, ERROR_UNSUPPORTED, "statistics");
+}
+
+Test(support, sharded_slots_are_for_a_fixed_crew_that_mirrors)
+{
+    static const enum strategy_type others[] = {STRATEGY_PEER_TO_PEER, STRATEGY_PARAMETER_SERVER, STRATEGY_PIPELINE};
+    struct job_document job = example();
+    struct error error = ERROR_INIT;
+    job.strategy.sharded_optimizer = true;
+    cr_assert_eq(check(&job, 4, NULL), 0);
+    expect(&job, 1, ERROR_INVALID, "lone worker");
+    cr_assert_eq(support_check(&job, &(struct crew){.size = 4, .least = 2, .expected = 3}, &error), -1);
+    cr_assert_eq(error.kind, ERROR_INVALID);
+    cr_assert_not_null(strstr(error.message, "fixed number of workers"), "%s", error.message);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        job.strategy.type = others[i];
+        job.training.gradient_accumulation = 1;
+        expect(&job, 4, ERROR_INVALID, "strategy.shardedOptimizer: is for MultiWorkerMirrored");
+    }
+    job.strategy.type = STRATEGY_MULTI_WORKER_MIRRORED;
+    job.strategy.local_steps = 4;
+    expect(&job, 4, ERROR_INVALID, "no localSteps");
+    job.strategy.local_steps = FIELD_UNSET;
+    job.strategy.collective = COLLECTIVE_RING;
+    job.training.determinism = DETERMINISM_RUN;
+    expect(&job, 4, ERROR_INVALID, "collective Auto");
+}
+
+Test(support, a_synchronous_server_keeps_so_many_shares)
+{
+    struct job_document job = example();
+    struct error error = ERROR_INIT;
+    cr_assert_eq(support_check_shards(&job, 65, NULL), 0);
+    job.strategy.type = STRATEGY_PARAMETER_SERVER;
+    cr_assert_eq(support_check_shards(&job, 65, NULL), 0);
+    job.strategy.mode = PARAMETER_SERVER_SYNCHRONOUS;
+    cr_assert_eq(support_check_shards(&job, 64, NULL), 0);
+    cr_assert_eq(support_check_shards(&job, 65, &error), -1);
+    cr_assert_eq(error.kind, ERROR_INVALID);
+    cr_assert_not_null(strstr(error.message, "set logicalShards to 64"), "%s", error.message);
+}
+
+Test(support, the_best_weights_are_told_by_held_out_examples)
+{
+    struct job_document job = example();
+    struct error error = ERROR_INIT;
+    job.export_to = "weights.safetensors";
+    cr_assert_eq(support_check_validation(&job, 0, NULL), 0);
+    job.export_weights = EXPORT_BEST;
+    cr_assert_eq(support_check_validation(&job, 1, NULL), 0);
+    cr_assert_eq(support_check_validation(&job, 0, &error), -1);
+    cr_assert_eq(error.kind, ERROR_INVALID);
+    cr_assert_not_null(strstr(error.message, "data.validation"), "%s", error.message);
 }
