@@ -151,8 +151,11 @@ static int evaluate(struct stage *stage)
     struct pipeline *pipeline = (struct pipeline *)stage->strategy;
     struct loss_sums sums;
     for (unsigned u = 0; u < pipeline->unit_count; u++)
-        for (unsigned i = 0; i < pipeline->units[u].slots; i++)
-            pipeline->units[u].departures[i] = (struct transfer){.rank = 1 - stage->rank, .pending = true};
+        for (unsigned i = 0; i < pipeline->units[u].slots; i++) {
+            struct transfer *departure = &pipeline->units[u].departures[i];
+            departure->rank = 1 - stage->rank;
+            departure->pending = true;
+        }
     return strategy_evaluate(stage->strategy, stage->dataset, 0, BATCH, &sums, &stage->error);
 }
 
