@@ -129,7 +129,7 @@ static void hear(void *context, struct rpc_stream *stream, const void *bytes, si
 }
 
 struct stranger {
-    struct rpc *rpc; /* set before the first wake */
+    struct rpc *rpc;
     char chief[32];
     atomic_bool over;
 };
@@ -152,14 +152,13 @@ Test(protocol, a_chief_refuses_a_stranger_in_words, .timeout = 60)
     own_address(stranger.chief, 1);
     own_address(here, 2);
     struct member *member = member_of(0, stranger.chief, here);
-    struct rpc *rpc;
-    cr_assert_eq(rpc_new(call_chief, &stranger, 100000000, &rpc, NULL), 0);
-    stranger.rpc = rpc;
-    rpc_wake(rpc);
+    cr_assert_eq(rpc_new(call_chief, &stranger, 100000000, &stranger.rpc, NULL), 0);
+    rpc_start_ticks(stranger.rpc);
+    rpc_wake(stranger.rpc);
     while (!atomic_load(&stranger.over))
         usleep(1000);
     cr_assert(atomic_load(&refused));
-    rpc_free(rpc);
+    rpc_free(stranger.rpc);
     member_cancel(member);
     member_free(member);
 }
