@@ -420,6 +420,8 @@ void node_stop(struct node *node, int64_t grace_ms, node_stopped *stopped, void 
 
 void node_free(struct node *node)
 {
+    if (node == NULL) /* asked to end before it was started */
+        return;
     if (node->pod_changes)
         registry_unobserve(node->options.registry, node->pod_changes);
     if (node->service_changes)

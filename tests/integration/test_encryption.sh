@@ -8,7 +8,7 @@ set -uo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$root/tests/integration/scene.sh"
-steps=2000
+steps=1000
 . "$root/tests/integration/training.sh"
 
 training_start --certificate-period 1
@@ -21,33 +21,43 @@ generation_is_past() {
     (($(field "$1" certificateGeneration) > $2))
 }
 
+# is_next JOB POD: worker 1 runs, in another pod than that
+is_next() {
+    local pod
+    pod=$(member "$1" 1)
+    [[ $pod != "$2" && -n $(process_of "$pod") ]]
+}
+
+# hold_next JOB GENERATION: the next process of worker 1 is frozen, and the crew waits for it, until certificates are past that
+hold_next() {
+    until_true 60 is_next "$1" "$held" && held=$(member "$1" 1) && strike "$1" 1 STOP &&
+        until_true 60 generation_is_past "$1" "$2" && strike "$1" 1 KILL
+}
+
 crew plain 2 "$steps"
 wait_for plain state Succeeded 120
 verdict $? "a crew in the clear, to compare with"
 [[ $(secrets_of plain) == 0 ]]
 verdict $? "which needs no certificate"
 
-more='"encryption":"TLS",'
+more='"encryption":"TLS",' held=
 crew sealed 2 "$steps"
-await_step sealed 50
-verdict $? "a crew trains under TLS" "$(cat operator.log; log_of "$(member sealed 0)" | tail -n 3)"
-log_of "$(member sealed 0)" | grep 'crew .* TLS' >/dev/null
-verdict $? "and says so"
-[[ $(secrets_of sealed) == 2 ]]
-verdict $? "two certificates are mounted" "$(secrets_of sealed)"
-for generation in 1 2; do # a frozen worker holds the crew until the next one is there
-    await_step sealed $((100 * generation)) && strike sealed 1 STOP &&
-        until_true 60 generation_is_past sealed "$generation" && strike sealed 1 KILL
-    verdict $? "a worker comes back under another certificate ($generation)" "$(field sealed certificateGeneration)"
+for generation in 1 2; do
+    hold_next sealed "$generation"
+    verdict $? "a worker is lost, and certificates follow each other ($generation)" "$(field sealed certificateGeneration)"
 done
+[[ $(secrets_of sealed) == 2 ]]
+verdict $? "two of them are mounted" "$(secrets_of sealed)"
 wait_for sealed state Succeeded 240 && same_weights plain sealed
 verdict $? "the weights are those of the crew in the clear" "$(log_of "$(member sealed 0)" | tail -n 3)"
+log_of "$(member sealed 0)" | grep 'crew .* TLS' >/dev/null
+verdict $? "and the crew says that it encrypts"
 ! log_of "$(member sealed 0)" | grep 'steps were repeated'
 verdict $? "no change of certificates cost a step"
 
 strategy='"type":"ParameterServer","mode":"Synchronous"'
-more='"encryption":"TLS","roles":[{"name":"ps","count":2}],'
+more='"encryption":"TLS","roles":[{"name":"ps","count":2}],' held=
 crew served 2 "$steps" served
-await_step served 20 && strike served 1 STOP && until_true 60 generation_is_past served 1 && strike served 1 KILL
+hold_next served 1
 wait_for served state Succeeded 240 && same_weights plain served
 verdict $? "parameter servers speak TLS as well" "$(log_of "$(member served 0)" | tail -n 3)"
