@@ -6,6 +6,7 @@
 
 #include "common/buffer.h"
 #include "common/clock.h"
+#include "common/job/belonging.h"
 #include "common/job/enum_words.h"
 #include "common/job/rules.h"
 
@@ -276,6 +277,24 @@ static void check_rules(struct check *check, const struct object_type *type, con
             violations_add(check->violations, rule->field, "%s", rule->message);
 }
 
+struct kind_check {
+    struct check *check;
+    const struct json *object;
+};
+
+static void check_belonging(void *context, const struct belonging *belonging)
+{
+    const struct kind_check *kind = context;
+    if (belonging_holds(belonging, kind->object))
+        return;
+    SCOPED_BUFFER path, message;
+    buffer_init(&path, FIELD_PATH_MAX);
+    buffer_init(&message, BELONGING_MESSAGE_MAX);
+    belonging_path(belonging, &path);
+    belonging_message(belonging, &message);
+    violations_add(kind->check->violations, buffer_text(&path), "%s", buffer_text(&message));
+}
+
 static void check_object(struct check *check, const struct object_type *type, const struct json *object,
                          const struct json *old)
 {
@@ -288,8 +307,10 @@ static void check_object(struct check *check, const struct object_type *type, co
         check_member(check, at.field, object, old);
     if (check->refuse_unknown)
         check_unknown(check, type, object);
-    if (check->violations->count == before)
-        check_rules(check, type, object, old);
+    if (check->violations->count > before)
+        return;
+    check_rules(check, type, object, old);
+    belongings_visit(type, check_belonging, &(struct kind_check){check, object});
 }
 
 void fields_check(const struct object_type *type, const struct json *object, const struct json *old,

@@ -12,6 +12,11 @@
 #define SCHEMA_ONLY .offset = NO_MEMBER, .companion = NO_MEMBER
 #define RANGE(lowest_value, highest_value) .min = (lowest_value), .max = (highest_value)
 #define BETWEEN(lowest_value, highest_value) .lowest = (lowest_value), .highest = (highest_value)
+#define ONLY_FOR(...)                                                                                                  \
+    .only_for = (const char *const[])                                                                                  \
+    {                                                                                                                  \
+        __VA_ARGS__, NULL                                                                                              \
+    }
 #define FORMAT(format_name) .format = STRING_FORMAT_##format_name
 
 #define OBJECT_TYPE(variable, heading, table, ...)                                                                     \
@@ -25,6 +30,8 @@
 #define PODS_MAX 1000
 #define BATCH_MAX 1048576
 #define SIDE_MAX 65536 /* of a layer */
+#define IMAGE_PRESETS "mlp", "lenet", "resnet20", "resnet50"
+#define TEXT_PRESETS "gpt-bytes", "gpt2-124m", "gpt2-355m", "gpt2-774m", "gpt2-1558m"
 
 /* ---------------------------------------------------------------- strategy and devices */
 
@@ -204,24 +211,28 @@ static const struct field layer_fields[] = {
      .kind = FIELD_INTEGER,
      MEMBER(layer_spec, units),
      LONE,
+     ONLY_FOR("dense", "embedding"),
      RANGE(1, 1048576),
      .description = "dense and embedding: width of the output."},
     {.name = "filters",
      .kind = FIELD_INTEGER,
      MEMBER(layer_spec, filters),
      LONE,
+     ONLY_FOR("conv2d", "shortcut"),
      RANGE(1, SIDE_MAX),
      .description = "conv2d and shortcut: number of output channels."},
     {.name = "kernel",
      .kind = FIELD_INTEGER,
      MEMBER(layer_spec, kernel),
      LONE,
+     ONLY_FOR("conv2d"),
      RANGE(1, 64),
      .description = "conv2d: side of the square kernel."},
     {.name = "stride",
      .kind = FIELD_INTEGER,
      MEMBER(layer_spec, stride),
      LONE,
+     ONLY_FOR("conv2d", "maxPool", "averagePool", "shortcut"),
      RANGE(1, 64),
      .description =
          "conv2d, pools and shortcut: step between positions. Default: 1 for conv2d and shortcut, the size for pools."},
@@ -229,6 +240,7 @@ static const struct field layer_fields[] = {
      .kind = FIELD_INTEGER,
      MEMBER(layer_spec, padding),
      LONE,
+     ONLY_FOR("conv2d", "maxPool", "averagePool"),
      RANGE(0, 64),
      .fallback = "0",
      .description = "conv2d and pools: zeros added on each side."},
@@ -236,18 +248,21 @@ static const struct field layer_fields[] = {
      .kind = FIELD_INTEGER,
      MEMBER(layer_spec, size),
      LONE,
+     ONLY_FOR("maxPool", "averagePool", "embedding"),
      RANGE(1, 16777216),
      .description = "Pools: side of the square window. embedding: size of the vocabulary."},
     {.name = "heads",
      .kind = FIELD_INTEGER,
      MEMBER(layer_spec, heads),
      LONE,
+     ONLY_FOR("attention"),
      RANGE(1, 1024),
      .description = "attention: number of heads, which must divide the width of the input."},
     {.name = "bias",
      .kind = FIELD_BOOLEAN,
      MEMBER(layer_spec, bias),
      LONE,
+     ONLY_FOR("dense", "conv2d"),
      .fallback = "true",
      .description = "dense and conv2d: add a learned bias."},
     {.name = "device",
@@ -273,6 +288,7 @@ static const struct field layer_fields[] = {
      .kind = FIELD_DECIMAL,
      MEMBER(layer_spec, momentum),
      LONE,
+     ONLY_FOR("batchNorm"),
      BETWEEN(0, 1),
      .above = true,
      .description = "batchNorm: the share that a batch has in the running mean and variance, which evaluations use. "
@@ -281,15 +297,18 @@ static const struct field layer_fields[] = {
      .kind = FIELD_ENUM,
      MEMBER(layer_spec, statistics),
      LONE,
+     ONLY_FOR("batchNorm"),
      .words = batch_statistics_words,
+     .fallback = "Shard",
      .description =
-         "batchNorm: over which examples mean and variance are taken in training. Shard (the default): each logical "
+         "batchNorm: over which examples mean and variance are taken in training. Shard: each logical "
          "shard of the batch on its own. Global: the whole batch, whoever computes which part of it; for strategies "
          "that compute it at once, without accumulation."},
     {.name = "rate",
      .kind = FIELD_DECIMAL,
      MEMBER(layer_spec, rate),
      LONE,
+     ONLY_FOR("dropout"),
      BETWEEN(0, 0.9),
      .description =
          "dropout: the share of the values that is set to zero in training (Srivastava et al., 2014). Which ones is a "
@@ -298,13 +317,14 @@ static const struct field layer_fields[] = {
      .kind = FIELD_STRING,
      MEMBER(layer_spec, weights_of),
      LONE,
+     ONLY_FOR("dense"),
      RANGE(1, NAME_MAX_LENGTH),
      FORMAT(WORD),
      .description =
          "dense: name of an embedding whose table of tokens serves as the weight (Press and Wolf, 2017); units is then "
          "the size of its vocabulary."},
 };
-OBJECT_TYPE(layer_type_type, "Layer", layer_fields, .size = sizeof(struct layer_spec));
+OBJECT_TYPE(layer_type_type, "Layer", layer_fields, .size = sizeof(struct layer_spec), .told_by = "type");
 
 static const struct field model_fields[] = {
     {.name = "preset",
@@ -321,6 +341,7 @@ static const struct field model_fields[] = {
      .kind = FIELD_INTEGER_LIST,
      MEMBER(model_spec, input_shape),
      COMPANION(model_spec, input_rank),
+     ONLY_FOR(IMAGE_PRESETS, ""),
      RANGE(1, TENSOR_RANK_MAX),
      BETWEEN(1, 1048576),
      .description =
@@ -337,6 +358,7 @@ static const struct field model_fields[] = {
      .kind = FIELD_ENUM,
      MEMBER(model_spec, loss),
      LONE,
+     ONLY_FOR(""),
      .words = loss_words,
      .fallback = "softmaxCrossEntropy",
      .description = "What training makes small, averaged over the examples (for texts: the target tokens)."},
@@ -344,61 +366,80 @@ static const struct field model_fields[] = {
      .kind = FIELD_INTEGER,
      MEMBER(model_spec, width),
      LONE,
+     ONLY_FOR("mlp", "resnet20", "resnet50", TEXT_PRESETS),
      RANGE(1, SIDE_MAX),
      .description = "Presets: width of the hidden layers. Default: the preset's own."},
     {.name = "depth",
      .kind = FIELD_INTEGER,
      MEMBER(model_spec, depth),
      LONE,
+     ONLY_FOR("mlp", "resnet20", TEXT_PRESETS),
      RANGE(1, 256),
      .description = "Presets: number of hidden layers or transformer blocks. Default: the preset's own."},
     {.name = "heads",
      .kind = FIELD_INTEGER,
      MEMBER(model_spec, heads),
      LONE,
+     ONLY_FOR(TEXT_PRESETS),
      RANGE(1, 256),
      .description = "gpt presets: attention heads of each block. Default: the preset's own."},
     {.name = "context",
      .kind = FIELD_INTEGER,
      MEMBER(model_spec, context),
      LONE,
+     ONLY_FOR(TEXT_PRESETS),
      RANGE(1, 131072),
      .description = "gpt presets: tokens that the model sees at once. Default: the preset's own."},
     {.name = "vocabulary",
      .kind = FIELD_INTEGER,
      MEMBER(model_spec, vocabulary),
      LONE,
+     ONLY_FOR(TEXT_PRESETS),
      RANGE(2, 16777216),
      .description = "gpt presets: number of different tokens. Default: the preset's own."},
     {.name = "classes",
      .kind = FIELD_INTEGER,
      MEMBER(model_spec, classes),
      LONE,
+     ONLY_FOR(IMAGE_PRESETS),
      RANGE(2, 1048576),
      .description = "Presets over images: number of classes. Default: the preset's own."},
     {.name = "dropout",
      .kind = FIELD_DECIMAL,
      MEMBER(model_spec, dropout),
      LONE,
+     ONLY_FOR(TEXT_PRESETS),
      BETWEEN(0, 0.9),
      .description =
          "gpt presets: share of the values that is set to zero in training behind the embedding and at the end of each "
          "branch."},
+    {.name = "statistics",
+     .kind = FIELD_ENUM,
+     MEMBER(model_spec, statistics),
+     LONE,
+     ONLY_FOR("resnet20", "resnet50"),
+     .words = batch_statistics_words,
+     .description =
+         "resnet20 and resnet50: over which examples their batch normalisations take mean and variance in training, as "
+         "in a batchNorm layer. Default: Shard."},
 };
-OBJECT_TYPE(model_type, "Model", model_fields);
+OBJECT_TYPE(model_type, "Model", model_fields, .told_by = "preset", .unnamed = "a list of layers");
 
 /* ---------------------------------------------------------------- data */
 
-#define FILE_FIELD(field_name, words_about_it)                                                                         \
+#define FILE_FIELD(field_name, words_about_it, ...)                                                                    \
     .name = #field_name, .kind = FIELD_STRING, MEMBER(data_files, field_name), LONE, RANGE(1, PATH_MAX_LENGTH),        \
-    FORMAT(PATH), .description = words_about_it
+    FORMAT(PATH), .description = words_about_it, ONLY_FOR(__VA_ARGS__)
 
 #define FILE_FIELDS                                                                                                    \
-    {FILE_FIELD(images, "idx and npy: the file of images (may be gzipped), a path in the storage.")},                  \
-        {FILE_FIELD(labels, "idx and npy: the file of labels (may be gzipped), a path in the storage.")},              \
-        {FILE_FIELD(text, "bytes: the file whose bytes are the tokens, a path in the storage.")},                      \
-        {FILE_FIELD(files, "cifar10, tokens and tfrecord: the file, a path in the storage; a * in its last part "      \
-                           "takes all files of such names, in their order.")},                                         \
+    {FILE_FIELD(images, "idx and npy: the file of images (may be gzipped), a path in the storage.", "idx", "npy")},    \
+        {FILE_FIELD(labels, "idx and npy: the file of labels (may be gzipped), a path in the storage.", "idx",         \
+                    "npy")},                                                                                           \
+        {FILE_FIELD(text, "bytes: the file whose bytes are the tokens, a path in the storage.", "bytes")},             \
+        {FILE_FIELD(files,                                                                                             \
+                    "cifar10, tokens and tfrecord: the file, a path in the storage; a * in its last part "             \
+                    "takes all files of such names, in their order.",                                                  \
+                    "cifar10", "tokens", "tfrecord")},                                                                 \
     {                                                                                                                  \
         .name = "first", .kind = FIELD_INTEGER, MEMBER(data_files, first), LONE, RANGE(0, COUNT_MAX),                  \
         .description = "Position of the first example to use; those before it are left out."                           \
@@ -455,22 +496,25 @@ static const struct field data_fields[] = {
      .kind = FIELD_INTEGER,
      MEMBER(data_spec, examples),
      LONE,
+     ONLY_FOR("synthetic"),
      RANGE(1, COUNT_MAX),
      .description = "synthetic: how many examples there are."},
     {.name = "imageFeature",
      .kind = FIELD_STRING,
      MEMBER(data_spec, image_feature),
      LONE,
+     ONLY_FOR("tfrecord"),
      RANGE(1, NAME_MAX_LENGTH),
      .description = "tfrecord: name of the feature that holds the image. Default: image."},
     {.name = "labelFeature",
      .kind = FIELD_STRING,
      MEMBER(data_spec, label_feature),
      LONE,
+     ONLY_FOR("tfrecord"),
      RANGE(1, NAME_MAX_LENGTH),
      .description = "tfrecord: name of the feature that holds the label. Default: label."},
 };
-OBJECT_TYPE(data_type, "Data", data_fields);
+OBJECT_TYPE(data_type, "Data", data_fields, .told_by = "format");
 
 /* ---------------------------------------------------------------- training */
 
@@ -495,11 +539,12 @@ static const struct field schedule_fields[] = {
      .kind = FIELD_DECIMAL,
      MEMBER(optimizer_spec, schedule.final_fraction),
      LONE,
+     ONLY_FOR("cosine", "linear"),
      BETWEEN(0, 1),
      .fallback = "0",
      .description = "cosine and linear: the share of the learning rate that is left at the last step."},
 };
-static OBJECT_TYPE(schedule_type, "Schedule", schedule_fields);
+static OBJECT_TYPE(schedule_type, "Schedule", schedule_fields, .told_by = "type");
 
 static const struct field optimizer_fields[] = {
     {.name = "type",
@@ -521,6 +566,7 @@ static const struct field optimizer_fields[] = {
      .kind = FIELD_DECIMAL,
      MEMBER(optimizer_spec, momentum),
      LONE,
+     ONLY_FOR("sgd"),
      BETWEEN(0, 1),
      .fallback = "0.9",
      .description = "sgd: share of the last update that is kept."},
@@ -528,6 +574,7 @@ static const struct field optimizer_fields[] = {
      .kind = FIELD_DECIMAL,
      MEMBER(optimizer_spec, beta1),
      LONE,
+     ONLY_FOR("adamw"),
      BETWEEN(0, 1),
      .fallback = "0.9",
      .description = "adamw: decay of the gradient's running mean."},
@@ -535,6 +582,7 @@ static const struct field optimizer_fields[] = {
      .kind = FIELD_DECIMAL,
      MEMBER(optimizer_spec, beta2),
      LONE,
+     ONLY_FOR("adamw"),
      BETWEEN(0, 1),
      .fallback = "0.999",
      .description = "adamw: decay of the squared gradient's running mean."},
@@ -542,6 +590,7 @@ static const struct field optimizer_fields[] = {
      .kind = FIELD_DECIMAL,
      MEMBER(optimizer_spec, epsilon),
      LONE,
+     ONLY_FOR("adamw"),
      BETWEEN(0, 1),
      .above = true,
      .fallback = "1e-8",
@@ -562,7 +611,7 @@ static const struct field optimizer_fields[] = {
      .fallback = "{}",
      .description = "Course of the learning rate over the run."},
 };
-static OBJECT_TYPE(optimizer_type, "Optimizer", optimizer_fields);
+static OBJECT_TYPE(optimizer_type, "Optimizer", optimizer_fields, .told_by = "type");
 
 static const struct field training_fields[] = {
     {.name = "epochs",

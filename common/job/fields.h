@@ -69,6 +69,7 @@ struct field {
     const char *const *words;       /* enums */
     const struct object_type *type; /* objects and lists */
     const char *fallback;           /* static default as text ("{}" for objects), NULL: none */
+    const char *const *only_for;    /* kinds of the object that it belongs to (belonging.h); NULL: all of them */
 };
 
 struct object_type {
@@ -79,6 +80,8 @@ struct object_type {
     const char *map_key;            /* the field that tells elements of a list apart, or NULL */
     const struct object_type *base; /* its fields belong to this object as well, … */
     size_t base_offset;             /* … read into the member at this offset */
+    const char *told_by;            /* the field whose word says of which kind an object is; NULL: there are no kinds */
+    const char *unnamed;            /* what an object is that leaves it out; `only_for` has "" for it */
 };
 
 extern const struct object_type training_job_spec_type;   /* of struct training_job */

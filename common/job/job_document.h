@@ -80,7 +80,7 @@
     X(LAYER_GLOBAL_AVERAGE_POOL, "globalAveragePool")                                                                  \
     X(LAYER_DROPOUT, "dropout")                                                                                        \
     X(LAYER_CONCAT, "concat")
-#define BATCH_STATISTICS(X) X(STATISTICS_SHARD, "Shard") X(STATISTICS_GLOBAL, "Global")
+#define BATCH_STATISTICS(X) X(STATISTICS_NOT_SAID, "") X(STATISTICS_SHARD, "Shard") X(STATISTICS_GLOBAL, "Global")
 #define LOSSES(X) X(LOSS_SOFTMAX_CROSS_ENTROPY, "softmaxCrossEntropy") X(LOSS_MEAN_SQUARED_ERROR, "meanSquaredError")
 #define EXPORT_WEIGHTS(X) X(EXPORT_LAST, "Last") X(EXPORT_BEST, "Best")
 #define EXPORT_NAMES(X) X(EXPORT_OWN_NAMES, "Coxswain") X(EXPORT_HUGGING_FACE_NAMES, "HuggingFace")
@@ -180,7 +180,8 @@ struct model_spec {
     enum loss_type loss;
     /* Sizes of the presets that have them; below 1 (FIELD_UNSET): the preset's own. */
     int64_t width, depth, heads, context, vocabulary, classes;
-    double dropout; /* of the presets that have it */
+    double dropout;                   /* of the presets that have it */
+    enum batch_statistics statistics; /* of every batchNorm of the presets that have some; not said: Shard */
 };
 
 /* Paths are relative to the storage, or absolute when no storage is named. */

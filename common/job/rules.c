@@ -94,10 +94,10 @@ static bool pipeline_statistics(const struct json *self, const struct json *old)
 {
     (void)old;
     const struct json *layers = json_member(json_member(self, "model"), "layers");
+    bool global = is(self, "model.statistics", "Global");
     for (const struct json *layer = json_first(layers); layer; layer = json_next(layer))
-        if (is(self, "strategy.type", "Pipeline") && is(layer, "statistics", "Global"))
-            return false;
-    return true;
+        global |= is(layer, "statistics", "Global");
+    return !global || !is(self, "strategy.type", "Pipeline");
 }
 
 static bool layer_devices(const struct json *self, const struct json *old)
@@ -684,10 +684,11 @@ const struct rule rules[] = {
      .message = "micro-batches are accumulated anyway; raise strategy.microBatches and leave this out"},
     {.name = "PipelineStatistics",
      .about = &shared_type,
-     .field = "model.layers",
+     .field = "model",
      .holds = pipeline_statistics,
-     .cel = "self.strategy.type != 'Pipeline' || !has(self.model) || !has(self.model.layers) || "
-            "self.model.layers.all(l, !has(l.statistics) || l.statistics != 'Global')",
+     .cel = "self.strategy.type != 'Pipeline' || !has(self.model) || "
+            "((!has(self.model.statistics) || self.model.statistics != 'Global') && (!has(self.model.layers) || "
+            "self.model.layers.all(l, !has(l.statistics) || l.statistics != 'Global')))",
      .message = "Pipeline normalises each micro-batch alone; write statistics: Shard"},
     {.name = "LayerDevices",
      .about = &shared_type,

@@ -12,6 +12,7 @@ struct builder {
     struct arena *arena;
     struct layer_spec *layers;
     unsigned count;
+    enum batch_statistics statistics; /* of batch normalisations */
 };
 
 /* What a preset is built with: its own sizes, or the spec's. */
@@ -120,7 +121,7 @@ static const char *normalised_conv(struct builder *builder, const char *name, co
     conv->inputs[0] = convolution->from;
     conv->input_count = convolution->from != NULL;
     const char *norm = name_of(builder->arena, "%s.norm", name), *relu = name_of(builder->arena, "%s.relu", name);
-    append(builder, norm, LAYER_BATCH_NORM);
+    append(builder, norm, LAYER_BATCH_NORM)->statistics = builder->statistics;
     if (!convolution->rectified)
         return norm;
     append(builder, relu, LAYER_RELU);
@@ -336,7 +337,7 @@ static int from_preset(const struct model_spec *spec, struct arena *arena, struc
     if (sizes.depth > LAYERS_MAX || preset->layers_fixed + preset->layers_per_depth * sizes.depth > LAYERS_MAX)
         return error_set(error, ERROR_INVALID, "model.depth: %lld gives more than %d layers", (long long)sizes.depth,
                          LAYERS_MAX);
-    struct builder builder = {.arena = arena};
+    struct builder builder = {.arena = arena, .statistics = spec->statistics};
     size_t most = (size_t)(preset->layers_fixed + preset->layers_per_depth * sizes.depth);
     builder.layers = arena_allocate(arena, most, sizeof *builder.layers);
     preset->build(&builder, &sizes);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/train/support.h"
 
+#include <stdio.h>
+
 #include "common/buffer.h"
 #include "worker/parameter_server/variables.h"
 
@@ -114,15 +116,26 @@ static bool can_be_global(const struct job_document *job)
     return false;
 }
 
+static int refuse_statistics(const char *field, struct error *error)
+{
+    return error_set(error, ERROR_UNSUPPORTED,
+                     "%s: Global needs a strategy that computes a batch at once (OneDevice, Mirrored, CentralStorage, "
+                     "MultiWorkerMirrored without localSteps) and no gradientAccumulation; write Shard",
+                     field);
+}
+
 static int check_statistics(const struct job_document *job, struct error *error)
 {
-    for (unsigned i = 0; i < job->model.layer_count; i++)
-        if (job->model.layers[i].statistics == STATISTICS_GLOBAL && !can_be_global(job))
-            return error_set(error, ERROR_UNSUPPORTED,
-                             "model.layers[%u].statistics: Global needs a strategy that computes a batch at once "
-                             "(OneDevice, Mirrored, CentralStorage, MultiWorkerMirrored without localSteps) and no "
-                             "gradientAccumulation; write Shard",
-                             i);
+    char field[64];
+    if (can_be_global(job))
+        return 0;
+    if (job->model.statistics == STATISTICS_GLOBAL)
+        return refuse_statistics("model.statistics", error);
+    for (unsigned i = 0; i < job->model.layer_count; i++) {
+        snprintf(field, sizeof field, "model.layers[%u].statistics", i);
+        if (job->model.layers[i].statistics == STATISTICS_GLOBAL)
+            return refuse_statistics(field, error);
+    }
     return 0;
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/contract/labels.h"
+#include "common/job/belonging.h"
 #include "common/job/field_default.h"
 #include "common/job/generate/generate.h"
 #include "common/job/immutability.h"
@@ -33,6 +34,18 @@ static void table_rules(const struct object_type *type, struct json *schema)
     for (const struct rule *rule = rules; rule->name; rule++)
         if (rule->cel && (rule->about == type || rule->about == type->base))
             add_rule(schema, rule->cel, rule->message, rule->field);
+}
+
+static void belonging_rule(void *context, const struct belonging *belonging)
+{
+    SCOPED_BUFFER cel, path, message;
+    buffer_init(&cel, BELONGING_CEL_MAX);
+    buffer_init(&path, BELONGING_MESSAGE_MAX);
+    buffer_init(&message, BELONGING_MESSAGE_MAX);
+    belonging_cel(belonging, &cel);
+    belonging_path(belonging, &path);
+    belonging_message(belonging, &message);
+    add_rule(context, buffer_text(&cel), buffer_text(&message), buffer_text(&path));
 }
 
 static void immutability_rules(const struct object_type *type, struct json *schema)
@@ -187,8 +200,10 @@ static void object_schema(const struct object_type *type, bool with_rules, struc
         if (at.field->flags & FIELD_REQUIRED)
             json_append_string(json_set_array(schema, "required"), at.field->name);
     }
-    if (with_rules)
+    if (with_rules) {
         table_rules(type, schema);
+        belongings_visit(type, belonging_rule, schema);
+    }
 }
 
 /* ---------------------------------------------------------------- the resource */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/contract/labels.h"
+#include "common/job/belonging.h"
 #include "common/job/generate/generate.h"
 #include "common/job/rules.h"
 
@@ -103,17 +104,38 @@ static void field_row(struct buffer *out, const struct field *field)
 
 /* ---------------------------------------------------------------- one object */
 
+/* `before`: what stands before the first line. */
+static void rule_line(struct buffer *out, const char **before, const char *field, const char *message)
+{
+    buffer_format(out, "%s- `%s`: ", *before, field);
+    prose(out, message);
+    buffer_append_string(out, ".\n", NULL);
+    *before = "";
+}
+
+struct rule_list {
+    struct buffer *out;
+    const char *before;
+};
+
+static void belonging_line(void *context, const struct belonging *belonging)
+{
+    struct rule_list *list = context;
+    SCOPED_BUFFER path, message;
+    buffer_init(&path, PATH_MAX_TEXT);
+    buffer_init(&message, BELONGING_MESSAGE_MAX);
+    belonging_path(belonging, &path);
+    belonging_message(belonging, &message);
+    rule_line(list->out, &list->before, buffer_text(&path), buffer_text(&message));
+}
+
 static void rule_lines(struct buffer *out, const struct object_type *type)
 {
-    const char *before = "\nRules, by the field they blame and with what they say:\n\n";
-    for (const struct rule *rule = rules; rule->name; rule++) {
-        if (rule->about != type && rule->about != type->base)
-            continue;
-        buffer_format(out, "%s- `%s`: ", before, rule->field);
-        prose(out, rule->message);
-        buffer_append_string(out, ".\n", NULL);
-        before = "";
-    }
+    struct rule_list list = {out, "\nRules, by the field they blame and with what they say:\n\n"};
+    for (const struct rule *rule = rules; rule->name; rule++)
+        if (rule->about == type || rule->about == type->base)
+            rule_line(out, &list.before, rule->field, rule->message);
+    belongings_visit(type, belonging_line, &list);
 }
 
 static int inner_sections(struct buffer *out, const struct object_type *type, const char *path)

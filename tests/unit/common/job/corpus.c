@@ -71,6 +71,12 @@ Test(corpus, good_manifests_pass)
     expect_all("tests/corpus/manifests/good/*.yaml", expect_good);
 }
 
+Test(corpus, the_examples_pass)
+{
+    expect_all("deploy/examples/*.yaml", expect_good);
+    expect_all("deploy/examples/foreign/*.yaml", expect_good);
+}
+
 Test(corpus, bad_manifests_are_refused_at_the_right_field)
 {
     expect_all("tests/corpus/manifests/bad/*.yaml", expect_bad);
