@@ -293,7 +293,7 @@ static unsigned cut(const double *costs, unsigned groups, unsigned stages, doubl
     for (unsigned g = 0; g < groups; g++) {
         bool full = g > 0 && sum + costs[g] > limit;
         bool scarce = stage < stages && groups - g < stages - stage;
-        if (g > 0 && (full || (scarce && sum > 0))) {
+        if (g > 0 && (full || scarce)) {
             stage++;
             sum = 0;
         }

@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Where a pipeline's layers run. Its devices are real ones behind a table of functions that notes what is launched on
+ * which, by which thread it is computed, and can hold a launch until something else has happened.
+ */
+#include <criterion/criterion.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/buffer.h"
+#include "common/json.h"
+#include "common/memory.h"
+#include "worker/data/dataset.h"
+#include "worker/data/sampler.h"
+#include "worker/device/backend.h"
+#include "worker/device/operations.h"
+#include "worker/model/graph.h"
+#include "worker/model/partition.h"
+#include "worker/optimizer/training_state.h"
+#include "worker/strategy/strategy.h"
+
+#define DEVICES_MAX 10
+#define STREAMS_MAX 64
+#define LAUNCHES_MAX 65536
+#define BATCH 12
+#define SHARDS 6
+#define STEPS 2
+#define PATIENCE_S 90
+
+/* ---------------------------------------------------------------- devices that are watched */
+
+struct launch {
+    unsigned device;
+    enum device_operation operation;
+    const float *weight; /* of products and convolutions on their way there and back; else NULL */
+    pthread_t thread;    /* that computed it */
+};
+
+/* Two products, by their output units, whose first launches wait for each other; then the one waits until the other is computed. */
+struct hold {
+    int64_t units, until;
+};
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct device_backend backend; /* the CPU's, but for launches and new streams */
+    const struct device_backend *cpu;
+    struct device *devices[DEVICES_MAX];
+    unsigned device_count;
+    struct device_stream *streams[STREAMS_MAX];
+    unsigned device_of_stream[STREAMS_MAX], stream_count;
+    struct launch launches[LAUNCHES_MAX];
+    unsigned launch_count;
+    struct hold hold;
+    unsigned met;
+    bool holds, awaits, reached, timed_out;
+} watch = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+static void note_thread(void *context)
+{
+    struct launch *launch = context;
+    launch->thread = pthread_self();
+}
+
+/* With the lock held, on a stream's thread. */
+static void wait_while(bool (*goes_on)(void))
+{
+    struct timespec deadline;
+    clock_gettime(CLOCK_REALTIME, &deadline);
+    deadline.tv_sec += PATIENCE_S;
+    while (goes_on() && !watch.timed_out)
+        watch.timed_out = pthread_cond_timedwait(&watch.changed, &watch.lock, &deadline) != 0;
+}
+
+static bool one_is_missing(void)
+{
+    return watch.met < 2;
+}
+
+static bool other_is_not_computed(void)
+{
+    return !watch.reached;
+}
+
+/* Both are in flight: each is the next thing that its device computes. */
+static void meet(void *context)
+{
+    (void)context;
+    pthread_mutex_lock(&watch.lock);
+    watch.met++;
+    pthread_cond_broadcast(&watch.changed);
+    wait_while(one_is_missing);
+    pthread_mutex_unlock(&watch.lock);
+}
+
+static void wait_for_other(void *context)
+{
+    (void)context;
+    pthread_mutex_lock(&watch.lock);
+    wait_while(other_is_not_computed);
+    pthread_mutex_unlock(&watch.lock);
+}
+
+static void reach(void *context)
+{
+    (void)context;
+    pthread_mutex_lock(&watch.lock);
+    watch.reached = true;
+    pthread_cond_broadcast(&watch.changed);
+    pthread_mutex_unlock(&watch.lock);
+}
+
+static unsigned device_of(const struct device_stream *stream)
+{
+    for (unsigned i = 0; i < watch.stream_count; i++)
+        if (watch.streams[i] == stream)
+            return watch.device_of_stream[i];
+    cr_assert(false, "a stream of no device");
+    return 0;
+}
+
+static const float *weight_of(enum device_operation operation, const void *arguments, int64_t *ret_units)
+{
+    switch (operation) {
+    case OPERATION_dense_forward:
+        *ret_units = ((const struct dense_forward *)arguments)->n;
+        return ((const struct dense_forward *)arguments)->weight;
+    case OPERATION_dense_backward_data:
+        return ((const struct dense_backward_data *)arguments)->weight;
+    case OPERATION_conv2d_forward:
+        return ((const struct conv2d_forward *)arguments)->weight;
+    case OPERATION_conv2d_backward_data:
+        return ((const struct conv2d_backward_data *)arguments)->weight;
+    default:
+        return NULL;
+    }
+}
+
+static void launch_watched(struct device_stream *stream, enum device_operation operation, const void *arguments)
+{
+    int64_t units = 0;
+    pthread_mutex_lock(&watch.lock);
+    cr_assert_lt(watch.launch_count, LAUNCHES_MAX);
+    struct launch *launch = &watch.launches[watch.launch_count++];
+    *launch = (struct launch){.device = device_of(stream), .operation = operation};
+    launch->weight = weight_of(operation, arguments, &units);
+    bool holds = units > 0 && units == watch.hold.units && !watch.holds;
+    bool awaited = units > 0 && units == watch.hold.until && !watch.awaits;
+    watch.holds |= holds;
+    watch.awaits |= awaited;
+    pthread_mutex_unlock(&watch.lock);
+    if (holds || awaited)
+        watch.cpu->stream_call(stream, meet, NULL);
+    if (holds)
+        watch.cpu->stream_call(stream, wait_for_other, NULL);
+    watch.cpu->launch(stream, operation, arguments);
+    watch.cpu->stream_call(stream, note_thread, launch);
+    if (awaited)
+        watch.cpu->stream_call(stream, reach, NULL);
+}
+
+static int stream_new_watched(struct device *device, struct device_stream **ret_stream, struct error *error)
+{
+    if (watch.cpu->stream_new(device, ret_stream, error) < 0)
+        return -1;
+    (*ret_stream)->backend = &watch.backend;
+    pthread_mutex_lock(&watch.lock);
+    cr_assert_lt(watch.stream_count, STREAMS_MAX);
+    watch.streams[watch.stream_count] = *ret_stream;
+    for (unsigned i = 0; i < watch.device_count; i++)
+        if (watch.devices[i] == device)
+            watch.device_of_stream[watch.stream_count] = i;
+    watch.stream_count++;
+    pthread_mutex_unlock(&watch.lock);
+    return 0;
+}
+
+static struct device *open_watched(unsigned index)
+{
+    struct device *device;
+    cr_assert_eq(device_open(&(struct device_options){.index = (int)index, .threads = 1}, &device, NULL), 0);
+    watch.cpu = device->backend;
+    watch.backend = *watch.cpu;
+    watch.backend.launch = launch_watched;
+    watch.backend.stream_new = stream_new_watched;
+    device->backend = &watch.backend;
+    watch.devices[watch.device_count++] = device;
+    return device;
+}
+
+/* ---------------------------------------------------------------- training on them */
+
+struct learner {
+    struct job_document job;
+    struct strategy_device devices[DEVICES_MAX];
+    unsigned count;
+    struct graph *graph;
+    struct dataset *dataset;
+    struct sampler sampler;
+    struct training_state state;
+    struct strategy *strategy;
+};
+
+static int fresh_state(void *context, struct error *error)
+{
+    (void)context, (void)error;
+    return 0;
+}
+
+static void parse_job(struct learner *learner, const char *model)
+{
+    struct error error = ERROR_INIT;
+    SCOPED_FREE char *text =
+        memory_format("{\"name\":\"test\",\"strategy\":{\"type\":\"Pipeline\"},\"devices\":{\"count\":%u},\"model\":%s,"
+                      "\"data\":{\"format\":\"synthetic\",\"examples\":%d},\"training\":{\"steps\":%d,\"batchSize\":%d,"
+                      "\"optimizer\":{\"type\":\"sgd\",\"learningRate\":\"0.02\"}}}",
+                      learner->count, model, 4 * BATCH, STEPS, BATCH);
+    SCOPED_JSON *json = NULL;
+    cr_assert_eq(json_parse(text, strlen(text), 1 << 20, &json, &error), 0, "%s", error.message);
+    cr_assert_eq(job_document_parse(json, &learner->job, &error), 0, "%s", error.message);
+}
+
+static void open_model(struct learner *learner)
+{
+    struct storage_map *storage;
+    for (unsigned i = 0; i < learner->count; i++)
+        learner->devices[i].device = open_watched(i);
+    const struct graph_options options = {.device = learner->devices[0].device,
+                                          .model = &learner->job.model,
+                                          .max_examples = BATCH / SHARDS,
+                                          .layout_only = true};
+    cr_assert_eq(graph_new(&options, &learner->graph, NULL), 0);
+    cr_assert_eq(storage_map_parse(NULL, &storage, NULL), 0);
+    cr_assert_eq(dataset_open(&learner->job.data, storage, SPLIT_TRAIN, graph_example_format(learner->graph),
+                              &learner->dataset, NULL),
+                 0);
+    storage_map_free(storage);
+    learner->sampler = (struct sampler){.seed = 5, .count = dataset_count(learner->dataset)};
+    cr_assert_eq(training_state_init(&learner->state, learner->devices[0].device, graph_layout(learner->graph),
+                                     &learner->job.training.optimizer, 5, NULL),
+                 0);
+}
+
+static void open_strategy(struct learner *learner)
+{
+    struct error error = ERROR_INIT;
+    const struct strategy_options options = {.type = STRATEGY_PIPELINE,
+                                             .device = learner->devices[0].device,
+                                             .graph = learner->graph,
+                                             .devices = learner->devices,
+                                             .device_count = learner->count,
+                                             .dataset = learner->dataset,
+                                             .sampler = &learner->sampler,
+                                             .optimizer = &learner->job.training.optimizer,
+                                             .state = &learner->state,
+                                             .global_batch = BATCH,
+                                             .logical_shards = SHARDS,
+                                             .model = &learner->job.model,
+                                             .stages = learner->count,
+                                             .restore = fresh_state};
+    cr_assert_eq(strategy_open(&options, &learner->strategy, &error), 0, "%s", error.message);
+    cr_assert_eq(strategy_reform(learner->strategy, &error), 0, "%s", error.message);
+}
+
+/* Two steps; what was launched before the first is forgotten. */
+static void train(struct learner *learner, const char *model, unsigned devices)
+{
+    struct error error = ERROR_INIT;
+    struct strategy_result result;
+    *learner = (struct learner){.count = devices};
+    parse_job(learner, model);
+    open_model(learner);
+    open_strategy(learner);
+    watch.launch_count = 0;
+    for (int i = 0; i < STEPS; i++)
+        cr_assert_eq(strategy_step(learner->strategy, 0.02, 0, &result, &error), 0, "%s", error.message);
+}
+
+static void close_learner(struct learner *learner)
+{
+    strategy_close(learner->strategy);
+    training_state_release(&learner->state);
+    dataset_free(learner->dataset);
+    graph_free(learner->graph);
+    for (unsigned i = 0; i < learner->count; i++)
+        device_close(learner->devices[i].device);
+    job_document_release(&learner->job);
+}
+
+/* ---------------------------------------------------------------- where layers ran */
+
+/* The layer whose tensor begins at an address; -1: none. */
+static int layer_at(const struct learner *learner, const float *weight)
+{
+    const struct parameter_layout *layout = graph_layout(learner->graph);
+    for (unsigned t = 0; t < layout->tensor_count; t++) {
+        if (learner->state.parameters + layout->tensors[t].offset != weight)
+            continue;
+        for (unsigned i = 0; i < graph_layer_count(learner->graph); i++) {
+            const char *name = graph_layer_name(learner->graph, i);
+            if (strncmp(layout->tensors[t].name, name, strlen(name)) == 0 &&
+                layout->tensors[t].name[strlen(name)] == '.')
+                return (int)i;
+        }
+    }
+    return -1;
+}
+
+/* That every product and convolution was computed there and, but for the first, back, on the device that its layer names, once a
+ * micro-batch; returns how many layers have weights. */
+static unsigned expect_layers_on_their_devices(const struct learner *learner)
+{
+    struct graph_partition given;
+    cr_assert_eq(partition_given(learner->graph, learner->count, &given, NULL), 0);
+    SCOPED_FREE unsigned *there = memory_allocate(given.layers, sizeof *there);
+    unsigned weighted = 0;
+    for (unsigned i = 0; i < watch.launch_count; i++) {
+        const struct launch *launch = &watch.launches[i];
+        int layer = launch->weight ? layer_at(learner, launch->weight) : -1;
+        if (layer < 0)
+            continue;
+        bool forward = launch->operation == OPERATION_dense_forward || launch->operation == OPERATION_conv2d_forward;
+        there[layer] += forward;
+        cr_expect_eq(launch->device, given.stage_of[layer], "%s ran on device %u, not on %u",
+                     graph_layer_name(learner->graph, (unsigned)layer), launch->device, given.stage_of[layer]);
+    }
+    for (unsigned i = 0; i < given.layers; i++) {
+        cr_expect(there[i] == 0 || there[i] == STEPS * SHARDS, "layer %u went forward %u times", i, there[i]);
+        weighted += there[i] > 0;
+    }
+    partition_release(&given);
+    return weighted;
+}
+
+/* That each device computed with a thread of its own, and nobody else's. */
+static void expect_threads_of_their_own(unsigned devices)
+{
+    pthread_t threads[DEVICES_MAX];
+    bool known[DEVICES_MAX] = {false};
+    for (unsigned i = 0; i < watch.launch_count; i++) {
+        const struct launch *launch = &watch.launches[i];
+        if (!launch->weight) /* the update has a stream of its own, on the first device */
+            continue;
+        if (!known[launch->device])
+            threads[launch->device] = launch->thread;
+        known[launch->device] = true;
+        cr_expect(pthread_equal(threads[launch->device], launch->thread), "device %u has two threads", launch->device);
+    }
+    for (unsigned a = 0; a < devices; a++)
+        for (unsigned b = 0; b < a; b++)
+            cr_expect(!known[a] || !known[b] || !pthread_equal(threads[a], threads[b]),
+                      "devices %u and %u share a thread", a, b);
+}
+
+#define DENSE(name, units, input, device)                                                                              \
+    "{\"type\":\"dense\",\"name\":\"" name "\",\"units\":" #units input ",\"device\":" #device "}"
+#define FROM(input) ",\"inputs\":[\"" input "\"]"
+#define LEFT_UNITS 20
+#define RIGHT_UNITS 24
+
+/* Two branches between a fork and a join, each on a device of its own. */
+static const char branches[] =
+    "{\"inputShape\":[12],\"layers\":[" DENSE("fork", 16, "", 0) "," DENSE("left1", 20, FROM("fork"), 1) "," DENSE(
+        "left2", 14, "", 1) "," DENSE("right1", 24, FROM("fork"),
+                                      2) "," DENSE("right2", 14, "", 2) ",{\"type\":\"add\",\"name\":\"join\","
+                                                                        "\"inputs\":[\"left2\",\"right2\"],"
+                                                                        "\"device\":3}," DENSE("head", 10, "", 3) "]}";
+
+Test(pipeline_devices, each_layer_runs_on_the_device_that_it_names, .timeout = 240)
+{
+    struct learner learner;
+    train(&learner, branches, 4);
+    cr_expect_eq(expect_layers_on_their_devices(&learner), 6);
+    expect_threads_of_their_own(4);
+    for (unsigned i = 0; i < watch.launch_count; i++)
+        if (watch.launches[i].operation == OPERATION_add_forward)
+            cr_expect_eq(watch.launches[i].device, 3);
+    close_learner(&learner);
+}
+
+/* The first products of both branches are in flight at once, and one of them is held until the other is computed. */
+static void expect_side_by_side(int64_t units, int64_t until)
+{
+    struct learner learner;
+    watch.hold = (struct hold){units, until};
+    train(&learner, branches, 4);
+    cr_expect(watch.met == 2 && watch.reached && !watch.timed_out, "the branches waited for each other");
+    close_learner(&learner);
+}
+
+Test(pipeline_devices, while_one_branch_is_held_the_other_is_computed, .timeout = 240)
+{
+    expect_side_by_side(LEFT_UNITS, RIGHT_UNITS);
+}
+
+Test(pipeline_devices, and_the_other_way_round, .timeout = 240)
+{
+    expect_side_by_side(RIGHT_UNITS, LEFT_UNITS);
+}
+
+/* ---------------------------------------------------------------- a ResNet over ten devices */
+
+#define RESNET_LAYERS 70
+
+struct listing {
+    struct buffer text;
+    unsigned layers;
+};
+
+/* One more layer, on the device of its group of seven. */
+#define LIST(listing, ...)                                                                                             \
+    do {                                                                                                               \
+        SCOPED_FREE char *layer_ = memory_format(__VA_ARGS__);                                                         \
+        buffer_format(&(listing)->text, "%s{%s,\"device\":%u}", (listing)->layers ? "," : "", layer_,                  \
+                      (listing)->layers *DEVICES_MAX / RESNET_LAYERS);                                                 \
+        (listing)->layers++;                                                                                           \
+    } while (0)
+
+static void list_block(struct listing *listing, int block, int filters, int stride)
+{
+    const char *past = stride > 1 ? "past" : "out";
+    int number = stride > 1 ? block : block - 1;
+    LIST(listing,
+         "\"type\":\"conv2d\",\"filters\":%d,\"kernel\":3,\"padding\":1,\"stride\":%d,\"bias\":false,\"inputs\":["
+         "\"out%d\"]",
+         filters, stride, block - 1);
+    LIST(listing, "\"type\":\"batchNorm\"");
+    LIST(listing, "\"type\":\"relu\"");
+    LIST(listing, "\"type\":\"conv2d\",\"filters\":%d,\"kernel\":3,\"padding\":1,\"bias\":false", filters);
+    LIST(listing, "\"type\":\"batchNorm\",\"name\":\"branch%d\"", block);
+    if (stride > 1)
+        LIST(listing, "\"type\":\"shortcut\",\"name\":\"past%d\",\"filters\":%d,\"stride\":%d,\"inputs\":[\"out%d\"]",
+             block, filters, stride, block - 1);
+    LIST(listing, "\"type\":\"add\",\"inputs\":[\"%s%d\",\"branch%d\"]", past, number, block);
+    LIST(listing, "\"type\":\"relu\",\"name\":\"out%d\"", block);
+}
+
+/* ResNet-20 (He et al. 2016), narrow. */
+static char *resnet_in_groups(void)
+{
+    struct listing listing = {.layers = 0};
+    buffer_init(&listing.text, 1 << 16);
+    buffer_format(&listing.text, "{\"inputShape\":[8,8,2],\"layers\":[");
+    LIST(&listing, "\"type\":\"conv2d\",\"filters\":4,\"kernel\":3,\"padding\":1,\"bias\":false");
+    LIST(&listing, "\"type\":\"batchNorm\"");
+    LIST(&listing, "\"type\":\"relu\",\"name\":\"out0\"");
+    for (int block = 1; block <= 9; block++)
+        list_block(&listing, block, 4 << (block - 1) / 3, block == 4 || block == 7 ? 2 : 1);
+    LIST(&listing, "\"type\":\"globalAveragePool\"");
+    LIST(&listing, "\"type\":\"dense\",\"units\":10");
+    cr_assert_eq(listing.layers, RESNET_LAYERS);
+    buffer_format(&listing.text, "]}");
+    return buffer_take(&listing.text);
+}
+
+Test(pipeline_devices, a_resnet_in_equal_groups_runs_on_all_ten_devices, .timeout = 240)
+{
+    struct learner learner;
+    SCOPED_FREE char *model = resnet_in_groups();
+    train(&learner, model, DEVICES_MAX);
+    cr_expect_eq(expect_layers_on_their_devices(&learner), 20);
+    expect_threads_of_their_own(DEVICES_MAX);
+    unsigned launched[DEVICES_MAX] = {0};
+    for (unsigned i = 0; i < watch.launch_count; i++)
+        launched[watch.launches[i].device] += watch.launches[i].weight != NULL;
+    for (unsigned i = 0; i < DEVICES_MAX; i++)
+        cr_expect_gt(launched[i], 0, "device %u had nothing to do", i);
+    close_learner(&learner);
+}
