@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/memory.h"
+#include "worker/data/cifar10.h"
 #include "worker/data/file_set.h"
 #include "worker/data/pixels.h"
-
-#define PLANE (32 * 32)
-#define CHANNELS 3
-#define RECORD (1 + CHANNELS * PLANE)
 
 struct cifar10_dataset {
     struct dataset base;
@@ -21,13 +18,10 @@ static int count_records(struct file_set *set, struct error *error)
 {
     int64_t total = 0;
     for (unsigned i = 0; i < set->count; i++) {
-        size_t length = set->entries[i].file.length;
-        if (length == 0 || length % RECORD != 0)
-            return error_set(error, ERROR_CORRUPT,
-                             "%s: %zu bytes are no multiple of the %d of an image with its label; is it CIFAR-10's "
-                             "binary version?",
-                             set->entries[i].path, length, RECORD);
-        total += (int64_t)(length / RECORD);
+        int64_t records;
+        if (cifar10_count(set->entries[i].file.length, &records, error) < 0)
+            return error_wrap(error, "%s", set->entries[i].path);
+        total += records;
         set->entries[i].end = total;
     }
     return 0;
@@ -37,7 +31,7 @@ static int fill(struct cifar10_dataset *dataset, const struct dataset_source *so
 {
     if (pixels_check_wanted(source->format, "cifar10", error) < 0)
         return -1;
-    if (source->format->input_elements != CHANNELS * PLANE)
+    if (source->format->input_elements != CIFAR10_VALUES)
         return error_set(error, ERROR_INVALID, "an image has 32x32x3 values, the model's input %lld; change the model",
                          (long long)source->format->input_elements);
     if (file_set_open(source, source->files->files, &dataset->set, error) < 0 ||
@@ -68,14 +62,11 @@ static int cifar10_read(const struct dataset *base, int64_t index, void *input, 
 {
     int64_t within;
     const struct file_set_entry *entry = file_set_find(&((const struct cifar10_dataset *)base)->set, index, &within);
-    const uint8_t *record = entry->file.bytes + within * RECORD;
-    if (pixels_check_label(&base->format, record[0], within, error) < 0)
+    const uint8_t *record = entry->file.bytes + within * CIFAR10_RECORD;
+    if (pixels_check_label(&base->format, cifar10_label(record), within, error) < 0)
         return error_wrap(error, "%s", entry->path);
-    *(int32_t *)target = record[0];
-    float *values = input;
-    for (int64_t p = 0; p < PLANE; p++)
-        for (int64_t c = 0; c < CHANNELS; c++)
-            values[p * CHANNELS + c] = pixel_value(record[1 + c * PLANE + p]);
+    *(int32_t *)target = cifar10_label(record);
+    cifar10_pixels(record, input);
     return 0;
 }
 

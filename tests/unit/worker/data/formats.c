@@ -126,6 +126,68 @@ Test(formats, cifar10_planes_become_pixels_over_several_files, .init = make_plac
     refused(&spec, &cifar, ERROR_INVALID, "last part");
 }
 
+/* What somebody may put there by mistake or malice: each is a sentence, never a read outside the file. */
+Test(formats, hostile_cifar10_files_are_refused, .init = make_place, .fini = remove_place)
+{
+    static uint8_t record[3073];
+    struct data_spec spec = spec_of(DATA_FORMAT_CIFAR10, path_of("batch.bin"));
+    const size_t lengths[] = {0, 1, 3071, 3072, 3074, 2 * 3073 - 1};
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        put_file("batch.bin", record, 0);
+        cr_assert_eq(truncate(path_of("batch.bin"), (off_t)lengths[i]), 0);
+        refused(&spec, &cifar, ERROR_CORRUPT, "binary version");
+    }
+    spec.train.files = place; /* a folder */
+    struct dataset *dataset = NULL;
+    cr_expect_eq(dataset_open(&spec, NULL, SPLIT_TRAIN, &cifar, &dataset, NULL), -1);
+    /* One damaged file among good ones is the one that is named. */
+    put_file("batch_1.bin", record, sizeof record);
+    put_file("batch_2.bin", record, sizeof record - 1);
+    spec.train.files = path_of("batch_*.bin");
+    refused(&spec, &cifar, ERROR_CORRUPT, "batch_2.bin");
+}
+
+Test(formats, a_cifar10_label_is_judged_when_it_is_read, .init = make_place, .fini = remove_place)
+{
+    static uint8_t records[3][3073];
+    struct data_spec spec = spec_of(DATA_FORMAT_CIFAR10, path_of("batch.bin"));
+    records[0][0] = 10;
+    records[1][0] = 255;
+    records[2][0] = 9;
+    put_file("batch.bin", records, sizeof records);
+    struct dataset *dataset = opened(&spec, &cifar);
+    unreadable(dataset, 0, "label 0 is 10");
+    unreadable(dataset, 1, "label 1 is 255");
+    static float input[3072];
+    int32_t target;
+    int64_t last = 2;
+    cr_expect_eq(dataset_read(dataset, &last, 1, input, &target, NULL), 0);
+    cr_expect_eq(target, 9);
+    dataset_free(dataset);
+}
+
+/* Larger than any memory here: mapped, and only what is read is there. */
+Test(formats, a_cifar10_file_larger_than_memory_is_read_at_its_end, .init = make_place, .fini = remove_place)
+{
+    const int64_t count = 30000000; /* 92 GB, all of it a hole */
+    static uint8_t record[3073] = {7, 255};
+    struct data_spec spec = spec_of(DATA_FORMAT_CIFAR10, path_of("batch.bin"));
+    put_file("batch.bin", record, 0);
+    if (truncate(path_of("batch.bin"), (off_t)(count - 1) * 3073) != 0)
+        cr_skip_test("no holes of this size on this file system");
+    FILE *file = fopen(path_of("batch.bin"), "ab");
+    cr_assert_eq(fwrite(record, 1, sizeof record, file), sizeof record);
+    fclose(file);
+    struct dataset *dataset = opened(&spec, &cifar);
+    static float input[3072];
+    int32_t target;
+    int64_t last = count - 1;
+    cr_assert_eq(dataset_count(dataset), count);
+    cr_assert_eq(dataset_read(dataset, &last, 1, input, &target, NULL), 0);
+    cr_expect(target == 7 && input[0] == 1.0f);
+    dataset_free(dataset);
+}
+
 static size_t put_tokens(uint8_t *bytes, uint32_t magic, uint32_t version, uint32_t count, unsigned token_bytes)
 {
     uint32_t header[256] = {magic, version, count};
