@@ -242,6 +242,32 @@ images=$work/short.gz job truncatedgzip
 expect 65 'short.gz' truncatedgzip
 images=$work/labels job swapped
 expect 65 'labels' swapped
+# A limit of the process stands in for a cgroup's; what the refusal names as a remedy is followed.
+memory_job() {
+    cat >"$1.yaml" <<YAML
+model: {preset: resnet20}
+data: {format: synthetic, examples: 1024}
+training: {steps: 1, batchSize: $2, optimizer: {type: sgd, learningRate: "0.01"}, seed: 7}
+strategy: {type: OneDevice}
+YAML
+}
+memory_job toolarge 1024
+(ulimit -d 524288 && train toolarge)
+status=$?
+remedy=$(sed -n 's/.*it would fit with training.batchSize: \([0-9]*\), or with training.gradientAccumulation: .*/\1/p' toolarge.log)
+[[ $status == 72 && -n $remedy ]] && grep -q 'activations [0-9]* MiB' toolarge.log && ! grep -q 'step 1 ' toolarge.log
+verdict $? "exit 72: what does not fit, by purpose, and what would" "got $status, $(tail -n 1 toolarge.log)"
+memory_job fitting "${remedy:-1024}"
+(ulimit -d 524288 && train fitting)
+verdict $? "and that does fit" "batchSize $remedy: $(tail -n 1 fitting.log)"
+cat >hopeless.yaml <<YAML
+model: {preset: gpt2-1558m}
+data: {format: synthetic, examples: 1048576}
+training: {steps: 1, batchSize: 1048576, optimizer: {type: adamw}}
+strategy: {type: OneDevice}
+YAML
+expect 72 'parameters 5942 MiB' hopeless
+
 job notfinite
 sed -i 's|type: adamw, learningRate: "[^"]*"|type: sgd, learningRate: "1000", weightDecay: "1"|' notfinite.yaml
 expect 71 'learningRate' notfinite

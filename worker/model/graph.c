@@ -40,7 +40,7 @@ static int build(struct graph *graph, const struct graph_options *options, struc
         return 0;
     if (graph_plan_memory(graph, error) < 0)
         return -1;
-    return graph->is_stage ? 0 : graph_plan_buckets(graph, error);
+    return graph->is_stage || options->plan_only ? 0 : graph_plan_buckets(graph, error);
 }
 
 int graph_new(const struct graph_options *options, struct graph **ret_graph, struct error *error)
@@ -50,6 +50,7 @@ int graph_new(const struct graph_options *options, struct graph **ret_graph, str
     graph->max_examples = options->max_examples;
     graph->evaluation_only = options->evaluation_only;
     graph->layout_only = options->layout_only;
+    graph->plan_only = options->plan_only;
     graph->slots = 1;
     if (build(graph, options, error) < 0) {
         graph_free(graph);

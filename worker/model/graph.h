@@ -47,6 +47,7 @@ struct graph_options {
     int64_t max_examples;           /* of one pass: the largest logical shard or evaluation batch, at least 1 */
     bool evaluation_only;           /* plans no backward pass */
     bool layout_only;               /* plans no pass at all: for layout, format and partitions */
+    bool plan_only;                 /* plans passes that it has no memory for: for graph_memory_plan */
 
     /* A graph that runs one part of a model (graph_stage.h): */
     const struct graph_partition *partition; /* NULL: the whole model; read during graph_new only */
@@ -118,14 +119,17 @@ int graph_evaluate(struct graph *graph, struct device_stream *stream, const stru
 /* Values of a fresh model: a pure function of (layout, seed). Host memory. */
 void graph_initialise(const struct parameter_layout *layout, uint64_t seed, float *parameters);
 
-/* Bytes by purpose; parameters, gradients and optimizer are the caller's and computed from the layout. */
+/* Bytes by purpose. */
 #define MEMORY_PURPOSES(X)                                                                                             \
     X(PARAMETERS, "parameters")                                                                                        \
     X(GRADIENTS, "gradients")                                                                                          \
     X(OPTIMIZER, "optimizer")                                                                                          \
     X(ACTIVATIONS, "activations")                                                                                      \
     X(WORKSPACE, "workspace")                                                                                          \
-    X(INPUT, "input")
+    X(INPUT, "input")                                                                                                  \
+    X(EXCHANGE, "exchange with others")                                                                                \
+    X(SNAPSHOT, "copy for checkpoints")                                                                                \
+    X(PROGRAM, "program")
 enum memory_purpose {
 #define X(name, text) MEMORY_##name,
     MEMORY_PURPOSES(X)
@@ -135,9 +139,11 @@ enum memory_purpose {
 struct memory_plan {
     int64_t bytes[MEMORY_PURPOSE_COUNT];
 };
-/* `optimizer_slots`: flat arrays the optimizer keeps (optimizer.h). */
+/* Of one graph and one set of the flat arrays and the batch that its passes are given, which are the caller's.
+ * `optimizer_slots`: flat arrays the optimizer keeps (optimizer.h). */
 void graph_memory_plan(const struct graph *graph, unsigned optimizer_slots, struct memory_plan *ret_plan);
-/* "parameters 1.6 MB, gradients 1.6 MB, …" */
+int64_t memory_plan_bytes(const struct memory_plan *plan);
+/* "parameters 16 MiB, gradients 16 MiB, …": what there is of each purpose. */
 void memory_plan_print(const struct memory_plan *plan, struct buffer *text);
 /* One line a layer: name, type, output shape, parameters. */
 void graph_print(const struct graph *graph, struct buffer *text);

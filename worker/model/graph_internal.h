@@ -39,7 +39,7 @@ struct graph_node {
 struct graph {
     struct device *device;
     int64_t max_examples;
-    bool evaluation_only, layout_only;
+    bool evaluation_only, layout_only, plan_only;
     enum loss_type loss;
     struct layer_shape input;
     struct example_format format;

@@ -16,13 +16,17 @@ static int backward_step(const struct graph *graph, unsigned node)
     return 2 * (int)graph->node_count - (int)node;
 }
 
+/* No machine has so much; a plan of such blocks is still a number. */
+#define BLOCK_BYTES_MAX ((int64_t)1 << 45)
+
 static int add_block(struct graph *graph, int64_t elements, size_t element_bytes, int first, int last)
 {
     if (elements <= 0)
         return NO_BLOCK;
+    int64_t most = BLOCK_BYTES_MAX / (int64_t)element_bytes;
     graph->block_stays[graph->block_count] = false;
-    graph->blocks[graph->block_count] =
-        (struct memory_block){.bytes = elements * (int64_t)element_bytes, .first = first, .last = last};
+    graph->blocks[graph->block_count] = (struct memory_block){
+        .bytes = (elements < most ? elements : most) * (int64_t)element_bytes, .first = first, .last = last};
     return (int)graph->block_count++;
 }
 
@@ -305,7 +309,7 @@ int graph_plan_memory(struct graph *graph, struct error *error)
     graph->slot_bytes = place_blocks(graph, true);
     graph->workspace_bytes = graph->workspace == NO_BLOCK ? 0 : graph->blocks[graph->workspace].bytes;
     graph->activation_bytes = graph->arena_bytes - graph->workspace_bytes + graph->slot_bytes * graph->slots;
-    return allocate_arenas(graph, error);
+    return graph->plan_only ? 0 : allocate_arenas(graph, error);
 }
 
 /* Closes the range [offset, end) of gradients that layer `number` makes final, in pieces of about a bucket's size. */

@@ -22,8 +22,22 @@ void memory_plan_print(const struct memory_plan *plan, struct buffer *text)
         MEMORY_PURPOSES(X)
 #undef X
     };
+    const char *before = "";
+    for (int i = 0; i < MEMORY_PURPOSE_COUNT; i++) {
+        double mebibytes = (double)plan->bytes[i] / 1048576;
+        if (plan->bytes[i] == 0)
+            continue;
+        buffer_format(text, mebibytes < 10 ? "%s%s %.1f MiB" : "%s%s %.0f MiB", before, names[i], mebibytes);
+        before = ", ";
+    }
+}
+
+int64_t memory_plan_bytes(const struct memory_plan *plan)
+{
+    int64_t bytes = 0;
     for (int i = 0; i < MEMORY_PURPOSE_COUNT; i++)
-        buffer_format(text, "%s%s %.1f MB", i ? ", " : "", names[i], (double)plan->bytes[i] / 1e6);
+        bytes += plan->bytes[i];
+    return bytes;
 }
 
 void graph_print(const struct graph *graph, struct buffer *text)

@@ -304,6 +304,13 @@ int local_rounds_new(const struct strategy_options *options, struct local_rounds
     return 0;
 }
 
+/* Two copies of each vector that is averaged; the outer velocity is the state's. */
+void local_rounds_memory_plan(const struct strategy_options *options, struct memory_plan *plan)
+{
+    int64_t vectors = 1 + optimizer_slot_count(options->optimizer);
+    plan->bytes[MEMORY_EXCHANGE] += 2 * vectors * graph_layout(options->graph)->elements * (int64_t)sizeof(float);
+}
+
 void local_rounds_free(struct local_rounds *rounds)
 {
     if (rounds == NULL)

@@ -46,6 +46,16 @@ static int central_open(const struct strategy_options *options, struct strategy 
     return open_with(options, VARIABLES_CENTRAL, ret_strategy, error);
 }
 
+static void mirrored_memory_plan(const struct strategy_options *options, struct memory_plan *plan)
+{
+    replica_set_memory_plan(options, VARIABLES_MIRRORED, options->logical_shards, 0, options->logical_shards, plan);
+}
+
+static void central_memory_plan(const struct strategy_options *options, struct memory_plan *plan)
+{
+    replica_set_memory_plan(options, VARIABLES_CENTRAL, options->logical_shards, 0, options->logical_shards, plan);
+}
+
 static int mirrored_reform(struct strategy *base, struct error *error)
 {
     if (!base->holds_state && base->options.restore(base->options.context, error) < 0)
@@ -82,6 +92,7 @@ const struct strategy_operations mirrored_strategy = {
     .type = STRATEGY_MIRRORED,
     .announces_change = true,
     .open = mirrored_open,
+    .memory_plan = mirrored_memory_plan,
     .reform = mirrored_reform,
     .step = mirrored_step,
     .sum = mirrored_sum,
@@ -93,6 +104,7 @@ const struct strategy_operations central_storage_strategy = {
     .type = STRATEGY_CENTRAL_STORAGE,
     .announces_change = true,
     .open = central_open,
+    .memory_plan = central_memory_plan,
     .reform = mirrored_reform,
     .step = mirrored_step,
     .sum = mirrored_sum,

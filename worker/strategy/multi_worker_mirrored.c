@@ -371,10 +371,25 @@ static int mirrored_open(const struct strategy_options *options, struct strategy
     return 0;
 }
 
+/* As for the crew that there is to be; an elastic one that shrinks gives each rank more shards. */
+static void mirrored_memory_plan(const struct strategy_options *options, struct memory_plan *plan)
+{
+    unsigned size = options->peers > 0 ? options->peers : options->crew_size, first, end;
+    unsigned rank = options->crew_rank < size ? options->crew_rank : size - 1;
+    bool local = options->spec != NULL && options->spec->local_steps > 0;
+    bool shards = options->spec != NULL && options->spec->sharded_optimizer;
+    reduction_rank_leaves(options->logical_shards, rank, size, &first, &end);
+    replica_set_memory_plan(options, shards ? VARIABLES_CENTRAL : VARIABLES_MIRRORED, options->logical_shards, first,
+                            end, plan);
+    if (local)
+        local_rounds_memory_plan(options, plan);
+}
+
 const struct strategy_operations multi_worker_mirrored_strategy = {
     .type = STRATEGY_MULTI_WORKER_MIRRORED,
     .announces_change = true,
     .open = mirrored_open,
+    .memory_plan = mirrored_memory_plan,
     .reform = mirrored_reform,
     .step = mirrored_step,
     .step_before = mirrored_step_before,

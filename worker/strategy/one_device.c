@@ -49,6 +49,12 @@ static int one_device_open(const struct strategy_options *options, struct strate
     return 0;
 }
 
+static void one_device_memory_plan(const struct strategy_options *options, struct memory_plan *plan)
+{
+    replica_memory_plan(options, options->logical_shards, 0, options->logical_shards,
+                        graph_has_global_statistics(options->graph), plan);
+}
+
 static int one_device_reform(struct strategy *base, struct error *error)
 {
     if (!base->holds_state && base->options.restore(base->options.context, error) < 0)
@@ -94,6 +100,7 @@ const struct strategy_operations one_device_strategy = {
     .type = STRATEGY_ONE_DEVICE,
     .announces_change = true,
     .open = one_device_open,
+    .memory_plan = one_device_memory_plan,
     .reform = one_device_reform,
     .step = one_device_step,
     .sum = one_device_sum,

@@ -17,6 +17,8 @@
 #include "common/memory.h"
 #include "worker/data/dataset.h"
 #include "worker/data/sampler.h"
+#include "worker/model/graph.h"
+#include "worker/optimizer/optimizer.h"
 #include "worker/optimizer/training_state.h"
 #include "worker/strategy/peer_hub.h"
 #include "worker/strategy/replica.h"
@@ -405,6 +407,21 @@ static int open_replica(struct peer_to_peer *strategy, struct error *error)
     return replica_new(&strategy->replica_options, own_shards, 0, own_shards, &strategy->replica, error);
 }
 
+/* What the others have sent and are sent, one change, and in the chief what becomes the mean of all. */
+static void peer_memory_plan(const struct strategy_options *options, struct memory_plan *plan)
+{
+    int64_t workers = options->peers > 0 ? options->peers : 1, shards = options->logical_shards;
+    bool gossips = options->spec != NULL && options->spec->exchange == EXCHANGE_GOSSIP;
+    unsigned own_shards = (unsigned)((shards + workers - 1) / workers);
+    int64_t vectors = 3 + (gossips ? 0 : workers - 1);
+    struct strategy_options own = *options;
+    own.global_batch = (options->global_batch + workers - 1) / workers;
+    replica_memory_plan(&own, own_shards, 0, own_shards, false, plan);
+    if (options->crew_rank == 0)
+        vectors += 2 * (1 + optimizer_slot_count(options->optimizer));
+    plan->bytes[MEMORY_EXCHANGE] += vectors * graph_layout(options->graph)->elements * (int64_t)sizeof(float);
+}
+
 static int peer_open(const struct strategy_options *options, struct strategy **ret_strategy, struct error *error)
 {
     if (options->member == NULL || options->hub == NULL)
@@ -432,6 +449,7 @@ static int peer_open(const struct strategy_options *options, struct strategy **r
 const struct strategy_operations peer_to_peer_strategy = {
     .type = STRATEGY_PEER_TO_PEER,
     .open = peer_open,
+    .memory_plan = peer_memory_plan,
     .reform = peer_reform,
     .step = peer_step,
     .step_before = peer_step_before,

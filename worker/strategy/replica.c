@@ -223,9 +223,14 @@ void replica_settle(struct replica *replica)
 
 /* ---------------------------------------------------------------- life cycle */
 
+static int64_t largest_shard(const struct strategy_options *options, unsigned shards)
+{
+    return (options->global_batch + shards - 1) / shards;
+}
+
 static int check_shape(const struct replica *replica, struct error *error)
 {
-    int64_t largest = (replica->options.global_batch + replica->shards - 1) / replica->shards;
+    int64_t largest = largest_shard(&replica->options, replica->shards);
     if (dataset_count(replica->options.dataset) < 1)
         return error_set(error, ERROR_INVALID, "there are no training examples");
     if (largest > graph_max_examples(replica->options.graph))
@@ -236,13 +241,13 @@ static int check_shape(const struct replica *replica, struct error *error)
     return 0;
 }
 
-static unsigned partial_slots(const struct replica *replica)
+static unsigned partial_slots(const struct reduction_subtree *cover, unsigned count)
 {
     unsigned most = 0;
-    for (unsigned subtree = 0; subtree < replica->cover_count; subtree++) {
-        for (unsigned leaf = 0; leaf < replica->cover[subtree].count; leaf++) {
+    for (unsigned subtree = 0; subtree < count; subtree++) {
+        for (unsigned leaf = 0; leaf < cover[subtree].count; leaf++) {
             unsigned slot, merges;
-            reduction_leaf_place(replica->cover[subtree].count, leaf, &slot, &merges);
+            reduction_leaf_place(cover[subtree].count, leaf, &slot, &merges);
             slot -= merges > 0;
             most = slot > most ? slot : most;
         }
@@ -260,7 +265,7 @@ static int allocate_gradients(struct replica *replica, struct error *error)
     for (unsigned i = 0; i < replica->cover_count; i++)
         if (device_allocate(device, kind, bytes, (void **)&replica->gradients[i], error) < 0)
             return -1;
-    for (unsigned slot = partial_slots(replica); slot > 0; slot--)
+    for (unsigned slot = partial_slots(replica->cover, replica->cover_count); slot > 0; slot--)
         if (device_allocate(device, MEMORY_DEVICE, bytes, (void **)&replica->partial[slot], error) < 0)
             return -1;
     return 0;
@@ -271,7 +276,7 @@ static int allocate_batches(struct replica *replica, struct error *error)
     struct device *device = replica->options.device;
     const struct example_format *format = graph_example_format(replica->options.graph);
     int64_t own = replica->end - replica->first;
-    replica->max_examples = own * ((replica->options.global_batch + replica->shards - 1) / replica->shards);
+    replica->max_examples = own * largest_shard(&replica->options, replica->shards);
     replica->indices = memory_allocate((size_t)replica->max_examples, sizeof(*replica->indices));
     for (unsigned i = 0; i < 2; i++) {
         struct batch *batch = &replica->batches[i];
@@ -292,6 +297,27 @@ static int allocate_sums(struct replica *replica, struct error *error)
         return -1;
     return device_allocate(device, MEMORY_SHARED, (size_t)blocks * sizeof(double), (void **)&replica->norm_blocks,
                            error);
+}
+
+void replica_memory_plan(const struct strategy_options *options, unsigned shards, unsigned first, unsigned end,
+                         bool side_by_side, struct memory_plan *plan)
+{
+    struct reduction_subtree cover[REDUCTION_COVER_MAX];
+    struct memory_plan pass;
+    const struct example_format *format = graph_example_format(options->graph);
+    int64_t sums = reduction_cover(shards, first, end, cover), lanes = side_by_side ? end - first : 0;
+    int64_t examples = (end - first) * largest_shard(options, shards);
+    graph_memory_plan(options->graph, 0, &pass);
+    if (lanes > 1)
+        sums = lanes;
+    else
+        sums += partial_slots(cover, (unsigned)sums);
+    plan->bytes[MEMORY_GRADIENTS] += sums * pass.bytes[MEMORY_GRADIENTS];
+    plan->bytes[MEMORY_INPUT] += 2 * examples * (int64_t)(example_input_bytes(format) + example_target_bytes(format));
+    for (int64_t lane = 0; lanes > 1 && lane < lanes; lane++) {
+        plan->bytes[MEMORY_ACTIVATIONS] += pass.bytes[MEMORY_ACTIVATIONS];
+        plan->bytes[MEMORY_WORKSPACE] += pass.bytes[MEMORY_WORKSPACE];
+    }
 }
 
 int replica_new(const struct strategy_options *options, unsigned shards, unsigned first, unsigned end,
@@ -315,19 +341,25 @@ int replica_new(const struct strategy_options *options, unsigned shards, unsigne
     return 0;
 }
 
+static void release_memory(struct device *device, void *memory)
+{
+    if (memory != NULL)
+        device_free(device, memory);
+}
+
 int replica_use_exchange(struct replica *replica, struct shard_exchange *exchange, struct error *error)
 {
     if (!device_memory_is_shared(replica->options.device))
         return error_set(error, ERROR_UNSUPPORTED,
                          "statistics: Global over several logical shards is computed on CPUs only so far; write Shard");
     replica->exchange = exchange;
-    return replica->end - replica->first > 1 ? replica_lanes_new(replica, &replica->lanes, error) : 0;
-}
-
-static void release_memory(struct device *device, void *memory)
-{
-    if (memory != NULL)
-        device_free(device, memory);
+    if (replica->end - replica->first == 1)
+        return 0;
+    for (unsigned slot = 0; slot < REDUCTION_DEPTH_MAX; slot++) { /* lanes have gradients of their own */
+        release_memory(replica->options.device, replica->partial[slot]);
+        replica->partial[slot] = NULL;
+    }
+    return replica_lanes_new(replica, &replica->lanes, error);
 }
 
 void replica_free(struct replica *replica)

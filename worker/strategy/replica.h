@@ -26,6 +26,10 @@ void replica_free(struct replica *replica);
 struct shard_exchange;
 int replica_use_exchange(struct replica *replica, struct shard_exchange *exchange, struct error *error);
 
+/* Adds what replica_new will allocate, and with `side_by_side` replica_use_exchange. */
+void replica_memory_plan(const struct strategy_options *options, unsigned shards, unsigned first, unsigned end,
+                         bool side_by_side, struct memory_plan *plan);
+
 /* One for each subtree of its cover: flat gradients in the order of the layout, and control words. */
 unsigned replica_contributions(const struct replica *replica);
 const float *const *replica_gradients(const struct replica *replica);

@@ -6,6 +6,7 @@
 #include "common/memory.h"
 #include "worker/device/device.h"
 #include "worker/model/graph.h"
+#include "worker/optimizer/optimizer.h"
 #include "worker/optimizer/training_state.h"
 #include "worker/strategy/device_reduction.h"
 #include "worker/strategy/replica_parts.h"
@@ -149,6 +150,28 @@ static int make_exchange(struct replica_set *set, unsigned shards, unsigned firs
     return 0;
 }
 
+static unsigned count_devices(const struct strategy_options *options)
+{
+    return options->devices == NULL ? 1 : options->device_count;
+}
+
+void replica_set_memory_plan(const struct strategy_options *options, enum replica_variables variables, unsigned shards,
+                             unsigned first, unsigned end, struct memory_plan *plan)
+{
+    struct memory_plan state;
+    bool side_by_side = shards > 1 && graph_has_global_statistics(options->graph);
+    graph_memory_plan(options->graph, optimizer_slot_count(options->optimizer), &state);
+    for (unsigned i = 0; i < count_devices(options); i++) {
+        unsigned from, to;
+        reduction_rank_leaves(end - first, i, count_devices(options), &from, &to);
+        replica_memory_plan(options, shards, first + from, first + to, side_by_side, plan);
+        if (i == 0 || variables == VARIABLES_CENTRAL)
+            continue;
+        plan->bytes[MEMORY_PARAMETERS] += state.bytes[MEMORY_PARAMETERS];
+        plan->bytes[MEMORY_OPTIMIZER] += state.bytes[MEMORY_OPTIMIZER];
+    }
+}
+
 bool replica_set_uses_group(const struct replica_set *set)
 {
     return set->statistics != NULL;
@@ -166,7 +189,7 @@ int replica_set_new(const struct strategy_options *options, enum replica_variabl
     struct replica_set *set = memory_allocate(1, sizeof(*set));
     set->options = *options;
     set->variables = variables;
-    set->count = options->devices == NULL ? 1 : options->device_count;
+    set->count = count_devices(options);
     int result = check_devices(set, end - first, error);
     if (result == 0)
         result = make_replicas(set, shards, first, end, error);

@@ -13,12 +13,27 @@ static const struct strategy_operations *const table[] = {
 };
 
 /* A crew of one needs no crew. */
-static enum strategy_type effective_type(const struct strategy_options *options)
+static enum strategy_type effective_type(const struct strategy_options *options, bool in_crew)
 {
     bool alone = options->type == STRATEGY_PEER_TO_PEER || options->type == STRATEGY_MULTI_WORKER_MIRRORED;
-    if (!alone || options->member != NULL)
+    if (!alone || in_crew)
         return options->type;
     return options->device_count > 1 ? STRATEGY_MIRRORED : STRATEGY_ONE_DEVICE;
+}
+
+static const struct strategy_operations *find_operations(enum strategy_type type)
+{
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (table[i]->type == type)
+            return table[i];
+    return NULL;
+}
+
+void strategy_memory_plan(const struct strategy_options *options, struct memory_plan *plan)
+{
+    const struct strategy_operations *operations = find_operations(effective_type(options, options->crew_size > 1));
+    if (operations != NULL && operations->memory_plan != NULL)
+        operations->memory_plan(options, plan);
 }
 
 void strategy_result_vote(struct strategy_result *result, unsigned rank, unsigned votes)
@@ -60,17 +75,16 @@ int strategy_result_check(const struct strategy_result *result, struct error *er
 int strategy_open(const struct strategy_options *options, struct strategy **ret_strategy, struct error *error)
 {
     subnormals_flush(); /* this thread and the collectives' sum what the device computes */
-    for (unsigned i = 0; i < sizeof(table) / sizeof(*table); i++) {
-        if (table[i]->type != effective_type(options))
-            continue;
-        struct strategy *strategy;
-        if (table[i]->open(options, &strategy, error) < 0)
-            return -1;
-        strategy->operations = table[i];
-        *ret_strategy = strategy;
-        return 0;
-    }
-    return error_set(error, ERROR_UNSUPPORTED, "strategy %s is not in this worker", strategy_type_name(options->type));
+    const struct strategy_operations *operations = find_operations(effective_type(options, options->member != NULL));
+    struct strategy *strategy;
+    if (operations == NULL)
+        return error_set(error, ERROR_UNSUPPORTED, "strategy %s is not in this worker",
+                         strategy_type_name(options->type));
+    if (operations->open(options, &strategy, error) < 0)
+        return -1;
+    strategy->operations = operations;
+    *ret_strategy = strategy;
+    return 0;
 }
 
 void strategy_close(struct strategy *strategy)

@@ -35,6 +35,7 @@ struct peer_hub;
 struct graph;
 struct sampler;
 struct loss_sums;
+struct memory_plan;
 struct strategy;
 struct training_state;
 
@@ -132,6 +133,10 @@ void strategy_result_votes(struct strategy_result *result, const float *words, u
 void strategy_result_vote(struct strategy_result *result, unsigned rank, unsigned votes);
 /* ERROR_NOT_FINITE, with a remedy, unless loss and norm are numbers. Every rank has the same and comes to the same verdict. */
 int strategy_result_check(const struct strategy_result *result, struct error *error);
+
+/* Adds what the strategy will allocate beside `graph`, the devices' graphs and `state`: gradients, batches, more sets of
+ * variables and graphs. Before strategy_open, of a graph that need have no memory; data set, state and member are not read. */
+void strategy_memory_plan(const struct strategy_options *options, struct memory_plan *plan);
 
 int strategy_open(const struct strategy_options *options, struct strategy **ret_strategy, struct error *error);
 void strategy_close(struct strategy *strategy);

@@ -14,6 +14,8 @@ struct strategy_operations {
     bool
         announces_change; /* calls options.before_change itself, as late as it can; else strategy_step does at its start */
     int (*open)(const struct strategy_options *options, struct strategy **ret_strategy, struct error *error);
+    /* NULL: nothing that is known before. */
+    void (*memory_plan)(const struct strategy_options *options, struct memory_plan *plan);
     int (*reform)(struct strategy *strategy, struct error *error);
     int (*step)(struct strategy *strategy, double learning_rate, unsigned votes, struct strategy_result *ret_result,
                 struct error *error);

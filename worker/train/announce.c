@@ -55,28 +55,25 @@ static void say_steps(const struct trainer *trainer)
 
 static void say_memory(const struct trainer *trainer)
 {
-    struct memory_plan plan;
     if (trainer->job->strategy.type == STRATEGY_PIPELINE) {
-        double bytes = (double)graph_layout(trainer->graph)->elements * sizeof(float);
+        double mebibytes = (double)graph_layout(trainer->graph)->elements * sizeof(float) / 1048576;
         unsigned slots = optimizer_slot_count(&trainer->job->training.optimizer);
         report_say(trainer->report,
-                   "memory     parameters and gradients %.1f MB each, optimizer %.1f MB, over all stages", bytes / 1e6,
-                   slots * bytes / 1e6);
+                   "memory     parameters and gradients %.1f MiB each, optimizer %.1f MiB, over all stages", mebibytes,
+                   slots * mebibytes);
         return;
     }
     const struct training_state *state = &trainer->state;
     SCOPED_BUFFER text;
     buffer_init(&text, TEXT_MAX);
-    graph_memory_plan(trainer->graph, state->slot_count, &plan);
-    int64_t whole = plan.bytes[MEMORY_OPTIMIZER];
-    plan.bytes[MEMORY_OPTIMIZER] = training_state_slot_elements(state) * (int64_t)(state->slot_count * sizeof(float));
-    memory_plan_print(&plan, &text);
+    memory_plan_print(&trainer->memory, &text);
     report_say(trainer->report, "memory     %s", buffer_text(&text));
     if (state->shards.size > 0)
         report_say(trainer->report,
-                   "           optimizer slots of %.1f MB, shared out: each of %u workers keeps its own and one "
+                   "           optimizer slots of %.1f MiB, shared out: each of %u workers keeps its own and one "
                    "neighbour's",
-                   (double)whole / 1e6, state->shards.size);
+                   (double)(state->layout.elements * state->slot_count * (int64_t)sizeof(float)) / 1048576,
+                   state->shards.size);
 }
 
 void announce_plan(const struct trainer *trainer)

@@ -18,6 +18,7 @@
 #include "worker/strategy/peer_hub.h"
 #include "worker/train/export.h"
 #include "worker/train/initial_weights.h"
+#include "worker/train/memory_budget.h"
 #include "worker/train/saving.h"
 #include "worker/train/state_tensors.h"
 #include "worker/train/stop.h"
@@ -183,10 +184,16 @@ static unsigned ps_workers(const struct trainer *trainer)
     return workers > 0 ? (unsigned)workers : 1;
 }
 
+unsigned trainer_batch_workers(const struct trainer *trainer)
+{
+    return is_parameter_server(trainer) ? ps_workers(trainer) : trainer->crew.size;
+}
+
 static int open_plan(struct trainer *trainer, struct error *error)
 {
-    unsigned workers = is_parameter_server(trainer) ? ps_workers(trainer) : trainer->crew.size;
-    if (step_plan_batches(trainer->job, workers, recorded_shards(trainer), &trainer->plan, error) < 0)
+    trainer->recorded_shards = recorded_shards(trainer);
+    if (step_plan_batches(trainer->job, trainer_batch_workers(trainer), trainer->recorded_shards, &trainer->plan,
+                          error) < 0)
         return -1;
     return support_check_shards(trainer->job, trainer->plan.logical_shards, error);
 }
@@ -224,6 +231,19 @@ static int open_devices(struct trainer *trainer, struct error *error)
     }
     trainer->device = trainer->devices[0].device;
     return device_stream_new(trainer->device, &trainer->stream, error);
+}
+
+/* Before anything large is allocated: a process that takes more than it may is killed without a word. A GPU has memory of its
+ * own, and says itself when that is full. */
+static int open_memory(struct trainer *trainer, struct error *error)
+{
+    struct host_memory_limit limit = host_memory_limit_read("");
+    if (memory_budget_plan(trainer, trainer->job, &trainer->memory, error) < 0)
+        return -1;
+    if (!device_memory_is_shared(trainer->device))
+        return 0;
+    host_memory_allow(limit.bytes);
+    return memory_budget_check(trainer, &trainer->memory, limit, error);
 }
 
 static int open_graphs(struct trainer *trainer, struct error *error)
@@ -439,8 +459,9 @@ static const struct stage {
 } stages[] = {
     {open_crew, EXIT_CODE_BAD_JOB},        {open_paths, EXIT_CODE_BAD_JOB},   {open_report, EXIT_CODE_INTERNAL},
     {open_store, EXIT_CODE_NO_CHECKPOINT}, {open_plan, EXIT_CODE_BAD_JOB},    {open_devices, EXIT_CODE_NO_DEVICE},
-    {open_graphs, EXIT_CODE_BAD_JOB},      {open_data, EXIT_CODE_BAD_DATA},   {open_state, EXIT_CODE_BAD_JOB},
-    {open_secrets, EXIT_CODE_BAD_JOB},     {open_member, EXIT_CODE_INTERNAL}, {open_strategy, EXIT_CODE_BAD_JOB},
+    {open_memory, EXIT_CODE_BAD_JOB},      {open_graphs, EXIT_CODE_BAD_JOB},  {open_data, EXIT_CODE_BAD_DATA},
+    {open_state, EXIT_CODE_BAD_JOB},       {open_secrets, EXIT_CODE_BAD_JOB}, {open_member, EXIT_CODE_INTERNAL},
+    {open_strategy, EXIT_CODE_BAD_JOB},
 };
 
 int trainer_open(struct trainer *trainer, const struct arguments *arguments, const struct identity *identity,

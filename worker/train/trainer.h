@@ -39,6 +39,8 @@ struct trainer {
     struct checkpoint_store *store; /* the chief's; NULL: no checkpoints */
     struct part_writer *parts; /* of ranks that hold a part of the state beside the chief's; NULL: no checkpoints */
     struct step_plan plan;
+    int64_t recorded_shards;   /* of the checkpoint to go on from; 0: there is none */
+    struct memory_plan memory; /* of this process (memory_budget.h) */
     struct strategy_device
         devices[STRATEGY_DEVICES_MAX]; /* with a graph each where the strategy replicates the model */
     unsigned device_count;
@@ -73,6 +75,8 @@ int trainer_open(struct trainer *trainer, const struct arguments *arguments, con
 void trainer_release(struct trainer *trainer);
 
 bool trainer_is_chief(const struct trainer *trainer);
+/* Among whom a batch is shared out. */
+unsigned trainer_batch_workers(const struct trainer *trainer);
 /* Where this process listens; NULL: on all interfaces. */
 const char *trainer_listen_address(const struct trainer *trainer);
 

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/device/cpu/cpu_device.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/memory.h"
+#include "worker/device/host_memory.h"
 
 static void cpu_close(struct device *base)
 {
@@ -27,6 +29,10 @@ static int cpu_allocate(struct device *device, enum device_memory kind, size_t b
     void *memory = rounded >= bytes ? aligned_alloc(64, rounded ? rounded : 64) : NULL;
     if (!memory)
         return error_set(error, ERROR_NO_SPACE, "no memory for %zu bytes", bytes);
+    if (host_memory_take((int64_t)malloc_usable_size(memory), error) < 0) {
+        free(memory);
+        return -1;
+    }
     memset(memory, 0, rounded);
     *ret_memory = memory;
     return 0;
@@ -35,6 +41,7 @@ static int cpu_allocate(struct device *device, enum device_memory kind, size_t b
 static void cpu_free(struct device *device, void *memory)
 {
     (void)device;
+    host_memory_give_back((int64_t)malloc_usable_size(memory));
     free(memory);
 }
 

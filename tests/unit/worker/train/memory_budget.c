@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The memory plan against what devices then really hold, and the words for one that does not fit.
+ */
+#include "worker/train/memory_budget.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/json.h"
+#include "common/memory.h"
+
+#define MIB (1024 * 1024)
+
+struct scene {
+    struct job_document job;
+    struct identity identity;
+    struct crew_seat seat;
+    struct trainer trainer;
+    struct memory_plan plan;
+    struct sampler sampler;
+    struct dataset *dataset;
+    struct training_state state;
+    struct strategy *strategy;
+};
+
+static void open_job(struct scene *scene, const char *strategy, int devices, const char *model, const char *training)
+{
+    struct error error = ERROR_INIT;
+    SCOPED_FREE char *text = memory_format(
+        "{\"name\":\"test\",\"strategy\":{%s},\"devices\":{\"count\":%d},\"model\":{%s},\"data\":{\"format\":"
+        "\"synthetic\",\"examples\":600},\"training\":{\"steps\":1,%s}}",
+        strategy, devices, model, training);
+    SCOPED_JSON *json = NULL;
+    cr_assert_eq(json_parse(text, strlen(text), 1 << 16, &json, &error), 0, "%s", error.message);
+    cr_assert_eq(job_document_parse(json, &scene->job, &error), 0, "%s", error.message);
+}
+
+static void open_scene(struct scene *scene, const char *strategy, int devices, const char *model, const char *training)
+{
+    struct error error = ERROR_INIT;
+    *scene = (struct scene){.seat = {"worker", 0, "worker-0", 2222}};
+    open_job(scene, strategy, devices, model, training);
+    struct trainer *trainer = &scene->trainer;
+    trainer->job = &scene->job;
+    trainer->identity = &scene->identity;
+    trainer->crew = (struct crew){.seats = &scene->seat, .size = 1, .least = 1, .expected = 1};
+    for (int i = 0; i < devices; i++, trainer->device_count++)
+        cr_assert_eq(device_open(&(struct device_options){.index = i, .threads = 1}, &trainer->devices[i].device, NULL),
+                     0);
+    trainer->device = trainer->devices[0].device;
+    cr_assert_eq(step_plan_batches(&scene->job, 1, 0, &trainer->plan, &error), 0, "%s", error.message);
+    cr_assert_eq(memory_budget_plan(trainer, &scene->job, &scene->plan, &error), 0, "%s", error.message);
+}
+
+static int fresh_state(void *context, struct error *error)
+{
+    (void)context, (void)error;
+    return 0;
+}
+
+/* All that a trainer opens for its steps. */
+static void open_all(struct scene *scene)
+{
+    struct error error = ERROR_INIT;
+    struct trainer *trainer = &scene->trainer;
+    const struct job_document *job = &scene->job;
+    struct storage_map *storage;
+    for (unsigned i = 0; i < trainer->device_count; i++) {
+        const struct graph_options options = {.device = trainer->devices[i].device,
+                                              .model = &job->model,
+                                              .max_examples = trainer->plan.max_shard_examples};
+        cr_assert_eq(graph_new(&options, &trainer->devices[i].graph, &error), 0, "%s", error.message);
+    }
+    struct graph *graph = trainer->devices[0].graph;
+    cr_assert_eq(storage_map_parse(NULL, &storage, NULL), 0);
+    cr_assert_eq(dataset_open(&job->data, storage, SPLIT_TRAIN, graph_example_format(graph), &scene->dataset, NULL), 0);
+    storage_map_free(storage);
+    scene->sampler = (struct sampler){.count = dataset_count(scene->dataset)};
+    cr_assert_eq(
+        training_state_init(&scene->state, trainer->device, graph_layout(graph), &job->training.optimizer, 1, NULL), 0);
+    const struct strategy_options options = {.type = job->strategy.type,
+                                             .device = trainer->device,
+                                             .graph = graph,
+                                             .model = &job->model,
+                                             .devices = trainer->devices,
+                                             .device_count = trainer->device_count,
+                                             .dataset = scene->dataset,
+                                             .sampler = &scene->sampler,
+                                             .optimizer = &job->training.optimizer,
+                                             .state = &scene->state,
+                                             .global_batch = trainer->plan.global_batch,
+                                             .logical_shards = (unsigned)trainer->plan.logical_shards,
+                                             .restore = fresh_state};
+    cr_assert_eq(strategy_open(&options, &scene->strategy, &error), 0, "%s", error.message);
+}
+
+static void close_scene(struct scene *scene)
+{
+    if (scene->strategy) {
+        strategy_close(scene->strategy);
+        training_state_release(&scene->state);
+        dataset_free(scene->dataset);
+    }
+    for (unsigned i = 0; i < scene->trainer.device_count; i++) {
+        graph_free(scene->trainer.devices[i].graph);
+        device_close(scene->trainer.devices[i].device);
+    }
+    job_document_release(&scene->job);
+}
+
+#define RESNET "\"preset\":\"resnet20\",\"width\":8,\"depth\":1,\"inputShape\":[16,16,3]"
+#define BATCH "\"batchSize\":48,\"logicalShards\":6"
+
+/* Small things (sums, blocks of norms, indices) are not in the plan; an evaluation's batch is, and comes later. */
+static void expect_truth(const char *strategy, int devices, const char *model, const char *training)
+{
+    struct scene scene;
+    int64_t before = host_memory_held();
+    open_scene(&scene, strategy, devices, model, training);
+    open_all(&scene);
+    const struct example_format *format = graph_example_format(scene.trainer.devices[0].graph);
+    int64_t evaluation =
+        scene.trainer.plan.max_shard_examples * (int64_t)(example_input_bytes(format) + example_target_bytes(format));
+    int64_t planned = memory_plan_bytes(&scene.plan) - scene.plan.bytes[MEMORY_PROGRAM] - evaluation;
+    int64_t held = host_memory_held() - before;
+    cr_expect(held >= planned && held < planned + planned / 50 + 65536, "%s, %d devices, %s: %lld planned, %lld held",
+              strategy, devices, model, (long long)planned, (long long)held);
+    close_scene(&scene);
+}
+
+Test(memory_budget, the_plan_is_what_is_allocated)
+{
+    expect_truth("\"type\":\"OneDevice\"", 1, RESNET, BATCH);
+    expect_truth("\"type\":\"OneDevice\"", 1, RESNET ",\"statistics\":\"Global\"", BATCH);
+    expect_truth("\"type\":\"OneDevice\"", 1, RESNET,
+                 "\"batchSize\":40,\"gradientAccumulation\":5,\"optimizer\":{\"type\":\"adamw\"}");
+    expect_truth("\"type\":\"Mirrored\"", 2, RESNET, BATCH);
+    expect_truth("\"type\":\"Mirrored\"", 3, RESNET ",\"statistics\":\"Global\"", BATCH);
+    expect_truth("\"type\":\"CentralStorage\"", 2, RESNET, BATCH);
+    expect_truth("\"type\":\"CentralStorage\"", 2, RESNET ",\"statistics\":\"Global\"", BATCH);
+}
+
+/* One more for each shard that is computed beside the others. */
+Test(memory_budget, global_statistics_take_a_graph_a_shard)
+{
+    struct scene shard, global;
+    open_scene(&shard, "\"type\":\"OneDevice\"", 1, RESNET, BATCH);
+    open_scene(&global, "\"type\":\"OneDevice\"", 1, RESNET ",\"statistics\":\"Global\"", BATCH);
+    cr_expect_eq(global.plan.bytes[MEMORY_ACTIVATIONS], 7 * shard.plan.bytes[MEMORY_ACTIVATIONS]);
+    cr_expect_eq(global.plan.bytes[MEMORY_WORKSPACE], 7 * shard.plan.bytes[MEMORY_WORKSPACE]);
+    cr_expect_eq(global.plan.bytes[MEMORY_GRADIENTS], 6 * global.plan.bytes[MEMORY_PARAMETERS]);
+    close_scene(&shard);
+    close_scene(&global);
+}
+
+static struct error refusal(const struct scene *scene, int64_t limit, enum host_memory_limiter limiter)
+{
+    struct error error = ERROR_INIT;
+    struct host_memory_limit held = {.bytes = limit, .limiter = limiter};
+    cr_expect_eq(memory_budget_check(&scene->trainer, &scene->plan, held, &error), -1);
+    cr_expect_eq(error.kind, ERROR_NO_SPACE);
+    return error;
+}
+
+#define EXPECT_SAYS(error, words) cr_expect(strstr((error).message, words), "%s lacks: %s", (error).message, words)
+
+Test(memory_budget, what_does_not_fit_is_told_by_purpose_and_with_what_would)
+{
+    struct scene scene;
+    struct error error = ERROR_INIT;
+    open_scene(&scene, "\"type\":\"OneDevice\"", 1, "\"preset\":\"resnet20\"",
+               "\"batchSize\":4096,\"optimizer\":{\"type\":\"adamw\"}");
+    int64_t bytes = memory_plan_bytes(&scene.plan);
+    struct host_memory_limit enough = {.bytes = bytes};
+    cr_expect_eq(memory_budget_check(&scene.trainer, &scene.plan, enough, &error), 0, "%s", error.message);
+    error = refusal(&scene, bytes / 2, HOST_MEMORY_OF_CGROUP);
+    SCOPED_FREE char *needs = memory_format("the memory plan needs %lld MiB, but the cgroup's limit is %lld MiB: "
+                                            "parameters 1.0 MiB, gradients 1.0 MiB, optimizer 2.1 MiB, activations ",
+                                            (long long)(bytes + MIB - 1) / MIB, (long long)(bytes / 2 / MIB));
+    SCOPED_FREE char *fits = memory_format("or with a memory limit (resources.limits.memory) of %lld MiB",
+                                           (long long)(bytes + MIB - 1) / MIB);
+    EXPECT_SAYS(error, needs);
+    EXPECT_SAYS(error, "it would fit with training.batchSize: ");
+    EXPECT_SAYS(error, ", or with training.gradientAccumulation: ");
+    EXPECT_SAYS(error, fits);
+    error = refusal(&scene, MIB, HOST_MEMORY_OF_MACHINE);
+    EXPECT_SAYS(error, "the machine's memory is 1 MiB");
+    EXPECT_SAYS(error, "it would fit with a machine of ");
+    close_scene(&scene);
+}
+
+/* The remedy that is named, followed. */
+Test(memory_budget, what_would_fit_fits)
+{
+    struct scene scene, less;
+    struct error error;
+    long long batch = 0;
+    open_scene(&scene, "\"type\":\"OneDevice\"", 1, "\"preset\":\"resnet20\"", "\"batchSize\":4096");
+    int64_t limit = memory_plan_bytes(&scene.plan) / 3;
+    error = refusal(&scene, limit, HOST_MEMORY_OF_CGROUP);
+    const char *told = strstr(error.message, "training.batchSize: ");
+    cr_assert(told && sscanf(told, "training.batchSize: %lld", &batch) == 1, "%s", error.message);
+    SCOPED_FREE char *training = memory_format("\"batchSize\":%lld", batch);
+    open_scene(&less, "\"type\":\"OneDevice\"", 1, "\"preset\":\"resnet20\"", training);
+    cr_expect_leq(memory_plan_bytes(&less.plan), limit + MIB);
+    close_scene(&less);
+    close_scene(&scene);
+}
+
+/* Shards of a batch that is normalised as a whole cannot wait for each other: there a smaller batch is all there is. */
+Test(memory_budget, no_remedy_is_named_that_the_job_may_not_have)
+{
+    struct scene scene;
+    open_scene(&scene, "\"type\":\"OneDevice\"", 1, "\"preset\":\"resnet20\",\"statistics\":\"Global\"",
+               "\"batchSize\":4096");
+    struct error error = refusal(&scene, memory_plan_bytes(&scene.plan) / 3, HOST_MEMORY_OF_PROCESS);
+    EXPECT_SAYS(error, "training.batchSize: ");
+    cr_expect(!strstr(error.message, "gradientAccumulation"), "%s", error.message);
+    close_scene(&scene);
+}
+
+/* A plan that no machine can hold is still a number, and nothing of it is allocated. */
+Test(memory_budget, the_absurd_is_refused_too)
+{
+    struct scene scene;
+    open_scene(&scene, "\"type\":\"OneDevice\"", 1, "\"preset\":\"gpt2-1558m\"", "\"batchSize\":1048576");
+    cr_expect_gt(memory_plan_bytes(&scene.plan), (int64_t)1 << 45);
+    cr_expect_lt(host_memory_held(), 256 * MIB);
+    struct error error = refusal(&scene, (int64_t)64 << 30, HOST_MEMORY_OF_MACHINE);
+    EXPECT_SAYS(error, "parameters 5942 MiB");
+    close_scene(&scene);
+}
