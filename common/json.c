@@ -388,6 +388,16 @@ struct json *json_append(struct json *array, struct json *value)
     return value;
 }
 
+struct json *json_set_element(struct json *array, size_t index, struct json *value)
+{
+    struct json *old = json_element(array, index);
+    if (old == NULL)
+        return json_append(array, value);
+    forget_key(node(value));
+    cJSON_ReplaceItemViaPointer(node(array), node(old), node(value));
+    return value;
+}
+
 struct json *json_append_string(struct json *array, const char *text)
 {
     return json_append(array, json_new_string(text));

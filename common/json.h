@@ -89,6 +89,8 @@ void json_remove(struct json *object, const char *key);
 
 /* Appends and takes over; returns the element (borrowed). */
 struct json *json_append(struct json *array, struct json *value);
+/* Likewise in the place of an element; `index` may be the count, which appends. */
+struct json *json_set_element(struct json *array, size_t index, struct json *value);
 struct json *json_append_string(struct json *array, const char *text);
 /* Removes an element or member from the root that holds it and hands it to the caller. */
 struct json *json_detach(struct json *container, struct json *value);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "operator/cli/command.h"
+#include "operator/cli/job_setting.h"
 
 static const char usage[] =
     "usage: cox completion bash|zsh\n"
@@ -15,7 +16,8 @@ static const char usage[] =
     "\n"
     "Exit code: 0 printed, 2 wrong usage.\n";
 
-/* Options are those of the command's manual, jobs those of the cluster that the line names so far. */
+/* Options are those of the command's manual, jobs those of the cluster that the line names so far, and what --set takes is
+ * every field of a job. */
 static const char bash[] =
     "_cox() {\n"
     "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command=${COMP_WORDS[1]:-}\n"
@@ -31,6 +33,9 @@ static const char bash[] =
     "    --for) mapfile -t COMPREPLY < <(compgen -W 'Succeeded Failed Running Suspended Deleted' -- \"$word\"); return "
     ";;\n"
     "    --kubeconfig | --state) mapfile -t COMPREPLY < <(compgen -f -- \"$word\"); return ;;\n"
+    "    --set) compopt -o nospace 2>/dev/null; mapfile -t COMPREPLY < <(compgen -W \"$_cox_fields\" -S = -- "
+    "\"$word\")\n"
+    "        return ;;\n"
     "    esac\n"
     "    if [[ $word == -* ]]; then\n"
     "        mapfile -t COMPREPLY < <(compgen -W \"$(cox \"$command\" --help | grep -oE -- '^  (-[a-zA-Z], "
@@ -66,6 +71,7 @@ static const char zsh[] =
     "    --role) compadd chief worker ps evaluator; return ;;\n"
     "    --for) compadd Succeeded Failed Running Suspended Deleted; return ;;\n"
     "    --kubeconfig | --state) _files; return ;;\n"
+    "    --set) compadd -S = -- ${=_cox_fields}; return ;;\n"
     "    esac\n"
     "    if [[ ${words[CURRENT]} == -* ]]; then\n"
     "        compadd -- ${(f)\"$(cox $command --help | grep -oE -- '^  (-[a-zA-Z], )?--[a-z-]+' | grep -oE -- "
@@ -95,12 +101,27 @@ static const struct {
 };
 #define COMMAND_COUNT (sizeof commands / sizeof *commands)
 
+static void print_field(void *context, const char *path)
+{
+    (void)context;
+    printf("%s ", path);
+}
+
+static void print_fields(void)
+{
+    fputs("_cox_fields='", stdout);
+    job_setting_paths(print_field, NULL);
+    puts("'");
+}
+
 static void print_bash(void)
 {
     fputs("_cox_commands='", stdout);
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         printf("%s%s", i > 0 ? " " : "", commands[i].name);
-    printf("'\n%s", bash);
+    puts("'");
+    print_fields();
+    fputs(bash, stdout);
 }
 
 static void print_zsh(void)
@@ -108,7 +129,9 @@ static void print_zsh(void)
     puts("#compdef cox\n_cox_commands=(");
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         printf("    '%s:%s'\n", commands[i].name, commands[i].summary);
-    printf(")\n%s", zsh);
+    puts(")");
+    print_fields();
+    fputs(zsh, stdout);
 }
 
 int command_completion(int count, char **words)

@@ -21,6 +21,9 @@ static const char usage[] =
     "\n"
     "  --volume CLAIM=DIR   the directory behind a PersistentVolumeClaim; repeatable\n"
     "                       (default: DIR/volumes/NAMESPACE/CLAIM in the state directory)\n"
+    "  --set PATH=VALUE     changes the job before it is applied, such as spec.training.steps=100; repeatable.\n"
+    "                       [0] or [ps] behind a list is an element, by number or name; null takes a field away.\n"
+    "                       A text is taken as it stands, other fields as YAML: spec.roles[1]={name: evaluator}\n"
     "  --state DIR          where the embedded control plane keeps its state\n"
     "                       (default: ~/.local/state/coxswain/NAMESPACE-NAME)\n"
     "  --fresh              forget an earlier run in the state directory\n"
@@ -34,14 +37,21 @@ static const char usage[] =
 static int read_options(int count, char **words, struct run_options *options)
 {
     static const struct option known[] = {
-        {"volume", required_argument, NULL, 'v'},  {"state", required_argument, NULL, 's'},
-        {"fresh", no_argument, NULL, 'f'},         {"kubeconfig", required_argument, NULL, 'k'},
-        {"context", required_argument, NULL, 'c'}, {"namespace", required_argument, NULL, 'n'},
-        {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0},
+        {"volume", required_argument, NULL, 'v'},
+        {"set", required_argument, NULL, 'S'},
+        {"state", required_argument, NULL, 's'},
+        {"fresh", no_argument, NULL, 'f'},
+        {"kubeconfig", required_argument, NULL, 'k'},
+        {"context", required_argument, NULL, 'c'},
+        {"namespace", required_argument, NULL, 'n'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
     };
     for (int option; (option = getopt_long(count, words, "n:h", known, NULL)) != -1;) {
         if (option == 'v' && options->volume_count < RUN_VOLUMES_MAX && strchr(optarg, '='))
             options->volumes[options->volume_count++] = optarg;
+        else if (option == 'S' && options->setting_count < RUN_SETTINGS_MAX)
+            options->settings[options->setting_count++] = optarg;
         else if (option == 's')
             options->state = optarg;
         else if (option == 'f')

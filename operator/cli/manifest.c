@@ -4,6 +4,7 @@
 #include "common/contract/labels.h"
 #include "common/memory.h"
 #include "common/yaml.h"
+#include "operator/cli/job_setting.h"
 
 static int document_check(const struct json *document, struct error *error)
 {
@@ -15,9 +16,9 @@ static int document_check(const struct json *document, struct error *error)
     return 0;
 }
 
-static int job_find(struct manifest *manifest, const char *default_namespace, struct error *error)
+static int job_find(struct manifest *manifest, struct error *error)
 {
-    for (const struct json *item = json_first(manifest->documents); item; item = json_next(item)) {
+    for (struct json *item = json_first(manifest->documents); item; item = json_next(item)) {
         if (document_check(item, error) < 0)
             return -1;
         if (strcmp(json_string_at(item, "kind", ""), TRAINING_JOB_KIND) != 0)
@@ -28,22 +29,30 @@ static int job_find(struct manifest *manifest, const char *default_namespace, st
     }
     if (!manifest->job)
         return error_set(error, ERROR_INVALID, "it holds no TrainingJob");
-    manifest->name = json_string_at(manifest->job, "metadata.name", "");
-    manifest->name_space = json_string_at(manifest->job, "metadata.namespace", default_namespace);
     return 0;
 }
 
-int manifest_read(const char *path, const char *default_namespace, struct manifest *ret_manifest, struct error *error)
+static int settings_apply(struct manifest *manifest, const struct manifest_request *request, struct error *error)
+{
+    for (unsigned i = 0; i < request->setting_count; i++)
+        if (job_setting_apply(manifest->job, request->settings[i], error) < 0)
+            return error_wrap(error, "--set");
+    manifest->name = json_string_at(manifest->job, "metadata.name", "");
+    manifest->name_space = json_string_at(manifest->job, "metadata.namespace", request->default_namespace);
+    return document_check(manifest->job, error);
+}
+
+int manifest_read(const struct manifest_request *request, struct manifest *ret_manifest, struct error *error)
 {
     SCOPED_BUFFER text;
     buffer_init(&text, MANIFEST_MAX);
     struct manifest manifest = {.documents = NULL};
-    if (buffer_read_file(&text, path, error) < 0)
+    if (buffer_read_file(&text, request->path, error) < 0)
         return -1; /* which names the file */
     if (yaml_parse(buffer_text(&text), text.length, MANIFEST_MAX, &manifest.documents, error) < 0 ||
-        job_find(&manifest, default_namespace, error) < 0) {
+        job_find(&manifest, error) < 0 || settings_apply(&manifest, request, error) < 0) {
         manifest_release(&manifest);
-        return error_wrap(error, "%s", path);
+        return error_wrap(error, "%s", request->path);
     }
     *ret_manifest = manifest;
     return 0;

@@ -12,13 +12,22 @@
 
 struct manifest {
     struct json *documents; /* an array */
-    const struct json *job; /* in it */
+    struct json *job;       /* in it */
     const char *name;       /* of the job */
     const char *name_space; /* as written, else `default_namespace` */
 };
 
-/* ERROR_INVALID when there is not exactly one TrainingJob, or a document lacks apiVersion, kind or name. */
-int manifest_read(const char *path, const char *default_namespace, struct manifest *ret_manifest, struct error *error);
+/* What is wanted of a file. Strings are borrowed; `default_namespace` as long as the manifest. */
+struct manifest_request {
+    const char *path;
+    const char *default_namespace;
+    const char *const *settings; /* "spec.training.steps=100" (job_setting.h), applied in their order */
+    unsigned setting_count;
+};
+
+/* ERROR_INVALID when there is not exactly one TrainingJob, a document lacks apiVersion, kind or name, or a setting does not
+ * fit. */
+int manifest_read(const struct manifest_request *request, struct manifest *ret_manifest, struct error *error);
 void manifest_release(struct manifest *manifest);
 
 /* Runs the client's loop until every document is stored. */

@@ -84,7 +84,11 @@ static int read_inputs(struct run *run, struct error *error)
 {
     if (in_cluster(run) && kube_config_load(run->options->kubeconfig, run->options->context, &run->config, error) < 0)
         return -1;
-    return manifest_read(run->options->manifest, default_namespace(run), &run->manifest, error);
+    struct manifest_request request = {.path = run->options->manifest,
+                                       .default_namespace = default_namespace(run),
+                                       .settings = run->options->settings,
+                                       .setting_count = run->options->setting_count};
+    return manifest_read(&request, &run->manifest, error);
 }
 
 static int connect(struct run *run, struct error *error)

@@ -14,11 +14,14 @@
 #include "operator/cli/terminal.h"
 
 #define RUN_VOLUMES_MAX 16
+#define RUN_SETTINGS_MAX 64
 
 struct run_options {
     const char *manifest;
     const char *volumes[RUN_VOLUMES_MAX]; /* "claim=directory" */
     unsigned volume_count;
+    const char *settings[RUN_SETTINGS_MAX]; /* changes to the manifest (job_setting.h) */
+    unsigned setting_count;
     const char *state;      /* NULL: ${XDG_STATE_HOME:-~/.local/state}/coxswain/<namespace>-<name> */
     const char *kubeconfig; /* a cluster instead; NULL with `context` NULL: the embedded control plane */
     const char *context;

@@ -15,7 +15,7 @@ finish_also() {
 
 plane_start
 operator_start
-export KUBECONFIG=$work/state/kubeconfig
+export KUBECONFIG=$work/state/kubeconfig HOME=$work
 
 # cox CODE WORD…: runs it; fails unless it ends with CODE. What it printed is in out and err.
 cox() {
@@ -107,6 +107,19 @@ api PATCH "$jobs_path/bad" '{"metadata":{"labels":{"a":"b"}}}' >/dev/null
 cox 0 get -l a=b -o name && printed '^trainingjob.coxswain.dev/bad$' && (($(wc -l <out) == 1))
 verdict $? "a selector selects" "$(cat out err)"
 
+example=$root/deploy/examples/gpt2.yaml
+cox 1 run "$example" --set spec.trainin.steps=3 && grep -q 'there is no trainin; there are .*training' err && [[ ! -e $HOME/.local/state/coxswain ]]
+verdict $? "run --set names what could stand in a path" "$(cat out err)"
+cox 2 run "$example" --set && cox 1 run "$example" --set spec.training.steps && grep -q 'is not PATH=VALUE' err
+verdict $? "and says how one is written" "$(cat out err)"
+cox 0 run "$example" --kubeconfig "$KUBECONFIG" --set metadata.name=shorter --set spec.training.steps=3 --set spec.model.depth=1 \
+    --set spec.training.optimizer.learningRate=0.5 --set 'spec.data={format: synthetic, examples: 64, validation: {last: 16}}' \
+    --set spec.evaluate=null && printed '^shorter is done' && cox 0 get shorter -o wide && printed '3/3' &&
+    cox 0 get shorter -o json && printed '"learningRate": "0.5"' '"examples": 64' && ! printed '"everySteps": 50'
+verdict $? "run --set changes the job and nothing else" "$(cat out err)"
+cox 1 run "$example" --kubeconfig "$KUBECONFIG" --set metadata.name=never --set spec.training.steps=many && grep -q 'spec.training.steps' err
+verdict $? "what a value may be the API server says" "$(cat out err)"
+
 ln -s "$bin/cox" kubectl-cox
 ./kubectl-cox help | grep -q '^usage: kubectl cox COMMAND'
 verdict $? "kubectl's plugin calls itself so"
@@ -114,16 +127,17 @@ cox 0 completion bash && bash -n out && cox 0 completion zsh && cox 2 completion
 verdict $? "the completion script is a script" "$(cat err)"
 cox 0 completion bash && completed=$(PATH=$bin:$PATH bash -c '. ./out
     complete_words() { COMP_WORDS=(cox "$@"); COMP_CWORD=$#; _cox; echo "${COMPREPLY[@]}"; }
-    complete_words desc; complete_words describe sho; complete_words logs --fol; complete_words get -o y') &&
-    [[ $completed == $'describe\nshort\n--follow\nyaml' ]]
-verdict $? "it completes commands, jobs, options and words" "$completed"
+    complete_words desc; complete_words describe sho; complete_words logs --fol; complete_words get -o y
+    complete_words run x --set spec.training.grad; complete_words run --se') &&
+    [[ $completed == $'describe\nshort shorter\n--follow\nyaml\nspec.training.gradientAccumulation= spec.training.gradientClipNorm=\n--set' ]]
+verdict $? "it completes commands, jobs, options, words and fields" "$completed"
 if command -v zsh >/dev/null; then
     cox 0 completion zsh && completed=$(PATH=$bin:$PATH zsh -f -c 'compdef() { :; }; . ./out
         compadd() { print -- "$@"; }; _describe() { print -l -- ${(P)2} | grep "^descr"; }
         complete_words() { words=(cox "$@"); CURRENT=$((# + 1)); _cox; }
         complete_words desc; complete_words describe sho; complete_words wait --fo | grep -o -e "--for"
-        complete_words get -o y') &&
-        [[ $completed == $'describe:all there is to know of a job\n-- bad short\n--for\nwide json yaml name' ]]
+        complete_words get -o y; complete_words run --set spec.elas | grep -o "spec.elastic.minWorkers"') &&
+        [[ $completed == $'describe:all there is to know of a job\n-- bad short shorter\n--for\nwide json yaml name\nspec.elastic.minWorkers' ]]
     verdict $? "the same in zsh" "$completed"
 else
     echo "skip completion in zsh: zsh is not installed"

@@ -185,6 +185,16 @@ Test(json, a_detached_member_can_become_an_element)
     expect_text(object, "{\"a\":[2],\"c\":1}");
 }
 
+Test(json, elements_are_set_in_their_place)
+{
+    SCOPED_JSON *list = parsed("[1,2,3]");
+    SCOPED_JSON *object = parsed("{\"a\":4}");
+    json_set_element(list, 1, json_detach(object, json_member(object, "a")));
+    cr_expect(json_key(json_element(list, 1)) == NULL);
+    json_set_element(list, 3, json_new_string("last"));
+    expect_text(list, "[1,4,3,\"last\"]");
+}
+
 Test(json, copies_are_their_own)
 {
     SCOPED_JSON *object = parsed("{\"a\":{\"b\":1}}");

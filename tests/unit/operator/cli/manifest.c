@@ -21,7 +21,8 @@ static void check_refused(const char *text, const char *words)
     struct manifest manifest;
     struct error error = ERROR_INIT;
     write_file(text);
-    int result = manifest_read(path, "default", &manifest, &error);
+    const struct manifest_request request = {.path = path, .default_namespace = "default"};
+    int result = manifest_read(&request, &manifest, &error);
     unlink(path);
     cr_assert_lt(result, 0);
     cr_assert(strstr(error.message, words), "%s", error.message);
@@ -34,7 +35,8 @@ Test(manifest, the_job_among_other_documents)
 {
     struct manifest manifest;
     write_file("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n---\n" JOB);
-    cr_assert_eq(manifest_read(path, "lab", &manifest, NULL), 0);
+    const struct manifest_request request = {.path = path, .default_namespace = "lab"};
+    cr_assert_eq(manifest_read(&request, &manifest, NULL), 0);
     unlink(path);
     cr_assert_eq(json_count(manifest.documents), 2);
     cr_assert_str_eq(manifest.name, "a");
@@ -65,4 +67,46 @@ Test(manifest, that_is_no_yaml)
 Test(manifest, that_is_no_object)
 {
     check_refused("- 1\n- 2\n", "no apiVersion");
+}
+
+Test(manifest, settings_change_the_job_alone_and_may_name_it)
+{
+    static const char *const settings[] = {"metadata.name=b", "metadata.namespace=lab", "spec.workers=3"};
+    const struct manifest_request request = {
+        .path = path, .default_namespace = "default", .settings = settings, .setting_count = 3};
+    struct manifest manifest;
+    write_file("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n---\n" JOB);
+    cr_assert_eq(manifest_read(&request, &manifest, NULL), 0);
+    unlink(path);
+    cr_assert_str_eq(manifest.name, "b");
+    cr_assert_str_eq(manifest.name_space, "lab");
+    cr_assert_eq(json_integer_at(manifest.job, "spec.workers", 0), 3);
+    cr_assert_str_eq(json_string_at(json_first(manifest.documents), "metadata.name", ""), "c");
+    manifest_release(&manifest);
+}
+
+Test(manifest, a_setting_that_does_not_fit)
+{
+    static const char *const settings[] = {"spec.wrokers=3"};
+    const struct manifest_request request = {
+        .path = path, .default_namespace = "default", .settings = settings, .setting_count = 1};
+    struct manifest manifest;
+    struct error error = ERROR_INIT;
+    write_file(JOB);
+    cr_assert_lt(manifest_read(&request, &manifest, &error), 0);
+    unlink(path);
+    cr_assert(strstr(error.message, "--set: spec.wrokers: there is no wrokers; there are "), "%s", error.message);
+}
+
+Test(manifest, a_setting_that_takes_the_name_away)
+{
+    static const char *const settings[] = {"metadata.name=null"};
+    const struct manifest_request request = {
+        .path = path, .default_namespace = "default", .settings = settings, .setting_count = 1};
+    struct manifest manifest;
+    struct error error = ERROR_INIT;
+    write_file(JOB);
+    cr_assert_lt(manifest_read(&request, &manifest, &error), 0);
+    unlink(path);
+    cr_assert(strstr(error.message, "no metadata.name"), "%s", error.message);
 }
