@@ -376,8 +376,12 @@ check-resume: all ## every strategy goes on from every other's checkpoint
 check-frameworks: all ## the foreign examples with the PyTorch and TensorFlow of TORCH_PYTHON and TF_PYTHON, and kills
 	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=1800 tests/run tests/frameworks/check.sh
 
+.PHONY: check-examples
+check-examples: all ## every manifest of deploy/examples through cox run: it learns, its status is true, nothing is left behind
+	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=3600 tests/run tests/examples/check.py
+
 .PHONY: strategies
-strategies: all ## one model on one data set under every strategy: loss, accuracy, rate, bytes sent, steps lost to a kill
+strategies: all ## one model under every strategy: loss, accuracy, rate, bytes sent, steps lost to a kill, and whether all is as promised
 	@BUILD=$(abspath $(BUILD)) tests/strategies/run
 
 .PHONY: check-stragglers
@@ -472,7 +476,7 @@ lint-shell:
 	$(call say,CHECK,shellcheck)
 	$(Q)shellcheck -x .ci/run tests/run $(wildcard scripts/* tests/integration/*.sh tests/sanitizers/*.sh tests/frameworks/*.sh) \
 		$(addprefix tests/cluster/,check get-tools keep manifest-verdicts with) $(wildcard tests/cluster/*.sh) \
-		tests/gpu/check-build $(addprefix tests/e2e/,check images kind node) $(wildcard tests/e2e/*.sh) tests/cost/check \
+		tests/gpu/check-build tests/strategies/run $(addprefix tests/e2e/,check images kind node) $(wildcard tests/e2e/*.sh) tests/cost/check \
 		tests/cost/network.sh $(addprefix tests/bench/operator/,run measure)
 
 check-distros: ## make test in fresh Debian 12 and 13 (root, debootstrap, network)

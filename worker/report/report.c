@@ -16,6 +16,7 @@
 #include "worker/report/sparkline.h"
 #include "worker/report/status_server.h"
 #include "worker/report/tensorboard.h"
+#include "worker/report/termination.h"
 
 #define LINE_INTERVAL_NS 500000000LL /* at most two step lines a second */
 #define FLUSH_INTERVAL_NS 2000000000LL
@@ -165,6 +166,15 @@ static double metric(const struct status_document *status, const char *name)
     return NAN;
 }
 
+/* The operator may have asked before the last step, the last evaluation or the last checkpoint, or never. */
+static void leave_status(const struct report *report)
+{
+    SCOPED_BUFFER text;
+    buffer_init(&text, STATUS_DOCUMENT_MAX);
+    if (status_document_print(&report->status, &text, NULL) == 0)
+        termination_leave_status(buffer_text(&text), text.length);
+}
+
 void report_phase(struct report *report, enum status_phase phase, const char *message)
 {
     struct status_document *status = &report->status;
@@ -174,6 +184,8 @@ void report_phase(struct report *report, enum status_phase phase, const char *me
     status->phase = phase;
     snprintf(status->message, sizeof status->message, "%s", text);
     publish(report);
+    if (phase == STATUS_DONE)
+        leave_status(report);
     pthread_mutex_unlock(&report->mutex);
     if (changed && message)
         report_say(report, "%s", message);

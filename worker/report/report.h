@@ -34,7 +34,8 @@ struct report_options {
 int report_open(const struct report_options *options, struct report **ret_report, struct error *error);
 void report_free(struct report *report);
 
-/* What the process is doing now; `message` (NULL: none) says for whom or what it waits. Printed when it changes. */
+/* What the process is doing now; `message` (NULL: none) says for whom or what it waits. Printed when it changes.
+ * STATUS_DONE: the status document becomes the pod's termination message. */
 void report_phase(struct report *report, enum status_phase phase, const char *message);
 
 /* A line of the plan or the summary. In JSON format: {"message": …}. */

@@ -24,6 +24,12 @@ static void write_message(const char *line, size_t length)
     (void)written;
 }
 
+void termination_leave_status(const char *text, size_t length)
+{
+    if (length <= TERMINATION_STATUS_MAX)
+        write_message(text, length);
+}
+
 void termination_report(enum exit_code code, const struct error *error)
 {
     char line[TERMINATION_MESSAGE_MAX];
