@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The best weights by validation, of runs whose last ones are not: they are kept beside the checkpoints and exported, in one
+# process, in crews and in stages, and through a kill. Prints ok/not ok lines (see tests/run).
+set -uo pipefail
+
+worker=${BUILD:?}/coxswain-worker
+root=$(cd "$(dirname "$0")/../.." && pwd)
+work=$(mktemp -d)
+trap 'kill -KILL $(jobs -p) 2>/dev/null; rm -rf "$work"' EXIT
+cd "$work" || exit 1
+. "$root/tests/integration/digits.sh"
+. "$root/tests/integration/network.sh"
+unset COXSWAIN_JOB COXSWAIN_JOB_UID TF_CONFIG
+
+# verdict $? NAME [WHY]: reports that status. Given as a word, since $(…) in WHY sets $? anew.
+verdict() {
+    if (($1 == 0)); then echo "ok $2"; else echo "not ok $2${3:+: $3}"; fi
+}
+
+# job NAME STEPS [STRATEGY [DEVICES [WEIGHTS [WORKERS]]]]: the rate goes up and up, so that it learns and then goes wrong
+job() {
+    cat >"$1.yaml" <<YAML
+model: {preset: mlp, width: 32}
+data: {format: idx, train: {images: $work/images, labels: $work/labels}, validation: {last: 100}}
+training: {steps: $2, batchSize: 24, logicalShards: 4, seed: 7, optimizer: {type: adamw, learningRate: "2",
+    schedule: {type: constant, warmupSteps: 60}}}
+strategy: {${3:-type: OneDevice}}
+devices: {count: ${4:-1}}
+workers: ${6:-1}
+evaluate: {everySteps: 4}
+storage: [{name: runs}]
+checkpoint: {storage: runs, path: $1, everySteps: 10, keep: 2, keepBest: true}
+export: {to: $1.safetensors, storage: runs, weights: ${5:-Best}}
+YAML
+}
+
+# crew NAME SIZE: a whole crew, from start to end; the status of the last that failed
+crew() {
+    local i hosts=() list pids=() status=0
+    for ((i = 1; i <= $2; i++)); do hosts+=("\"$network.$i:2222\""); done
+    list=$(IFS=,; echo "${hosts[*]}")
+    for ((i = 0; i < $2; i++)); do
+        (($2 == 1)) || export TF_CONFIG="{\"cluster\":{\"worker\":[$list]},\"task\":{\"type\":\"worker\",\"index\":$i}}"
+        "$worker" --job "$1.yaml" --storage runs="$work" --threads 1 >>"$1.$i.log" 2>&1 &
+        pids+=($!)
+    done
+    unset TF_CONFIG
+    for i in "${pids[@]}"; do wait "$i" || status=$?; done
+    return "$status"
+}
+
+# lowest NAME: the first step with the lowest loss of all evaluations that were told; four digits may not tell two apart
+lowest() {
+    sed -n 's/.*validation after step \([0-9]*\): loss \([0-9.]*\).*/\2 \1/p' "$1.0.log" | sort -k 1,1g -k 2,2g | head -n 1 | cut -d ' ' -f 2
+}
+
+# metadata FILE KEY
+metadata() {
+    head -c 2000 "$1" | tr -c '[:print:]' ' ' | grep -o "\"$2\":\"[^\"]*" | sed 's/.*"//'
+}
+
+make_digits
+steps=60
+job alone "$steps" && crew alone 1
+best=$(lowest alone)
+[[ -n $best ]] && ((best < steps && best > 0))
+verdict $? "a run whose last weights are not its best" "$(tail -n 1 alone.0.log)"
+[[ $(metadata alone/best.safetensors step) == "$best" ]]
+verdict $? "keeps those of the lowest validation loss" "$(metadata alone/best.safetensors step), not $best"
+grep -q "exports the weights of step $best, the best" alone.0.log
+verdict $? "and says which it exports" "$(tail -n 5 alone.0.log)"
+job until "$best" "" 1 Last && crew until 1 && cmp -s alone.safetensors until.safetensors
+verdict $? "these are what a run until then ends with, bit for bit" "$best"
+job last "$steps" "" 1 Last && crew last 1 && ! cmp -s last.safetensors alone.safetensors &&
+    [[ $(metadata last/best.safetensors step) == "$best" ]]
+verdict $? "weights: Last exports the last, and the best are kept beside"
+
+# ---- other strategies, where no process, or not the first alone, has all weights
+
+while IFS='|' read -r name workers devices strategy; do
+    job "$name" "$steps" "$strategy" "$devices" Best "$workers" && crew "$name" "$workers" && cmp -s "$name.safetensors" alone.safetensors
+    verdict $? "$strategy, $workers x $devices: the same best weights" "$(tail -qn 2 "$name".*.log | tr '\n' ' ')"
+done <<'END'
+crew|2|1|type: MultiWorkerMirrored
+central|1|2|type: CentralStorage
+stages|2|1|type: Pipeline, stages: 2
+END
+
+# ---- a kill after the best: the successor knows it
+
+newest_step() {
+    find "$1" -maxdepth 1 -name 'step-*' 2>/dev/null | sed 's/.*step-0*\([0-9]*\)[.].*/\1/' | sort -n | tail -n 1
+}
+
+job killed "$best" && crew killed 1
+before=$(newest_step killed)
+job killed "$steps" && crew killed 1 && grep -q "resumes from the checkpoint of step $before" killed.0.log &&
+    cmp -s killed.safetensors alone.safetensors
+verdict $? "a run that goes on after its best knows it" "$(tail -n 3 killed.0.log)"
