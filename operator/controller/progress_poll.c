@@ -19,10 +19,12 @@ struct progress_poller {
     struct progress_pace pace;
 };
 
+/* First the chief, then the evaluator beside it. */
 struct question {
     struct progress_poller *poller;
     struct job_entry *entry;
     char *uid;
+    char *evaluator; /* its address; NULL: there is none that could be asked, or it is asked already */
 };
 
 struct progress_poller *progress_poller_new(struct http_client *client, progress_told *told, void *context)
@@ -52,45 +54,35 @@ static bool keep_document(struct job_entry *entry, const char *uid, const char *
     return true;
 }
 
-static void answered(void *context, const struct http_response *response)
+static const struct status_metric *find_metric(const struct status_document *document, const char *name)
 {
-    struct question *question = context;
-    struct job_entry *entry = question->entry;
-    entry->poll = NULL;
-    bool cancelled = response->error && response->error->kind == ERROR_CANCELLED;
-    bool told = !response->error && response->status == 200 &&
-                keep_document(entry, question->uid, response->body, response->body_length);
-    struct progress_poller *poller = question->poller;
+    for (unsigned i = 0; i < document->metric_count; i++)
+        if (strcmp(document->metrics[i].name, name) == 0)
+            return &document->metrics[i];
+    return NULL;
+}
+
+/* What the evaluator has found, beside what the chief tells. What the chief has found itself is of the end, and newer. */
+static void keep_scores(struct job_entry *entry, const char *uid, const char *text, size_t length)
+{
+    struct status_document scores;
+    if (!entry->document || status_document_parse(text, length, &scores, NULL) < 0 ||
+        strcmp(scores.job_uid, uid) != 0 || !job_entry_is_about(entry, uid))
+        return;
+    for (unsigned i = 0; i < scores.metric_count; i++)
+        if (entry->document->metric_count < STATUS_METRICS_MAX && !find_metric(entry->document, scores.metrics[i].name))
+            entry->document->metrics[entry->document->metric_count++] = scores.metrics[i];
+}
+
+static void question_free(struct question *question)
+{
+    free(question->evaluator);
     free(question->uid);
     free(question);
-    if (told && !cancelled)
-        poller->told(poller->context, entry);
 }
 
-/* False: there is none. */
-static bool find_chief(const struct job_entry *entry, const struct training_job *job, struct pod_view *ret_chief)
+static void ask(struct question *question, const char *ip, http_done *done)
 {
-    bool found = false;
-    for (size_t i = 0; i < entry->pod_count; i++) {
-        struct pod_view pod = pod_record_view(entry->pods[i]);
-        if (!pod.member || !pod.current || pod.index != 0 || pod.role != crew_chief_role(job) ||
-            strcmp(pod.job_uid, job->uid) != 0 || (found && pod.epoch <= ret_chief->epoch))
-            continue;
-        *ret_chief = pod;
-        found = true;
-    }
-    return found;
-}
-
-static bool can_be_asked(const struct pod_view *chief)
-{
-    return *chief->ip && chief->ready && !pod_view_ended(chief);
-}
-
-static void ask(struct progress_poller *poller, struct job_entry *entry, const struct training_job *job, const char *ip)
-{
-    struct question *question = memory_allocate(1, sizeof *question);
-    *question = (struct question){.poller = poller, .entry = entry, .uid = memory_copy_string(job->uid)};
     bool v6 = strchr(ip, ':') != NULL;
     SCOPED_FREE char *url = memory_format("http://%s%s%s:%d/status", v6 ? "[" : "", ip, v6 ? "]" : "", PORT_HTTP);
     struct http_request request = {
@@ -98,20 +90,96 @@ static void ask(struct progress_poller *poller, struct job_entry *entry, const s
         .url = url,
         .max_body = STATUS_DOCUMENT_MAX,
         .timeout_ms = TIMEOUT_MS,
-        .done = answered,
+        .done = done,
         .context = question,
     };
-    entry->poll = http_client_start(poller->client, &request);
+    question->entry->poll = http_client_start(question->poller->client, &request);
+}
+
+static bool is_cancelled(const struct http_response *response)
+{
+    return response->error && response->error->kind == ERROR_CANCELLED;
+}
+
+static bool is_answer(const struct http_response *response)
+{
+    return !response->error && response->status == 200;
+}
+
+/* The chief's document is there, whatever the evaluator says. */
+static void evaluator_answered(void *context, const struct http_response *response)
+{
+    struct question *question = context;
+    struct job_entry *entry = question->entry;
+    struct progress_poller *poller = question->poller;
+    bool cancelled = is_cancelled(response);
+    entry->poll = NULL;
+    entry->document_fresh |= !cancelled && entry->document;
+    if (is_answer(response))
+        keep_scores(entry, question->uid, response->body, response->body_length);
+    question_free(question);
+    if (!cancelled)
+        poller->told(poller->context, entry);
+}
+
+static void chief_answered(void *context, const struct http_response *response)
+{
+    struct question *question = context;
+    struct job_entry *entry = question->entry;
+    struct progress_poller *poller = question->poller;
+    entry->poll = NULL;
+    bool told = is_answer(response) && keep_document(entry, question->uid, response->body, response->body_length);
+    if (told && question->evaluator) {
+        entry->document_fresh = false; /* not before it is whole: figures would come and go */
+        ask(question, question->evaluator, evaluator_answered);
+        return;
+    }
+    question_free(question);
+    if (told)
+        poller->told(poller->context, entry);
+}
+
+/* The current pod 0 of the role; false: there is none. */
+static bool find_pod(const struct job_entry *entry, const struct training_job *job, enum role role,
+                     struct pod_view *ret_pod)
+{
+    bool found = false;
+    for (size_t i = 0; i < entry->pod_count; i++) {
+        struct pod_view pod = pod_record_view(entry->pods[i]);
+        if (!pod.member || !pod.current || pod.index != 0 || pod.role != role || strcmp(pod.job_uid, job->uid) != 0 ||
+            (found && pod.epoch <= ret_pod->epoch))
+            continue;
+        *ret_pod = pod;
+        found = true;
+    }
+    return found;
+}
+
+static bool can_be_asked(const struct pod_view *pod)
+{
+    return *pod->ip && pod->ready && !pod_view_ended(pod);
+}
+
+static struct question *question_new(struct progress_poller *poller, struct job_entry *entry,
+                                     const struct training_job *job)
+{
+    struct question *question = memory_allocate(1, sizeof *question);
+    struct pod_view evaluator;
+    *question = (struct question){.poller = poller, .entry = entry, .uid = memory_copy_string(job->uid)};
+    if (find_pod(entry, job, ROLE_EVALUATOR, &evaluator) && can_be_asked(&evaluator))
+        question->evaluator = memory_copy_string(evaluator.ip);
+    return question;
 }
 
 int64_t progress_poll(struct progress_poller *poller, struct job_entry *entry, const struct training_job *job,
                       int64_t now_ms)
 {
     struct pod_view chief;
-    if (job->framework != FRAMEWORK_COXSWAIN || !find_chief(entry, job, &chief) || !can_be_asked(&chief))
+    if (job->framework != FRAMEWORK_COXSWAIN || !find_pod(entry, job, crew_chief_role(job), &chief) ||
+        !can_be_asked(&chief))
         return PLAN_NEVER;
     if (progress_pace_is_turn(&poller->pace, &entry->poll_ms, now_ms) && !entry->poll)
-        ask(poller, entry, job, chief.ip);
+        ask(question_new(poller, entry, job), chief.ip, chief_answered);
     return entry->poll_ms;
 }
 
@@ -124,6 +192,7 @@ void progress_forget(struct job_entry *entry)
 void progress_read_last_words(struct job_entry *entry, const struct training_job *job)
 {
     struct pod_view chief;
-    if (find_chief(entry, job, &chief) && pod_view_succeeded(&chief) && *chief.termination_message == '{')
+    if (find_pod(entry, job, crew_chief_role(job), &chief) && pod_view_succeeded(&chief) &&
+        *chief.termination_message == '{')
         keep_document(entry, job->uid, chief.termination_message, strlen(chief.termination_message));
 }

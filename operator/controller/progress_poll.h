@@ -22,7 +22,7 @@ typedef void progress_told(void *context, struct job_entry *entry);
 struct progress_poller *progress_poller_new(struct http_client *client, progress_told *told, void *context);
 void progress_poller_free(struct progress_poller *poller);
 
-/* Asks the chief, when it is time and its pod can be asked. Returns when to call again, PLAN_NEVER: when the crew changes. */
+/* Asks the chief, then the evaluator where there is one, when it is time and the chief's pod can be asked. Returns when to call again, PLAN_NEVER: when the crew changes. */
 int64_t progress_poll(struct progress_poller *poller, struct job_entry *entry, const struct training_job *job,
                       int64_t now_ms);
 /* Ends a question under way. */

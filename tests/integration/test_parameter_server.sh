@@ -68,6 +68,11 @@ says() {
     chief_log "$1" | grep -E "$2" >/dev/null
 }
 
+# has_passed STEP: the chief of the job scored has
+has_passed() {
+    (($(step_of "$(pod_of scored chief 0)") > $1))
+}
+
 synchronous='"mode":"Synchronous"'
 backup='"psBackup":true'
 
@@ -133,6 +138,66 @@ wait_for third state Succeeded 60
 crew fourth 2 "$long" back
 wait_for fourth state Succeeded 90 && same_weights mirrored fourth
 verdict $? "and MultiWorkerMirrored from one of theirs"
+
+# ---- a chief of its own and an evaluator, while the crew trains; it has no end
+
+servers scored '"mode":"Async"' 100000000 scored ',{"name":"chief"},{"name":"evaluator"}'
+
+# scores: what the evaluator has found so far, in lines of "STEP LOSS ACCURACY"
+scores() {
+    log_of "$(pod_of scored evaluator 0)" | sed -n 's/.*validation after step \([0-9]*\): loss \([0-9.]*\), accuracy \([0-9.]*\) .*/\1 \2 \3/p'
+}
+
+# Checkpoints that are scored are retired soon.
+take_scored() {
+    taken=$(scores | tail -n 1)
+    rm -rf runs/offline && mkdir runs/offline
+    [[ -n $taken ]] && cp -r "runs/scored/step-$(printf %08d "${taken%% *}")".* runs/offline 2>/dev/null &&
+        [[ -s $(echo runs/offline/step-*/manifest.json) ]]
+}
+
+# The last value of a metric that ends the evaluator's own status document, and of the job's status
+own_metric() {
+    curl -s --max-time 5 "http://$(address_of "$(pod_of scored evaluator 0)"):8080/status" | tr -d ' \n' |
+        grep -o "\"name\":\"$1\",\"value\":[0-9.e-]*\|\"$1\":[0-9.e-]*" | sed 's/.*://' | tail -n 1
+}
+
+status_metric() {
+    api GET "$jobs_path/scored" | tr -d ' \n' | grep -o "\"name\":\"$1\",\"value\":\"[^\"]*" | sed 's/.*"//' | tail -n 1
+}
+
+# was_scored LOSS: the evaluator has said so, rounded as it says it
+was_scored() {
+    [[ -n $1 ]] && scores | awk -v loss="$(printf %.4f "$1")" '$2 == loss { found = 1 } END { exit !found }'
+}
+
+is_in_the_status() {
+    was_scored "$(status_metric validationLoss)"
+}
+
+until_true 60 take_scored && goes_on_from=$(step_of "$(pod_of scored chief 0)") && until_true 60 take_scored &&
+    until_true 60 has_passed "$goes_on_from"
+verdict $? "an evaluator scores checkpoints while the crew trains" "$(log_of "$(pod_of scored evaluator 0)" | tail -n 5)"
+was_scored "$(own_metric validationLoss)"
+verdict $? "its own status has what it says" "$(own_metric validationLoss), $(scores | tail -n 3)"
+until_true 60 is_in_the_status
+verdict $? "so has the job's" "$(status_metric validationLoss), $(scores | tail -n 3)"
+cat >offline.yaml <<YAML
+model: {preset: mlp, width: 96}
+data: {format: idx, train: {images: $work/images, labels: $work/labels}, validation: {last: 100}}
+training: {steps: ${taken%% *}, stepsPerEpoch: 1000, batchSize: 24, logicalShards: 2, seed: 7,
+    optimizer: {type: adamw, learningRate: "2e-4"}}
+strategy: {type: OneDevice}
+storage: [{name: runs}]
+checkpoint: {storage: runs, path: offline}
+YAML
+(unset COXSWAIN_JOB TF_CONFIG && timeout 120 "$bin/coxswain-worker" --job offline.yaml --storage "runs=$work/runs" --threads 1 >offline.log 2>&1)
+read -r _ offline_loss offline_accuracy <<<"$taken"
+grep -q "resumes from the checkpoint of step ${taken%% *}" offline.log &&
+    grep -q "held-out examples: accuracy $offline_accuracy %, loss $offline_loss" offline.log
+verdict $? "an evaluation of the same checkpoint afterwards finds the same" "$taken, $(tail -n 5 offline.log)"
+api DELETE "$jobs_path/scored" >/dev/null
+until_true 60 no_pods_of scored
 
 # ---- rows of an embedding: a language model whose table is 512 KiB, by hand
 
