@@ -5,6 +5,9 @@ Everybody gets ready, then each works for a while in turn, several times over; a
 round. A rate is given by the clock, and by processor time (of all processes of a participant), which says more where others
 use the machine: where they take more than a twentieth of it, the verdict goes by processor time.
 
+Ends with 1 when a floor is missed on a quiet machine: one process trains every model at least 1.1 x as fast as the best peer. Where
+others used the machine floors are told, but not judged.
+
 Environment: BUILD; PEERS_TORCH and PEERS_TF, the pythons that have them (empty: without); PEERS_SECONDS for all (520; what has
 begun is finished); PEERS_READY, seconds until everybody must be ready (100); PEERS_TURN, seconds a turn (1.0); PEERS_ROUNDS (3);
 PEERS_THREADS of one process (2); PEERS_MODELS; PEERS_PARTS of one, two, ps, all-reduce.
@@ -32,7 +35,9 @@ PARTS = os.environ.get("PEERS_PARTS", "one two ps all-reduce").split()
 TICK = os.sysconf("SC_CLK_TCK")
 STARTED = time.monotonic()
 
+FLOOR, QUIET = 1.1, 0.05
 notes, rows, spent_by_orphans = [], [], [0.0]
+floors = {}  # what has a floor -> why it has no figures, or None
 
 
 def left():
@@ -200,7 +205,10 @@ def one_process(model, threads):
     def verdict(ratio, clock):
         return "60 % of sgemm or 2 x, never below 1.1 x", ratio >= 1.1 and (share[clock] >= 0.6 or ratio >= 2)
 
-    compare(f"{model}, {threads} thread{'s' * (threads != '1')}", own, theirs, verdict, share)
+    what = f"{model}, {threads} thread{'s' * (threads != '1')}"
+    if what in floors:
+        floors[what] = None if theirs else "no peer got ready"
+    compare(what, own, theirs, verdict, share)
 
 
 def two_processes(model):
@@ -274,6 +282,32 @@ def table(clock):
               f"{'reached' if max(memories) <= 1 / 3 else 'NOT reached'}")
 
 
+def missed_floors(found_rows, wanted):
+    """Sentences: by the clock, beside the best of the peers."""
+    sentences = []
+    for what, why in wanted.items():
+        ratios = [(row["ratios"][0], row["peer"]) for row in found_rows if row["what"] == what]
+        if not ratios:
+            sentences.append(f"{what}: {why or 'no figures'}")
+        elif min(ratios)[0] < FLOOR:
+            sentences.append(f"{what}: {min(ratios)[0]:.2f} x {min(ratios)[1]}, the floor is {FLOOR} x")
+    return sentences
+
+
+def judge(found_rows, wanted, share):
+    """Says which floors are missed, and the exit code."""
+    missed = missed_floors(found_rows, wanted)
+    for sentence in missed:
+        print("floor missed:", sentence)
+    if not wanted:
+        print("No floor was looked at: they are those of one process (PEERS_PARTS).")
+    elif not missed:
+        print(f"All {len(wanted)} floors hold.")
+    elif share > QUIET:
+        print(f"The machine was not quiet (others used {100 * share:.0f} % of it): missed floors are not judged. Run it again.")
+    return 1 if missed and share <= QUIET else 0
+
+
 def attempt(what, function, *arguments):
     if left() < 20:
         notes.append(f"no time left for {what}: PEERS_SECONDS says {BUDGET:.0f}")
@@ -288,6 +322,8 @@ def main():
     busy = Busy()
     for model in MODELS if "one" in PARTS else []:
         for threads in THREADS:
+            if TORCH or TF:
+                floors[f"{model}, {threads} thread{'s' * (threads != '1')}"] = "no figures of ours"
             attempt(f"{model}, one process", one_process, model, threads)
     for model in MODELS if "two" in PARTS else []:
         attempt(f"{model}, two processes", two_processes, model)
@@ -296,11 +332,12 @@ def main():
     if "all-reduce" in PARTS and TORCH:
         attempt("all-reduce", all_reduce)
     share = busy.share()
-    table(1 if share > 0.05 else 0)
+    table(1 if share > QUIET else 0)
     print(f"Others used {100 * share:.0f} % of {PROCESSORS} processors: verdicts go by "
-          f"{'processor time' if share > 0.05 else 'the clock'}. {time.monotonic() - STARTED:.0f} s.")
+          f"{'processor time' if share > QUIET else 'the clock'}. {time.monotonic() - STARTED:.0f} s.")
     for note in notes:
         print("note:", note)
+    return judge(rows, floors, share)
 
 
 if __name__ == "__main__":
