@@ -68,41 +68,48 @@ Test(belonging, each_field_is_refused_with_every_kind_that_it_is_not_for)
     belongings_visit(&strategy_type, expect_kinds, &count); /* its fields have rules of their own */
 }
 
+static const struct {
+    const char *path, *message, *cel;
+} texts[] = {
+    {"kernel", "is for type conv2d only and would be ignored here; leave it out",
+     "!has(self.kernel) || self.type in ['conv2d']"},
+    {"bias", "is for type dense or conv2d only and would be ignored here; leave it out",
+     "!has(self.bias) || self.bias || self.type in ['dense', 'conv2d']"},
+    {"padding", "is for type conv2d, maxPool or averagePool only and would be ignored here; leave it out",
+     "!has(self.padding) || self.padding == 0 || self.type in ['conv2d', 'maxPool', 'averagePool']"},
+    {"statistics", "is for preset resnet20 or resnet50 only and would be ignored here; leave it out",
+     "!has(self.statistics) || (has(self.preset) && self.preset in ['resnet20', 'resnet50'])"},
+    {"loss", "is for a list of layers only and would be ignored here; leave it out",
+     "!has(self.loss) || self.loss == 'softmaxCrossEntropy' || !has(self.preset)"},
+    {"inputShape",
+     "is for preset mlp, lenet, resnet20, resnet50 or a list of layers only and would be ignored here; leave it "
+     "out",
+     "!has(self.inputShape) || !has(self.preset) || self.preset in ['mlp', 'lenet', 'resnet20', 'resnet50']"},
+    {"train.text", "is for format bytes only and would be ignored here; leave it out",
+     "!has(self.train) || !has(self.train.text) || self.format in ['bytes']"},
+};
+
+static void expect_text(const struct belonging *belonging, const char *message, const char *cel)
+{
+    SCOPED_BUFFER own_message, own_cel;
+    buffer_init(&own_message, BELONGING_MESSAGE_MAX);
+    buffer_init(&own_cel, BELONGING_CEL_MAX);
+    belonging_message(belonging, &own_message);
+    belonging_cel(belonging, &own_cel);
+    cr_expect_str_eq(buffer_text(&own_message), message);
+    cr_expect_str_eq(buffer_text(&own_cel), cel);
+}
+
 static void expect_texts(void *context, const struct belonging *belonging)
 {
-    static const struct {
-        const char *path, *message, *cel;
-    } texts[] = {
-        {"kernel", "is for type conv2d only and would be ignored here; leave it out",
-         "!has(self.kernel) || self.type in ['conv2d']"},
-        {"bias", "is for type dense or conv2d only and would be ignored here; leave it out",
-         "!has(self.bias) || self.bias || self.type in ['dense', 'conv2d']"},
-        {"padding", "is for type conv2d, maxPool or averagePool only and would be ignored here; leave it out",
-         "!has(self.padding) || self.padding == 0 || self.type in ['conv2d', 'maxPool', 'averagePool']"},
-        {"statistics", "is for preset resnet20 or resnet50 only and would be ignored here; leave it out",
-         "!has(self.statistics) || (has(self.preset) && self.preset in ['resnet20', 'resnet50'])"},
-        {"loss", "is for a list of layers only and would be ignored here; leave it out",
-         "!has(self.loss) || self.loss == 'softmaxCrossEntropy' || !has(self.preset)"},
-        {"inputShape",
-         "is for preset mlp, lenet, resnet20, resnet50 or a list of layers only and would be ignored here; leave it "
-         "out",
-         "!has(self.inputShape) || !has(self.preset) || self.preset in ['mlp', 'lenet', 'resnet20', 'resnet50']"},
-        {"train.text", "is for format bytes only and would be ignored here; leave it out",
-         "!has(self.train) || !has(self.train.text) || self.format in ['bytes']"},
-    };
-    SCOPED_BUFFER path, message, cel;
+    SCOPED_BUFFER path;
     buffer_init(&path, FIELD_PATH_MAX);
-    buffer_init(&message, BELONGING_MESSAGE_MAX);
-    buffer_init(&cel, BELONGING_CEL_MAX);
     belonging_path(belonging, &path);
-    belonging_message(belonging, &message);
-    belonging_cel(belonging, &cel);
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        if (strcmp(buffer_text(&path), texts[i].path) != 0 ||
-            (belonging->type == &layer_type_type && strcmp(texts[i].path, "statistics") == 0))
+    bool layers = belonging->type == &layer_type_type && strcmp(buffer_text(&path), "statistics") == 0;
+    for (size_t i = 0; !layers && i < sizeof texts / sizeof *texts; i++) {
+        if (strcmp(buffer_text(&path), texts[i].path) != 0)
             continue;
-        cr_expect_str_eq(buffer_text(&message), texts[i].message);
-        cr_expect_str_eq(buffer_text(&cel), texts[i].cel);
+        expect_text(belonging, texts[i].message, texts[i].cel);
         ++*(unsigned *)context;
     }
 }

@@ -309,6 +309,12 @@ static int layer_at(const struct learner *learner, const float *weight)
     return -1;
 }
 
+static void expect_place(const struct learner *learner, const struct graph_partition *given, int layer, unsigned device)
+{
+    cr_expect_eq(device, given->stage_of[layer], "%s ran on device %u, not on %u",
+                 graph_layer_name(learner->graph, (unsigned)layer), device, given->stage_of[layer]);
+}
+
 /* That every product and convolution was computed there and, but for the first, back, on the device that its layer names, once a
  * micro-batch; returns how many layers have weights. */
 static unsigned expect_layers_on_their_devices(const struct learner *learner)
@@ -324,8 +330,7 @@ static unsigned expect_layers_on_their_devices(const struct learner *learner)
             continue;
         bool forward = launch->operation == OPERATION_dense_forward || launch->operation == OPERATION_conv2d_forward;
         there[layer] += forward;
-        cr_expect_eq(launch->device, given.stage_of[layer], "%s ran on device %u, not on %u",
-                     graph_layer_name(learner->graph, (unsigned)layer), launch->device, given.stage_of[layer]);
+        expect_place(learner, &given, layer, launch->device);
     }
     for (unsigned i = 0; i < given.layers; i++) {
         cr_expect(there[i] == 0 || there[i] == STEPS * SHARDS, "layer %u went forward %u times", i, there[i]);
