@@ -8,8 +8,7 @@ set -uo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 cd "$root" || exit
 
-# shellcheck source=tests/integration/plane.sh
-. tests/integration/plane.sh
+. tests/integration/verdict.sh
 chart=charts/coxswain
 kubectl create namespace coxswain-system >/dev/null
 kubectl create namespace train >/dev/null

@@ -5,6 +5,8 @@
 # (the build directory), `root` (the sources) and `work` (a directory of its own, which is also the working directory), as
 # scene.sh does.
 
+# shellcheck source=tests/integration/verdict.sh
+. "${BASH_SOURCE[0]%/*}/verdict.sh"
 jobs_path=apis/coxswain.dev/v1alpha1/namespaces/default/trainingjobs
 pods_path=api/v1/namespaces/default/pods
 operator=
@@ -14,7 +16,12 @@ standalone=
 plane_start() {
     "$bin/coxswain-standalone" --state "$work/state" --crd "$root/deploy/crd" "$@" >>standalone.log 2>&1 &
     standalone=$!
-    until_true 10 test -s state/kubeconfig || return
+    plane_await 10
+}
+
+# plane_await SECONDS: until one whose state is in `state` serves; then `api` asks it
+plane_await() {
+    until_true "$1" test -s state/kubeconfig || return
     server=$(sed -n 's/^ *server: //p' state/kubeconfig)
     token=$(sed -n 's/^ *token: //p' state/kubeconfig)
     sed -n 's/^ *certificate-authority-data: //p' state/kubeconfig | base64 -d >ca.pem
@@ -35,16 +42,6 @@ plane_stop() {
     # shellcheck disable=SC2086 # either may be unset
     kill $operator $standalone 2>/dev/null
     wait
-}
-
-# until_true SECONDS COMMAND…: on an idle machine; a busy one gets four times as long
-until_true() {
-    local end=$((SECONDS + 4 * $1 + 1))
-    shift
-    until "$@"; do
-        ((SECONDS < end)) || return 1
-        sleep 0.05
-    done
 }
 
 # api METHOD PATH [BODY]
@@ -110,9 +107,4 @@ address_of() {
 
 log_of() {
     api GET "$pods_path/$1/log"
-}
-
-# verdict $? NAME [WHY]: reports that status (see tests/run). Given as a word, since $(…) in WHY sets $? anew.
-verdict() {
-    if (($1 == 0)); then echo "ok $2"; else echo "not ok $2${3:+: $3}"; fi
 }

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck shell=bash disable=SC2154 # $bin is the caller's
+# shellcheck shell=bash disable=SC2034,SC2154 # worker_options is by_hand.sh's; $root is the caller's
 #
-# Crews of processes on this machine, one of which is slowed down, for scripts that source this file. Everything that was
-# started ends with crew_stop.
+# Crews started by hand, one worker of which is slowed down, for scripts that source this file with `root` set to the sources.
+# The chief's log is NAME.0.log.
 
-unset COXSWAIN_JOB COXSWAIN_JOB_UID TF_CONFIG
-crew_network=127.86.$(($$ % 250))
-crew_processes=()
+. "$root/tests/integration/by_hand.sh"
+worker_options=(--threads 1 --log-format json)
 slowed=
 
 # crew_document NAME STRATEGY [LINE…]: an mlp on drawn images, a share of which takes some ten milliseconds; more lines last
@@ -20,29 +19,9 @@ YAML
     printf '%s\n' "${@:3}" >>"$1.yaml"
 }
 
-# crew_start NAME WORKERS SERVERS: the crew of NAME.yaml; worker 0 writes NAME.log, crew_processes are the workers first
-crew_start() {
-    local i workers=() servers=() cluster
-    for ((i = 0; i < $2; i++)); do workers+=("\"$crew_network.$((i + 1)):2222\""); done
-    for ((i = 0; i < $3; i++)); do servers+=("\"$crew_network.$((i + 101)):2222\""); done
-    cluster=$(IFS=,; echo "\"worker\":[${workers[*]}]${servers:+,\"ps\":[${servers[*]}]}")
-    crew_processes=()
-    for ((i = 0; i < $2 + $3; i++)); do
-        local role=worker index=$i
-        ((i < $2)) || role=ps index=$((i - $2))
-        TF_CONFIG="{\"cluster\":{$cluster},\"task\":{\"type\":\"$role\",\"index\":$index}}" \
-            "$bin/coxswain-worker" --job "$1.yaml" --threads 1 --log-format json >"$1.log.$role$index" 2>&1 &
-        crew_processes+=($!)
-    done
-    ln -sf "$1.log.worker0" "$1.log"
-}
-
 crew_stop() {
     crew_end_slow
-    ((${#crew_processes[@]})) || return
-    kill -KILL "${crew_processes[@]}" 2>/dev/null
-    wait "${crew_processes[@]}" 2>/dev/null
-    crew_processes=()
+    end_crew KILL
 }
 
 crew_end_slow() {
@@ -56,28 +35,24 @@ crew_end_slow() {
 # crew_let INDEX: that worker has all of its time again
 crew_let() {
     crew_end_slow
-    kill -CONT "${crew_processes[$1]}"
+    kill -CONT "${pids[$1]}"
 }
 
 # crew_step NAME: the last that the chief has told
 crew_step() {
     local step
-    step=$(tail -n 5 "$1.log" 2>/dev/null | sed -n 's/.*{"step":\([0-9]*\).*/\1/p' | tail -n 1)
+    step=$(tail -n 5 "$1.0.log" 2>/dev/null | sed -n 's/.*{"step":\([0-9]*\).*/\1/p' | tail -n 1)
     echo "${step:-0}"
 }
 
-# crew_await SECONDS NAME STEP
-crew_await() {
-    local end=$((SECONDS + $1))
-    until (($(crew_step "$2") >= $3)); do
-        ((SECONDS < end)) || return 1
-        sleep 0.1
-    done
+# crew_is_at NAME STEP: the chief has told that step, or a later one
+crew_is_at() {
+    (($(crew_step "$1") >= $2))
 }
 
 # crew_slow INDEX: that worker has a tenth of the time from now on, half a second at a time
 crew_slow() {
-    local process=${crew_processes[$1]}
+    local process=${pids[$1]}
     kill -STOP "$process"
     while kill -0 "$process"; do
         kill -STOP "$process"

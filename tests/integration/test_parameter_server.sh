@@ -8,13 +8,6 @@ set -uo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$root/tests/integration/scene.sh"
-by_hand_members=
-
-finish_also() {
-    # shellcheck disable=SC2086 # several, or none
-    kill $by_hand_members 2>/dev/null
-}
-
 . "$root/tests/integration/training.sh"
 # shellcheck disable=SC2034 # both are of crew
 shards=2 model='"preset":"mlp","width":96' # large enough to be cut over both ps
@@ -198,42 +191,3 @@ grep -q "resumes from the checkpoint of step ${taken%% *}" offline.log &&
 verdict $? "an evaluation of the same checkpoint afterwards finds the same" "$taken, $(tail -n 5 offline.log)"
 api DELETE "$jobs_path/scored" >/dev/null
 until_true 60 no_pods_of scored
-
-# ---- rows of an embedding: a language model whose table is 512 KiB, by hand
-
-unset COXSWAIN_JOB COXSWAIN_JOB_UID TF_CONFIG
-network=127.85.$(($$ % 250))
-
-# language NAME STRATEGY: its job document
-language() {
-    cat >"$1.yaml" <<YAML
-model: {preset: gpt-bytes, vocabulary: 4096, width: 32, depth: 1, heads: 2, context: 16}
-data: {format: synthetic, examples: 64}
-training: {steps: 8, batchSize: 8, logicalShards: 2, gradientClipNorm: "1.0", seed: 7,
-    optimizer: {type: adamw, learningRate: "0.01"}}
-strategy: {$2}
-storage: [{name: runs, persistentVolumeClaim: {claimName: runs}}]
-export: {storage: runs, to: $1.safetensors}
-YAML
-}
-
-# by_hand NAME [ROLE INDEX]: a process of its crew of two workers and two ps, or all of it
-by_hand() {
-    local cluster="{\"worker\":[\"$network.1:2222\",\"$network.2:2222\"],\"ps\":[\"$network.3:2222\",\"$network.4:2222\"]}"
-    [[ -z ${2:-} ]] || export TF_CONFIG="{\"cluster\":$cluster,\"task\":{\"type\":\"$2\",\"index\":$3}}"
-    exec timeout 120 "$bin/coxswain-worker" --threads 1 --job "$1.yaml" --storage "runs=$work/runs" >"$1${2:-}${3:-}.log" 2>&1
-}
-
-language alone 'type: OneDevice'
-(by_hand alone)
-verdict $? "a language model on one device, to compare with" "$(tail -n 1 alone.log)"
-language rows 'type: ParameterServer, mode: Synchronous'
-(by_hand rows worker 1) &
-(by_hand rows ps 0) &
-(by_hand rows ps 1) &
-by_hand_members=$(jobs -p | tail -n 3)
-(by_hand rows worker 0)
-# shellcheck disable=SC2086 # several
-wait $by_hand_members
-same_weights alone rows
-verdict $? "rows of its table travel alone, and the bits are those of one device" "$(tail -n 1 rowsworker0.log)"

@@ -6,19 +6,8 @@
 # Prints ok/not ok lines (see tests/run).
 set -uo pipefail
 
-worker=${BUILD:?}/coxswain-worker
 root=$(cd "$(dirname "$0")/../.." && pwd)
-work=$(mktemp -d)
-trap 'kill -KILL $(jobs -p) 2>/dev/null; rm -rf "$work"' EXIT
-cd "$work" || exit 1
-. "$root/tests/integration/digits.sh"
-. "$root/tests/integration/network.sh"
-unset COXSWAIN_JOB COXSWAIN_JOB_UID TF_CONFIG
-
-# verdict $? NAME [WHY]: reports that status. Given as a word, since $(…) in WHY sets $? anew.
-verdict() {
-    if (($1 == 0)); then echo "ok $2"; else echo "not ok $2${3:+: $3}"; fi
-}
+. "$root/tests/integration/by_hand.sh"
 
 digits="{format: idx, train: {images: $work/images, labels: $work/labels}, validation: {last: 100}}"
 text="{format: bytes, train: {text: $work/text}}"
@@ -47,71 +36,6 @@ export: {to: $1.safetensors, storage: runs}
 YAML
 }
 
-# member NAME SIZE INDEX [EPOCH]: one process of a crew on this machine, told by TF_CONFIG; leaves its number in $member
-member() {
-    local name=$1 size=$2 index=$3 i hosts=() list
-    for ((i = 1; i <= size; i++)); do hosts+=("\"$network.$i:2222\""); done
-    list=$(IFS=,; echo "${hosts[*]}")
-    TF_CONFIG="{\"cluster\":{\"worker\":[$list]},\"task\":{\"type\":\"worker\",\"index\":$index}}" \
-        COXSWAIN_EPOCH=${4:-0} "$worker" --job "$name.yaml" --storage runs="$work" --threads 1 >>"$name.$index.log" 2>&1 &
-    member=$!
-    pids[index]=$member
-}
-
-start_crew() {
-    local i
-    pids=()
-    for ((i = 0; i < $2; i++)); do member "$1" "$2" "$i"; done
-}
-
-# await_crew: the status of the last that failed, 0 when none did. Who waits for somebody that will not come is ended: a
-# failure rather than a test that stands.
-await_crew() {
-    local pid status=0
-    until_true 240 have_ended "${pids[@]}" || kill -KILL "${pids[@]}" 2>/dev/null
-    for pid in "${pids[@]}"; do wait "$pid" || status=$?; done
-    return "$status"
-}
-
-crew() {
-    start_crew "$@" && await_crew
-}
-
-lone() {
-    "$worker" --job "$1.yaml" --storage runs="$work" --threads 1 >"$1.log" 2>&1
-}
-
-# until_true SECONDS COMMAND…: waits for it
-until_true() {
-    local end=$((SECONDS + $1))
-    shift
-    until "$@"; do
-        ((SECONDS < end)) || return 1
-        sleep 0.05
-    done
-}
-
-have_ended() {
-    ! kill -0 "$@" 2>/dev/null
-}
-
-saved_step() {
-    find "$1" -maxdepth 1 -name "step-*" 2>/dev/null | sort | tail -n 1 | sed 's/.*step-0*\([0-9]*\)\..*/\1/'
-}
-
-has_saved() {
-    (($(saved_step "$1") >= $2)) 2>/dev/null
-}
-
-# same_model NAME [REFERENCE]
-same_model() {
-    cmp -s "$1.safetensors" "${2:-reference}.safetensors"
-}
-
-tails() {
-    tail -qn 2 "$1".*log | tr '\n' ' '
-}
-
 make_digits
 job reference "type: OneDevice" 80 && lone reference
 verdict $? "one device trains" "$(tails reference)"
@@ -119,22 +43,22 @@ verdict $? "one device trains" "$(tails reference)"
 # ---- stages in processes of their own
 stages="type: Pipeline, stages: 2"
 job two "$stages" 80 2
-crew two 2 && same_model two
+crew two 2 && same_weights two
 verdict $? "two stages in two processes give the bits of one device" "$(tails two)"
 find two -name 'rank-0000[01].safetensors' | sed 's/.*rank/rank/' | sort -u >parts
 verdict "$([[ $(wc -l <parts) -eq 2 ]]; echo $?)" "each stage writes its part of a checkpoint" "$(ls two)"
 grep -h 'validation after step 80' two.0.log >a && grep -h 'validation after step 80' reference.log | cmp -s - a
 verdict $? "a pipeline's evaluation has the figures of one device" "$(cat a)"
 
-job hybrid "$stages" 80 4 && crew hybrid 4 && same_model hybrid
+job hybrid "$stages" 80 4 && crew hybrid 4 && same_weights hybrid
 verdict $? "two replicas of two stages give the bits of one device" "$(tails hybrid)"
-job pods "$stages" 80 2 2 && crew pods 2 && same_model pods
+job pods "$stages" 80 2 2 && crew pods 2 && same_weights pods
 verdict $? "a whole replica in each of two processes as well" "$(tails pods)"
 
 # ---- from strategy to strategy
 folder=mixed job first "$stages" 40 2 && crew first 2 && folder=mixed job second "type: OneDevice" 60 && lone second &&
     folder=mixed job third "$stages, microBatches: 3" 80 2 2 && sed -i '/logicalShards/d' third.yaml && crew third 2 &&
-    same_model third
+    same_weights third
 verdict $? "stages, one device and replicas go on from each other's checkpoints" "$(tails third)"
 
 # ---- a branch that leaves a process and comes back
@@ -143,7 +67,7 @@ model="{inputShape: [28, 28, 1], layers: [{type: flatten}, {type: dense, units: 
   {type: dense, units: 32, name: here, inputs: [stem], device: 0}, {type: add, name: sum, inputs: [bent, here]},
   {type: relu}, {type: dense, units: 10}]}"
 job branch "type: OneDevice" 40 && sed -i 's/, device: [01]//g' branch.yaml && lone branch &&
-    job rejoined "$stages" 40 2 && crew rejoined 2 && same_model rejoined branch
+    job rejoined "$stages" 40 2 && crew rejoined 2 && same_weights rejoined branch
 verdict $? "a branch that rejoins the process it left gives the bits of one device" "$(tails branch; tails rejoined)"
 
 # ---- a layer that is split over two processes
@@ -152,23 +76,23 @@ split() {
       {type: dense, units: 10}]}"
 }
 split "" && job large "type: OneDevice" 60 && lone large && split ", devices: [0, 1]" && job halves "$stages" 60 4 &&
-    crew halves 4 && same_model halves large
+    crew halves 4 && same_weights halves large
 verdict $? "a layer split over two processes gives the bits of the whole on one device" "$(tails large; tails halves)"
 folder=slices job slices "$stages" 20 2 && crew slices 2 && split "" && folder=slices job sewn "type: OneDevice" 40 &&
     lone sewn && split ", devices: [1, 0]" && folder=slices job recut "$stages" 60 2 && crew recut 2 &&
-    same_model recut large
+    same_weights recut large
 verdict $? "slices, one device and other slices go on from each other's checkpoints" "$(tails sewn; tails recut)"
 
 # ---- a table that is shared by two processes
 head -c 4000 "$root/docs/strategies.md" >text
 model="{preset: gpt2-124m, width: 16, depth: 2, heads: 2, context: 16, vocabulary: 256}" data=$text
-job tied "type: OneDevice" 60 && lone tied && job apart "$stages" 60 2 && crew apart 2 && same_model apart tied
+job tied "type: OneDevice" 60 && lone tied && job apart "$stages" 60 2 && crew apart 2 && same_weights apart tied
 verdict $? "a tied output in another process than its embedding gives the bits of one device" "$(tails tied; tails apart)"
 cat apart/step-*60.*/rank-*.safetensors | tr -c '[:print:]' '\n' | grep -o '"embedding.weight"' >tables
 verdict "$([[ $(wc -l <tables) -eq 1 ]]; echo $?)" "a checkpoint holds the shared table once" "$(ls apart)"
 folder=cuts job tied1 "$stages" 20 2 && crew tied1 2 && folder=cuts job tied2 "type: Pipeline, stages: 4" 40 4 &&
     crew tied2 4 && folder=cuts job tied3 "$stages" 60 4 && crew tied3 4 &&
-    same_model tied3 tied
+    same_weights tied3 tied
 verdict $? "other cuts and replicas go on with it" "$(tails tied2; tails tied3)"
 model="{preset: mlp, width: 48, depth: 3}" data=$digits
 
@@ -181,51 +105,48 @@ starting() {
 }
 split ""
 starting large filed "type: OneDevice" 10 && lone filed && split ", devices: [0, 1]" &&
-    starting large sliced "$stages" 10 2 && crew sliced 2 && same_model sliced filed
+    starting large sliced "$stages" 10 2 && crew sliced 2 && same_weights sliced filed
 verdict $? "stages and slices of a layer start from a file of the whole model" "$(tails filed; tails sliced)"
 model="{preset: gpt2-124m, width: 16, depth: 2, heads: 2, context: 16, vocabulary: 256}" data=$text
 job foreign "type: OneDevice" 5 && sed -i 's/^export: {/&names: HuggingFace, /' foreign.yaml && lone foreign &&
     starting foreign tuned "type: OneDevice" 10 && lone tuned &&
-    starting foreign tuned2 "$stages" 10 2 && crew tuned2 2 && same_model tuned2 tuned
+    starting foreign tuned2 "$stages" 10 2 && crew tuned2 2 && same_weights tuned2 tuned
 verdict $? "so do stages that share a table, under Hugging Face's names" "$(tails tuned; tails tuned2)"
 model="{preset: mlp, width: 48, depth: 3}" data=$digits
 
 # ---- a lone stage is lost
 job killed "$stages" 1000000 2 && start_crew killed 2
-until_true 60 has_saved killed 20 && kill -KILL "${pids[1]}" && wait "${pids[1]}" 2>/dev/null
-member killed 2 1 1
-until_true 60 grep -q 'back to step' killed.0.log && until_true 60 has_saved killed $(($(saved_step killed) + 20))
+until_true 15 has_saved killed 20 && lose 1
+start_member killed worker 1 1
+until_true 15 grep -q 'back to step' killed.0.log && until_true 15 has_saved killed $(($(saved_step killed) + 20))
 verdict $? "a lone stage that was killed comes back from the newest checkpoint" "$(tails killed)"
 grep -h 'back to step' killed.0.log | head -n 1 >lost
 verdict "$(grep -q 'step.* lost' lost; echo $?)" "what that costs is said" "$(cat lost)"
-kill -KILL "${pids[@]}" 2>/dev/null
-await_crew 2>/dev/null
+end_crew KILL
 
 # ---- one of two replicas is lost
 # Its steps have no end until it is asked to leave: a crew that is done before its member is killed, as on a machine that is slow
 # to look, would leave a successor waiting for a chief that is gone.
 job replaced "$stages" 1000000 4 && start_crew replaced 4
-until_true 120 has_saved replaced 20 && kill -KILL "${pids[3]}" && wait "${pids[3]}" 2>/dev/null
+until_true 30 has_saved replaced 20 && lose 3
 killed_at=$(saved_step replaced)
-member replaced 4 3 1
-until_true 120 has_saved replaced $((${killed_at:-0} + 30))
+start_member replaced worker 3 1
+until_true 30 has_saved replaced $((killed_at + 30))
 verdict $? "a lost replica's successor joins the crew" "$(tails replaced)"
-kill -TERM "${pids[@]}" 2>/dev/null
-await_crew
+end_crew TERM
 last=$(($(saved_step replaced) + 10))
 job whole "type: OneDevice" "$last" && lone whole && folder=replaced job ended "type: OneDevice" "$last" && lone ended &&
-    same_model ended whole
+    same_weights ended whole
 verdict $? "it takes the state from the other, and the bits stay" "$(tails ended; tails replaced)"
 verdict "$(! grep -q 'back to step' replaced.*.log; echo $?)" "nobody went back to a checkpoint for it" \
     "$(grep -h 'back to step' replaced.*.log)"
 
 # ---- the chief is lost, which is a stage too
 job beheaded "$stages" 1000000 2 && start_crew beheaded 2
-until_true 60 has_saved beheaded 20 && kill -KILL "${pids[0]}" && wait "${pids[0]}" 2>/dev/null
-member beheaded 2 0 1
-until_true 60 grep -q 'the crew is whole again' beheaded.1.log &&
-    until_true 60 has_saved beheaded $(($(saved_step beheaded) + 20))
+until_true 15 has_saved beheaded 20 && lose 0
+start_member beheaded worker 0 1
+until_true 15 grep -q 'the crew is whole again' beheaded.1.log &&
+    until_true 15 has_saved beheaded $(($(saved_step beheaded) + 20))
 verdict $? "a chief that was killed leads its successor's crew from the newest checkpoint" "$(tails beheaded)"
-kill -TERM "${pids[@]}" 2>/dev/null
-await_crew
+end_crew TERM
 verdict "$([[ $? -eq 143 ]]; echo $?)" "asked to leave, both stages save and leave" "$(tails beheaded)"

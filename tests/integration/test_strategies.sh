@@ -5,19 +5,9 @@
 # of one device, and each goes on from the checkpoint of any other. Prints ok/not ok lines (see tests/run).
 set -uo pipefail
 
-worker=${BUILD:?}/coxswain-worker
 root=$(cd "$(dirname "$0")/../.." && pwd)
-work=$(mktemp -d)
-trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$work"' EXIT
-cd "$work" || exit 1
-. "$root/tests/integration/digits.sh"
-. "$root/tests/integration/network.sh"
-unset COXSWAIN_JOB COXSWAIN_JOB_UID TF_CONFIG
-
-# verdict $? NAME [WHY]: reports that status. Given as a word, since $(…) in WHY sets $? anew.
-verdict() {
-    if (($1 == 0)); then echo "ok $2"; else echo "not ok $2${3:+: $3}"; fi
-}
+. "$root/tests/integration/by_hand.sh"
+worker_options=(--threads 2)
 
 # job NAME STRATEGY DEVICES COLLECTIVE [STEPS [CHECKPOINTS]]: a job document; `determinism` may be set by the caller
 job() {
@@ -39,34 +29,24 @@ export: {to: $1.safetensors, storage: runs}
 YAML
 }
 
-# crew NAME SIZE: a whole crew, from start to end; the status of the last that failed
-crew() {
-    local i hosts=() list pids=() status=0
-    for ((i = 1; i <= $2; i++)); do hosts+=("\"$network.$i:2222\""); done
-    list=$(IFS=,; echo "${hosts[*]}")
-    for ((i = 0; i < $2; i++)); do
-        (($2 == 1)) || export TF_CONFIG="{\"cluster\":{\"worker\":[$list]},\"task\":{\"type\":\"worker\",\"index\":$i}}"
-        "$worker" --job "$1.yaml" --storage runs="$work" --threads 2 >>"$1.$i.log" 2>&1 &
-        pids+=($!)
-    done
-    unset TF_CONFIG
-    for i in "${pids[@]}"; do wait "$i" || status=$?; done
-    return "$status"
+# run NAME WORKERS: one of them needs no crew
+run() {
+    if (($2 == 1)); then lone "$1"; else crew "$1" "$2"; fi
 }
 
 make_digits
+
 job reference OneDevice 1 Auto
-crew reference 1
-verdict $? "one device trains" "$(tail -n 1 reference.0.log)"
+lone reference
+verdict $? "one device trains" "$(tails reference)"
 
 # ---- the same bits
 
 while read -r strategy workers devices collective; do
     name="$strategy-$workers-$devices-$collective"
     job "$name" "$strategy" "$devices" "$collective"
-    crew "$name" "$workers" && cmp -s "$name.safetensors" reference.safetensors
-    verdict $? "$strategy, $workers x $devices, $collective: the bits of one device" \
-        "$(tail -qn 1 "$name".*.log | tr '\n' ' ')"
+    run "$name" "$workers" && same_weights "$name"
+    verdict $? "$strategy, $workers x $devices, $collective: the bits of one device" "$(tails "$name")"
 done <<'END'
 Mirrored 1 2 Auto
 Mirrored 1 3 Hierarchical
@@ -83,8 +63,8 @@ steps=0 status=0
 while read -r strategy workers devices; do
     steps=$((steps + 6))
     job "relay$steps" "$strategy" "$devices" Auto "$steps" relay
-    crew "relay$steps" "$workers" || status=1
-    ((steps == 6)) || grep -q "resumes from the checkpoint of step $((steps - 6))" "relay$steps.0.log" || status=1
+    run "relay$steps" "$workers" || status=1
+    ((steps == 6)) || grep -qs "resumes from the checkpoint of step $((steps - 6))" "relay$steps"{,.0}.log || status=1
 done <<'END'
 MultiWorkerMirrored 3 1
 Mirrored 1 4
@@ -92,19 +72,10 @@ OneDevice 1 1
 CentralStorage 1 2
 MultiWorkerMirrored 2 2
 END
-((status == 0)) && cmp -s "relay$steps.safetensors" reference.safetensors
+((status == 0)) && same_weights "relay$steps"
 verdict $? "each strategy goes on from the checkpoint of the one before" "$(tail -qn 1 relay*.log | tr '\n' ' ')"
 
 # ---- what keeps no bits, and what is not there
-
-# refused CODE WORDS NAME
-refused() {
-    local status
-    crew "$3" 1
-    status=$?
-    [[ $status == "$1" ]] && tail -n 1 "$3.0.log" | grep -q -- "$2"
-    verdict $? "exit $1: $3" "got $status, $(tail -n 1 "$3.0.log")"
-}
 
 job ring MultiWorkerMirrored 1 Ring
 refused 64 'determinism to Run' ring
@@ -112,4 +83,4 @@ job nccl Mirrored 2 NCCL
 refused 69 'NCCL' nccl
 determinism=Run job running MultiWorkerMirrored 1 Ring
 crew running 3 && grep -q 'accuracy [5-9][0-9]\|accuracy 100' running.0.log
-verdict $? "a ring of three trains" "$(tail -qn 1 running.*.log | tr '\n' ' ')"
+verdict $? "a ring of three trains" "$(tails running)"

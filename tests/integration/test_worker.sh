@@ -5,19 +5,8 @@
 # answers bad input with a sentence and the right exit code. Prints ok/not ok lines (see tests/run).
 set -uo pipefail
 
-worker=${BUILD:?}/coxswain-worker
 root=$(cd "$(dirname "$0")/../.." && pwd)
-work=$(mktemp -d)
-trap 'kill $(jobs -p) 2>/dev/null; rm -rf "$work"' EXIT
-cd "$work" || exit 1
-. "$root/tests/integration/digits.sh"
-. "$root/tests/integration/network.sh"
-unset COXSWAIN_JOB COXSWAIN_JOB_UID TF_CONFIG
-
-# verdict $? NAME [WHY]: reports that status. Given as a word, since $(…) in WHY sets $? anew.
-verdict() {
-    if (($1 == 0)); then echo "ok $2"; else echo "not ok $2${3:+: $3}"; fi
-}
+. "$root/tests/integration/by_hand.sh"
 
 # job NAME [LINE…]: a job document; lines of the caller come last
 job() {
@@ -40,74 +29,30 @@ export: {to: $1.safetensors, storage: runs}
 YAML
 }
 
-train() {
-    "$worker" --job "$1.yaml" --storage runs="$work" --threads 1 >"$1.log" 2>&1
-}
-
-# member NAME SIZE INDEX [EPOCH]: one process of a crew on this machine, told by TF_CONFIG; leaves its number in $member
-member() {
-    local name=$1 size=$2 index=$3 i hosts=() list
-    for ((i = 1; i <= size; i++)); do hosts+=("\"$network.$i:2222\""); done
-    list=$(IFS=,; echo "${hosts[*]}")
-    TF_CONFIG="{\"cluster\":{\"worker\":[$list]},\"task\":{\"type\":\"worker\",\"index\":$index}}" \
-        COXSWAIN_EPOCH=${4:-0} "$worker" --job "$name.yaml" --storage runs="$work" --threads 1 >>"$name.$index.log" 2>&1 &
-    member=$!
-}
-
-# await PID…: the status of the last that failed, 0 when none did
-await() {
-    local pid status=0
-    for pid in "$@"; do wait "$pid" || status=$?; done
-    return "$status"
-}
-
-# crew NAME SIZE: a whole crew, from start to end
-crew() {
-    local i pids=()
-    for ((i = 0; i < $2; i++)); do
-        member "$1" "$2" "$i"
-        pids+=("$member")
-    done
-    await "${pids[@]}"
-}
-
-newest_step() {
-    find "$1" -maxdepth 1 -name 'step-*' 2>/dev/null | sort | tail -n 1 | sed 's/.*step-0*\([0-9]*\)\..*/\1/'
-}
-
-# await_checkpoint FOLDER [STEP]: until one is committed, of that step or a later one
-await_checkpoint() {
-    local end=$((SECONDS + 60))
-    until (($(newest_step "$1") >= ${2:-1})) 2>/dev/null; do
-        ((SECONDS < end)) || return 1
-        sleep 0.02
-    done
-}
-
 make_digits
 gzip -k images
 
 # ---- one device
 
 job reference
-train reference
+lone reference
 verdict $? "trains on IDX files" "$(tail -n 1 reference.log)"
 grep -q 'accuracy 9[0-9]\|accuracy 100' reference.log
 verdict $? "learns them" "$(grep accuracy reference.log | tail -n 1)"
 
 images=$work/images.gz job gzip
-train gzip && cmp -s gzip.safetensors reference.safetensors
+lone gzip && same_weights gzip
 verdict $? "reads gzip to the same bits"
 
 job twice
-train twice && cmp -s twice.safetensors reference.safetensors
+lone twice && same_weights twice
 verdict $? "gives the same bits again"
 
-"$worker" --job twice.yaml --storage runs="$work" --threads 3 >threads.log 2>&1
 rm -rf twice twice.safetensors
-"$worker" --job twice.yaml --storage runs="$work" --threads 3 >threads.log 2>&1 &&
-    cmp -s twice.safetensors reference.safetensors
+worker_options=(--threads 3)
+lone twice && same_weights twice
 verdict $? "gives the same bits with another number of threads"
+worker_options=(--threads 1)
 
 # ---- data larger than memory
 
@@ -121,7 +66,7 @@ data: {format: bytes, train: {text: $work/large}, validation: {last: 8}}
 training: {steps: 5, batchSize: 16, optimizer: {type: sgd, learningRate: "0.1"}, seed: 7}
 strategy: {type: OneDevice}
 YAML
-    (ulimit -d 262144 && train large)
+    (ulimit -d 262144 && lone large)
     verdict $? "trains on data larger than memory" "$(tail -n 1 large.log)"
     rm large
 else
@@ -132,30 +77,30 @@ fi
 
 for size in 2 3 4; do
     strategy=MultiWorkerMirrored job "crew$size"
-    crew "crew$size" "$size" && cmp -s "crew$size.safetensors" reference.safetensors
-    verdict $? "a crew of $size gives the bits of one" "$(tail -qn 1 crew$size.*.log | tr '\n' ' ')"
+    crew "crew$size" "$size" && same_weights "crew$size"
+    verdict $? "a crew of $size gives the bits of one" "$(tails "crew$size")"
 done
 
 # ---- kills and stops
 
 length="epochs: 40" job undisturbed
-train undisturbed
+lone undisturbed
 for attempt in 1 2 3; do
     length="epochs: 40" job "killed$attempt"
-    "$worker" --job "killed$attempt.yaml" --storage runs="$work" --threads 1 >"killed$attempt.log" 2>&1 &
+    launch "killed$attempt" "killed$attempt.log" &
     victim=$!
-    await_checkpoint "killed$attempt"
+    until_true 15 has_saved "killed$attempt"
     sleep "0.$((RANDOM % 3))"
     kill -KILL "$victim" 2>/dev/null
     wait "$victim" 2>/dev/null
-    train "killed$attempt" && cmp -s "killed$attempt.safetensors" undisturbed.safetensors
+    lone "killed$attempt" && same_weights "killed$attempt" undisturbed
     verdict $? "SIGKILL and a resume end in the same bits ($attempt)" "$(tail -n 1 "killed$attempt.log")"
 done
 
 length="epochs: 2000" job stopped
-"$worker" --job stopped.yaml --storage runs="$work" --threads 1 >stopped.log 2>&1 &
+launch stopped stopped.log &
 victim=$!
-await_checkpoint stopped
+until_true 15 has_saved stopped
 kill -TERM "$victim"
 wait "$victim"
 [[ $? == 143 ]]
@@ -167,81 +112,65 @@ verdict $? "and leaves a checkpoint of its last step" "$(ls stopped)"
 # A crew of two: first one of them is asked to leave and replaced, then both are asked at once.
 # Its end is far, so that the first is not done before the second is asked.
 strategy=MultiWorkerMirrored length="epochs: 2000" job asked
-member asked 2 0
-first=$member
-member asked 2 1
-second=$member
-await_checkpoint asked
-kill -TERM "$second"
-await "$second"
+start_crew asked 2
+until_true 15 has_saved asked
+kill -TERM "${pids[1]}"
+await "${pids[1]}"
 [[ $? == 143 ]]
 verdict $? "SIGTERM to one of two ends that one with 143" "$(tail -n 1 asked.1.log)"
-left=$(newest_step asked)
-member asked 2 1 1
-await_checkpoint asked $((${left:-0} + 5))
-kill -TERM "$first" "$member"
-await "$first" "$member"
-length="steps: $(($(newest_step asked) + 5))"
-length=$length job asked && train asked && length=$length job alone && train alone &&
-    cmp -s asked.safetensors alone.safetensors
-verdict $? "and its successor gives the same bits" "$(tail -qn 1 asked.*log | tr '\n' ' ')"
+left=$(saved_step asked)
+start_member asked worker 1 1
+until_true 15 has_saved asked $((left + 5))
+end_crew TERM
+length="steps: $(($(saved_step asked) + 5))"
+length=$length job asked && lone asked && length=$length job alone && lone alone &&
+    same_weights asked alone
+verdict $? "and its successor gives the same bits" "$(tails asked)"
 unset length
 
 strategy=MultiWorkerMirrored length="epochs: 2000" job both
-member both 2 0
-first=$member
-member both 2 1
-second=$member
-await_checkpoint both
-kill -TERM "$first" "$second"
-await "$first"
+start_crew both 2
+until_true 15 has_saved both
+kill -TERM "${pids[@]}"
+await "${pids[0]}"
 one=$?
-await "$second"
+await "${pids[1]}"
 [[ $one == 143 && $? == 143 ]]
-verdict $? "SIGTERM to both ends both with 143" "$(tail -qn 1 both.*.log | tr '\n' ' ')"
+verdict $? "SIGTERM to both ends both with 143" "$(tails both)"
 # Their wishes may fall into two steps: then the first leaves and the second, with nobody left to wait for, saves that step.
 left=$(sed -n 's/.*left on request after step \([0-9]*\).*/\1/p' both.0.log both.1.log | sort -n | tail -n 1)
 compgen -G "$(printf 'both/step-%08d.*' "${left:-0}")" >/dev/null
 verdict $? "at a boundary that is on the disk" "$(ls both)"
 
 strategy=MultiWorkerMirrored length="epochs: 40" job other
-cp -r killed1 other && crew other 2 && cmp -s other.safetensors undisturbed.safetensors
+cp -r killed1 other && crew other 2 && same_weights other undisturbed
 verdict $? "a checkpoint of one worker resumes with two"
 
 # ---- bad input
 
-# expect CODE WORDS NAME: the worker ends with CODE, and its last line has WORDS
-expect() {
-    local code=$1 words=$2 name=$3 status
-    train "$name"
-    status=$?
-    [[ $status == "$code" ]] && tail -n 1 "$name.log" | grep -q -- "$words"
-    verdict $? "exit $code: $name" "got $status, $(tail -n 1 "$name.log")"
-}
-
 job typo
 sed -i 's/batchSize: 50/batchSize: -3/' typo.yaml
-expect 64 'batchSize' typo
+refused 64 'batchSize' typo
 echo 'model: [' >broken.yaml
-expect 64 'broken.yaml' broken
+refused 64 'broken.yaml' broken
 job unnamed
 sed -i 's/, path: unnamed//' unnamed.yaml
-expect 64 'checkpoint.path' unnamed
+refused 64 'checkpoint.path' unnamed
 job unscored
 sed -i 's/{last: 100}/{}/; s/keep: 2/keepBest: true/; s/\(to: unscored.*\)}/\1, weights: Best}/' unscored.yaml
-expect 64 'data.validation' unscored
+refused 64 'data.validation' unscored
 strategy='PeerToPeer, shardedOptimizer: true' job sharded
-expect 64 'strategy.shardedOptimizer' sharded
+refused 64 'strategy.shardedOptimizer' sharded
 images=$work/missing job nodata
-expect 65 'missing' nodata
+refused 65 'missing' nodata
 head -c 100000 images >short
 images=$work/short job truncated
-expect 65 'short' truncated
+refused 65 'short' truncated
 head -c 3000 images.gz >short.gz
 images=$work/short.gz job truncatedgzip
-expect 65 'short.gz' truncatedgzip
+refused 65 'short.gz' truncatedgzip
 images=$work/labels job swapped
-expect 65 'labels' swapped
+refused 65 'labels' swapped
 # A limit of the process stands in for a cgroup's; what the refusal names as a remedy is followed.
 memory_job() {
     cat >"$1.yaml" <<YAML
@@ -252,13 +181,13 @@ strategy: {type: OneDevice}
 YAML
 }
 memory_job toolarge 1024
-(ulimit -d 524288 && train toolarge)
+(ulimit -d 524288 && lone toolarge)
 status=$?
 remedy=$(sed -n 's/.*it would fit with training.batchSize: \([0-9]*\), or with training.gradientAccumulation: .*/\1/p' toolarge.log)
 [[ $status == 72 && -n $remedy ]] && grep -q 'activations [0-9]* MiB' toolarge.log && ! grep -q 'step 1 ' toolarge.log
 verdict $? "exit 72: what does not fit, by purpose, and what would" "got $status, $(tail -n 1 toolarge.log)"
 memory_job fitting "${remedy:-1024}"
-(ulimit -d 524288 && train fitting)
+(ulimit -d 524288 && lone fitting)
 verdict $? "and that does fit" "batchSize $remedy: $(tail -n 1 fitting.log)"
 cat >hopeless.yaml <<YAML
 model: {preset: gpt2-1558m}
@@ -266,16 +195,16 @@ data: {format: synthetic, examples: 1048576}
 training: {steps: 1, batchSize: 1048576, optimizer: {type: adamw}}
 strategy: {type: OneDevice}
 YAML
-expect 72 'parameters 5942 MiB' hopeless
+refused 72 'parameters 5942 MiB' hopeless
 
 job notfinite
 sed -i 's|type: adamw, learningRate: "[^"]*"|type: sgd, learningRate: "1000", weightDecay: "1"|' notfinite.yaml
-expect 71 'learningRate' notfinite
+refused 71 'learningRate' notfinite
 required=yes job required
-expect 66 'no usable checkpoint' required
+refused 66 'no usable checkpoint' required
 job unstorable
 touch blocked
 sed -i 's|to: unstorable.safetensors|to: blocked/file.safetensors|' unstorable.yaml
-expect 74 'blocked' unstorable
+refused 74 'blocked' unstorable
 preset=lenet job reference
-expect 66 'has changed' reference
+refused 66 'has changed' reference

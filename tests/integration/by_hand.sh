@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash disable=SC2154 # $root is the caller's
+#
+# Workers that a script starts by hand, alone or as crews told by TF_CONFIG, without a control plane: source this file first,
+# with `root` set to the sources. Sets `worker` (the program) and `work`, a directory of the script's own, which is the
+# working directory and the storage "runs" of its jobs. The job NAME is the document NAME.yaml there; its processes write
+# NAME.log when alone, else NAME.INDEX.log, servers NAME.psINDEX.log. All goes at the end, whoever still runs as well.
+
+bin=$(cd "${BUILD:?}" && pwd) || exit 1
+worker=$bin/coxswain-worker
+work=$(mktemp -d)
+trap 'kill -KILL $(jobs -p) 2>/dev/null; rm -rf "$work"' EXIT
+cd "$work" || exit 1
+. "$root/tests/integration/verdict.sh"
+. "$root/tests/integration/digits.sh"
+. "$root/tests/integration/network.sh"
+unset COXSWAIN_JOB COXSWAIN_JOB_UID TF_CONFIG
+worker_options=(--threads 1) # the caller may set others
+cluster=                     # of the crew that was started last, as TF_CONFIG has it
+pids=()                      # its processes: workers by their index, servers from 100 on
+
+# launch NAME LOG: becomes the worker
+launch() {
+    exec "$worker" --job "$1.yaml" --storage runs="$work" "${worker_options[@]}" >>"$2" 2>&1
+}
+
+# lone NAME: a process without a crew, from start to end
+lone() {
+    rm -f "$1.log"
+    (launch "$1" "$1.log")
+}
+
+# refused CODE WORDS NAME: a process without a crew ends with CODE, and its last line has WORDS
+refused() {
+    local status
+    lone "$3"
+    status=$?
+    [[ $status == "$1" ]] && tail -n 1 "$3.log" | grep -q -- "$2"
+    verdict $? "exit $1: $3" "got $status, $(tail -n 1 "$3.log")"
+}
+
+# hosts FIRST COUNT: so many, as TF_CONFIG lists them
+hosts() {
+    local i list=()
+    for ((i = $1; i < $1 + $2; i++)); do list+=("\"$network.$i:2222\""); done
+    (IFS=,; echo "[${list[*]}]")
+}
+
+# start_member NAME ROLE INDEX [EPOCH]: one process of the crew in `cluster`, a worker or a ps; adds it to `pids`
+start_member() {
+    local place=$3 log=$1.$3.log
+    if [[ $2 == ps ]]; then place=$((100 + $3)) log=$1.ps$3.log; fi
+    TF_CONFIG="{\"cluster\":$cluster,\"task\":{\"type\":\"$2\",\"index\":$3}}" COXSWAIN_EPOCH=${4:-0} launch "$1" "$log" &
+    pids[place]=$!
+}
+
+# start_crew NAME WORKERS [SERVERS]
+start_crew() {
+    local i servers=${3:-0}
+    cluster="{\"worker\":$(hosts 1 "$2")"
+    ((servers == 0)) || cluster+=",\"ps\":$(hosts 101 "$servers")"
+    cluster+='}'
+    pids=()
+    for ((i = 0; i < servers; i++)); do start_member "$1" ps "$i"; done
+    for ((i = 0; i < $2; i++)); do start_member "$1" worker "$i"; done
+}
+
+# await PID…: the status of the last that failed, 0 when none did. Who waits for somebody that will not come is ended: a
+# failure rather than a test that stands.
+await() {
+    local pid status=0
+    until_true 60 have_ended "$@" || kill -KILL "$@" 2>/dev/null
+    for pid in "$@"; do wait "$pid" || status=$?; done
+    return "$status"
+}
+
+await_crew() {
+    await "${pids[@]}"
+}
+
+# end_crew SIGNAL: to all of them, until they have ended
+end_crew() {
+    local status=0
+    kill "-$1" "${pids[@]}" 2>/dev/null
+    await_crew 2>/dev/null || status=$?
+    pids=()
+    return "$status"
+}
+
+# crew NAME WORKERS [SERVERS]: a whole crew, from start to end
+crew() {
+    start_crew "$@" && await_crew
+}
+
+# lose INDEX…: these workers are killed
+lose() {
+    local index
+    for index in "$@"; do kill -KILL "${pids[index]}"; done
+    for index in "$@"; do wait "${pids[index]}" 2>/dev/null; done
+}
+
+# saved_step FOLDER: of its newest checkpoint, 0 when there is none
+saved_step() {
+    local step
+    step=$(find "$1" -maxdepth 1 -name 'step-*' 2>/dev/null | sort | tail -n 1 | sed 's/.*step-0*\([0-9]*\)\..*/\1/')
+    echo "${step:-0}"
+}
+
+# has_saved FOLDER [STEP]: one is committed, of that step or a later one
+has_saved() {
+    (($(saved_step "$1") >= ${2:-1}))
+}
+
+# same_weights NAME [REFERENCE]
+same_weights() {
+    cmp -s "$1.safetensors" "${2:-reference}.safetensors"
+}
+
+# tails NAME: what its processes have said last, in one line
+tails() {
+    tail -qn 2 "$1".*log | tr '\n' ' '
+}

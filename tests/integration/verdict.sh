@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+#
+# For scripts that check something: wait until it holds, and report whether it does, as tests/run counts it.
+
+# until_true SECONDS COMMAND…: on an idle machine; a busy one gets four times as long
+until_true() {
+    local end=$((SECONDS + 4 * $1 + 1))
+    shift
+    until "$@"; do
+        ((SECONDS < end)) || return 1
+        sleep 0.05
+    done
+}
+
+# have_ended PID…: children of the script
+have_ended() {
+    ! kill -0 "$@" 2>/dev/null
+}
+
+# verdict $? NAME [WHY]: reports that status. Given as a word, since $(…) in WHY sets $? anew.
+verdict() {
+    if (($1 == 0)); then echo "ok $2"; else echo "not ok $2${3:+: $3}"; fi
+}
