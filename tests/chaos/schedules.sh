@@ -16,38 +16,22 @@
 # shellcheck disable=SC2016,SC2317 # the pods' scripts are expanded in the pods; functions are called by until_true
 set -uo pipefail
 
-bin=$(cd "${BUILD:?}" && pwd)
 root=$(cd "$(dirname "$0")/../.." && pwd)
+. "$root/tests/integration/scene.sh"
+. "$root/tests/integration/faulty.sh"
 count=${SCHEDULES:-200} lanes=${SCHEDULES_LANES:-10} seconds=${SCHEDULES_SECONDS:-1200} seed=${SCHEDULES_SEED:-$RANDOM}
 patience=60
-work=$(mktemp -d)
-proxy='' killer='' watcher=''
+killer='' watcher=''
 children=()
-finish() {
-    # shellcheck disable=SC2086 # any may be unset
-    kill $killer "${children[@]}" $watcher $proxy 2>/dev/null
-    [[ ! -s $work/operator ]] || kill -KILL "$(cat "$work/operator")" 2>/dev/null
-    plane_stop
-    rm -rf "$work"
-}
-trap finish EXIT
-cd "$work" || exit 1
-. "$root/tests/integration/plane.sh"
-echo "# SCHEDULES_SEED=$seed"
 
-cat >rules.json <<'JSON'
-[{"watch": true, "fault": "cut", "afterBytes": 2500, "probability": 0.25},
- {"watch": true, "fault": "duplicate", "probability": 0.3},
- {"watch": true, "fault": "expire", "probability": 0.1},
- {"watch": true, "fault": "status", "status": 410, "probability": 0.1},
- {"watch": false, "method": "GET", "fault": "malformed", "probability": 0.05},
- {"watch": false, "fault": "cut", "afterBytes": 20, "probability": 0.05},
- {"watch": false, "fault": "cut", "afterBytes": 0, "probability": 0.05},
- {"fault": "status", "status": 429, "retryAfter": 1, "probability": 0.03},
- {"fault": "status", "status": 500, "probability": 0.03},
- {"fault": "status", "status": 503, "probability": 0.03},
- {"fault": "delay", "delayMs": 200, "probability": 0.15}]
-JSON
+finish_also() {
+    # shellcheck disable=SC2086 # any may be unset
+    kill $killer "${children[@]}" $watcher 2>/dev/null
+    [[ ! -s $work/operator ]] || kill -KILL "$(cat "$work/operator")" 2>/dev/null
+    faulty_stop
+}
+
+echo "# SCHEDULES_SEED=$seed"
 
 # Starts operators, and kills each after a while.
 keep_killing() {
@@ -154,9 +138,7 @@ lane() {
 }
 
 plane_start
-"$bin/tests/faultproxy" --kubeconfig state/kubeconfig --rules rules.json --seed "$seed" --out faulty 2>proxy.log &
-proxy=$!
-until_true 20 test -s faulty
+faulty_start "$seed" 0.05 0.03
 # What all pods were called, with their UIDs: seen without the proxy.
 curl -sSN --cacert ca.pem -H "Authorization: Bearer $token" "$server/$pods_path?watch=true" >watch.json &
 watcher=$!

@@ -8,18 +8,13 @@
 #   TORCH_PYTHON=path, TF_PYTHON=path   the python3 that has the package (default: that of PATH)
 set -uo pipefail
 
-bin=${BUILD:?}
 root=$(cd "$(dirname "$0")/../.." && pwd)
-work=$(mktemp -d)
+. "$root/tests/integration/scene.sh"
 cox=
-finish() {
+
+finish_also() {
     if [[ -n $cox ]]; then kill "$cox" 2>/dev/null; fi
-    wait
-    rm -rf "$work"
 }
-trap finish EXIT
-cd "$work" || exit 1
-. "$root/tests/integration/plane.sh"
 
 # has PYTHON PACKAGE NAME: whether it can be imported; says so when not
 has() {
@@ -40,10 +35,7 @@ start() {
     PATH="$work/path:$PATH" "$bin/cox" run "$1.yaml" --state "$work/state" \
         --volume "scripts=$root/deploy/examples/foreign" --volume "runs=$work/runs" >"$1.log" 2>&1 &
     cox=$!
-    until_true 30 test -s state/kubeconfig || return
-    server=$(sed -n 's/^ *server: //p' state/kubeconfig)
-    token=$(sed -n 's/^ *token: //p' state/kubeconfig)
-    sed -n 's/^ *certificate-authority-data: //p' state/kubeconfig | base64 -d >ca.pem
+    plane_await 30
 }
 
 # current JOB ROLE INDEX: the name of the pod that holds that place
@@ -66,14 +58,10 @@ strike() {
 # ended FILE: the run's exit code
 ended() {
     local status=0
-    until_true 240 gone "$cox" || kill "$cox"
+    until_true 240 have_ended "$cox" || kill "$cox"
     wait "$cox" || status=$?
     cox=
     return $status
-}
-
-gone() {
-    ! kill -0 "$1" 2>/dev/null
 }
 
 has_saved() {

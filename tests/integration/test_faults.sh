@@ -11,33 +11,18 @@ set -uo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$root/tests/integration/scene.sh"
+. "$root/tests/integration/faulty.sh"
 seed=${FAULTS_SEED:-$RANDOM}
-proxy=
 
 finish_also() {
-    kill "$proxy" 2>/dev/null
+    faulty_stop
 }
 
 echo "# FAULTS_SEED=$seed"
 RANDOM=$seed
 
-cat >rules.json <<'JSON'
-[{"watch": true, "fault": "cut", "afterBytes": 2500, "probability": 0.25},
- {"watch": true, "fault": "duplicate", "probability": 0.3},
- {"watch": true, "fault": "expire", "probability": 0.1},
- {"watch": true, "fault": "status", "status": 410, "probability": 0.1},
- {"watch": false, "method": "GET", "fault": "malformed", "probability": 0.05},
- {"watch": false, "fault": "cut", "afterBytes": 20, "probability": 0.08},
- {"watch": false, "fault": "cut", "afterBytes": 0, "probability": 0.05},
- {"fault": "status", "status": 429, "retryAfter": 1, "probability": 0.04},
- {"fault": "status", "status": 500, "probability": 0.04},
- {"fault": "status", "status": 503, "probability": 0.04},
- {"fault": "delay", "delayMs": 200, "probability": 0.15}]
-JSON
 plane_start
-"$bin/tests/faultproxy" --kubeconfig state/kubeconfig --rules rules.json --seed "$seed" --out faulty 2>proxy.log &
-proxy=$!
-until_true 10 test -s faulty
+faulty_start "$seed" 0.08 0.04
 operator_start "$work/faulty"
 
 # ---- all at once, so that the faults meet many requests
