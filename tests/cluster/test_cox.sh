@@ -38,27 +38,9 @@ current-context: mine
 YAML
 }
 
-# cox CODE WORD…: as kubectl finds it; fails unless it ends with CODE. What it printed is in $work/out and $work/err.
-cox() {
-    local wanted=$1 code=0
-    shift
-    KUBECONFIG=$work/person timeout 150 kubectl cox "$@" >"$work/out" 2>"$work/err" </dev/null || code=$?
-    ((code == wanted)) && return
-    echo "# kubectl cox $*: exit code $code, not $wanted: $(cat "$work/out" "$work/err")"
-    return 1
-}
-
-# printed TEXT…: each stands in the output, as basic regular expressions
-printed() {
-    local text
-    for text in "$@"; do
-        grep -q -- "$text" "$work/out" || return
-    done
-}
-
-said() {
-    cat "$work/out" "$work/err"
-}
+cox_command=(env "KUBECONFIG=$work/person" timeout 150 kubectl cox)
+# shellcheck source=tests/integration/cox.sh
+. "$root/tests/integration/cox.sh"
 
 if ! cluster_prepare || ! person_kubeconfig >"$work/person"; then
     echo "not ok preparation"

@@ -16,109 +16,89 @@ finish_also() {
 plane_start
 operator_start
 export KUBECONFIG=$work/state/kubeconfig HOME=$work
-
-# cox CODE WORD…: runs it; fails unless it ends with CODE. What it printed is in out and err.
-cox() {
-    local wanted=$1 code=0
-    shift
-    timeout 90 "$bin/cox" "$@" >out 2>err </dev/null || code=$?
-    ((code == wanted)) && return
-    echo "# cox $*: exit code $code, not $wanted: $(cat out err)"
-    return 1
-}
-
-# printed TEXT…: each stands in the output, as basic regular expressions
-printed() {
-    local text
-    for text in "$@"; do
-        grep -q -- "$text" out || return
-    done
-}
-
-gone() {
-    ! kill -0 "$1" 2>/dev/null
-}
+cox_command=(timeout 90 "$bin/cox")
+. "$root/tests/integration/cox.sh"
 
 cox 0 get && grep -q 'no training jobs in namespace default' err
-verdict $? "get says when there is nothing" "$(cat out err)"
+verdict $? "get says when there is nothing" "$(said)"
 cox 0 why --help && printed '^usage: cox why NAME' 'Exit code: 0' '--kubeconfig FILE'
-verdict $? "--help is the manual" "$(cat out err)"
+verdict $? "--help is the manual" "$(said)"
 cox 2 fred && cox 2 && cox 2 get --fred && cox 2 wait && cox 2 scale none && cox 2 wait x --for Fred
-verdict $? "wrong usage is exit code 2" "$(cat out err)"
+verdict $? "wrong usage is exit code 2" "$(said)"
 cox 1 get none && grep -q '"none" not found' err && cox 1 describe none && cox 1 why none && cox 1 logs none &&
     cox 1 suspend none && cox 1 delete none && cox 1 top none && cox 1 wait none
-verdict $? "what does not exist is exit code 1" "$(cat out err)"
+verdict $? "what does not exist is exit code 1" "$(said)"
 cox 1 get --kubeconfig missing && cox 1 get --context missing
-verdict $? "so is a cluster that is not known" "$(cat out err)"
+verdict $? "so is a cluster that is not known" "$(said)"
 
 # shellcheck disable=SC2016 # for the pod's shell
 job steady '{"backoffLimit":3}' 2 'echo $COXSWAIN_ROLE $COXSWAIN_INDEX of attempt $COXSWAIN_ATTEMPT; exec sleep 100'
 cox 0 wait steady --for Running --timeout 60s
-verdict $? "wait ends when the crew runs" "$(cat out err)"
+verdict $? "wait ends when the crew runs" "$(said)"
 cox 3 wait steady --timeout 1
-verdict $? "and with 3 when its time is over" "$(cat out err)"
+verdict $? "and with 3 when its time is over" "$(said)"
 cox 0 get && printed '^NAME *STATE *READY' '^steady *Running *2/2' && cox 0 get steady -o name &&
     printed '^trainingjob.coxswain.dev/steady$' && cox 0 get -A -o wide && printed '^NAMESPACE' 'MultiWorkerMirrored' &&
     cox 0 get steady -o yaml && printed '^kind: TrainingJob' && cox 0 get -o json && printed '"kind": "List"' &&
     cox 0 get -l team=none && [[ ! -s out ]]
-verdict $? "get lists, selects and prints documents" "$(cat out err)"
+verdict $? "get lists, selects and prints documents" "$(said)"
 cox 0 describe steady && printed '^Crew *worker 2' '^State *Running, 2/2 ready' 'CrewComplete' 'steady-worker-1-1 *ready' \
     'a crew of 2 pods is being created' '^steady waits for nothing: it runs'
-verdict $? "describe shows all there is" "$(cat out err)"
+verdict $? "describe shows all there is" "$(said)"
 cox 0 top --once && printed '^steady *Running *2/2' && cox 0 top steady --once && printed 'worker 1  *ready\|steady  Multi'
-verdict $? "top shows how things stand" "$(cat out err)"
+verdict $? "top shows how things stand" "$(said)"
 says_both() {
     cox 0 logs steady && printed '^worker-0 | worker 0 of attempt 1$' '^worker-1 | worker 1 of attempt 1$'
 }
 until_true 30 says_both && cox 0 logs steady --role worker --index 1 --tail 1 && printed '^worker 1 of attempt 1$'
-verdict $? "logs are merged, or one pod's" "$(cat out err)"
+verdict $? "logs are merged, or one pod's" "$(said)"
 
 "$bin/cox" logs steady -f >followed 2>&1 &
 follower=$!
 until_true 30 grep -q '^worker-1 | worker 1 of attempt 1$' followed
 verdict $? "logs -f begins with what there is" "$(cat followed)"
 cox 0 restart steady --index 1 && wait_for steady epoch 2 60 && [[ $(field steady attempt) == 1 ]]
-verdict $? "restart replaces one pod" "$(cat out err)"
+verdict $? "restart replaces one pod" "$(said)"
 cox 0 wait steady --for Running --timeout 60s && cox 0 restart steady && wait_for steady attempt 2 60
-verdict $? "or the whole crew" "$(cat out err)"
+verdict $? "or the whole crew" "$(said)"
 until_true 60 grep -q '^worker-0 | worker 0 of attempt 2$' followed
 verdict $? "logs -f goes on with those that come later" "$(cat followed)"
 
 cox 0 suspend steady && cox 0 wait steady --for Suspended --timeout 60s && cox 0 get && printed '^steady *Suspended'
-verdict $? "suspend removes the pods" "$(cat out err)"
+verdict $? "suspend removes the pods" "$(said)"
 cox 0 why steady && printed '^steady waits for somebody to resume it'
-verdict $? "why says who is waited for" "$(cat out err)"
+verdict $? "why says who is waited for" "$(said)"
 cox 0 resume steady && cox 0 wait steady --for Running --timeout 60s
-verdict $? "resume brings them back" "$(cat out err)"
+verdict $? "resume brings them back" "$(said)"
 cox 1 scale steady --workers 3 && grep -q 'workers may change only when elastic is set' err
-verdict $? "scale quotes the API server's refusal" "$(cat out err)"
+verdict $? "scale quotes the API server's refusal" "$(said)"
 cox 0 delete steady --timeout 60s && cox 1 get steady && cox 0 wait steady --for Deleted
-verdict $? "delete waits until it is gone" "$(cat out err)"
-until_true 60 gone "$follower"
+verdict $? "delete waits until it is gone" "$(said)"
+until_true 60 have_ended "$follower"
 verdict $? "logs -f ends with the job" "$(cat followed)"
 
 job short '{}' 1 'echo done'
 cox 0 wait short --timeout 60s && printed 'short: Succeeded: worker 0 is done'
-verdict $? "wait tells how a job succeeded" "$(cat out err)"
+verdict $? "wait tells how a job succeeded" "$(said)"
 job bad '{}' 1 'echo no such data; exit 65'
 cox 1 wait bad --timeout 60s && printed 'bad: Failed: .*65' && cox 0 why bad && printed 'it has failed'
-verdict $? "and how it failed, with 1" "$(cat out err)"
+verdict $? "and how it failed, with 1" "$(said)"
 api PATCH "$jobs_path/bad" '{"metadata":{"labels":{"a":"b"}}}' >/dev/null
 cox 0 get -l a=b -o name && printed '^trainingjob.coxswain.dev/bad$' && (($(wc -l <out) == 1))
-verdict $? "a selector selects" "$(cat out err)"
+verdict $? "a selector selects" "$(said)"
 
 example=$root/deploy/examples/gpt2.yaml
 cox 1 run "$example" --set spec.trainin.steps=3 && grep -q 'there is no trainin; there are .*training' err && [[ ! -e $HOME/.local/state/coxswain ]]
-verdict $? "run --set names what could stand in a path" "$(cat out err)"
+verdict $? "run --set names what could stand in a path" "$(said)"
 cox 2 run "$example" --set && cox 1 run "$example" --set spec.training.steps && grep -q 'is not PATH=VALUE' err
-verdict $? "and says how one is written" "$(cat out err)"
+verdict $? "and says how one is written" "$(said)"
 cox 0 run "$example" --kubeconfig "$KUBECONFIG" --set metadata.name=shorter --set spec.training.steps=3 --set spec.model.depth=1 \
     --set spec.training.optimizer.learningRate=0.5 --set 'spec.data={format: synthetic, examples: 64, validation: {last: 16}}' \
     --set spec.evaluate=null && printed '^shorter is done' && cox 0 get shorter -o wide && printed '3/3' &&
     cox 0 get shorter -o json && printed '"learningRate": "0.5"' '"examples": 64' && ! printed '"everySteps": 50'
-verdict $? "run --set changes the job and nothing else" "$(cat out err)"
+verdict $? "run --set changes the job and nothing else" "$(said)"
 cox 1 run "$example" --kubeconfig "$KUBECONFIG" --set metadata.name=never --set spec.training.steps=many && grep -q 'spec.training.steps' err
-verdict $? "what a value may be the API server says" "$(cat out err)"
+verdict $? "what a value may be the API server says" "$(said)"
 
 ln -s "$bin/cox" kubectl-cox
 ./kubectl-cox help | grep -q '^usage: kubectl cox COMMAND'
