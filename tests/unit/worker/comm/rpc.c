@@ -79,8 +79,8 @@ struct client {
     const char *method;
     int64_t lifetime_ms;
     bool opened;
-    const char *say;
-    bool hang_up;
+    _Atomic(const char *) say;
+    atomic_bool hang_up;
 };
 
 static void client_tick(void *context)
@@ -91,13 +91,11 @@ static void client_tick(void *context)
         rpc_stream_open(client->rpc, "127.0.0.1", client->port, client->method, client->lifetime_ms, &events,
                         &client->witness, &client->witness.stream, NULL);
     }
-    const char *say = client->say;
-    client->say = NULL;
+    const char *say = atomic_exchange(&client->say, NULL);
     if (say != NULL)
         rpc_stream_send(client->witness.stream, say, strlen(say));
-    if (client->hang_up)
+    if (atomic_exchange(&client->hang_up, false))
         rpc_stream_close(client->witness.stream);
-    client->hang_up = false;
 }
 
 static void client_start(struct client *client, uint16_t port, const char *method)
@@ -108,6 +106,33 @@ static void client_start(struct client *client, uint16_t port, const char *metho
     client->method = method;
     cr_assert_eq(rpc_new(client_tick, client, 100000, &client->rpc, NULL), 0);
     rpc_start_ticks(client->rpc);
+}
+
+/* Until it comes back. */
+static void say_hello(struct client *client)
+{
+    client->say = "hello";
+    rpc_wake(client->rpc);
+    sem_wait(&client->witness.message);
+}
+
+/* Until the stream has ended; how. */
+static enum error_kind say_bye(struct client *client)
+{
+    client->say = "bye";
+    rpc_wake(client->rpc);
+    sem_wait(&client->witness.done);
+    return client->witness.kind;
+}
+
+/* One that says nothing else. */
+static enum error_kind call(uint16_t port)
+{
+    struct client client;
+    client_start(&client, port, "/Test/Echo");
+    enum error_kind end = say_bye(&client);
+    rpc_free(client.rpc);
+    return end;
 }
 
 static struct rpc *server_start(struct witness *witness, uint16_t *ret_port)
@@ -161,13 +186,9 @@ Test(rpc, echoes_and_ends_in_good_order, .timeout = 20)
     uint16_t port;
     struct rpc *server = server_start(&served, &port);
     client_start(&client, port, "/Test/Echo");
-    client.say = "hello";
-    rpc_wake(client.rpc);
-    sem_wait(&client.witness.message);
+    say_hello(&client);
     cr_assert_str_eq(client.witness.text, "hello");
-    client.say = "bye";
-    rpc_wake(client.rpc);
-    sem_wait(&client.witness.done);
+    cr_assert_eq(say_bye(&client), ERROR_NONE);
     cr_assert_not(client.witness.failed);
     cr_assert_eq(client.witness.messages, 2);
     sem_wait(&served.done);
@@ -183,9 +204,7 @@ Test(rpc, a_hang_up_reaches_the_server, .timeout = 20)
     uint16_t port;
     struct rpc *server = server_start(&served, &port);
     client_start(&client, port, "/Test/Echo");
-    client.say = "hello";
-    rpc_wake(client.rpc);
-    sem_wait(&client.witness.message);
+    say_hello(&client);
     client.hang_up = true;
     rpc_wake(client.rpc);
     sem_wait(&served.done);
@@ -203,9 +222,7 @@ Test(rpc, the_end_of_a_server_ends_its_streams, .timeout = 20)
     uint16_t port;
     struct rpc *server = server_start(&served, &port);
     client_start(&client, port, "/Test/Echo");
-    client.say = "hello";
-    rpc_wake(client.rpc);
-    sem_wait(&client.witness.message);
+    say_hello(&client);
     rpc_free(server);
     sem_wait(&client.witness.done);
     cr_assert(client.witness.failed);
@@ -257,9 +274,7 @@ Test(rpc, garbage_on_the_port_disturbs_nobody, .timeout = 20)
         noise[i] = (char)(i * 131 + 7);
     cr_assert_gt(send(garbage, noise, sizeof(noise), MSG_NOSIGNAL), 0);
     client_start(&client, port, "/Test/Echo");
-    client.say = "hello";
-    rpc_wake(client.rpc);
-    sem_wait(&client.witness.message);
+    say_hello(&client);
     cr_assert_str_eq(client.witness.text, "hello");
     close(garbage);
     rpc_free(client.rpc);
@@ -272,19 +287,15 @@ static pid_t fork_caller(const char *key, int pipe_)
     pid_t child = fork();
     if (child != 0)
         return child;
-    struct client client;
     uint16_t port;
     if (read(pipe_, &port, sizeof(port)) != (ssize_t)sizeof(port))
         _exit(255);
     crew_key_set(key, strlen(key));
-    client_start(&client, port, "/Test/Echo");
-    client.say = "bye";
-    rpc_wake(client.rpc);
-    sem_wait(&client.witness.done);
-    _exit((int)client.witness.kind);
+    _exit((int)call(port));
 }
 
-static enum error_kind end_of_call(const char *key, const char *servers_key)
+/* The caller is forked before the server has a key and, unless `certificates` is NULL, those of that folder. */
+static enum error_kind end_of_call(const char *key, const char *servers_key, const char *certificates)
 {
     struct witness served;
     uint16_t port;
@@ -292,62 +303,43 @@ static enum error_kind end_of_call(const char *key, const char *servers_key)
     cr_assert_eq(pipe(ends), 0);
     pid_t caller = fork_caller(key, ends[0]);
     crew_key_set(servers_key, strlen(servers_key));
+    if (certificates != NULL)
+        cr_assert_eq(crew_certificates_open(certificates, NULL), 0);
     struct rpc *server = server_start(&served, &port);
     cr_assert_eq(write(ends[1], &port, sizeof(port)), (ssize_t)sizeof(port));
     cr_assert_eq(waitpid(caller, &status, 0), caller);
     rpc_free(server);
-    return (enum error_kind)WEXITSTATUS(status);
+    enum error_kind end = (enum error_kind)WEXITSTATUS(status);
+    cr_assert_eq(served.messages, end == ERROR_NONE ? 1 : 0, "who is refused is not heard");
+    return end;
 }
 
 Test(rpc, a_caller_with_the_crews_key_is_heard, .timeout = 60)
 {
     SKIP_WHERE_FORKS_ARE_NOT_FOLLOWED();
-    cr_assert_eq(end_of_call("the key of this crew", "the key of this crew"), ERROR_NONE);
+    cr_assert_eq(end_of_call("the key of this crew", "the key of this crew", NULL), ERROR_NONE);
 }
 
 Test(rpc, a_caller_with_another_key_is_refused, .timeout = 60)
 {
     SKIP_WHERE_FORKS_ARE_NOT_FOLLOWED();
-    cr_assert_eq(end_of_call("the key of another one", "the key of this crew"), ERROR_FORBIDDEN);
+    cr_assert_eq(end_of_call("the key of another one", "the key of this crew", NULL), ERROR_FORBIDDEN);
 }
 
 Test(rpc, a_caller_without_a_key_is_refused, .timeout = 60)
 {
     SKIP_WHERE_FORKS_ARE_NOT_FOLLOWED();
-    cr_assert_eq(end_of_call("", "the key of this crew"), ERROR_FORBIDDEN);
+    cr_assert_eq(end_of_call("", "the key of this crew", NULL), ERROR_FORBIDDEN);
 }
 
 /* ---------------------------------------------------------------- TLS */
 
-/* The caller was forked before the server had certificates. */
-static enum error_kind end_of_encrypted_call(const char *directory)
+static void echo_once(void)
 {
     struct witness served;
     uint16_t port;
-    int ends[2], status;
-    cr_assert_eq(pipe(ends), 0);
-    pid_t caller = fork_caller("", ends[0]);
-    cr_assert_eq(crew_certificates_open(directory, NULL), 0);
     struct rpc *server = server_start(&served, &port);
-    cr_assert_eq(write(ends[1], &port, sizeof(port)), (ssize_t)sizeof(port));
-    cr_assert_eq(waitpid(caller, &status, 0), caller);
-    cr_assert_eq(served.messages, 0);
-    rpc_free(server);
-    return (enum error_kind)WEXITSTATUS(status);
-}
-
-static void echo_once(enum error_kind wanted)
-{
-    struct witness served;
-    struct client client;
-    uint16_t port;
-    struct rpc *server = server_start(&served, &port);
-    client_start(&client, port, "/Test/Echo");
-    client.say = "bye";
-    rpc_wake(client.rpc);
-    sem_wait(&client.witness.done);
-    cr_assert_eq(client.witness.kind, wanted);
-    rpc_free(client.rpc);
+    cr_assert_eq(call(port), ERROR_NONE);
     rpc_free(server);
 }
 
@@ -357,9 +349,9 @@ Test(rpc, speaks_tls_with_the_crews_certificates, .timeout = 60)
     crew_files_open(&files);
     crew_files_make(&files, CREW_TLS_EVEN, -1);
     cr_assert_eq(crew_certificates_open(files.directory, NULL), 0);
-    echo_once(ERROR_NONE);
+    echo_once();
     crew_files_make(&files, CREW_TLS_ODD, 0);
-    echo_once(ERROR_NONE);
+    echo_once();
     crew_files_close(&files);
 }
 
@@ -374,22 +366,11 @@ Test(rpc, a_stream_outlives_the_certificate_it_began_with, .timeout = 60)
     cr_assert_eq(crew_certificates_open(files.directory, NULL), 0);
     struct rpc *server = server_start(&served, &port);
     client_start(&client, port, "/Test/Echo");
-    client.say = "hello";
-    rpc_wake(client.rpc);
-    sem_wait(&client.witness.message);
+    say_hello(&client);
     for (int generation = 0; generation < 6; generation++)
         crew_files_make(&files, generation % 2 ? CREW_TLS_EVEN : CREW_TLS_ODD, generation - 10);
-    struct client second;
-    client_start(&second, port, "/Test/Echo");
-    second.say = "bye";
-    rpc_wake(second.rpc);
-    sem_wait(&second.witness.done);
-    cr_assert_eq(second.witness.kind, ERROR_NONE, "the server presents what is the newest now");
-    client.say = "bye";
-    rpc_wake(client.rpc);
-    sem_wait(&client.witness.done);
-    cr_assert_eq(client.witness.kind, ERROR_NONE);
-    rpc_free(second.rpc);
+    cr_assert_eq(call(port), ERROR_NONE, "the server presents what is the newest now");
+    cr_assert_eq(say_bye(&client), ERROR_NONE);
     rpc_free(client.rpc);
     rpc_free(server);
     crew_files_close(&files);
@@ -401,6 +382,6 @@ Test(rpc, a_caller_in_the_clear_is_not_heard, .timeout = 60)
     struct crew_files files;
     crew_files_open(&files);
     crew_files_make(&files, CREW_TLS_EVEN, -1);
-    cr_assert_eq(end_of_encrypted_call(files.directory), ERROR_UNAVAILABLE);
+    cr_assert_eq(end_of_call("", "", files.directory), ERROR_UNAVAILABLE);
     crew_files_close(&files);
 }
