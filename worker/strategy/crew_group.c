@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/strategy/crew_group.h"
 
+#include <string.h>
+
+#include "common/memory.h"
+#include "worker/strategy/reduction_tree.h"
+
 #define CONNECT_MS_DEFAULT 60000
 
 int crew_group_open(const struct strategy_options *options, const struct world *world,
@@ -36,4 +41,20 @@ void crew_group_close(const struct strategy_options *options, struct collective 
     member_guard(options->member, NULL);
     collective_free(*group);
     *group = NULL;
+}
+
+int crew_group_sum(struct collective *group, float *words, size_t count, struct error *error)
+{
+    SCOPED_FREE float *zeros = memory_allocate(count, sizeof *zeros);
+    const float *contributions[REDUCTION_COVER_MAX] = {words};
+    for (unsigned i = 1; i < REDUCTION_COVER_MAX; i++)
+        contributions[i] = zeros;
+    return collective_all_reduce(group, contributions, words, count, error);
+}
+
+int crew_group_tell(struct collective *group, unsigned root, void *bytes, size_t length, struct error *error)
+{
+    bool all[CREW_SIZE_MAX];
+    memset(all, true, sizeof all);
+    return collective_broadcast(group, root, all, bytes, length, error);
 }

@@ -5,7 +5,6 @@
  * them final; nothing is applied before all of them are back.
  */
 #include <stdio.h>
-#include <string.h>
 
 #include "common/clock.h"
 #include "common/memory.h"
@@ -312,26 +311,18 @@ static int mirrored_sum(struct strategy *base, double *values, unsigned count, s
     if (check_group(strategy, error) < 0)
         return -1;
     size_t total = exact_values_floats(count, base->world.size);
-    SCOPED_FREE float *own = memory_allocate(total, sizeof(*own));
-    SCOPED_FREE float *zeros = memory_allocate(total, sizeof(*zeros));
-    exact_values_put(values, count, base->world.rank, own);
-    const float *contributions[REDUCTION_COVER_MAX];
-    for (unsigned i = 0; i < REDUCTION_COVER_MAX; i++)
-        contributions[i] = i == 0 ? own : zeros;
-    if (collective_all_reduce(strategy->group, contributions, own, total, error) < 0)
+    SCOPED_FREE float *places = memory_allocate(total, sizeof(*places));
+    exact_values_put(values, count, base->world.rank, places);
+    if (crew_group_sum(strategy->group, places, total, error) < 0)
         return -1;
-    exact_values_sum(own, count, base->world.size, values);
+    exact_values_sum(places, count, base->world.size, values);
     return 0;
 }
 
 static int mirrored_share(struct strategy *base, void *bytes, size_t length, struct error *error)
 {
     struct multi_worker_mirrored *strategy = (struct multi_worker_mirrored *)base;
-    bool all[CREW_SIZE_MAX];
-    memset(all, true, sizeof(all));
-    if (check_group(strategy, error) < 0)
-        return -1;
-    return collective_broadcast(strategy->group, 0, all, bytes, length, error);
+    return check_group(strategy, error) < 0 ? -1 : crew_group_tell(strategy->group, 0, bytes, length, error);
 }
 
 /* Each rank has a shard of the slots to write; the parameters are whole everywhere. */

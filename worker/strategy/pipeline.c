@@ -6,7 +6,6 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/memory.h"
 #include "worker/data/dataset.h"
@@ -14,6 +13,7 @@
 #include "worker/model/layer_cost.h"
 #include "worker/optimizer/gradient_norm.h"
 #include "worker/optimizer/training_state.h"
+#include "worker/strategy/crew_group.h"
 #include "worker/strategy/pipeline_parts.h"
 
 #define PROFILE_EXAMPLES 8
@@ -331,11 +331,9 @@ static int pipeline_sum(struct strategy *base, double *values, unsigned count, s
 static int pipeline_share_bytes(struct strategy *base, void *bytes, size_t length, struct error *error)
 {
     struct pipeline *pipeline = (struct pipeline *)base;
-    bool all[CREW_SIZE_MAX];
-    memset(all, true, sizeof all);
     if (pipeline->shape.size == 1)
         return 0;
-    return check_formed(pipeline, error) < 0 ? -1 : collective_broadcast(pipeline->group, 0, all, bytes, length, error);
+    return check_formed(pipeline, error) < 0 ? -1 : crew_group_tell(pipeline->group, 0, bytes, length, error);
 }
 
 /* ---------------------------------------------------------------- who has what */

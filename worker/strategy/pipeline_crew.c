@@ -33,12 +33,10 @@ static int agree_on_stages(struct pipeline *pipeline, const struct world *world,
     const struct strategy_options *options = &pipeline->base.options;
     unsigned root = world->source == WORLD_SOURCE_PEER ? world->source_rank : 0;
     unsigned layers = graph_layer_count(options->graph);
-    bool all[CREW_SIZE_MAX];
-    memset(all, true, sizeof all);
     SCOPED_FREE unsigned *stage_of = memory_allocate(layers, sizeof *stage_of);
     if (pipeline->partition.stage_of)
         memcpy(stage_of, pipeline->partition.stage_of, layers * sizeof *stage_of);
-    if (collective_broadcast(pipeline->group, root, all, stage_of, layers * sizeof *stage_of, error) < 0)
+    if (crew_group_tell(pipeline->group, root, stage_of, layers * sizeof *stage_of, error) < 0)
         return -1;
     if (pipeline->units && pipeline->shards == world->logical_shards &&
         memcmp(stage_of, pipeline->partition.stage_of, layers * sizeof *stage_of) == 0)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
-
 #include "worker/optimizer/training_state.h"
+#include "worker/strategy/crew_group.h"
 #include "worker/strategy/sharded_parts.h"
 #include "worker/strategy/state_transfer.h"
 
@@ -26,12 +25,9 @@ static bool can_hold(const struct sharded_optimizer *optimizer, const struct wor
 static int tell_holdings(struct collective *group, const struct world *world, bool holds, struct holdings *ret_holdings,
                          struct error *error)
 {
-    float words[CREW_SIZE_MAX] = {0}, zeros[CREW_SIZE_MAX] = {0};
-    const float *contributions[REDUCTION_COVER_MAX];
-    for (unsigned i = 0; i < REDUCTION_COVER_MAX; i++)
-        contributions[i] = i == 0 ? words : zeros;
+    float words[CREW_SIZE_MAX] = {0};
     words[world->rank] = holds;
-    if (collective_all_reduce(group, contributions, words, world->size, error) < 0)
+    if (crew_group_sum(group, words, world->size, error) < 0)
         return -1;
     for (unsigned rank = 0; rank < world->size; rank++)
         ret_holdings->holds[rank] = words[rank] > 0;
@@ -57,9 +53,7 @@ static int catch_up(struct sharded_optimizer *optimizer, struct collective *grou
                     bool holds, struct error *error)
 {
     struct sharded_verdict verdict = optimizer->verdict;
-    bool all[CREW_SIZE_MAX];
-    memset(all, true, sizeof all);
-    if (collective_broadcast(group, world->source_rank, all, &verdict, sizeof verdict, error) < 0)
+    if (crew_group_tell(group, world->source_rank, &verdict, sizeof verdict, error) < 0)
         return -1;
     if (!holds || optimizer->options.state->progress.step == world->step)
         return 0;
@@ -130,13 +124,11 @@ static int spread(struct sharded_optimizer *optimizer, struct collective *group,
                   const struct holdings *holdings, struct error *error)
 {
     struct training_progress progress = optimizer->options.state->progress;
-    bool all[CREW_SIZE_MAX];
-    memset(all, true, sizeof all);
     for (unsigned rank = 0; rank < world->size; rank++)
         if (!holdings->holds[rank] && refill(optimizer, group, world, rank, error) < 0)
             return -1;
     if (sharded_optimizer_gather(optimizer, group, holdings->givers, error) < 0 ||
-        collective_broadcast(group, world->source_rank, all, &progress, sizeof progress, error) < 0)
+        crew_group_tell(group, world->source_rank, &progress, sizeof progress, error) < 0)
         return -1;
     optimizer->options.state->progress = progress;
     return 0;
