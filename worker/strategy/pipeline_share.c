@@ -214,24 +214,18 @@ int pipeline_share_init(struct pipeline *pipeline, struct pipeline_share *share,
     return allocate_batches(pipeline, share, error);
 }
 
-static void release_memory(struct device *device, void *memory)
-{
-    if (memory)
-        device_free(device, memory);
-}
-
 void pipeline_share_release(struct pipeline *pipeline, struct pipeline_share *share)
 {
     struct device *device = pipeline->base.options.device;
     for (unsigned i = 0; i < REDUCTION_COVER_MAX; i++)
-        release_memory(device, share->gradients[i]);
+        device_free(device, share->gradients[i]);
     for (unsigned i = 0; i < REDUCTION_DEPTH_MAX; i++)
-        release_memory(device, share->partial[i]);
+        device_free(device, share->partial[i]);
     for (unsigned i = 0; i < 2; i++) {
-        release_memory(device, share->batches[i].inputs);
-        release_memory(device, share->batches[i].targets);
+        device_free(device, share->batches[i].inputs);
+        device_free(device, share->batches[i].targets);
     }
-    release_memory(device, share->sums);
+    device_free(device, share->sums);
     pipeline_timetable_release(&share->timetable);
     free(share->units);
     free(share->indices);

@@ -341,12 +341,6 @@ int replica_new(const struct strategy_options *options, unsigned shards, unsigne
     return 0;
 }
 
-static void release_memory(struct device *device, void *memory)
-{
-    if (memory != NULL)
-        device_free(device, memory);
-}
-
 int replica_use_exchange(struct replica *replica, struct shard_exchange *exchange, struct error *error)
 {
     if (!device_memory_is_shared(replica->options.device))
@@ -356,7 +350,7 @@ int replica_use_exchange(struct replica *replica, struct shard_exchange *exchang
     if (replica->end - replica->first == 1)
         return 0;
     for (unsigned slot = 0; slot < REDUCTION_DEPTH_MAX; slot++) { /* lanes have gradients of their own */
-        release_memory(replica->options.device, replica->partial[slot]);
+        device_free(replica->options.device, replica->partial[slot]);
         replica->partial[slot] = NULL;
     }
     return replica_lanes_new(replica, &replica->lanes, error);
@@ -368,20 +362,18 @@ void replica_free(struct replica *replica)
         return;
     struct device *device = replica->options.device;
     replica_lanes_free(replica->lanes);
-    if (replica->stream != NULL)
-        device_stream_free(replica->stream);
-    if (replica->passed != NULL)
-        device_event_free(replica->passed);
+    device_stream_free(replica->stream);
+    device_event_free(replica->passed);
     for (unsigned i = 0; i < REDUCTION_COVER_MAX; i++)
-        release_memory(device, replica->gradients[i]);
+        device_free(device, replica->gradients[i]);
     for (unsigned i = 0; i < REDUCTION_DEPTH_MAX; i++)
-        release_memory(device, replica->partial[i]);
+        device_free(device, replica->partial[i]);
     for (unsigned i = 0; i < 2; i++) {
-        release_memory(device, replica->batches[i].inputs);
-        release_memory(device, replica->batches[i].targets);
+        device_free(device, replica->batches[i].inputs);
+        device_free(device, replica->batches[i].targets);
     }
-    release_memory(device, replica->sums);
-    release_memory(device, replica->norm_blocks);
+    device_free(device, replica->sums);
+    device_free(device, replica->norm_blocks);
     free(replica->indices);
     free(replica);
 }
