@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "common/memory.h"
-#include "common/scope.h"
 #include "worker/device/cpu/batch_norm.h"
+#include "worker/device/cpu/batch_norm_shards.h"
 #include "worker/device/shard_exchange.h"
 
 /* A block's sums of dy and of dy (x - mean). */
@@ -49,38 +48,22 @@ static struct sums add_blocks(const struct batch_norm_backward *op, int64_t i)
     return all;
 }
 
-/* What a shard tells the others: rows, then both sums of all columns. */
-static size_t told(const struct batch_norm_backward *op)
-{
-    return (size_t)(1 + 2 * op->c);
-}
-
 static struct sums add_shards(const struct batch_norm_backward *op, const double *shards, int64_t i)
 {
     struct sums all = {0};
     for (unsigned s = 0; s < op->peers.exchange->shards; s++) {
-        const double *shard = shards + s * told(op);
-        all.rows += shard[0];
-        all.sum += shard[1 + i];
-        all.dot += shard[1 + op->c + i];
+        struct batch_norm_told told = batch_norm_told(shards, op->c, s, i);
+        all.rows += told.rows;
+        all.sum += told.first;
+        all.dot += told.second;
     }
     return all;
 }
 
-/* NULL: this shard stands for itself. */
-static const double *ask_peers(const struct batch_norm_backward *op)
+static struct batch_norm_told tell(const void *context, int64_t column)
 {
-    if (op->peers.exchange == NULL)
-        return NULL;
-    SCOPED_FREE double *own = memory_allocate(told(op), sizeof *own);
-    own[0] = (double)op->rows;
-    for (int64_t i = 0; i < op->c; i++) {
-        struct sums sums = add_blocks(op, i);
-        own[1 + i] = sums.sum;
-        own[1 + op->c + i] = sums.dot;
-    }
-    return op->peers.exchange->share(op->peers.exchange, op->peers.shard, shard_point_backward(op->peers.layer), own,
-                                     told(op));
+    struct sums own = add_blocks(context, column);
+    return (struct batch_norm_told){own.rows, own.sum, own.dot};
 }
 
 static void finish_column(const struct gradient_lines *lines, const double *shards, int64_t i)
@@ -121,7 +104,7 @@ void cpu_batch_norm_backward(const struct cpu_call *call, const struct batch_nor
     int64_t blocks = batch_norm_blocks(op->rows, op->c);
     struct gradient_lines lines = {op, op->workspace, op->workspace + op->c, op->workspace + 2 * blocks * op->c};
     team_run(call->team, blocks, sum_block, op);
-    const double *shards = ask_peers(op);
+    const double *shards = batch_norm_ask_shards(&op->peers, shard_point_backward(op->peers.layer), op->c, tell, op);
     for (int64_t i = 0; i < op->c; i++)
         finish_column(&lines, shards, i);
     if (op->dx)

@@ -2,9 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "common/memory.h"
-#include "common/scope.h"
 #include "worker/device/cpu/batch_norm.h"
+#include "worker/device/cpu/batch_norm_shards.h"
 #include "worker/device/shard_exchange.h"
 
 /* A block's sums, and its squares about the block's own mean; blocks are then joined in order (Chan et al. 1983). */
@@ -54,37 +53,22 @@ static struct moments join_blocks(const struct batch_norm_forward *op, int64_t c
     return all;
 }
 
-/* What a shard tells the others: rows, then the means and the squares of all columns. */
-static size_t told(const struct batch_norm_forward *op)
-{
-    return (size_t)(1 + 2 * op->c);
-}
-
 static struct moments join_shards(const struct batch_norm_forward *op, const double *shards, int64_t column)
 {
     struct moments all = {0};
     for (unsigned s = 0; s < op->peers.exchange->shards; s++) {
-        const double *shard = shards + s * told(op);
-        if (shard[0] > 0)
-            join(&all, (struct moments){shard[0], shard[1 + column], shard[1 + op->c + column]});
+        struct batch_norm_told told = batch_norm_told(shards, op->c, s, column);
+        if (told.rows > 0)
+            join(&all, (struct moments){told.rows, told.first, told.second});
     }
     return all;
 }
 
-/* NULL: this shard stands for itself. */
-static const double *ask_peers(const struct batch_norm_forward *op)
+static struct batch_norm_told tell(const void *context, int64_t column)
 {
-    if (op->peers.exchange == NULL)
-        return NULL;
-    SCOPED_FREE double *own = memory_allocate(told(op), sizeof *own);
-    own[0] = (double)op->rows;
-    for (int64_t i = 0; i < op->c; i++) {
-        struct moments m = join_blocks(op, i);
-        own[1 + i] = m.mean;
-        own[1 + op->c + i] = m.squares;
-    }
-    return op->peers.exchange->share(op->peers.exchange, op->peers.shard, shard_point_forward(op->peers.layer), own,
-                                     told(op));
+    const struct batch_norm_forward *op = context;
+    struct moments own = join_blocks(op, column);
+    return (struct batch_norm_told){(double)op->rows, own.mean, own.squares};
 }
 
 static void finish_column(const struct batch_norm_forward *op, const double *shards, int64_t i, float *slope,
@@ -104,7 +88,7 @@ void cpu_batch_norm_forward(const struct cpu_call *call, const struct batch_norm
     int64_t blocks = batch_norm_blocks(op->rows, op->c);
     float *slope = op->workspace + 2 * blocks * op->c, *start = slope + op->c;
     team_run(call->team, blocks, measure_block, op);
-    const double *shards = ask_peers(op);
+    const double *shards = batch_norm_ask_shards(&op->peers, shard_point_forward(op->peers.layer), op->c, tell, op);
     for (int64_t i = 0; i < op->c; i++)
         finish_column(op, shards, i, slope, start);
     batch_norm_line(call, &(struct batch_norm_line){op->rows, op->c, op->x, slope, start, op->y,
