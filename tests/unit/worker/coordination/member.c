@@ -23,6 +23,7 @@
 #include "common/contract/environment.h"
 #include "common/contract/exit_code.h"
 #include "tests/unit/forking.h"
+#include "tests/unit/loopback.h"
 
 #define RANKS_MAX 4
 #define ELEMENTS 5000
@@ -45,7 +46,7 @@ struct crew {
     struct board *board;
     pid_t children[RANKS_MAX];
     char hosts_path[64];
-    char addresses[RANKS_MAX][64];
+    char addresses[RANKS_MAX][LOOPBACK_HOST_MAX];
     unsigned next_address;
     enum collective_transport transport;
     int64_t death_ms;
@@ -261,9 +262,7 @@ static void crew_publish(struct crew *crew)
 
 static void crew_new_address(struct crew *crew, unsigned rank)
 {
-    unsigned pid = (unsigned)getpid();
-    snprintf(crew->addresses[rank], sizeof(crew->addresses[rank]), "127.%u.%u.%u", 1 + (pid >> 8) % 250, pid & 0xff,
-             ++crew->next_address);
+    loopback_host(crew->addresses[rank], crew->next_address++);
     crew_publish(crew);
 }
 

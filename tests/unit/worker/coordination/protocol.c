@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "common/crc32c.h"
+#include "tests/unit/loopback.h"
 #include "worker/comm/little_endian.h"
 #include "worker/comm/rpc.h"
 #include "worker/coordination/chief.h"
@@ -37,12 +38,7 @@ static void say_foreign(struct rpc_stream *stream, enum coordination_message_typ
     rpc_stream_send(stream, bytes.data, bytes.length);
 }
 
-static void own_address(char text[32], unsigned last)
-{
-    snprintf(text, 32, "127.%u.%u.%u", 1 + ((unsigned)getpid() >> 8) % 250, (unsigned)getpid() & 0xff, last);
-}
-
-static struct member *member_of(unsigned rank, char chief[32], char here[32])
+static struct member *member_of(unsigned rank, char chief[LOOPBACK_HOST_MAX], char here[LOOPBACK_HOST_MAX])
 {
     struct crew_seat seats[2] = {{"worker", 0, chief, PORT}, {"worker", 1, here, PORT}};
     struct member_options options = {.job_uid = "job",
@@ -97,12 +93,12 @@ static void opened(void *context, struct rpc_stream *stream, struct rpc_stream_e
 Test(protocol, a_member_says_what_is_wrong_and_ends, .timeout = 60)
 {
     static const struct rpc_method methods[] = {{CREW_METHOD_JOIN, opened}};
-    char chief[32], here[32];
+    char chief[LOOPBACK_HOST_MAX], here[LOOPBACK_HOST_MAX];
     struct rpc *rpc;
     struct rpc_server *server;
     struct error error = ERROR_INIT;
-    own_address(chief, 1);
-    own_address(here, 2);
+    loopback_host(chief, 1);
+    loopback_host(here, 2);
     cr_assert_eq(rpc_new(NULL, NULL, 20, &rpc, NULL), 0);
     cr_assert_eq(rpc_server_start(rpc, chief, PORT, methods, 1, NULL, &server, NULL), 0);
     struct member *member = member_of(1, chief, here);
@@ -130,7 +126,7 @@ static void hear(void *context, struct rpc_stream *stream, const void *bytes, si
 
 struct stranger {
     struct rpc *rpc;
-    char chief[32];
+    char chief[LOOPBACK_HOST_MAX];
     atomic_bool over;
 };
 
@@ -148,9 +144,9 @@ static void call_chief(void *context)
 Test(protocol, a_chief_refuses_a_stranger_in_words, .timeout = 60)
 {
     static struct stranger stranger;
-    char here[32];
-    own_address(stranger.chief, 1);
-    own_address(here, 2);
+    char here[LOOPBACK_HOST_MAX];
+    loopback_host(stranger.chief, 1);
+    loopback_host(here, 2);
     struct member *member = member_of(0, stranger.chief, here);
     cr_assert_eq(rpc_new(call_chief, &stranger, 100000000, &stranger.rpc, NULL), 0);
     rpc_start_ticks(stranger.rpc);

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/unit/loopback.h"
 #include "worker/comm/rpc.h"
 #include "worker/coordination/chief.h"
 #include "worker/coordination/member.h"
@@ -21,7 +22,7 @@
 
 struct played_chief {
     struct rpc *rpc;
-    char address[32], member_address[32];
+    char address[LOOPBACK_HOST_MAX], member_address[LOOPBACK_HOST_MAX];
     uint32_t epoch;
     const char *job_uid;
     atomic_bool silent;    /* ends every stream before it has said anything */
@@ -117,11 +118,6 @@ struct scene {
     pthread_t trainer;
 };
 
-static void own_address(char text[32], unsigned last)
-{
-    snprintf(text, 32, "127.%u.%u.%u", 1 + ((unsigned)getpid() >> 8) % 250, (unsigned)getpid() & 0xff, last);
-}
-
 static void *agree(void *context)
 {
     struct member_standing standing = {.holds_state = true, .applied_step = 40};
@@ -133,12 +129,12 @@ static void *agree(void *context)
 /* The chief's name leads to the old one. */
 static void scene_open(struct scene *scene, const char *job_of_old, uint32_t epoch_of_old)
 {
-    char here[32];
+    char here[LOOPBACK_HOST_MAX];
     *scene =
         (struct scene){.old = {.epoch = epoch_of_old, .job_uid = job_of_old}, .new = {.epoch = NEW, .job_uid = "job"}};
-    own_address(scene->old.address, 1);
-    own_address(scene->new.address, 2);
-    own_address(here, 3);
+    loopback_host(scene->old.address, 1);
+    loopback_host(scene->new.address, 2);
+    loopback_host(here, 3);
     memcpy(scene->new.member_address, here, sizeof(here));
     memcpy(scene->old.member_address, here, sizeof(here));
     played_chief_start(&scene->old);

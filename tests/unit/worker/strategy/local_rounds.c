@@ -5,14 +5,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "common/json.h"
-#include "common/memory.h"
-#include "worker/data/dataset.h"
-#include "worker/data/sampler.h"
-#include "worker/model/graph.h"
-#include "worker/optimizer/training_state.h"
+#include "tests/unit/loopback.h"
+#include "tests/unit/worker/strategy/learner.h"
 
 #define BATCH 24
 #define STEPS 8
@@ -20,12 +15,7 @@
 
 /* One worker, so that an average is what it averages, and what is left is the outer optimizer. */
 struct scene {
-    struct job_document job;
-    struct device *device;
-    struct graph *graph;
-    struct dataset *dataset;
-    struct sampler sampler;
-    struct training_state state;
+    struct learner learner; /* without a member */
     struct endpoint *endpoint;
     struct collective *group;
     struct strategy_options options;
@@ -54,9 +44,9 @@ static void take_last(const void *context, const float *const *inputs, float *re
 static void open_group(struct scene *scene)
 {
     static struct collective_peer self;
-    char address[32];
+    char address[LOOPBACK_HOST_MAX];
     struct error error = ERROR_INIT;
-    snprintf(address, sizeof(address), "127.%d.%d.9", 1 + (getpid() >> 8) % 250, getpid() & 0xff);
+    loopback_host(address, 8);
     cr_assert_eq(endpoint_open(address, 0, &scene->endpoint, &error), 0, "%s", error.message);
     snprintf(self.address, sizeof(self.address), "%s", address);
     self.port = endpoint_port(scene->endpoint);
@@ -70,51 +60,30 @@ static void open_group(struct scene *scene)
     cr_assert_eq(collective_connect(scene->group, 60000, &error), 0, "%s", error.message);
 }
 
-static void open_model(struct scene *scene)
+static void open_learner(struct learner *learner)
 {
-    struct storage_map *storage;
     struct error error = ERROR_INIT;
-    SCOPED_JSON *json = NULL;
-    cr_assert_eq(json_parse(text, strlen(text), sizeof(text), &json, &error), 0);
-    cr_assert_eq(job_document_parse(json, &scene->job, &error), 0, "%s", error.message);
-    cr_assert_eq(storage_map_parse(NULL, &storage, &error), 0);
-    cr_assert_eq(device_open(&(struct device_options){.threads = 1}, &scene->device, &error), 0);
-    struct graph_options graph = {.device = scene->device, .model = &scene->job.model, .max_examples = BATCH};
-    cr_assert_eq(graph_new(&graph, &scene->graph, &error), 0, "%s", error.message);
-    int result = dataset_open(&scene->job.data, storage, SPLIT_TRAIN, graph_example_format(scene->graph),
-                              &scene->dataset, &error);
-    cr_assert_eq(result, 0, "%s", error.message);
-    scene->sampler = (struct sampler){.seed = 5, .count = dataset_count(scene->dataset)};
-    storage_map_free(storage);
-}
-
-static void open_state(struct scene *scene)
-{
-    const struct optimizer_spec *optimizer = &scene->job.training.optimizer;
-    cr_assert_eq(training_state_init(&scene->state, scene->device, graph_layout(scene->graph), optimizer, 5, NULL), 0);
-    cr_assert_eq(training_state_add_slot(&scene->state, LOCAL_ROUNDS_SLOT, NULL), 0);
+    cr_assert(learner_open_job(learner, text, &error) == 0 &&
+                  learner_open_model(learner, 1, BATCH, false, &error) == 0 &&
+                  learner_open_state(learner, &error) == 0 &&
+                  training_state_add_slot(&learner->state, LOCAL_ROUNDS_SLOT, &error) == 0,
+              "%s", error.message);
 }
 
 static void open_scene(struct scene *scene, int64_t local_steps, double outer_rate, double outer_momentum)
 {
     struct error error = ERROR_INIT;
     *scene = (struct scene){0};
-    open_model(scene);
-    open_state(scene);
-    scene->job.strategy.local_steps = local_steps;
-    scene->job.strategy.outer_learning_rate = outer_rate;
-    scene->job.strategy.outer_momentum = outer_momentum;
-    scene->options = (struct strategy_options){.device = scene->device,
-                                               .graph = scene->graph,
-                                               .dataset = scene->dataset,
-                                               .sampler = &scene->sampler,
-                                               .spec = &scene->job.strategy,
-                                               .optimizer = &scene->job.training.optimizer,
-                                               .state = &scene->state,
-                                               .global_batch = BATCH,
-                                               .logical_shards = 1,
-                                               .total_steps = STEPS,
-                                               .learning_rate = rate};
+    open_learner(&scene->learner);
+    scene->learner.job.strategy.local_steps = local_steps;
+    scene->learner.job.strategy.outer_learning_rate = outer_rate;
+    scene->learner.job.strategy.outer_momentum = outer_momentum;
+    scene->options = learner_options(&scene->learner, STRATEGY_MULTI_WORKER_MIRRORED);
+    scene->options.spec = &scene->learner.job.strategy;
+    scene->options.global_batch = BATCH;
+    scene->options.logical_shards = 1;
+    scene->options.total_steps = STEPS;
+    scene->options.learning_rate = rate;
     cr_assert_eq(local_rounds_new(&scene->options, &scene->rounds, &error), 0, "%s", error.message);
     cr_assert_eq(local_rounds_fit(scene->rounds, 1, 0, 1, &error), 0, "%s", error.message);
     open_group(scene);
@@ -125,11 +94,7 @@ static void close_scene(struct scene *scene)
     local_rounds_free(scene->rounds);
     collective_free(scene->group);
     endpoint_free(scene->endpoint);
-    training_state_release(&scene->state);
-    dataset_free(scene->dataset);
-    graph_free(scene->graph);
-    device_close(scene->device);
-    job_document_release(&scene->job);
+    learner_close(&scene->learner);
 }
 
 static int run_round(struct scene *scene, struct strategy_result *result, struct error *error)
@@ -156,8 +121,8 @@ static void train_plainly(struct scene *scene)
 static double difference(const struct scene *a, const struct scene *b)
 {
     double most = 0;
-    for (int64_t i = 0; i < a->state.layout.elements; i++)
-        most = fmax(most, fabs((double)a->state.parameters[i] - (double)b->state.parameters[i]));
+    for (int64_t i = 0; i < a->learner.state.layout.elements; i++)
+        most = fmax(most, fabs((double)a->learner.state.parameters[i] - (double)b->learner.state.parameters[i]));
     return most;
 }
 
@@ -176,7 +141,7 @@ Test(local_rounds, plain_averaging_of_one_worker_is_plain_training)
         cr_assert_eq(result.examples, round == 1 ? 2 * BATCH + 4 : (ends[round] - 3 * round) * BATCH);
     }
     train_plainly(&plain);
-    cr_assert_eq(local.state.progress.examples_consumed, plain.state.progress.examples_consumed);
+    cr_assert_eq(local.learner.state.progress.examples_consumed, plain.learner.state.progress.examples_consumed);
     cr_assert_lt(difference(&local, &plain), 1e-6);
     close_scene(&local);
     close_scene(&plain);
@@ -189,13 +154,13 @@ Test(local_rounds, the_outer_optimizer_is_nesterovs)
     struct strategy_result result;
     open_scene(&one, 2, 1, 0);
     open_scene(&outer, 2, 0.5, 0.9);
-    float start = outer.state.parameters[3];
+    float start = outer.learner.state.parameters[3];
     cr_assert_eq(run_round(&one, &result, &error), 0);
     cr_assert_eq(run_round(&outer, &result, &error), 0);
-    double change = (double)start - (double)one.state.parameters[3];
+    double change = (double)start - (double)one.learner.state.parameters[3];
     cr_assert_neq(change, 0);
-    cr_assert_float_eq(outer.state.slots[outer.state.slot_count - 1][3], change, 1e-7);
-    cr_assert_float_eq(outer.state.parameters[3], (double)start - 0.5 * (change + 0.9 * change), 1e-6);
+    cr_assert_float_eq(outer.learner.state.slots[outer.learner.state.slot_count - 1][3], change, 1e-7);
+    cr_assert_float_eq(outer.learner.state.parameters[3], (double)start - 0.5 * (change + 0.9 * change), 1e-6);
     close_scene(&one);
     close_scene(&outer);
 }
@@ -206,10 +171,10 @@ Test(local_rounds, a_round_that_fails_has_changed_nothing)
     struct error error = ERROR_INIT;
     struct strategy_result result;
     open_scene(&scene, 4, 0.7, 0.9);
-    uint32_t before = training_state_digest(&scene.state);
+    uint32_t before = training_state_digest(&scene.learner.state);
     collective_abort(scene.group, ERROR_UNAVAILABLE, "worker 1: gone");
     cr_assert_eq(run_round(&scene, &result, &error), -1);
     cr_assert_eq(error.kind, ERROR_UNAVAILABLE);
-    cr_assert_eq(training_state_digest(&scene.state), before);
+    cr_assert_eq(training_state_digest(&scene.learner.state), before);
     close_scene(&scene);
 }

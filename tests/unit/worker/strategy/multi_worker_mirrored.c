@@ -13,13 +13,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/json.h"
 #include "tests/unit/forking.h"
-#include "worker/data/dataset.h"
-#include "worker/data/sampler.h"
-#include "worker/model/graph.h"
-#include "worker/optimizer/training_state.h"
-#include "worker/strategy/strategy.h"
+#include "tests/unit/loopback.h"
+#include "tests/unit/worker/strategy/learner.h"
 
 #define RANKS_MAX 4
 #define PORT 2222
@@ -45,7 +41,7 @@ struct run {
     useconds_t restore_us; /* how long the chief takes to restore */
     struct board *board;
     struct crew_seat seats[RANKS_MAX];
-    char hosts[RANKS_MAX][32];
+    char hosts[RANKS_MAX][LOOPBACK_HOST_MAX];
     pid_t children[RANKS_MAX];
 };
 
@@ -53,15 +49,7 @@ struct run {
 struct worker {
     struct run *run;
     unsigned rank;
-    struct job_document job;
-    struct device *device;
-    struct graph *graph;
-    struct dataset *dataset;
-    struct sampler sampler;
-    struct training_state state;
-    struct endpoint *endpoint;
-    struct member *member;
-    struct strategy *strategy;
+    struct learner learner;
     uint32_t boundary; /* digest of the state at the last one */
     int announced;     /* changes since */
     bool changed_early;
@@ -80,84 +68,52 @@ static void expect_change(void *context)
 {
     struct worker *worker = context;
     worker->announced++;
-    worker->changed_early |= training_state_digest(&worker->state) != worker->boundary;
+    worker->changed_early |= training_state_digest(&worker->learner.state) != worker->boundary;
 }
 
 static int open_job(struct worker *worker, struct error *error)
 {
     char text[1024];
-    int length = snprintf(text, sizeof(text),
-                          "{\"name\":\"test\",\"strategy\":{\"type\":\"MultiWorkerMirrored\"},\"workers\":%u,"
-                          "\"model\":{\"preset\":\"%s\"},\"data\":{\"format\":\"synthetic\",\"examples\":%d},"
-                          "\"training\":{\"steps\":%lld,\"batchSize\":%d,\"logicalShards\":%u,\"seed\":5,"
-                          "\"optimizer\":{\"type\":\"sgd\",\"learningRate\":\"0.02\",\"momentum\":\"0.9\"}}}",
-                          worker->run->size, worker->run->model, EXAMPLES, (long long)worker->run->steps, BATCH,
-                          worker->run->shards);
-    SCOPED_JSON *json = NULL;
-    if (json_parse(text, (size_t)length, sizeof(text), &json, error) < 0)
-        return -1;
-    return job_document_parse(json, &worker->job, error);
-}
-
-static int open_model(struct worker *worker, struct error *error)
-{
-    const struct run *run = worker->run;
-    struct storage_map *storage;
-    if (storage_map_parse(NULL, &storage, error) < 0 || open_job(worker, error) < 0 ||
-        device_open(&(struct device_options){.threads = 1}, &worker->device, error) < 0)
-        return -1;
-    struct graph_options options = {
-        .device = worker->device, .model = &worker->job.model, .max_examples = (BATCH + run->shards - 1) / run->shards};
-    if (graph_new(&options, &worker->graph, error) < 0 ||
-        dataset_open(&worker->job.data, storage, SPLIT_TRAIN, graph_example_format(worker->graph), &worker->dataset,
-                     error) < 0)
-        return -1;
-    worker->sampler = (struct sampler){.seed = 5, .count = dataset_count(worker->dataset)};
-    return training_state_init(&worker->state, worker->device, graph_layout(worker->graph),
-                               &worker->job.training.optimizer, 5, error);
+    snprintf(text, sizeof(text),
+             "{\"name\":\"test\",\"strategy\":{\"type\":\"MultiWorkerMirrored\"},\"workers\":%u,"
+             "\"model\":{\"preset\":\"%s\"},\"data\":{\"format\":\"synthetic\",\"examples\":%d},"
+             "\"training\":{\"steps\":%lld,\"batchSize\":%d,\"logicalShards\":%u,\"seed\":5,"
+             "\"optimizer\":{\"type\":\"sgd\",\"learningRate\":\"0.02\",\"momentum\":\"0.9\"}}}",
+             worker->run->size, worker->run->model, EXAMPLES, (long long)worker->run->steps, BATCH,
+             worker->run->shards);
+    return learner_open_job(&worker->learner, text, error);
 }
 
 static int open_crew(struct worker *worker, uint32_t epoch, struct error *error)
 {
     const struct run *run = worker->run;
-    if (endpoint_open(run->hosts[worker->rank], 0, &worker->endpoint, error) < 0)
-        return -1;
-    struct member_options options = {.job_uid = "uid",
-                                     .attempt = 1,
-                                     .epoch = epoch,
-                                     .rank = worker->rank,
-                                     .size = run->size,
-                                     .seats = run->seats,
-                                     .listen_address = run->hosts[worker->rank],
-                                     .data_port = endpoint_port(worker->endpoint),
-                                     .logical_shards = run->shards,
-                                     .lost_ms = 8000};
-    return member_start(&options, &worker->member, error);
+    const struct member_options options = {.attempt = 1,
+                                           .epoch = epoch,
+                                           .rank = worker->rank,
+                                           .size = run->size,
+                                           .seats = run->seats,
+                                           .logical_shards = run->shards,
+                                           .lost_ms = 8000};
+    return learner_open_member(&worker->learner, options, error);
 }
 
 static int open_worker(struct worker *worker, uint32_t epoch, struct error *error)
 {
     const struct run *run = worker->run;
-    if (open_model(worker, error) < 0 || (run->size > 1 && open_crew(worker, epoch, error) < 0))
+    struct learner *learner = &worker->learner;
+    if (open_job(worker, error) < 0 ||
+        learner_open_model(learner, 1, (BATCH + run->shards - 1) / run->shards, false, error) < 0 ||
+        learner_open_state(learner, error) < 0 || (run->size > 1 && open_crew(worker, epoch, error) < 0))
         return -1;
-    struct strategy_options options = {.type = STRATEGY_MULTI_WORKER_MIRRORED,
-                                       .device = worker->device,
-                                       .graph = worker->graph,
-                                       .dataset = worker->dataset,
-                                       .sampler = &worker->sampler,
-                                       .optimizer = &worker->job.training.optimizer,
-                                       .state = &worker->state,
-                                       .global_batch = BATCH,
-                                       .logical_shards = run->shards,
-                                       .gradient_clip_norm = run->clip,
-                                       .member = worker->member,
-                                       .endpoint = worker->endpoint,
-                                       .job_uid = "uid",
-                                       .step_deadline_ms = run->step_deadline_ms,
-                                       .restore = fresh_state,
-                                       .before_change = expect_change,
-                                       .context = worker};
-    return strategy_open(&options, &worker->strategy, error);
+    struct strategy_options options = learner_options(learner, STRATEGY_MULTI_WORKER_MIRRORED);
+    options.global_batch = BATCH;
+    options.logical_shards = run->shards;
+    options.gradient_clip_norm = run->clip;
+    options.step_deadline_ms = run->step_deadline_ms;
+    options.restore = fresh_state;
+    options.before_change = expect_change;
+    options.context = worker;
+    return strategy_open(&options, &learner->strategy, error);
 }
 
 static int check_host_values(struct worker *worker, struct error *error)
@@ -167,8 +123,8 @@ static int check_host_values(struct worker *worker, struct error *error)
     char name[16] = "";
     if (worker->rank == 0)
         snprintf(name, sizeof(name), "from the chief");
-    if (strategy_sum(worker->strategy, values, 2, error) < 0 ||
-        strategy_share(worker->strategy, name, sizeof(name), error) < 0)
+    if (strategy_sum(worker->learner.strategy, values, 2, error) < 0 ||
+        strategy_share(worker->learner.strategy, name, sizeof(name), error) < 0)
         return -1;
     board->sum[worker->rank] = values[0] == 0.1 ? values[1] : -1;
     memcpy(board->shared[worker->rank], name, sizeof(name));
@@ -189,15 +145,15 @@ static bool votes_arrived(const struct worker *worker, int64_t step, const struc
 static int take_step(struct worker *worker, struct error *error)
 {
     struct board *board = worker->run->board;
-    int64_t step = worker->state.progress.step + 1;
+    int64_t step = worker->learner.state.progress.step + 1;
     unsigned votes = 0;
     if (worker->rank + 1 == worker->run->size)
         votes = (step == worker->run->steps ? STRATEGY_VOTE_CHECKPOINT : 0) |
                 (step == worker->run->leave_at ? STRATEGY_VOTE_LEAVE : 0);
     struct strategy_result result;
-    worker->boundary = training_state_digest(&worker->state);
+    worker->boundary = training_state_digest(&worker->learner.state);
     worker->announced = 0;
-    if (strategy_step(worker->strategy, 0.02, votes, &result, error) < 0)
+    if (strategy_step(worker->learner.strategy, 0.02, votes, &result, error) < 0)
         return -1;
     if (worker->announced == 0 || worker->changed_early)
         return error_set(error, ERROR_INTERNAL, "step %lld changed the state unannounced", (long long)step);
@@ -212,15 +168,15 @@ static int advance(struct worker *worker, bool *formed, struct error *error)
 {
     struct board *board = worker->run->board;
     if (!*formed) {
-        worker->boundary = training_state_digest(&worker->state);
-        if (strategy_reform(worker->strategy, error) < 0)
+        worker->boundary = training_state_digest(&worker->learner.state);
+        if (strategy_reform(worker->learner.strategy, error) < 0)
             return -1;
         *formed = true;
         return 0;
     }
-    if (worker->state.progress.step == worker->run->steps)
+    if (worker->learner.state.progress.step == worker->run->steps)
         return check_host_values(worker, error);
-    if (board->pause_at[worker->rank] == worker->state.progress.step) {
+    if (board->pause_at[worker->rank] == worker->learner.state.progress.step) {
         board->pause_at[worker->rank] = -1;
         raise(SIGSTOP);
     }
@@ -231,7 +187,7 @@ static int train(struct worker *worker, struct error *error)
 {
     bool formed = false;
     for (;;) {
-        bool was_last = formed && worker->state.progress.step == worker->run->steps;
+        bool was_last = formed && worker->learner.state.progress.step == worker->run->steps;
         if (advance(worker, &formed, error) == 0) {
             if (was_last)
                 return 0;
@@ -255,12 +211,12 @@ static _Noreturn void worker_main(struct run *run, unsigned rank, uint32_t epoch
         memcpy(run->board->error[rank], error.message, sizeof(run->board->error[rank]) - 1);
         _exit(1);
     }
-    run->board->digest[rank] = training_state_digest(&worker.state);
-    if (worker.member != NULL)
-        member_leave(worker.member);
-    strategy_close(worker.strategy);
-    member_free(worker.member);
-    endpoint_free(worker.endpoint);
+    run->board->digest[rank] = training_state_digest(&worker.learner.state);
+    if (worker.learner.member != NULL)
+        member_leave(worker.learner.member);
+    strategy_close(worker.learner.strategy);
+    member_free(worker.learner.member);
+    endpoint_free(worker.learner.endpoint);
     _exit(0);
 }
 
@@ -275,11 +231,9 @@ static void prepare(struct run *run)
 {
     SKIP_WHERE_FORKS_ARE_NOT_FOLLOWED();
     static unsigned used;
-    unsigned pid = (unsigned)getpid();
     run->board = mmap(NULL, sizeof(*run->board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     for (unsigned rank = 0; rank < run->size; rank++) {
-        snprintf(run->hosts[rank], sizeof(run->hosts[rank]), "127.%u.%u.%u", 1 + (pid >> 8) % 250, pid & 0xff,
-                 1 + used++ % 250);
+        loopback_host(run->hosts[rank], used++);
         run->seats[rank] = (struct crew_seat){"worker", rank, run->hosts[rank], PORT};
         run->board->pause_at[rank] = -1;
     }

@@ -8,18 +8,14 @@
 #include <string.h>
 
 #include "common/buffer.h"
-#include "common/json.h"
 #include "common/memory.h"
-#include "worker/data/dataset.h"
-#include "worker/data/sampler.h"
+#include "tests/unit/worker/strategy/learner.h"
 #include "worker/model/graph.h"
-#include "worker/optimizer/training_state.h"
-#include "worker/strategy/strategy.h"
 #include "worker/train/evaluation.h"
 
 #define BATCH 26 /* not divisible: micro-batches differ in size, and the last batch of an epoch is short */
 #define EXAMPLES 60
-#define DEVICES_MAX 10
+#define DEVICES_MAX LEARNER_DEVICES_MAX
 
 struct trial {
     const char *model; /* JSON */
@@ -36,15 +32,9 @@ struct outcome {
     struct loss_sums sums; /* of an evaluation at the end */
 };
 
-struct learner {
+struct run {
     const struct trial *trial;
-    struct job_document job;
-    struct strategy_device devices[DEVICES_MAX];
-    struct graph *graph;
-    struct dataset *dataset;
-    struct sampler sampler;
-    struct training_state state;
-    struct strategy *strategy;
+    struct learner learner;
     struct error error;
 };
 
@@ -54,118 +44,76 @@ static int fresh_state(void *context, struct error *error)
     return 0;
 }
 
-static void parse_job(struct learner *learner)
+static void open_model(struct run *run)
 {
+    const struct trial *trial = run->trial;
     SCOPED_FREE char *text =
         memory_format("{\"name\":\"test\",\"strategy\":{\"type\":\"Pipeline\"},\"devices\":{\"count\":%d},\"model\":%s,"
                       "\"data\":{\"format\":\"synthetic\",\"examples\":%d},\"training\":{\"steps\":9,\"batchSize\":%d,"
                       "\"optimizer\":{\"type\":\"sgd\",\"learningRate\":\"0.02\",\"momentum\":\"0.9\"}}}",
-                      DEVICES_MAX, learner->trial->model, EXAMPLES, BATCH);
-    SCOPED_JSON *json = NULL;
-    cr_assert_eq(json_parse(text, strlen(text), 1 << 20, &json, &learner->error), 0, "%s", learner->error.message);
-    cr_assert_eq(job_document_parse(json, &learner->job, &learner->error), 0, "%s", learner->error.message);
-}
-
-static void open_model(struct learner *learner)
-{
-    const struct trial *trial = learner->trial;
+                      DEVICES_MAX, trial->model, EXAMPLES, BATCH);
+    int64_t most = (BATCH + trial->shards - 1) / trial->shards;
     bool staged = trial->type == STRATEGY_PIPELINE;
-    struct storage_map *storage;
-    parse_job(learner);
-    for (unsigned i = 0; i < trial->devices; i++)
-        cr_assert_eq(
-            device_open(&(struct device_options){.index = (int)i, .threads = 1}, &learner->devices[i].device, NULL), 0);
-    struct graph_options options = {.device = learner->devices[0].device,
-                                    .model = &learner->job.model,
-                                    .max_examples = (BATCH + trial->shards - 1) / trial->shards,
-                                    .layout_only = staged};
-    cr_assert_eq(graph_new(&options, &learner->graph, &learner->error), 0, "%s", learner->error.message);
-    cr_assert_eq(storage_map_parse(NULL, &storage, NULL), 0);
-    cr_assert_eq(dataset_open(&learner->job.data, storage, SPLIT_TRAIN, graph_example_format(learner->graph),
-                              &learner->dataset, &learner->error),
-                 0, "%s", learner->error.message);
-    storage_map_free(storage);
-    learner->sampler = (struct sampler){.seed = 5, .count = dataset_count(learner->dataset)};
-    cr_assert_eq(training_state_init(&learner->state, learner->devices[0].device, graph_layout(learner->graph),
-                                     &learner->job.training.optimizer, 5, NULL),
-                 0);
+    cr_assert(learner_open_job(&run->learner, text, &run->error) == 0 &&
+                  learner_open_model(&run->learner, trial->devices, most, staged, &run->error) == 0 &&
+                  learner_open_state(&run->learner, &run->error) == 0,
+              "%s", run->error.message);
 }
 
-static int open_strategy(struct learner *learner)
+static int open_strategy(struct run *run)
 {
-    const struct trial *trial = learner->trial;
-    struct strategy_options options = {.type = trial->type,
-                                       .device = learner->devices[0].device,
-                                       .graph = learner->graph,
-                                       .devices = learner->devices,
-                                       .device_count = trial->devices,
-                                       .dataset = learner->dataset,
-                                       .sampler = &learner->sampler,
-                                       .optimizer = &learner->job.training.optimizer,
-                                       .state = &learner->state,
-                                       .global_batch = BATCH,
-                                       .logical_shards = trial->shards,
-                                       .gradient_clip_norm = trial->clip,
-                                       .model = &learner->job.model,
-                                       .stages = trial->stages,
-                                       .recompute = trial->recompute,
-                                       .restore = fresh_state};
-    return strategy_open(&options, &learner->strategy, &learner->error);
+    const struct trial *trial = run->trial;
+    struct strategy_options options = learner_options(&run->learner, trial->type);
+    options.global_batch = BATCH;
+    options.logical_shards = trial->shards;
+    options.gradient_clip_norm = trial->clip;
+    options.stages = trial->stages;
+    options.recompute = trial->recompute;
+    options.restore = fresh_state;
+    return strategy_open(&options, &run->learner.strategy, &run->error);
 }
 
-static void close_learner(struct learner *learner)
-{
-    if (learner->strategy)
-        strategy_close(learner->strategy);
-    training_state_release(&learner->state);
-    dataset_free(learner->dataset);
-    graph_free(learner->graph);
-    for (unsigned i = 0; i < learner->trial->devices; i++)
-        device_close(learner->devices[i].device);
-    job_document_release(&learner->job);
-}
-
-static int evaluate_lone(struct learner *learner, int64_t count, struct loss_sums *sums)
+static int evaluate_lone(struct run *run, int64_t count, struct loss_sums *sums)
 {
     struct device_stream *stream;
-    struct device *device = learner->devices[0].device;
+    struct device *device = run->learner.devices[0].device;
     cr_assert_eq(device_stream_new(device, &stream, NULL), 0);
-    int result = evaluation_run(learner->graph, device, stream, learner->state.parameters, learner->dataset, 3, count,
-                                sums, &learner->error);
+    int result = evaluation_run(run->learner.graph, device, stream, run->learner.state.parameters, run->learner.dataset,
+                                3, count, sums, &run->error);
     device_stream_free(stream);
     return result;
 }
 
-static void evaluate(struct learner *learner, struct loss_sums *sums)
+static void evaluate(struct run *run, struct loss_sums *sums)
 {
     int64_t count = EXAMPLES - 7;
-    int result = strategy_evaluates(learner->strategy)
-                     ? strategy_evaluate(learner->strategy, learner->dataset, 3, count, sums, &learner->error)
-                     : evaluate_lone(learner, count, sums);
-    cr_assert_eq(result, 0, "%s", learner->error.message);
+    int result = strategy_evaluates(run->learner.strategy)
+                     ? strategy_evaluate(run->learner.strategy, run->learner.dataset, 3, count, sums, &run->error)
+                     : evaluate_lone(run, count, sums);
+    cr_assert_eq(result, 0, "%s", run->error.message);
 }
 
-static void take_step(struct learner *learner, int64_t step, struct strategy_result *result)
+static void take_step(struct run *run, int64_t step, struct strategy_result *result)
 {
-    cr_assert_eq(strategy_step(learner->strategy, 0.02, 0, result, &learner->error), 0, "%s", learner->error.message);
+    cr_assert_eq(strategy_step(run->learner.strategy, 0.02, 0, result, &run->error), 0, "%s", run->error.message);
     cr_assert_eq(result->step, step);
 }
 
 static struct outcome train(const struct trial *trial)
 {
-    struct learner learner = {.trial = trial, .error = ERROR_INIT};
+    struct run run = {.trial = trial, .error = ERROR_INIT};
     struct strategy_result result = {0};
     struct outcome outcome = {0};
-    open_model(&learner);
-    cr_assert_eq(open_strategy(&learner), 0, "%s", learner.error.message);
-    cr_assert_eq(strategy_reform(learner.strategy, &learner.error), 0);
+    open_model(&run);
+    cr_assert_eq(open_strategy(&run), 0, "%s", run.error.message);
+    cr_assert_eq(strategy_reform(run.learner.strategy, &run.error), 0);
     for (int64_t step = 1; step <= trial->steps; step++)
-        take_step(&learner, step, &result);
+        take_step(&run, step, &result);
     outcome.loss = result.loss;
     outcome.norm = result.gradient_norm;
-    evaluate(&learner, &outcome.sums);
-    outcome.digest = training_state_digest(&learner.state);
-    close_learner(&learner);
+    evaluate(&run, &outcome.sums);
+    outcome.digest = training_state_digest(&run.learner.state);
+    learner_close(&run.learner);
     return outcome;
 }
 
@@ -450,11 +398,11 @@ static void expect_refused(const char *model, unsigned devices, unsigned stages,
 {
     struct trial trial = {
         .model = model, .type = STRATEGY_PIPELINE, .devices = devices, .stages = stages, .shards = shards};
-    struct learner learner = {.trial = &trial, .error = ERROR_INIT};
-    open_model(&learner);
-    cr_expect_eq(open_strategy(&learner), -1);
-    cr_expect(strstr(learner.error.message, words), "%s", learner.error.message);
-    close_learner(&learner);
+    struct run run = {.trial = &trial, .error = ERROR_INIT};
+    open_model(&run);
+    cr_expect_eq(open_strategy(&run), -1);
+    cr_expect(strstr(run.error.message, words), "%s", run.error.message);
+    learner_close(&run.learner);
 }
 
 Test(pipeline, what_cannot_be_cut_is_refused)

@@ -5,17 +5,12 @@
  */
 #include <criterion/criterion.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "common/json.h"
 #include "common/memory.h"
-#include "worker/data/dataset.h"
-#include "worker/data/sampler.h"
-#include "worker/model/graph.h"
-#include "worker/optimizer/training_state.h"
+#include "tests/unit/loopback.h"
+#include "tests/unit/worker/strategy/learner.h"
 #include "worker/strategy/pipeline_parts.h"
 
 #define RANKS 2
@@ -28,16 +23,7 @@ struct stage {
     unsigned rank;
     int behind; /* the rank that misses it; -1: nobody */
     const struct crew_seat *seats;
-    struct job_document job;
-    struct device *device;
-    struct strategy_device place;
-    struct graph *graph;
-    struct dataset *dataset;
-    struct sampler sampler;
-    struct training_state state;
-    struct endpoint *endpoint;
-    struct member *member;
-    struct strategy *strategy;
+    struct learner learner;
     unsigned restored;
     uint32_t digest;
     struct error error;
@@ -57,64 +43,29 @@ static int open_model(struct stage *stage)
         "\"model\":{\"preset\":\"mlp\",\"width\":24},\"data\":{\"format\":\"synthetic\",\"examples\":90},"
         "\"training\":{\"steps\":7,\"batchSize\":24,\"gradientClipNorm\":\"0.5\","
         "\"optimizer\":{\"type\":\"adamw\",\"learningRate\":\"0.02\"}}}";
-    SCOPED_JSON *json = NULL;
-    struct storage_map *storage;
-    if (json_parse(text, sizeof text - 1, sizeof text, &json, &stage->error) < 0 ||
-        job_document_parse(json, &stage->job, &stage->error) < 0 ||
-        device_open(&(struct device_options){.threads = 1}, &stage->device, &stage->error) < 0 ||
-        storage_map_parse(NULL, &storage, &stage->error) < 0)
-        return -1;
-    const struct graph_options options = {
-        .device = stage->device, .model = &stage->job.model, .max_examples = BATCH / 8, .layout_only = true};
-    if (graph_new(&options, &stage->graph, &stage->error) < 0 ||
-        dataset_open(&stage->job.data, storage, SPLIT_TRAIN, graph_example_format(stage->graph), &stage->dataset,
-                     &stage->error) < 0)
-        return -1;
-    storage_map_free(storage);
-    stage->sampler = (struct sampler){.seed = 5, .count = dataset_count(stage->dataset)};
-    return training_state_init(&stage->state, stage->device, graph_layout(stage->graph), &stage->job.training.optimizer,
-                               5, &stage->error);
+    return learner_open_job(&stage->learner, text, &stage->error) < 0 ||
+                   learner_open_model(&stage->learner, 1, BATCH / 8, true, &stage->error) < 0
+               ? -1
+               : learner_open_state(&stage->learner, &stage->error);
 }
 
 static int open_stage(struct stage *stage)
 {
-    const char *host = stage->seats[stage->rank].host;
-    if (open_model(stage) < 0 || endpoint_open(host, 0, &stage->endpoint, &stage->error) < 0)
+    const struct member_options member = {
+        .attempt = 1, .rank = stage->rank, .size = RANKS, .seats = stage->seats, .logical_shards = 8};
+    if (open_model(stage) < 0 || learner_open_member(&stage->learner, member, &stage->error) < 0)
         return -1;
-    const struct member_options member = {.job_uid = "uid",
-                                          .attempt = 1,
-                                          .rank = stage->rank,
-                                          .size = RANKS,
-                                          .seats = stage->seats,
-                                          .listen_address = host,
-                                          .data_port = endpoint_port(stage->endpoint),
-                                          .logical_shards = 8};
-    if (member_start(&member, &stage->member, &stage->error) < 0)
-        return -1;
-    stage->place.device = stage->device;
-    const struct strategy_options options = {.type = STRATEGY_PIPELINE,
-                                             .device = stage->device,
-                                             .graph = stage->graph,
-                                             .devices = &stage->place,
-                                             .device_count = 1,
-                                             .dataset = stage->dataset,
-                                             .sampler = &stage->sampler,
-                                             .optimizer = &stage->job.training.optimizer,
-                                             .state = &stage->state,
-                                             .global_batch = BATCH,
-                                             .logical_shards = 8,
-                                             .gradient_clip_norm = 0.5,
-                                             .model = &stage->job.model,
-                                             .stages = 2,
-                                             .crew_size = RANKS,
-                                             .crew_rank = stage->rank,
-                                             .member = stage->member,
-                                             .endpoint = stage->endpoint,
-                                             .job_uid = "uid",
-                                             .step_deadline_ms = 20000,
-                                             .restore_part = restore_part,
-                                             .context = stage};
-    return strategy_open(&options, &stage->strategy, &stage->error);
+    struct strategy_options options = learner_options(&stage->learner, STRATEGY_PIPELINE);
+    options.global_batch = BATCH;
+    options.logical_shards = 8;
+    options.gradient_clip_norm = 0.5;
+    options.stages = 2;
+    options.crew_size = RANKS;
+    options.crew_rank = stage->rank;
+    options.step_deadline_ms = 20000;
+    options.restore_part = restore_part;
+    options.context = stage;
+    return strategy_open(&options, &stage->learner.strategy, &stage->error);
 }
 
 /* Vector 0 is the parameters, the others are the optimizer's slots. */
@@ -126,20 +77,20 @@ static float *vector_of(const struct training_state *state, unsigned number)
 /* The state as it was before the step, whose gradients are still there. */
 static int miss_step(struct stage *stage)
 {
-    struct pipeline *pipeline = (struct pipeline *)stage->strategy;
-    const struct training_progress progress = stage->state.progress;
-    size_t bytes = (size_t)stage->state.layout.elements * sizeof(float);
-    unsigned count = 1 + stage->state.slot_count;
+    struct pipeline *pipeline = (struct pipeline *)stage->learner.strategy;
+    const struct training_progress progress = stage->learner.state.progress;
+    size_t bytes = (size_t)stage->learner.state.layout.elements * sizeof(float);
+    unsigned count = 1 + stage->learner.state.slot_count;
     struct strategy_result result;
     float *before[1 + OPTIMIZER_SLOTS_MAX];
     for (unsigned i = 0; i < count; i++)
-        before[i] = (float *)memory_copy_bytes((const char *)vector_of(&stage->state, i), bytes);
-    int status = strategy_step(stage->strategy, RATE, 0, &result, &stage->error);
+        before[i] = (float *)memory_copy_bytes((const char *)vector_of(&stage->learner.state, i), bytes);
+    int status = strategy_step(stage->learner.strategy, RATE, 0, &result, &stage->error);
     for (unsigned i = 0; i < count; i++) {
-        memcpy(vector_of(&stage->state, i), before[i], bytes);
+        memcpy(vector_of(&stage->learner.state, i), before[i], bytes);
         free(before[i]);
     }
-    stage->state.progress = progress;
+    stage->learner.state.progress = progress;
     if (status == 0)
         pipeline->verge = (struct pipeline_verge){.step = MISSED, .learning_rate = RATE};
     return status;
@@ -148,7 +99,7 @@ static int miss_step(struct stage *stage)
 /* Though what a stage was sending when a run failed never arrived. */
 static int evaluate(struct stage *stage)
 {
-    struct pipeline *pipeline = (struct pipeline *)stage->strategy;
+    struct pipeline *pipeline = (struct pipeline *)stage->learner.strategy;
     struct loss_sums sums;
     for (unsigned u = 0; u < pipeline->unit_count; u++)
         for (unsigned i = 0; i < pipeline->units[u].slots; i++) {
@@ -156,29 +107,29 @@ static int evaluate(struct stage *stage)
             departure->rank = 1 - stage->rank;
             departure->pending = true;
         }
-    return strategy_evaluate(stage->strategy, stage->dataset, 0, BATCH, &sums, &stage->error);
+    return strategy_evaluate(stage->learner.strategy, stage->learner.dataset, 0, BATCH, &sums, &stage->error);
 }
 
 static int train(struct stage *stage)
 {
     struct strategy_result result;
-    if (strategy_reform(stage->strategy, &stage->error) < 0)
+    if (strategy_reform(stage->learner.strategy, &stage->error) < 0)
         return -1;
-    while (stage->state.progress.step < STEPS) {
-        bool missed = stage->behind >= 0 && stage->state.progress.step == MISSED - 1;
+    while (stage->learner.state.progress.step < STEPS) {
+        bool missed = stage->behind >= 0 && stage->learner.state.progress.step == MISSED - 1;
         int status = missed && stage->behind == (int)stage->rank
                          ? miss_step(stage)
-                         : strategy_step(stage->strategy, RATE, 0, &result, &stage->error);
+                         : strategy_step(stage->learner.strategy, RATE, 0, &result, &stage->error);
         bool lost =
             status < 0 && stage->error.kind == ERROR_UNAVAILABLE; /* the other one forms the crew anew already */
         if (lost)
             error_clear(&stage->error);
         else if (status < 0)
             return -1;
-        if ((missed || lost) && strategy_reform(stage->strategy, &stage->error) < 0)
+        if ((missed || lost) && strategy_reform(stage->learner.strategy, &stage->error) < 0)
             return -1;
     }
-    stage->digest = training_state_digest(&stage->state);
+    stage->digest = training_state_digest(&stage->learner.state);
     return evaluate(stage);
 }
 
@@ -190,30 +141,17 @@ static void *run_stage(void *context)
     return NULL;
 }
 
-static void close_stage(struct stage *stage)
-{
-    strategy_close(stage->strategy);
-    member_free(stage->member);
-    endpoint_free(stage->endpoint);
-    training_state_release(&stage->state);
-    dataset_free(stage->dataset);
-    graph_free(stage->graph);
-    device_close(stage->device);
-    job_document_release(&stage->job);
-}
-
 /* digests[rank]: of each stage's part in the end. */
 static void run(int behind, uint32_t digests[RANKS], unsigned restores)
 {
     static unsigned used;
-    char hosts[RANKS][32];
+    char hosts[RANKS][LOOPBACK_HOST_MAX];
     struct crew_seat seats[RANKS];
     struct stage stages[RANKS];
     pthread_t threads[RANKS];
-    unsigned pid = (unsigned)getpid();
     memset(stages, 0, sizeof stages);
     for (unsigned rank = 0; rank < RANKS; rank++) {
-        snprintf(hosts[rank], sizeof hosts[rank], "127.%u.%u.%u", 1 + (pid >> 8) % 250, pid & 0xff, 1 + used++ % 250);
+        loopback_host(hosts[rank], used++);
         seats[rank] = (struct crew_seat){"worker", rank, hosts[rank], 2222};
     }
     for (unsigned rank = 0; rank < RANKS; rank++) {
@@ -230,7 +168,7 @@ static void run(int behind, uint32_t digests[RANKS], unsigned restores)
         digests[rank] = stages[rank].digest;
     }
     for (unsigned rank = RANKS; rank-- > 0;)
-        close_stage(&stages[rank]);
+        learner_close(&stages[rank].learner);
 }
 
 Test(pipeline_crew, a_stage_that_missed_the_last_exchange_takes_the_step_all_the_same, .timeout = 60)
