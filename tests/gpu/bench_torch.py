@@ -22,12 +22,10 @@ BATCHES = [("mlp", 128), ("lenet", 128), ("gpt-bytes", 16), ("mlp", 4096), ("len
 
 
 def build(name, batch, fused):
-    make_model, make_optimizer, make_data, _, _ = models.WORKS[name]
-    model = make_model().cuda()
-    optimizer = make_optimizer(model.parameters())
-    if fused and name == "gpt-bytes":
-        optimizer = torch.optim.AdamW(model.parameters(), lr=3e-4, fused=True, capturable=True)
-    inputs, targets = make_data(batch)
+    work, model = models.WORKS[name], models.MODELS[name]().cuda()
+    options = {"fused": True, "capturable": True} if fused and work.optimizer == "adamw" else {}
+    optimizer = models.OPTIMIZERS[work.optimizer](model.parameters(), lr=work.rate, **options)
+    inputs, targets = models.DATA[work.data](batch)
     return model, optimizer, inputs.cuda(), targets.cuda()
 
 
@@ -77,7 +75,7 @@ def main():
     print(f"{'model':10} {'batch':>6} {'ours':>9} {'units/s':>12} {'default':>16} {'float32':>16} {'graph':>16}")
     for name, batch in BATCHES:
         mine = ours[(name, batch)]
-        units = batch * models.WORKS[name][4] / mine * 1e3
+        units = batch * models.WORKS[name].units / mine * 1e3
         others = [measure(name, batch, mode, seconds) * 1e3 for mode in ("default", "float32", "graph")]
         cells = " ".join(f"{ms:9.4f} {f'({ms / mine:.2f})':>6}" for ms in others)
         print(f"{name:10} {batch:6} {mine:9.4f} {units:12.0f} {cells}", flush=True)

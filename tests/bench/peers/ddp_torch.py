@@ -22,9 +22,9 @@ BYTES = (4 << 10, 64 << 10, 1 << 20, 16 << 20, 100 << 20)
 
 def train(work):
     torch.manual_seed(7)
-    model = DistributedDataParallel(models.WORKS[work][0]())
-    batch, units = models.WORKS[work][3:]
-    turns.serve(models.stepper(model, work, batch // SIZE), batch // SIZE * units)
+    model = DistributedDataParallel(models.MODELS[work]())
+    share = models.WORKS[work].batch // SIZE
+    turns.serve(models.stepper(model, work, share), share * models.WORKS[work].units)
 
 
 def all_reduce(rank):

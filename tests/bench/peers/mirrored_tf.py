@@ -21,5 +21,5 @@ else:
     tf.config.threading.set_intra_op_parallelism_threads(1)
     tf.config.threading.set_inter_op_parallelism_threads(2)  # a collective occupies one
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
-    batch, units = models_tf.WORKS[work][3:]
-    turns.serve(models_tf.stepper(work, batch // SIZE, strategy), batch // SIZE * units)
+    share = models_tf.WORKS[work].batch // SIZE
+    turns.serve(models_tf.stepper(work, share, strategy), share * models_tf.WORKS[work].units)

@@ -4,6 +4,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from works import GPT_6X384, GPT_BYTES, RESNET20, WORKS
+
 
 class Block(nn.Module):
     def __init__(self, width, heads):
@@ -22,7 +24,7 @@ class Block(nn.Module):
 
 
 class Gpt(nn.Module):
-    def __init__(self, depth=4, width=128, heads=4, context=256):
+    def __init__(self, depth, width, heads, context):
         super().__init__()
         self.token, self.position = nn.Embedding(256, width), nn.Embedding(context, width)
         self.blocks = nn.Sequential(*(Block(width, heads) for _ in range(depth)))
@@ -55,18 +57,9 @@ class Residual(nn.Module):
 
 
 def resnet20():
-    blocks = [Residual(8 << group if group and block == 0 else 16 << group, 16 << group, 2 if group and block == 0 else 1)
-              for group in range(3) for block in range(3)]
+    blocks = [Residual(*block) for block in RESNET20]
     return nn.Sequential(nn.Conv2d(3, 16, 3, 1, 1, bias=False), nn.BatchNorm2d(16), nn.ReLU(), *blocks,
                          nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10))
-
-
-def sgd(rate):
-    return lambda parameters: torch.optim.SGD(parameters, lr=rate)
-
-
-def adamw(parameters):
-    return torch.optim.AdamW(parameters, lr=3e-4)
 
 
 def images(examples):
@@ -81,21 +74,15 @@ def tokens(examples):
     return torch.randint(0, 256, (examples, 256)), torch.randint(0, 256, (examples * 256,))
 
 
-# model: constructor, optimizer, data, global batch, units an example
-WORKS = {
-    "mlp": (mlp, sgd(0.1), images, 128, 1),
-    "lenet": (lenet, sgd(0.05), images, 128, 1),
-    "resnet20": (resnet20, sgd(0.05), pictures, 64, 1),
-    "gpt-bytes": (Gpt, adamw, tokens, 16, 256),
-    "gpt-6x384": (lambda: Gpt(6, 384, 6), adamw, tokens, 4, 256),
-}
+MODELS = {"mlp": mlp, "lenet": lenet, "resnet20": resnet20, "gpt-bytes": lambda: Gpt(**GPT_BYTES), "gpt-6x384": lambda: Gpt(**GPT_6X384)}
+OPTIMIZERS = {"sgd": torch.optim.SGD, "adamw": torch.optim.AdamW}
+DATA = {"images": images, "pictures": pictures, "tokens": tokens}
 
 
 def stepper(model, work, batch):
     """A function that trains `model` one step on `batch` examples."""
-    _, make_optimizer, make_data, _, _ = WORKS[work]
-    optimizer = make_optimizer(model.parameters())
-    inputs, targets = make_data(batch)
+    optimizer = OPTIMIZERS[WORKS[work].optimizer](model.parameters(), lr=WORKS[work].rate)
+    inputs, targets = DATA[WORKS[work].data](batch)
 
     def step():
         optimizer.zero_grad(set_to_none=True)

@@ -6,6 +6,8 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
 import tensorflow as tf  # noqa: E402
 
+from works import GPT_6X384, GPT_BYTES, RESNET20, WORKS  # noqa: E402
+
 layers = tf.keras.layers
 
 
@@ -29,7 +31,7 @@ class Block(layers.Layer):
 
 
 class Gpt(tf.keras.Model):
-    def __init__(self, depth=4, width=128, heads=4, context=256):
+    def __init__(self, depth, width, heads, context):
         super().__init__()
         self.token, self.position = layers.Embedding(256, width), layers.Embedding(context, width)
         self.blocks = [Block(width, heads) for _ in range(depth)]
@@ -66,18 +68,9 @@ class Residual(layers.Layer):
 
 
 def resnet20():
-    blocks = [Residual(8 << group if group and block == 0 else 16 << group, 16 << group, 2 if group and block == 0 else 1)
-              for group in range(3) for block in range(3)]
+    blocks = [Residual(*block) for block in RESNET20]
     return tf.keras.Sequential([layers.Conv2D(16, 3, 1, "same", use_bias=False), layers.BatchNormalization(epsilon=1e-5), layers.ReLU(),
                                 *blocks, layers.GlobalAveragePooling2D(), layers.Dense(10)])
-
-
-def sgd(rate):
-    return lambda: tf.keras.optimizers.SGD(rate)
-
-
-def adamw():
-    return tf.keras.optimizers.AdamW(3e-4, weight_decay=1e-2)
 
 
 def images(examples):
@@ -93,22 +86,16 @@ def tokens(examples):
             tf.random.uniform([examples, 256], maxval=256, dtype=tf.int32))
 
 
-# model: constructor, optimizer, data, global batch, units an example
-WORKS = {
-    "mlp": (mlp, sgd(0.1), images, 128, 1),
-    "lenet": (lenet, sgd(0.05), images, 128, 1),
-    "resnet20": (resnet20, sgd(0.05), pictures, 64, 1),
-    "gpt-bytes": (Gpt, adamw, tokens, 16, 256),
-    "gpt-6x384": (lambda: Gpt(6, 384, 6), adamw, tokens, 4, 256),
-}
+MODELS = {"mlp": mlp, "lenet": lenet, "resnet20": resnet20, "gpt-bytes": lambda: Gpt(**GPT_BYTES), "gpt-6x384": lambda: Gpt(**GPT_6X384)}
+OPTIMIZERS = {"sgd": tf.keras.optimizers.SGD, "adamw": lambda rate: tf.keras.optimizers.AdamW(rate, weight_decay=1e-2)}
+DATA = {"images": images, "pictures": pictures, "tokens": tokens}
 
 
 def stepper(work, batch, strategy):
     """A function that trains one step on `batch` examples, under `strategy`, and returns when it is done."""
-    make_model, make_optimizer, make_data, _, _ = WORKS[work]
-    inputs, targets = make_data(batch)
+    inputs, targets = DATA[WORKS[work].data](batch)
     with strategy.scope():
-        model, optimizer = make_model(), make_optimizer()
+        model, optimizer = MODELS[work](), OPTIMIZERS[WORKS[work].optimizer](WORKS[work].rate)
         model(inputs)
         optimizer.build(model.trainable_variables)
 

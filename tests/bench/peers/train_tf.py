@@ -9,5 +9,5 @@ import turns
 work, threads = sys.argv[1], int(sys.argv[2])
 tf.config.threading.set_intra_op_parallelism_threads(threads)
 tf.config.threading.set_inter_op_parallelism_threads(threads)
-batch, units = models_tf.WORKS[work][3:]
-turns.serve(models_tf.stepper(work, batch, tf.distribute.get_strategy()), batch * units)
+given = models_tf.WORKS[work]
+turns.serve(models_tf.stepper(work, given.batch, tf.distribute.get_strategy()), given.batch * given.units)

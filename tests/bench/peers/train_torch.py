@@ -10,8 +10,8 @@ import turns
 work, threads = sys.argv[1], int(sys.argv[2])
 torch.set_num_threads(threads)
 torch.manual_seed(7)
-model = models.WORKS[work][0]()
+model = models.MODELS[work]()
 if "--compile" in sys.argv:
     model = torch.compile(model)
-batch, units = models.WORKS[work][3:]
-turns.serve(models.stepper(model, work, batch), batch * units)
+given = models.WORKS[work]
+turns.serve(models.stepper(model, work, given.batch), given.batch * given.units)
