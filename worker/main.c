@@ -28,8 +28,8 @@ static int train(const struct arguments *arguments, const struct identity *ident
     int result = trainer_open(&trainer, arguments, identity, job, ret_code, error);
     if (result == 0) {
         announce_plan(&trainer);
-        result = job->strategy.type == STRATEGY_PARAMETER_SERVER ? parameter_server_run(&trainer, ret_code, error)
-                                                                 : loop_run(&trainer, ret_code, error);
+        result = trainer_serves_parameters(&trainer) ? parameter_server_run(&trainer, ret_code, error)
+                                                     : loop_run(&trainer, ret_code, error);
     }
     trainer_release(&trainer);
     return result;

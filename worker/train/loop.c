@@ -11,6 +11,7 @@
 #include "worker/data/step_record.h"
 #include "worker/train/best.h"
 #include "worker/train/crew_evaluation.h"
+#include "worker/train/error_exit_code.h"
 #include "worker/train/saving.h"
 #include "worker/train/stop.h"
 #include "worker/train/vigil.h"
@@ -38,7 +39,7 @@ struct loop {
 
 static enum outcome fail(struct loop *loop, const struct error *error, enum exit_code code)
 {
-    loop->code = trainer_exit_code(error, code);
+    loop->code = error_exit_code(error, code);
     return OUTCOME_FAILED;
 }
 

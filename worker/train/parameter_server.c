@@ -3,6 +3,7 @@
 
 #include "worker/comm/traffic.h"
 #include "worker/parameter_server/server.h"
+#include "worker/train/error_exit_code.h"
 #include "worker/train/evaluator.h"
 #include "worker/train/ps_chief.h"
 #include "worker/train/ps_state.h"
@@ -87,7 +88,7 @@ int parameter_server_run(struct trainer *trainer, enum exit_code *ret_code, stru
 {
     stop_hold();
     if (run_part(trainer, error) < 0) {
-        *ret_code = trainer_exit_code(error, EXIT_CODE_INTERNAL);
+        *ret_code = error_exit_code(error, EXIT_CODE_INTERNAL);
         return -1;
     }
     if (trainer->crew.part == CREW_TRAINS)

@@ -7,6 +7,7 @@
 #include "worker/checkpoint/file.h"
 #include "worker/train/ps_chief_parts.h"
 #include "worker/train/ps_share.h"
+#include "worker/train/restoring.h"
 #include "worker/train/saving.h"
 
 /* What a checkpoint, or a fresh run, says. */
@@ -64,7 +65,7 @@ static int find_source(const struct ps_chief *chief, struct source *source, stru
     struct checkpoint_image image = {0};
     bool found;
     *source = (struct source){.path = memory_copy_string("")};
-    if (trainer_open_checkpoint(trainer, &found, &image, error) < 0)
+    if (restoring_open_checkpoint(trainer, &found, &image, error) < 0)
         return -1;
     if (!found)
         return 0;

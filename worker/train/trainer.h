@@ -77,22 +77,13 @@ void trainer_release(struct trainer *trainer);
 bool trainer_is_chief(const struct trainer *trainer);
 /* Among whom a batch is shared out. */
 unsigned trainer_batch_workers(const struct trainer *trainer);
+/* Whether the job's strategy is ParameterServer, whose parts have loops of their own (parameter_server.h). */
+bool trainer_serves_parameters(const struct trainer *trainer);
 /* Where this process listens; NULL: on all interfaces. */
 const char *trainer_listen_address(const struct trainer *trainer);
 
-/* Of the strategy's options; `trainer` is its context. */
+/* Of the strategy's options; `trainer` is their context. */
 double trainer_learning_rate(void *trainer, int64_t step);
 unsigned trainer_votes(void *trainer);
-
-/* The code for an error of a stage that means `code` for plain bad input: kinds that say more win. */
-enum exit_code trainer_exit_code(const struct error *error, enum exit_code code);
-
-/* Fills the state when no live replica holds it: from the newest whole checkpoint, from `init`, or afresh. */
-int trainer_restore(void *trainer, struct error *error);
-/* The newest whole checkpoint, if the job has a store and one is there or required; release the image when found. */
-int trainer_open_checkpoint(struct trainer *trainer, bool *ret_found, struct checkpoint_image *ret_image,
-                            struct error *error);
-/* Likewise, for the part of the state that this rank holds; see strategy_options.restore_part. */
-int trainer_restore_part(void *trainer, bool chooses, char base[STRATEGY_BASE_MAX], struct error *error);
 
 #endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/train/error_exit_code.h"
+
+enum exit_code error_exit_code(const struct error *error, enum exit_code code)
+{
+    switch (error->kind) {
+    case ERROR_STALE:
+        return EXIT_CODE_SUPERSEDED;
+    case ERROR_TIMEOUT:
+    case ERROR_UNAVAILABLE:
+        return EXIT_CODE_LOST_CREW;
+    case ERROR_CANCELLED:
+        return EXIT_CODE_LEFT;
+    case ERROR_NO_SPACE:
+        return code == EXIT_CODE_NOT_STORED ? code : EXIT_CODE_NO_MEMORY;
+    case ERROR_UNSUPPORTED:
+        return code == EXIT_CODE_NO_CHECKPOINT ? code : EXIT_CODE_NO_DEVICE;
+    case ERROR_CONFLICT:
+        return EXIT_CODE_BAD_JOB;
+    case ERROR_NOT_FINITE:
+        return EXIT_CODE_NOT_FINITE;
+    case ERROR_DEVICE:
+        return EXIT_CODE_DEVICE_FAILED;
+    case ERROR_INTERNAL:
+        return EXIT_CODE_INTERNAL;
+    default:
+        return code;
+    }
+}

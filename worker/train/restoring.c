@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/train/restoring.h"
+
+#include <stdio.h>
+
+#include "common/memory.h"
+#include "worker/checkpoint/file.h"
+#include "worker/checkpoint/image.h"
+#include "worker/train/initial_weights.h"
+#include "worker/train/state_tensors.h"
+
+static void tell_quarantined(void *context, const char *name, const char *reason)
+{
+    struct trainer *trainer = context;
+    report_warn(trainer->report, "checkpoint %s is damaged and was moved aside: %s", name, reason);
+}
+
+static int start_from_checkpoint(struct trainer *trainer, const struct checkpoint_image *image, struct error *error)
+{
+    if (state_tensors_restore(&trainer->state, image, error) < 0)
+        return error_wrap(error,
+                          "checkpoint of step %lld does not fit this job (use another checkpoint.path to start anew)",
+                          (long long)image->manifest.step);
+    report_say(trainer->report, "resumes from the checkpoint of step %lld", (long long)image->manifest.step);
+    return 0;
+}
+
+static int start_from_file(struct trainer *trainer, struct error *error)
+{
+    struct safetensors_file file;
+    if (safetensors_open(trainer->init_path, &file, error) < 0)
+        return error_wrap(error, "init.from");
+    int result = initial_weights_load(&trainer->state, graph_layout(trainer->graph), &file, error);
+    safetensors_close(&file);
+    if (result < 0)
+        return error_wrap(error, "init.from %s", trainer->init_path);
+    report_say(trainer->report, "starts from the weights in %s", trainer->init_path);
+    return 0;
+}
+
+int restoring_open_checkpoint(struct trainer *trainer, bool *ret_found, struct checkpoint_image *ret_image,
+                              struct error *error)
+{
+    struct error cause = ERROR_INIT;
+    *ret_found = false;
+    if (trainer->store == NULL)
+        return 0;
+    if (checkpoint_restore(trainer->store, tell_quarantined, trainer, ret_image, &cause) == 0) {
+        *ret_found = true;
+        return 0;
+    }
+    if (cause.kind == ERROR_NOT_FOUND && !trainer->job->checkpoint.required)
+        return 0;
+    return error_set(error, cause.kind, "%s", cause.message);
+}
+
+/* `ret_name`: of the checkpoint that was found; may be NULL. */
+static int try_checkpoint(struct trainer *trainer, bool *ret_found, struct checkpoint_name *ret_name,
+                          struct error *error)
+{
+    struct checkpoint_image image = {0};
+    if (restoring_open_checkpoint(trainer, ret_found, &image, error) < 0)
+        return -1;
+    if (!*ret_found)
+        return 0;
+    int result = start_from_checkpoint(trainer, &image, error);
+    if (ret_name)
+        *ret_name = image.name;
+    checkpoint_image_release(&image);
+    *ret_found = result == 0;
+    return result;
+}
+
+int restoring_state(void *context, struct error *error)
+{
+    struct trainer *trainer = context;
+    bool found;
+    trainer->restored_by_us = true;
+    report_phase(trainer->report, STATUS_RESTORING, NULL);
+    if (try_checkpoint(trainer, &found, NULL, error) < 0)
+        return -1;
+    if (!found && trainer->init_path)
+        return start_from_file(trainer, error);
+    return 0;
+}
+
+/* ---- the state of a crew that shares it out */
+
+/* In the chief: the newest whole checkpoint, or "" when there is none. */
+static int choose_base(struct trainer *trainer, char base[STRATEGY_BASE_MAX], struct error *error)
+{
+    struct checkpoint_name name;
+    bool found;
+    base[0] = '\0';
+    if (trainer->store)
+        checkpoint_give_up_parts(trainer->store);
+    if (try_checkpoint(trainer, &found, &name, error) < 0)
+        return -1;
+    if (found) {
+        char text[CHECKPOINT_NAME_MAX];
+        checkpoint_name_format(&name, text);
+        snprintf(base, STRATEGY_BASE_MAX, "%s", text);
+    }
+    return 0;
+}
+
+/* In the others: the one that the chief has named. */
+static int take_base(struct trainer *trainer, const char *base, struct error *error)
+{
+    struct checkpoint_name name;
+    struct checkpoint_image image = {0};
+    if (base[0] == '\0')
+        return 0;
+    if (trainer->checkpoint_directory == NULL || checkpoint_name_parse(base, &name) < 0)
+        return error_set(error, ERROR_INVALID, "the chief goes on from checkpoint %s, which this rank has no place for",
+                         base);
+    SCOPED_FREE char *path = file_path_join(trainer->checkpoint_directory, base);
+    if (checkpoint_image_open(path, &name, &image, error) < 0)
+        return error_wrap(error, "checkpoint %s, which the chief has chosen", base);
+    int result = state_tensors_restore(&trainer->state, &image, error);
+    checkpoint_image_release(&image);
+    return result;
+}
+
+/* Every rank that was in training says what that costs: nothing, where the newest checkpoint is of the last step. */
+static void tell_lost_steps(struct trainer *trainer)
+{
+    int64_t step = trainer->state.progress.step, lost = trainer->applied_step - step;
+    const char *what = trainer->job->strategy.sharded_optimizer
+                           ? "a shard of the optimizer was lost with its worker and the next one, which mirrored it"
+                           : "a stage was lost with the only worker that held it";
+    if (lost > 0)
+        report_warn(trainer->report, "%s: back to step %lld, %lld step%s lost", what, (long long)step, (long long)lost,
+                    lost == 1 ? " is" : "s are");
+    else if (trainer->applied_step > 0)
+        report_say(trainer->report, "%s: back to step %lld, no step is lost", what, (long long)step);
+    trainer->applied_step = step;
+}
+
+int restoring_part(void *context, bool chooses, char base[STRATEGY_BASE_MAX], struct error *error)
+{
+    struct trainer *trainer = context;
+    report_phase(trainer->report, STATUS_RESTORING, NULL);
+    trainer->restored_by_us = chooses;
+    if ((chooses ? choose_base(trainer, base, error) : take_base(trainer, base, error)) < 0)
+        return -1;
+    tell_lost_steps(trainer);
+    return base[0] == '\0' && trainer->init_path ? start_from_file(trainer, error) : 0;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/train/trainer_stages.h"
+
+#include "worker/train/memory_budget.h"
+
+static int choose_threads(const struct trainer *trainer)
+{
+    if (trainer->arguments->threads > 0)
+        return trainer->arguments->threads;
+    if (trainer->identity->threads > 0)
+        return trainer->identity->threads;
+    return device_available_cpus() / (int)crew_members_here(&trainer->crew, trainer->identity);
+}
+
+/* Logical devices of a CPU share what the process has. */
+static int share_threads(int threads, unsigned devices)
+{
+    int share = threads / (int)devices;
+    return share > 0 ? share : 1;
+}
+
+int trainer_open_devices(struct trainer *trainer, struct error *error)
+{
+    unsigned count = (unsigned)trainer->job->devices.count;
+    struct device_options options = {.type = trainer->job->devices.type,
+                                     .threads = share_threads(choose_threads(trainer), count)};
+    for (unsigned i = 0; i < count; i++) {
+        options.index = (int)i;
+        if (device_open(&options, &trainer->devices[i].device, error) < 0)
+            return -1;
+        trainer->device_count++;
+        if (count > 1 && !device_memory_is_shared(trainer->devices[i].device))
+            return error_set(error, ERROR_UNSUPPORTED,
+                             "devices.count: several GPUs in one worker are not there yet; set it to 1 and take more "
+                             "workers");
+    }
+    trainer->device = trainer->devices[0].device;
+    return device_stream_new(trainer->device, &trainer->stream, error);
+}
+
+/* Before anything large is allocated: a process that takes more than it may is killed without a word. A GPU has memory of its
+ * own, and says itself when that is full. */
+int trainer_open_memory(struct trainer *trainer, struct error *error)
+{
+    struct host_memory_limit limit = host_memory_limit_read("");
+    if (memory_budget_plan(trainer, trainer->job, &trainer->memory, error) < 0)
+        return -1;
+    if (!device_memory_is_shared(trainer->device))
+        return 0;
+    host_memory_allow(limit.bytes);
+    return memory_budget_check(trainer, &trainer->memory, limit, error);
+}

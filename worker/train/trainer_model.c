@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/train/trainer_stages.h"
+
+#include "worker/strategy/local_rounds.h"
+#include "worker/train/export.h"
+#include "worker/train/support.h"
+
+int trainer_open_graphs(struct trainer *trainer, struct error *error)
+{
+    bool staged = trainer->job->strategy.type == STRATEGY_PIPELINE; /* its stages have graphs of their own */
+    for (unsigned i = 0; i < (staged ? 1 : trainer->device_count); i++) {
+        const struct graph_options options = {
+            .device = trainer->devices[i].device,
+            .model = &trainer->job->model,
+            .max_examples = trainer->plan.max_shard_examples,
+            .layout_only = staged || trainer->crew.part == CREW_SERVES,
+            .evaluation_only = trainer->crew.part == CREW_EVALUATES,
+        };
+        if (graph_new(&options, &trainer->devices[i].graph, error) < 0)
+            return -1;
+    }
+    trainer->graph = trainer->devices[0].graph;
+    return 0;
+}
+
+int trainer_open_data(struct trainer *trainer, struct error *error)
+{
+    const struct example_format *format = graph_example_format(trainer->graph);
+    const struct data_spec *spec = &trainer->job->data;
+    if (trainer->crew.part == CREW_SERVES) /* sees no examples */
+        return 0;
+    if (dataset_open(spec, trainer->storage, SPLIT_TRAIN, format, &trainer->training, error) < 0)
+        return error_wrap(error, "training data");
+    if (dataset_open(spec, trainer->storage, SPLIT_VALIDATION, format, &trainer->validation, error) < 0)
+        return error_wrap(error, "validation data");
+    int64_t count = dataset_count(trainer->training);
+    trainer->sampler = (struct sampler){.seed = (uint64_t)trainer->job->training.seed, .count = count};
+    return step_plan_steps(trainer->job, count, &trainer->plan, error);
+}
+
+int trainer_open_state(struct trainer *trainer, struct error *error)
+{
+    if (trainer->export_path && export_check(graph_layout(trainer->graph), trainer->job->export_names, error) < 0)
+        return -1;
+    if (trainer->validation && support_check_validation(trainer->job, dataset_count(trainer->validation), error) < 0)
+        return -1;
+    if (trainer->job->strategy.type == STRATEGY_PIPELINE && trainer->crew.size > 1)
+        return 0; /* its stages' alone, once they are known */
+    /* Slots are the servers'; a copy of the parameters is for whoever evaluates and exports. */
+    static const struct optimizer_spec without_slots = {.type = OPTIMIZER_SGD};
+    bool needed = trainer->crew.part == CREW_EVALUATES || trainer_is_chief(trainer);
+    if (trainer_serves_parameters(trainer))
+        return needed ? training_state_init(&trainer->state, trainer->device, graph_layout(trainer->graph),
+                                            &without_slots, trainer->job->training.seed, error)
+                      : 0;
+    if (trainer->job->strategy.sharded_optimizer)
+        return training_state_init_shard(&trainer->state, trainer->device, graph_layout(trainer->graph),
+                                         &trainer->job->training.optimizer, trainer->job->training.seed,
+                                         trainer->crew.rank, trainer->crew.size, error);
+    if (training_state_init(&trainer->state, trainer->device, graph_layout(trainer->graph),
+                            &trainer->job->training.optimizer, trainer->job->training.seed, error) < 0)
+        return -1;
+    if (trainer->job->strategy.local_steps > 0)
+        return training_state_add_slot(&trainer->state, LOCAL_ROUNDS_SLOT, error);
+    return 0;
+}

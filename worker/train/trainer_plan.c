@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/train/trainer_stages.h"
+
+#include <stdlib.h>
+
+#include "common/memory.h"
+#include "worker/checkpoint/image.h"
+#include "worker/train/support.h"
+
+/* "0 0 1 1": a number a layer. */
+static void read_stages(struct trainer *trainer, const char *text)
+{
+    char *end = NULL;
+    for (unsigned long stage = strtoul(text, &end, 10); end != text; stage = strtoul(text, &end, 10)) {
+        trainer->stages = memory_resize(trainer->stages, trainer->stage_layers + 1, sizeof *trainer->stages);
+        trainer->stages[trainer->stage_layers++] = stage < STAGES_MAX ? (unsigned)stage : STAGES_MAX;
+        text = end;
+    }
+}
+
+/* The shards of the checkpoint that this run may go on from: every rank reads them from the shared directory, because the
+ * plan must be the same for all. 0: there is none. */
+static int64_t recorded_shards(struct trainer *trainer)
+{
+    struct manifest manifest;
+    if (trainer->checkpoint_directory == NULL ||
+        checkpoint_newest_manifest(trainer->checkpoint_directory, &manifest, NULL) < 0)
+        return 0;
+    int64_t shards = manifest.logical_shards;
+    read_stages(trainer, json_string_at(manifest.model, "stages", ""));
+    manifest_release(&manifest);
+    return shards;
+}
+
+/* Those that a batch is cut for: neither a chief of its own nor spare ones. An elastic crew's batch is cut for as many as it may
+ * have, so that all processes, whenever they were made, mean the same by a ticket. */
+static unsigned ps_workers(const struct trainer *trainer)
+{
+    int64_t spare = trainer->job->strategy.backup_workers == FIELD_UNSET ? 0 : trainer->job->strategy.backup_workers;
+    unsigned seats = crew_is_elastic(&trainer->crew) ? trainer->crew.size : trainer->crew.expected;
+    int64_t workers = (int64_t)seats - crew_has_own_chief(&trainer->crew) - spare;
+    return workers > 0 ? (unsigned)workers : 1;
+}
+
+unsigned trainer_batch_workers(const struct trainer *trainer)
+{
+    return trainer_serves_parameters(trainer) ? ps_workers(trainer) : trainer->crew.size;
+}
+
+int trainer_open_plan(struct trainer *trainer, struct error *error)
+{
+    trainer->recorded_shards = recorded_shards(trainer);
+    if (step_plan_batches(trainer->job, trainer_batch_workers(trainer), trainer->recorded_shards, &trainer->plan,
+                          error) < 0)
+        return -1;
+    return support_check_shards(trainer->job, trainer->plan.logical_shards, error);
+}

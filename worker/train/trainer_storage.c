@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/train/trainer_stages.h"
+
+#include <string.h>
+
+#include "common/contract/environment.h"
+#include "common/memory.h"
+#include "worker/train/saving.h"
+
+static int map_storages(struct trainer *trainer, struct error *error)
+{
+    SCOPED_BUFFER text;
+    buffer_init(&text, JOB_DOCUMENT_MAX);
+    /* Options come last, and the last mount of a name counts. */
+    if (trainer->identity->storage && buffer_append_string(&text, trainer->identity->storage, error) < 0)
+        return -1;
+    for (unsigned i = 0; i < trainer->arguments->storage_count; i++) {
+        if (buffer_append_string(&text, text.length > 0 ? ":" : "", error) < 0 ||
+            buffer_append_string(&text, trainer->arguments->storages[i], error) < 0)
+            return -1;
+    }
+    return storage_map_parse(buffer_text(&text), &trainer->storage, error);
+}
+
+/* "storage:path", or an absolute path. */
+static int resolve_init(struct trainer *trainer, struct error *error)
+{
+    const char *from = trainer->job->init_from;
+    const char *colon = from && from[0] != '/' ? strchr(from, ':') : NULL;
+    if (from == NULL)
+        return 0;
+    if (colon == NULL)
+        return storage_map_resolve(trainer->storage, NULL, from, &trainer->init_path, error);
+    SCOPED_FREE char *storage = memory_copy_bytes(from, (size_t)(colon - from));
+    return storage_map_resolve(trainer->storage, storage, colon + 1, &trainer->init_path, error);
+}
+
+static int resolve_checkpoint(struct trainer *trainer, struct error *error)
+{
+    const struct checkpoint_spec *spec = &trainer->job->checkpoint;
+    const char *told = trainer->arguments->checkpoint_directory ? trainer->arguments->checkpoint_directory
+                                                                : trainer->identity->checkpoint_directory;
+    if (told)
+        trainer->checkpoint_directory = memory_copy_string(told);
+    else if (spec->enabled && spec->path == NULL)
+        return error_set(error, ERROR_INVALID,
+                         "checkpoint.path: is missing, and by hand there is no job's name to take instead; give one");
+    else if (spec->enabled)
+        return storage_map_resolve(trainer->storage, spec->storage, spec->path, &trainer->checkpoint_directory, error);
+    return 0;
+}
+
+int trainer_open_paths(struct trainer *trainer, struct error *error)
+{
+    if (map_storages(trainer, error) < 0 || resolve_init(trainer, error) < 0 || resolve_checkpoint(trainer, error) < 0)
+        return -1;
+    if (trainer->job->export_to == NULL)
+        return 0;
+    return storage_map_resolve(trainer->storage, trainer->job->export_storage, trainer->job->export_to,
+                               &trainer->export_path, error);
+}
+
+int trainer_open_store(struct trainer *trainer, struct error *error)
+{
+    if (trainer->checkpoint_directory == NULL)
+        return 0;
+    if (!trainer_is_chief(trainer)) {
+        trainer->parts = part_writer_new(trainer->checkpoint_directory);
+        return 0;
+    }
+    const struct checkpoint_options options = {
+        .directory = trainer->checkpoint_directory,
+        .job_uid = trainer->identity->job_uid,
+        .attempt = trainer->identity->attempt,
+        .epoch = trainer->identity->epoch,
+        .keep = trainer->job->checkpoint.keep,
+        .ask_rank = saving_ask_rank,
+        .context = trainer,
+    };
+    return checkpoint_store_open(&options, &trainer->store, error);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/train/trainer_stages.h"
+
+#include "worker/optimizer/schedule.h"
+#include "worker/train/restoring.h"
+#include "worker/train/saving.h"
+#include "worker/train/stop.h"
+
+static void tell_stall(void *context, const char *text)
+{
+    struct trainer *trainer = context;
+    report_warn(trainer->report, "%s", text);
+}
+
+static void await_copy(void *context)
+{
+    struct trainer *trainer = context;
+    if (trainer->store)
+        checkpoint_fence(trainer->store);
+}
+
+double trainer_learning_rate(void *context, int64_t step)
+{
+    const struct trainer *trainer = context;
+    return trainer->plan.learning_rate_factor *
+           schedule_rate(&trainer->job->training.optimizer, step, trainer->plan.total_steps);
+}
+
+/* An elastic crew closes ranks at the boundary at which somebody leaves, and opens them at one for who has come. */
+unsigned trainer_votes(void *context)
+{
+    const struct trainer *trainer = context;
+    unsigned votes = (stop_is_asked() ? STRATEGY_VOTE_LEAVE : 0) | saving_votes(trainer);
+    if (crew_is_elastic(&trainer->crew) && (votes || member_has_newcomers(trainer->member)))
+        votes |= STRATEGY_VOTE_REFORM;
+    return votes;
+}
+
+int trainer_open_strategy(struct trainer *trainer, struct error *error)
+{
+    if (trainer_serves_parameters(trainer)) /* its parts have loops of their own: train/parameter_server.h */
+        return 0;
+    double clip = trainer->job->training.gradient_clip_norm;
+    const struct strategy_options options = {
+        .type = trainer->job->strategy.type,
+        .collective = trainer->job->strategy.collective,
+        .device = trainer->device,
+        .graph = trainer->graph,
+        .devices = trainer->devices,
+        .device_count = trainer->device_count,
+        .dataset = trainer->training,
+        .sampler = &trainer->sampler,
+        .optimizer = &trainer->job->training.optimizer,
+        .state = &trainer->state,
+        .global_batch = trainer->plan.global_batch,
+        .logical_shards = (unsigned)trainer->plan.logical_shards,
+        .gradient_clip_norm = clip > 0 ? clip : 0,
+        .model = &trainer->job->model,
+        .stages = trainer->job->strategy.stages == FIELD_UNSET ? 0 : (unsigned)trainer->job->strategy.stages,
+        .recompute = trainer->job->strategy.recompute,
+        .spec = &trainer->job->strategy,
+        .total_steps = trainer->plan.total_steps,
+        .learning_rate = trainer_learning_rate,
+        .votes = trainer_votes,
+        .crew_size = trainer->crew.size,
+        .crew_rank = trainer->crew.rank,
+        .recorded_stages = trainer->stages,
+        .recorded_layers = trainer->stage_layers,
+        .restore_part = restoring_part,
+        .member = trainer->member,
+        .endpoint = trainer->endpoint,
+        .hub = trainer->hub,
+        .seat = trainer->crew.rank,
+        .peers = trainer->crew.expected,
+        .job_uid = trainer->identity->job_uid,
+        .on_stall = tell_stall,
+        .restore = restoring_state,
+        .before_change = await_copy,
+        .context = trainer,
+    };
+    return strategy_open(&options, &trainer->strategy, error);
+}
