@@ -238,6 +238,13 @@ $(eval $(call test_program_rules,faultproxy,$(faultproxy_sources),))
 TOOLS := $(BUILD)/tests/faultproxy
 endif
 
+clock_shift := $(BUILD)/tests/clock-shift.so
+TOOLS += $(clock_shift)
+$(clock_shift): tests/clockshift/clock_shift.c $(CONFIGURATION)
+	$(call say,LINK,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LANGUAGE) $(WARNINGS) -O2 -g -fPIC -shared $(CFLAGS) $< -o $@
+
 $(eval $(call test_program_rules,gpu-test,$(filter-out tests/gpu/bench.c,$(wildcard tests/gpu/*.c)),))
 $(eval $(call test_program_rules,gpu-bench,$(addprefix tests/gpu/,bench.c check.c learner.c),))
 
@@ -394,7 +401,7 @@ crash-points: all $(BUILD)/tests/faultproxy ## the operator killed before and af
 
 .PHONY: schedules
 schedules: all $(BUILD)/tests/faultproxy ## SCHEDULES (200) random lives of jobs behind a faulty API server, with an operator that is killed
-	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=3600 tests/run tests/chaos/schedules.sh
+	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=3600 tests/run tests/chaos/schedules.py
 
 fuzz: $(fuzz_programs) ## build the fuzz targets, one for each parser of outside input
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 
-#include "operator/controller/planning.h"
+#include "operator/controller/first_crew.h"
+#include "operator/controller/replicas.h"
 
 static void newest(const struct planning *planning, int64_t *ret_epoch, int64_t *ret_attempt)
 {
@@ -27,6 +28,15 @@ static void raise_counters(struct planning *planning)
                                    planning->old->epoch, planning->old->attempt, epoch, attempt));
 }
 
+/* An operator was killed before it told of the crew that it had begun. If the cache is only old, the write is refused. */
+static void tell_of_first_crew(struct planning *planning)
+{
+    start_plan(planning);
+    replicas_update(planning);
+    planning->next->observed_generation = planning->job->generation;
+    planning->plan->write_status = true;
+}
+
 /* As a rule the cache is only old, and nothing may be done from it. A status that stays behind was set back by a person
  * or a restore: names and fencing tokens up to the newest pod's are used up. */
 bool catch_up_plan(struct planning *planning)
@@ -34,6 +44,10 @@ bool catch_up_plan(struct planning *planning)
     const struct plan_input *input = planning->input;
     if (!planning->crew.ahead)
         return false;
+    if (first_crew_is_untold(planning)) {
+        tell_of_first_crew(planning);
+        return true;
+    }
     int64_t since_ms = input->behind_since_ms == FIELD_UNSET ? input->now_ms : input->behind_since_ms;
     int64_t due_ms = since_ms + input->options->catch_up_ms;
     planning->plan->behind = true;

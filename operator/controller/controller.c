@@ -10,6 +10,8 @@
 #include "common/contract/labels.h"
 #include "common/log.h"
 #include "common/memory.h"
+#include "operator/controller/clock_watch.h"
+#include "operator/controller/conditions.h"
 #include "operator/controller/execute.h"
 #include "operator/controller/gang.h"
 #include "operator/controller/job_entry.h"
@@ -34,6 +36,9 @@
 /* An own write that the cache does not show brings its event as a rule; this is for when it does not. */
 #define UNSEEN_RETRY_MS 2000
 
+/* How long a clock that was set may go unnoticed. */
+#define CLOCK_LOOK_MS 500
+
 struct controller {
     struct kube_client *client;
     struct controller_options options;
@@ -46,6 +51,8 @@ struct controller {
     struct event_recorder *recorder;
     struct executor executor;
     size_t executing; /* jobs whose plan is under way */
+    struct clock_watch clock;
+    struct event_timer *clock_look; /* the next one */
     struct reconcile_metrics metrics;
     struct own_write lag_probe; /* a status write that the watch has not shown; "" none */
     int64_t lag_since_ns;
@@ -85,6 +92,41 @@ static void forget(struct controller *controller, struct job_entry *entry)
     work_queue_remove(controller->queue, entry);
     hash_map_remove(&controller->entries, entry->key);
     job_entry_free(entry);
+}
+
+/* ---------------------------------------------------------------- a clock that is set */
+
+static bool is_active(const struct job_item *item)
+{
+    const struct job_status *status = &item->job.status;
+    return status->start_ms != FIELD_UNSET && !condition_is(status, CONDITION_SUSPENDED, CONDITION_TRUE);
+}
+
+/* All that waits for a time waits anew. True: every job has been put into the queue for it. */
+static bool heed_clock(struct controller *controller)
+{
+    int64_t by_ms = clock_watch_look(&controller->clock, clock_now_ms(), clock_elapsed_ns() / 1000000);
+    const char *key;
+    void *entry;
+    if (by_ms == 0)
+        return false;
+    SCOPED_FREE char *by = memory_format("%" PRId64, by_ms);
+    log_warning("the machine's clock was set", "by_ms", by, NULL);
+    progress_poller_clock_set(controller->poller, by_ms);
+    for (size_t at = 0; hash_map_next(&controller->entries, &at, &key, &entry);) {
+        const struct job_item *item = informer_get(controller->jobs, key);
+        job_entry_clock_set(entry, by_ms, item && is_active(item));
+        work_queue_clock_set(controller->queue, entry);
+    }
+    return true;
+}
+
+static void look_at_clock(void *context)
+{
+    struct controller *controller = context;
+    heed_clock(controller);
+    controller->clock_look =
+        event_timer_start(kube_client_loop(controller->client), CLOCK_LOOK_MS, look_at_clock, controller);
 }
 
 /* ---------------------------------------------------------------- reconcile */
@@ -193,8 +235,10 @@ static void input_fill(const struct controller *controller, struct job_entry *en
         .certificate = entry->certificate,
         .crew_message = waits ? entry->document->message : NULL,
         .saves = saves_of(entry->document),
+        .born_ms = entry->born_ms,
         .counts_since_ms = entry->counts_since_ms,
         .behind_since_ms = entry->behind_since_ms,
+        .start_moved_ms = entry->start_moved_ms,
         .now_ms = clock_now_ms(),
         .options = &controller->options.plan,
     };
@@ -279,7 +323,7 @@ static void reconcile_job(struct controller *controller, struct job_entry *entry
 static void reconcile(void *context, struct job_entry *entry)
 {
     struct controller *controller = context;
-    if (controller->stopped || !is_synced(controller))
+    if (controller->stopped || !is_synced(controller) || heed_clock(controller))
         return;
     const struct job_item *item = informer_get(controller->jobs, entry->key);
     if (!item) {
@@ -388,10 +432,16 @@ static void look(void *context, const char *key)
     work_queue_add(controller->queue, entry_of(controller, key));
 }
 
+/* What comes after the first complete state came into being while we were the only one to act (main.c leads before it
+ * starts a controller, and ends when it leads no longer). */
 static void job_added(void *context, const char *key, const void *item)
 {
-    (void)item;
-    look(context, key);
+    struct controller *controller = context;
+    struct job_entry *entry = entry_of(controller, key);
+    set_job(entry, ((const struct job_item *)item)->job.uid);
+    if (informer_synced(controller->jobs))
+        entry->born_ms = clock_now_ms();
+    work_queue_add(controller->queue, entry);
 }
 
 static void log_transition(const char *key, const struct job_item *old, const struct job_item *item)
@@ -608,9 +658,11 @@ struct controller *controller_start(struct kube_client *client, struct http_clie
         .done = executed,
         .context = controller,
     };
+    clock_watch_init(&controller->clock, clock_now_ms(), clock_elapsed_ns() / 1000000);
     prepare_groups(controller);
     prepare_queue(controller);
     start_informers(controller);
+    look_at_clock(controller);
     return controller;
 }
 
@@ -619,6 +671,7 @@ void controller_stop(struct controller *controller)
     const char *key;
     void *entry;
     controller->stopped = true;
+    event_timer_cancel(controller->clock_look);
     for (size_t at = 0; hash_map_next(&controller->entries, &at, &key, &entry);)
         progress_forget(entry);
     informer_free(controller->jobs);

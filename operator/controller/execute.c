@@ -637,6 +637,15 @@ static void act(struct execution *execution, const struct training_job *job, con
     }
 }
 
+/* The job as its new pods are made of it. */
+static struct training_job job_of_pods(const struct training_job *job, const struct plan *plan)
+{
+    struct training_job copy = *job;
+    copy.status.attempt = plan->attempt;
+    copy.status.epoch = plan->epoch;
+    return copy;
+}
+
 void execute_plan(const struct executor *executor, struct job_entry *entry, const struct training_job *job,
                   struct plan *plan)
 {
@@ -651,7 +660,8 @@ void execute_plan(const struct executor *executor, struct job_entry *entry, cons
         execution->status_patch = status_patch(job, &execution->plan.status);
     for (size_t i = 0; i < execution->plan.action_count; i++)
         act(execution, job, &execution->plan.actions[i]);
-    create_pods(execution, job);
+    struct training_job crew = job_of_pods(job, &execution->plan);
+    create_pods(execution, &crew);
     execution->open--;
     if (execution->open == 0 && !execution->status_patch)
         event_timer_start(kube_client_loop(executor->client), 0, finish_later, execution);

@@ -37,7 +37,7 @@ struct job_entry *job_entry_new(const char *key)
 {
     struct job_entry *entry = memory_allocate(1, sizeof *entry);
     entry->key = memory_copy_string(key);
-    entry->counts_since_ms = entry->behind_since_ms = entry->told_since_ms = FIELD_UNSET;
+    entry->born_ms = entry->counts_since_ms = entry->behind_since_ms = entry->told_since_ms = FIELD_UNSET;
     return entry;
 }
 
@@ -118,10 +118,23 @@ void job_entry_set_job(struct job_entry *entry, const char *uid)
     free(entry->job_uid);
     entry->document = NULL;
     entry->document_fresh = false;
-    entry->counts_since_ms = entry->behind_since_ms = FIELD_UNSET;
+    entry->born_ms = entry->counts_since_ms = entry->behind_since_ms = FIELD_UNSET;
+    entry->start_moved_ms = 0;
     entry->certificate.number = FIELD_UNSET;
     forget_gone(entry, 0);
     entry->job_uid = uid ? memory_copy_string(uid) : NULL;
+}
+
+void job_entry_clock_set(struct job_entry *entry, int64_t by_ms, bool active)
+{
+    int64_t *const noted[] = {&entry->born_ms, &entry->counts_since_ms, &entry->behind_since_ms, &entry->told_since_ms};
+    for (size_t i = 0; i < sizeof noted / sizeof *noted; i++)
+        if (*noted[i] != FIELD_UNSET)
+            *noted[i] += by_ms;
+    entry->obstacle_retry_ms += by_ms;
+    entry->poll_ms += by_ms;
+    if (active)
+        entry->start_moved_ms += by_ms;
 }
 
 void job_entry_set_obstacle(struct job_entry *entry, const char *uid, enum obstacle_kind kind, const char *message,

@@ -54,7 +54,7 @@ struct job_entry {
 
     /* What follows is about the job of this UID; NULL: of none. Another may have the same name. */
     char *job_uid;
-    int64_t counts_since_ms, behind_since_ms; /* see plan.h */
+    int64_t born_ms, counts_since_ms, behind_since_ms, start_moved_ms; /* see plan.h */
 
     struct gone_pod *gone; /* of the newest epoch that pods of the job have vanished from */
     size_t gone_count, gone_capacity;
@@ -84,6 +84,9 @@ void job_entry_remove_pod(struct job_entry *entry, const struct pod_record *pod)
  * is still heard of it is not noted. End a question under way before (progress_forget). */
 void job_entry_set_job(struct job_entry *entry, const char *uid);
 bool job_entry_is_about(const struct job_entry *entry, const char *uid);
+
+/* The wall clock was set, while the job was active or not: times noted before are moved along. */
+void job_entry_clock_set(struct job_entry *entry, int64_t by_ms, bool active);
 
 /* Notes a refusal of something of the job `uid`. The same one again, as it may be, waits longer. */
 void job_entry_set_obstacle(struct job_entry *entry, const char *uid, enum obstacle_kind kind, const char *message,

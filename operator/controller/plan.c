@@ -5,6 +5,7 @@
 
 #include "common/contract/labels.h"
 #include "operator/controller/conditions.h"
+#include "operator/controller/first_crew.h"
 #include "operator/controller/planning.h"
 #include "operator/controller/progress_status.h"
 #include "operator/controller/queue_plan.h"
@@ -137,9 +138,17 @@ static void decide_count_write(struct planning *planning)
         planning_requeue(planning, due_ms);
 }
 
+/* That the first crew was begun is told with what comes of it, as numbers are. */
+static enum status_change change_of(const struct planning *planning)
+{
+    if (planning->plan->begun)
+        return first_crew_starts(planning->next) ? STATUS_COUNTS : STATUS_DECISION;
+    return status_compare(planning->old, planning->next);
+}
+
 static void decide_write(struct planning *planning)
 {
-    switch (status_compare(planning->old, planning->next)) {
+    switch (change_of(planning)) {
     case STATUS_SAME:
         break;
     case STATUS_PROGRESS:
@@ -172,6 +181,11 @@ void plan_job(const struct plan_input *input, struct plan *ret_plan)
         .crew = crew_assemble(input->job, input->pods, input->pod_count, &ret_plan->arena),
         .now_ms = input->now_ms,
     };
+    struct training_job begun;
+    if (first_crew_may_begin(&planning))
+        first_crew_begin(&planning, &begun);
+    ret_plan->attempt = planning.old->attempt;
+    ret_plan->epoch = planning.old->epoch;
     if (!status_terminal(planning.old) && catch_up_plan(&planning))
         return;
     clear_kept_promises(&planning);
@@ -198,8 +212,8 @@ bool plan_only_tells(const struct plan *plan, const struct job_status *old)
     bool promises = false;
     for (int role = 0; role < ROLE_COUNT; role++)
         promises |= next->replicas[role].pending != NULL;
-    return plan->action_count == 0 && plan->write_status && !promises && !status_terminal(next) &&
-           !counts_on(old, next);
+    bool waited_for = plan->begun ? !first_crew_is_whole(next) : promises || counts_on(old, next);
+    return plan->action_count == 0 && plan->write_status && !waited_for && !status_terminal(next);
 }
 
 void plan_release(struct plan *plan)

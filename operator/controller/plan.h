@@ -7,7 +7,8 @@
  * get a pod of this epoch: status.replicaStatuses[].pending) are raised in the
  * status first, under a resourceVersion precondition. Only a later plan, which
  * sees that status in the cache, creates the promised pods, under names that
- * follow from role, index and epoch. So whatever moment the operator is killed
+ * follow from role, index and epoch; a new job's first crew alone needs no such
+ * word (first_crew.h). So whatever moment the operator is killed
  * at, its successor finds in the API what was decided:
  *   promised, no pod of the epoch   -> to be created
  *   promised, the pod is there      -> created; the promise is cleared
@@ -115,8 +116,10 @@ struct plan_input {
     const char *crew_message;                  /* what the chief says it waits for, NULL: nothing */
     struct saves_input saves;
     bool progress_due;       /* it is the job's turn to have its progress written */
+    int64_t born_ms;         /* when this operator saw the job come into being; FIELD_UNSET: it found it there */
     int64_t behind_since_ms; /* since when the status is older than the pods; FIELD_UNSET: it is not */
     int64_t counts_since_ms; /* since when changed counts wait to be written; FIELD_UNSET: they do not */
+    int64_t start_moved_ms;  /* by how much the clock was set while the job was active, since status.start_ms */
     int64_t now_ms;
     const struct plan_options *options;
 };
@@ -131,7 +134,7 @@ enum action_type {
     ACTION_RELEASE_WORKLOAD, /* evicted, and its pods are gone: it gives its quota back */
     ACTION_CLEAR_ADMISSION,
     ACTION_TELL_WORKLOAD, /* whether its pods are ready, or that it is over */
-    ACTION_CREATE_POD,    /* role, index; epoch and attempt are the job's */
+    ACTION_CREATE_POD,    /* role, index; epoch and attempt are the plan's */
     ACTION_REMOVE_CURRENT,
     ACTION_DELETE_POD,
     ACTION_FORCE_DELETE_POD, /* without waiting for its node */
@@ -166,7 +169,9 @@ struct plan {
     struct json
         *placement; /* where the pods of each role belong (queue_build.h); NULL: anywhere. Freed with the plan */
     int64_t now_ms;
+    int64_t attempt, epoch;   /* of the pods to be created */
     struct job_status status; /* as it should stand */
+    bool begun;               /* the first crew, which the status knows nothing of yet */
     bool write_status;        /* it differs, and it is time to say so */
     bool counts_wait;         /* mere counts differ, and may do so for a moment */
     bool behind;              /* the status is older than the pods: nothing is done from it */

@@ -183,6 +183,11 @@ int64_t progress_poll(struct progress_poller *poller, struct job_entry *entry, c
     return entry->poll_ms;
 }
 
+void progress_poller_clock_set(struct progress_poller *poller, int64_t by_ms)
+{
+    poller->pace.free_ms += by_ms;
+}
+
 void progress_forget(struct job_entry *entry)
 {
     if (entry->poll)

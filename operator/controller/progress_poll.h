@@ -25,6 +25,8 @@ void progress_poller_free(struct progress_poller *poller);
 /* Asks the chief, then the evaluator where there is one, when it is time and the chief's pod can be asked. Returns when to call again, PLAN_NEVER: when the crew changes. */
 int64_t progress_poll(struct progress_poller *poller, struct job_entry *entry, const struct training_job *job,
                       int64_t now_ms);
+/* The wall clock was set. */
+void progress_poller_clock_set(struct progress_poller *poller, int64_t by_ms);
 /* Ends a question under way. */
 void progress_forget(struct job_entry *entry);
 

@@ -23,6 +23,8 @@ void work_queue_set_gate(struct work_queue *queue, work_gate *may_take);
 void work_queue_add(struct work_queue *queue, struct job_entry *entry);
 /* At a time of the wall clock, unless an earlier one is set; PLAN_NEVER: nothing. */
 void work_queue_add_at(struct work_queue *queue, struct job_entry *entry, int64_t at_ms);
+/* Looked at again, and what was set for later is set anew by that look: the clock is another. */
+void work_queue_clock_set(struct work_queue *queue, struct job_entry *entry);
 /* The entry's writes are done. */
 void work_queue_done(struct work_queue *queue, struct job_entry *entry);
 /* They are answered, not all of them well: it is looked at again after WORK_RETRY_MS, doubled with each further failure

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The operator is killed before and after every write of a job's life, one by one: creation with a PodGroup, a pod that is
-# evicted, suspend, resume, success. Whatever the point, its successor brings the job to the same end: one disruption, one
-# suspension, no pod twice, none left. The writes are counted by tests/faultproxy, which also does the killing.
+# The operator is killed before and after every write of a job's life, one by one: creation, a pod that is evicted, suspend,
+# resume, success; once for a job whose first pods wait for a PodGroup, and once for one whose first pods wait for nothing.
+# Whatever the point, its successor brings the job to the same end: one disruption, one suspension, no pod twice, none left.
+# The writes are counted by tests/faultproxy, which also does the killing.
 #
 #   BUILD=build tests/chaos/crash-points.sh        make crash-points
 #   CRASH_LANES=n   so many at a time (2)
@@ -34,7 +35,7 @@ if [[ ${1:-} == lane ]]; then
     # crashed POINT WHEN: an operator that dies there
     crashed() {
         echo "[{\"writes\": true, \"fault\": \"kill\", \"skip\": $(($1 - 1)), \"times\": 1, \"afterwards\": $2}]" >rules.json
-        rm -f faulty victim
+        rm -f faulty victim operator.log
         "$bin/tests/faultproxy" --kubeconfig state/kubeconfig --rules rules.json --victim victim --out faulty 2>proxy.log &
         proxy=$!
         until_true $patience test -s faulty || return
@@ -52,10 +53,10 @@ if [[ ${1:-} == lane ]]; then
         field_is "$@"
     }
 
-    # life NAME: true when it went as it should; says what did not
+    # life NAME SCHEDULER: true when it went as it should; says what did not
     life() {
         local name=$1
-        job "$name" '{"cleanPodPolicy":"None","gang":{"scheduler":"Coscheduling"}}' 2 \
+        job "$name" '{"cleanPodPolicy":"None","gang":{"scheduler":"'"$2"'"}}' 2 \
             'until [ -e '"$work/$name"' ]; do sleep 0.1; done'
         until_true $patience reached "$name" state Running || { echo "never runs"; return 1; }
         api POST "$pods_path/$(member "$name" 1)/eviction" '{"apiVersion":"policy/v1","kind":"Eviction"}' >/dev/null
@@ -80,33 +81,40 @@ if [[ ${1:-} == lane ]]; then
         api GET "$group/$1" | grep -q '"code": *404'
     }
 
-    point=$((CRASH_FROM + lane))
-    while ((point <= CRASH_TO)); do
-        for afterwards in false true; do
-            name=life-$point-$afterwards
-            curl -sSN --cacert ca.pem -H "Authorization: Bearer $token" \
-                "$server/$pods_path?watch=true&labelSelector=coxswain.dev/job-name%3D$name" >watch.json &
-            watcher=$!
-            if ! crashed "$point" "$afterwards"; then
-                echo "not ok point $point: the proxy does not start"
-                exit
-            fi
-            life "$name" >why
-            result=$?
-            where=$(sed -n 's/^killed [0-9]* \([a-z]* [A-Z]*\) [a-z]*:\/\/[^/]*/\1 /p' proxy.log)
-            kill "$operator" "$proxy" "$watcher" 2>/dev/null
-            wait "$operator" "$proxy" "$watcher" 2>/dev/null
-            api DELETE "$jobs_path/$name" >/dev/null
-            if ((result != 0)); then
-                echo "not ok killed at write $point, ${where:-nowhere}: $(cat why)"
-            elif [[ -z $where ]]; then
-                echo "# a life has fewer than $point writes"
-                exit
-            else
-                echo "ok killed at write $point, $where"
-            fi
+    # killed POINT WHEN SCHEDULER: false when no life has so many writes
+    killed() {
+        local point=$1 afterwards=$2 scheduler=$3
+        name=life-$point-$afterwards-${scheduler,,}
+        curl -sSN --cacert ca.pem -H "Authorization: Bearer $token" \
+            "$server/$pods_path?watch=true&labelSelector=coxswain.dev/job-name%3D$name" >watch.json &
+        watcher=$!
+        if ! crashed "$point" "$afterwards"; then
+            echo "not ok point $point: the proxy does not start"
+            exit
+        fi
+        # What comes into being under its eyes it takes up without a word (operator/controller/first_crew.h).
+        [[ $scheduler != None ]] || until_true $patience grep -q 'caches are complete' operator.log
+        life "$name" "$scheduler" >why
+        result=$?
+        where=$(sed -n 's/^killed [0-9]* \([a-z]* [A-Z]*\) [a-z]*:\/\/[^/]*/\1 /p' proxy.log)
+        kill "$operator" "$proxy" "$watcher" 2>/dev/null
+        wait "$operator" "$proxy" "$watcher" 2>/dev/null
+        api DELETE "$jobs_path/$name" >/dev/null
+        if ((result != 0)); then
+            echo "not ok killed at write $point, ${where:-nowhere}: $(cat why)"
+        elif [[ -z $where ]]; then
+            echo "# a life with gang scheduler $scheduler has fewer than $point writes"
+            return 1
+        else
+            echo "ok killed at write $point, $where"
+        fi
+    }
+
+    for scheduler in Coscheduling None; do
+        point=$((CRASH_FROM + lane))
+        while ((point <= CRASH_TO)) && killed "$point" false "$scheduler" && killed "$point" true "$scheduler"; do
+            point=$((point + lanes))
         done
-        point=$((point + lanes))
     done
     exit
 fi

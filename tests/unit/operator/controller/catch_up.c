@@ -53,6 +53,7 @@ Test(catch_up, an_emptied_status_is_filled_again)
                                            .completion_ms = FIELD_UNSET,
                                            .backoff_until_ms = FIELD_UNSET,
                                            .progress = scene.job.status.progress};
+    scene.pods[1].epoch = 2;
     plan_after_the_wait();
     cr_assert_eq(scene.plan.status.start_ms, scene.input.now_ms);
     scene_plan(&scene);

@@ -163,3 +163,28 @@ Test(execute, without_a_key_there_is_no_service)
     cr_assert_eq(entry->obstacle, OBSTACLE_FORBIDDEN);
     stop();
 }
+
+/* ---- the first crew comes before its status */
+
+static char last_pod[65536];
+
+static void note_pod(struct scripted_request *request)
+{
+    if (is_for(request, "POST /api/v1/namespaces/default/pods"))
+        snprintf(last_pod, sizeof last_pod, "%s", request->body);
+    make_anything(request);
+}
+
+Test(execute, pods_of_the_first_crew_carry_what_the_status_will_say)
+{
+    start(note_pod);
+    scene_release(&scene);
+    scene_init(&scene, 1);
+    scene.input.born_ms = SCENE_NOW;
+    execute();
+    cr_assert(strstr(last_pod, "\"digits-worker-0-1\""), "%s", last_pod);
+    cr_assert(strstr(last_pod, "\"coxswain.dev/epoch\":\"1\""), "%s", last_pod);
+    cr_assert(strstr(last_pod, "\"coxswain.dev/attempt\":\"1\""), "%s", last_pod);
+    cr_assert_eq(position_of("PATCH"), -1, "the status is gathered with what comes next");
+    stop();
+}

@@ -43,6 +43,23 @@ Test(job_entry, another_job_of_the_name_starts_without_memories)
     cr_assert_eq(entry->behind_since_ms, FIELD_UNSET);
 }
 
+Test(job_entry, what_was_noted_moves_with_a_clock_that_is_set)
+{
+    job_entry_set_job(entry, "first");
+    entry->counts_since_ms = 5000;
+    entry->poll_ms = 6000;
+    entry->obstacle_retry_ms = 7000;
+    job_entry_clock_set(entry, 100, true);
+    job_entry_clock_set(entry, -1000, false);
+    cr_assert_eq(entry->counts_since_ms, 4100);
+    cr_assert_eq(entry->poll_ms, 5100);
+    cr_assert_eq(entry->obstacle_retry_ms, 6100);
+    cr_assert_eq(entry->behind_since_ms, FIELD_UNSET);
+    cr_assert_eq(entry->start_moved_ms, 100, "only what it was active through");
+    job_entry_set_job(entry, "second");
+    cr_assert_eq(entry->start_moved_ms, 0);
+}
+
 Test(job_entry, the_same_refusal_again_waits_longer)
 {
     job_entry_set_job(entry, "first");

@@ -52,6 +52,7 @@ struct model {
     int64_t gone_epoch;
     bool must_see_job, must_see_pods; /* own writes, not yet in the cache */
     bool service, calm;
+    bool born;        /* this operator saw the job come into being */
     bool group_there; /* the PodGroup, of jobs with a gang scheduler */
     struct group_view group;
     bool workload_there; /* Kueue's, of jobs with a queue */
@@ -133,20 +134,30 @@ static bool promises(const struct job_status *status, int64_t index)
 
 /* ---------------------------------------------------------------- the API server */
 
+/* The first crew alone comes without a word. */
+static bool is_promised(int64_t index, int64_t epoch)
+{
+    const struct job_status *status = &model.scene.job.status;
+    if (status->attempt == 0)
+        return epoch == 1;
+    return epoch == status->epoch && promises(status, index);
+}
+
 /* `late`: it was on the wire when its operator was killed, and may follow a pod that came of another try and went. */
 static void check_create(int64_t index, int64_t epoch, const char *name, bool late)
 {
     const struct job_status *status = &model.scene.job.status;
+    int64_t attempt = status->attempt > 0 ? status->attempt : 1;
     CHECK(!status_terminal(status), "a pod is created after the end");
-    CHECK(epoch == status->epoch, "a pod is created with another epoch than the durable one");
-    CHECK(promises(&model.scene.job.status, index), "a pod is created that was not promised");
+    CHECK(status->attempt > 0 || model.born || late, "a pod is created without a promise");
+    CHECK(is_promised(index, epoch), "a pod is created that was not promised, or of another epoch");
     for (size_t i = 0; i < model.pod_count; i++) {
         const struct model_pod *pod = &model.pods[i];
         CHECK(late || !pod->seen || strcmp(pod->name, name) != 0, "a name is used again");
         if (!pod->exists || pod->stray)
             continue;
         CHECK(pod->view.index != index || !pod->view.current, "two current pods of one index");
-        CHECK(pod->view.attempt == status->attempt || !pod_view_alive(&pod->view), "two attempts at a time");
+        CHECK(pod->view.attempt == attempt || !pod_view_alive(&pod->view), "two attempts at a time");
     }
 }
 
@@ -155,8 +166,7 @@ static void server_create(int64_t index, int64_t epoch, int64_t attempt, bool la
     CHECK(model.pod_count < PODS_MAX, "too many pods");
     struct model_pod *pod = &model.pods[model.pod_count];
     *pod = (struct model_pod){.exists = true};
-    pod->stray = late && !(epoch == model.scene.job.status.epoch && promises(&model.scene.job.status, index) &&
-                           !status_terminal(&model.scene.job.status));
+    pod->stray = late && !(is_promised(index, epoch) && !status_terminal(&model.scene.job.status));
     snprintf(pod->name, sizeof pod->name, "digits-worker-%" PRId64 "-%" PRId64, index, epoch);
     snprintf(pod->uid, sizeof pod->uid, "uid-%zu", model.pod_count);
     for (size_t i = 0; i < model.pod_count; i++)
@@ -244,7 +254,8 @@ static void server_write_status(const struct plan *plan, const char *resource_ve
     if (strcmp(resource_version, model.scene.job.resource_version) != 0)
         return; /* Conflict */
     const struct job_status *next = &plan->status;
-    CHECK(next->epoch >= status->epoch && next->epoch <= status->epoch + 1, "an epoch is skipped or taken back");
+    int64_t first = status->attempt == 0 ? 1 : status->epoch; /* which may be begun, and lost, without a word */
+    CHECK(next->epoch >= status->epoch && next->epoch <= first + 1, "an epoch is skipped or taken back");
     CHECK(!status_terminal(status) || status_terminal(next), "terminal is terminal");
     CHECK(!(status_terminal(status) && next->epoch != status->epoch), "an epoch after the end");
     check_event(status, next);
@@ -263,14 +274,15 @@ static void server_write_status(const struct plan *plan, const char *resource_ve
 
 /* ---------------------------------------------------------------- the operator */
 
-static void operator_restart(bool create_on_the_wire, const struct action *action, const struct training_job *job)
+static void operator_restart(bool create_on_the_wire, const struct action *action, const struct plan *plan)
 {
     if (create_on_the_wire && !model.on_the_wire.there) {
         model.on_the_wire.there = true;
         model.on_the_wire.index = action->index;
-        model.on_the_wire.epoch = job->status.epoch;
-        model.on_the_wire.attempt = job->status.attempt;
+        model.on_the_wire.epoch = plan->epoch;
+        model.on_the_wire.attempt = plan->attempt;
     }
+    model.born = false;
     model.counts_since_ms = FIELD_UNSET;
     model.cache.count = model.gone_count = 0;
     model.gone_epoch = 0;
@@ -280,7 +292,7 @@ static void operator_restart(bool create_on_the_wire, const struct action *actio
     see_pods();
 }
 
-static void operator_do(const struct action *action, const struct training_job *job)
+static void operator_do(const struct action *action, const struct training_job *job, const struct plan *plan)
 {
     struct model_pod *pod;
     switch (action->type) {
@@ -334,7 +346,7 @@ static void operator_do(const struct action *action, const struct training_job *
               "a pod comes before its Workload is admitted");
         CHECK(job->run_policy.gang.scheduler == GANG_NONE || strcmp(model.group.phase, "Pending") != 0,
               "a pod comes before its PodGroup has left Pending");
-        server_create(action->index, job->status.epoch, job->status.attempt, false);
+        server_create(action->index, plan->epoch, plan->attempt, false);
         model.must_see_pods = true;
         break;
     case ACTION_REMOVE_CURRENT:
@@ -391,6 +403,7 @@ static size_t operator_turn(void)
         .queue = {.state = OPTIONAL_READY, .workload = model.workload_there ? &model.workload : NULL},
         .gang = {.state = OPTIONAL_READY, .group = model.group_there ? &model.group : NULL},
         .certificate = {.number = FIELD_UNSET},
+        .born_ms = model.born ? SCENE_NOW : FIELD_UNSET,
         .counts_since_ms = model.counts_since_ms,
         .behind_since_ms = FIELD_UNSET,
         .now_ms = model.now_ms,
@@ -406,12 +419,12 @@ static size_t operator_turn(void)
     bool crashes = !model.calm && chance(15);
     size_t writes = plan.action_count + plan.write_status, survive = crashes && writes ? draw(writes + 1) : writes;
     for (size_t i = 0; i < plan.action_count && i < survive; i++)
-        operator_do(&plan.actions[i], &job);
+        operator_do(&plan.actions[i], &job, &plan);
     if (plan.write_status && survive == writes)
         server_write_status(&plan, job.resource_version);
     if (crashes) {
         const struct action *next = survive < plan.action_count ? &plan.actions[survive] : NULL;
-        operator_restart(next && next->type == ACTION_CREATE_POD && chance(50), next, &job);
+        operator_restart(next && next->type == ACTION_CREATE_POD && chance(50), next, &plan);
     }
     return writes;
 }
@@ -586,6 +599,7 @@ static void run_schedule(uint64_t seed, enum restart_scope scope)
     model.scene.job.elastic.max_workers = WORKERS;
     model.scene.job.queue_name = chance(30) ? "queue" : NULL;
     model.scene.job.run_policy.gang.scheduler = chance(30) ? GANG_VOLCANO : GANG_NONE;
+    model.born = chance(60);
     see_job();
     for (int step = 0; step < STEPS; step++) {
         world_turn();

@@ -41,6 +41,7 @@ void scene_init(struct scene *scene, int64_t workers)
         .pods = scene->list,
         .service = &scene->service,
         .certificate = {.number = FIELD_UNSET},
+        .born_ms = FIELD_UNSET,
         .counts_since_ms = FIELD_UNSET,
         .behind_since_ms = FIELD_UNSET,
         .now_ms = SCENE_NOW,

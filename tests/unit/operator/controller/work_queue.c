@@ -67,6 +67,18 @@ Test(work_queue, what_changed_meanwhile_is_looked_at_after_a_success)
     cr_assert_eq(work_queue_depth(queue), 1);
 }
 
+/* An hour that the clock was set back is not waited for. */
+Test(work_queue, what_was_set_for_later_is_set_anew_when_the_clock_is)
+{
+    entry->executing = false;
+    work_queue_add_at(queue, entry, clock_now_ms() + 3600000);
+    work_queue_clock_set(queue, entry);
+    cr_assert_null(entry->timer);
+    cr_assert_eq(work_queue_depth(queue), 1, "it is looked at");
+    work_queue_add_at(queue, entry, clock_now_ms() + 7200000);
+    cr_assert_not_null(entry->timer, "a later time is no longer passed over for the old one");
+}
+
 static bool gate;
 
 static bool may_take(void *context)

@@ -376,6 +376,27 @@ Test(client, late_requests_have_a_share_of_the_wire)
     fixture_stop();
 }
 
+/* A job of four pods that comes after one of three hundred waits for one request of the other's before each of its own. */
+Test(client, a_small_flow_does_not_wait_for_a_large_one)
+{
+    fixture_start(give_pod, NULL, &(struct kube_client_options){.max_in_flight = 1});
+    struct kube_call_options big = plain, small = plain;
+    struct resource_path late = pod;
+    big.flow = "n/big";
+    small.flow = "n/small";
+    late.name = "late";
+    for (int i = 0; i < 300; i++)
+        kube_client_get(client, &pod, &big);
+    for (int i = 0; i < 4; i++)
+        kube_client_get(client, &late, &small);
+    LOOP_UNTIL(answer.calls == 304);
+    int served = 0;
+    for (int i = 0; i < 9; i++)
+        served += strcmp(server.log[i], "GET /api/v1/namespaces/n/pods/late") == 0;
+    cr_assert_eq(served, 4);
+    fixture_stop();
+}
+
 static bool gate;
 
 static bool gate_is_open(void *context)

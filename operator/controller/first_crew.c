@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/first_crew.h"
+
+#include <string.h>
+
+#include "operator/controller/conditions.h"
+#include "operator/controller/crew_certificate.h"
+#include "operator/controller/replicas.h"
+
+/* Nobody has ever written it. */
+static bool is_blank(const struct job_status *status)
+{
+    bool blank = status->attempt == 0 && status->epoch == 0;
+    for (int type = 0; type < CONDITION_TYPE_COUNT; type++)
+        blank &= status->conditions[type].status == CONDITION_ABSENT;
+    return blank;
+}
+
+static bool name_is_free(const struct planning *planning)
+{
+    const struct service_view *service = planning->input->service;
+    return planning->crew.leftover_count == 0 && (!service || strcmp(service->job_uid, planning->job->uid) == 0);
+}
+
+static bool waits_for_nothing(const struct training_job *job)
+{
+    return !job->run_policy.suspend && !job->elastic.enabled && !job->queue_name &&
+           job->run_policy.gang.scheduler == GANG_NONE && !crew_certificate_is_needed(job);
+}
+
+bool first_crew_may_begin(const struct planning *planning)
+{
+    return planning->input->born_ms != FIELD_UNSET && !planning->input->invalid && is_blank(planning->old) &&
+           planning->crew.newest_epoch <= FIRST_EPOCH && waits_for_nothing(planning->job) && name_is_free(planning);
+}
+
+void first_crew_begin(struct planning *planning, struct training_job *ret_job)
+{
+    start_plan(planning);
+    planning->next->start_ms = planning->input->born_ms;
+    replicas_update(planning); /* the promise in its own words */
+    *ret_job = *planning->job;
+    ret_job->status = *planning->next;
+    planning->job = ret_job;
+    planning->old = &ret_job->status;
+    planning->crew = crew_assemble(ret_job, planning->input->pods, planning->input->pod_count, &planning->plan->arena);
+    planning->plan->begun = true;
+}
+
+bool first_crew_is_untold(const struct planning *planning)
+{
+    return planning->old->attempt == 0 && planning->crew.newest_epoch == FIRST_EPOCH &&
+           planning->crew.newest_attempt == FIRST_ATTEMPT;
+}
+
+bool first_crew_is_whole(const struct job_status *status)
+{
+    return status->attempt == FIRST_ATTEMPT && status->epoch == FIRST_EPOCH && status->restart_count == 0 &&
+           !status_terminal(status) && condition_is(status, CONDITION_SUSPENDED, CONDITION_ABSENT);
+}
+
+bool first_crew_starts(const struct job_status *status)
+{
+    return first_crew_is_whole(status) && !condition_is(status, CONDITION_RUNNING, CONDITION_TRUE);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The first crew of a job, whose pods need not wait for the status that promises
+ * them. A promise is written first so that whoever comes later knows what was
+ * decided, and so that an old cache is found out by the write's resourceVersion.
+ * A job that this operator saw come into being has no history that a cache could
+ * lack: nobody else has acted on it, and what is decided is always the same,
+ * attempt 1, epoch 1, every pod. So its pods are created at once, and the status
+ * says so with what comes of them.
+ *
+ * An operator that is killed in between leaves pods of attempt 1 and epoch 1
+ * under a status that knows of none. Its successor, for which the job is not new,
+ * writes the promise of that very crew first, as always.
+ *
+ * Not so for jobs whose first pods wait for something, or whose size may change
+ * before anything is written.
+ */
+#ifndef COXSWAIN_CONTROLLER_FIRST_CREW_H
+#define COXSWAIN_CONTROLLER_FIRST_CREW_H
+
+#include "operator/controller/planning.h"
+
+#define FIRST_ATTEMPT 1
+#define FIRST_EPOCH 1
+
+/* The plan goes on as if the status had promised the first crew already. */
+bool first_crew_may_begin(const struct planning *planning);
+/* `ret_job` is the job with that status, and stands for it from here on. */
+void first_crew_begin(struct planning *planning, struct training_job *ret_job);
+
+/* There are pods of the first crew, and the status knows of no crew at all. */
+bool first_crew_is_untold(const struct planning *planning);
+
+/* The status tells no more than that the first crew is on its way. */
+bool first_crew_starts(const struct job_status *status);
+/* Nothing has befallen it. */
+bool first_crew_is_whole(const struct job_status *status);
+
+#endif

@@ -1,0 +1,336 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Random lives of jobs, many at a time, while everything the operator asks of the API server goes through tests/faultproxy
+(cut, repeated, refused, late, malformed) and the operator itself is killed again and again. In each life pods are deleted,
+processes die of SIGKILL, the job is suspended and resumed, in a random order; then it succeeds, its pods are deleted, and it
+is deleted. Whatever happened, the rules of the contract hold: each disruption and each failure is counted once, no pod has had
+its name twice, no index has two current pods, no counter goes back, what is over stays over, nothing is left behind.
+
+    BUILD=build tests/chaos/schedules.py        make schedules
+    SCHEDULES=n          so many lives (200)
+    SCHEDULES_LANES=n    so many at a time (40)
+    SCHEDULES_SECONDS=n  begins no more after this time (1200)
+    SCHEDULES_SEED=n     the same choices
+Prints ok/not ok lines (see tests/run).
+"""
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from plane import JOBS, PODS, Plane, wait_until  # noqa: E402
+
+PATIENCE = 240  # seconds for any one step of a life, on a machine however busy
+RULES = [
+    {"watch": True, "fault": "cut", "afterBytes": 2500, "probability": 0.25},
+    {"watch": True, "fault": "duplicate", "probability": 0.3},
+    {"watch": True, "fault": "expire", "probability": 0.1},
+    {"watch": True, "fault": "status", "status": 410, "probability": 0.1},
+    {"watch": False, "method": "GET", "fault": "malformed", "probability": 0.05},
+    {"watch": False, "fault": "cut", "afterBytes": 20, "probability": 0.05},
+    {"watch": False, "fault": "cut", "afterBytes": 0, "probability": 0.05},
+    {"fault": "status", "status": 429, "retryAfter": 1, "probability": 0.03},
+    {"fault": "status", "status": 500, "probability": 0.03},
+    {"fault": "status", "status": 503, "probability": 0.03},
+    {"fault": "delay", "delayMs": 200, "probability": 0.15},
+]
+SCRIPT = "trap 'exit 0' USR1; while :; do sleep 1000 & wait $!; done"  # ends well when it is told to
+OVER = ("Succeeded", "Failed")
+
+
+class Broken(Exception):
+    """The contract is."""
+
+
+class World:
+    """All jobs and pods, seen without the proxy, and what no single moment of any life may show."""
+
+    def __init__(self, plane):
+        self.jobs, self.pods = {}, {}  # by name; pods by job and name
+        self.uids = {}  # of pods, by name
+        self.broken = []
+        plane.watch(JOBS, self.take_job)
+        plane.watch(PODS, self.take_pod)
+
+    def take_job(self, kind, job):
+        name = job["metadata"]["name"]
+        if kind == "DELETED":
+            self.jobs.pop(name, None)
+            return
+        before, now = self.jobs.get(name, {}).get("status", {}), job.get("status", {})
+        for field in ("attempt", "epoch", "restartCount"):
+            if now.get(field, 0) < before.get(field, 0):
+                self.broken.append(f"{name}: {field} goes back from {before[field]} to {now.get(field, 0)}")
+        if before.get("state") in OVER and now.get("state") != before["state"]:
+            self.broken.append(f"{name}: was {before['state']}, and is {now.get('state')}")
+        self.jobs[name] = job
+
+    def take_pod(self, kind, pod):
+        name, uid, labels = pod["metadata"]["name"], pod["metadata"]["uid"], pod["metadata"]["labels"]
+        pods = self.pods.setdefault(labels["coxswain.dev/job-name"], {})
+        if self.uids.setdefault(name, uid) != uid:
+            self.broken.append(f"{name}: created twice")
+        if kind == "DELETED":
+            pods.pop(name, None)
+            return
+        pods[name] = pod
+        same = [other for other in self.current(labels["coxswain.dev/job-name"])
+                if index_of(other) == index_of(pod)]
+        if len(same) > 1:
+            self.broken.append(f"{name}: not the only current pod of its index")
+
+    def status(self, job):
+        return self.jobs.get(job, {}).get("status", {})
+
+    def of(self, job):
+        return list(self.pods.get(job, {}).values())
+
+    def current(self, job):
+        return [pod for pod in self.of(job) if pod["metadata"]["labels"].get("coxswain.dev/current") == "true"]
+
+
+def index_of(pod):
+    return int(pod["metadata"]["labels"]["coxswain.dev/index"])
+
+
+def process_of(pod):
+    """None: it does not run."""
+    for container in pod.get("status", {}).get("containerStatuses", []):
+        if "running" in container.get("state", {}):
+            return int(container["containerID"].removeprefix("process://"))
+    return None
+
+
+def listens(process):
+    """Whether the script has set its trap."""
+    try:
+        with open(f"/proc/{process}/status", encoding="utf-8") as file:
+            caught = next(line for line in file if line.startswith("SigCgt:"))
+        return bool(int(caught.split()[1], 16) >> (signal.SIGUSR1 - 1) & 1)
+    except (OSError, TypeError):
+        return False
+
+
+def is_alive(pod):
+    return pod.get("status", {}).get("phase") not in OVER
+
+
+class Life:
+    """One job's."""
+
+    def __init__(self, plane, world, number, seed):
+        self.plane, self.world, self.name = plane, world, f"life-{number}"
+        self.draw = random.Random(seed * 1000003 + number)
+        self.workers = self.draw.randint(1, 3)
+        self.starts_over = self.draw.random() < 0.3
+        self.expected = {"disruptions": 0, "failures": 0, "attempt": 1}
+
+    def await_(self, condition, why):
+        if not wait_until(condition, PATIENCE):
+            raise Broken(f"{why}: {self.counts()}, expected {self.expected}, state {self.world.status(self.name).get('state')}")
+
+    def counts(self):
+        status = self.world.status(self.name)
+        restarts = status.get("restarts", {})
+        return {"disruptions": restarts.get("disruptions", 0), "failures": restarts.get("failures", 0),
+                "attempt": status.get("attempt", 0)}
+
+    def is_counted(self):
+        return self.counts() == self.expected
+
+    def is_state(self, state):
+        return self.world.status(self.name).get("state") == state
+
+    def settle(self):
+        self.await_(self.is_counted, "counts")
+        self.await_(lambda: self.is_state("Running"), "does not run")
+
+    def member(self, index):
+        newest = [pod for pod in self.world.current(self.name) if index_of(pod) == index]
+        return newest[-1] if newest else None
+
+    def process(self, index):
+        pod = self.member(index)
+        return process_of(pod) if pod else None
+
+    def create(self):
+        template = {"spec": {"containers": [{"name": "trainer", "readinessProbe": None,
+                                             "command": ["/bin/sh", "-c", SCRIPT]}]}}
+        scope = "Job" if self.starts_over else "Auto"
+        status, answer = self.plane.ask("POST", JOBS, {
+            "apiVersion": "coxswain.dev/v1alpha1", "kind": "TrainingJob", "metadata": {"name": self.name},
+            "spec": {"strategy": {"type": "MultiWorkerMirrored"}, "workers": self.workers,
+                     "runPolicy": {"backoffLimit": 100, "cleanPodPolicy": "None", "restartScope": scope},
+                     "model": {"preset": "mlp"}, "data": {"format": "synthetic", "examples": 1000},
+                     "training": {"steps": 10, "batchSize": 100,
+                                  "optimizer": {"type": "sgd", "learningRate": "0.1"}},
+                     "roles": [{"name": "worker", "template": template}]}})
+        if status != 201:
+            raise Broken(f"cannot be created: {answer}")
+
+    def patch(self, policy):
+        self.plane.ask("PATCH", f"{JOBS}/{self.name}", {"spec": {"runPolicy": policy}})
+
+    def delete_pod(self, pod):
+        self.plane.ask("DELETE", f"{PODS}/{pod['metadata']['name']}")
+
+    def lose_pod(self):
+        index = self.draw.randrange(self.workers)
+        self.await_(lambda: self.member(index), f"worker {index} is not there")
+        self.delete_pod(self.member(index))
+        self.expected["disruptions"] += 1
+        self.expected["attempt"] += self.starts_over
+
+    def lose_process(self):
+        index = self.draw.randrange(self.workers)
+        self.await_(lambda: self.process(index), f"worker {index} is no process")
+        os.kill(self.process(index), signal.SIGKILL)
+        self.expected["failures"] += 1
+        self.expected["attempt"] += self.starts_over
+
+    def pause(self):
+        self.patch({"suspend": True})
+        self.await_(lambda: self.is_state("Suspended") and self.is_suspended(), "is not suspended")
+        alive = [pod["metadata"]["name"] for pod in self.world.of(self.name) if is_alive(pod)]
+        if alive:
+            raise Broken(f"is Suspended, and lives: {alive}")
+        self.patch({"suspend": False})
+        self.expected["attempt"] += 1
+
+    def is_suspended(self):
+        conditions = self.world.status(self.name).get("conditions", [])
+        return any(c["type"] == "Suspended" and c["status"] == "True" for c in conditions)
+
+    def disturb(self):
+        self.draw.choice((self.lose_pod, self.lose_process, self.pause))()
+        self.settle()
+        current = sorted(index_of(pod) for pod in self.world.current(self.name))
+        if current != list(range(self.workers)):
+            raise Broken(f"current pods of {current}")
+
+    def succeed(self):
+        self.await_(lambda: all(listens(self.process(i)) for i in range(self.workers)), "not every worker is a process")
+        for index in range(self.workers):
+            os.kill(self.process(index), signal.SIGUSR1)
+        self.await_(lambda: self.is_state("Succeeded"), "does not succeed")
+        self.await_(self.is_counted, "counts at the end")
+
+    def vanish(self):
+        before = self.world.of(self.name)
+        for pod in before:
+            self.delete_pod(pod)
+        names = {pod["metadata"]["name"] for pod in before}
+        self.await_(lambda: not names & {pod["metadata"]["name"] for pod in self.world.of(self.name)}, "pods stay")
+        time.sleep(1)
+        if not self.is_state("Succeeded") or self.world.of(self.name):
+            raise Broken(f"it is not over for good: {[pod['metadata']['name'] for pod in self.world.of(self.name)]}")
+        self.plane.ask("DELETE", f"{JOBS}/{self.name}")
+        self.await_(lambda: not self.world.of(self.name), "pods are left")
+
+    def live(self):
+        self.create()
+        self.settle()
+        for _ in range(self.draw.randrange(4)):
+            self.disturb()
+        self.succeed()
+        self.vanish()
+
+
+class Killer(threading.Thread):
+    """Starts operators, and kills each after a while."""
+
+    def __init__(self, binaries, directory, seed):
+        super().__init__(daemon=True)
+        self.command = [os.path.join(binaries, "coxswain-operator"), "--kubeconfig", os.path.join(directory, "faulty")]
+        self.draw, self.over, self.kills = random.Random(seed), threading.Event(), 0
+        self.unasked = []  # exit codes of operators that fell by themselves
+        self.log = open(os.path.join(directory, "operator.log"), "wb")
+
+    def run(self):
+        while not self.over.is_set():
+            operator = subprocess.Popen(self.command, stdout=self.log, stderr=self.log)
+            self.over.wait(self.draw.uniform(3, 15))
+            if operator.poll() is not None:
+                self.unasked.append(operator.returncode)
+            operator.kill()
+            operator.wait()
+            self.kills += 1
+
+
+def setting(name, standard):
+    return int(os.environ.get(name) or standard)
+
+
+def report(name, why=None):
+    print(f"not ok {name}: {why}" if why else f"ok {name}", flush=True)
+
+
+def lane(plane, world, numbers, seed, end):
+    while time.monotonic() < end and not world.broken:
+        try:
+            number = numbers.pop()
+        except IndexError:
+            return
+        try:
+            Life(plane, world, number, seed).live()
+            report(f"life {number}")
+        except Broken as broken:
+            report(f"life {number} (SCHEDULES_SEED={seed})", str(broken))
+        except Exception as error:  # pylint: disable=broad-except
+            report(f"life {number} (SCHEDULES_SEED={seed})", repr(error))
+
+
+def run_lives(plane, seed):
+    world = World(plane)
+    numbers = list(reversed(range(setting("SCHEDULES", 200))))
+    end = time.monotonic() + setting("SCHEDULES_SECONDS", 1200)
+    lanes = [threading.Thread(target=lane, args=(plane, world, numbers, seed, end), daemon=True)
+             for _ in range(setting("SCHEDULES_LANES", 40))]
+    for thread in lanes:
+        thread.start()
+    for thread in lanes:
+        thread.join()
+    report("no moment broke the contract", "; ".join(world.broken[:5]))
+
+
+def main():
+    binaries = os.path.abspath(os.environ["BUILD"])
+    root = os.path.abspath(os.path.join(os.path.dirname(__file__), "../.."))
+    seed = setting("SCHEDULES_SEED", random.randrange(1, 1 << 16))
+    directory = tempfile.mkdtemp()
+    os.chdir(directory)
+    print(f"# SCHEDULES_SEED={seed}", flush=True)
+    with open("rules.json", "w", encoding="utf-8") as file:
+        json.dump(RULES, file)
+    plane = Plane(binaries, root, directory)
+    proxy = subprocess.Popen([os.path.join(binaries, "tests/faultproxy"), "--kubeconfig", plane.kubeconfig, "--rules",
+                              "rules.json", "--seed", str(seed), "--out", "faulty"], stderr=subprocess.DEVNULL)
+    killer = Killer(binaries, directory, seed)
+    try:
+        wait_until(lambda: os.path.exists("faulty"), 60)
+        killer.start()
+        run_lives(plane, seed)
+        report("no operator fell but by the kills", ", ".join(map(str, killer.unasked)))
+        print(f"# {killer.kills} operators killed", flush=True)
+    finally:
+        killer.over.set()
+        if killer.is_alive():
+            killer.join()
+        proxy.kill()
+        plane.end()
+        keep = os.environ.get("SCHEDULES_KEEP")
+        if keep:
+            shutil.copytree(directory, keep, dirs_exist_ok=True, ignore=shutil.ignore_patterns("state"))
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    main()

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/first_crew.h"
+
+#include <criterion/criterion.h>
+
+#include "scene.h"
+
+static struct scene scene;
+
+static void init(void)
+{
+    scene_init(&scene, 2);
+    scene.input.service = NULL;
+    scene.input.born_ms = SCENE_NOW - 5000;
+}
+
+static void fini(void)
+{
+    scene_release(&scene);
+}
+
+TestSuite(first_crew, .init = init, .fini = fini);
+
+static void begin(void)
+{
+    scene_plan(&scene);
+    scene.input.counts_since_ms = scene.input.now_ms;
+    for (int64_t i = 0; i < 2; i++) {
+        struct pod_view *pod = scene_add_pod(&scene, ROLE_WORKER, i, FIRST_EPOCH);
+        pod->attempt = FIRST_ATTEMPT;
+        pod->ready = false;
+        pod->phase = POD_PENDING;
+    }
+    scene.input.service = &scene.service;
+}
+
+Test(first_crew, its_pods_wait_for_no_status)
+{
+    scene_plan(&scene);
+    cr_assert(scene.plan.begun);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_SERVICE), 1);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 2);
+    cr_assert_eq(scene.plan.attempt, 1);
+    cr_assert_eq(scene.plan.epoch, 1);
+    cr_assert_not(scene.plan.write_status);
+    cr_assert_eq(scene.plan.requeue_ms, SCENE_NOW + scene.options.count_write_ms, "it is told before long");
+}
+
+Test(first_crew, one_status_tells_of_the_start_and_of_what_came_of_it)
+{
+    begin();
+    scene.input.now_ms += scene.options.count_write_ms;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.action_count, 0, "all is there");
+    cr_assert(scene.plan.write_status);
+    cr_assert(plan_only_tells(&scene.plan, &scene.job.status), "nothing waits for it");
+    cr_assert_eq(scene.plan.status.attempt, 1);
+    cr_assert_eq(scene.plan.status.epoch, 1);
+    cr_assert_eq(scene.plan.status.workers, 2);
+    cr_assert_eq(scene.plan.status.start_ms, SCENE_NOW - 5000, "deadlines count from when it was taken up");
+    cr_assert_null(scene.plan.status.replicas[ROLE_WORKER].pending, "what is there is promised no longer");
+    cr_assert_str_eq(scene.plan.events[0].reason, "Started");
+    scene_accept(&scene);
+    scene_plan(&scene);
+    cr_assert_not(scene.plan.begun);
+    cr_assert_eq(scene.plan.action_count, 0);
+}
+
+Test(first_crew, that_it_runs_is_told_at_once)
+{
+    begin();
+    for (size_t i = 0; i < 2; i++) {
+        scene.pods[i].phase = POD_RUNNING;
+        scene.pods[i].ready = true;
+    }
+    scene_plan(&scene);
+    cr_assert(scene.plan.write_status);
+    cr_assert_eq(scene.plan.status.state, JOB_RUNNING);
+}
+
+Test(first_crew, what_befalls_it_before_it_is_told_counts)
+{
+    begin();
+    scene_end_pod(&scene, &scene.pods[1], 137);
+    scene_plan(&scene);
+    cr_assert(scene.plan.write_status);
+    cr_assert_not(plan_only_tells(&scene.plan, &scene.job.status), "a successor waits for its promise");
+    cr_assert_eq(scene.plan.status.restarts.failures, 1);
+    cr_assert_eq(scene.plan.status.epoch, 2);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0, "the promise comes first again");
+}
+
+Test(first_crew, a_pod_that_vanishes_before_it_is_told_does_not_come_again)
+{
+    begin();
+    struct gone_pod gone = {.role = ROLE_WORKER, .index = 1};
+    scene.input.pod_count = 1;
+    scene.input.gone = &gone;
+    scene.input.gone_count = 1;
+    scene.input.gone_epoch = 1;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0);
+    cr_assert_eq(scene.plan.status.restarts.disruptions, 1);
+    cr_assert_eq(scene.plan.status.epoch, 2);
+}
+
+Test(first_crew, of_a_job_that_was_there_before_is_promised_first)
+{
+    scene.input.born_ms = FIELD_UNSET;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.action_count, 0);
+    cr_assert(scene.plan.write_status);
+    cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].pending, "0-1");
+}
+
+/* Where its operator was killed after the first of two pods. */
+Test(first_crew, of_an_operator_that_was_killed_is_told_and_completed)
+{
+    begin();
+    scene.input.pod_count = 1;
+    scene.input.born_ms = FIELD_UNSET;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.action_count, 0, "the status first: an old cache is found out by it");
+    cr_assert(scene.plan.write_status);
+    cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].pending, "0-1");
+    scene_accept(&scene);
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 1);
+    cr_assert_eq(scene.plan.status.restart_count, 0);
+}
+
+Test(first_crew, that_is_suspended_before_it_is_told_goes_on_purpose)
+{
+    begin();
+    scene.job.run_policy.suspend = true;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.action_count, 0);
+    cr_assert_eq(scene.plan.status.attempt, 1);
+    scene_accept(&scene);
+    scene_plan(&scene);
+    scene_accept(&scene);
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_DELETE_POD), 2);
+    cr_assert_eq(scene.plan.status.restart_count, 0);
+}
+
+static void suspend(void)
+{
+    scene.job.run_policy.suspend = true;
+}
+static void make_elastic(void)
+{
+    scene.job.elastic.enabled = true;
+}
+static void queue(void)
+{
+    scene.job.queue_name = "queue";
+}
+static void gang(void)
+{
+    scene.job.run_policy.gang.scheduler = GANG_VOLCANO;
+}
+static void encrypt(void)
+{
+    scene.job.encryption = ENCRYPTION_TLS;
+}
+static void follow(void)
+{
+    scene_add_pod(&scene, ROLE_WORKER, 0, 3)->job_uid = "the job before";
+}
+static void write_status(void)
+{
+    scene.job.status.conditions[CONDITION_SUSPENDED].status = CONDITION_FALSE;
+    scene.job.status.conditions[CONDITION_SUSPENDED].reason = "Resumed";
+}
+
+Test(first_crew, whose_job_waits_for_something_or_has_a_past_is_promised_first)
+{
+    static void (*const changes[])(void) = {suspend, make_elastic, queue, gang, encrypt, follow, write_status};
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        fini();
+        init();
+        changes[i]();
+        scene_plan(&scene);
+        cr_assert_not(scene.plan.begun, "change %zu", i);
+        cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0, "change %zu", i);
+    }
+}
