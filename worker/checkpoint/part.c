@@ -21,7 +21,8 @@
 #define TAKEN_NS (30 * (int64_t)1000000000)
 #define BEGUN_NS (2 * (int64_t)1000000000) /* from the vote to the first byte of the file */
 #define LOOK_NS 10000000L
-#define SUM_TEXT_MAX 64
+#define SUM_TEXT_MAX 512
+#define FAILED_WORD "failed " /* in place of a digest: errno and, in words, the reason follow */
 
 static char *part_path(const char *directory, const struct checkpoint_part_key *key)
 {
@@ -71,12 +72,25 @@ static int write_part(struct part_writer *writer, struct error *error)
     return file_replace(sum, text, (size_t)length, error);
 }
 
+/* As well as it goes: what is left of the part is removed first, since its room may be what is missing. */
+static void tell_failure(const struct part_writer *writer)
+{
+    char text[SUM_TEXT_MAX];
+    const struct error *why = &writer->result;
+    SCOPED_FREE char *sum = sum_path(writer->path);
+    file_calls.unlink(writer->path);
+    int length = snprintf(text, sizeof text, FAILED_WORD "%d %.400s\n", why->os_error, why->message);
+    file_replace(sum, text, (size_t)length, NULL);
+}
+
 static void *run(void *argument)
 {
     struct part_writer *writer = argument;
     error_clear(&writer->result);
-    if (write_part(writer, &writer->result) < 0)
+    if (write_part(writer, &writer->result) < 0) {
         error_wrap(&writer->result, "save this rank's part of step %lld", (long long)writer->key.step);
+        tell_failure(writer);
+    }
     atomic_store(&writer->done, true);
     return NULL;
 }
@@ -165,6 +179,18 @@ void part_writer_free(struct part_writer *writer)
 
 /* ---- collecting */
 
+static int take_failure(const char *text, struct error *error)
+{
+    char *words;
+    int number = (int)strtol(text, &words, 10);
+    words += strspn(words, " ");
+    bool full = number == ENOSPC || number == EDQUOT;
+    error_set(error, full ? ERROR_NO_SPACE : ERROR_SYSTEM, "%.*s", (int)strcspn(words, "\n"), words);
+    if (error)
+        error->os_error = number;
+    return -1;
+}
+
 static int read_sum(const char *path, struct manifest_file *file, struct error *error)
 {
     SCOPED_BUFFER text;
@@ -173,6 +199,8 @@ static int read_sum(const char *path, struct manifest_file *file, struct error *
     buffer_init(&text, SUM_TEXT_MAX);
     if (buffer_read_file(&text, path, error) < 0)
         return -1;
+    if (strncmp(buffer_text(&text), FAILED_WORD, strlen(FAILED_WORD)) == 0)
+        return take_failure(buffer_text(&text) + strlen(FAILED_WORD), error);
     unsigned long crc = strtoul(buffer_text(&text), &end, 16);
     if (*end == ' ')
         bytes = strtoll(end + 1, &end, 10);
@@ -231,8 +259,10 @@ static int take_part(const char *directory, const char *saving, const struct che
     SCOPED_FREE char *sum = sum_path(part);
     snprintf(file->name, sizeof file->name, CHECKPOINT_SHARD_FORMAT, (int)key->rank);
     SCOPED_FREE char *target = file_path_join(saving, file->name);
-    if (await_file(part, sum, key, until, patience, error) < 0 || read_sum(sum, file, error) < 0)
+    if (await_file(part, sum, key, until, patience, error) < 0)
         return -1;
+    if (read_sum(sum, file, error) < 0)
+        return error_wrap(error, "rank %u", key->rank);
     if (file_calls.rename(part, target) < 0)
         return error_set_errno(error, "cannot rename %s to %s", part, target);
     file_calls.unlink(sum);

@@ -2,8 +2,9 @@
  *
  * Checkpoints whose tensors several ranks hold: each writes its part as a file
  * of its own into the job's directory, and says beside it how long it is and
- * what its digest is (that file is the acknowledgement). The chief's commit waits
- * for all of them and moves them into the checkpoint, beside its own shard.
+ * what its digest is (that file is the acknowledgement), or why there is none. The
+ * chief's commit waits for all of them and moves them into the checkpoint, beside
+ * its own shard.
  *
  * A part's name says which save of which generation it belongs to, so that no
  * part of a crew that is gone is taken for a newer one's.
@@ -57,7 +58,8 @@ struct checkpoint_parts_patience {
 };
 
 /* Waits up to two minutes for the parts of ranks [1, ranks), moves them into `saving` and adds them to the manifest's files.
- * ERROR_TIMEOUT names the first that is missing, ERROR_UNAVAILABLE one that will not come; ERROR_CANCELLED once it is given up. */
+ * ERROR_TIMEOUT names the first that is missing, ERROR_UNAVAILABLE one that will not come; ERROR_CANCELLED once it is given up.
+ * What kept a rank from writing its own is told as it was there, `os_error` too. */
 int checkpoint_parts_collect(const char *directory, const char *saving, const struct checkpoint_part_key *key,
                              unsigned ranks, const struct checkpoint_parts_patience *patience,
                              struct manifest *manifest, struct error *error);

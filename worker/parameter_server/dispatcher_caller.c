@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -224,6 +225,16 @@ static bool is_saving(const struct dispatcher *dispatcher)
     return false;
 }
 
+/* As it failed there: whether a volume is full is told from the errno. */
+static int fail_as(unsigned number, const struct ps_message *save, struct error *error)
+{
+    bool full = save->verdict == ENOSPC || save->verdict == EDQUOT;
+    error_set(error, full ? ERROR_NO_SPACE : ERROR_SYSTEM, "ps %u: %s", number, save->text);
+    if (error)
+        error->os_error = (int)save->verdict;
+    return -1;
+}
+
 static int collect(struct dispatcher *dispatcher, struct server_saved saved[PS_SERVERS_MAX], struct error *error)
 {
     for (unsigned i = 0; i < dispatcher->options.server_count; i++) {
@@ -231,7 +242,7 @@ static int collect(struct dispatcher *dispatcher, struct server_saved saved[PS_S
         if (!server->saved)
             return error_set(error, ERROR_UNAVAILABLE, "ps %u was lost before its shard was written", i);
         if (server->save.text[0])
-            return error_set(error, ERROR_SYSTEM, "ps %u: %s", i, server->save.text);
+            return fail_as(i, &server->save, error);
     }
     for (unsigned i = 0; i < dispatcher->options.server_count; i++) {
         const struct ps_message *save = &dispatcher->servers[i].save;

@@ -65,7 +65,7 @@
     X(APPLY)     /* chief: step, rate, scale */                                                                        \
     X(STEPPED)   /* server: step */                                                                                    \
     X(SAVE)      /* chief: step, path (a directory) */                                                                 \
-    X(SAVED)     /* server: step, path (file name), bytes, crc, tickets, updates; or text: why not */                  \
+    X(SAVED)     /* server: step, path (file name), bytes, crc, tickets, updates; or text: why not, and verdict: errno */                  \
     X(WRITE_OFF) /* chief: tickets */                                                                                  \
     X(FINISH)    /* chief: the run is over */                                                                          \
     X(PARTING)   /* server: asked to leave, save first; chief: that is done (or cannot be), go */                      \

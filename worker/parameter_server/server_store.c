@@ -16,8 +16,10 @@ static void write_copy(struct ps_server *server)
     *result = (struct ps_message){
         .type = PS_SAVED, .step = job->step, .updates = job->copy.updates, .tickets = job->copy.applied};
     if (server->options.store(server->options.context, job->directory, &job->copy, name, &result->bytes, &result->crc,
-                              &error) < 0)
+                              &error) < 0) {
         snprintf(result->text, sizeof result->text, "%.250s", error.message);
+        result->verdict = (uint32_t)error.os_error;
+    }
     snprintf(result->path, sizeof result->path, "%s", name);
 }
 

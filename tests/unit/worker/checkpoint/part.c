@@ -2,6 +2,7 @@
 #include "worker/checkpoint/part.h"
 
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -91,4 +92,57 @@ Test(part, of_a_rank_that_is_lost_is_not_waited_for, .timeout = 60)
 Test(part, that_a_rank_has_not_begun_before_it_moved_on_is_not_waited_for, .timeout = 60)
 {
     expect_no_wait(RANK_HAS_MOVED_ON, "rank 1 has gone on");
+}
+
+static ssize_t (*plain_write)(int descriptor, const void *bytes, size_t length);
+static int writes_left;
+
+/* A volume that is full, until something is removed from it. */
+static ssize_t write_until_full(int descriptor, const void *bytes, size_t length)
+{
+    if (writes_left-- > 0)
+        return plain_write(descriptor, bytes, length);
+    errno = ENOSPC;
+    return -1;
+}
+
+static int (*plain_unlink)(const char *path);
+
+static int unlink_makes_room(const char *path)
+{
+    int result = plain_unlink(path);
+    writes_left += result == 0 ? 100 : 0;
+    return result;
+}
+
+Test(part, that_could_not_be_written_says_why_at_once, .timeout = 60)
+{
+    char directory[] = "/tmp/coxswain-part-XXXXXX";
+    cr_assert(mkdtemp(directory));
+    SCOPED_FREE char *saving = file_path_join(directory, ".saving");
+    cr_assert_eq(file_make_directories(saving, NULL), 0);
+    const struct checkpoint_part_key key = {1, 2, 3, 10, 1};
+    const struct safetensors_tensor tensor = {
+        .name = "a", .dtype = SAFETENSORS_F32, .shape = {3}, .rank = 1, .data = values, .bytes = sizeof values};
+    struct part_writer *writer = part_writer_new(directory);
+    enum checkpoint_start start;
+    plain_write = file_calls.write;
+    plain_unlink = file_calls.unlink;
+    file_calls.write = write_until_full;
+    file_calls.unlink = unlink_makes_room;
+    cr_assert_eq(part_writer_save(writer, &key, &tensor, 1, &start, NULL), 0);
+    cr_expect_eq(part_writer_wait(writer, NULL), -1);
+    file_calls.write = plain_write;
+    file_calls.unlink = plain_unlink;
+    atomic_bool given_up = false;
+    const struct checkpoint_parts_patience patience = {.given_up = &given_up};
+    struct manifest manifest = {0};
+    struct error error = ERROR_INIT;
+    cr_expect_eq(checkpoint_parts_collect(directory, saving, &key, 2, &patience, &manifest, &error), -1);
+    cr_expect(error.kind == ERROR_NO_SPACE && error.os_error == ENOSPC, "%s", error.message);
+    cr_expect(strstr(error.message, "rank 1: ") && strstr(error.message, "No space left"), "%s", error.message);
+    free(manifest.files);
+    part_writer_free(writer);
+    file_remove_directory(saving, NULL);
+    file_remove_directory(directory, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -47,6 +48,7 @@ struct play {
     bool backup, share_memory;
     bool orderly;    /* servers are asked to leave instead of killed */
     unsigned leaver; /* which one was */
+    bool full;       /* the volume */
     bool by_rows;    /* updates are lists of rows: of all of them */
     struct row_set rows[SERVERS];
     int64_t end, staleness;
@@ -94,7 +96,10 @@ static int load(void *context, const char *checkpoint, struct variables *variabl
 static int store(void *context, const char *directory, const struct variables *copy, char ret_name[64],
                  int64_t *ret_bytes, uint32_t *ret_crc, struct error *error)
 {
-    (void)directory, (void)error, (void)ret_bytes, (void)ret_crc;
+    (void)directory, (void)ret_bytes, (void)ret_crc;
+    errno = ENOSPC;
+    if (((struct play *)context)->full)
+        return error_set_errno(error, "cannot write a shard");
     ((struct play *)context)->snapshots[copy->options.server].value = copy->parameters[0];
     snprintf(ret_name, 64, "shard");
     return 0;
@@ -501,6 +506,11 @@ Test(histories, without_a_backup_what_is_lost_is_counted_exactly)
     cr_expect(kills >= 8 && missing == dispatcher_lost(play.dispatcher),
               "%lld updates are missing after %u kills, %lld counted", (long long)missing, kills,
               (long long)dispatcher_lost(play.dispatcher));
+    struct server_saved saved[PS_SERVERS_MAX] = {0};
+    struct error error = ERROR_INIT;
+    play.full = true;
+    cr_expect(dispatcher_save(play.dispatcher, "nowhere", saved, &error) < 0);
+    cr_expect(error.kind == ERROR_NO_SPACE && error.os_error == ENOSPC, "%s", error.message);
     tear_down(&play);
 }
 
