@@ -12,6 +12,7 @@
  *   operator-load await NAMESPACE PODS PATTERN
  *       until PODS pods run whose names match the shell pattern.
  *
+ * LOAD_GROUP=N: the created pods get a label by which each N of them belong to one of the created Services.
  * Credentials: KUBECONFIG. A pod as the API server shows it becomes one that can be created. LOAD_SECONDS: the longest
  * wait (600). LOAD_WATCH: a process whose memory is looked at meanwhile. Prints "figure value" lines:
  *   lag_p50, lag_p99   ms from the answer to a create of a pod until the watch shows it; only of pods made here
@@ -39,6 +40,7 @@ static const struct {
     struct kube_resource resource;
 } kinds[] = {
     {"Pod", {"", "v1", "pods"}},
+    {"Service", {"", "v1", "services"}},
     {"TrainingJob", {"coxswain.dev", "v1alpha1", "trainingjobs"}},
     {"PyTorchJob", {"kubeflow.org", "v1", "pytorchjobs"}},
 };
@@ -68,6 +70,7 @@ struct load {
     const char *watched;
     long rss_anon_kb;
     int64_t deadline_ns;
+    int group; /* pods of a Service; 0: they have none */
 };
 
 /* One request under way. */
@@ -199,12 +202,24 @@ static struct kube_call_options call_options(struct load *load, char *key)
     return (struct kube_call_options){.timeout_ms = 1800000, .answered = answered, .context = request};
 }
 
+#define GROUP_LABEL "operator-load/group"
+
+static void set_group(const struct load *load, struct json *object, bool is_pod, int number)
+{
+    SCOPED_FREE char *group = memory_format("%d", is_pod ? number / load->group : number);
+    struct json *labels = is_pod ? json_set_object(json_member(object, "metadata"), "labels")
+                                 : json_set_object(json_member(object, "spec"), "selector");
+    json_set_string(labels, GROUP_LABEL, group);
+}
+
 static void create_all(struct load *load, const struct series *series)
 {
     bool is_pod = strcmp(series->resource.plural, "pods") == 0;
     for (int i = 0; i < series->count; i++) {
         SCOPED_FREE char *name = memory_format("%s-%d", series->name, i);
         json_set_string(json_member(series->object, "metadata"), "name", name);
+        if (load->group > 0)
+            set_group(load, series->object, is_pod, i);
         struct resource_path path = {.resource = series->resource, .name_space = load->name_space};
         struct kube_call_options options =
             call_options(load, is_pod ? memory_format("%s/%s", load->name_space, name) : NULL);
@@ -267,12 +282,18 @@ static int series_read(const char *path, const char *name, int count, struct ser
 
 /* ---------------------------------------------------------------- running */
 
+static int number(const char *text)
+{
+    return (int)strtol(text, NULL, 10);
+}
+
 static int start(struct load *load, struct error *error)
 {
     SCOPED(kube_config_release) struct kube_config config = {0};
     const char *seconds = getenv("LOAD_SECONDS");
     load->deadline_ns = clock_monotonic_ns() + (seconds ? strtoll(seconds, NULL, 10) : 600) * 1000 * NS_PER_MS;
     load->watched = getenv("LOAD_WATCH");
+    load->group = getenv("LOAD_GROUP") ? number(getenv("LOAD_GROUP")) : 0;
     hash_map_init(&load->answered);
     if (kube_config_load(NULL, NULL, &config, error) < 0 || event_loop_new(&load->loop, error) < 0 ||
         kube_client_new(load->loop, &config, &(struct kube_client_options){.user_agent = "operator-load"},
@@ -322,11 +343,6 @@ static int finish(struct load *load)
     for (int i = 0; i < load->series_count; i++)
         json_free(load->series[i].object);
     return done ? 0 : 1;
-}
-
-static int number(const char *text)
-{
-    return (int)strtol(text, NULL, 10);
 }
 
 static int run_create(struct load *load, int count, char **arguments, struct error *error)
