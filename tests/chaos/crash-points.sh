@@ -9,6 +9,7 @@
 #   BUILD=build tests/chaos/crash-points.sh        make crash-points
 #   CRASH_LANES=n   so many at a time (2)
 #   CRASH_FROM=n CRASH_TO=n   only these points
+#   CRASH_SCHEDULERS="Coscheduling None"   only these lives: with a PodGroup, or without
 # Prints ok/not ok lines (see tests/run).
 # shellcheck disable=SC2016,SC2317 # the pods' scripts are expanded in the pods; functions are called by until_true
 set -uo pipefail
@@ -110,7 +111,7 @@ if [[ ${1:-} == lane ]]; then
         fi
     }
 
-    for scheduler in Coscheduling None; do
+    for scheduler in ${CRASH_SCHEDULERS:-Coscheduling None}; do
         point=$((CRASH_FROM + lane))
         while ((point <= CRASH_TO)) && killed "$point" false "$scheduler" && killed "$point" true "$scheduler"; do
             point=$((point + lanes))
