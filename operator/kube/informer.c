@@ -12,7 +12,6 @@
 #include "operator/kube/watch_stream.h"
 
 #define NS_PER_MS 1000000
-#define BACKOFF_CEILING_MS 10000 /* so long, at most, an API server is back and nobody looks */
 /* A first state may take long; it ends by its bookmark, not by the server's clock. */
 #define STREAMED_LIST_SECONDS 300
 /* A server that ignores sendInitialEvents sends no bookmark at its end: so long do we wait for it. */
@@ -154,7 +153,7 @@ static void go_on_after(struct informer *informer, int64_t delay_ms)
 
 static int64_t backoff_of(const struct informer *informer)
 {
-    return backoff_delay_ms(informer->options.backoff_base_ms, BACKOFF_CEILING_MS, informer->failures - 1);
+    return backoff_delay_ms(informer->options.backoff_base_ms, INFORMER_RETRY_MAX_MS, informer->failures - 1);
 }
 
 static void trouble(struct informer *informer, const struct kube_answer *answer)

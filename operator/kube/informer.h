@@ -26,6 +26,9 @@
 
 struct informer;
 
+/* So long, at most, an API server is back and nobody looks. */
+#define INFORMER_RETRY_MAX_MS 10000
+
 struct informer_options {
     struct kube_resource resource;
     const char *name_space;     /* NULL: all */
@@ -50,7 +53,7 @@ struct informer_options {
     unsigned page_size;      /* of a list; 0: 500 */
     int64_t watch_seconds;   /* timeoutSeconds asked of the server; 0: 20 */
     int64_t silence_ms;      /* longest silence believed; 0: 28000 */
-    int64_t backoff_base_ms; /* after a failure, doubled up to 30 s, jittered; 0: 500 */
+    int64_t backoff_base_ms; /* after a failure, doubled up to INFORMER_RETRY_MAX_MS, jittered; 0: 500 */
     bool never_stream_list;  /* do not try sendInitialEvents */
 };
 

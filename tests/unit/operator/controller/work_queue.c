@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 
 #include "common/clock.h"
+#include "operator/kube/informer.h"
 
 static struct event_loop *loop;
 static struct work_queue *queue;
@@ -47,6 +48,22 @@ Test(work_queue, failures_in_a_row_wait_longer)
     cr_assert_geq(delays_ms[0], WORK_RETRY_MS);
     cr_assert_geq(delays_ms[1], 2 * WORK_RETRY_MS);
     cr_assert_geq(delays_ms[2], 4 * WORK_RETRY_MS);
+}
+
+/* What an outage leaves behind, however long it was: a job that failed to be written to again and again, whose creates are held
+ * back, and watches that broke. Even one after the other all are tried within half a minute of its end. */
+Test(work_queue, an_outage_is_over_within_half_a_minute)
+{
+    job_entry_set_job(entry, "uid");
+    for (int failures = 0; failures < 200; failures++) {
+        entry->executing = true;
+        job_entry_set_obstacle(entry, "uid", OBSTACLE_OUTAGE, "no answer", clock_now_ms());
+        work_queue_failed(queue, entry);
+        int64_t looked_at_ms = entry->timer_ms, created_ms = entry->obstacle_retry_ms, now_ms = clock_now_ms();
+        int64_t later_ms = looked_at_ms > created_ms ? looked_at_ms : created_ms;
+        cr_assert_leq(later_ms - now_ms + INFORMER_RETRY_MAX_MS, 30000, "after %d failures", failures);
+        work_queue_remove(queue, entry);
+    }
 }
 
 Test(work_queue, what_changed_meanwhile_does_not_wait_for_the_end_of_a_long_backoff)
