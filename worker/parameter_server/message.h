@@ -57,15 +57,15 @@
     X(ACK)    /* server: ticket, verdict, incarnation */                                                               \
     X(VALUES) /* server: updates; bulk */                                                                              \
     /* Chief and server */                                                                                             \
-    X(CLAIM)     /* chief: job_uid, generation, digest */                                                              \
-    X(STANDING)  /* server: incarnation, holds_state, lineage, updates, tickets */                                     \
-    X(START)     /* chief: lineage, path (of a checkpoint; "": afresh), tickets, updates; STANDING follows */          \
-    X(REDUCE)    /* chief: step */                                                                                     \
-    X(REDUCED)   /* server: step, squares */                                                                           \
-    X(APPLY)     /* chief: step, rate, scale */                                                                        \
-    X(STEPPED)   /* server: step */                                                                                    \
-    X(SAVE)      /* chief: step, path (a directory) */                                                                 \
-    X(SAVED)     /* server: step, path (file name), bytes, crc, tickets, updates; or text: why not, and verdict: errno */                  \
+    X(CLAIM)    /* chief: job_uid, generation, digest */                                                               \
+    X(STANDING) /* server: incarnation, holds_state, lineage, updates, tickets */                                      \
+    X(START)    /* chief: lineage, path (of a checkpoint; "": afresh), tickets, updates; STANDING follows */           \
+    X(REDUCE)   /* chief: step */                                                                                      \
+    X(REDUCED)  /* server: step, squares */                                                                            \
+    X(APPLY)    /* chief: step, rate, scale */                                                                         \
+    X(STEPPED)  /* server: step */                                                                                     \
+    X(SAVE)     /* chief: step, path (a directory) */                                                                  \
+    X(SAVED)    /* server: step, path (file name), bytes, crc, tickets, updates; or text (why not), verdict (errno) */ \
     X(WRITE_OFF) /* chief: tickets */                                                                                  \
     X(FINISH)    /* chief: the run is over */                                                                          \
     X(PARTING)   /* server: asked to leave, save first; chief: that is done (or cannot be), go */                      \
