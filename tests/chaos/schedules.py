@@ -198,7 +198,9 @@ class Life:
     def pause(self):
         self.patch({"suspend": True})
         self.await_(lambda: self.is_state("Suspended") and self.is_suspended(), "is not suspended")
-        alive = [pod["metadata"]["name"] for pod in self.world.of(self.name) if is_alive(pod)]
+        # Asked for, since the two watches may be a moment apart.
+        _, pods = self.plane.ask("GET", f"{PODS}?labelSelector=coxswain.dev/job-name%3D{self.name}")
+        alive = [pod["metadata"]["name"] for pod in pods["items"] if is_alive(pod)]
         if alive:
             raise Broken(f"is Suspended, and lives: {alive}")
         self.patch({"suspend": False})
