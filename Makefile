@@ -347,12 +347,21 @@ check-cuda: all ## compiles the worker for GPUs (CUDA_HOME, or the toolkit from 
 gpu-bench: $(BUILD)/tests/gpu-bench ## likewise: ms a step beside PyTorch, which python3 must have
 	@python3 tests/gpu/bench_torch.py $<
 
-.PHONY: check-cluster check-chart check-e2e
+.PHONY: check-cluster check-chart check-e2e check-e2e-smoke check-images check-workflows
 check-cluster: all ## on a real control plane, built from Go modules: verdicts, conformance, the operator with its rights, the chart
 	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=900 tests/cluster/check
 
-check-e2e: ## on a real node (root): images from the Dockerfile, chart, jobs; pods, operators, kubelet and API server lost
+check-e2e: ## on two real nodes (root): images from the Dockerfile, chart, jobs; pods, operators, nodes and API server lost
 	@BUILD=$(abspath $(BUILD)) tests/e2e/check
+
+check-e2e-smoke: ## the least of it: installed, a pod deleted, a node drained
+	@BUILD=$(abspath $(BUILD)) tests/e2e/check tests/e2e/smoke.sh
+
+check-images: ## the images built twice, in different places (root): are they the same?
+	@tests/e2e/check-images
+
+check-workflows: ## actionlint on the workflow files
+	@scripts/check-workflows
 
 check-chart: ## helm lint, and the chart with several sets of values
 	@scripts/check-chart
@@ -483,7 +492,7 @@ lint-shell:
 	$(call say,CHECK,shellcheck)
 	$(Q)shellcheck -x .ci/run tests/run $(wildcard scripts/* tests/integration/*.sh tests/sanitizers/*.sh tests/frameworks/*.sh) \
 		$(addprefix tests/cluster/,check get-tools keep manifest-verdicts with) $(wildcard tests/cluster/*.sh tests/chaos/*.sh) \
-		tests/strategies/run tests/stragglers/run tests/gpu/check-build $(addprefix tests/e2e/,check images kind node) \
+		tests/strategies/run tests/stragglers/run tests/gpu/check-build $(addprefix tests/e2e/,check check-images control-groups images kind node nodes) \
 		$(wildcard tests/e2e/*.sh) tests/cost/check tests/cost/network.sh $(addprefix tests/bench/operator/,run measure)
 
 check-distros: ## make test in fresh Debian 12 and 13 (root, debootstrap, network)

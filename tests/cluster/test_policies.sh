@@ -1,0 +1,122 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The NetworkPolicies of the chart and of deploy/ beside the pods that are really made: do they select them, and do they
+# open every port that these pods declare, to whom it is meant for and to nobody else? Run by tests/cluster/check; that
+# crews live behind them is shown by tests/e2e/test_policies.sh.
+set -uo pipefail
+root=$(cd "$(dirname "$0")/../.." && pwd)
+bin=${BUILD:-$root/build}
+work=$(mktemp -d)
+
+# shellcheck source=tests/cluster/cluster.sh
+. "$root/tests/cluster/cluster.sh"
+
+finish() {
+    cluster_operators_end
+    kubectl delete namespace elsewhere coxswain-system $space --ignore-not-found --timeout=180s >/dev/null
+    rm -rf "$work"
+}
+trap finish EXIT
+
+cluster_prepare || { echo "not ok preparation"; exit 1; }
+cluster_operator_start
+
+# idle NAMESPACE NAME LABELS: a pod of nobody's, played
+idle() {
+    kubectl create -f - >/dev/null <<YAML
+apiVersion: v1
+kind: Pod
+metadata: {name: $2, namespace: $1, labels: {$3}}
+spec:
+  securityContext: {runAsNonRoot: true, runAsUser: 65532, seccompProfile: {type: RuntimeDefault}}
+  containers: [{name: idle, image: none, securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}}]
+YAML
+}
+
+# A crew of each strategy with ports of its own, and strangers.
+played_job crew 2 '{}' >/dev/null
+k apply -f - >/dev/null <<YAML
+apiVersion: coxswain.dev/v1alpha1
+kind: TrainingJob
+metadata: {name: servers}
+spec:
+  strategy: {type: ParameterServer}
+  workers: 1
+  roles: [{name: chief, count: 1}, {name: ps, count: 1}]
+  model: {preset: mlp}
+  data: {format: synthetic, examples: 1000}
+  training: {steps: 10, batchSize: 100, optimizer: {type: sgd, learningRate: "0.1"}}
+YAML
+for job in crew servers; do
+    k wait tj/$job --for=condition=Running --timeout=180s >/dev/null
+    verdict $? "the pods of $job are made" "$(status_of $job conditions)"
+done
+idle $space passer-by ""
+kubectl create namespace elsewhere >/dev/null
+until_true 30 kubectl -n elsewhere get serviceaccount default >/dev/null 2>&1
+idle elsewhere impostor "coxswain.dev/job-uid: x, app.kubernetes.io/name: coxswain, app.kubernetes.io/component: operator,
+  app.kubernetes.io/instance: coxswain"
+
+members() {
+    k get pods -l coxswain.dev/job-uid -o 'jsonpath={range .items[*]}{.metadata.name}{"\n"}{end}'
+}
+
+ports_of() {
+    k get pod "$1" -o 'jsonpath={range .spec.containers[*].ports[*]}{.containerPort}{"\n"}{end}'
+}
+
+# questions OPERATOR: all that must be open, and what must not be
+questions() {
+    local member port peer=
+    for member in $(members); do
+        for port in $(ports_of "$member"); do
+            if ((port == 8080)); then
+                echo "yes $1 $space/$member 8080 the operator polls workers"
+                echo "no $1 $space/$member 2222 and does not join them"
+            else
+                [[ -z $peer ]] || echo "yes $space/$peer $space/$member $port workers reach each other at $port"
+            fi
+            echo "no $space/passer-by $space/$member $port a stranger does not reach them at $port"
+            echo "no elsewhere/impostor $space/$member $port nor one of another namespace at $port"
+        done
+        echo "yes $space/$member 10.96.0.10 53/UDP workers ask for names"
+        echo "no $space/$member 10.96.0.1 443 and do not reach the API server"
+        peer=$member
+    done
+    for port in 443 6443; do echo "yes $1 10.96.0.1 $port the operator reaches the API server at $port"; done
+    echo "yes $1 10.96.0.10 53/UDP and asks for names"
+    echo "no $1 $space/passer-by 8080 and talks to no stranger"
+    echo "yes elsewhere/impostor $1 8080 anybody reads its metrics"
+    echo "no elsewhere/impostor $1 8081 and nothing else of it"
+}
+
+# An operator's pod as the chart, or deploy/, makes it.
+operator_pod() {
+    kubectl -n coxswain-system get pods -l app.kubernetes.io/component=operator --field-selector=status.phase=Running \
+        -o 'jsonpath={.items[0].metadata.name}' 2>/dev/null | grep .
+}
+policies_judged() {
+    until_true 60 operator_pod >/dev/null
+    verdict $? "an operator's pod by $1" "$(kubectl -n coxswain-system get all)"
+    questions "coxswain-system/$(operator_pod)" | "$root/tests/cluster/policies.py" ask | sed -E "s#^(ok|not ok) #&$1: #"
+    kubectl delete networkpolicies --all -n $space >/dev/null
+    kubectl delete networkpolicies,deployments,pods --all -n coxswain-system --timeout=120s >/dev/null
+}
+
+helm template coxswain "$root/charts/coxswain" -n coxswain-system --kube-version 1.29.0 --set crds.install=false,rbac.aggregate=false,test.enabled=false \
+    --set networkPolicy.operator.enabled=true,networkPolicy.crews.enabled=true,networkPolicy.crews.namespaces="{$space}" |
+    kubectl apply -f - >/dev/null
+policies_judged "the chart"
+
+mkdir "$work/overlay"
+deploy=$(realpath --relative-to="$work/overlay" "$root/deploy")
+cat >"$work/overlay/kustomization.yaml" <<YAML
+apiVersion: kustomize.config.k8s.io/v1beta1
+kind: Kustomization
+resources: [$deploy]
+components: [$deploy/components/network-policies]
+YAML
+kubectl apply -k "$work/overlay" >/dev/null
+kubectl apply -n $space -f "$root/deploy/components/network-policies/crews.yaml" >/dev/null
+policies_judged "deploy/"

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# tests/e2e/kind where there is no docker and no registry to pull kind's node image from: the script itself, word for word,
+# with this cluster in place of kind's; docker and kind are stand-ins that look at what they are asked for. What is not shown
+# is kind itself. Run by tests/e2e/check.
+set -uo pipefail
+root=$(cd "$(dirname "$0")/../.." && pwd)
+
+# shellcheck source=tests/e2e/scene.sh
+. "$root/tests/e2e/scene.sh"
+
+mkdir "$work/bin"
+cat >"$work/bin/docker" <<'STAND_IN'
+#!/usr/bin/env bash
+# docker build --target STAGE -t NAME .
+set -euo pipefail
+[[ $# == 6 && $1 == build && $2 == --target && $4 == -t && -f $6/Dockerfile ]]
+grep -q "^FROM .* AS $3\$" "$6/Dockerfile"
+echo "$5" >>"$STAND_IN/built"
+STAND_IN
+cat >"$work/bin/kind" <<'STAND_IN'
+#!/usr/bin/env bash
+# kind create cluster --name N --config -, kind load docker-image --name N IMAGE, kind delete cluster --name N
+set -euo pipefail
+case "$1 $2" in
+"create cluster")
+    [[ $# == 6 && $5 == --config ]]
+    [[ $(tee "$STAND_IN/kind.yaml" | grep -c '^- role: ') == 3 ]]
+    cp "$REAL_KUBECONFIG" "$KUBECONFIG"
+    ;;
+"load docker-image")
+    grep -qx "$5" "$STAND_IN/built"
+    for node in "$CLUSTER"/nodes/*; do
+        nsenter --target "$(<"$node/init")" --mount --net --pid -- ctr --address /run/containerd/containerd.sock --namespace k8s.io \
+            images tag --force "localhost/$5" "docker.io/library/$5" >/dev/null
+    done
+    ;;
+"delete cluster") touch "$STAND_IN/deleted" ;;
+*) exit 2 ;;
+esac
+STAND_IN
+chmod +x "$work/bin/"*
+
+STAND_IN=$work REAL_KUBECONFIG=$KUBECONFIG PATH=$work/bin:$PATH "$root/tests/e2e/kind" trial >kind.log 2>&1
+verdict $? "the script for kind ends well" "$(tail -n 5 kind.log | tr '\n' ' ')"
+[[ $(tail -n 1 kind.log) == "ok kind" ]]
+verdict $? "with all its steps" "$(tail -n 5 kind.log | tr '\n' ' ')"
+[[ -e deleted ]]
+verdict $? "and takes its cluster away"
+kubectl delete namespace train coxswain-system --timeout=240s >/dev/null
