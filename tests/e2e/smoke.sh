@@ -11,7 +11,7 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 
 install
 claim runs "$CLUSTER/volumes/runs"
-training brief "${E2E_STEPS:-600}" runs 400m
+training brief "${E2E_STEPS:-1500}" runs 100m
 whole brief "a crew trains"
 old=$(current brief 1)
 k delete pod "$old" --wait=false >/dev/null
@@ -23,6 +23,7 @@ verdict $? "the chief's node drained" "$(tail -n 3 drain.log | tr '\n' ' ')"
 renewed brief 0 "$old" "the chief is made good"
 is_on brief 0 "$(other_node "$node")"
 verdict $? "on the other node" "$(k get pods -o wide)"
+hasten
 succeeds brief "the job succeeds"
 [[ -s $CLUSTER/volumes/runs/brief/model.safetensors ]]
 verdict $? "and leaves its weights"

@@ -30,7 +30,7 @@ until_true 60 operators_apart
 verdict $? "operators stand apart by the chart's affinity"
 
 claim runs "$CLUSTER/volumes/runs"
-steps=${E2E_STEPS:-2000}
+steps=${E2E_STEPS:-3000}
 training still "$steps" runs "" "affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [
   {topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {coxswain.dev/job-name: still}}}]}}"
 until_true 120 apart still
@@ -38,7 +38,7 @@ verdict $? "anti-affinity puts a crew on two nodes" "$(k get pods -o wide)"
 succeeds still "where it trains undisturbed"
 
 # ---------------------------------------------------------------- drained
-training moving "$steps" runs 200m "$(spread moving)"
+training moving "$steps" runs 100m "$(spread moving)"
 until_true 120 apart moving
 verdict $? "so does a topology spread" "$(k get pods -o wide)"
 whole moving "and the crew trains"
@@ -104,6 +104,7 @@ verdict $? "the node is back" "$(kubectl get nodes)"
 until_true 120 no_process moving 0 "${old##*-}"
 verdict $? "and ends the old chief" "$(worker_processes moving 0 "${old##*-}")"
 
+hasten
 succeeds moving "the job succeeds"
 [[ $(status_of moving restarts.failures) == 0 || -z $(status_of moving restarts.failures) ]]
 verdict $? "nothing of it was a failure" "$(status_of moving restarts)"

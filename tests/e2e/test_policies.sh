@@ -45,7 +45,7 @@ address_of() {
 }
 
 claim runs "$CLUSTER/volumes/runs"
-training guarded "${E2E_STEPS:-1500}" runs 300m
+training guarded "${E2E_STEPS:-3000}" runs 100m
 stranger passer-by $space ""
 kubectl create namespace elsewhere >/dev/null
 stranger impostor elsewhere "coxswain.dev/job-uid: x, app.kubernetes.io/name: coxswain, app.kubernetes.io/component: operator,
@@ -83,6 +83,7 @@ operator=$(kubectl -n coxswain-system get pods -l app.kubernetes.io/component=op
 reaches elsewhere impostor "$operator" 8080
 verdict $? "metrics of the operator are for everybody"
 
+hasten
 succeeds guarded "the job succeeds behind its policies"
 [[ $(status_of guarded progress.lastCheckpointStep) -gt 0 ]] && ! grep -q Traceback enforce.log
 verdict $? "and they were enforced all along" "$(tail -n 3 enforce.log)"

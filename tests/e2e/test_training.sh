@@ -30,7 +30,7 @@ else
 fi
 
 # ---------------------------------------------------------------- undisturbed
-steps=${E2E_STEPS:-3000}
+steps=${E2E_STEPS:-4000}
 training calm "$steps" runs
 succeeds calm "an undisturbed run"
 
@@ -43,7 +43,7 @@ watch_status() {
         sleep 0.5
     done
 }
-training rough "$steps" runs 200m
+training rough "$steps" runs 100m
 watch_status >seen &
 watcher=$!
 in_background+=("$watcher")
@@ -97,6 +97,7 @@ verdict $? "a drain" "$(tail -n 3 drain.log | tr '\n' ' ')"
 until_true 120 is_on rough 1 "$(other_node "$node")"
 verdict $? "what it took away comes up on the other node" "$(k get pods -o wide)"
 kubectl uncordon "$node" >/dev/null
+hasten
 succeeds rough "the disturbed job succeeds"
 kill "$watcher"
 
