@@ -181,7 +181,7 @@ succeeds() {
 # ---------------------------------------------------------------- processes
 # environment_of PROCESS
 environment_of() {
-    tr '\0' '\n' <"/proc/$1/environ" 2>/dev/null
+    { tr '\0' '\n' <"/proc/$1/environ"; } 2>/dev/null # gone meanwhile, perhaps
 }
 
 # worker_processes JOB INDEX [EPOCH]: the processes that are that worker, of that epoch only
@@ -189,8 +189,9 @@ worker_processes() {
     local process environment
     for process in $(pgrep -x coxswain-worker); do
         environment=$(environment_of "$process")
-        grep -q "^HOSTNAME=$1-worker-$2$" <<<"$environment" && grep -q "^COXSWAIN_EPOCH=${3:-[0-9]*}$" <<<"$environment" &&
+        if grep -q "^HOSTNAME=$1-worker-$2$" <<<"$environment" && grep -q "^COXSWAIN_EPOCH=${3:-[0-9]*}$" <<<"$environment"; then
             echo "$process"
+        fi
     done
 }
 
