@@ -27,3 +27,4 @@ hasten
 succeeds brief "the job succeeds"
 [[ -s $CLUSTER/volumes/runs/brief/model.safetensors ]]
 verdict $? "and leaves its weights"
+uninstall
