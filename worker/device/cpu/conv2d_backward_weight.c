@@ -2,11 +2,17 @@
 #include <string.h>
 
 #include "worker/device/cpu/conv2d.h"
+#include "worker/device/cpu/lanes.h"
 #include "worker/device/cpu/pack.h"
 
 /* The batch is cut into at most this many groups of images; each sums on its own, then groups are added in order. */
 #define GROUPS_MAX 16
 #define DY_BAND_BYTES (192 * 1024)
+/* Lines of both operands that all taps pass over stay in the nearest cache, unless that were very few pixels. */
+#define NEAR_BYTES (32 * 1024)
+#define NEAR_PIXELS_MIN 64
+/* Fewer taps side by side would leave registers empty. */
+#define LINE_TAPS_MIN 6
 
 struct weight_gradient {
     const struct gemm_kernel *gemm;
@@ -30,10 +36,10 @@ static int64_t group_floats(const struct weight_gradient *job)
 int64_t conv2d_workspace(const struct conv2d_shape *shape)
 {
     int64_t window = shape->kernel * shape->kernel;
-    int64_t wide_o = (shape->o + 63) / 64 * 64, wide_c = (shape->c + 63) / 64 * 64;
     int64_t groups = shape->b < GROUPS_MAX ? shape->b : GROUPS_MAX;
     int64_t sums = groups * (padded_taps(window * shape->c) + 1) * ((shape->o + 15) / 16 * 16);
-    int64_t forward = window * shape->c * wide_o, backward = window * shape->o * wide_c;
+    int64_t forward = correlation_workspace(shape->kernel, shape->c, shape->o);
+    int64_t backward = correlation_workspace(shape->kernel, shape->o, shape->c);
     int64_t packed = forward > backward ? forward : backward;
     return sums > packed ? sums : packed;
 }
@@ -46,7 +52,37 @@ struct gradient_band {
     bool first; /* of the group: sums start here */
 };
 
-static void add_taps(const struct weight_gradient *job, const struct gradient_band *band, float *sums)
+/* Taps of one kernel row lie side by side: as many as there are registers for, over one or two vectors of columns. */
+static void add_lines(const struct weight_gradient *job, const struct gradient_band *band, float *sums)
+{
+    const struct conv2d_shape *shape = &job->op->shape;
+    const struct gemm_kernel *gemm = job->gemm;
+    int64_t pitch = job->view.width * shape->c, beside = shape->kernel * shape->c;
+    struct gemm_line line = {
+        .a_row = 1,
+        .a_inner = shape->stride * shape->c,
+        .a_outer = shape->stride * pitch,
+        .b_inner = job->columns,
+        .b_outer = shape->ow * job->columns,
+        .inner = shape->ow,
+        .outer = band->rows,
+        .c_row = job->columns,
+        .accumulate = !band->first,
+    };
+    for (int64_t column = 0; column < job->columns; column += GEMM_LINE_VECTORS_MAX * gemm->vector) {
+        int vectors = job->columns - column > gemm->vector ? 2 : 1;
+        line.b = band->dy + column;
+        for (int64_t tap = 0, count; tap < job->taps; tap += count) {
+            int64_t at = tap % beside;
+            count = conv2d_piece(beside - at, gemm->line_rows[vectors - 1]);
+            line.a = band->x + tap / beside * pitch + at;
+            line.c = sums + tap * job->columns + column;
+            gemm->line[vectors - 1][count - 1](&line);
+        }
+    }
+}
+
+static void add_tiles(const struct weight_gradient *job, const struct gradient_band *band, float *sums)
 {
     const struct conv2d_shape *shape = &job->op->shape;
     int64_t pitch = job->view.width * shape->c;
@@ -75,16 +111,28 @@ static void add_taps(const struct weight_gradient *job, const struct gradient_ba
     }
 }
 
-CPU_VECTORISED static void add_bias(const struct weight_gradient *job, const struct gradient_band *band,
-                                    float *restrict sums)
+/* Of every fourth pixel apart, since an addition waits for the one before it. */
+CPU_VECTORISED static void add_bias(const struct weight_gradient *job, const struct gradient_band *band, float *sums)
 {
-    int64_t columns = job->columns, pixels = band->rows * job->op->shape.ow;
-    if (band->first)
-        memset(sums, 0, (size_t)columns * sizeof *sums);
-    for (int64_t p = 0; p < pixels; p++) {
-        const float *restrict row = band->dy + p * columns;
-        for (int64_t j = 0; j < columns; j++)
-            sums[j] += row[j];
+    int64_t columns = job->columns, pixels = band->rows * job->op->shape.ow, fours = pixels / 4 * 4, j = 0;
+    for (; j + LANES <= columns; j += LANES) {
+        lanes_vector part[4] = {{0}};
+        const float *row = band->dy + j;
+        for (int64_t p = 0; p < fours; p += 4, row += 4 * columns)
+            for (int i = 0; i < 4; i++)
+                part[i] += LANES_AT(row + i * columns);
+        for (int64_t p = fours; p < pixels; p++, row += columns)
+            part[0] += LANES_AT(row);
+        lanes_vector sum = (part[0] + part[1]) + (part[2] + part[3]);
+        if (!band->first)
+            sum += LANES_AT(sums + j);
+        LANES_TO(sums + j) = sum;
+    }
+    for (; j < columns; j++) {
+        float sum = band->first ? 0 : sums[j];
+        for (int64_t p = 0; p < pixels; p++)
+            sum += band->dy[p * columns + j];
+        sums[j] = sum;
     }
 }
 
@@ -98,15 +146,49 @@ static const float *whole_vectors(const struct weight_gradient *job, const float
     return buffer;
 }
 
-static int64_t band_rows_of(const struct weight_gradient *job)
+static int64_t within(int64_t value, int64_t least, int64_t most)
+{
+    value = value < least ? least : value;
+    return value < most ? value : most;
+}
+
+/* Output lines whose operands fit the buffers that they are copied to, if they are. */
+static int64_t lines_of_a_band(const struct weight_gradient *job)
 {
     const struct conv2d_shape *shape = &job->op->shape;
-    int64_t rows = conv2d_band_rows(&job->view, shape->kernel, shape->stride, shape->oh);
-    if (shape->o == job->columns)
-        return rows;
-    int64_t fitting = DY_BAND_BYTES / (int64_t)sizeof(float) / (shape->ow * job->columns);
-    fitting = fitting < 1 ? 1 : fitting;
-    return fitting < rows ? fitting : rows;
+    int64_t lines = shape->oh, dy_fitting = DY_BAND_BYTES / (int64_t)sizeof(float) / (shape->ow * job->columns);
+    if (!padded_image_is_plain(&job->view))
+        lines = within((padded_image_fitting(&job->view) - shape->kernel) / shape->stride + 1, 1, lines);
+    return shape->o == job->columns ? lines : within(dy_fitting, 1, lines);
+}
+
+static int64_t near_lines(const struct weight_gradient *job)
+{
+    const struct conv2d_shape *shape = &job->op->shape;
+    int64_t floats = shape->stride * job->view.width * shape->c + shape->ow * job->columns;
+    int64_t fitting = NEAR_BYTES / (int64_t)sizeof(float) / floats,
+            least = (NEAR_PIXELS_MIN + shape->ow - 1) / shape->ow;
+    return fitting > least ? fitting : least;
+}
+
+/* All lines of a band, some at a time; `sums` of taps, then of the bias. */
+static void sum_band(const struct weight_gradient *job, const struct gradient_band *band, float *sums)
+{
+    const struct conv2d_shape *shape = &job->op->shape;
+    int64_t pitch = job->view.width * shape->c, step = near_lines(job);
+    struct gradient_band part = *band;
+    for (int64_t row = 0; row < band->rows; row += step) {
+        part.rows = band->rows - row < step ? band->rows - row : step;
+        part.x = band->x + row * shape->stride * pitch;
+        part.dy = band->dy + row * shape->ow * job->columns;
+        if (shape->kernel * shape->c < LINE_TAPS_MIN)
+            add_tiles(job, &part, sums);
+        else
+            add_lines(job, &part, sums);
+        if (job->op->dbias)
+            add_bias(job, &part, sums + padded_taps(job->taps) * job->columns);
+        part.first = false;
+    }
 }
 
 static void sum_image(const struct weight_gradient *job, int64_t image, bool first_image, float *sums, void *scratch)
@@ -115,15 +197,14 @@ static void sum_image(const struct weight_gradient *job, int64_t image, bool fir
     float *x_buffer = scratch, *dy_buffer = x_buffer + CONV2D_BAND_BYTES / sizeof(float);
     const float *x = job->op->x + image * shape->h * shape->w * shape->c;
     const float *dy = job->op->dy + image * shape->oh * shape->ow * shape->o;
-    int64_t band_rows = band_rows_of(job);
-    for (int64_t row = 0; row < shape->oh; row += band_rows) {
+    int64_t lines = lines_of_a_band(job);
+    for (int64_t row = 0; row < shape->oh; row += lines) {
         struct gradient_band band = {.first = first_image && row == 0};
-        band.rows = shape->oh - row < band_rows ? shape->oh - row : band_rows;
-        band.x = padded_image_band(&job->view, x, row * shape->stride, (band.rows - 1) * shape->stride + shape->kernel,
-                                   x_buffer);
+        band.rows = shape->oh - row < lines ? shape->oh - row : lines;
+        band.x = padded_image_rows(&job->view, x, row * shape->stride - shape->padding,
+                                   (band.rows - 1) * shape->stride + shape->kernel, x_buffer);
         band.dy = whole_vectors(job, dy + row * shape->ow * shape->o, band.rows * shape->ow, dy_buffer);
-        add_taps(job, &band, sums);
-        add_bias(job, &band, sums + padded_taps(job->taps) * job->columns);
+        sum_band(job, &band, sums);
     }
 }
 
@@ -175,7 +256,7 @@ void cpu_conv2d_backward_weight(const struct cpu_call *call, const struct conv2d
     struct weight_gradient job = {
         .gemm = call->kernel,
         .op = op,
-        .view = {shape->h, shape->w, shape->c, shape->padding, 1, shape->w + 2 * shape->padding},
+        .view = {shape->h, shape->w, shape->c, shape->padding, shape->w + 2 * shape->padding},
         .groups = shape->b < GROUPS_MAX ? shape->b : GROUPS_MAX,
         .taps = shape->kernel * shape->kernel * shape->c,
         .columns = (shape->o + call->kernel->vector - 1) / call->kernel->vector * call->kernel->vector,

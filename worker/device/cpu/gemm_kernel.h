@@ -32,6 +32,23 @@ struct gemm_tile {
     bool accumulate;
 };
 
+/* The same sums for rows at equal distances, as pixels of a line are: as many as the registers hold, of one or two vectors,
+ * finished on the way out. Full vectors of bias and mask are read, full vectors are written. */
+#define GEMM_LINE_ROWS_MAX 16
+#define GEMM_LINE_VECTORS_MAX 2
+struct gemm_line {
+    const float *a;
+    int64_t a_row, a_inner, a_outer;
+    const float *b;
+    int64_t b_inner, b_outer;
+    int64_t inner, outer;
+    float *c;
+    int64_t c_row;
+    bool accumulate, relu;
+    const float *bias; /* of each column; NULL: none */
+    const float *mask; /* c becomes zero where this is not positive; its rows lie as c's do; NULL: none */
+};
+
 struct gemm_kernel {
     const char *name;  /* "avx512", "avx2", "portable" */
     const char *title; /* "AVX-512": for people */
@@ -39,6 +56,9 @@ struct gemm_kernel {
     int vector;
     /* For tiles of 1, 2, 3, 4 vectors; NULL beyond columns / vector. */
     void (*tile[4])(const struct gemm_tile *tile);
+    /* Of 1 and 2 vectors: the most rows, and for 1, 2, ... of them. */
+    int line_rows[GEMM_LINE_VECTORS_MAX];
+    void (*line[GEMM_LINE_VECTORS_MAX][GEMM_LINE_ROWS_MAX])(const struct gemm_line *line);
 };
 
 extern const struct gemm_kernel gemm_kernel_portable;

@@ -15,6 +15,7 @@
 typedef float lanes_vector __attribute__((vector_size(LANES * sizeof(float)), aligned(4), may_alias));
 typedef int32_t lanes_mask __attribute__((vector_size(LANES * sizeof(int32_t))));
 #define LANES_AT(x) (*(const lanes_vector *)(x))
+#define LANES_TO(x) (*(lanes_vector *)(x))
 
 static inline __attribute__((always_inline)) float lanes_total(const float lanes[LANES])
 {

@@ -3,8 +3,10 @@
 
 /* b h w c o kernel stride padding */
 static const int64_t cases[][8] = {
-    {2, 7, 9, 1, 5, 3, 1, 0},    {3, 8, 8, 3, 17, 3, 1, 1}, {2, 9, 10, 2, 3, 3, 2, 1},   {1, 6, 6, 4, 70, 5, 1, 2},
-    {19, 5, 5, 16, 32, 3, 1, 0}, {2, 7, 7, 3, 4, 1, 2, 0},  {1, 80, 80, 24, 8, 3, 1, 1},
+    {2, 7, 9, 1, 5, 3, 1, 0},    {3, 8, 8, 3, 17, 3, 1, 1},   {2, 9, 10, 2, 3, 3, 2, 1},   {1, 6, 6, 4, 70, 5, 1, 2},
+    {19, 5, 5, 16, 32, 3, 1, 0}, {2, 7, 7, 3, 4, 1, 2, 0},    {1, 80, 80, 24, 8, 3, 1, 1}, {2, 9, 7, 4, 32, 3, 2, 1},
+    {1, 12, 12, 8, 16, 3, 3, 0}, {1, 11, 13, 3, 48, 2, 3, 1}, {2, 15, 15, 6, 16, 7, 2, 3}, {1, 6, 35, 16, 33, 3, 1, 1},
+    {1, 5, 5, 2, 3, 5, 1, 4},    {1, 6, 6, 2, 16, 3, 1, 3},   {1, 6, 7, 2, 3, 3, 2, 4},
 };
 #define CASES (sizeof cases / sizeof *cases)
 
@@ -103,6 +105,30 @@ Test(conv2d, backward_data_agrees_with_the_definition)
         each_product(&a.shape, add_data, &a);
         struct conv2d_backward_data op = {a.shape, a.y, a.w, NULL, a.x, a.workspace};
         check_everywhere(OPERATION_conv2d_backward_data, &op, a.x, a.start, a.expected, a.xs, 1e-4f);
+        operands_free(&a);
+    }
+}
+
+/* The rectifier behind a convolution, and in front of it on the way back. */
+Test(conv2d, zeros_are_those_of_the_rectifiers)
+{
+    for (size_t i = 0; i < CASES; i++) {
+        struct operands a = operands_of(cases[i]);
+        for (int64_t y = 0; y < a.ys; y++)
+            a.expected[y] = a.bias[y % a.shape.o];
+        each_product(&a.shape, add_forward, &a);
+        for (int64_t y = 0; y < a.ys; y++)
+            a.expected[y] = a.expected[y] > 0 ? a.expected[y] : 0;
+        struct conv2d_forward ahead = {a.shape, a.x, a.w, a.bias, a.y, a.workspace, ACTIVATION_RELU};
+        check_everywhere(OPERATION_conv2d_forward, &ahead, a.y, a.start, a.expected, a.ys, 1e-4f);
+        memset(a.expected, 0, (size_t)a.xs * sizeof *a.expected);
+        each_product(&a.shape, add_data, &a);
+        float *mask = check_numbers(a.xs, 7);
+        for (int64_t x = 0; x < a.xs; x++)
+            a.expected[x] = mask[x] > 0 ? a.expected[x] : 0;
+        struct conv2d_backward_data back = {a.shape, a.y, a.w, mask, a.x, a.workspace};
+        check_everywhere(OPERATION_conv2d_backward_data, &back, a.x, a.start, a.expected, a.xs, 1e-4f);
+        free(mask);
         operands_free(&a);
     }
 }
