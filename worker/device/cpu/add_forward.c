@@ -8,11 +8,12 @@ CPU_VECTORISED static void run_piece(const void *context, int64_t piece, void *s
     int64_t first = piece * CPU_RUN, count = cpu_run_length(op->count, piece);
     const float *a = op->a + first, *b = op->b + first;
     float *y = op->y + first;
-    for (int64_t i = 0; i < count; i++)
-        y[i] = a[i] + b[i];
     if (op->activation == ACTIVATION_RELU)
         for (int64_t i = 0; i < count; i++)
-            y[i] = y[i] > 0 ? y[i] : 0;
+            y[i] = a[i] + b[i] > 0 ? a[i] + b[i] : 0;
+    else
+        for (int64_t i = 0; i < count; i++)
+            y[i] = a[i] + b[i];
 }
 
 void cpu_add_forward(const struct cpu_call *call, const struct add_forward *op)

@@ -10,6 +10,7 @@
 
 #define BATCH_NORM_EPSILON 1e-5f
 #define BATCH_NORM_BLOCK_FLOATS 4096
+#define BATCH_NORM_PARTS 4 /* of a column's rows, summed apart and joined as (0 + 1) + (2 + 3) */
 
 /* Rows of a block, by the width alone; at least 1. */
 static inline int64_t batch_norm_block_rows(int64_t c)

@@ -137,6 +137,46 @@ Test(sequence, pools_take_the_maximum_or_the_mean)
     free(x);
 }
 
+/* Window by window, pixel by pixel; x is a rectifier's output, with many zeros and many equals. */
+static void expect_spread(const struct pool_shape *s, const float *x, const float *dy, float *most, float *dx)
+{
+    memset(dx, 0, (size_t)(s->b * s->h * s->w * s->c) * sizeof *dx);
+    for (int64_t o = 0; o < s->b * s->oh * s->ow * s->c; o++) {
+        int64_t c = o % s->c, j = o / s->c % s->ow, i = o / s->c / s->ow % s->oh, b = o / s->c / s->ow / s->oh;
+        int64_t first = -1;
+        for (int64_t k = 0; k < s->size * s->size; k++) {
+            int64_t r = i * s->stride - s->padding + k / s->size, q = j * s->stride - s->padding + k % s->size;
+            int64_t at = ((b * s->h + r) * s->w + q) * s->c + c;
+            if (r >= 0 && r < s->h && q >= 0 && q < s->w && (first < 0 || x[at] > x[first]))
+                first = at;
+        }
+        most[o] = x[first];
+        dx[first] += x[first] > 0 ? dy[o] : 0;
+    }
+}
+
+Test(sequence, a_maximum_gets_what_its_windows_got)
+{
+    static const struct pool_shape shapes[] = {{2, 7, 8, 35, 2, 2, 0, 3, 4},
+                                               {2, 6, 9, 16, 3, 2, 1, 3, 5},
+                                               {1, 8, 7, 5, 3, 3, 0, 2, 2},
+                                               {3, 5, 5, 32, 2, 1, 0, 4, 4}};
+    for (size_t n = 0; n < sizeof shapes / sizeof *shapes; n++) {
+        const struct pool_shape *s = &shapes[n];
+        int64_t inputs = s->b * s->h * s->w * s->c, outputs = s->b * s->oh * s->ow * s->c;
+        float *x = check_numbers(inputs, 1), *dy = check_numbers(outputs, 2), *y = check_numbers(outputs, 3);
+        float *dx = check_numbers(inputs, 4), *most = check_numbers(outputs, 5), *expected = check_numbers(inputs, 6);
+        for (int64_t i = 0; i < inputs; i++)
+            x[i] = x[i] > 0 ? roundf(x[i] * 4) : 0;
+        expect_spread(s, x, dy, most, expected);
+        check_run(OPERATION_max_pool_forward, &(struct max_pool_forward){*s, x, y}, 2, NULL);
+        cr_assert_arr_eq(y, most, (size_t)outputs * sizeof *y);
+        check_run(OPERATION_max_pool_backward, &(struct max_pool_backward){*s, x, y, dy, dx, true}, 2, NULL);
+        check_close(dx, expected, inputs, 1e-6f);
+        free(x), free(dy), free(y), free(dx), free(most), free(expected);
+    }
+}
+
 Test(sequence, equal_maxima_give_the_gradient_to_the_first)
 {
     float x[4] = {1, 1, 1, 1}, y[1] = {1}, dy[1] = {5}, dx[4] = {9, 9, 9, 9};
