@@ -30,31 +30,30 @@ static int add_block(struct graph *graph, int64_t elements, size_t element_bytes
     return (int)graph->block_count++;
 }
 
-/* By the layer itself or by one that consumes its output. Other parts of a model may read what a stage makes. */
-static bool is_read_on_the_way_back(const struct graph *graph, unsigned number)
+static bool reads_output(const struct graph *graph, unsigned reader, unsigned node)
 {
-    const struct layer *layer = &graph->nodes[number].layer;
-    if (graph->is_stage || !layer->kind->forgets_output || layer->applies_relu)
-        return true;
-    for (unsigned i = number + 1; i < graph->node_count; i++)
-        for (unsigned k = 0; k < graph->nodes[i].layer.input_count; k++)
-            if (graph_output_owner(graph, graph->nodes[i].inputs[k]) == (int)number &&
-                !graph->nodes[i].layer.kind->forgets_input)
-                return true;
+    for (unsigned k = 0; k < graph->nodes[reader].layer.input_count; k++)
+        if (graph_output_owner(graph, graph->nodes[reader].inputs[k]) == (int)node)
+            return true;
     return false;
 }
 
-/* When an output is read for the last time: by its consumers, in a training pass also by their and its own backward. */
-static int last_use(const struct graph *graph, unsigned node)
+/* When an output is read for the last time: by its consumers (and the loss), in a training pass also by their backward and its
+ * own, unless their kind does without it. Other parts of a model may read what a stage makes. */
+static int last_use(const struct graph *graph, unsigned number)
 {
-    if (!graph->evaluation_only && is_read_on_the_way_back(graph, node))
-        return backward_step(graph, node);
-    int last = (int)node;
-    for (unsigned i = node; i < graph->node_count; i++)
-        for (unsigned k = 0; k < graph->nodes[i].layer.input_count; k++)
-            if (graph_output_owner(graph, graph->nodes[i].inputs[k]) == (int)node)
-                last = (int)i;
-    return graph_output_owner(graph, (int)graph->node_count - 1) == (int)node ? (int)graph->node_count : last;
+    const struct layer *layer = &graph->nodes[number].layer;
+    bool trains = !graph->evaluation_only;
+    if (trains && (graph->is_stage || !layer->kind->forgets_output || layer->applies_relu))
+        return backward_step(graph, number);
+    int last = graph_output_owner(graph, (int)graph->node_count - 1) == (int)number ? (int)graph->node_count : 0;
+    for (unsigned i = graph->node_count; i-- > number;) {
+        if (!reads_output(graph, i, number))
+            continue;
+        int read = trains && !graph->nodes[i].layer.kind->forgets_input ? backward_step(graph, i) : (int)i;
+        last = read > last ? read : last;
+    }
+    return last > (int)number ? last : (int)number;
 }
 
 /* What a stage keeps for each micro-batch under way, from the way there to the way back. */
