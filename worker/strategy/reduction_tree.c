@@ -165,7 +165,9 @@ unsigned reduction_plan_contributions(const struct reduction_plan *plan, unsigne
     return plan->contributions[rank];
 }
 
-static void add_block(const float *left, const float *right, float *sum, size_t elements)
+/* The compiler's usual effort leaves this a number at a time, which shows where memory is shared. */
+__attribute__((optimize("O3"))) static void add_block(const float *left, const float *right, float *sum,
+                                                      size_t elements)
 {
     for (size_t i = 0; i < elements; i++)
         sum[i] = left[i] + right[i];
