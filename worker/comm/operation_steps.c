@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/memory.h"
+#include "common/vectorised.h"
 
 /* Parts start at cache lines. */
 #define PART_ALIGNMENT 16
@@ -97,9 +98,7 @@ static bool has_additions(const struct operation *operation)
            schedule->additions[operation->additions].step == operation->step;
 }
 
-/* The compiler's usual effort leaves this a number at a time, which shows where memory is shared. */
-__attribute__((optimize("O3"))) static void add_vectors(const float *left, const float *right, float *into,
-                                                        size_t elements)
+VECTORISED static void add_vectors(const float *left, const float *right, float *into, size_t elements)
 {
     for (size_t i = 0; i < elements; i++)
         into[i] = left[i] + right[i];

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/memory.h"
+#include "common/vectorised.h"
 #include "worker/comm/collective.h"
 
 /* Elements that are summed at a time: partial sums of all depths stay in the first-level cache. */
@@ -165,9 +166,7 @@ unsigned reduction_plan_contributions(const struct reduction_plan *plan, unsigne
     return plan->contributions[rank];
 }
 
-/* The compiler's usual effort leaves this a number at a time, which shows where memory is shared. */
-__attribute__((optimize("O3"))) static void add_block(const float *left, const float *right, float *sum,
-                                                      size_t elements)
+VECTORISED static void add_block(const float *left, const float *right, float *sum, size_t elements)
 {
     for (size_t i = 0; i < elements; i++)
         sum[i] = left[i] + right[i];

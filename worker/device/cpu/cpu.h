@@ -8,6 +8,7 @@
 #define COXSWAIN_DEVICE_CPU_CPU_H
 
 #include "common/error.h"
+#include "common/vectorised.h"
 #include "worker/device/cpu/gemm_kernel.h"
 #include "worker/device/cpu/team.h"
 #include "worker/device/operations.h"
@@ -25,17 +26,8 @@ struct cpu_call {
 DEVICE_OPERATIONS(X)
 #undef X
 
-/* Elementwise loops: compiled for each instruction set, chosen at load time. No contraction to fused multiply-add
- * happens in them (ISO C semantics), so their bits are the same everywhere. (Not under the thread sanitizer, which is
- * not ready yet when the choice is made.) */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__SANITIZE_ADDRESS__)
-/* GCC 12 keeps 64-byte vectors unaligned on the stack with which the sanitizer finds uses after a return. */
-#define CPU_VECTORISED __attribute__((target_clones("avx2", "default"), optimize("O3")))
-#elif defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_THREAD__)
-#define CPU_VECTORISED __attribute__((target_clones("avx512f", "avx2", "default"), optimize("O3")))
-#else
-#define CPU_VECTORISED
-#endif
+/* Elementwise loops. */
+#define CPU_VECTORISED VECTORISED
 
 /* Elementwise operations are cut into runs of this many elements. */
 #define CPU_RUN 16384

@@ -8,6 +8,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "common/philox.h"
+
 static const struct example_format digits = {ELEMENT_FLOAT32, 4, ELEMENT_INT32, 1, 10};
 static const struct example_format text = {ELEMENT_INT32, 5, ELEMENT_INT32, 5, 256};
 
@@ -191,6 +193,24 @@ Test(dataset, synthetic_examples_are_a_function_of_the_index)
     cr_assert_eq(dataset_read(dataset, indices, 2, inputs, targets, NULL), 0);
     cr_assert_eq(memcmp(inputs, inputs + 4, 16), 0);
     cr_assert_eq(targets[0], targets[1]);
+    dataset_free(dataset);
+}
+
+/* Whatever is drawn at a time. */
+Test(dataset, synthetic_values_are_those_of_their_words)
+{
+    static const struct example_format wide = {ELEMENT_FLOAT32, 77, ELEMENT_INT32, 1, 10};
+    struct data_spec spec = spec_of(&(struct place){.directory = ""}, DATA_FORMAT_SYNTHETIC);
+    struct dataset *dataset = open_split(&spec, SPLIT_TRAIN, &wide);
+    int64_t index = 6;
+    float inputs[77];
+    int32_t target;
+    cr_assert_eq(dataset_read(dataset, &index, 1, inputs, &target, NULL), 0);
+    for (uint64_t i = 0; i < 77; i++) {
+        float pattern = (float)(philox(1, i, (uint64_t)target).word[0] >> 8) / 16777216.0f;
+        float noise = (float)(philox(2, i, 6).word[0] >> 8) / 16777216.0f;
+        cr_assert_eq(inputs[i], 0.5f * pattern + 0.5f * noise);
+    }
     dataset_free(dataset);
 }
 
