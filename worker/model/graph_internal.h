@@ -34,6 +34,7 @@ struct graph_node {
     bool own;               /* run by this graph: all but other parts' layers */
     bool held;              /* its parameters are in the layout */
     int output, gradient, kept;
+    int repeated; /* block: the output once more, for the way back; NO_BLOCK: it was kept */
 };
 
 struct graph {
@@ -84,6 +85,8 @@ int graph_plan_buckets(struct graph *graph, struct error *error);
 
 /* The layer whose memory holds this layer's output, following in-place layers; MODEL_INPUT for the batch itself. */
 int graph_output_owner(const struct graph *graph, int node);
+/* The last layer that reads it, the first on the way back; itself: none. */
+unsigned graph_last_reader(const struct graph *graph, unsigned node);
 /* One pass on its way. */
 struct graph_run {
     struct graph *graph;
@@ -92,6 +95,7 @@ struct graph_run {
     unsigned slot;
     const void *inputs, *targets; /* the batch, near the device */
     bool evaluation;              /* nothing is learnt from it */
+    bool back;                    /* on the way back: repeated outputs are read */
 };
 int graph_check_pass(const struct graph *graph, const struct graph_pass *pass, struct error *error);
 void *graph_block_memory(const struct graph *graph, int block, unsigned slot);

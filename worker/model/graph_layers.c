@@ -90,6 +90,7 @@ static int resolve_layer(struct graph *graph, unsigned number, const struct laye
     struct graph_node *node = &graph->nodes[number];
     struct layer *layer = &node->layer;
     *node = (struct graph_node){.output = NO_BLOCK,
+                                .repeated = NO_BLOCK,
                                 .gradient = NO_BLOCK,
                                 .kept = NO_BLOCK,
                                 .own = true,

@@ -35,10 +35,13 @@ void graph_run_begin(struct graph_run *run)
     run->targets = bring(run, run->pass->targets, target_bytes, graph->batch_targets);
 }
 
-static const void *output_of(const struct graph_run *run, int node)
+static const void *output_of(const struct graph_run *run, int layer)
 {
-    int owner = graph_output_owner(run->graph, node);
-    return owner == MODEL_INPUT ? run->inputs : block_memory(run, run->graph->nodes[owner].output);
+    int owner = graph_output_owner(run->graph, layer);
+    if (owner == MODEL_INPUT)
+        return run->inputs;
+    const struct graph_node *node = &run->graph->nodes[owner];
+    return block_memory(run, run->back && node->repeated != NO_BLOCK ? node->repeated : node->output);
 }
 
 /* The part of the global batch that this pass is: `scale` is one over the targets of all. */
@@ -171,6 +174,20 @@ static void backward_each_input(const struct graph_run *run, struct layer_call *
     }
 }
 
+/* Outputs that nobody kept, for whoever reads them first on the way back. */
+static void repeat_inputs(const struct graph_run *run, unsigned number)
+{
+    const struct graph *graph = run->graph;
+    for (unsigned i = 0; i < graph->nodes[number].layer.input_count; i++) {
+        int owner = graph_output_owner(graph, graph->nodes[number].inputs[i]);
+        if (owner == MODEL_INPUT || graph->nodes[owner].repeated == NO_BLOCK ||
+            graph_last_reader(graph, (unsigned)owner) != number)
+            continue;
+        struct layer_call call = prepare(run, (unsigned)owner);
+        graph->nodes[owner].layer.kind->forward(&call);
+    }
+}
+
 static void backward_layer(const struct graph_run *run, unsigned number, bool *written)
 {
     const struct graph *graph = run->graph;
@@ -202,8 +219,10 @@ void graph_run_backward(const struct graph_run *run)
 {
     const struct graph *graph = run->graph;
     for (unsigned i = graph->node_count; i-- > 0;)
-        if (graph->nodes[i].needs_gradient && graph->nodes[i].own)
+        if (graph->nodes[i].needs_gradient && graph->nodes[i].own) {
+            repeat_inputs(run, i);
             backward_layer(run, i, graph->written);
+        }
 }
 
 int graph_check_pass(const struct graph *graph, const struct graph_pass *pass, struct error *error)
@@ -226,6 +245,7 @@ int graph_forward_backward(struct graph *graph, struct device_stream *stream, co
     graph_run_forward(&run);
     graph_run_loss(&run, block_memory(&run, graph->nodes[graph->node_count - 1].gradient));
     memset(graph->written, 0, graph->node_count * sizeof *graph->written);
+    run.back = true;
     graph_run_backward(&run);
     return 0;
 }

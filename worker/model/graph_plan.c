@@ -38,6 +38,26 @@ static bool reads_output(const struct graph *graph, unsigned reader, unsigned no
     return false;
 }
 
+unsigned graph_last_reader(const struct graph *graph, unsigned node)
+{
+    unsigned last = graph->node_count - 1;
+    while (last > node && !reads_output(graph, last, node))
+        last--;
+    return last;
+}
+
+/* Where the memory of the processor is short rather than its time. What another repeated layer reads is kept. */
+static bool repeats(const struct graph *graph, unsigned number)
+{
+    const struct graph_node *node = &graph->nodes[number];
+    int before = node->layer.input_count > 0 ? graph_output_owner(graph, node->inputs[0]) : MODEL_INPUT;
+    if (!node->layer.kind->repeats || graph->evaluation_only || graph->is_stage || node->layer.applies_relu ||
+        !device_memory_is_shared(graph->device))
+        return false;
+    return (before == MODEL_INPUT || !graph->nodes[before].layer.kind->repeats) &&
+           graph_output_owner(graph, (int)graph->node_count - 1) != (int)number;
+}
+
 /* When an output is read for the last time: by its consumers (and the loss), in a training pass also by their backward and its
  * own, unless their kind does without it. Other parts of a model may read what a stage makes. */
 static int last_use(const struct graph *graph, unsigned number)
@@ -46,6 +66,8 @@ static int last_use(const struct graph *graph, unsigned number)
     bool trains = !graph->evaluation_only;
     if (trains && (graph->is_stage || !layer->kind->forgets_output || layer->applies_relu))
         return backward_step(graph, number);
+    if (repeats(graph, number))
+        return (int)graph_last_reader(graph, number);
     int last = graph_output_owner(graph, (int)graph->node_count - 1) == (int)number ? (int)graph->node_count : 0;
     for (unsigned i = graph->node_count; i-- > number;) {
         if (!reads_output(graph, i, number))
@@ -73,6 +95,10 @@ static void plan_activations(struct graph *graph, unsigned number)
     if (!node->in_place)
         node->output = add_block(graph, n * layer_shape_elements(&layer->output), sizeof(float), (int)number,
                                  last_use(graph, number));
+    if (repeats(graph, number))
+        node->repeated =
+            add_block(graph, n * layer_shape_elements(&layer->output), sizeof(float),
+                      backward_step(graph, graph_last_reader(graph, number)), backward_step(graph, number));
     if (layer->kind->kept)
         node->kept = add_block(graph, layer->kind->kept(layer, n), sizeof(float), (int)number,
                                graph->evaluation_only ? (int)number : backward_step(graph, number));
@@ -287,7 +313,7 @@ static int allocate_arenas(struct graph *graph, struct error *error)
 
 int graph_plan_memory(struct graph *graph, struct error *error)
 {
-    size_t most = 5 * graph->node_count + 5;
+    size_t most = 6 * graph->node_count + 5;
     graph->blocks = memory_allocate(most, sizeof *graph->blocks);
     graph->block_stays = memory_allocate(most, sizeof *graph->block_stays);
     plan_batch(graph);

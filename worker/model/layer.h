@@ -83,6 +83,7 @@ struct layer_kind {
     bool gradients_differ; /* backward_input is called for each input (concat) */
     bool forgets_output;   /* the way back does not read the output (unless a rectifier was applied to it) */
     bool forgets_input;    /* nor the inputs */
+    bool repeats; /* forward is so cheap that it may run again for the way back, in place of keeping the output */
     /* Fills output and parameters; errors say what to change, without the layer's name. */
     int (*resolve)(struct layer *layer, struct error *error);
     void (*forward)(const struct layer_call *call);

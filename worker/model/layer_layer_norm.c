@@ -72,6 +72,7 @@ const struct layer_kind layer_layer_norm = {
     .type = LAYER_LAYER_NORM,
     .input_count = 1,
     .forgets_output = true,
+    .repeats = true,
     .resolve = resolve,
     .forward = forward,
     .backward_parameters = backward,
