@@ -38,6 +38,7 @@ struct checkpoint_store {
     unsigned part_ranks; /* 0: no parts */
     atomic_bool parts_given_up;
     checkpoint_ask_rank ask_rank;
+    checkpoint_name_rank name_rank;
     void *rank_context;
     struct snapshot snapshot;
     struct manifest manifest;
@@ -61,6 +62,7 @@ int checkpoint_store_open(const struct checkpoint_options *options, struct check
     store->job_uid = memory_copy_string(options->job_uid);
     store->keep = options->keep > 0 ? options->keep : 1;
     store->ask_rank = options->ask_rank;
+    store->name_rank = options->name_rank;
     store->rank_context = options->context;
     store->own = own;
     store->restored.step = -1;
@@ -236,7 +238,10 @@ static int save_snapshot(struct checkpoint_store *store, int64_t *ret_bytes, str
         .step = store->manifest.step, .attempt = store->own.attempt, .epoch = store->own.epoch};
     const struct checkpoint_parts parts = {.key = &store->part_key,
                                            .ranks = store->part_ranks,
-                                           .patience = {&store->parts_given_up, store->ask_rank, store->rank_context}};
+                                           .patience = {.given_up = &store->parts_given_up,
+                                                        .ask = store->ask_rank,
+                                                        .name = store->name_rank,
+                                                        .context = store->rank_context}};
     if (checkpoint_commit(store->directory, &store->own, &store->manifest, store->snapshot.tensors,
                           store->snapshot.count, store->part_ranks > 1 ? &parts : NULL, ret_bytes, error) < 0)
         return error_wrap(error, "save step %lld", (long long)name.step);

@@ -27,13 +27,17 @@ struct checkpoint_part_key;
  * never write, nor anything once it is lost. May be asked from any thread. */
 enum checkpoint_rank_fate { RANK_STAYS, RANK_HAS_MOVED_ON, RANK_IS_LOST };
 typedef enum checkpoint_rank_fate (*checkpoint_ask_rank)(void *context, const struct checkpoint_part_key *key);
+/* What people call a rank: "rank 1 (worker 1, 10.0.0.7:2223)". Likewise. */
+#define CHECKPOINT_RANK_NAME_MAX 160
+typedef void (*checkpoint_name_rank)(void *context, unsigned rank, char name[CHECKPOINT_RANK_NAME_MAX]);
 
 struct checkpoint_options {
     const char *directory; /* created when missing */
     const char *job_uid;   /* "" when run by hand */
     int64_t attempt, epoch;
-    int64_t keep;                 /* whole checkpoints to keep, at least 1 */
-    checkpoint_ask_rank ask_rank; /* where other ranks write parts (part.h); NULL: nobody knows */
+    int64_t keep;                   /* whole checkpoints to keep, at least 1 */
+    checkpoint_ask_rank ask_rank;   /* where other ranks write parts (part.h); NULL: nobody knows */
+    checkpoint_name_rank name_rank; /* NULL: "rank 1" */
     void *context;
 };
 

@@ -217,6 +217,20 @@ static enum checkpoint_rank_fate ask_rank(const struct checkpoint_parts_patience
     return patience->ask ? patience->ask(patience->context, key) : RANK_STAYS;
 }
 
+static const char *name_rank(const struct checkpoint_parts_patience *patience, const struct checkpoint_part_key *key,
+                             char name[CHECKPOINT_RANK_NAME_MAX])
+{
+    snprintf(name, CHECKPOINT_RANK_NAME_MAX, "rank %u", key->rank);
+    if (patience->name)
+        patience->name(patience->context, key->rank, name);
+    return name;
+}
+
+static int64_t wait_ns(const struct checkpoint_parts_patience *patience)
+{
+    return patience->wait_ms > 0 ? patience->wait_ms * 1000000 : WAIT_NS;
+}
+
 /* Whether nothing has been begun although its rank has moved on, a moment ago. */
 static bool is_forgotten(const char *part, enum checkpoint_rank_fate fate, int64_t *moved_ns)
 {
@@ -232,22 +246,23 @@ static int await_file(const char *part, const char *sum, const struct checkpoint
                       const struct checkpoint_parts_patience *patience, struct error *error)
 {
     int64_t moved_ns = 0;
+    char name[CHECKPOINT_RANK_NAME_MAX];
     for (;;) {
         enum checkpoint_rank_fate fate = ask_rank(patience, key);
         bool given_up = atomic_load(patience->given_up);
         if (access(sum, R_OK) == 0)
             return 0;
         if (fate == RANK_IS_LOST)
-            return error_set(error, ERROR_UNAVAILABLE, "rank %u is lost, and its part of step %lld with it", key->rank,
-                             (long long)key->step);
+            return error_set(error, ERROR_UNAVAILABLE, "%s is lost, and its part of step %lld with it",
+                             name_rank(patience, key, name), (long long)key->step);
         if (is_forgotten(part, fate, &moved_ns))
-            return error_set(error, ERROR_UNAVAILABLE, "rank %u has gone on without its part of step %lld", key->rank,
-                             (long long)key->step);
+            return error_set(error, ERROR_UNAVAILABLE, "%s has gone on without its part of step %lld",
+                             name_rank(patience, key, name), (long long)key->step);
         if (given_up)
             return error_set(error, ERROR_CANCELLED, "the crew that held step %lld is gone", (long long)key->step);
         if (clock_monotonic_ns() > until)
-            return error_set(error, ERROR_TIMEOUT, "rank %u has not written its part of step %lld within %d s",
-                             key->rank, (long long)key->step, (int)(WAIT_NS / 1000000000));
+            return error_set(error, ERROR_TIMEOUT, "%s has not written its part of step %lld within %.1f s",
+                             name_rank(patience, key, name), (long long)key->step, (double)wait_ns(patience) / 1e9);
         nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
     }
 }
@@ -273,7 +288,7 @@ int checkpoint_parts_collect(const char *directory, const char *saving, const st
                              unsigned ranks, const struct checkpoint_parts_patience *patience,
                              struct manifest *manifest, struct error *error)
 {
-    int64_t until = clock_monotonic_ns() + WAIT_NS;
+    int64_t until = clock_monotonic_ns() + wait_ns(patience);
     struct checkpoint_part_key part = *key;
     manifest->files = memory_resize(manifest->files, manifest->file_count + ranks, sizeof *manifest->files);
     for (part.rank = 1; part.rank < ranks; part.rank++) {

@@ -55,6 +55,8 @@ struct checkpoint_parts_patience {
     const atomic_bool *given_up; /* set: no longer */
     checkpoint_ask_rank ask;     /* NULL: nobody knows */
     void *context;
+    checkpoint_name_rank name; /* NULL: "rank 1" */
+    int64_t wait_ms;           /* 0: two minutes */
 };
 
 /* Waits up to two minutes for the parts of ranks [1, ranks), moves them into `saving` and adds them to the manifest's files.

@@ -50,11 +50,22 @@ enum collective_transport { COLLECTIVE_TRANSPORT_AUTO, COLLECTIVE_TRANSPORT_TCP,
 
 struct collective;
 
-/* Where a rank's endpoint can be reached. */
+#define COLLECTIVE_NAME_MAX 32
+
+/* Where a rank's endpoint can be reached, and what it is called where people read of it ("worker 1"; "": by its rank alone). */
 struct collective_peer {
     char address[ENDPOINT_ADDRESS_MAX]; /* numeric */
     uint16_t port;
+    char name[COLLECTIVE_NAME_MAX];
 };
+
+#define COLLECTIVE_PEER_TEXT_MAX (ENDPOINT_ADDRESS_MAX + COLLECTIVE_NAME_MAX + 32)
+/* "rank 1 (worker 1, 10.0.0.7:2223)": whoever is waited for is called that. */
+void collective_peer_describe(const struct collective_peer *peers, unsigned rank, char text[COLLECTIVE_PEER_TEXT_MAX]);
+struct buffer;
+/* The same of several, up to a few; then how many more there are. */
+void collective_peers_describe(const struct collective_peer *peers, const bool *which, unsigned size,
+                               struct buffer *text);
 
 /* Which way an all-reduce goes. All but RING add in the order of `combine` and `merges`. */
 enum collective_algorithm {

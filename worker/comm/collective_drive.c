@@ -201,11 +201,12 @@ static void describe(struct collective *group, char *text, size_t size)
         return;
     }
     struct operation *operation = collective_operation(group, group->oldest_sequence);
+    bool awaited[CREW_SIZE_MAX] = {false};
     SCOPED_BUFFER names;
-    buffer_init(&names, 1024);
+    buffer_init(&names, ERROR_MESSAGE_MAX);
     for (unsigned rank = 0; rank < group->setting.size; rank++)
-        if (operation->active && (operation->awaiting[rank] > 0 || group->lanes[rank].queue != NULL))
-            buffer_format(&names, "%srank %u", names.length ? ", " : "", rank);
+        awaited[rank] = operation->active && (operation->awaiting[rank] > 0 || group->lanes[rank].queue != NULL);
+    collective_peers_describe(group->peers, awaited, group->setting.size, &names);
     snprintf(text, size, "rank %u waits %.1f s for %s in operation %llu (%s, %s); last completed %llu",
              group->setting.rank, (double)(clock_monotonic_ns() - group->progress_ns) / 1e9,
              names.length ? buffer_text(&names) : "its own turn", (unsigned long long)group->oldest_sequence + 1,
@@ -216,7 +217,7 @@ static void describe(struct collective *group, char *text, size_t size)
 static void check_patience(struct collective *group, const struct request *request, int64_t *stalls_told)
 {
     int64_t idle_ms = (clock_monotonic_ns() - group->progress_ns) / 1000000;
-    char text[512];
+    char text[ERROR_MESSAGE_MAX];
     if (idle_ms >= group->options.deadline_ms && !request->has_no_deadline) {
         struct error error = ERROR_INIT;
         describe(group, text, sizeof(text));

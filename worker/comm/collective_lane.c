@@ -150,15 +150,25 @@ static unsigned frames_awaited(struct collective *group, unsigned rank)
     return frames;
 }
 
+/* Whether a peer that has gone has left something that can still be taken: not what waits behind a frame of an operation that has
+ * not begun here, and may never. */
+static bool has_left_something(const struct collective *group, const struct lane *lane)
+{
+    return lane->link.ring != NULL && shared_ring_readable(lane->link.ring) &&
+           (collective_lane_wants(group, lane) || !lane_transfers_awaits(&lane->transfers));
+}
+
 /* A peer that has gone matters only while something is still wanted of it, or for it. */
 static int check_closed(struct collective *group, unsigned rank, struct error *error)
 {
     struct lane *lane = &group->lanes[rank];
-    if (!lane->link.closed || (lane->link.ring != NULL && shared_ring_readable(lane->link.ring)))
+    if (!lane->link.closed || (lane->queue == NULL && has_left_something(group, lane)))
         return 0;
     if (lane->queue == NULL && frames_awaited(group, rank) == 0 && !lane_transfers_awaits(&lane->transfers))
         return 0;
-    return error_set(error, ERROR_UNAVAILABLE, "rank %u has closed its connection during operation %llu (%s)", rank,
+    char peer[COLLECTIVE_PEER_TEXT_MAX];
+    collective_peer_describe(group->peers, rank, peer);
+    return error_set(error, ERROR_UNAVAILABLE, "%s has closed its connection during operation %llu (%s)", peer,
                      (unsigned long long)group->oldest_sequence, group->label);
 }
 

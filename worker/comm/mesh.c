@@ -326,11 +326,11 @@ static int mesh_poll(struct mesh *mesh, int cancel, short ready[CREW_SIZE_MAX], 
 static int mesh_timeout(const struct mesh *mesh, struct error *error)
 {
     SCOPED_BUFFER names;
+    bool missing[CREW_SIZE_MAX];
     buffer_init(&names, ERROR_MESSAGE_MAX);
     for (unsigned i = 0; i < mesh->options->size; i++)
-        if (i != mesh->options->rank && mesh->links[i].socket < 0)
-            buffer_format(&names, "%srank %u (%s:%u)", names.length ? ", " : "", i, mesh->options->peers[i].address,
-                          mesh->options->peers[i].port);
+        missing[i] = i != mesh->options->rank && mesh->links[i].socket < 0;
+    collective_peers_describe(mesh->options->peers, missing, mesh->options->size, &names);
     bool refused = mesh->refusal.kind != ERROR_NONE;
     return error_set(error, ERROR_TIMEOUT, "no data connection with %s; do the pods reach each other's ports?%s%s",
                      buffer_text(&names), refused ? " The last of them failed with: " : "",

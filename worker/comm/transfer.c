@@ -274,8 +274,10 @@ void transfers_retire(struct collective *group)
 
 static void describe(const struct collective *group, const struct transfer *transfer, char *text, size_t size)
 {
-    snprintf(text, size, "rank %u waits %.1f s for rank %u to %s %zu bytes on channel %u (%s), of which %zu are there",
-             group->setting.rank, (double)(clock_monotonic_ns() - group->progress_ns) / 1e9, transfer->rank,
+    char peer[COLLECTIVE_PEER_TEXT_MAX];
+    collective_peer_describe(group->peers, transfer->rank, peer);
+    snprintf(text, size, "rank %u waits %.1f s for %s to %s %zu bytes on channel %u (%s), of which %zu are there",
+             group->setting.rank, (double)(clock_monotonic_ns() - group->progress_ns) / 1e9, peer,
              transfer->receives ? "send" : "take", transfer->length, transfer->channel, group->label,
              transfer->arrived);
 }

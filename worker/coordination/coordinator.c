@@ -6,6 +6,8 @@
 
 #include "common/memory.h"
 
+#define WHY_MAX (ENDPOINT_ADDRESS_MAX + 64)
+
 /* A rank's place and who sits there. */
 struct seat {
     char *name;            /* "worker 1" */
@@ -18,9 +20,9 @@ struct seat {
     bool in_world; /* of the world in force, or of the last one */
     bool reported; /* its standing, since the last generation ended */
     bool holds_state;
-    int64_t step;       /* of its standing */
-    char why_empty[96]; /* for people; "": has never joined */
-    int64_t empty_ms;   /* since when */
+    int64_t step;            /* of its standing */
+    char why_empty[WHY_MAX]; /* for people; "": has never joined */
+    int64_t empty_ms;        /* since when */
 };
 
 struct coordinator {
@@ -112,7 +114,8 @@ static void describe_seat(const struct coordinator *coordinator, const struct se
     else if (seat->link == 0)
         snprintf(text, size, "%s (has not joined yet)", seat->name);
     else if (silent >= coordinator->options.suspicion_ms)
-        snprintf(text, size, "%s (silent for %.1f s)", seat->name, (double)silent / 1000);
+        snprintf(text, size, "%s (silent for %.1f s, at %s:%u)", seat->name, (double)silent / 1000, seat->peer.address,
+                 seat->peer.port);
     else if (!coordinator->named && !seat->reported && (seat->in_world || !coordinator->has_named))
         snprintf(text, size, "%s (finishing its step)", seat->name);
     else
@@ -457,8 +460,9 @@ void coordinator_tick(struct coordinator *coordinator, int64_t now_ms)
         coordinator_link link = seat->link;
         if (link == 0 || now_ms - seat->heard_ms < coordinator->options.death_ms)
             continue;
-        char why[96];
-        snprintf(why, sizeof(why), "declared dead after %.1f s of silence", (double)(now_ms - seat->heard_ms) / 1000);
+        char why[WHY_MAX];
+        snprintf(why, sizeof(why), "declared dead after %.1f s of silence, at %s:%u",
+                 (double)(now_ms - seat->heard_ms) / 1000, seat->peer.address, seat->peer.port);
         seat_empty(coordinator, rank, why, now_ms);
         seat->given_up = true;
         refuse(coordinator, link, REFUSE_STALE, why);

@@ -104,8 +104,8 @@ static void copy_options(struct member *member, const struct member_options *opt
     own->start_ms = own->start_ms > 0 ? own->start_ms : START_MS_DEFAULT;
     own->lost_ms = own->lost_ms > 0 ? own->lost_ms : LOST_MS_DEFAULT;
     member->known = (struct generation){.attempt = options->attempt};
-    snprintf(member->waiting, sizeof(member->waiting), "waiting for the chief, %s %u (not reached yet)",
-             member->seats[0].role, member->seats[0].index);
+    snprintf(member->waiting, sizeof(member->waiting), "waiting for the chief, %s %u (%s:%u, not reached yet)",
+             member->seats[0].role, member->seats[0].index, member->seats[0].host, member->seats[0].port);
     snprintf(member->ended, sizeof(member->ended), "no generation yet");
 }
 

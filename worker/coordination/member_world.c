@@ -39,9 +39,21 @@ void member_lose_chief(struct member *member, const char *why)
     if (member->unled_since_ms == 0)
         member->unled_since_ms = clock_monotonic_ms();
     end_world(member, ERROR_UNAVAILABLE, why);
-    snprintf(member->waiting, sizeof(member->waiting), "waiting for the chief, %s %u: %s", member->seats[0].role,
-             member->seats[0].index, why);
+    snprintf(member->waiting, sizeof(member->waiting), "waiting for the chief, %s %u (%s:%u): %s",
+             member->seats[0].role, member->seats[0].index, member->seats[0].host, member->seats[0].port, why);
     pthread_cond_broadcast(&member->changed);
+}
+
+/* Ranks of an elastic crew are not its seats. */
+static void name_peers(const struct member *member, struct world *world)
+{
+    for (unsigned rank = 0; rank < world->size; rank++) {
+        unsigned seat = world->members[rank];
+        struct collective_peer *peer = &world->peers[rank];
+        peer->name[0] = '\0';
+        if (seat < member->options.size)
+            snprintf(peer->name, sizeof(peer->name), "%s %u", member->seats[seat].role, member->seats[seat].index);
+    }
 }
 
 static void take_world(struct member *member, const struct coordination_message *message)
@@ -64,6 +76,7 @@ static void take_world(struct member *member, const struct coordination_message 
     for (unsigned rank = 0; rank < message->size; rank++)
         world->epochs[rank] = message->members[rank] < message->seats ? message->epochs[message->members[rank]] : 0;
     memcpy(world->members, message->members, sizeof(world->members));
+    name_peers(member, world);
     memcpy(world->receives, message->receives, sizeof(world->receives));
     member->in_force = true;
     member->world_ready = true;

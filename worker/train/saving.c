@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/train/saving.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -140,6 +141,14 @@ enum checkpoint_rank_fate saving_ask_rank(void *context, const struct checkpoint
     const struct trainer *trainer = context;
     static const enum checkpoint_rank_fate fates[] = {RANK_STAYS, RANK_HAS_MOVED_ON, RANK_IS_LOST}; /* by presence */
     return trainer->member ? fates[member_presence_of(trainer->member, &trainer->saved_world, key->rank)] : RANK_STAYS;
+}
+
+void saving_name_rank(void *context, unsigned rank, char name[CHECKPOINT_RANK_NAME_MAX])
+{
+    const struct trainer *trainer = context;
+    char text[COLLECTIVE_PEER_TEXT_MAX];
+    collective_peer_describe(trainer->saved_world.peers, rank, text);
+    snprintf(name, CHECKPOINT_RANK_NAME_MAX, "%s", text);
 }
 
 /* A part that cannot be saved is a warning here, and a failed save in the chief. */

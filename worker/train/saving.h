@@ -24,6 +24,8 @@ int saving_finish(struct trainer *trainer, struct error *error);
 
 /* A checkpoint_ask_rank; the context is the trainer. */
 enum checkpoint_rank_fate saving_ask_rank(void *context, const struct checkpoint_part_key *key);
+/* For checkpoint_options.name_rank. */
+void saving_name_rank(void *context, unsigned rank, char name[CHECKPOINT_RANK_NAME_MAX]);
 
 /* What the manifest says of model and optimizer; the caller frees. */
 struct json *saving_describe_model(const struct trainer *trainer);

@@ -75,6 +75,7 @@ int trainer_open_store(struct trainer *trainer, struct error *error)
         .epoch = trainer->identity->epoch,
         .keep = trainer->job->checkpoint.keep,
         .ask_rank = saving_ask_rank,
+        .name_rank = saving_name_rank,
         .context = trainer,
     };
     return checkpoint_store_open(&options, &trainer->store, error);

@@ -3,6 +3,7 @@
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -144,5 +145,33 @@ Test(part, that_could_not_be_written_says_why_at_once, .timeout = 60)
     free(manifest.files);
     part_writer_free(writer);
     file_remove_directory(saving, NULL);
+    file_remove_directory(directory, NULL);
+}
+
+static void name(void *context, unsigned rank, char text[CHECKPOINT_RANK_NAME_MAX])
+{
+    (void)context;
+    snprintf(text, CHECKPOINT_RANK_NAME_MAX, "rank %u (worker %u, 10.0.0.7:2223)", rank, rank);
+}
+
+/* It is there, and does not write. */
+Test(part, a_rank_that_is_frozen_in_a_commit_is_named_at_the_deadline, .timeout = 60)
+{
+    char directory[] = "/tmp/coxswain-part-XXXXXX";
+    cr_assert(mkdtemp(directory));
+    SCOPED_FREE char *saving = file_path_join(directory, ".saving");
+    cr_assert_eq(file_make_directories(saving, NULL), 0);
+    const struct checkpoint_part_key key = {1, 2, 3, 10, 1};
+    atomic_bool given_up = false;
+    const struct checkpoint_parts_patience patience = {
+        .given_up = &given_up, .ask = fate, .name = name, .wait_ms = 100};
+    struct manifest manifest = {0};
+    struct error error = ERROR_INIT;
+    fate_of_rank_1 = RANK_STAYS;
+    cr_expect_eq(checkpoint_parts_collect(directory, saving, &key, 2, &patience, &manifest, &error), -1);
+    cr_expect_eq(error.kind, ERROR_TIMEOUT);
+    cr_expect(strstr(error.message, "rank 1 (worker 1, 10.0.0.7:2223) has not written its part of step 10"), "%s",
+              error.message);
+    free(manifest.files);
     file_remove_directory(directory, NULL);
 }

@@ -18,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/buffer.h"
 #include "tests/unit/crew_files.h"
 #include "tests/unit/forking.h"
 
@@ -73,6 +74,7 @@ static void crew_init(struct crew *c, unsigned size, unsigned parts, enum collec
         cr_assert_eq(endpoint_open("127.0.0.1", 0, &c->endpoints[i], NULL), 0);
         snprintf(c->peers[i].address, sizeof(c->peers[i].address), "127.0.0.1");
         c->peers[i].port = endpoint_port(c->endpoints[i]);
+        snprintf(c->peers[i].name, sizeof(c->peers[i].name), "worker %u", i + 7);
     }
     cr_assert_eq(pipe(c->phase), 0);
 }
@@ -602,8 +604,8 @@ static void stall_and_time_out(struct crew *c)
     float value = 1;
     FAILED(collective_all_reduce(c->group, (const float *const[]){&value}, &value, 1, &c->error) == 0);
     FAILED(c->error.kind != ERROR_TIMEOUT);
-    FAILED(strstr(stall_text, "rank 1") == NULL || strstr(stall_text, "step 57") == NULL);
-    FAILED(strstr(c->error.message, "rank 1 in operation 1 (all-reduce, step 57); last completed 0") == NULL);
+    FAILED(strstr(stall_text, "rank 1 (worker 8, ") == NULL || strstr(stall_text, "step 57") == NULL);
+    FAILED(strstr(c->error.message, ") in operation 1 (all-reduce, step 57); last completed 0") == NULL);
 }
 
 Test(collective, a_stall_is_named_and_ends_at_the_deadline, .timeout = 30)
@@ -631,10 +633,11 @@ static void freeze_here(struct crew *c)
         raise(SIGSTOP);
 }
 
+/* By rank, role and address. */
 static bool is_named(const char *text)
 {
     const char *names = strstr(text, " for ");
-    return names && strstr(names, "rank 1") && strstr(names, "step 57");
+    return names && strstr(names, "rank 1 (worker 8, 127.0.0.1:") && strstr(names, "step 57");
 }
 
 static bool named_in_a_stall;
@@ -677,6 +680,36 @@ static void freeze_in_copy_of_state(struct crew *c)
             raise(SIGSTOP);
         collective_broadcast(c->group, c->options.stall_context ? FROZEN : 0, receives, bytes, 4 * FROZEN_ELEMENTS,
                              &c->error);
+    }
+    expect_a_name(c);
+}
+
+/* What a sharded optimizer does: sums to their owners, and parameters from them. */
+static const struct collective_shards frozen_shards = {.stripe = 16384};
+
+static void freeze_in_reduce_scatter(struct crew *c)
+{
+    float **vectors = make_contributions(c, FROZEN_ELEMENTS);
+    collective_set_label(c->group, "step 57");
+    freeze_here(c);
+    collective_ticket ticket = collective_reduce_scatter_start(c->group, (const float *const *)vectors, vectors[0],
+                                                               FROZEN_ELEMENTS, &frozen_shards);
+    if (c->rank == FROZEN)
+        raise(SIGSTOP);
+    if (collective_wait(c->group, ticket, &c->error) == 0) /* all that is wanted of it was there */
+        FAILED(collective_all_gather(c->group, vectors[0], FROZEN_ELEMENTS, &frozen_shards, NULL, &c->error) == 0);
+    expect_a_name(c);
+}
+
+static void freeze_in_all_gather(struct crew *c)
+{
+    float **vectors = make_contributions(c, FROZEN_ELEMENTS);
+    collective_set_label(c->group, "step 57");
+    freeze_here(c);
+    for (int time = 0; time < 100 && c->error.kind == ERROR_NONE; time++) {
+        if (time == 3 && c->rank == FROZEN)
+            raise(SIGSTOP);
+        collective_all_gather(c->group, vectors[0], FROZEN_ELEMENTS, &frozen_shards, NULL, &c->error);
     }
     expect_a_name(c);
 }
@@ -753,6 +786,43 @@ Test(collective, a_rank_frozen_in_the_copy_of_the_state_is_named, .timeout = 120
         expect_that_it_is_named(&crews[i]);
 }
 
+Test(collective, a_rank_frozen_in_either_half_of_an_all_reduce_is_named, .timeout = 240)
+{
+    static struct crew crews[8];
+    for (size_t i = 0; i < 8; i++)
+        freeze_one(&crews[i], COLLECTIVE_ALGORITHM_AUTO,
+                   i % 4 < 2 ? COLLECTIVE_TRANSPORT_TCP : COLLECTIVE_TRANSPORT_SHARED_MEMORY, i % 2 == 0,
+                   i < 4 ? freeze_in_reduce_scatter : freeze_in_all_gather);
+    for (size_t i = 0; i < 8; i++)
+        expect_that_it_is_named(&crews[i]);
+}
+
+static bool collective_peers_in(const char *text, unsigned count)
+{
+    unsigned found = 0;
+    for (const char *at = text; (at = strstr(at, "rank ")) != NULL; at++)
+        found++;
+    return found == count;
+}
+
+/* A text that names everybody of a large crew would be cut. */
+Test(collective, of_many_that_are_missing_a_few_are_named_and_the_rest_counted)
+{
+    static struct collective_peer peers[CREW_SIZE_MAX];
+    bool which[CREW_SIZE_MAX];
+    SCOPED_BUFFER text;
+    buffer_init(&text, ERROR_MESSAGE_MAX);
+    for (unsigned i = 0; i < CREW_SIZE_MAX; i++) {
+        snprintf(peers[i].address, sizeof(peers[i].address), "2001:db8:1234:5678:9abc:def0:1234:%x", i);
+        snprintf(peers[i].name, sizeof(peers[i].name), "worker %u", i);
+        which[i] = i != 3;
+    }
+    collective_peers_describe(peers, which, CREW_SIZE_MAX, &text);
+    cr_expect(collective_peers_in(buffer_text(&text), 6) && strstr(buffer_text(&text), " and 57 more"), "%s",
+              buffer_text(&text));
+    cr_expect(strstr(buffer_text(&text), "rank 4 (worker 4, 2001:db8:") != NULL);
+}
+
 static void part(struct crew *low)
 {
     for (unsigned i = 0; i < low->size; i++)
@@ -768,7 +838,7 @@ static void connect_to_the_frozen(struct crew *c, unsigned frozen)
     FAILED(collective_new(&c->options, &c->group, &c->error) < 0);
     FAILED(collective_connect(c->group, 500, &c->error) == 0);
     FAILED(c->error.kind != ERROR_TIMEOUT);
-    FAILED(strstr(c->error.message, frozen == 0 ? "rank 0" : "rank 1") == NULL);
+    FAILED(strstr(c->error.message, frozen == 0 ? "rank 0 (worker 7, 127." : "rank 1 (worker 8, 127.") == NULL);
     _exit(0);
 }
 

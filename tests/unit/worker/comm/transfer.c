@@ -66,6 +66,7 @@ static void endpoint_of(struct pair *pair, unsigned rank)
     cr_assert_eq(endpoint_open("127.0.0.1", 0, &pair->endpoints[rank], NULL), 0);
     snprintf(pair->peers[rank].address, sizeof pair->peers[rank].address, "127.0.0.1");
     pair->peers[rank].port = endpoint_port(pair->endpoints[rank]);
+    snprintf(pair->peers[rank].name, sizeof pair->peers[rank].name, "worker %u", rank + 4);
 }
 
 static void pair_open(struct pair *pair, enum collective_transport transport)
@@ -226,9 +227,37 @@ Test(transfer, a_deadline_names_whom_it_waited_for)
     }
     pair_run(&pair, say_nothing, wait_in_vain);
     cr_expect_eq(pair.sides[1].error.kind, ERROR_TIMEOUT);
-    cr_expect(strstr(pair.sides[1].error.message, "for rank 0") && strstr(pair.sides[1].error.message, "step 57") &&
-                  strstr(pair.sides[1].error.message, "channel 9"),
+    cr_expect(strstr(pair.sides[1].error.message, "for rank 0 (worker 4, 127.0.0.1:") &&
+                  strstr(pair.sides[1].error.message, "step 57") && strstr(pair.sides[1].error.message, "channel 9"),
               "%s", pair.sides[1].error.message);
+    pair_close(&pair);
+}
+
+/* Its part of an operation that the other has not begun lies in the way of what will never come. */
+static void start_and_leave(struct side *side)
+{
+    static float one[100000], two[100000];
+    (void)collective_all_reduce_start(side->group, (const float *const[]){one}, two, 100000);
+    collective_free(side->group);
+    side->group = NULL;
+}
+
+static void receive_behind(struct side *side)
+{
+    unsigned char bytes[100] = {0};
+    struct transfer transfer = {0};
+    transfer_send_start(side->group, 0, 3, bytes, sizeof bytes, &transfer);
+    side->result = transfer_receive(side->group, 0, 9, bytes, sizeof bytes, &side->error);
+    transfer_release(&transfer);
+}
+
+Test(transfer, a_peer_that_is_gone_ends_the_wait_behind_an_operation_that_has_not_begun, .timeout = 60)
+{
+    struct pair pair;
+    pair_open(&pair, COLLECTIVE_TRANSPORT_SHARED_MEMORY);
+    pair_run(&pair, start_and_leave, receive_behind);
+    cr_expect_eq(pair.sides[1].result, -1);
+    cr_expect_eq(pair.sides[1].error.kind, ERROR_UNAVAILABLE, "%s", pair.sides[1].error.message);
     pair_close(&pair);
 }
 

@@ -175,10 +175,13 @@ Test(coordinator, silence_is_named_and_then_is_death)
         coordinator_tick(c, now);
         coordinator_describe(c, now, text);
         cr_assert_eq(strstr(text, "worker 2 (silent") != NULL, now >= 2000 && now < 5000, "%s", text);
+        cr_assert_eq(strstr(text, ", at 10.0.0.2:") != NULL, now >= 2000, "%s", text);
     }
     cr_assert(coordinator_seat_empty(c, 2));
     cr_assert_eq(inboxes[3].last[COORDINATION_REFUSED].refusal, REFUSE_STALE);
     cr_assert_eq(inboxes[1].count[COORDINATION_REFORM], 1);
+    cr_assert_not_null(strstr(inboxes[1].last[COORDINATION_REFORM].text,
+                              "worker 2: declared dead after 5.0 s of silence, at 10.0.0.2:"));
     /* Thawed, it tries again with the same epoch; its successor may have the same one, when started by hand. */
     struct coordination_message thawed = {.type = COORDINATION_JOIN,
                                           .generation = {1, 1, 0},

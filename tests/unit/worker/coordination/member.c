@@ -510,6 +510,22 @@ Test(member, without_a_chief_the_crew_is_lost_after_its_deadline, .timeout = 30)
     unlink(crew.hosts_path);
 }
 
+Test(member, a_frozen_chief_is_named, .timeout = 60)
+{
+    struct crew crew;
+    crew_init(&crew, 2);
+    crew.death_ms = 600;
+    crew.board->pause_at[0] = 20;
+    crew_start_all(&crew);
+    crew_await(&crew, 0);
+    cr_assert_eq(crew_wait(&crew, 1), EXIT_CODE_LOST_CREW);
+    const char *words = crew.board->error[1];
+    cr_expect(strstr(words, "worker 0 (toy-0.crew.svc:") && strstr(words, "the chief is silent"), "%s", words);
+    kill(crew.children[0], SIGKILL);
+    crew_wait(&crew, 0);
+    unlink(crew.hosts_path);
+}
+
 static void send_garbage(const char *host, uint16_t port)
 {
     int descriptor = socket(AF_INET, SOCK_STREAM, 0);
