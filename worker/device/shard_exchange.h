@@ -19,6 +19,9 @@ struct shard_exchange {
                            size_t count);
     /* When all passes are over: fails when a share of theirs has. */
     int (*check)(struct shard_exchange *exchange, struct error *error);
+    /* The shard's pass is over, for better or worse: work that failed is skipped, and its shares with it, so whoever waits for one
+     * that is over must not go on waiting. In the stream's order behind the pass. NULL: nobody minds. */
+    void (*leave)(struct shard_exchange *exchange, unsigned shard);
 };
 
 /* Points of a layer. */

@@ -80,12 +80,13 @@ int dispatcher_start(const struct dispatcher_options *options, struct dispatcher
     dispatcher->options = *options;
     dispatcher->job_uid = memory_copy_string(options->job_uid);
     dispatcher->sums.squares = -1;
-    dispatcher->stragglers = stragglers_new(DISPENSER_WORKERS_MAX);
+    dispatcher->stragglers = stragglers_new(DISPENSER_WORKERS_MAX, NULL);
     pthread_mutex_init(&dispatcher->lock, NULL);
     pthread_cond_init(&dispatcher->changed, NULL);
     for (unsigned i = 0; i < options->server_count; i++) {
         dispatcher->servers[i].dispatcher = dispatcher;
         dispatcher->servers[i].number = i;
+        dispatcher->servers[i].asked_ms = dispatcher_now_ms();
     }
     if (open_all(dispatcher, error) < 0) {
         dispatcher_free(dispatcher);

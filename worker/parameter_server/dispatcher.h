@@ -29,12 +29,15 @@ struct dispatcher_options {
     uint16_t port; /* 0: any free one */
     const struct crew_seat *servers;
     unsigned server_count;
+    const struct crew_seat *workers; /* for their names alone; a chief of its own may be among them. NULL: not known */
+    unsigned worker_count;
     uint32_t digest;
     struct dispenser_options dispenser;
     double gradient_clip_norm;                   /* Synchronous; 0: none */
     double (*rate)(void *context, int64_t step); /* of step 1 …; any thread */
     void *context;
-    int64_t death_ms; /* silence of a worker that is death; 0: 5000 */
+    int64_t death_ms;    /* silence of a worker that is death; 0: 5000 */
+    int64_t patience_ms; /* of dispatcher_describe; 0: as waiting.h says */
 };
 
 int dispatcher_start(const struct dispatcher_options *options, struct dispatcher **ret_dispatcher, struct error *error);
@@ -113,7 +116,7 @@ bool dispatcher_misses_a_server(struct dispatcher *dispatcher);
 int64_t dispatcher_lost(struct dispatcher *dispatcher);
 /* Shares in all that came late, after a backup worker's answer to the same (or before it was needed), and were dropped. */
 int64_t dispatcher_late(struct dispatcher *dispatcher);
-/* Whom the crew waits for, "" when nobody is missing. */
+/* Whom the crew waits for, and for what; "" for nobody. From any thread. */
 void dispatcher_describe(struct dispatcher *dispatcher, char text[PS_TEXT_MAX]);
 /* The run is over: tells everybody, waits a moment until all have heard. */
 void dispatcher_finish(struct dispatcher *dispatcher);

@@ -134,6 +134,7 @@ static void send_starts(struct dispatcher *dispatcher, void *context)
         snprintf(message.path, sizeof message.path, "%s", start->path);
         ps_message_send(server->stream, &message);
         server->starting = true;
+        server->asked_ms = dispatcher_now_ms();
     }
 }
 
@@ -239,8 +240,10 @@ static int collect(struct dispatcher *dispatcher, struct server_saved saved[PS_S
 {
     for (unsigned i = 0; i < dispatcher->options.server_count; i++) {
         const struct led_server *server = &dispatcher->servers[i];
+        char name[WAITING_NAME_MAX];
+        dispatcher_name_server(dispatcher, i, name);
         if (!server->saved)
-            return error_set(error, ERROR_UNAVAILABLE, "ps %u was lost before its shard was written", i);
+            return error_set(error, ERROR_UNAVAILABLE, "%s was lost before its shard was written", name);
         if (server->save.text[0])
             return fail_as(i, &server->save, error);
     }
@@ -261,6 +264,7 @@ static void order_save(struct dispatcher *dispatcher, void *context)
         struct led_server *server = &dispatcher->servers[i];
         server->saved = false;
         server->saving = server->stands && server->standing.holds_state;
+        server->asked_ms = dispatcher_now_ms();
     }
     dispatcher_order(dispatcher, order);
 }
@@ -321,19 +325,6 @@ int64_t dispatcher_late(struct dispatcher *dispatcher)
     int64_t late = dispatcher->late;
     pthread_mutex_unlock(&dispatcher->lock);
     return late;
-}
-
-void dispatcher_describe(struct dispatcher *dispatcher, char text[PS_TEXT_MAX])
-{
-    text[0] = '\0';
-    pthread_mutex_lock(&dispatcher->lock);
-    for (unsigned i = 0; i < dispatcher->options.server_count && !text[0]; i++)
-        if (!dispatcher->servers[i].stands)
-            snprintf(text, PS_TEXT_MAX, "waiting for ps %u", i);
-    if (!text[0] && dispatcher->dispenser != NULL && dispatcher->phase != PHASE_OVER &&
-        dispenser_live(dispatcher->dispenser) == 0)
-        snprintf(text, PS_TEXT_MAX, "waiting for workers");
-    pthread_mutex_unlock(&dispatcher->lock);
 }
 
 static bool anybody_here(const struct dispatcher *dispatcher)

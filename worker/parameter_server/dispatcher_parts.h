@@ -15,6 +15,7 @@
 #include "worker/coordination/stragglers.h"
 #include "worker/parameter_server/bulk.h"
 #include "worker/parameter_server/dispatcher.h"
+#include "worker/parameter_server/waiting.h"
 
 #define EVENTS_MAX 256
 
@@ -28,6 +29,7 @@ struct led_server {
     struct server_standing standing;
     struct ticket_set settled; /* what its state held when it was last started, and what it is told not to wait for */
     struct ticket_set lost;    /* of these, what was counted as lost */
+    int64_t asked_ms;          /* when it was last told to start, save, reduce or apply, or was lost */
     bool starting;
     bool reduced, stepped;
     bool parting; /* it has asked to leave, and waits */
@@ -95,6 +97,9 @@ static inline int64_t dispatcher_now_ms(void)
 void dispatcher_fail(struct dispatcher *dispatcher, enum error_kind kind, const char *text);
 void dispatcher_tell(struct dispatcher *dispatcher, const struct dispatcher_event *event);
 void dispatcher_say(struct dispatcher *dispatcher, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* "ps 1 (10.0.0.7:2222)"; "worker 2 (…)". */
+void dispatcher_name_server(const struct dispatcher *dispatcher, unsigned number, char name[WAITING_NAME_MAX]);
+void dispatcher_name_worker(const struct dispatcher *dispatcher, unsigned worker, char name[WAITING_NAME_MAX]);
 
 void dispatcher_servers_tick(struct dispatcher *dispatcher);
 void dispatcher_order(struct dispatcher *dispatcher, const struct ps_message *order); /* to all */

@@ -25,11 +25,18 @@ void dispatcher_order(struct dispatcher *dispatcher, const struct ps_message *or
 
 /* ---------------------------------------------------------------- a synchronous step */
 
+static void mark_asked(struct dispatcher *dispatcher)
+{
+    for (unsigned i = 0; i < dispatcher->options.server_count; i++)
+        dispatcher->servers[i].asked_ms = dispatcher_now_ms();
+}
+
 void dispatcher_reduce(struct dispatcher *dispatcher)
 {
     dispatcher->phase = PHASE_REDUCING;
     for (unsigned i = 0; i < dispatcher->options.server_count; i++)
         dispatcher->servers[i].reduced = dispatcher->servers[i].stepped = false;
+    mark_asked(dispatcher);
     dispatcher_order(dispatcher,
                      &(struct ps_message){.type = PS_REDUCE, .step = dispenser_step(dispatcher->dispenser)});
 }
@@ -54,6 +61,7 @@ static void apply(struct dispatcher *dispatcher)
         return;
     }
     dispatcher->phase = PHASE_APPLYING;
+    mark_asked(dispatcher);
     dispatcher_order(dispatcher,
                      &(struct ps_message){.type = PS_APPLY,
                                           .step = step,
@@ -174,10 +182,13 @@ static void on_closed(void *context, struct rpc_stream *stream, const struct err
     pthread_mutex_lock(&dispatcher->lock);
     bool stood = server->stands;
     server->stream = NULL;
+    server->asked_ms = stood ? dispatcher_now_ms() : server->asked_ms; /* not with each vain try */
     server->stands = server->saving = server->starting = server->parting = false;
     if (stood && dispatcher->phase != PHASE_OVER) {
         struct dispatcher_event event = {.kind = EVENT_SERVER_LOST};
-        snprintf(event.text, sizeof event.text, "ps %u is lost", server->number);
+        char name[WAITING_NAME_MAX];
+        dispatcher_name_server(dispatcher, server->number, name);
+        snprintf(event.text, sizeof event.text, "%s is lost", name);
         dispatcher_tell(dispatcher, &event);
     }
     pthread_cond_broadcast(&dispatcher->changed);

@@ -66,12 +66,13 @@ static void note_pace(const struct ticket_desk *desk, int64_t step, int64_t ns)
 {
     struct dispatcher *dispatcher = desk->dispatcher;
     int64_t own_ns, others_ns;
-    enum straggler_change change = stragglers_add(dispatcher->stragglers, desk->worker, ns, &own_ns, &others_ns);
+    unsigned worker = desk->worker;
+    enum straggler_change change = stragglers_add(dispatcher->stragglers, worker, ns, &own_ns, &others_ns);
     if (change == STRAGGLER_IS_SLOW)
-        dispatcher_say(dispatcher, STRAGGLER_TEXT, "worker", desk->worker, (double)own_ns / 1e6,
-                       (double)others_ns / 1e6, (long long)step);
+        dispatcher_say(dispatcher, STRAGGLER_TEXT, "worker", worker, (double)own_ns / 1e6,
+                       stragglers_measure(dispatcher->stragglers, worker), (double)others_ns / 1e6, (long long)step);
     else if (change == STRAGGLER_KEEPS_UP)
-        dispatcher_say(dispatcher, "worker %u keeps up again", desk->worker);
+        dispatcher_say(dispatcher, "worker %u keeps up again", worker);
 }
 
 /* Whom the crew did not wait for, since a backup worker was there first, would else be heard of late. */
@@ -239,8 +240,10 @@ static void depart(struct ticket_desk *desk, const char *how)
     if (dispatcher->dispenser == NULL)
         return;
     dispenser_leave(dispatcher->dispenser, desk->worker);
+    char name[WAITING_NAME_MAX];
+    dispatcher_name_worker(dispatcher, desk->worker, name);
     if (dispatcher->phase != PHASE_OVER)
-        dispatcher_say(dispatcher, "worker %u %s; its batches go to the others", desk->worker, how);
+        dispatcher_say(dispatcher, "%s %s; its batches go to the others", name, how);
     dispatcher_deal(dispatcher);
 }
 

@@ -4,12 +4,14 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 
 #include "common/clock.h"
 #include "common/memory.h"
 #include "worker/parameter_server/server_mirror.h"
 #include "worker/parameter_server/server_parts.h"
+#include "worker/parameter_server/waiting.h"
 
 #define TICK_MS 200
 
@@ -33,6 +35,24 @@ void ps_server_fail(struct ps_server *server, const struct error *error)
     pthread_mutex_unlock(&server->lock);
 }
 
+bool ps_server_is_long(const struct ps_server *server, int64_t since_ms, bool is_there)
+{
+    return clock_monotonic_ms() - since_ms >= waiting_patience_ms(server->options.patience_ms, is_there);
+}
+
+static void tell_waits(struct ps_server *server)
+{
+    char text[PS_TEXT_MAX] = "";
+    mirror_describe(server, text);
+    if (!text[0] && server->control == NULL && ps_server_is_long(server, server->unled_since_ms, false))
+        snprintf(text, sizeof text, "waiting for the chief");
+    if (strcmp(text, server->waiting) == 0)
+        return;
+    snprintf(server->waiting, sizeof server->waiting, "%s", text);
+    if (server->options.waits)
+        server->options.waits(server->options.context, text);
+}
+
 static void tick(void *context)
 {
     struct ps_server *server = context;
@@ -40,6 +60,7 @@ static void tick(void *context)
     server_store_tick(server);
     mirror_tick(server);
     server_parting_tick(server);
+    tell_waits(server);
 }
 
 static const struct rpc_method methods[] = {

@@ -34,7 +34,11 @@ struct ps_server_options {
     int (*store)(void *context, const char *directory, const struct variables *copy, char ret_name[64],
                  int64_t *ret_bytes, uint32_t *ret_crc, struct error *error);
     void (*say)(void *context, const char *text); /* for people */
+    /* Whom this server has been waiting for: its backup, the chief; "": nobody any more. On the rpc's thread, when it changes. May be
+     * NULL. */
+    void (*waits)(void *context, const char *text);
     void *context;
+    int64_t patience_ms; /* before `waits` names anybody; 0: as waiting.h says */
 };
 
 int ps_server_start(const struct ps_server_options *options, struct ps_server **ret_server, struct error *error);

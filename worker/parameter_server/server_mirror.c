@@ -8,13 +8,14 @@
 #include "common/clock.h"
 #include "common/memory.h"
 #include "worker/coordination/address_book.h"
+#include "worker/parameter_server/waiting.h"
 
 #define REDIAL_MS 100
 
 /* Something that waits for the backup's word. */
 struct pending {
     struct pending *next;
-    int64_t sequence;
+    int64_t sequence, since_ms;
     struct exchange *exchange; /* NULL: it is gone, or it is a step */
     int64_t ticket;
     uint32_t verdict;
@@ -41,6 +42,7 @@ struct mirror {
     struct carrier *carriers;
     float *copy;
     bool fetching, fetched;
+    int64_t fetching_ms;     /* since when */
     struct ps_message fetch; /* the COPY that comes back */
     struct bulk_inbox inbox;
 };
@@ -128,6 +130,7 @@ static void await_word(struct mirror *mirror, struct pending pending)
     struct pending *entry = memory_allocate(1, sizeof *entry);
     *entry = pending;
     entry->sequence = mirror->sequence;
+    entry->since_ms = clock_monotonic_ms();
     *mirror->end = entry;
     mirror->end = &entry->next;
     settle(mirror, mirror->settled);
@@ -259,6 +262,7 @@ void mirror_fetch(struct ps_server *server)
         return;
     }
     mirror->fetching = true;
+    mirror->fetching_ms = clock_monotonic_ms();
     if (mirror->stream != NULL)
         ps_message_send(mirror->stream, &(struct ps_message){.type = PS_FETCH});
 }
@@ -347,6 +351,21 @@ void mirror_tick(struct ps_server *server)
 {
     if (server->mirror != NULL && server->mirror->stream == NULL)
         dial(server->mirror);
+}
+
+/* Acknowledgements wait for its word, and so do the workers. */
+void mirror_describe(const struct ps_server *server, char text[PS_TEXT_MAX])
+{
+    const struct mirror *mirror = server->mirror;
+    char name[WAITING_NAME_MAX];
+    if (mirror == NULL)
+        return;
+    bool waits = mirror->first != NULL && ps_server_is_long(server, mirror->first->since_ms, mirror->copied);
+    bool fetches = mirror->fetching && ps_server_is_long(server, mirror->fetching_ms, mirror->stream != NULL);
+    if (!waits && !fetches)
+        return;
+    waiting_name("ps", backup_number(server), &server->options.servers[backup_number(server)], name);
+    waiting_add(text, name, fetches ? ", the backup, to give the state back" : ", the backup, to take updates");
 }
 
 /* ---------------------------------------------------------------- the guest */

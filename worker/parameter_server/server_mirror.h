@@ -32,6 +32,8 @@ void mirror_forget(struct ps_server *server, const struct exchange *exchange);
 void mirror_fetch(struct ps_server *server);
 /* Whether the backup has all that was acknowledged, should this process end now. */
 bool mirror_is_whole(const struct ps_server *server);
+/* Whom acknowledgements, or this server's start, have been waiting for; leaves `text` alone when for nobody. */
+void mirror_describe(const struct ps_server *server, char text[PS_TEXT_MAX]);
 /* Whether the server before this one could be restored from here. */
 bool mirror_holds_guest(const struct ps_server *server);
 

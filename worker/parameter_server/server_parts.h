@@ -72,8 +72,9 @@ struct ps_server {
     int64_t asked_ms;                             /* when the wish to leave was seen; 0: there is none */
     bool frozen;                                  /* on the way out: what is acknowledged is saved, and that was all */
     struct ps_server_counts counts;
-    struct mirror *mirror;  /* to the backup; NULL: there is none */
-    struct variables guest; /* of the server before this one */
+    char waiting[PS_TEXT_MAX]; /* as last told */
+    struct mirror *mirror;     /* to the backup; NULL: there is none */
+    struct variables guest;    /* of the server before this one */
     struct guest_link *guest_link;
     uint32_t guest_epoch;
     float *guest_copy;
@@ -89,6 +90,8 @@ struct ps_server {
 };
 
 void ps_server_say(struct ps_server *server, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Whether a wait since then, for somebody who is there or not, is worth a word. */
+bool ps_server_is_long(const struct ps_server *server, int64_t since_ms, bool is_there);
 /* Ends ps_server_wait. */
 void ps_server_fail(struct ps_server *server, const struct error *error);
 

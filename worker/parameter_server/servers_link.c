@@ -15,6 +15,7 @@
 #include "worker/comm/traffic.h"
 #include "worker/parameter_server/bulk.h"
 #include "worker/parameter_server/variables.h"
+#include "worker/parameter_server/waiting.h"
 
 #define REDIAL_MS 100
 
@@ -47,6 +48,7 @@ struct servers_link {
     pthread_cond_t changed;
     struct one_server *servers;
     struct servers_push asked;
+    int64_t asked_ms;                /* since when the caller waits; 0: it does not */
     const struct row_set *pull_rows; /* by server; NULL: all */
     uint32_t lost;                   /* how often a server was lost */
     bool cancelled, refused;
@@ -317,10 +319,12 @@ static void wait_a_moment(struct servers_link *link)
 static int await(struct servers_link *link, bool impatient, struct error *error)
 {
     uint32_t lost = link->lost;
+    link->asked_ms = clock_monotonic_ms();
     rpc_wake(link->options.rpc);
     while (is_busy(link) && !link->cancelled && !link->refused &&
            !(impatient && (link->lost != lost || gives_up(link))))
         wait_a_moment(link);
+    link->asked_ms = 0;
     if (link->refused)
         return error_set(error, ERROR_STALE, "a ps has refused this process: %s", link->refusal);
     if (link->cancelled)
@@ -394,13 +398,29 @@ float *servers_link_gradients(struct servers_link *link)
     return link->gradients;
 }
 
+/* What is asked of a server, if it has not done it. */
+static void describe_errand(const struct one_server *server, char text[PS_TEXT_MAX])
+{
+    const struct servers_link *link = server->link;
+    char name[WAITING_NAME_MAX], what[64] = "to send its values";
+    int64_t patience = waiting_patience_ms(link->options.patience_ms, server->opened);
+    if ((server->push == ERRAND_NONE && server->pull == ERRAND_NONE) ||
+        clock_monotonic_ms() - link->asked_ms < patience)
+        return;
+    if (!server->opened)
+        snprintf(what, sizeof what, "to answer");
+    else if (server->push != ERRAND_NONE)
+        snprintf(what, sizeof what, "to acknowledge ticket %lld", (long long)link->asked.ticket);
+    waiting_name("ps", server->number, &link->options.servers[server->number], name);
+    waiting_add(text, name, what);
+}
+
 void servers_link_describe(struct servers_link *link, char text[PS_TEXT_MAX])
 {
     text[0] = '\0';
     pthread_mutex_lock(&link->lock);
-    for (unsigned i = 0; i < link->options.placement->server_count && !text[0]; i++)
-        if (!link->servers[i].opened)
-            snprintf(text, PS_TEXT_MAX, "waiting for ps %u", i);
+    for (unsigned i = 0; link->asked_ms != 0 && i < link->options.placement->server_count; i++)
+        describe_errand(&link->servers[i], text);
     pthread_mutex_unlock(&link->lock);
 }
 

@@ -39,6 +39,7 @@ struct servers_link_options {
     /* Asked while such a pull waits: whether a server that it waits for will not answer soon, being without a state. */
     bool (*gives_up)(void *context);
     void *context;
+    int64_t patience_ms; /* of servers_link_describe; 0: as waiting.h says */
 };
 
 int servers_link_new(const struct servers_link_options *options, struct servers_link **ret_link, struct error *error);
@@ -68,7 +69,7 @@ int servers_link_push(struct servers_link *link, const struct servers_push *push
 
 /* From any thread; for good. */
 void servers_link_cancel(struct servers_link *link);
-/* Whom it waits for, "" for nobody. */
+/* Whom a call has been waiting for, and for what; "" for nobody. From any thread. */
 void servers_link_describe(struct servers_link *link, char text[PS_TEXT_MAX]);
 /* Bytes of tensors that went through shared memory, and through gRPC. */
 void servers_link_traffic(struct servers_link *link, int64_t *ret_shared, int64_t *ret_sent);

@@ -11,6 +11,7 @@
 #include "common/clock.h"
 #include "common/memory.h"
 #include "worker/parameter_server/bulk.h"
+#include "worker/parameter_server/waiting.h"
 
 #define REDIAL_MS 100
 #define BEAT_MS 500
@@ -39,6 +40,7 @@ struct ticket_link {
     bool over, cancelled, refused, leaving, left;
     char refusal[PS_TEXT_MAX];
     int64_t unled_since_ms; /* 0: led */
+    int64_t asked_ms;       /* since when the caller waits for a ticket; 0: it does not */
     struct ps_message done; /* to be sent; type NONE: nothing */
 };
 
@@ -224,10 +226,12 @@ int ticket_link_next(struct ticket_link *link, struct ticket_grant *ret_grant, s
 {
     int result = 0;
     pthread_mutex_lock(&link->lock);
+    link->asked_ms = clock_monotonic_ms();
     while (link->granted_count == 0 && !link->over && !link->cancelled && !link->refused && !is_lost(link)) {
         rpc_wake(link->options.rpc);
         wait_a_while(link, 1000);
     }
+    link->asked_ms = 0;
     if (link->refused) {
         result = error_set(error, ERROR_STALE, "the chief has refused this worker: %s", link->refusal);
     } else if (link->cancelled) {
@@ -285,8 +289,14 @@ void ticket_link_leave(struct ticket_link *link)
 
 void ticket_link_describe(struct ticket_link *link, char text[PS_TEXT_MAX])
 {
+    char name[WAITING_NAME_MAX];
+    const struct crew_seat *chief = link->options.chief;
+    text[0] = '\0';
+    waiting_name(chief ? chief->role : "chief", chief ? chief->index : 0, chief, name);
     pthread_mutex_lock(&link->lock);
-    snprintf(text, PS_TEXT_MAX, "%s", link->welcome || link->over ? "" : "waiting for the chief");
+    int64_t patience = waiting_patience_ms(link->options.patience_ms, link->welcome);
+    if (link->asked_ms != 0 && clock_monotonic_ms() - link->asked_ms >= patience && !link->over)
+        waiting_add(text, name, link->welcome ? ", the chief, to give a ticket" : ", the chief");
     pthread_mutex_unlock(&link->lock);
 }
 

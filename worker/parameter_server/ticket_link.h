@@ -23,7 +23,9 @@ struct ticket_link_options {
     const char *job_uid;
     struct generation generation; /* attempt and epoch of this process */
     unsigned worker;
-    int64_t lost_ms; /* without a chief for so long: ERROR_TIMEOUT; 0: 600 s */
+    int64_t lost_ms;               /* without a chief for so long: ERROR_TIMEOUT; 0: 600 s */
+    const struct crew_seat *chief; /* for its name alone; may be NULL */
+    int64_t patience_ms;           /* of ticket_link_describe; 0: as waiting.h says */
 };
 
 /* What a ticket stands for: share `ticket % per_step` of the batch of step `ticket / per_step`, counted from where the run
@@ -57,7 +59,7 @@ void ticket_link_done(struct ticket_link *link, const struct ticket_result *resu
 void ticket_link_cancel(struct ticket_link *link);
 /* An orderly goodbye; waits at most a second until it is out. */
 void ticket_link_leave(struct ticket_link *link);
-/* Whom it waits for, "" for nobody. */
+/* Whom ticket_link_next has been waiting for, "" for nobody. From any thread. */
 void ticket_link_describe(struct ticket_link *link, char text[PS_TEXT_MAX]);
 
 #endif

@@ -14,6 +14,7 @@
 #define TICK_MS 100
 #define REDIAL_MS 100
 #define VISITORS_MAX (4 * CREW_SIZE_MAX)
+#define SUSPICION_MS_DEFAULT 2000
 
 /* A stream that a peer has opened to us. */
 struct visitor {
@@ -32,7 +33,9 @@ struct peer {
     bool ready;     /* it has greeted us */
     bool in_flight; /* a change that it has not taken yet */
     bool told_done;
+    bool stall_told; /* it was named, and has answered nothing in good time since */
     int64_t told_total, next_dial_ms;
+    int64_t asked_ms; /* when it was greeted, or sent the change in flight */
     /* With the lock held. */
     bool in_world;
     float *pending; /* changes that wait; NULL: never any */
@@ -46,6 +49,7 @@ struct errand {
     enum errand_state state;
     unsigned seat;
     uint64_t serial;
+    int64_t asked_ms;
 };
 
 struct peer_hub {
@@ -73,6 +77,7 @@ struct peer_hub {
     float *const *fetched;
     uint64_t next_serial;
     bool say_done, done, serves;
+    char stall[PEER_STALL_MAX]; /* "": no news */
 };
 
 /* ---------------------------------------------------------------- speaking */
@@ -131,12 +136,67 @@ static void say_state(struct peer_hub *hub, struct rpc_stream *stream, uint64_t 
     peer_replica_unlock(hub->replica);
 }
 
+/* ---------------------------------------------------------------- who does not answer */
+
+static bool is_long(const struct peer_hub *hub, int64_t since_ms)
+{
+    int64_t suspicion = hub->options.suspicion_ms;
+    return clock_monotonic_ms() - since_ms >= (suspicion > 0 ? suspicion : SUSPICION_MS_DEFAULT);
+}
+
+/* With the lock held. */
+static bool errand_stalls(const struct peer_hub *hub, const struct errand *errand, unsigned seat)
+{
+    return errand->state == ERRAND_ASKED && errand->seat == seat && is_long(hub, errand->asked_ms);
+}
+
+/* Likewise. NULL: nothing. */
+static const char *overdue(const struct peer_hub *hub, unsigned seat)
+{
+    const struct peer *peer = &hub->peers[seat];
+    if (errand_stalls(hub, &hub->meeting, seat))
+        return "answered a meeting";
+    if (errand_stalls(hub, &hub->fetch, seat))
+        return "given its state";
+    if (peer->stream == NULL || (peer->ready && !peer->in_flight) || !is_long(hub, peer->asked_ms))
+        return NULL;
+    return peer->ready ? "taken a change" : "answered";
+}
+
+/* The trainer takes one at a time. */
+static void look_at(struct peer_hub *hub, unsigned rank)
+{
+    struct peer *peer = &hub->peers[hub->world.members[rank]];
+    char name[COLLECTIVE_PEER_TEXT_MAX];
+    pthread_mutex_lock(&hub->lock);
+    const char *what = overdue(hub, hub->world.members[rank]);
+    if (what != NULL && !peer->stall_told && hub->stall[0] == '\0') {
+        collective_peer_describe(hub->world.peers, rank, name);
+        snprintf(hub->stall, sizeof(hub->stall), "%s has not %s for a while; training goes on without", name, what);
+        peer->stall_told = true;
+    }
+    pthread_mutex_unlock(&hub->lock);
+}
+
+/* When an answer is whole: who answers in good time is named again should it stop. */
+static void note_answer(struct peer *peer, int64_t asked_ms)
+{
+    if (!is_long(peer->hub, asked_ms))
+        peer->stall_told = false;
+}
+
 /* ---------------------------------------------------------------- errands; with the lock held */
 
 static void errand_end(struct peer_hub *hub, struct errand *errand, enum errand_state state)
 {
     errand->state = state;
     pthread_cond_broadcast(&hub->changed);
+}
+
+static void errand_ask(struct errand *errand)
+{
+    errand->state = ERRAND_ASKED;
+    errand->asked_ms = clock_monotonic_ms();
 }
 
 static void errands_fail(struct peer_hub *hub, unsigned seat)
@@ -182,8 +242,10 @@ static void hear_meeting(struct peer *peer, const struct peer_message *message)
         return;
     peer_replica_settle(hub->replica, message->offset, message->count, hub->sent, take_part(hub, message));
     pthread_mutex_lock(&hub->lock);
-    if (message->last)
+    if (message->last) {
+        note_answer(peer, hub->meeting.asked_ms);
         errand_end(hub, &hub->meeting, ERRAND_NONE);
+    }
     pthread_mutex_unlock(&hub->lock);
 }
 
@@ -230,6 +292,7 @@ static void peer_message_came(void *context, struct rpc_stream *stream, const vo
         rpc_wake(peer->hub->rpc);
         break;
     case PEER_TAKEN:
+        note_answer(peer, peer->asked_ms);
         peer->in_flight = false;
         rpc_wake(peer->hub->rpc);
         break;
@@ -400,6 +463,7 @@ static void dial(struct peer_hub *hub, unsigned seat, int64_t now)
     if (rank < 0 || now < peer->next_dial_ms)
         return;
     peer->next_dial_ms = now + REDIAL_MS;
+    peer->asked_ms = now;
     const struct collective_peer *where = &hub->world.peers[rank];
     if (rpc_stream_open(hub->rpc, where->address, where->port, EXCHANGE_METHOD, 0, &events, peer, &peer->stream, NULL) <
         0)
@@ -421,8 +485,10 @@ static void drop_former(struct peer_hub *hub, const struct world *before)
         if (peer->stream != NULL && !same)
             rpc_stream_close(peer->stream);
         peer->ready &= same;
-        if (!same)
+        if (!same) {
             peer->next_dial_ms = 0;
+            peer->stall_told = false;
+        }
         pthread_mutex_lock(&hub->lock);
         if (!same)
             errands_fail(hub, seat);
@@ -465,6 +531,7 @@ static void send_pending(struct peer_hub *hub, struct peer *peer)
     peer->dirty = false;
     pthread_mutex_unlock(&hub->lock);
     peer->in_flight = true;
+    peer->asked_ms = clock_monotonic_ms();
 }
 
 static void start_meeting(struct peer_hub *hub, struct peer *peer)
@@ -472,7 +539,7 @@ static void start_meeting(struct peer_hub *hub, struct peer *peer)
     pthread_mutex_lock(&hub->lock);
     bool due = hub->meeting.state == ERRAND_WANTED && &hub->peers[hub->meeting.seat] == peer;
     if (due)
-        hub->meeting.state = ERRAND_ASKED;
+        errand_ask(&hub->meeting);
     uint64_t serial = hub->meeting.serial;
     pthread_mutex_unlock(&hub->lock);
     if (!due)
@@ -489,7 +556,7 @@ static void start_fetch(struct peer_hub *hub, struct peer *peer)
     pthread_mutex_lock(&hub->lock);
     bool due = hub->fetch.state == ERRAND_WANTED && &hub->peers[hub->fetch.seat] == peer;
     if (due)
-        hub->fetch.state = ERRAND_ASKED;
+        errand_ask(&hub->fetch);
     uint64_t serial = hub->fetch.serial;
     pthread_mutex_unlock(&hub->lock);
     if (due)
@@ -513,6 +580,16 @@ static void tend(struct peer_hub *hub, struct peer *peer)
     peer->told_done = say_done;
 }
 
+bool peer_hub_take_stall(struct peer_hub *hub, char text[PEER_STALL_MAX])
+{
+    pthread_mutex_lock(&hub->lock);
+    bool news = hub->stall[0] != '\0';
+    memcpy(text, hub->stall, PEER_STALL_MAX);
+    hub->stall[0] = '\0';
+    pthread_mutex_unlock(&hub->lock);
+    return news;
+}
+
 static void hub_tick(void *context)
 {
     struct peer_hub *hub = context;
@@ -527,6 +604,7 @@ static void hub_tick(void *context)
         unsigned seat = hub->world.members[rank];
         if (seat >= CREW_SIZE_MAX || seat == hub->options.seat)
             continue;
+        look_at(hub, rank);
         if (hub->peers[seat].stream == NULL)
             dial(hub, seat, now);
         else if (hub->peers[seat].ready)

@@ -28,6 +28,7 @@ struct peer_hub_options {
     unsigned seat;
     const char *listen_address; /* as member_options */
     uint16_t port;              /* or any free one */
+    int64_t suspicion_ms;       /* before peer_hub_take_stall names a peer that does not answer; 0: 2000 */
 };
 
 /* Listens; turns peers away until the first world. */
@@ -52,6 +53,11 @@ enum peer_answer { PEER_ANSWER_PENDING, PEER_ANSWER_STATE, PEER_ANSWER_NOTHING, 
 enum peer_answer peer_hub_answer(struct peer_hub *hub, int64_t timeout_ms);
 /* Gives the question up. */
 void peer_hub_forget(struct peer_hub *hub);
+
+/* A peer that has not answered for long: rank, role, address, and what it was asked; once, until it answers in good time again.
+ * False: there is no news. Nobody waits for it; the coordinator drops it when it stays silent. */
+#define PEER_STALL_MAX 256
+bool peer_hub_take_stall(struct peer_hub *hub, char text[PEER_STALL_MAX]);
 
 /* Examples finished by each seat, as far as is known here; never fewer than before. */
 void peer_hub_count(struct peer_hub *hub, unsigned seat, int64_t examples);

@@ -58,6 +58,14 @@ static void pause_briefly(void)
 
 /* ---------------------------------------------------------------- the crew */
 
+static void tell_stalls(struct peer_to_peer *strategy)
+{
+    const struct strategy_options *options = &strategy->base.options;
+    char text[PEER_STALL_MAX];
+    if (peer_hub_take_stall(strategy->hub, text) && options->on_stall != NULL)
+        options->on_stall(options->context, text);
+}
+
 static int follow_world(struct peer_to_peer *strategy, struct error *error)
 {
     struct strategy *base = &strategy->base;
@@ -69,6 +77,7 @@ static int follow_world(struct peer_to_peer *strategy, struct error *error)
         base->world = world;
         peer_hub_set_world(strategy->hub, &world);
     }
+    tell_stalls(strategy);
     return news < 0 ? -1 : 0;
 }
 

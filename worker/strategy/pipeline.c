@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/clock.h"
 #include "common/memory.h"
 #include "worker/data/dataset.h"
 #include "worker/data/sampler.h"
@@ -221,9 +222,11 @@ void pipeline_close_units(struct pipeline *pipeline)
 
 static int read_shares(struct pipeline *pipeline, bool ahead, int64_t data_epoch, int64_t position, struct error *error)
 {
+    int64_t begun = clock_monotonic_ns();
     for (unsigned s = 0; s < pipeline->share_count; s++)
         if (pipeline_share_read(pipeline, &pipeline->shares[s], ahead, data_epoch, position, error) < 0)
             return -1;
+    pipeline->read_ns += clock_monotonic_ns() - begun;
     return 0;
 }
 
@@ -233,6 +236,7 @@ static int run_batch(struct pipeline *pipeline, struct error *error)
     const struct training_progress *progress = &pipeline->base.options.state->progress;
     int64_t data_epoch = progress->data_epoch, position = progress->examples_consumed;
     pipeline->examples = pipeline_batch_size(pipeline, position);
+    pipeline->read_ns = 0;
     if (read_shares(pipeline, false, data_epoch, position, error) < 0)
         return -1;
     for (unsigned s = 0; s < pipeline->share_count; s++)
@@ -351,6 +355,12 @@ static unsigned pipeline_writers(const struct strategy *base)
     return pipeline_span_of(&((const struct pipeline *)base)->shape);
 }
 
+/* The place in a replica: processes of the same place hold the same stages. */
+static unsigned pipeline_kin(const struct strategy *base, unsigned rank)
+{
+    return rank % pipeline_span_of(&((const struct pipeline *)base)->shape);
+}
+
 static int pipeline_gather(struct strategy *base, float *whole, struct error *error)
 {
     struct pipeline *pipeline = (struct pipeline *)base;
@@ -425,6 +435,7 @@ const struct strategy_operations pipeline_strategy = {
     .evaluate = pipeline_evaluate,
     .evaluation_part = pipeline_evaluation_part,
     .writers = pipeline_writers,
+    .kin = pipeline_kin,
     .gather = pipeline_gather,
     .stages = pipeline_stages,
     .describe = pipeline_describe,

@@ -425,25 +425,24 @@ static unsigned put_controls(const struct pipeline *pipeline, float (*places)[CO
     return at;
 }
 
-int pipeline_exchange_controls(struct pipeline *pipeline, unsigned votes, float (*ret_controls)[CONTROL_VOTES],
-                               unsigned *ret_votes, double *ret_norm, struct error *error)
+int pipeline_exchange_controls(struct pipeline *pipeline, unsigned word, float (*ret_controls)[CONTROL_VOTES],
+                               float *ret_words, double *ret_norm, struct error *error)
 {
     const struct pipeline_shape *shape = &pipeline->shape;
     const struct pipeline_blocks *blocks = pipeline->blocks;
     unsigned covers = put_controls(pipeline, ret_controls);
-    size_t votes_at = (size_t)covers * CONTROL_VOTES, exact_at = votes_at + shape->size;
+    size_t words_at = (size_t)covers * CONTROL_VOTES, exact_at = words_at + shape->size;
     size_t spread_at = exact_at + exact_values_floats((size_t)blocks->count, 1);
     size_t total = spread_at + (size_t)blocks->spread_count * SQUARE_SUM_BLOCK;
     SCOPED_FREE float *places = memory_allocate(total, sizeof *places);
-    memcpy(places, ret_controls, votes_at * sizeof *places);
-    places[votes_at + shape->rank] = (float)votes;
+    memcpy(places, ret_controls, words_at * sizeof *places);
+    places[words_at + shape->rank] = (float)word;
     bool first = shape->rank < pipeline_span_of(shape);
     if ((first && measure_blocks(pipeline, places + exact_at, places + spread_at, error) < 0) ||
         add_up(pipeline, places, total, error) < 0)
         return -1;
-    memcpy(ret_controls, places, votes_at * sizeof *places);
-    for (unsigned rank = 0; rank < shape->size; rank++)
-        ret_votes[rank] = (unsigned)places[votes_at + rank];
+    memcpy(ret_controls, places, words_at * sizeof *places);
+    memcpy(ret_words, places + words_at, shape->size * sizeof *places);
     return finish_norm(pipeline, places + exact_at, places + spread_at, ret_norm, error);
 }
 

@@ -47,8 +47,9 @@ static void finish_run(struct pipeline_lane *lane, int result)
     struct pipeline *pipeline = lane->pipeline;
     if (result < 0)
         (void)device_stream_synchronise(lane->stream, NULL);
-    if (result < 0 && pipeline->group) /* other lanes may be waiting for other processes */
-        collective_abort(pipeline->group, ERROR_UNAVAILABLE, "a stage of this process has failed");
+    /* Other lanes may be waiting for other processes. What they are told gives way to the cause (pipeline_await). */
+    if (result < 0 && pipeline->group)
+        collective_abort(pipeline->group, ERROR_CANCELLED, "a stage of this process has failed");
     pthread_mutex_lock(&pipeline->lock);
     pipeline->failed |= result < 0;
     pipeline->working--;
@@ -110,6 +111,19 @@ int pipeline_await(struct pipeline *pipeline, struct error *error)
     }
     return cause ? error_set(error, cause->kind, "%s", cause->message)
                  : error_set(error, ERROR_INTERNAL, "a stage has failed");
+}
+
+int64_t pipeline_own_ns(const struct pipeline *pipeline)
+{
+    int64_t most = pipeline->read_ns;
+    for (unsigned l = 0; l < pipeline->lane_count; l++) {
+        const struct pipeline_lane *lane = &pipeline->lanes[l];
+        int64_t busy = 0;
+        for (unsigned i = 0; i < lane->span_count; i++)
+            busy += lane->spans[i].end_ns - lane->spans[i].start_ns;
+        most = busy > most ? busy : most;
+    }
+    return most;
 }
 
 /* ---- life cycle */

@@ -151,6 +151,7 @@ struct pipeline {
     struct device_stream *stream; /* of the update */
     double *norm_blocks;
     int64_t examples;               /* in the global batch of this step */
+    int64_t read_ns;                /* what reading took in it */
     struct collective *group;       /* NULL: a crew of one */
     struct pipeline_blocks *blocks; /* of the gradient's norm, in a crew */
     float *controls;                /* the last exchange */
@@ -205,6 +206,8 @@ void pipeline_lane_release(struct pipeline_lane *lane);
 /* Has all lanes run through their shares' pieces; meanwhile the caller may do something else. */
 void pipeline_start(struct pipeline *pipeline, bool evaluates, float scale);
 int pipeline_await(struct pipeline *pipeline, struct error *error);
+/* How long this process has worked on the last run, waiting for nobody: its busiest lane, or the reading. */
+int64_t pipeline_own_ns(const struct pipeline *pipeline);
 
 /* pipeline_passing.c, on a lane's thread. Before an action: wait until what it reads is there and what it overwrites was taken.
  * After it: hand on. */
@@ -233,9 +236,10 @@ void pipeline_disband(struct pipeline *pipeline);
 int pipeline_exchange_gradients(struct pipeline *pipeline, struct error *error);
 /* Then gives the sums of borrowed tables to the processes that have copies of them. */
 int pipeline_exchange_tables(struct pipeline *pipeline, struct error *error);
-/* All covers' controls, all votes and the sums of squares of all the norm's blocks. `ret_votes` has one entry a process. */
-int pipeline_exchange_controls(struct pipeline *pipeline, unsigned votes, float (*ret_controls)[CONTROL_VOTES],
-                               unsigned *ret_votes, double *ret_norm, struct error *error);
+/* All covers' controls, all words (strategy_vote_word) and the sums of squares of all the norm's blocks. `ret_words` has one entry
+ * a process. */
+int pipeline_exchange_controls(struct pipeline *pipeline, unsigned word, float (*ret_controls)[CONTROL_VOTES],
+                               float *ret_words, double *ret_norm, struct error *error);
 int pipeline_exchange_sum(struct pipeline *pipeline, double *values, unsigned count, struct error *error);
 int pipeline_exchange_gather(struct pipeline *pipeline, float *whole, struct error *error);
 int pipeline_blocks_new(const struct pipeline *pipeline, struct pipeline_blocks **ret_blocks, struct error *error);

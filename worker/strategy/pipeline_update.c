@@ -52,13 +52,14 @@ static int measure_norm(struct pipeline *pipeline, double *ret_norm, struct erro
     return 0;
 }
 
-/* The controls of all covers, all votes and the norm. */
-static int collect(struct pipeline *pipeline, unsigned votes, float (*controls)[CONTROL_VOTES], unsigned *all_votes,
+/* The controls of all covers, everybody's word and the norm. Who is alone has nobody to wait for: its word has no time. */
+static int collect(struct pipeline *pipeline, unsigned votes, float (*controls)[CONTROL_VOTES], float *words,
                    double *ret_norm, struct error *error)
 {
     if (pipeline->shape.size > 1)
-        return pipeline_exchange_controls(pipeline, votes, controls, all_votes, ret_norm, error);
-    all_votes[0] = votes;
+        return pipeline_exchange_controls(pipeline, strategy_vote_word(votes, pipeline_own_ns(pipeline)), controls,
+                                          words, ret_norm, error);
+    words[0] = (float)strategy_vote_word(votes, 0);
     for (unsigned s = 0; s < pipeline->share_count; s++) {
         pipeline_share_controls(&pipeline->shares[s], controls);
         controls += pipeline->shares[s].cover_count;
@@ -70,16 +71,15 @@ static int judge(struct pipeline *pipeline, unsigned votes, struct strategy_resu
 {
     float controls[CREW_SIZE_MAX * REDUCTION_COVER_MAX][CONTROL_VOTES] = {{0}}, sums[CONTROL_VOTES];
     const float *inputs[CREW_SIZE_MAX * REDUCTION_COVER_MAX];
-    unsigned all_votes[CREW_SIZE_MAX] = {0};
-    if (collect(pipeline, votes, controls, all_votes, &result->gradient_norm, error) < 0)
+    float words[CREW_SIZE_MAX] = {0};
+    if (collect(pipeline, votes, controls, words, &result->gradient_norm, error) < 0)
         return -1;
     for (unsigned i = 0; i < CREW_SIZE_MAX * REDUCTION_COVER_MAX; i++)
         inputs[i] = controls[i];
     reduction_plan_combine(pipeline->plan, inputs, sums, CONTROL_VOTES);
     result->loss = (double)sums[CONTROL_LOSS] / pipeline_target_count(pipeline);
     result->correct = (int64_t)sums[CONTROL_CORRECT];
-    for (unsigned rank = 0; rank < pipeline->shape.size; rank++)
-        strategy_result_vote(result, rank, all_votes[rank]);
+    strategy_result_votes(result, words, pipeline->shape.size);
     return 0;
 }
 

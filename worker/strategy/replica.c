@@ -87,6 +87,14 @@ struct graph_pass replica_pass(const struct replica *replica, unsigned shard)
                                .shard = shard};
 }
 
+/* On the stream's thread: the only shard's pass is over. */
+static void leave_exchange(void *context)
+{
+    const struct replica *replica = context;
+    if (replica->exchange->leave != NULL)
+        replica->exchange->leave(replica->exchange, replica->first);
+}
+
 /* One shard. A leaf that is a right child is added to its sibling by the pass itself, which saves a slot. */
 static int start_pass(struct replica *replica, unsigned subtree, unsigned leaf, struct error *error)
 {
@@ -102,6 +110,8 @@ static int start_pass(struct replica *replica, unsigned subtree, unsigned leaf, 
     pass.accumulate = accumulate;
     if (graph_forward_backward(replica->options.graph, replica->stream, &pass, error) < 0)
         return -1;
+    if (replica->exchange != NULL)
+        device_stream_call(replica->stream, leave_exchange, replica);
     merge_slots(replica, subtree, slot, merges);
     replica->buckets_are_final = merges == 0;
     return 0;
@@ -165,9 +175,15 @@ static struct device_event *bucket_event(const struct replica *replica, unsigned
     return replica->buckets_are_final ? graph_bucket_event(replica->options.graph, index) : replica->passed;
 }
 
+/* What went wrong aside from the replica's own work; gradients and sums are of no use then. */
+static int check_exchange(struct replica *replica, struct error *error)
+{
+    return replica->exchange != NULL ? replica->exchange->check(replica->exchange, error) : 0;
+}
+
 int replica_wait_bucket(struct replica *replica, unsigned index, struct error *error)
 {
-    return device_event_wait(bucket_event(replica, index), error);
+    return device_event_wait(bucket_event(replica, index), error) < 0 ? -1 : check_exchange(replica, error);
 }
 
 bool replica_bucket_is_final(const struct replica *replica, unsigned index)
@@ -198,17 +214,16 @@ static void sum_controls(struct replica *replica, unsigned subtree)
     memcpy(replica->controls[subtree], slots[0], sizeof(slots[0]));
 }
 
-/* What went wrong aside from the replica's stream; gradients and sums are of no use then. */
-static int check_exchange(struct replica *replica, struct error *error)
+int replica_await_passes(struct replica *replica, struct error *error)
 {
-    if (replica->lanes != NULL && replica_lanes_check(replica->lanes, error) < 0)
+    if (device_event_wait(replica->passed, error) < 0)
         return -1;
-    return replica->exchange != NULL ? replica->exchange->check(replica->exchange, error) : 0;
+    return replica->lanes != NULL ? replica_lanes_check(replica->lanes, error) : 0;
 }
 
 int replica_finish_passes(struct replica *replica, unsigned rank, unsigned votes, struct error *error)
 {
-    if (device_event_wait(replica->passed, error) < 0 || check_exchange(replica, error) < 0)
+    if (replica_await_passes(replica, error) < 0 || check_exchange(replica, error) < 0)
         return -1;
     for (unsigned subtree = 0; subtree < replica->cover_count; subtree++)
         sum_controls(replica, subtree);

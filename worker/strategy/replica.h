@@ -47,6 +47,8 @@ int replica_wait_bucket(struct replica *replica, unsigned index, struct error *e
 bool replica_bucket_is_final(const struct replica *replica, unsigned index);
 /* Whether replica_finish_passes would return at once. */
 bool replica_has_passed(const struct replica *replica);
+/* Waits for the passes; fails with what has gone wrong in them here, not with what that has come to in others'. */
+int replica_await_passes(struct replica *replica, struct error *error);
 /* After the last bucket: fills the control words; `votes` go in for `rank`. */
 int replica_finish_passes(struct replica *replica, unsigned rank, unsigned votes, struct error *error);
 

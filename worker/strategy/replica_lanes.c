@@ -4,10 +4,13 @@
 #include <stdlib.h>
 
 #include "common/memory.h"
+#include "worker/device/shard_exchange.h"
 #include "worker/model/graph.h"
 
 /* A shard's. The first of each subtree leaves its gradient where the subtree's sum is wanted. */
 struct lane {
+    struct shard_exchange *exchange;
+    unsigned shard;
     struct graph *graph;
     struct device_stream *stream;
     struct device_event *passed;
@@ -46,11 +49,14 @@ int replica_lanes_new(struct replica *replica, struct replica_lanes **ret_lanes,
     lanes->lanes = memory_allocate(lanes->count, sizeof *lanes->lanes);
     for (unsigned subtree = 0; subtree < replica->cover_count; subtree++)
         lanes->lanes[replica->cover[subtree].first - replica->first].gradients = replica->gradients[subtree];
-    for (unsigned i = 0; i < lanes->count; i++)
+    for (unsigned i = 0; i < lanes->count; i++) {
+        lanes->lanes[i].exchange = replica->exchange;
+        lanes->lanes[i].shard = replica->first + i;
         if (open_lane(replica, &lanes->lanes[i], error) < 0) {
             replica_lanes_free(lanes);
             return -1;
         }
+    }
     *ret_lanes = lanes;
     return 0;
 }
@@ -90,6 +96,14 @@ static void sum_subtree(struct replica *replica, unsigned subtree)
     }
 }
 
+/* On the lane's thread. */
+static void leave_exchange(void *context)
+{
+    const struct lane *lane = context;
+    if (lane->exchange->leave != NULL)
+        lane->exchange->leave(lane->exchange, lane->shard);
+}
+
 int replica_lanes_start(struct replica *replica, struct error *error)
 {
     struct replica_lanes *lanes = replica->lanes;
@@ -99,6 +113,7 @@ int replica_lanes_start(struct replica *replica, struct error *error)
         pass.gradients = lane->gradients;
         if (graph_forward_backward(lane->graph, lane->stream, &pass, error) < 0)
             return -1;
+        device_stream_call(lane->stream, leave_exchange, lane);
         device_event_record(lane->passed, lane->stream);
         device_stream_wait(replica->stream, lane->passed);
     }

@@ -11,10 +11,11 @@
 #include "worker/comm/transfer.h"
 #include "worker/strategy/reduction_tree.h"
 
-#define PATIENCE_MS 600000
+#define PATIENCE_MS 300000 /* the group's, too */
 
 struct point {
     double *all; /* [shards][count] */
+    bool *here;  /* [shards] */
     unsigned arrived;
     bool complete;
 };
@@ -24,6 +25,7 @@ struct statistics_exchange {
     unsigned first, end;
     struct collective *group;
     unsigned rank, size;
+    unsigned left; /* shards whose pass is over */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct error failure; /* the step's first */
@@ -89,12 +91,33 @@ static void give_up(struct statistics_exchange *exchange, const struct error *ca
     pthread_cond_broadcast(&exchange->changed);
 }
 
-static void run_out_of_patience(struct statistics_exchange *exchange)
+/* The first of this process's shards that has not come to a point. */
+static unsigned find_missing(const struct statistics_exchange *exchange, const struct point *point)
+{
+    unsigned shard = exchange->first;
+    while (shard + 1 < exchange->end && point->here[shard])
+        shard++;
+    return shard;
+}
+
+static void run_out_of_patience(struct statistics_exchange *exchange, const struct point *point)
 {
     struct error cause = ERROR_INIT;
+    unsigned number = (unsigned)(point - exchange->points), missing = exchange->end - exchange->first - point->arrived;
     (void)error_set(&cause, ERROR_TIMEOUT,
-                    "statistics: Global: a logical shard has waited %lld s for the statistics of the others",
-                    (long long)(exchange->patience_ms / 1000));
+                    "statistics: Global: logical shard %u of this process (of %u that are missing) has been waited for "
+                    "%lld s in layer %u, %s",
+                    find_missing(exchange, point), missing, (long long)(exchange->patience_ms / 1000), number / 2,
+                    number % 2 == 0 ? "forward" : "backward");
+    give_up(exchange, &cause);
+}
+
+/* A pass that went well has been through all points, each with everybody there. */
+static void miss_shard(struct statistics_exchange *exchange)
+{
+    struct error cause = ERROR_INIT;
+    (void)error_set(&cause, ERROR_CANCELLED,
+                    "statistics: Global: the pass of another logical shard has failed before it could give its own");
     give_up(exchange, &cause);
 }
 
@@ -116,7 +139,7 @@ static void await(struct statistics_exchange *exchange, const struct point *poin
             pthread_cond_wait(&exchange->changed, &exchange->lock);
         else if (pthread_cond_timedwait(&exchange->changed, &exchange->lock, &until) != 0 &&
                  !all_arrived(exchange, point))
-            run_out_of_patience(exchange);
+            run_out_of_patience(exchange, point);
     }
 }
 
@@ -141,10 +164,15 @@ static const double *share(struct shard_exchange *base, unsigned shard, unsigned
     struct statistics_exchange *exchange = (struct statistics_exchange *)base;
     struct point *point = &exchange->points[number];
     pthread_mutex_lock(&exchange->lock);
-    if (point->all == NULL)
+    if (point->all == NULL) {
         point->all = memory_allocate(base->shards * count, sizeof *own);
+        point->here = memory_allocate(base->shards, sizeof *point->here);
+    }
     memcpy(point->all + shard * count, own, count * sizeof *own);
+    point->here[shard] = true;
     point->arrived++;
+    if (exchange->left > 0)
+        miss_shard(exchange);
     if (all_arrived(exchange, point) && !is_broken(exchange))
         complete(exchange, number, count);
     else
@@ -152,6 +180,18 @@ static const double *share(struct shard_exchange *base, unsigned shard, unsigned
     const double *all = is_broken(exchange) ? NULL : point->all;
     pthread_mutex_unlock(&exchange->lock);
     return all;
+}
+
+static void leave(struct shard_exchange *base, unsigned shard)
+{
+    struct statistics_exchange *exchange = (struct statistics_exchange *)base;
+    (void)shard;
+    pthread_mutex_lock(&exchange->lock);
+    exchange->left++;
+    for (unsigned i = 0; i < exchange->point_count; i++)
+        if (exchange->points[i].arrived > 0 && !all_arrived(exchange, &exchange->points[i]))
+            miss_shard(exchange);
+    pthread_mutex_unlock(&exchange->lock);
 }
 
 static int check(struct shard_exchange *base, struct error *error)
@@ -181,7 +221,7 @@ void statistics_exchange_abandon(struct statistics_exchange *exchange)
 struct statistics_exchange *statistics_exchange_new(unsigned shards, unsigned first, unsigned end, unsigned layers)
 {
     struct statistics_exchange *exchange = memory_allocate(1, sizeof *exchange);
-    exchange->base = (struct shard_exchange){.shards = shards, .share = share, .check = check};
+    exchange->base = (struct shard_exchange){.shards = shards, .share = share, .check = check, .leave = leave};
     exchange->first = first;
     exchange->end = end;
     exchange->point_count = shard_point_forward(layers);
@@ -205,8 +245,10 @@ void statistics_exchange_free(struct statistics_exchange *exchange)
 {
     if (exchange == NULL)
         return;
-    for (unsigned i = 0; i < exchange->point_count; i++)
+    for (unsigned i = 0; i < exchange->point_count; i++) {
         free(exchange->points[i].all);
+        free(exchange->points[i].here);
+    }
     free(exchange->points);
     pthread_cond_destroy(&exchange->changed);
     pthread_mutex_destroy(&exchange->lock);
@@ -230,9 +272,13 @@ void statistics_exchange_begin(struct statistics_exchange *exchange)
 {
     pthread_mutex_lock(&exchange->lock);
     error_clear(&exchange->failure);
+    exchange->left = 0;
     for (unsigned i = 0; i < exchange->point_count; i++) {
-        exchange->points[i].arrived = 0;
-        exchange->points[i].complete = false;
+        struct point *point = &exchange->points[i];
+        point->arrived = 0;
+        point->complete = false;
+        if (point->here)
+            memset(point->here, 0, exchange->base.shards * sizeof *point->here);
     }
     pthread_mutex_unlock(&exchange->lock);
 }

@@ -21,7 +21,7 @@ struct statistics_exchange;
 struct statistics_exchange *statistics_exchange_new(unsigned shards, unsigned first, unsigned end, unsigned layers);
 void statistics_exchange_free(struct statistics_exchange *exchange);
 struct shard_exchange *statistics_exchange_base(struct statistics_exchange *exchange);
-/* How long a shard waits for others of this process (the group has deadlines of its own); 600 s unless told. */
+/* How long a shard waits for others of this process (the group has deadlines of its own); 300 s unless told. */
 void statistics_exchange_set_patience(struct statistics_exchange *exchange, int64_t milliseconds);
 /* Between steps. A group of one process, or none: NULL. */
 void statistics_exchange_join(struct statistics_exchange *exchange, struct collective *group, unsigned rank,

@@ -49,7 +49,7 @@ void strategy_result_vote(struct strategy_result *result, unsigned rank, unsigne
 
 unsigned strategy_vote_word(unsigned votes, int64_t own_ns)
 {
-    int64_t units = own_ns / OWN_UNIT_NS;
+    int64_t units = (own_ns + OWN_UNIT_NS - 1) / OWN_UNIT_NS; /* 0 is for what was not measured */
     return votes | (unsigned)(units < OWN_UNITS_MAX ? units : OWN_UNITS_MAX) << STRATEGY_VOTE_BITS;
 }
 
@@ -200,6 +200,11 @@ bool strategy_has_whole_model(const struct strategy *strategy)
 int strategy_gather(struct strategy *strategy, float *whole, struct error *error)
 {
     return strategy->operations->gather(strategy, whole, error);
+}
+
+unsigned strategy_kin(const struct strategy *strategy, unsigned rank)
+{
+    return strategy->operations->kin ? strategy->operations->kin(strategy, rank) : 0;
 }
 
 int strategy_describe(struct strategy *strategy, struct buffer *text, struct error *error)

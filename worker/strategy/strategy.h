@@ -171,6 +171,8 @@ bool strategy_has_whole_model(const struct strategy *strategy);
 /* All parameters into rank 0's `whole`, which is laid out as options.graph says; others pass NULL. Called by all ranks, only
  * where they have not the whole model. */
 int strategy_gather(struct strategy *strategy, float *whole, struct error *error);
+/* Ranks with the same number do the same work, so that how long they take over it can be compared; 0 for all of most. */
+unsigned strategy_kin(const struct strategy *strategy, unsigned rank);
 /* How the last step went, for people; nothing for most. Called by all ranks at the same step. */
 int strategy_describe(struct strategy *strategy, struct buffer *text, struct error *error);
 /* Where each layer runs, or NULL. */

@@ -31,6 +31,7 @@ struct strategy_operations {
     /* NULL: index and count are those of the world; one writer; every rank has the whole model; no stages. */
     void (*evaluation_part)(const struct strategy *strategy, unsigned *ret_index, unsigned *ret_count);
     unsigned (*writers)(const struct strategy *strategy);
+    unsigned (*kin)(const struct strategy *strategy, unsigned rank); /* NULL: all ranks do the same work */
     int (*gather)(struct strategy *strategy, float *whole, struct error *error);
     const unsigned *(*stages)(const struct strategy *strategy, unsigned *ret_layers);
     int (*describe)(struct strategy *strategy, struct buffer *text, struct error *error); /* NULL: nothing to say */

@@ -106,11 +106,16 @@ static void tell_size(struct loop *loop)
     loop->size = size;
 }
 
-/* A new world cuts the batch anew. */
+/* A new world cuts the batch anew. Seats without a rank have no time. */
 static void forget_paces(struct loop *loop)
 {
+    const struct trainer *trainer = loop->trainer;
+    const struct world *world = strategy_world(trainer->strategy);
+    unsigned kin[CREW_SIZE_MAX] = {0};
+    for (unsigned rank = 0; rank < world->size; rank++)
+        kin[world->members[rank]] = strategy_kin(trainer->strategy, rank);
     stragglers_free(loop->stragglers);
-    loop->stragglers = stragglers_new(loop->trainer->crew.size);
+    loop->stragglers = stragglers_new(trainer->crew.size, trainer->crew.size > 1 ? kin : NULL);
 }
 
 /* Whoever is much slower than the rest is named, and when it keeps up again. */
@@ -119,14 +124,15 @@ static void tell_stragglers(struct loop *loop, const struct strategy_result *res
     struct trainer *trainer = loop->trainer;
     const struct world *world = strategy_world(trainer->strategy);
     for (unsigned rank = 0; trainer_is_chief(trainer) && rank < world->size; rank++) {
-        int64_t own_ns, others_ns;
-        const struct crew_seat *seat = &trainer->crew.seats[world->members[rank]];
-        switch (stragglers_add(loop->stragglers, world->members[rank], result->own_ns[rank], &own_ns, &others_ns)) {
+        int64_t own_ns, due_ns;
+        unsigned member = world->members[rank];
+        const struct crew_seat *seat = &trainer->crew.seats[member];
+        switch (stragglers_add(loop->stragglers, member, result->own_ns[rank], &own_ns, &due_ns)) {
         case STRAGGLER_AS_BEFORE:
             break;
         case STRAGGLER_IS_SLOW:
             report_warn(trainer->report, STRAGGLER_TEXT, seat->role, seat->index, (double)own_ns / 1e6,
-                        (double)others_ns / 1e6, (long long)result->step);
+                        stragglers_measure(loop->stragglers, member), (double)due_ns / 1e6, (long long)result->step);
             break;
         case STRAGGLER_KEEPS_UP:
             report_say(trainer->report, "%s %u keeps up again", seat->role, seat->index);

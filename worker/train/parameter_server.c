@@ -18,6 +18,12 @@ static void tell(void *context, const char *text)
     report_say(trainer->report, "%s", text);
 }
 
+static void tell_waiting(void *context, const char *text)
+{
+    struct trainer *trainer = context;
+    report_phase(trainer->report, text[0] ? STATUS_WAITING : STATUS_TRAINING, text[0] ? text : NULL);
+}
+
 static void ask_server(void *context)
 {
     ps_server_leave(context);
@@ -42,6 +48,7 @@ static int serve(struct trainer *trainer, const struct placement *placement, str
         .load = ps_state_load,
         .store = ps_state_store,
         .say = tell,
+        .waits = tell_waiting,
         .context = trainer,
     };
     struct ps_server *server;

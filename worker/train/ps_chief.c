@@ -93,10 +93,20 @@ static void on_step(struct ps_chief *chief, const struct dispatcher_event *event
     chief->lost_ns = 0;
 }
 
+/* Whom the crew waits for, or what computes and looks at values here. */
+static void describe(struct ps_chief *chief, char text[PS_TEXT_MAX])
+{
+    dispatcher_describe(chief->dispatcher, text);
+    if (!text[0])
+        servers_link_describe(chief->values, text);
+    if (!text[0] && chief->worker)
+        ps_worker_describe(chief->worker, text);
+}
+
 static void say_phase(struct ps_chief *chief)
 {
     char text[PS_TEXT_MAX];
-    dispatcher_describe(chief->dispatcher, text);
+    describe(chief, text);
     report_phase(chief->trainer->report, text[0] ? STATUS_WAITING : STATUS_TRAINING, text[0] ? text : NULL);
 }
 
@@ -276,9 +286,18 @@ static void stop_worker(struct ps_chief *chief)
 
 /* ---------------------------------------------------------------- life cycle */
 
+/* Also while the other thread waits for servers: for what they hold, a save, the values of an evaluation. */
 static void tick(void *context)
 {
-    servers_link_tick(((struct ps_chief *)context)->values);
+    struct ps_chief *chief = context;
+    char text[PS_TEXT_MAX];
+    servers_link_tick(chief->values);
+    describe(chief, text);
+    if (text[0])
+        report_phase(chief->trainer->report, STATUS_WAITING, text);
+    else if (chief->waits)
+        report_phase(chief->trainer->report, STATUS_TRAINING, NULL);
+    chief->waits = text[0] != '\0';
 }
 
 static void wake(void *context)
@@ -331,6 +350,8 @@ static int open_dispatcher(struct ps_chief *chief, struct error *error)
         .port = trainer->crew.seats[0].port,
         .servers = trainer->crew.servers,
         .server_count = trainer->crew.server_count,
+        .workers = trainer->crew.seats,
+        .worker_count = trainer->crew.size,
         .digest = parameter_layout_digest(graph_layout(trainer->graph)),
         .dispenser = {.mode = chief->mode,
                       .tickets_per_step = chief->per_step,
@@ -348,9 +369,9 @@ static int open_dispatcher(struct ps_chief *chief, struct error *error)
 static void release(struct ps_chief *chief)
 {
     stop_worker(chief);
-    dispatcher_free(chief->dispatcher);
     if (chief->rpc)
         rpc_stop(chief->rpc);
+    dispatcher_free(chief->dispatcher);
     address_book_free(chief->book);
     if (chief->rpc)
         rpc_free(chief->rpc);

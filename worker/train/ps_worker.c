@@ -24,6 +24,8 @@ struct ps_worker {
     struct servers_link *servers;
     struct ps_share *share;
     float *device_values, *device_gradients; /* where the device does not see the host's memory; else NULL */
+    bool tells;                              /* the status is this worker's: no chief shares the process */
+    bool waits;                              /* it says that it waits; the rpc's thread only */
     bool fresh;                              /* values came with the last push */
     bool by_rows;                            /* there are tables, whose rows travel one by one */
     struct row_set rows[PS_SERVERS_MAX];     /* those of the ticket, by server */
@@ -146,11 +148,32 @@ void ps_worker_cancel(void *context)
     servers_link_cancel(worker->servers);
 }
 
+void ps_worker_describe(struct ps_worker *worker, char text[PS_TEXT_MAX])
+{
+    servers_link_describe(worker->servers, text);
+    if (!text[0])
+        ticket_link_describe(worker->tickets, text);
+}
+
+/* Whoever keeps this worker waiting is named in its own status, too. */
+static void say_phase(struct ps_worker *worker)
+{
+    char text[PS_TEXT_MAX];
+    ps_worker_describe(worker, text);
+    if (text[0])
+        report_phase(worker->trainer->report, STATUS_WAITING, text);
+    else if (worker->waits)
+        report_phase(worker->trainer->report, STATUS_TRAINING, NULL);
+    worker->waits = text[0] != '\0';
+}
+
 static void tick(void *context)
 {
     struct ps_worker *worker = context;
     ticket_link_tick(worker->tickets);
     servers_link_tick(worker->servers);
+    if (worker->tells)
+        say_phase(worker);
 }
 
 static void wake(void *context)
@@ -172,7 +195,8 @@ static int open_links(struct ps_worker *worker, struct error *error)
                                                 .chief_port = crew->seats[0].port,
                                                 .job_uid = trainer->identity->job_uid,
                                                 .generation = generation,
-                                                .worker = crew_own_seat(crew)->index};
+                                                .worker = crew_own_seat(crew)->index,
+                                                .chief = &crew->seats[0]};
     const struct servers_link_options servers = {
         .rpc = worker->rpc,
         .book = worker->book,
@@ -211,6 +235,7 @@ int ps_worker_new(struct trainer *trainer, struct ps_worker **ret_worker, struct
     worker->mode =
         trainer->job->strategy.mode == PARAMETER_SERVER_NOT_SAID ? PARAMETER_SERVER_ASYNC : trainer->job->strategy.mode;
     placement_init(&worker->placement, graph_layout(trainer->graph), crew->server_count);
+    worker->tells = !trainer_is_chief(trainer);
     worker->by_rows = placement_has_tables(&worker->placement);
     worker->seats = memory_allocate(1 + crew->server_count, sizeof *worker->seats);
     worker->seats[0] = crew->seats[0];

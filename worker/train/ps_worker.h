@@ -7,6 +7,7 @@
 #ifndef COXSWAIN_TRAIN_PS_WORKER_H
 #define COXSWAIN_TRAIN_PS_WORKER_H
 
+#include "worker/parameter_server/message.h"
 #include "worker/train/trainer.h"
 
 struct ps_worker;
@@ -20,5 +21,8 @@ void ps_worker_free(struct ps_worker *worker);
 
 /* All of it, for a process that is nothing else. */
 int ps_worker_run(struct trainer *trainer, struct error *error);
+
+/* Whom it waits for, "" for nobody. From any thread. */
+void ps_worker_describe(struct ps_worker *worker, char text[PS_TEXT_MAX]);
 
 #endif

@@ -278,8 +278,39 @@ Test(batch_norm, a_shard_does_not_wait_for_ever, .timeout = 60)
     statistics_exchange_set_patience(exchange, 1010);
     struct error late = why_alone(exchange, false);
     cr_expect_eq(late.kind, ERROR_TIMEOUT);
-    cr_expect(strstr(late.message, "waited 1 s"), "%s", late.message);
+    cr_expect(strstr(late.message, "logical shard 1 of this process") &&
+                  strstr(late.message, "waited for 1 s in layer 0"),
+              "%s", late.message);
     statistics_exchange_free(exchange);
+}
+
+static struct error why_after_a_failure(bool before)
+{
+    struct statistics_exchange *exchange = statistics_exchange_new(2, 0, 2, 1);
+    struct shard_exchange *base = statistics_exchange_base(exchange);
+    struct error error = ERROR_INIT;
+    pthread_t thread;
+    void *all;
+    statistics_exchange_begin(exchange);
+    if (before)
+        base->leave(base, 1);
+    cr_assert_eq(pthread_create(&thread, NULL, share_alone, base), 0);
+    if (!before)
+        base->leave(base, 1);
+    pthread_join(thread, &all);
+    cr_assert_null(all);
+    cr_assert_eq(base->check(base, &error), -1);
+    statistics_exchange_begin(exchange);
+    cr_expect_eq(base->check(base, NULL), 0, "the next step begins anew");
+    statistics_exchange_free(exchange);
+    return error;
+}
+
+/* What is queued behind a failure is skipped, its shares too: whoever waits for them has minutes of patience. */
+Test(batch_norm, a_shard_whose_pass_has_failed_is_not_waited_for, .timeout = 60)
+{
+    cr_expect_eq(why_after_a_failure(true).kind, ERROR_CANCELLED);
+    cr_expect_eq(why_after_a_failure(false).kind, ERROR_CANCELLED);
 }
 
 Test(batch_norm, inference_takes_the_running_values)

@@ -110,6 +110,16 @@ static int evaluate(struct stage *stage)
     return strategy_evaluate(stage->learner.strategy, stage->learner.dataset, 0, BATCH, &sums, &stage->error);
 }
 
+/* Every process tells how long its own stages took; they do different work. */
+static int check_paces(const struct stage *stage, const struct strategy_result *result, struct error *error)
+{
+    for (unsigned rank = 0; rank < RANKS; rank++)
+        if (result->own_ns[rank] <= 0 || strategy_kin(stage->learner.strategy, rank) != rank)
+            return error_set(error, ERROR_INTERNAL, "rank %u has no time of its own in step %lld", rank,
+                             (long long)result->step);
+    return 0;
+}
+
 static int train(struct stage *stage)
 {
     struct strategy_result result;
@@ -125,6 +135,8 @@ static int train(struct stage *stage)
         if (lost)
             error_clear(&stage->error);
         else if (status < 0)
+            return -1;
+        if (status == 0 && !missed && check_paces(stage, &result, &stage->error) < 0)
             return -1;
         if ((missed || lost) && strategy_reform(stage->learner.strategy, &stage->error) < 0)
             return -1;

@@ -20,10 +20,12 @@
 #include "common/json.h"
 #include "common/memory.h"
 #include "worker/data/dataset.h"
+#include "worker/data/dataset_format.h"
 #include "worker/data/sampler.h"
 #include "worker/device/shard_exchange.h"
 #include "worker/model/graph.h"
 #include "worker/optimizer/training_state.h"
+#include "worker/strategy/local_rounds.h"
 #include "worker/strategy/replica.h"
 #include "worker/strategy/strategy.h"
 
@@ -32,6 +34,7 @@
 #define PORT 2222
 #define SHARDS 12 /* for all, so that the bits can be equal */
 #define STEPS 6
+#define RATE 0.02
 
 /* One test runs every arrangement once; that is enough for its races. */
 #ifdef __SANITIZE_THREAD__
@@ -106,13 +109,18 @@ struct snapshot {
     unsigned char *bytes;
 };
 
+/* Where a rank stops: before its third step, before it changes its parameters in it, or before the word in the end. */
+enum freeze_at { FREEZE_AT_STEP, FREEZE_AT_CHANGE, FREEZE_AT_END };
+
 /* A rank that stops after two steps until all that wait for it have said so. */
 struct freeze {
     unsigned victim, witnesses;
+    enum freeze_at at;
+    const char *operation; /* that its name comes with; NULL: any */
     pthread_mutex_t lock;
     pthread_cond_t named;
     bool has_named[WORKERS_MAX];
-    char words[WORKERS_MAX][256];
+    char words[WORKERS_MAX][512];
 };
 
 struct cell {
@@ -127,6 +135,8 @@ struct cell {
     bool global;                 /* batch statistics: of all shards */
     unsigned shards;             /* 0: SHARDS */
     unsigned norms;              /* further blocks with a batch normalisation each */
+    int64_t local_steps;         /* 0: all are shared */
+    int spoilt;                  /* the number of an example whose target no model knows; 0: none */
     int64_t taken_back;          /* a step that all ranks but 0 have summed and not taken when the crew forms anew */
     unsigned workers, devices;
     struct crew_seat seats[WORKERS_MAX];
@@ -359,10 +369,11 @@ static unsigned count_witnesses(const struct freeze *freeze)
     return count;
 }
 
-static void maybe_freeze(struct worker *worker)
+static void maybe_freeze(struct worker *worker, enum freeze_at at)
 {
     struct freeze *freeze = worker->cell->freeze;
-    if (freeze == NULL || worker->rank != freeze->victim || worker->state.progress.step != 2)
+    bool due = at == FREEZE_AT_END || worker->state.progress.step == 2;
+    if (freeze == NULL || worker->rank != freeze->victim || freeze->at != at || !due)
         return;
     pthread_mutex_lock(&freeze->lock);
     while (count_witnesses(freeze) < freeze->witnesses)
@@ -370,17 +381,22 @@ static void maybe_freeze(struct worker *worker)
     pthread_mutex_unlock(&freeze->lock);
 }
 
+/* By rank, role and address, among others perhaps. */
 static void hear_stall(void *context, const char *text)
 {
     struct worker *worker = context;
     struct freeze *freeze = worker->cell->freeze;
-    char name[16];
+    char name[64];
     if (freeze == NULL)
         return;
-    snprintf(name, sizeof(name), "for rank %u ", freeze->victim);
+    snprintf(name, sizeof(name), "rank %u (worker %u, %s:", freeze->victim, freeze->victim,
+             worker->cell->hosts[freeze->victim]);
+    const char *names = strstr(text, " for ");
+    bool named = names && strstr(names, name) && (freeze->operation == NULL || strstr(text, freeze->operation));
     pthread_mutex_lock(&freeze->lock);
-    snprintf(freeze->words[worker->rank], sizeof(freeze->words[worker->rank]), "%s", text);
-    freeze->has_named[worker->rank] |= strstr(text, name) != NULL;
+    if (named || !freeze->has_named[worker->rank])
+        snprintf(freeze->words[worker->rank], sizeof(freeze->words[worker->rank]), "%s", text);
+    freeze->has_named[worker->rank] |= named;
     pthread_cond_broadcast(&freeze->named);
     pthread_mutex_unlock(&freeze->lock);
 }
@@ -400,7 +416,7 @@ static int open_job(struct worker *worker, struct error *error)
                                "{\"type\":\"batchNorm\",\"statistics\":\"Global\"},");
     buffer_format(
         &text,
-        "{\"name\":\"test\",\"strategy\":{\"type\":\"%s\"},\"workers\":%u,\"devices\":{\"count\":%u},"
+        "{\"name\":\"test\",\"strategy\":{\"type\":\"%s\"%s},\"workers\":%u,\"devices\":{\"count\":%u},"
         "\"model\":{\"inputShape\":[12,12,1],\"layers\":[%s{\"type\":\"conv2d\",\"filters\":4,\"kernel\":3},{\"type\":"
         "\"batchNorm\",\"statistics\":\"%s\"},{\"type\":"
         "\"relu\"},{\"type\":\"flatten\"},{\"type\":\"dense\",\"units\":128},{\"type\":\"relu\"},{\"type\":\"dropout\","
@@ -408,9 +424,9 @@ static int open_job(struct worker *worker, struct error *error)
         "\"units\":10}],\"loss\":\"softmaxCrossEntropy\"},"
         "\"data\":{\"format\":\"synthetic\",\"examples\":%d},\"training\":{\"steps\":%d,\"batchSize\":%d,"
         "\"logicalShards\":%d,\"seed\":5,\"optimizer\":%s}}",
-        strategy_type_name(cell->arrangement->type), cell->workers, cell->devices, buffer_text(&blocks),
-        cell->global ? "Global" : "Shard", cell->batching->examples, STEPS, cell->batching->batch, shards_of(cell),
-        cell->optimizer);
+        strategy_type_name(cell->arrangement->type), cell->local_steps > 0 ? ",\"localSteps\":2" : "", cell->workers,
+        cell->devices, buffer_text(&blocks), cell->global ? "Global" : "Shard", cell->batching->examples, STEPS,
+        cell->batching->batch, shards_of(cell), cell->optimizer);
     SCOPED_JSON *json = NULL;
     if (json_parse(buffer_text(&text), text.length, JOB_MAX, &json, error) < 0)
         return -1;
@@ -431,6 +447,30 @@ static int open_devices(struct worker *worker, struct error *error)
     return 0;
 }
 
+/* ---- a target that no model knows */
+
+static struct dataset_kind spoilt_kind;
+static int spoilt_example;
+
+static int read_spoilt(const struct dataset *dataset, int64_t index, void *input, void *target, struct error *error)
+{
+    if (dataset_synthetic.read(dataset, index, input, target, error) < 0)
+        return -1;
+    if (index == spoilt_example)
+        *(int32_t *)target = 99;
+    return 0;
+}
+
+static void maybe_spoil(struct worker *worker)
+{
+    if (worker->cell->spoilt == 0)
+        return;
+    spoilt_kind = dataset_synthetic;
+    spoilt_kind.read = read_spoilt;
+    spoilt_example = worker->cell->spoilt;
+    worker->dataset->kind = &spoilt_kind;
+}
+
 static int open_model(struct worker *worker, struct error *error)
 {
     if (storage_map_parse(NULL, &worker->storage, error) < 0 || open_job(worker, error) < 0 ||
@@ -438,13 +478,16 @@ static int open_model(struct worker *worker, struct error *error)
         dataset_open(&worker->job.data, worker->storage, SPLIT_TRAIN, graph_example_format(worker->devices[0].graph),
                      &worker->dataset, error) < 0)
         return -1;
+    maybe_spoil(worker);
     worker->sampler = (struct sampler){.seed = 5, .count = dataset_count(worker->dataset)};
     if (is_sharded(worker->cell))
         return training_state_init_shard(&worker->state, worker->devices[0].device,
                                          graph_layout(worker->devices[0].graph), &worker->job.training.optimizer, 5,
                                          worker->rank, worker->cell->workers, error);
-    return training_state_init(&worker->state, worker->devices[0].device, graph_layout(worker->devices[0].graph),
-                               &worker->job.training.optimizer, 5, error);
+    if (training_state_init(&worker->state, worker->devices[0].device, graph_layout(worker->devices[0].graph),
+                            &worker->job.training.optimizer, 5, error) < 0)
+        return -1;
+    return worker->cell->local_steps > 0 ? training_state_add_slot(&worker->state, LOCAL_ROUNDS_SLOT, error) : 0;
 }
 
 static int open_crew(struct worker *worker, struct error *error)
@@ -464,6 +507,23 @@ static int open_crew(struct worker *worker, struct error *error)
                                      .data_port = endpoint_port(worker->endpoint),
                                      .logical_shards = (unsigned)shards_of(cell)};
     return member_start(&options, &worker->member, error);
+}
+
+static void freeze_at_change(void *context)
+{
+    maybe_freeze(context, FREEZE_AT_CHANGE);
+}
+
+static double the_rate(void *context, int64_t step)
+{
+    (void)context, (void)step;
+    return RATE;
+}
+
+static unsigned no_votes(void *context)
+{
+    (void)context;
+    return 0;
 }
 
 static struct strategy_options options_of(struct worker *worker)
@@ -494,6 +554,11 @@ static struct strategy_options options_of(struct worker *worker)
                                      .crew_rank = worker->rank,
                                      .stall_ms = cell->freeze ? 100 : 0,
                                      .on_stall = hear_stall,
+                                     .before_change = freeze_at_change,
+                                     .spec = cell->local_steps > 0 ? &worker->job.strategy : NULL,
+                                     .total_steps = cell->local_steps > 0 ? cell->until : 0,
+                                     .learning_rate = the_rate,
+                                     .votes = no_votes,
                                      .restore = restore,
                                      .restore_part = restore_part,
                                      .context = worker};
@@ -514,6 +579,20 @@ static int take_back(struct worker *worker, struct snapshot *before, struct erro
     return strategy_reform(worker->strategy, error);
 }
 
+/* What nobody does alone where each has only a part of the model: an evaluation, and the gathering for an export. */
+static int finish_as_a_crew(struct worker *worker, struct error *error)
+{
+    struct loss_sums sums;
+    SCOPED_FREE float *whole =
+        memory_allocate((size_t)graph_layout(worker->devices[0].graph)->elements, sizeof(*whole));
+    if (strategy_evaluates(worker->strategy) &&
+        strategy_evaluate(worker->strategy, worker->dataset, 0, worker->cell->batching->batch, &sums, error) < 0)
+        return -1;
+    return strategy_has_whole_model(worker->strategy)
+               ? 0
+               : strategy_gather(worker->strategy, worker->rank == 0 ? whole : NULL, error);
+}
+
 static int train(struct worker *worker, struct error *error)
 {
     double done = 1;
@@ -524,15 +603,18 @@ static int train(struct worker *worker, struct error *error)
         struct strategy_result result;
         struct snapshot before = {0};
         bool taken_back = worker->state.progress.step + 1 == worker->cell->taken_back;
-        maybe_freeze(worker);
+        maybe_freeze(worker, FREEZE_AT_STEP);
         if (taken_back)
             snapshot_take(&before, &worker->state);
-        if (strategy_step(worker->strategy, 0.02, taken_back ? STRATEGY_VOTE_REFORM : 0, &result, error) < 0 ||
+        if (strategy_step(worker->strategy, RATE, taken_back ? STRATEGY_VOTE_REFORM : 0, &result, error) < 0 ||
             (taken_back && take_back(worker, &before, error) < 0))
             return -1;
         worker->loss = result.loss;
         worker->first_norm = result.step == 1 ? result.gradient_norm : worker->first_norm;
     }
+    maybe_freeze(worker, FREEZE_AT_END);
+    if (worker->cell->freeze && finish_as_a_crew(worker, error) < 0)
+        return -1;
     return strategy_sum(worker->strategy, &done, 1, error);
 }
 
@@ -540,6 +622,10 @@ static void *worker_main(void *context)
 {
     struct worker *worker = context;
     worker->failed = train(worker, &worker->error) < 0;
+    if (worker->failed && worker->cell->spoilt > 0) { /* its process ends */
+        strategy_close(worker->strategy);
+        worker->strategy = NULL;
+    }
     return NULL;
 }
 
@@ -839,6 +925,151 @@ Test(synchronous, a_ring_stays_near_for_100_steps, .timeout = 120)
     expect_rings_to_stay_near(&(struct ring_bound){100, 1e-3, 1e-3}, 1, 2);
 }
 
+/* What one shard is, with twelve that ask each other; twelve that do not are something else. */
+Test(synchronous, global_statistics_are_those_of_one_shard, .timeout = 120)
+{
+    for (unsigned b = 0; b < BATCHINGS; b++) {
+        struct cell cell = {.arrangement = &one_device,
+                            .count = 1,
+                            .batching = &batchings[b],
+                            .optimizer = optimizers[0],
+                            .until = STEPS,
+                            .global = true};
+        struct outcome shards = run_whole_cell(cell, NULL);
+        cell.global = false;
+        struct outcome apart = run_whole_cell(cell, NULL);
+        cell.shards = 1;
+        struct outcome whole = run_whole_cell(cell, NULL);
+        expect_near(shards.first_norm, whole.first_norm, 1e-5, "gradient of step 1", &cell);
+        expect_near(shards.loss, whole.loss, 1e-4, "loss", &cell);
+        cr_expect(fabs(apart.first_norm - whole.first_norm) > 1e-3 * whole.first_norm);
+    }
+}
+
+/* Many launches lie between the first place where shards wait for each other and the end of a shard's passes. */
+Test(synchronous, global_statistics_of_many_layers, .timeout = 120)
+{
+    struct cell cell = {.arrangement = &one_device,
+                        .count = 1,
+                        .batching = &batchings[0],
+                        .optimizer = optimizers[0],
+                        .until = 2,
+                        .global = true,
+                        .shards = 2,
+                        .norms = 60};
+    uint32_t reference = run_cell(cell, NULL);
+    static const unsigned others[] = {0, 5}; /* one shard a device, one a worker */
+    cell.count = 2;
+    for (unsigned i = 0; i < sizeof(others) / sizeof(*others); i++) {
+        cell.arrangement = &arrangements[others[i]];
+        cr_expect_eq(run_cell(cell, NULL), reference, "%s", cell.arrangement->name);
+    }
+}
+
+/* Who has one shard has gradients to send before its passes are over, who has two has not. */
+Test(synchronous, global_statistics_of_uneven_crews, .timeout = 120)
+{
+    struct cell cell = {.arrangement = &one_device,
+                        .count = 1,
+                        .batching = &batchings[0],
+                        .optimizer = optimizers[0],
+                        .until = STEPS,
+                        .global = true,
+                        .shards = 3,
+                        .norms = 3};
+    uint32_t reference = run_cell(cell, NULL);
+    cell.arrangement = &arrangements[5];
+    cell.count = 2;
+    cr_expect_eq(run_cell(cell, NULL), reference);
+}
+
+Test(synchronous, global_statistics_of_many_shards, .timeout = 120)
+{
+    static const struct batching many = {"many", 300, 300};
+    struct cell cell = {.arrangement = &one_device,
+                        .count = 1,
+                        .batching = &many,
+                        .optimizer = optimizers[0],
+                        .until = 2,
+                        .global = true,
+                        .shards = 300};
+    (void)run_cell(cell, NULL);
+}
+
+/* ---------------------------------------------------------------- shards that do not hear from each other */
+
+static const double *share_nothing(struct shard_exchange *exchange, unsigned shard, unsigned point, const double *own,
+                                   size_t count)
+{
+    (void)exchange, (void)shard, (void)point, (void)own, (void)count;
+    return NULL;
+}
+
+static int say_broken(struct shard_exchange *exchange, struct error *error)
+{
+    (void)exchange;
+    return error_set(error, ERROR_TIMEOUT, "nobody has answered");
+}
+
+/* The shards [0, end) in a replica of their own. */
+static int run_unheard(struct worker *worker, unsigned end, struct error *error)
+{
+    struct shard_exchange exchange = {.shards = SHARDS, .share = share_nothing, .check = say_broken};
+    struct replica *replica = NULL;
+    int64_t examples;
+    int result = open_model(worker, error);
+    struct strategy_options options = options_of(worker);
+    if (result == 0)
+        result = replica_new(&options, SHARDS, 0, end, &replica, error);
+    if (result == 0)
+        result = replica_use_exchange(replica, &exchange, error);
+    if (result == 0)
+        result = replica_start_passes(replica, &examples, error);
+    if (result == 0)
+        result = replica_finish_passes(replica, 0, 0, error);
+    replica_free(replica);
+    return result;
+}
+
+static void expect_step_refused(unsigned end)
+{
+    static struct worker worker;
+    struct cell cell = {
+        .arrangement = &one_device, .count = 1, .batching = &batchings[0], .optimizer = optimizers[0], .global = true};
+    struct error error = ERROR_INIT;
+    memset(&worker, 0, sizeof(worker));
+    name_crew(&cell);
+    worker.cell = &cell;
+    int result = run_unheard(&worker, end, &error);
+    worker_close(&worker);
+    cr_expect(result == -1 && error.kind == ERROR_TIMEOUT && strcmp(error.message, "nobody has answered") == 0, "%d %s",
+              result, error.message);
+}
+
+/* Its sums are made of each shard's own statistics. */
+Test(synchronous, global_statistics_that_are_missing_end_the_step, .timeout = 60)
+{
+    expect_step_refused(SHARDS);
+    expect_step_refused(1);
+}
+
+Test(synchronous, who_has_only_summed_a_step_takes_it, .timeout = 60)
+{
+    for (unsigned o = 0; o < OPTIMIZERS; o++) {
+        struct cell cell = {.arrangement = &one_device,
+                            .count = 1,
+                            .batching = &batchings[1],
+                            .optimizer = optimizers[o],
+                            .clip = 0.5,
+                            .until = STEPS};
+        uint32_t reference = run_cell(cell, NULL);
+        cell.arrangement = &arrangements[13 + o];
+        cell.count = 3;
+        cell.taken_back = 3;
+        cr_expect_eq(run_cell(cell, NULL), reference, "%s", cell.arrangement->name);
+    }
+}
+
 /* One run, handed from each arrangement to the next after two steps. */
 Test(synchronous, each_goes_on_from_the_state_of_any_other, .timeout = 120)
 {
@@ -856,6 +1087,122 @@ Test(synchronous, each_goes_on_from_the_state_of_any_other, .timeout = 120)
     cell.count = 1;
     cr_expect_eq(run_cell(cell, NULL), digest);
     free(snapshot.bytes);
+}
+
+static void freeze_one(struct cell *cell, struct freeze *freeze)
+{
+    pthread_mutex_init(&freeze->lock, NULL);
+    pthread_cond_init(&freeze->named, NULL);
+    cell->freeze = freeze;
+    (void)run_cell(*cell, NULL);
+    cell->freeze = NULL;
+    pthread_cond_destroy(&freeze->named);
+    pthread_mutex_destroy(&freeze->lock);
+}
+
+/* The crew goes on once somebody has named the one that stood still: a test that hangs is one where nobody has. */
+static void expect_its_name(struct cell cell, unsigned victim, enum freeze_at at, const char *operation)
+{
+    struct freeze freeze = {.victim = victim, .witnesses = 1, .at = at, .operation = operation};
+    cell.count = cell.count > 0 ? cell.count : 3;
+    cell.batching = &batchings[0];
+    cell.optimizer = optimizers[0];
+    cell.until = 4;
+    freeze_one(&cell, &freeze);
+    cr_expect_gt(count_witnesses(&freeze), 0, "%s", cell.arrangement->name);
+}
+
+static void expect_a_name(struct cell cell, enum freeze_at at, const char *operation)
+{
+    expect_its_name(cell, 1, at, operation);
+}
+
+/* Each way of an all-reduce, with several devices too; the words after the last step. */
+Test(synchronous, whoever_freezes_in_a_mirrored_crew_is_named, .timeout = 120)
+{
+    static const unsigned crews[] = {5, 6, 7, 8};
+    for (unsigned i = 0; i < sizeof(crews) / sizeof(*crews); i++)
+        expect_a_name((struct cell){.arrangement = &arrangements[crews[i]]}, FREEZE_AT_STEP, "all-reduce, step 3");
+    expect_a_name((struct cell){.arrangement = &rings[2]}, FREEZE_AT_STEP, "all-reduce, step 3");
+    expect_a_name((struct cell){.arrangement = &arrangements[5], .count = 4}, FREEZE_AT_STEP, "all-reduce, step 3");
+    expect_a_name((struct cell){.arrangement = &arrangements[5]}, FREEZE_AT_END, "all-reduce");
+}
+
+Test(synchronous, whoever_freezes_with_a_sharded_optimizer_is_named, .timeout = 120)
+{
+    expect_a_name((struct cell){.arrangement = &arrangements[13]}, FREEZE_AT_STEP, "reduce-scatter, step 3");
+    expect_a_name((struct cell){.arrangement = &arrangements[13]}, FREEZE_AT_CHANGE, "step 3");
+}
+
+Test(synchronous, whoever_freezes_in_a_round_of_local_steps_is_named, .timeout = 120)
+{
+    expect_a_name((struct cell){.arrangement = &arrangements[5], .local_steps = 2}, FREEZE_AT_STEP, "all-reduce");
+}
+
+/* The others wait in the middle of their passes. */
+Test(synchronous, whoever_freezes_while_statistics_are_global_is_named, .timeout = 120)
+{
+    expect_a_name((struct cell){.arrangement = &arrangements[5], .global = true}, FREEZE_AT_STEP, "on channel");
+    expect_a_name((struct cell){.arrangement = &arrangements[6], .global = true}, FREEZE_AT_STEP, "on channel");
+}
+
+/* The first stage's process, which the others wait for in an evaluation. */
+Test(synchronous, whoever_freezes_in_a_pipelines_evaluation_is_named, .timeout = 120)
+{
+    expect_its_name((struct cell){.arrangement = &arrangements[10], .count = 2}, 0, FREEZE_AT_END, "on channel");
+    expect_its_name((struct cell){.arrangement = &arrangements[12], .count = 2}, 0, FREEZE_AT_END, "on channel");
+}
+
+/* ---------------------------------------------------------------- a pass that fails */
+
+/* Stages 0 and 1 in one worker, 2 and 3 in the other. */
+static const struct arrangement two_by_two = {
+    "Pipeline, 4 stages in two workers", STRATEGY_PIPELINE, true, 2, COLLECTIVE_AUTO, 4, 2, false};
+
+/* Runs a cell in which a target is wrong: who computes its shard must say so, and the others must not wait for it. */
+static void expect_failure(struct cell cell)
+{
+    static struct worker workers[WORKERS_MAX];
+    unsigned said = 0, lost = 0;
+    memset(workers, 0, sizeof(workers));
+    cell.batching = &batchings[0];
+    cell.optimizer = optimizers[0];
+    cell.until = 4;
+    cell.spoilt = 17;
+    name_crew(&cell);
+    for (unsigned rank = 0; rank < cell.workers; rank++) {
+        workers[rank].cell = &cell;
+        workers[rank].rank = rank;
+        cr_assert_eq(pthread_create(&workers[rank].thread, NULL, worker_main, &workers[rank]), 0);
+    }
+    for (unsigned rank = 0; rank < cell.workers; rank++)
+        pthread_join(workers[rank].thread, NULL);
+    for (unsigned rank = 0; rank < cell.workers; rank++) {
+        const struct error *error = &workers[rank].error;
+        cr_expect(workers[rank].failed);
+        said += error->kind == ERROR_INVALID && strstr(error->message, "target 99 is outside") != NULL;
+        lost += error->kind == ERROR_UNAVAILABLE;
+    }
+    cr_expect(said == 1 && said + lost == cell.workers, "%s%s: %s", cell.arrangement->name,
+              cell.global ? ", global" : "", workers[0].error.message);
+    for (unsigned rank = cell.workers; rank-- > 0;)
+        worker_close(&workers[rank]);
+}
+
+/* What it was waited for is skipped with the rest of its pass. The patience of those that wait is minutes. */
+Test(synchronous, a_pass_that_fails_ends_the_step_at_once, .timeout = 120)
+{
+    static const unsigned others[] = {0, 3, 5, 6, 13};
+    expect_failure((struct cell){.arrangement = &one_device, .count = 1, .global = true});
+    for (unsigned i = 0; i < sizeof(others) / sizeof(*others); i++)
+        expect_failure((struct cell){.arrangement = &arrangements[others[i]], .count = 3, .global = true});
+}
+
+/* Not that another of its stages had to end for it: then the crew would form anew, and the same would fail again. */
+Test(synchronous, a_stage_that_fails_says_why, .timeout = 120)
+{
+    expect_failure((struct cell){.arrangement = &arrangements[9], .count = 4});
+    expect_failure((struct cell){.arrangement = &two_by_two, .count = 1});
 }
 
 /* In two replicas of two stages: the neighbour waits for values or gradients, the twin for contributions to the sum. */

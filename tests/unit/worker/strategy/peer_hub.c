@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Two hubs in one process. Nobody waits for a peer that does not answer, but it is named.
+ */
+#include "worker/strategy/peer_hub.h"
+
+#include <arpa/inet.h>
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define COUNT 4
+#define SEATS 2
+#define HOST "127.0.0.1"
+#define SUSPICION_MS 200
+
+struct place {
+    float parameters[COUNT], slot[COUNT];
+    struct training_state state;
+    struct peer_replica *replica;
+    struct peer_hub *hub;
+};
+
+static void open_place(struct place *place, unsigned seat)
+{
+    const struct peer_hub_options options = {
+        .job_uid = "uid", .attempt = 1, .epoch = 1, .seat = seat, .listen_address = HOST, .suspicion_ms = SUSPICION_MS};
+    struct error error = ERROR_INIT;
+    *place = (struct place){.state = {.layout = {.elements = COUNT}, .optimizer_slots = 1}};
+    place->state.host.parameters = place->parameters;
+    place->state.host.slots[0] = place->slot;
+    place->replica = peer_replica_new(&place->state);
+    peer_replica_set_whole(place->replica, true);
+    cr_assert_eq(peer_hub_open(&options, &place->hub, &error), 0, "%s", error.message);
+    peer_hub_serve(place->hub, place->replica);
+}
+
+static void close_place(struct place *place)
+{
+    peer_hub_stop(place->hub);
+    peer_hub_free(place->hub);
+    peer_replica_free(place->replica);
+}
+
+static struct world world_of(unsigned rank, const uint16_t ports[SEATS])
+{
+    struct world world = {.generation = {1, 1, 1}, .rank = rank, .size = SEATS};
+    for (unsigned i = 0; i < SEATS; i++) {
+        world.members[i] = i;
+        world.epochs[i] = 1;
+        world.peers[i].port = ports[i];
+        snprintf(world.peers[i].address, sizeof world.peers[i].address, HOST);
+        snprintf(world.peers[i].name, sizeof world.peers[i].name, "worker %u", i);
+    }
+    return world;
+}
+
+static void expect_stall(struct peer_hub *hub, uint16_t port, const char *what)
+{
+    char words[PEER_STALL_MAX], text[PEER_STALL_MAX] = "";
+    snprintf(words, sizeof words, "rank 1 (worker 1, " HOST ":%u) has not %s", port, what);
+    for (int look = 0; look < 600; look++) {
+        if (peer_hub_take_stall(hub, text) && strstr(text, words))
+            return;
+        usleep(100000);
+    }
+    cr_expect_fail("not \"%s\": %s", words, text);
+}
+
+/* A kernel takes connections for a process that is frozen. */
+static int listen_and_say_nothing(uint16_t *ret_port)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof address;
+    int door = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    cr_assert(door >= 0 && bind(door, (struct sockaddr *)&address, size) == 0 && listen(door, 8) == 0 &&
+              getsockname(door, (struct sockaddr *)&address, &size) == 0);
+    *ret_port = ntohs(address.sin_port);
+    return door;
+}
+
+Test(peer_hub, a_peer_that_is_frozen_before_it_answers_is_named, .timeout = 120)
+{
+    struct place own;
+    uint16_t ports[SEATS];
+    int door = listen_and_say_nothing(&ports[1]);
+    open_place(&own, 0);
+    ports[0] = peer_hub_port(own.hub);
+    struct world world = world_of(0, ports);
+    peer_hub_set_world(own.hub, &world);
+    expect_stall(own.hub, ports[1], "answered");
+    close_place(&own);
+    close(door);
+}
+
+/* Its hub stands still where it would touch the replica. */
+static void expect_stall_in(void (*ask)(struct peer_hub *hub), const char *what)
+{
+    struct place own, other;
+    open_place(&own, 0);
+    open_place(&other, 1);
+    const uint16_t ports[SEATS] = {peer_hub_port(own.hub), peer_hub_port(other.hub)};
+    struct world here = world_of(0, ports), there = world_of(1, ports);
+    peer_hub_set_world(other.hub, &there);
+    peer_hub_set_world(own.hub, &here);
+    peer_hub_count(other.hub, 1, 77);
+    for (int look = 0; look < 600 && peer_hub_counted(own.hub, 1) != 77; look++)
+        usleep(100000);
+    cr_assert_eq(peer_hub_counted(own.hub, 1), 77, "they know each other");
+    peer_replica_lock(other.replica);
+    ask(own.hub);
+    expect_stall(own.hub, ports[1], what);
+    peer_replica_unlock(other.replica);
+    close_place(&own);
+    close_place(&other);
+}
+
+static void send_change(struct peer_hub *hub)
+{
+    static const float change[COUNT] = {1, 2, 3, 4};
+    peer_hub_publish(hub, change);
+}
+
+static void meet(struct peer_hub *hub)
+{
+    peer_hub_meet(hub, 1);
+}
+
+static float fetched[2][COUNT];
+static float *const vectors[] = {fetched[0], fetched[1]};
+
+static void fetch(struct peer_hub *hub)
+{
+    peer_hub_ask(hub, 1, vectors);
+}
+
+Test(peer_hub, a_peer_that_is_frozen_when_it_is_sent_a_change_is_named, .timeout = 120)
+{
+    expect_stall_in(send_change, "taken a change");
+}
+
+Test(peer_hub, a_peer_that_is_frozen_in_a_meeting_is_named, .timeout = 120)
+{
+    expect_stall_in(meet, "answered a meeting");
+}
+
+Test(peer_hub, a_peer_that_is_frozen_when_it_is_asked_for_its_state_is_named, .timeout = 120)
+{
+    expect_stall_in(fetch, "given its state");
+}
