@@ -402,6 +402,7 @@ strategies: all ## one model under every strategy: loss, accuracy, rate, bytes s
 
 .PHONY: check-stragglers
 check-stragglers: all ## the pace of every strategy with one worker ten times slower, and who names it
+	@BUILD=$(abspath $(BUILD)) tests/stragglers/asleep.py
 	@BUILD=$(abspath $(BUILD)) tests/stragglers/run
 
 .PHONY: crash-points

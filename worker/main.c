@@ -10,6 +10,7 @@
 #include "common/contract/exit_code.h"
 #include "common/log.h"
 #include "common/version.h"
+#include "worker/data/read_delay.h"
 #include "worker/data/step_record.h"
 #include "worker/launch/arguments.h"
 #include "worker/launch/identity.h"
@@ -47,6 +48,7 @@ static int run(const struct arguments *arguments, enum exit_code *ret_code, stru
         *ret_code = EXIT_CODE_BAD_JOB;
         return -1;
     }
+    read_delay_follow(identity.read_delay);
     int result = step_record_open(identity.step_record, identity.role, identity.index, (uint32_t)identity.attempt,
                                   (uint32_t)identity.epoch, error);
     if (result == 0)

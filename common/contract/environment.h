@@ -48,6 +48,8 @@
 
 /* A file to which all processes of a crew append which examples each step took (worker/data/step_record.h); for proofs. */
 #define ENV_RECORD "COXSWAIN_RECORD"
+/* A file that says by how many milliseconds each reading of a batch takes longer (worker/data/read_delay.h); for tests. */
+#define ENV_READ_DELAY "COXSWAIN_READ_DELAY"
 
 /* Ports of a pod. Collectives over TCP listen on a port announced at the join (0 picks a free one when taken). */
 #define PORT_CREW 2222       /* gRPC; TensorFlow's servers too */

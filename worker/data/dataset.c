@@ -5,6 +5,7 @@
 
 #include "common/memory.h"
 #include "worker/data/dataset_format.h"
+#include "worker/data/read_delay.h"
 
 static const struct dataset_kind *const kinds[] = {
     [DATA_FORMAT_IDX] = &dataset_idx,
@@ -107,6 +108,7 @@ int dataset_read(const struct dataset *dataset, const int64_t *indices, int64_t 
                  struct error *error)
 {
     size_t input_bytes = example_input_bytes(&dataset->format), target_bytes = example_target_bytes(&dataset->format);
+    read_delay_sleep();
     for (int64_t i = 0; i < count; i++) {
         if (indices[i] < 0 || indices[i] >= dataset->count)
             return error_set(error, ERROR_INTERNAL, "example %lld of %lld was asked for", (long long)indices[i],

@@ -39,6 +39,7 @@ int identity_read(struct identity *ret_identity, struct error *error)
         .crew_key_file = variable(ENV_CREW_KEY_FILE),
         .crew_tls_directory = variable(ENV_CREW_TLS_DIR),
         .step_record = variable(ENV_RECORD),
+        .read_delay = variable(ENV_READ_DELAY),
     };
     int64_t threads = 0;
     if (read_number(ENV_ATTEMPT, UINT32_MAX, &identity.attempt, error) < 0 ||

@@ -26,6 +26,7 @@ struct identity {
     const char *crew_key_file;        /* NULL: a crew without a key */
     const char *crew_tls_directory;   /* NULL: a crew that talks in the clear */
     const char *step_record;          /* COXSWAIN_RECORD; NULL: not told */
+    const char *read_delay;           /* COXSWAIN_READ_DELAY; likewise */
     int threads;                      /* COXSWAIN_THREADS; 0: not told */
 };
 
