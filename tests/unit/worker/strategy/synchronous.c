@@ -119,6 +119,7 @@ struct freeze {
     const char *operation; /* that its name comes with; NULL: any */
     pthread_mutex_t lock;
     pthread_cond_t named;
+    bool stands_still; /* before that, who is slow may be named as well */
     bool has_named[WORKERS_MAX];
     char words[WORKERS_MAX][512];
 };
@@ -376,6 +377,7 @@ static void maybe_freeze(struct worker *worker, enum freeze_at at)
     if (freeze == NULL || worker->rank != freeze->victim || freeze->at != at || !due)
         return;
     pthread_mutex_lock(&freeze->lock);
+    freeze->stands_still = true;
     while (count_witnesses(freeze) < freeze->witnesses)
         pthread_cond_wait(&freeze->named, &freeze->lock);
     pthread_mutex_unlock(&freeze->lock);
@@ -394,6 +396,7 @@ static void hear_stall(void *context, const char *text)
     const char *names = strstr(text, " for ");
     bool named = names && strstr(names, name) && (freeze->operation == NULL || strstr(text, freeze->operation));
     pthread_mutex_lock(&freeze->lock);
+    named &= freeze->stands_still;
     if (named || !freeze->has_named[worker->rank])
         snprintf(freeze->words[worker->rank], sizeof(freeze->words[worker->rank]), "%s", text);
     freeze->has_named[worker->rank] |= named;
