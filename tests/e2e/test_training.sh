@@ -96,6 +96,7 @@ kubectl drain "$node" --ignore-daemonsets --delete-emptydir-data --force --pod-s
 verdict $? "a drain" "$(tail -n 3 drain.log | tr '\n' ' ')"
 until_true 120 is_on rough 1 "$(other_node "$node")"
 verdict $? "what it took away comes up on the other node" "$(k get pods -o wide)"
+whole rough "and trains on there"
 kubectl uncordon "$node" >/dev/null
 hasten
 succeeds rough "the disturbed job succeeds"
