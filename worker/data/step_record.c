@@ -83,6 +83,16 @@ void step_record_share(const struct sampler *sampler, int64_t step, int64_t data
     end_line(&line);
 }
 
+void step_record_ticket(const char *fate, unsigned worker, int64_t ticket)
+{
+    struct buffer line;
+    if (record.file < 0)
+        return;
+    begin_line(&line, "ticket");
+    buffer_format(&line, " %s %u %" PRId64, fate, worker, ticket);
+    end_line(&line);
+}
+
 void step_record_applied(int64_t first, int64_t last)
 {
     struct buffer line;

@@ -7,6 +7,8 @@
  *   share GENERATION NAME STEP EPOCH POSITION EXAMPLE…   before NAME computes: examples by number, which stand at POSITION and
  *                                                        after it in the order of that epoch of the data
  *   applied GENERATION NAME FIRST LAST NANOSECONDS       after steps FIRST to LAST are applied there, by CLOCK_MONOTONIC
+ *   ticket GENERATION NAME FATE WORKER TICKET            the chief of a parameter-server crew, as it happens: a worker joins or
+ *                                                        leaves, takes a ticket, has done it; or (void) all are taken back
  *
  * GENERATION is the crew's, "attempt.epoch.counter"; NAME is of the process, "role-index-epoch". A line is one write, whole or not there. A step counts in the highest generation
  * that has applied it. A record that cannot be written is given up with a warning.
@@ -30,6 +32,7 @@ void step_record_world(uint32_t attempt, uint32_t epoch, uint32_t counter);
 /* The `count` examples at `position` of that epoch go into `step`. From any thread. */
 void step_record_share(const struct sampler *sampler, int64_t step, int64_t data_epoch, int64_t position,
                        int64_t count);
+void step_record_ticket(const char *fate, unsigned worker, int64_t ticket);
 void step_record_applied(int64_t first, int64_t last);
 
 #endif

@@ -22,6 +22,19 @@
 
 struct dispatcher;
 
+/* What a dispatcher does with workers and tickets. */
+#define TICKET_FATES(X)                                                                                                \
+    X(JOIN, "join")   /* a worker is there (again), and holds nothing */                                               \
+    X(LEAVE, "leave") /* it is not; what it held may go to others */                                                   \
+    X(TAKE, "take")   /* it was given a ticket */                                                                      \
+    X(DONE, "done")   /* it has said that one which it held is done */                                                 \
+    X(VOID, "void")   /* whatever is held is held no more */
+enum ticket_fate {
+#define X(name, text) TICKET_##name,
+    TICKET_FATES(X)
+#undef X
+};
+
 struct dispatcher_options {
     const char *job_uid;
     struct generation generation; /* attempt and epoch of the chief */
@@ -35,6 +48,8 @@ struct dispatcher_options {
     struct dispenser_options dispenser;
     double gradient_clip_norm;                   /* Synchronous; 0: none */
     double (*rate)(void *context, int64_t step); /* of step 1 …; any thread */
+    /* Hears of each, in the order in which it happens; quickly, for everybody waits. NULL: nobody. Any thread. */
+    void (*witness)(void *context, enum ticket_fate fate, unsigned worker, int64_t ticket);
     void *context;
     int64_t death_ms;    /* silence of a worker that is death; 0: 5000 */
     int64_t patience_ms; /* of dispatcher_describe; 0: as waiting.h says */

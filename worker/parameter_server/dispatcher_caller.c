@@ -100,30 +100,58 @@ static int64_t settle(struct dispatcher *dispatcher, struct led_server *server, 
 /* A beginning, as the rpc's thread does it. */
 struct beginning {
     const struct dispatcher_plan *plan;
+    bool keeps;                 /* what is finished and held */
+    struct ticket_set finished; /* else: what is from now on */
     int64_t lost;
 };
+
+/* What is finished and held is so in one lineage only: a rollback that did not get to its end has left it all the same. */
+static bool keeps(const struct dispatcher *dispatcher, const struct dispatcher_plan *plan)
+{
+    return plan->keeps_tickets && (dispatcher->dispenser == NULL || plan->lineage == dispatcher->dispenser_lineage);
+}
+
+static void find_finished(struct dispatcher *dispatcher, struct beginning *beginning)
+{
+    const struct dispatcher_plan *plan = beginning->plan;
+    beginning->keeps = keeps(dispatcher, plan);
+    ticket_set_copy(&beginning->finished, &plan->finished);
+    for (unsigned i = 0; !beginning->keeps && i < dispatcher->options.server_count; i++)
+        if (plan->starts[i].needed)
+            ticket_set_intersect(&beginning->finished, &plan->starts[i].tickets);
+    if (dispatcher->dispenser != NULL)
+        return;
+    dispatcher->dispenser = dispenser_new(&dispatcher->options.dispenser, &beginning->finished, plan->step);
+    dispatcher->dispenser_lineage = plan->lineage;
+}
+
+static void settle_start(struct dispatcher *dispatcher, struct led_server *server, struct beginning *beginning)
+{
+    const struct server_start *start = &beginning->plan->starts[server->number];
+    if (beginning->plan->fetches_only) {
+        ticket_set_reset(&server->settled, INT64_MAX); /* nothing is lost */
+    } else if (beginning->keeps) {
+        beginning->lost += settle(dispatcher, server, start);
+    } else {
+        ticket_set_copy(&server->settled, &start->tickets);
+        ticket_set_reset(&server->lost, 0);
+    }
+}
 
 static void send_starts(struct dispatcher *dispatcher, void *context)
 {
     struct beginning *beginning = context;
     const struct dispatcher_plan *plan = beginning->plan;
-    if (dispatcher->dispenser == NULL && !plan->fetches_only)
-        dispatcher->dispenser = dispenser_new(&dispatcher->options.dispenser, &plan->finished, plan->step);
-    if (!plan->keeps_tickets && !plan->fetches_only)
+    if (!plan->fetches_only)
+        find_finished(dispatcher, beginning);
+    if (!beginning->keeps && !plan->fetches_only)
         dispatcher->phase = PHASE_CLOSED;
     for (unsigned i = 0; i < dispatcher->options.server_count; i++) {
         struct led_server *server = &dispatcher->servers[i];
         const struct server_start *start = &plan->starts[i];
         if (!start->needed || server->stream == NULL)
             continue;
-        if (plan->fetches_only)
-            ticket_set_reset(&server->settled, INT64_MAX); /* nothing is lost */
-        else if (plan->keeps_tickets)
-            beginning->lost += settle(dispatcher, server, start);
-        else {
-            ticket_set_copy(&server->settled, &start->tickets);
-            ticket_set_reset(&server->lost, 0);
-        }
+        settle_start(dispatcher, server, beginning);
         struct ps_message message = {.type = PS_START,
                                      .lineage = plan->lineage,
                                      .updates = start->updates,
@@ -150,19 +178,21 @@ static void open_desks(struct dispatcher *dispatcher, void *context)
 {
     struct beginning *beginning = context;
     const struct dispatcher_plan *plan = beginning->plan;
-    dispatcher->lost += beginning->lost;
-    if (!plan->keeps_tickets)
-        dispenser_rollback(dispatcher->dispenser, &plan->finished, plan->step);
+    if (!beginning->keeps) {
+        dispenser_rollback(dispatcher->dispenser, &beginning->finished, plan->step);
+        dispatcher->dispenser_lineage = plan->lineage;
+        dispatcher_witness(dispatcher, TICKET_VOID, 0, -1);
+    }
     bool first = dispatcher->terms.starts == NULL;
     dispatcher->terms = *plan;
     dispatcher->phase = PHASE_OPEN;
-    if (plan->keeps_tickets && !first) {
+    if (beginning->keeps && !first) {
         dispatcher_resume_step(dispatcher);
         dispatcher_deal(dispatcher);
         return;
     }
-    dispatcher->told_step =
-        (plan->finished.low + plan->finished.above_count) / dispatcher->options.dispenser.tickets_per_step;
+    const struct ticket_set *finished = dispenser_finished(dispatcher->dispenser);
+    dispatcher->told_step = (finished->low + finished->above_count) / dispatcher->options.dispenser.tickets_per_step;
     dispatcher->sums = (struct step_sums){.squares = -1};
     dispatcher_resume_step(dispatcher);
     dispatcher_restart_desks(dispatcher);
@@ -194,6 +224,7 @@ int dispatcher_begin(struct dispatcher *dispatcher, const struct dispatcher_plan
         *ret_lost = beginning.lost;
     }
     pthread_mutex_unlock(&dispatcher->lock);
+    ticket_set_release(&beginning.finished);
     return result;
 }
 
@@ -263,6 +294,7 @@ static void order_save(struct dispatcher *dispatcher, void *context)
     for (unsigned i = 0; i < dispatcher->options.server_count; i++) {
         struct led_server *server = &dispatcher->servers[i];
         server->saved = false;
+        server->save_number = order->step;
         server->saving = server->stands && server->standing.holds_state;
         server->asked_ms = dispatcher_now_ms();
     }
@@ -273,7 +305,8 @@ int dispatcher_save(struct dispatcher *dispatcher, const char *directory, struct
                     struct error *error)
 {
     pthread_mutex_lock(&dispatcher->lock);
-    struct ps_message order = {.type = PS_SAVE};
+    /* No chief has given an order this number: what a server still says to an earlier one is no answer. */
+    struct ps_message order = {.type = PS_SAVE, .step = clock_monotonic_ns()};
     snprintf(order.path, sizeof order.path, "%s", directory);
     on_rpc(dispatcher, order_save, &order);
     while (dispatcher->fatal.kind == ERROR_NONE && is_saving(dispatcher))
@@ -314,7 +347,9 @@ bool dispatcher_misses_a_server(struct dispatcher *dispatcher)
 int64_t dispatcher_lost(struct dispatcher *dispatcher)
 {
     pthread_mutex_lock(&dispatcher->lock);
-    int64_t lost = dispatcher->lost;
+    int64_t lost = 0;
+    for (unsigned i = 0; i < dispatcher->options.server_count; i++)
+        lost += dispatcher->servers[i].updates_lost;
     pthread_mutex_unlock(&dispatcher->lock);
     return lost;
 }
@@ -341,6 +376,8 @@ static bool anybody_here(const struct dispatcher *dispatcher)
 static void order_finish(struct dispatcher *dispatcher, void *context)
 {
     (void)context;
+    dispatcher->finished = true;
+    dispatcher_dismiss_desks(dispatcher);
     dispatcher_order(dispatcher, &(struct ps_message){.type = PS_FINISH});
 }
 

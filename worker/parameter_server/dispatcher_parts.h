@@ -30,11 +30,13 @@ struct led_server {
     struct ticket_set settled; /* what its state held when it was last started, and what it is told not to wait for */
     struct ticket_set lost;    /* of these, what was counted as lost */
     int64_t asked_ms;          /* when it was last told to start, save, reduce or apply, or was lost */
+    int64_t updates_lost;      /* settled there, by this chief or one before it, and in none of its values */
     bool starting;
     bool reduced, stepped;
     bool parting; /* it has asked to leave, and waits */
     double squares;
     bool saving, saved;
+    int64_t save_number;    /* of the order under way */
     struct ps_message save; /* its answer */
 };
 
@@ -42,7 +44,7 @@ struct ticket_desk {
     struct ticket_desk *next;
     struct dispatcher *dispatcher;
     struct rpc_stream *stream;
-    bool joined, told_over;
+    bool joined;
     unsigned worker, wants;
     int64_t heard_ms, beat_ms;
 };
@@ -58,7 +60,7 @@ enum dispatcher_phase {
     PHASE_OPEN,     /* tickets flow */
     PHASE_REDUCING, /* Synchronous: all shares are there, servers sum them … */
     PHASE_APPLYING, /* … and apply the sum */
-    PHASE_OVER,
+    PHASE_OVER,     /* no more tickets; the chief saves and exports, and may have to go back yet */
 };
 
 struct dispatcher {
@@ -74,14 +76,15 @@ struct dispatcher {
     struct ticket_desk *desks;
     uint32_t worker_epochs[PS_WORKERS_MAX];
     struct dispenser *dispenser;
+    uint32_t dispenser_lineage; /* in which its tickets are finished and held */
     enum dispatcher_phase phase;
     struct dispatcher_plan terms; /* lineage and base; no sets */
     struct step_sums sums;
-    int64_t told_step, lost;
+    int64_t told_step;
     int64_t late; /* Synchronous: shares that came after another worker's answer to the same, and were dropped */
     struct stragglers *stragglers; /* Synchronous */
     struct error fatal;
-    bool cancelled;
+    bool cancelled, finished; /* finished: everybody was told that the run is over */
     void (*errand)(struct dispatcher *dispatcher, void *context); /* of the other thread, for the rpc's; NULL: none */
     void *errand_context;
     struct dispatcher_event events[EVENTS_MAX];
@@ -101,6 +104,13 @@ void dispatcher_say(struct dispatcher *dispatcher, const char *format, ...) __at
 void dispatcher_name_server(const struct dispatcher *dispatcher, unsigned number, char name[WAITING_NAME_MAX]);
 void dispatcher_name_worker(const struct dispatcher *dispatcher, unsigned worker, char name[WAITING_NAME_MAX]);
 
+static inline void dispatcher_witness(const struct dispatcher *dispatcher, enum ticket_fate fate, unsigned worker,
+                                      int64_t ticket)
+{
+    if (dispatcher->options.witness != NULL)
+        dispatcher->options.witness(dispatcher->options.context, fate, worker, ticket);
+}
+
 void dispatcher_servers_tick(struct dispatcher *dispatcher);
 void dispatcher_order(struct dispatcher *dispatcher, const struct ps_message *order); /* to all */
 bool dispatcher_all_stand(const struct dispatcher *dispatcher);
@@ -116,6 +126,8 @@ void dispatcher_desks_tick(struct dispatcher *dispatcher);
 void dispatcher_deal(struct dispatcher *dispatcher);
 /* Welcomes everybody to (new) terms. */
 void dispatcher_restart_desks(struct dispatcher *dispatcher);
+/* The run is over: no desk need come back. */
+void dispatcher_dismiss_desks(struct dispatcher *dispatcher);
 void dispatcher_step_done(struct dispatcher *dispatcher, int64_t step, double norm);
 
 #endif

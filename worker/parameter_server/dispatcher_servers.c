@@ -106,6 +106,19 @@ void dispatcher_resume_step(struct dispatcher *dispatcher)
 
 /* ---------------------------------------------------------------- what servers say */
 
+/* What a server counts as settled, and its values lack. It may not have heard yet of what was written off last. */
+static void count_losses(struct led_server *server)
+{
+    const struct server_standing *standing = &server->standing;
+    const struct ticket_set *settled = &standing->tickets;
+    if (!standing->holds_state || server->dispatcher->options.dispenser.mode == PARAMETER_SERVER_SYNCHRONOUS)
+        return;
+    int64_t unheard = ticket_set_count_missing(&server->lost, settled);
+    server->updates_lost = settled->low + settled->above_count + unheard - standing->updates;
+    if (unheard > 0)
+        ps_message_send(server->stream, &(struct ps_message){.type = PS_WRITE_OFF, .tickets = server->lost});
+}
+
 static void on_standing(struct led_server *server, const struct ps_message *message)
 {
     struct ticket_set tickets = server->standing.tickets;
@@ -121,11 +134,12 @@ static void on_standing(struct led_server *server, const struct ps_message *mess
                                                 .tickets = tickets};
     server->stands = true;
     server->starting &= !message->pull;
+    count_losses(server);
 }
 
 static void on_saved(struct led_server *server, const struct ps_message *message)
 {
-    if (!server->saving)
+    if (!server->saving || message->step != server->save_number)
         return;
     struct ticket_set tickets = server->save.tickets;
     ticket_set_copy(&tickets, &message->tickets);
@@ -184,7 +198,7 @@ static void on_closed(void *context, struct rpc_stream *stream, const struct err
     server->stream = NULL;
     server->asked_ms = stood ? dispatcher_now_ms() : server->asked_ms; /* not with each vain try */
     server->stands = server->saving = server->starting = server->parting = false;
-    if (stood && dispatcher->phase != PHASE_OVER) {
+    if (stood && !dispatcher->finished) {
         struct dispatcher_event event = {.kind = EVENT_SERVER_LOST};
         char name[WAITING_NAME_MAX];
         dispatcher_name_server(dispatcher, server->number, name);
@@ -222,6 +236,6 @@ static void dial(struct led_server *server)
 void dispatcher_servers_tick(struct dispatcher *dispatcher)
 {
     for (unsigned i = 0; i < dispatcher->options.server_count; i++)
-        if (dispatcher->servers[i].stream == NULL && dispatcher->phase != PHASE_OVER)
+        if (dispatcher->servers[i].stream == NULL && !dispatcher->finished)
             dial(&dispatcher->servers[i]);
 }

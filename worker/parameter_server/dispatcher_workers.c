@@ -20,17 +20,19 @@ static void give(struct ticket_desk *desk, int64_t ticket)
                                       .type = PS_TICKET, .ticket = ticket, .lineage = desk->dispatcher->terms.lineage});
 }
 
+/* Workers stay until the chief has saved what there is: a server that is lost before may cost steps that they do again. */
 static void tell_over(struct dispatcher *dispatcher)
 {
-    for (struct ticket_desk *desk = dispatcher->desks; desk != NULL; desk = desk->next) {
-        if (desk->joined && !desk->told_over)
-            ps_message_send(desk->stream, &(struct ps_message){.type = PS_OVER});
-        desk->told_over = true;
-    }
-    if (dispatcher->phase == PHASE_OVER)
-        return;
     dispatcher->phase = PHASE_OVER;
     dispatcher_tell(dispatcher, &(struct dispatcher_event){.kind = EVENT_OVER});
+}
+
+void dispatcher_dismiss_desks(struct dispatcher *dispatcher)
+{
+    dispatcher->phase = PHASE_OVER;
+    for (struct ticket_desk *desk = dispatcher->desks; desk != NULL; desk = desk->next)
+        if (desk->joined)
+            ps_message_send(desk->stream, &(struct ps_message){.type = PS_OVER});
 }
 
 /* One for each in turn, so that an early asker does not take what a late one needs. */
@@ -42,6 +44,7 @@ static bool deal_round(struct dispatcher *dispatcher)
         if (!desk->joined || desk->wants == 0 ||
             !dispenser_take(dispatcher->dispenser, desk->worker, clock_monotonic_ns(), &ticket))
             continue;
+        dispatcher_witness(dispatcher, TICKET_TAKE, desk->worker, ticket);
         give(desk, ticket);
         dealt = true;
     }
@@ -114,7 +117,7 @@ static void note_lost(struct dispatcher *dispatcher, const struct ps_message *me
         ticket_set_add(&lost, message->ticket);
         ticket_set_add(&server->settled, message->ticket);
         ticket_set_add(&server->lost, message->ticket);
-        dispatcher->lost++;
+        server->updates_lost++;
         if (server->stream != NULL)
             ps_message_send(server->stream, &(struct ps_message){.type = PS_WRITE_OFF, .tickets = lost});
         ticket_set_release(&lost);
@@ -138,6 +141,8 @@ static void on_done(struct ticket_desk *desk, const struct ps_message *message)
         note_lost(dispatcher, message);
     int64_t own_ns;
     bool first = dispenser_done(dispatcher->dispenser, desk->worker, message->ticket, clock_monotonic_ns(), &own_ns);
+    if (own_ns >= 0)
+        dispatcher_witness(dispatcher, TICKET_DONE, desk->worker, message->ticket);
     if (synchronous && own_ns >= 0)
         note_pace(desk, message->ticket / dispatcher->options.dispenser.tickets_per_step + 1, own_ns);
     if (!first) {
@@ -200,12 +205,11 @@ static void enter(struct ticket_desk *desk)
     if (dispatcher->dispenser == NULL)
         return;
     dispenser_join(dispatcher->dispenser, desk->worker);
-    if (dispatcher->phase == PHASE_OVER) {
+    dispatcher_witness(dispatcher, TICKET_JOIN, desk->worker, -1);
+    if (dispatcher->finished)
         ps_message_send(desk->stream, &(struct ps_message){.type = PS_OVER});
-        desk->told_over = true;
-        return;
-    }
-    welcome(desk, PS_WELCOME);
+    else
+        welcome(desk, PS_WELCOME);
 }
 
 static void on_join(struct ticket_desk *desk, const struct ps_message *message)
@@ -240,6 +244,7 @@ static void depart(struct ticket_desk *desk, const char *how)
     if (dispatcher->dispenser == NULL)
         return;
     dispenser_leave(dispatcher->dispenser, desk->worker);
+    dispatcher_witness(dispatcher, TICKET_LEAVE, desk->worker, -1);
     char name[WAITING_NAME_MAX];
     dispatcher_name_worker(dispatcher, desk->worker, name);
     if (dispatcher->phase != PHASE_OVER)

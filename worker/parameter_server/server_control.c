@@ -64,9 +64,13 @@ static void on_start(struct ps_server *server, const struct ps_message *message)
     struct variables *variables = &server->variables;
     struct error error = ERROR_INIT;
     if (strcmp(message->path, SERVER_START_BACKUP) == 0) {
-        mirror_fetch(server);
+        if (variables->holds_state) /* it came while the chief asked again: workers may have gone on with it */
+            server_control_say_standing(server, true);
+        else
+            mirror_fetch(server);
         return;
     }
+    mirror_abandon_fetch(server);
     if (server->options.load(server->options.context, message->path, variables, &error) < 0) {
         ps_server_fail(server, &error);
         return;

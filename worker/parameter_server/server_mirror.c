@@ -36,6 +36,7 @@ struct mirror {
     struct rpc_stream *stream;
     int64_t next_dial_ms;
     bool copied;               /* the stream has begun with a copy */
+    bool closing;              /* it does not begin with one any more */
     int64_t sequence, settled; /* handed on last; the backup's last word */
     int64_t copy_sequence;     /* of the copy that began the stream */
     struct pending *first, **end;
@@ -208,7 +209,8 @@ bool mirror_step(struct ps_server *server, const struct ps_message *order)
 void mirror_copy(struct ps_server *server)
 {
     struct mirror *mirror = server->mirror;
-    if (mirror == NULL || mirror->stream == NULL || !server->variables.holds_state || mirror->fetching)
+    if (mirror == NULL || mirror->stream == NULL || mirror->closing || !server->variables.holds_state ||
+        mirror->fetching)
         return;
     if (mirror->copied) { /* the bytes of an earlier copy may be on their way still: begin anew */
         rpc_stream_close(mirror->stream);
@@ -267,6 +269,18 @@ void mirror_fetch(struct ps_server *server)
         ps_message_send(mirror->stream, &(struct ps_message){.type = PS_FETCH});
 }
 
+void mirror_abandon_fetch(struct ps_server *server)
+{
+    struct mirror *mirror = server->mirror;
+    if (mirror == NULL || !mirror->fetching)
+        return;
+    mirror->fetching = false;
+    bulk_inbox_clear(&mirror->inbox);
+    if (mirror->stream != NULL)
+        rpc_stream_close(mirror->stream); /* begins again with a copy */
+    mirror->closing = mirror->stream != NULL;
+}
+
 static void take_fetched(struct mirror *mirror)
 {
     take_state(mirror->server, &mirror->server->variables, &mirror->fetch, (float *)mirror->inbox.bytes);
@@ -319,7 +333,7 @@ static void on_backup_closed(void *context, struct rpc_stream *stream, const str
     (void)stream, (void)error;
     struct mirror *mirror = context;
     mirror->stream = NULL;
-    mirror->copied = false;
+    mirror->copied = mirror->closing = false;
     bulk_inbox_clear(&mirror->inbox);
 }
 
@@ -372,7 +386,8 @@ void mirror_describe(const struct ps_server *server, char text[PS_TEXT_MAX])
 
 bool mirror_holds_guest(const struct ps_server *server)
 {
-    return server->guest.holds_state;
+    const struct variables *guest = &server->guest, *own = &server->variables;
+    return guest->holds_state && (!own->holds_state || guest->lineage >= own->lineage);
 }
 
 static void say(struct guest_link *link, enum ps_message_type type, int64_t sequence)
@@ -524,7 +539,8 @@ static void on_guest_pieces(void *context, struct rpc_stream *stream, const stru
     } else if (!bulk) {
         hear_guest(link, &message);
         ps_message_release(&message);
-    } else if (!link->receiving || bulk_inbox_take(&link->inbox, pieces, count, NULL) < 0) {
+    } else if (link->server->guest_link != link || !link->receiving ||
+               bulk_inbox_take(&link->inbox, pieces, count, NULL) < 0) {
         rpc_stream_close(stream);
     } else if (bulk_inbox_is_full(&link->inbox)) {
         take_guest(link);

@@ -30,11 +30,13 @@ void mirror_copy(struct ps_server *server);
 void mirror_forget(struct ps_server *server, const struct exchange *exchange);
 /* Has the state fetched from the backup; a STANDING follows, with or without it. */
 void mirror_fetch(struct ps_server *server);
+/* The state comes from elsewhere: what may still be on its way from the backup is older. */
+void mirror_abandon_fetch(struct ps_server *server);
 /* Whether the backup has all that was acknowledged, should this process end now. */
 bool mirror_is_whole(const struct ps_server *server);
 /* Whom acknowledgements, or this server's start, have been waiting for; leaves `text` alone when for nobody. */
 void mirror_describe(const struct ps_server *server, char text[PS_TEXT_MAX]);
-/* Whether the server before this one could be restored from here. */
+/* Whether the server before this one could be restored from here, and not to a lineage that the crew has left. */
 bool mirror_holds_guest(const struct ps_server *server);
 
 /* For rpc_method.opened of PS_METHOD_MIRROR. */

@@ -37,11 +37,13 @@ struct ticket_link {
     int64_t granted[AHEAD];
     unsigned granted_count, wanted;
     int64_t computing;
+    uint32_t computing_lineage; /* in which it was granted; the terms may have changed since */
     bool over, cancelled, refused, leaving, left;
     char refusal[PS_TEXT_MAX];
-    int64_t unled_since_ms; /* 0: led */
-    int64_t asked_ms;       /* since when the caller waits for a ticket; 0: it does not */
-    struct ps_message done; /* to be sent; type NONE: nothing */
+    int64_t unled_since_ms;        /* 0: led */
+    int64_t asked_ms;              /* since when the caller waits for a ticket; 0: it does not */
+    struct ps_message done[AHEAD]; /* to be sent; there are no more, for each ticket is asked for after a word is out */
+    unsigned done_count;
 };
 
 /* ---------------------------------------------------------------- what goes out; on the rpc's thread, with the lock held */
@@ -59,7 +61,7 @@ static void say_join(struct ticket_link *link)
                                  .index = link->options.worker,
                                  .incarnation = link->incarnation,
                                  .ticket = link->computing,
-                                 .lineage = link->terms.lineage};
+                                 .lineage = link->computing_lineage};
     snprintf(message.job_uid, sizeof message.job_uid, "%s", link->job_uid);
     say(link, &message);
 }
@@ -68,10 +70,9 @@ static void say_what_is_due(struct ticket_link *link)
 {
     if (!link->welcome)
         return;
-    if (link->done.type != PS_NONE) {
-        say(link, &link->done);
-        link->done.type = PS_NONE;
-    }
+    for (unsigned i = 0; i < link->done_count; i++)
+        say(link, &link->done[i]);
+    link->done_count = 0;
     if (link->leaving && !link->left) {
         say(link, &(struct ps_message){.type = PS_LEAVE});
         link->left = true;
@@ -239,6 +240,7 @@ int ticket_link_next(struct ticket_link *link, struct ticket_grant *ret_grant, s
     } else if (link->granted_count > 0) {
         *ret_grant = link->terms;
         ret_grant->ticket = link->computing = link->granted[0];
+        link->computing_lineage = link->terms.lineage;
         link->granted[0] = link->granted[--link->granted_count];
     } else if (link->over) {
         *ret_grant = (struct ticket_grant){.over = true};
@@ -252,21 +254,30 @@ int ticket_link_next(struct ticket_link *link, struct ticket_grant *ret_grant, s
 void ticket_link_done(struct ticket_link *link, const struct ticket_result *result)
 {
     pthread_mutex_lock(&link->lock);
-    if (result != NULL) {
-        link->done = (struct ps_message){.type = PS_DONE,
-                                         .ticket = link->computing,
-                                         .lineage = link->terms.lineage,
-                                         .loss = result->loss,
-                                         .squares = result->squares,
-                                         .correct = result->correct,
-                                         .targets = result->targets,
-                                         .examples = result->examples,
-                                         .server_count = result->server_count};
-        memcpy(link->done.incarnations, result->incarnations, sizeof link->done.incarnations);
+    if (result != NULL && link->done_count < AHEAD) {
+        struct ps_message *done = &link->done[link->done_count++];
+        *done = (struct ps_message){.type = PS_DONE,
+                                    .ticket = link->computing,
+                                    .lineage = link->computing_lineage,
+                                    .loss = result->loss,
+                                    .squares = result->squares,
+                                    .correct = result->correct,
+                                    .targets = result->targets,
+                                    .examples = result->examples,
+                                    .server_count = result->server_count};
+        memcpy(done->incarnations, result->incarnations, sizeof done->incarnations);
     }
     link->computing = NO_TICKET;
     pthread_mutex_unlock(&link->lock);
     rpc_wake(link->options.rpc);
+}
+
+bool ticket_link_is_over(struct ticket_link *link)
+{
+    pthread_mutex_lock(&link->lock);
+    bool over = link->over;
+    pthread_mutex_unlock(&link->lock);
+    return over;
 }
 
 void ticket_link_cancel(struct ticket_link *link)

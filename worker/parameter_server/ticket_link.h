@@ -55,6 +55,9 @@ int ticket_link_next(struct ticket_link *link, struct ticket_grant *ret_grant, s
 /* The ticket of the last grant: every server has it. NULL: it is void. */
 void ticket_link_done(struct ticket_link *link, const struct ticket_result *result);
 
+/* Whether the chief has said that the run is over: what is still computed or pushed counts no more. Any thread. */
+bool ticket_link_is_over(struct ticket_link *link);
+
 /* From any thread; for good. */
 void ticket_link_cancel(struct ticket_link *link);
 /* An orderly goodbye; waits at most a second until it is out. */

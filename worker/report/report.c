@@ -27,6 +27,7 @@
 #define METRIC_VALIDATION_LOSS "validationLoss"
 #define METRIC_VALIDATION_ACCURACY "validationAccuracy"
 #define METRIC_BYTES_SENT "bytesSentPerStep" /* by this process */
+#define METRIC_UPDATES_LOST "updatesLost"
 
 struct report {
     enum log_format format;
@@ -326,6 +327,13 @@ void report_traffic(struct report *report, int64_t bytes, int64_t steps)
         return;
     pthread_mutex_lock(&report->mutex);
     set_metric(&report->status, METRIC_BYTES_SENT, round((double)bytes / (double)steps));
+    pthread_mutex_unlock(&report->mutex);
+}
+
+void report_updates_lost(struct report *report, int64_t updates)
+{
+    pthread_mutex_lock(&report->mutex);
+    set_metric(&report->status, METRIC_UPDATES_LOST, (double)updates);
     pthread_mutex_unlock(&report->mutex);
 }
 

@@ -68,6 +68,12 @@ static bool evaluation_is_due(const struct ps_chief *chief)
 
 /* ---------------------------------------------------------------- events */
 
+static void tell_losses(struct ps_chief *chief)
+{
+    if (chief->mode != PARAMETER_SERVER_SYNCHRONOUS)
+        report_updates_lost(chief->trainer->report, dispatcher_lost(chief->dispatcher));
+}
+
 static void on_step(struct ps_chief *chief, const struct dispatcher_event *event)
 {
     struct trainer *trainer = chief->trainer;
@@ -85,6 +91,7 @@ static void on_step(struct ps_chief *chief, const struct dispatcher_event *event
     step_record_applied(event->step, event->step);
     report_step(trainer->report, step, event->examples, event->at_ns - chief->told_ns);
     report_traffic(trainer->report, traffic_sent(), event->step);
+    tell_losses(chief);
     chief->step = event->step;
     chief->told_ns = event->at_ns;
     if (chief->lost_ns != 0)
@@ -174,6 +181,7 @@ static int begin(struct ps_chief *chief, struct error *error)
     if (saving_begin(trainer, error) < 0)
         return error_wrap(error, "checkpoints");
     chief->told_ns = clock_monotonic_ns();
+    tell_losses(chief);
     report_phase(trainer->report, STATUS_TRAINING, NULL);
     return 0;
 }
@@ -235,6 +243,7 @@ static int run(struct ps_chief *chief, struct error *error)
     }
     if (result == 0) {
         int64_t lost = dispatcher_lost(chief->dispatcher);
+        tell_losses(chief);
         if (lost > 0)
             report_warn(trainer->report, "%lld acknowledged updates were lost with their ps", (long long)lost);
         int64_t late = dispatcher_late(chief->dispatcher);
@@ -338,6 +347,17 @@ static int open_values(struct ps_chief *chief, struct error *error)
     return 0;
 }
 
+static void record_ticket(void *context, enum ticket_fate fate, unsigned worker, int64_t ticket)
+{
+    static const char *const names[] = {
+#define X(name, text) [TICKET_##name] = text,
+        TICKET_FATES(X)
+#undef X
+    };
+    (void)context;
+    step_record_ticket(names[fate], worker, ticket);
+}
+
 static int open_dispatcher(struct ps_chief *chief, struct error *error)
 {
     struct trainer *trainer = chief->trainer;
@@ -361,6 +381,7 @@ static int open_dispatcher(struct ps_chief *chief, struct error *error)
                       .end = trainer->plan.total_steps * chief->per_step},
         .gradient_clip_norm = clip > 0 ? clip : 0,
         .rate = trainer_learning_rate,
+        .witness = record_ticket,
         .context = trainer,
     };
     return dispatcher_start(&options, &chief->dispatcher, error);

@@ -130,13 +130,21 @@ int ps_worker_work(struct ps_worker *worker, struct error *error)
 {
     for (;;) {
         struct ticket_grant grant;
+        struct error cause = ERROR_INIT;
         if (ticket_link_next(worker->tickets, &grant, error) < 0)
             return -1;
         if (grant.over)
-            return 0;
-        if (do_ticket(worker, &grant, error) < 0)
-            return -1;
+            break;
+        if (do_ticket(worker, &grant, &cause) == 0)
+            continue;
+        if (cause.kind == ERROR_CANCELLED && ticket_link_is_over(worker->tickets))
+            break; /* others had done it */
+        if (error != NULL)
+            *error = cause;
+        return -1;
     }
+    ticket_link_leave(worker->tickets);
+    return 0;
 }
 
 /* ---------------------------------------------------------------- life cycle */
@@ -174,6 +182,8 @@ static void tick(void *context)
     servers_link_tick(worker->servers);
     if (worker->tells)
         say_phase(worker);
+    if (ticket_link_is_over(worker->tickets))
+        servers_link_cancel(worker->servers); /* servers end with the run: one would wait for them for ever */
 }
 
 static void wake(void *context)

@@ -10,8 +10,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/memory.h"
 #include "worker/parameter_server/dispatcher.h"
+#include "worker/parameter_server/recovery.h"
 #include "worker/parameter_server/server.h"
 #include "worker/parameter_server/servers_link.h"
 #include "worker/parameter_server/ticket_link.h"
@@ -32,15 +34,18 @@ static const struct parameter_layout layout = {.tensors = tensors, .tensor_count
 static const struct optimizer_spec plain = {.type = OPTIMIZER_SGD, .learning_rate = 1};
 
 struct snapshot_of_server {
-    _Atomic float value; /* a server's thread writes it, the test's reads it */
+    _Atomic float written; /* by a server's thread, for the save under way */
+    _Atomic float value;   /* of the last that was whole */
     int64_t updates;
     struct ticket_set tickets;
 };
 
-/* What a worker did, in the order in which it happened. */
+/* What the chief did (enum ticket_fate), and what workers did between that, in the order in which it happened. */
+enum { CHIEF_STARTED = 100, WORK_BEGUN, WORK_PUSHED };
 struct entry {
+    int what;
     unsigned worker;
-    bool done; /* else: took a ticket */
+    int64_t ticket;
 };
 
 struct play {
@@ -49,6 +54,9 @@ struct play {
     bool orderly;    /* servers are asked to leave instead of killed */
     unsigned leaver; /* which one was */
     bool full;       /* the volume */
+    bool leaderless; /* the chief is killed too, at times with a server */
+    bool freezes;    /* workers stop for longer than the chief's patience, and return */
+    bool late;       /* a server is killed once all tickets are done */
     bool by_rows;    /* updates are lists of rows: of all of them */
     struct row_set rows[SERVERS];
     int64_t end, staleness;
@@ -59,8 +67,13 @@ struct play {
     struct ps_server *servers[SERVERS];
     uint32_t server_epochs[SERVERS];
     struct dispatcher *dispatcher;
+    uint32_t chief_epoch;
+    bool begun; /* tickets have flowed under this chief */
+    uint32_t lineage;
     struct snapshot_of_server snapshots[SERVERS];
-    int64_t applied_steps;
+    bool has_snapshot;
+    int64_t in_the_end[SERVERS]; /* how many updates are in its parameters */
+    atomic_uint told;            /* by servers, to people */
 
     pthread_mutex_t lock;
     struct entry *history;
@@ -100,9 +113,15 @@ static int store(void *context, const char *directory, const struct variables *c
     errno = ENOSPC;
     if (((struct play *)context)->full)
         return error_set_errno(error, "cannot write a shard");
-    ((struct play *)context)->snapshots[copy->options.server].value = copy->parameters[0];
+    ((struct play *)context)->snapshots[copy->options.server].written = copy->parameters[0];
     snprintf(ret_name, 64, "shard");
     return 0;
+}
+
+static void count_words(void *context, const char *text)
+{
+    (void)text;
+    atomic_fetch_add(&((struct play *)context)->told, 1);
 }
 
 static void start_server(struct play *play, unsigned number)
@@ -123,6 +142,7 @@ static void start_server(struct play *play, unsigned number)
         .servers = play->seats,
         .load = load,
         .store = store,
+        .say = count_words,
         .context = play,
     };
     for (int tries = 0; ps_server_start(&options, &play->servers[number], &error) < 0; tries++) {
@@ -142,6 +162,7 @@ struct one_worker {
     unsigned number;
     uint32_t epoch;
     atomic_bool killed;
+    atomic_llong frozen_until_ms;
     struct rpc *rpc;
     struct address_book *book;
     struct ticket_link *tickets;
@@ -149,11 +170,21 @@ struct one_worker {
     atomic_bool ready;
 };
 
+/* Nothing of a frozen process goes on. */
+static void thaw(struct one_worker *worker)
+{
+    while (clock_monotonic_ms() < atomic_load(&worker->frozen_until_ms))
+        usleep(1000);
+}
+
 static void tick(void *context)
 {
     struct one_worker *worker = context;
+    thaw(worker);
     ticket_link_tick(worker->tickets);
     servers_link_tick(worker->servers);
+    if (ticket_link_is_over(worker->tickets)) /* as ps_worker.c does it */
+        servers_link_cancel(worker->servers);
 }
 
 static void wake(void *context)
@@ -201,12 +232,17 @@ static void close_worker(struct one_worker *worker)
     ticket_link_free(worker->tickets);
 }
 
-static void record(struct play *play, unsigned worker, bool done)
+static void record(struct play *play, int what, unsigned worker, int64_t ticket)
 {
     pthread_mutex_lock(&play->lock);
     play->history = memory_resize(play->history, play->history_count + 1, sizeof *play->history);
-    play->history[play->history_count++] = (struct entry){worker, done};
+    play->history[play->history_count++] = (struct entry){what, worker, ticket};
     pthread_mutex_unlock(&play->lock);
+}
+
+static void witness(void *context, enum ticket_fate fate, unsigned worker, int64_t ticket)
+{
+    record(context, (int)fate, worker, ticket);
 }
 
 /* False when the worker is over, or was killed on the way. */
@@ -218,7 +254,7 @@ static bool do_ticket(struct one_worker *worker)
     bool outdated = false;
     if (ticket_link_next(worker->tickets, &grant, NULL) < 0 || grant.over)
         return false;
-    record(play, worker->number, false);
+    record(play, WORK_BEGUN, worker->number, grant.ticket);
     const struct row_set *rows = play->by_rows ? play->rows : NULL;
     if (servers_link_pull(worker->servers, rows, NULL) < 0)
         return false;
@@ -227,7 +263,8 @@ static bool do_ticket(struct one_worker *worker)
     for (int64_t i = 0; i < ELEMENTS; i++)
         gradients[i] = value;
     if (draw(play, 4) == 0)
-        usleep(draw(play, 3000));
+        usleep(draw(play, draw(play, 8) == 0 ? 30000 : 3000));
+    thaw(worker);
     struct servers_push push = {.ticket = grant.ticket, .lineage = grant.lineage, .rate = 1, .scale = 1, .rows = rows};
     int repetitions = draw(play, 5) == 0 ? 2 : 1; /* as after a lost acknowledgement */
     for (int i = 0; i < repetitions; i++)
@@ -236,7 +273,7 @@ static bool do_ticket(struct one_worker *worker)
     if (atomic_load(&worker->killed)) /* its update is in, and nobody knows */
         return false;
     if (!outdated)
-        record(play, worker->number, true);
+        record(play, WORK_PUSHED, worker->number, grant.ticket);
     ticket_link_done(worker->tickets, outdated ? NULL : &result);
     return true;
 }
@@ -288,38 +325,50 @@ static double rate(void *context, int64_t step)
     return 1;
 }
 
-/* What each server starts from: its snapshot; in the synchronous mode all go back, so that they agree. */
-static int begin(struct play *play, bool first)
+/* The last snapshot that was whole, as a checkpoint. */
+static struct recovery_source find_source(const struct play *play)
 {
+    struct recovery_source source = {.path = memory_copy_string(play->has_snapshot ? "snapshot" : "")};
+    bool synchronous = play->mode == PARAMETER_SERVER_SYNCHRONOUS;
+    source.step = INT64_MAX;
+    for (unsigned i = 0; i < SERVERS; i++) {
+        const struct snapshot_of_server *snapshot = &play->snapshots[i];
+        int64_t step = synchronous ? snapshot->updates : snapshot->tickets.low / 2;
+        source.step = step < source.step ? step : source.step;
+        source.updates[i] = snapshot->updates;
+        ticket_set_copy(&source.tickets[i], &snapshot->tickets);
+    }
+    source.server_count = SERVERS;
+    return source;
+}
+
+/* As a chief does it. */
+static int begin(struct play *play)
+{
+    const struct recovery_options options = {.mode = play->mode,
+                                             .server_count = SERVERS,
+                                             .per_step = 2,
+                                             .backup = play->backup,
+                                             .chief_epoch = play->chief_epoch,
+                                             .begun = play->begun,
+                                             .lineage = play->lineage};
     struct server_standing standings[PS_SERVERS_MAX];
-    struct server_start starts[PS_SERVERS_MAX] = {0};
-    struct dispatcher_plan plan = {.starts = starts, .keeps_tickets = !first, .base_step = 0};
-    bool synchronous = play->mode == PARAMETER_SERVER_SYNCHRONOUS, missing = false;
+    struct server_start *starts = memory_allocate(PS_SERVERS_MAX, sizeof *starts);
+    struct dispatcher_plan plan;
+    struct recovery_source source = find_source(play);
     int64_t lost;
     cr_assert(dispatcher_await_servers(play->dispatcher, standings, NULL) == 0);
-    for (unsigned i = 0; i < SERVERS; i++) {
-        missing |= !standings[i].holds_state;
-        starts[i].needed = !standings[i].holds_state;
-        if (standings[i].lineage > plan.lineage)
-            plan.lineage = standings[i].lineage;
-    }
-    for (unsigned i = 0; i < SERVERS; i++) {
-        if (missing && synchronous && !play->backup)
-            starts[i].needed = true;
-        starts[i].path = first ? "" : play->backup ? SERVER_START_BACKUP : "snapshot";
-        starts[i].tickets = play->snapshots[i].tickets; /* borrowed */
-        starts[i].updates = play->snapshots[i].updates;
-    }
-    plan.fetches_only = !first && missing && play->backup;
-    if (missing && synchronous && !plan.fetches_only) {
-        plan.keeps_tickets = false;
-        plan.lineage++;
-        plan.step = play->snapshots[0].updates;
-        plan.finished = play->snapshots[0].tickets;
-    }
+    recovery_plan(&options, recovery_choose(&options, standings), standings, &source, starts, &plan);
     int result = dispatcher_begin(play->dispatcher, &plan, &lost, NULL);
+    if (result == 0) {
+        play->begun = true;
+        play->lineage = plan.lineage;
+    }
     for (unsigned i = 0; i < SERVERS; i++)
         server_standing_release(&standings[i]);
+    recovery_plan_release(&plan, starts);
+    recovery_source_release(&source);
+    free(starts);
     return result;
 }
 
@@ -328,7 +377,9 @@ static void take_snapshot(struct play *play)
     struct server_saved saved[PS_SERVERS_MAX] = {0};
     if (dispatcher_save(play->dispatcher, "nowhere", saved, NULL) < 0)
         return;
+    play->has_snapshot = true;
     for (unsigned i = 0; i < SERVERS; i++) {
+        play->snapshots[i].value = play->snapshots[i].written;
         play->snapshots[i].updates = saved[i].updates;
         if (play->mode == PARAMETER_SERVER_SYNCHRONOUS) /* staged shares are no part of it */
             ticket_set_reset(&play->snapshots[i].tickets, saved[i].updates * 2);
@@ -349,6 +400,81 @@ static void see_off(struct play *play)
     start_server(play, play->leaver);
 }
 
+static void kill_server(struct play *play, unsigned number)
+{
+    ps_server_free(play->servers[number]);
+    start_server(play, number);
+}
+
+static void start_chief(struct play *play)
+{
+    struct error error = ERROR_INIT;
+    const struct dispatcher_options options = {
+        .job_uid = "uid",
+        .generation = {.epoch = ++play->chief_epoch},
+        .listen_address = play->hosts[SERVERS],
+        .port = play->chief.port,
+        .servers = play->seats,
+        .server_count = SERVERS,
+        .digest = 5,
+        .dispenser = {.mode = play->mode, .tickets_per_step = 2, .staleness = play->staleness, .end = play->end},
+        .rate = rate,
+        .witness = witness,
+        .context = play,
+        .death_ms = play->freezes ? 1500 : 0,
+    };
+    for (int tries = 0; dispatcher_start(&options, &play->dispatcher, &error) < 0; tries++) {
+        must(tries < 600, error.message);
+        usleep(100000);
+        error_clear(&error);
+    }
+    play->chief.port = dispatcher_port(play->dispatcher);
+    play->begun = false;
+    record(play, CHIEF_STARTED, 0, -1);
+}
+
+/* Of all servers, some or none. */
+static void kill_servers(struct play *play, unsigned victim)
+{
+    for (unsigned i = 0; i < SERVERS; i++)
+        if (victim == i || victim == SERVERS)
+            kill_server(play, i);
+}
+
+/* A server goes with it, before or after, or all, or none. */
+static void kill_chief(struct play *play)
+{
+    unsigned victim = draw(play, SERVERS + 2), before = draw(play, 2);
+    if (before)
+        kill_servers(play, victim);
+    dispatcher_free(play->dispatcher);
+    if (!before)
+        kill_servers(play, victim);
+    start_chief(play);
+}
+
+/* Whoever draw picks, or stops it for a while. True: the chief that is there must begin. */
+static bool strike(struct play *play, struct crew_of_workers *crew, unsigned number, bool *ret_kills_server)
+{
+    unsigned victim = draw(play, SERVERS + WORKERS + play->leaderless);
+    if (play->orderly) {
+        play->leaver = victim % SERVERS;
+        ps_server_leave(play->servers[play->leaver]);
+    } else if (victim == SERVERS + WORKERS) {
+        kill_chief(play);
+        return true;
+    } else if (victim >= SERVERS && play->freezes && number % 4 == 0) {
+        atomic_store(&crew->workers[victim - SERVERS]->frozen_until_ms, clock_monotonic_ms() + 2200);
+    } else if (victim >= SERVERS) {
+        replace_worker(play, crew, victim - SERVERS);
+    } else {
+        kill_server(play, victim);
+        *ret_kills_server = true;
+    }
+    return false;
+}
+
+/* True once all tickets are done; false: begin anew. */
 static bool follow(struct play *play, struct crew_of_workers *crew, unsigned kills_every, unsigned *kills)
 {
     bool kills_server = false; /* what is told until that is noticed kills nobody */
@@ -369,48 +495,45 @@ static bool follow(struct play *play, struct crew_of_workers *crew, unsigned kil
             continue;
         if (!play->orderly && draw(play, 2) == 0)
             take_snapshot(play);
-        if (event.step * 2 > play->end * 9 / 10 || kills_server)
-            continue;
-        ++*kills;
-        unsigned victim = draw(play, SERVERS + WORKERS);
-        if (play->orderly) {
-            play->leaver = victim % SERVERS;
-            ps_server_leave(play->servers[play->leaver]);
-        } else if (victim >= SERVERS) {
-            replace_worker(play, crew, victim - SERVERS);
-        } else {
-            ps_server_free(play->servers[victim]);
-            start_server(play, victim);
-            kills_server = true;
-        }
+        if (event.step * 2 <= play->end * 9 / 10 && !kills_server && strike(play, crew, ++*kills, &kills_server))
+            return false;
     }
+}
+
+/* How many updates are in each server's parameters, all of which agree; false: a server was lost. */
+static bool look_at_the_end(struct play *play)
+{
+    struct server_saved saved[PS_SERVERS_MAX] = {0};
+    if (dispatcher_save(play->dispatcher, "nowhere", saved, NULL) < 0)
+        return false;
+    for (unsigned i = 0; i < SERVERS; i++) {
+        ticket_set_release(&saved[i].tickets);
+        play->in_the_end[i] = (int64_t)lroundf(-play->snapshots[i].written);
+    }
+    return true;
 }
 
 static void run(struct play *play, unsigned kills_every, unsigned *ret_kills)
 {
     struct crew_of_workers crew;
-    struct error error = ERROR_INIT;
-    const struct dispatcher_options options = {
-        .job_uid = "uid",
-        .generation = {.epoch = 1},
-        .listen_address = play->hosts[SERVERS],
-        .servers = play->seats,
-        .server_count = SERVERS,
-        .digest = 5,
-        .dispenser = {.mode = play->mode, .tickets_per_step = 2, .staleness = play->staleness, .end = play->end},
-        .rate = rate,
-    };
-    cr_assert(dispatcher_start(&options, &play->dispatcher, &error) == 0, "%s", error.message);
-    play->chief.port = dispatcher_port(play->dispatcher);
+    start_chief(play);
     for (unsigned i = 0; i < WORKERS; i++)
         start_worker(play, &crew, i, 1);
     *ret_kills = 0;
-    bool first = true;
     do {
-        while (begin(play, first) < 0) /* lost again, or back from the backup: look anew */
-            ;
-        first = false;
-    } while (!follow(play, &crew, kills_every, ret_kills));
+        do
+            while (begin(play) < 0) /* lost again, or back from the backup: look anew */
+                ;
+        while (!follow(play, &crew, kills_every, ret_kills));
+        if (play->late)
+            kill_server(play, draw(play, SERVERS));
+        play->late = false;
+    } while (!look_at_the_end(play));
+    for (unsigned i = 0; i < SERVERS; i++) {
+        ps_server_free(play->servers[i]); /* else the chief would wait for their farewell */
+        play->servers[i] = NULL;
+    }
+    dispatcher_finish(play->dispatcher);
     for (unsigned i = 0; i < WORKERS; i++) {
         pthread_join(crew.threads[i], NULL);
         free(crew.workers[i]);
@@ -442,19 +565,8 @@ static void set_up(struct play *play, unsigned seed)
     play->chief = (struct crew_seat){.role = "worker", .host = play->hosts[SERVERS]};
 }
 
-/* How many updates are in a server's parameters: all of them must agree. */
-static int64_t updates_in(struct play *play, unsigned number, struct dispatcher *dispatcher)
-{
-    struct server_saved saved[PS_SERVERS_MAX] = {0};
-    cr_assert(dispatcher_save(dispatcher, "nowhere", saved, NULL) == 0);
-    for (unsigned i = 0; i < SERVERS; i++)
-        ticket_set_release(&saved[i].tickets);
-    return (int64_t)lroundf(-play->snapshots[number].value);
-}
-
 static void tear_down(struct play *play)
 {
-    dispatcher_finish(play->dispatcher);
     dispatcher_free(play->dispatcher);
     for (unsigned i = 0; i < SERVERS; i++) {
         ps_server_free(play->servers[i]);
@@ -474,17 +586,7 @@ Test(histories, a_save_does_not_wait_for_servers_without_a_state, .timeout = 60)
     struct server_saved saved[PS_SERVERS_MAX] = {0};
     struct error error = ERROR_INIT;
     set_up(&play, 5);
-    const struct dispatcher_options options = {
-        .job_uid = "uid",
-        .generation = {.epoch = 1},
-        .listen_address = play.hosts[SERVERS],
-        .servers = play.seats,
-        .server_count = SERVERS,
-        .digest = 5,
-        .dispenser = {.mode = play.mode, .tickets_per_step = 2, .end = play.end},
-        .rate = rate,
-    };
-    cr_assert(dispatcher_start(&options, &play.dispatcher, &error) == 0, "%s", error.message);
+    start_chief(&play);
     cr_assert(dispatcher_await_servers(play.dispatcher, standings, &error) == 0, "%s", error.message);
     cr_expect(dispatcher_misses_a_server(play.dispatcher));
     cr_expect(dispatcher_save(play.dispatcher, "nowhere", saved, &error) < 0 && error.kind == ERROR_UNAVAILABLE, "%s",
@@ -494,23 +596,71 @@ Test(histories, a_save_does_not_wait_for_servers_without_a_state, .timeout = 60)
     tear_down(&play);
 }
 
+Test(histories, a_full_volume_is_told_as_one, .timeout = 60)
+{
+    struct play play = {.mode = PARAMETER_SERVER_ASYNC, .full = true, .end = 1200};
+    struct server_saved saved[PS_SERVERS_MAX] = {0};
+    struct error error = ERROR_INIT;
+    set_up(&play, 61);
+    start_chief(&play);
+    while (begin(&play) < 0)
+        ;
+    cr_expect(dispatcher_save(play.dispatcher, "nowhere", saved, &error) < 0);
+    cr_expect(error.kind == ERROR_NO_SPACE && error.os_error == ENOSPC, "%s", error.message);
+    tear_down(&play);
+}
+
+/* ---------------------------------------------------------------- what is lost */
+
+static void expect_exact_losses(struct play *play, unsigned kills)
+{
+    int64_t missing = 0;
+    for (unsigned i = 0; i < SERVERS; i++)
+        missing += play->end - play->in_the_end[i];
+    cr_expect(kills >= 8 && missing == dispatcher_lost(play->dispatcher),
+              "%lld updates are missing after %u kills, %lld counted", (long long)missing, kills,
+              (long long)dispatcher_lost(play->dispatcher));
+}
+
 Test(histories, without_a_backup_what_is_lost_is_counted_exactly)
 {
     struct play play = {.mode = PARAMETER_SERVER_ASYNC, .end = 1200};
     unsigned kills;
     set_up(&play, 11);
     run(&play, 40, &kills);
-    int64_t missing = 0;
+    expect_exact_losses(&play, kills);
+    tear_down(&play);
+}
+
+Test(histories, what_is_lost_is_counted_through_the_chiefs_death)
+{
+    struct play play = {.mode = PARAMETER_SERVER_ASYNC, .leaderless = true, .end = 1200};
+    unsigned kills;
+    set_up(&play, 13);
+    run(&play, 30, &kills);
+    expect_exact_losses(&play, kills);
+    cr_expect(play.chief_epoch > 1, "the chief was never killed");
+    tear_down(&play);
+}
+
+Test(histories, a_server_that_is_lost_after_the_last_ticket_is_led_again, .timeout = 120)
+{
+    struct play play = {.mode = PARAMETER_SERVER_ASYNC, .late = true, .end = 200};
+    unsigned kills;
+    set_up(&play, 17);
+    run(&play, 0, &kills);
+    expect_exact_losses(&play, 8);
+    tear_down(&play);
+}
+
+Test(histories, synchronous_steps_are_done_again_after_the_last_ticket, .timeout = 120)
+{
+    struct play play = {.mode = PARAMETER_SERVER_SYNCHRONOUS, .late = true, .end = 200};
+    unsigned kills;
+    set_up(&play, 19);
+    run(&play, 0, &kills);
     for (unsigned i = 0; i < SERVERS; i++)
-        missing += play.end - updates_in(&play, i, play.dispatcher);
-    cr_expect(kills >= 8 && missing == dispatcher_lost(play.dispatcher),
-              "%lld updates are missing after %u kills, %lld counted", (long long)missing, kills,
-              (long long)dispatcher_lost(play.dispatcher));
-    struct server_saved saved[PS_SERVERS_MAX] = {0};
-    struct error error = ERROR_INIT;
-    play.full = true;
-    cr_expect(dispatcher_save(play.dispatcher, "nowhere", saved, &error) < 0);
-    cr_expect(error.kind == ERROR_NO_SPACE && error.os_error == ENOSPC, "%s", error.message);
+        cr_expect(play.in_the_end[i] == play.end / 2, "ps %u took %lld steps", i, (long long)play.in_the_end[i]);
     tear_down(&play);
 }
 
@@ -522,7 +672,7 @@ static void expect_nothing_lost(enum parameter_server_mode mode, bool share_memo
     set_up(&play, 31);
     run(&play, 40, &kills);
     for (unsigned i = 0; i < SERVERS; i++)
-        cr_expect(updates_in(&play, i, play.dispatcher) == (synchronous ? play.end / 2 : play.end), "ps %u", i);
+        cr_expect(play.in_the_end[i] == (synchronous ? play.end / 2 : play.end), "ps %u", i);
     cr_expect(kills >= 8 && dispatcher_lost(play.dispatcher) == 0, "%u left, %lld updates are lost", kills,
               (long long)dispatcher_lost(play.dispatcher));
     tear_down(&play);
@@ -538,80 +688,254 @@ Test(histories, synchronous_servers_that_are_asked_to_leave_lose_nothing)
     expect_nothing_lost(PARAMETER_SERVER_SYNCHRONOUS, false);
 }
 
-static void expect_every_update(bool share_memory, bool by_rows, unsigned seed)
+static void expect_every_update(struct play play, unsigned seed)
 {
-    struct play play = {
-        .mode = PARAMETER_SERVER_ASYNC, .backup = true, .share_memory = share_memory, .by_rows = by_rows, .end = 1200};
     unsigned kills;
+    play.mode = PARAMETER_SERVER_ASYNC;
+    play.backup = true;
+    play.end = 1200;
     set_up(&play, seed);
     run(&play, 40, &kills);
     for (unsigned i = 0; i < SERVERS; i++)
-        cr_expect(updates_in(&play, i, play.dispatcher) == play.end, "ps %u has %lld of %lld updates", i,
-                  (long long)updates_in(&play, i, play.dispatcher), (long long)play.end);
+        cr_expect(play.in_the_end[i] == play.end, "ps %u has %lld of %lld updates", i, (long long)play.in_the_end[i],
+                  (long long)play.end);
     cr_expect(kills >= 8 && dispatcher_lost(play.dispatcher) == 0);
     tear_down(&play);
 }
 
 Test(histories, with_a_backup_every_update_counts_exactly_once)
 {
-    expect_every_update(true, false, 23);
+    expect_every_update((struct play){.share_memory = true}, 23);
 }
 
 Test(histories, with_a_backup_rows_count_exactly_once)
 {
-    expect_every_update(false, true, 29);
+    expect_every_update((struct play){.by_rows = true}, 29);
 }
 
-static void expect_synchronous(bool backup, bool by_rows, unsigned seed)
+Test(histories, with_a_backup_every_update_counts_through_the_chiefs_death)
 {
-    struct play play = {.mode = PARAMETER_SERVER_SYNCHRONOUS, .backup = backup, .by_rows = by_rows, .end = 800};
+    expect_every_update((struct play){.leaderless = true}, 37);
+}
+
+static void expect_synchronous(struct play play, unsigned seed)
+{
     unsigned kills;
+    play.mode = PARAMETER_SERVER_SYNCHRONOUS;
+    play.end = 800;
     set_up(&play, seed);
     run(&play, 40, &kills);
     for (unsigned i = 0; i < SERVERS; i++)
-        cr_expect(updates_in(&play, i, play.dispatcher) == play.end / 2, "ps %u took %lld steps of %lld", i,
-                  (long long)updates_in(&play, i, play.dispatcher), (long long)play.end / 2);
+        cr_expect(play.in_the_end[i] == play.end / 2, "ps %u took %lld steps of %lld", i, (long long)play.in_the_end[i],
+                  (long long)play.end / 2);
     cr_expect(kills >= 6);
     tear_down(&play);
 }
 
 Test(histories, synchronous_steps_count_once_through_rollbacks)
 {
-    expect_synchronous(false, false, 5);
+    expect_synchronous((struct play){0}, 5);
 }
 
 Test(histories, synchronous_steps_count_once_with_a_backup)
 {
-    expect_synchronous(true, true, 7);
+    expect_synchronous((struct play){.backup = true, .by_rows = true}, 7);
 }
 
-/* A worker that takes a ticket is at most `staleness` ahead of what the others had finished by then. */
+Test(histories, synchronous_steps_count_once_through_the_chiefs_death)
+{
+    expect_synchronous((struct play){.leaderless = true}, 41);
+}
+
+/* ---------------------------------------------------------------- a server's state and its backup's */
+
+/* A plan of our own, while no worker is there. */
+static int begin_with(struct play *play, struct dispatcher_plan plan, unsigned starter, const char *path)
+{
+    struct server_start *starts = memory_allocate(PS_SERVERS_MAX, sizeof *starts);
+    struct server_standing standings[PS_SERVERS_MAX];
+    int64_t lost;
+    cr_assert(dispatcher_await_servers(play->dispatcher, standings, NULL) == 0);
+    for (unsigned i = 0; i < SERVERS; i++)
+        server_standing_release(&standings[i]);
+    starts[starter] = (struct server_start){.needed = true, .path = path};
+    plan.starts = starts;
+    int result = dispatcher_begin(play->dispatcher, &plan, &lost, NULL);
+    free(starts);
+    return result;
+}
+
+Test(histories, a_server_with_a_state_does_not_take_an_older_one_from_its_backup, .timeout = 60)
+{
+    struct play play = {.mode = PARAMETER_SERVER_ASYNC, .backup = true, .end = 8};
+    set_up(&play, 43);
+    start_chief(&play);
+    while (begin(&play) < 0)
+        ;
+    usleep(300000); /* the copies are there */
+    cr_expect(begin_with(&play, (struct dispatcher_plan){.fetches_only = true}, 0, SERVER_START_BACKUP) < 0);
+    cr_expect(begin(&play) == 0 && atomic_load(&play.told) == 0);
+    tear_down(&play);
+}
+
+/* Whoever starts from there is asked to do so again, for ever. */
+Test(histories, a_backup_of_a_lineage_that_was_left_is_none, .timeout = 60)
+{
+    struct play play = {.mode = PARAMETER_SERVER_ASYNC, .backup = true, .end = 8};
+    set_up(&play, 47);
+    start_chief(&play);
+    while (begin(&play) < 0)
+        ;
+    usleep(300000); /* the copies are there */
+    kill_server(&play, 0);
+    cr_expect(begin_with(&play, (struct dispatcher_plan){.lineage = play.lineage + 1}, 1, "") < 0);
+    int tries = 0;
+    while (begin(&play) < 0 && tries < 20)
+        tries++;
+    cr_expect(tries < 20, "the servers do not agree on a lineage");
+    tear_down(&play);
+}
+
+/* ---------------------------------------------------------------- the bound */
+
+struct clock_of_worker {
+    bool live;
+    int64_t clock; /* tickets done since it came, and the slowest one's at that time */
+    struct {
+        int64_t ticket;
+        bool pushed; /* the chief need not have heard of it */
+    } holds[2];
+    unsigned held;
+};
+
+static int64_t slowest_clock(const struct clock_of_worker *clocks, unsigned but)
+{
+    int64_t slowest = INT64_MAX;
+    for (unsigned i = 0; i < WORKERS; i++)
+        if (i != but && clocks[i].live && clocks[i].clock < slowest)
+            slowest = clocks[i].clock;
+    return slowest;
+}
+
+static int find_held(const struct clock_of_worker *clock, int64_t ticket)
+{
+    for (unsigned i = 0; clock->live && i < clock->held; i++)
+        if (clock->holds[i].ticket == ticket)
+            return (int)i;
+    return -1;
+}
+
+/* The chief gives it: nobody else computes it, and its worker is not too far ahead. */
+static int64_t take(struct clock_of_worker *clocks, const struct entry *entry)
+{
+    struct clock_of_worker *clock = &clocks[entry->worker];
+    for (unsigned i = 0; i < WORKERS; i++)
+        cr_expect(find_held(&clocks[i], entry->ticket) < 0, "ticket %lld was given twice", (long long)entry->ticket);
+    cr_assert(clock->live && clock->held < 2);
+    int64_t ahead = clock->clock + clock->held - slowest_clock(clocks, WORKERS);
+    clock->holds[clock->held].ticket = entry->ticket;
+    clock->holds[clock->held++].pushed = false;
+    return ahead;
+}
+
+static void done(struct clock_of_worker *clock, int64_t ticket)
+{
+    int place = find_held(clock, ticket);
+    cr_assert(place >= 0);
+    clock->held--;
+    if (place == 0)
+        clock->holds[0] = clock->holds[1];
+    clock->clock++;
+}
+
+/* A worker begins to compute; what the others have pushed counts, whether the chief knows of it or not. One that has lost its place
+ * meanwhile is no longer among the clocks. */
+static int64_t begin_work(const struct clock_of_worker *clocks, const struct entry *entry)
+{
+    int place = find_held(&clocks[entry->worker], entry->ticket);
+    int64_t furthest = 0;
+    for (unsigned i = 0; place >= 0 && i < WORKERS; i++) {
+        int64_t other = clocks[i].clock;
+        for (unsigned j = 0; j < clocks[i].held; j++)
+            other += clocks[i].holds[j].pushed;
+        if (clocks[i].live && clocks[entry->worker].clock + place - other > furthest)
+            furthest = clocks[entry->worker].clock + place - other;
+    }
+    return furthest;
+}
+
+/* Reads an entry; how far ahead of the slowest it finds a worker. */
+static int64_t read_entry(struct clock_of_worker *clocks, const struct entry *entry)
+{
+    struct clock_of_worker *clock = &clocks[entry->worker];
+    int place = find_held(clock, entry->ticket);
+    int64_t slowest;
+    switch (entry->what) {
+    case CHIEF_STARTED:
+        memset(clocks, 0, WORKERS * sizeof *clocks);
+        break;
+    case TICKET_JOIN:
+        slowest = slowest_clock(clocks, entry->worker);
+        *clock = (struct clock_of_worker){.live = true, .clock = slowest == INT64_MAX ? 0 : slowest};
+        break;
+    case TICKET_LEAVE:
+        clock->live = false;
+        break;
+    case TICKET_VOID:
+        for (unsigned i = 0; i < WORKERS; i++)
+            clocks[i].held = 0;
+        break;
+    case TICKET_TAKE:
+        return take(clocks, entry);
+    case TICKET_DONE:
+        done(clock, entry->ticket);
+        break;
+    case WORK_BEGUN:
+        return begin_work(clocks, entry);
+    case WORK_PUSHED:
+        if (place >= 0)
+            clock->holds[place].pushed = true;
+        break;
+    }
+    return 0;
+}
+
 static void check_bound(const struct play *play)
 {
-    int64_t done[WORKERS] = {0}, furthest = 0;
+    struct clock_of_worker clocks[WORKERS] = {0};
+    int64_t furthest = 0;
     for (unsigned i = 0; i < play->history_count; i++) {
-        const struct entry *entry = &play->history[i];
-        if (entry->done) {
-            done[entry->worker]++;
-            continue;
-        }
-        for (unsigned other = 0; other < WORKERS; other++)
-            if (done[entry->worker] - done[other] > furthest)
-                furthest = done[entry->worker] - done[other];
+        int64_t ahead = read_entry(clocks, &play->history[i]);
+        furthest = ahead > furthest ? ahead : furthest;
     }
     cr_expect(furthest <= play->staleness, "a worker was %lld ahead, the bound is %lld", (long long)furthest,
               (long long)play->staleness);
     cr_expect(furthest > 0, "nobody was ever ahead: the bound was not tried");
 }
 
+static void expect_the_bound(struct play play, unsigned seed, unsigned kills_every)
+{
+    unsigned kills;
+    play.mode = PARAMETER_SERVER_BOUNDED_STALENESS;
+    play.end = 600;
+    set_up(&play, seed);
+    run(&play, kills_every, &kills);
+    check_bound(&play);
+    expect_exact_losses(&play, kills_every > 0 ? kills : 8);
+    tear_down(&play);
+}
+
 Test(histories, the_bound_is_never_exceeded)
 {
-    struct play play = {.mode = PARAMETER_SERVER_BOUNDED_STALENESS, .staleness = 2, .end = 600};
-    unsigned kills;
-    set_up(&play, 3);
-    run(&play, 0, &kills);
-    check_bound(&play);
-    for (unsigned i = 0; i < SERVERS; i++)
-        cr_expect(updates_in(&play, i, play.dispatcher) == play.end);
-    tear_down(&play);
+    expect_the_bound((struct play){.staleness = 2}, 3, 0);
+}
+
+Test(histories, the_bound_is_never_exceeded_through_kills)
+{
+    expect_the_bound((struct play){.staleness = 2, .freezes = true}, 53, 12);
+}
+
+Test(histories, the_bound_is_never_exceeded_through_kills_of_the_chief)
+{
+    expect_the_bound((struct play){.staleness = 3, .backup = true, .freezes = true, .leaderless = true}, 59, 12);
 }

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/parameter_server/dispatcher.h"
+
+#include <criterion/criterion.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/memory.h"
+#include "worker/comm/rpc.h"
+#include "worker/coordination/address_book.h"
+#include "worker/parameter_server/bulk.h"
+#include "worker/parameter_server/recovery.h"
+#include "worker/parameter_server/ticket_link.h"
+
+/* A chief whose servers do as the test says: they hold no variables, and answer out of turn or die when it matters. */
+
+#define SERVERS 2
+#define END 40
+
+struct stage;
+
+struct false_server {
+    struct stage *stage;
+    uint64_t incarnation;
+    bool holds_state;
+    bool dies_of_start; /* the next one */
+    uint32_t lineage;
+    int64_t updates;
+    struct ticket_set tickets;
+};
+
+struct stage {
+    char hosts[SERVERS + 1][32];
+    struct crew_seat seats[1 + SERVERS]; /* the chief, then the servers */
+    struct rpc *rpc;
+    struct false_server servers[SERVERS];
+    struct dispatcher *dispatcher;
+    bool begun;
+    uint32_t lineage;
+
+    struct rpc *worker_rpc;
+    struct address_book *book;
+    struct ticket_link *link;
+
+    pthread_mutex_t lock;
+    unsigned takes, dones, voids; /* that the chief has told of */
+};
+
+static void witness(void *context, enum ticket_fate fate, unsigned worker, int64_t ticket)
+{
+    (void)worker, (void)ticket;
+    struct stage *stage = context;
+    pthread_mutex_lock(&stage->lock);
+    stage->takes += fate == TICKET_TAKE;
+    stage->dones += fate == TICKET_DONE;
+    stage->voids += fate == TICKET_VOID;
+    pthread_mutex_unlock(&stage->lock);
+}
+
+static unsigned count(struct stage *stage, const unsigned *counter)
+{
+    pthread_mutex_lock(&stage->lock);
+    unsigned value = *counter;
+    pthread_mutex_unlock(&stage->lock);
+    return value;
+}
+
+static void await(struct stage *stage, const unsigned *counter, unsigned least)
+{
+    for (int i = 0; count(stage, counter) < least; i++) {
+        cr_assert(i < 60000, "it does not come");
+        usleep(1000);
+    }
+}
+
+/* ---------------------------------------------------------------- servers */
+
+static void say_standing(struct false_server *server, struct rpc_stream *stream, bool answers)
+{
+    ps_message_send(stream, &(struct ps_message){.type = PS_STANDING,
+                                                 .incarnation = server->incarnation,
+                                                 .holds_state = server->holds_state,
+                                                 .pull = answers,
+                                                 .lineage = server->lineage,
+                                                 .updates = server->updates,
+                                                 .tickets = server->tickets});
+}
+
+static void on_start(struct false_server *server, struct rpc_stream *stream, const struct ps_message *message)
+{
+    if (server->dies_of_start) {
+        server->dies_of_start = server->holds_state = false;
+        server->lineage = 0;
+        server->incarnation++;
+        rpc_stream_close(stream);
+        return;
+    }
+    server->holds_state = true;
+    server->lineage = message->lineage;
+    server->updates = message->updates;
+    ticket_set_copy(&server->tickets, &message->tickets);
+    say_standing(server, stream, true);
+}
+
+/* What it has still to say to an earlier order comes first. */
+static void on_save(struct rpc_stream *stream, const struct ps_message *message)
+{
+    ps_message_send(stream, &(struct ps_message){.type = PS_SAVED, .step = message->step - 1, .path = "earlier"});
+    ps_message_send(stream, &(struct ps_message){.type = PS_SAVED, .step = message->step, .path = "this one"});
+}
+
+static void on_message(void *context, struct rpc_stream *stream, const void *bytes, size_t length)
+{
+    struct false_server *server = context;
+    struct ps_message message;
+    cr_assert(ps_message_decode(bytes, length, &message, NULL) == 0);
+    if (message.type == PS_CLAIM)
+        say_standing(server, stream, false);
+    else if (message.type == PS_START)
+        on_start(server, stream, &message);
+    else if (message.type == PS_SAVE)
+        on_save(stream, &message);
+    ps_message_release(&message);
+}
+
+static void opened(void *context, struct rpc_stream *stream, struct rpc_stream_events *ret_events, void **ret_context)
+{
+    (void)stream;
+    *ret_events = (struct rpc_stream_events){.message = on_message};
+    *ret_context = context;
+}
+
+static const struct rpc_method methods[] = {{PS_METHOD_CONTROL, opened}};
+
+static void open_server(struct stage *stage, unsigned number)
+{
+    struct rpc_server *door;
+    struct false_server *server = &stage->servers[number];
+    *server = (struct false_server){.stage = stage, .incarnation = 100 * (number + 1)};
+    cr_assert(rpc_server_start(stage->rpc, stage->hosts[1 + number], 0, methods, 1, server, &door, NULL) == 0);
+    stage->seats[1 + number] = (struct crew_seat){
+        .role = "ps", .index = number, .host = stage->hosts[1 + number], .port = rpc_server_port(door)};
+}
+
+/* ---------------------------------------------------------------- the chief and a worker */
+
+static double rate(void *context, int64_t step)
+{
+    (void)context, (void)step;
+    return 1;
+}
+
+static void tick(void *context)
+{
+    ticket_link_tick(((struct stage *)context)->link);
+}
+
+static void wake(void *context)
+{
+    rpc_wake(((struct stage *)context)->worker_rpc);
+}
+
+static void open_worker(struct stage *stage)
+{
+    cr_assert(rpc_new(tick, stage, 20, &stage->worker_rpc, NULL) == 0);
+    cr_assert(address_book_new(stage->seats, 1, wake, stage, &stage->book, NULL) == 0);
+    const struct ticket_link_options options = {.rpc = stage->worker_rpc,
+                                                .book = stage->book,
+                                                .chief_port = stage->seats[0].port,
+                                                .job_uid = "uid",
+                                                .generation = {.epoch = 1}};
+    cr_assert(ticket_link_new(&options, &stage->link, NULL) == 0);
+    rpc_start_ticks(stage->worker_rpc);
+}
+
+static void set_up(struct stage *stage)
+{
+    for (unsigned i = 0; i <= SERVERS; i++)
+        snprintf(stage->hosts[i], sizeof stage->hosts[i], "127.%u.%u.%u", 201 + (unsigned)getpid() % 50,
+                 (unsigned)getpid() / 50 % 250, i + 1);
+    pthread_mutex_init(&stage->lock, NULL);
+    cr_assert(rpc_new(NULL, NULL, 1000, &stage->rpc, NULL) == 0);
+    for (unsigned i = 0; i < SERVERS; i++)
+        open_server(stage, i);
+    const struct dispatcher_options options = {
+        .job_uid = "uid",
+        .generation = {.epoch = 1},
+        .listen_address = stage->hosts[0],
+        .servers = &stage->seats[1],
+        .server_count = SERVERS,
+        .dispenser = {.mode = PARAMETER_SERVER_ASYNC, .tickets_per_step = 1, .end = END},
+        .rate = rate,
+        .witness = witness,
+        .context = stage,
+    };
+    cr_assert(dispatcher_start(&options, &stage->dispatcher, NULL) == 0);
+    stage->seats[0] =
+        (struct crew_seat){.role = "worker", .host = stage->hosts[0], .port = dispatcher_port(stage->dispatcher)};
+    open_worker(stage);
+}
+
+static void tear_down(struct stage *stage)
+{
+    rpc_stop(stage->worker_rpc);
+    address_book_free(stage->book);
+    rpc_free(stage->worker_rpc);
+    ticket_link_free(stage->link);
+    dispatcher_free(stage->dispatcher);
+    rpc_free(stage->rpc);
+    for (unsigned i = 0; i < SERVERS; i++)
+        ticket_set_release(&stage->servers[i].tickets);
+}
+
+/* As a chief does it, without a checkpoint. `all`: also where the servers hold something. */
+static int begin(struct stage *stage, bool all)
+{
+    const struct recovery_options options = {.mode = PARAMETER_SERVER_ASYNC,
+                                             .server_count = SERVERS,
+                                             .per_step = 1,
+                                             .chief_epoch = 1,
+                                             .begun = stage->begun,
+                                             .lineage = stage->lineage};
+    struct server_standing standings[PS_SERVERS_MAX];
+    struct server_start *starts = memory_allocate(PS_SERVERS_MAX, sizeof *starts);
+    struct dispatcher_plan plan;
+    struct recovery_source source = {.path = memory_copy_string("")};
+    int64_t lost;
+    cr_assert(dispatcher_await_servers(stage->dispatcher, standings, NULL) == 0);
+    enum recovery_kind kind = recovery_choose(&options, standings);
+    recovery_plan(&options, all ? RECOVERY_ALL : kind, standings, &source, starts, &plan);
+    int result = dispatcher_begin(stage->dispatcher, &plan, &lost, NULL);
+    if (result == 0) {
+        stage->begun = true;
+        stage->lineage = plan.lineage;
+    }
+    for (unsigned i = 0; i < SERVERS; i++)
+        server_standing_release(&standings[i]);
+    recovery_plan_release(&plan, starts);
+    recovery_source_release(&source);
+    free(starts);
+    return result;
+}
+
+static struct ticket_grant take(struct stage *stage)
+{
+    struct ticket_grant grant;
+    cr_assert(ticket_link_next(stage->link, &grant, NULL) == 0);
+    return grant;
+}
+
+static void finish(struct stage *stage)
+{
+    struct ticket_result result = {.targets = 1, .examples = 1, .squares = -1, .server_count = SERVERS};
+    for (unsigned i = 0; i < SERVERS; i++)
+        result.incarnations[i] = stage->servers[i].incarnation;
+    ticket_link_done(stage->link, &result);
+}
+
+/* ---------------------------------------------------------------- rollbacks */
+
+/* The servers have left what was finished; so has the chief, whose beginning failed half way. */
+Test(dispatcher, a_rollback_that_is_interrupted_is_one_all_the_same, .timeout = 120)
+{
+    struct stage stage = {0};
+    set_up(&stage);
+    cr_assert(begin(&stage, false) == 0);
+    for (int64_t ticket = 0; ticket < 5; ticket++) {
+        cr_expect(take(&stage).ticket == ticket);
+        finish(&stage);
+    }
+    await(&stage, &stage.dones, 5);
+    uint32_t before = stage.lineage;
+    stage.servers[1].dies_of_start = true;
+    cr_assert(begin(&stage, true) < 0);
+    cr_assert(begin(&stage, false) == 0);
+    cr_expect(stage.lineage > before && count(&stage, &stage.voids) == 2);
+    struct ticket_grant grant = take(&stage);
+    for (int i = 0; grant.lineage != stage.lineage && i < 2; i++) { /* what it was given before is void */
+        ticket_link_done(stage.link, NULL);
+        grant = take(&stage);
+    }
+    cr_expect(grant.lineage == stage.lineage && grant.ticket == 0, "ticket %lld of lineage %u, not 0 of %u",
+              (long long)grant.ticket, grant.lineage, stage.lineage);
+    cr_expect(dispatcher_lost(stage.dispatcher) == 0);
+    tear_down(&stage);
+}
+
+/* Its words are sent by another thread, which may come late. */
+Test(dispatcher, a_fast_worker_is_heard_of_every_ticket, .timeout = 120)
+{
+    struct stage stage = {0};
+    set_up(&stage);
+    cr_assert(begin(&stage, false) == 0);
+    for (int64_t ticket = 0; ticket < END; ticket++) {
+        (void)take(&stage);
+        finish(&stage);
+    }
+    await(&stage, &stage.dones, END);
+    tear_down(&stage);
+}
+
+/* All servers had it, and then went back. */
+Test(dispatcher, what_was_done_before_a_rollback_does_not_count_after_it, .timeout = 120)
+{
+    struct stage stage = {0};
+    set_up(&stage);
+    cr_assert(begin(&stage, false) == 0);
+    cr_expect(take(&stage).ticket == 0);
+    await(&stage, &stage.takes, 2);
+    cr_assert(begin(&stage, true) == 0);
+    await(&stage, &stage.takes, 3); /* the worker knows of it */
+    finish(&stage);
+    await(&stage, &stage.takes, 4); /* which it asks for after its word */
+    cr_expect(count(&stage, &stage.dones) == 0);
+    tear_down(&stage);
+}
+
+/* ---------------------------------------------------------------- saves */
+
+Test(dispatcher, the_answer_to_an_earlier_save_is_none, .timeout = 60)
+{
+    struct stage stage = {0};
+    struct server_saved saved[PS_SERVERS_MAX] = {0};
+    set_up(&stage);
+    cr_assert(begin(&stage, false) == 0);
+    cr_assert(dispatcher_save(stage.dispatcher, "nowhere", saved, NULL) == 0);
+    for (unsigned i = 0; i < SERVERS; i++) {
+        cr_expect_str_eq(saved[i].name, "this one");
+        ticket_set_release(&saved[i].tickets);
+    }
+    tear_down(&stage);
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/parameter_server/recovery.h"
+
+#include <stdlib.h>
+
+void recovery_source_release(struct recovery_source *source)
+{
+    free(source->path);
+    for (unsigned i = 0; i < PS_SERVERS_MAX; i++)
+        ticket_set_release(&source->tickets[i]);
+}
+
+void recovery_plan_release(struct dispatcher_plan *plan, struct server_start starts[PS_SERVERS_MAX])
+{
+    ticket_set_release(&plan->finished);
+    for (unsigned i = 0; i < PS_SERVERS_MAX; i++)
+        ticket_set_release(&starts[i].tickets);
+}
+
+static bool is_synchronous(const struct recovery_options *options)
+{
+    return options->mode == PARAMETER_SERVER_SYNCHRONOUS;
+}
+
+/* ---------------------------------------------------------------- what to do */
+
+static uint32_t newest_lineage(const struct recovery_options *options, const struct server_standing *standings)
+{
+    uint32_t lineage = 0;
+    for (unsigned i = 0; i < options->server_count; i++)
+        if (standings[i].holds_state && standings[i].lineage > lineage)
+            lineage = standings[i].lineage;
+    return lineage;
+}
+
+/* Whether each server without a state has a backup that holds it. */
+static bool backups_hold_all(const struct recovery_options *options, const struct server_standing *standings)
+{
+    for (unsigned i = 0; i < options->server_count; i++)
+        if (!standings[i].holds_state && !standings[(i + 1) % options->server_count].holds_guest)
+            return false;
+    return options->backup;
+}
+
+enum recovery_kind recovery_choose(const struct recovery_options *options,
+                                   struct server_standing standings[PS_SERVERS_MAX])
+{
+    uint32_t lineage = newest_lineage(options, standings);
+    unsigned holders = 0;
+    for (unsigned i = 0; i < options->server_count; i++) {
+        standings[i].holds_state &= standings[i].lineage == lineage;
+        holders += standings[i].holds_state;
+    }
+    if (holders == options->server_count)
+        return RECOVERY_GO_ON;
+    if (backups_hold_all(options, standings))
+        return RECOVERY_FETCH;
+    return holders > 0 && !is_synchronous(options) ? RECOVERY_SOME : RECOVERY_ALL;
+}
+
+/* ---------------------------------------------------------------- plans */
+
+/* What the plan says is what the holders agree on. */
+static void take_terms(const struct server_standing *standing, struct dispatcher_plan *plan, bool others)
+{
+    plan->lineage = standing->lineage;
+    plan->base_step = standing->base_step;
+    plan->base_epoch = standing->base_epoch;
+    plan->base_consumed = standing->base_consumed;
+    if (!others || standing->updates < plan->step)
+        plan->step = standing->updates;
+    if (others)
+        ticket_set_intersect(&plan->finished, &standing->tickets);
+    else
+        ticket_set_copy(&plan->finished, &standing->tickets);
+}
+
+static void take_all_terms(const struct recovery_options *options, const struct server_standing *standings,
+                           struct dispatcher_plan *plan)
+{
+    bool any = false;
+    for (unsigned i = 0; i < options->server_count; i++) {
+        if (!standings[i].holds_state)
+            continue;
+        take_terms(&standings[i], plan, any);
+        any = true;
+    }
+}
+
+static void start_from(const struct recovery_options *options, const struct recovery_source *source, unsigned number,
+                       struct server_start *start)
+{
+    start->needed = true;
+    start->path = source->path;
+    if (!is_synchronous(options) && source->server_count > 0) {
+        ticket_set_copy(&start->tickets, &source->tickets[number]);
+        start->updates = source->updates[number];
+        return;
+    }
+    ticket_set_reset(&start->tickets, source->step * options->per_step);
+    start->updates = is_synchronous(options) ? source->step : source->step * options->per_step;
+}
+
+/* One of its own for whatever may still be on its way from before: also from before a chief that finds no server with a state, and
+ * so cannot know the last. */
+static uint32_t next_lineage(const struct recovery_options *options, const struct server_standing *standings)
+{
+    uint32_t lineage = newest_lineage(options, standings), least = options->chief_epoch << 10;
+    if (options->begun && options->lineage > lineage)
+        lineage = options->lineage;
+    return (lineage > least ? lineage : least) + 1;
+}
+
+static void plan_all(const struct recovery_options *options, const struct server_standing *standings,
+                     const struct recovery_source *source, struct server_start *starts, struct dispatcher_plan *plan)
+{
+    for (unsigned i = 0; i < options->server_count; i++) {
+        start_from(options, source, i, &starts[i]);
+        if (i == 0)
+            ticket_set_copy(&plan->finished, &starts[i].tickets);
+        else
+            ticket_set_intersect(&plan->finished, &starts[i].tickets);
+    }
+    plan->lineage = next_lineage(options, standings);
+    plan->step = source->step;
+    plan->base_step = source->step;
+    plan->base_epoch = source->data_epoch;
+    plan->base_consumed = source->consumed;
+}
+
+static void plan_fetch(const struct recovery_options *options, const struct server_standing *standings,
+                       struct server_start *starts, struct dispatcher_plan *plan)
+{
+    for (unsigned i = 0; i < options->server_count; i++)
+        starts[i] = (struct server_start){.needed = !standings[i].holds_state, .path = SERVER_START_BACKUP};
+    plan->fetches_only = true;
+}
+
+static void plan_some(const struct recovery_options *options, const struct server_standing *standings,
+                      const struct recovery_source *source, struct server_start *starts, struct dispatcher_plan *plan)
+{
+    take_all_terms(options, standings, plan);
+    for (unsigned i = 0; i < options->server_count; i++)
+        if (!standings[i].holds_state)
+            start_from(options, source, i, &starts[i]);
+    plan->keeps_tickets = true;
+}
+
+void recovery_plan(const struct recovery_options *options, enum recovery_kind kind,
+                   const struct server_standing *standings, const struct recovery_source *source,
+                   struct server_start starts[PS_SERVERS_MAX], struct dispatcher_plan *ret_plan)
+{
+    *ret_plan = (struct dispatcher_plan){.starts = starts};
+    switch (kind) {
+    case RECOVERY_GO_ON:
+        take_all_terms(options, standings, ret_plan);
+        ret_plan->keeps_tickets = options->begun;
+        break;
+    case RECOVERY_FETCH:
+        plan_fetch(options, standings, starts, ret_plan);
+        break;
+    case RECOVERY_SOME:
+        plan_some(options, standings, source, starts, ret_plan);
+        break;
+    case RECOVERY_ALL:
+        plan_all(options, standings, source, starts, ret_plan);
+        break;
+    }
+}
