@@ -25,9 +25,13 @@
 #include "worker/device/shard_exchange.h"
 #include "worker/model/graph.h"
 #include "worker/optimizer/training_state.h"
+#include "worker/parameter_server/recovery.h"
+#include "worker/parameter_server/server.h"
 #include "worker/strategy/local_rounds.h"
 #include "worker/strategy/replica.h"
 #include "worker/strategy/strategy.h"
+#include "worker/train/ps_share.h"
+#include "worker/train/ps_worker.h"
 
 #define COUNT_MAX 4 /* of workers or devices, or of replicas of two workers */
 #define WORKERS_MAX (2 * COUNT_MAX)
@@ -138,6 +142,7 @@ struct cell {
     unsigned norms;              /* further blocks with a batch normalisation each */
     int64_t local_steps;         /* 0: all are shared */
     int spoilt;                  /* the number of an example whose target no model knows; 0: none */
+    unsigned units;              /* of the first dense layer; 0: 128 */
     int64_t taken_back;          /* a step that all ranks but 0 have summed and not taken when the crew forms anew */
     unsigned workers, devices;
     struct crew_seat seats[WORKERS_MAX];
@@ -175,6 +180,7 @@ struct worker {
     struct endpoint *endpoint;
     struct member *member;
     struct strategy *strategy;
+    struct ps_worker *strategy_of_servers; /* instead */
     struct error error;
     unsigned restores;
     bool failed;
@@ -422,14 +428,14 @@ static int open_job(struct worker *worker, struct error *error)
         "{\"name\":\"test\",\"strategy\":{\"type\":\"%s\"%s},\"workers\":%u,\"devices\":{\"count\":%u},"
         "\"model\":{\"inputShape\":[12,12,1],\"layers\":[%s{\"type\":\"conv2d\",\"filters\":4,\"kernel\":3},{\"type\":"
         "\"batchNorm\",\"statistics\":\"%s\"},{\"type\":"
-        "\"relu\"},{\"type\":\"flatten\"},{\"type\":\"dense\",\"units\":128},{\"type\":\"relu\"},{\"type\":\"dropout\","
+        "\"relu\"},{\"type\":\"flatten\"},{\"type\":\"dense\",\"units\":%u},{\"type\":\"relu\"},{\"type\":\"dropout\","
         "\"rate\":\"0.25\"},{\"type\":\"dense\","
         "\"units\":10}],\"loss\":\"softmaxCrossEntropy\"},"
         "\"data\":{\"format\":\"synthetic\",\"examples\":%d},\"training\":{\"steps\":%d,\"batchSize\":%d,"
         "\"logicalShards\":%d,\"seed\":5,\"optimizer\":%s}}",
         strategy_type_name(cell->arrangement->type), cell->local_steps > 0 ? ",\"localSteps\":2" : "", cell->workers,
-        cell->devices, buffer_text(&blocks), cell->global ? "Global" : "Shard", cell->batching->examples, STEPS,
-        cell->batching->batch, shards_of(cell), cell->optimizer);
+        cell->devices, buffer_text(&blocks), cell->global ? "Global" : "Shard", cell->units > 0 ? cell->units : 128,
+        cell->batching->examples, STEPS, cell->batching->batch, shards_of(cell), cell->optimizer);
     SCOPED_JSON *json = NULL;
     if (json_parse(buffer_text(&text), text.length, JOB_MAX, &json, error) < 0)
         return -1;
@@ -781,6 +787,310 @@ MATRIX(11, pipeline_replicas_of_two_devices)
 MATRIX(12, pipeline_replicas_of_two_workers)
 MATRIX(13, multi_worker_mirrored_sharded)
 MATRIX(14, multi_worker_mirrored_of_two_devices_sharded)
+
+/* ---------------------------------------------------------------- parameter servers */
+
+#define SERVERS_MAX 2
+#define UNITS_OF_TWO_SERVERS 256 /* a matrix of 400 KiB: cut over all servers */
+
+static const struct arrangement parameter_server = {
+    "ParameterServer", STRATEGY_PARAMETER_SERVER, true, 1, COLLECTIVE_AUTO, 0, 0, false};
+
+struct server_crew {
+    const struct cell *cell;
+    unsigned server_count;
+    bool backup;
+    struct worker workers[COUNT_MAX];
+    struct trainer trainers[COUNT_MAX];
+    struct crew_seat seats[COUNT_MAX], server_seats[SERVERS_MAX];
+    struct placement placement;
+    struct device *devices[SERVERS_MAX];
+    struct ps_server *servers[SERVERS_MAX];
+    struct dispatcher *dispatcher;
+    struct training_state whole; /* what they have saved */
+};
+
+static const struct identity a_worker = {.job_uid = "uid", .attempt = 1, .epoch = 1};
+
+static int load_fresh(void *context, const char *checkpoint, struct variables *variables, struct error *error)
+{
+    const struct worker *worker = &((struct server_crew *)context)->workers[0];
+    const struct optimizer_spec none = {.type = OPTIMIZER_SGD};
+    const struct ticket_set nothing = {0};
+    struct training_state state;
+    (void)checkpoint;
+    if (training_state_init(&state, worker->devices[0].device, graph_layout(worker->devices[0].graph), &none, 5,
+                            error) < 0)
+        return -1;
+    variables_start(variables, state.host.parameters, &nothing, 0);
+    training_state_release(&state);
+    return 0;
+}
+
+static int store_in_whole(void *context, const char *directory, const struct variables *copy, char ret_name[64],
+                          int64_t *ret_bytes, uint32_t *ret_crc, struct error *error)
+{
+    struct server_crew *crew = context;
+    (void)directory, (void)ret_name, (void)ret_bytes, (void)ret_crc, (void)error;
+    placement_unpack(&crew->placement, copy->options.server, copy->parameters, crew->whole.parameters);
+    for (unsigned s = 0; s < copy->slot_count; s++)
+        placement_unpack(&crew->placement, copy->options.server, copy->slots[s], crew->whole.slots[s]);
+    return 0;
+}
+
+static void open_servers(struct server_crew *crew)
+{
+    const struct parameter_layout *layout = graph_layout(crew->workers[0].devices[0].graph);
+    struct error error = ERROR_INIT;
+    placement_init(&crew->placement, layout, crew->server_count);
+    for (unsigned i = 0; i < crew->server_count; i++) {
+        crew->server_seats[i] = (struct crew_seat){"ps", i, crew->cell->hosts[crew->cell->workers + i], 0};
+        cr_assert_eq(device_open(&(struct device_options){.threads = 1}, &crew->devices[i], NULL), 0);
+    }
+    for (unsigned i = 0; i < crew->server_count; i++) {
+        const struct ps_server_options options = {
+            .job_uid = "uid",
+            .epoch = 1,
+            .listen_address = crew->server_seats[i].host,
+            .port = PORT,
+            .variables = {.device = crew->devices[i],
+                          .optimizer = &crew->workers[0].job.training.optimizer,
+                          .placement = &crew->placement,
+                          .server = i,
+                          .shares = SHARDS},
+            .digest = parameter_layout_digest(layout),
+            .backup = crew->backup,
+            .servers = crew->server_seats,
+            .load = load_fresh,
+            .store = store_in_whole,
+            .context = crew,
+        };
+        crew->server_seats[i].port = PORT;
+        cr_assert_eq(ps_server_start(&options, &crew->servers[i], &error), 0, "%s", error.message);
+    }
+}
+
+static double same_rate(void *context, int64_t step)
+{
+    (void)context, (void)step;
+    return 0.02;
+}
+
+static void open_dispatcher(struct server_crew *crew)
+{
+    struct error error = ERROR_INIT;
+    const struct dispatcher_options options = {
+        .job_uid = "uid",
+        .generation = {.attempt = 1, .epoch = 1},
+        .listen_address = crew->cell->hosts[0],
+        .servers = crew->server_seats,
+        .server_count = crew->server_count,
+        .digest = parameter_layout_digest(graph_layout(crew->workers[0].devices[0].graph)),
+        .dispenser = {.mode = PARAMETER_SERVER_SYNCHRONOUS,
+                      .tickets_per_step = SHARDS,
+                      .end = crew->cell->until * SHARDS},
+        .gradient_clip_norm = crew->cell->clip,
+        .rate = same_rate,
+    };
+    cr_assert_eq(dispatcher_start(&options, &crew->dispatcher, &error), 0, "%s", error.message);
+}
+
+static void *hand_main(void *context)
+{
+    struct worker *worker = context;
+    worker->failed = ps_worker_work(worker->strategy_of_servers, &worker->error) < 0;
+    return NULL;
+}
+
+static void start_hand(struct server_crew *crew, unsigned rank)
+{
+    struct worker *worker = &crew->workers[rank];
+    struct trainer *trainer = &crew->trainers[rank];
+    worker->job.strategy.mode = PARAMETER_SERVER_SYNCHRONOUS;
+    *trainer = (struct trainer){
+        .identity = &a_worker,
+        .job = &worker->job,
+        .crew = {.seats = crew->seats,
+                 .size = crew->cell->workers,
+                 .part = CREW_TRAINS,
+                 .rank = rank,
+                 .servers = crew->server_seats,
+                 .server_count = crew->server_count},
+        .plan = {.global_batch = crew->cell->batching->batch,
+                 .logical_shards = SHARDS,
+                 .total_steps = crew->cell->until,
+                 .learning_rate_factor = 1},
+        .device = worker->devices[0].device,
+        .graph = worker->devices[0].graph,
+        .training = worker->dataset,
+        .sampler = worker->sampler,
+    };
+    cr_assert_eq(device_stream_new(trainer->device, &trainer->stream, NULL), 0);
+    cr_assert_eq(ps_worker_new(trainer, &worker->strategy_of_servers, &worker->error), 0, "%s", worker->error.message);
+    cr_assert_eq(pthread_create(&worker->thread, NULL, hand_main, worker), 0);
+}
+
+static void open_server_crew(struct server_crew *crew)
+{
+    unsigned count = crew->cell->workers;
+    for (unsigned rank = 0; rank < count; rank++) {
+        crew->workers[rank].cell = crew->cell;
+        crew->workers[rank].rank = rank;
+        cr_assert_eq(open_model(&crew->workers[rank], &crew->workers[rank].error), 0, "%s",
+                     crew->workers[rank].error.message);
+    }
+    whole_init(&crew->workers[0], &crew->whole);
+    open_servers(crew);
+    open_dispatcher(crew);
+    for (unsigned rank = 0; rank < count; rank++)
+        crew->seats[rank] = (struct crew_seat){"worker", rank, crew->cell->hosts[0], dispatcher_port(crew->dispatcher)};
+    for (unsigned rank = 0; rank < count; rank++)
+        start_hand(crew, rank);
+}
+
+static void begin_afresh(struct server_crew *crew)
+{
+    const struct recovery_options options = {.mode = PARAMETER_SERVER_SYNCHRONOUS,
+                                             .server_count = crew->server_count,
+                                             .per_step = SHARDS,
+                                             .backup = crew->backup,
+                                             .chief_epoch = 1};
+    struct server_standing standings[PS_SERVERS_MAX];
+    SCOPED_FREE struct server_start *starts = memory_allocate(PS_SERVERS_MAX, sizeof(*starts));
+    struct recovery_source nothing = {.path = memory_copy_string("")};
+    struct dispatcher_plan plan;
+    int64_t lost;
+    cr_assert_eq(dispatcher_await_servers(crew->dispatcher, standings, NULL), 0);
+    recovery_plan(&options, recovery_choose(&options, standings), standings, &nothing, starts, &plan);
+    cr_assert_eq(dispatcher_begin(crew->dispatcher, &plan, &lost, NULL), 0);
+    for (unsigned i = 0; i < crew->server_count; i++)
+        server_standing_release(&standings[i]);
+    recovery_plan_release(&plan, starts);
+    recovery_source_release(&nothing);
+}
+
+static void follow_to_the_end(struct server_crew *crew)
+{
+    struct server_saved saved[PS_SERVERS_MAX] = {0};
+    struct dispatcher_event event = {.kind = EVENT_NONE};
+    struct error error = ERROR_INIT;
+    while (event.kind != EVENT_OVER) {
+        cr_assert_eq(dispatcher_next_event(crew->dispatcher, 1000, &event, &error), 0, "%s", error.message);
+        cr_assert_neq(event.kind, EVENT_SERVER_LOST);
+    }
+    cr_assert_eq(dispatcher_save(crew->dispatcher, "nowhere", saved, &error), 0, "%s", error.message);
+    for (unsigned i = 0; i < crew->server_count; i++) {
+        cr_assert_eq(saved[i].updates, crew->cell->until);
+        ticket_set_release(&saved[i].tickets);
+    }
+}
+
+static void close_servers(struct server_crew *crew)
+{
+    for (unsigned i = 0; i < crew->server_count; i++)
+        ps_server_free(crew->servers[i]);
+}
+
+static void close_server_crew(struct server_crew *crew)
+{
+    dispatcher_finish(crew->dispatcher);
+    for (unsigned rank = 0; rank < crew->cell->workers; rank++) {
+        pthread_join(crew->workers[rank].thread, NULL);
+        cr_assert(!crew->workers[rank].failed, "%s", crew->workers[rank].error.message);
+        ps_worker_free(crew->workers[rank].strategy_of_servers);
+        device_stream_free(crew->trainers[rank].stream);
+    }
+    dispatcher_free(crew->dispatcher);
+    placement_release(&crew->placement);
+    training_state_release(&crew->whole);
+    for (unsigned i = 0; i < crew->server_count; i++)
+        device_close(crew->devices[i]);
+    for (unsigned rank = 0; rank < crew->cell->workers; rank++)
+        worker_close(&crew->workers[rank]);
+}
+
+/* Where the examples stand after the last step, as a checkpoint of servers says it. */
+static void fill_progress(struct server_crew *crew)
+{
+    struct training_progress *progress = &crew->whole.progress;
+    const struct ticket_grant base = {.per_step = SHARDS};
+    progress->step = crew->cell->until;
+    ps_share_position(&crew->trainers[0], &base, progress->step, &progress->data_epoch, &progress->examples_consumed);
+}
+
+static uint32_t run_servers(struct cell cell, unsigned servers, bool backup)
+{
+    static struct server_crew crew;
+    unsigned count = cell.count;
+    cell.arrangement = &parameter_server;
+    cell.count += servers; /* the servers have the last names */
+    name_crew(&cell);
+    cell.count = cell.workers = count;
+    memset(&crew, 0, sizeof(crew));
+    crew.cell = &cell;
+    crew.server_count = servers;
+    crew.backup = backup;
+    open_server_crew(&crew);
+    begin_afresh(&crew);
+    follow_to_the_end(&crew);
+    close_servers(&crew);
+    fill_progress(&crew);
+    uint32_t digest = training_state_digest(&crew.whole);
+    close_server_crew(&crew);
+    return digest;
+}
+
+static void expect_bits_of_servers(const struct batching *batching, unsigned servers, bool backup)
+{
+    SKIP_WHERE_IT_TAKES_TOO_LONG();
+    for (unsigned o = 0; o < OPTIMIZERS; o++) {
+        struct cell cell = {.arrangement = &one_device,
+                            .count = 1,
+                            .batching = batching,
+                            .optimizer = optimizers[o],
+                            .clip = o == 0 ? 0.5 : 0,
+                            .until = STEPS,
+                            .units = servers > 1 ? UNITS_OF_TWO_SERVERS : 0};
+        uint32_t reference = run_cell(cell, NULL);
+        for (cell.count = 1; cell.count <= COUNT_MAX; cell.count++)
+            cr_expect_eq(run_servers(cell, servers, backup), reference, "%u workers, %u servers, %s batches, %s",
+                         cell.count, servers, batching->name, optimizers[o]);
+    }
+}
+
+/* A worker whose share another has computed may come to the servers when the run is over, and they have gone. */
+Test(synchronous, a_worker_that_is_late_does_not_wait_for_servers_that_have_gone, .timeout = 60)
+{
+    static struct server_crew crew;
+    struct cell cell = {
+        .arrangement = &parameter_server, .count = 2, .batching = &batchings[0], .optimizer = optimizers[0]};
+    struct dispatcher_event event = {.kind = EVENT_NONE};
+    cell.until = 100000;
+    name_crew(&cell);
+    cell.count = cell.workers = 1;
+    crew.cell = &cell;
+    crew.server_count = 1;
+    open_server_crew(&crew);
+    begin_afresh(&crew);
+    while (event.kind != EVENT_STEP)
+        cr_assert_eq(dispatcher_next_event(crew.dispatcher, 1000, &event, NULL), 0);
+    close_servers(&crew);
+    close_server_crew(&crew);
+}
+
+#define SERVERS_MATRIX(name, batching, servers, backup)                                                                \
+    Test(synchronous, name, .timeout = 240)                                                                            \
+    {                                                                                                                  \
+        expect_bits_of_servers(&batchings[batching], servers, backup);                                                 \
+    }
+SERVERS_MATRIX(parameter_server_even, 0, 1, false)
+SERVERS_MATRIX(parameter_server_uneven, 1, 1, false)
+SERVERS_MATRIX(parameter_server_tiny_tail, 2, 1, false)
+SERVERS_MATRIX(parameter_servers_even, 0, 2, false)
+SERVERS_MATRIX(parameter_servers_uneven, 1, 2, false)
+SERVERS_MATRIX(parameter_servers_tiny_tail, 2, 2, false)
+SERVERS_MATRIX(parameter_servers_with_backup_uneven, 1, 2, true)
+SERVERS_MATRIX(parameter_servers_with_backup_tiny_tail, 2, 2, true)
 
 /* Those that compute all shards of a batch at once. */
 static bool can_be_global(const struct arrangement *arrangement)
