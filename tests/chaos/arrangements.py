@@ -18,6 +18,7 @@ class Arrangement:
     bits: bool = True  # the weights are an undisturbed run's, bit for bit
     lockstep: bool = True  # all members take the same steps
     alone: int = 0  # ranks that hold the whole state between them when nobody else does; 0: each does
+    mirrored: bool = False  # each rank holds a shard of the state and its neighbour's; all of it is there while no two neighbours are lost
     training: dict = field(default_factory=dict)
     elastic: tuple = ()  # least and most workers
     width: int = 32
@@ -49,9 +50,13 @@ def servers(name, mode, workers=2, ps=2, roles=None, **options):
     return Arrangement(name, strategy, every, bits=mode == "Synchronous", lockstep=False, width=96, steps=1200, **options)
 
 
-def peers(exchange):
-    return Arrangement(f"PeerToPeer, {exchange}", {"type": "PeerToPeer", "exchange": exchange}, {"worker": 3}, bits=False,
-                       lockstep=False, steps=6000)
+def elastic_servers(mode, **options):
+    return servers(f"ParameterServer, {mode}, elastic 1 to 3", mode, workers=3, elastic=(1, 3), **options)
+
+
+def peers(exchange, name="PeerToPeer", **options):
+    return Arrangement(f"{name}, {exchange}", {"type": "PeerToPeer", "exchange": exchange}, {"worker": 3}, bits=False,
+                       lockstep=False, steps=6000, **options)
 
 
 ARRANGEMENTS = [
@@ -66,6 +71,7 @@ ARRANGEMENTS = [
     mirrored("MultiWorkerMirrored, ReduceToOne, 3", 3, strategy={"collective": "ReduceToOne"}),
     mirrored("MultiWorkerMirrored, local steps of 10", 3, strategy={"localSteps": 10}, unit=10, steps=6000),
     mirrored("MultiWorkerMirrored, elastic 1 to 3", 3, elastic=(1, 3)),
+    mirrored("MultiWorkerMirrored, sharded optimizer", 3, strategy={"shardedOptimizer": True}, mirrored=True),
     Arrangement("Pipeline, 2 devices", {"type": "Pipeline", "stages": 2}, {"worker": 1}, devices=2),
     Arrangement("Pipeline, 2 pods", {"type": "Pipeline", "stages": 2}, {"worker": 2}, alone=2, steps=1200),
     Arrangement("Pipeline, 2 pods x 2", {"type": "Pipeline", "stages": 2, "microBatches": 4}, {"worker": 4}, alone=2,
@@ -77,8 +83,12 @@ ARRANGEMENTS = [
     servers("ParameterServer, Synchronous", "Synchronous", training={"logicalShards": 4}),
     servers("ParameterServer, Synchronous, psBackup", "Synchronous", workers=3, roles={"chief": 1, "evaluator": 1},
             strategy={"psBackup": True, "backupWorkers": 1}, training={"logicalShards": 4}),
+    elastic_servers("Async"),
+    elastic_servers("Synchronous", training={"logicalShards": 6}, strategy={"psBackup": True}),
     peers("SendToAll"),
     peers("Gossip"),
+    peers("SendToAll", "PeerToPeer, elastic 1 to 3", elastic=(1, 3)),
+    peers("Gossip", "PeerToPeer, elastic 1 to 3", elastic=(1, 3)),
 ]
 
 
@@ -104,7 +114,8 @@ def document(arrangement):
     if arrangement.elastic:
         least, most = arrangement.elastic
         for role in roles:
-            role.update({"minCount": least, "maxCount": most})
+            if role["name"] == "worker":
+                role.update({"minCount": least, "maxCount": most})
     if sum(arrangement.roles.values()) > 1:
         job["crew"] = {"roles": roles, "hostPattern": "{role}-{index}", "port": 2222}
     return job

@@ -20,6 +20,7 @@ class History:
         self.rest = ""
         self.applied = []
         self.shares = []  # (generation, name, step, epoch, position, examples)
+        self.tickets = []  # (generation, fate, worker, ticket)
         self.step = 0
         self.generation = (0, 0, 0)
 
@@ -30,6 +31,9 @@ class History:
             words = line.split(" ")
             if words[0] == "applied":
                 self.take(Applied(words))
+            elif words[0] == "ticket":
+                generation = tuple(int(n) for n in words[1].split("."))
+                self.tickets.append((generation, words[3], int(words[4]), int(words[5])))
             else:
                 generation = tuple(int(n) for n in words[1].split("."))
                 self.shares.append((generation, words[2], int(words[3]), int(words[4]), int(words[5]),
@@ -93,6 +97,43 @@ class History:
         for (step, _), (epoch, examples) in tickets.items():
             batches[step] += [(epoch, example) for example in examples]
         return batches
+
+
+class Clocks:
+    """The workers of one chief: whom it counts as live, what each has finished, and what it holds."""
+
+    def __init__(self):
+        self.clocks, self.held = {}, {}
+
+    def ahead(self, fate, worker, ticket):
+        """Takes in what has happened; how far that worker is ahead of the slowest now, or None when it takes what another holds."""
+        if fate == "join":
+            self.clocks.pop(worker, None)
+            self.clocks[worker], self.held[worker] = min(self.clocks.values(), default=0), []
+        elif fate == "leave":
+            self.clocks.pop(worker, None)
+        elif fate == "void":
+            self.held = {worker: [] for worker in self.held}
+        elif fate == "done":
+            self.held[worker].remove(ticket)
+            self.clocks[worker] += 1
+        elif fate == "take":
+            taken = any(ticket in self.held[other] for other in self.clocks)
+            self.held[worker].append(ticket)
+            return None if taken else self.clocks[worker] + len(self.held[worker]) - 1 - min(self.clocks.values())
+        return 0
+
+
+def check_staleness(tickets, bound):
+    """Sentences about workers that were given a ticket although they were further ahead than the bound allows, or another had it."""
+    found, chiefs = [], defaultdict(Clocks)
+    for generation, fate, worker, ticket in tickets:
+        ahead = chiefs[generation].ahead(fate, worker, ticket)
+        if ahead is None:
+            found.append(f"ticket {ticket} was given to worker {worker} while another held it")
+        elif ahead > bound:
+            found.append(f"worker {worker} was given ticket {ticket}, {ahead} ahead of the slowest; the bound is {bound}")
+    return found
 
 
 def check_epochs(batches, steps, batch, examples):

@@ -9,7 +9,7 @@ import unittest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import verdicts  # noqa: E402
 from arrangements import mirrored  # noqa: E402
-from history import History, check_epochs  # noqa: E402
+from history import History, check_epochs, check_staleness  # noqa: E402
 
 EXAMPLES, BATCH, STEPS = 5, 2, 6  # an epoch is 2 + 2 + 1
 
@@ -78,6 +78,24 @@ class Reading(unittest.TestCase):
 
     def test_a_step_that_nobody_took_is_noticed(self):
         self.assertTrue(self.judge(undisturbed() + [applied("1.0.2", "worker-0-0", 8, 9)]))
+
+    def stale(self, *events, bound=2):
+        lines = [f"ticket 1.0.0 worker-0-0 {event}" for event in events]
+        return check_staleness(self.read(lines).tickets, bound)
+
+    def test_a_worker_that_is_too_far_ahead_is_noticed(self):
+        ahead = ["join 0 -1", "join 1 -1", "take 1 0", "take 0 1", "done 0 1", "take 0 2", "done 0 2", "take 0 3"]
+        self.assertEqual(self.stale(*ahead), [])
+        self.assertTrue(self.stale(*ahead, "take 0 4"))
+        self.assertEqual(self.stale(*ahead, "leave 1 -1", "take 0 4"), [])
+        self.assertEqual(self.stale(*ahead, "done 1 0", "take 0 4"), [])
+        self.assertEqual(self.stale(*ahead, "leave 1 -1", "join 1 -1", "take 1 0"), [])
+
+    def test_a_ticket_that_two_hold_is_noticed(self):
+        twice = ["join 0 -1", "join 1 -1", "take 0 0", "take 1 0"]
+        self.assertTrue(self.stale(*twice))
+        self.assertEqual(self.stale(*twice[:3], "leave 0 -1", "take 1 0"), [])
+        self.assertEqual(self.stale(*twice[:3], "void 0 -1", "take 1 0"), [])
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ what is wrong."""
 import re
 
 from arrangements import BATCH, EXAMPLES
-from history import check_epochs
+from history import check_epochs, check_staleness
 
 ACCURACY = re.compile(r"held-out examples: accuracy ([0-9.]+) %")
 LOST = re.compile(r"([0-9]+) acknowledged updates were lost")
@@ -23,6 +23,9 @@ def survivors(crew, names, start, end):
 def somebody_held_all(arrangement, crew, history, before, after):
     """Whether the state outlived what lies between the two lines, in processes that took the first one's step."""
     left = survivors(crew, history.holders(before), before.at, after.at)
+    if arrangement.mirrored:
+        size, here = arrangement.roles["worker"], {p.index for p in left}
+        return all(rank in here or (rank + 1) % size in here for rank in range(size))
     if not arrangement.alone:
         return bool(left) and sum(arrangement.roles.values()) > 1
     return {p.index % arrangement.alone for p in left} == set(range(arrangement.alone))
@@ -70,6 +73,11 @@ def check_servers(arrangement, crew):
     return wrong
 
 
+def check_bound(arrangement, history):
+    bound = arrangement.strategy.get("staleness")
+    return [] if bound is None else check_staleness(history.tickets, bound)[:3]
+
+
 def check_examples(arrangement, history):
     if not arrangement.epochs_are_exact:
         return []
@@ -98,5 +106,5 @@ def judge(arrangement, crew, history, undisturbed):
         return wrong
     if arrangement.lockstep:
         wrong += check_repeats(arrangement, crew, history)
-    wrong += check_servers(arrangement, crew) + check_examples(arrangement, history)
+    wrong += check_servers(arrangement, crew) + check_examples(arrangement, history) + check_bound(arrangement, history)
     return wrong + check_end(arrangement, crew, undisturbed)
