@@ -456,7 +456,8 @@ static void kill_chief(struct play *play)
 /* Whoever draw picks, or stops it for a while. True: the chief that is there must begin. */
 static bool strike(struct play *play, struct crew_of_workers *crew, unsigned number, bool *ret_kills_server)
 {
-    unsigned victim = draw(play, SERVERS + WORKERS + play->leaderless);
+    unsigned victim =
+        play->leaderless && number == 3 ? SERVERS + WORKERS : draw(play, SERVERS + WORKERS + play->leaderless);
     if (play->orderly) {
         play->leaver = victim % SERVERS;
         ps_server_leave(play->servers[play->leaver]);
