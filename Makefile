@@ -432,8 +432,7 @@ check-sanitize-thread:
 
 SANITIZED_ROOMS ?= $(ROOMS)
 sanitized_programs := $(filter $(SANITIZED_ROOMS:%=$(BUILD)/tests/unit-%),$(unit_programs))
-# Use after return is not looked for: GCC before 14 then lays vectors of 64 bytes where their alignment does not hold.
-sanitizer_options := ASAN_OPTIONS=detect_stack_use_after_return=0:malloc_context_size=3 LSAN_OPTIONS=suppressions=$(CURDIR)/tests/sanitizers/leaks \
+sanitizer_options := ASAN_OPTIONS=detect_stack_use_after_return=1:malloc_context_size=3 LSAN_OPTIONS=suppressions=$(CURDIR)/tests/sanitizers/leaks \
 	UBSAN_OPTIONS=print_stacktrace=1 \
 	TSAN_OPTIONS=halt_on_error=1:abort_on_error=1:die_after_fork=0:ignore_noninstrumented_modules=1:suppressions=$(CURDIR)/tests/sanitizers/races
 .PHONY: sanitized-tests
