@@ -5,6 +5,7 @@
 #   DEVELOPER=1       warnings are errors
 #   SANITIZE=address,undefined | thread
 #   CUDA=1            with GPUs; CUDA_HOME (/usr/local/cuda) has nvcc, headers and the static runtime
+#   CUDA=emulated     with GPUs that the processor plays (tests/gpu/emulated): to run kernels where there is no GPU
 #   V=1               show whole commands
 
 .DEFAULT_GOAL := help
@@ -61,6 +62,17 @@ cuda_targets := $(foreach a,$(CUDA_ARCHITECTURES),-gencode arch=compute_$(a),cod
                 -gencode arch=compute_$(lastword $(CUDA_ARCHITECTURES)),code=compute_$(lastword $(CUDA_ARCHITECTURES))
 NVCC = $(CUDA_HOME)/bin/nvcc -std=c++17 -O3 -I. $(cuda_targets) --fmad=false \
        -Xcompiler -fPIE,-Wall,-Wextra,-fno-exceptions,-fno-rtti,-fno-threadsafe-statics $(if $(filter 1,$(DEVELOPER)),-Werror all-warnings)
+else ifeq ($(CUDA),emulated)
+# GPUs that the processor plays: no toolkit, no GPU, no speed.
+cuda_left_out := worker/device/without_cuda.c
+cuda_sources := $(wildcard worker/device/cuda/*.cu)
+cuda_include := -Itests/gpu/emulated/include
+cuda_runtime := $(addprefix tests/gpu/emulated/,block.c runtime.c stream.c)
+cuda_libraries := $(BUILD)/libcublas.so.0
+LDFLAGS += -rdynamic
+NVCC = $(CXX) -x c++ -std=c++17 -O2 -g -ffp-contract=off -I. $(cuda_include) -include cuda_runtime.h -fPIE -Wall -Wextra \
+       -Wno-unknown-pragmas -fno-exceptions -fno-rtti -fno-threadsafe-statics -fno-extern-tls-init \
+       $(if $(filter 1,$(DEVELOPER)),-Werror)
 else
 cuda_left_out := worker/device/cuda/%
 endif
@@ -121,7 +133,7 @@ generator_folder := common/job/generate
 preload_folder := operator/standalone/preload
 room_sources = $(filter-out %/main.c $(generator_folder)/% $(preload_folder)/% $(cuda_left_out),$(call find_sources,$(folder_$(1))))
 $(foreach r,$(ROOMS),$(eval sources_$(r) := $(call room_sources,$(r))))
-kernels_worker := $(cuda_sources)
+kernels_worker := $(cuda_sources) $(cuda_runtime)
 
 objects = $(addprefix $(BUILD)/obj/,$(addsuffix .o,$(basename $(1))))
 library = $(patsubst %,$(BUILD)/lib/lib%.a,$(1))
@@ -162,6 +174,10 @@ $(BUILD)/obj/%.o: %.cu $(CONFIGURATION)
 	$(call say,NVCC,$<)
 	@mkdir -p $(@D)
 	$(Q)$(NVCC) -MMD -MP -c $< -o $@
+
+$(BUILD)/libcublas.so.0: tests/gpu/emulated/cublas.c $(wildcard tests/gpu/emulated/*.h) $(CONFIGURATION)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LANGUAGE) $(cuda_include) $(WARNINGS) -O3 -g -fPIC -shared $< -o $@
 
 # A library is also made anew when a source is gone.
 define room_rules
@@ -297,7 +313,7 @@ $(foreach s,$(fuzz_sources),$(eval $(call fuzz_rules,$(s))))
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' Makefile
 
-all: $(program_files) $(PRELOAD) $(BUILD)/deploy ## build the programs
+all: $(program_files) $(PRELOAD) $(cuda_libraries) $(BUILD)/deploy ## build the programs
 
 # Where programs look for the CRD and the examples, wherever BUILD is.
 $(BUILD)/deploy: | $(CONFIGURATION)
@@ -341,8 +357,8 @@ gpu-test: $(BUILD)/tests/gpu-test ## with CUDA=1, where there is a GPU: every op
 cuda-toolkit: ## nvcc and headers from PyPI, once (half a gigabyte); says where: make CUDA=1 CUDA_HOME=that
 	@scripts/cuda-toolkit
 
-check-cuda: all ## compiles the worker for GPUs (CUDA_HOME, or the toolkit from PyPI), and what of it needs no GPU
-	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=1800 tests/run tests/gpu/check-build
+check-cuda: all ## its kernels on GPUs that the processor plays; compiles the worker for real ones (CUDA_HOME, or the toolkit from PyPI)
+	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=1800 tests/run tests/gpu/check-emulated tests/gpu/check-build
 
 gpu-bench: $(BUILD)/tests/gpu-bench ## likewise: ms a step beside PyTorch, which python3 must have
 	@python3 tests/gpu/bench_torch.py $<

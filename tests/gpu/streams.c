@@ -29,7 +29,7 @@ static void check_host_function(struct side *gpu)
 /* A long product on one stream, what depends on it on another, which waits. */
 static void check_order(struct side *gpu)
 {
-    enum { SIDE = 2048, COUNT = SIDE * SIDE };
+    enum { SIDE = 1024, COUNT = SIDE * SIDE };
     struct error error = ERROR_INIT;
     struct device_stream *other = NULL;
     struct device_event *event = NULL;

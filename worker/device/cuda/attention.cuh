@@ -164,8 +164,8 @@ static void launch_attention(const struct cuda_call *call, const Operation &op, 
     if (result != cudaSuccess)
         cuda_call_fail(call, "attention", cudaGetErrorString(result));
     else
-        kernel<<<dim3(tiles, (unsigned)(op.b * op.heads)), dim3(ATTENTION_SIDE, ATTENTION_SIDE), shared_bytes,
-                 call->stream>>>(op);
+        launch_kernel(call, dim3(tiles, (unsigned)(op.b * op.heads)), dim3(ATTENTION_SIDE, ATTENTION_SIDE),
+                      shared_bytes, kernel, op);
 }
 
 /* Columns of a head's width that a thread has, rounded up to a kernel that there is; 0: too wide. */

@@ -72,9 +72,10 @@ static void launch_column_sums(const struct cuda_call *call, int64_t rows, int64
     unsigned blocks = (unsigned)((columns + WARP - 1) / WARP);
     if (blocks == 0)
         return;
-    column_sums_group<<<dim3(blocks, (unsigned)groups), dim3(WARP, COLUMN_SUM_LINES), 0, call->stream>>>(job, element);
+    launch_kernel(call, dim3(blocks, (unsigned)groups), dim3(WARP, COLUMN_SUM_LINES), 0, column_sums_group<Element>,
+                  job, element);
     if (groups > 1)
-        column_sums_finish<<<blocks, WARP, 0, call->stream>>>(job);
+        launch_kernel(call, blocks, WARP, 0, column_sums_finish, job);
 }
 
 #endif

@@ -95,7 +95,7 @@ template <int ROWS, int COLUMNS> static void launch(const struct cuda_call *call
     job->groups = groups_for(job->view.pixels, (int64_t)blocks.x * blocks.y, (int64_t)job->taps * job->o);
     job->partial = job->groups > 1 ? call->scratch : job->op.workspace;
     blocks.z = (unsigned)job->groups;
-    sum_group<ROWS, COLUMNS><<<blocks, TILE_THREADS, 0, call->stream>>>(*job);
+    launch_kernel(call, blocks, TILE_THREADS, 0, sum_group<ROWS, COLUMNS>, *job);
 }
 
 void cuda_conv2d_backward_weight(const struct cuda_call *call, const struct conv2d_backward_weight *op)

@@ -81,7 +81,7 @@ template <int COLUMNS> static void launch(const struct cuda_call *call, const st
 {
     const int rows = ROWS * TILE_SIDE, columns = COLUMNS * TILE_SIDE;
     dim3 blocks((unsigned)((job->view.pixels + rows - 1) / rows), (unsigned)((job->o + columns - 1) / columns));
-    correlate_tile<COLUMNS><<<blocks, TILE_THREADS, 0, call->stream>>>(*job);
+    launch_kernel(call, blocks, TILE_THREADS, 0, correlate_tile<COLUMNS>, *job);
 }
 
 void correlate(const struct cuda_call *call, const struct correlation *job)

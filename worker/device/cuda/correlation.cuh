@@ -9,7 +9,7 @@
 #ifndef COXSWAIN_DEVICE_CUDA_CORRELATION_CUH
 #define COXSWAIN_DEVICE_CUDA_CORRELATION_CUH
 
-#include "worker/device/cuda/cuda.h"
+#include "worker/device/cuda/launch.cuh"
 #include "worker/device/cuda/read_share.cuh"
 
 #define TILE_SIDE 16

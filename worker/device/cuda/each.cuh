@@ -6,7 +6,7 @@
 #ifndef COXSWAIN_DEVICE_CUDA_EACH_CUH
 #define COXSWAIN_DEVICE_CUDA_EACH_CUH
 
-#include "worker/device/cuda/cuda.h"
+#include "worker/device/cuda/launch.cuh"
 
 #define EACH_THREADS 256
 #define EACH(i, count)                                                                                                 \
@@ -18,7 +18,7 @@ template <typename Operation>
 static void launch_each(const struct cuda_call *call, int64_t count, void (*kernel)(Operation), const Operation &op)
 {
     if (count > 0)
-        kernel<<<(unsigned)((count + EACH_THREADS - 1) / EACH_THREADS), EACH_THREADS, 0, call->stream>>>(op);
+        launch_kernel(call, (unsigned)((count + EACH_THREADS - 1) / EACH_THREADS), EACH_THREADS, 0, kernel, op);
 }
 
 #endif

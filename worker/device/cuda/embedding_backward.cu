@@ -74,7 +74,7 @@ void cuda_embedding_backward(const struct cuda_call *call, const struct embeddin
     struct token_job job = {*op, segments_for(op), call->scratch};
     dim3 blocks((unsigned)((op->vocabulary + ROWS_PER_BLOCK - 1) / ROWS_PER_BLOCK),
                 (unsigned)((op->c + WARP * COLUMNS - 1) / (WARP * COLUMNS)), (unsigned)job.segments);
-    each_table_row<<<blocks, dim3(WARP, ROWS_PER_BLOCK), 0, call->stream>>>(job);
+    launch_kernel(call, blocks, dim3(WARP, ROWS_PER_BLOCK), 0, each_table_row, job);
     if (job.segments > 1)
         launch_each(call, op->vocabulary * op->c, add_segments, job);
     launch_each(call, op->t * op->c, each_position, *op);

@@ -40,5 +40,5 @@ void cuda_loss_sums(const struct cuda_call *call, const double *rows, int64_t co
                     struct loss_sums *sums)
 {
     struct loss_rows job = {rows, count, correct ? 2 : 1, sums};
-    sum_rows<<<1, THREADS, 0, call->stream>>>(job);
+    launch_kernel(call, 1, THREADS, 0, sum_rows, job);
 }

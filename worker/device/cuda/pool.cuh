@@ -50,7 +50,7 @@ static void launch_each_image(const struct cuda_call *call, int64_t images, int6
     const dim3 blocks((unsigned)((elements + EACH_THREADS - 1) / EACH_THREADS),
                       (unsigned)(images < 65535 ? images : 65535));
     if (images > 0)
-        kernel<<<blocks, EACH_THREADS, 0, call->stream>>>(op);
+        launch_kernel(call, blocks, EACH_THREADS, 0, kernel, op);
 }
 
 #endif

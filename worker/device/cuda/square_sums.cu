@@ -26,5 +26,6 @@ static __global__ void sum_block(struct square_sums op)
 void cuda_square_sums(const struct cuda_call *call, const struct square_sums *op)
 {
     if (op->count > 0)
-        sum_block<<<(unsigned)((op->count + SQUARE_SUM_BLOCK - 1) / SQUARE_SUM_BLOCK), THREADS, 0, call->stream>>>(*op);
+        launch_kernel(call, (unsigned)((op->count + SQUARE_SUM_BLOCK - 1) / SQUARE_SUM_BLOCK), THREADS, 0, sum_block,
+                      *op);
 }

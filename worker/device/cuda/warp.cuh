@@ -6,7 +6,7 @@
 #ifndef COXSWAIN_DEVICE_CUDA_WARP_CUH
 #define COXSWAIN_DEVICE_CUDA_WARP_CUH
 
-#include "worker/device/cuda/cuda.h"
+#include "worker/device/cuda/launch.cuh"
 
 #define WARP 32
 #define ROWS_PER_BLOCK 4 /* warps of a block */
@@ -44,8 +44,8 @@ static void launch_rows(const struct cuda_call *call, int64_t rows, void (*kerne
                         Arguments... arguments)
 {
     if (rows > 0)
-        kernel<<<(unsigned)((rows + ROWS_PER_BLOCK - 1) / ROWS_PER_BLOCK), dim3(WARP, ROWS_PER_BLOCK), 0,
-                 call->stream>>>(arguments...);
+        launch_kernel(call, (unsigned)((rows + ROWS_PER_BLOCK - 1) / ROWS_PER_BLOCK), dim3(WARP, ROWS_PER_BLOCK), 0,
+                      kernel, arguments...);
 }
 
 /* Says that `value` is outside 0..limit-1, unless something was wrong before. */

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A block of a GPU's threads, played by one thread of the processor. Each of the
+ * block's threads is a fiber that runs until it meets a barrier; the next one
+ * goes on then. They take turns in the order of their numbers, or in the opposite
+ * one (EMULATED_ORDER=backward): a kernel that lacks a barrier reads what has not
+ * been written yet in one of the two.
+ *
+ * What a GPU leaves undefined ends the program with a sentence: an exchange of a
+ * warp's words that one of its lanes does not take part in.
+ */
+#ifndef COXSWAIN_TESTS_GPU_EMULATED_BLOCK_H
+#define COXSWAIN_TESTS_GPU_EMULATED_BLOCK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tests/gpu/emulated/include/cuda_runtime_api.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define EMULATED_WARP 32
+#define EMULATED_THREADS_MAX 1024                /* of a block */
+#define EMULATED_SHARED_BYTES_MAX (227 << 10)    /* dynamic shared memory of a block, as on compute capability 9.0 */
+#define EMULATED_SHARED_BYTES_UNASKED (48 << 10) /* without cudaFuncSetAttribute */
+
+struct emulated_place {
+    unsigned x, y, z;
+};
+
+/* Where the running fiber is, by the names that kernels know. */
+extern __thread struct emulated_place threadIdx, blockIdx, blockDim, gridDim;
+
+/* A launch: run(context) is one thread's run of the kernel; the context is from malloc. */
+struct emulated_grid {
+    struct emulated_place blocks, threads;
+    size_t shared_bytes;
+    void *kernel;
+    void (*run)(void *context);
+    void *context;
+};
+
+/* Runs all blocks, one after the other, on the calling thread; frees nothing. */
+void emulated_run_grid(const struct emulated_grid *grid);
+
+/* In a kernel only. */
+void emulated_block_barrier(void);
+unsigned emulated_lane(void);
+/* Gives `word` and gets that of lane `from`; all of `lanes` must take part. */
+uint64_t emulated_exchange(unsigned lanes, uint64_t word, unsigned from);
+unsigned emulated_ballot(unsigned lanes, bool predicate);
+
+/* runtime.c: checks the grid's sizes and queues it on the stream, which then owns its context. */
+cudaError_t emulated_launch(cudaStream_t stream, const struct emulated_grid *grid);
+cudaError_t emulated_set_attribute(void *kernel, enum cudaFuncAttribute attribute, int value);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

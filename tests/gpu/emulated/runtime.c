@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * GPUs and their memory. EMULATED_GPUS says how many there are (1); each has
+ * EMULATED_GPU_MEMORY MiB (4096). New memory is full of not-a-numbers.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/gpu/emulated/stream.h"
+
+#define DEVICES_MAX 64
+#define ALIGNMENT 256
+
+static __thread int current_device;
+static __thread cudaError_t last_error;
+
+static cudaError_t fail(cudaError_t error)
+{
+    last_error = error;
+    return error;
+}
+
+const char *cudaGetErrorString(cudaError_t error)
+{
+    switch (error) {
+    case cudaSuccess:
+        return "no error";
+    case cudaErrorInvalidValue:
+        return "invalid argument";
+    case cudaErrorMemoryAllocation:
+        return "out of memory";
+    case cudaErrorInvalidConfiguration:
+        return "invalid configuration argument";
+    case cudaErrorInsufficientDriver:
+        return "CUDA driver version is insufficient for CUDA runtime version";
+    case cudaErrorInvalidDevice:
+        return "invalid device ordinal";
+    case cudaErrorInvalidResourceHandle:
+        return "invalid resource handle";
+    case cudaErrorNotReady:
+        return "device not ready";
+    }
+    return "unrecognized error code";
+}
+
+cudaError_t cudaGetLastError(void)
+{
+    cudaError_t error = last_error;
+    last_error = cudaSuccess;
+    return error;
+}
+
+/* ---------------------------------------------------------------- devices */
+
+static long setting(const char *name, long otherwise)
+{
+    const char *text = getenv(name);
+    return text ? strtol(text, NULL, 10) : otherwise;
+}
+
+static size_t memory_of_a_device(void)
+{
+    return (size_t)setting("EMULATED_GPU_MEMORY", 4096) << 20;
+}
+
+cudaError_t cudaGetDeviceCount(int *count)
+{
+    long wanted = setting("EMULATED_GPUS", 1);
+    *count = (int)(wanted < 0 ? 0 : wanted > DEVICES_MAX ? DEVICES_MAX : wanted);
+    return cudaSuccess;
+}
+
+static cudaError_t check_device(int device)
+{
+    int count = 0;
+    (void)cudaGetDeviceCount(&count);
+    return device >= 0 && device < count ? cudaSuccess : fail(cudaErrorInvalidDevice);
+}
+
+cudaError_t cudaSetDevice(int device)
+{
+    if (check_device(device) != cudaSuccess)
+        return cudaErrorInvalidDevice;
+    current_device = device;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device)
+{
+    if (check_device(device) != cudaSuccess)
+        return cudaErrorInvalidDevice;
+    *properties = (struct cudaDeviceProp){.totalGlobalMem = memory_of_a_device(), .major = 9, .minor = 0};
+    snprintf(properties->name, sizeof properties->name, "emulated by the processor");
+    return cudaSuccess;
+}
+
+/* ---------------------------------------------------------------- memory */
+
+struct allocation {
+    struct allocation *next;
+    void *memory;
+    size_t bytes;
+    struct cudaPointerAttributes attributes;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct allocation *allocations; /* by the lock, like the next */
+static size_t used[DEVICES_MAX];
+
+static cudaError_t allocate(enum cudaMemoryType type, void **memory, size_t bytes)
+{
+    struct allocation *made = calloc(1, sizeof *made);
+    size_t rounded = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    const bool on_device = type == cudaMemoryTypeDevice;
+    pthread_mutex_lock(&lock);
+    const bool fits =
+        bytes <= SIZE_MAX - ALIGNMENT &&
+        (!on_device || (rounded <= memory_of_a_device() && used[current_device] <= memory_of_a_device() - rounded));
+    void *found = made && fits ? aligned_alloc(ALIGNMENT, rounded) : NULL;
+    if (found) {
+        *made = (struct allocation){allocations, found, rounded, {type, current_device}};
+        allocations = made;
+        used[current_device] += on_device ? rounded : 0;
+    }
+    pthread_mutex_unlock(&lock);
+    if (!found) {
+        free(made);
+        return fail(cudaErrorMemoryAllocation);
+    }
+    memset(found, 0xff, rounded);
+    *memory = found;
+    return cudaSuccess;
+}
+
+static cudaError_t give_back(enum cudaMemoryType type, void *memory)
+{
+    struct allocation *found = NULL;
+    pthread_mutex_lock(&lock);
+    for (struct allocation **at = &allocations; *at && !found; at = found ? at : &(*at)->next)
+        if ((*at)->memory == memory && (*at)->attributes.type == type) {
+            found = *at;
+            *at = found->next;
+        }
+    if (found && type == cudaMemoryTypeDevice)
+        used[found->attributes.device] -= found->bytes;
+    pthread_mutex_unlock(&lock);
+    if (!found)
+        return memory ? fail(cudaErrorInvalidValue) : cudaSuccess;
+    free(found->memory);
+    free(found);
+    return cudaSuccess;
+}
+
+cudaError_t cudaMalloc(void **memory, size_t bytes)
+{
+    return allocate(cudaMemoryTypeDevice, memory, bytes);
+}
+
+cudaError_t cudaFree(void *memory)
+{
+    return give_back(cudaMemoryTypeDevice, memory);
+}
+
+cudaError_t cudaHostAlloc(void **memory, size_t bytes, unsigned flags)
+{
+    (void)flags;
+    return allocate(cudaMemoryTypeHost, memory, bytes);
+}
+
+cudaError_t cudaFreeHost(void *memory)
+{
+    return give_back(cudaMemoryTypeHost, memory);
+}
+
+cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *memory)
+{
+    *attributes = (struct cudaPointerAttributes){cudaMemoryTypeUnregistered, -1};
+    pthread_mutex_lock(&lock);
+    for (const struct allocation *at = allocations; at; at = at->next)
+        if ((const char *)memory >= (const char *)at->memory &&
+            (const char *)memory < (const char *)at->memory + at->bytes)
+            *attributes = at->attributes;
+    pthread_mutex_unlock(&lock);
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemset(void *memory, int value, size_t bytes)
+{
+    memset(memory, value, bytes);
+    return cudaSuccess;
+}
+
+/* ---------------------------------------------------------------- launches */
+
+#define ATTRIBUTES_MAX 64
+static struct {
+    void *kernel;
+    size_t shared_bytes;
+} asked[ATTRIBUTES_MAX]; /* by the lock */
+
+cudaError_t emulated_set_attribute(void *kernel, enum cudaFuncAttribute attribute, int value)
+{
+    if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 || value > EMULATED_SHARED_BYTES_MAX)
+        return fail(cudaErrorInvalidValue);
+    int i = 0;
+    pthread_mutex_lock(&lock);
+    while (i < ATTRIBUTES_MAX && asked[i].kernel && asked[i].kernel != kernel)
+        i++;
+    if (i < ATTRIBUTES_MAX) {
+        asked[i].kernel = kernel;
+        asked[i].shared_bytes = (size_t)value;
+    }
+    pthread_mutex_unlock(&lock);
+    return i < ATTRIBUTES_MAX ? cudaSuccess : fail(cudaErrorInvalidValue);
+}
+
+static size_t shared_bytes_allowed(const void *kernel)
+{
+    size_t allowed = EMULATED_SHARED_BYTES_UNASKED;
+    pthread_mutex_lock(&lock);
+    for (int i = 0; i < ATTRIBUTES_MAX; i++)
+        if (asked[i].kernel == kernel)
+            allowed = asked[i].shared_bytes;
+    pthread_mutex_unlock(&lock);
+    return allowed;
+}
+
+static bool grid_is_valid(const struct emulated_grid *grid)
+{
+    const struct emulated_place *blocks = &grid->blocks, *threads = &grid->threads;
+    return blocks->x > 0 && blocks->y > 0 && blocks->z > 0 && blocks->x <= 0x7fffffff && blocks->y <= 65535 &&
+           blocks->z <= 65535 && threads->x > 0 && threads->y > 0 && threads->z > 0 && threads->z <= 64 &&
+           (uint64_t)threads->x * threads->y * threads->z <= EMULATED_THREADS_MAX &&
+           grid->shared_bytes <= shared_bytes_allowed(grid->kernel);
+}
+
+cudaError_t emulated_launch(cudaStream_t stream, const struct emulated_grid *grid)
+{
+    if (!grid_is_valid(grid)) {
+        free(grid->context);
+        return fail(cudaErrorInvalidConfiguration);
+    }
+    emulated_queue_grid(stream, grid);
+    return cudaSuccess;
+}

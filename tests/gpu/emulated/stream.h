@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Streams and events: a stream is a thread with a queue, so work really runs
+ * beside whoever asked for it, and who forgets to wait reads too early.
+ */
+#ifndef COXSWAIN_TESTS_GPU_EMULATED_STREAM_H
+#define COXSWAIN_TESTS_GPU_EMULATED_STREAM_H
+
+#include "tests/gpu/emulated/block.h"
+
+/* Copies the grid; its context belongs to the queue, which frees it. */
+void emulated_queue_grid(cudaStream_t stream, const struct emulated_grid *grid);
+/* Runs function(context) in the stream's order. */
+void emulated_queue_function(cudaStream_t stream, cudaHostFn_t *function, void *context);
+
+#endif
