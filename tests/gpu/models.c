@@ -202,10 +202,12 @@ static void check_bits(const struct work *work, struct side *gpu)
     say(work, first == second, "twenty steps twice have the same bits", first, second);
 }
 
-void check_models(struct side *cpu, struct side *gpu)
+void check_models(struct side *cpu, struct side *gpu, bool small)
 {
     for (size_t i = 0; i < sizeof works / sizeof *works; i++) {
         const struct work *work = &works[i];
+        if (small && work->difference == 0)
+            continue;
         struct learner on_cpu, on_gpu;
         learner_open(&on_cpu, work, cpu);
         learner_open(&on_gpu, work, gpu);
