@@ -31,7 +31,7 @@ static void raise_counters(struct planning *planning)
 /* An operator was killed before it told of the crew that it had begun. If the cache is only old, the write is refused. */
 static void tell_of_first_crew(struct planning *planning)
 {
-    start_plan(planning);
+    first_crew_take_over(planning);
     replicas_update(planning);
     planning->next->observed_generation = planning->job->generation;
     planning->plan->write_status = true;

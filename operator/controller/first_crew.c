@@ -53,6 +53,25 @@ bool first_crew_is_untold(const struct planning *planning)
            planning->crew.newest_attempt == FIRST_ATTEMPT;
 }
 
+/* A pod that came late, to a job that was suspended meanwhile, takes the word back that none is left. */
+static void take_back_suspended(struct planning *planning)
+{
+    if (condition_is(planning->old, CONDITION_SUSPENDED, CONDITION_TRUE))
+        condition_set(planning, CONDITION_SUSPENDED, CONDITION_FALSE, SUSPENDING, "waiting until all pods are gone");
+}
+
+void first_crew_take_over(struct planning *planning)
+{
+    start_plan(planning);
+    take_back_suspended(planning);
+    for (size_t i = 0; i < planning->crew.slot_count; i++) {
+        struct slot *slot = &planning->crew.slots[i];
+        slot->wanted = !slot->occupant;
+        if (slot->wanted)
+            planning->next->epoch = FIRST_EPOCH + 1;
+    }
+}
+
 bool first_crew_is_whole(const struct job_status *status)
 {
     return status->attempt == FIRST_ATTEMPT && status->epoch == FIRST_EPOCH && status->restart_count == 0 &&

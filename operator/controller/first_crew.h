@@ -10,7 +10,12 @@
  *
  * An operator that is killed in between leaves pods of attempt 1 and epoch 1
  * under a status that knows of none. Its successor, for which the job is not new,
- * writes the promise of that very crew first, as always.
+ * first writes a status in which those that it sees hold their places, and the
+ * others are promised under epoch 2: a pod of epoch 1 that it does not see may be
+ * on its way still, or have been removed by force from a node that is cut off and
+ * where its process lives on; a fence tells neither from a second one of its name
+ * and epoch. Where it sees none of them at all, it cannot know of a crew before,
+ * and promises all under epoch 1.
  *
  * Not so for jobs whose first pods wait for something, or whose size may change
  * before anything is written.
@@ -30,6 +35,8 @@ void first_crew_begin(struct planning *planning, struct training_job *ret_job);
 
 /* There are pods of the first crew, and the status knows of no crew at all. */
 bool first_crew_is_untold(const struct planning *planning);
+/* The next status knows of them, and promises those that are not there under the next epoch. */
+void first_crew_take_over(struct planning *planning);
 
 /* The status tells no more than that the first crew is on its way. */
 bool first_crew_starts(const struct job_status *status);

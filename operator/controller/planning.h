@@ -51,6 +51,7 @@ void planning_event(struct planning *planning, bool warning, const char *reason,
 /* A warning that tells of an action rather than of the status. */
 void planning_event_of_action(struct planning *planning, const char *reason, const char *action, const char *note);
 /* The status says that pods are ended on purpose: the job is suspended, or about to be. */
+#define SUSPENDING "Suspending" /* the reason of Suspended=False while pods are left */
 bool suspend_sends_away(const struct job_status *status);
 /* No pod may be created now; the first reason counts. */
 void planning_hold(struct planning *planning, const char *reason, const char *message);

@@ -4,8 +4,6 @@
 #include "operator/controller/conditions.h"
 #include "operator/controller/queue_plan.h"
 
-#define SUSPENDING "Suspending"
-
 static bool is_suspending(const struct job_status *status)
 {
     const struct condition *condition = &status->conditions[CONDITION_SUSPENDED];

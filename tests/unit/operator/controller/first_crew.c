@@ -122,11 +122,55 @@ Test(first_crew, of_an_operator_that_was_killed_is_told_and_completed)
     scene_plan(&scene);
     cr_assert_eq(scene.plan.action_count, 0, "the status first: an old cache is found out by it");
     cr_assert(scene.plan.write_status);
-    cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].pending, "0-1");
+    cr_assert_eq(scene.plan.status.attempt, FIRST_ATTEMPT);
+    cr_assert_eq(scene.plan.status.epoch, FIRST_EPOCH + 1, "the other may live where nobody sees it");
+    cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].pending, "1");
     scene_accept(&scene);
     scene_plan(&scene);
     cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 1);
+    cr_assert_eq(scene.plan.epoch, FIRST_EPOCH + 1);
     cr_assert_eq(scene.plan.status.restart_count, 0);
+}
+
+Test(first_crew, a_create_of_an_operator_that_was_killed_comes_too_late)
+{
+    begin();
+    scene.input.pod_count = 1;
+    scene.input.born_ms = FIELD_UNSET;
+    scene_plan(&scene);
+    scene_accept(&scene);
+    scene.input.pod_count = 2;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_DELETE_POD), 1);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0, "its successor waits until it is not current any more");
+    scene.pods[1].current = false;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 1);
+    cr_assert_eq(scene.plan.status.restart_count, 0);
+}
+
+Test(first_crew, that_is_all_there_when_its_operator_was_killed_is_told_as_it_is)
+{
+    begin();
+    scene.input.born_ms = FIELD_UNSET;
+    scene_plan(&scene);
+    cr_assert(scene.plan.write_status);
+    cr_assert_eq(scene.plan.status.epoch, FIRST_EPOCH);
+    cr_assert_null(scene.plan.status.replicas[ROLE_WORKER].pending);
+}
+
+Test(first_crew, of_which_a_pod_comes_after_the_job_was_suspended_is_sent_away)
+{
+    begin();
+    scene.input.born_ms = FIELD_UNSET;
+    scene.job.run_policy.suspend = true;
+    scene.job.status.conditions[CONDITION_SUSPENDED] =
+        (struct condition){.status = CONDITION_TRUE, .reason = "Suspended", .message = ""};
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.conditions[CONDITION_SUSPENDED].status, CONDITION_FALSE, "a pod lives");
+    scene_accept(&scene);
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_DELETE_POD), 2);
 }
 
 Test(first_crew, that_is_suspended_before_it_is_told_goes_on_purpose)

@@ -53,6 +53,7 @@ struct model {
     bool must_see_job, must_see_pods; /* own writes, not yet in the cache */
     bool service, calm;
     bool born;        /* this operator saw the job come into being */
+    bool taken_over;  /* the first status was written by one that found pods under none */
     bool group_there; /* the PodGroup, of jobs with a gang scheduler */
     struct group_view group;
     bool workload_there; /* Kueue's, of jobs with a queue */
@@ -151,6 +152,7 @@ static void check_create(int64_t index, int64_t epoch, const char *name, bool la
     CHECK(!status_terminal(status), "a pod is created after the end");
     CHECK(status->attempt > 0 || model.born || late, "a pod is created without a promise");
     CHECK(is_promised(index, epoch), "a pod is created that was not promised, or of another epoch");
+    CHECK(late || !model.taken_over || epoch > 1, "a pod of a first crew is made again, where one of it may live");
     for (size_t i = 0; i < model.pod_count; i++) {
         const struct model_pod *pod = &model.pods[i];
         CHECK(late || !pod->seen || strcmp(pod->name, name) != 0, "a name is used again");
@@ -265,6 +267,7 @@ static void server_write_status(const struct plan *plan, const char *resource_ve
     CHECK(!condition_is(next, CONDITION_SUSPENDED, CONDITION_TRUE) || next->replicas[ROLE_WORKER].active == 0,
           "Suspended is True while a pod lives");
     CHECK(next->observed_generation == model.cached_job.generation, "observedGeneration");
+    model.taken_over |= status->attempt == 0 && !model.born && model.cache.count > 0;
     *status = stored(next);
     char version[24];
     snprintf(version, sizeof version, "%" PRId64, (int64_t)strtoll(resource_version, NULL, 10) + 1);
@@ -274,6 +277,14 @@ static void server_write_status(const struct plan *plan, const char *resource_ve
 
 /* ---------------------------------------------------------------- the operator */
 
+/* While no operator is there, nodes are lost and their pods removed by force; the processes may live on. */
+static void cut_off(void)
+{
+    for (size_t i = 0; i < model.pod_count; i++)
+        if (chance(30))
+            model.pods[i].exists = false;
+}
+
 static void operator_restart(bool create_on_the_wire, const struct action *action, const struct plan *plan)
 {
     if (create_on_the_wire && !model.on_the_wire.there) {
@@ -282,6 +293,8 @@ static void operator_restart(bool create_on_the_wire, const struct action *actio
         model.on_the_wire.epoch = plan->epoch;
         model.on_the_wire.attempt = plan->attempt;
     }
+    if (!model.calm && model.scene.job.status.attempt == 0)
+        cut_off();
     model.born = false;
     model.counts_since_ms = FIELD_UNSET;
     model.cache.count = model.gone_count = 0;
