@@ -11,7 +11,6 @@
 #include "common/log.h"
 #include "common/memory.h"
 #include "operator/controller/clock_watch.h"
-#include "operator/controller/conditions.h"
 #include "operator/controller/execute.h"
 #include "operator/controller/gang.h"
 #include "operator/controller/job_entry.h"
@@ -96,12 +95,6 @@ static void forget(struct controller *controller, struct job_entry *entry)
 
 /* ---------------------------------------------------------------- a clock that is set */
 
-static bool is_active(const struct job_item *item)
-{
-    const struct job_status *status = &item->job.status;
-    return status->start_ms != FIELD_UNSET && !condition_is(status, CONDITION_SUSPENDED, CONDITION_TRUE);
-}
-
 /* All that waits for a time waits anew. True: every job has been put into the queue for it. */
 static bool heed_clock(struct controller *controller)
 {
@@ -115,7 +108,7 @@ static bool heed_clock(struct controller *controller)
     progress_poller_clock_set(controller->poller, by_ms);
     for (size_t at = 0; hash_map_next(&controller->entries, &at, &key, &entry);) {
         const struct job_item *item = informer_get(controller->jobs, key);
-        job_entry_clock_set(entry, by_ms, item && is_active(item));
+        job_entry_clock_set(entry, by_ms, item ? &item->job.status : NULL);
         work_queue_clock_set(controller->queue, entry);
     }
     return true;
@@ -225,7 +218,7 @@ static void input_fill(const struct controller *controller, struct job_entry *en
     *input = (struct plan_input){
         .job = &item->job,
         .invalid = item->invalid,
-        .pods = pod_record_views(entry->pods, entry->pod_count, arena),
+        .pods = job_entry_views(entry, arena),
         .pod_count = entry->pod_count,
         .gone = entry->gone,
         .gone_count = entry->gone_count,
@@ -238,10 +231,11 @@ static void input_fill(const struct controller *controller, struct job_entry *en
         .born_ms = entry->born_ms,
         .counts_since_ms = entry->counts_since_ms,
         .behind_since_ms = entry->behind_since_ms,
-        .start_moved_ms = entry->start_moved_ms,
         .now_ms = clock_now_ms(),
         .options = &controller->options.plan,
     };
+    for (unsigned i = 0; i < STATUS_TIME_COUNT; i++)
+        input->moved_ms[i] = status_moves_by(&entry->status_moves, &item->job.status, (enum status_time)i);
     gang_fill(controller, entry, &item->job, &input->gang);
 }
 

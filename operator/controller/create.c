@@ -26,7 +26,7 @@ static bool has_slot_to_fill(const struct crew *crew)
 /* No wait is longer than the ceiling and its jitter: what lies further ahead was set by another clock. */
 static int64_t backoff_until(const struct planning *planning)
 {
-    int64_t until_ms = planning->old->backoff_until_ms;
+    int64_t until_ms = planning_time(planning, STATUS_TIME_BACKOFF);
     int64_t longest_ms = RESTART_DELAY_CEILING_MS + RESTART_DELAY_CEILING_MS / 10;
     return until_ms != FIELD_UNSET && until_ms > planning->now_ms + longest_ms ? FIELD_UNSET : until_ms;
 }

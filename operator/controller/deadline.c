@@ -12,7 +12,7 @@ bool deadline_plan(struct planning *planning)
     if (seconds == FIELD_UNSET || old->start_ms == FIELD_UNSET ||
         condition_is(old, CONDITION_SUSPENDED, CONDITION_TRUE))
         return false;
-    int64_t due_ms = old->start_ms + planning->input->start_moved_ms + old->suspended_ms + 1000 * seconds;
+    int64_t due_ms = planning_time(planning, STATUS_TIME_START) + old->suspended_ms + 1000 * seconds;
     if (planning->now_ms < due_ms) {
         planning_requeue(planning, due_ms);
         return false;

@@ -44,6 +44,7 @@ struct job_entry *job_entry_new(const char *key)
 void job_entry_free(struct job_entry *entry)
 {
     free(entry->pods);
+    free(entry->pod_moves);
     free(entry->gone);
     free(entry->obstacle_message);
     free(entry->document);
@@ -57,7 +58,11 @@ void job_entry_add_pod(struct job_entry *entry, const struct pod_record *pod)
     if (entry->pod_count == entry->pod_capacity) {
         entry->pod_capacity = entry->pod_capacity ? 2 * entry->pod_capacity : 4;
         entry->pods = memory_resize(entry->pods, entry->pod_capacity, sizeof *entry->pods);
+        if (entry->pod_moves)
+            entry->pod_moves = memory_resize(entry->pod_moves, entry->pod_capacity, sizeof *entry->pod_moves);
     }
+    if (entry->pod_moves)
+        entry->pod_moves[entry->pod_count] = (struct pod_moves){0};
     entry->pods[entry->pod_count++] = pod;
 }
 
@@ -72,8 +77,13 @@ static size_t position(const struct job_entry *entry, const struct pod_record *p
 void job_entry_change_pod(struct job_entry *entry, const struct pod_record *old, const struct pod_record *pod)
 {
     size_t i = position(entry, old);
-    if (i < entry->pod_count)
-        entry->pods[i] = pod;
+    if (i == entry->pod_count)
+        return;
+    if (entry->pod_moves) {
+        struct pod_view before = pod_record_view(old), after = pod_record_view(pod);
+        pod_moves_change(&entry->pod_moves[i], &before, &after);
+    }
+    entry->pods[i] = pod;
 }
 
 static void forget_gone(struct job_entry *entry, int64_t epoch)
@@ -99,8 +109,11 @@ void job_entry_remove_pod(struct job_entry *entry, const struct pod_record *pod)
 {
     struct pod_view view = pod_record_view(pod);
     size_t i = position(entry, pod);
-    if (i < entry->pod_count)
+    if (i < entry->pod_count) {
         entry->pods[i] = entry->pods[--entry->pod_count];
+        if (entry->pod_moves)
+            entry->pod_moves[i] = entry->pod_moves[entry->pod_count];
+    }
     note_gone(entry, &view);
 }
 
@@ -119,13 +132,23 @@ void job_entry_set_job(struct job_entry *entry, const char *uid)
     entry->document = NULL;
     entry->document_fresh = false;
     entry->born_ms = entry->counts_since_ms = entry->behind_since_ms = FIELD_UNSET;
-    entry->start_moved_ms = 0;
+    entry->status_moves = (struct status_moves){0};
     entry->certificate.number = FIELD_UNSET;
     forget_gone(entry, 0);
     entry->job_uid = uid ? memory_copy_string(uid) : NULL;
 }
 
-void job_entry_clock_set(struct job_entry *entry, int64_t by_ms, bool active)
+static void move_pods(struct job_entry *entry, int64_t by_ms)
+{
+    if (!entry->pod_moves && entry->pod_capacity > 0)
+        entry->pod_moves = memory_allocate(entry->pod_capacity, sizeof *entry->pod_moves);
+    for (size_t i = 0; i < entry->pod_count; i++) {
+        struct pod_view pod = pod_record_view(entry->pods[i]);
+        pod_moves_clock_set(&entry->pod_moves[i], &pod, by_ms);
+    }
+}
+
+void job_entry_clock_set(struct job_entry *entry, int64_t by_ms, const struct job_status *status)
 {
     int64_t *const noted[] = {&entry->born_ms, &entry->counts_since_ms, &entry->behind_since_ms, &entry->told_since_ms};
     for (size_t i = 0; i < sizeof noted / sizeof *noted; i++)
@@ -133,8 +156,21 @@ void job_entry_clock_set(struct job_entry *entry, int64_t by_ms, bool active)
             *noted[i] += by_ms;
     entry->obstacle_retry_ms += by_ms;
     entry->poll_ms += by_ms;
-    if (active)
-        entry->start_moved_ms += by_ms;
+    move_pods(entry, by_ms);
+    if (status)
+        status_moves_clock_set(&entry->status_moves, status, by_ms);
+}
+
+const struct pod_view **job_entry_views(const struct job_entry *entry, struct arena *arena)
+{
+    const struct pod_view **views = pod_record_views(entry->pods, entry->pod_count, arena);
+    for (size_t i = 0; entry->pod_moves && i < entry->pod_count; i++) {
+        struct pod_view *moved = arena_allocate(arena, 1, sizeof *moved);
+        *moved = *views[i];
+        pod_moves_apply(&entry->pod_moves[i], moved);
+        views[i] = moved;
+    }
+    return views;
 }
 
 void job_entry_set_obstacle(struct job_entry *entry, const char *uid, enum obstacle_kind kind, const char *message,

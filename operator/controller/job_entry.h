@@ -40,6 +40,7 @@ struct job_entry {
     char *key;
     const struct pod_record **pods; /* borrowed from the informer's cache, kept current by its events */
     size_t pod_count, pod_capacity;
+    struct pod_moves *pod_moves; /* of each; NULL: the clock was not set */
 
     bool queued, executing;
     bool dirty; /* something changed while it was executing */
@@ -54,7 +55,8 @@ struct job_entry {
 
     /* What follows is about the job of this UID; NULL: of none. Another may have the same name. */
     char *job_uid;
-    int64_t born_ms, counts_since_ms, behind_since_ms, start_moved_ms; /* see plan.h */
+    int64_t born_ms, counts_since_ms, behind_since_ms; /* see plan.h */
+    struct status_moves status_moves;
 
     struct gone_pod *gone; /* of the newest epoch that pods of the job have vanished from */
     size_t gone_count, gone_capacity;
@@ -85,8 +87,11 @@ void job_entry_remove_pod(struct job_entry *entry, const struct pod_record *pod)
 void job_entry_set_job(struct job_entry *entry, const char *uid);
 bool job_entry_is_about(const struct job_entry *entry, const char *uid);
 
-/* The wall clock was set, while the job was active or not: times noted before are moved along. */
-void job_entry_clock_set(struct job_entry *entry, int64_t by_ms, bool active);
+/* The wall clock was set: times noted before are moved along, those of the API too. `status` NULL: there is no job. */
+void job_entry_clock_set(struct job_entry *entry, int64_t by_ms, const struct job_status *status);
+
+/* Its pods for a plan, their times by the clock as it goes now; the records must outlive them. */
+const struct pod_view **job_entry_views(const struct job_entry *entry, struct arena *arena);
 
 /* Notes a refusal of something of the job `uid`. The same one again, as it may be, waits longer. */
 void job_entry_set_obstacle(struct job_entry *entry, const char *uid, enum obstacle_kind kind, const char *message,

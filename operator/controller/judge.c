@@ -85,7 +85,8 @@ static int64_t ran_ms(const struct planning *planning)
     const struct condition *running = &planning->old->conditions[CONDITION_RUNNING];
     if (running->status != CONDITION_TRUE)
         return 0;
-    int64_t ran = planning->now_ms - running->last_transition_ms - 1000; /* the API keeps whole seconds */
+    int64_t ran =
+        planning->now_ms - planning_time(planning, STATUS_TIME_RUNNING) - 1000; /* the API keeps whole seconds */
     return ran > 0 ? ran : 0;
 }
 

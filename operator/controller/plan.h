@@ -25,6 +25,7 @@
 
 #include "common/job/training_job.h"
 #include "operator/controller/group_view.h"
+#include "operator/controller/moved_times.h"
 #include "operator/controller/optional_api.h"
 #include "operator/controller/pod_view.h"
 #include "operator/controller/service_view.h"
@@ -119,7 +120,7 @@ struct plan_input {
     int64_t born_ms;         /* when this operator saw the job come into being; FIELD_UNSET: it found it there */
     int64_t behind_since_ms; /* since when the status is older than the pods; FIELD_UNSET: it is not */
     int64_t counts_since_ms; /* since when changed counts wait to be written; FIELD_UNSET: they do not */
-    int64_t start_moved_ms;  /* by how much the clock was set while the job was active, since status.start_ms */
+    int64_t moved_ms[STATUS_TIME_COUNT]; /* by how much the clock was set since each of the status was noted */
     int64_t now_ms;
     const struct plan_options *options;
 };

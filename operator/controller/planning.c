@@ -89,6 +89,12 @@ const char *planning_format(struct planning *planning, const char *format, ...)
     return text;
 }
 
+int64_t planning_time(const struct planning *planning, enum status_time time)
+{
+    int64_t ms = status_time_of(planning->old, time);
+    return ms == FIELD_UNSET ? FIELD_UNSET : ms + planning->input->moved_ms[time];
+}
+
 void planning_begin(struct planning *planning)
 {
     struct job_status *next = planning->next;

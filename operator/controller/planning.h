@@ -62,6 +62,9 @@ const char *planning_format(struct planning *planning, const char *format, ...) 
 /* Deletes it unless that was asked for already. */
 void planning_delete_pod(struct planning *planning, const struct pod_view *pod);
 
+/* A time of the old status by the clock as it goes now; FIELD_UNSET: it has none. */
+int64_t planning_time(const struct planning *planning, enum status_time time);
+
 /* What the status says once, from the start on. */
 void planning_begin(struct planning *planning);
 

@@ -31,11 +31,13 @@ static void end_pods(struct planning *planning)
     }
 }
 
+/* Where the clock was set back unseen, nothing is counted rather than less. */
 static void count_suspended_time(struct planning *planning)
 {
     const struct condition *condition = &planning->old->conditions[CONDITION_SUSPENDED];
-    if (condition->status == CONDITION_TRUE)
-        planning->next->suspended_ms += planning->now_ms - condition->last_transition_ms;
+    int64_t passed_ms = planning->now_ms - planning_time(planning, STATUS_TIME_SUSPENDED);
+    if (condition->status == CONDITION_TRUE && passed_ms > 0)
+        planning->next->suspended_ms += passed_ms;
 }
 
 static void say_suspending(struct planning *planning)

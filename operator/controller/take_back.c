@@ -46,8 +46,8 @@ static bool this_crew_is_disrupted(const struct planning *planning)
 bool take_back_plan(struct planning *planning)
 {
     const struct job_status *old = planning->old;
-    if (old->charged_ms == FIELD_UNSET || planning->now_ms >= old->charged_ms + TAKE_BACK_MS ||
-        old->restarts.failures == 0)
+    if (old->charged_ms == FIELD_UNSET || old->restarts.failures == 0 ||
+        planning->now_ms >= planning_time(planning, STATUS_TIME_CHARGED) + TAKE_BACK_MS)
         return false;
     bool same_crew = old->charged_attempt == old->attempt;
     if (same_crew ? !this_crew_is_disrupted(planning) : !an_earlier_crew_was_disrupted(planning))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
 
+#include "operator/controller/job_entry.h"
 #include "scene.h"
 
 #define GRACE_MS 30000
@@ -71,4 +72,27 @@ Test(dead_node, a_finished_or_suspended_job_is_cleared_as_well)
     scene.job.status.conditions[CONDITION_SUCCEEDED].status = CONDITION_TRUE;
     scene.job.status.completion_ms = scene.input.now_ms;
     cr_assert_eq(forced_after(3600000), 1);
+}
+
+/* As the controller hands it to a plan when the clock was set since. */
+static size_t forced_after_move(int64_t by_ms, int64_t ms)
+{
+    struct job_entry *entry = job_entry_new("n/a");
+    SCOPED_FREE struct pod_record *pod = pod_record_new(&scene.pods[1]);
+    job_entry_add_pod(entry, pod);
+    job_entry_clock_set(entry, by_ms, NULL);
+    scene.list[1] = job_entry_views(entry, &scene.arena)[0];
+    size_t forced = forced_after(by_ms + ms);
+    scene.list[1] = &scene.pods[1];
+    job_entry_free(entry);
+    return forced;
+}
+
+Test(dead_node, a_clock_that_is_set_takes_nothing_from_its_time)
+{
+    int64_t due_ms = GRACE_MS + scene.options.dead_node_ms;
+    cr_assert_eq(forced_after_move(3600000, due_ms - 1), 0);
+    cr_assert_eq(forced_after_move(3600000, due_ms), 1);
+    cr_assert_eq(forced_after_move(-3600000, due_ms - 1), 0);
+    cr_assert_eq(forced_after_move(-3600000, due_ms), 1, "nor does it add any");
 }

@@ -26,11 +26,11 @@ Test(deadline, leaves_out_by_how_much_the_clock_was_set)
     scene_init(&scene, 1);
     scene_run(&scene);
     scene.job.run_policy.active_deadline_seconds = 100;
-    scene.input.start_moved_ms = 3600000;
+    scene.input.moved_ms[STATUS_TIME_START] = 3600000;
     scene.input.now_ms = SCENE_NOW + 3600000 + 99999;
     scene_plan(&scene);
     cr_assert_eq(scene.plan.requeue_ms, scene.input.now_ms + 1);
-    scene.input.start_moved_ms = -3600000;
+    scene.input.moved_ms[STATUS_TIME_START] = -3600000;
     scene.input.now_ms = SCENE_NOW - 3600000 + 100000;
     scene_plan(&scene);
     cr_assert_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), "DeadlineExceeded");

@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "operator/controller/job_entry.h"
 #include "scene.h"
 
 #define START_FAILURE_MS 120000
@@ -136,5 +137,37 @@ Test(ending, of_long_last_words_the_end_is_told)
     cr_assert(strstr(buffer_text(&text), "exited with code 1; xxx"), "%s", buffer_text(&text));
     cr_assert(strstr(buffer_text(&text), "no such row"), "%s", buffer_text(&text));
     cr_assert_leq(text.length, CONDITION_MESSAGE_MAX);
+    scene_release(&scene);
+}
+
+/* Of worker 0, whose image cannot be pulled, `ms` after it was made, when the clock was set by `by_ms` meanwhile. */
+static enum ending_kind kind_after_move(struct scene *scene, int64_t by_ms, int64_t ms)
+{
+    struct job_entry *entry = job_entry_new("n/a");
+    SCOPED_FREE struct pod_record *pod = pod_record_new(&scene->pods[0]);
+    job_entry_add_pod(entry, pod);
+    job_entry_clock_set(entry, by_ms, NULL);
+    scene->list[0] = job_entry_views(entry, &scene->arena)[0];
+    scene->input.now_ms = scene->pods[0].created_ms + by_ms + ms;
+    scene_plan(scene);
+    bool failed = *scene_reason(scene, CONDITION_FAILED, CONDITION_TRUE) != '\0';
+    scene->list[0] = &scene->pods[0];
+    job_entry_free(entry);
+    return failed ? ENDING_PERMANENT : ENDING_NONE;
+}
+
+Test(ending, a_registry_hiccup_is_no_end_because_the_clock_was_set)
+{
+    struct scene scene;
+    scene_init(&scene, 1);
+    scene_run(&scene);
+    scene.pods[0].phase = POD_PENDING;
+    scene.pods[0].ready = false;
+    scene.pods[0].waiting_reason = "ErrImagePull";
+    int64_t most_ms = scene.options.start_failure_ms;
+    cr_assert_eq(kind_after_move(&scene, 3600000, most_ms - 1), ENDING_NONE);
+    cr_assert_eq(kind_after_move(&scene, 3600000, most_ms), ENDING_PERMANENT);
+    cr_assert_eq(kind_after_move(&scene, -3600000, most_ms - 1), ENDING_NONE);
+    cr_assert_eq(kind_after_move(&scene, -3600000, most_ms), ENDING_PERMANENT);
     scene_release(&scene);
 }

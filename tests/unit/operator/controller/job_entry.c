@@ -49,15 +49,32 @@ Test(job_entry, what_was_noted_moves_with_a_clock_that_is_set)
     entry->counts_since_ms = 5000;
     entry->poll_ms = 6000;
     entry->obstacle_retry_ms = 7000;
-    job_entry_clock_set(entry, 100, true);
-    job_entry_clock_set(entry, -1000, false);
+    job_entry_clock_set(entry, 100, NULL);
+    job_entry_clock_set(entry, -1000, NULL);
     cr_assert_eq(entry->counts_since_ms, 4100);
     cr_assert_eq(entry->poll_ms, 5100);
     cr_assert_eq(entry->obstacle_retry_ms, 6100);
     cr_assert_eq(entry->behind_since_ms, FIELD_UNSET);
-    cr_assert_eq(entry->start_moved_ms, 100, "only what it was active through");
+}
+
+Test(job_entry, times_of_the_status_move_while_they_stay_what_they_were)
+{
+    struct job_status status = {.start_ms = 50000, .completion_ms = FIELD_UNSET, .backoff_until_ms = 70000};
+    job_entry_set_job(entry, "first");
+    job_entry_clock_set(entry, 100, &status);
+    job_entry_clock_set(entry, -1000, &status);
+    cr_assert_eq(status_moves_by(&entry->status_moves, &status, STATUS_TIME_START), -900);
+    cr_assert_eq(status_moves_by(&entry->status_moves, &status, STATUS_TIME_BACKOFF), -900);
+    cr_assert_eq(status_moves_by(&entry->status_moves, &status, STATUS_TIME_COMPLETION), 0);
+    status.completion_ms = 80000;
+    status.backoff_until_ms = 90000;
+    cr_assert_eq(status_moves_by(&entry->status_moves, &status, STATUS_TIME_COMPLETION), 0, "noted since");
+    cr_assert_eq(status_moves_by(&entry->status_moves, &status, STATUS_TIME_BACKOFF), 0, "noted since");
+    job_entry_clock_set(entry, 10, &status);
+    cr_assert_eq(status_moves_by(&entry->status_moves, &status, STATUS_TIME_START), -890);
+    cr_assert_eq(status_moves_by(&entry->status_moves, &status, STATUS_TIME_COMPLETION), 10);
     job_entry_set_job(entry, "second");
-    cr_assert_eq(entry->start_moved_ms, 0);
+    cr_assert_eq(status_moves_by(&entry->status_moves, &status, STATUS_TIME_START), 0);
 }
 
 Test(job_entry, the_same_refusal_again_waits_longer)
@@ -107,4 +124,40 @@ Test(job_entry, what_vanished_is_remembered_for_the_newest_epoch)
     cr_assert_eq(entry->gone[0].index, 1);
     job_entry_set_job(entry, "second");
     cr_assert_eq(entry->gone_count, 0);
+}
+
+static struct pod_record *pod_at(int64_t created_ms, int64_t deletion_ms)
+{
+    SCOPED_FREE struct pod_record *plain = pod_of("first", 0, 1);
+    struct pod_view view = pod_record_view(plain);
+    view.created_ms = created_ms;
+    view.deletion_ms = deletion_ms;
+    return pod_record_new(&view);
+}
+
+Test(job_entry, times_of_pods_move_when_they_were_known_before)
+{
+    SCOPED_FREE struct pod_record *first = pod_at(5000, FIELD_UNSET), *deleted = pod_at(5000, 9000),
+                                  *second = pod_at(8000, FIELD_UNSET), *later = pod_at(9500, FIELD_UNSET);
+    struct arena arena = {0};
+    job_entry_set_job(entry, "first");
+    job_entry_add_pod(entry, first);
+    job_entry_add_pod(entry, second);
+    cr_assert_eq(job_entry_views(entry, &arena)[0]->created_ms, 5000);
+    job_entry_clock_set(entry, 1000, NULL);
+    job_entry_add_pod(entry, later);
+    job_entry_change_pod(entry, first, deleted);
+    const struct pod_view **views = job_entry_views(entry, &arena);
+    cr_assert_eq(views[0]->created_ms, 6000);
+    cr_assert_eq(views[0]->deletion_ms, 9000, "seen since");
+    cr_assert_eq(views[1]->created_ms, 9000);
+    cr_assert_eq(views[2]->created_ms, 9500, "seen since");
+    job_entry_clock_set(entry, -3000, NULL);
+    job_entry_remove_pod(entry, second);
+    views = job_entry_views(entry, &arena);
+    cr_assert_eq(views[0]->created_ms, 3000);
+    cr_assert_eq(views[0]->deletion_ms, 6000);
+    cr_assert_eq(views[0]->finished_ms, FIELD_UNSET);
+    cr_assert_eq(views[1]->created_ms, 6500);
+    arena_release(&arena);
 }

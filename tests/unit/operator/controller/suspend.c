@@ -147,3 +147,37 @@ Test(suspend, who_is_sent_away_and_exits_0_has_not_finished)
                          "it had finished before: %d", before);
     }
 }
+
+Test(suspend, leaves_out_by_how_much_the_clock_was_set_meanwhile)
+{
+    const int64_t moves[] = {3600000, -3600000};
+    for (size_t i = 0; i < 2; i++) {
+        scene_release(&scene);
+        init();
+        scene_plan(&scene);
+        scene_accept(&scene);
+        scene.input.pod_count = 0;
+        scene_plan(&scene);
+        scene_accept(&scene);
+        scene.input.moved_ms[STATUS_TIME_SUSPENDED] = moves[i];
+        scene.input.now_ms += moves[i] + 5000;
+        scene.job.run_policy.suspend = false;
+        scene_plan(&scene);
+        cr_assert_eq(scene.plan.status.suspended_ms, 5000, "set by %lld", (long long)moves[i]);
+        cr_assert_eq(scene.plan.status.attempt, 2);
+    }
+}
+
+Test(suspend, a_clock_set_back_unseen_counts_nothing)
+{
+    scene_plan(&scene);
+    scene_accept(&scene);
+    scene.input.pod_count = 0;
+    scene_plan(&scene);
+    scene_accept(&scene);
+    scene.input.now_ms -= 3600000;
+    scene.job.run_policy.suspend = false;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.suspended_ms, 0, "the API refuses less");
+    cr_assert_eq(scene.plan.status.attempt, 2);
+}
