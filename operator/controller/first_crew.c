@@ -60,9 +60,24 @@ static void take_back_suspended(struct planning *planning)
         condition_set(planning, CONDITION_SUSPENDED, CONDITION_FALSE, SUSPENDING, "waiting until all pods are gone");
 }
 
+/* The job has been active since they were created, by whomever. */
+static int64_t oldest_creation_ms(const struct planning *planning)
+{
+    int64_t oldest_ms = planning->now_ms;
+    for (size_t i = 0; i < planning->input->pod_count; i++) {
+        const struct pod_view *pod = planning->input->pods[i];
+        bool counts = pod->member && strcmp(pod->job_uid, planning->job->uid) == 0 && pod->created_ms != FIELD_UNSET;
+        if (counts && pod->created_ms < oldest_ms)
+            oldest_ms = pod->created_ms;
+    }
+    return oldest_ms;
+}
+
 void first_crew_take_over(struct planning *planning)
 {
     start_plan(planning);
+    if (!condition_is(planning->old, CONDITION_SUSPENDED, CONDITION_TRUE))
+        planning->next->start_ms = oldest_creation_ms(planning);
     take_back_suspended(planning);
     for (size_t i = 0; i < planning->crew.slot_count; i++) {
         struct slot *slot = &planning->crew.slots[i];

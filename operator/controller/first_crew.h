@@ -35,7 +35,8 @@ void first_crew_begin(struct planning *planning, struct training_job *ret_job);
 
 /* There are pods of the first crew, and the status knows of no crew at all. */
 bool first_crew_is_untold(const struct planning *planning);
-/* The next status knows of them, and promises those that are not there under the next epoch. */
+/* The next status knows of them and since when they have been there, and promises those that are not there under the
+ * next epoch. */
 void first_crew_take_over(struct planning *planning);
 
 /* The status tells no more than that the first crew is on its way. */

@@ -119,8 +119,10 @@ Test(first_crew, of_an_operator_that_was_killed_is_told_and_completed)
     begin();
     scene.input.pod_count = 1;
     scene.input.born_ms = FIELD_UNSET;
+    scene.pods[0].created_ms = scene.input.now_ms - 30000;
     scene_plan(&scene);
     cr_assert_eq(scene.plan.action_count, 0, "the status first: an old cache is found out by it");
+    cr_assert_eq(scene.plan.status.start_ms, SCENE_NOW - 30000, "deadlines count the time without an operator");
     cr_assert(scene.plan.write_status);
     cr_assert_eq(scene.plan.status.attempt, FIRST_ATTEMPT);
     cr_assert_eq(scene.plan.status.epoch, FIRST_EPOCH + 1, "the other may live where nobody sees it");
@@ -157,6 +159,19 @@ Test(first_crew, that_is_all_there_when_its_operator_was_killed_is_told_as_it_is
     cr_assert(scene.plan.write_status);
     cr_assert_eq(scene.plan.status.epoch, FIRST_EPOCH);
     cr_assert_null(scene.plan.status.replicas[ROLE_WORKER].pending);
+}
+
+Test(first_crew, of_an_operator_that_was_killed_started_with_its_oldest_pod)
+{
+    begin();
+    scene.input.born_ms = FIELD_UNSET;
+    scene.pods[0].created_ms = SCENE_NOW - 20000;
+    scene.pods[1].created_ms = SCENE_NOW - 30000;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.start_ms, SCENE_NOW - 30000);
+    scene.pods[0].created_ms = scene.pods[1].created_ms = SCENE_NOW + 30000;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.start_ms, SCENE_NOW, "not ahead of this clock");
 }
 
 Test(first_crew, of_which_a_pod_comes_after_the_job_was_suspended_is_sent_away)
