@@ -426,14 +426,14 @@ static void look(void *context, const char *key)
     work_queue_add(controller->queue, entry_of(controller, key));
 }
 
-/* What comes after the first complete state came into being while we were the only one to act (main.c leads before it
- * starts a controller, and ends when it leads no longer). */
+/* What comes after the first complete state came into being while we were the only one to act, where a lease makes sure
+ * of that (main.c holds it before it starts a controller, and ends when it is lost). */
 static void job_added(void *context, const char *key, const void *item)
 {
     struct controller *controller = context;
     struct job_entry *entry = entry_of(controller, key);
     set_job(entry, ((const struct job_item *)item)->job.uid);
-    if (informer_synced(controller->jobs))
+    if (controller->options.holds_lease && informer_synced(controller->jobs))
         entry->born_ms = clock_now_ms();
     work_queue_add(controller->queue, entry);
 }

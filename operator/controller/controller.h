@@ -19,6 +19,7 @@ struct controller;
 struct controller_options {
     const char *name_space; /* NULL: all */
     const char *instance;   /* for events */
+    bool holds_lease;       /* nobody else acts; else another operator may, for a moment or longer */
     struct plan_options plan;
 };
 

@@ -3,10 +3,11 @@
  * The first crew of a job, whose pods need not wait for the status that promises
  * them. A promise is written first so that whoever comes later knows what was
  * decided, and so that an old cache is found out by the write's resourceVersion.
- * A job that this operator saw come into being has no history that a cache could
- * lack: nobody else has acted on it, and what is decided is always the same,
- * attempt 1, epoch 1, every pod. So its pods are created at once, and the status
- * says so with what comes of them.
+ * A job that this operator saw come into being while it held the lease (there must
+ * be one: --leader-elect) has no history that a cache could lack: nobody else has
+ * acted on it, and what is decided is always the same, attempt 1, epoch 1, every
+ * pod. So its pods are created at once, and the status says so with what comes of
+ * them.
  *
  * An operator that is killed in between leaves pods of attempt 1 and epoch 1
  * under a status that knows of none. Its successor, for which the job is not new,

@@ -105,6 +105,7 @@ static void lead(void *context)
     struct controller_options options = {
         .name_space = state->options.name_space,
         .instance = state->identity,
+        .holds_lease = state->options.leader_elect,
         .plan = plan_options_default,
     };
     options.plan.worker_image = state->options.worker_image;

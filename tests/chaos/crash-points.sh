@@ -31,16 +31,20 @@ if [[ ${1:-} == lane ]]; then
     mkdir crds
     cp "$root/tests/integration/crds/coscheduling.yaml" crds
     plane_start --crd "$work/crds"
+    lease=apis/coordination.k8s.io/v1/namespaces/default/leases/coxswain-operator
     group=apis/scheduling.x-k8s.io/v1alpha1/namespaces/default/podgroups
 
     # crashed POINT WHEN: an operator that dies there
     crashed() {
-        echo "[{\"writes\": true, \"fault\": \"kill\", \"skip\": $(($1 - 1)), \"times\": 1, \"afterwards\": $2}]" >rules.json
+        echo "[{\"path\": \"/leases\", \"fault\": \"none\"},
+               {\"writes\": true, \"fault\": \"kill\", \"skip\": $(($1 - 1)), \"times\": 1, \"afterwards\": $2}]" >rules.json
         rm -f faulty victim operator.log
         "$bin/tests/faultproxy" --kubeconfig state/kubeconfig --rules rules.json --victim victim --out faulty 2>proxy.log &
         proxy=$!
         until_true $patience test -s faulty || return
-        bash -c 'echo $$ >victim; exec "$@"' start "$bin/coxswain-operator" --kubeconfig faulty >>operator.log 2>&1 &
+        api DELETE "$lease" >/dev/null # of the one before
+        bash -c 'echo $$ >victim; exec "$@"' start "$bin/coxswain-operator" --kubeconfig faulty --leader-elect \
+            --lease-namespace default >>operator.log 2>&1 &
         operator=$!
     }
 
@@ -93,7 +97,7 @@ if [[ ${1:-} == lane ]]; then
             echo "not ok point $point: the proxy does not start"
             exit
         fi
-        # What comes into being under its eyes it takes up without a word (operator/controller/first_crew.h).
+        # What comes into being under its eyes while it holds the lease it takes up without a word (operator/controller/first_crew.h).
         [[ $scheduler != None ]] || until_true $patience grep -q 'caches are complete' operator.log
         life "$name" "$scheduler" >why
         result=$?
