@@ -118,8 +118,8 @@ struct plan_input {
     struct saves_input saves;
     bool progress_due; /* it is the job's turn to have its progress written */
     int64_t born_ms;   /* when this operator, holding the lease, saw the job come into being; FIELD_UNSET: it did not */
-    int64_t behind_since_ms; /* since when the status is older than the pods; FIELD_UNSET: it is not */
-    int64_t counts_since_ms; /* since when changed counts wait to be written; FIELD_UNSET: they do not */
+    int64_t behind_since_ms;             /* since when the status is older than the pods; FIELD_UNSET: it is not */
+    int64_t counts_since_ms;             /* since when changed counts wait to be written; FIELD_UNSET: they do not */
     int64_t moved_ms[STATUS_TIME_COUNT]; /* by how much the clock was set since each of the status was noted */
     int64_t now_ms;
     const struct plan_options *options;
