@@ -51,7 +51,7 @@ done
 clip=0.5 job wide "$sharded" 60 2
 crew wide 2 && same_weights wide
 verdict $? "so do two workers of two devices each" "$(tails wide)"
-tells crew4 0 'optimizer.*of .* MB, shared out'
+tells crew4 0 'optimizer slots of .* MiB, shared out'
 verdict $? "the plan tells what slots each worker keeps" "$(head -n 8 crew4.0.log | tr '\n' ' ')"
 
 # ---- one run, handed on. The logical shards stay, so the bits do
