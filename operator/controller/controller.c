@@ -435,6 +435,7 @@ static void job_added(void *context, const char *key, const void *item)
     set_job(entry, ((const struct job_item *)item)->job.uid);
     if (controller->options.holds_lease && informer_synced(controller->jobs))
         entry->born_ms = clock_now_ms();
+    job_entry_see_status(entry, &((const struct job_item *)item)->job.status);
     work_queue_add(controller->queue, entry);
 }
 
@@ -446,7 +447,9 @@ static void log_transition(const char *key, const struct job_item *old, const st
 
 static void job_changed(void *context, const char *key, const void *old, const void *item)
 {
+    struct job_entry *entry = entry_of(context, key);
     log_transition(key, old, item);
+    job_entry_see_status(entry, &((const struct job_item *)item)->job.status);
     observe_lag(context);
     look(context, key);
 }

@@ -7,8 +7,7 @@
 #include "operator/controller/crew_certificate.h"
 #include "operator/controller/replicas.h"
 
-/* Nobody has ever written it. */
-static bool is_blank(const struct job_status *status)
+bool first_crew_may_lie_ahead(const struct job_status *status)
 {
     bool blank = status->attempt == 0 && status->epoch == 0;
     for (int type = 0; type < CONDITION_TYPE_COUNT; type++)
@@ -30,8 +29,9 @@ static bool waits_for_nothing(const struct training_job *job)
 
 bool first_crew_may_begin(const struct planning *planning)
 {
-    return planning->input->born_ms != FIELD_UNSET && !planning->input->invalid && is_blank(planning->old) &&
-           planning->crew.newest_epoch <= FIRST_EPOCH && waits_for_nothing(planning->job) && name_is_free(planning);
+    return planning->input->born_ms != FIELD_UNSET && !planning->input->invalid &&
+           first_crew_may_lie_ahead(planning->old) && planning->crew.newest_epoch <= FIRST_EPOCH &&
+           waits_for_nothing(planning->job) && name_is_free(planning);
 }
 
 void first_crew_begin(struct planning *planning, struct training_job *ret_job)

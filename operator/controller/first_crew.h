@@ -18,6 +18,17 @@
  * and epoch. Where it sees none of them at all, it cannot know of a crew before,
  * and promises all under epoch 1.
  *
+ * What is given up is the word of the API server, by the write of a status, that
+ * the job is still as the plan has it. The plan goes by the newest that the watch
+ * has brought, but a job that is suspended, put into a queue or deleted just after
+ * its creation may get its pods all the same, until the change arrives: for as long
+ * as the watch lags and the creates wait for their turn, and perhaps outside its
+ * quota for that time. They are sent away as those of any job to which this happens;
+ * the owner reference takes them along with a job that is gone. Jobs that are
+ * created suspended or with a queue's label have no such moment. A job has it once:
+ * one whose status was written, by whomever, is not new any more, even if somebody
+ * empties it.
+ *
  * Not so for jobs whose first pods wait for something, or whose size may change
  * before anything is written.
  */
@@ -28,6 +39,9 @@
 
 #define FIRST_ATTEMPT 1
 #define FIRST_EPOCH 1
+
+/* The status is as if nobody had ever written it. */
+bool first_crew_may_lie_ahead(const struct job_status *status);
 
 /* The plan goes on as if the status had promised the first crew already. */
 bool first_crew_may_begin(const struct planning *planning);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/memory.h"
+#include "operator/controller/first_crew.h"
 
 #define OBSTACLE_BASE_MS 2000
 #define OBSTACLE_DOUBLINGS_MAX 5
@@ -146,6 +147,12 @@ static void move_pods(struct job_entry *entry, int64_t by_ms)
         struct pod_view pod = pod_record_view(entry->pods[i]);
         pod_moves_clock_set(&entry->pod_moves[i], &pod, by_ms);
     }
+}
+
+void job_entry_see_status(struct job_entry *entry, const struct job_status *status)
+{
+    if (!first_crew_may_lie_ahead(status))
+        entry->born_ms = FIELD_UNSET;
 }
 
 void job_entry_clock_set(struct job_entry *entry, int64_t by_ms, const struct job_status *status)

@@ -87,6 +87,9 @@ void job_entry_remove_pod(struct job_entry *entry, const struct pod_record *pod)
 void job_entry_set_job(struct job_entry *entry, const char *uid);
 bool job_entry_is_about(const struct job_entry *entry, const char *uid);
 
+/* What somebody has written a status of is not new any more, whatever becomes of the status. */
+void job_entry_see_status(struct job_entry *entry, const struct job_status *status);
+
 /* The wall clock was set: times noted before are moved along, those of the API too. `status` NULL: there is no job. */
 void job_entry_clock_set(struct job_entry *entry, int64_t by_ms, const struct job_status *status);
 

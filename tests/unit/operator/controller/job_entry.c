@@ -43,6 +43,28 @@ Test(job_entry, another_job_of_the_name_starts_without_memories)
     cr_assert_eq(entry->behind_since_ms, FIELD_UNSET);
 }
 
+Test(job_entry, a_job_is_new_until_its_status_is_written)
+{
+    struct job_status written = {.attempt = 1, .epoch = 1}, blank = {0};
+    job_entry_set_job(entry, "first");
+    entry->born_ms = 5000;
+    job_entry_see_status(entry, &blank);
+    cr_assert_eq(entry->born_ms, 5000);
+    job_entry_see_status(entry, &written);
+    job_entry_see_status(entry, &blank);
+    cr_assert_eq(entry->born_ms, FIELD_UNSET, "emptied is not new");
+}
+
+Test(job_entry, a_job_that_was_suspended_is_not_new)
+{
+    struct job_status suspended = {0};
+    suspended.conditions[CONDITION_SUSPENDED].status = CONDITION_TRUE;
+    job_entry_set_job(entry, "first");
+    entry->born_ms = 5000;
+    job_entry_see_status(entry, &suspended);
+    cr_assert_eq(entry->born_ms, FIELD_UNSET);
+}
+
 Test(job_entry, what_was_noted_moves_with_a_clock_that_is_set)
 {
     job_entry_set_job(entry, "first");

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "operator/controller/conditions.h"
+#include "operator/controller/first_crew.h"
 #include "operator/controller/index_set.h"
 #include "scene.h"
 
@@ -87,6 +88,7 @@ static bool chance(unsigned percent)
 static void see_job(void)
 {
     model.cached_job = model.scene.job;
+    model.born &= first_crew_may_lie_ahead(&model.cached_job.status);
     model.must_see_job = false;
 }
 
