@@ -158,6 +158,7 @@ static void gang_fill(const struct controller *controller, const struct job_entr
     if (!groups)
         return;
     gang->state = optional_api_need(groups);
+    gang->refusal = optional_api_refusal(groups);
     gang->resource = optional_api_resource(groups);
     gang->group = optional_api_get(groups, entry->key);
 }
@@ -183,6 +184,12 @@ static enum optional_state queue_state(struct controller *controller)
     return workloads == OPTIONAL_READY ? flavors : workloads;
 }
 
+static const char *queue_refusal(const struct controller *controller)
+{
+    const char *workloads = optional_api_refusal(controller->workloads);
+    return *workloads ? workloads : optional_api_refusal(controller->flavors);
+}
+
 /* Where the pods belong is only worked out when some are to be made. */
 static void queue_fill(struct controller *controller, const struct job_entry *entry, const struct training_job *job,
                        struct queue_input *queue, struct plan *plan)
@@ -190,6 +197,7 @@ static void queue_fill(struct controller *controller, const struct job_entry *en
     if (!job->queue_name)
         return;
     queue->state = queue_state(controller);
+    queue->refusal = queue_refusal(controller);
     queue->resource = optional_api_resource(controller->workloads);
     queue->workload = optional_api_get(controller->workloads, entry->key);
     if (!queue->workload || !queue->workload->admitted || !has_promise(&job->status))
@@ -720,6 +728,17 @@ static void write_jobs(const struct controller *controller, struct buffer *out)
         buffer_format(out, "coxswain_jobs{state=\"%s\"} %zu\n", job_state_name((enum job_state)state), counts[state]);
 }
 
+static void write_events(struct event_recorder_counts counts, struct buffer *out)
+{
+    buffer_format(out,
+                  "# HELP coxswain_event_writes_total Writes of Kubernetes Events, by what came of them.\n"
+                  "# TYPE coxswain_event_writes_total counter\n"
+                  "coxswain_event_writes_total{result=\"written\"} %" PRIu64 "\n"
+                  "coxswain_event_writes_total{result=\"failed\"} %" PRIu64 "\n"
+                  "coxswain_event_writes_total{result=\"dropped\"} %" PRIu64 "\n",
+                  counts.written, counts.failed, counts.dropped);
+}
+
 int controller_write_metrics(const struct controller *controller, struct buffer *out, struct error *error)
 {
     if (controller->stopped)
@@ -731,5 +750,6 @@ int controller_write_metrics(const struct controller *controller, struct buffer 
                   "# HELP coxswain_queue_depth Jobs that wait to be looked at.\n# TYPE coxswain_queue_depth gauge\n"
                   "coxswain_queue_depth %zu\n",
                   informer_count(controller->pods), work_queue_depth(controller->queue));
+    write_events(event_recorder_counts(controller->recorder), out);
     return reconcile_metrics_write(&controller->metrics, out, error);
 }

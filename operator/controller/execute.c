@@ -61,15 +61,20 @@ static const char *version_of(const struct kube_answer *answer)
 
 /* ---------------------------------------------------------------- the end of a plan */
 
-static void emit_events(struct execution *execution, bool written)
+static struct event_subject subject_of(const struct execution *execution)
 {
-    struct event_subject subject = {
+    return (struct event_subject){
         .api_version = API_GROUP_VERSION,
         .kind = TRAINING_JOB_KIND,
         .name_space = execution->namespace,
         .name = execution->name,
         .uid = execution->uid,
     };
+}
+
+static void emit_events(struct execution *execution, bool written)
+{
+    struct event_subject subject = subject_of(execution);
     for (size_t i = 0; i < execution->plan.event_count; i++) {
         const struct plan_event *event = &execution->plan.events[i];
         if (!written && !event->of_action)
@@ -96,6 +101,16 @@ static void finish_later(void *context)
     finish(context);
 }
 
+/* The status cannot say it: the job stands still, and its last status looks as if all were well. */
+static void tell_of_refused_status(struct execution *execution, const struct error *error)
+{
+    if (error->kind != ERROR_INVALID && error->kind != ERROR_FORBIDDEN && error->kind != ERROR_TOO_LARGE)
+        return;
+    struct event_subject subject = subject_of(execution);
+    SCOPED_FREE char *note = memory_format("the API server refuses the job's status: %s", error->message);
+    event_recorder_record(execution->executor.recorder, &subject, EVENT_WARNING, "StatusRefused", "WriteStatus", note);
+}
+
 static void status_written(void *context, const struct kube_answer *answer)
 {
     struct execution *execution = context;
@@ -104,6 +119,7 @@ static void status_written(void *context, const struct kube_answer *answer)
         emit_events(execution, true);
     } else if (answer->error->kind != ERROR_NOT_FOUND) {
         note_failure(execution, answer->error, "status");
+        tell_of_refused_status(execution, answer->error);
     }
     finish(execution);
 }

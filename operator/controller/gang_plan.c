@@ -13,6 +13,15 @@ static bool is_ours(const struct planning *planning, const struct group_view *gr
     return strcmp(group->job_uid, planning->job->uid) == 0;
 }
 
+static const char *looking(struct planning *planning, const struct gang_kind *kind)
+{
+    const char *refusal = planning->input->gang.refusal;
+    if (refusal && *refusal)
+        return planning_format(planning, "the operator may not see %s of %s: %s", POD_GROUP_PLURAL, kind->group,
+                               refusal);
+    return planning_format(planning, "looking for %s of %s", POD_GROUP_PLURAL, kind->group);
+}
+
 static void wait_for_api(struct planning *planning, const struct gang_kind *kind)
 {
     bool missing = planning->input->gang.state == OPTIONAL_MISSING;
@@ -24,7 +33,7 @@ static void wait_for_api(struct planning *planning, const struct gang_kind *kind
                                         "runPolicy.gang.scheduler is %s, but the cluster does not serve %s of %s in "
                                         "a version that this operator knows: install it or set scheduler to None",
                                         scheduler, POD_GROUP_PLURAL, kind->group)
-                      : planning_format(planning, "looking for %s of %s", POD_GROUP_PLURAL, kind->group));
+                      : looking(planning, kind));
 }
 
 static void wait_for_group(struct planning *planning, const char *message)

@@ -18,6 +18,7 @@ struct optional_api {
     struct buffer answer;
     struct informer *informer; /* NULL: not found */
     bool missing, stopped;
+    struct error refusal; /* of the discovery */
     int64_t retry_ns;
 };
 
@@ -92,6 +93,7 @@ static void asked(void *context, const struct kube_answer *answer)
     if (api->stopped)
         return;
     bool refused = answer->error && answer->error->kind != ERROR_NOT_FOUND;
+    api->refusal = refused ? *answer->error : (struct error)ERROR_INIT;
     if (refused) {
         give_up(api, false);
     } else if (!answer->error && lists_plural(api)) {
@@ -136,6 +138,18 @@ enum optional_state optional_api_need(struct optional_api *api)
         ask(api);
     }
     return api->missing ? OPTIONAL_MISSING : OPTIONAL_UNKNOWN;
+}
+
+/* What passes by itself is none: an API server that is away is told of elsewhere. */
+static bool is_refusal(const struct error *error)
+{
+    return error->http_status == 401 || error->http_status == 403 || error->http_status == 404;
+}
+
+const char *optional_api_refusal(const struct optional_api *api)
+{
+    const struct error *error = api->informer ? informer_trouble(api->informer) : &api->refusal;
+    return error && is_refusal(error) ? error->message : "";
 }
 
 const void *optional_api_get(const struct optional_api *api, const char *key)

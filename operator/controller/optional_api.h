@@ -35,6 +35,8 @@ void optional_api_free(struct optional_api *api);
 
 /* Where it stands; looks for it when that is due. */
 enum optional_state optional_api_need(struct optional_api *api);
+/* The server's words when it refuses to show it; "" when it does not. Valid until the loop's next turn. */
+const char *optional_api_refusal(const struct optional_api *api);
 /* What is served, in the version found; while it is none, in the best one. */
 struct kube_resource optional_api_resource(const struct optional_api *api);
 /* NULL when it is absent, or not OPTIONAL_READY. */

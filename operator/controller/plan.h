@@ -71,6 +71,7 @@ struct gone_pod {
 /* Of jobs with a gang scheduler. */
 struct gang_input {
     enum optional_state state;      /* of the scheduler's PodGroups */
+    const char *refusal;            /* why they cannot be seen, as the server says; NULL or "": they can */
     const struct group_view *group; /* of the job's name, NULL: none */
     struct kube_resource resource;
 };
@@ -78,6 +79,7 @@ struct gang_input {
 /* Of jobs that Kueue admits. */
 struct queue_input {
     enum optional_state state;            /* of the Workloads and their flavors */
+    const char *refusal;                  /* why they cannot be seen, as the server says; NULL or "": they can */
     const struct workload_view *workload; /* of the job's name, NULL: none */
     const char *missing_flavor;           /* one that was assigned and is not known, NULL: none */
     struct kube_resource resource;

@@ -25,6 +25,14 @@ static bool is_queued(const struct planning *planning)
     return planning->job->queue_name && planning->job->queue_name[0] != '\0';
 }
 
+static const char *looking(struct planning *planning)
+{
+    const char *refusal = planning->input->queue.refusal;
+    return refusal && *refusal
+               ? planning_format(planning, "the operator may not see the Workloads of Kueue: %s", refusal)
+               : "looking for the job's Workload";
+}
+
 /* A cache that is not there says nothing about a crew that runs. */
 static bool admits_unseen(struct planning *planning, const char **ret_reason, const char **ret_message)
 {
@@ -37,7 +45,7 @@ static bool admits_unseen(struct planning *planning, const char **ret_reason, co
     *ret_message = missing
                        ? "the job is labelled with a queue, but the cluster does not serve the Workloads of Kueue in "
                          "a version that this operator knows: install it, or take the label off"
-                       : "looking for the job's Workload";
+                       : looking(planning);
     return runs;
 }
 

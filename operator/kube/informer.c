@@ -38,6 +38,7 @@ struct informer {
     char *position;    /* resourceVersion to watch from; NULL: list first */
     char *next_page;   /* continue token; NULL: first page */
     unsigned failures; /* in a row */
+    struct error last_trouble;
     int64_t started_ns;
     struct kube_call *call;
     struct event_timer *timer;
@@ -159,6 +160,7 @@ static int64_t backoff_of(const struct informer *informer)
 static void trouble(struct informer *informer, const struct kube_answer *answer)
 {
     informer->failures++;
+    informer->last_trouble = *answer->error;
     if (informer->options.on_trouble)
         informer->options.on_trouble(informer->options.context, answer->error);
     int64_t delay_ms = backoff_of(informer);
@@ -410,6 +412,11 @@ void informer_free(struct informer *informer)
 bool informer_synced(const struct informer *informer)
 {
     return informer->synced;
+}
+
+const struct error *informer_trouble(const struct informer *informer)
+{
+    return informer->synced || informer->last_trouble.kind == ERROR_NONE ? NULL : &informer->last_trouble;
 }
 
 size_t informer_count(const struct informer *informer)

@@ -64,6 +64,8 @@ void informer_free(struct informer *informer);
 
 /* True from the first complete state on; stays true while the watch is re-established. */
 bool informer_synced(const struct informer *informer);
+/* Why there is no first state yet: what the server said last; NULL: nothing, or it is there. */
+const struct error *informer_trouble(const struct informer *informer);
 size_t informer_count(const struct informer *informer);
 /* Borrowed until the loop's next turn; NULL when absent. */
 const void *informer_get(const struct informer *informer, const char *key);

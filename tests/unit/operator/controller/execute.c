@@ -188,3 +188,37 @@ Test(execute, pods_of_the_first_crew_carry_what_the_status_will_say)
     cr_assert_eq(position_of("PATCH"), -1, "the status is gathered with what comes next");
     stop();
 }
+
+/* ---- a status that the server does not take */
+
+static char last_event[65536];
+
+static void note_event(struct scripted_request *request)
+{
+    snprintf(last_event, sizeof last_event, "%s", request->body);
+    make_anything(request);
+}
+
+static void refuse_status(struct scripted_request *request)
+{
+    if (is_for(request, "PATCH /apis/coxswain.dev"))
+        scripted_reply(request, 422,
+                       "{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":\"Invalid\",\"code\":422,\"message\":"
+                       "\"suspendedMilliseconds: should be at least 0\"}");
+    else if (is_for(request, "POST /apis/events.k8s.io"))
+        note_event(request);
+    else
+        make_anything(request);
+}
+
+Test(execute, a_status_that_is_refused_is_told_in_an_event)
+{
+    start(refuse_status);
+    scene_end_pod(&scene, &scene.pods[1], 137);
+    execute();
+    cr_assert_eq(done.kind, ERROR_INVALID);
+    LOOP_UNTIL(event_recorder_counts(recorder).written == 1);
+    cr_assert(strstr(last_event, "\"StatusRefused\""), "%s", last_event);
+    cr_assert(strstr(last_event, "suspendedMilliseconds: should be at least 0"), "%s", last_event);
+    stop();
+}

@@ -72,6 +72,21 @@ Test(gang, a_missing_scheduler_is_named_and_looked_for_again)
     cr_assert_lt(scene.plan.requeue_ms, scene.input.now_ms + 2000);
 }
 
+Test(gang, groups_that_may_not_be_seen_are_no_secret)
+{
+    scene.input.gang.state = OPTIONAL_UNKNOWN;
+    begin();
+    cr_assert(strstr(scene.plan.status.conditions[CONDITION_SCHEDULED].message, "looking for"));
+    scene.input.gang.refusal = "podgroups is forbidden: no role";
+    scene_plan(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_FALSE), "PodGroupPending");
+    cr_assert(strstr(scene.plan.status.conditions[CONDITION_SCHEDULED].message, "podgroups is forbidden: no role"));
+    scene.input.counts_since_ms = scene.input.now_ms;
+    scene.input.now_ms += scene.options.count_write_max_ms;
+    scene_plan(&scene);
+    cr_assert(scene.plan.write_status);
+}
+
 Test(gang, the_group_of_an_earlier_job_is_waited_for)
 {
     scene.input.gang.group = &group;

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/optional_api.h"
+
+#include "tests/unit/operator/kube/loop_fixture.h"
+
+TestSuite(optional_api, .timeout = 60);
+
+#define GROUP "scheduling.example.com"
+#define FORBIDDEN(what)                                                                                                \
+    "{\"kind\":\"Status\",\"reason\":\"Forbidden\",\"code\":403,\"message\":\"" what " is forbidden: no role\"}"
+
+static bool asks_discovery(const struct scripted_request *request)
+{
+    return strcmp(request->line, "GET /apis/" GROUP "/v1") == 0;
+}
+
+static void forbid_watch(struct scripted_request *request)
+{
+    if (asks_discovery(request))
+        scripted_reply(request, 200, "{\"resources\":[{\"name\":\"podgroups\"}]}");
+    else
+        scripted_reply(request, 403, FORBIDDEN("podgroups"));
+}
+
+static void forbid_discovery(struct scripted_request *request)
+{
+    scripted_reply(request, 403, FORBIDDEN("discovery"));
+}
+
+static void be_busy(struct scripted_request *request)
+{
+    scripted_reply(request, 503, "{}");
+}
+
+static void serve(struct scripted_request *request)
+{
+    if (asks_discovery(request))
+        scripted_reply(request, 200, "{\"resources\":[{\"name\":\"podgroups\"}]}");
+    else
+        scripted_reply(request, 200, "{\"metadata\":{\"resourceVersion\":\"5\"},\"items\":[]}");
+}
+
+static void *parse(void *context, const struct json *object)
+{
+    (void)context;
+    (void)object;
+    return NULL;
+}
+
+static struct optional_api *start(scripted_handler *handler)
+{
+    fixture_start(handler, NULL, NULL);
+    struct optional_api_options options = {
+        .group = GROUP,
+        .plural = "podgroups",
+        .versions = {"v1"},
+        .informer = {.parse = parse, .item_free = free, .backoff_base_ms = 2, .never_stream_list = true},
+    };
+    return optional_api_new(client, &options);
+}
+
+static void stop(struct optional_api *api)
+{
+    optional_api_stop(api);
+    optional_api_free(api);
+    fixture_stop();
+}
+
+Test(optional_api, a_watch_that_is_forbidden_is_told)
+{
+    struct optional_api *api = start(forbid_watch);
+    LOOP_UNTIL(optional_api_need(api) != OPTIONAL_UNKNOWN || *optional_api_refusal(api));
+    cr_assert_eq(optional_api_need(api), OPTIONAL_UNKNOWN);
+    cr_assert(strstr(optional_api_refusal(api), "podgroups is forbidden: no role"), "%s", optional_api_refusal(api));
+    stop(api);
+}
+
+Test(optional_api, a_discovery_that_is_forbidden_is_told)
+{
+    struct optional_api *api = start(forbid_discovery);
+    LOOP_UNTIL(optional_api_need(api) != OPTIONAL_UNKNOWN || *optional_api_refusal(api));
+    cr_assert(strstr(optional_api_refusal(api), "discovery is forbidden: no role"), "%s", optional_api_refusal(api));
+    stop(api);
+}
+
+Test(optional_api, what_passes_by_itself_is_no_refusal)
+{
+    struct optional_api *api = start(be_busy);
+    optional_api_need(api);
+    LOOP_UNTIL(scripted_count(&server, "GET") > 0);
+    for (int i = 0; i < 5; i++)
+        event_loop_turn(loop, 10, NULL);
+    cr_assert_str_eq(optional_api_refusal(api), "");
+    stop(api);
+}
+
+Test(optional_api, what_is_served_is_ready)
+{
+    struct optional_api *api = start(serve);
+    LOOP_UNTIL(optional_api_need(api) == OPTIONAL_READY);
+    cr_assert_str_eq(optional_api_refusal(api), "");
+    stop(api);
+}
