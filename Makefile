@@ -427,7 +427,7 @@ crash-points: all $(BUILD)/tests/faultproxy ## the operator killed before and af
 
 .PHONY: schedules
 schedules: all $(BUILD)/tests/faultproxy ## SCHEDULES (200) random lives of jobs behind a faulty API server, with an operator that is killed
-	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=3600 tests/run tests/chaos/schedules.py
+	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=$$(($${SCHEDULES_SECONDS:-1200} + 900)) tests/run tests/chaos/schedules.py
 
 fuzz: $(fuzz_programs) ## build the fuzz targets, one for each parser of outside input
 
