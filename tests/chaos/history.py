@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a crew's record (worker/data/step_record.h) says: how far it is, what was repeated, and whether each example was visited
 exactly once an epoch."""
+import math
 from collections import Counter, defaultdict
 
 
@@ -21,6 +22,7 @@ class History:
         self.applied = []
         self.shares = []  # (generation, name, step, epoch, position, examples)
         self.tickets = []  # (generation, fate, worker, ticket)
+        self.losses = []  # (when, acknowledged updates that are lost, in all)
         self.step = 0
         self.generation = (0, 0, 0)
 
@@ -34,6 +36,8 @@ class History:
             elif words[0] == "ticket":
                 generation = tuple(int(n) for n in words[1].split("."))
                 self.tickets.append((generation, words[3], int(words[4]), int(words[5])))
+            elif words[0] == "lost":
+                self.losses.append((int(words[4]) / 1e9, int(words[3])))
             else:
                 generation = tuple(int(n) for n in words[1].split("."))
                 self.shares.append((generation, words[2], int(words[3]), int(words[4]), int(words[5]),
@@ -71,6 +75,21 @@ class History:
         """Names of those who have applied something in that line's generation."""
         return {a.name for a in self.applied if a.generation == applied.generation}
 
+    def gone_back(self):
+        """[(applied before, applied after)] wherever a chief goes on from a step before the one that the crew was at. What a
+        superseded chief applies afterwards does not count."""
+        found, newest = [], None
+        for applied in self.applied:
+            if newest is None or applied.generation >= newest.generation:
+                if newest is not None and applied.first <= newest.last:
+                    found.append((newest, applied))
+                newest = applied
+        return found
+
+    def first_applied(self, moment):
+        """When the crew took its first step since then; never: infinite."""
+        return min((applied.at for applied in self.applied if applied.at >= moment), default=math.inf)
+
     def generation_of_steps(self):
         owner = {}
         for applied in self.applied:
@@ -88,7 +107,8 @@ class History:
         return batches
 
     def ticket_batches(self):
-        """Likewise for tickets, which may be computed twice and count once: the servers keep the table."""
+        """Likewise for tickets: what was computed at least once, for each may be computed again. How often it counted is
+        check_counted's."""
         tickets = {}
         for _, _, step, epoch, position, examples in self.shares:
             if tickets.setdefault((step, position), (epoch, examples)) != (epoch, examples):
@@ -134,6 +154,25 @@ def check_staleness(tickets, bound):
         elif ahead > bound:
             found.append(f"worker {worker} was given ticket {ticket}, {ahead} ahead of the slowest; the bound is {bound}")
     return found
+
+
+def check_counted(tickets, total):
+    """Sentences about tickets that counted twice by the chiefs' word, or not at all. What a `void` does not say to be finished, by
+    the servers' tables, is taken back with whatever lost it, and counts again."""
+    found, counted, low, newest = [], set(), 0, (0, 0, 0)
+    for generation, fate, _, ticket in tickets:
+        if generation < newest:  # a superseded chief's
+            continue
+        newest = generation
+        if fate == "void":
+            counted, low = set(), ticket
+        elif fate == "done":
+            if ticket in counted or ticket < low:
+                found.append(f"ticket {ticket} counted twice")
+            counted.add(ticket)
+        elif fate == "kept":
+            counted.add(ticket)
+    return found + [f"ticket {ticket} never counted" for ticket in range(max(low, 0), total) if ticket not in counted]
 
 
 def check_epochs(batches, steps, batch, examples):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """That `make chaos` would notice: records of runs that went wrong, each in one way."""
+import json
 import os
 import sys
 import tempfile
@@ -8,8 +9,9 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import verdicts  # noqa: E402
-from arrangements import mirrored  # noqa: E402
-from history import History, check_epochs, check_staleness  # noqa: E402
+import watched  # noqa: E402
+from arrangements import mirrored, servers  # noqa: E402
+from history import History, check_counted, check_epochs, check_staleness  # noqa: E402
 
 EXAMPLES, BATCH, STEPS = 5, 2, 6  # an epoch is 2 + 2 + 1
 
@@ -96,6 +98,68 @@ class Reading(unittest.TestCase):
         self.assertTrue(self.stale(*twice))
         self.assertEqual(self.stale(*twice[:3], "leave 0 -1", "take 1 0"), [])
         self.assertEqual(self.stale(*twice[:3], "void 0 -1", "take 1 0"), [])
+
+    def backed(self, ended, lines=(), lost=None, frozen=()):
+        """A ps each of [(index, when, code)] that ended so; the run ends at 100. Updates are lost at the moment `lost`."""
+        def process(role, index, when, code, still=()):
+            return types.SimpleNamespace(role=role, index=index, ended=when, code=code, frozen=list(still), log=os.devnull)
+        processes = [process("ps", *end) for end in ended] + [process("ps", index, None, None, [still]) for index, still in frozen]
+        processes.append(process("worker", 0, 100, 0))
+        crew = types.SimpleNamespace(processes=processes, chief=("worker", 0), chief_logs=lambda: [])
+        steps = [applied("1.0.0", "worker-0-0", step, step) for step in range(1, 100)]
+        if lost is not None:
+            steps.append(f"lost 1.0.0 worker-0-0 7 {int(lost * 1e9)}")
+        arrangement = servers("two", "Async", strategy={"psBackup": True})
+        return verdicts.check_servers(arrangement, crew, self.read([*steps, *lines]))
+
+    def test_an_update_that_is_lost_in_spite_of_a_backup_is_noticed(self):
+        the_end = [(0, 100, 0), (1, 100, 0)]
+        self.assertTrue(self.backed(the_end, lost=50))
+        self.assertTrue(self.backed([(0, 48, -9), *the_end], lost=50))
+        self.assertTrue(self.backed([(0, 20, -9), (1, 21, -9), *the_end], lost=50))
+        self.assertTrue(self.backed([(0, 48, -9), (1, 101, -9)], lost=50))
+        self.assertTrue(self.backed([(0, 30, -9), (1, 48, -9), *the_end], lost=50))
+        self.assertEqual(self.backed(the_end), [])
+
+    def test_an_update_that_is_lost_with_two_neighbours_is_excused(self):
+        self.assertEqual(self.backed([(0, 47, -9), (1, 48, -9)], lost=50), [])
+        self.assertEqual(self.backed([(0, 48, -9)], lost=50, frozen=[(1, [44, 49])]), [])
+
+    def test_steps_that_are_repeated_in_spite_of_a_backup_are_noticed(self):
+        back = [applied("1.1.0", "worker-0-1", 90, 99.5)]
+        self.assertTrue(self.backed([(0, 48, -9)], back))
+        self.assertEqual(self.backed([(0, 97, -9), (1, 98, -9)], back), [])
+        self.assertEqual(self.backed([(0, 48, -9)], [applied("1.1.0", "worker-0-1", 99, 99.5)]), [])
+
+    def counted(self, *events):
+        lines = [f"ticket {event}" if event[1] == "." else f"ticket 1.0.0 worker-0-0 {event}" for event in events]
+        return check_counted(self.read(lines).tickets, 4)
+
+    def test_a_ticket_that_counts_twice_or_never_is_noticed(self):
+        all_done = ["void 0 0", "done 0 0", "done 1 1", "done 0 3", "done 1 2"]
+        self.assertEqual(self.counted(*all_done), [])
+        self.assertTrue(self.counted(*all_done, "done 0 3"))
+        self.assertTrue(self.counted(*all_done[:-1]))
+        again = [*all_done[:3], "1.1.0 worker-0-1 void 0 1", "1.1.0 worker-0-1 done 0 1"]
+        rest = ["1.1.0 worker-0-1 done 0 2", "1.1.0 worker-0-1 done 0 3"]
+        self.assertEqual(self.counted(*again, *rest), [])
+        self.assertTrue(self.counted(*again, "1.1.0 worker-0-1 done 0 0", *rest))
+        self.assertTrue(self.counted(*again, rest[0]))
+        self.assertEqual(self.counted(*again, *rest, "done 0 3"), [])  # of a superseded chief
+        kept = [*again[:-1], "1.1.0 worker-0-1 kept 0 3", *again[-1:], rest[0]]
+        self.assertEqual(self.counted(*kept), [])
+        self.assertTrue(self.counted(*kept, rest[1]))
+
+    def test_a_pod_that_was_created_twice_is_noticed(self):
+        def seen(*uids):
+            owner = [{"kind": "TrainingJob", "name": "a", "uid": "of-the-job"}]
+            return "\n".join(json.dumps({"type": "ADDED", "object": {"metadata": {
+                "name": name, "ownerReferences": owner, "uid": uid}}}) for name, uid in uids)
+        whole = seen(("a-worker-0-0", "1"), ("a-worker-1-1", "2"), ("a-worker-1-1", "2"))
+        self.assertIsNone(watched.complaint(whole + '\n{"type": "ADD', 2))
+        self.assertIn("only", watched.complaint(whole, 3))
+        self.assertIn("only", watched.complaint("", 2))
+        self.assertIn("twice: a-worker-1-1", watched.complaint(whole + seen(("a-worker-1-1", "3")), 2))
 
 
 if __name__ == "__main__":

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a strategy promises (docs/strategies.md), held against what a disturbed run has left. Each check gives sentences about
 what is wrong."""
+import math
 import re
 
 from arrangements import BATCH, EXAMPLES
-from history import check_epochs, check_staleness
+from history import check_counted, check_epochs, check_staleness
 
 ACCURACY = re.compile(r"held-out examples: accuracy ([0-9.]+) %")
 LOST = re.compile(r"([0-9]+) acknowledged updates were lost")
 RESUMED = re.compile(r"resumes from the checkpoint of step ([0-9]+)")
+RETURN = 3  # seconds until a successor has the state
 FINISHED = re.compile(r"has finished ([0-9]+) examples")
 
 
@@ -51,12 +53,29 @@ def check_repeats(arrangement, crew, history):
     return wrong
 
 
-def servers_died_together(crew):
-    """Whether two ps were away at the same time; a successor counts as away until it has the state, which takes its time."""
-    away = sorted((p.ended, p.ended + 3, p.index) for p in crew.processes if p.role == "ps" and p.ended)
-    away += sorted((begin, (stop or begin) + 3, p.index) for p in crew.processes if p.role == "ps" for begin, stop in p.frozen)
-    away.sort()
-    return any(a[2] != b[2] and b[0] < a[1] for a, b in zip(away, away[1:]))
+def absences(crew, history):
+    """[(from, to, index)] of each ps that was killed, left or stood still: until the crew has taken a step RETURN seconds later, for a
+    successor has to get the state first. Not of those that ended with the run: well, or after its chief."""
+    over = min((p.ended for p in crew.processes if (p.role, p.index) == crew.chief and p.code == 0), default=math.inf)
+    away = []
+    for p in crew.processes:
+        if p.role == "ps":
+            moments = [(begin, stop or begin) for begin, stop in p.frozen]
+            if p.ended and p.code != 0 and p.ended < over:
+                moments.append((p.ended, p.ended))
+            away += [(begin, history.first_applied(stop + RETURN), p.index) for begin, stop in moments]
+    return sorted(away)
+
+
+def both_away(arrangement, crew, history):
+    """[(from, to)] in which a ps and the one that backs it up were away at the same time, and until that must have been told."""
+    size, away = arrangement.roles["ps"], absences(crew, history)
+    found = []
+    for i, (_, end, index) in enumerate(away):
+        for begin, other_end, other in away[i + 1:]:
+            if begin < end and (index - other) % size in (1, size - 1):
+                found.append((begin, history.first_applied(max(end, other_end)) + 1))
+    return found
 
 
 def updates_lost(crew):
@@ -64,18 +83,35 @@ def updates_lost(crew):
     return int(sum(numbers(LOST, crew.chief_logs())))
 
 
-def check_servers(arrangement, crew):
-    if not arrangement.backed or servers_died_together(crew):
+def check_servers(arrangement, crew, history):
+    """With a backup of each ps: nothing is lost, and nobody goes back by more than a unit, but while two neighbours were away."""
+    if not arrangement.backed:
         return []
-    wrong = []
-    if updates_lost(crew):
-        wrong.append(f"{updates_lost(crew)} updates were lost although each ps had a backup")
+    excused = both_away(arrangement, crew, history)
+    wrong, before = [], 0
+    for at, lost in history.losses:
+        if lost > before and not any(begin <= at <= end for begin, end in excused):
+            wrong.append(f"{lost - before} updates were lost although each ps had a backup")
+        before = lost
+    if updates_lost(crew) and not any(lost for _, lost in history.losses):
+        wrong.append(f"{updates_lost(crew)} updates were lost, and the record does not say when")
+    for last, first in history.gone_back():
+        repeated = last.last - first.first + 1
+        if repeated > arrangement.unit and not any(begin <= first.at <= end for begin, end in excused):
+            wrong.append(f"{repeated} steps were repeated although each ps had a backup: after step {last.last} came {first.first}")
     return wrong
 
 
 def check_bound(arrangement, history):
     bound = arrangement.strategy.get("staleness")
     return [] if bound is None else check_staleness(history.tickets, bound)[:3]
+
+
+def check_tickets(arrangement, history):
+    """Of those modes in which two workers do not compute the same ticket on purpose."""
+    if not arrangement.serves or arrangement.strategy["mode"] == "Synchronous":
+        return []
+    return check_counted(history.tickets, arrangement.steps * arrangement.roles["worker"])[:3]
 
 
 def check_examples(arrangement, history):
@@ -106,5 +142,6 @@ def judge(arrangement, crew, history, undisturbed):
         return wrong
     if arrangement.lockstep:
         wrong += check_repeats(arrangement, crew, history)
-    wrong += check_servers(arrangement, crew) + check_examples(arrangement, history) + check_bound(arrangement, history)
+    wrong += check_servers(arrangement, crew, history) + check_examples(arrangement, history) + check_bound(arrangement, history)
+    wrong += check_tickets(arrangement, history)
     return wrong + check_end(arrangement, crew, undisturbed)

@@ -102,3 +102,13 @@ void step_record_applied(int64_t first, int64_t last)
     buffer_format(&line, " %" PRId64 " %" PRId64 " %" PRId64, first, last, clock_monotonic_ns());
     end_line(&line);
 }
+
+void step_record_lost(int64_t updates)
+{
+    struct buffer line;
+    if (record.file < 0)
+        return;
+    begin_line(&line, "lost");
+    buffer_format(&line, " %" PRId64 " %" PRId64, updates, clock_monotonic_ns());
+    end_line(&line);
+}

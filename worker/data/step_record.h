@@ -8,7 +8,9 @@
  *                                                        after it in the order of that epoch of the data
  *   applied GENERATION NAME FIRST LAST NANOSECONDS       after steps FIRST to LAST are applied there, by CLOCK_MONOTONIC
  *   ticket GENERATION NAME FATE WORKER TICKET            the chief of a parameter-server crew, as it happens: a worker joins or
- *                                                        leaves, takes a ticket, has done it; or (void) all are taken back
+ *                                                        leaves, takes a ticket, has done it; or (void) all are taken back, and
+ *                                                        those below TICKET are finished, as are those that are kept
+ *   lost GENERATION NAME UPDATES NANOSECONDS             the same chief: so many acknowledged updates are lost, in all, as of now
  *
  * GENERATION is the crew's, "attempt.epoch.counter"; NAME is of the process, "role-index-epoch". A line is one write, whole or not there. A step counts in the highest generation
  * that has applied it. A record that cannot be written is given up with a warning.
@@ -34,5 +36,6 @@ void step_record_share(const struct sampler *sampler, int64_t step, int64_t data
                        int64_t count);
 void step_record_ticket(const char *fate, unsigned worker, int64_t ticket);
 void step_record_applied(int64_t first, int64_t last);
+void step_record_lost(int64_t updates);
 
 #endif

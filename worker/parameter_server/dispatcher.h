@@ -28,7 +28,8 @@ struct dispatcher;
     X(LEAVE, "leave") /* it is not; what it held may go to others */                                                   \
     X(TAKE, "take")   /* it was given a ticket */                                                                      \
     X(DONE, "done")   /* it has said that one which it held is done */                                                 \
-    X(VOID, "void")   /* whatever is held is held no more */
+    X(VOID, "void")   /* whatever is held is held no more; all below the ticket are finished */                        \
+    X(KEPT, "kept")   /* after that: so is this one */
 enum ticket_fate {
 #define X(name, text) TICKET_##name,
     TICKET_FATES(X)

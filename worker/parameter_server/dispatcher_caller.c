@@ -174,6 +174,14 @@ static bool is_starting(const struct dispatcher *dispatcher)
     return false;
 }
 
+/* What was finished before and what is held no more, for the record. */
+static void witness_rollback(const struct dispatcher *dispatcher, const struct ticket_set *finished)
+{
+    dispatcher_witness(dispatcher, TICKET_VOID, 0, finished->low);
+    for (unsigned i = 0; i < finished->above_count; i++)
+        dispatcher_witness(dispatcher, TICKET_KEPT, 0, finished->above[i]);
+}
+
 static void open_desks(struct dispatcher *dispatcher, void *context)
 {
     struct beginning *beginning = context;
@@ -181,7 +189,7 @@ static void open_desks(struct dispatcher *dispatcher, void *context)
     if (!beginning->keeps) {
         dispenser_rollback(dispatcher->dispenser, &beginning->finished, plan->step);
         dispatcher->dispenser_lineage = plan->lineage;
-        dispatcher_witness(dispatcher, TICKET_VOID, 0, -1);
+        witness_rollback(dispatcher, &beginning->finished);
     }
     bool first = dispatcher->terms.starts == NULL;
     dispatcher->terms = *plan;

@@ -70,8 +70,13 @@ static bool evaluation_is_due(const struct ps_chief *chief)
 
 static void tell_losses(struct ps_chief *chief)
 {
-    if (chief->mode != PARAMETER_SERVER_SYNCHRONOUS)
-        report_updates_lost(chief->trainer->report, dispatcher_lost(chief->dispatcher));
+    if (chief->mode == PARAMETER_SERVER_SYNCHRONOUS)
+        return;
+    int64_t lost = dispatcher_lost(chief->dispatcher);
+    if (lost != chief->told_lost)
+        step_record_lost(lost);
+    chief->told_lost = lost;
+    report_updates_lost(chief->trainer->report, lost);
 }
 
 static void on_step(struct ps_chief *chief, const struct dispatcher_event *event)

@@ -37,6 +37,7 @@ struct ps_chief {
     struct ticket_grant base; /* where ticket base_step * per_step begins; its lineage is the crew's */
     bool begun;               /* tickets have flowed */
     int64_t step, told_ns;
+    int64_t told_lost; /* in the record */
     bool waits;      /* the status says for whom; the rpc's thread only */
     int64_t lost_ns; /* when a server was lost, 0: all are there */
     int64_t saved_step, saved_ns;
