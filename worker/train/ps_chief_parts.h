@@ -38,8 +38,8 @@ struct ps_chief {
     bool begun;               /* tickets have flowed */
     int64_t step, told_ns;
     int64_t told_lost; /* in the record */
-    bool waits;      /* the status says for whom; the rpc's thread only */
-    int64_t lost_ns; /* when a server was lost, 0: all are there */
+    bool waits;        /* the status says for whom; the rpc's thread only */
+    int64_t lost_ns;   /* when a server was lost, 0: all are there */
     int64_t saved_step, saved_ns;
     int64_t evaluated_step;
 };
