@@ -447,6 +447,7 @@ static void certificate_removed(void *context, const struct kube_answer *answer)
     conclude(execution);
 }
 
+/* By name alone: a UID for a precondition could only be had by reading Secrets. The name carries the start of the job's. */
 static void create_certificate(struct execution *execution, const struct training_job *job)
 {
     struct error error = ERROR_INIT;

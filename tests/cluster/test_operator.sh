@@ -108,10 +108,22 @@ verdict $? "the children of a deleted job are collected" "$(k get pods,services 
 verdict $? "its rights are enough" "$(refused | tail -n 3 | tr '\n' ' ')"
 can() { kubectl auth can-i "$@" --as=system:serviceaccount:coxswain-system:coxswain-operator 2>/dev/null; }
 excess=
-for right in "get secrets" "list secrets" "watch secrets" "create trainingjobs" "update trainingjobs" "create pods --subresource=exec" "get nodes --subresource=proxy" \
-    "create rolebindings" "escalate clusterroles" "create serviceaccounts --subresource=token"; do
+for right in "get secrets" "list secrets" "watch secrets" "update secrets" "patch secrets" "deletecollection secrets" \
+    "create trainingjobs" "update trainingjobs" "patch trainingjobs" "deletecollection trainingjobs" \
+    "update trainingjobs --subresource=status" "update pods" "deletecollection pods" "create pods --subresource=exec" \
+    "create pods --subresource=attach" "create pods --subresource=portforward" "get pods --subresource=log" \
+    "patch pods --subresource=ephemeralcontainers" "create pods --subresource=eviction" "create pods --subresource=binding" \
+    "update services" "patch services" "delete services" "get configmaps" "create configmaps" "create jobs.batch" \
+    "create deployments.apps" "get serviceaccounts" "create serviceaccounts --subresource=token" "get leases" "create leases" \
+    "get nodes" "get nodes --subresource=proxy" "delete namespaces" "create persistentvolumes" \
+    "create roles" "create rolebindings" "create clusterrolebindings" "escalate clusterroles" "bind clusterroles" \
+    "impersonate users" "patch customresourcedefinitions" "create validatingwebhookconfigurations"; do
     # shellcheck disable=SC2086 # a verb and a resource
     [[ $(can $right -n "$space") == no ]] || excess+="$right; "
+done
+for right in "list leases" "update leases/another" "get leases/another" "delete leases/coxswain-operator" "get secrets"; do
+    # shellcheck disable=SC2086 # a verb and a resource
+    [[ $(can $right -n coxswain-system) == no ]] || excess+="$right beside it; "
 done
 [[ -z $excess ]]
 verdict $? "and no more" "$excess"
