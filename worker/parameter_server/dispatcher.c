@@ -17,13 +17,32 @@ void dispatcher_fail(struct dispatcher *dispatcher, enum error_kind kind, const 
     pthread_cond_broadcast(&dispatcher->changed);
 }
 
-/* Steps that nobody has asked for yet give way to newer ones. */
+/* Steps that nobody has asked for yet give way to newer ones, then words. What the chief must act upon stays: of a kind
+ * that fills all places one event more or less makes no difference. */
+static unsigned find_expendable(const struct dispatcher *dispatcher)
+{
+    static const enum dispatcher_event_kind order[] = {EVENT_STEP, EVENT_TEXT, EVENT_SERVER_LOST, EVENT_SERVER_PARTS};
+    for (unsigned k = 0; k < sizeof order / sizeof *order; k++)
+        for (unsigned i = 0; i < dispatcher->event_count; i++)
+            if (dispatcher->events[(dispatcher->first_event + i) % EVENTS_MAX].kind == order[k])
+                return i;
+    return 0;
+}
+
+/* Those before it move up. */
+static void drop_event(struct dispatcher *dispatcher, unsigned number)
+{
+    for (unsigned i = number; i > 0; i--)
+        dispatcher->events[(dispatcher->first_event + i) % EVENTS_MAX] =
+            dispatcher->events[(dispatcher->first_event + i - 1) % EVENTS_MAX];
+    dispatcher->first_event = (dispatcher->first_event + 1) % EVENTS_MAX;
+    dispatcher->event_count--;
+}
+
 void dispatcher_tell(struct dispatcher *dispatcher, const struct dispatcher_event *event)
 {
-    if (dispatcher->event_count == EVENTS_MAX) {
-        dispatcher->first_event = (dispatcher->first_event + 1) % EVENTS_MAX;
-        dispatcher->event_count--;
-    }
+    if (dispatcher->event_count == EVENTS_MAX)
+        drop_event(dispatcher, find_expendable(dispatcher));
     struct dispatcher_event *place =
         &dispatcher->events[(dispatcher->first_event + dispatcher->event_count++) % EVENTS_MAX];
     *place = *event;

@@ -18,7 +18,8 @@
 /* A chief whose servers do as the test says: they hold no variables, and answer out of turn or die when it matters. */
 
 #define SERVERS 2
-#define END 40
+#define END 320
+#define FEW 40
 
 struct stage;
 
@@ -27,6 +28,7 @@ struct false_server {
     uint64_t incarnation;
     bool holds_state;
     bool dies_of_start; /* the next one */
+    bool parts;         /* asks to leave as soon as it is led */
     uint32_t lineage;
     int64_t updates;
     struct ticket_set tickets;
@@ -119,7 +121,9 @@ static void on_message(void *context, struct rpc_stream *stream, const void *byt
     cr_assert(ps_message_decode(bytes, length, &message, NULL) == 0);
     if (message.type == PS_CLAIM)
         say_standing(server, stream, false);
-    else if (message.type == PS_START)
+    if (message.type == PS_CLAIM && server->parts)
+        ps_message_send(stream, &(struct ps_message){.type = PS_PARTING});
+    if (message.type == PS_START)
         on_start(server, stream, &message);
     else if (message.type == PS_SAVE)
         on_save(stream, &message);
@@ -139,7 +143,7 @@ static void open_server(struct stage *stage, unsigned number)
 {
     struct rpc_server *door;
     struct false_server *server = &stage->servers[number];
-    *server = (struct false_server){.stage = stage, .incarnation = 100 * (number + 1)};
+    *server = (struct false_server){.stage = stage, .incarnation = 100 * (number + 1), .parts = server->parts};
     cr_assert(rpc_server_start(stage->rpc, stage->hosts[1 + number], 0, methods, 1, server, &door, NULL) == 0);
     stage->seats[1 + number] = (struct crew_seat){
         .role = "ps", .index = number, .host = stage->hosts[1 + number], .port = rpc_server_port(door)};
@@ -259,6 +263,15 @@ static void finish(struct stage *stage)
     ticket_link_done(stage->link, &result);
 }
 
+static void do_tickets(struct stage *stage, unsigned tickets)
+{
+    for (unsigned i = 0; i < tickets; i++) {
+        (void)take(stage);
+        finish(stage);
+    }
+    await(stage, &stage->dones, tickets);
+}
+
 /* ---------------------------------------------------------------- rollbacks */
 
 /* The servers have left what was finished; so has the chief, whose beginning failed half way. */
@@ -294,11 +307,7 @@ Test(dispatcher, a_fast_worker_is_heard_of_every_ticket, .timeout = 120)
     struct stage stage = {0};
     set_up(&stage);
     cr_assert(begin(&stage, false) == 0);
-    for (int64_t ticket = 0; ticket < END; ticket++) {
-        (void)take(&stage);
-        finish(&stage);
-    }
-    await(&stage, &stage.dones, END);
+    do_tickets(&stage, FEW);
     tear_down(&stage);
 }
 
@@ -315,6 +324,30 @@ Test(dispatcher, what_was_done_before_a_rollback_does_not_count_after_it, .timeo
     finish(&stage);
     await(&stage, &stage.takes, 4); /* which it asks for after its word */
     cr_expect(count(&stage, &stage.dones) == 0);
+    tear_down(&stage);
+}
+
+/* ---------------------------------------------------------------- events */
+
+/* The chief evaluates or saves meanwhile, and hears nothing: of the steps it need hear the newest only. */
+Test(dispatcher, a_server_that_asks_to_leave_is_heard_behind_any_number_of_steps, .timeout = 120)
+{
+    struct stage stage = {.servers[1].parts = true};
+    struct dispatcher_event event;
+    unsigned parting = 0;
+    int64_t step = 0;
+    set_up(&stage);
+    cr_assert(begin(&stage, false) == 0);
+    do_tickets(&stage, 300);
+    do {
+        cr_assert(dispatcher_next_event(stage.dispatcher, 0, &event, NULL) == 0);
+        parting += event.kind == EVENT_SERVER_PARTS;
+        cr_expect(event.kind != EVENT_STEP || event.step > step, "step %lld came after step %lld",
+                  (long long)event.step, (long long)step);
+        step = event.kind == EVENT_STEP ? event.step : step;
+    } while (event.kind != EVENT_NONE);
+    cr_expect(parting == 1, "%u servers have asked to leave", parting);
+    cr_expect(step == 300, "the newest step is %lld", (long long)step);
     tear_down(&stage);
 }
 
