@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/condition.h"
 #include "common/memory.h"
 #include "worker/comm/collective_parts.h"
 #include "worker/comm/mesh.h"
@@ -281,7 +282,7 @@ int collective_new(const struct collective_options *options, struct collective *
     pthread_mutex_init(&group->lock, NULL);
     pthread_mutex_init(&group->abort_lock, NULL);
     pthread_cond_init(&group->changed, NULL);
-    pthread_cond_init(&group->transferred, NULL);
+    condition_init(&group->transferred);
     *ret_group = group;
     return 0;
 }

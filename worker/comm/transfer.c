@@ -4,14 +4,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/clock.h"
+#include "common/condition.h"
 #include "common/crc32c.h"
 #include "common/memory.h"
 #include "worker/comm/collective_parts.h"
 
-#define LOOK_NS 200000000L
+#define LOOK_MS 200
 
 /* ---- what a lane keeps */
 
@@ -299,14 +299,7 @@ static void check_patience(struct collective *group, const struct transfer *tran
 
 static void look_later(struct collective *group)
 {
-    struct timespec at;
-    clock_gettime(CLOCK_REALTIME, &at);
-    at.tv_nsec += LOOK_NS;
-    if (at.tv_nsec >= 1000000000L) {
-        at.tv_nsec -= 1000000000L;
-        at.tv_sec++;
-    }
-    pthread_cond_timedwait(&group->transferred, &group->lock, &at);
+    condition_wait_ms(&group->transferred, &group->lock, LOOK_MS);
 }
 
 int transfer_wait(struct collective *group, struct transfer *transfer, struct error *error)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <sys/random.h>
 
+#include "common/condition.h"
 #include "common/memory.h"
 #include "worker/coordination/member_parts.h"
 
@@ -179,11 +180,7 @@ int member_start(const struct member_options *options, struct member **ret_membe
     if (getrandom(&member->incarnation, sizeof(member->incarnation), 0) < 0)
         member->incarnation = (uint64_t)clock_now_ms();
     pthread_mutex_init(&member->lock, NULL);
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&member->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    condition_init(&member->changed);
     if (start_parts(member, error) < 0) {
         member_free(member);
         return -1;

@@ -2,17 +2,15 @@
 #include "worker/coordination/member_parts.h"
 
 #include <string.h>
-#include <time.h>
+
+#include "common/condition.h"
 
 #define LEAVE_MS 1000
 #define CHIEF_LEAVE_MS 5000
 
 static int64_t wait_until_told(struct member *member)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec++;
-    pthread_cond_timedwait(&member->changed, &member->lock, &until);
+    condition_wait_ms(&member->changed, &member->lock, 1000);
     return member->unled_since_ms == 0 ? 0 : clock_monotonic_ms() - member->unled_since_ms;
 }
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/condition.h"
 #include "common/memory.h"
 #include "worker/parameter_server/dispatcher_parts.h"
 
@@ -101,7 +102,7 @@ int dispatcher_start(const struct dispatcher_options *options, struct dispatcher
     dispatcher->sums.squares = -1;
     dispatcher->stragglers = stragglers_new(DISPENSER_WORKERS_MAX, NULL);
     pthread_mutex_init(&dispatcher->lock, NULL);
-    pthread_cond_init(&dispatcher->changed, NULL);
+    condition_init(&dispatcher->changed);
     for (unsigned i = 0; i < options->server_count; i++) {
         dispatcher->servers[i].dispatcher = dispatcher;
         dispatcher->servers[i].number = i;

@@ -2,8 +2,8 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "common/condition.h"
 #include "worker/parameter_server/dispatcher_parts.h"
 
 #define FAREWELL_MS 2000
@@ -26,17 +26,9 @@ static int check(const struct dispatcher *dispatcher, struct error *error)
     return 0;
 }
 
-static void wait_until(struct dispatcher *dispatcher, int64_t ms)
+static void wait_for(struct dispatcher *dispatcher, int64_t ms)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += ms / 1000;
-    until.tv_nsec += ms % 1000 * 1000000;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_nsec -= 1000000000;
-        until.tv_sec++;
-    }
-    pthread_cond_timedwait(&dispatcher->changed, &dispatcher->lock, &until);
+    condition_wait_ms(&dispatcher->changed, &dispatcher->lock, ms);
 }
 
 /* Streams belong to the rpc's thread: has it do something, and waits until that is done. */
@@ -47,7 +39,7 @@ static void on_rpc(struct dispatcher *dispatcher, void (*errand)(struct dispatch
     dispatcher->errand_context = context;
     rpc_wake(dispatcher->rpc);
     while (dispatcher->errand != NULL)
-        wait_until(dispatcher, 1000);
+        wait_for(dispatcher, 1000);
 }
 
 /* ---------------------------------------------------------------- servers */
@@ -73,7 +65,7 @@ int dispatcher_await_servers(struct dispatcher *dispatcher, struct server_standi
 {
     pthread_mutex_lock(&dispatcher->lock);
     while (check(dispatcher, NULL) == 0 && !dispatcher_all_stand(dispatcher))
-        wait_until(dispatcher, 1000);
+        wait_for(dispatcher, 1000);
     int result = check(dispatcher, error);
     for (unsigned i = 0; result == 0 && i < dispatcher->options.server_count; i++) {
         standings[i] = dispatcher->servers[i].standing;
@@ -221,7 +213,7 @@ int dispatcher_begin(struct dispatcher *dispatcher, const struct dispatcher_plan
     struct beginning beginning = {.plan = plan};
     on_rpc(dispatcher, send_starts, &beginning);
     while (check(dispatcher, NULL) == 0 && dispatcher_all_stand(dispatcher) && is_starting(dispatcher))
-        wait_until(dispatcher, 1000);
+        wait_for(dispatcher, 1000);
     int result = check(dispatcher, error);
     if (result == 0 && (!dispatcher_all_stand(dispatcher) || !all_hold_state(dispatcher)))
         result = error_set(error, ERROR_UNAVAILABLE, "a ps was lost while the crew began");
@@ -243,7 +235,7 @@ int dispatcher_next_event(struct dispatcher *dispatcher, int64_t timeout_ms, str
 {
     pthread_mutex_lock(&dispatcher->lock);
     if (check(dispatcher, NULL) == 0 && dispatcher->event_count == 0)
-        wait_until(dispatcher, timeout_ms);
+        wait_for(dispatcher, timeout_ms);
     int result = check(dispatcher, error);
     *ret_event = (struct dispatcher_event){.kind = EVENT_NONE};
     if (dispatcher->event_count > 0 && result == 0) {
@@ -318,7 +310,7 @@ int dispatcher_save(struct dispatcher *dispatcher, const char *directory, struct
     snprintf(order.path, sizeof order.path, "%s", directory);
     on_rpc(dispatcher, order_save, &order);
     while (dispatcher->fatal.kind == ERROR_NONE && is_saving(dispatcher))
-        wait_until(dispatcher, 1000);
+        wait_for(dispatcher, 1000);
     int result = dispatcher->fatal.kind != ERROR_NONE ? check(dispatcher, error) : collect(dispatcher, saved, error);
     pthread_mutex_unlock(&dispatcher->lock);
     return result;
@@ -395,6 +387,6 @@ void dispatcher_finish(struct dispatcher *dispatcher)
     int64_t end = dispatcher_now_ms() + FAREWELL_MS;
     on_rpc(dispatcher, order_finish, NULL);
     while (anybody_here(dispatcher) && dispatcher_now_ms() < end)
-        wait_until(dispatcher, 100);
+        wait_for(dispatcher, 100);
     pthread_mutex_unlock(&dispatcher->lock);
 }

@@ -7,9 +7,9 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
-#include <time.h>
 
 #include "common/clock.h"
+#include "common/condition.h"
 #include "common/memory.h"
 #include "worker/comm/shared_area.h"
 #include "worker/comm/traffic.h"
@@ -309,10 +309,7 @@ static bool gives_up(const struct servers_link *link)
 
 static void wait_a_moment(struct servers_link *link)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec++;
-    pthread_cond_timedwait(&link->changed, &link->lock, &until);
+    condition_wait_ms(&link->changed, &link->lock, 1000);
 }
 
 /* With the lock held. */
@@ -479,7 +476,7 @@ int servers_link_new(const struct servers_link_options *options, struct servers_
     link->options = *options;
     link->job_uid = memory_copy_string(options->job_uid);
     pthread_mutex_init(&link->lock, NULL);
-    pthread_cond_init(&link->changed, NULL);
+    condition_init(&link->changed);
     if (getrandom(&link->nonce, sizeof link->nonce, 0) < 0)
         link->nonce = (uint64_t)clock_monotonic_ns();
     if (make_arrays(link, error) < 0 || make_servers(link, error) < 0) {

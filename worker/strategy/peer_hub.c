@@ -4,9 +4,9 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/clock.h"
+#include "common/condition.h"
 #include "common/memory.h"
 #include "worker/comm/rpc.h"
 
@@ -659,16 +659,6 @@ void peer_hub_meet(struct peer_hub *hub, unsigned seat)
     rpc_wake(hub->rpc);
 }
 
-static struct timespec deadline_in(int64_t timeout_ms)
-{
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    int64_t ns = until.tv_nsec + timeout_ms % 1000 * 1000000;
-    until.tv_sec += timeout_ms / 1000 + ns / 1000000000;
-    until.tv_nsec = ns % 1000000000;
-    return until;
-}
-
 void peer_hub_ask(struct peer_hub *hub, unsigned seat, float *const *ret_vectors)
 {
     pthread_mutex_lock(&hub->lock);
@@ -685,11 +675,11 @@ static bool is_open(const struct errand *errand)
 
 enum peer_answer peer_hub_answer(struct peer_hub *hub, int64_t timeout_ms)
 {
-    struct timespec until = deadline_in(timeout_ms);
+    int64_t deadline_ns = clock_monotonic_ns() + timeout_ms * 1000000;
     pthread_mutex_lock(&hub->lock);
-    int waited = 0;
-    while (is_open(&hub->fetch) && waited == 0)
-        waited = pthread_cond_timedwait(&hub->changed, &hub->lock, &until);
+    bool in_time = true;
+    while (is_open(&hub->fetch) && in_time)
+        in_time = condition_wait_until(&hub->changed, &hub->lock, deadline_ns);
     enum errand_state state = hub->fetch.state;
     pthread_mutex_unlock(&hub->lock);
     if (state == ERRAND_DONE)
@@ -774,11 +764,7 @@ int peer_hub_open(const struct peer_hub_options *options, struct peer_hub **ret_
     for (unsigned seat = 0; seat < CREW_SIZE_MAX; seat++)
         hub->peers[seat].hub = hub;
     pthread_mutex_init(&hub->lock, NULL);
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&hub->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    condition_init(&hub->changed);
     if (rpc_new(hub_tick, hub, TICK_MS, &hub->rpc, error) < 0 || listen_somewhere(hub, error) < 0) {
         peer_hub_free(hub);
         return -1;

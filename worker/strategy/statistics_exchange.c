@@ -4,8 +4,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "common/clock.h"
+#include "common/condition.h"
 #include "common/memory.h"
 #include "common/scope.h"
 #include "worker/comm/transfer.h"
@@ -129,15 +130,11 @@ static bool all_arrived(const struct statistics_exchange *exchange, const struct
 /* Once all of this process are there the last of them asks the other processes, and has the group's patience. */
 static void await(struct statistics_exchange *exchange, const struct point *point)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    int64_t nanoseconds = until.tv_nsec + exchange->patience_ms % 1000 * 1000000;
-    until.tv_sec += exchange->patience_ms / 1000 + nanoseconds / 1000000000;
-    until.tv_nsec = nanoseconds % 1000000000;
+    int64_t deadline_ns = clock_monotonic_ns() + exchange->patience_ms * 1000000;
     while (!point->complete && !is_broken(exchange)) {
         if (all_arrived(exchange, point))
             pthread_cond_wait(&exchange->changed, &exchange->lock);
-        else if (pthread_cond_timedwait(&exchange->changed, &exchange->lock, &until) != 0 &&
+        else if (!condition_wait_until(&exchange->changed, &exchange->lock, deadline_ns) &&
                  !all_arrived(exchange, point))
             run_out_of_patience(exchange, point);
     }
@@ -228,11 +225,7 @@ struct statistics_exchange *statistics_exchange_new(unsigned shards, unsigned fi
     exchange->points = memory_allocate(exchange->point_count, sizeof *exchange->points);
     exchange->patience_ms = PATIENCE_MS;
     pthread_mutex_init(&exchange->lock, NULL);
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&exchange->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    condition_init(&exchange->changed);
     return exchange;
 }
 

@@ -1,22 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/train/vigil.h"
 
-#include <time.h>
+#include "common/condition.h"
 
-#define LOOK_INTERVAL_NS 200000000L
-#define SECOND_NS 1000000000L
-
-static struct timespec next_look(void)
-{
-    struct timespec at;
-    clock_gettime(CLOCK_REALTIME, &at);
-    at.tv_nsec += LOOK_INTERVAL_NS;
-    if (at.tv_nsec >= SECOND_NS) {
-        at.tv_nsec -= SECOND_NS;
-        at.tv_sec++;
-    }
-    return at;
-}
+#define LOOK_INTERVAL_MS 200
 
 /* A wait that is over before the first look is not worth a line. */
 static void *watch(void *argument)
@@ -25,8 +12,7 @@ static void *watch(void *argument)
     char text[MEMBER_TEXT_MAX];
     pthread_mutex_lock(&vigil->mutex);
     while (!vigil->over) {
-        struct timespec at = next_look();
-        pthread_cond_timedwait(&vigil->ended, &vigil->mutex, &at);
+        condition_wait_ms(&vigil->ended, &vigil->mutex, LOOK_INTERVAL_MS);
         if (vigil->over)
             break;
         member_describe(vigil->trainer->member, text);
@@ -43,7 +29,7 @@ void vigil_start(struct vigil *vigil, struct trainer *trainer)
     if (trainer->member == NULL)
         return;
     pthread_mutex_init(&vigil->mutex, NULL);
-    pthread_cond_init(&vigil->ended, NULL);
+    condition_init(&vigil->ended);
     vigil->running = pthread_create(&vigil->thread, NULL, watch, vigil) == 0;
 }
 
