@@ -265,6 +265,13 @@ void dispatcher_restart_desks(struct dispatcher *dispatcher)
     dispatcher_deal(dispatcher);
 }
 
+/* The end of the stream says that its goodbye was heard: it may go. */
+static void see_off(struct ticket_desk *desk)
+{
+    depart(desk, "leaves on request");
+    rpc_stream_close(desk->stream);
+}
+
 static void hear(struct ticket_desk *desk, const struct ps_message *message)
 {
     struct dispatcher *dispatcher = desk->dispatcher;
@@ -278,7 +285,7 @@ static void hear(struct ticket_desk *desk, const struct ps_message *message)
     else if (message->type == PS_DONE)
         on_done(desk, message);
     else if (message->type == PS_LEAVE)
-        depart(desk, "leaves on request");
+        see_off(desk);
     dispatcher_deal(dispatcher);
 }
 

@@ -6,14 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 
 #include "common/clock.h"
+#include "common/condition.h"
 #include "common/memory.h"
 #include "worker/parameter_server/bulk.h"
 #include "worker/parameter_server/waiting.h"
 
 #define REDIAL_MS 100
+#define LEAVE_MS 1000
 #define BEAT_MS 500
 #define DEATH_MS 5000
 #define LOST_MS_DEFAULT 600000
@@ -76,7 +77,6 @@ static void say_what_is_due(struct ticket_link *link)
     if (link->leaving && !link->left) {
         say(link, &(struct ps_message){.type = PS_LEAVE});
         link->left = true;
-        pthread_cond_broadcast(&link->changed);
     }
     while (!link->over && !link->leaving &&
            link->wanted + link->granted_count + (link->computing != NO_TICKET) < AHEAD) {
@@ -175,7 +175,7 @@ static void dial(struct ticket_link *link)
 {
     static const struct rpc_stream_events events = {.message = on_message, .closed = on_closed};
     char address[RESOLVE_ADDRESS_MAX];
-    if (clock_monotonic_ms() < link->next_dial_ms || link->refused || link->over ||
+    if (clock_monotonic_ms() < link->next_dial_ms || link->refused || link->over || link->leaving ||
         !address_book_ask(link->options.book, 0, address))
         return;
     link->next_dial_ms = clock_monotonic_ms() + REDIAL_MS;
@@ -215,14 +215,6 @@ static bool is_lost(const struct ticket_link *link)
     return link->unled_since_ms != 0 && clock_monotonic_ms() - link->unled_since_ms > lost_ms;
 }
 
-static void wait_a_while(struct ticket_link *link, int64_t ms)
-{
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += ms / 1000;
-    pthread_cond_timedwait(&link->changed, &link->lock, &until);
-}
-
 int ticket_link_next(struct ticket_link *link, struct ticket_grant *ret_grant, struct error *error)
 {
     int result = 0;
@@ -230,7 +222,7 @@ int ticket_link_next(struct ticket_link *link, struct ticket_grant *ret_grant, s
     link->asked_ms = clock_monotonic_ms();
     while (link->granted_count == 0 && !link->over && !link->cancelled && !link->refused && !is_lost(link)) {
         rpc_wake(link->options.rpc);
-        wait_a_while(link, 1000);
+        condition_wait_ms(&link->changed, &link->lock, 1000);
     }
     link->asked_ms = 0;
     if (link->refused) {
@@ -290,11 +282,12 @@ void ticket_link_cancel(struct ticket_link *link)
 
 void ticket_link_leave(struct ticket_link *link)
 {
+    int64_t deadline_ns = clock_monotonic_ns() + LEAVE_MS * 1000000;
     pthread_mutex_lock(&link->lock);
     link->leaving = true;
     rpc_wake(link->options.rpc);
-    if (link->welcome && !link->left)
-        wait_a_while(link, 1000);
+    while (link->welcome && condition_wait_until(&link->changed, &link->lock, deadline_ns))
+        ;
     pthread_mutex_unlock(&link->lock);
 }
 
@@ -320,7 +313,7 @@ int ticket_link_new(const struct ticket_link_options *options, struct ticket_lin
     link->computing = NO_TICKET;
     link->unled_since_ms = clock_monotonic_ms();
     pthread_mutex_init(&link->lock, NULL);
-    pthread_cond_init(&link->changed, NULL);
+    condition_init(&link->changed);
     if (getrandom(&link->incarnation, sizeof link->incarnation, 0) < 0)
         link->incarnation = (uint64_t)clock_monotonic_ns();
     *ret_link = link;

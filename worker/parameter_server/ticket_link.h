@@ -60,7 +60,7 @@ bool ticket_link_is_over(struct ticket_link *link);
 
 /* From any thread; for good. */
 void ticket_link_cancel(struct ticket_link *link);
-/* An orderly goodbye; waits at most a second until it is out. */
+/* An orderly goodbye; waits at most a second until the chief has heard it, and ended the stream. For good. */
 void ticket_link_leave(struct ticket_link *link);
 /* Whom ticket_link_next has been waiting for, "" for nobody. From any thread. */
 void ticket_link_describe(struct ticket_link *link, char text[PS_TEXT_MAX]);

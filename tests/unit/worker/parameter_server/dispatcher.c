@@ -206,12 +206,17 @@ static void set_up(struct stage *stage)
     open_worker(stage);
 }
 
-static void tear_down(struct stage *stage)
+static void close_worker(struct stage *stage)
 {
     rpc_stop(stage->worker_rpc);
     address_book_free(stage->book);
     rpc_free(stage->worker_rpc);
     ticket_link_free(stage->link);
+}
+
+static void tear_down(struct stage *stage)
+{
+    close_worker(stage);
     dispatcher_free(stage->dispatcher);
     rpc_free(stage->rpc);
     for (unsigned i = 0; i < SERVERS; i++)
@@ -348,6 +353,32 @@ Test(dispatcher, a_server_that_asks_to_leave_is_heard_behind_any_number_of_steps
     } while (event.kind != EVENT_NONE);
     cr_expect(parting == 1, "%u servers have asked to leave", parting);
     cr_expect(step == 300, "the newest step is %lld", (long long)step);
+    tear_down(&stage);
+}
+
+static bool is_said(struct stage *stage, const char *words)
+{
+    struct dispatcher_event event;
+    do
+        cr_assert(dispatcher_next_event(stage->dispatcher, 60000, &event, NULL) == 0);
+    while (event.kind != EVENT_NONE && (event.kind != EVENT_TEXT || strstr(event.text, "its batches") == NULL));
+    return strstr(event.text, words) != NULL;
+}
+
+/* Its process ends at once, and its streams with it. */
+Test(dispatcher, a_worker_that_leaves_is_not_taken_for_a_lost_one, .timeout = 120)
+{
+    struct stage stage = {0};
+    set_up(&stage);
+    cr_assert(begin(&stage, false) == 0);
+    for (int i = 0; i < 20; i++) {
+        (void)take(&stage);
+        finish(&stage);
+        ticket_link_leave(stage.link);
+        close_worker(&stage);
+        cr_expect(is_said(&stage, "leaves on request"), "the chief has not heard goodbye %d", i);
+        open_worker(&stage);
+    }
     tear_down(&stage);
 }
 
