@@ -147,6 +147,12 @@ static void conclude(struct execution *execution)
     finish(execution);
 }
 
+static void request_end(struct execution *execution)
+{
+    execution->open--;
+    conclude(execution);
+}
+
 /* ---------------------------------------------------------------- creates */
 
 static enum obstacle_kind obstacle_of(const struct error *error)
@@ -177,8 +183,7 @@ static void creation_end(struct creation *creation)
     json_free(creation->service);
     free(creation->name);
     free(creation);
-    execution->open--;
-    conclude(execution);
+    request_end(execution);
 }
 
 /* NULL for what is not cached. */
@@ -329,24 +334,33 @@ static void note_refused(struct execution *execution, const struct kube_answer *
     note_failure(execution, &error, what);
 }
 
+/* `write` NULL: of what no plan waits to see. */
+static void write_answered(struct execution *execution, const struct kube_answer *answer, struct own_write *write,
+                           const char *what)
+{
+    if (answer->error)
+        note_refused(execution, answer, what);
+    else
+        own_write_note(write, version_of(answer));
+    request_end(execution);
+}
+
 static void pod_write_answered(void *context, const struct kube_answer *answer)
 {
     struct execution *execution = context;
-    if (!answer->error)
-        own_write_note(&execution->entry->pod_write, version_of(answer));
-    else
-        note_refused(execution, answer, "pod");
-    execution->open--;
-    conclude(execution);
+    write_answered(execution, answer, &execution->entry->pod_write, "pod");
 }
 
-static void job_delete_answered(void *context, const struct kube_answer *answer)
+static void workload_written(void *context, const struct kube_answer *answer)
 {
     struct execution *execution = context;
-    if (answer->error)
-        note_refused(execution, answer, "delete");
-    execution->open--;
-    conclude(execution);
+    write_answered(execution, answer, &execution->entry->workload_write, "Workload");
+}
+
+/* Of the job or one of its children. */
+static void delete_answered(void *context, const struct kube_answer *answer)
+{
+    write_answered(context, answer, NULL, "delete");
 }
 
 static void delete_pod(struct execution *execution, const struct pod_view *pod, int64_t grace_seconds)
@@ -362,7 +376,7 @@ static void delete_job(struct execution *execution)
 {
     struct resource_path path = {JOBS, execution->namespace, execution->name, NULL};
     struct kube_delete_options what = {.uid = execution->uid, .propagation = "Background", .grace_seconds = -1};
-    struct kube_call_options options = call_options(execution, job_delete_answered, execution);
+    struct kube_call_options options = call_options(execution, delete_answered, execution);
     execution->open++;
     kube_client_delete(execution->executor.client, &path, &what, &options);
 }
@@ -443,8 +457,7 @@ static void certificate_removed(void *context, const struct kube_answer *answer)
         note_failure(execution, answer->error, "remove a certificate");
     else
         send_certificate(execution, secret);
-    execution->open--;
-    conclude(execution);
+    request_end(execution);
 }
 
 /* By name alone: a UID for a precondition could only be had by reading Secrets. The name carries the start of the job's. */
@@ -482,21 +495,12 @@ static void create_group(struct execution *execution, const struct training_job 
         create(execution, resource, group);
 }
 
-static void child_delete_answered(void *context, const struct kube_answer *answer)
-{
-    struct execution *execution = context;
-    if (answer->error)
-        note_refused(execution, answer, "delete");
-    execution->open--;
-    conclude(execution);
-}
-
 /* A child of the job's name. */
 static void delete_child(struct execution *execution, struct kube_resource resource, const char *uid)
 {
     struct resource_path path = {resource, execution->namespace, execution->name, NULL};
     struct kube_delete_options what = {.uid = uid, .grace_seconds = -1};
-    struct kube_call_options options = call_options(execution, child_delete_answered, execution);
+    struct kube_call_options options = call_options(execution, delete_answered, execution);
     execution->open++;
     kube_client_delete(execution->executor.client, &path, &what, &options);
 }
@@ -530,8 +534,7 @@ static void priority_answered(void *context, const struct kube_answer *answer)
                          json_integer_at(answer->object, "value", 0));
         workload_create(execution, creation.workload);
     }
-    execution->open--;
-    conclude(execution);
+    request_end(execution);
 }
 
 static void ask_priority(struct execution *execution, const char *name, struct json *workload)
@@ -557,17 +560,6 @@ static void create_workload(struct execution *execution, const struct training_j
         ask_priority(execution, priority, workload);
     else
         workload_create(execution, workload);
-}
-
-static void workload_written(void *context, const struct kube_answer *answer)
-{
-    struct execution *execution = context;
-    if (!answer->error)
-        own_write_note(&execution->entry->workload_write, version_of(answer));
-    else
-        note_refused(execution, answer, "Workload");
-    execution->open--;
-    conclude(execution);
 }
 
 static void apply_workload(struct execution *execution, struct json *config, const char *manager)

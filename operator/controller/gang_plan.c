@@ -5,9 +5,6 @@
 #include "operator/controller/gang.h"
 #include "operator/controller/planning.h"
 
-/* While an API is looked for, or its cache filled, nothing tells when that is done. */
-#define LOOK_AGAIN_MS 500
-
 static bool is_ours(const struct planning *planning, const struct group_view *group)
 {
     return strcmp(group->job_uid, planning->job->uid) == 0;
@@ -26,7 +23,7 @@ static void wait_for_api(struct planning *planning, const struct gang_kind *kind
 {
     bool missing = planning->input->gang.state == OPTIONAL_MISSING;
     const char *scheduler = gang_scheduler_words[planning->job->run_policy.gang.scheduler];
-    planning_requeue(planning, planning->now_ms + (missing ? OPTIONAL_RETRY_MS : LOOK_AGAIN_MS));
+    planning_await_api(planning, planning->input->gang.state);
     planning_hold(planning, missing ? "GangSchedulerMissing" : "PodGroupPending",
                   missing
                       ? planning_format(planning,

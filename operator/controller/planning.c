@@ -75,6 +75,14 @@ void planning_requeue(struct planning *planning, int64_t at_ms)
         planning->plan->requeue_ms = at_ms;
 }
 
+/* While an API is looked for, or its cache filled, nothing tells when that is done. */
+#define LOOK_AGAIN_MS 500
+
+void planning_await_api(struct planning *planning, enum optional_state state)
+{
+    planning_requeue(planning, planning->now_ms + (state == OPTIONAL_MISSING ? OPTIONAL_RETRY_MS : LOOK_AGAIN_MS));
+}
+
 const char *planning_format(struct planning *planning, const char *format, ...)
 {
     va_list arguments;

@@ -58,6 +58,8 @@ void planning_hold(struct planning *planning, const char *reason, const char *me
 /* The PodGroup goes: the job is suspended or over. */
 void gang_dismiss(struct planning *planning);
 void planning_requeue(struct planning *planning, int64_t at_ms);
+/* Looks again when an optional API in this state, which is not OPTIONAL_READY, may be there. */
+void planning_await_api(struct planning *planning, enum optional_state state);
 const char *planning_format(struct planning *planning, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Deletes it unless that was asked for already. */
 void planning_delete_pod(struct planning *planning, const struct pod_view *pod);

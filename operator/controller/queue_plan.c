@@ -5,9 +5,6 @@
 
 #include "operator/controller/conditions.h"
 
-/* While the API is looked for, or its cache filled, nothing tells when that is done. */
-#define LOOK_AGAIN_MS 500
-
 static bool is_ours(const struct planning *planning, const struct workload_view *workload)
 {
     return strcmp(workload->job_uid, planning->job->uid) == 0;
@@ -39,8 +36,8 @@ static bool admits_unseen(struct planning *planning, const char **ret_reason, co
     bool missing = planning->input->queue.state == OPTIONAL_MISSING;
     const struct condition *suspended = &planning->old->conditions[CONDITION_SUSPENDED];
     bool runs = planning->old->attempt > 0 && suspended->status != CONDITION_TRUE &&
-                !(suspended->status == CONDITION_FALSE && strcmp(suspended->reason, "Suspending") == 0);
-    planning_requeue(planning, planning->now_ms + (missing ? OPTIONAL_RETRY_MS : LOOK_AGAIN_MS));
+                !(suspended->status == CONDITION_FALSE && strcmp(suspended->reason, SUSPENDING) == 0);
+    planning_await_api(planning, planning->input->queue.state);
     *ret_reason = missing ? "KueueMissing" : "Queued";
     *ret_message = missing
                        ? "the job is labelled with a queue, but the cluster does not serve the Workloads of Kueue in "
