@@ -54,6 +54,9 @@ struct dispatcher_options {
     void *context;
     int64_t death_ms;    /* silence of a worker that is death; 0: 5000 */
     int64_t patience_ms; /* of dispatcher_describe; 0: as waiting.h says */
+    int64_t
+        last_save_ms; /* that the servers have for a save once dispatcher_cancel was called; 0: 15000, as a server that
+                             is asked to leave waits for one */
 };
 
 int dispatcher_start(const struct dispatcher_options *options, struct dispatcher **ret_dispatcher, struct error *error);
@@ -119,7 +122,8 @@ struct server_saved {
     int64_t updates;
     struct ticket_set tickets; /* released by the caller */
 };
-/* Has every server write its shard into a directory; waits for all. ERROR_UNAVAILABLE when one was lost. */
+/* Has every server write its shard into a directory; waits for all. ERROR_UNAVAILABLE when one was lost. It may be called after
+ * dispatcher_cancel too, which does not end it at once: ERROR_CANCELLED when a server's disk takes too long then. */
 int dispatcher_save(struct dispatcher *dispatcher, const char *directory, struct server_saved saved[PS_SERVERS_MAX],
                     struct error *error);
 

@@ -7,10 +7,13 @@
 #include "worker/parameter_server/dispatcher_parts.h"
 
 #define FAREWELL_MS 2000
+#define LAST_SAVE_MS_DEFAULT 15000
 
 void dispatcher_cancel(struct dispatcher *dispatcher)
 {
     pthread_mutex_lock(&dispatcher->lock);
+    if (!dispatcher->cancelled)
+        dispatcher->cancelled_ms = dispatcher_now_ms();
     dispatcher->cancelled = true;
     pthread_cond_broadcast(&dispatcher->changed);
     pthread_mutex_unlock(&dispatcher->lock);
@@ -301,6 +304,23 @@ static void order_save(struct dispatcher *dispatcher, void *context)
     dispatcher_order(dispatcher, order);
 }
 
+/* A server that beats while its disk hangs would keep a chief for ever that was asked to leave. */
+static bool takes_too_long(const struct dispatcher *dispatcher, int64_t began_ms)
+{
+    int64_t since_ms = began_ms > dispatcher->cancelled_ms ? began_ms : dispatcher->cancelled_ms;
+    int64_t most_ms = dispatcher->options.last_save_ms > 0 ? dispatcher->options.last_save_ms : LAST_SAVE_MS_DEFAULT;
+    return dispatcher->cancelled && dispatcher_now_ms() - since_ms >= most_ms;
+}
+
+static void await_saves(struct dispatcher *dispatcher)
+{
+    int64_t began_ms = dispatcher_now_ms();
+    while (dispatcher->fatal.kind == ERROR_NONE && is_saving(dispatcher) && !dispatcher->saves_no_more) {
+        wait_for(dispatcher, 200);
+        dispatcher->saves_no_more = is_saving(dispatcher) && takes_too_long(dispatcher, began_ms);
+    }
+}
+
 int dispatcher_save(struct dispatcher *dispatcher, const char *directory, struct server_saved saved[PS_SERVERS_MAX],
                     struct error *error)
 {
@@ -309,9 +329,14 @@ int dispatcher_save(struct dispatcher *dispatcher, const char *directory, struct
     struct ps_message order = {.type = PS_SAVE, .step = clock_monotonic_ns()};
     snprintf(order.path, sizeof order.path, "%s", directory);
     on_rpc(dispatcher, order_save, &order);
-    while (dispatcher->fatal.kind == ERROR_NONE && is_saving(dispatcher))
-        wait_for(dispatcher, 1000);
-    int result = dispatcher->fatal.kind != ERROR_NONE ? check(dispatcher, error) : collect(dispatcher, saved, error);
+    await_saves(dispatcher);
+    int result;
+    if (dispatcher->fatal.kind != ERROR_NONE)
+        result = check(dispatcher, error);
+    else if (is_saving(dispatcher))
+        result = error_set(error, ERROR_CANCELLED, "left on request before every ps had written its shard");
+    else
+        result = collect(dispatcher, saved, error);
     pthread_mutex_unlock(&dispatcher->lock);
     return result;
 }

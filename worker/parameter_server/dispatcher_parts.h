@@ -85,6 +85,8 @@ struct dispatcher {
     struct stragglers *stragglers; /* Synchronous */
     struct error fatal;
     bool cancelled, finished; /* finished: everybody was told that the run is over */
+    int64_t cancelled_ms;
+    bool saves_no_more;                                           /* a save took too long after that */
     void (*errand)(struct dispatcher *dispatcher, void *context); /* of the other thread, for the rpc's; NULL: none */
     void *errand_context;
     struct dispatcher_event events[EVENTS_MAX];

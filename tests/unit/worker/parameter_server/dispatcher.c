@@ -28,6 +28,7 @@ struct false_server {
     uint64_t incarnation;
     bool holds_state;
     bool dies_of_start; /* the next one */
+    bool hangs;         /* never answers a save */
     bool parts;         /* asks to leave as soon as it is led */
     uint32_t lineage;
     int64_t updates;
@@ -125,7 +126,7 @@ static void on_message(void *context, struct rpc_stream *stream, const void *byt
         ps_message_send(stream, &(struct ps_message){.type = PS_PARTING});
     if (message.type == PS_START)
         on_start(server, stream, &message);
-    else if (message.type == PS_SAVE)
+    else if (message.type == PS_SAVE && !server->hangs)
         on_save(stream, &message);
     ps_message_release(&message);
 }
@@ -143,7 +144,8 @@ static void open_server(struct stage *stage, unsigned number)
 {
     struct rpc_server *door;
     struct false_server *server = &stage->servers[number];
-    *server = (struct false_server){.stage = stage, .incarnation = 100 * (number + 1), .parts = server->parts};
+    *server = (struct false_server){
+        .stage = stage, .incarnation = 100 * (number + 1), .parts = server->parts, .hangs = server->hangs};
     cr_assert(rpc_server_start(stage->rpc, stage->hosts[1 + number], 0, methods, 1, server, &door, NULL) == 0);
     stage->seats[1 + number] = (struct crew_seat){
         .role = "ps", .index = number, .host = stage->hosts[1 + number], .port = rpc_server_port(door)};
@@ -199,6 +201,7 @@ static void set_up(struct stage *stage)
         .rate = rate,
         .witness = witness,
         .context = stage,
+        .last_save_ms = 200,
     };
     cr_assert(dispatcher_start(&options, &stage->dispatcher, NULL) == 0);
     stage->seats[0] =
@@ -395,5 +398,36 @@ Test(dispatcher, the_answer_to_an_earlier_save_is_none, .timeout = 60)
         cr_expect_str_eq(saved[i].name, "this one");
         ticket_set_release(&saved[i].tickets);
     }
+    tear_down(&stage);
+}
+
+/* Its process beats on. */
+Test(dispatcher, a_chief_that_was_asked_to_leave_does_not_wait_for_a_disk_that_hangs, .timeout = 60)
+{
+    struct stage stage = {.servers[1].hangs = true};
+    struct server_saved saved[PS_SERVERS_MAX] = {0};
+    struct error error = ERROR_INIT;
+    set_up(&stage);
+    cr_assert(begin(&stage, false) == 0);
+    dispatcher_cancel(stage.dispatcher);
+    for (int i = 0; i < 2; i++) {
+        cr_expect(dispatcher_save(stage.dispatcher, "nowhere", saved, &error) < 0);
+        cr_expect(error.kind == ERROR_CANCELLED, "%s", error.message);
+        error_clear(&error);
+    }
+    tear_down(&stage);
+}
+
+/* But for one that works. */
+Test(dispatcher, a_chief_that_was_asked_to_leave_saves_first, .timeout = 60)
+{
+    struct stage stage = {0};
+    struct server_saved saved[PS_SERVERS_MAX] = {0};
+    set_up(&stage);
+    cr_assert(begin(&stage, false) == 0);
+    dispatcher_cancel(stage.dispatcher);
+    cr_expect(dispatcher_save(stage.dispatcher, "nowhere", saved, NULL) == 0);
+    for (unsigned i = 0; i < SERVERS; i++)
+        ticket_set_release(&saved[i].tickets);
     tear_down(&stage);
 }
