@@ -110,6 +110,8 @@ static int store(void *context, const char *directory, const struct variables *c
                  int64_t *ret_bytes, uint32_t *ret_crc, struct error *error)
 {
     (void)directory, (void)ret_bytes, (void)ret_crc;
+    for (int64_t i = 1; i < copy->elements; i++)
+        must(copy->parameters[i] == copy->parameters[0], "an update is in some parameters of a server, not in all");
     errno = ENOSPC;
     if (((struct play *)context)->full)
         return error_set_errno(error, "cannot write a shard");
