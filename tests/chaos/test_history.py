@@ -119,6 +119,8 @@ class Reading(unittest.TestCase):
         self.assertTrue(self.backed([(0, 20, -9), (1, 21, -9), *the_end], lost=50))
         self.assertTrue(self.backed([(0, 48, -9), (1, 101, -9)], lost=50))
         self.assertTrue(self.backed([(0, 30, -9), (1, 48, -9), *the_end], lost=50))
+        self.assertTrue(self.backed([(0, 99, 0), (1, 99, 0)], lost=99.5))
+        self.assertTrue(self.backed([(0, 98, -9), (1, 100.5, -9)], lost=101))
         self.assertEqual(self.backed(the_end), [])
 
     def test_an_update_that_is_lost_with_two_neighbours_is_excused(self):
@@ -128,6 +130,7 @@ class Reading(unittest.TestCase):
     def test_steps_that_are_repeated_in_spite_of_a_backup_are_noticed(self):
         back = [applied("1.1.0", "worker-0-1", 90, 99.5)]
         self.assertTrue(self.backed([(0, 48, -9)], back))
+        self.assertTrue(self.backed([(0, 20, -9), (1, 21, -9)], back))
         self.assertEqual(self.backed([(0, 97, -9), (1, 98, -9)], back), [])
         self.assertEqual(self.backed([(0, 48, -9)], [applied("1.1.0", "worker-0-1", 99, 99.5)]), [])
 
