@@ -17,6 +17,11 @@ secrets_of() {
     api GET api/v1/namespaces/default/secrets | grep -o "\"name\": *\"$1-tls-[^\"]*\"" | wc -l
 }
 
+# has_secrets JOB COUNT
+has_secrets() {
+    [[ $(secrets_of "$1") == "$2" ]]
+}
+
 generation_is_past() {
     (($(field "$1" certificateGeneration) > $2))
 }
@@ -46,7 +51,7 @@ for generation in 1 2; do
     hold_next sealed "$generation"
     verdict $? "a worker is lost, and certificates follow each other ($generation)" "$(field sealed certificateGeneration)"
 done
-[[ $(secrets_of sealed) == 2 ]]
+until_true 30 has_secrets sealed 2 # the one that a new generation replaces goes behind it
 verdict $? "two of them are mounted" "$(secrets_of sealed)"
 wait_for sealed state Succeeded 240 && same_weights plain sealed
 verdict $? "the weights are those of the crew in the clear" "$(log_of "$(member sealed 0)" | tail -n 3)"
