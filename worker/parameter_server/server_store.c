@@ -73,7 +73,8 @@ static int reserve(struct store_job *job, size_t bytes, struct error *error)
         return 0;
     if (job->memory)
         munmap(job->memory, job->capacity);
-    *job = (struct store_job){0};
+    job->memory = NULL; /* these two alone: the rest is the storing thread's, too */
+    job->capacity = 0;
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
     if (memory == MAP_FAILED)
         return error_set(error, ERROR_NO_SPACE, "no memory for a checkpoint's copy of %zu bytes", bytes);
