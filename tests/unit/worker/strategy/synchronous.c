@@ -470,14 +470,18 @@ static int read_spoilt(const struct dataset *dataset, int64_t index, void *input
     return 0;
 }
 
-static void maybe_spoil(struct worker *worker)
+/* Before there are workers, who all read these. */
+static void prepare_spoilt(int example)
 {
-    if (worker->cell->spoilt == 0)
-        return;
     spoilt_kind = dataset_synthetic;
     spoilt_kind.read = read_spoilt;
-    spoilt_example = worker->cell->spoilt;
-    worker->dataset->kind = &spoilt_kind;
+    spoilt_example = example;
+}
+
+static void maybe_spoil(struct worker *worker)
+{
+    if (worker->cell->spoilt > 0)
+        worker->dataset->kind = &spoilt_kind;
 }
 
 static int open_model(struct worker *worker, struct error *error)
@@ -1482,6 +1486,7 @@ static void expect_failure(struct cell cell)
     cell.optimizer = optimizers[0];
     cell.until = 4;
     cell.spoilt = 17;
+    prepare_spoilt(cell.spoilt);
     name_crew(&cell);
     for (unsigned rank = 0; rank < cell.workers; rank++) {
         workers[rank].cell = &cell;
