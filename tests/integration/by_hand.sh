@@ -87,16 +87,26 @@ end_crew() {
     return "$status"
 }
 
-# crew NAME WORKERS [SERVERS]: a whole crew, from start to end
-crew() {
-    start_crew "$@" && await_crew
-}
-
 # lose INDEX…: these workers are killed
 lose() {
     local index
     for index in "$@"; do kill -KILL "${pids[index]}"; done
     for index in "$@"; do wait "${pids[index]}" 2>/dev/null; done
+}
+
+# crew NAME WORKERS [SERVERS]: a whole crew, from start to end. With servers, the chief does not wait for the other workers: one
+# that comes when all is done waits for a chief, in vain.
+crew() {
+    local i
+    start_crew "$@"
+    if ((${3:-0} == 0)); then
+        await_crew
+        return
+    fi
+    await "${pids[0]}" "${pids[@]:100}" || return
+    for ((i = 1; i < $2; i++)); do
+        if [[ $(tail -qn 1 "$1.$i.log") == waiting* ]]; then lose "$i"; else await "${pids[i]}" || return; fi
+    done
 }
 
 # saved_step FOLDER: of its newest checkpoint, 0 when there is none
