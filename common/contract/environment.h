@@ -50,6 +50,8 @@
 #define ENV_RECORD "COXSWAIN_RECORD"
 /* A file that says by how many milliseconds each reading of a batch takes longer (worker/data/read_delay.h); for tests. */
 #define ENV_READ_DELAY "COXSWAIN_READ_DELAY"
+/* 0: a crew's sums begin when the backward pass has ended, not bucket by bucket beside it; to measure what that is worth. */
+#define ENV_OVERLAP "COXSWAIN_OVERLAP"
 
 /* Ports of a pod. Collectives over TCP listen on a port announced at the join (0 picks a free one when taken). */
 #define PORT_CREW 2222       /* gRPC; TensorFlow's servers too */

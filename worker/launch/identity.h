@@ -27,6 +27,7 @@ struct identity {
     const char *crew_tls_directory;   /* NULL: a crew that talks in the clear */
     const char *step_record;          /* COXSWAIN_RECORD; NULL: not told */
     const char *read_delay;           /* COXSWAIN_READ_DELAY; likewise */
+    bool sums_wait_for_pass;          /* COXSWAIN_OVERLAP is 0 */
     int threads;                      /* COXSWAIN_THREADS; 0: not told */
 };
 

@@ -242,9 +242,8 @@ static void start_bucket(struct multi_worker_mirrored *strategy, unsigned index)
 
 /* The communication thread is only woken where this one has to wait for a device: buckets that are final together, as a large
  * layer's are, would else wake it for each, to find this thread at the same work. */
-static int reduce(struct multi_worker_mirrored *strategy, unsigned votes, struct error *error)
+static int start_buckets(struct multi_worker_mirrored *strategy, struct error *error)
 {
-    const struct world *world = &strategy->base.world;
     for (unsigned index = 0; index < strategy->bucket_count; index++) {
         if (index > 0 && !replica_set_bucket_is_final(strategy->replicas, index))
             collective_attend(strategy->group);
@@ -254,6 +253,26 @@ static int reduce(struct multi_worker_mirrored *strategy, unsigned votes, struct
     }
     if (!replica_set_has_passed(strategy->replicas))
         collective_attend(strategy->group);
+    return 0;
+}
+
+/* The same without the overlap, to measure what it is worth. */
+static int start_buckets_behind_pass(struct multi_worker_mirrored *strategy, struct error *error)
+{
+    for (unsigned index = 0; index < strategy->bucket_count; index++)
+        if (replica_set_wait_bucket(strategy->replicas, index, error) < 0)
+            return -1;
+    for (unsigned index = 0; index < strategy->bucket_count; index++)
+        start_bucket(strategy, index);
+    return 0;
+}
+
+static int reduce(struct multi_worker_mirrored *strategy, unsigned votes, struct error *error)
+{
+    const struct world *world = &strategy->base.world;
+    bool apart = strategy->base.options.sums_wait_for_pass;
+    if ((apart ? start_buckets_behind_pass : start_buckets)(strategy, error) < 0)
+        return -1;
     unsigned word =
         strategy_vote_word(votes, clock_monotonic_ns() - strategy->started_ns); /* passes are (all but) over */
     if (replica_set_finish_passes(strategy->replicas, world->rank, word, error) < 0)

@@ -91,6 +91,7 @@ struct strategy_options {
     const char *job_uid;
     enum collective_transport transport;
     uint64_t machine;            /* which this one is, for Hierarchical; 0: found out */
+    bool sums_wait_for_pass;     /* MultiWorkerMirrored: no sum begins before the whole backward pass is over */
     int64_t step_deadline_ms;    /* 0: 300 s without progress */
     int64_t connect_deadline_ms; /* of a new generation's mesh; 0: 60 s */
     int64_t stall_ms;            /* 0: 30 s */

@@ -73,6 +73,7 @@ int trainer_open_strategy(struct trainer *trainer, struct error *error)
         .seat = trainer->crew.rank,
         .peers = trainer->crew.expected,
         .job_uid = trainer->identity->job_uid,
+        .sums_wait_for_pass = trainer->identity->sums_wait_for_pass,
         .on_stall = tell_stall,
         .restore = restoring_state,
         .before_change = await_copy,
