@@ -67,11 +67,9 @@ cublasStatus_t cublasSgemm_v2_64(cublasHandle_t handle, cublasOperation_t a_oper
     const int64_t a_rows = a_operation == CUBLAS_OP_N ? m : k, b_rows = b_operation == CUBLAS_OP_N ? k : n;
     if (m < 0 || n < 0 || k < 0 || a_stride < a_rows || b_stride < b_rows || c_stride < m)
         return CUBLAS_STATUS_INVALID_VALUE;
-    struct product *job = malloc(sizeof *job);
-    if (!job)
-        return CUBLAS_STATUS_ALLOC_FAILED;
-    *job = (struct product){m, n, k, a_stride, b_stride, c_stride, a_operation, b_operation, *alpha, *beta, c, a, b};
-    emulated_queue_function(handle->stream, multiply, job);
+    const struct product job = {m,           n,      k,     a_stride, b_stride, c_stride, a_operation,
+                                b_operation, *alpha, *beta, c,        a,        b};
+    emulated_queue_job(handle->stream, multiply, &job, sizeof job);
     return CUBLAS_STATUS_SUCCESS;
 }
 

@@ -136,15 +136,15 @@ static cudaError_t allocate(enum cudaMemoryType type, void **memory, size_t byte
 
 static cudaError_t give_back(enum cudaMemoryType type, void *memory)
 {
-    struct allocation *found = NULL;
     pthread_mutex_lock(&lock);
-    for (struct allocation **at = &allocations; *at && !found; at = found ? at : &(*at)->next)
-        if ((*at)->memory == memory && (*at)->attributes.type == type) {
-            found = *at;
-            *at = found->next;
-        }
-    if (found && type == cudaMemoryTypeDevice)
-        used[found->attributes.device] -= found->bytes;
+    struct allocation **at = &allocations;
+    while (*at && !((*at)->memory == memory && (*at)->attributes.type == type))
+        at = &(*at)->next;
+    struct allocation *found = *at;
+    if (found) {
+        *at = found->next;
+        used[found->attributes.device] -= type == cudaMemoryTypeDevice ? found->bytes : 0;
+    }
     pthread_mutex_unlock(&lock);
     if (!found)
         return memory ? fail(cudaErrorInvalidValue) : cudaSuccess;

@@ -80,6 +80,15 @@ void emulated_queue_function(cudaStream_t stream, cudaHostFn_t *function, void *
     pthread_mutex_unlock(&lock);
 }
 
+void emulated_queue_job(cudaStream_t stream, cudaHostFn_t *function, const void *job, size_t bytes)
+{
+    void *copy = malloc(bytes);
+    if (!copy)
+        abort();
+    memcpy(copy, job, bytes);
+    emulated_queue_function(stream, function, copy);
+}
+
 /* ---------------------------------------------------------------- what is queued */
 
 static void run_grid(void *context)
@@ -92,11 +101,7 @@ static void run_grid(void *context)
 
 void emulated_queue_grid(cudaStream_t stream, const struct emulated_grid *grid)
 {
-    struct emulated_grid *copy = malloc(sizeof *copy);
-    if (!copy)
-        abort();
-    *copy = *grid;
-    emulated_queue_function(stream, run_grid, copy);
+    emulated_queue_job(stream, run_grid, grid, sizeof *grid);
 }
 
 struct copying {
@@ -115,11 +120,7 @@ static void copy(void *context)
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream)
 {
     (void)kind;
-    struct copying *job = malloc(sizeof *job);
-    if (!job)
-        abort();
-    *job = (struct copying){to, from, bytes};
-    emulated_queue_function(stream, copy, job);
+    emulated_queue_job(stream, copy, &(struct copying){to, from, bytes}, sizeof(struct copying));
     return cudaSuccess;
 }
 
@@ -138,11 +139,7 @@ static void clear(void *context)
 
 cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t stream)
 {
-    struct clearing *job = malloc(sizeof *job);
-    if (!job)
-        abort();
-    *job = (struct clearing){memory, value, bytes};
-    emulated_queue_function(stream, clear, job);
+    emulated_queue_job(stream, clear, &(struct clearing){memory, value, bytes}, sizeof(struct clearing));
     return cudaSuccess;
 }
 
@@ -207,11 +204,7 @@ struct mark {
 
 static void queue_mark(cudaStream_t stream, cudaHostFn_t *function, cudaEvent_t event, unsigned long number)
 {
-    struct mark *mark = malloc(sizeof *mark);
-    if (!mark)
-        abort();
-    *mark = (struct mark){event, number};
-    emulated_queue_function(stream, function, mark);
+    emulated_queue_job(stream, function, &(struct mark){event, number}, sizeof(struct mark));
 }
 
 static void reach(void *context)
@@ -225,13 +218,18 @@ static void reach(void *context)
     free(mark);
 }
 
+static void await_reached(cudaEvent_t event, unsigned long number)
+{
+    pthread_mutex_lock(&lock);
+    while (event->reached < number)
+        pthread_cond_wait(&changed, &lock);
+    pthread_mutex_unlock(&lock);
+}
+
 static void wait_for(void *context)
 {
     struct mark *mark = context;
-    pthread_mutex_lock(&lock);
-    while (mark->event->reached < mark->number)
-        pthread_cond_wait(&changed, &lock);
-    pthread_mutex_unlock(&lock);
+    await_reached(mark->event, mark->number);
     free(mark);
 }
 
@@ -282,10 +280,6 @@ cudaError_t cudaEventQuery(cudaEvent_t event)
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
-    const unsigned long number = recorded_of(event, false);
-    pthread_mutex_lock(&lock);
-    while (event->reached < number)
-        pthread_cond_wait(&changed, &lock);
-    pthread_mutex_unlock(&lock);
+    await_reached(event, recorded_of(event, false));
     return cudaSuccess;
 }

@@ -12,5 +12,7 @@
 void emulated_queue_grid(cudaStream_t stream, const struct emulated_grid *grid);
 /* Runs function(context) in the stream's order. */
 void emulated_queue_function(cudaStream_t stream, cudaHostFn_t *function, void *context);
+/* Likewise, with a copy of the job's bytes, which the function frees. */
+void emulated_queue_job(cudaStream_t stream, cudaHostFn_t *function, const void *job, size_t bytes);
 
 #endif

@@ -85,28 +85,24 @@ Test(manifest, settings_change_the_job_alone_and_may_name_it)
     manifest_release(&manifest);
 }
 
-Test(manifest, a_setting_that_does_not_fit)
+static void expect_refused_setting(const char *setting, const char *words)
 {
-    static const char *const settings[] = {"spec.wrokers=3"};
     const struct manifest_request request = {
-        .path = path, .default_namespace = "default", .settings = settings, .setting_count = 1};
+        .path = path, .default_namespace = "default", .settings = &setting, .setting_count = 1};
     struct manifest manifest;
     struct error error = ERROR_INIT;
     write_file(JOB);
     cr_assert_lt(manifest_read(&request, &manifest, &error), 0);
     unlink(path);
-    cr_assert(strstr(error.message, "--set: spec.wrokers: there is no wrokers; there are "), "%s", error.message);
+    cr_assert(strstr(error.message, words), "%s", error.message);
+}
+
+Test(manifest, a_setting_that_does_not_fit)
+{
+    expect_refused_setting("spec.wrokers=3", "--set: spec.wrokers: there is no wrokers; there are ");
 }
 
 Test(manifest, a_setting_that_takes_the_name_away)
 {
-    static const char *const settings[] = {"metadata.name=null"};
-    const struct manifest_request request = {
-        .path = path, .default_namespace = "default", .settings = settings, .setting_count = 1};
-    struct manifest manifest;
-    struct error error = ERROR_INIT;
-    write_file(JOB);
-    cr_assert_lt(manifest_read(&request, &manifest, &error), 0);
-    unlink(path);
-    cr_assert(strstr(error.message, "no metadata.name"), "%s", error.message);
+    expect_refused_setting("metadata.name=null", "no metadata.name");
 }
