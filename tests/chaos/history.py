@@ -22,6 +22,7 @@ class History:
         self.applied = []
         self.shares = []  # (generation, name, step, epoch, position, examples)
         self.tickets = []  # (generation, fate, worker, ticket)
+        self.servers = []  # (server's name, fate, number, whose); "committed" is the chief's word
         self.losses = []  # (when, acknowledged updates that are lost, in all)
         self.step = 0
         self.generation = (0, 0, 0)
@@ -36,6 +37,10 @@ class History:
             elif words[0] == "ticket":
                 generation = tuple(int(n) for n in words[1].split("."))
                 self.tickets.append((generation, words[3], int(words[4]), int(words[5])))
+            elif words[0] == "server":
+                self.servers.append((words[2], words[3], int(words[5]), words[6]))
+            elif words[0] == "checkpoint":
+                self.servers.append((words[2], "committed", int(words[3]), words[4]))
             elif words[0] == "lost":
                 self.losses.append((int(words[4]) / 1e9, int(words[3])))
             else:
@@ -173,6 +178,75 @@ def check_counted(tickets, total):
         elif fate == "kept":
             counted.add(ticket)
     return found + [f"ticket {ticket} never counted" for ticket in range(max(low, 0), total) if ticket not in counted]
+
+
+def seat(name):
+    """"ps-0" of "ps-0-7"."""
+    return name.rsplit("-", 1)[0]
+
+
+def epoch(name):
+    """7 of "ps-0-7", and of a checkpoint's directory "step-00000040.attempt-1.epoch-7"."""
+    return int(name.rsplit("-", 1)[1])
+
+
+class Contents:
+    """Which updates are in the values of each server, and in those that it keeps for the one before it, followed line by line."""
+
+    def __init__(self):
+        self.values, self.kept = {}, {}  # by the server's name
+        self.saved, self.committed, self.copied, self.given = {}, {}, {}, {}
+        self.found = []
+
+    def add(self, values, name, number):
+        if number in values.setdefault(name, set()):
+            self.found.append(f"{name} applied update {number} twice")
+        values[name].add(number)
+
+    def take(self, name, fate, number, whose):
+        if fate == "loaded":
+            self.values[name] = self.loaded(name, whose)
+        elif fate == "saved":
+            self.saved.setdefault(whose, {})[seat(name)] = frozenset(self.values[name])
+        elif fate == "committed":
+            self.committed[number, epoch(whose)] = dict(self.saved.get(whose, {}))
+        elif fate == "applied":
+            self.add(self.values, name, number)
+        elif fate == "copied":
+            self.copied[name, number] = frozenset(self.values[name])
+        elif fate == "kept":
+            self.kept[name] = set(self.copied[whose, number])
+        elif fate == "mirrored":
+            self.add(self.kept, name, number)
+        elif fate == "gave":
+            self.given[whose] = frozenset(self.kept[name])
+        elif fate == "fetched":
+            self.values[name] = set(self.given[name])
+
+    def loaded(self, name, checkpoint):
+        if checkpoint == "-":
+            return set()
+        step = int(checkpoint.removeprefix("step-").split(".")[0])
+        shards = self.committed.get((step, epoch(checkpoint)), {})
+        if seat(name) not in shards:
+            self.found.append(f"{name} loaded {checkpoint}, which holds nothing of {seat(name)}")
+        return set(shards.get(seat(name), ()))
+
+    def in_the_end(self):
+        """{"ps-0": updates}: what is in the newest of each that has values."""
+        return {seat(name): self.values[name] for name in sorted(self.values, key=epoch)}
+
+
+def check_updates(servers, total):
+    """Sentences about updates that a server has applied twice, or that nobody gave out; and how many of `total` are missing in the end,
+    added over the servers."""
+    contents = Contents()
+    for line in servers:
+        contents.take(*line)
+    ends = contents.in_the_end()
+    found = contents.found + [f"{name} has update {number} of {total}" for name, values in ends.items() for number in values
+                              if not 0 <= number < total]
+    return found, sum(total - len(values) for values in ends.values())
 
 
 def check_epochs(batches, steps, batch, examples):

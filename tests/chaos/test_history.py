@@ -11,7 +11,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import verdicts  # noqa: E402
 import watched  # noqa: E402
 from arrangements import mirrored, servers  # noqa: E402
-from history import History, check_counted, check_epochs, check_staleness  # noqa: E402
+from history import History, check_counted, check_epochs, check_staleness, check_updates  # noqa: E402
 
 EXAMPLES, BATCH, STEPS = 5, 2, 6  # an epoch is 2 + 2 + 1
 
@@ -152,6 +152,40 @@ class Reading(unittest.TestCase):
         kept = [*again[:-1], "1.1.0 worker-0-1 kept 0 3", *again[-1:], rest[0]]
         self.assertEqual(self.counted(*kept), [])
         self.assertTrue(self.counted(*kept, rest[1]))
+
+    def updates(self, *events, total=4):
+        lines = [f"checkpoint 1.0.0 {name} {rest}" if fate == "commits" else f"server 1.0.0 {name} {fate} 0 {rest}"
+                 for name, fate, rest in (event.split(" ", 2) for event in events)]
+        return check_updates(self.read(lines).servers, total)
+
+    def test_an_update_that_is_applied_twice_is_noticed(self):
+        start = ["ps-0-1 loaded 0 -", *(f"ps-0-1 applied {ticket} -" for ticket in (0, 2, 1, 3))]
+        self.assertEqual(self.updates(*start), ([], 0))
+        self.assertTrue(self.updates(*start, "ps-0-1 applied 2 -")[0])
+        self.assertTrue(self.updates(*start, "ps-0-1 applied 4 -")[0])
+        committed = ["ps-0-1 saved 77 .saving-shards.epoch-4", "worker-0-4 commits 1 .saving-shards.epoch-4"]
+        saved = [*start[:3], *committed, *start[3:], "ps-0-1 saved 78 .saving-shards.epoch-4",
+                 "ps-0-5 loaded 2 step-00000001.attempt-1.epoch-4"]
+        again = ["ps-0-5 applied 1 -", "ps-0-5 applied 3 -"]
+        self.assertEqual(self.updates(*saved, *again), ([], 0))
+        self.assertTrue(self.updates(*saved, *again, "ps-0-5 applied 2 -")[0])
+        self.assertTrue(self.updates(*saved[:-1], "ps-0-5 loaded 2 step-00000002.attempt-1.epoch-4", *again)[0])
+
+    def test_updates_that_a_server_lacks_are_counted(self):
+        start = ["ps-0-1 loaded 0 -", "ps-1-2 loaded 0 -", *(f"ps-{i}-{i + 1} applied {n} -" for n in range(4) for i in (0, 1))]
+        self.assertEqual(self.updates(*start), ([], 0))
+        self.assertEqual(self.updates(*start, "ps-1-3 loaded 0 -"), ([], 4))
+        self.assertEqual(self.updates(*start, "ps-1-3 loaded 0 -", "ps-1-3 applied 3 -"), ([], 3))
+        self.assertEqual(self.updates(*start[:-1]), ([], 1))
+
+    def test_what_a_backup_gives_is_what_it_has_applied(self):
+        start = ["ps-0-1 loaded 0 -", "ps-0-1 applied 0 -", "ps-0-1 copied 7 -", "ps-0-1 applied 1 -", "ps-1-2 kept 7 ps-0-1",
+                 "ps-1-2 mirrored 1 ps-0-1"]
+        back = ["ps-1-2 gave 2 ps-0-3", "ps-0-3 fetched 2 -", "ps-0-3 applied 2 -", "ps-0-3 applied 3 -"]
+        self.assertEqual(self.updates(*start, *back), ([], 0))
+        self.assertEqual(self.updates(*start[:-1], *back), ([], 1))
+        self.assertTrue(self.updates(*start, "ps-1-2 mirrored 1 ps-0-1", *back)[0])
+        self.assertTrue(self.updates(*start, *back, "ps-0-3 applied 1 -")[0])
 
     def test_a_pod_that_was_created_twice_is_noticed(self):
         def seen(*uids):

@@ -5,7 +5,7 @@ import math
 import re
 
 from arrangements import BATCH, EXAMPLES
-from history import check_counted, check_epochs, check_staleness
+from history import check_counted, check_epochs, check_staleness, check_updates
 
 ACCURACY = re.compile(r"held-out examples: accuracy ([0-9.]+) %")
 LOST = re.compile(r"([0-9]+) acknowledged updates were lost")
@@ -114,6 +114,19 @@ def check_tickets(arrangement, history):
     return check_counted(history.tickets, arrangement.steps * arrangement.roles["worker"])[:3]
 
 
+def check_applied(arrangement, crew, history):
+    """No server has applied anything twice, and what it lacks in the end is what the chief says, no more and no less."""
+    if not arrangement.serves:
+        return []
+    synchronous = arrangement.strategy["mode"] == "Synchronous"
+    wrong, missing = check_updates(history.servers, arrangement.steps * (1 if synchronous else arrangement.roles["worker"]))
+    if not history.servers:
+        wrong.append("the record does not say what the servers applied")
+    elif missing != updates_lost(crew):
+        wrong.append(f"{missing} updates are missing in the servers, and {updates_lost(crew)} are told to be lost")
+    return wrong[:3]
+
+
 def check_examples(arrangement, history):
     if not arrangement.epochs_are_exact:
         return []
@@ -143,5 +156,5 @@ def judge(arrangement, crew, history, undisturbed):
     if arrangement.lockstep:
         wrong += check_repeats(arrangement, crew, history)
     wrong += check_servers(arrangement, crew, history) + check_examples(arrangement, history) + check_bound(arrangement, history)
-    wrong += check_tickets(arrangement, history)
+    wrong += check_tickets(arrangement, history) + check_applied(arrangement, crew, history)
     return wrong + check_end(arrangement, crew, undisturbed)

@@ -93,6 +93,27 @@ void step_record_ticket(const char *fate, unsigned worker, int64_t ticket)
     end_line(&line);
 }
 
+void step_record_server(const char *fate, uint32_t lineage, int64_t number, const char *whose)
+{
+    struct buffer line;
+    if (record.file < 0)
+        return;
+    begin_line(&line, "server");
+    buffer_format(&line, " %s %" PRIu32 " %" PRId64 " %s", fate, lineage, number, whose);
+    end_line(&line);
+}
+
+void step_record_checkpoint(int64_t step, const char *directory)
+{
+    const char *slash = strrchr(directory, '/');
+    struct buffer line;
+    if (record.file < 0)
+        return;
+    begin_line(&line, "checkpoint");
+    buffer_format(&line, " %" PRId64 " %s", step, slash ? slash + 1 : directory);
+    end_line(&line);
+}
+
 void step_record_applied(int64_t first, int64_t last)
 {
     struct buffer line;

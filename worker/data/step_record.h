@@ -11,6 +11,10 @@
  *                                                        leaves, takes a ticket, has done it; or (void) all are taken back, and
  *                                                        those below TICKET are finished, as are those that are kept
  *   lost GENERATION NAME UPDATES NANOSECONDS             the same chief: so many acknowledged updates are lost, in all, as of now
+ *   server GENERATION NAME FATE LINEAGE NUMBER WHOSE     a parameter server: what becomes of its values and of those that it keeps
+ *                                                        for another (SERVER_FATES), before anybody else hears of it
+ *   checkpoint GENERATION NAME STEP DIRECTORY            its chief, before what the servers have just saved there becomes the
+ *                                                        checkpoint of that step
  *
  * GENERATION is the crew's, "attempt.epoch.counter"; NAME is of the process, "role-index-epoch". A line is one write, whole or not there. A step counts in the highest generation
  * that has applied it. A record that cannot be written is given up with a warning.
@@ -35,6 +39,8 @@ void step_record_world(uint32_t attempt, uint32_t epoch, uint32_t counter);
 void step_record_share(const struct sampler *sampler, int64_t step, int64_t data_epoch, int64_t position,
                        int64_t count);
 void step_record_ticket(const char *fate, unsigned worker, int64_t ticket);
+void step_record_server(const char *fate, uint32_t lineage, int64_t number, const char *whose);
+void step_record_checkpoint(int64_t step, const char *directory);
 void step_record_applied(int64_t first, int64_t last);
 void step_record_lost(int64_t updates);
 

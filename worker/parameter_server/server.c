@@ -26,6 +26,19 @@ void ps_server_say(struct ps_server *server, const char *format, ...)
         server->options.say(server->options.context, text);
 }
 
+void ps_server_record(struct ps_server *server, enum server_fate fate, const struct variables *variables,
+                      int64_t number, const char *path)
+{
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    char own[64];
+    snprintf(own, sizeof own, "ps-%u-%u", server->options.variables.server, server->options.epoch);
+    if (server->options.witness)
+        server->options.witness(server->options.context, fate, variables->lineage, number,
+                                path == NULL ? own
+                                : slash      ? slash + 1
+                                             : path);
+}
+
 void ps_server_fail(struct ps_server *server, const struct error *error)
 {
     pthread_mutex_lock(&server->lock);

@@ -17,6 +17,23 @@
 
 struct ps_server;
 
+/* What becomes of a server's values, and of those that it keeps for the server before it: `number` says which, `whose` where they
+ * come from or go to, or else which server this is. */
+#define SERVER_FATES(X)                                                                                                \
+    X(LOADED, "loaded") /* they are those of the checkpoint `whose` ("-": of a fresh start), after `number` updates */ \
+    X(APPLIED, "applied")   /* ticket `number` is in them now; Synchronous: the step after `number` steps */           \
+    X(SAVED, "saved")       /* a copy of them goes into the directory `whose`, save `number` */                        \
+    X(COPIED, "copied")     /* a copy goes to the backup, with sequence `number` */                                    \
+    X(KEPT, "kept")         /* what is kept is the copy of `whose` with sequence `number` */                           \
+    X(MIRRORED, "mirrored") /* as APPLIED, of what is kept for `whose` */                                              \
+    X(GAVE, "gave")         /* what is kept, of `number` updates, goes to `whose` */                                   \
+    X(FETCHED, "fetched")   /* they are what the backup gave, after `number` updates */
+enum server_fate {
+#define X(name, text) SERVER_##name,
+    SERVER_FATES(X)
+#undef X
+};
+
 struct ps_server_options {
     const char *job_uid;
     uint32_t epoch; /* its own */
@@ -37,6 +54,9 @@ struct ps_server_options {
     /* Whom this server has been waiting for: its backup, the chief; "": nobody any more. On the rpc's thread, when it changes. May be
      * NULL. */
     void (*waits)(void *context, const char *text);
+    /* Told of each before anybody else hears of it, on the rpc's thread. `whose`: a checkpoint's name, or "ps-0-7", the role, number
+     * and epoch of a server. May be NULL. */
+    void (*witness)(void *context, enum server_fate fate, uint32_t lineage, int64_t number, const char *whose);
     void *context;
     int64_t patience_ms; /* before `waits` names anybody; 0: as waiting.h says */
 };

@@ -82,6 +82,7 @@ static void on_start(struct ps_server *server, const struct ps_message *message)
     server->base_epoch = message->base_epoch;
     server->base_consumed = message->base_consumed;
     variables->holds_state = true;
+    ps_server_record(server, SERVER_LOADED, variables, message->updates, message->path[0] ? message->path : "-");
     server_control_say_standing(server, true);
     server_exchange_admit(server);
     mirror_copy(server);
@@ -104,9 +105,14 @@ static void on_reduce(struct ps_server *server, const struct ps_message *message
 static void on_apply(struct ps_server *server, const struct ps_message *message)
 {
     struct error error = ERROR_INIT;
-    if (variables_apply_step(&server->variables, message->step, message->rate, message->scale, &error) < 0)
+    int64_t before = server->variables.updates;
+    if (variables_apply_step(&server->variables, message->step, message->rate, message->scale, &error) < 0) {
         ps_server_fail(server, &error);
-    else if (!mirror_step(server, message))
+        return;
+    }
+    if (server->variables.updates != before)
+        ps_server_record(server, SERVER_APPLIED, &server->variables, message->step, NULL);
+    if (!mirror_step(server, message))
         server_control_say_stepped(server, message->step);
 }
 

@@ -172,6 +172,8 @@ static void take_update(struct exchange *exchange)
         return;
     }
     count(server, verdict);
+    if (verdict == UPDATE_APPLIED && variables->options.shares == 0)
+        ps_server_record(server, SERVER_APPLIED, variables, update.ticket, NULL);
     if (!mirror_update(server, exchange, &update, verdict, exchange->push.pull))
         server_exchange_acknowledge(exchange, update.ticket, verdict, exchange->push.pull);
 }

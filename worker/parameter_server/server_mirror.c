@@ -224,6 +224,7 @@ void mirror_copy(struct ps_server *server)
     walk_state(&server->variables, mirror->copy, false);
     struct ps_message message = describe_state(server, &server->variables);
     message.step = mirror->copy_sequence = ++mirror->sequence;
+    ps_server_record(server, SERVER_COPIED, &server->variables, message.step, NULL);
     ps_message_send(mirror->stream, &message);
     bulk_send(mirror->stream, mirror->copy, bytes);
     mirror->copied = true;
@@ -285,6 +286,8 @@ static void take_fetched(struct mirror *mirror)
 {
     take_state(mirror->server, &mirror->server->variables, &mirror->fetch, (float *)mirror->inbox.bytes);
     bulk_inbox_clear(&mirror->inbox);
+    ps_server_record(mirror->server, SERVER_FETCHED, &mirror->server->variables, mirror->server->variables.updates,
+                     NULL);
     ps_server_say(mirror->server, "took the state after %lld updates from ps %u, its backup",
                   (long long)mirror->server->variables.updates, backup_number(mirror->server));
     end_fetch(mirror);
@@ -395,6 +398,14 @@ static void say(struct guest_link *link, enum ps_message_type type, int64_t sequ
     ps_message_send(link->stream, &(struct ps_message){.type = type, .step = sequence});
 }
 
+/* Of what is kept for the server before this one. */
+static void record_guest(struct ps_server *server, enum server_fate fate, int64_t number)
+{
+    char whose[64];
+    snprintf(whose, sizeof whose, "ps-%u-%u", server->guest.options.server, server->guest_epoch);
+    ps_server_record(server, fate, &server->guest, number, whose);
+}
+
 static int prepare_guest(struct ps_server *server, struct error *error)
 {
     if (server->guest.options.device != NULL)
@@ -439,6 +450,7 @@ static void give_back(struct guest_link *link)
     }
     walk_state(guest, server->guest_copy, false);
     struct ps_message message = describe_state(server, guest);
+    record_guest(server, SERVER_GAVE, guest->updates);
     ps_message_send(link->stream, &message);
     bulk_send(link->stream, server->guest_copy, bytes);
 }
@@ -457,6 +469,7 @@ static void take_guest(struct guest_link *link)
         guest->lineage = message->lineage;
         guest->updates = message->updates;
         ticket_set_copy(&guest->applied, &message->tickets);
+        record_guest(server, SERVER_KEPT, message->step);
         if (!guest->holds_state) {
             guest->holds_state = true;
             server_control_say_standing(server, false); /* the chief should know */
@@ -474,6 +487,8 @@ static void take_guest(struct guest_link *link)
             ps_server_fail(server, &error);
             return;
         }
+        if (verdict == UPDATE_APPLIED && guest->options.shares == 0)
+            record_guest(server, SERVER_MIRRORED, message->ticket);
     }
     bulk_inbox_clear(&link->inbox);
     say(link, PS_MIRRORED, message->step);
@@ -506,12 +521,16 @@ static void apply_guest_step(struct guest_link *link, const struct ps_message *m
     struct variables *guest = &link->server->guest;
     struct error error = ERROR_INIT;
     double squares;
+    int64_t before = guest->updates;
     if (guest->updates == message->step &&
         (variables_reduce(guest, &squares, &error) < 0 ||
-         variables_apply_step(guest, message->step, message->rate, message->scale, &error) < 0))
+         variables_apply_step(guest, message->step, message->rate, message->scale, &error) < 0)) {
         ps_server_fail(link->server, &error);
-    else
-        say(link, PS_MIRRORED, message->ticket);
+        return;
+    }
+    if (guest->updates != before)
+        record_guest(link->server, SERVER_MIRRORED, message->step);
+    say(link, PS_MIRRORED, message->ticket);
 }
 
 static void hear_guest(struct guest_link *link, struct ps_message *message)

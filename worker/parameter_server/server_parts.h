@@ -90,6 +90,9 @@ struct ps_server {
 };
 
 void ps_server_say(struct ps_server *server, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Tells the witness; `path`: its last part is whose. NULL: this server's. */
+void ps_server_record(struct ps_server *server, enum server_fate fate, const struct variables *variables,
+                      int64_t number, const char *path);
 /* Whether a wait since then, for somebody who is there or not, is worth a word. */
 bool ps_server_is_long(const struct ps_server *server, int64_t since_ms, bool is_there);
 /* Ends ps_server_wait. */

@@ -117,6 +117,7 @@ void server_store_begin(struct ps_server *server, const struct ps_message *order
         return;
     }
     take_copy(job, variables);
+    ps_server_record(server, SERVER_SAVED, variables, order->step, order->path);
     job->step = order->step;
     snprintf(job->directory, sizeof job->directory, "%s", order->path);
     job->busy = true;

@@ -2,6 +2,7 @@
 #include "worker/train/parameter_server.h"
 
 #include "worker/comm/traffic.h"
+#include "worker/data/step_record.h"
 #include "worker/parameter_server/server.h"
 #include "worker/train/error_exit_code.h"
 #include "worker/train/evaluator.h"
@@ -22,6 +23,17 @@ static void tell_waiting(void *context, const char *text)
 {
     struct trainer *trainer = context;
     report_phase(trainer->report, text[0] ? STATUS_WAITING : STATUS_TRAINING, text[0] ? text : NULL);
+}
+
+static void record_fate(void *context, enum server_fate fate, uint32_t lineage, int64_t number, const char *whose)
+{
+    static const char *const names[] = {
+#define X(name, text) [SERVER_##name] = text,
+        SERVER_FATES(X)
+#undef X
+    };
+    (void)context;
+    step_record_server(names[fate], lineage, number, whose);
 }
 
 static void ask_server(void *context)
@@ -49,6 +61,7 @@ static int serve(struct trainer *trainer, const struct placement *placement, str
         .store = ps_state_store,
         .say = tell,
         .waits = tell_waiting,
+        .witness = record_fate,
         .context = trainer,
     };
     struct ps_server *server;

@@ -4,6 +4,7 @@
 
 #include "common/clock.h"
 #include "common/memory.h"
+#include "worker/data/step_record.h"
 #include "worker/train/ps_chief_parts.h"
 #include "worker/train/ps_share.h"
 #include "worker/train/saving.h"
@@ -59,6 +60,8 @@ static int commit(struct ps_chief *chief, const char *directory, const struct se
         .file_count = count,
     };
     ps_share_position(trainer, &chief->base, manifest.step, &manifest.data_epoch, &manifest.examples_consumed);
+    if (checkpoint_store_counts(trainer->store).committed_step != manifest.step) /* else it is not committed */
+        step_record_checkpoint(manifest.step, directory);
     if (checkpoint_shards_commit(trainer->store, directory, &manifest, error) < 0)
         return -1;
     report_checkpoint(trainer->report, manifest.step);
