@@ -448,6 +448,17 @@ static void send_certificate(struct execution *execution, const struct json *sec
     send_creation(creation, secret, certificate_created);
 }
 
+/* The certificate in whose place another comes: what is heard of it, then what is made in its stead. */
+static void certificate_asked(struct execution *execution, const char *uid, kube_answered *answered)
+{
+    const char *name = json_string_at(execution->certificate, "metadata.name", "");
+    struct resource_path path = {KUBE_SECRETS, execution->namespace, name, NULL};
+    struct kube_delete_options what = {.uid = uid, .grace_seconds = -1, .dry_run = uid == NULL};
+    struct kube_call_options options = call_options(execution, answered, execution);
+    execution->open++;
+    kube_client_delete(execution->executor.client, &path, &what, &options);
+}
+
 static void certificate_removed(void *context, const struct kube_answer *answer)
 {
     struct execution *execution = context;
@@ -460,7 +471,20 @@ static void certificate_removed(void *context, const struct kube_answer *answer)
     request_end(execution);
 }
 
-/* By name alone: a UID for a precondition could only be had by reading Secrets. The name carries the start of the job's. */
+/* From here on it is that one or none: if another operator puts a newer one in its place, that one stays. */
+static void certificate_found(void *context, const struct kube_answer *answer)
+{
+    struct execution *execution = context;
+    const char *uid = answer->error ? "" : json_string_at(answer->object, "details.uid", "");
+    if (*uid == '\0') {
+        certificate_removed(context, answer);
+        return;
+    }
+    certificate_asked(execution, uid, certificate_removed);
+    request_end(execution);
+}
+
+/* Its UID, for a precondition, is told by a delete that only looks: Secrets are not ours to read. */
 static void create_certificate(struct execution *execution, const struct training_job *job)
 {
     struct error error = ERROR_INIT;
@@ -473,13 +497,9 @@ static void create_certificate(struct execution *execution, const struct trainin
         send_certificate(execution, secret);
         return;
     }
-    struct resource_path path = {KUBE_SECRETS, execution->namespace, json_string_at(secret, "metadata.name", ""), NULL};
-    struct kube_delete_options what = {.grace_seconds = -1};
-    struct kube_call_options options = call_options(execution, certificate_removed, execution);
-    execution->open++;
-    kube_client_delete(execution->executor.client, &path, &what, &options);
     execution->certificate = secret;
     secret = NULL; /* kept */
+    certificate_asked(execution, NULL, certificate_found);
 }
 
 static void create_group(struct execution *execution, const struct training_job *job)

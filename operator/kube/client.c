@@ -179,6 +179,8 @@ struct kube_call *kube_client_delete(struct kube_client *client, const struct re
     json_set_string(body, "propagationPolicy", what->propagation);
     if (what->grace_seconds >= 0)
         json_set_integer(body, "gracePeriodSeconds", what->grace_seconds);
+    if (what->dry_run)
+        json_append_string(json_set_array(body, "dryRun"), "All");
     return call_path(client, VERB_DELETE, path, body, NULL, options);
 }
 

@@ -108,6 +108,7 @@ struct kube_delete_options {
     const char *resource_version; /* NULL: no precondition */
     const char *propagation;      /* "Background", "Foreground", "Orphan"; NULL: the resource's default */
     int64_t grace_seconds;        /* -1: the object's own */
+    bool dry_run;                 /* nothing is deleted; the answer is as if it had been */
 };
 /* ERROR_CONFLICT when a precondition does not hold, ERROR_NOT_FOUND when it is gone. */
 struct kube_call *kube_client_delete(struct kube_client *client, const struct resource_path *path,

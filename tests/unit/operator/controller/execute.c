@@ -164,6 +164,77 @@ Test(execute, without_a_key_there_is_no_service)
     stop();
 }
 
+/* ---- a certificate gives its place to another */
+
+static bool asks_only(const struct scripted_request *request)
+{
+    return strstr(request->body, "\"dryRun\":[\"All\"]") != NULL;
+}
+
+static void have_a_certificate(struct scripted_request *request)
+{
+    bool precondition = strstr(request->body, "\"preconditions\":{\"uid\":\"old\"}") != NULL;
+    if (!is_for(request, "DELETE") || asks_only(request) || precondition)
+        scripted_reply(request, 200, "{\"kind\":\"Status\",\"details\":{\"uid\":\"old\"}}");
+    else
+        scripted_reply(request, 500, "{\"kind\":\"Status\",\"code\":500,\"message\":\"no precondition\"}");
+}
+
+static void have_a_newer_one_by_then(struct scripted_request *request)
+{
+    if (is_for(request, "DELETE") && !asks_only(request))
+        scripted_reply(request, 409, "{\"kind\":\"Status\",\"reason\":\"Conflict\",\"code\":409,\"message\":\"\"}");
+    else
+        have_a_certificate(request);
+}
+
+static void have_no_certificate(struct scripted_request *request)
+{
+    if (is_for(request, "DELETE"))
+        scripted_reply(request, 404, "{\"kind\":\"Status\",\"reason\":\"NotFound\",\"code\":404,\"message\":\"\"}");
+    else
+        make_anything(request);
+}
+
+#define CERTIFICATE "DELETE /api/v1/namespaces/default/secrets/digits-tls-job-uid--even"
+
+/* The third is due, in the place of the first. */
+static void replace_certificate(scripted_handler *handler)
+{
+    start(handler);
+    scene.job.encryption = ENCRYPTION_TLS;
+    scene.job.status.certificate_generation = 1;
+    scene.job.status.certificate_from_ms = scene.input.now_ms - scene.options.certificate_period_ms;
+    execute();
+}
+
+Test(execute, a_certificate_is_removed_by_its_uid_alone)
+{
+    replace_certificate(have_a_certificate);
+    cr_assert_eq(scripted_count(&server, CERTIFICATE), 2, "asked, and removed");
+    cr_assert_eq(scripted_count(&server, "GET /api/v1/namespaces/default/secrets"), 0, "it is not ours to read");
+    cr_assert_eq(scripted_count(&server, SECRETS), 1);
+    cr_assert_eq(done.kind, ERROR_NONE);
+    cr_assert_eq(entry->certificate.number, 2);
+    stop();
+}
+
+Test(execute, a_newer_certificate_in_its_place_stays)
+{
+    replace_certificate(have_a_newer_one_by_then);
+    cr_assert_eq(scripted_count(&server, SECRETS), 0);
+    cr_assert_eq(done.kind, ERROR_CONFLICT, "the cache is behind");
+    stop();
+}
+
+Test(execute, a_certificate_that_is_gone_already_is_followed)
+{
+    replace_certificate(have_no_certificate);
+    cr_assert_eq(scripted_count(&server, CERTIFICATE), 1);
+    cr_assert_eq(scripted_count(&server, SECRETS), 1);
+    stop();
+}
+
 /* ---- the first crew comes before its status */
 
 static char last_pod[65536];

@@ -286,6 +286,10 @@ Test(client, deletes_carry_their_preconditions)
     kube_client_delete(client, &pod, &what, &plain);
     LOOP_UNTIL(answer.calls == 2);
     cr_assert_not_null(strstr(last_body, "{\"apiVersion\":\"v1\",\"kind\":\"DeleteOptions\"}"));
+    what.dry_run = true;
+    kube_client_delete(client, &pod, &what, &plain);
+    LOOP_UNTIL(answer.calls == 3);
+    cr_assert_not_null(strstr(last_body, "\"dryRun\":[\"All\"]"));
     fixture_stop();
 }
 
