@@ -13,6 +13,7 @@
 #define STALE_PERIODS 3
 #define RETRY_MS 10000
 
+/* Its time by the clock as it goes now. */
 static struct certificate_generation newest(const struct planning *planning)
 {
     const struct certificate_generation *known = &planning->input->certificate;
@@ -20,7 +21,16 @@ static struct certificate_generation newest(const struct planning *planning)
     if (known->number != FIELD_UNSET && known->number > status->certificate_generation)
         return *known;
     return (struct certificate_generation){.number = status->certificate_generation,
-                                           .from_ms = status->certificate_from_ms};
+                                           .from_ms = planning_time(planning, STATUS_TIME_CERTIFICATE)};
+}
+
+/* What the status tells already stays as it is told. */
+static void tell_newest(struct planning *planning, const struct certificate_generation *last)
+{
+    if (last->number == planning->old->certificate_generation)
+        return;
+    planning->next->certificate_generation = last->number;
+    planning->next->certificate_from_ms = last->from_ms;
 }
 
 /* False: not yet. */
@@ -48,8 +58,7 @@ bool certificate_plan(struct planning *planning)
     struct certificate_generation last = newest(planning), next;
     if (!crew_certificate_is_needed(planning->job))
         return false;
-    planning->next->certificate_generation = last.number;
-    planning->next->certificate_from_ms = last.number == FIELD_UNSET ? FIELD_UNSET : last.from_ms;
+    tell_newest(planning, &last);
     bool due = next_after(planning, &last, &next);
     if (due && may_try(planning)) {
         planning->plan->certificate = next;

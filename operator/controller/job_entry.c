@@ -163,6 +163,7 @@ void job_entry_clock_set(struct job_entry *entry, int64_t by_ms, const struct jo
             *noted[i] += by_ms;
     entry->obstacle_retry_ms += by_ms;
     entry->poll_ms += by_ms;
+    entry->certificate.from_ms += by_ms;
     move_pods(entry, by_ms);
     if (status)
         status_moves_clock_set(&entry->status_moves, status, by_ms);

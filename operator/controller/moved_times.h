@@ -19,6 +19,7 @@
     X(STATUS_TIME_COMPLETION, completion_ms)                                                                           \
     X(STATUS_TIME_BACKOFF, backoff_until_ms)                                                                           \
     X(STATUS_TIME_CHARGED, charged_ms)                                                                                 \
+    X(STATUS_TIME_CERTIFICATE, certificate_from_ms)                                                                    \
     X(STATUS_TIME_RUNNING, conditions[CONDITION_RUNNING].last_transition_ms)                                           \
     X(STATUS_TIME_SUSPENDED, conditions[CONDITION_SUSPENDED].last_transition_ms)
 #define X(name, field) name,

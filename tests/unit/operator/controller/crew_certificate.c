@@ -94,6 +94,36 @@ Test(crew_certificate, an_operator_that_was_away_for_long_presents_a_new_one_at_
     scene_release(&scene);
 }
 
+/* The clock is set: what was told before stands in the status as it was told, and lasts as long as it would have. */
+static void set_clock(struct scene *scene, int64_t by_ms)
+{
+    scene->input.now_ms += by_ms;
+    for (int time = 0; time < STATUS_TIME_COUNT; time++)
+        scene->input.moved_ms[time] = by_ms;
+}
+
+static void check_next_on_a_clock_set_by(int64_t by_ms)
+{
+    struct scene scene;
+    begin(&scene);
+    int64_t told_ms = scene.job.status.certificate_from_ms;
+    scene.input.certificate.number = FIELD_UNSET; /* as a successor knows it: from the status alone */
+    scene.input.now_ms = SCENE_NOW + PERIOD;
+    set_clock(&scene, by_ms);
+    check_none(&scene, 1);
+    cr_assert_eq(scene.plan.status.certificate_from_ms, told_ms);
+    cr_assert_eq(scene.plan.requeue_ms, SCENE_NOW + by_ms + PERIOD + PERIOD / 8);
+    scene.input.now_ms = scene.plan.requeue_ms;
+    check_made(&scene, 2, SCENE_NOW + by_ms + 2 * (int64_t)PERIOD);
+    scene_release(&scene);
+}
+
+Test(crew_certificate, a_clock_that_is_set_neither_hurries_nor_delays_the_next)
+{
+    check_next_on_a_clock_set_by(10 * (int64_t)PERIOD);
+    check_next_on_a_clock_set_by(-10 * (int64_t)PERIOD);
+}
+
 Test(crew_certificate, a_refusal_waits_for_its_time)
 {
     struct scene scene;

@@ -183,3 +183,12 @@ Test(job_entry, times_of_pods_move_when_they_were_known_before)
     cr_assert_eq(views[1]->created_ms, 6500);
     arena_release(&arena);
 }
+
+Test(job_entry, the_time_of_a_certificate_that_no_status_tells_yet_moves)
+{
+    job_entry_set_job(entry, "first");
+    entry->certificate = (struct certificate_generation){.number = 1, .from_ms = 7000, .period_ms = 1000};
+    job_entry_clock_set(entry, -3000, NULL);
+    cr_assert_eq(entry->certificate.from_ms, 4000);
+    cr_assert_eq(entry->certificate.period_ms, 1000);
+}
