@@ -298,6 +298,7 @@ static void reconcile_job(struct controller *controller, struct job_entry *entry
     struct arena views = {0};
     struct progress progress;
     set_job(entry, item->job.uid);
+    job_entry_see_lists(entry, informer_counts(controller->pods).lists);
     if (!is_over(&item->job.status))
         progress_read_last_words(entry, &item->job);
     input_fill(controller, entry, item, &input, &views);
@@ -443,6 +444,7 @@ static void job_added(void *context, const char *key, const void *item)
     set_job(entry, ((const struct job_item *)item)->job.uid);
     if (controller->options.holds_lease && informer_synced(controller->jobs))
         entry->born_ms = clock_now_ms();
+    entry->born_lists = informer_counts(controller->pods).lists;
     job_entry_see_status(entry, &((const struct job_item *)item)->job.status);
     work_queue_add(controller->queue, entry);
 }
@@ -650,6 +652,7 @@ struct controller *controller_start(struct kube_client *client, struct http_clie
     struct controller *controller = memory_allocate(1, sizeof *controller);
     controller->client = client;
     controller->options = *options;
+    controller->options.plan.untold_crews = options->holds_lease;
     hash_map_init(&controller->entries);
     controller->queue = work_queue_new(kube_client_loop(client), reconcile, controller);
     work_queue_set_gate(controller->queue, may_take);

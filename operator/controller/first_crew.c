@@ -21,10 +21,21 @@ static bool name_is_free(const struct planning *planning)
     return planning->crew.leftover_count == 0 && (!service || strcmp(service->job_uid, planning->job->uid) == 0);
 }
 
+/* As its spec stands for good. */
+static bool never_waits(const struct training_job *job)
+{
+    return !job->elastic.enabled && job->run_policy.gang.scheduler == GANG_NONE && !crew_certificate_is_needed(job);
+}
+
 static bool waits_for_nothing(const struct training_job *job)
 {
-    return !job->run_policy.suspend && !job->elastic.enabled && !job->queue_name &&
-           job->run_policy.gang.scheduler == GANG_NONE && !crew_certificate_is_needed(job);
+    return never_waits(job) && !job->run_policy.suspend && !job->queue_name;
+}
+
+int64_t first_crew_told_epoch(const struct planning *planning)
+{
+    bool may_have_been = planning->input->options->untold_crews && never_waits(planning->job);
+    return may_have_been ? FIRST_EPOCH + 1 : FIRST_EPOCH;
 }
 
 bool first_crew_may_begin(const struct planning *planning)
@@ -37,6 +48,7 @@ bool first_crew_may_begin(const struct planning *planning)
 void first_crew_begin(struct planning *planning, struct training_job *ret_job)
 {
     start_plan(planning);
+    planning->next->epoch = FIRST_EPOCH;
     planning->next->start_ms = planning->input->born_ms;
     replicas_update(planning); /* the promise in its own words */
     *ret_job = *planning->job;
@@ -76,6 +88,7 @@ static int64_t oldest_creation_ms(const struct planning *planning)
 void first_crew_take_over(struct planning *planning)
 {
     start_plan(planning);
+    planning->next->epoch = FIRST_EPOCH;
     if (!condition_is(planning->old, CONDITION_SUSPENDED, CONDITION_TRUE))
         planning->next->start_ms = oldest_creation_ms(planning);
     take_back_suspended(planning);

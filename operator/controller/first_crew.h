@@ -15,8 +15,11 @@
  * others are promised under epoch 2: a pod of epoch 1 that it does not see may be
  * on its way still, or have been removed by force from a node that is cut off and
  * where its process lives on; a fence tells neither from a second one of its name
- * and epoch. Where it sees none of them at all, it cannot know of a crew before,
- * and promises all under epoch 1.
+ * and epoch. Where it sees none of them at all, all of them may be such: so
+ * whoever promises a first crew by a status while it holds a lease does it under
+ * epoch 2. Epoch 1 is the untold crew's alone, and that of jobs which can have none.
+ *
+ * The same where a living operator's cache of pods was made anew meanwhile.
  *
  * What is given up is the word of the API server, by the write of a status, that
  * the job is still as the plan has it. The plan goes by the newest that the watch
@@ -39,6 +42,9 @@
 
 #define FIRST_ATTEMPT 1
 #define FIRST_EPOCH 1
+
+/* Of the first crew that a status promises. */
+int64_t first_crew_told_epoch(const struct planning *planning);
 
 /* The status is as if nobody had ever written it. */
 bool first_crew_may_lie_ahead(const struct job_status *status);

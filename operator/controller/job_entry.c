@@ -155,6 +155,12 @@ void job_entry_see_status(struct job_entry *entry, const struct job_status *stat
         entry->born_ms = FIELD_UNSET;
 }
 
+void job_entry_see_lists(struct job_entry *entry, uint64_t lists)
+{
+    if (lists != entry->born_lists && *entry->pod_write.version)
+        entry->born_ms = FIELD_UNSET;
+}
+
 void job_entry_clock_set(struct job_entry *entry, int64_t by_ms, const struct job_status *status)
 {
     int64_t *const noted[] = {&entry->born_ms, &entry->counts_since_ms, &entry->behind_since_ms, &entry->told_since_ms};

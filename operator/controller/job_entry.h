@@ -56,6 +56,7 @@ struct job_entry {
     /* What follows is about the job of this UID; NULL: of none. Another may have the same name. */
     char *job_uid;
     int64_t born_ms, counts_since_ms, behind_since_ms; /* see plan.h */
+    uint64_t born_lists;                               /* how often pods had been listed when it was born */
     struct status_moves status_moves;
 
     struct gone_pod *gone; /* of the newest epoch that pods of the job have vanished from */
@@ -89,6 +90,10 @@ bool job_entry_is_about(const struct job_entry *entry, const char *uid);
 
 /* What somebody has written a status of is not new any more, whatever becomes of the status. */
 void job_entry_see_status(struct job_entry *entry, const struct job_status *status);
+
+/* Pods are listed anew: which of our creates came and went unseen nobody knows, so the job is not new any more once it
+ * may have had some. */
+void job_entry_see_lists(struct job_entry *entry, uint64_t lists);
 
 /* The wall clock was set: times noted before are moved along, those of the API too. `status` NULL: there is no job. */
 void job_entry_clock_set(struct job_entry *entry, int64_t by_ms, const struct job_status *status);

@@ -52,8 +52,9 @@ struct obstacle {
 struct plan_options {
     const char *coscheduling_scheduler; /* its schedulerName */
     const char *worker_image;           /* for framework Coxswain without an image of its own */
-    int64_t start_failure_ms;           /* how long a container may fail to start before that is final */
-    int64_t settle_ms;                  /* how long a crew may take to end by itself after the chief */
+    bool untold_crews;             /* whoever acts holds a lease, and so may begin a first crew untold (first_crew.h) */
+    int64_t start_failure_ms;      /* how long a container may fail to start before that is final */
+    int64_t settle_ms;             /* how long a crew may take to end by itself after the chief */
     int64_t count_write_ms;        /* how long a status write that only changes counts waits for more: so long … */
     int64_t count_write_max_ms;    /* … at first, up to so long where numbers go on changing */
     int64_t dead_node_ms;          /* how long a pod of ours that is to end may outlast its grace period */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "operator/controller/planning.h"
+#include "operator/controller/first_crew.h"
 
 bool start_plan(struct planning *planning)
 {
@@ -8,6 +8,7 @@ bool start_plan(struct planning *planning)
     planning_begin(planning);
     planning->next->attempt = 1;
     planning_promise(planning, NULL);
+    planning->next->epoch = first_crew_told_epoch(planning);
     planning_event(planning, false, "Started", "Start",
                    planning_format(planning, "a crew of %zu pods is being created", planning->crew.slot_count));
     return true;

@@ -4,12 +4,13 @@
 # The operator is killed before and after every write of a job's life, one by one: creation, a pod that is evicted, suspend,
 # resume, success; once for a job whose first pods wait for a PodGroup, and once for one whose first pods wait for nothing.
 # Whatever the point, its successor brings the job to the same end: one disruption, one suspension, no pod twice, none left.
+# Once more with all pods removed by force between the two operators, up to the first status that tells of them.
 # The writes are counted by tests/faultproxy, which also does the killing.
 #
 #   BUILD=build tests/chaos/crash-points.sh        make crash-points
 #   CRASH_LANES=n   so many at a time (2)
 #   CRASH_FROM=n CRASH_TO=n   only these points
-#   CRASH_SCHEDULERS="Coscheduling None"   only these lives: with a PodGroup, or without
+#   CRASH_SCHEDULERS="Coscheduling None Untold"   only these lives: with a PodGroup, without, and without whose pods are removed
 # Prints ok/not ok lines (see tests/run).
 # shellcheck disable=SC2016,SC2317 # the pods' scripts are expanded in the pods; functions are called by until_true
 set -uo pipefail
@@ -48,9 +49,24 @@ if [[ ${1:-} == lane ]]; then
         operator=$!
     }
 
+    # remove_untold NAME: by force, as from nodes that are cut off. False: the status tells of them
+    remove_untold() {
+        local pod
+        [[ -z $(field "$1" attempt) ]] || return
+        for pod in $(pods "$1"); do api DELETE "$pods_path/$pod" '{"gracePeriodSeconds":0}' >/dev/null; done
+    }
+
     # The successor comes once the first one is dead.
     follow() {
-        if [[ ! -e victim ]] && ! kill -0 "$operator" 2>/dev/null; then operator_start; touch victim; fi
+        [[ ! -e victim ]] && ! kill -0 "$operator" 2>/dev/null || return 0
+        touch victim
+        if [[ $scheduler != Untold ]]; then
+            operator_start
+            return
+        fi
+        remove_untold "$name" || told=yes
+        api DELETE "$lease" >/dev/null
+        operator_start faulty --leader-elect --lease-namespace default
     }
 
     reached() {
@@ -58,10 +74,10 @@ if [[ ${1:-} == lane ]]; then
         field_is "$@"
     }
 
-    # life NAME SCHEDULER: true when it went as it should; says what did not
+    # life NAME: true when it went as it should; says what did not
     life() {
         local name=$1
-        job "$name" '{"cleanPodPolicy":"None","gang":{"scheduler":"'"$2"'"}}' 2 \
+        job "$name" '{"cleanPodPolicy":"None","gang":{"scheduler":"'"${scheduler/Untold/None}"'"}}' 2 \
             'until [ -e '"$work/$name"' ]; do sleep 0.1; done'
         until_true $patience reached "$name" state Running || { echo "never runs"; return 1; }
         api POST "$pods_path/$(member "$name" 1)/eviction" '{"apiVersion":"policy/v1","kind":"Eviction"}' >/dev/null
@@ -86,9 +102,10 @@ if [[ ${1:-} == lane ]]; then
         api GET "$group/$1" | grep -q '"code": *404'
     }
 
-    # killed POINT WHEN SCHEDULER: false when no life has so many writes
+    # killed POINT WHEN: false when no life has so many writes, or none that is of interest
     killed() {
-        local point=$1 afterwards=$2 scheduler=$3
+        local point=$1 afterwards=$2
+        told=''
         name=life-$point-$afterwards-${scheduler,,}
         curl -sSN --cacert ca.pem -H "Authorization: Bearer $token" \
             "$server/$pods_path?watch=true&labelSelector=coxswain.dev/job-name%3D$name" >watch.json &
@@ -98,14 +115,17 @@ if [[ ${1:-} == lane ]]; then
             exit
         fi
         # What comes into being under its eyes while it holds the lease it takes up without a word (operator/controller/first_crew.h).
-        [[ $scheduler != None ]] || until_true $patience grep -q 'caches are complete' operator.log
-        life "$name" "$scheduler" >why
+        [[ $scheduler == Coscheduling ]] || until_true $patience grep -q 'caches are complete' operator.log
+        life "$name" >why
         result=$?
         where=$(sed -n 's/^killed [0-9]* \([a-z]* [A-Z]*\) [a-z]*:\/\/[^/]*/\1 /p' proxy.log)
         kill "$operator" "$proxy" "$watcher" 2>/dev/null
         wait "$operator" "$proxy" "$watcher" 2>/dev/null
         api DELETE "$jobs_path/$name" >/dev/null
-        if ((result != 0)); then
+        if [[ -n $told ]]; then
+            echo "# from write $point on a status tells of the pods"
+            return 1
+        elif ((result != 0)); then
             echo "not ok killed at write $point, ${where:-nowhere}: $(cat why)"
         elif [[ -z $where ]]; then
             echo "# a life with gang scheduler $scheduler has fewer than $point writes"
@@ -115,9 +135,9 @@ if [[ ${1:-} == lane ]]; then
         fi
     }
 
-    for scheduler in ${CRASH_SCHEDULERS:-Coscheduling None}; do
+    for scheduler in ${CRASH_SCHEDULERS:-Coscheduling None Untold}; do
         point=$((CRASH_FROM + lane))
-        while ((point <= CRASH_TO)) && killed "$point" false "$scheduler" && killed "$point" true "$scheduler"; do
+        while ((point <= CRASH_TO)) && killed "$point" false && killed "$point" true; do
             point=$((point + lanes))
         done
     done

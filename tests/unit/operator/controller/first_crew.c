@@ -11,6 +11,7 @@ static void init(void)
 {
     scene_init(&scene, 2);
     scene.input.service = NULL;
+    scene.options.untold_crews = true;
     scene.input.born_ms = SCENE_NOW - 5000;
 }
 
@@ -111,6 +112,36 @@ Test(first_crew, of_a_job_that_was_there_before_is_promised_first)
     cr_assert_eq(scene.plan.action_count, 0);
     cr_assert(scene.plan.write_status);
     cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].pending, "0-1");
+    cr_assert_eq(scene.plan.status.epoch, FIRST_EPOCH + 1, "one of epoch 1 may live where nobody sees it");
+    cr_assert_eq(scene.plan.status.restart_count, 0);
+}
+
+/* Its operator was killed before it told of its crew, which was removed by force; the job was suspended and resumed. */
+Test(first_crew, of_a_job_that_was_suspended_is_none_that_may_live_elsewhere)
+{
+    scene.input.born_ms = FIELD_UNSET;
+    scene.job.run_policy.suspend = true;
+    scene_plan(&scene);
+    scene_accept(&scene);
+    scene.job.run_policy.suspend = false;
+    for (int turn = 0; turn < 3 && scene.job.status.attempt == 0; turn++) {
+        scene_plan(&scene);
+        scene_accept(&scene);
+    }
+    cr_assert_eq(scene.job.status.attempt, FIRST_ATTEMPT);
+    cr_assert_eq(scene.job.status.epoch, FIRST_EPOCH + 1);
+}
+
+Test(first_crew, where_nobody_begins_any_untold_has_the_first_epoch)
+{
+    scene.input.born_ms = FIELD_UNSET;
+    scene.options.untold_crews = false;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.epoch, FIRST_EPOCH);
+    scene.options.untold_crews = true;
+    scene.job.run_policy.gang.scheduler = GANG_VOLCANO;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.epoch, FIRST_EPOCH, "its pods never come untold");
 }
 
 /* Where its operator was killed after the first of two pods. */

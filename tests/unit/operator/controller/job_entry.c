@@ -184,6 +184,21 @@ Test(job_entry, times_of_pods_move_when_they_were_known_before)
     arena_release(&arena);
 }
 
+Test(job_entry, a_job_is_new_no_more_when_its_pods_may_have_come_and_gone_unseen)
+{
+    job_entry_set_job(entry, "first");
+    entry->born_ms = 5000;
+    entry->born_lists = 1;
+    job_entry_see_lists(entry, 2);
+    cr_assert_eq(entry->born_ms, 5000, "it has had none");
+    own_write_note(&entry->pod_write, "17");
+    entry->born_lists = 2;
+    job_entry_see_lists(entry, 2);
+    cr_assert_eq(entry->born_ms, 5000);
+    job_entry_see_lists(entry, 3);
+    cr_assert_eq(entry->born_ms, FIELD_UNSET);
+}
+
 Test(job_entry, the_time_of_a_certificate_that_no_status_tells_yet_moves)
 {
     job_entry_set_job(entry, "first");

@@ -54,7 +54,7 @@ struct model {
     bool must_see_job, must_see_pods; /* own writes, not yet in the cache */
     bool service, calm;
     bool born;        /* this operator saw the job come into being */
-    bool taken_over;  /* the first status was written by one that found pods under none */
+    bool taken_over;  /* the first status was written by one that knew not what came before */
     bool group_there; /* the PodGroup, of jobs with a gang scheduler */
     struct group_view group;
     bool workload_there; /* Kueue's, of jobs with a queue */
@@ -252,6 +252,14 @@ static void check_event(const struct job_status *before, const struct job_status
     CHECK(fresh, "a pod's end was counted twice");
 }
 
+/* Creates of an untold crew that came between the look of whoever promises it again and this write. */
+static void pass_over_unseen(const struct job_status *next)
+{
+    for (size_t i = 0; i < model.pod_count; i++)
+        if (model.pods[i].exists && promises(next, model.pods[i].view.index))
+            model.pods[i].stray = true;
+}
+
 static void server_write_status(const struct plan *plan, const char *resource_version)
 {
     struct job_status *status = &model.scene.job.status;
@@ -269,7 +277,11 @@ static void server_write_status(const struct plan *plan, const char *resource_ve
     CHECK(!condition_is(next, CONDITION_SUSPENDED, CONDITION_TRUE) || next->replicas[ROLE_WORKER].active == 0,
           "Suspended is True while a pod lives");
     CHECK(next->observed_generation == model.cached_job.generation, "observedGeneration");
-    model.taken_over |= status->attempt == 0 && !model.born && model.cache.count > 0;
+    bool never_untold = model.scene.job.elastic.enabled || model.scene.job.run_policy.gang.scheduler != GANG_NONE;
+    bool takes_over = status->attempt == 0 && next->attempt > 0 && !model.born && !never_untold;
+    model.taken_over |= takes_over;
+    if (takes_over)
+        pass_over_unseen(next);
     *status = stored(next);
     char version[24];
     snprintf(version, sizeof version, "%" PRId64, (int64_t)strtoll(resource_version, NULL, 10) + 1);
@@ -605,6 +617,7 @@ static void run_schedule(uint64_t seed, enum restart_scope scope)
     model.now_ms = SCENE_NOW;
     model.counts_since_ms = FIELD_UNSET;
     model.options = plan_options_default;
+    model.options.untold_crews = true;
     scene_init(&model.scene, WORKERS);
     model.scene.job.run_policy.restart_scope = scope;
     model.scene.job.run_policy.backoff_limit = (int64_t)draw(8);
