@@ -2,7 +2,7 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # worker_options is by_hand.sh's; $root is the caller's
 #
 # Crews started by hand, one worker of which is slowed down, for scripts that source this file with `root` set to the sources.
-# The chief's log is NAME.0.log.
+# The chief's log is NAME.0.log, the crew's record NAME.record: lines of the log are too far apart to count steps by.
 
 . "$root/tests/integration/by_hand.sh"
 worker_options=(--threads 1 --log-format json)
@@ -17,6 +17,7 @@ training: {steps: 1000000, batchSize: 768, optimizer: {type: sgd, learningRate: 
 strategy: {$2}
 YAML
     printf '%s\n' "${@:3}" >>"$1.yaml"
+    export COXSWAIN_RECORD=$work/$1.record
 }
 
 crew_stop() {
@@ -38,14 +39,12 @@ crew_let() {
     kill -CONT "${pids[$1]}"
 }
 
-# crew_step NAME: the last that the chief has told
+# crew_step NAME: the last that the chief has applied
 crew_step() {
-    local step
-    step=$(tail -n 5 "$1.0.log" 2>/dev/null | sed -n 's/.*{"step":\([0-9]*\).*/\1/p' | tail -n 1)
-    echo "${step:-0}"
+    tail -c 65536 "$1.record" 2>/dev/null | awk '$1 == "applied" && $3 ~ /^worker-0-/ { step = $5 } END { print step + 0 }'
 }
 
-# crew_is_at NAME STEP: the chief has told that step, or a later one
+# crew_is_at NAME STEP: the chief has applied that step, or a later one
 crew_is_at() {
     (($(crew_step "$1") >= $2))
 }

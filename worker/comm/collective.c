@@ -343,6 +343,15 @@ void collective_free(struct collective *group)
     free(group);
 }
 
+int64_t collective_take_frozen_ns(struct collective *group)
+{
+    pthread_mutex_lock(&group->lock);
+    int64_t frozen_ns = group->frozen_ns;
+    group->frozen_ns = 0;
+    pthread_mutex_unlock(&group->lock);
+    return frozen_ns;
+}
+
 struct generation collective_generation(const struct collective *group)
 {
     return group->options.generation;

@@ -162,6 +162,10 @@ int collective_broadcast(struct collective *group, unsigned root, const bool *re
  * a rank has gone still ends it. */
 int collective_barrier(struct collective *group, struct error *error);
 
+/* How long this process stood still while it waited, since the last call: a stopped process sleeps far longer than it meant to. Its
+ * peers wait for it meanwhile, and nobody else can tell. */
+int64_t collective_take_frozen_ns(struct collective *group);
+
 /* What the next operations belong to ("step 57"), for the texts of stalls and deadlines. Copied. */
 void collective_set_label(struct collective *group, const char *label);
 

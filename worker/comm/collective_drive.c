@@ -10,6 +10,9 @@
 #include "common/clock.h"
 
 #define SPIN_NS 30000
+/* Who sleeps for its peers wakes as often, to notice that it was stopped itself; what a wake-up is late by otherwise. */
+#define WAKE_MS 20
+#define LATE_NS 20000000
 
 /* ---------------------------------------------------------------- operations */
 
@@ -158,8 +161,12 @@ static void group_sleep(struct collective *group, int timeout_ms)
             return;
     }
     pthread_mutex_unlock(&group->lock);
+    int64_t begun = clock_monotonic_ns();
     int ready = poll(polls, size + 1, timeout_ms);
+    int64_t late = clock_monotonic_ns() - begun - (int64_t)timeout_ms * 1000000;
     pthread_mutex_lock(&group->lock);
+    if (drives && late > LATE_NS)
+        group->frozen_ns += late;
     if (ready <= 0 || (group->driven && !drives))
         return;
     for (unsigned rank = 0; rank < size; rank++)
@@ -234,7 +241,7 @@ static int64_t patience_ms(const struct collective *group)
 {
     int64_t shorter =
         group->options.stall_ms < group->options.deadline_ms ? group->options.stall_ms : group->options.deadline_ms;
-    return shorter < 1000 ? shorter : 1000;
+    return shorter < WAKE_MS ? shorter : WAKE_MS;
 }
 
 /* Moves bytes until the request is done: spins briefly, since an answer is often microseconds away, then sleeps. */

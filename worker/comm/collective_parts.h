@@ -80,6 +80,7 @@ struct collective {
     collective_ticket cutting;               /* the first that is not wholly cut into operations */
     unsigned unfinished;                     /* requests and transfers that are not done */
     int64_t progress_ns;                     /* last time anything moved */
+    int64_t frozen_ns;                       /* collective_take_frozen_ns */
     char label[COLLECTIVE_LABEL_MAX];
 
     atomic_bool aborted;

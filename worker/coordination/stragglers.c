@@ -1,31 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/coordination/stragglers.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/memory.h"
 
 #define WEIGHT 0.3
-#define AGAIN_FACTOR (STRAGGLER_FACTOR * 3 / 4)
 /* What is usual follows a faster member at once, and a slower one by so much a part. */
 #define RISE 0.01
+
+struct part {
+    double own_ns, due_ns;
+    bool slow;
+};
 
 struct member_pace {
     unsigned kin;
     bool has_kin;
-    double mean_ns;  /* 0: none measured */
-    double usual_ns; /* 0: not known yet */
-    double window[STRAGGLER_WINDOW];
-    unsigned parts; /* measured */
-    unsigned slow;  /* parts running */
-    bool named;
+    double mean_ns;                      /* 0: none measured */
+    double last_ns;                      /* when all slow down at once, the mean is late to tell */
+    double usual_ns;                     /* 0: not known yet */
+    struct part parts[STRAGGLER_WINDOW]; /* a ring */
+    uint64_t measured;
+    bool named, told;
+    uint64_t times; /* named */
 };
 
 struct stragglers {
     unsigned count;
     struct member_pace *members;
     double *sorted;
+    char again[48];
 };
 
 static bool finds_kin(const struct stragglers *stragglers, unsigned member)
@@ -77,7 +84,7 @@ static double median_of_kin(const struct stragglers *stragglers, unsigned member
     for (unsigned i = 0; i < stragglers->count; i++) {
         const struct member_pace *other = &stragglers->members[i];
         if (i != member && other->kin == stragglers->members[member].kin && other->mean_ns > 0)
-            stragglers->sorted[count++] = other->mean_ns;
+            stragglers->sorted[count++] = fmax(other->mean_ns, other->last_ns);
     }
     return median(stragglers->sorted, count);
 }
@@ -101,21 +108,73 @@ static double due(const struct stragglers *stragglers, unsigned member)
     return pace->usual_ns > 0 ? pace->usual_ns * slowness_of_others(stragglers, member) : 0;
 }
 
-static void note_part(struct member_pace *pace, double sample)
+static void note_part(struct member_pace *pace, double own_ns, double due_ns)
 {
-    pace->mean_ns += (pace->mean_ns > 0 ? WEIGHT : 1.0) * (sample - pace->mean_ns);
-    pace->window[pace->parts++ % STRAGGLER_WINDOW] = sample;
+    struct part *part = &pace->parts[pace->measured++ % STRAGGLER_WINDOW];
+    part->own_ns = own_ns;
+    part->due_ns = due_ns > 0 ? due_ns : own_ns; /* as long as nobody knows better */
+    part->slow = own_ns > STRAGGLER_FACTOR * part->due_ns && own_ns - part->due_ns > STRAGGLER_PART_NS;
+    pace->last_ns = own_ns;
+    pace->mean_ns += (pace->mean_ns > 0 ? WEIGHT : 1.0) * (own_ns - pace->mean_ns);
 }
 
-/* By what is not slow alone. */
-static void learn_usual(struct stragglers *stragglers, struct member_pace *pace)
+/* By what is not slow alone, and from the newest parts, half as many as the verdict has. */
+static void learn_usual(struct stragglers *stragglers, struct member_pace *pace, bool slow)
 {
-    if (pace->parts < STRAGGLER_WINDOW || pace->slow > 0 || pace->named)
+    if (pace->measured < STRAGGLER_LEARNT || slow || pace->named)
         return;
-    memcpy(stragglers->sorted, pace->window, sizeof pace->window);
-    double now = median(stragglers->sorted, STRAGGLER_WINDOW);
+    for (unsigned i = 0; i < STRAGGLER_LEARNT; i++)
+        stragglers->sorted[i] = pace->parts[(pace->measured - 1 - i) % STRAGGLER_WINDOW].own_ns;
+    double now = median(stragglers->sorted, STRAGGLER_LEARNT);
     double step = pace->usual_ns > 0 ? (now < pace->usual_ns ? WEIGHT : RISE) : 1;
     pace->usual_ns += step * (now - pace->usual_ns);
+}
+
+/* The window as one part: means, and how many of its parts are slow. */
+struct record {
+    double own_ns, due_ns, lost_ns;
+    unsigned slow;
+};
+
+static struct record summarise(const struct member_pace *pace)
+{
+    struct record record = {0};
+    unsigned count = pace->measured < STRAGGLER_WINDOW ? (unsigned)pace->measured : STRAGGLER_WINDOW;
+    for (unsigned i = 0; i < count; i++) {
+        record.own_ns += pace->parts[i].own_ns / count;
+        record.due_ns += pace->parts[i].due_ns / count;
+        record.slow += pace->parts[i].slow;
+    }
+    record.lost_ns = (record.own_ns - record.due_ns) * count;
+    return record;
+}
+
+static bool is_straggler(const struct record *record)
+{
+    double factor = record->own_ns / record->due_ns;
+    bool often = record->slow >= STRAGGLER_PARTS && factor > STRAGGLER_FACTOR;
+    bool in_bursts = record->slow >= STRAGGLER_BURSTS && factor > STRAGGLER_BURST_FACTOR;
+    return (often || in_bursts) && record->lost_ns > STRAGGLER_LOST_NS;
+}
+
+static bool keeps_up(const struct record *record)
+{
+    return record->own_ns < STRAGGLER_FACTOR * 3 / 4 * record->due_ns || record->lost_ns < STRAGGLER_LOST_NS / 2.0;
+}
+
+/* The first time, and then at doubling counts. */
+static enum straggler_change note_slow(struct member_pace *pace)
+{
+    pace->named = true;
+    pace->times++;
+    pace->told = (pace->times & (pace->times - 1)) == 0;
+    return pace->told ? STRAGGLER_IS_SLOW : STRAGGLER_AS_BEFORE;
+}
+
+static enum straggler_change note_recovery(struct member_pace *pace)
+{
+    pace->named = false;
+    return pace->told ? STRAGGLER_KEEPS_UP : STRAGGLER_AS_BEFORE;
 }
 
 enum straggler_change stragglers_add(struct stragglers *stragglers, unsigned member, int64_t ns, int64_t *ret_own_ns,
@@ -124,22 +183,25 @@ enum straggler_change stragglers_add(struct stragglers *stragglers, unsigned mem
     struct member_pace *pace = &stragglers->members[member];
     if (ns <= 0)
         return STRAGGLER_AS_BEFORE;
-    note_part(pace, (double)ns);
-    double should = due(stragglers, member), own = pace->mean_ns;
-    bool slow = should > 0 && own > STRAGGLER_FACTOR * should && own - should > STRAGGLER_LEAST_NS;
-    pace->slow = slow ? pace->slow + 1 : 0;
-    learn_usual(stragglers, pace);
-    *ret_own_ns = (int64_t)own;
-    *ret_due_ns = (int64_t)should;
-    if (!pace->named && pace->slow >= STRAGGLER_PARTS) {
-        pace->named = true;
-        return STRAGGLER_IS_SLOW;
-    }
-    if (pace->named && (own < AGAIN_FACTOR * should || own - should < STRAGGLER_LEAST_NS)) {
-        pace->named = false;
-        return STRAGGLER_KEEPS_UP;
-    }
+    note_part(pace, (double)ns, due(stragglers, member));
+    struct record record = summarise(pace);
+    learn_usual(stragglers, pace, pace->parts[(pace->measured - 1) % STRAGGLER_WINDOW].slow);
+    *ret_own_ns = (int64_t)record.own_ns;
+    *ret_due_ns = (int64_t)record.due_ns;
+    if (!pace->named && is_straggler(&record))
+        return note_slow(pace);
+    if (pace->named && keeps_up(&record))
+        return note_recovery(pace);
     return STRAGGLER_AS_BEFORE;
+}
+
+const char *stragglers_again(struct stragglers *stragglers, unsigned member)
+{
+    uint64_t times = stragglers->members[member].times;
+    if (times < 2)
+        return "";
+    snprintf(stragglers->again, sizeof stragglers->again, ", named %llu times", (unsigned long long)times);
+    return stragglers->again;
 }
 
 const char *stragglers_measure(const struct stragglers *stragglers, unsigned member)

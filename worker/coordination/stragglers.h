@@ -3,16 +3,21 @@
  * Who is slower than the rest, told by how long each takes over its part of a
  * step. Members are numbered from 0. A machine without clock, sockets or threads.
  *
- * A member is a straggler once its mean (exponential, over the last few parts) has
- * been more than STRAGGLER_FACTOR times what it should take for STRAGGLER_PARTS
- * parts running, and keeps up again below three quarters of that.
+ * A member is judged by its last STRAGGLER_WINDOW parts. It is a straggler once they have taken more than
+ * STRAGGLER_FACTOR times what they should, and STRAGGLER_PARTS of them did so each on its own: one that is ten times
+ * slower is named after four parts. Who is slow in bursts, as one whose processor is taken away most of the time, has few
+ * slow parts, but such as outweigh all others: STRAGGLER_BURSTS of them do where all took more than
+ * STRAGGLER_BURST_FACTOR times what they should. One slow part alone names nobody. It keeps up again below three quarters of
+ * STRAGGLER_FACTOR.
  *
- * What it should take is the median of its kin's means: of those that do the same
- * work. Who has no kin, as a stage of a pipeline, is held against its own past: what
- * it usually takes, learnt from its first STRAGGLER_WINDOW parts on, times how much
+ * What it should take is the median of its kin's means, or last parts where these are
+ * longer: of those that do the same work. Who has no kin, as a stage of a pipeline, is held against its own past: what
+ * it usually takes, learnt from its first STRAGGLER_LEARNT parts on, times how much
  * slower than usually the rest is now (their median), so that a machine on which
  * everybody slows down names nobody. Who was slow from its first part on is not
  * found that way.
+ *
+ * Who is named over and over is told of the first time, and then at doubling counts, so that steps of a millisecond flood no log.
  */
 #ifndef COXSWAIN_COORDINATION_STRAGGLERS_H
 #define COXSWAIN_COORDINATION_STRAGGLERS_H
@@ -20,14 +25,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define STRAGGLER_WINDOW 16
+#define STRAGGLER_LEARNT 8
 #define STRAGGLER_FACTOR 2.0
 #define STRAGGLER_PARTS 4
-#define STRAGGLER_WINDOW 8
-/* What is no more than this above what it should be is never named. */
-#define STRAGGLER_LEAST_NS 2000000
+#define STRAGGLER_BURST_FACTOR 3.0
+#define STRAGGLER_BURSTS 2
+/* A part that takes no more than this above what it should is not slow, and who has lost no more than that in a window is no
+ * straggler: a processor that was lent out for a moment is nobody's fault. */
+#define STRAGGLER_PART_NS 2000000
+#define STRAGGLER_LOST_NS 50000000
 
-/* Role, index, its own milliseconds, stragglers_measure, the milliseconds of that, the step. */
-#define STRAGGLER_TEXT "%s %u is a straggler: its part of a step takes %.1f ms, %s %.1f ms (step %lld)"
+/* Role, index, its own milliseconds, stragglers_measure, the milliseconds of that, stragglers_again, the step. */
+#define STRAGGLER_TEXT "%s %u is a straggler: its part of a step takes %.1f ms, %s %.1f ms%s (step %lld)"
 
 struct stragglers;
 
@@ -36,11 +46,14 @@ struct stragglers *stragglers_new(unsigned members, const unsigned *kin);
 void stragglers_free(struct stragglers *stragglers);
 
 enum straggler_change { STRAGGLER_AS_BEFORE, STRAGGLER_IS_SLOW, STRAGGLER_KEEPS_UP };
-/* A part that took `ns`; 0: it was not measured. After a change: what the member takes on the average, and what it should take. */
+/* A part that took `ns`; 0: it was not measured. After a change: what the member takes on the average, and what it should take.
+ * A change that is not to be told is none. */
 enum straggler_change stragglers_add(struct stragglers *stragglers, unsigned member, int64_t ns, int64_t *ret_own_ns,
                                      int64_t *ret_due_ns);
 /* Whose time a member is held against: "the others'" or "usually". */
 const char *stragglers_measure(const struct stragglers *stragglers, unsigned member);
+/* "", or how often it has been named; until the next call. */
+const char *stragglers_again(struct stragglers *stragglers, unsigned member);
 /* It is gone, or another process: what was measured says nothing any more. */
 void stragglers_forget(struct stragglers *stragglers, unsigned member);
 

@@ -73,7 +73,8 @@ static void note_pace(const struct ticket_desk *desk, int64_t step, int64_t ns)
     enum straggler_change change = stragglers_add(dispatcher->stragglers, worker, ns, &own_ns, &others_ns);
     if (change == STRAGGLER_IS_SLOW)
         dispatcher_say(dispatcher, STRAGGLER_TEXT, "worker", worker, (double)own_ns / 1e6,
-                       stragglers_measure(dispatcher->stragglers, worker), (double)others_ns / 1e6, (long long)step);
+                       stragglers_measure(dispatcher->stragglers, worker), (double)others_ns / 1e6,
+                       stragglers_again(dispatcher->stragglers, worker), (long long)step);
     else if (change == STRAGGLER_KEEPS_UP)
         dispatcher_say(dispatcher, "worker %u keeps up again", worker);
 }

@@ -213,8 +213,9 @@ static int run(struct local_rounds *rounds, struct collective *group, const stru
     char label[48];
     snprintf(label, sizeof(label), "the round to step %lld", (long long)end);
     collective_set_label(group, label);
-    rounds->words[ROUND_VOTES + world->rank] = (float)strategy_vote_word(
-        options->votes != NULL ? options->votes(options->context) : votes, clock_monotonic_ns() - started_ns);
+    rounds->words[ROUND_VOTES + world->rank] =
+        (float)strategy_vote_word(options->votes != NULL ? options->votes(options->context) : votes,
+                                  clock_monotonic_ns() - started_ns + collective_take_frozen_ns(group));
     if (fill_exchange(rounds, error) < 0)
         return -1;
     return add_up(rounds, group, world->size, error);

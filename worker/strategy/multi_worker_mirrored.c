@@ -273,8 +273,8 @@ static int reduce(struct multi_worker_mirrored *strategy, unsigned votes, struct
     bool apart = strategy->base.options.sums_wait_for_pass;
     if ((apart ? start_buckets_behind_pass : start_buckets)(strategy, error) < 0)
         return -1;
-    unsigned word =
-        strategy_vote_word(votes, clock_monotonic_ns() - strategy->started_ns); /* passes are (all but) over */
+    int64_t own_ns = clock_monotonic_ns() - strategy->started_ns + collective_take_frozen_ns(strategy->group);
+    unsigned word = strategy_vote_word(votes, own_ns); /* passes are (all but) over */
     if (replica_set_finish_passes(strategy->replicas, world->rank, word, error) < 0)
         return -1;
     collective_ticket last = collective_all_reduce_start_quietly(

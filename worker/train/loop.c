@@ -132,7 +132,8 @@ static void tell_stragglers(struct loop *loop, const struct strategy_result *res
             break;
         case STRAGGLER_IS_SLOW:
             report_warn(trainer->report, STRAGGLER_TEXT, seat->role, seat->index, (double)own_ns / 1e6,
-                        stragglers_measure(loop->stragglers, member), (double)due_ns / 1e6, (long long)result->step);
+                        stragglers_measure(loop->stragglers, member), (double)due_ns / 1e6,
+                        stragglers_again(loop->stragglers, member), (long long)result->step);
             break;
         case STRAGGLER_KEEPS_UP:
             report_say(trainer->report, "%s %u keeps up again", seat->role, seat->index);

@@ -550,6 +550,38 @@ Test(collective, an_abort_ends_a_wait, .timeout = 30)
     crew_wait(&c, 1);
 }
 
+#define ROUNDS_MAX 200
+#define STOPPED_US 250000
+#define NOTICED_NS 50000000
+
+/* Rank 1 stops rank 0, which waits for it by then or, on a busy machine, in another round, until rank 0 says that it knows. */
+static void stand_still(struct crew *c)
+{
+    float knows = 0;
+    for (int round = 0; knows == 0 && round < ROUNDS_MAX; round++) {
+        if (c->rank == 1) {
+            usleep(20000);
+            kill(c->children[0], SIGSTOP);
+            usleep(STOPPED_US);
+            kill(c->children[0], SIGCONT);
+        }
+        FAILED(collective_barrier(c->group, &c->error) < 0);
+        const float own = c->rank == 0 && collective_take_frozen_ns(c->group) > NOTICED_NS, *vectors[] = {&own};
+        FAILED(collective_all_reduce(c->group, vectors, &knows, 1, &c->error) < 0);
+    }
+    FAILED(knows == 0);
+    FAILED(collective_take_frozen_ns(c->group) > STOPPED_US * 1000000LL); /* it was taken */
+}
+
+Test(collective, who_is_stopped_while_it_waits_knows_it, .timeout = 120)
+{
+    struct crew c;
+    crew_init(&c, 2, 1, COLLECTIVE_TRANSPORT_AUTO);
+    crew_fork(&c, stand_still);
+    for (unsigned rank = 0; rank < 2; rank++)
+        cr_assert_eq(crew_wait(&c, rank), 0, "rank %u", rank);
+}
+
 /* Each time the thread sleeps on the operation already when the caller comes to wait for it, and then the bell rings for both. */
 static void sleep_by_twos(struct crew *c)
 {

@@ -189,6 +189,72 @@ Test(stragglers, one_that_is_slow_in_bursts_is_named_within_20_steps)
         }
 }
 
+/* Its processor is lent out for good, half a second at a time: each time its steps are by themselves again, as many as fit. */
+static double in_long_bursts(unsigned member, unsigned step)
+{
+    if (member != 1 || step < SLOW_FROM)
+        return 1;
+    return step % 6 == 0 ? 45 : 1;
+}
+
+Test(stragglers, one_that_stands_still_now_and_then_is_named_within_20_steps_and_once)
+{
+    for (unsigned crew = 0; crew < CREWS; crew++)
+        for (unsigned seed = 1; seed <= SEEDS; seed++) {
+            struct outcome outcome = play_crew(crew, 0.2, in_long_bursts, seed);
+            cr_expect(outcome.named[1] == 1 && total(outcome.named) == 1 && outcome.again[1] == 0,
+                      "crew %u, seed %u: %u of %u, %u times well", crew, seed, outcome.named[1], total(outcome.named),
+                      outcome.again[1]);
+            cr_expect(outcome.named_at[1] >= SLOW_FROM && outcome.named_at[1] < SLOW_FROM + 20, "crew %u: step %u",
+                      crew, outcome.named_at[1]);
+        }
+}
+
+static const double brief[] = {1, 1, 1, 1};
+
+/* A processor of a busy machine, lent to others for 10 ms: of steps of a millisecond many have one such. */
+static double lent_out(unsigned member, unsigned step)
+{
+    return (step * 7 + member * 3) % 5 == 0 ? 10 : 1;
+}
+
+Test(stragglers, steps_of_a_millisecond_name_nobody_on_a_busy_machine)
+{
+    struct scene scene = {.count = 4, .usual = brief, .noise = 0.3, .load = lent_out};
+    for (unsigned seed = 1; seed <= SEEDS; seed++)
+        cr_expect_eq(total(play(&scene, seed).named), 0, "seed %u", seed);
+}
+
+/* Slow for 20 steps of 40, ever again. */
+static double on_and_off(unsigned member, unsigned step)
+{
+    return member == 1 && step % 40 < 20 ? 10 : 1;
+}
+
+Test(stragglers, who_is_named_over_and_over_is_told_of_at_doubling_counts)
+{
+    struct outcome outcome = play_crew(0, 0.2, on_and_off, 1);
+    cr_expect(outcome.named[1] == 4 && total(outcome.named) == 4, "told %u times of %d", outcome.named[1], STEPS / 40);
+    cr_expect_eq(outcome.again[1], 4);
+}
+
+/* The same one at a time: how often it was. */
+Test(stragglers, a_line_says_how_often_it_was)
+{
+    struct stragglers *stragglers = stragglers_new(3, NULL);
+    cr_expect_str_empty(stragglers_again(stragglers, 2));
+    for (unsigned times = 1; times <= 2; times++) {
+        enum straggler_change change = STRAGGLER_AS_BEFORE;
+        for (unsigned i = 0; i < 20 && change != STRAGGLER_IS_SLOW; i++)
+            change = step(stragglers, 110 * MS);
+        cr_expect_eq(change, STRAGGLER_IS_SLOW);
+        cr_expect_str_eq(stragglers_again(stragglers, 2), times == 1 ? "" : ", named 2 times");
+        for (unsigned i = 0; i < 20; i++)
+            step(stragglers, 11 * MS);
+    }
+    stragglers_free(stragglers);
+}
+
 static double all_slow(unsigned member, unsigned step)
 {
     (void)member;
