@@ -28,12 +28,16 @@ KINDS = [
     Arrangement("CentralStorage", {"type": "CentralStorage"}, {"worker": 1}, devices=2),
     mirrored("MultiWorkerMirrored", 2),
     mirrored("elastic", 2, elastic=(1, 3)),
+    mirrored("sharded optimizer", 3, strategy={"shardedOptimizer": True}, mirrored=True),
     mirrored("local steps", 2, strategy={"localSteps": 5}, bits=False),
     Arrangement("Pipeline, devices", {"type": "Pipeline", "stages": 2, "microBatches": 12}, {"worker": 1}, devices=2),
     Arrangement("Pipeline, pods", {"type": "Pipeline", "stages": 2, "microBatches": 12}, {"worker": 2}),
+    Arrangement("Pipeline, replicated", {"type": "Pipeline", "stages": 2, "microBatches": 6}, {"worker": 4}),
     servers("PS Async", "Async"),
+    servers("PS Async, psBackup", "Async", strategy={"psBackup": True}),
     servers("PS BoundedStaleness", "BoundedStaleness"),
     servers("PS Synchronous", "Synchronous", training=TWELVE),
+    servers("PS Synchronous, psBackup", "Synchronous", training=TWELVE, strategy={"psBackup": True}),
     peers("SendToAll"),
     peers("Gossip"),
 ]
@@ -69,7 +73,8 @@ class Matrix:
         lines = "".join(crew.logs())
         found = re.search(r"resumes from the checkpoint of step ([0-9]+)", lines)
         if crew.failures or crew.current(*crew.chief).code != 0:
-            return "; ".join(crew.failures) or f"not done after {PATIENCE} s: {crew.last_words(crew.current(*crew.chief), 3)}"
+            standing = "; ".join(f"{p.name}: {crew.last_words(p, 3)}" for p in crew.processes)
+            return "; ".join(crew.failures) or f"not done after {PATIENCE} s: {standing}"
         if not found or int(found.group(1)) != before.newest_committed():
             return f"it begins with {found.group(0) if found else 'nothing'}, not step {before.newest_committed()}"
         if reference and crew.weights() != reference:
