@@ -1283,9 +1283,12 @@ Test(synchronous, global_statistics_of_many_layers, .timeout = 120)
     }
 }
 
-/* Who has one shard has gradients to send before its passes are over, who has two has not. */
+/* Who has one shard has gradients to send before its passes are over, who has two has not: those of the dense layers, which are a
+ * bucket of their own. */
 Test(synchronous, global_statistics_of_uneven_crews, .timeout = 120)
 {
+    const unsigned units = 512, inputs = 10 * 10 * 4;
+    cr_assert_geq(inputs * units * sizeof(float), GRAPH_BUCKET_BYTES / 2, "all gradients are one bucket");
     struct cell cell = {.arrangement = &one_device,
                         .count = 1,
                         .batching = &batchings[0],
@@ -1293,7 +1296,8 @@ Test(synchronous, global_statistics_of_uneven_crews, .timeout = 120)
                         .until = STEPS,
                         .global = true,
                         .shards = 3,
-                        .norms = 3};
+                        .norms = 3,
+                        .units = units};
     uint32_t reference = run_cell(cell, NULL);
     cell.arrangement = &arrangements[5];
     cell.count = 2;
