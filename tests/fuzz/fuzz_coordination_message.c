@@ -7,6 +7,7 @@
 
 #include "common/crc32c.h"
 #include "worker/comm/little_endian.h"
+#include "worker/comm/protocol.h"
 #include "worker/coordination/coordinator.h"
 
 static void drop(void *context, coordinator_link link, const struct coordination_message *message, bool close)
@@ -40,8 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
     if (length < 8 || length + 4 > sizeof(bytes))
         return 0;
     memcpy(bytes + 8, data + 4, length - 4);
-    put_u32(bytes, 0x334d5843u);
-    put_u32(bytes + 4, COORDINATION_PROTOCOL);
+    crew_protocol_put(bytes, 0x334d5843u);
     put_u32(bytes + length, crc32c(0, bytes, length));
     if (coordination_message_decode(bytes, length + 4, &message, NULL) == 0)
         hear(&message);

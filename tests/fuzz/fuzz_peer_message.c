@@ -9,6 +9,7 @@
 #include "common/crc32c.h"
 #include "common/memory.h"
 #include "worker/comm/little_endian.h"
+#include "worker/comm/protocol.h"
 #include "worker/strategy/peer_message.h"
 
 static void send_back(const struct peer_message *message, size_t length)
@@ -28,12 +29,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
     struct peer_message message;
     if (length < 8 || length > 65536)
         return 0;
-    unsigned char *bytes = memory_allocate(1, length);
-    memcpy(bytes, data, length);
-    put_u32(bytes, 0x31505843u);
-    put_u32(bytes + length - 4, crc32c(0, bytes, length - 4));
-    if (peer_message_decode(bytes, length, &message, NULL) == 0)
-        send_back(&message, length);
+    unsigned char *bytes = memory_allocate(1, length + 4);
+    memcpy(bytes + 8, data + 4, length - 4);
+    crew_protocol_put(bytes, 0x31505843u);
+    put_u32(bytes + length, crc32c(0, bytes, length));
+    if (peer_message_decode(bytes, length + 4, &message, NULL) == 0)
+        send_back(&message, length + 4);
     free(bytes);
     (void)peer_message_decode(data, length, &message, NULL);
     return 0;

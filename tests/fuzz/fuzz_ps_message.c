@@ -8,6 +8,7 @@
 
 #include "common/crc32c.h"
 #include "worker/comm/little_endian.h"
+#include "worker/comm/protocol.h"
 #include "worker/parameter_server/bulk.h"
 #include "worker/parameter_server/placement_rows.h"
 
@@ -77,13 +78,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
 {
     unsigned char bytes[BYTES_MAX];
-    if (length < 8 || length > sizeof bytes)
+    if (length < 8 || length + 4 > sizeof bytes)
         return 0;
     decode(data, length);
+    memcpy(bytes + 8, data + 4, length - 4);
+    crew_protocol_put(bytes, 0x31535043u); /* a message's magic number */
+    put_u32(bytes + length, crc32c(0, bytes, length));
+    decode(bytes, length + 4);
     memcpy(bytes, data, length);
-    put_u32(bytes, 0x31535043u); /* a message's magic number */
-    put_u32(bytes + length - 4, crc32c(0, bytes, length - 4));
-    decode(bytes, length);
     put_u32(bytes, 0x31425043u); /* a bulk message's */
     take(bytes, length);
     read_tickets(data, length);

@@ -4,12 +4,11 @@
 #include <string.h>
 
 #include "common/crc32c.h"
-#include "common/version.h"
 #include "worker/comm/codec.h"
 #include "worker/comm/little_endian.h"
+#include "worker/comm/protocol.h"
 
 #define MESSAGE_MAGIC 0x334d5843u /* "CXM3" */
-#define HEAD 8                    /* magic and protocol: where they stand never changes */
 
 static void codec_peer(struct codec *codec, struct collective_peer *peer)
 {
@@ -71,9 +70,8 @@ int coordination_message_encode(const struct coordination_message *message, stru
 {
     unsigned char bytes[COORDINATION_MESSAGE_MAX];
     struct coordination_message copy = *message;
-    struct codec codec = {.bytes = bytes, .length = sizeof(bytes) - 4, .at = HEAD, .writes = true};
-    put_u32(bytes, MESSAGE_MAGIC);
-    put_u32(bytes + 4, COORDINATION_PROTOCOL);
+    struct codec codec = {.bytes = bytes, .length = sizeof(bytes) - 4, .at = CREW_PROTOCOL_HEAD, .writes = true};
+    crew_protocol_put(bytes, MESSAGE_MAGIC);
     codec_message(&codec, &copy);
     if (codec.failed)
         return error_set(error, ERROR_INTERNAL, "a %s message cannot be put into bytes",
@@ -86,17 +84,14 @@ int coordination_message_decode(const void *bytes, size_t length, struct coordin
                                 struct error *error)
 {
     const unsigned char *start = bytes;
-    if (length < HEAD + 4 || length > COORDINATION_MESSAGE_MAX || get_u32(start) != MESSAGE_MAGIC ||
+    if (length < CREW_PROTOCOL_HEAD + 4 || length > COORDINATION_MESSAGE_MAX || get_u32(start) != MESSAGE_MAGIC ||
         get_u32(start + length - 4) != crc32c(0, start, length - 4))
         return error_set(error, ERROR_CORRUPT, "a coordination message of %zu bytes fails its check", length);
-    if (get_u32(start + 4) != COORDINATION_PROTOCOL)
-        return error_set(error, ERROR_UNSUPPORTED,
-                         "the other side speaks version %u of the crew's protocol and coxswain " COXSWAIN_VERSION
-                         " version %u: give all pods of the job the same image",
-                         get_u32(start + 4), COORDINATION_PROTOCOL);
+    if (crew_protocol_check(start, MESSAGE_MAGIC, error) < 0)
+        return -1;
     struct coordination_message message;
     memset(&message, 0, sizeof(message));
-    struct codec codec = {.bytes = (unsigned char *)start, .length = length - 4, .at = HEAD};
+    struct codec codec = {.bytes = (unsigned char *)start, .length = length - 4, .at = CREW_PROTOCOL_HEAD};
     codec_message(&codec, &message);
     if (codec.failed || codec.at != codec.length)
         return error_set(error, ERROR_CORRUPT, "a coordination message of %zu bytes makes no sense", length);

@@ -16,10 +16,6 @@
 #include "worker/comm/collective.h"
 #include "worker/comm/generation.h"
 
-/* Raised with whatever all members of a crew must do alike: these messages, the transfer of gradients and state, how a batch
- * is shared out. Processes that differ in it do not form a crew, and say so. */
-#define COORDINATION_PROTOCOL 1u
-
 #define COORDINATION_MESSAGE_MAX 8192
 #define COORDINATION_UID_MAX 128
 #define COORDINATION_TEXT_MAX 256

@@ -97,6 +97,17 @@ int bulk_or_message(const struct rpc_piece *pieces, unsigned count, bool *ret_bu
     return ps_message_decode(whole.data, whole.length, ret_message, error);
 }
 
+void ps_message_answer_unread(struct rpc_stream *stream, const struct error *error)
+{
+    struct ps_message refusal = {.type = PS_REFUSED};
+    if (error->kind != ERROR_UNSUPPORTED) {
+        rpc_stream_close(stream);
+        return;
+    }
+    snprintf(refusal.text, sizeof refusal.text, "%.250s", error->message);
+    ps_message_send(stream, &refusal);
+}
+
 void ps_message_send(struct rpc_stream *stream, const struct ps_message *message)
 {
     SCOPED_BUFFER bytes;

@@ -34,6 +34,10 @@ void bulk_inbox_release(struct bulk_inbox *inbox);
 int bulk_or_message(const struct rpc_piece *pieces, unsigned count, bool *ret_bulk, struct ps_message *ret_message,
                     struct error *error);
 
+/* For whoever is called, of a message that could not be read: a caller of another protocol is told so, by a refusal whose own number
+ * says it; anything else ends the stream. */
+void ps_message_answer_unread(struct rpc_stream *stream, const struct error *error);
+
 /* Encodes and sends. */
 void ps_message_send(struct rpc_stream *stream, const struct ps_message *message);
 

@@ -174,11 +174,27 @@ static void hear(struct led_server *server, const struct ps_message *message)
     pthread_cond_broadcast(&server->dispatcher->changed);
 }
 
+/* No successor of it will do, either, unless it is of another image. */
+static void fail_stranger(struct led_server *server, const struct error *cause)
+{
+    struct dispatcher *dispatcher = server->dispatcher;
+    char name[WAITING_NAME_MAX], text[WAITING_NAME_MAX + ERROR_MESSAGE_MAX + 2];
+    pthread_mutex_lock(&dispatcher->lock);
+    dispatcher_name_server(dispatcher, server->number, name);
+    snprintf(text, sizeof text, "%s: %s", name, cause->message);
+    dispatcher_fail(dispatcher, ERROR_UNAVAILABLE, text);
+    pthread_cond_broadcast(&dispatcher->changed);
+    pthread_mutex_unlock(&dispatcher->lock);
+}
+
 static void on_message(void *context, struct rpc_stream *stream, const void *bytes, size_t length)
 {
     struct led_server *server = context;
     struct ps_message message;
-    if (ps_message_decode(bytes, length, &message, NULL) < 0) {
+    struct error error = ERROR_INIT;
+    if (ps_message_decode(bytes, length, &message, &error) < 0) {
+        if (error.kind == ERROR_UNSUPPORTED)
+            fail_stranger(server, &error);
         rpc_stream_close(stream);
         return;
     }

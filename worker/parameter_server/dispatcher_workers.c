@@ -296,8 +296,9 @@ static void on_message(void *context, struct rpc_stream *stream, const void *byt
 {
     struct ticket_desk *desk = context;
     struct ps_message message;
-    if (ps_message_decode(bytes, length, &message, NULL) < 0) {
-        rpc_stream_close(stream);
+    struct error error = ERROR_INIT;
+    if (ps_message_decode(bytes, length, &message, &error) < 0) {
+        ps_message_answer_unread(stream, &error);
         return;
     }
     pthread_mutex_lock(&desk->dispatcher->lock);

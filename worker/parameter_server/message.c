@@ -7,6 +7,7 @@
 #include "common/memory.h"
 #include "worker/comm/codec.h"
 #include "worker/comm/little_endian.h"
+#include "worker/comm/protocol.h"
 
 #define MESSAGE_MAGIC 0x31535043u /* "CPS1" */
 #define BULK_MAGIC 0x31425043u    /* "CPB1" */
@@ -109,8 +110,8 @@ int ps_message_encode(const struct ps_message *message, struct buffer *out, stru
         FIXED_BYTES_MAX + message->tickets.above_count * sizeof(int64_t) + message->rows.count * sizeof(uint32_t);
     SCOPED_FREE unsigned char *bytes = memory_allocate(capacity, 1);
     struct ps_message copy = *message;
-    struct codec codec = {.bytes = bytes, .length = capacity - 4, .at = 4, .writes = true};
-    put_u32(bytes, MESSAGE_MAGIC);
+    struct codec codec = {.bytes = bytes, .length = capacity - 4, .at = CREW_PROTOCOL_HEAD, .writes = true};
+    crew_protocol_put(bytes, MESSAGE_MAGIC);
     codec_message(&codec, &copy);
     if (codec.failed)
         return error_set(error, ERROR_INTERNAL, "a %s message cannot be put into bytes",
@@ -122,11 +123,13 @@ int ps_message_encode(const struct ps_message *message, struct buffer *out, stru
 int ps_message_decode(const void *bytes, size_t length, struct ps_message *ret_message, struct error *error)
 {
     const unsigned char *start = bytes;
-    if (length < 8 || length > PS_MESSAGE_MAX || get_u32(start) != MESSAGE_MAGIC ||
+    if (length < CREW_PROTOCOL_HEAD + 4 || length > PS_MESSAGE_MAX || get_u32(start) != MESSAGE_MAGIC ||
         get_u32(start + length - 4) != crc32c(0, start, length - 4))
         return error_set(error, ERROR_CORRUPT, "a message about parameters of %zu bytes fails its check", length);
+    if (crew_protocol_check(start, MESSAGE_MAGIC, error) < 0)
+        return -1;
     struct ps_message message = {0};
-    struct codec codec = {.bytes = (unsigned char *)start, .length = length - 4, .at = 4};
+    struct codec codec = {.bytes = (unsigned char *)start, .length = length - 4, .at = CREW_PROTOCOL_HEAD};
     codec_message(&codec, &message);
     if (codec.failed || codec.at != codec.length) {
         ps_message_release(&message);

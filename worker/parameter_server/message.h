@@ -2,7 +2,7 @@
  *
  * What chief, workers and parameter servers say to each other, one value for
  * every type of message; fields that a type does not use are 0. On the wire: a
- * magic number, the type, the fields in a fixed little-endian order, a CRC-32C.
+ * magic number, the crew's protocol (worker/comm/protocol.h), the type, the fields in a fixed little-endian order, a CRC-32C.
  *
  * Tensors travel apart: a message that announces them is followed on the same
  * stream by bulk messages, each a head of BULK_HEAD_BYTES and raw bytes of the
@@ -110,7 +110,7 @@ struct ps_message {
 
 void ps_message_release(struct ps_message *message);
 int ps_message_encode(const struct ps_message *message, struct buffer *out, struct error *error);
-/* ERROR_CORRUPT for anything that is not a whole, intact message. */
+/* ERROR_CORRUPT for anything that is not a whole, intact message; ERROR_UNSUPPORTED for one of another protocol. */
 int ps_message_decode(const void *bytes, size_t length, struct ps_message *ret_message, struct error *error);
 const char *ps_message_name(enum ps_message_type type);
 

@@ -169,8 +169,9 @@ static void hear(struct control *control, const struct ps_message *message)
 static void on_message(void *context, struct rpc_stream *stream, const void *bytes, size_t length)
 {
     struct ps_message message;
-    if (ps_message_decode(bytes, length, &message, NULL) < 0) {
-        rpc_stream_close(stream);
+    struct error error = ERROR_INIT;
+    if (ps_message_decode(bytes, length, &message, &error) < 0) {
+        ps_message_answer_unread(stream, &error);
         return;
     }
     hear(context, &message);

@@ -208,9 +208,10 @@ static void on_pieces(void *context, struct rpc_stream *stream, const struct rpc
 {
     struct exchange *exchange = context;
     struct ps_message message = {0};
+    struct error error = ERROR_INIT;
     bool bulk;
-    if (bulk_or_message(pieces, count, &bulk, &message, NULL) < 0) {
-        rpc_stream_close(stream);
+    if (bulk_or_message(pieces, count, &bulk, &message, &error) < 0) {
+        ps_message_answer_unread(stream, &error);
     } else if (!bulk) {
         hear(exchange, &message);
         ps_message_release(&message);

@@ -314,12 +314,26 @@ static void hear_backup(struct mirror *mirror, struct ps_message *message)
     }
 }
 
+/* No backup of another protocol is one. */
+static void fail_stranger(struct mirror *mirror, const struct error *cause)
+{
+    struct ps_server *server = mirror->server;
+    struct error error = ERROR_INIT;
+    char name[WAITING_NAME_MAX];
+    waiting_name("ps", backup_number(server), &server->options.servers[backup_number(server)], name);
+    error_set(&error, ERROR_UNAVAILABLE, "%s: %s", name, cause->message);
+    ps_server_fail(server, &error);
+}
+
 static void on_backup_pieces(void *context, struct rpc_stream *stream, const struct rpc_piece *pieces, unsigned count)
 {
     struct mirror *mirror = context;
     struct ps_message message = {0};
+    struct error error = ERROR_INIT;
     bool bulk;
-    if (bulk_or_message(pieces, count, &bulk, &message, NULL) < 0) {
+    if (bulk_or_message(pieces, count, &bulk, &message, &error) < 0) {
+        if (error.kind == ERROR_UNSUPPORTED)
+            fail_stranger(mirror, &error);
         rpc_stream_close(stream);
     } else if (!bulk) {
         hear_backup(mirror, &message);
@@ -552,9 +566,10 @@ static void on_guest_pieces(void *context, struct rpc_stream *stream, const stru
 {
     struct guest_link *link = context;
     struct ps_message message = {0};
+    struct error error = ERROR_INIT;
     bool bulk;
-    if (bulk_or_message(pieces, count, &bulk, &message, NULL) < 0) {
-        rpc_stream_close(stream);
+    if (bulk_or_message(pieces, count, &bulk, &message, &error) < 0) {
+        ps_message_answer_unread(stream, &error);
     } else if (!bulk) {
         hear_guest(link, &message);
         ps_message_release(&message);

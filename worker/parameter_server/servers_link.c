@@ -52,6 +52,7 @@ struct servers_link {
     const struct row_set *pull_rows; /* by server; NULL: all */
     uint32_t lost;                   /* how often a server was lost */
     bool cancelled, refused;
+    bool strange; /* for its protocol */
     char refusal[PS_TEXT_MAX];
     int64_t bytes_shared, bytes_sent;
 };
@@ -228,13 +229,25 @@ static void hear(struct one_server *server, const struct ps_message *message)
     }
 }
 
+/* A server of another protocol refuses us, whatever it says. */
+static void hear_stranger(struct one_server *server, const struct error *error)
+{
+    struct servers_link *link = server->link;
+    link->refused = link->strange = true;
+    snprintf(link->refusal, sizeof link->refusal, "%.250s", error->message);
+    pthread_cond_broadcast(&link->changed);
+}
+
 static void on_pieces(void *context, struct rpc_stream *stream, const struct rpc_piece *pieces, unsigned count)
 {
     struct one_server *server = context;
     struct ps_message message = {0};
+    struct error error = ERROR_INIT;
     bool bulk;
     pthread_mutex_lock(&server->link->lock);
-    if (bulk_or_message(pieces, count, &bulk, &message, NULL) < 0) {
+    if (bulk_or_message(pieces, count, &bulk, &message, &error) < 0) {
+        if (error.kind == ERROR_UNSUPPORTED)
+            hear_stranger(server, &error);
         rpc_stream_close(stream);
     } else if (!bulk) {
         hear(server, &message);
@@ -323,7 +336,8 @@ static int await(struct servers_link *link, bool impatient, struct error *error)
         wait_a_moment(link);
     link->asked_ms = 0;
     if (link->refused)
-        return error_set(error, ERROR_STALE, "a ps has refused this process: %s", link->refusal);
+        return error_set(error, link->strange ? ERROR_UNAVAILABLE : ERROR_STALE, "a ps has refused this process: %s",
+                         link->refusal);
     if (link->cancelled)
         return error_set(error, ERROR_CANCELLED, "left on request");
     if (is_busy(link))

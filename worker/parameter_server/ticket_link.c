@@ -40,6 +40,7 @@ struct ticket_link {
     int64_t computing;
     uint32_t computing_lineage; /* in which it was granted; the terms may have changed since */
     bool over, cancelled, refused, leaving, left;
+    bool strange; /* it was refused for its protocol */
     char refusal[PS_TEXT_MAX];
     int64_t unled_since_ms;        /* 0: led */
     int64_t asked_ms;              /* since when the caller waits for a ticket; 0: it does not */
@@ -132,11 +133,24 @@ static void hear(struct ticket_link *link, const struct ps_message *message)
     pthread_cond_broadcast(&link->changed);
 }
 
+/* A chief of another protocol refuses us, whatever it says. */
+static void hear_stranger(struct ticket_link *link, const struct error *error)
+{
+    pthread_mutex_lock(&link->lock);
+    link->refused = link->strange = true;
+    snprintf(link->refusal, sizeof link->refusal, "%.250s", error->message);
+    pthread_cond_broadcast(&link->changed);
+    pthread_mutex_unlock(&link->lock);
+}
+
 static void on_message(void *context, struct rpc_stream *stream, const void *bytes, size_t length)
 {
     struct ticket_link *link = context;
     struct ps_message message;
-    if (ps_message_decode(bytes, length, &message, NULL) < 0) {
+    struct error error = ERROR_INIT;
+    if (ps_message_decode(bytes, length, &message, &error) < 0) {
+        if (error.kind == ERROR_UNSUPPORTED)
+            hear_stranger(link, &error);
         rpc_stream_close(stream);
         return;
     }
@@ -226,7 +240,8 @@ int ticket_link_next(struct ticket_link *link, struct ticket_grant *ret_grant, s
     }
     link->asked_ms = 0;
     if (link->refused) {
-        result = error_set(error, ERROR_STALE, "the chief has refused this worker: %s", link->refusal);
+        result = error_set(error, link->strange ? ERROR_UNAVAILABLE : ERROR_STALE,
+                           "the chief has refused this worker: %s", link->refusal);
     } else if (link->cancelled) {
         result = error_set(error, ERROR_CANCELLED, "left on request; the crew goes on without this worker");
     } else if (link->granted_count > 0) {

@@ -276,12 +276,38 @@ static void hear_nothing(struct peer *peer, const struct peer_message *message)
     pthread_mutex_unlock(&hub->lock);
 }
 
+static int rank_of_seat(const struct world *world, uint32_t seat)
+{
+    for (unsigned rank = 0; rank < world->size; rank++)
+        if (world->members[rank] == seat)
+            return (int)rank;
+    return -1;
+}
+
+/* One of another protocol cannot have joined this crew, but it may sit at the address of one that had. */
+static void name_stranger(struct peer *peer, const char *why)
+{
+    struct peer_hub *hub = peer->hub;
+    int rank = rank_of_seat(&hub->world, (uint32_t)(peer - hub->peers));
+    char name[COLLECTIVE_PEER_TEXT_MAX];
+    pthread_mutex_lock(&hub->lock);
+    if (rank >= 0 && !peer->stall_told && hub->stall[0] == '\0') {
+        collective_peer_describe(hub->world.peers, (unsigned)rank, name);
+        snprintf(hub->stall, sizeof(hub->stall), "%s is not heard: %.300s", name, why);
+        peer->stall_told = true;
+    }
+    pthread_mutex_unlock(&hub->lock);
+}
+
 /* Answers on our own stream. */
 static void peer_message_came(void *context, struct rpc_stream *stream, const void *bytes, size_t length)
 {
     struct peer *peer = context;
     struct peer_message message;
-    if (peer_message_decode(bytes, length, &message, NULL) < 0) {
+    struct error error = ERROR_INIT;
+    if (peer_message_decode(bytes, length, &message, &error) < 0) {
+        if (error.kind == ERROR_UNSUPPORTED)
+            name_stranger(peer, error.message);
         rpc_stream_close(stream);
         return;
     }
@@ -326,14 +352,6 @@ static void peer_closed(void *context, struct rpc_stream *stream, const struct e
 }
 
 /* ---------------------------------------------------------------- visitors */
-
-static int rank_of_seat(const struct world *world, uint32_t seat)
-{
-    for (unsigned rank = 0; rank < world->size; rank++)
-        if (world->members[rank] == seat)
-            return (int)rank;
-    return -1;
-}
 
 static bool is_member(const struct peer_hub *hub, uint32_t seat, uint32_t epoch)
 {
@@ -421,8 +439,15 @@ static bool hear_visitor(struct visitor *visitor, const struct peer_message *mes
 static void visitor_message(void *context, struct rpc_stream *stream, const void *bytes, size_t length)
 {
     struct peer_message message;
-    if (peer_message_decode(bytes, length, &message, NULL) < 0 || !hear_visitor(context, &message))
+    struct error error = ERROR_INIT;
+    if (peer_message_decode(bytes, length, &message, &error) == 0) {
+        if (!hear_visitor(context, &message))
+            rpc_stream_close(stream);
+    } else if (error.kind == ERROR_UNSUPPORTED) {
+        say(((struct visitor *)context)->hub, stream, &(struct peer_message){.type = PEER_NOTHING}); /* any tells it */
+    } else {
         rpc_stream_close(stream);
+    }
 }
 
 static void visitor_closed(void *context, struct rpc_stream *stream, const struct error *error)

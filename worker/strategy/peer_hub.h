@@ -56,7 +56,7 @@ void peer_hub_forget(struct peer_hub *hub);
 
 /* A peer that has not answered for long: rank, role, address, and what it was asked; once, until it answers in good time again.
  * False: there is no news. Nobody waits for it; the coordinator drops it when it stays silent. */
-#define PEER_STALL_MAX 256
+#define PEER_STALL_MAX 512
 bool peer_hub_take_stall(struct peer_hub *hub, char text[PEER_STALL_MAX]);
 
 /* Examples finished by each seat, as far as is known here; never fewer than before. */

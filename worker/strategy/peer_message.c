@@ -6,6 +6,7 @@
 #include "common/crc32c.h"
 #include "worker/comm/codec.h"
 #include "worker/comm/little_endian.h"
+#include "worker/comm/protocol.h"
 
 #define MESSAGE_MAGIC 0x31505843u /* "CXP1" */
 
@@ -57,10 +58,10 @@ size_t peer_message_encode(const struct peer_message *message, unsigned char *by
 {
     struct peer_message copy = *message;
     size_t floats = carries_floats(message->type) ? message->count * sizeof(float) : 0;
-    if (room < 8)
+    if (room < CREW_PROTOCOL_HEAD + 4)
         return 0;
-    struct codec codec = {.bytes = bytes, .length = room - 4, .at = 4, .writes = true};
-    put_u32(bytes, MESSAGE_MAGIC);
+    struct codec codec = {.bytes = bytes, .length = room - 4, .at = CREW_PROTOCOL_HEAD, .writes = true};
+    crew_protocol_put(bytes, MESSAGE_MAGIC);
     codec_head(&codec, &copy);
     if (codec.failed || codec.length - codec.at < floats)
         return 0;
@@ -74,12 +75,14 @@ size_t peer_message_encode(const struct peer_message *message, unsigned char *by
 int peer_message_decode(const void *bytes, size_t length, struct peer_message *ret_message, struct error *error)
 {
     const unsigned char *start = bytes;
-    if (length < 8 || length > RPC_MESSAGE_MAX || get_u32(start) != MESSAGE_MAGIC ||
+    if (length < CREW_PROTOCOL_HEAD + 4 || length > RPC_MESSAGE_MAX || get_u32(start) != MESSAGE_MAGIC ||
         get_u32(start + length - 4) != crc32c(0, start, length - 4))
         return error_set(error, ERROR_CORRUPT, "a message of %zu bytes from a peer fails its check", length);
+    if (crew_protocol_check(start, MESSAGE_MAGIC, error) < 0)
+        return -1;
     struct peer_message message;
     memset(&message, 0, sizeof(message));
-    struct codec codec = {.bytes = (unsigned char *)start, .length = length - 4, .at = 4};
+    struct codec codec = {.bytes = (unsigned char *)start, .length = length - 4, .at = CREW_PROTOCOL_HEAD};
     codec_head(&codec, &message);
     size_t floats = codec.failed ? 0 : (size_t)message.count * sizeof(float);
     if (codec.failed || codec.length - codec.at != floats)

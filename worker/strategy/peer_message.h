@@ -11,7 +11,7 @@
  *     FETCH      caller: asks for the whole state; answered by STATE parts, or by NOTHING when the other has none yet
  *     DONE       the chief: the result is stored
  *
- * On the wire: a magic number, the fields in a fixed little-endian order, the
+ * On the wire: a magic number, the crew's protocol (worker/comm/protocol.h), the fields in a fixed little-endian order, the
  * CRC-32C of head and floats together.
  */
 #ifndef COXSWAIN_STRATEGY_PEER_MESSAGE_H
@@ -61,7 +61,7 @@ struct peer_message {
 
 /* Appends head and floats to `bytes`, which has room for RPC_MESSAGE_MAX; returns the length, 0 when it does not fit. */
 size_t peer_message_encode(const struct peer_message *message, unsigned char *bytes, size_t room);
-/* ERROR_CORRUPT for anything that is not a whole, intact message. Floats point into `bytes`. */
+/* ERROR_CORRUPT for anything that is not a whole, intact message; ERROR_UNSUPPORTED for one of another protocol. Floats point into `bytes`. */
 int peer_message_decode(const void *bytes, size_t length, struct peer_message *ret_message, struct error *error);
 
 #endif

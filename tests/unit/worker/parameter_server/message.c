@@ -7,6 +7,7 @@
 #include "common/crc32c.h"
 #include "common/scope.h"
 #include "worker/comm/little_endian.h"
+#include "worker/comm/protocol.h"
 
 static void encode(const struct ps_message *message, struct buffer *bytes)
 {
@@ -57,4 +58,18 @@ Test(ps_message, hostile_lists_of_rows_are_refused)
     expect_refused(2, 12, 1);               /* fewer */
     expect_refused(2, 12, ROW_SET_MAX + 1); /* more than any list has */
     expect_refused(2, 12, UINT32_MAX);
+}
+
+Test(ps_message, one_of_another_protocol_is_told_apart_from_damage)
+{
+    struct ps_message back;
+    struct error error = ERROR_INIT;
+    SCOPED_BUFFER bytes;
+    encode(&(struct ps_message){.type = PS_WANT}, &bytes);
+    put_u32((unsigned char *)bytes.data + 4, CREW_PROTOCOL + 1);
+    cr_expect(ps_message_decode(bytes.data, bytes.length, &back, &error) < 0 && error.kind == ERROR_CORRUPT);
+    error_clear(&error);
+    put_u32((unsigned char *)bytes.data + bytes.length - 4, crc32c(0, bytes.data, bytes.length - 4));
+    cr_expect(ps_message_decode(bytes.data, bytes.length, &back, &error) < 0 && error.kind == ERROR_UNSUPPORTED);
+    cr_expect_not_null(strstr(error.message, "give all pods of the job the same image"), "%s", error.message);
 }

@@ -12,7 +12,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/crc32c.h"
 #include "common/memory.h"
+#include "common/scope.h"
+#include "worker/comm/little_endian.h"
+#include "worker/comm/protocol.h"
 #include "worker/parameter_server/bulk.h"
 #include "worker/parameter_server/dispatcher.h"
 #include "worker/parameter_server/server.h"
@@ -31,7 +35,16 @@ static const struct parameter_layout layout = {.tensors = tensors, .tensor_count
 static const struct optimizer_spec plain = {.type = OPTIMIZER_SGD, .learning_rate = 1};
 
 /* What a mute process still answers. */
-enum answer { OPENS = 1, STANDS = 2, HOLDS_STATE = 4, STARTS = 8, REDUCES = 16, ACKNOWLEDGES = 32, WELCOMES = 64 };
+enum answer {
+    OPENS = 1,
+    STANDS = 2,
+    HOLDS_STATE = 4,
+    STARTS = 8,
+    REDUCES = 16,
+    ACKNOWLEDGES = 32,
+    WELCOMES = 64,
+    IS_STRANGE = 128
+};
 
 struct mute {
     atomic_uint answers;
@@ -55,14 +68,28 @@ struct scene {
     struct servers_link *links;
     pthread_t thread;
     bool pushes;
+    struct error outcome; /* of the worker's exchange */
 };
 
 /* ---- those who are mute */
 
+/* As a process of another version says it. */
+static void say_foreign(struct rpc_stream *stream, enum ps_message_type type)
+{
+    SCOPED_BUFFER bytes;
+    buffer_init(&bytes, PS_MESSAGE_MAX);
+    cr_assert_eq(ps_message_encode(&(struct ps_message){.type = type}, &bytes, NULL), 0);
+    put_u32((unsigned char *)bytes.data + 4, CREW_PROTOCOL + 1);
+    put_u32((unsigned char *)bytes.data + bytes.length - 4, crc32c(0, bytes.data, bytes.length - 4));
+    rpc_stream_send(stream, bytes.data, bytes.length);
+}
+
 static void answer(const struct mute *mute, struct rpc_stream *stream, const struct ps_message *message)
 {
     unsigned answers = atomic_load(&mute->answers);
-    if (message->type == PS_OPEN && (answers & OPENS))
+    if (answers & IS_STRANGE)
+        say_foreign(stream, PS_BEAT);
+    else if (message->type == PS_OPEN && (answers & OPENS))
         ps_message_send(stream, &(struct ps_message){.type = PS_OPENED, .holds_state = true});
     else if (message->type == PS_CLAIM && (answers & STANDS))
         ps_message_send(stream, &(struct ps_message){.type = PS_STANDING, .holds_state = (answers & HOLDS_STATE) != 0});
@@ -243,9 +270,9 @@ static void *exchange(void *context)
     bool outdated;
     const struct servers_push push = {.ticket = 57, .rate = 1, .scale = 1};
     if (scene->pushes)
-        (void)servers_link_push(scene->links, &push, &outdated, incarnations, NULL);
+        (void)servers_link_push(scene->links, &push, &outdated, incarnations, &scene->outcome);
     else
-        (void)servers_link_pull(scene->links, NULL, NULL);
+        (void)servers_link_pull(scene->links, NULL, &scene->outcome);
     return NULL;
 }
 
@@ -287,7 +314,7 @@ static void *take_ticket(void *context)
 {
     struct scene *scene = context;
     struct ticket_grant grant;
-    (void)ticket_link_next(scene->tickets, &grant, NULL);
+    (void)ticket_link_next(scene->tickets, &grant, &scene->outcome);
     return NULL;
 }
 
@@ -491,6 +518,88 @@ Test(waiting, a_worker_that_is_frozen_with_a_ticket_is_named_by_the_chief, .time
     tear_down(&scene);
 }
 
+/* ---- processes of another version */
+
+#define ADVICE "give all pods of the job the same image"
+
+static void expect_advice(const struct error *error)
+{
+    cr_expect(error->kind == ERROR_UNAVAILABLE && strstr(error->message, ADVICE), "%s", error->message);
+}
+
+Test(waiting, servers_and_chiefs_of_another_version_are_told_by_the_worker, .timeout = 120)
+{
+    struct scene scene;
+    set_up(&scene, IS_STRANGE);
+    open_worker(&scene, mute_start(&scene.chief, scene.hosts[SERVERS], IS_STRANGE));
+    (void)exchange(&scene);
+    expect_advice(&scene.outcome);
+    error_clear(&scene.outcome);
+    (void)take_ticket(&scene);
+    expect_advice(&scene.outcome);
+    tear_down(&scene);
+}
+
+Test(waiting, servers_of_another_version_are_told_by_the_chief, .timeout = 120)
+{
+    struct scene scene;
+    struct server_standing standings[PS_SERVERS_MAX];
+    struct error error = ERROR_INIT;
+    char name[WAITING_NAME_MAX];
+    set_up(&scene, IS_STRANGE);
+    start_chief(&scene);
+    cr_assert(dispatcher_await_servers(scene.dispatcher, standings, &error) < 0);
+    expect_advice(&error);
+    waiting_name("ps", 0, &scene.seats[1], name);
+    cr_expect(strncmp(error.message, "ps ", 3) == 0, "%s", error.message);
+    tear_down(&scene);
+}
+
+/* What a caller of another version hears: something of ours, which tells it the protocol, and no silence. */
+struct stranger {
+    struct scene *scene;
+    const char *host, *method;
+    uint16_t port;
+    atomic_int called, refused;
+};
+
+static void hear_refusal(void *context, struct rpc_stream *stream, const void *bytes, size_t length)
+{
+    struct stranger *stranger = context;
+    struct ps_message message = {0};
+    (void)stream;
+    if (ps_message_decode(bytes, length, &message, NULL) == 0 && message.type == PS_REFUSED &&
+        strstr(message.text, ADVICE))
+        atomic_store(&stranger->refused, 1);
+    ps_message_release(&message);
+}
+
+static void call_strangely(void *context)
+{
+    struct stranger *stranger = context;
+    static const struct rpc_stream_events events = {.message = hear_refusal, .closed = on_closed};
+    struct rpc_stream *stream;
+    if (atomic_exchange(&stranger->called, 1))
+        return;
+    cr_assert_eq(rpc_stream_open(stranger->scene->rpc, stranger->host, stranger->port, stranger->method, 0, &events,
+                                 stranger, &stream, NULL),
+                 0);
+    say_foreign(stream, PS_OPEN);
+}
+
+static void expect_refusal(struct scene *scene, unsigned seat, const char *method)
+{
+    struct stranger stranger = {
+        .scene = scene, .host = scene->seats[seat].host, .port = scene->seats[seat].port, .method = method};
+    cr_assert_eq(rpc_new(call_strangely, &stranger, 50, &scene->rpc, NULL), 0);
+    rpc_start_ticks(scene->rpc);
+    for (int look = 0; look < 600 && !atomic_load(&stranger.refused); look++)
+        usleep(100000);
+    cr_expect(atomic_load(&stranger.refused), "%s says nothing", method);
+    rpc_free(scene->rpc);
+    scene->rpc = NULL;
+}
+
 /* ---- a backup */
 
 static int load(void *context, const char *checkpoint, struct variables *variables, struct error *error)
@@ -529,6 +638,19 @@ static void start_server(struct scene *scene)
     };
     cr_assert_eq(ps_server_start(&options, &scene->server, &error), 0, "%s", error.message);
     scene->seats[1].port = ps_server_port(scene->server);
+}
+
+Test(waiting, callers_of_another_version_are_refused, .timeout = 240)
+{
+    struct scene scene;
+    set_up(&scene, STANDS | HOLDS_STATE);
+    start_server(&scene);
+    start_chief(&scene);
+    expect_refusal(&scene, 1, PS_METHOD_EXCHANGE);
+    expect_refusal(&scene, 1, PS_METHOD_CONTROL);
+    expect_refusal(&scene, 1, PS_METHOD_MIRROR);
+    expect_refusal(&scene, 0, PS_METHOD_TICKETS);
+    tear_down(&scene);
 }
 
 /* Nothing is acknowledged before the backup has it: the server names the backup, the worker names the server. */

@@ -4,7 +4,10 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "common/crc32c.h"
 #include "common/memory.h"
+#include "worker/comm/little_endian.h"
+#include "worker/comm/protocol.h"
 
 static const float floats[] = {1.5f, -2.0f, 3.25f};
 
@@ -79,4 +82,16 @@ Test(peer_message, the_largest_part_fits_a_message)
     cr_assert_eq(back.count, PEER_PART_MAX);
     free(part);
     free(bytes);
+}
+
+Test(peer_message, one_of_another_protocol_is_told_apart_from_damage)
+{
+    unsigned char bytes[2048];
+    struct peer_message back;
+    struct error error = ERROR_INIT;
+    size_t length = encode(&messages[0], bytes, sizeof(bytes));
+    put_u32(bytes + 4, CREW_PROTOCOL + 1);
+    put_u32(bytes + length - 4, crc32c(0, bytes, length - 4));
+    cr_expect(peer_message_decode(bytes, length, &back, &error) < 0 && error.kind == ERROR_UNSUPPORTED);
+    cr_expect_not_null(strstr(error.message, "give all pods of the job the same image"), "%s", error.message);
 }
