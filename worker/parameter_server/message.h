@@ -46,7 +46,7 @@
     X(RETURN)  /* worker: ticket, not done */                                                                          \
     X(RESTART) /* chief: lineage: everything under way is void */                                                      \
     X(OVER)    /* chief: there are no more tickets */                                                                  \
-    X(BEAT)    /* both ways */                                                                                         \
+    X(BEAT)    /* both ways; a server whose backup is awaited: it is there */                                          \
     X(LEAVE)   /* worker: goes by request */                                                                           \
     X(REFUSED) /* generation is stale, or another job's: text */                                                       \
     /* Worker and server */                                                                                            \

@@ -11,6 +11,7 @@
 #include "worker/parameter_server/waiting.h"
 
 #define REDIAL_MS 100
+#define COMFORT_MS 2000
 
 /* Something that waits for the backup's word. */
 struct pending {
@@ -34,7 +35,7 @@ struct mirror {
     struct ps_server *server;
     struct address_book *book;
     struct rpc_stream *stream;
-    int64_t next_dial_ms;
+    int64_t next_dial_ms, next_comfort_ms;
     bool copied;               /* the stream has begun with a copy */
     bool closing;              /* it does not begin with one any more */
     int64_t sequence, settled; /* handed on last; the backup's last word */
@@ -378,10 +379,25 @@ static void dial(struct mirror *mirror)
         mirror_copy(server);
 }
 
+/* Workers whose updates wait for the backup: we are there, and it may take long until a backup is. */
+static void comfort(struct mirror *mirror)
+{
+    int64_t now_ms = clock_monotonic_ms();
+    if (now_ms < mirror->next_comfort_ms)
+        return;
+    mirror->next_comfort_ms = now_ms + COMFORT_MS;
+    for (struct pending *pending = mirror->first; pending != NULL; pending = pending->next)
+        if (pending->exchange != NULL)
+            ps_message_send(pending->exchange->stream, &(struct ps_message){.type = PS_BEAT});
+}
+
 void mirror_tick(struct ps_server *server)
 {
-    if (server->mirror != NULL && server->mirror->stream == NULL)
+    if (server->mirror == NULL)
+        return;
+    if (server->mirror->stream == NULL)
         dial(server->mirror);
+    comfort(server->mirror);
 }
 
 /* Acknowledgements wait for its word, and so do the workers. */

@@ -18,6 +18,8 @@
 #include "worker/parameter_server/waiting.h"
 
 #define REDIAL_MS 100
+#define DEADLINE_MS_DEFAULT 300000
+#define ERRAND_TEXT_MAX 64
 
 /* What is asked of one server, and how far it is. */
 enum errand { ERRAND_NONE, ERRAND_WANTED, ERRAND_SENT };
@@ -27,6 +29,7 @@ struct one_server {
     unsigned number;
     struct rpc_stream *stream;
     bool opened, shared, sought;
+    int64_t heard_ms; /* its last word, or part of a tensor */
     int64_t next_dial_ms;
     uint64_t incarnation;
     enum errand push, pull;
@@ -245,6 +248,7 @@ static void on_pieces(void *context, struct rpc_stream *stream, const struct rpc
     struct error error = ERROR_INIT;
     bool bulk;
     pthread_mutex_lock(&server->link->lock);
+    server->heard_ms = clock_monotonic_ms();
     if (bulk_or_message(pieces, count, &bulk, &message, &error) < 0) {
         if (error.kind == ERROR_UNSUPPORTED)
             hear_stranger(server, &error);
@@ -320,26 +324,65 @@ static bool gives_up(const struct servers_link *link)
     return link->options.gives_up != NULL && link->options.gives_up(link->options.context);
 }
 
+/* What is asked of a server that has not done it. */
+static void name_errand(const struct one_server *server, char what[ERRAND_TEXT_MAX])
+{
+    if (!server->opened)
+        snprintf(what, ERRAND_TEXT_MAX, "to answer");
+    else if (server->push != ERRAND_NONE)
+        snprintf(what, ERRAND_TEXT_MAX, "to acknowledge ticket %lld", (long long)server->link->asked.ticket);
+    else
+        snprintf(what, ERRAND_TEXT_MAX, "to send its values");
+}
+
+/* Who is there and has said nothing since long before the deadline. A server that is away is waited for: it has a successor. */
+static const struct one_server *find_overdue(const struct servers_link *link)
+{
+    int64_t deadline = link->options.deadline_ms > 0 ? link->options.deadline_ms : DEADLINE_MS_DEFAULT;
+    int64_t now = clock_monotonic_ms();
+    for (unsigned i = 0; i < link->options.placement->server_count; i++) {
+        const struct one_server *server = &link->servers[i];
+        int64_t since = server->heard_ms > link->asked_ms ? server->heard_ms : link->asked_ms;
+        if (server->opened && (server->push == ERRAND_SENT || server->pull == ERRAND_SENT) && now - since >= deadline)
+            return server;
+    }
+    return NULL;
+}
+
+static int give_up(const struct one_server *server, struct error *error)
+{
+    char name[WAITING_NAME_MAX], what[ERRAND_TEXT_MAX];
+    waiting_name("ps", server->number, &server->link->options.servers[server->number], name);
+    name_errand(server, what);
+    return error_set(error, ERROR_TIMEOUT, "waited in vain for %s %s: it is there, and says nothing", name, what);
+}
+
 static void wait_a_moment(struct servers_link *link)
 {
-    condition_wait_ms(&link->changed, &link->lock, 1000);
+    int64_t deadline = link->options.deadline_ms;
+    condition_wait_ms(&link->changed, &link->lock, deadline > 0 && deadline < 1000 ? deadline : 1000);
 }
 
 /* With the lock held. */
 static int await(struct servers_link *link, bool impatient, struct error *error)
 {
     uint32_t lost = link->lost;
+    const struct one_server *overdue = NULL;
     link->asked_ms = clock_monotonic_ms();
     rpc_wake(link->options.rpc);
-    while (is_busy(link) && !link->cancelled && !link->refused &&
-           !(impatient && (link->lost != lost || gives_up(link))))
+    while (is_busy(link) && !link->cancelled && !link->refused && !overdue &&
+           !(impatient && (link->lost != lost || gives_up(link)))) {
         wait_a_moment(link);
+        overdue = find_overdue(link);
+    }
     link->asked_ms = 0;
     if (link->refused)
         return error_set(error, link->strange ? ERROR_UNAVAILABLE : ERROR_STALE, "a ps has refused this process: %s",
                          link->refusal);
     if (link->cancelled)
         return error_set(error, ERROR_CANCELLED, "left on request");
+    if (overdue)
+        return give_up(overdue, error);
     if (is_busy(link))
         return error_set(error, ERROR_UNAVAILABLE, "a ps was lost");
     return 0;
@@ -409,19 +452,15 @@ float *servers_link_gradients(struct servers_link *link)
     return link->gradients;
 }
 
-/* What is asked of a server, if it has not done it. */
 static void describe_errand(const struct one_server *server, char text[PS_TEXT_MAX])
 {
     const struct servers_link *link = server->link;
-    char name[WAITING_NAME_MAX], what[64] = "to send its values";
+    char name[WAITING_NAME_MAX], what[ERRAND_TEXT_MAX];
     int64_t patience = waiting_patience_ms(link->options.patience_ms, server->opened);
     if ((server->push == ERRAND_NONE && server->pull == ERRAND_NONE) ||
         clock_monotonic_ms() - link->asked_ms < patience)
         return;
-    if (!server->opened)
-        snprintf(what, sizeof what, "to answer");
-    else if (server->push != ERRAND_NONE)
-        snprintf(what, sizeof what, "to acknowledge ticket %lld", (long long)link->asked.ticket);
+    name_errand(server, what);
     waiting_name("ps", server->number, &link->options.servers[server->number], name);
     waiting_add(text, name, what);
 }

@@ -6,7 +6,8 @@
  *
  * A link heals by itself: a server that is lost is dialled until it, or its
  * successor, is there, and is told again what it has not acknowledged. So a call
- * ends when every server has done its part, however often that takes.
+ * ends when every server has done its part, however often that takes, unless one
+ * whose connection stands falls silent.
  *
  * One thread calls; the rest happens on the rpc's thread, whose tick must call
  * servers_link_tick.
@@ -39,6 +40,9 @@ struct servers_link_options {
     /* Asked while such a pull waits: whether a server that it waits for will not answer soon, being without a state. */
     bool (*gives_up)(void *context);
     void *context;
+    /* How long a server may say nothing at all while its connection stands and something is asked of it: then the call fails
+     * (ERROR_TIMEOUT, with its name). 0: 300 s, as for collectives. One that is away is waited for without end. */
+    int64_t deadline_ms;
     int64_t patience_ms; /* of servers_link_describe; 0: as waiting.h says */
 };
 
@@ -51,7 +55,8 @@ void servers_link_tick(struct servers_link *link);
 float *servers_link_values(struct servers_link *link);
 float *servers_link_gradients(struct servers_link *link);
 
-/* Errors of both: ERROR_CANCELLED (servers_link_cancel), ERROR_STALE (a server has refused us), ERROR_UNAVAILABLE. */
+/* Errors of both: ERROR_CANCELLED (servers_link_cancel), ERROR_STALE (a server has refused us), ERROR_UNAVAILABLE,
+ * ERROR_TIMEOUT. */
 /* `rows`: by server, which rows of its tables; the others' values stay as they were. NULL: all. Here and in a push they must
  * outlive the link. */
 int servers_link_pull(struct servers_link *link, const struct row_set *rows, struct error *error);

@@ -43,7 +43,8 @@ enum answer {
     REDUCES = 16,
     ACKNOWLEDGES = 32,
     WELCOMES = 64,
-    IS_STRANGE = 128
+    IS_STRANGE = 128,
+    FREEZES = 256
 };
 
 struct mute {
@@ -68,6 +69,7 @@ struct scene {
     struct servers_link *links;
     pthread_t thread;
     bool pushes;
+    int64_t deadline_ms;
     struct error outcome; /* of the worker's exchange */
 };
 
@@ -99,6 +101,9 @@ static void answer(const struct mute *mute, struct rpc_stream *stream, const str
         ps_message_send(stream, &(struct ps_message){.type = PS_REDUCED, .step = message->step, .squares = 1});
     else if (message->type == PS_PUSH && (answers & ACKNOWLEDGES))
         ps_message_send(stream, &(struct ps_message){.type = PS_ACK, .ticket = message->ticket});
+    else if (message->type == PS_PUSH && (answers & FREEZES))
+        while (atomic_load(&mute->answers) & FREEZES)
+            usleep(10000);
     else if (message->type == PS_JOIN && (answers & WELCOMES))
         ps_message_send(stream, &(struct ps_message){.type = PS_WELCOME, .per_step = 2});
 }
@@ -213,6 +218,7 @@ static void open_worker(struct scene *scene, uint16_t chief_port)
                                                                  .job_uid = "uid",
                                                                  .generation = {.epoch = 1},
                                                                  .digest = 5,
+                                                                 .deadline_ms = scene->deadline_ms,
                                                                  .patience_ms = PATIENCE_MS},
                                   &scene->links, NULL),
                  0);
@@ -308,6 +314,35 @@ Test(waiting, a_server_that_is_frozen_in_a_pull_is_named_by_the_worker, .timeout
 Test(waiting, a_server_that_is_frozen_in_a_push_is_named_by_the_worker, .timeout = 120)
 {
     expect_worker_to_name(OPENS, true, " to acknowledge ticket 57");
+}
+
+/* The call ends, and names one of them. */
+static void expect_deadline(unsigned answers, bool pushes, const char *what)
+{
+    struct scene scene;
+    char words[SERVERS][WAITING_NAME_MAX + 64], name[WAITING_NAME_MAX];
+    bool named = false;
+    set_up(&scene, OPENS | answers);
+    scene.deadline_ms = PATIENCE_MS;
+    scene.pushes = pushes;
+    open_worker(&scene, 1);
+    (void)exchange(&scene);
+    for (unsigned i = 0; i < SERVERS; i++) {
+        waiting_name("ps", i, &scene.seats[1 + i], name);
+        snprintf(words[i], sizeof words[i], "for %s%s", name, what);
+        named |= strstr(scene.outcome.message, words[i]) != NULL;
+    }
+    cr_expect(scene.outcome.kind == ERROR_TIMEOUT && named, "\"%s\", not \"%s\"", scene.outcome.message, words[0]);
+    for (unsigned i = 0; i < SERVERS; i++)
+        atomic_store(&scene.mutes[i].answers, 0);
+    tear_down(&scene);
+}
+
+Test(waiting, a_server_that_freezes_in_the_middle_of_a_push_is_given_up, .timeout = 120)
+{
+    expect_deadline(FREEZES, true, " to acknowledge ticket 57");
+    expect_deadline(0, true, " to acknowledge ticket 57");
+    expect_deadline(0, false, " to send its values");
 }
 
 static void *take_ticket(void *context)
