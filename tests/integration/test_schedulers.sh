@@ -143,7 +143,7 @@ until_true "$patience" ready True
 verdict $? "Kueue is told that the pods are ready" "$(workload)"
 
 kueue "$(says QuotaReserved True QuotaReserved),$(says Admitted True Admitted),$(says Evicted True Preempted)" "$admission" >answer.json
-wait_for queued state Suspended "$patience" && no_pods_of queued
+wait_for queued state Suspended "$patience" && until_true "$patience" no_pods_of queued # they have ended; their objects may go later
 verdict $? "an evicted job has no pods" "$(cat answer.json)"
 released() { workload_has '"reason":"Pending"' && ! workload_has '"clusterQueue"' && workload_has '"type":"Requeued"'; }
 until_true "$patience" released

@@ -1,0 +1,10 @@
+// The definitions of others' objects that tests/cluster/scheduler-crds takes; nothing of it is compiled.
+module coxswain.dev/tests/cluster/schedulers
+
+go 1.26.0
+
+require (
+	sigs.k8s.io/kueue v0.15.0
+	sigs.k8s.io/scheduler-plugins v0.32.7
+	volcano.sh/volcano v1.10.0
+)

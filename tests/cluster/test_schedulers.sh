@@ -1,0 +1,216 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# PodGroups and Workloads against the real definitions of Volcano, the scheduler plugins and Kueue, their rules evaluated by a
+# real API server; this script plays the schedulers: admits, binds, preempts, evicts, requeues. Two operators with the rights of
+# deploy/rbac, pods played by KWOK. Run by tests/cluster/check.
+set -uo pipefail
+root=$(cd "$(dirname "$0")/../.." && pwd)
+bin=${BUILD:-$root/build}
+work=$(mktemp -d)
+
+# shellcheck source=tests/cluster/cluster.sh
+. "$root/tests/cluster/cluster.sh"
+
+finish() {
+    cluster_operators_end
+    [[ ! -d $work/crds ]] || kubectl delete -f "$work/crds" --timeout=60s >/dev/null 2>&1
+    rm -rf "$work"
+}
+trap finish EXIT
+
+why=$("$root/tests/cluster/scheduler-crds" "$work/crds" 2>&1)
+status=$?
+if ((status == 3)); then
+    echo "skip schedulers: $(tail -n 1 <<<"$why")"
+    exit 0
+fi
+verdict $status "the definitions are found in their modules" "$why"
+cluster_prepare || { echo "not ok preparation"; exit 1; }
+why=$(kubectl create -f "$work/crds" 2>&1 && kubectl wait --for=condition=Established --timeout=60s -f "$work/crds" 2>&1)
+verdict $? "the API server takes them" "$why"
+cluster_operator_start
+cluster_operator_start
+
+# gang_job NAME SCHEDULER [MORE [LABELS]]: two workers; MORE of runPolicy.gang
+gang_job() {
+    k apply -f - <<YAML
+apiVersion: coxswain.dev/v1alpha1
+kind: TrainingJob
+metadata: {name: $1, labels: {${4:-}}}
+spec:
+  strategy: {type: MultiWorkerMirrored}
+  workers: 2
+  runPolicy: {gang: {scheduler: $2${3:+, $3}}}
+  model: {preset: mlp}
+  data: {format: synthetic, examples: 1000}
+  training: {steps: 10, batchSize: 100, optimizer: {type: sgd, learningRate: "0.1"}}
+  roles: [{name: worker, template: {spec: {containers: [{name: trainer, resources: {requests: {cpu: "2"}}}]}}}]
+YAML
+}
+
+has_condition() {
+    status_of "$1" conditions | grep -q "\"$2\""
+}
+
+# pods_are JOB COUNT
+pods_are() {
+    [[ $(k get pods -l "coxswain.dev/job-name=$1" -o name 2>/dev/null | wc -l) == "$2" ]]
+}
+
+# bind JOB: every pod of it that has no node gets one; what a scheduler does
+bind() {
+    local pod
+    for pod in $(k get pods -l "coxswain.dev/job-name=$1" --field-selector spec.nodeName= -o 'jsonpath={.items[*].metadata.name}'); do
+        kubectl create --raw "/api/v1/namespaces/$space/pods/$pod/binding" -f - >/dev/null 2>&1 <<<"{\"apiVersion\":\"v1\",
+            \"kind\":\"Binding\",\"metadata\":{\"name\":\"$pod\"},\"target\":{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"name\":\"node-0\"}}"
+    done
+}
+
+# runs JOB: with somebody who binds
+runs() {
+    bind "$1"
+    status_is "$1" readySummary 2/2
+}
+
+# preempt POD: as a scheduler does: it says so, then the pod is deleted
+preempt() {
+    kubectl -n "$space" patch pod "$1" --subresource=status --type=strategic -p '{"status": {"conditions": [{"type": "DisruptionTarget",
+        "status": "True", "reason": "PreemptionByScheduler", "lastTransitionTime": "2026-11-20T14:00:00Z"}]}}' >/dev/null &&
+        k delete pod "$1" --wait=false >/dev/null
+}
+
+# ---------------------------------------------------------------- PodGroups
+# group KIND JOB JSONPATH
+group() {
+    k get "$1" "$2" -o "jsonpath={$3}"
+}
+
+# life JOB KIND: it runs, a pod is preempted, it is suspended and resumed
+life() {
+    local job=$1 kind=$2 uid old
+    until_true 60 runs "$job"
+    verdict $? "$job: pods that are bound run" "$(k get pods -o wide)"
+    uid=$(group "$kind" "$job" .metadata.uid)
+    old=$(current "$job" 1)
+    preempt "$old"
+    until_true 60 replaced_and_bound "$job" 1 "$old"
+    verdict $? "$job: a preempted pod is replaced" "$(k get pods -o wide)"
+    expect "$job" restarts.disruptions 1
+    verdict $? "$job: as a disruption" "$(status_of "$job" restarts)"
+    [[ $(group "$kind" "$job" .metadata.uid) == "$uid" ]]
+    verdict $? "$job: its group stays"
+}
+
+replaced_and_bound() {
+    bind "$1"
+    replaced "$@"
+}
+
+group_gone() {
+    ! k get "$1" "$2" >/dev/null 2>&1
+}
+
+volcano=podgroups.scheduling.volcano.sh
+gang_job gang Volcano "queue: research" >/dev/null
+until_true 60 has_condition gang PodGroupPending && until_true 60 k get $volcano gang >/dev/null 2>&1
+verdict $? "Volcano: the PodGroup comes first" "$(status_of gang conditions)"
+[[ $(group $volcano gang '.spec.minMember}{.spec.minTaskMember.worker}{.spec.queue}{.spec.minResources.cpu') == 22research4 ]]
+verdict $? "Volcano: with all that was written of it" "$(group $volcano gang .spec)"
+pods_are gang 0
+verdict $? "Volcano: no pod is there before the group leaves Pending"
+k patch $volcano gang --type=merge -p '{"status": {"phase": "Inqueue"}}' >/dev/null
+until_true 60 pods_are gang 2
+verdict $? "Volcano: pods are there when it has" "$(k get pods; status_of gang conditions)"
+[[ $(k get pods -l coxswain.dev/job-name=gang -o 'jsonpath={.items[*].spec.schedulerName}') == "volcano volcano" ]]
+verdict $? "Volcano: for its scheduler"
+life gang $volcano
+k patch tj gang --type=merge -p '{"spec": {"runPolicy": {"suspend": true}}}' >/dev/null
+expect gang state Suspended && until_true 60 group_gone $volcano gang
+verdict $? "Volcano: the group goes on suspend" "$(status_of gang state)"
+k patch tj gang --type=merge -p '{"spec": {"runPolicy": {"suspend": false}}}' >/dev/null
+until_true 60 k patch $volcano gang --type=merge -p '{"status": {"phase": "Inqueue"}}' >/dev/null 2>&1
+until_true 60 runs gang
+verdict $? "Volcano: requeued, admitted again, it runs" "$(k get pods -o wide; status_of gang conditions)"
+k delete tj gang >/dev/null
+until_true 60 group_gone $volcano gang
+verdict $? "Volcano: the group goes with its job"
+
+plugins=podgroups.scheduling.x-k8s.io
+gang_job plugged Coscheduling "scheduleTimeoutSeconds: 30" >/dev/null
+until_true 60 pods_are plugged 2
+verdict $? "scheduler plugins: pods are there" "$(status_of plugged conditions)"
+[[ $(group $plugins plugged '.spec.minMember}{.spec.scheduleTimeoutSeconds}{.spec.minResources.cpu') == 2304 ]]
+verdict $? "scheduler plugins: with all that was written of the group" "$(group $plugins plugged .spec)"
+life plugged $plugins
+k delete tj plugged >/dev/null
+
+# ---------------------------------------------------------------- Kueue
+# says TYPE STATUS REASON
+says() {
+    echo "{\"type\":\"$1\",\"status\":\"$2\",\"reason\":\"$3\",\"message\":\"$3\",\"lastTransitionTime\":\"2026-11-20T14:00:00Z\"}"
+}
+
+# kueue CONDITION,… [ADMISSION]: as Kueue does it
+kueue() {
+    kubectl -n "$space" apply --server-side --force-conflicts --subresource=status --field-manager=kueue-admission -f - 2>&1 <<<"{
+        \"apiVersion\": \"kueue.x-k8s.io/v1beta2\", \"kind\": \"Workload\", \"metadata\": {\"name\": \"queued\"},
+        \"status\": {\"conditions\": [$1]${2:+, \"admission\": $2}}}"
+}
+
+workload() {
+    k get workloads.v1beta2.kueue.x-k8s.io queued -o "jsonpath={$1}"
+}
+
+# condition TYPE: its status
+workload_condition() {
+    workload ".status.conditions[?(@.type==\"$1\")].status"
+}
+
+workload_is() {
+    [[ $(workload_condition "$1") == "$2" ]]
+}
+
+admission='{"clusterQueue":"research","podSetAssignments":[{"name":"worker","flavors":{"cpu":"spot"},"resourceUsage":{"cpu":"4"},"count":2}]}'
+admitted="$(says QuotaReserved True QuotaReserved),$(says Admitted True Admitted)"
+gang_job queued None "" "kueue.x-k8s.io/queue-name: research" >/dev/null
+until_true 60 workload .metadata.name >/dev/null 2>&1
+verdict $? "Kueue: a labelled job has a Workload" "$(status_of queued conditions)"
+[[ $(workload '.spec.queueName}{.spec.podSets[*].name}{.spec.podSets[*].count}{.spec.podSets[0].template.spec.containers[0].resources.requests.cpu') == researchworker22 ]]
+verdict $? "Kueue: with all that was written of it" "$(workload .spec)"
+expect queued state Suspended && pods_are queued 0
+verdict $? "Kueue: no pod is there before it is admitted" "$(status_of queued state)"
+kubectl create -f - >/dev/null <<'YAML'
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ResourceFlavor
+metadata: {name: spot}
+spec: {nodeLabels: {type: kwok}, tolerations: [{key: spot, operator: Exists}]}
+YAML
+why=$(kueue "$admitted" "$admission")
+verdict $? "Kueue: it is admitted" "$why"
+expect queued readySummary 2/2
+verdict $? "Kueue: and runs" "$(status_of queued conditions)"
+[[ $(k get pod "$(current queued 0)" -o 'jsonpath={.spec.nodeSelector.type} {.spec.tolerations[?(@.key=="spot")].operator}') == "kwok Exists" ]]
+verdict $? "Kueue: where the flavor says" "$(k get pod "$(current queued 0)" -o 'jsonpath={.spec}')"
+until_true 60 workload_is PodsReady True
+verdict $? "Kueue: is told that the pods are ready" "$(workload .status)"
+why=$(kueue "$admitted,$(says Evicted True Preempted)" "$admission")
+verdict $? "Kueue: it is evicted" "$why"
+expect queued state Suspended && until_true 60 pods_are queued 0
+verdict $? "Kueue: and has no pods" "$(k get pods)"
+released() { workload_is QuotaReserved False && [[ -z $(workload .status.admission) ]] && workload_is Requeued True; }
+until_true 60 released
+verdict $? "Kueue: its quota is given back and it is requeued" "$(workload .status)"
+[[ $(status_of queued restarts.failures) =~ ^0?$ && $(status_of queued restarts.disruptions) =~ ^0?$ ]]
+verdict $? "Kueue: which is no failure" "$(status_of queued restarts)"
+why=$(kueue "$admitted,$(says Evicted False Admitted)" "$admission")
+verdict $? "Kueue: it is admitted again" "$why"
+expect queued readySummary 2/2
+verdict $? "Kueue: and starts over" "$(status_of queued conditions)"
+k patch tj queued --type=merge -p '{"spec": {"runPolicy": {"activeDeadlineSeconds": 1}}}' >/dev/null
+expect queued state Failed && until_true 60 workload_is Finished True
+verdict $? "Kueue: is told of the end" "$(workload .status)"
+
+refused=$(grep -hiE 'forbidden|unknown field|invalid' "$work"/operator-*.log | head -n 3)
+[[ -z $refused ]]
+verdict $? "nothing that the operators sent was refused" "$refused"
