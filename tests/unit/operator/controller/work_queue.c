@@ -66,6 +66,36 @@ Test(work_queue, an_outage_is_over_within_half_a_minute)
     }
 }
 
+/* One job through an outage by a clock of its own: each try ends `try_ms` after it began, and the next one comes when the
+ * queue and the obstacle allow it. How long after the outage the first try begins. */
+static int64_t comes_back_after_ms(int64_t outage_ms, int64_t try_ms)
+{
+    int64_t now_ms = 0;
+    job_entry_set_job(entry, NULL);
+    job_entry_set_job(entry, "uid");
+    entry->failures = 0;
+    while (now_ms < outage_ms) {
+        now_ms += try_ms;
+        entry->executing = true;
+        job_entry_set_obstacle(entry, "uid", OBSTACLE_OUTAGE, "no answer", now_ms);
+        int64_t before_ms = clock_now_ms();
+        work_queue_failed(queue, entry);
+        int64_t looked_at_ms = now_ms + entry->timer_ms - before_ms;
+        work_queue_remove(queue, entry);
+        now_ms = looked_at_ms > entry->obstacle_retry_ms ? looked_at_ms : entry->obstacle_retry_ms;
+    }
+    return now_ms - outage_ms;
+}
+
+Test(work_queue, whenever_an_outage_ends_all_is_tried_within_half_a_minute)
+{
+    static const int64_t tries_ms[] = {0, 1000, 10000};
+    for (size_t i = 0; i < sizeof tries_ms / sizeof *tries_ms; i++)
+        for (int64_t outage_ms = 1; outage_ms < 600000; outage_ms += 977)
+            cr_assert_leq(comes_back_after_ms(outage_ms, tries_ms[i]), 30000, "an outage of %d ms, tries of %d ms",
+                          (int)outage_ms, (int)tries_ms[i]);
+}
+
 Test(work_queue, what_changed_meanwhile_does_not_wait_for_the_end_of_a_long_backoff)
 {
     entry->failures = 8;
