@@ -2,6 +2,7 @@
 #include "operator/controller/controller.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -715,6 +716,38 @@ bool controller_synced(const struct controller *controller)
     return !controller->stopped && is_synced(controller);
 }
 
+static const struct {
+    const char *resource;
+    size_t offset;
+} watched[] = {
+    {TRAINING_JOB_PLURAL, offsetof(struct controller, jobs)},
+    {"pods", offsetof(struct controller, pods)},
+    {"services", offsetof(struct controller, services)},
+};
+#define WATCHED_COUNT (sizeof watched / sizeof *watched)
+
+static const struct error *refusal_of(const struct controller *controller, size_t i)
+{
+    return informer_refusal(*(struct informer *const *)((const char *)controller + watched[i].offset));
+}
+
+const struct error *controller_refusal(const struct controller *controller)
+{
+    const struct error *refusal = NULL;
+    for (size_t i = 0; i < WATCHED_COUNT && !refusal && !controller->stopped; i++)
+        refusal = refusal_of(controller, i);
+    return refusal;
+}
+
+static void write_refusals(const struct controller *controller, struct buffer *out)
+{
+    buffer_format(out, "# HELP coxswain_watch_refused Whether the API server forbids to watch it: jobs stand still.\n"
+                       "# TYPE coxswain_watch_refused gauge\n");
+    for (size_t i = 0; i < WATCHED_COUNT; i++)
+        buffer_format(out, "coxswain_watch_refused{resource=\"%s\"} %d\n", watched[i].resource,
+                      refusal_of(controller, i) != NULL);
+}
+
 static void write_jobs(const struct controller *controller, struct buffer *out)
 {
     size_t counts[] = {
@@ -753,6 +786,7 @@ int controller_write_metrics(const struct controller *controller, struct buffer 
                   "# HELP coxswain_queue_depth Jobs that wait to be looked at.\n# TYPE coxswain_queue_depth gauge\n"
                   "coxswain_queue_depth %zu\n",
                   informer_count(controller->pods), work_queue_depth(controller->queue));
+    write_refusals(controller, out);
     write_events(event_recorder_counts(controller->recorder), out);
     return reconcile_metrics_write(&controller->metrics, out, error);
 }

@@ -34,8 +34,11 @@ void controller_free(struct controller *controller);
 /* Every cache has its first state. */
 bool controller_synced(const struct controller *controller);
 
+/* What the API server says where it does not let the operator watch (any more) what it needs; NULL: nothing. */
+const struct error *controller_refusal(const struct controller *controller);
+
 /* Appends Prometheus text: coxswain_reconciles_total, coxswain_reconcile_duration_seconds, coxswain_queue_depth,
- * coxswain_jobs{state}, coxswain_pods_cached. */
+ * coxswain_jobs{state}, coxswain_pods_cached, coxswain_watch_refused{resource}. */
 int controller_write_metrics(const struct controller *controller, struct buffer *out, struct error *error);
 
 #endif

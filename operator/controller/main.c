@@ -47,7 +47,20 @@ static bool is_ready(const struct operator_state *state)
 {
     if (state->options.leader_elect && !lease_held(state->lease))
         return true;
-    return state->controller && controller_synced(state->controller);
+    return state->controller && controller_synced(state->controller) && !controller_refusal(state->controller);
+}
+
+static void respond_readiness(const struct operator_state *state, struct http_exchange *exchange)
+{
+    const struct error *refusal = state->controller ? controller_refusal(state->controller) : NULL;
+    if (is_ready(state)) {
+        respond_text(exchange, 200, "ok\n");
+    } else if (refusal) {
+        SCOPED_FREE char *words = memory_format("the caches grow old: %s\n", refusal->message);
+        respond_text(exchange, 503, words);
+    } else {
+        respond_text(exchange, 503, "the caches are not complete yet\n");
+    }
 }
 
 static void respond_metrics(const struct operator_state *state, struct http_exchange *exchange)
@@ -73,8 +86,7 @@ static void handle(void *context, struct http_exchange *exchange)
     if (strcmp(path, "/healthz") == 0)
         respond_text(exchange, 200, "ok\n");
     else if (strcmp(path, "/readyz") == 0)
-        respond_text(exchange, is_ready(state) ? 200 : 503,
-                     is_ready(state) ? "ok\n" : "the caches are not complete yet\n");
+        respond_readiness(state, exchange);
     else if (strcmp(path, "/metrics") == 0)
         respond_metrics(state, exchange);
     else

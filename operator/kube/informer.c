@@ -64,9 +64,16 @@ static void position_set(struct informer *informer, const char *resource_version
     informer->seen = resource_version_number(resource_version);
 }
 
+/* The server lets us look. */
+static void trouble_end(struct informer *informer)
+{
+    informer->last_trouble.kind = ERROR_NONE;
+}
+
 static void list_complete(struct informer *informer, const char *resource_version)
 {
     position_set(informer, resource_version);
+    trouble_end(informer);
     informer->phase = WATCH;
     informer_table_end_list(&informer->table);
     bool is_first = !informer->synced;
@@ -104,6 +111,7 @@ static int event_take(void *context, const struct watch_event *event, struct err
     informer->counts.events++;
     if (event->type == WATCH_ERROR)
         return kube_status_to_error((int)json_integer_at(event->object, "code", 500), event->object, error);
+    trouble_end(informer);
     if (event->type == WATCH_BOOKMARK) {
         bookmark_take(informer, event->object);
         return 0;
@@ -209,11 +217,14 @@ static bool ended_in_order(const struct informer *informer, const struct kube_an
 static void on_watch_end(struct informer *informer, const struct kube_answer *answer)
 {
     bool was_short = clock_monotonic_ns() - informer->started_ns < SHORT_WATCH_MS * NS_PER_MS;
+    bool in_order = ended_in_order(informer, answer);
+    if (in_order)
+        trouble_end(informer);
     if (!was_short)
         informer->failures = 0;
     if (answer->error && answer->error->kind == ERROR_EXPIRED) {
         expired(informer, answer);
-    } else if (!ended_in_order(informer, answer)) {
+    } else if (!in_order) {
         trouble(informer, answer);
     } else if (was_short) {
         informer->failures++;
@@ -417,6 +428,17 @@ bool informer_synced(const struct informer *informer)
 const struct error *informer_trouble(const struct informer *informer)
 {
     return informer->synced || informer->last_trouble.kind == ERROR_NONE ? NULL : &informer->last_trouble;
+}
+
+static bool is_refusal(const struct error *error)
+{
+    return error->http_status == 401 || error->http_status == 403 || error->http_status == 404;
+}
+
+const struct error *informer_refusal(const struct informer *informer)
+{
+    const struct error *last = &informer->last_trouble;
+    return last->kind != ERROR_NONE && is_refusal(last) ? last : NULL;
 }
 
 size_t informer_count(const struct informer *informer)

@@ -66,6 +66,9 @@ void informer_free(struct informer *informer);
 bool informer_synced(const struct informer *informer);
 /* Why there is no first state yet: what the server said last; NULL: nothing, or it is there. */
 const struct error *informer_trouble(const struct informer *informer);
+/* What the server says to those who may not look (any more), who are not known to it, or who look for what it does not
+ * serve: that passes when a person mends it, and until then the copy grows old. NULL: nothing of the kind. */
+const struct error *informer_refusal(const struct informer *informer);
 size_t informer_count(const struct informer *informer);
 /* Borrowed until the loop's next turn; NULL when absent. */
 const void *informer_get(const struct informer *informer, const char *key);

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# What befalls an operator in the long run, on a real control plane: its token is revoked while it watches, the cluster's
-# authority and the API server's certificate are replaced, the leader is stopped for longer than its term and woken. Nothing
-# is lost, counted twice or done twice. Deadlines are measured by the API's own times. Run by tests/cluster/check.
+# What befalls an operator in the long run, on a real control plane: its token is revoked while it watches, its rights are
+# taken away, the cluster's authority and the API server's certificate are replaced, the leader is stopped for longer than its
+# term and woken. Nothing is lost, counted twice or done twice. Deadlines are measured by the API's own times. Run by tests/cluster/check.
 set -uo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 bin=${BUILD:-$root/build}
@@ -48,11 +48,16 @@ current-context: test
 YAML
 }
 
-# metric PATTERN: the sum of an operator's counters that match, 0 when it does not answer
-metric() {
+# ask PATH: what the first operator answers there
+ask() {
     local address
     address=$(sed -n 's/.*serving metrics.*address="\?\([0-9.]*\)"\?.*port="\?\([0-9]*\)"\?.*/\1:\2/p' "$work/operator-0.log" | tail -n 1)
-    curl -s --max-time 5 "http://$address/metrics" | awk -v pattern="$1" '$0 ~ pattern { sum += $NF } END { print sum + 0 }'
+    curl -s --max-time 5 "http://$address/$1"
+}
+
+# metric PATTERN: the sum of its counters that match, 0 when it does not answer
+metric() {
+    ask metrics | awk -v pattern="$1" '$0 ~ pattern { sum += $NF } END { print sum + 0 }'
 }
 counts() {
     (($(metric "$1") > 0))
@@ -95,6 +100,19 @@ verdict $? "with the new one the operator goes on, and has missed nothing" "$(ta
 expect steady readySummary 3/3
 expect steady restarts.disruptions 1
 verdict $? "the disruption is counted once" "$(status_of steady restarts)"
+
+# ---------------------------------------------------------------- the rights
+is_ready() { [[ $(ask readyz) == ok ]]; }
+until_true 30 is_ready
+verdict $? "it is ready" "$(ask readyz)"
+kubectl delete clusterrolebinding coxswain-operator >/dev/null
+until_true 60 counts 'watch_refused.*pods' # the API server ends its watches after 20 s
+verdict $? "rights that are taken away are told as a metric" "$(ask metrics | grep watch_refused | tr '\n' ' ')"
+[[ $(ask readyz) == *'is forbidden'* ]]
+verdict $? "and it is ready no more, and says why" "$(ask readyz)"
+kubectl apply -k "$root/deploy/rbac" >/dev/null
+until_true 60 is_ready
+verdict $? "until it has them again" "$(ask readyz)"
 
 # ---------------------------------------------------------------- authority and certificate
 # The others of this control plane know both at once; the operator is told later.

@@ -296,6 +296,39 @@ Test(informer, a_refusal_is_told_and_tried_again)
     stop(informer);
 }
 
+static bool allowed;
+
+static void forbidding_sometimes(struct scripted_request *request)
+{
+    if (!__atomic_load_n(&allowed, __ATOMIC_SEQ_CST)) {
+        forbidding(request);
+    } else if (asks(request, "sendInitialEvents")) {
+        scripted_stream(request);
+        scripted_chunk(request, INITIAL_END("5"));
+        scripted_end(request);
+    } else {
+        scripted_stream(request);
+        scripted_chunk(request, BOOKMARK("6"));
+        scripted_end(request);
+    }
+}
+
+Test(informer, a_right_that_is_taken_away_later_is_told_until_it_is_back)
+{
+    allowed = true;
+    fixture_start(forbidding_sometimes, NULL, NULL);
+    struct informer *informer = start((struct informer_options){0});
+    LOOP_UNTIL(informer_synced(informer));
+    cr_assert_null(informer_refusal(informer));
+    __atomic_store_n(&allowed, false, __ATOMIC_SEQ_CST);
+    LOOP_UNTIL(informer_refusal(informer));
+    cr_assert_str_eq(informer_refusal(informer)->message, "pods is forbidden: User cannot list");
+    cr_assert(informer_synced(informer), "what is known stays known");
+    __atomic_store_n(&allowed, true, __ATOMIC_SEQ_CST);
+    LOOP_UNTIL(!informer_refusal(informer));
+    stop(informer);
+}
+
 static void huge(struct scripted_request *request)
 {
     if (asks(request, "watch=true"))
