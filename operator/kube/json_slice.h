@@ -2,12 +2,15 @@
  *
  * Follows the nesting of JSON text byte by byte without building anything: enough to
  * know where a value starts and ends. It does not judge the text between; the
- * parser, which gets each slice whole, does.
+ * parser, which gets each slice whole, does. All that is watched goes through here,
+ * so it is inline.
  */
 #ifndef COXSWAIN_KUBE_JSON_SLICE_H
 #define COXSWAIN_KUBE_JSON_SLICE_H
 
 #include <stdbool.h>
+
+#include "common/json.h"
 
 struct json_slice {
     unsigned depth; /* open objects and arrays, strings not counted */
@@ -20,10 +23,42 @@ struct json_slice {
         0                                                                                                              \
     }
 
-/* Takes one byte in; false when it closes what was never opened or nests deeper than JSON_DEPTH_MAX (common/json.h). */
-bool json_slice_step(struct json_slice *slice, char byte);
-
 /* Space, tab, line feed or carriage return. */
-bool json_slice_is_space(char byte);
+static inline bool json_slice_is_space(char byte)
+{
+    return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r';
+}
+
+static inline void json_slice_step_in_string(struct json_slice *slice, char byte)
+{
+    if (slice->after_backslash)
+        slice->after_backslash = false;
+    else if (byte == '\\')
+        slice->after_backslash = true;
+    else if (byte == '"')
+        slice->in_string = false;
+}
+
+/* Takes one byte in; false when it closes what was never opened or nests deeper than JSON_DEPTH_MAX (common/json.h). */
+static inline bool json_slice_step(struct json_slice *slice, char byte)
+{
+    if (slice->in_string) {
+        json_slice_step_in_string(slice, byte);
+        return true;
+    }
+    switch (byte) {
+    case '"':
+        slice->in_string = true;
+        return true;
+    case '{':
+    case '[':
+        return ++slice->depth <= JSON_DEPTH_MAX;
+    case '}':
+    case ']':
+        return slice->depth-- > 0;
+    default:
+        return true;
+    }
+}
 
 #endif
