@@ -39,9 +39,11 @@ struct creation {
     struct json *service; /* of a Secret: the Service that is made after it; whoever sees the one has the other */
 };
 
+/* Of what was written nothing but its version is of interest, of what is looked at its owner. */
 static struct kube_call_options call_options(struct execution *execution, kube_answered *answered, void *context)
 {
-    return (struct kube_call_options){.flow = execution->entry->key, .answered = answered, .context = context};
+    return (struct kube_call_options){
+        .flow = execution->entry->key, .metadata_only = true, .answered = answered, .context = context};
 }
 
 /* The first that is worth a line in the log; a conflict only means that the cache is behind. */
@@ -563,6 +565,7 @@ static void ask_priority(struct execution *execution, const char *name, struct j
     *creation = (struct workload_creation){execution, workload};
     struct resource_path path = {KUBE_PRIORITY_CLASSES, NULL, name, NULL};
     struct kube_call_options options = call_options(execution, priority_answered, creation);
+    options.metadata_only = false;
     execution->open++;
     kube_client_get(execution->executor.client, &path, &options);
 }

@@ -94,6 +94,7 @@ static void call_start(struct kube_call *call, const char *name_space, const str
     call->tries_max = options->tries_max > 0 ? options->tries_max : KUBE_TRIES_MAX;
     call->urgent = options->priority == KUBE_URGENT;
     call->late = options->priority == KUBE_LATE;
+    call->metadata_only = options->metadata_only;
     kube_call_set_deadline(call, otherwise(options->timeout_ms, KUBE_TIMEOUT_MS));
     if (call->failure)
         kube_call_fail_later(call);

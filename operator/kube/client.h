@@ -81,6 +81,7 @@ struct kube_call_options {
     int64_t timeout_ms; /* retries and waiting included; 0: KUBE_TIMEOUT_MS */
     int tries_max;      /* 0: KUBE_TRIES_MAX; 1: no retry here */
     enum kube_priority priority;
+    bool metadata_only; /* the answer's object need hold no more than its metadata, which costs the server less */
     kube_answered *answered;
     void *context;
 };

@@ -312,7 +312,9 @@ static bool gate_lets_through(const struct kube_call *call)
 
 void kube_call_send(struct kube_call *call)
 {
-    static const char *const headers[] = {"Accept: application/json", NULL};
+    static const char *const whole[] = {"Accept: application/json", NULL};
+    static const char *const metadata[] = {
+        "Accept: application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json", NULL};
     struct kube_client *client = call->client;
     if (!gate_lets_through(call)) {
         error_set(kube_call_failure(call), ERROR_CANCELLED, "writes are stopped: the lease is not held");
@@ -322,7 +324,7 @@ void kube_call_send(struct kube_call *call)
     struct http_request request = {
         .method = kube_verbs[call->verb].method,
         .url = call->url,
-        .headers = headers,
+        .headers = call->metadata_only ? metadata : whole,
         .body = call->body,
         .body_length = call->body_length,
         .content_type = kube_verbs[call->verb].content_type,

@@ -51,7 +51,7 @@ struct kube_call {
     char *flow;
     char *body;
     size_t body_length;
-    bool urgent, late;
+    bool urgent, late, metadata_only;
     bool counts; /* against max_in_flight, now */
     bool credentials_renewed;
     int tries, tries_max;

@@ -93,7 +93,8 @@ static struct kube_call_options call_options(struct series *series)
 {
     series->recorder->under_way++;
     series->written = series->count;
-    return (struct kube_call_options){.flow = FLOW, .priority = KUBE_LATE, .answered = on_written, .context = series};
+    return (struct kube_call_options){
+        .flow = FLOW, .priority = KUBE_LATE, .metadata_only = true, .answered = on_written, .context = series};
 }
 
 static void write_repetitions(struct series *series)

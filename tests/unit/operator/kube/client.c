@@ -293,6 +293,29 @@ Test(client, deletes_carry_their_preconditions)
     fixture_stop();
 }
 
+static char last_head[8192];
+
+static void keep_head(struct scripted_request *request)
+{
+    snprintf(last_head, sizeof last_head, "%s", request->head);
+    scripted_reply(request, 200, "{\"metadata\":{}}");
+}
+
+Test(client, no_more_than_the_metadata_is_asked_for_where_that_will_do)
+{
+    fixture_start(keep_head, NULL, NULL);
+    struct kube_call_options brief = plain;
+    brief.metadata_only = true;
+    kube_client_get(client, &pod, &brief);
+    LOOP_UNTIL(answer.calls == 1);
+    cr_assert(
+        strstr(last_head, "Accept: application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json\r\n"));
+    kube_client_get(client, &pod, &plain);
+    LOOP_UNTIL(answer.calls == 2);
+    cr_assert(strstr(last_head, "Accept: application/json\r\n"));
+    fixture_stop();
+}
+
 Test(client, a_patch_of_the_status_is_a_merge_patch)
 {
     fixture_start(keep_body, NULL, NULL);
