@@ -60,18 +60,21 @@ static void sleep_on(void)
     scene.input.now_ms = plan->requeue_ms;
 }
 
+static void look_until(bool (*is_done)(void))
+{
+    scene_plan(&scene);
+    for (int look = 0; look < LOOKS_MAX && !is_done(); look++) {
+        sleep_on();
+        scene_plan(&scene);
+    }
+}
+
 static void check_done_at(bool (*is_done)(void), int64_t due_ms)
 {
-    for (int look = 0; look < LOOKS_MAX; look++) {
-        scene_plan(&scene);
-        if (is_done()) {
-            int64_t late_ms = scene.input.now_ms - due_ms;
-            cr_assert(late_ms > -SECOND_MS && late_ms < SECOND_MS, "%ld ms late", (long)late_ms);
-            return;
-        }
-        sleep_on();
-    }
-    cr_assert_fail("not done after %d looks", LOOKS_MAX);
+    look_until(is_done);
+    cr_assert(is_done(), "not after %d looks", LOOKS_MAX);
+    int64_t late_ms = scene.input.now_ms - due_ms;
+    cr_assert(late_ms > -SECOND_MS && late_ms < SECOND_MS, "%ld ms late", (long)late_ms);
 }
 
 static bool is_failed(void)
