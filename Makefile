@@ -48,7 +48,7 @@ LDFLAGS += -fsanitize=$(SANITIZE)
 endif
 
 # ---------------------------------------------------------------- CUDA
-# Driver and cuBLAS are looked for when the worker runs (docs/gpus.md).
+# Driver, cuBLAS and NCCL are looked for when the worker runs (docs/gpus.md).
 CUDA ?= 0
 CUDA_HOME ?= /usr/local/cuda
 CUDA_ARCHITECTURES ?= 80 90
@@ -66,9 +66,9 @@ else ifeq ($(CUDA),emulated)
 # GPUs that the processor plays: no toolkit, no GPU, no speed.
 cuda_left_out := worker/device/without_cuda.c
 cuda_sources := $(wildcard worker/device/cuda/*.cu)
-cuda_include := -Itests/gpu/emulated/include
+cuda_include := -Itests/gpu/emulated/include -DNCCL_FILE_NUMBER=0
 cuda_runtime := $(addprefix tests/gpu/emulated/,block.c runtime.c stream.c)
-cuda_libraries := $(BUILD)/libcublas.so.0
+cuda_libraries := $(BUILD)/libcublas.so.0 $(BUILD)/libnccl.so.0
 LDFLAGS += -rdynamic
 NVCC = $(CXX) -x c++ -std=c++17 -O2 -g -ffp-contract=off -I. $(cuda_include) -include cuda_runtime.h -fPIE -Wall -Wextra \
        -Wno-unknown-pragmas -fno-exceptions -fno-rtti -fno-threadsafe-statics -fno-extern-tls-init \
@@ -178,6 +178,10 @@ $(BUILD)/obj/%.o: %.cu $(CONFIGURATION)
 $(BUILD)/libcublas.so.0: tests/gpu/emulated/cublas.c $(wildcard tests/gpu/emulated/*.h) $(CONFIGURATION)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(LANGUAGE) $(cuda_include) $(WARNINGS) -O3 -g -fPIC -shared $< -o $@
+
+$(BUILD)/libnccl.so.0: $(wildcard tests/gpu/emulated/nccl*.c tests/gpu/emulated/*.h) worker/device/cuda/nccl.h $(CONFIGURATION)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(LANGUAGE) $(cuda_include) $(WARNINGS) -O2 -g -fPIC -pthread -shared $(filter %.c,$^) -o $@
 
 # A library is also made anew when a source is gone.
 define room_rules

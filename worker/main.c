@@ -6,6 +6,7 @@
  */
 #include <signal.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "common/contract/exit_code.h"
 #include "common/log.h"
@@ -79,5 +80,9 @@ int main(int argument_count, char **argument_values)
     log_configure(LOG_INFO, arguments.format);
     if (run(&arguments, &code, &error) < 0)
         termination_report(code, &error);
+    if (code == EXIT_CODE_LOST_CREW) { /* a library of the GPU's may wait for a lost peer, and exit() for the library */
+        (void)fflush(NULL);
+        _exit((int)code);
+    }
     return (int)code;
 }

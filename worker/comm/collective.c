@@ -48,6 +48,11 @@ int collective_failure(struct collective *group, struct error *error)
     return -1;
 }
 
+int collective_check(struct collective *group, struct error *error)
+{
+    return atomic_load(&group->aborted) ? collective_failure(group, error) : 0;
+}
+
 /* ---------------------------------------------------------------- starting and waiting */
 
 /* With the lock held; the caller fills the rest in before the first progress. When as many are under way as there is room for,

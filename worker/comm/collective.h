@@ -126,6 +126,10 @@ void collective_free(struct collective *group);
 /* Ends every operation with `kind` and `reason` within microseconds. From any thread; the first abort wins. */
 void collective_abort(struct collective *group, enum error_kind kind, const char *reason);
 
+/* Whether every operation fails, and why: without waiting, for who waits for something else that peers have a part in. From any
+ * thread. */
+int collective_check(struct collective *group, struct error *error);
+
 /* A handle of an operation; 0 is never one. Each must be waited for exactly once (after an abort too). */
 typedef uint64_t collective_ticket;
 

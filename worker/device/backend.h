@@ -6,10 +6,25 @@
 #ifndef COXSWAIN_DEVICE_BACKEND_H
 #define COXSWAIN_DEVICE_BACKEND_H
 
+#include "worker/device/communicator.h"
 #include "worker/device/device.h"
+
+/* communicator.h */
+struct communicator_backend {
+    int (*prepare)(struct device *device, struct communicator_standing *ret_standing, struct error *error);
+    int (*identify)(struct device *device, struct communicator_id *ret_id, struct error *error);
+    int (*start)(struct device *device, const struct communicator_id *id, unsigned rank, unsigned size,
+                 struct communicator **ret_communicator, struct error *error);
+    int (*poll)(struct communicator *communicator, bool *ret_handed_over, struct error *error);
+    int (*enqueue)(struct communicator *communicator, struct device_stream *stream,
+                   const struct communicator_operation *operations, unsigned count, struct error *error);
+    int (*abort)(struct communicator *communicator, int64_t deadline_ms, struct error *error);
+};
 
 struct device_backend {
     bool memory_is_shared;
+    const struct communicator_backend
+        *communicators; /* NULL: devices of this kind know of each other by the host alone */
     void (*close)(struct device *device);
     const char *(*arithmetic)(const struct device *device);
     int (*allocate)(struct device *device, enum device_memory kind, size_t bytes, void **ret_memory,
@@ -39,6 +54,9 @@ struct device_stream {
 };
 struct device_event {
     const struct device_backend *backend;
+};
+struct communicator {
+    const struct communicator_backend *backend;
 };
 
 int cpu_device_open(const struct device_options *options, struct device **ret_device, struct error *error);

@@ -9,8 +9,7 @@
 /* Numbers travel as float64. */
 #define NUMBER_BITS 52
 
-/* 0 where the kernel does not say. */
-static uint64_t own_machine(void)
+uint64_t crew_nodes_machine(void)
 {
     char text[64] = "";
     FILE *file = fopen(BOOT_PATH, "re");
@@ -25,7 +24,7 @@ int crew_nodes_find(struct strategy *strategy, uint64_t machine, unsigned ret_no
 {
     const struct world *world = strategy_world(strategy);
     double numbers[CREW_SIZE_MAX] = {0};
-    uint64_t own = machine != 0 ? machine : own_machine();
+    uint64_t own = machine != 0 ? machine : crew_nodes_machine();
     numbers[world->rank] = (double)(own & ((UINT64_C(1) << NUMBER_BITS) - 1));
     if (strategy_sum(strategy, numbers, world->size, error) < 0)
         return -1;

@@ -2,7 +2,8 @@
  *
  * MultiWorkerMirrored: a replica on every device of every process, kept equal by
  * reducing each step's gradients over all of them. Buckets go out as the backward pass makes
- * them final; nothing is applied before all of them are back.
+ * them final; nothing is applied before all of them are back. Where the crew's devices
+ * know each other (crew_communicator.h) gradients go between them, else through the host.
  */
 #include <stdio.h>
 
@@ -11,9 +12,11 @@
 #include "worker/data/sampler.h"
 #include "worker/model/graph.h"
 #include "worker/optimizer/training_state.h"
+#include "worker/strategy/crew_communicator.h"
 #include "worker/strategy/crew_group.h"
 #include "worker/strategy/crew_nodes.h"
 #include "worker/strategy/crew_restore.h"
+#include "worker/strategy/device_sums.h"
 #include "worker/strategy/exact_values.h"
 #include "worker/strategy/local_rounds.h"
 #include "worker/strategy/replica_set.h"
@@ -27,6 +30,8 @@ struct multi_worker_mirrored {
     struct sharded_optimizer *shards; /* beside them, with a sharded optimizer */
     struct reduction_plan *plan;
     struct collective *group;
+    struct crew_communicator *devices; /* NULL: gradients go through the host, whatever others have */
+    struct device_sums *sums;          /* by way of `devices`; NULL: through the host */
     unsigned bucket_count;
     collective_ticket *tickets;
     float controls[CONTROL_WORDS_MAX]; /* reduced */
@@ -35,7 +40,17 @@ struct multi_worker_mirrored {
 
 /* ---------------------------------------------------------------- forming the crew */
 
-static void disband(struct multi_worker_mirrored *strategy)
+static void release_replicas(struct multi_worker_mirrored *strategy)
+{
+    device_sums_free(strategy->sums);
+    sharded_optimizer_free(strategy->shards);
+    replica_set_free(strategy->replicas);
+    strategy->sums = NULL;
+    strategy->shards = NULL;
+    strategy->replicas = NULL;
+}
+
+static void close_group(struct multi_worker_mirrored *strategy)
 {
     if (strategy->group == NULL)
         return;
@@ -48,11 +63,20 @@ static void disband(struct multi_worker_mirrored *strategy)
         replica_set_settle(strategy->replicas);
 }
 
+/* Afterwards nothing reads or writes gradients any more, unless it fails. */
+static int disband(struct multi_worker_mirrored *strategy, struct error *error)
+{
+    int result = crew_communicator_end(strategy->devices, error);
+    close_group(strategy);
+    return result < 0 ? -1 : device_sums_settle(strategy->sums, error);
+}
+
 static const enum collective_algorithm algorithms[] = {
     [COLLECTIVE_AUTO] = COLLECTIVE_ALGORITHM_AUTO,
     [COLLECTIVE_RING] = COLLECTIVE_ALGORITHM_RING,
     [COLLECTIVE_HIERARCHICAL] = COLLECTIVE_ALGORITHM_HIERARCHICAL,
     [COLLECTIVE_REDUCE_TO_ONE] = COLLECTIVE_ALGORITHM_REDUCE_TO_ONE,
+    [COLLECTIVE_NCCL] = COLLECTIVE_ALGORITHM_AUTO, /* for what does go through the host */
 };
 
 /* The tree's leaves are the logical shards, where its order is kept; else each rank puts in one sum. */
@@ -67,41 +91,67 @@ static bool has_shards(const struct strategy *base)
     return base->options.state->shards.size > 0;
 }
 
+static int make_sums(struct multi_worker_mirrored *strategy, const struct world *world, struct error *error)
+{
+    const struct strategy_options *options = &strategy->base.options;
+    struct device_sums_options sums = {.device = options->device,
+                                       .graph = options->graph,
+                                       .rank = world->rank,
+                                       .size = world->size,
+                                       .merges = reduction_plan_merges(strategy->plan),
+                                       .in_any_order = options->in_any_order};
+    for (unsigned rank = 0; rank < world->size; rank++)
+        sums.contributions[rank] = reduction_plan_contributions(strategy->plan, rank);
+    return device_sums_new(&sums, &strategy->sums, error);
+}
+
 /* With a sharded optimizer a worker's devices have one set of variables between them. */
 static int make_replicas(struct multi_worker_mirrored *strategy, const struct world *world, struct error *error)
 {
     struct strategy *base = &strategy->base;
+    struct strategy_options options = base->options;
     bool shards = has_shards(base);
-    if (shards && base->options.state->shards.size != world->size)
+    if (shards && options.state->shards.size != world->size)
         return error_set(error, ERROR_INVALID,
                          "a crew of %u workers cannot go on with %u while it shards the optimizer",
-                         base->options.state->shards.size, world->size);
-    if (replica_set_new(&base->options, shards ? VARIABLES_CENTRAL : VARIABLES_MIRRORED, world->logical_shards,
+                         options.state->shards.size, world->size);
+    options.gradients_stay = crew_communicator_is_there(strategy->devices);
+    if (replica_set_new(&options, shards ? VARIABLES_CENTRAL : VARIABLES_MIRRORED, world->logical_shards,
                         base->first_shard, base->end_shard, &strategy->replicas, error) < 0)
         return -1;
+    if (options.gradients_stay)
+        return make_sums(strategy, world, error);
     return shards ? sharded_optimizer_new(&base->options, strategy->replicas, &strategy->shards, error) : 0;
 }
 
-/* A crew of the same shape as before keeps its replica and plan. */
+/* A crew of the same shape as before keeps its plan, and its replicas. */
 static int fit_to_world(struct multi_worker_mirrored *strategy, const struct world *world, struct error *error)
 {
     struct strategy *base = &strategy->base;
-    bool fits = strategy->replicas != NULL || (strategy->rounds != NULL && strategy->plan != NULL);
-    if (fits && world->size == base->world.size && world->rank == base->world.rank &&
+    if (strategy->plan != NULL && world->size == base->world.size && world->rank == base->world.rank &&
         world->logical_shards == base->world.logical_shards)
         return 0;
-    sharded_optimizer_free(strategy->shards);
-    replica_set_free(strategy->replicas);
+    release_replicas(strategy);
     reduction_plan_free(strategy->plan);
-    strategy->shards = NULL;
-    strategy->replicas = NULL;
     strategy->plan = NULL;
     if (reduction_plan_new(count_leaves(strategy, world), world->size, &strategy->plan, error) < 0)
         return -1;
     reduction_rank_leaves(world->logical_shards, world->rank, world->size, &base->first_shard, &base->end_shard);
     if (strategy->rounds != NULL)
         return local_rounds_fit(strategy->rounds, world->logical_shards, base->first_shard, base->end_shard, error);
-    return make_replicas(strategy, world, error);
+    return 0;
+}
+
+/* Gradients lie where they are summed. */
+static int fit_replicas(struct multi_worker_mirrored *strategy, const struct world *world, struct error *error)
+{
+    if (strategy->rounds != NULL)
+        return 0;
+    if (strategy->devices != NULL && crew_communicator_form(strategy->devices, strategy->group, world, error) < 0)
+        return -1;
+    if (strategy->replicas != NULL && crew_communicator_is_there(strategy->devices) != (strategy->sums != NULL))
+        release_replicas(strategy);
+    return strategy->replicas != NULL ? 0 : make_replicas(strategy, world, error);
 }
 
 static int open_group(struct multi_worker_mirrored *strategy, const struct world *world, struct error *error)
@@ -192,7 +242,8 @@ static int agree_on_shards(struct multi_worker_mirrored *strategy, const struct 
 static int form(struct multi_worker_mirrored *strategy, struct error *error)
 {
     struct strategy *base = &strategy->base;
-    disband(strategy);
+    if (disband(strategy, error) < 0)
+        return -1;
     struct member_standing standing = {.holds_state = base->holds_state,
                                        .applied_step = base->options.state->progress.step,
                                        .planned = base->reform_is_planned};
@@ -201,7 +252,8 @@ static int form(struct multi_worker_mirrored *strategy, struct error *error)
     if (member_agree(base->options.member, &standing, &world, error) < 0 || fit_to_world(strategy, &world, error) < 0)
         return -1;
     base->world = world;
-    if (open_group(strategy, &world, error) < 0 || find_nodes(strategy, error) < 0)
+    if (open_group(strategy, &world, error) < 0 || find_nodes(strategy, error) < 0 ||
+        fit_replicas(strategy, &world, error) < 0)
         return -1;
     if (strategy->replicas != NULL)
         replica_set_join(strategy->replicas, strategy->group, world.rank, world.size);
@@ -285,6 +337,27 @@ static int reduce(struct multi_worker_mirrored *strategy, unsigned votes, struct
     return collective_wait(strategy->group, last, error);
 }
 
+/* The device goes from one part to the next by itself; the host waits for it and hears of peers meanwhile. Each rank's words go out
+ * when its passes are over, and come back when everybody's are. */
+static int reduce_on_devices(struct multi_worker_mirrored *strategy, unsigned votes, struct error *error)
+{
+    const struct world *world = &strategy->base.world;
+    if (device_sums_start(strategy->sums, strategy->devices, strategy->replicas, error) < 0 ||
+        replica_set_await_passes(strategy->replicas, error) < 0)
+        return -1;
+    unsigned word = strategy_vote_word(votes, clock_monotonic_ns() - strategy->started_ns);
+    if (replica_set_finish_passes(strategy->replicas, world->rank, word, error) < 0 ||
+        collective_all_reduce(strategy->group, replica_set_controls(strategy->replicas), strategy->controls,
+                              CONTROL_VOTES + world->size, error) < 0)
+        return -1;
+    return device_sums_wait(strategy->sums, strategy->devices, error);
+}
+
+static int reduce_gradients(struct multi_worker_mirrored *strategy, unsigned votes, struct error *error)
+{
+    return strategy->sums != NULL ? reduce_on_devices(strategy, votes, error) : reduce(strategy, votes, error);
+}
+
 static int check_group(const struct multi_worker_mirrored *strategy, struct error *error)
 {
     if (strategy->group == NULL)
@@ -306,7 +379,8 @@ static int mirrored_step(struct strategy *base, double learning_rate, unsigned v
     snprintf(label, sizeof(label), "step %lld", (long long)base->options.state->progress.step + 1);
     collective_set_label(strategy->group, label);
     strategy->started_ns = clock_monotonic_ns();
-    if (replica_set_start_passes(strategy->replicas, &examples, error) < 0 || reduce(strategy, votes, error) < 0)
+    if (replica_set_start_passes(strategy->replicas, &examples, error) < 0 ||
+        reduce_gradients(strategy, votes, error) < 0)
         return -1;
     if (strategy->shards != NULL)
         return sharded_optimizer_apply(strategy->shards, strategy->group, &base->world, learning_rate,
@@ -355,9 +429,9 @@ static unsigned mirrored_writers(const struct strategy *base)
 static void mirrored_close(struct strategy *base)
 {
     struct multi_worker_mirrored *strategy = (struct multi_worker_mirrored *)base;
-    disband(strategy);
-    sharded_optimizer_free(strategy->shards);
-    replica_set_free(strategy->replicas);
+    (void)disband(strategy, NULL);
+    release_replicas(strategy);
+    crew_communicator_free(strategy->devices);
     local_rounds_free(strategy->rounds);
     reduction_plan_free(strategy->plan);
     free(strategy->tickets);
@@ -377,6 +451,8 @@ static int mirrored_open(const struct strategy_options *options, struct strategy
         mirrored_close(&strategy->base);
         return -1;
     }
+    if (options->may_sum_on_devices)
+        strategy->devices = crew_communicator_new(&strategy->base.options);
     *ret_strategy = &strategy->base;
     return 0;
 }

@@ -170,7 +170,7 @@ int replica_start_passes(struct replica *replica, int64_t *ret_examples, struct 
     return replica_read_ahead(replica, error);
 }
 
-static struct device_event *bucket_event(const struct replica *replica, unsigned index)
+struct device_event *replica_bucket_event(const struct replica *replica, unsigned index)
 {
     return replica->buckets_are_final ? graph_bucket_event(replica->options.graph, index) : replica->passed;
 }
@@ -183,12 +183,12 @@ static int check_exchange(struct replica *replica, struct error *error)
 
 int replica_wait_bucket(struct replica *replica, unsigned index, struct error *error)
 {
-    return device_event_wait(bucket_event(replica, index), error) < 0 ? -1 : check_exchange(replica, error);
+    return device_event_wait(replica_bucket_event(replica, index), error) < 0 ? -1 : check_exchange(replica, error);
 }
 
 bool replica_bucket_is_final(const struct replica *replica, unsigned index)
 {
-    return device_event_is_done(bucket_event(replica, index));
+    return device_event_is_done(replica_bucket_event(replica, index));
 }
 
 bool replica_has_passed(const struct replica *replica)
@@ -270,12 +270,12 @@ static unsigned partial_slots(const struct reduction_subtree *cover, unsigned co
     return most;
 }
 
-/* Collectives, and other devices, read and write gradients on the host. */
+/* Collectives, and other devices, read and write gradients on the host, unless the crew's devices have them from each other. */
 static int allocate_gradients(struct replica *replica, struct error *error)
 {
     struct device *device = replica->options.device;
     bool alone = replica->options.member == NULL && replica->options.device_count <= 1;
-    enum device_memory kind = alone ? MEMORY_DEVICE : MEMORY_SHARED;
+    enum device_memory kind = alone || replica->options.gradients_stay ? MEMORY_DEVICE : MEMORY_SHARED;
     size_t bytes = (size_t)graph_layout(replica->options.graph)->elements * sizeof(float);
     for (unsigned i = 0; i < replica->cover_count; i++)
         if (device_allocate(device, kind, bytes, (void **)&replica->gradients[i], error) < 0)

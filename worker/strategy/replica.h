@@ -41,6 +41,9 @@ int replica_launch_passes(struct replica *replica, int64_t *ret_examples, struct
 int replica_read_ahead(struct replica *replica, struct error *error);
 /* Both. */
 int replica_start_passes(struct replica *replica, int64_t *ret_examples, struct error *error);
+/* Recorded in the passes that are under way, once bucket `index` of every contribution is final. */
+struct device_event;
+struct device_event *replica_bucket_event(const struct replica *replica, unsigned index);
 /* Waits until bucket `index` of every contribution is final; ask in ascending order. */
 int replica_wait_bucket(struct replica *replica, unsigned index, struct error *error);
 /* Whether that would return at once. */

@@ -301,7 +301,7 @@ static void merge(const struct replica_set *set, float *const *vectors, int64_t 
 }
 
 /* What has failed first, before what that has come to in other replicas. */
-static int await_passes(struct replica_set *set, struct error *error)
+int replica_set_await_passes(struct replica_set *set, struct error *error)
 {
     for (unsigned i = 0; i < set->count; i++)
         if (replica_await_passes(set->replicas[i], error) < 0)
@@ -313,7 +313,7 @@ static int await_passes(struct replica_set *set, struct error *error)
  * values where the others have not come as far, and gradients of a pass that has failed are of no use to anybody. */
 int replica_set_wait_bucket(struct replica_set *set, unsigned index, struct error *error)
 {
-    if (set->statistics && await_passes(set, error) < 0)
+    if (set->statistics && replica_set_await_passes(set, error) < 0)
         return -1;
     for (unsigned i = 0; i < set->count; i++)
         if (replica_wait_bucket(set->replicas[i], index, error) < 0)
@@ -331,6 +331,11 @@ bool replica_set_bucket_is_final(const struct replica_set *set, unsigned index)
     return true;
 }
 
+struct device_event *replica_set_bucket_event(const struct replica_set *set, unsigned index)
+{
+    return replica_bucket_event(set->replicas[0], index);
+}
+
 bool replica_set_has_passed(const struct replica_set *set)
 {
     for (unsigned i = 0; i < set->count; i++)
@@ -341,7 +346,7 @@ bool replica_set_has_passed(const struct replica_set *set)
 
 int replica_set_finish_passes(struct replica_set *set, unsigned rank, unsigned votes, struct error *error)
 {
-    if (await_passes(set, error) < 0)
+    if (replica_set_await_passes(set, error) < 0)
         return -1;
     for (unsigned i = 0; i < set->count; i++)
         if (replica_finish_passes(set->replicas[i], rank, i == 0 ? votes : 0, error) < 0)

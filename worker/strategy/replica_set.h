@@ -50,6 +50,9 @@ int replica_set_wait_bucket(struct replica_set *set, unsigned index, struct erro
 /* Whether that would not have to wait for a device. */
 bool replica_set_bucket_is_final(const struct replica_set *set, unsigned index);
 bool replica_set_has_passed(const struct replica_set *set);
+int replica_set_await_passes(struct replica_set *set, struct error *error);
+/* For who lets a stream of the device wait, and not the host: of a set of one device. */
+struct device_event *replica_set_bucket_event(const struct replica_set *set, unsigned index);
 /* In place of the buckets: the devices sum their gradients into the first contribution (device_reduction.h). */
 int replica_set_reduce(struct replica_set *set, struct error *error);
 

@@ -29,6 +29,7 @@
 
 #define STRATEGY_DEVICES_MAX 64 /* of one process */
 
+struct communicator_standing;
 struct dataset;
 struct device;
 struct peer_hub;
@@ -96,6 +97,14 @@ struct strategy_options {
     int64_t connect_deadline_ms; /* of a new generation's mesh; 0: 60 s */
     int64_t stall_ms;            /* 0: 30 s */
     void (*on_stall)(void *context, const char *text);
+    void (*on_notice)(void *context, const char *text); /* what people may want to know, once; may be NULL */
+
+    /* MultiWorkerMirrored: by the job, which is everybody's, gradients may go from device to device; then ranks ask each other
+     * whether they can. What this one's device can do (device/communicator.h); NULL: it cannot. */
+    bool may_sum_on_devices;
+    const struct communicator_standing *communicator;
+    bool in_any_order;   /* determinism Run: such sums need not follow the tree */
+    bool gradients_stay; /* they are wanted in the device's own memory: a strategy's word to its replicas */
 
     /* Called by strategy_reform when no live replica holds the state: fills `state` from a checkpoint or by initialisation.
      * Only in the chief (or the lone worker). */

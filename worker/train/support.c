@@ -92,12 +92,27 @@ static int check_strategy(const struct job_document *job, unsigned crew_size, st
     return 0;
 }
 
+/* Whether there is a GPU and a library is known when the devices are opened. */
+static int check_nccl(const struct job_document *job, struct error *error)
+{
+    if (job->strategy.type != STRATEGY_MULTI_WORKER_MIRRORED)
+        return error_set(error, ERROR_UNSUPPORTED,
+                         "strategy.collective: NCCL sums between the workers of MultiWorkerMirrored only so far; take "
+                         "Auto");
+    if (job->strategy.local_steps > 0)
+        return error_set(error, ERROR_UNSUPPORTED,
+                         "strategy.collective: NCCL does not average localSteps yet; take Auto");
+    if (job->devices.type == DEVICE_TYPE_CPU)
+        return error_set(error, ERROR_UNSUPPORTED,
+                         "strategy.collective: NCCL sums on GPUs, and devices.type is CPU; take Auto, or GPU");
+    return 0;
+}
+
 /* All others keep the order of the tree. */
 static int check_collective(const struct job_document *job, struct error *error)
 {
     if (job->strategy.collective == COLLECTIVE_NCCL)
-        return error_set(error, ERROR_UNSUPPORTED,
-                         "strategy.collective: NCCL sums on GPUs, and this worker does not have it; take Auto");
+        return check_nccl(job, error);
     if (job->strategy.collective == COLLECTIVE_RING && job->training.determinism == DETERMINISM_CREW)
         return error_set(error, ERROR_INVALID,
                          "strategy.collective: Ring adds in an order that follows the crew's size, and so do its bits; "

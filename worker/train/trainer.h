@@ -14,6 +14,7 @@
 #include "worker/coordination/member.h"
 #include "worker/data/dataset.h"
 #include "worker/data/sampler.h"
+#include "worker/device/communicator.h"
 #include "worker/device/device.h"
 #include "worker/launch/arguments.h"
 #include "worker/launch/crew.h"
@@ -44,9 +45,10 @@ struct trainer {
     struct strategy_device
         devices[STRATEGY_DEVICES_MAX]; /* with a graph each where the strategy replicates the model */
     unsigned device_count;
-    struct device *device;        /* the first */
-    struct device_stream *stream; /* for evaluations */
-    struct graph *graph;          /* of the first */
+    struct device *device;                     /* the first */
+    struct communicator_standing communicator; /* of the first; version 0: gradients go through the host */
+    struct device_stream *stream;              /* for evaluations */
+    struct graph *graph;                       /* of the first */
     struct dataset *training, *validation;
     struct sampler sampler;
     struct training_state state;
@@ -79,6 +81,8 @@ bool trainer_is_chief(const struct trainer *trainer);
 unsigned trainer_batch_workers(const struct trainer *trainer);
 /* Whether the job's strategy is ParameterServer, whose parts have loops of their own (parameter_server.h). */
 bool trainer_serves_parameters(const struct trainer *trainer);
+/* Whether gradients may go from device to device, by what the job says, which is the same in all its processes. */
+bool trainer_may_sum_on_devices(const struct trainer *trainer);
 /* Where this process listens; NULL: on all interfaces. */
 const char *trainer_listen_address(const struct trainer *trainer);
 

@@ -19,6 +19,35 @@ static int share_threads(int threads, unsigned devices)
     return share > 0 ? share : 1;
 }
 
+bool trainer_may_sum_on_devices(const struct trainer *trainer)
+{
+    const struct job_document *job = trainer->job;
+    const struct strategy_spec *strategy = &job->strategy;
+    return strategy->type == STRATEGY_MULTI_WORKER_MIRRORED && job->devices.type != DEVICE_TYPE_CPU &&
+           (strategy->collective == COLLECTIVE_AUTO || strategy->collective == COLLECTIVE_NCCL) &&
+           strategy->local_steps <= 0 && !strategy->sharded_optimizer;
+}
+
+/* NCCL is there, or it need not be; then people are told why gradients take the longer way. */
+static int find_communicator(struct trainer *trainer, struct error *error)
+{
+    struct error cause = ERROR_INIT;
+    bool must = trainer->job->strategy.collective == COLLECTIVE_NCCL;
+    if (!trainer_may_sum_on_devices(trainer) || (!must && device_memory_is_shared(trainer->device)))
+        return 0;
+    if (!must && trainer->identity->crew_tls_directory) {
+        report_say(trainer->report, "the crew's traffic is TLS, which NCCL has not: gradients go through the host; "
+                                    "write strategy.collective: NCCL to send them in the clear");
+        return 0;
+    }
+    if (communicator_prepare(trainer->device, &trainer->communicator, must ? error : &cause) == 0)
+        return 0;
+    if (must)
+        return -1;
+    report_say(trainer->report, "%s; gradients go through the host", cause.message);
+    return 0;
+}
+
 int trainer_open_devices(struct trainer *trainer, struct error *error)
 {
     unsigned count = (unsigned)trainer->job->devices.count;
@@ -35,6 +64,8 @@ int trainer_open_devices(struct trainer *trainer, struct error *error)
                              "workers");
     }
     trainer->device = trainer->devices[0].device;
+    if (find_communicator(trainer, error) < 0)
+        return -1;
     return device_stream_new(trainer->device, &trainer->stream, error);
 }
 

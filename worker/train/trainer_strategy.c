@@ -12,6 +12,12 @@ static void tell_stall(void *context, const char *text)
     report_warn(trainer->report, "%s", text);
 }
 
+static void tell_notice(void *context, const char *text)
+{
+    struct trainer *trainer = context;
+    report_say(trainer->report, "%s", text);
+}
+
 static void await_copy(void *context)
 {
     struct trainer *trainer = context;
@@ -75,6 +81,10 @@ int trainer_open_strategy(struct trainer *trainer, struct error *error)
         .job_uid = trainer->identity->job_uid,
         .sums_wait_for_pass = trainer->identity->sums_wait_for_pass,
         .on_stall = tell_stall,
+        .on_notice = tell_notice,
+        .may_sum_on_devices = trainer_may_sum_on_devices(trainer),
+        .communicator = trainer->communicator.version > 0 ? &trainer->communicator : NULL,
+        .in_any_order = trainer->job->training.determinism == DETERMINISM_RUN,
         .restore = restoring_state,
         .before_change = await_copy,
         .context = trainer,

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * GPUs and their memory. EMULATED_GPUS says how many there are (1); each has
- * EMULATED_GPU_MEMORY MiB (4096). New memory is full of not-a-numbers.
+ * EMULATED_GPU_MEMORY MiB (4096). New memory is full of not-a-numbers. Each process has GPUs of its own, unless
+ * EMULATED_GPUS_SHARED=1.
  */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/gpu/emulated/stream.h"
 
@@ -93,6 +95,15 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int devic
         return cudaErrorInvalidDevice;
     *properties = (struct cudaDeviceProp){.totalGlobalMem = memory_of_a_device(), .major = 9, .minor = 0};
     snprintf(properties->name, sizeof properties->name, "emulated by the processor");
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceGetPCIBusId(char *text, int size, int device)
+{
+    if (check_device(device) != cudaSuccess)
+        return cudaErrorInvalidDevice;
+    const int bus = setting("EMULATED_GPUS_SHARED", 0) ? 0 : getpid();
+    snprintf(text, (size_t)size, "%08x:%02x:00.0", (unsigned)bus, (unsigned)device);
     return cudaSuccess;
 }
 

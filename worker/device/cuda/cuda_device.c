@@ -60,6 +60,8 @@ static int cuda_allocate(struct device *base, enum device_memory kind, size_t by
 
 static void cuda_free(struct device *base, void *memory)
 {
+    if (atomic_load(&((struct cuda_device *)base)->out_of_bounds))
+        return;
     cuda_device_enter((struct cuda_device *)base);
     struct cudaPointerAttributes attributes;
     if (cudaPointerGetAttributes(&attributes, memory) == cudaSuccess && attributes.type == cudaMemoryTypeHost)
@@ -73,6 +75,8 @@ static void cuda_free(struct device *base, void *memory)
 static void cuda_close(struct device *base)
 {
     struct cuda_device *device = (struct cuda_device *)base;
+    if (atomic_load(&device->out_of_bounds))
+        return;
     cuda_device_enter(device);
     if (device->faults)
         (void)cudaFreeHost(device->faults);
@@ -87,6 +91,7 @@ static const char *cuda_arithmetic(const struct device *base)
 
 const struct device_backend cuda_backend = {
     .memory_is_shared = false,
+    .communicators = &cuda_communicators,
     .close = cuda_close,
     .arithmetic = cuda_arithmetic,
     .allocate = cuda_allocate,

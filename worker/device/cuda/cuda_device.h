@@ -15,6 +15,7 @@
 #include "worker/device/backend.h"
 #include "worker/device/cuda/cublas.h"
 #include "worker/device/cuda/cuda.h"
+#include "worker/device/cuda/nccl.h"
 
 /* Whether a stream is well; lives as long as the device, because events outlive streams. */
 struct cuda_health {
@@ -29,6 +30,9 @@ struct cuda_device {
     int index;
     char arithmetic[16]; /* "sm_90" */
     struct cublas cublas;
+    struct nccl nccl; /* opened by the first who wants it */
+    _Atomic bool
+        out_of_bounds;         /* a call of NCCL's does not come back: whatever waits for the device would not either */
     struct cuda_fault *faults; /* one a stream */
     struct cuda_health healths[CUDA_STREAMS_MAX];
     bool taken[CUDA_STREAMS_MAX];
@@ -51,6 +55,7 @@ struct cuda_event {
 };
 
 extern const struct device_backend cuda_backend;
+extern const struct communicator_backend cuda_communicators;
 
 /* The calling thread works with this device from now on. */
 void cuda_device_enter(const struct cuda_device *device);

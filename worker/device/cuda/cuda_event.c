@@ -22,6 +22,8 @@ int cuda_event_new(struct device *base, struct device_event **ret_event, struct 
 void cuda_event_free(struct device_event *base)
 {
     struct cuda_event *event = (struct cuda_event *)base;
+    if (atomic_load(&event->device->out_of_bounds))
+        return;
     cuda_device_enter(event->device);
     (void)cudaEventDestroy(event->event);
     free(event);
@@ -46,6 +48,8 @@ bool cuda_event_is_done(const struct device_event *base)
 int cuda_event_wait(struct device_event *base, struct error *error)
 {
     struct cuda_event *event = (struct cuda_event *)base;
+    if (atomic_load(&event->device->out_of_bounds))
+        return error_set(error, ERROR_TIMEOUT, "GPU: NCCL has not let go of it");
     cuda_device_enter(event->device);
     if (cuda_check(cudaEventSynchronize(event->event), "waiting for its work", error) < 0)
         return -1;

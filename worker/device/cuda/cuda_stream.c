@@ -112,6 +112,8 @@ void cuda_stream_call(struct device_stream *base, device_host_function *function
 int cuda_stream_synchronise(struct device_stream *base, struct error *error)
 {
     struct cuda_stream *stream = (struct cuda_stream *)base;
+    if (atomic_load(&stream->device->out_of_bounds))
+        return error_set(error, ERROR_TIMEOUT, "GPU: NCCL has not let go of it");
     cuda_device_enter(stream->device);
     if (cuda_check(cudaStreamSynchronize(stream->stream), "waiting for its work", error) < 0)
         return -1;
@@ -155,6 +157,8 @@ void cuda_stream_free(struct device_stream *base)
 {
     struct cuda_stream *stream = (struct cuda_stream *)base;
     struct cuda_device *device = stream->device;
+    if (atomic_load(&device->out_of_bounds))
+        return;
     cuda_device_enter(device);
     if (stream->stream)
         (void)cudaStreamSynchronize(stream->stream);

@@ -41,11 +41,27 @@ Test(support, what_there_is)
 Test(support, what_is_not_there_is_named)
 {
     struct job_document job = example();
-    job.strategy.collective = COLLECTIVE_NCCL;
-    expect(&job, 2, ERROR_UNSUPPORTED, "NCCL");
-    job = example();
     job.training.precision = PRECISION_BFLOAT16;
     expect(&job, 2, ERROR_UNSUPPORTED, "precision");
+}
+
+Test(support, nccl_is_for_workers_with_gpus)
+{
+    struct job_document job = example();
+    job.strategy.collective = COLLECTIVE_NCCL;
+    job.devices.type = DEVICE_TYPE_GPU;
+    cr_expect_eq(check(&job, 2, NULL), 0);
+    job.devices.type = DEVICE_TYPE_AUTO;
+    cr_expect_eq(check(&job, 2, NULL), 0);
+    job.devices.type = DEVICE_TYPE_CPU;
+    expect(&job, 2, ERROR_UNSUPPORTED, "devices.type is CPU");
+    job.devices.type = DEVICE_TYPE_GPU;
+    job.strategy.local_steps = 4;
+    expect(&job, 2, ERROR_UNSUPPORTED, "localSteps");
+    job = example();
+    job.strategy.type = STRATEGY_MIRRORED;
+    job.strategy.collective = COLLECTIVE_NCCL;
+    expect(&job, 1, ERROR_UNSUPPORTED, "MultiWorkerMirrored only");
 }
 
 Test(support, a_ring_keeps_no_bits)

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * As much of NCCL as the worker uses, for GPUs that the processor plays: a
+ * library of its own, found like the real one. It is as strict as the manual: a
+ * communicator that has something in progress takes no more; what is queued comes
+ * onto its stream some time after ncclGroupEnd has returned; vectors must lie in
+ * the memory of the device; an operation whose peer is gone stands until the
+ * communicator is aborted.
+ *
+ *   EMULATED_NCCL_VERSION    23007
+ *   EMULATED_NCCL_SLOW_MS    each operation of a stream takes so much longer
+ *   EMULATED_NCCL_FAILS      init: no group can be joined; peers: that a peer has gone is told, and not only felt
+ *   EMULATED_NCCL_ABORT      hangs: ncclCommAbort never comes back
+ */
+#include "worker/device/cuda/nccl.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/gpu/emulated/nccl_wire.h"
+#include "tests/gpu/emulated/stream.h"
+
+#define HAND_OVER_US 200
+
+struct ncclComm {
+    int rank, ranks;
+    char root[WIRE_NAME_MAX];
+    int sockets[WIRE_RANKS_MAX];
+    _Atomic bool stop, gone;
+    pthread_t background; /* of what is in progress */
+    bool has_background;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    ncclResult_t state; /* by the lock, like the next */
+    unsigned on_stream;
+};
+
+struct sum {
+    float *to, *others; /* all ranks' vectors, one after another */
+    size_t count;
+};
+
+/* What one ncclGroupEnd puts onto the stream. */
+struct group {
+    struct ncclComm *comm;
+    cudaStream_t stream;
+    struct wire_message *messages, **end;
+    struct sum sum; /* to: NULL without one */
+};
+
+static __thread struct group *open_group;
+static __thread unsigned depth;
+static __thread ncclResult_t group_error;
+
+static bool is_set(const char *name, const char *value)
+{
+    const char *text = getenv(name);
+    return text && strcmp(text, value) == 0;
+}
+
+static void sleep_us(long us)
+{
+    nanosleep(&(struct timespec){.tv_sec = us / 1000000, .tv_nsec = us % 1000000 * 1000}, NULL);
+}
+
+static void set_state(struct ncclComm *comm, ncclResult_t state)
+{
+    pthread_mutex_lock(&comm->lock);
+    comm->state = state;
+    pthread_cond_broadcast(&comm->changed);
+    pthread_mutex_unlock(&comm->lock);
+}
+
+static ncclResult_t state_of(struct ncclComm *comm)
+{
+    pthread_mutex_lock(&comm->lock);
+    ncclResult_t state = comm->state;
+    pthread_mutex_unlock(&comm->lock);
+    if (state == ncclSuccess && atomic_load(&comm->gone) && is_set("EMULATED_NCCL_FAILS", "peers"))
+        return ncclRemoteError;
+    return state;
+}
+
+/* ---------------------------------------------------------------- what there is to know */
+
+ncclResult_t ncclGetVersion(int *version)
+{
+    const char *text = getenv("EMULATED_NCCL_VERSION");
+    *version = text ? (int)strtol(text, NULL, 10) : NCCL_VERSION(2, 30, 7);
+    return ncclSuccess;
+}
+
+const char *ncclGetErrorString(ncclResult_t result)
+{
+    static const char *const texts[] = {"no error",
+                                        "unhandled cuda error",
+                                        "unhandled system error",
+                                        "internal error",
+                                        "invalid argument",
+                                        "invalid usage",
+                                        "remote process exited or there was a network error",
+                                        "NCCL operation in progress"};
+    return texts[result];
+}
+
+const char *ncclGetLastError(ncclComm_t comm)
+{
+    (void)comm;
+    return "";
+}
+
+ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *state)
+{
+    *state = state_of(comm);
+    return ncclSuccess;
+}
+
+/* ---------------------------------------------------------------- life cycle */
+
+ncclResult_t ncclGetUniqueId(ncclUniqueId *id)
+{
+    memset(id->internal, 0, sizeof id->internal);
+    return wire_open_root(id->internal) ? ncclSuccess : ncclSystemError;
+}
+
+static void run_in_background(struct ncclComm *comm, void *(*function)(void *), void *context)
+{
+    if (comm->has_background)
+        pthread_join(comm->background, NULL);
+    comm->has_background = pthread_create(&comm->background, NULL, function, context) == 0;
+    if (!comm->has_background)
+        abort();
+}
+
+static void *form(void *context)
+{
+    struct ncclComm *comm = context;
+    bool fails = is_set("EMULATED_NCCL_FAILS", "init");
+    bool met = !fails && wire_meet(comm->root, comm->rank, comm->ranks, &comm->stop, comm->sockets);
+    set_state(comm, met ? ncclSuccess : fails ? ncclSystemError : ncclRemoteError);
+    return NULL;
+}
+
+ncclResult_t ncclCommInitRankConfig(ncclComm_t *ret_comm, int ranks, ncclUniqueId id, int rank, ncclConfig_t *config)
+{
+    if (config->size != sizeof *config || config->magic != NCCL_CONFIG_MAGIC || config->blocking != 0 || rank < 0 ||
+        rank >= ranks || ranks > WIRE_RANKS_MAX)
+        return ncclInvalidArgument;
+    struct ncclComm *comm = calloc(1, sizeof *comm);
+    if (!comm)
+        return ncclSystemError;
+    comm->rank = rank;
+    comm->ranks = ranks;
+    memcpy(comm->root, id.internal, sizeof comm->root);
+    pthread_mutex_init(&comm->lock, NULL);
+    pthread_cond_init(&comm->changed, NULL);
+    comm->state = ncclInProgress;
+    run_in_background(comm, form, comm);
+    *ret_comm = comm;
+    return ncclInProgress;
+}
+
+ncclResult_t ncclCommAbort(ncclComm_t comm)
+{
+    while (is_set("EMULATED_NCCL_ABORT", "hangs"))
+        sleep_us(1000000);
+    atomic_store(&comm->stop, true);
+    if (comm->has_background)
+        pthread_join(comm->background, NULL);
+    pthread_mutex_lock(&comm->lock);
+    while (comm->on_stream > 0)
+        pthread_cond_wait(&comm->changed, &comm->lock);
+    pthread_mutex_unlock(&comm->lock);
+    for (int peer = 0; peer < comm->ranks; peer++)
+        if (comm->sockets[peer] >= 0 && peer != comm->rank)
+            close(comm->sockets[peer]);
+    pthread_cond_destroy(&comm->changed);
+    pthread_mutex_destroy(&comm->lock);
+    free(comm);
+    return ncclSuccess;
+}
+
+/* ---------------------------------------------------------------- on the stream */
+
+/* In the order of a ring, which begins elsewhere in each part of the vector: not that of any tree. */
+static void add_up(const struct sum *sum, int ranks)
+{
+    for (size_t i = 0; i < sum->count; i++) {
+        int first = (int)(i * (size_t)ranks / sum->count) + 1;
+        float total = sum->others[(size_t)(first % ranks) * sum->count + i];
+        for (int next = first + 1; next < first + ranks; next++)
+            total += sum->others[(size_t)(next % ranks) * sum->count + i];
+        sum->to[i] = total;
+    }
+}
+
+static void free_group(struct group *group)
+{
+    while (group->messages) {
+        struct wire_message *next = group->messages->next;
+        free(group->messages);
+        group->messages = next;
+    }
+    free(group->sum.others);
+    free(group);
+}
+
+static void run_group(void *context)
+{
+    struct group *group = context;
+    struct ncclComm *comm = group->comm;
+    const char *slow = getenv("EMULATED_NCCL_SLOW_MS");
+    if (slow && !atomic_load(&comm->stop))
+        sleep_us(strtol(slow, NULL, 10) * 1000);
+    if (group->sum.to)
+        memcpy(group->sum.others + (size_t)comm->rank * group->sum.count, group->sum.to,
+               group->sum.count * sizeof(float));
+    if (wire_exchange(comm->sockets, comm->ranks, group->messages, &comm->stop, &comm->gone) && group->sum.to)
+        add_up(&group->sum, comm->ranks);
+    free_group(group);
+    pthread_mutex_lock(&comm->lock);
+    comm->on_stream--;
+    pthread_cond_broadcast(&comm->changed);
+    pthread_mutex_unlock(&comm->lock);
+}
+
+static void *hand_over(void *context)
+{
+    struct group *group = context;
+    struct ncclComm *comm = group->comm;
+    sleep_us(HAND_OVER_US);
+    pthread_mutex_lock(&comm->lock);
+    comm->on_stream++;
+    pthread_mutex_unlock(&comm->lock);
+    emulated_queue_function(group->stream, run_group, group);
+    set_state(comm, ncclSuccess);
+    return NULL;
+}
+
+/* ---------------------------------------------------------------- groups */
+
+ncclResult_t ncclGroupStart(void)
+{
+    if (depth++ == 0)
+        group_error = ncclSuccess;
+    return ncclSuccess;
+}
+
+ncclResult_t ncclGroupEnd(void)
+{
+    if (depth == 0)
+        return ncclInvalidUsage;
+    if (--depth > 0)
+        return ncclSuccess;
+    struct group *group = open_group;
+    open_group = NULL;
+    if (group_error != ncclSuccess) {
+        if (group)
+            free_group(group);
+        return group_error;
+    }
+    if (!group)
+        return ncclSuccess;
+    set_state(group->comm, ncclInProgress);
+    run_in_background(group->comm, hand_over, group);
+    return ncclInProgress;
+}
+
+static bool is_on_device(const void *memory)
+{
+    struct cudaPointerAttributes attributes;
+    return cudaPointerGetAttributes(&attributes, memory) == cudaSuccess && attributes.type == cudaMemoryTypeDevice;
+}
+
+/* The group that is open; NULL when the operation cannot be part of it. */
+static struct group *group_for(struct ncclComm *comm, cudaStream_t stream, const void *memory, ncclDataType_t type)
+{
+    if (depth > 0 && !open_group && (open_group = calloc(1, sizeof *open_group))) {
+        open_group->comm = comm;
+        open_group->stream = stream;
+        open_group->end = &open_group->messages;
+    }
+    struct group *group = depth > 0 ? open_group : NULL;
+    if (group && group->comm == comm && group->stream == stream && state_of(comm) == ncclSuccess &&
+        type == ncclFloat32 && is_on_device(memory))
+        return group;
+    group_error = ncclInvalidUsage;
+    return NULL;
+}
+
+static void add_message(struct group *group, int peer, bool receives, void *bytes, size_t length)
+{
+    struct wire_message *message = calloc(1, sizeof *message);
+    if (!message)
+        abort();
+    message->peer = peer;
+    message->receives = receives;
+    message->bytes = bytes;
+    message->length = length;
+    *group->end = message;
+    group->end = &message->next;
+}
+
+static ncclResult_t pass(int peer, bool receives, void *memory, size_t count, ncclDataType_t type, ncclComm_t comm,
+                         cudaStream_t stream)
+{
+    struct group *group = group_for(comm, stream, memory, type);
+    if (!group || peer < 0 || peer >= comm->ranks || peer == comm->rank)
+        return group_error = ncclInvalidUsage;
+    add_message(group, peer, receives, memory, count * sizeof(float));
+    return ncclSuccess;
+}
+
+ncclResult_t ncclSend(const void *from, size_t count, ncclDataType_t type, int peer, ncclComm_t comm,
+                      cudaStream_t stream)
+{
+    return pass(peer, false, (void *)from, count, type, comm, stream);
+}
+
+ncclResult_t ncclRecv(void *to, size_t count, ncclDataType_t type, int peer, ncclComm_t comm, cudaStream_t stream)
+{
+    return pass(peer, true, to, count, type, comm, stream);
+}
+
+ncclResult_t ncclAllReduce(const void *from, void *to, size_t count, ncclDataType_t type, ncclRedOp_t operation,
+                           ncclComm_t comm, cudaStream_t stream)
+{
+    struct group *group = group_for(comm, stream, to, type);
+    if (!group || from != to || operation != ncclSum || group->messages)
+        return group_error = ncclInvalidUsage;
+    float *others = calloc((size_t)comm->ranks * count, sizeof *others);
+    if (!others)
+        return group_error = ncclSystemError;
+    group->sum = (struct sum){to, others, count};
+    for (int peer = 0; peer < comm->ranks; peer++) {
+        if (peer == comm->rank)
+            continue;
+        add_message(group, peer, false, to, count * sizeof(float));
+        add_message(group, peer, true, others + (size_t)peer * count, count * sizeof(float));
+    }
+    return ncclSuccess;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/device/communicator.h"
+
+#include <stdio.h>
+
+#include "worker/device/backend.h"
+
+void communicator_version_text(int version, char text[COMMUNICATOR_VERSION_MAX])
+{
+    snprintf(text, COMMUNICATOR_VERSION_MAX, "%d.%d.%d", version / 10000, version / 100 % 100, version % 100);
+}
+
+int communicator_prepare(struct device *device, struct communicator_standing *ret_standing, struct error *error)
+{
+    if (device->backend->communicators == NULL)
+        return error_set(error, ERROR_UNSUPPORTED,
+                         "strategy.collective: NCCL sums on GPUs, and this worker computes on a CPU; take Auto, or "
+                         "devices.type GPU");
+    return device->backend->communicators->prepare(device, ret_standing, error);
+}
+
+int communicator_identify(struct device *device, struct communicator_id *ret_id, struct error *error)
+{
+    return device->backend->communicators->identify(device, ret_id, error);
+}
+
+int communicator_start(struct device *device, const struct communicator_id *id, unsigned rank, unsigned size,
+                       struct communicator **ret_communicator, struct error *error)
+{
+    return device->backend->communicators->start(device, id, rank, size, ret_communicator, error);
+}
+
+int communicator_poll(struct communicator *communicator, bool *ret_handed_over, struct error *error)
+{
+    return communicator->backend->poll(communicator, ret_handed_over, error);
+}
+
+int communicator_enqueue(struct communicator *communicator, struct device_stream *stream,
+                         const struct communicator_operation *operations, unsigned count, struct error *error)
+{
+    return communicator->backend->enqueue(communicator, stream, operations, count, error);
+}
+
+int communicator_abort(struct communicator *communicator, int64_t deadline_ms, struct error *error)
+{
+    return communicator == NULL ? 0 : communicator->backend->abort(communicator, deadline_ms, error);
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Devices of several processes as one group, whose vectors go from the memory of
+ * one device to that of another without the host, in the order of streams. GPUs
+ * have it by NCCL; a device that has none says so in communicator_prepare.
+ *
+ * Nothing here waits for a peer: whatever is started goes on in the background
+ * until communicator_poll says that it has been handed over, or why it never
+ * will be. A peer that is gone may as well show as nothing at all: whoever waits
+ * needs a verdict of its own, and then communicator_abort.
+ *
+ *     communicator_prepare                      once
+ *     communicator_identify in rank 0, the id to everybody by other means
+ *     communicator_start, communicator_poll     until handed over
+ *     communicator_enqueue, communicator_poll   until handed over; any number of times
+ *     communicator_abort                        at any time, always at the end
+ *
+ * All calls belong to one thread.
+ */
+#ifndef COXSWAIN_DEVICE_COMMUNICATOR_H
+#define COXSWAIN_DEVICE_COMMUNICATOR_H
+
+#include "worker/device/device.h"
+
+struct communicator;
+
+#define COMMUNICATOR_ID_BYTES 128
+struct communicator_id {
+    char bytes[COMMUNICATOR_ID_BYTES];
+};
+
+/* What ranks must know of each other before they form a group. */
+struct communicator_standing {
+    int version;           /* of the library, which must be that of all others; 0: there is none */
+    uint64_t place;        /* which of its machine's devices it is */
+    bool may_share_device; /* the library lets several ranks be on one device */
+};
+
+/* "2.30.7" */
+#define COMMUNICATOR_VERSION_MAX 32
+void communicator_version_text(int version, char text[COMMUNICATOR_VERSION_MAX]);
+
+/* Finds the library. ERROR_UNSUPPORTED: there is none, or too old a one; what to install. Before threads are started that read the
+ * environment. */
+int communicator_prepare(struct device *device, struct communicator_standing *ret_standing, struct error *error);
+
+/* A name for a group to be. */
+int communicator_identify(struct device *device, struct communicator_id *ret_id, struct error *error);
+int communicator_start(struct device *device, const struct communicator_id *id, unsigned rank, unsigned size,
+                       struct communicator **ret_communicator, struct error *error);
+
+/* *ret_handed_over: what was started is on its stream, and more may be put behind it there. ERROR_UNAVAILABLE: a peer or the way to
+ * it is lost; ERROR_UNSUPPORTED: the library refuses the group; ERROR_DEVICE. Only abort is left then. */
+int communicator_poll(struct communicator *communicator, bool *ret_handed_over, struct error *error);
+
+enum communicator_operation_kind {
+    COMMUNICATOR_SUM,     /* of all ranks' vectors, in place, in whatever order the library adds */
+    COMMUNICATOR_SEND,    /* to `peer`, where the n-th of a batch meets the n-th receive from here */
+    COMMUNICATOR_RECEIVE, /* of as many elements as are sent */
+};
+struct communicator_operation {
+    enum communicator_operation_kind kind;
+    unsigned peer;   /* not this rank itself */
+    float *vector;   /* device memory, in place until the stream has passed */
+    size_t elements; /* at least one */
+};
+
+/* All of them at once, in the stream's order; at least one. */
+int communicator_enqueue(struct communicator *communicator, struct device_stream *stream,
+                         const struct communicator_operation *operations, unsigned count, struct error *error);
+
+/* Ends whatever is under way and frees; fine for NULL. Streams go on, behind operations that are half done. ERROR_TIMEOUT: the
+ * library has not come back by then. The device is then out of bounds: nothing of it is freed or waited for any more, and the
+ * process can only end, by _exit. */
+int communicator_abort(struct communicator *communicator, int64_t deadline_ms, struct error *error);
+
+#endif

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * GPUs of several processes as one group, by NCCL. The communicator does not
+ * block: a call may answer ncclInProgress, and until ncclCommGetAsyncError says
+ * otherwise no other call but that and ncclCommAbort is made.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/condition.h"
+#include "common/fnv1a.h"
+#include "common/memory.h"
+#include "worker/device/cuda/cuda_device.h"
+
+#define PLACE_TEXT_MAX 64
+
+struct cuda_communicator {
+    struct communicator base;
+    struct cuda_device *device;
+    ncclComm_t comm;
+    /* Between communicator_abort and the thread that it leaves the call to: */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool gone;
+};
+
+/* ---------------------------------------------------------------- errors */
+
+/* What NCCL says of links and peers may be either's end: the crew's coordinator knows which. */
+static enum error_kind kind_of(ncclResult_t result)
+{
+    switch (result) {
+    case ncclInvalidArgument:
+    case ncclInvalidUsage:
+        return ERROR_UNSUPPORTED;
+    case ncclUnhandledCudaError:
+        return ERROR_DEVICE;
+    default:
+        return ERROR_UNAVAILABLE;
+    }
+}
+
+static int check(const struct nccl *nccl, ncclResult_t result, const char *what, struct error *error)
+{
+    if (result == ncclSuccess || result == ncclInProgress)
+        return 0;
+    const char *detail = nccl->ncclGetLastError(NULL);
+    return error_set(error, kind_of(result), "NCCL: %s: %s%s%s (NCCL_DEBUG=INFO tells more)", what,
+                     nccl->ncclGetErrorString(result), detail && *detail ? ": " : "", detail ? detail : "");
+}
+
+/* ---------------------------------------------------------------- before there is a group */
+
+static int find_place(const struct cuda_device *device, uint64_t *ret_place, struct error *error)
+{
+    char text[PLACE_TEXT_MAX] = "";
+    if (cuda_check(cudaDeviceGetPCIBusId(text, sizeof text, device->index), "asking where it is", error) < 0)
+        return -1;
+    *ret_place = fnv1a(FNV1A_START, text);
+    return 0;
+}
+
+static bool shared_gpus_are_allowed(const struct nccl *nccl)
+{
+    const char *setting = getenv("NCCL_MULTI_RANK_GPU_ENABLE");
+    return nccl->version >= NCCL_VERSION_SHARED_GPU && setting && strcmp(setting, "1") == 0;
+}
+
+static int prepare(struct device *base, struct communicator_standing *ret_standing, struct error *error)
+{
+    struct cuda_device *device = (struct cuda_device *)base;
+    struct communicator_standing standing;
+    cuda_device_enter(device);
+    if (!device->nccl.library && nccl_open(&device->nccl, error) < 0)
+        return -1;
+    if (find_place(device, &standing.place, error) < 0)
+        return -1;
+    standing.version = device->nccl.version;
+    standing.may_share_device = shared_gpus_are_allowed(&device->nccl);
+    *ret_standing = standing;
+    return 0;
+}
+
+/* Threads that NCCL makes take no signals: those are main's business. */
+static void hold_signals(sigset_t *ret_before)
+{
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, ret_before);
+}
+
+static void release_signals(const sigset_t *before)
+{
+    pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
+static int identify(struct device *base, struct communicator_id *ret_id, struct error *error)
+{
+    const struct nccl *nccl = &((struct cuda_device *)base)->nccl;
+    ncclUniqueId id;
+    sigset_t before;
+    hold_signals(&before);
+    ncclResult_t result = nccl->ncclGetUniqueId(&id);
+    release_signals(&before);
+    if (check(nccl, result, "naming a group", error) < 0)
+        return -1;
+    memcpy(ret_id->bytes, id.internal, sizeof id.internal);
+    return 0;
+}
+
+/* ---------------------------------------------------------------- life cycle */
+
+static void free_communicator(struct cuda_communicator *communicator)
+{
+    pthread_cond_destroy(&communicator->changed);
+    pthread_mutex_destroy(&communicator->lock);
+    free(communicator);
+}
+
+static int start(struct device *base, const struct communicator_id *id, unsigned rank, unsigned size,
+                 struct communicator **ret_communicator, struct error *error)
+{
+    struct cuda_device *device = (struct cuda_device *)base;
+    ncclConfig_t config = NCCL_CONFIG_NON_BLOCKING;
+    ncclUniqueId name;
+    sigset_t before;
+    ncclComm_t comm = NULL;
+    memcpy(name.internal, id->bytes, sizeof name.internal);
+    cuda_device_enter(device);
+    hold_signals(&before);
+    ncclResult_t result = device->nccl.ncclCommInitRankConfig(&comm, (int)size, name, (int)rank, &config);
+    release_signals(&before);
+    if (check(&device->nccl, result, "forming a group", error) < 0)
+        return -1;
+    struct cuda_communicator *communicator = memory_allocate(1, sizeof *communicator);
+    communicator->base.backend = &cuda_communicators;
+    communicator->device = device;
+    communicator->comm = comm;
+    pthread_mutex_init(&communicator->lock, NULL);
+    condition_init(&communicator->changed);
+    *ret_communicator = &communicator->base;
+    return 0;
+}
+
+/* On a thread of its own, since it may not come back. */
+static void *abort_comm(void *context)
+{
+    struct cuda_communicator *communicator = context;
+    cuda_device_enter(communicator->device);
+    (void)communicator->device->nccl.ncclCommAbort(communicator->comm);
+    pthread_mutex_lock(&communicator->lock);
+    communicator->gone = true;
+    pthread_cond_signal(&communicator->changed);
+    pthread_mutex_unlock(&communicator->lock);
+    return NULL;
+}
+
+static bool await_abort(struct cuda_communicator *communicator, int64_t deadline_ms)
+{
+    int64_t until_ns = clock_monotonic_ns() + deadline_ms * 1000000;
+    bool waits = true;
+    pthread_mutex_lock(&communicator->lock);
+    while (!communicator->gone && waits)
+        waits = condition_wait_until(&communicator->changed, &communicator->lock, until_ns);
+    bool gone = communicator->gone;
+    pthread_mutex_unlock(&communicator->lock);
+    return gone;
+}
+
+static int abort_communicator(struct communicator *base, int64_t deadline_ms, struct error *error)
+{
+    struct cuda_communicator *communicator = (struct cuda_communicator *)base;
+    pthread_t thread;
+    sigset_t before;
+    hold_signals(&before);
+    bool runs = pthread_create(&thread, NULL, abort_comm, communicator) == 0;
+    release_signals(&before);
+    if (!runs || !await_abort(communicator, deadline_ms)) {
+        atomic_store(&communicator->device->out_of_bounds, true);
+        return error_set(error, ERROR_TIMEOUT,
+                         "NCCL has not let go of a lost peer within %lld ms; this process cannot join a new crew",
+                         (long long)deadline_ms);
+    }
+    pthread_join(thread, NULL);
+    free_communicator(communicator);
+    return 0;
+}
+
+/* ---------------------------------------------------------------- work */
+
+static int poll_communicator(struct communicator *base, bool *ret_handed_over, struct error *error)
+{
+    const struct cuda_communicator *communicator = (const struct cuda_communicator *)base;
+    const struct nccl *nccl = &communicator->device->nccl;
+    ncclResult_t state = ncclSuccess;
+    if (check(nccl, nccl->ncclCommGetAsyncError(communicator->comm, &state), "asking for its state", error) < 0 ||
+        check(nccl, state, "the crew's GPUs", error) < 0)
+        return -1;
+    *ret_handed_over = state == ncclSuccess;
+    return 0;
+}
+
+static ncclResult_t queue_one(const struct cuda_communicator *communicator, cudaStream_t stream,
+                              const struct communicator_operation *operation)
+{
+    const struct nccl *nccl = &communicator->device->nccl;
+    switch (operation->kind) {
+    case COMMUNICATOR_SUM:
+        return nccl->ncclAllReduce(operation->vector, operation->vector, operation->elements, ncclFloat32, ncclSum,
+                                   communicator->comm, stream);
+    case COMMUNICATOR_SEND:
+        return nccl->ncclSend(operation->vector, operation->elements, ncclFloat32, (int)operation->peer,
+                              communicator->comm, stream);
+    case COMMUNICATOR_RECEIVE:
+        return nccl->ncclRecv(operation->vector, operation->elements, ncclFloat32, (int)operation->peer,
+                              communicator->comm, stream);
+    }
+    return ncclInvalidArgument;
+}
+
+/* A group that was begun is always ended, or the thread would stay in it. */
+static ncclResult_t queue_all(const struct cuda_communicator *communicator, cudaStream_t stream,
+                              const struct communicator_operation *operations, unsigned count)
+{
+    const struct nccl *nccl = &communicator->device->nccl;
+    ncclResult_t result = nccl->ncclGroupStart();
+    if (result != ncclSuccess)
+        return result;
+    for (unsigned i = 0; i < count && (result == ncclSuccess || result == ncclInProgress); i++)
+        result = queue_one(communicator, stream, &operations[i]);
+    ncclResult_t end = nccl->ncclGroupEnd();
+    return result == ncclSuccess || result == ncclInProgress ? end : result;
+}
+
+static int enqueue(struct communicator *base, struct device_stream *stream,
+                   const struct communicator_operation *operations, unsigned count, struct error *error)
+{
+    const struct cuda_communicator *communicator = (const struct cuda_communicator *)base;
+    sigset_t before;
+    cuda_device_enter(communicator->device);
+    hold_signals(&before);
+    ncclResult_t result = queue_all(communicator, ((struct cuda_stream *)stream)->stream, operations, count);
+    release_signals(&before);
+    return check(&communicator->device->nccl, result, "queueing work", error);
+}
+
+const struct communicator_backend cuda_communicators = {
+    .prepare = prepare,
+    .identify = identify,
+    .start = start,
+    .poll = poll_communicator,
+    .enqueue = enqueue,
+    .abort = abort_communicator,
+};

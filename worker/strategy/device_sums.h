@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A crew's gradients summed where they are, in the memory of its devices, by a
+ * stream of their own that waits for each part of the backward pass in turn.
+ *
+ * In the tree's order: of each part every rank owns a slice. All send all
+ * contributions to a slice to its owner, which adds them as the tree says, on the
+ * device, and gives the sum to all: the bytes of a ring, and the bits of one
+ * worker. In any order: the library's all-reduce of one sum a rank.
+ */
+#ifndef COXSWAIN_STRATEGY_DEVICE_SUMS_H
+#define COXSWAIN_STRATEGY_DEVICE_SUMS_H
+
+#include "worker/model/graph.h"
+#include "worker/strategy/crew_communicator.h"
+#include "worker/strategy/replica_set.h"
+
+struct device_sums;
+
+struct device_sums_options {
+    struct device *device;
+    const struct graph *graph;
+    unsigned rank, size;
+    unsigned contributions[CREW_SIZE_MAX]; /* by rank */
+    const struct reduction_merge *merges;  /* over all of them: the tree. Outlive the sums */
+    bool in_any_order;
+};
+
+/* Options are copied. */
+int device_sums_new(const struct device_sums_options *options, struct device_sums **ret_sums, struct error *error);
+/* Once nothing is under way any more. */
+void device_sums_free(struct device_sums *sums);
+
+/* Queues the sums of a step whose passes are under way, behind these. */
+int device_sums_start(struct device_sums *sums, struct crew_communicator *crew, const struct replica_set *set,
+                      struct error *error);
+/* Until they lie in the set's first contribution. */
+int device_sums_wait(struct device_sums *sums, struct crew_communicator *crew, struct error *error);
+/* After a failure and crew_communicator_end: until nothing is read or written any more. */
+int device_sums_settle(struct device_sums *sums, struct error *error);
+
+/* Consecutive buckets that go out together, so that each message is long enough. */
+#define DEVICE_PART_ELEMENTS (2 << 20)
+struct device_part {
+    int64_t offset, elements;
+    unsigned last; /* bucket */
+};
+/* Buckets lie side by side, from the end to the start. `ret_parts`: room for one a bucket; returns how many. */
+unsigned device_parts_plan(const struct graph_bucket *buckets, unsigned count, int64_t least,
+                           struct device_part *ret_parts);
+
+/* What of a part `owner` of `size` ranks sums: [*ret_first, *ret_end), may be empty. */
+void device_part_slice(int64_t elements, unsigned owner, unsigned size, int64_t *ret_first, int64_t *ret_end);
+
+#endif
