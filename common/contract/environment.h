@@ -43,6 +43,8 @@
 #define ENV_TERMINATION_LOG "COXSWAIN_TERMINATION_LOG"
 /* Compute threads of a worker; default: the machine's processors, shared among the crew's members on it. */
 #define ENV_THREADS "COXSWAIN_THREADS"
+/* Seconds without a chief after which a member ends with 160; default 600. Above what the chief's successor needs to come. */
+#define ENV_CHIEF_TIMEOUT "COXSWAIN_CHIEF_TIMEOUT"
 /* The address a worker listens on and announces; default: all interfaces, announced as POD_IP or the host name. */
 #define ENV_POD_IP "COXSWAIN_POD_IP"
 

@@ -14,6 +14,13 @@ static int64_t wait_until_told(struct member *member)
     return member->unled_since_ms == 0 ? 0 : clock_monotonic_ms() - member->unled_since_ms;
 }
 
+static int tell_lost(const struct member *member, int64_t unled_ms, struct error *error)
+{
+    return error_set(error, ERROR_TIMEOUT,
+                     "the crew is lost: no chief for %lld s, %s; start that again, then this process",
+                     (long long)(unled_ms / 1000), member->waiting);
+}
+
 static int agree_locked(struct member *member, struct world *ret_world, struct error *error)
 {
     int64_t unled_ms = 0;
@@ -26,8 +33,7 @@ static int agree_locked(struct member *member, struct world *ret_world, struct e
         if (member->cancelled)
             return error_set(error, ERROR_CANCELLED, "asked to stop while %s", member->waiting);
         if (unled_ms >= member->options.lost_ms)
-            return error_set(error, ERROR_TIMEOUT, "no chief for %lld s: %s", (long long)(unled_ms / 1000),
-                             member->waiting);
+            return tell_lost(member, unled_ms, error);
         unled_ms = wait_until_told(member);
     }
     member->world_ready = false;
@@ -66,8 +72,7 @@ int member_poll_world(struct member *member, const struct member_standing *stand
             *error = member->fatal;
         result = -1;
     } else if (unled_ms >= member->options.lost_ms) {
-        result =
-            error_set(error, ERROR_TIMEOUT, "no chief for %lld s: %s", (long long)(unled_ms / 1000), member->waiting);
+        result = tell_lost(member, unled_ms, error);
     } else if (member->world_ready) {
         member->world_ready = false;
         *ret_world = member->world;

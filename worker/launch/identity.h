@@ -28,6 +28,7 @@ struct identity {
     const char *step_record;          /* COXSWAIN_RECORD; NULL: not told */
     const char *read_delay;           /* COXSWAIN_READ_DELAY; likewise */
     bool sums_wait_for_pass;          /* COXSWAIN_OVERLAP is 0 */
+    int64_t lost_ms;                  /* COXSWAIN_CHIEF_TIMEOUT; 0: not told */
     int threads;                      /* COXSWAIN_THREADS; 0: not told */
 };
 

@@ -204,6 +204,8 @@ void server_control_tick(struct ps_server *server)
     if (server->control != NULL || clock_monotonic_ms() - server->unled_since_ms < lost_ms)
         return;
     struct error error = ERROR_INIT;
-    error_set(&error, ERROR_TIMEOUT, "no chief has come for %lld s", (long long)(lost_ms / 1000));
+    error_set(&error, ERROR_TIMEOUT,
+              "the crew is lost: no chief has come for %lld s; start the chief, then this process again",
+              (long long)(lost_ms / 1000));
     ps_server_fail(server, &error);
 }

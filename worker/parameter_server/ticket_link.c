@@ -223,10 +223,43 @@ void ticket_link_tick(struct ticket_link *link)
 
 /* ---------------------------------------------------------------- the caller's side */
 
+static int64_t unled_ms(const struct ticket_link *link)
+{
+    return link->unled_since_ms == 0 ? 0 : clock_monotonic_ms() - link->unled_since_ms;
+}
+
 static bool is_lost(const struct ticket_link *link)
 {
     int64_t lost_ms = link->options.lost_ms > 0 ? link->options.lost_ms : LOST_MS_DEFAULT;
-    return link->unled_since_ms != 0 && clock_monotonic_ms() - link->unled_since_ms > lost_ms;
+    return unled_ms(link) > lost_ms;
+}
+
+/* With the lock held. */
+static int tell_lost(const struct ticket_link *link, struct error *error)
+{
+    const struct crew_seat *chief = link->options.chief;
+    char name[WAITING_NAME_MAX];
+    waiting_name(chief ? chief->role : "worker", chief ? chief->index : 0, chief, name);
+    return error_set(
+        error, ERROR_TIMEOUT,
+        "the crew is lost: its chief, %s, has not been there for %lld s; start that again, then this process", name,
+        (long long)(unled_ms(link) / 1000));
+}
+
+bool ticket_link_is_lost(struct ticket_link *link)
+{
+    pthread_mutex_lock(&link->lock);
+    bool lost = is_lost(link);
+    pthread_mutex_unlock(&link->lock);
+    return lost;
+}
+
+int ticket_link_tell_lost(struct ticket_link *link, struct error *error)
+{
+    pthread_mutex_lock(&link->lock);
+    int result = tell_lost(link, error);
+    pthread_mutex_unlock(&link->lock);
+    return result;
 }
 
 int ticket_link_next(struct ticket_link *link, struct ticket_grant *ret_grant, struct error *error)
@@ -252,7 +285,7 @@ int ticket_link_next(struct ticket_link *link, struct ticket_grant *ret_grant, s
     } else if (link->over) {
         *ret_grant = (struct ticket_grant){.over = true};
     } else {
-        result = error_set(error, ERROR_TIMEOUT, "the crew is lost: no chief has been there for long");
+        result = tell_lost(link, error);
     }
     pthread_mutex_unlock(&link->lock);
     return result;

@@ -60,6 +60,9 @@ bool ticket_link_is_over(struct ticket_link *link);
 
 /* From any thread; for good. */
 void ticket_link_cancel(struct ticket_link *link);
+/* Whether the chief has been away for longer than lost_ms, and the error that says so. From any thread. */
+bool ticket_link_is_lost(struct ticket_link *link);
+int ticket_link_tell_lost(struct ticket_link *link, struct error *error);
 /* An orderly goodbye; waits at most a second until the chief has heard it, and ended the stream. For good. */
 void ticket_link_leave(struct ticket_link *link);
 /* Whom ticket_link_next has been waiting for, "" for nobody. From any thread. */

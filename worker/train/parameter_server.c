@@ -57,6 +57,7 @@ static int serve(struct trainer *trainer, const struct placement *placement, str
         .digest = parameter_layout_digest(graph_layout(trainer->graph)),
         .backup = trainer->job->strategy.ps_backup,
         .servers = trainer->crew.servers,
+        .lost_ms = trainer->identity->lost_ms,
         .load = ps_state_load,
         .store = ps_state_store,
         .say = tell,

@@ -139,6 +139,8 @@ int ps_worker_work(struct ps_worker *worker, struct error *error)
             continue;
         if (cause.kind == ERROR_CANCELLED && ticket_link_is_over(worker->tickets))
             break; /* others had done it */
+        if (cause.kind == ERROR_CANCELLED && ticket_link_is_lost(worker->tickets))
+            return ticket_link_tell_lost(worker->tickets, error);
         if (error != NULL)
             *error = cause;
         return -1;
@@ -182,7 +184,7 @@ static void tick(void *context)
     servers_link_tick(worker->servers);
     if (worker->tells)
         say_phase(worker);
-    if (ticket_link_is_over(worker->tickets))
+    if (ticket_link_is_over(worker->tickets) || ticket_link_is_lost(worker->tickets))
         servers_link_cancel(worker->servers); /* servers end with the run: one would wait for them for ever */
 }
 
@@ -206,6 +208,7 @@ static int open_links(struct ps_worker *worker, struct error *error)
                                                 .job_uid = trainer->identity->job_uid,
                                                 .generation = generation,
                                                 .worker = crew_own_seat(crew)->index,
+                                                .lost_ms = trainer->identity->lost_ms,
                                                 .chief = &crew->seats[0]};
     const struct servers_link_options servers = {
         .rpc = worker->rpc,

@@ -83,6 +83,7 @@ int trainer_open_member(struct trainer *trainer, struct error *error)
         .listen_address = address,
         .data_port = data_port,
         .loose = trainer->hub != NULL,
+        .lost_ms = trainer->identity->lost_ms,
         .logical_shards = (unsigned)trainer->plan.logical_shards,
     };
     return member_start(&options, &trainer->member, error);
