@@ -153,6 +153,11 @@ class Reading(unittest.TestCase):
         self.assertEqual(self.counted(*kept), [])
         self.assertTrue(self.counted(*kept, rest[1]))
 
+    def test_a_process_that_stopped_recording_is_noticed(self):
+        crew = types.SimpleNamespace(logs=lambda: ["step 3\n", "warning: the record of steps ends here  why=No space left\n"])
+        self.assertTrue(verdicts.check_record(crew))
+        self.assertEqual(verdicts.check_record(types.SimpleNamespace(logs=lambda: ["step 3\n"])), [])
+
     def updates(self, *events, total=4):
         lines = [f"checkpoint 1.0.0 {name} {rest}" if fate == "commits" else f"server 1.0.0 {name} {fate} 0 {rest}"
                  for name, fate, rest in (event.split(" ", 2) for event in events)]

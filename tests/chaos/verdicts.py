@@ -11,6 +11,7 @@ ACCURACY = re.compile(r"held-out examples: accuracy ([0-9.]+) %")
 LOST = re.compile(r"([0-9]+) acknowledged updates were lost")
 RESUMED = re.compile(r"resumes from the checkpoint of step ([0-9]+)")
 RETURN = 3  # seconds until a successor has the state
+CUT_SHORT = "the record of steps ends here"  # a process says so when it cannot write on
 FINISHED = re.compile(r"has finished ([0-9]+) examples")
 
 
@@ -127,6 +128,11 @@ def check_applied(arrangement, crew, history):
     return wrong[:3]
 
 
+def check_record(crew):
+    """That no process has stopped recording, which would look like shares that nobody computed."""
+    return [f"a record is not whole: {line.strip()}" for line in crew.logs() if CUT_SHORT in line][:1]
+
+
 def check_examples(arrangement, history):
     if not arrangement.epochs_are_exact:
         return []
@@ -153,6 +159,7 @@ def judge(arrangement, crew, history, undisturbed):
     wrong = list(crew.failures)
     if wrong:
         return wrong
+    wrong += check_record(crew)
     if arrangement.lockstep:
         wrong += check_repeats(arrangement, crew, history)
     wrong += check_servers(arrangement, crew, history) + check_examples(arrangement, history) + check_bound(arrangement, history)
