@@ -10,7 +10,6 @@
 #include "common/memory.h"
 #include "worker/comm/rpc.h"
 
-#define EXCHANGE_METHOD "/coxswain.Peers/Exchange"
 #define TICK_MS 100
 #define REDIAL_MS 100
 #define VISITORS_MAX (4 * CREW_SIZE_MAX)
@@ -490,8 +489,8 @@ static void dial(struct peer_hub *hub, unsigned seat, int64_t now)
     peer->next_dial_ms = now + REDIAL_MS;
     peer->asked_ms = now;
     const struct collective_peer *where = &hub->world.peers[rank];
-    if (rpc_stream_open(hub->rpc, where->address, where->port, EXCHANGE_METHOD, 0, &events, peer, &peer->stream, NULL) <
-        0)
+    if (rpc_stream_open(hub->rpc, where->address, where->port, PEER_METHOD_EXCHANGE, 0, &events, peer, &peer->stream,
+                        NULL) < 0)
         return;
     struct peer_message hello = {
         .type = PEER_HELLO, .attempt = hub->options.attempt, .epoch = hub->options.epoch, .seat = hub->options.seat};
@@ -767,7 +766,7 @@ bool peer_hub_is_done(struct peer_hub *hub)
 
 static int listen_somewhere(struct peer_hub *hub, struct error *error)
 {
-    static const struct rpc_method methods[] = {{EXCHANGE_METHOD, visitor_opened}};
+    static const struct rpc_method methods[] = {{PEER_METHOD_EXCHANGE, visitor_opened}};
     const struct peer_hub_options *options = &hub->options;
     struct rpc_server *server;
     if (rpc_server_start(hub->rpc, options->listen_address, options->port, methods, 1, hub, &server, NULL) < 0 &&

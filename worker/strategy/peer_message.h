@@ -25,6 +25,8 @@
 #include "worker/comm/collective.h"
 #include "worker/comm/rpc.h"
 
+#define PEER_METHOD_EXCHANGE "/coxswain.Peers/Exchange"
+
 #define PEER_UID_MAX 128
 #define PEER_HEAD_MAX 1024
 /* Floats in one message. */

@@ -11,6 +11,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/crc32c.h"
+#include "worker/comm/little_endian.h"
+#include "worker/comm/protocol.h"
+#include "worker/strategy/peer_message.h"
+
 #define COUNT 4
 #define SEATS 2
 #define HOST "127.0.0.1"
@@ -57,16 +62,23 @@ static struct world world_of(unsigned rank, const uint16_t ports[SEATS])
     return world;
 }
 
-static void expect_stall(struct peer_hub *hub, uint16_t port, const char *what)
+static void expect_words(struct peer_hub *hub, uint16_t port, const char *what)
 {
     char words[PEER_STALL_MAX], text[PEER_STALL_MAX] = "";
-    snprintf(words, sizeof words, "rank 1 (worker 1, " HOST ":%u) has not %s", port, what);
+    snprintf(words, sizeof words, "rank 1 (worker 1, " HOST ":%u) %s", port, what);
     for (int look = 0; look < 600; look++) {
         if (peer_hub_take_stall(hub, text) && strstr(text, words))
             return;
         usleep(100000);
     }
     cr_expect_fail("not \"%s\": %s", words, text);
+}
+
+static void expect_stall(struct peer_hub *hub, uint16_t port, const char *what)
+{
+    char words[64];
+    snprintf(words, sizeof words, "has not %s", what);
+    expect_words(hub, port, words);
 }
 
 /* A kernel takes connections for a process that is frozen. */
@@ -149,4 +161,45 @@ Test(peer_hub, a_peer_that_is_frozen_in_a_meeting_is_named, .timeout = 120)
 Test(peer_hub, a_peer_that_is_frozen_when_it_is_asked_for_its_state_is_named, .timeout = 120)
 {
     expect_stall_in(fetch, "given its state");
+}
+
+/* ---- a peer of another version, at the address of one that has joined */
+
+static void answer_strangely(void *context, struct rpc_stream *stream, const void *bytes, size_t length)
+{
+    unsigned char answer[PEER_HEAD_MAX];
+    (void)context, (void)bytes, (void)length;
+    size_t size = peer_message_encode(&(struct peer_message){.type = PEER_TAKEN}, answer, sizeof answer);
+    put_u32(answer + 4, CREW_PROTOCOL + 1);
+    put_u32(answer + size - 4, crc32c(0, answer, size - 4));
+    rpc_stream_send(stream, answer, size);
+}
+
+static void on_end(void *context, struct rpc_stream *stream, const struct error *error)
+{
+    (void)context, (void)stream, (void)error;
+}
+
+static void on_call(void *context, struct rpc_stream *stream, struct rpc_stream_events *ret_events, void **ret_context)
+{
+    (void)stream;
+    *ret_events = (struct rpc_stream_events){.message = answer_strangely, .closed = on_end};
+    *ret_context = context;
+}
+
+Test(peer_hub, a_peer_of_another_version_is_named, .timeout = 120)
+{
+    static const struct rpc_method method = {PEER_METHOD_EXCHANGE, on_call};
+    struct place own;
+    struct rpc *rpc;
+    struct rpc_server *door;
+    cr_assert_eq(rpc_new(NULL, NULL, 1000, &rpc, NULL), 0);
+    cr_assert_eq(rpc_server_start(rpc, HOST, 0, &method, 1, NULL, &door, NULL), 0);
+    open_place(&own, 0);
+    const uint16_t ports[SEATS] = {peer_hub_port(own.hub), rpc_server_port(door)};
+    struct world world = world_of(0, ports);
+    peer_hub_set_world(own.hub, &world);
+    expect_words(own.hub, ports[1], "is not heard: the other side speaks version");
+    close_place(&own);
+    rpc_free(rpc);
 }
