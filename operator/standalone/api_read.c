@@ -49,7 +49,7 @@ static struct json *read_position(const struct api_request *request, struct posi
     if (text == NULL || text[0] == '\0')
         return NULL;
     if (!position_parse(text, ret_position))
-        return refusal_bad_request("continue key is not valid: \"%s\"", text);
+        return refusal_bad_request("invalid continue token: continue key is not valid: \"%s\"", text);
     if (ret_position->revision < store_compacted_revision(store))
         return refusal_new(410, "Expired",
                            "The provided continue parameter is too old to display a consistent list result. You must "

@@ -81,6 +81,18 @@ struct json *refusal_conflict(const struct resource *resource, const char *name,
     return status;
 }
 
+struct json *refusal_precondition(const struct resource *resource, const char *name, const char *field,
+                                  const char *wanted, const char *has, const char *guess)
+{
+    struct json *status = refusal_new(409, "Conflict",
+                                      "Operation cannot be fulfilled on %s%s%s \"%s\": the %s in the precondition (%s) "
+                                      "does not match the %s in record (%s). The object might have been %s",
+                                      resource->kind, resource->group[0] ? "." : "", resource->group, name, field,
+                                      wanted, field, has, guess);
+    with_details(status, resource, resource->kind, name);
+    return status;
+}
+
 static void append_cause(struct buffer *text, const struct json *cause)
 {
     buffer_format(text, "%s: %s", json_string_at(cause, "field", ""), json_string_at(cause, "message", ""));

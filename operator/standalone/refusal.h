@@ -18,6 +18,9 @@ struct json *refusal_not_found(const struct resource *resource, const char *name
 struct json *refusal_already_exists(const struct resource *resource, const char *name);
 /* "Operation cannot be fulfilled on …: " and `why`; NULL: the object has been modified. */
 struct json *refusal_conflict(const struct resource *resource, const char *name, const char *why);
+/* Of a delete: `field` "UID" or "ResourceVersion"; `guess` what may have happened. */
+struct json *refusal_precondition(const struct resource *resource, const char *name, const char *field,
+                                  const char *wanted, const char *has, const char *guess);
 /* `causes`: an array of {"reason","message","field"}; it is taken over. */
 struct json *refusal_invalid(const struct resource *resource, const char *name, struct json *causes);
 struct json *refusal_bad_request(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -570,12 +570,24 @@ static struct json *end_object(struct registry *registry, struct write *write, c
     return json_equal(old, object) ? NULL : registry_put(registry, write->resource, object, old);
 }
 
+static struct json *check_delete(const struct resource *resource, const struct json *old,
+                                 const struct delete_options *options)
+{
+    const char *name = json_string_at(old, "metadata.name", ""), *uid = json_string_at(old, "metadata.uid", "");
+    const char *version = json_string_at(old, "metadata.resourceVersion", "");
+    if (options->uid && options->uid[0] && !same(options->uid, uid))
+        return refusal_precondition(resource, name, "UID", options->uid, uid, "deleted and then recreated");
+    if (options->resource_version && options->resource_version[0] && !same(options->resource_version, version))
+        return refusal_precondition(resource, name, "ResourceVersion", options->resource_version, version, "modified");
+    return NULL;
+}
+
 struct json *registry_write_delete(struct registry *registry, struct write *write, const struct delete_options *options)
 {
     const struct resource *resource = write->resource;
     SCOPED_JSON *old = NULL;
     REFUSE(registry_read(registry, resource, write->namespace, write->name, &old));
-    REFUSE(check_preconditions(resource, old, options->uid, options->resource_version));
+    REFUSE(check_delete(resource, old, options));
     SCOPED_JSON *own = json_copy(old);
     struct json *metadata = json_member(own, "metadata");
     int64_t grace = grace_of(resource, own, options->grace_seconds);

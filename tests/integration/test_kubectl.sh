@@ -70,6 +70,20 @@ quietly() {
     echo "ended with $?"
 }
 
+# until_shown PATTERN COMMAND…: what a command without end says, until a line holds the pattern or a minute is over
+until_shown() {
+    local pattern=$1 line teller
+    shift
+    exec 3< <(exec timeout 60 "$@" 2>&1)
+    teller=$!
+    while IFS= read -r line <&3; do
+        echo "$line"
+        if grep -Eq -- "$pattern" <<<"$line"; then break; fi
+    done
+    kill "$teller" 2>/dev/null
+    exec 3<&-
+}
+
 # The same for what a container said.
 check_log() {
     if [ -n "$given" ]; then echo "skip $1: pods are not processes here"; else check "$@"; fi
@@ -172,14 +186,14 @@ check "bad field selector" 'field label not supported' k get pods --field-select
 check_log "logs" '^second' k logs echo
 check_log "logs --tail" '^second' k logs echo --tail=1
 absent_log "logs --tail leaves out" '^first' k logs echo --tail=1
-check_log "logs -f" '^first' timeout 2 "$kubectl" logs -f echo
+check_log "logs -f" '^first' until_shown '^first' "$kubectl" logs -f echo
 check "describe a pod" 'Events:' k describe pod echo
 check "events" 'pod/echo' k get events
 check "kubectl events" 'Pod/echo' k events --for pod/echo
 check "strategic patch" 'patched' k patch pod echo -p '{"metadata":{"labels":{"tier":"2"}}}'
 check "pod spec is immutable" 'pod updates may not change fields' k patch pod echo -p '{"spec":{"containers":[{"name":"main","command":["true"]}]}}'
-check "watch" 'echo' timeout 2 "$kubectl" get pods -w
-check "watch as events" 'ADDED' timeout 2 "$kubectl" get pods -w --output-watch-events
+check "watch" '^echo +1/1 +Running' until_shown '^echo' "$kubectl" get pods -w
+check "watch as events" '^ADDED +echo +1/1 +Running' until_shown '^ADDED' "$kubectl" get pods -w --output-watch-events
 check "delete a pod" 'deleted' k delete pod echo
 absent "the pod is gone" '^echo' k get pods
 
@@ -204,7 +218,7 @@ check "merge patch removes by null" '^\{"x":"1"\}' k patch cm settings --type=me
 check "a stale write conflicts" '\(Conflict\): .*Operation cannot be fulfilled on configmaps "settings": the object has been modified; please apply your changes' k replace -f "$work/old.yaml"
 check "json patch tests first" '^The request is invalid: the server rejected our request due to an error in our request' k patch cm settings --type=json -p '[{"op":"test","path":"/data/x","value":"9"},{"op":"remove","path":"/data/x"}]'
 check "and changes nothing then" '^1$' k get cm settings -o 'jsonpath={.data.x}'
-check "another version of it" '\(Conflict\): .*Precondition failed: UID in precondition: 00000000-0000-0000-0000-000000000000, UID in object meta: ' k delete --raw /api/v1/namespaces/default/configmaps/settings -f - <<<'{"apiVersion":"v1","kind":"DeleteOptions","preconditions":{"uid":"00000000-0000-0000-0000-000000000000"}}'
+check "another version of it" '\(Conflict\): Operation cannot be fulfilled on ConfigMap "settings": the UID in the precondition \(00000000-0000-0000-0000-000000000000\) does not match the UID in record ' k delete --raw /api/v1/namespaces/default/configmaps/settings -f - <<<'{"apiVersion":"v1","kind":"DeleteOptions","preconditions":{"uid":"00000000-0000-0000-0000-000000000000"}}'
 check "still there" 'settings' k get cm settings -o name
 check "a finalizer" 'patched' k patch cm settings --type=merge -p '{"metadata":{"finalizers":["test.coxswain.dev/hold"]}}'
 check "delete waits for it" 'deleted' k delete cm settings --wait=false
@@ -218,10 +232,10 @@ check "a child" 'created' k create -f - <<<'{"apiVersion":"v1","kind":"ConfigMap
 check "a bad label" 'Invalid value' k patch cm child --type=merge -p '{"metadata":{"labels":{"a":"b c"}}}'
 check "status ignores the spec" '^3$' k patch tj digits --subresource=status --type=merge -p '{"spec":{"workers":4}}' -o 'jsonpath={.spec.workers}'
 check "the spec ignores status" '^Running$' k patch tj digits --type=merge -p '{"status":{"state":"Lost"}}' -o 'jsonpath={.status.state}'
-check "status is checked" 'status.restartCount: Invalid value: "string": status.restartCount in body must be of type integer' k patch tj digits --subresource=status --type=merge -p '{"status":{"restartCount":"many"}}'
+check "status is checked" 'status.restartCount: Invalid value: "string": .*restartCount in body must be of type integer: "string"' k patch tj digits --subresource=status --type=merge -p '{"status":{"restartCount":"many"}}'
 check "scale of a scale" '"replicas": *3' k get --raw /apis/coxswain.dev/v1alpha1/namespaces/default/trainingjobs/digits/scale
 check "a list of limit one goes on" '"continue": *"[^"]' k get --raw '/api/v1/namespaces?limit=1'
-check "a lost continuation" '\(BadRequest\): continue key is not valid: ' k get --raw '/api/v1/namespaces?limit=1&continue=bm9uc2Vuc2U'
+check "a lost continuation" '\(BadRequest\): invalid continue token: continue key is not valid: ' k get --raw '/api/v1/namespaces?limit=1&continue=bm9uc2Vuc2U'
 check "delete by label" 'deleted' k delete cm -l app=echo
 
 check "namespace" 'created' k create ns other
