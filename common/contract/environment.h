@@ -60,6 +60,7 @@
 #define PORT_COLLECTIVE 2223 /* bulk data */
 #define PORT_HTTP 8080       /* /healthz /metrics /status */
 #define PORT_PYTORCH 23456   /* where a PyTorch crew meets */
+#define PORT_JAX 8476        /* where a JAX crew meets */
 #define PORT_CREW_NAME "crew"
 
 /* Where a storage is mounted: STORAGE_ROOT "/" name. */

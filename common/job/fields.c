@@ -162,7 +162,9 @@ static const struct field devices_fields[] = {
      LONE,
      .words = device_type_words,
      .fallback = "CPU",
-     .description = "What computes: CPU, GPU, or Auto for a GPU where there is one and else the CPU."},
+     .description =
+         "What computes: CPU, GPU, or Auto for a GPU where there is one and else the CPU. TPU is for images of "
+         "other frameworks."},
     {.name = "count",
      .kind = FIELD_INTEGER,
      MEMBER(devices_spec, count),
@@ -176,8 +178,8 @@ static const struct field devices_fields[] = {
      LONE,
      RANGE(1, 316),
      FORMAT(QUALIFIED_NAME),
-     .fallback = "nvidia.com/gpu",
-     .description = "The extended resource by which a pod asks for a GPU."},
+     .description = "The extended resource by which a pod asks for a device. Default: nvidia.com/gpu for GPU, "
+                    "google.com/tpu for TPU."},
 };
 static OBJECT_TYPE(devices_type, "Devices", devices_fields);
 
@@ -1236,16 +1238,15 @@ static const struct field training_job_spec_fields[] = {
      LONE,
      .words = framework_words,
      .fallback = "Coxswain",
-     .description = "Which environment the pods are given: Coxswain (our own worker), TensorFlow (TF_CONFIG) or "
-                    "PyTorch (PET_* and "
-                    "MASTER_ADDR)."},
+     .description = "Which environment the pods are given: Coxswain (our own worker), TensorFlow (TF_CONFIG), "
+                    "PyTorch (PET_* and MASTER_ADDR) or JAX (JAX_COORDINATOR_ADDRESS and its like)."},
     {.name = "image",
      .kind = FIELD_STRING,
      MEMBER(training_job, image),
      LONE,
      RANGE(1, TEXT_MAX_LENGTH),
      FORMAT(IMAGE),
-     .description = "Container image. Default: the operator's worker image; required for TensorFlow and PyTorch."},
+     .description = "Container image. Default: the operator's worker image; required for the other frameworks."},
     {.name = "roles",
      .kind = FIELD_LIST,
      MEMBER(training_job, role_entries),

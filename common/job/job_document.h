@@ -24,7 +24,8 @@
 
 /* Closed enums: C name, the word in the manifest. The empty word stands for "not given" and is never offered. */
 #define FRAMEWORKS(X)                                                                                                  \
-    X(FRAMEWORK_COXSWAIN, "Coxswain") X(FRAMEWORK_TENSORFLOW, "TensorFlow") X(FRAMEWORK_PYTORCH, "PyTorch")
+    X(FRAMEWORK_COXSWAIN, "Coxswain")                                                                                  \
+    X(FRAMEWORK_TENSORFLOW, "TensorFlow") X(FRAMEWORK_PYTORCH, "PyTorch") X(FRAMEWORK_JAX, "JAX")
 #define STRATEGY_TYPES(X)                                                                                              \
     X(STRATEGY_ONE_DEVICE, "OneDevice")                                                                                \
     X(STRATEGY_MIRRORED, "Mirrored")                                                                                   \
@@ -45,7 +46,8 @@
     X(PARAMETER_SERVER_BOUNDED_STALENESS, "BoundedStaleness")                                                          \
     X(PARAMETER_SERVER_SYNCHRONOUS, "Synchronous")
 #define EXCHANGE_TYPES(X) X(EXCHANGE_NOT_SAID, "") X(EXCHANGE_SEND_TO_ALL, "SendToAll") X(EXCHANGE_GOSSIP, "Gossip")
-#define DEVICE_TYPES(X) X(DEVICE_TYPE_CPU, "CPU") X(DEVICE_TYPE_GPU, "GPU") X(DEVICE_TYPE_AUTO, "Auto")
+#define DEVICE_TYPES(X)                                                                                                \
+    X(DEVICE_TYPE_CPU, "CPU") X(DEVICE_TYPE_GPU, "GPU") X(DEVICE_TYPE_AUTO, "Auto") X(DEVICE_TYPE_TPU, "TPU")
 #define DATA_FORMATS(X)                                                                                                \
     X(DATA_FORMAT_IDX, "idx")                                                                                          \
     X(DATA_FORMAT_BYTES, "bytes")                                                                                      \
@@ -146,7 +148,7 @@ struct strategy_spec {
 struct devices_spec {
     enum device_type type;
     int64_t count;             /* per worker */
-    const char *resource_name; /* extended resource that a GPU is asked for by */
+    const char *resource_name; /* extended resource that a device is asked for by; NULL: the usual one of its type */
 };
 
 struct layer_spec {

@@ -231,6 +231,19 @@ static bool encryption_is_ours(const struct json *self, const struct json *old)
     return is(self, "framework", "Coxswain") || !is(self, "encryption", "TLS");
 }
 
+static bool tpu_is_foreign(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !is_ours(self) || !is(self, "devices.type", "TPU");
+}
+
+/* jax.distributed counts its processes once. */
+static bool jax_is_not_elastic(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !is(self, "framework", "JAX") || !has(self, "elastic");
+}
+
 static bool elastic_strategy(const struct json *self, const struct json *old)
 {
     (void)old;
@@ -749,13 +762,27 @@ const struct rule rules[] = {
      .field = "image",
      .holds = image_of_foreign_framework,
      .cel = "self.framework == 'Coxswain' || has(self.image)",
-     .message = "TensorFlow and PyTorch jobs need an image; name the one to run"},
+     .message = "jobs of TensorFlow, PyTorch and JAX need an image; name the one to run"},
     {.name = "Encryption",
      .about = &training_job_spec_type,
      .field = "encryption",
      .holds = encryption_is_ours,
      .cel = "self.framework == 'Coxswain' || self.encryption != 'TLS'",
      .message = "only Coxswain's own worker encrypts what it says; leave encryption out and use a network that does"},
+    {.name = "Tpu",
+     .about = &training_job_spec_type,
+     .field = "devices.type",
+     .holds = tpu_is_foreign,
+     .cel = "self.framework != 'Coxswain' || self.devices.type != 'TPU'",
+     .message =
+         "Coxswain's own worker does not compute on TPUs; take framework JAX, TensorFlow or PyTorch with an image "
+         "that does, or devices.type CPU or GPU"},
+    {.name = "JaxElastic",
+     .about = &training_job_spec_type,
+     .field = "elastic",
+     .holds = jax_is_not_elastic,
+     .cel = "self.framework != 'JAX' || !has(self.elastic)",
+     .message = "a JAX crew keeps its size; leave elastic out"},
     {.name = "WorkerCount",
      .about = &role_type,
      .field = "count",

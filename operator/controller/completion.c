@@ -25,10 +25,10 @@ static bool all_workers_done(const struct planning *planning)
     return true;
 }
 
-/* Every PyTorch process trains to the end by itself; in the other frameworks the chief tells when that is. */
+/* Every process of PyTorch and JAX trains to the end by itself; in the other frameworks the chief tells when that is. */
 static bool needs_all_workers(const struct training_job *job)
 {
-    return job->framework == FRAMEWORK_PYTORCH;
+    return job->framework == FRAMEWORK_PYTORCH || job->framework == FRAMEWORK_JAX;
 }
 
 static bool job_done(const struct planning *planning, const struct slot *chief)

@@ -11,6 +11,7 @@
 #include "operator/controller/crew_key.h"
 #include "operator/controller/environment_framework.h"
 #include "operator/controller/environment_list.h"
+#include "operator/controller/environment_tpu.h"
 
 #define ENVIRONMENT_VALUE_MAX (128 * 1024)
 
@@ -110,6 +111,7 @@ static const struct environment_framework *const frameworks[] = {
     [FRAMEWORK_COXSWAIN] = &environment_coxswain,
     [FRAMEWORK_TENSORFLOW] = &environment_tensorflow,
     [FRAMEWORK_PYTORCH] = &environment_pytorch,
+    [FRAMEWORK_JAX] = &environment_jax,
 };
 
 /* ---------------------------------------------------------------- for all of them */
@@ -118,12 +120,15 @@ bool environment_is_reserved(enum framework framework, const char *name)
 {
     static const char *const names[] = {ENV_EPOCH,   ENV_ATTEMPT, ENV_JOB_UID,        ENV_ROLE, ENV_INDEX,
                                         ENV_STORAGE, ENV_POD_IP,  ENV_CHECKPOINT_DIR, NULL};
-    return is_one_of(name, names) || is_one_of(name, frameworks[framework]->reserved);
+    return is_one_of(name, names) || is_one_of(name, frameworks[framework]->reserved) ||
+           environment_tpu_is_reserved(name);
 }
 
 int environment_document(const struct training_job *job, char **ret_text, struct error *error)
 {
     *ret_text = NULL;
+    if (environment_tpu_check(job, error) < 0)
+        return -1;
     return frameworks[job->framework]->document ? frameworks[job->framework]->document(job, ret_text, error) : 0;
 }
 
@@ -139,5 +144,6 @@ struct json *environment_build(const struct training_job *job, enum role role, i
     add_storage(list, job);
     add_pod_ip(list);
     frameworks[job->framework]->add(job, role, index, document, list);
+    environment_add_tpu(job, role, index, list);
     return list;
 }

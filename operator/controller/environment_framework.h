@@ -18,6 +18,6 @@ struct environment_framework {
     const char *const *reserved;
 };
 
-extern const struct environment_framework environment_tensorflow, environment_pytorch;
+extern const struct environment_framework environment_tensorflow, environment_pytorch, environment_jax;
 
 #endif

@@ -47,5 +47,9 @@ int64_t crew_port(const struct training_job *job, enum role role)
         if (strcmp(json_string_at(port, "name", ""), PORT_CREW_NAME) == 0 && number > 0 && number <= UINT16_MAX)
             return number;
     }
-    return job->framework == FRAMEWORK_PYTORCH ? PORT_PYTORCH : PORT_CREW;
+    static const int64_t usual[] = {[FRAMEWORK_COXSWAIN] = PORT_CREW,
+                                    [FRAMEWORK_TENSORFLOW] = PORT_CREW,
+                                    [FRAMEWORK_PYTORCH] = PORT_PYTORCH,
+                                    [FRAMEWORK_JAX] = PORT_JAX};
+    return usual[job->framework];
 }

@@ -9,29 +9,9 @@
 #include "common/contract/environment.h"
 #include "common/memory.h"
 #include "operator/controller/crew.h"
+#include "operator/controller/crew_ranks.h"
 #include "operator/controller/environment_framework.h"
 #include "operator/controller/environment_list.h"
-
-static bool has_rank(enum role role)
-{
-    return role != ROLE_EVALUATOR;
-}
-
-/* Ranks go through the roles in their order: a chief is 0. */
-static int64_t rank_of(const struct training_job *job, enum role role, int64_t index)
-{
-    for (int before = 0; before < (int)role; before++)
-        index += has_rank((enum role)before) ? crew_role_count(job, (enum role)before) : 0;
-    return index;
-}
-
-static int64_t world_size(const struct training_job *job)
-{
-    int64_t size = 0;
-    for (int role = 0; role < ROLE_COUNT; role++)
-        size += has_rank((enum role)role) ? crew_role_count(job, (enum role)role) : 0;
-    return size;
-}
 
 static void add_nodes(const struct training_job *job, int64_t size, struct json *list)
 {
@@ -58,11 +38,11 @@ static void add(const struct training_job *job, enum role role, int64_t index, c
 {
     (void)document;
     environment_add(list, "PYTHONUNBUFFERED", "1");
-    if (!has_rank(role))
+    if (!crew_has_rank(role))
         return;
     enum role host_role = crew_chief_role(job);
     SCOPED_FREE char *host = crew_host(job, host_role, 0);
-    int64_t port = crew_port(job, host_role), rank = rank_of(job, role, index), size = world_size(job);
+    int64_t port = crew_port(job, host_role), rank = crew_rank(job, role, index), size = crew_world_size(job);
     environment_add(list, "MASTER_ADDR", host);
     environment_add_number(list, "MASTER_PORT", port);
     environment_add_number(list, "WORLD_SIZE", size);

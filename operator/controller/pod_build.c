@@ -110,10 +110,12 @@ static void set_volumes(struct json *spec, const struct training_job *job)
 
 static void set_devices(struct json *container, const struct devices_spec *devices)
 {
-    if (devices->type != DEVICE_TYPE_GPU)
+    static const char *const usual[] = {[DEVICE_TYPE_GPU] = "nvidia.com/gpu", [DEVICE_TYPE_TPU] = "google.com/tpu"};
+    if (devices->type != DEVICE_TYPE_GPU && devices->type != DEVICE_TYPE_TPU)
         return;
+    const char *resource = devices->resource_name ? devices->resource_name : usual[devices->type];
     struct json *limits = json_set(json_set(container, "resources", json_new_object()), "limits", json_new_object());
-    child_label_number(limits, devices->resource_name, devices->count);
+    child_label_number(limits, resource, devices->count);
 }
 
 /* What the Pod Security Standard "restricted" asks for. */

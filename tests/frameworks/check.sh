@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# The examples of deploy/examples/foreign with the real frameworks: PyTorch DDP, TensorFlow MultiWorkerMirrored and
+# The examples of deploy/examples/foreign with the real frameworks: PyTorch DDP, JAX, TensorFlow MultiWorkerMirrored and
 # ParameterServer, each as a TrainingJob in the embedded control plane, with a kill on the way. Prints ok/not ok/skip lines
 # (see tests/run).
 #
-#   TORCH_PYTHON=path, TF_PYTHON=path   the python3 that has the package (default: that of PATH)
+#   TORCH_PYTHON=path, JAX_PYTHON=path, TF_PYTHON=path   the python3 that has the package (default: that of PATH)
 set -uo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -83,6 +83,11 @@ crew_starts_over() {
 torch=${TORCH_PYTHON:-python3}
 if has "$torch" torch "PyTorch DDP" TORCH; then
     crew_starts_over ddp ddp "PyTorch DDP" "$torch" 6000
+fi
+
+jax=${JAX_PYTHON:-python3}
+if has "$jax" jax "JAX" JAX; then
+    crew_starts_over spmd spmd "JAX" "$jax" 6000
 fi
 
 tensorflow=${TF_PYTHON:-python3}

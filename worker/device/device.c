@@ -6,6 +6,9 @@
 int device_open(const struct device_options *options, struct device **ret_device, struct error *error)
 {
     struct error cause = ERROR_INIT;
+    if (options->type == DEVICE_TYPE_TPU)
+        return error_set(error, ERROR_UNSUPPORTED,
+                         "devices.type: this worker does not compute on TPUs; take CPU, GPU or Auto");
     if (options->type == DEVICE_TYPE_CPU)
         return cpu_device_open(options, ret_device, error);
     if (cuda_device_open(options, ret_device, &cause) == 0)

@@ -64,12 +64,12 @@ Test(completion, a_chief_of_its_own_comes_before_worker_0)
     scene_release(&scene);
 }
 
-Test(completion, pytorch_waits_for_all_workers)
+static void expect_to_wait_for_all_workers(enum framework framework)
 {
     struct scene scene;
     scene_init(&scene, 2);
     scene_run(&scene);
-    scene.job.framework = FRAMEWORK_PYTORCH;
+    scene.job.framework = framework;
     scene_end_pod(&scene, &scene.pods[0], 0);
     scene.input.now_ms += 60000;
     scene_plan(&scene);
@@ -78,6 +78,12 @@ Test(completion, pytorch_waits_for_all_workers)
     scene_plan(&scene);
     cr_assert_str_eq(scene_reason(&scene, CONDITION_SUCCEEDED, CONDITION_TRUE), "WorkersSucceeded");
     scene_release(&scene);
+}
+
+Test(completion, pytorch_and_jax_wait_for_all_workers)
+{
+    expect_to_wait_for_all_workers(FRAMEWORK_PYTORCH);
+    expect_to_wait_for_all_workers(FRAMEWORK_JAX);
 }
 
 Test(completion, a_nodes_clock_that_is_ahead_does_not_delay_the_end)

@@ -140,6 +140,44 @@ Test(environment, pytorch_elastic_on_a_port_of_its_own)
            ":29500\nPET_RDZV_BACKEND=c10d\nPET_MAX_RESTARTS=3\n");
 }
 
+#define JAX "\"framework\":\"JAX\","
+
+Test(environment, jax)
+{
+    expect(JAX MIRRORED "\"workers\":2,\"roles\":[{\"name\":\"chief\"},{\"name\":\"evaluator\"}]", ROLE_WORKER, 1,
+           ALL("worker", "1") POD_IP "PYTHONUNBUFFERED=1\nJAX_COORDINATOR_ADDRESS=" HOST("chief", "0") //
+           ":8476\nJAX_NUM_PROCESSES=3\nJAX_PROCESS_ID=2\nCOORDINATOR_ADDRESS=" HOST("chief", "0")     //
+           "\nCOORDINATOR_PORT=8476\nNUM_PROCESSES=3\nPROCESS_ID=2\n");
+    expect(JAX MIRRORED "\"workers\":2,\"roles\":[{\"name\":\"chief\"},{\"name\":\"evaluator\"}]", ROLE_EVALUATOR, 0,
+           ALL("evaluator", "0") POD_IP "PYTHONUNBUFFERED=1\n");
+}
+
+/* Each host of a slice knows all of them, and which one it is. */
+Test(environment, hosts_of_a_tpu_slice)
+{
+    expect(JAX MIRRORED "\"workers\":2,\"devices\":{\"type\":\"TPU\",\"count\":4}", ROLE_WORKER, 1,
+           ALL("worker", "1") POD_IP "PYTHONUNBUFFERED=1\nJAX_COORDINATOR_ADDRESS=" HOST("worker", "0") //
+           ":8476\nJAX_NUM_PROCESSES=2\nJAX_PROCESS_ID=1\nCOORDINATOR_ADDRESS=" HOST("worker", "0")     //
+           "\nCOORDINATOR_PORT=8476\nNUM_PROCESSES=2\nPROCESS_ID=1\n"
+           "TPU_WORKER_ID=1\nTPU_WORKER_HOSTNAMES=" HOST("worker", "0") "," HOST("worker", "1") "\n");
+}
+
+Test(environment, names_of_a_tpu_slice_have_a_ceiling)
+{
+    SCOPED(training_job_release)
+    struct training_job job = parse(JAX MIRRORED "\"workers\":1000,\"devices\":{\"type\":\"TPU\"}");
+    job.name = "a-name-of-forty-characters-which-is-long";
+    job.namespace = "a-namespace-of-sixty-three-characters-which-is-as-long-as-can-be";
+    SCOPED_FREE char *document = NULL;
+    struct error error = ERROR_INIT;
+    cr_assert_eq(environment_document(&job, &document, &error), -1);
+    cr_assert_eq(error.kind, ERROR_TOO_LARGE);
+    cr_assert(strstr(error.message, "use fewer pods"), "%s", error.message);
+    job.name = "d";
+    job.namespace = "ml";
+    cr_assert_eq(environment_document(&job, &document, &error), 0);
+}
+
 /* Linux ends one variable at 128 KiB; ours stop before. */
 Test(environment, tf_config_has_a_ceiling)
 {
@@ -165,6 +203,8 @@ Test(environment, names_that_hold_the_crew_together)
     cr_expect(environment_is_reserved(FRAMEWORK_PYTORCH, "RANK"));
     cr_expect(environment_is_reserved(FRAMEWORK_PYTORCH, "COXSWAIN_EPOCH"));
     cr_expect(environment_is_reserved(FRAMEWORK_COXSWAIN, "COXSWAIN_JOB"));
+    cr_expect(environment_is_reserved(FRAMEWORK_JAX, "JAX_PROCESS_ID"));
+    cr_expect(environment_is_reserved(FRAMEWORK_PYTORCH, "TPU_WORKER_ID"));
     cr_expect_not(environment_is_reserved(FRAMEWORK_PYTORCH, "TF_CONFIG"));
     cr_expect_not(environment_is_reserved(FRAMEWORK_TENSORFLOW, "RANK"));
     cr_expect_not(environment_is_reserved(FRAMEWORK_PYTORCH, "PET_NPROC_PER_NODE"));

@@ -172,15 +172,27 @@ Test(pod_build, reserved_names_are_refused_wherever_they_are_set)
     }
 }
 
-Test(pod_build, a_gpu_is_asked_for_by_its_resource)
+Test(pod_build, a_device_is_asked_for_by_its_resource)
 {
-    SCOPED(training_job_release) struct training_job job = parse(HEAD TAIL);
-    job.document.devices =
-        (struct devices_spec){.type = DEVICE_TYPE_GPU, .count = 4, .resource_name = "nvidia.com/gpu"};
-    struct error error = ERROR_INIT;
-    SCOPED_JSON *pod = build(&job, 0, &error);
-    const struct json *limits = json_at(container_of(pod, "trainer"), "resources.limits");
-    cr_assert_str_eq(json_string(json_member(limits, "nvidia.com/gpu"), ""), "4");
+    static const struct {
+        struct devices_spec devices;
+        const char *resource, *quantity; /* NULL: none is asked for */
+    } rows[] = {
+        {{.type = DEVICE_TYPE_GPU, .count = 4}, "nvidia.com/gpu", "4"},
+        {{.type = DEVICE_TYPE_GPU, .count = 1, .resource_name = "amd.com/gpu"}, "amd.com/gpu", "1"},
+        {{.type = DEVICE_TYPE_TPU, .count = 8}, "google.com/tpu", "8"},
+        {{.type = DEVICE_TYPE_CPU, .count = 2, .resource_name = "nvidia.com/gpu"}, "nvidia.com/gpu", NULL},
+        {{.type = DEVICE_TYPE_AUTO, .count = 2}, "nvidia.com/gpu", NULL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        SCOPED(training_job_release) struct training_job job = parse(HEAD TAIL);
+        job.document.devices = rows[i].devices;
+        struct error error = ERROR_INIT;
+        SCOPED_JSON *pod = build(&job, 0, &error);
+        const struct json *limits = json_at(container_of(pod, "trainer"), "resources.limits");
+        cr_expect_str_eq(json_string(json_member(limits, rows[i].resource), "none"),
+                         rows[i].quantity ? rows[i].quantity : "none", "row %zu", i);
+    }
 }
 
 Test(pod_build, service_publishes_current_pods_ready_or_not)
