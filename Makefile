@@ -70,7 +70,7 @@ cuda_include := -Itests/gpu/emulated/include -DNCCL_FILE_NUMBER=0
 cuda_runtime := $(addprefix tests/gpu/emulated/,block.c runtime.c stream.c)
 cuda_libraries := $(BUILD)/libcublas.so.0 $(BUILD)/libnccl.so.0
 LDFLAGS += -rdynamic
-NVCC = $(CXX) -x c++ -std=c++17 -O2 -g -ffp-contract=off -I. $(cuda_include) -include cuda_runtime.h -fPIE -Wall -Wextra \
+NVCC = $(CXX) -x c++ -std=c++17 $(OPTIMISE) -ffp-contract=off -I. $(cuda_include) -include cuda_runtime.h -fPIE -Wall -Wextra \
        -Wno-unknown-pragmas -fno-exceptions -fno-rtti -fno-threadsafe-statics -fno-extern-tls-init \
        $(if $(filter 1,$(DEVELOPER)),-Werror)
 else

@@ -9,12 +9,24 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/common_interface_defs.h>
+#endif
+
 #define STACK_BYTES (128 << 10)
 
 enum fiber_state { FIBER_READY, FIBER_AT_BLOCK_BARRIER, FIBER_AT_WARP_BARRIER, FIBER_DONE };
 
+/* What the address sanitizer is told of it: it would else take a jump to another stack for one across all of its own. */
+struct stack {
+    const void *bottom;
+    size_t bytes;
+    void *kept; /* the sanitizer's, while somebody else runs */
+};
+
 struct fiber {
     jmp_buf there; /* where it goes on */
+    struct stack stack;
     enum fiber_state state;
     struct emulated_place place;
     uint64_t words[2]; /* what it hands to its warp, in turns: who is late still reads the one before */
@@ -27,7 +39,7 @@ struct player {
     unsigned made, count; /* of this block */
     struct fiber *running;
     jmp_buf back;
-    ucontext_t first_return;
+    struct stack stack; /* of the thread */
     const struct emulated_grid *grid;
 };
 static __thread struct player *player;
@@ -45,17 +57,38 @@ static _Noreturn void undefined(const char *what)
 
 /* ---------------------------------------------------------------- fibers */
 
+static void about_to_leave(struct stack *from, const struct stack *to)
+{
+#ifdef __SANITIZE_ADDRESS__
+    __sanitizer_start_switch_fiber(&from->kept, to->bottom, to->bytes);
+#else
+    (void)from, (void)to;
+#endif
+}
+
+static void arrived(struct stack *here, struct stack *before)
+{
+#ifdef __SANITIZE_ADDRESS__
+    __sanitizer_finish_switch_fiber(here->kept, before ? &before->bottom : NULL, before ? &before->bytes : NULL);
+#else
+    (void)here, (void)before;
+#endif
+}
+
 /* _setjmp and _longjmp between stacks: unlike swapcontext they ask nothing of the kernel. */
 static void yield(enum fiber_state state)
 {
     struct fiber *self = player->running;
     self->state = state;
+    about_to_leave(&self->stack, &player->stack);
     if (_setjmp(self->there) == 0)
         _longjmp(player->back, 1);
+    arrived(&self->stack, NULL);
 }
 
 static void fiber_main(void)
 {
+    arrived(&player->running->stack, &player->stack);
     for (;;) {
         yield(FIBER_DONE);
         player->grid->run(player->grid->context);
@@ -66,8 +99,10 @@ static void go_on(struct fiber *fiber)
 {
     player->running = fiber;
     threadIdx = fiber->place;
+    about_to_leave(&player->stack, &fiber->stack);
     if (_setjmp(player->back) == 0)
         _longjmp(fiber->there, 1);
+    arrived(&player->stack, NULL);
 }
 
 /* A fiber's first run ends at once, in yield: from then on it only needs to be woken. */
@@ -82,9 +117,12 @@ static void make_fiber(struct fiber *fiber)
         undefined("no memory for its stack");
     context.uc_link = NULL;
     makecontext(&context, fiber_main, 0);
+    fiber->stack = (struct stack){.bottom = context.uc_stack.ss_sp, .bytes = STACK_BYTES};
     player->running = fiber;
+    about_to_leave(&player->stack, &fiber->stack);
     if (_setjmp(player->back) == 0)
         setcontext(&context);
+    arrived(&player->stack, NULL);
 }
 
 static void prepare(unsigned count)

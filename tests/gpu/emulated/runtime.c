@@ -129,8 +129,8 @@ static cudaError_t allocate(enum cudaMemoryType type, void **memory, size_t byte
     const bool fits =
         bytes <= SIZE_MAX - ALIGNMENT &&
         (!on_device || (rounded <= memory_of_a_device() && used[current_device] <= memory_of_a_device() - rounded));
-    void *found = made && fits ? aligned_alloc(ALIGNMENT, rounded) : NULL;
-    if (found) {
+    void *found = NULL; /* of so many bytes and no more, so that the address sanitizer sees who reaches beyond */
+    if (made && fits && posix_memalign(&found, ALIGNMENT, bytes > 0 ? bytes : 1) == 0) {
         *made = (struct allocation){allocations, found, rounded, {type, current_device}};
         allocations = made;
         used[current_device] += on_device ? rounded : 0;
@@ -140,7 +140,7 @@ static cudaError_t allocate(enum cudaMemoryType type, void **memory, size_t byte
         free(made);
         return fail(cudaErrorMemoryAllocation);
     }
-    memset(found, 0xff, rounded);
+    memset(found, 0xff, bytes);
     *memory = found;
     return cudaSuccess;
 }
