@@ -409,7 +409,7 @@ check-resume: all ## every strategy goes on from every other's checkpoint
 	@PYTHONDONTWRITEBYTECODE=1 BUILD=$(abspath $(BUILD)) TEST_SECONDS=1800 tests/run tests/chaos/resume.py
 
 .PHONY: check-frameworks
-check-frameworks: all ## the foreign examples with the PyTorch and TensorFlow of TORCH_PYTHON and TF_PYTHON, and kills
+check-frameworks: all ## the foreign examples with the packages of TORCH_PYTHON, JAX_PYTHON and TF_PYTHON, and kills
 	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=1800 tests/run tests/frameworks/check.sh
 
 .PHONY: check-examples
