@@ -140,9 +140,10 @@ static void on_open(struct exchange *exchange, const struct ps_message *message)
         admit(exchange);
 }
 
-static void count(struct ps_server *server, enum update_verdict verdict)
+static void count(struct ps_server *server, const struct update *update, enum update_verdict verdict)
 {
-    server->counts.applied += verdict == UPDATE_APPLIED;
+    bool empty = server->variables.options.shares == 0 && update_is_empty(update);
+    server->counts.applied += verdict == UPDATE_APPLIED && !empty;
     server->counts.duplicates += verdict == UPDATE_DUPLICATE;
     server->counts.outdated += verdict == UPDATE_OUTDATED;
 }
@@ -171,7 +172,7 @@ static void take_update(struct exchange *exchange)
         ps_server_fail(server, &error);
         return;
     }
-    count(server, verdict);
+    count(server, &update, verdict);
     if (verdict == UPDATE_APPLIED && variables->options.shares == 0)
         ps_server_record(server, SERVER_APPLIED, variables, update.ticket, NULL);
     if (!mirror_update(server, exchange, &update, verdict, exchange->push.pull))

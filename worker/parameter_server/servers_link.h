@@ -64,7 +64,7 @@ int servers_link_pull(struct servers_link *link, const struct row_set *rows, str
 struct servers_push {
     int64_t ticket;
     uint32_t lineage;
-    double rate, scale;
+    double rate, scale;         /* 0: the share has no examples */
     bool pull;                  /* the values after it as well, of all rows */
     const struct row_set *rows; /* by server: whose gradients are not 0; NULL: all */
 };

@@ -242,10 +242,12 @@ int variables_apply(struct variables *variables, const struct update *update, en
 {
     enum update_verdict verdict = variables_judge(variables, update);
     if (verdict == UPDATE_APPLIED) {
-        if (apply_update(variables, update, error) < 0)
-            return -1;
+        if (!update_is_empty(update)) {
+            if (apply_update(variables, update, error) < 0)
+                return -1;
+            variables->updates++;
+        }
         ticket_set_add(&variables->applied, update->ticket);
-        variables->updates++;
     }
     *ret_verdict = verdict;
     return 0;

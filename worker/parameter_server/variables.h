@@ -82,11 +82,17 @@ struct update {
     int64_t ticket;
     uint32_t lineage;
     double learning_rate;
-    double gradient_scale;  /* of clipping */
+    double gradient_scale;  /* of clipping; 0: its share has no examples */
     const float *gradients; /* of what travels for `rows`, packed, unless `flat`: then in the layout's order */
     bool flat;
     const struct row_set *rows; /* NULL: all */
 };
+/* Asynchronous: there is nothing to apply then, and the optimizer must not take a gradient of 0 for it, by which momentum and
+ * decay would go on: its ticket alone is taken. */
+static inline bool update_is_empty(const struct update *update)
+{
+    return update->gradient_scale == 0;
+}
 enum update_verdict variables_judge(const struct variables *variables, const struct update *update);
 /* Asynchronous: applies what is neither duplicate nor outdated. */
 int variables_apply(struct variables *variables, const struct update *update, enum update_verdict *ret_verdict,

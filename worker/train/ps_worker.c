@@ -55,16 +55,17 @@ static int compute(struct ps_worker *worker, const struct ticket_grant *grant, s
     return copy_flat(worker, worker->device_gradients, gradients, error);
 }
 
-/* Asynchronous: each update is clipped by its own norm, which is told once a step otherwise. A synchronous step's norm is the
- * crew's. */
+/* Asynchronous: each update is clipped by its own norm, which is told once a step otherwise, of the last share: it has examples,
+ * however few the batch has. A share without any is no update. A synchronous step's norm is the crew's. */
 static int measure(struct ps_worker *worker, const struct ticket_grant *grant, struct ticket_result *result,
                    double *ret_scale, struct error *error)
 {
     double limit = worker->trainer->job->training.gradient_clip_norm;
     const float *gradients =
         worker->device_gradients ? worker->device_gradients : servers_link_gradients(worker->servers);
-    *ret_scale = 1;
-    if (worker->mode == PARAMETER_SERVER_SYNCHRONOUS || (!(limit > 0) && grant->ticket % grant->per_step != 0))
+    bool last = grant->ticket % grant->per_step == grant->per_step - 1;
+    *ret_scale = result->examples > 0 ? 1 : 0;
+    if (worker->mode == PARAMETER_SERVER_SYNCHRONOUS || result->examples == 0 || !(limit > 0 || last))
         return 0;
     if (ps_share_squares(worker->share, gradients, &result->squares, error) < 0)
         return -1;
@@ -89,8 +90,8 @@ static int push(struct ps_worker *worker, const struct ticket_grant *grant, doub
     const struct servers_push push = {
         .ticket = grant->ticket,
         .lineage = grant->lineage,
-        .rate = result->examples > 0 ? trainer_learning_rate(worker->trainer, grant->ticket / grant->per_step + 1) : 0,
-        .scale = result->examples > 0 ? scale : 0,
+        .rate = trainer_learning_rate(worker->trainer, grant->ticket / grant->per_step + 1),
+        .scale = scale,
         .pull = worker->mode == PARAMETER_SERVER_ASYNC && !worker->by_rows, /* which rows, the next ticket says */
         .rows = worker->by_rows ? worker->rows : NULL,
     };

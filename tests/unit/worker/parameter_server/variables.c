@@ -78,6 +78,21 @@ Test(variables, an_update_counts_once)
     tear_down();
 }
 
+Test(variables, a_share_without_examples_is_no_update)
+{
+    set_up(0);
+    fill(1);
+    struct update update = {.learning_rate = 0.5, .gradient_scale = 1, .gradients = flat, .flat = true};
+    struct update empty = {.ticket = 1, .gradients = flat, .flat = true};
+    enum update_verdict verdict;
+    cr_assert(variables_apply(&variables[0], &update, &verdict, NULL) == 0 && verdict == UPDATE_APPLIED);
+    cr_assert(variables_apply(&variables[0], &empty, &verdict, NULL) == 0 && verdict == UPDATE_APPLIED);
+    cr_expect(value() == -0.5f && variables[0].slots[0][0] == 1, "the velocity has decayed");
+    cr_expect(variables[0].updates == 1, "no step of an optimizer that counts them");
+    cr_assert(variables_apply(&variables[0], &empty, &verdict, NULL) == 0 && verdict == UPDATE_DUPLICATE);
+    tear_down();
+}
+
 Test(variables, packed_and_flat_gradients_do_the_same)
 {
     set_up(0);
