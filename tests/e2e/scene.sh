@@ -17,9 +17,10 @@ k() {
     timeout 900 kubectl -n "$space" "$@"
 }
 
-# until_true SECONDS COMMAND…: as everywhere, but asks less often: each question is a kubectl
+# until_true SECONDS COMMAND…: as everywhere, but asks less often: each question is a kubectl. E2E_PATIENCE instead of 4 times
+# that long
 until_true() {
-    local end=$((SECONDS + 4 * $1 + 1))
+    local end=$((SECONDS + ${E2E_PATIENCE:-4} * $1 + 1))
     shift
     until "$@"; do
         ((SECONDS < end)) || return 1

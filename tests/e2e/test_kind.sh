@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # tests/e2e/kind where there is no docker and no registry to pull kind's node image from: the script itself, word for word,
-# with this cluster in place of kind's; docker and kind are stand-ins that look at what they are asked for. What is not shown
-# is kind itself. Run by tests/e2e/check.
+# with this cluster in place of kind's; docker and kind are stand-ins that look at what they are asked for. The cluster that the
+# script describes is then given to kind itself, of the version that the workflow takes, with a docker that starts nothing:
+# what is not shown is what happens in kind's nodes. Run by tests/e2e/check.
 set -uo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 
@@ -49,3 +50,25 @@ verdict $? "with all its steps" "$(tail -n 5 kind.log | tr '\n' ' ')"
 [[ -e deleted ]]
 verdict $? "and takes its cluster away"
 kubectl delete namespace train coxswain-system --timeout=240s >/dev/null
+
+# ---------------------------------------------------------------- kind itself
+package=$(grep -o 'sigs.k8s.io/kind@v[0-9.]*' "$root/.github/workflows/kind.yaml")
+if ! why=$(GOFLAGS=-buildvcs=false GOBIN=$work/real timeout 300 go install "$package" 2>&1); then
+    echo "skip kind itself: it could not be built: $(tail -n 1 <<<"$why")"
+    exit 0
+fi
+cat >"$work/real/docker" <<'STAND_IN'
+#!/usr/bin/env bash
+echo "$*" >>"$STAND_IN/asked"
+case $1 in
+info) echo '{"MemoryLimit": true, "PidsLimit": true, "CPUShares": true, "CgroupVersion": "2"}' ;;
+run)
+    echo "starts nothing" >&2
+    exit 125
+    ;;
+esac
+STAND_IN
+chmod +x "$work/real/docker"
+STAND_IN=$work PATH=$work/real:$PATH timeout 120 kind create cluster --name trial --config - <kind.yaml >kind.log 2>&1
+[[ $(grep -c '^run --name trial-' asked) == 3 ]] && grep -q 'starts nothing' kind.log
+verdict $? "kind itself takes the cluster's description: three nodes" "$(tail -n 3 kind.log | tr '\n' ' ')"

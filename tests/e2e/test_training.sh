@@ -83,7 +83,7 @@ whole rough "and with them again"
 
 before=$(step_of rough)
 program_stop kube-apiserver
-sleep "${E2E_AWAY:-20}"
+sleep "${E2E_AWAY:-60}"
 program_start kube-apiserver
 until_true 120 api_server_answers
 until_true 120 stepped rough $((before + 1))
