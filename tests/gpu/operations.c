@@ -185,6 +185,14 @@ static void adamw_update(struct side *s, const int64_t *n)
                                                side_numbers(s, n[0], 1), 1e-3f, 0.9f, 0.999f, 1e-8f, 0.1f, 0.5f, 3});
 }
 
+/* A tree over three vectors. */
+static void merge_vectors(struct side *s, const int64_t *n)
+{
+    float *left = side_output(s, n[0]), *right = side_output(s, n[0]);
+    device_merge_vectors(s->stream,
+                         &(struct merge_vectors){n[0], 2, {{right, side_numbers(s, n[0], 1)}, {left, right}}});
+}
+
 static void copy_bytes(struct side *s, const int64_t *n)
 {
     device_copy(s->stream, &(struct copy){n[0] * 4, side_numbers(s, n[0], 1), side_output(s, n[0])});
@@ -453,6 +461,7 @@ static const struct {
     {"fill", fill, 0, COUNTS},
     {"scale", scale, 0, COUNTS},
     {"axpy", axpy, 0, COUNTS},
+    {"merge_vectors", merge_vectors, 0, COUNTS},
     {"copy", copy_bytes, 0, COUNTS},
 #define COLUMNS                                                                                                        \
     {                                                                                                                  \

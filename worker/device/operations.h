@@ -324,6 +324,16 @@ struct axpy {
     const float *x;
     float *y;
 };
+/* Additions in place, each done before the next: into += from, vectors of `count` floats, which are the same or apart. */
+#define MERGE_PAIRS_MAX 7
+struct merge_vectors {
+    int64_t count;
+    int pair_count;
+    struct merge_pair {
+        float *into;
+        const float *from;
+    } pairs[MERGE_PAIRS_MAX];
+};
 struct copy {
     int64_t bytes;
     const void *from;
@@ -376,6 +386,7 @@ struct copy_columns {
     X(fill)                                                                                                            \
     X(scale)                                                                                                           \
     X(axpy)                                                                                                            \
+    X(merge_vectors)                                                                                                   \
     X(copy)
 
 enum device_operation {

@@ -18,7 +18,7 @@
 #define DEADLINE_MS_DEFAULT 300000
 #define STALL_MS_DEFAULT 30000
 #define ABORT_MS 10000
-/* So often in a row may the library fail before a step is done, with all peers there. */
+/* So often in a row may the library fail before a step is done, with all peers there; then Auto goes through the host. */
 #define FAILURES_MAX 2
 #define WHY_MAX 1024
 #define MILLION 1000000
@@ -235,12 +235,12 @@ static void tell(struct crew_communicator *crew, bool is_there, const char *text
         crew->options.on_notice(crew->options.context, text);
 }
 
-/* The same in every rank. */
-static int do_without(struct crew_communicator *crew, const char *why, struct error *error)
+/* The same in every rank. `kind`: what it is to a job that wants no other way. */
+static int do_without(struct crew_communicator *crew, enum error_kind kind, const char *why, struct error *error)
 {
     char text[2 * WHY_MAX];
     if (crew->options.collective == COLLECTIVE_NCCL)
-        return error_set(error, ERROR_CONFLICT, "strategy.collective: NCCL cannot sum for this crew: %s", why);
+        return error_set(error, kind, "strategy.collective: NCCL cannot sum for this crew: %s", why);
     snprintf(text, sizeof text, "gradients go through the host, not by NCCL: %s", why);
     tell(crew, false, text);
     return 0;
@@ -298,9 +298,10 @@ static int do_without_it(struct crew_communicator *crew, unsigned failed, const 
     buffer_init(&why, 2 * WHY_MAX);
     collective_peer_describe(crew->world.peers, failed, name);
     buffer_format(&why, "%s could not join%s%s", name, cause->message[0] ? ": " : "; see what it says", cause->message);
+    crew->failures++;
     int result = communicator_abort(crew->communicator, ABORT_MS, error);
     crew->communicator = NULL;
-    return result < 0 ? -1 : do_without(crew, buffer_text(&why), error);
+    return result < 0 ? -1 : do_without(crew, ERROR_DEVICE, buffer_text(&why), error);
 }
 
 static int join(struct crew_communicator *crew, struct error *error)
@@ -328,7 +329,7 @@ int crew_communicator_form(struct crew_communicator *crew, struct collective *gr
     if (exchange_devices(crew, devices, error) < 0)
         return -1;
     if (!crew_devices_fit(devices, world->peers, world->size, &why))
-        return do_without(crew, buffer_text(&why), error);
+        return do_without(crew, ERROR_CONFLICT, buffer_text(&why), error);
     if (world->size > 1)
         return join(crew, error);
     crew->is_there = true;

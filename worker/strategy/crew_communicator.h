@@ -19,8 +19,8 @@ struct crew_communicator;
 
 /* Options are borrowed. */
 struct crew_communicator *crew_communicator_new(const struct strategy_options *options);
-/* Every rank calls it once the group is connected. Fails where there must be one and cannot: ERROR_CONFLICT says why. A crew of one
- * has one, which has nothing to do. */
+/* Every rank calls it once the group is connected. Fails where there must be one and is not: ERROR_CONFLICT when such ranks never
+ * can be a group, ERROR_DEVICE when they have tried. A crew of one has one, which has nothing to do. */
 int crew_communicator_form(struct crew_communicator *crew, struct collective *group, const struct world *world,
                            struct error *error);
 bool crew_communicator_is_there(const struct crew_communicator *crew);

@@ -15,10 +15,10 @@ struct device_sums {
     struct device_event *done;
     struct device_part *parts;
     unsigned part_count;
-    unsigned inputs;       /* contributions of all ranks */
-    int64_t stride;        /* the longest of this rank's slices */
-    float *foreign;        /* others' contributions to a slice, `stride` apart */
-    const float **vectors; /* the contributions to the slice at hand, in the order of the ranks */
+    unsigned inputs; /* contributions of all ranks */
+    int64_t stride;  /* the longest of this rank's slices */
+    float *foreign;  /* others' contributions to a slice, `stride` apart */
+    float **vectors; /* the contributions to the slice at hand, in the order of the ranks */
     struct communicator_operation *operations;
     unsigned operation_count;
 };
@@ -115,11 +115,6 @@ void device_sums_free(struct device_sums *sums)
 
 /* ---------------------------------------------------------------- a step */
 
-static void add(struct device_sums *sums, const float *from, float *into, int64_t elements)
-{
-    device_axpy(sums->stream, &(struct axpy){.count = elements, .factor = 1.0f, .x = from, .y = into});
-}
-
 /* With nothing to be sent or received there is no operation, for either side. */
 static void plan_operation(struct device_sums *sums, enum communicator_operation_kind kind, unsigned peer,
                            float *vector, int64_t elements)
@@ -149,23 +144,34 @@ static int scatter(struct device_sums *sums, struct crew_communicator *crew, con
         for (unsigned i = 0; rank != options->rank && i < options->contributions[options->rank]; i++)
             plan_operation(sums, COMMUNICATOR_SEND, rank, own[i] + part->offset + from, to - from);
         for (unsigned i = 0; i < options->contributions[rank]; i++, input++) {
-            float *vector = own[i] + part->offset + first;
-            if (rank != options->rank) {
-                vector = sums->foreign + sums->stride * foreign++;
+            bool ours = rank == options->rank;
+            float *vector = ours ? own[i] + part->offset + first : sums->foreign + sums->stride * foreign++;
+            if (!ours)
                 plan_operation(sums, COMMUNICATOR_RECEIVE, rank, vector, end - first);
-            }
             sums->vectors[input] = vector;
         }
     }
     return queue(sums, crew, error);
 }
 
+/* Additions of `elements` from `vectors` on, in the order of `merges`. */
+static void merge(struct device_sums *sums, const struct reduction_merge *merges, unsigned count, float *const *vectors,
+                  int64_t elements)
+{
+    struct merge_vectors operation = {.count = elements};
+    for (unsigned i = 0; i < count; i++) {
+        operation.pairs[operation.pair_count++] = (struct merge_pair){vectors[merges[i].into], vectors[merges[i].from]};
+        if (operation.pair_count < MERGE_PAIRS_MAX && i + 1 < count)
+            continue;
+        device_merge_vectors(sums->stream, &operation);
+        operation.pair_count = 0;
+    }
+}
+
 /* The root of the tree comes to lie in the first of all contributions; it is wanted in our own first. */
 static void sum_slice(struct device_sums *sums, float *result, int64_t elements)
 {
-    for (unsigned m = 0; m + 1 < sums->inputs; m++)
-        add(sums, sums->vectors[sums->options.merges[m].from], (float *)sums->vectors[sums->options.merges[m].into],
-            elements);
+    merge(sums, sums->options.merges, sums->inputs - 1, sums->vectors, elements);
     if (sums->vectors[0] != result)
         device_copy(sums->stream,
                     &(struct copy){.bytes = elements * (int64_t)sizeof(float), .from = sums->vectors[0], .to = result});
@@ -202,8 +208,13 @@ static int sum_in_order(struct device_sums *sums, struct crew_communicator *crew
 static int sum_in_any_order(struct device_sums *sums, struct crew_communicator *crew, const struct device_part *part,
                             float *const *own, struct error *error)
 {
-    for (unsigned i = 1; i < sums->options.contributions[sums->options.rank]; i++)
-        add(sums, own[i] + part->offset, own[0] + part->offset, part->elements);
+    struct reduction_merge merges[REDUCTION_COVER_MAX];
+    unsigned count = sums->options.contributions[sums->options.rank];
+    for (unsigned i = 0; i < count; i++) {
+        sums->vectors[i] = own[i] + part->offset;
+        merges[i] = (struct reduction_merge){0, i + 1};
+    }
+    merge(sums, merges, count - 1, sums->vectors, part->elements);
     plan_operation(sums, COMMUNICATOR_SUM, sums->options.rank, own[0] + part->offset, part->elements);
     return queue(sums, crew, error);
 }

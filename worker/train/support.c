@@ -102,6 +102,11 @@ static int check_nccl(const struct job_document *job, struct error *error)
     if (job->strategy.local_steps > 0)
         return error_set(error, ERROR_UNSUPPORTED,
                          "strategy.collective: NCCL does not average localSteps yet; take Auto");
+    if (job->devices.count != 1)
+        return error_set(
+            error, ERROR_UNSUPPORTED,
+            "strategy.collective: NCCL sums between workers with one GPU each so far; set devices.count to "
+            "1 and take more workers, or take Auto");
     if (job->devices.type == DEVICE_TYPE_CPU)
         return error_set(error, ERROR_UNSUPPORTED,
                          "strategy.collective: NCCL sums on GPUs, and devices.type is CPU; take Auto, or GPU");

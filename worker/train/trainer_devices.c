@@ -25,7 +25,7 @@ bool trainer_may_sum_on_devices(const struct trainer *trainer)
     const struct strategy_spec *strategy = &job->strategy;
     return strategy->type == STRATEGY_MULTI_WORKER_MIRRORED && job->devices.type != DEVICE_TYPE_CPU &&
            (strategy->collective == COLLECTIVE_AUTO || strategy->collective == COLLECTIVE_NCCL) &&
-           strategy->local_steps <= 0 && !strategy->sharded_optimizer;
+           job->devices.count == 1 && strategy->local_steps <= 0 && !strategy->sharded_optimizer;
 }
 
 /* NCCL is there, or it need not be; then people are told why gradients take the longer way. */
@@ -48,6 +48,13 @@ static int find_communicator(struct trainer *trainer, struct error *error)
     return 0;
 }
 
+/* Whose devices have all of the model each, and find each other's gradients in memory that all of them reach. */
+static bool mirrors_the_model(const struct job_document *job)
+{
+    return job->strategy.type == STRATEGY_MIRRORED ||
+           (job->strategy.type == STRATEGY_MULTI_WORKER_MIRRORED && !job->strategy.sharded_optimizer);
+}
+
 int trainer_open_devices(struct trainer *trainer, struct error *error)
 {
     unsigned count = (unsigned)trainer->job->devices.count;
@@ -58,10 +65,10 @@ int trainer_open_devices(struct trainer *trainer, struct error *error)
         if (device_open(&options, &trainer->devices[i].device, error) < 0)
             return -1;
         trainer->device_count++;
-        if (count > 1 && !device_memory_is_shared(trainer->devices[i].device))
+        if (count > 1 && !device_memory_is_shared(trainer->devices[i].device) && !mirrors_the_model(trainer->job))
             return error_set(error, ERROR_UNSUPPORTED,
-                             "devices.count: several GPUs in one worker are not there yet; set it to 1 and take more "
-                             "workers");
+                             "devices.count: %s has one GPU a worker so far; set it to 1 and take more workers",
+                             strategy_type_name(trainer->job->strategy.type));
     }
     trainer->device = trainer->devices[0].device;
     if (find_communicator(trainer, error) < 0)

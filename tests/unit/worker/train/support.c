@@ -56,6 +56,9 @@ Test(support, nccl_is_for_workers_with_gpus)
     job.devices.type = DEVICE_TYPE_CPU;
     expect(&job, 2, ERROR_UNSUPPORTED, "devices.type is CPU");
     job.devices.type = DEVICE_TYPE_GPU;
+    job.devices.count = 2;
+    expect(&job, 2, ERROR_UNSUPPORTED, "one GPU each");
+    job.devices.count = 1;
     job.strategy.local_steps = 4;
     expect(&job, 2, ERROR_UNSUPPORTED, "localSteps");
     job = example();
