@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Our training beside PyTorch's: the same first weights, the same batches.
 
-    parity.py WORKER [MODEL …]       one step's gradients to 1e-5, 100 steps' losses to 1e-3, and what is exported
+    parity.py WORKER [MODEL …]       one step's outputs and gradients to 1e-5, 100 steps' losses to 1e-3, and what is exported
     parity.py --golden FOLDER        writes the small files that the unit tests compare with
 """
 import pathlib
@@ -14,7 +14,7 @@ import torch
 import models
 import worker
 
-STEPS, EXAMPLES, HELD_OUT, SEED = 100, 64, 48, 11
+STEPS, EXAMPLES, HELD_OUT, SEED, LONE_STEPS = 100, 64, 48, 11, 3
 GRADIENTS, LOSSES, OUTPUTS = 1e-5, 1e-3, 2e-5
 GPT = {"width": 64, "depth": 2, "heads": 4, "context": 32}
 
@@ -132,6 +132,29 @@ def check_gradients(work, program, folder, data, inputs, targets):
         verdict(statistics, GRADIENTS, work.name, "running statistics")
 
 
+def check_outputs(work, program, folder, data, inputs, targets, parameters, what):
+    """The classes' probabilities of lone examples, in a training step. The worker writes no logits, but the gradient of the last
+    bias is probabilities less 1 for the target; these are the logits but for a constant."""
+    worst = 0
+    if "output.bias" not in parameters:
+        return
+    for seed in range(SEED, SEED + LONE_STEPS):
+        lone = folder / f"{what.replace(' ', '-')}.{seed}"
+        lone.mkdir(parents=True)
+        worker.write_safetensors(lone / "first.safetensors", parameters)
+        description = job(work, lone, data, 1, 1, {"type": "sgd", "learningRate": "64", "momentum": "0"})
+        description["training"]["seed"] = seed
+        worker.run(program, lone, description)
+        numbers = next(worker.batches(seed, EXAMPLES, 1))
+        p = fresh(parameters)
+        with torch.no_grad():
+            theirs = work.function(p, inputs[numbers], True).softmax(1)[0]
+        ours = (parameters["output.bias"].double() - exported(work, lone)["output.bias"].double()) / 64
+        ours[targets[numbers][0]] += 1
+        worst = max(worst, (ours - theirs).abs().max().item())
+    verdict(worst, OUTPUTS, work.name, f"outputs of {what}, class by class")
+
+
 def make_optimizer(work, p):
     trained = [value for value in p.values() if value.requires_grad]
     rate = float(work.optimizer["learningRate"])
@@ -214,7 +237,10 @@ def main():
             folder = pathlib.Path(name)
             data, inputs, targets = work.make_data(folder, steady_seed(work, folder))
             check_gradients(work, sys.argv[1], folder / "one", data, inputs, targets)
+            check_outputs(work, sys.argv[1], folder / "lone", data, inputs, targets, work.parameters, "the first weights")
             check_training(work, sys.argv[1], folder / "many", data, inputs, targets)
+            trained = exported(work, folder / "many")
+            check_outputs(work, sys.argv[1], folder / "lone", data, inputs, targets, trained, "the exported weights")
     sys.exit(failed > 0)
 
 
