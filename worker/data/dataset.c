@@ -5,6 +5,7 @@
 
 #include "common/memory.h"
 #include "worker/data/dataset_format.h"
+#include "worker/data/mapped_file.h"
 #include "worker/data/read_delay.h"
 
 static const struct dataset_kind *const kinds[] = {
@@ -104,11 +105,10 @@ const char *dataset_description(const struct dataset *dataset)
     return dataset->description;
 }
 
-int dataset_read(const struct dataset *dataset, const int64_t *indices, int64_t count, void *inputs, void *targets,
-                 struct error *error)
+static int read_examples(const struct dataset *dataset, const int64_t *indices, int64_t count, void *inputs,
+                         void *targets, struct error *error)
 {
     size_t input_bytes = example_input_bytes(&dataset->format), target_bytes = example_target_bytes(&dataset->format);
-    read_delay_sleep();
     for (int64_t i = 0; i < count; i++) {
         if (indices[i] < 0 || indices[i] >= dataset->count)
             return error_set(error, ERROR_INTERNAL, "example %lld of %lld was asked for", (long long)indices[i],
@@ -118,4 +118,24 @@ int dataset_read(const struct dataset *dataset, const int64_t *indices, int64_t 
             return -1;
     }
     return 0;
+}
+
+/* That a file has shrunk goes before what its missing bytes were taken for. */
+static int check_files(const struct dataset *dataset, const int64_t *indices, int64_t count, struct error *error)
+{
+    struct error cause = ERROR_INIT;
+    uint64_t round = mapped_file_round();
+    for (int64_t i = 0; i < count && dataset->kind->check != NULL; i++)
+        if (indices[i] >= 0 && indices[i] < dataset->count &&
+            dataset->kind->check(dataset, dataset->first + indices[i], round, &cause) < 0)
+            return error_set(error, cause.kind, "%s", cause.message);
+    return 0;
+}
+
+int dataset_read(const struct dataset *dataset, const int64_t *indices, int64_t count, void *inputs, void *targets,
+                 struct error *error)
+{
+    read_delay_sleep();
+    int result = read_examples(dataset, indices, count, inputs, targets, error);
+    return check_files(dataset, indices, count, error) < 0 ? -1 : result;
 }

@@ -53,7 +53,8 @@ const struct example_format *dataset_format(const struct dataset *dataset);
 /* "images 28x28, 10 classes, from t10k-images-idx3-ubyte.gz (inflated into memory)" */
 const char *dataset_description(const struct dataset *dataset);
 
-/* Fills `count` examples in the order of `indices` (each 0 .. dataset_count-1). */
+/* Fills `count` examples in the order of `indices` (each 0 .. dataset_count-1). ERROR_NOT_FOUND: a file has become
+ * shorter since it was opened. */
 int dataset_read(const struct dataset *dataset, const int64_t *indices, int64_t count, void *inputs, void *targets,
                  struct error *error);
 

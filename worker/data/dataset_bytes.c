@@ -74,4 +74,10 @@ static int bytes_read(const struct dataset *base, int64_t index, void *input, vo
     return 0;
 }
 
-const struct dataset_kind dataset_bytes = {bytes_open, bytes_free, bytes_read};
+static int bytes_check(const struct dataset *base, int64_t index, uint64_t round, struct error *error)
+{
+    (void)index;
+    return file_bytes_check(&((const struct bytes_dataset *)base)->file, round, error);
+}
+
+const struct dataset_kind dataset_bytes = {bytes_open, bytes_free, bytes_read, bytes_check};

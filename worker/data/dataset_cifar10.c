@@ -70,4 +70,9 @@ static int cifar10_read(const struct dataset *base, int64_t index, void *input, 
     return 0;
 }
 
-const struct dataset_kind dataset_cifar10 = {cifar10_open, cifar10_free, cifar10_read};
+static int cifar10_check(const struct dataset *base, int64_t index, uint64_t round, struct error *error)
+{
+    return file_set_check(&((const struct cifar10_dataset *)base)->set, index, round, error);
+}
+
+const struct dataset_kind dataset_cifar10 = {cifar10_open, cifar10_free, cifar10_read, cifar10_check};

@@ -29,6 +29,8 @@ struct dataset_kind {
     void (*free)(struct dataset *dataset);
     /* One example of the source, by its number there. */
     int (*read)(const struct dataset *dataset, int64_t index, void *input, void *target, struct error *error);
+    /* Whether the files of an example that was read are still whole (file_bytes_check); NULL: there are none. */
+    int (*check)(const struct dataset *dataset, int64_t index, uint64_t round, struct error *error);
 };
 
 extern const struct dataset_kind dataset_idx, dataset_bytes, dataset_synthetic, dataset_cifar10, dataset_npy,

@@ -116,4 +116,13 @@ static int idx_read(const struct dataset *base, int64_t index, void *input, void
     return 0;
 }
 
-const struct dataset_kind dataset_idx = {idx_open, idx_free, idx_read};
+static int idx_check(const struct dataset *base, int64_t index, uint64_t round, struct error *error)
+{
+    const struct idx_dataset *dataset = (const struct idx_dataset *)base;
+    (void)index;
+    return file_bytes_check(&dataset->image_file, round, error) < 0
+               ? -1
+               : file_bytes_check(&dataset->label_file, round, error);
+}
+
+const struct dataset_kind dataset_idx = {idx_open, idx_free, idx_read, idx_check};

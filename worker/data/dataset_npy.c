@@ -130,4 +130,13 @@ static int npy_read(const struct dataset *base, int64_t index, void *input, void
     return read_label(dataset, index, target, error);
 }
 
-const struct dataset_kind dataset_npy = {npy_open, npy_free, npy_read};
+static int npy_check(const struct dataset *base, int64_t index, uint64_t round, struct error *error)
+{
+    const struct npy_dataset *dataset = (const struct npy_dataset *)base;
+    (void)index;
+    return file_bytes_check(&dataset->image_file, round, error) < 0
+               ? -1
+               : file_bytes_check(&dataset->label_file, round, error);
+}
+
+const struct dataset_kind dataset_npy = {npy_open, npy_free, npy_read, npy_check};

@@ -143,4 +143,9 @@ static int tfrecord_read(const struct dataset *base, int64_t index, void *input,
     return 0;
 }
 
-const struct dataset_kind dataset_tfrecord = {tfrecord_open, tfrecord_free, tfrecord_read};
+static int tfrecord_check_files(const struct dataset *base, int64_t index, uint64_t round, struct error *error)
+{
+    return file_set_check(&((const struct tfrecord_dataset *)base)->set, index, round, error);
+}
+
+const struct dataset_kind dataset_tfrecord = {tfrecord_open, tfrecord_free, tfrecord_read, tfrecord_check_files};

@@ -89,4 +89,9 @@ static int tokens_read(const struct dataset *base, int64_t index, void *input, v
     return 0;
 }
 
-const struct dataset_kind dataset_tokens = {tokens_open, tokens_free, tokens_read};
+static int tokens_check(const struct dataset *base, int64_t index, uint64_t round, struct error *error)
+{
+    return file_set_check(&((const struct tokens_dataset *)base)->set, index, round, error);
+}
+
+const struct dataset_kind dataset_tokens = {tokens_open, tokens_free, tokens_read, tokens_check};

@@ -97,6 +97,18 @@ static int map_descriptor(int descriptor, size_t length, struct file_bytes *ret_
     return 0;
 }
 
+static int map_plain(int descriptor, const char *path, size_t length, struct file_bytes *ret_file, struct error *error)
+{
+    *ret_file = (struct file_bytes){.mapped = true, .how = "mapped"};
+    if (length == 0)
+        return 0;
+    if (mapped_file_open(descriptor, path, &ret_file->file, error) < 0)
+        return -1;
+    ret_file->bytes = mapped_file_bytes(ret_file->file);
+    ret_file->length = mapped_file_length(ret_file->file);
+    return 0;
+}
+
 static int inflate_all(gzFile stream, struct sink *sink, struct error *error)
 {
     SCOPED_FREE uint8_t *chunk = malloc(CHUNK);
@@ -134,7 +146,7 @@ static int inflate_descriptor(int descriptor, struct file_bytes *ret_file, struc
         ret_file->how = "inflated into a temporary file";
         return 0;
     }
-    *ret_file = (struct file_bytes){sink.memory, sink.length, false, "inflated into memory"};
+    *ret_file = (struct file_bytes){.bytes = sink.memory, .length = sink.length, .how = "inflated into memory"};
     sink.memory = NULL;
     return 0;
 }
@@ -152,15 +164,22 @@ int file_bytes_open(const char *path, struct file_bytes *ret_file, struct error 
     ssize_t seen = pread(descriptor, magic, sizeof magic, 0);
     bool gzip = seen == 2 && magic[0] == 0x1f && magic[1] == 0x8b;
     int failed = gzip ? inflate_descriptor(descriptor, ret_file, error)
-                      : map_descriptor(descriptor, (size_t)status.st_size, ret_file, error);
+                      : map_plain(descriptor, path, (size_t)status.st_size, ret_file, error);
     return failed ? error_wrap(error, "%s", path) : 0;
 }
 
 void file_bytes_release(struct file_bytes *file)
 {
-    if (file->mapped && file->bytes)
+    if (file->file)
+        mapped_file_close(file->file);
+    else if (file->mapped && file->bytes)
         munmap((void *)(uintptr_t)file->bytes, file->length);
     else if (!file->mapped)
         free((void *)(uintptr_t)file->bytes);
     *file = (struct file_bytes){0};
+}
+
+int file_bytes_check(const struct file_bytes *file, uint64_t round, struct error *error)
+{
+    return file->file ? mapped_file_check(file->file, round, error) : 0;
 }

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "common/error.h"
+#include "worker/data/mapped_file.h"
 
 #define FILE_BYTES_IN_MEMORY (64 << 20)
 /* Inflated sizes above this are refused (ERROR_TOO_LARGE): a few bytes of gzip can ask for a whole disk. */
@@ -21,11 +22,14 @@
 struct file_bytes {
     const uint8_t *bytes;
     size_t length;
-    bool mapped;     /* else from malloc */
-    const char *how; /* "mapped", "inflated into memory", "inflated into a temporary file" */
+    bool mapped;              /* else from malloc */
+    struct mapped_file *file; /* a plain file, which may shrink; NULL: nobody else has it */
+    const char *how;          /* "mapped", "inflated into memory", "inflated into a temporary file" */
 };
 
 int file_bytes_open(const char *path, struct file_bytes *ret_file, struct error *error);
 void file_bytes_release(struct file_bytes *file);
+/* Whether what was read since was there: mapped_file_check. */
+int file_bytes_check(const struct file_bytes *file, uint64_t round, struct error *error);
 
 #endif

@@ -113,6 +113,12 @@ const struct file_set_entry *file_set_find(const struct file_set *set, int64_t i
     return &set->entries[low];
 }
 
+int file_set_check(const struct file_set *set, int64_t index, uint64_t round, struct error *error)
+{
+    int64_t within;
+    return file_bytes_check(&file_set_find(set, index, &within)->file, round, error);
+}
+
 void file_set_describe(const struct file_set *set, const char *pattern, char *text, size_t size)
 {
     const char *slash = strrchr(pattern, '/'), *name = slash ? slash + 1 : pattern;

@@ -32,6 +32,9 @@ int64_t file_set_count(const struct file_set *set);
 /* The file with example `index`, whose number there is *ret_within. */
 const struct file_set_entry *file_set_find(const struct file_set *set, int64_t index, int64_t *ret_within);
 
+/* Whether the file with example `index` is still whole: file_bytes_check. */
+int file_set_check(const struct file_set *set, int64_t index, uint64_t round, struct error *error);
+
 /* "data_batch_*.bin (5 files, mapped)" */
 void file_set_describe(const struct file_set *set, const char *pattern, char *text, size_t size);
 
