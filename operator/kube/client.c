@@ -95,7 +95,7 @@ static void call_start(struct kube_call *call, const char *name_space, const str
     call->urgent = options->priority == KUBE_URGENT;
     call->late = options->priority == KUBE_LATE;
     call->metadata_only = options->metadata_only;
-    kube_call_set_deadline(call, otherwise(options->timeout_ms, KUBE_TIMEOUT_MS));
+    call->timeout_ms = otherwise(options->timeout_ms, KUBE_TIMEOUT_MS);
     if (call->failure)
         kube_call_fail_later(call);
     else if (call->urgent)
@@ -193,8 +193,7 @@ struct kube_call *kube_client_stream(struct kube_client *client, const struct ku
     call->counted_verb = options->verb ? options->verb : kube_verbs[VERB_STREAM].name;
     call->on_data = options->on_data;
     call->idle_timeout_ms = options->idle_timeout_ms;
-    if (options->timeout_ms > 0)
-        kube_call_set_deadline(call, options->timeout_ms);
+    call->timeout_ms = options->timeout_ms;
     kube_call_send(call);
     return call;
 }

@@ -77,9 +77,10 @@ enum kube_priority {
 
 /* What all requests have in common; zero is a good default for every field but `answered`. */
 struct kube_call_options {
-    const char *flow;   /* whose request it is, for fair turns (a job's key); NULL: the namespace */
-    int64_t timeout_ms; /* retries and waiting included; 0: KUBE_TIMEOUT_MS */
-    int tries_max;      /* 0: KUBE_TRIES_MAX; 1: no retry here */
+    const char *flow; /* whose request it is, for fair turns (a job's key); NULL: the namespace */
+    int64_t
+        timeout_ms; /* from when it first goes out, retries included: a long queue is no fault; 0: KUBE_TIMEOUT_MS */
+    int tries_max;  /* 0: KUBE_TRIES_MAX; 1: no retry here */
     enum kube_priority priority;
     bool metadata_only; /* the answer's object need hold no more than its metadata, which costs the server less */
     kube_answered *answered;

@@ -310,6 +310,14 @@ static bool gate_lets_through(const struct kube_call *call)
            client->gate(client->gate_context);
 }
 
+static void set_deadline(struct kube_call *call)
+{
+    if (call->timeout_ms <= 0 || call->deadline_ns != INT64_MAX)
+        return;
+    call->deadline_ns = clock_monotonic_ns() + call->timeout_ms * NS_PER_MS;
+    call->deadline = event_timer_start(call->client->loop, call->timeout_ms, on_deadline, call);
+}
+
 void kube_call_send(struct kube_call *call)
 {
     static const char *const whole[] = {"Accept: application/json", NULL};
@@ -321,6 +329,7 @@ void kube_call_send(struct kube_call *call)
         kube_call_fail_later(call);
         return;
     }
+    set_deadline(call);
     struct http_request request = {
         .method = kube_verbs[call->verb].method,
         .url = call->url,
@@ -364,10 +373,4 @@ void kube_call_queue(struct kube_call *call)
 {
     call_queue_push(queue_of(call), call->flow, &call->ticket);
     queue_serve(call->client);
-}
-
-void kube_call_set_deadline(struct kube_call *call, int64_t timeout_ms)
-{
-    call->deadline_ns = clock_monotonic_ns() + timeout_ms * NS_PER_MS;
-    call->deadline = event_timer_start(call->client->loop, timeout_ms, on_deadline, call);
 }

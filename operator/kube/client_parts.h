@@ -55,7 +55,8 @@ struct kube_call {
     bool counts; /* against max_in_flight, now */
     bool credentials_renewed;
     int tries, tries_max;
-    int64_t deadline_ns; /* INT64_MAX: none */
+    int64_t timeout_ms;  /* that its deadline will be set by when it first goes out; 0: none */
+    int64_t deadline_ns; /* INT64_MAX: none yet */
     int64_t idle_timeout_ms;
     int64_t sent_ns;
     struct http_transfer *transfer;
@@ -70,8 +71,6 @@ struct kube_call {
 /* Begins a call; the rest of it is filled in before it is sent or queued. */
 struct kube_call *kube_call_new(struct kube_client *client, enum verb verb, const char *resource,
                                 kube_answered *answered, void *context);
-/* Its deadline, INT64_MAX unless this is called. */
-void kube_call_set_deadline(struct kube_call *call, int64_t timeout_ms);
 /* Where what is wrong with it is kept: a call that has a failure before it is started ends with that. */
 struct error *kube_call_failure(struct kube_call *call);
 /* At once, past the queue. */

@@ -365,6 +365,34 @@ Test(client, no_more_than_max_in_flight_are_on_the_wire)
     fixture_stop();
 }
 
+static bool released;
+
+/* The first answer comes when the test lets it. */
+static void give_pod_when_released(struct scripted_request *request)
+{
+    while (request->number == 0 && !__atomic_load_n(&released, __ATOMIC_SEQ_CST))
+        usleep(1000);
+    scripted_reply(request, 200, POD);
+}
+
+#define BRIEF_MS 2000
+
+Test(client, a_long_queue_is_no_time_out)
+{
+    fixture_start(give_pod_when_released, NULL, &(struct kube_client_options){.max_in_flight = 1});
+    struct kube_call_options brief = plain;
+    brief.timeout_ms = BRIEF_MS;
+    kube_client_get(client, &pod, &plain);
+    kube_client_get(client, &pod, &brief);
+    for (int64_t start = clock_monotonic_ns(); clock_monotonic_ns() - start < (BRIEF_MS + 100) * INT64_C(1000000);)
+        event_loop_turn(loop, 10, NULL);
+    cr_assert_eq(answer.calls, 0);
+    __atomic_store_n(&released, true, __ATOMIC_SEQ_CST);
+    LOOP_UNTIL(answer.calls == 2);
+    cr_assert_eq(answer.error.kind, ERROR_NONE, "%s", answer.error.message);
+    fixture_stop();
+}
+
 Test(client, late_requests_come_behind_the_others)
 {
     fixture_start(give_pod, NULL, &(struct kube_client_options){.max_in_flight = 1});

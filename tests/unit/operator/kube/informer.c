@@ -251,7 +251,7 @@ static void ignorant(struct scripted_request *request)
 Test(informer, a_server_that_ignores_the_streamed_list_is_listed)
 {
     fixture_start(ignorant, NULL, NULL);
-    struct informer *informer = start((struct informer_options){.silence_ms = 50});
+    struct informer *informer = start((struct informer_options){.silence_ms = 1000});
     LOOP_UNTIL(informer_synced(informer));
     cr_assert_str_eq(told, "+n/a=1 ! ");
     cr_assert_eq(troubles, 0);
