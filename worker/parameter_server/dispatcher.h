@@ -127,7 +127,12 @@ struct server_saved {
 int dispatcher_save(struct dispatcher *dispatcher, const char *directory, struct server_saved saved[PS_SERVERS_MAX],
                     struct error *error);
 
-/* After EVENT_SERVER_PARTS, a server that was asked to leave: it has saved, or cannot, and may go. */
+/* Servers that were asked to leave and wait for a save, server i as bit i: after EVENT_SERVER_PARTS, unless they have gone. */
+uint64_t dispatcher_parting(struct dispatcher *dispatcher);
+/* After a save: those may go, and are returned. False, and nobody goes, when one was asked since the save was ordered, for it has
+ * acknowledged more, and there is no save without the others: save again. */
+bool dispatcher_see_off(struct dispatcher *dispatcher, uint64_t *ret_gone);
+/* They cannot be saved: each goes as it is, one with a backup once that has everything. */
 void dispatcher_dismiss(struct dispatcher *dispatcher);
 
 /* Whether a server is away, or back without a state: it answers nothing before the next dispatcher_begin. */

@@ -298,6 +298,7 @@ static void order_save(struct dispatcher *dispatcher, void *context)
         struct led_server *server = &dispatcher->servers[i];
         server->saved = false;
         server->save_number = order->step;
+        server->parting_by_save = server->parting;
         server->saving = server->stands && server->standing.holds_state;
         server->asked_ms = dispatcher_now_ms();
     }
@@ -341,21 +342,67 @@ int dispatcher_save(struct dispatcher *dispatcher, const char *directory, struct
     return result;
 }
 
+/* ---------------------------------------------------------------- servers that leave */
+
+static uint64_t find_parting(const struct dispatcher *dispatcher)
+{
+    uint64_t parting = 0;
+    for (unsigned i = 0; i < dispatcher->options.server_count; i++)
+        parting |= (uint64_t)dispatcher->servers[i].parting << i;
+    return parting;
+}
+
+uint64_t dispatcher_parting(struct dispatcher *dispatcher)
+{
+    pthread_mutex_lock(&dispatcher->lock);
+    uint64_t parting = find_parting(dispatcher);
+    pthread_mutex_unlock(&dispatcher->lock);
+    return parting;
+}
+
 static void send_dismissals(struct dispatcher *dispatcher, void *context)
 {
-    (void)context;
+    const bool *is_saved = context;
     for (unsigned i = 0; i < dispatcher->options.server_count; i++) {
         struct led_server *server = &dispatcher->servers[i];
         if (server->parting && server->stream != NULL)
-            ps_message_send(server->stream, &(struct ps_message){.type = PS_PARTING});
+            ps_message_send(server->stream, &(struct ps_message){.type = PS_PARTING, .holds_state = *is_saved});
         server->parting = false;
     }
 }
 
+struct seeing_off {
+    bool is_saved;
+    uint64_t gone;
+};
+
+static void see_off(struct dispatcher *dispatcher, void *context)
+{
+    struct seeing_off *result = context;
+    result->is_saved = true;
+    for (unsigned i = 0; i < dispatcher->options.server_count; i++)
+        result->is_saved &= dispatcher->servers[i].parting_by_save || !dispatcher->servers[i].parting;
+    result->gone = find_parting(dispatcher);
+    if (result->is_saved)
+        send_dismissals(dispatcher, &result->is_saved);
+}
+
+bool dispatcher_see_off(struct dispatcher *dispatcher, uint64_t *ret_gone)
+{
+    struct seeing_off result;
+    pthread_mutex_lock(&dispatcher->lock);
+    on_rpc(dispatcher, see_off, &result);
+    pthread_mutex_unlock(&dispatcher->lock);
+    if (result.is_saved)
+        *ret_gone = result.gone;
+    return result.is_saved;
+}
+
 void dispatcher_dismiss(struct dispatcher *dispatcher)
 {
+    bool is_saved = false;
     pthread_mutex_lock(&dispatcher->lock);
-    on_rpc(dispatcher, send_dismissals, NULL);
+    on_rpc(dispatcher, send_dismissals, &is_saved);
     pthread_mutex_unlock(&dispatcher->lock);
 }
 

@@ -33,7 +33,8 @@ struct led_server {
     int64_t updates_lost;      /* settled there, by this chief or one before it, and in none of its values */
     bool starting;
     bool reduced, stepped;
-    bool parting; /* it has asked to leave, and waits */
+    bool parting;         /* it has asked to leave, and waits */
+    bool parting_by_save; /* it did before the last save was ordered: what it acknowledged is there */
     double squares;
     bool saving, saved;
     int64_t save_number;    /* of the order under way */

@@ -68,7 +68,7 @@
     X(SAVED)    /* server: step, path (file name), bytes, crc, tickets, updates; or text (why not), verdict (errno) */ \
     X(WRITE_OFF) /* chief: tickets */                                                                                  \
     X(FINISH)    /* chief: the run is over */                                                                          \
-    X(PARTING)   /* server: asked to leave, save first; chief: that is done (or cannot be), go */                      \
+    X(PARTING)   /* server: asked to leave, save first; chief: go; holds_state: that is done (else it cannot be) */    \
     /* Server and backup */                                                                                            \
     X(MIRROR)   /* server: job_uid, generation, index, incarnation, digest */                                          \
     X(COPY)     /* server: lineage, updates, tickets; bulk: parameters, slots, staged shares */                        \

@@ -68,8 +68,9 @@ uint16_t ps_server_port(const struct ps_server *server);
 int ps_server_wait(struct ps_server *server, struct error *error);
 /* From any thread. */
 void ps_server_cancel(struct ps_server *server);
-/* As cancel, but nothing that was acknowledged is lost by it: not before the backup has everything, or the chief has saved, and
- * from then on nothing more is acknowledged. A chief that does not see to it in time is not waited for. */
+/* As cancel, but nothing that was acknowledged is lost by it: not before the chief has saved, and from the copy for that on nothing
+ * more is acknowledged; where the chief cannot save, not before the backup has everything. A chief that does not see to it in time
+ * is not waited for. */
 void ps_server_leave(struct ps_server *server);
 void ps_server_free(struct ps_server *server);
 

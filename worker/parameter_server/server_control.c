@@ -57,6 +57,7 @@ static void on_claim(struct ps_server *server, struct control *control, const st
     server->control = control;
     server->chief = message->generation;
     server_control_say_standing(server, false);
+    server_parting_tell(server);
 }
 
 static void on_start(struct ps_server *server, const struct ps_message *message)
@@ -129,8 +130,7 @@ static void on_write_off(struct ps_server *server, const struct ps_message *mess
 
 static void on_parting(struct ps_server *server, const struct ps_message *message)
 {
-    (void)message;
-    server_parting_done(server);
+    server_parting_done(server, message->holds_state);
 }
 
 static void on_finish(struct ps_server *server, const struct ps_message *message)

@@ -31,21 +31,29 @@ void server_parting_freeze(struct ps_server *server)
     server_exchange_close(server);
 }
 
-void server_parting_done(struct ps_server *server)
+void server_parting_done(struct ps_server *server, bool is_saved)
 {
-    if (server->asked_ms != 0)
+    if (server->asked_ms == 0)
+        return;
+    server->dismissed = true;
+    if (is_saved)
         ps_server_cancel(server);
+}
+
+/* A backup does not make the chief's save needless: it may be asked to leave itself a moment later, and so may everybody. */
+void server_parting_tell(struct ps_server *server)
+{
+    if (server->asked_ms != 0 && !server->dismissed && server->control != NULL)
+        ps_message_send(server->control->stream, &(struct ps_message){.type = PS_PARTING});
 }
 
 static void begin(struct ps_server *server, int64_t now_ms)
 {
     server->asked_ms = now_ms;
-    if (!server->variables.holds_state || mirror_is_whole(server)) {
-        server_parting_freeze(server);
+    if (server->variables.holds_state)
+        server_parting_tell(server);
+    else
         ps_server_cancel(server);
-    } else if (server->control != NULL) {
-        ps_message_send(server->control->stream, &(struct ps_message){.type = PS_PARTING});
-    }
 }
 
 void server_parting_tick(struct ps_server *server)
@@ -56,6 +64,7 @@ void server_parting_tick(struct ps_server *server)
     if (server->asked_ms == 0)
         begin(server, now_ms);
     bool unled = server->control == NULL && now_ms - server->unled_since_ms > UNLED_MS;
-    if (unled || now_ms - server->asked_ms > LEAVE_MS)
+    bool unsaved = server->dismissed && (server->mirror == NULL || mirror_is_whole(server));
+    if (unled || unsaved || now_ms - server->asked_ms > LEAVE_MS)
         ps_server_cancel(server);
 }

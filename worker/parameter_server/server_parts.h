@@ -71,6 +71,7 @@ struct ps_server {
     double squares;                               /* of the gradient last reduced */
     int64_t asked_ms;                             /* when the wish to leave was seen; 0: there is none */
     bool frozen;                                  /* on the way out: what is acknowledged is saved, and that was all */
+    bool dismissed;                               /* the chief has answered the wish */
     struct ps_server_counts counts;
     char waiting[PS_TEXT_MAX]; /* as last told */
     struct mirror *mirror;     /* to the backup; NULL: there is none */
@@ -108,8 +109,10 @@ void server_control_opened(void *context, struct rpc_stream *stream, struct rpc_
 void server_parting_tick(struct ps_server *server);
 /* The state is being saved on the way out: nothing more is acknowledged, workers wait for the successor. */
 void server_parting_freeze(struct ps_server *server);
-/* The chief's word. */
-void server_parting_done(struct ps_server *server);
+/* The chief's word. Unsaved: a backup that has everything will do, and is waited for; without one nothing more can be done. */
+void server_parting_done(struct ps_server *server, bool is_saved);
+/* There may be another chief, which has not heard of the wish. */
+void server_parting_tell(struct ps_server *server);
 
 /* There is a state (again): whoever has waited for it may begin. */
 void server_exchange_admit(struct ps_server *server);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -131,23 +132,58 @@ static int do_what_is_due(struct ps_chief *chief, struct error *error)
     return ps_chief_save_if_due(chief, error);
 }
 
-/* A server on its way out: saved now, nothing that it has acknowledged is lost with it. */
-static void see_off(struct ps_chief *chief, const struct dispatcher_event *event)
+/* Saves all servers, so that nothing is lost with those that were asked to leave, and lets these go. */
+static int save_and_see_off(struct ps_chief *chief, uint64_t *ret_gone, struct error *error)
+{
+    do
+        if (ps_chief_save(chief, error) < 0)
+            return -1;
+    while (!dispatcher_see_off(chief->dispatcher, ret_gone));
+    return 0;
+}
+
+static void name_parting(uint64_t parting, char text[PS_TEXT_MAX])
+{
+    size_t length = 0;
+    for (unsigned i = 0; parting >> i != 0 && length < PS_TEXT_MAX; i++)
+        if (parting >> i & 1)
+            length += (size_t)snprintf(text + length, PS_TEXT_MAX - length, "%sps %u", length ? ", " : "", i);
+    if (length < PS_TEXT_MAX)
+        snprintf(text + length, PS_TEXT_MAX - length, " %s asked to leave", parting & (parting - 1) ? "were" : "was");
+}
+
+/* Servers on their way out: also with a backup, which may be among them, or be asked next. */
+static void see_off(struct ps_chief *chief)
 {
     struct trainer *trainer = chief->trainer;
     struct error cause = ERROR_INIT;
-    if (trainer->store == NULL)
-        report_warn(trainer->report, "%s; without a checkpoint, what it holds is lost", event->text);
-    else if (ps_chief_save(chief, &cause) < 0)
-        report_warn(trainer->report, "%s, and could not be saved: %s", event->text, cause.message);
-    else
-        report_say(trainer->report, "%s; all servers were saved first", event->text);
+    char who[PS_TEXT_MAX];
+    uint64_t parting = dispatcher_parting(chief->dispatcher);
+    if (parting == 0)
+        return;
+    int result = trainer->store ? save_and_see_off(chief, &parting, &cause) : -1;
+    name_parting(parting, who);
+    if (trainer->store == NULL) {
+        report_warn(trainer->report, "%s; without a checkpoint, %s", who,
+                    trainer->job->strategy.ps_backup ? "the next ps alone keeps what it holds"
+                                                     : "what it holds is lost");
+    } else if (result == 0) {
+        report_say(trainer->report, "%s; all servers were saved first", who);
+        chief->saw_off = true;
+        return;
+    } else if (cause.kind == ERROR_UNAVAILABLE) { /* follow does it again once the crew is whole, while they wait */
+        report_warn(trainer->report, "%s, and cannot be saved yet: %s", who, cause.message);
+        return;
+    } else {
+        report_warn(trainer->report, "%s, and could not be saved: %s", who, cause.message);
+    }
     dispatcher_dismiss(chief->dispatcher);
 }
 
 /* Until the tickets are over (0), or a server is lost (ERROR_UNAVAILABLE). */
 static int follow(struct ps_chief *chief, struct error *error)
 {
+    see_off(chief);
     for (;;) {
         struct dispatcher_event event;
         if (dispatcher_next_event(chief->dispatcher, LOOK_EVERY_MS, &event, error) < 0)
@@ -165,7 +201,7 @@ static int follow(struct ps_chief *chief, struct error *error)
                 return -1;
             break;
         case EVENT_SERVER_PARTS:
-            see_off(chief, &event);
+            see_off(chief);
             break;
         case EVENT_SERVER_LOST:
             chief->lost_ns = event.at_ns;
@@ -185,6 +221,7 @@ static int begin(struct ps_chief *chief, struct error *error)
         return -1;
     if (saving_begin(trainer, error) < 0)
         return error_wrap(error, "checkpoints");
+    chief->saw_off = false;
     chief->told_ns = clock_monotonic_ns();
     tell_losses(chief);
     report_phase(trainer->report, STATUS_TRAINING, NULL);
@@ -227,8 +264,9 @@ static void save_before_leaving(struct ps_chief *chief)
 {
     struct trainer *trainer = chief->trainer;
     struct error cause = ERROR_INIT;
-    if (trainer->store && chief->begun && trainer->job->checkpoint.save_on_preemption &&
-        ps_chief_save(chief, &cause) < 0)
+    uint64_t gone;
+    if (trainer->store && chief->begun && trainer->job->checkpoint.save_on_preemption && !chief->saw_off &&
+        save_and_see_off(chief, &gone, &cause) < 0)
         report_warn(trainer->report, "left without a checkpoint: %s", cause.message);
     dispatcher_dismiss(chief->dispatcher);
 }

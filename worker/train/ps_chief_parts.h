@@ -41,6 +41,7 @@ struct ps_chief {
     bool waits;        /* the status says for whom; the rpc's thread only */
     int64_t lost_ns;   /* when a server was lost, 0: all are there */
     int64_t saved_step, saved_ns;
+    bool saw_off; /* servers that are not back: there can be no newer save than the one before they went */
     int64_t evaluated_step;
 };
 

@@ -51,11 +51,13 @@ struct entry {
 struct play {
     enum parameter_server_mode mode;
     bool backup, share_memory;
-    bool orderly;    /* servers are asked to leave instead of killed */
-    unsigned leaver; /* which one was */
-    bool full;       /* the volume */
-    bool leaderless; /* the chief is killed too, at times with a server */
-    bool freezes;    /* workers stop for longer than the chief's patience, and return */
+    bool orderly;  /* servers are asked to leave instead of killed */
+    bool together; /* all of them, at times one only while the other is being saved */
+    atomic_bool asks_while_saving;
+    unsigned departed; /* seen off so far */
+    bool full;         /* the volume */
+    bool leaderless;   /* the chief is killed too, at times with a server */
+    bool freezes;      /* workers stop for longer than the chief's patience, and return */
     atomic_bool
         straggles; /* worker 0 holds its first ticket until the others have come as far as they may, and stand */
     bool late;     /* a server is killed once all tickets are done */
@@ -120,7 +122,12 @@ static int store(void *context, const char *directory, const struct variables *c
     errno = ENOSPC;
     if (((struct play *)context)->full)
         return error_set_errno(error, "cannot write a shard");
-    ((struct play *)context)->snapshots[copy->options.server].written = copy->parameters[0];
+    struct play *play = context;
+    play->snapshots[copy->options.server].written = copy->parameters[0];
+    if (copy->options.server == 0 && atomic_exchange(&play->asks_while_saving, false)) {
+        ps_server_leave(play->servers[1]);
+        usleep(200000); /* the chief knows of it now, most likely; if not, it is asked a little later */
+    }
     snprintf(ret_name, 64, "shard");
     return 0;
 }
@@ -418,11 +425,11 @@ static int begin(struct play *play)
     return result;
 }
 
-static void take_snapshot(struct play *play)
+static bool take_snapshot(struct play *play)
 {
     struct server_saved saved[PS_SERVERS_MAX] = {0};
     if (dispatcher_save(play->dispatcher, "nowhere", saved, NULL) < 0)
-        return;
+        return false;
     play->has_snapshot = true;
     for (unsigned i = 0; i < SERVERS; i++) {
         play->snapshots[i].value = play->snapshots[i].written;
@@ -433,17 +440,31 @@ static void take_snapshot(struct play *play)
             ticket_set_copy(&play->snapshots[i].tickets, &saved[i].tickets);
         ticket_set_release(&saved[i].tickets);
     }
+    return true;
 }
 
-/* A server that was asked to leave: all are saved, and its successor goes on from that. */
+/* Servers that were asked to leave: all are saved, and their successors go on from that, or from their backups. */
 static void see_off(struct play *play)
 {
     struct error error = ERROR_INIT;
-    take_snapshot(play);
-    dispatcher_dismiss(play->dispatcher);
-    cr_expect(ps_server_wait(play->servers[play->leaver], &error) < 0 && error.kind == ERROR_CANCELLED);
-    ps_server_free(play->servers[play->leaver]);
-    start_server(play, play->leaver);
+    uint64_t gone;
+    if (dispatcher_parting(play->dispatcher) == 0)
+        return;
+    do
+        if (!take_snapshot(play)) /* one has gone; the others wait for its successor */
+            return;
+    while (!dispatcher_see_off(play->dispatcher, &gone));
+    for (unsigned i = 0; i < SERVERS; i++) {
+        if (!(gone >> i & 1))
+            continue;
+        cr_expect(ps_server_wait(play->servers[i], &error) < 0 && error.kind == ERROR_CANCELLED);
+        ps_server_free(play->servers[i]);
+        play->servers[i] = NULL;
+        play->departed++;
+    }
+    for (unsigned i = 0; i < SERVERS; i++)
+        if (play->servers[i] == NULL)
+            start_server(play, i);
 }
 
 static void kill_server(struct play *play, unsigned number)
@@ -499,14 +520,21 @@ static void kill_chief(struct play *play)
     start_chief(play);
 }
 
+static void ask_to_leave(struct play *play, unsigned victim, unsigned number)
+{
+    atomic_store(&play->asks_while_saving, play->together && number % 2 == 0);
+    for (unsigned i = 0; i < SERVERS; i++)
+        if (play->together ? i == 0 || number % 2 != 0 : i == victim)
+            ps_server_leave(play->servers[i]);
+}
+
 /* Whoever draw picks, or stops it for a while. True: the chief that is there must begin. */
 static bool strike(struct play *play, struct crew_of_workers *crew, unsigned number, bool *ret_kills_server)
 {
     unsigned victim =
         play->leaderless && number == 3 ? SERVERS + WORKERS : draw(play, SERVERS + WORKERS + play->leaderless);
     if (play->orderly) {
-        play->leaver = victim % SERVERS;
-        ps_server_leave(play->servers[play->leaver]);
+        ask_to_leave(play, victim % SERVERS, number);
     } else if (victim == SERVERS + WORKERS) {
         kill_chief(play);
         return true;
@@ -525,6 +553,7 @@ static bool strike(struct play *play, struct crew_of_workers *crew, unsigned num
 static bool follow(struct play *play, struct crew_of_workers *crew, unsigned kills_every, unsigned *kills)
 {
     bool kills_server = false; /* what is told until that is noticed kills nobody */
+    see_off(play);
     for (time_t moved = time(NULL);;) {
         struct dispatcher_event event;
         struct error error = ERROR_INIT;
@@ -712,13 +741,40 @@ Test(histories, synchronous_steps_are_done_again_after_the_last_ticket, .timeout
     tear_down(&play);
 }
 
-static void expect_nothing_lost(enum parameter_server_mode mode, bool share_memory)
+/* Whoever goes back to a checkpoint finds in it what workers had been told is done. */
+static void expect_pushes_to_count(const struct play *play)
 {
-    struct play play = {.mode = mode, .share_memory = share_memory, .orderly = true, .end = 1200};
-    bool synchronous = mode == PARAMETER_SERVER_SYNCHRONOUS;
+    bool *pushed = memory_allocate((size_t)play->end, sizeof *pushed);
+    for (unsigned i = 0; i < play->history_count; i++) {
+        const struct entry *entry = &play->history[i], *next = entry + 1;
+        if (entry->what == WORK_PUSHED)
+            pushed[entry->ticket] = true;
+        if (entry->what != TICKET_VOID)
+            continue;
+        bool *finished = memory_allocate((size_t)play->end, sizeof *finished);
+        for (int64_t ticket = 0; ticket < entry->ticket && ticket < play->end; ticket++)
+            finished[ticket] = true;
+        for (; next < play->history + play->history_count && next->what == (int)TICKET_KEPT; next++)
+            finished[next->ticket] = true;
+        for (int64_t ticket = 0; ticket < play->end; ticket++)
+            cr_expect(finished[ticket] || !pushed[ticket], "ticket %lld was acknowledged, and is to be done again",
+                      (long long)ticket);
+        free(finished);
+    }
+    free(pushed);
+}
+
+static void expect_nothing_lost(struct play play)
+{
+    bool synchronous = play.mode == PARAMETER_SERVER_SYNCHRONOUS;
     unsigned kills;
+    play.orderly = true;
+    play.end = 1200;
     set_up(&play, 31);
     run(&play, 40, &kills);
+    if (!synchronous) /* there the step under way is done again */
+        expect_pushes_to_count(&play);
+    cr_expect(!play.together || play.departed >= kills, "%u servers have left", play.departed);
     for (unsigned i = 0; i < SERVERS; i++)
         cr_expect(play.in_the_end[i] == (synchronous ? play.end / 2 : play.end), "ps %u", i);
     cr_expect(kills >= 8 && dispatcher_lost(play.dispatcher) == 0, "%u left, %lld updates are lost", kills,
@@ -728,12 +784,23 @@ static void expect_nothing_lost(enum parameter_server_mode mode, bool share_memo
 
 Test(histories, servers_that_are_asked_to_leave_lose_nothing)
 {
-    expect_nothing_lost(PARAMETER_SERVER_ASYNC, true);
+    expect_nothing_lost((struct play){.mode = PARAMETER_SERVER_ASYNC, .share_memory = true});
 }
 
 Test(histories, synchronous_servers_that_are_asked_to_leave_lose_nothing)
 {
-    expect_nothing_lost(PARAMETER_SERVER_SYNCHRONOUS, false);
+    expect_nothing_lost((struct play){.mode = PARAMETER_SERVER_SYNCHRONOUS});
+}
+
+Test(histories, servers_that_are_all_asked_to_leave_lose_nothing)
+{
+    expect_nothing_lost((struct play){.mode = PARAMETER_SERVER_ASYNC, .together = true});
+}
+
+/* Each is the other's backup, which is none then. */
+Test(histories, servers_with_backups_that_are_all_asked_to_leave_lose_nothing)
+{
+    expect_nothing_lost((struct play){.mode = PARAMETER_SERVER_ASYNC, .together = true, .backup = true});
 }
 
 static void expect_every_update(struct play play, unsigned seed)
