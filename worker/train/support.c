@@ -60,6 +60,21 @@ static int check_sharded(const struct job_document *job, const struct crew *crew
     return 0;
 }
 
+/* The manifest's rules say both of a job with roles. */
+static int check_servers(const struct job_document *job, const struct crew *crew, struct error *error)
+{
+    if (job->strategy.type != STRATEGY_PARAMETER_SERVER)
+        return 0;
+    if (crew->server_count == 0)
+        return error_set(error, ERROR_INVALID,
+                         "strategy.type: ParameterServer keeps its variables on ps, and the crew has none; name one or "
+                         "more under ps in TF_CONFIG's cluster, or take OneDevice");
+    if (job->strategy.ps_backup && crew->server_count < 2)
+        return error_set(error, ERROR_INVALID,
+                         "strategy.psBackup: a backup needs a second ps; set the role ps to a count of 2 or more");
+    return 0;
+}
+
 static int check_strategy(const struct job_document *job, unsigned crew_size, struct error *error)
 {
     const struct strategy_support *strategy = find_strategy(job->strategy.type);
@@ -162,7 +177,7 @@ static int check_statistics(const struct job_document *job, struct error *error)
 int support_check(const struct job_document *job, const struct crew *crew, struct error *error)
 {
     if (check_strategy(job, crew->size, error) < 0 || check_sharded(job, crew, error) < 0 ||
-        check_collective(job, error) < 0)
+        check_servers(job, crew, error) < 0 || check_collective(job, error) < 0)
         return -1;
     if (job->training.precision != PRECISION_FLOAT32)
         return error_set(error, ERROR_UNSUPPORTED, "training.precision: this worker computes in float32 only");
