@@ -81,6 +81,16 @@ verdict $? "training goes on without kubelets" "step $(step_of rough)"
 for node in $(nodes); do node_program_start "$node" kubelet; done
 whole rough "and with them again"
 
+node=$(node_of rough 1)
+kubectl drain "$node" --ignore-daemonsets --delete-emptydir-data --force --pod-selector=coxswain.dev/job-name=rough \
+    --timeout=300s >drain.log 2>&1
+verdict $? "a drain" "$(tail -n 3 drain.log | tr '\n' ' ')"
+until_true 120 is_on rough 1 "$(other_node "$node")"
+verdict $? "what it took away comes up on the other node" "$(k get pods -o wide)"
+whole rough "and trains on there"
+kubectl uncordon "$node" >/dev/null
+
+# Last, since kube-scheduler may take a minute more until it sees nodes again.
 before=$(step_of rough)
 program_stop kube-apiserver
 sleep "${E2E_AWAY:-60}"
@@ -90,14 +100,6 @@ until_true 120 stepped rough $((before + 1))
 verdict $? "training goes on without the API server" "step $(step_of rough)"
 whole rough "and with it again"
 
-node=$(node_of rough 1)
-kubectl drain "$node" --ignore-daemonsets --delete-emptydir-data --force --pod-selector=coxswain.dev/job-name=rough \
-    --timeout=300s >drain.log 2>&1
-verdict $? "a drain" "$(tail -n 3 drain.log | tr '\n' ' ')"
-until_true 120 is_on rough 1 "$(other_node "$node")"
-verdict $? "what it took away comes up on the other node" "$(k get pods -o wide)"
-whole rough "and trains on there"
-kubectl uncordon "$node" >/dev/null
 hasten
 succeeds rough "the disturbed job succeeds"
 kill "$watcher"
