@@ -231,7 +231,8 @@ static void tell(struct crew_communicator *crew, bool is_there, const char *text
     bool news = !crew->told || crew->is_there != is_there;
     crew->told = true;
     crew->is_there = is_there;
-    if (news && crew->world.rank == 0 && crew->options.on_notice != NULL)
+    bool cares = crew->options.communicator != NULL; /* a crew on CPUs need not hear of it */
+    if (news && cares && crew->world.rank == 0 && crew->options.on_notice != NULL)
         crew->options.on_notice(crew->options.context, text);
 }
 
