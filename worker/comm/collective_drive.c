@@ -16,7 +16,7 @@
 
 /* ---------------------------------------------------------------- operations */
 
-static void lend_staging(struct collective *group, struct operation *operation)
+void collective_lend_staging(struct collective *group, struct operation *operation)
 {
     if (group->spare_count == 0 || operation->staging != NULL)
         return;
@@ -25,7 +25,7 @@ static void lend_staging(struct collective *group, struct operation *operation)
     operation->staging_elements = spare.elements;
 }
 
-static void take_staging_back(struct collective *group, struct operation *operation)
+void collective_take_staging_back(struct collective *group, struct operation *operation)
 {
     if (operation->staging == NULL)
         return;
@@ -57,7 +57,7 @@ static void begin_reduction(struct collective *group, struct operation *operatio
                             const struct request *request, size_t size, const struct collective_shards *shards)
 {
     const float *here[OPERATION_PARTS_MAX];
-    lend_staging(group, operation);
+    collective_lend_staging(group, operation);
     for (unsigned i = 0; i < group->setting.reduction.contributions[group->setting.rank]; i++)
         here[i] = request->contributions[i] + request->begun;
     if (shards)
@@ -66,6 +66,8 @@ static void begin_reduction(struct collective *group, struct operation *operatio
     else
         operation_begin_all_reduce(operation, &group->setting, sequence, here, request->result + request->begun, size,
                                    collective_enqueue, group);
+    if (operation_stages_late(operation))
+        collective_take_staging_back(group, operation);
 }
 
 static void begin_operation(struct collective *group, struct request *request)
@@ -98,7 +100,7 @@ static void retire_operations(struct collective *group)
         if (!operation_is_done(operation))
             continue;
         operation->active = false;
-        take_staging_back(group, operation);
+        collective_take_staging_back(group, operation);
         struct request *request = collective_request(group, operation->ticket);
         request->operations--;
         if (request_done(request))

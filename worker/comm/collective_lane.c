@@ -5,11 +5,23 @@
 
 #define GATHER_MAX 16 /* parts of one vectored write */
 
+/* Behind what has begun to leave and what is as urgent. A record of TLS that waits to leave has frames in their order already. */
+static struct outgoing_frame **urgent_place(struct lane *lane)
+{
+    struct outgoing_frame **place = &lane->queue;
+    while (*place != NULL && ((*place)->sent > 0 || (*place)->urgent))
+        place = &(*place)->next;
+    return place;
+}
+
 void collective_enqueue(void *context, unsigned rank, struct outgoing_frame *frame)
 {
     struct lane *lane = &((struct collective *)context)->lanes[rank];
-    *lane->queue_end = frame;
-    lane->queue_end = &frame->next;
+    struct outgoing_frame **place = frame->urgent && lane->link.ring != NULL ? urgent_place(lane) : lane->queue_end;
+    frame->next = *place;
+    *place = frame;
+    if (frame->next == NULL)
+        lane->queue_end = &frame->next;
 }
 
 static int gather_queue(const struct lane *lane, struct iovec parts[GATHER_MAX])
@@ -71,6 +83,8 @@ static int lane_place(struct collective *group, unsigned rank, struct lane *lane
         return error_set(error, ERROR_CORRUPT, "rank %u sent a frame of operation %llu, which is done", rank,
                          (unsigned long long)lane->header.sequence);
     void *bytes = NULL;
+    if (operation_stages_late(operation) && !operation->combined)
+        collective_lend_staging(group, operation);
     if (operation_destination(operation, rank, &lane->header, &bytes, error) < 0)
         return -1;
     lane->payload = bytes;
@@ -108,8 +122,10 @@ static int lane_finish(struct collective *group, unsigned rank, struct lane *lan
         lane_transfers_finish(&lane->transfers, &lane->header, payload);
         return 0;
     }
-    operation_received(collective_operation(group, lane->header.sequence), rank, &lane->header, collective_enqueue,
-                       group);
+    struct operation *operation = collective_operation(group, lane->header.sequence);
+    operation_received(operation, rank, &lane->header, collective_enqueue, group);
+    if (operation_stages_late(operation) && operation->combined)
+        collective_take_staging_back(group, operation);
     return 0;
 }
 

@@ -119,6 +119,10 @@ bool collective_lane_wants(const struct collective *group, const struct lane *la
 void *collective_run(void *context);
 /* The thread takes over, wherever it waits: a bell that the driver took may have been for what is still under way. */
 void collective_wake(struct collective *group);
+/* Memory for contributions that come. What was used last is lent first, since it is in a near cache: an operation that stages
+ * late has it from its first contribution until it has combined them. */
+void collective_lend_staging(struct collective *group, struct operation *operation);
+void collective_take_staging_back(struct collective *group, struct operation *operation);
 /* Moves whatever can move without waiting; true when something did. */
 bool collective_progress(struct collective *group);
 /* Moves bytes until the request is done or the group has failed. */

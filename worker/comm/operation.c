@@ -75,7 +75,8 @@ void operation_send_frame(struct operation *operation, unsigned rank, enum frame
                           const void *payload, size_t length, operation_send *send, void *context)
 {
     struct outgoing_frame *frame = &operation->frames[operation->frame_count++];
-    *frame = (struct outgoing_frame){.unsent = &operation->unsent, .payload = payload, .length = length};
+    *frame = (struct outgoing_frame){
+        .unsent = &operation->unsent, .payload = payload, .length = length, .urgent = kind == FRAME_RESULT};
     bool checked = operation->setting->check_frames || kind == FRAME_BROADCAST || operation->givers;
     struct frame_header header = {.kind = kind,
                                   .checked = checked,
@@ -223,10 +224,11 @@ static bool gets_result(const struct operation *operation, unsigned rank)
 static void begin_exchange(struct operation *operation, operation_send *send, void *context)
 {
     const struct operation_setting *setting = operation->setting;
-    reserve_staging(operation);
     reserve_frames(operation, (setting->size - 1) * (own_parts(setting) + 1));
-    if (operation->kind == OPERATION_DIRECT)
+    if (operation->kind == OPERATION_DIRECT) {
+        reserve_staging(operation);
         stage_own(operation);
+    }
     bool owns = chunk_elements(operation, setting->rank) > 0;
     for (unsigned i = 1; i < setting->size; i++) {
         unsigned rank = (setting->rank + i) % setting->size;
@@ -236,8 +238,15 @@ static void begin_exchange(struct operation *operation, operation_send *send, vo
     }
     for (unsigned i = 1; i < setting->size; i++)
         send_contributions(operation, (setting->rank + i) % setting->size, send, context);
-    if (operation->contributions_left == 0)
+    if (operation->contributions_left == 0) {
+        reserve_staging(operation);
         combine(operation, send, context);
+    }
+}
+
+bool operation_stages_late(const struct operation *operation)
+{
+    return operation->kind == OPERATION_OWNED || operation->kind == OPERATION_SCATTER;
 }
 
 void operation_begin_all_reduce(struct operation *operation, const struct operation_setting *setting, uint64_t sequence,
@@ -342,7 +351,7 @@ static int unexpected(const struct operation *operation, unsigned rank, const st
                      rank, header->kind, header->part, header->length, (unsigned long long)operation->sequence);
 }
 
-int operation_destination(const struct operation *operation, unsigned rank, const struct frame_header *header,
+int operation_destination(struct operation *operation, unsigned rank, const struct frame_header *header,
                           void **ret_bytes, struct error *error)
 {
     const struct operation_setting *setting = operation->setting;
@@ -357,6 +366,7 @@ int operation_destination(const struct operation *operation, unsigned rank, cons
     size_t own = chunk_elements(operation, setting->rank) * sizeof(float);
     if (reduces && header->kind == FRAME_CONTRIBUTION && header->length == own && operation->contributions_left > 0 &&
         header->part < setting->reduction.contributions[rank]) {
+        reserve_staging(operation);
         *ret_bytes = staged(operation, setting->first_input[rank] + header->part);
         return 0;
     }

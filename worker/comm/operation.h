@@ -47,6 +47,7 @@ struct outgoing_frame {
     const void *payload;
     size_t length; /* of the payload */
     size_t sent;   /* of header and payload together */
+    bool urgent;   /* others go on with it, and it is still in a near cache: before contributions to later operations */
 };
 
 /* What all operations of a group share. */
@@ -115,7 +116,7 @@ void operation_begin_broadcast(struct operation *operation, const struct operati
                                void *context);
 
 /* Where the payload of a frame from `rank` belongs; ERROR_CORRUPT when this operation expects no such frame. */
-int operation_destination(const struct operation *operation, unsigned rank, const struct frame_header *header,
+int operation_destination(struct operation *operation, unsigned rank, const struct frame_header *header,
                           void **ret_bytes, struct error *error);
 /* The whole payload is there. */
 void operation_received(struct operation *operation, unsigned rank, const struct frame_header *header,
@@ -123,6 +124,8 @@ void operation_received(struct operation *operation, unsigned rank, const struct
 /* Goes on where it waited for its own frames to leave; fine to call at any time. */
 void operation_advance(struct operation *operation, operation_send *send, void *context);
 bool operation_is_done(const struct operation *operation);
+/* Whether it needs staging memory from the first contribution that comes until all are combined, not from its beginning to its end. */
+bool operation_stages_late(const struct operation *operation);
 void operation_release(struct operation *operation);
 
 #endif

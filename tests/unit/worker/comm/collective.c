@@ -550,6 +550,35 @@ Test(collective, an_abort_ends_a_wait, .timeout = 30)
     crew_wait(&c, 1);
 }
 
+static long anonymous_kilobytes(void)
+{
+    long kilobytes = 0;
+    char line[128];
+    FILE *file = fopen("/proc/self/status", "re");
+    while (file != NULL && fgets(line, sizeof(line), file) != NULL)
+        if (strncmp(line, "RssAnon:", 8) == 0)
+            kilobytes = strtol(line + 8, NULL, 10);
+    if (file != NULL)
+        fclose(file);
+    return kilobytes;
+}
+
+/* Forty operations, of which up to 32 are under way: each staging what comes for it takes half a megabyte. */
+static void reduce_with_little_memory(struct crew *c)
+{
+    const size_t elements = (size_t)10 << 20;
+    float **vectors = make_contributions(c, elements);
+    long before = anonymous_kilobytes();
+    FAILED(before == 0);
+    FAILED(collective_all_reduce(c->group, (const float *const *)vectors, vectors[0], elements, &c->error) < 0);
+    FAILED(anonymous_kilobytes() - before > 8 << 10);
+}
+
+Test(collective, what_comes_is_staged_in_memory_that_is_used_over_and_over, .timeout = 60)
+{
+    run_crew(2, 1, COLLECTIVE_TRANSPORT_SHARED_MEMORY, reduce_with_little_memory);
+}
+
 #define ROUNDS_MAX 200
 #define STOPPED_US 250000
 #define NOTICED_NS 50000000
