@@ -52,12 +52,12 @@ verdict $? "and takes its cluster away"
 kubectl delete namespace train coxswain-system --timeout=240s >/dev/null
 
 # ---------------------------------------------------------------- kind itself
-package=$(grep -o 'sigs.k8s.io/kind@v[0-9.]*' "$root/.github/workflows/kind.yaml")
-if ! why=$(GOFLAGS=-buildvcs=false GOBIN=$work/real timeout 300 go install "$package" 2>&1); then
-    echo "skip kind itself: it could not be built: $(tail -n 1 <<<"$why")"
+real=${TMPDIR:-/tmp}/kind # built by tests/e2e/check: there is no network in here
+if [[ ! -x $real/kind ]]; then
+    echo "skip kind itself: it could not be built"
     exit 0
 fi
-cat >"$work/real/docker" <<'STAND_IN'
+cat >"$real/docker" <<'STAND_IN'
 #!/usr/bin/env bash
 echo "$*" >>"$STAND_IN/asked"
 case $1 in
@@ -68,7 +68,7 @@ run)
     ;;
 esac
 STAND_IN
-chmod +x "$work/real/docker"
-STAND_IN=$work PATH=$work/real:$PATH timeout 120 kind create cluster --name trial --config - <kind.yaml >kind.log 2>&1
+chmod +x "$real/docker"
+STAND_IN=$work PATH=$real:$PATH timeout 120 kind create cluster --name trial --config - <kind.yaml >kind.log 2>&1
 [[ $(grep -c '^run --name trial-' asked) == 3 ]] && grep -q 'starts nothing' kind.log
 verdict $? "kind itself takes the cluster's description: three nodes" "$(tail -n 3 kind.log | tr '\n' ' ')"
