@@ -264,7 +264,7 @@ static enum outcome take_step(struct loop *loop, struct error *error)
     if (trainer->member)
         member_set_step(trainer->member, number);
     if (strategy_step(trainer->strategy, rate, trainer_votes(trainer), &result, error) < 0)
-        return judge(loop, error, EXIT_CODE_INTERNAL);
+        return judge(loop, error, EXIT_CODE_BAD_DATA);
     trainer->applied_step = result.step;
     step_record_applied(number, result.step);
     loop->sent += traffic_sent() - sent_before;

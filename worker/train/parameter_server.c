@@ -41,7 +41,8 @@ static void ask_server(void *context)
     ps_server_leave(context);
 }
 
-static int serve(struct trainer *trainer, const struct placement *placement, struct error *error)
+static int serve(struct trainer *trainer, const struct placement *placement, enum exit_code *ret_code,
+                 struct error *error)
 {
     bool synchronous = trainer->job->strategy.mode == PARAMETER_SERVER_SYNCHRONOUS;
     const struct ps_server_options options = {
@@ -66,11 +67,15 @@ static int serve(struct trainer *trainer, const struct placement *placement, str
         .context = trainer,
     };
     struct ps_server *server;
-    if (ps_server_start(&options, &server, error) < 0)
+    if (ps_server_start(&options, &server, error) < 0) {
+        *ret_code = error_exit_code(error, EXIT_CODE_INTERNAL);
         return -1;
+    }
     report_phase(trainer->report, STATUS_TRAINING, NULL);
     stop_notify(ask_server, server);
     int result = ps_server_wait(server, error);
+    if (result < 0) /* what it reads is what it starts from */
+        *ret_code = error_exit_code(error, EXIT_CODE_NO_CHECKPOINT);
     stop_notify(NULL, NULL);
     struct ps_server_counts counts = ps_server_counts(server);
     report_say(trainer->report, "served     %lld updates, %lld pulls; %lld updates came twice",
@@ -81,37 +86,44 @@ static int serve(struct trainer *trainer, const struct placement *placement, str
     return result;
 }
 
-static int run_server(struct trainer *trainer, struct error *error)
+static int run_server(struct trainer *trainer, enum exit_code *ret_code, struct error *error)
 {
     struct placement placement;
     placement_init(&placement, graph_layout(trainer->graph), trainer->crew.server_count);
-    int result = serve(trainer, &placement, error);
+    int result = serve(trainer, &placement, ret_code, error);
     placement_release(&placement);
     return result;
 }
 
 /* ---------------------------------------------------------------- who does what */
 
-static int run_part(struct trainer *trainer, struct error *error)
+static int judge(int result, enum exit_code code, enum exit_code *ret_code, const struct error *error)
+{
+    if (result < 0)
+        *ret_code = error_exit_code(error, code);
+    return result;
+}
+
+static int run_part(struct trainer *trainer, enum exit_code *ret_code, struct error *error)
 {
     switch (trainer->crew.part) {
     case CREW_SERVES:
-        return run_server(trainer, error);
+        return run_server(trainer, ret_code, error);
     case CREW_EVALUATES:
-        return evaluator_run(trainer, error);
+        return judge(evaluator_run(trainer, error), EXIT_CODE_BAD_JOB, ret_code, error);
     case CREW_TRAINS:
         break;
     }
-    return trainer_is_chief(trainer) ? ps_chief_run(trainer, error) : ps_worker_run(trainer, error);
+    if (trainer_is_chief(trainer))
+        return ps_chief_run(trainer, ret_code, error);
+    return judge(ps_worker_run(trainer, error), EXIT_CODE_BAD_DATA, ret_code, error);
 }
 
 int parameter_server_run(struct trainer *trainer, enum exit_code *ret_code, struct error *error)
 {
     stop_hold();
-    if (run_part(trainer, error) < 0) {
-        *ret_code = error_exit_code(error, EXIT_CODE_INTERNAL);
+    if (run_part(trainer, ret_code, error) < 0)
         return -1;
-    }
     if (trainer->crew.part == CREW_TRAINS)
         report_traffic(trainer->report, traffic_sent(), trainer->plan.total_steps);
     report_traffic_summary(trainer->report);

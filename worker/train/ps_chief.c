@@ -12,6 +12,7 @@
 #include "worker/comm/traffic.h"
 #include "worker/data/step_record.h"
 #include "worker/train/best.h"
+#include "worker/train/error_exit_code.h"
 #include "worker/train/evaluation.h"
 #include "worker/train/ps_chief_parts.h"
 #include "worker/train/ps_share.h"
@@ -39,6 +40,7 @@ static int evaluate(struct ps_chief *chief, struct error *error)
 {
     struct trainer *trainer = chief->trainer;
     struct loss_sums sums;
+    chief->code = EXIT_CODE_BAD_DATA;
     report_phase(trainer->report, STATUS_EVALUATING, NULL);
     if (fetch_values(chief, error) < 0 ||
         evaluation_run(chief->graph ? chief->graph : trainer->graph, trainer->device, trainer->stream,
@@ -48,6 +50,7 @@ static int evaluate(struct ps_chief *chief, struct error *error)
     struct evaluation_metrics metrics = evaluation_metrics(&sums);
     bool classifies = graph_example_format(trainer->graph)->target_elements == 1 && sums.count > 0;
     chief->evaluated_step = chief->step;
+    chief->code = EXIT_CODE_INTERNAL;
     report_phase(trainer->report, STATUS_TRAINING, NULL);
     if (!isfinite(metrics.loss))
         return error_set(error, ERROR_NOT_FINITE, "the validation loss after step %lld is %f; lower the learning rate",
@@ -217,11 +220,13 @@ static int follow(struct ps_chief *chief, struct error *error)
 static int begin(struct ps_chief *chief, struct error *error)
 {
     struct trainer *trainer = chief->trainer;
+    chief->code = EXIT_CODE_NO_CHECKPOINT;
     if (ps_chief_start(chief, error) < 0)
         return -1;
     if (saving_begin(trainer, error) < 0)
         return error_wrap(error, "checkpoints");
     chief->saw_off = false;
+    chief->code = EXIT_CODE_INTERNAL;
     chief->told_ns = clock_monotonic_ns();
     tell_losses(chief);
     report_phase(trainer->report, STATUS_TRAINING, NULL);
@@ -246,6 +251,7 @@ static int finish(struct ps_chief *chief, struct error *error)
     chief->step = trainer->plan.total_steps;
     if (evaluation_is_due(chief) && evaluate(chief, error) < 0)
         return -1;
+    chief->code = EXIT_CODE_NOT_STORED;
     if (trainer->store && checkpoint_store_counts(trainer->store).committed_step != chief->step &&
         ps_chief_save(chief, error) < 0)
         return error_wrap(error, "final checkpoint");
@@ -455,9 +461,9 @@ static int64_t tickets_per_step(const struct trainer *trainer, enum parameter_se
     return mode == PARAMETER_SERVER_SYNCHRONOUS ? trainer->plan.logical_shards : trainer->plan.replicas;
 }
 
-int ps_chief_run(struct trainer *trainer, struct error *error)
+int ps_chief_run(struct trainer *trainer, enum exit_code *ret_code, struct error *error)
 {
-    struct ps_chief chief = {.trainer = trainer, .evaluated_step = 0, .saved_ns = clock_monotonic_ns()};
+    struct ps_chief chief = {.trainer = trainer, .saved_ns = clock_monotonic_ns(), .code = EXIT_CODE_INTERNAL};
     chief.mode =
         trainer->job->strategy.mode == PARAMETER_SERVER_NOT_SAID ? PARAMETER_SERVER_ASYNC : trainer->job->strategy.mode;
     chief.per_step = tickets_per_step(trainer, chief.mode);
@@ -473,8 +479,12 @@ int ps_chief_run(struct trainer *trainer, struct error *error)
         result = run(&chief, error);
         stop_notify(NULL, NULL);
     }
-    if (result < 0 && chief.worker_error.kind != ERROR_NONE)
+    if (result < 0 && chief.worker_error.kind != ERROR_NONE) {
         error_set(error, chief.worker_error.kind, "%s", chief.worker_error.message);
+        chief.code = EXIT_CODE_BAD_DATA;
+    }
+    if (result < 0)
+        *ret_code = error_exit_code(error, chief.code);
     release(&chief);
     return result;
 }

@@ -8,8 +8,10 @@
 #ifndef COXSWAIN_TRAIN_PS_CHIEF_H
 #define COXSWAIN_TRAIN_PS_CHIEF_H
 
+#include "common/contract/exit_code.h"
 #include "worker/train/trainer.h"
 
-int ps_chief_run(struct trainer *trainer, struct error *error);
+/* *ret_code: how the process should end, when it fails. */
+int ps_chief_run(struct trainer *trainer, enum exit_code *ret_code, struct error *error);
 
 #endif

@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 
+#include "common/contract/exit_code.h"
 #include "worker/parameter_server/dispatcher.h"
 #include "worker/parameter_server/servers_link.h"
 #include "worker/parameter_server/ticket_link.h"
@@ -43,6 +44,7 @@ struct ps_chief {
     int64_t saved_step, saved_ns;
     bool saw_off; /* servers that are not back: there can be no newer save than the one before they went */
     int64_t evaluated_step;
+    enum exit_code code; /* what plain bad input means in what is under way */
 };
 
 /* Waits for all servers, and has each start from what is right. ERROR_UNAVAILABLE: one was lost meanwhile. */
