@@ -11,12 +11,13 @@
 #include "worker/model/graph.h"
 #include "worker/optimizer/training_state.h"
 #include "worker/strategy/replica.h"
+#include "worker/strategy/replica_update.h"
 
 #define RATE_DEFAULT 0.7
 #define MOMENTUM_DEFAULT 0.9
 
 /* What the ranks tell each other at the end of a round; from ROUND_VOTES on one word a rank. */
-enum round_word { ROUND_LOSS, ROUND_NORM, ROUND_CORRECT, ROUND_EXAMPLES, ROUND_VOTES };
+enum round_word { ROUND_LOSS, ROUND_NORM, ROUND_CORRECT, ROUND_EXAMPLES, ROUND_STEPS, ROUND_VOTES };
 #define ROUND_WORDS_MAX (ROUND_VOTES + CREW_SIZE_MAX)
 
 /* The parameters, then the optimizer's slots. */
@@ -89,6 +90,13 @@ static int take_own_mean(struct local_rounds *rounds, double factor, float contr
     return device_stream_synchronise(rounds->stream, error);
 }
 
+/* Nothing is learnt from no examples: momentum and decay would go on with a gradient of 0. */
+static void pass_over_step(struct local_rounds *rounds, int64_t step)
+{
+    const struct replica_update update = {.replicas = &rounds->replica, .count = 1};
+    replica_update_advance(&update, step);
+}
+
 static int take_step(struct local_rounds *rounds, struct error *error)
 {
     const struct strategy_options *options = &rounds->options;
@@ -101,12 +109,17 @@ static int take_step(struct local_rounds *rounds, struct error *error)
         replica_finish_passes(rounds->replica, 0, 0, error) < 0)
         return -1;
     int64_t own = own_examples(rounds, batch);
-    if (take_own_mean(rounds, own > 0 ? (double)batch / (double)own : 0, controls, error) < 0 ||
+    if (own == 0) {
+        pass_over_step(rounds, step);
+        return 0;
+    }
+    if (take_own_mean(rounds, (double)batch / (double)own, controls, error) < 0 ||
         replica_apply(rounds->replica, options->learning_rate(options->context, step), controls, 0, &result, error) < 0)
         return -1;
     rounds->words[ROUND_LOSS] += (float)(result.loss * (double)own);
     rounds->words[ROUND_CORRECT] += (float)result.correct;
     rounds->words[ROUND_EXAMPLES] += (float)own;
+    rounds->words[ROUND_STEPS]++;
     rounds->words[ROUND_NORM] += (float)result.gradient_norm;
     return 0;
 }
@@ -134,13 +147,15 @@ static void roll_back(struct local_rounds *rounds)
     (void)device_stream_synchronise(rounds->stream, NULL);
 }
 
-/* How far this rank has gone, and its slots. */
+/* How far this rank has gone, and its slots, each as often as it has seen examples. */
 static int fill_exchange(struct local_rounds *rounds, struct error *error)
 {
     copy(rounds, rounds->start[0], rounds->exchange[0]);
     add(rounds, -1, rounds->vectors[0], rounds->exchange[0]);
     for (unsigned i = 1; i < rounds->vector_count; i++)
         copy(rounds, rounds->vectors[i], rounds->exchange[i]);
+    for (unsigned i = 0; i < rounds->vector_count; i++)
+        scale(rounds, (double)rounds->words[ROUND_EXAMPLES], rounds->exchange[i]);
     return device_stream_synchronise(rounds->stream, error);
 }
 
@@ -172,9 +187,10 @@ static void average_statistics(struct local_rounds *rounds)
 }
 
 /* Nesterov as Sutskever et al. (2013) have it: v = momentum v + d, p = start - rate (d + momentum v), d the mean change. */
-static int take_outer_step(struct local_rounds *rounds, unsigned size, struct error *error)
+static int take_outer_step(struct local_rounds *rounds, struct error *error)
 {
-    scale(rounds, 1.0 / size, rounds->exchange[0]);
+    double share = 1 / fmax(1, (double)rounds->words[ROUND_EXAMPLES]);
+    scale(rounds, share, rounds->exchange[0]);
     scale(rounds, rounds->momentum, rounds->velocity);
     add(rounds, 1, rounds->exchange[0], rounds->velocity);
     copy(rounds, rounds->start[0], rounds->vectors[0]);
@@ -183,19 +199,18 @@ static int take_outer_step(struct local_rounds *rounds, unsigned size, struct er
     average_statistics(rounds);
     for (unsigned i = 1; i < rounds->vector_count; i++) {
         copy(rounds, rounds->exchange[i], rounds->vectors[i]);
-        scale(rounds, 1.0 / size, rounds->vectors[i]);
+        scale(rounds, share, rounds->vectors[i]);
     }
     return device_stream_synchronise(rounds->stream, error);
 }
 
-static void read_words(const struct local_rounds *rounds, const struct world *world, int64_t steps,
-                       struct strategy_result *result)
+static void read_words(const struct local_rounds *rounds, const struct world *world, struct strategy_result *result)
 {
     const float *words = rounds->words;
     *result = (struct strategy_result){.step = rounds->own.progress.step,
                                        .examples = llrint((double)words[ROUND_EXAMPLES]),
                                        .loss = (double)words[ROUND_LOSS] / fmax(1, (double)words[ROUND_EXAMPLES]),
-                                       .gradient_norm = (double)words[ROUND_NORM] / (double)(steps * world->size),
+                                       .gradient_norm = (double)words[ROUND_NORM] / fmax(1, (double)words[ROUND_STEPS]),
                                        .correct = llrint((double)words[ROUND_CORRECT])};
     strategy_result_votes(result, words + ROUND_VOTES, world->size);
 }
@@ -231,9 +246,9 @@ int local_rounds_run(struct local_rounds *rounds, struct collective *group, cons
         roll_back(rounds);
         return -1;
     }
-    if (take_outer_step(rounds, world->size, error) < 0)
+    if (take_outer_step(rounds, error) < 0)
         return -1;
-    read_words(rounds, world, rounds->own.progress.step - rounds->state->progress.step, ret_result);
+    read_words(rounds, world, ret_result);
     rounds->state->progress = rounds->own.progress;
     return 0;
 }

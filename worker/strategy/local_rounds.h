@@ -4,8 +4,9 @@
  * exchanges each rank takes H steps alone: the batches are those of the global
  * order, and each rank's share of a batch, which its logical shards make, gives the
  * gradient of that rank's own step. At the end of the round the ranks' changes are
- * averaged, and an outer optimizer (SGD with Nesterov momentum) takes the average
- * as its gradient; the optimizer's slots are averaged as well. So between two
+ * averaged, weighted by the examples of each, and an outer optimizer (SGD with
+ * Nesterov momentum) takes the average as its gradient; the optimizer's slots are
+ * averaged likewise. A rank without examples in a batch takes no step. So between two
  * rounds all replicas hold the same bytes, and everything that is said of a step
  * boundary holds for the end of a round: a round that fails has changed nothing.
  *

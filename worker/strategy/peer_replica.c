@@ -63,6 +63,16 @@ static void empty_inbox(struct peer_replica *replica)
     replica->inbox_is_empty = true;
 }
 
+void peer_replica_share_out(struct peer_replica *replica, unsigned size, float *change)
+{
+    float *parameters = replica->values[0], share = 1.0f / (float)size;
+    for (uint64_t i = 0; i < replica->elements; i++) {
+        float before = change[i];
+        change[i] = (parameters[i] - before) * share;
+        parameters[i] = before + change[i];
+    }
+}
+
 void peer_replica_take_in(struct peer_replica *replica)
 {
     if (replica->inbox_is_empty)

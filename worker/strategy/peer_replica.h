@@ -30,6 +30,9 @@ unsigned peer_replica_vectors(const struct peer_replica *replica);
 /* The trainer: around everything that writes the state. */
 void peer_replica_lock(struct peer_replica *replica);
 void peer_replica_unlock(struct peer_replica *replica);
+/* With the lock held, after a step, when the parameters were `change` before it: scales what it has done down to our share of the
+ * step of a crew of `size`. `change` becomes what the peers shall add. */
+void peer_replica_share_out(struct peer_replica *replica, unsigned size, float *change);
 /* With the lock held: the inbox goes into the parameters. */
 void peer_replica_take_in(struct peer_replica *replica);
 /* Until the state is there nothing is given away, and what comes is dropped. Clears the inbox. */

@@ -214,17 +214,6 @@ static int peer_reform(struct strategy *base, struct error *error)
 
 /* ---------------------------------------------------------------- a step */
 
-/* With the lock held. What the update has changed, scaled down to our share of the crew's step. */
-static void share_out(struct peer_to_peer *strategy)
-{
-    float *parameters = strategy->own.parameters, share = 1.0f / (float)strategy->base.world.size;
-    for (int64_t i = 0; i < strategy->own.layout.elements; i++) {
-        float before = strategy->change[i];
-        strategy->change[i] = (parameters[i] - before) * share;
-        parameters[i] = before + strategy->change[i];
-    }
-}
-
 static int update(struct peer_to_peer *strategy, struct strategy_result *ret_result, struct error *error)
 {
     const struct strategy_options *options = &strategy->base.options;
@@ -236,7 +225,7 @@ static int update(struct peer_to_peer *strategy, struct strategy_result *ret_res
                (size_t)strategy->own.layout.elements * sizeof(*strategy->change));
     int result = replica_apply(strategy->replica, rate, replica_controls(strategy->replica)[0], 0, ret_result, error);
     if (result == 0 && !strategy->gossips)
-        share_out(strategy);
+        peer_replica_share_out(strategy->shared, strategy->base.world.size, strategy->change);
     peer_replica_take_in(strategy->shared);
     peer_replica_unlock(strategy->shared);
     return result;

@@ -3,6 +3,7 @@
 
 #include <criterion/criterion.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,9 +13,15 @@
 #define BATCH 24
 #define STEPS 8
 #define RATE 0.05
+#define RANKS 3
 
-/* One worker, so that an average is what it averages, and what is left is the outer optimizer. */
+/* One rank's: alone, so that an average is what it averages, and what is left is the outer optimizer; or of a crew. */
 struct scene {
+    unsigned rank, size;
+    pthread_t thread;
+    int result;
+    struct error error;
+    struct strategy_result outcome;
     struct learner learner; /* without a member */
     struct endpoint *endpoint;
     struct collective *group;
@@ -34,30 +41,40 @@ static double rate(void *context, int64_t step)
     return RATE;
 }
 
-static void take_last(const void *context, const float *const *inputs, float *result, size_t elements)
+static void add_all(const void *context, const float *const *inputs, float *result, size_t elements)
 {
-    (void)context;
-    if (inputs[0] != result)
-        memcpy(result, inputs[0], elements * sizeof(*result));
+    unsigned count = *(const unsigned *)context;
+    for (size_t i = 0; i < elements; i++) {
+        float sum = inputs[0][i];
+        for (unsigned k = 1; k < count; k++)
+            sum += inputs[k][i];
+        result[i] = sum;
+    }
 }
 
-static void open_group(struct scene *scene)
+static void open_endpoint(struct scene *scene, struct collective_peer *ret_peer)
 {
-    static struct collective_peer self;
     char address[LOOPBACK_HOST_MAX];
     struct error error = ERROR_INIT;
-    loopback_host(address, 8);
+    loopback_host(address, 8 + scene->rank);
     cr_assert_eq(endpoint_open(address, 0, &scene->endpoint, &error), 0, "%s", error.message);
-    snprintf(self.address, sizeof(self.address), "%s", address);
-    self.port = endpoint_port(scene->endpoint);
+    snprintf(ret_peer->address, sizeof(ret_peer->address), "%s", address);
+    ret_peer->port = endpoint_port(scene->endpoint);
+}
+
+static void open_group(struct scene *scene, const struct collective_peer *peers)
+{
+    struct error error = ERROR_INIT;
     struct collective_options options = {.endpoint = scene->endpoint,
                                          .job_uid = "uid",
                                          .generation = {1, 1, 1},
-                                         .size = 1,
-                                         .peers = &self,
-                                         .reduction = {.contributions = {1}, .combine = take_last}};
+                                         .rank = scene->rank,
+                                         .size = scene->size,
+                                         .peers = peers,
+                                         .reduction = {.combine = add_all, .context = &scene->size}};
+    for (unsigned i = 0; i < scene->size; i++)
+        options.reduction.contributions[i] = 1;
     cr_assert_eq(collective_new(&options, &scene->group, &error), 0, "%s", error.message);
-    cr_assert_eq(collective_connect(scene->group, 60000, &error), 0, "%s", error.message);
 }
 
 static void open_learner(struct learner *learner)
@@ -70,23 +87,39 @@ static void open_learner(struct learner *learner)
               "%s", error.message);
 }
 
-static void open_scene(struct scene *scene, int64_t local_steps, double outer_rate, double outer_momentum)
+/* Rounds of shard `shard` of `shards`, without a group. */
+static void open_rounds(struct scene *scene, int64_t batch, unsigned shards, unsigned shard, int64_t local_steps,
+                        double outer_rate, double outer_momentum)
 {
     struct error error = ERROR_INIT;
-    *scene = (struct scene){0};
+    *scene = (struct scene){.size = 1};
     open_learner(&scene->learner);
     scene->learner.job.strategy.local_steps = local_steps;
     scene->learner.job.strategy.outer_learning_rate = outer_rate;
     scene->learner.job.strategy.outer_momentum = outer_momentum;
     scene->options = learner_options(&scene->learner, STRATEGY_MULTI_WORKER_MIRRORED);
     scene->options.spec = &scene->learner.job.strategy;
-    scene->options.global_batch = BATCH;
-    scene->options.logical_shards = 1;
+    scene->options.global_batch = batch;
+    scene->options.logical_shards = shards;
     scene->options.total_steps = STEPS;
     scene->options.learning_rate = rate;
     cr_assert_eq(local_rounds_new(&scene->options, &scene->rounds, &error), 0, "%s", error.message);
-    cr_assert_eq(local_rounds_fit(scene->rounds, 1, 0, 1, &error), 0, "%s", error.message);
-    open_group(scene);
+    cr_assert_eq(local_rounds_fit(scene->rounds, shards, shard, shard + 1, &error), 0, "%s", error.message);
+}
+
+static void join_alone(struct scene *scene)
+{
+    static struct collective_peer self;
+    struct error error = ERROR_INIT;
+    open_endpoint(scene, &self);
+    open_group(scene, &self);
+    cr_assert_eq(collective_connect(scene->group, 60000, &error), 0, "%s", error.message);
+}
+
+static void open_scene(struct scene *scene, int64_t local_steps, double outer_rate, double outer_momentum)
+{
+    open_rounds(scene, BATCH, 1, 0, local_steps, outer_rate, outer_momentum);
+    join_alone(scene);
 }
 
 static void close_scene(struct scene *scene)
@@ -177,4 +210,111 @@ Test(local_rounds, a_round_that_fails_has_changed_nothing)
     cr_assert_eq(error.kind, ERROR_UNAVAILABLE);
     cr_assert_eq(training_state_digest(&scene.learner.state), before);
     close_scene(&scene);
+}
+
+/* ---------------------------------------------------------------- several workers */
+
+static void *run_rank(void *context)
+{
+    struct scene *scene = context;
+    int64_t abandoned = 0;
+    struct world world = {.rank = scene->rank, .size = scene->size, .logical_shards = scene->size};
+    scene->result = collective_connect(scene->group, 60000, &scene->error);
+    if (scene->result == 0)
+        scene->result =
+            local_rounds_run(scene->rounds, scene->group, &world, 0, &scene->outcome, &abandoned, &scene->error);
+    return NULL;
+}
+
+/* One round of a whole crew. */
+static void run_crew(struct scene crew[RANKS], int64_t batch, double outer_rate, double outer_momentum)
+{
+    static struct collective_peer peers[RANKS];
+    for (unsigned i = 0; i < RANKS; i++) {
+        open_rounds(&crew[i], batch, RANKS, i, 3, outer_rate, outer_momentum);
+        crew[i].rank = i;
+        crew[i].size = RANKS;
+        open_endpoint(&crew[i], &peers[i]);
+    }
+    for (unsigned i = 0; i < RANKS; i++) {
+        open_group(&crew[i], peers);
+        cr_assert_eq(pthread_create(&crew[i].thread, NULL, run_rank, &crew[i]), 0);
+    }
+    for (unsigned i = 0; i < RANKS; i++)
+        pthread_join(crew[i].thread, NULL);
+    for (unsigned i = 0; i < RANKS; i++)
+        cr_assert_eq(crew[i].result, 0, "rank %u: %s", i, crew[i].error.message);
+}
+
+/* What each rank does in that round by itself. */
+static void run_alone(struct scene alone[RANKS], int64_t batch, float *start)
+{
+    for (unsigned i = 0; i < RANKS; i++) {
+        open_rounds(&alone[i], batch, RANKS, i, 3, 1, 0);
+        join_alone(&alone[i]);
+        memcpy(start, alone[i].learner.state.parameters,
+               (size_t)alone[i].learner.state.layout.elements * sizeof(*start));
+        cr_assert_eq(run_round(&alone[i], &alone[i].outcome, &alone[i].error), 0, "%s", alone[i].error.message);
+    }
+}
+
+static double mean_of(const struct scene alone[RANKS], int vector, int64_t element)
+{
+    double sum = 0, examples = 0;
+    for (unsigned i = 0; i < RANKS; i++) {
+        const struct training_state *state = &alone[i].learner.state;
+        const float *values = vector == 0 ? state->parameters : state->slots[vector - 1];
+        sum += (double)alone[i].outcome.examples * (double)values[element];
+        examples += (double)alone[i].outcome.examples;
+    }
+    return sum / examples;
+}
+
+/* With SGD's momentum as the inner slot. */
+static void expect_the_mean(const struct scene *member, const struct scene alone[RANKS], const float *start)
+{
+    const struct training_state *state = &member->learner.state;
+    for (int64_t k = 0; k < state->layout.elements; k++) {
+        double change = (double)start[k] - mean_of(alone, 0, k);
+        cr_assert_float_eq(state->parameters[k], (double)start[k] - 0.5 * (change + 0.9 * change), 1e-6, "%lld",
+                           (long long)k);
+        cr_assert_float_eq(state->slots[0][k], mean_of(alone, 1, k), 1e-5, "slot %lld", (long long)k);
+        cr_assert_float_eq(state->slots[1][k], change, 1e-6, "velocity %lld", (long long)k);
+    }
+}
+
+static void try_crew(int64_t batch, const int64_t examples[RANKS])
+{
+    struct scene crew[RANKS], alone[RANKS];
+    static float start[100000];
+    run_alone(alone, batch, start);
+    run_crew(crew, batch, 0.5, 0.9);
+    for (unsigned i = 0; i < RANKS; i++) {
+        cr_expect_eq(alone[i].outcome.examples, examples[i], "rank %u has %lld", i,
+                     (long long)alone[i].outcome.examples);
+        cr_expect_eq(crew[i].outcome.examples, examples[0] + examples[1] + examples[2]);
+        cr_expect_eq(crew[i].learner.state.progress.step, 3);
+        cr_expect_eq(training_state_digest(&crew[i].learner.state), training_state_digest(&crew[0].learner.state));
+        expect_the_mean(&crew[i], alone, start);
+    }
+    for (unsigned i = 0; i < RANKS; i++) {
+        close_scene(&crew[i]);
+        close_scene(&alone[i]);
+    }
+}
+
+Test(local_rounds, a_crew_takes_the_mean_of_its_workers)
+{
+    try_crew(BATCH, (int64_t[]){24, 24, 24});
+}
+
+Test(local_rounds, workers_count_as_often_as_they_have_seen_examples)
+{
+    try_crew(5, (int64_t[]){3, 6, 6});
+}
+
+/* Its momentum, which nothing has been added to, is not averaged in. */
+Test(local_rounds, a_worker_without_examples_takes_no_step)
+{
+    try_crew(2, (int64_t[]){0, 3, 3});
 }

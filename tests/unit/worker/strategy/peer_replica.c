@@ -59,6 +59,33 @@ Test(peer_replica, what_comes_waits_for_the_trainer_but_is_shown_to_peers)
     peer_replica_free(scene.replica);
 }
 
+/* Three that begin alike, each with a step of its own, sent to all: each ends with the mean of the three steps. */
+Test(peer_replica, what_all_send_to_all_is_the_mean_of_their_steps)
+{
+    struct scene scenes[3];
+    float changes[3][COUNT];
+    for (unsigned i = 0; i < 3; i++) {
+        set_up(&scenes[i], 6, true);
+        for (unsigned k = 0; k < COUNT; k++) {
+            changes[i][k] = scenes[i].parameters[k];
+            scenes[i].parameters[k] += 3.0f * (float)(i + 1) * (float)(k + 1); /* 3, 6 and 9 times */
+        }
+        peer_replica_lock(scenes[i].replica);
+        peer_replica_share_out(scenes[i].replica, 3, changes[i]);
+        peer_replica_unlock(scenes[i].replica);
+    }
+    expect_values(changes[1], 2, 4, 6, 8);
+    expect_values(scenes[1].parameters, 8, 10, 12, 14);
+    for (unsigned i = 0; i < 3; i++)
+        for (unsigned peer = 0; peer < 3; peer++)
+            cr_assert(peer == i || peer_replica_add(scenes[i].replica, 0, COUNT, changes[peer]));
+    for (unsigned i = 0; i < 3; i++) {
+        take_in(&scenes[i]);
+        expect_values(scenes[i].parameters, 12, 18, 24, 30);
+        peer_replica_free(scenes[i].replica);
+    }
+}
+
 /* One asks, the other answers, and both train on meanwhile: the mean of the two stays what their own steps make it. */
 Test(peer_replica, a_meeting_keeps_the_mean)
 {
