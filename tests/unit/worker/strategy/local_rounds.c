@@ -302,6 +302,11 @@ static void expect_outcome(const struct scene *member, const struct scene alone[
         expect_the_mean(state, alone, k, start[k]);
 }
 
+static void expect_examples(const struct scene *scene, int64_t examples)
+{
+    cr_expect_eq(scene->outcome.examples, examples);
+}
+
 static void try_crew(int64_t batch, const int64_t examples[RANKS])
 {
     struct scene crew[RANKS], alone[RANKS];
@@ -312,7 +317,7 @@ static void try_crew(int64_t batch, const int64_t examples[RANKS])
     for (unsigned i = 0; i < RANKS; i++)
         all += alone[i].outcome.examples;
     for (unsigned i = 0; i < RANKS; i++) {
-        cr_expect_eq(alone[i].outcome.examples, examples[i]);
+        expect_examples(&alone[i], examples[i]);
         expect_outcome(&crew[i], alone, all, start);
     }
     for (unsigned i = 0; i < RANKS; i++) {
