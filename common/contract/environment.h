@@ -50,6 +50,8 @@
 
 /* A file to which all processes of a crew append which examples each step took (worker/data/step_record.h); for proofs. */
 #define ENV_RECORD "COXSWAIN_RECORD"
+/* The instruction set of a CPU's arithmetic ("avx2", "portable") instead of the best there is; for tests. */
+#define ENV_ARITHMETIC "COXSWAIN_ARITHMETIC"
 /* A file that says by how many milliseconds each reading of a batch takes longer (worker/data/read_delay.h); for tests. */
 #define ENV_READ_DELAY "COXSWAIN_READ_DELAY"
 /* 0: a crew's sums begin when the backward pass has ended, not bucket by bucket beside it; to measure what that is worth. */

@@ -698,7 +698,7 @@ static const struct field training_fields[] = {
      .fallback = "Crew",
      .description =
          "Crew: the same bits for any number of workers and any restart. Run: the same bits for an equal crew; it lets "
-        "collective Ring and NCCL add in their own order, and changes nothing with any other, whose sums are Crew's."},
+         "collective Ring and NCCL add in their own order, and changes nothing with any other, whose sums are Crew's."},
     {.name = "logicalShards",
      .kind = FIELD_INTEGER,
      MEMBER(training_spec, logical_shards),

@@ -207,6 +207,14 @@ sed -i 's|type: adamw, learningRate: "[^"]*"|type: sgd, learningRate: "1000", we
 refused 71 'learningRate' notfinite
 required=yes job required
 refused 66 'no usable checkpoint' required
+length='steps: 5' job moved
+lone moved
+sed -i 's/steps: 5$/steps: 7/' moved.yaml
+lone moved && ! grep -q 'arithmetic' moved.log
+verdict $? "a resume with the same instruction set says nothing of it" "$(tails moved)"
+sed -i 's/steps: 7$/steps: 9/' moved.yaml
+COXSWAIN_ARITHMETIC=portable lone moved && grep -q 'this worker has portable: the bits may differ' moved.log
+verdict $? "a resume with another says that the bits may differ" "$(tails moved)"
 job unstorable
 touch blocked
 sed -i 's|to: unstorable.safetensors|to: blocked/file.safetensors|' unstorable.yaml

@@ -41,6 +41,7 @@ int identity_read(struct identity *ret_identity, struct error *error)
         .crew_key_file = variable(ENV_CREW_KEY_FILE),
         .crew_tls_directory = variable(ENV_CREW_TLS_DIR),
         .step_record = variable(ENV_RECORD),
+        .arithmetic = variable(ENV_ARITHMETIC),
         .read_delay = variable(ENV_READ_DELAY),
     };
     int64_t threads = 0, overlap = 1, chief_timeout = 0;

@@ -26,6 +26,7 @@ struct identity {
     const char *crew_key_file;        /* NULL: a crew without a key */
     const char *crew_tls_directory;   /* NULL: a crew that talks in the clear */
     const char *step_record;          /* COXSWAIN_RECORD; NULL: not told */
+    const char *arithmetic;           /* COXSWAIN_ARITHMETIC; NULL: the best there is */
     const char *read_delay;           /* COXSWAIN_READ_DELAY; likewise */
     bool sums_wait_for_pass;          /* COXSWAIN_OVERLAP is 0 */
     int64_t lost_ms;                  /* COXSWAIN_CHIEF_TIMEOUT; 0: not told */

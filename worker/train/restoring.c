@@ -2,6 +2,7 @@
 #include "worker/train/restoring.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "common/memory.h"
 #include "worker/checkpoint/file.h"
@@ -38,6 +39,18 @@ static int start_from_file(struct trainer *trainer, struct error *error)
     return 0;
 }
 
+/* Bits are equal for equal arithmetic alone. */
+static void compare_arithmetic(struct trainer *trainer, const struct manifest *manifest)
+{
+    const char *then = json_string_at(manifest->model, "arithmetic", NULL), *now = device_arithmetic(trainer->device);
+    if (then != NULL && strcmp(then, now) != 0)
+        report_warn(
+            trainer->report,
+            "the checkpoint of step %lld was computed with %.32s arithmetic, and this worker has %s: the bits may "
+            "differ from here on",
+            (long long)manifest->step, then, now);
+}
+
 int restoring_open_checkpoint(struct trainer *trainer, bool *ret_found, struct checkpoint_image *ret_image,
                               struct error *error)
 {
@@ -47,6 +60,7 @@ int restoring_open_checkpoint(struct trainer *trainer, bool *ret_found, struct c
         return 0;
     if (checkpoint_restore(trainer->store, tell_quarantined, trainer, ret_image, &cause) == 0) {
         *ret_found = true;
+        compare_arithmetic(trainer, &ret_image->manifest);
         return 0;
     }
     if (cause.kind == ERROR_NOT_FOUND && !trainer->job->checkpoint.required)

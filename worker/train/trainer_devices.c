@@ -59,7 +59,8 @@ int trainer_open_devices(struct trainer *trainer, struct error *error)
 {
     unsigned count = (unsigned)trainer->job->devices.count;
     struct device_options options = {.type = trainer->job->devices.type,
-                                     .threads = share_threads(choose_threads(trainer), count)};
+                                     .threads = share_threads(choose_threads(trainer), count),
+                                     .arithmetic = trainer->identity->arithmetic};
     for (unsigned i = 0; i < count; i++) {
         options.index = (int)i;
         if (device_open(&options, &trainer->devices[i].device, error) < 0)
