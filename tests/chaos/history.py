@@ -70,10 +70,12 @@ class History:
             before = by_generation[generation]
         return found
 
-    def repeated(self, before, after, unit):
+    def repeated(self, before, after, unit, names=None):
         """Steps that the generation of the one line began and that of the other, which follows it, did again. A superseded
-        process may go further when it returns; nobody else is more than a unit ahead of what was applied."""
-        begun = max((step for generation, _, step, _, _, _ in self.shares if generation == before.generation), default=0)
+        process may go further when it returns; nobody else is more than a unit ahead of what was applied. With `names`, what
+        others had only begun does not count: whoever applies a step and dies with it has begun the next one already."""
+        begun = max((step for generation, name, step, _, _, _ in self.shares
+                     if generation == before.generation and (names is None or name in names)), default=0)
         return max(0, min(begun, before.last + unit) - after.first + 1, before.last - after.first + 1)
 
     def holders(self, applied):

@@ -73,6 +73,11 @@ class Reading(unittest.TestCase):
         self.assertEqual(self.judge(back, lived=False), [])
         self.assertEqual(self.judge(undisturbed() + [applied("1.0.2", "worker-0-0", 6, 9)]), [])
 
+    def test_what_one_that_died_had_only_begun_is_not_repeated(self):
+        ahead = [*undisturbed(), share("1.0.1", "worker-1-1", 7, [1]), applied("1.0.2", "worker-0-0", 6, 9)]
+        self.assertEqual(self.judge(ahead), [])
+        self.assertTrue(self.judge([*ahead[:-1], share("1.0.1", "worker-0-0", 7, [3]), ahead[-1]]))
+
     def test_an_older_checkpoint_than_the_newest_is_noticed(self):
         back = undisturbed() + [applied("1.1.1", "worker-0-1", 3, 9)]
         self.assertTrue(self.judge(back, committed=[(5, 4)], lived=False))
