@@ -141,7 +141,7 @@ class Clocks:
             self.clocks.pop(worker, None)
         elif fate == "void":
             self.held = {worker: [] for worker in self.held}
-        elif fate == "done":
+        elif fate in ("done", "again"):
             self.held[worker].remove(ticket)
             self.clocks[worker] += 1
         elif fate == "take":
@@ -173,7 +173,7 @@ def check_counted(tickets, total):
         newest = generation
         if fate == "void":
             counted, low = set(), ticket
-        elif fate == "done":
+        elif fate in ("done", "late"):
             if ticket in counted or ticket < low:
                 found.append(f"ticket {ticket} counted twice")
             counted.add(ticket)

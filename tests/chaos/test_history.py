@@ -147,6 +147,9 @@ class Reading(unittest.TestCase):
         all_done = ["void 0 0", "done 0 0", "done 1 1", "done 0 3", "done 1 2"]
         self.assertEqual(self.counted(*all_done), [])
         self.assertTrue(self.counted(*all_done, "done 0 3"))
+        self.assertTrue(self.counted(*all_done, "late 0 3"))
+        self.assertEqual(self.counted(*all_done, "again 0 3"), [])
+        self.assertEqual(self.counted(*all_done[:-1], "late 1 2"), [])
         self.assertTrue(self.counted(*all_done[:-1]))
         again = [*all_done[:3], "1.1.0 worker-0-1 void 0 1", "1.1.0 worker-0-1 done 0 1"]
         rest = ["1.1.0 worker-0-1 done 0 2", "1.1.0 worker-0-1 done 0 3"]

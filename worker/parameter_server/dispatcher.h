@@ -27,7 +27,9 @@ struct dispatcher;
     X(JOIN, "join")   /* a worker is there (again), and holds nothing */                                               \
     X(LEAVE, "leave") /* it is not; what it held may go to others */                                                   \
     X(TAKE, "take")   /* it was given a ticket */                                                                      \
-    X(DONE, "done")   /* it has said that one which it held is done */                                                 \
+    X(DONE, "done")   /* it has said that one which it held is done, and that counts */                                \
+    X(AGAIN, "again") /* likewise, but another had done it before */                                                   \
+    X(LATE, "late")   /* as DONE, of one that it held no more: a worker that was taken for lost */                     \
     X(VOID, "void")   /* whatever is held is held no more; all below the ticket are finished */                        \
     X(KEPT, "kept")   /* after that: so is this one */
 enum ticket_fate {

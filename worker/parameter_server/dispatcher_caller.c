@@ -187,6 +187,8 @@ static void open_desks(struct dispatcher *dispatcher, void *context)
         witness_rollback(dispatcher, &beginning->finished);
     }
     bool first = dispatcher->terms.starts == NULL;
+    if (first && beginning->keeps) /* what the chief before it has counted */
+        witness_rollback(dispatcher, dispenser_finished(dispatcher->dispenser));
     dispatcher->terms = *plan;
     dispatcher->phase = PHASE_OPEN;
     if (beginning->keeps && !first) {

@@ -143,7 +143,9 @@ static void on_done(struct ticket_desk *desk, const struct ps_message *message)
     int64_t own_ns;
     bool first = dispenser_done(dispatcher->dispenser, desk->worker, message->ticket, clock_monotonic_ns(), &own_ns);
     if (own_ns >= 0)
-        dispatcher_witness(dispatcher, TICKET_DONE, desk->worker, message->ticket);
+        dispatcher_witness(dispatcher, first ? TICKET_DONE : TICKET_AGAIN, desk->worker, message->ticket);
+    else if (first)
+        dispatcher_witness(dispatcher, TICKET_LATE, desk->worker, message->ticket);
     if (synchronous && own_ns >= 0)
         note_pace(desk, message->ticket / dispatcher->options.dispenser.tickets_per_step + 1, own_ns);
     if (!first) {

@@ -579,6 +579,24 @@ static bool follow(struct play *play, struct crew_of_workers *crew, unsigned kil
     }
 }
 
+/* By the chiefs' word each ticket has counted once since the last time that the crew went back. */
+static void expect_all_counted(const struct play *play)
+{
+    bool *counted = memory_allocate((size_t)play->end, sizeof *counted);
+    for (unsigned i = 0; i < play->history_count; i++) {
+        const struct entry *entry = &play->history[i];
+        for (int64_t ticket = 0; entry->what == TICKET_VOID && ticket < play->end; ticket++)
+            counted[ticket] = ticket < entry->ticket;
+        if (entry->what != TICKET_DONE && entry->what != TICKET_LATE && entry->what != TICKET_KEPT)
+            continue;
+        must(!counted[entry->ticket] || entry->what == TICKET_KEPT, "a ticket counted twice");
+        counted[entry->ticket] = true;
+    }
+    for (int64_t ticket = 0; ticket < play->end; ticket++)
+        cr_expect(counted[ticket], "ticket %lld never counted", (long long)ticket);
+    free(counted);
+}
+
 /* How many updates are in each server's parameters, all of which agree; false: a server was lost. */
 static bool look_at_the_end(struct play *play)
 {
@@ -614,6 +632,8 @@ static void run(struct play *play, unsigned kills_every, unsigned *ret_kills)
         play->servers[i] = NULL;
     }
     dispatcher_finish(play->dispatcher);
+    if (play->mode != PARAMETER_SERVER_SYNCHRONOUS)
+        expect_all_counted(play);
     for (unsigned i = 0; i < WORKERS; i++) {
         pthread_join(crew.threads[i], NULL);
         free(crew.workers[i]);
@@ -1003,6 +1023,7 @@ static int64_t read_entry(struct clock_of_worker *clocks, const struct entry *en
     case TICKET_TAKE:
         return take(clocks, entry);
     case TICKET_DONE:
+    case TICKET_AGAIN:
         done(clock, entry->ticket);
         break;
     case WORK_BEGUN:
