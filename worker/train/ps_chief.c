@@ -50,7 +50,6 @@ static int evaluate(struct ps_chief *chief, struct error *error)
     struct evaluation_metrics metrics = evaluation_metrics(&sums);
     bool classifies = graph_example_format(trainer->graph)->target_elements == 1 && sums.count > 0;
     chief->evaluated_step = chief->step;
-    chief->code = EXIT_CODE_INTERNAL;
     report_phase(trainer->report, STATUS_TRAINING, NULL);
     if (!isfinite(metrics.loss))
         return error_set(error, ERROR_NOT_FINITE, "the validation loss after step %lld is %f; lower the learning rate",
@@ -132,6 +131,7 @@ static int do_what_is_due(struct ps_chief *chief, struct error *error)
     struct error cause = ERROR_INIT;
     if (evaluation_is_due(chief) && evaluate(chief, &cause) < 0 && cause.kind != ERROR_UNAVAILABLE)
         return error_set(error, cause.kind, "%s", cause.message);
+    chief->code = EXIT_CODE_INTERNAL;
     return ps_chief_save_if_due(chief, error);
 }
 
