@@ -218,12 +218,14 @@ class Life:
         conditions = self.world.status(self.name).get("conditions", [])
         return any(c["type"] == "Suspended" and c["status"] == "True" for c in conditions)
 
+    def current(self):
+        """Indices, of which the watch of the pods may tell a moment after that of the jobs."""
+        return sorted(index_of(pod) for pod in self.world.current(self.name))
+
     def disturb(self):
         self.draw.choice((self.lose_pod, self.lose_process, self.pause))()
         self.settle()
-        current = sorted(index_of(pod) for pod in self.world.current(self.name))
-        if current != list(range(self.workers)):
-            raise Broken(f"current pods of {current}")
+        self.await_(lambda: self.current() == list(range(self.workers)), "not each index has its current pod")
 
     def succeed(self):
         self.await_(lambda: all(listens(self.process(i)) for i in range(self.workers)), "not every worker is a process", 0.05)
