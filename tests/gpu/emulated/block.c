@@ -134,6 +134,14 @@ static void prepare(unsigned count)
     player->count = count;
 }
 
+void emulated_release_fibers(void)
+{
+    for (unsigned i = 0; player && i < player->made; i++)
+        munmap((void *)player->fibers[i].stack.bottom, STACK_BYTES);
+    free(player);
+    player = NULL;
+}
+
 /* ---------------------------------------------------------------- barriers */
 
 static unsigned number_of(const struct fiber *fiber)

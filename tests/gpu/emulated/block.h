@@ -45,6 +45,8 @@ struct emulated_grid {
 
 /* Runs all blocks, one after the other, on the calling thread; frees nothing. */
 void emulated_run_grid(const struct emulated_grid *grid);
+/* What the calling thread has run blocks with, before it ends. */
+void emulated_release_fibers(void);
 
 /* In a kernel only. */
 void emulated_block_barrier(void);

@@ -60,6 +60,7 @@ static void *stream_main(void *context)
         entry->function(entry->context);
         drop_first(stream);
     }
+    emulated_release_fibers();
     return NULL;
 }
 
