@@ -68,6 +68,7 @@ static bool fill(X509 *made, EVP_PKEY *key, const struct certificate_request *re
            X509_set_issuer_name(made, X509_get_subject_name(issuer)) && X509_set_pubkey(made, key);
 }
 
+/* One that signs itself names its key as well: among several of one subject it is known by that alone. */
 static bool extend(X509 *made, const struct certificate_request *request, X509 *issuer)
 {
     bool authority = request->is_authority;
@@ -76,7 +77,7 @@ static bool extend(X509 *made, const struct certificate_request *request, X509 *
                          authority ? "critical,keyCertSign" : "critical,digitalSignature") &&
            add_extension(made, issuer, NID_ext_key_usage, request->extended_use) &&
            add_extension(made, issuer, NID_subject_key_identifier, "hash") &&
-           (issuer == made || add_extension(made, issuer, NID_authority_key_identifier, "keyid")) &&
+           add_extension(made, issuer, NID_authority_key_identifier, "keyid:always") &&
            add_extension(made, issuer, NID_subject_alt_name, request->names);
 }
 
