@@ -49,7 +49,7 @@ struct crew {
     char addresses[RANKS_MAX][LOOPBACK_HOST_MAX];
     unsigned next_address;
     enum collective_transport transport;
-    int64_t death_ms;
+    int64_t death_ms, lost_ms;
     struct crew_seat seats[RANKS_MAX];
     char names[RANKS_MAX][32];
 };
@@ -221,7 +221,7 @@ static int toy_start(struct toy *toy, uint32_t epoch, const char *job_uid, struc
                                                  .beat_ms = 50,
                                                  .suspicion_ms = crew->death_ms / 2,
                                                  .death_ms = crew->death_ms,
-                                                 .lost_ms = 4000},
+                                                 .lost_ms = crew->lost_ms},
                         &toy->member, error);
 }
 
@@ -272,6 +272,7 @@ static void crew_init(struct crew *crew, unsigned size)
     memset(crew, 0, sizeof(*crew));
     crew->size = size;
     crew->death_ms = 5000;
+    crew->lost_ms = 20000; /* a successor may take its time in starting */
     crew->board = mmap(NULL, sizeof(*crew->board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     snprintf(crew->hosts_path, sizeof(crew->hosts_path), "/tmp/coxswain-hosts-XXXXXX");
     close(mkstemp(crew->hosts_path));
@@ -504,6 +505,7 @@ Test(member, without_a_chief_the_crew_is_lost_after_its_deadline, .timeout = 30)
 {
     struct crew crew;
     crew_init(&crew, 2);
+    crew.lost_ms = 2000;
     crew_start(&crew, 1, 1);
     cr_assert_eq(crew_wait(&crew, 1), EXIT_CODE_LOST_CREW);
     cr_assert_not_null(strstr(crew.board->error[1], "worker 0"), "%s", crew.board->error[1]);
@@ -515,6 +517,7 @@ Test(member, a_frozen_chief_is_named, .timeout = 60)
     struct crew crew;
     crew_init(&crew, 2);
     crew.death_ms = 600;
+    crew.lost_ms = 2000;
     crew.board->pause_at[0] = 20;
     crew_start_all(&crew);
     crew_await(&crew, 0);
