@@ -10,12 +10,15 @@ cd "$root" || exit
 
 . tests/integration/verdict.sh
 chart=charts/coxswain
-kubectl create namespace coxswain-system >/dev/null
-kubectl create namespace train >/dev/null
+for space in coxswain-system train; do
+    kubectl get namespace $space >/dev/null 2>&1 || kubectl create namespace $space >/dev/null
+done
 kubectl label namespace coxswain-system train pod-security.kubernetes.io/enforce=restricted >/dev/null
 
-# The tests' TrainingJob is only understood once there is a definition.
+# What scripts before this one have applied would be in Helm's way. The tests' TrainingJob is only understood once there is a
+# definition.
 kubectl delete -f deploy/crd >/dev/null 2>&1
+kubectl delete -k deploy/rbac >/dev/null 2>&1
 why=$(helm install coxswain $chart -n coxswain-system --wait --timeout 120s 2>&1)
 verdict $? "helm install" "$why"
 for space in coxswain-system train; do kubectl -n $space create serviceaccount other-coxswain-test >/dev/null; done
