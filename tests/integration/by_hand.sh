@@ -78,13 +78,13 @@ await_crew() {
     await "${pids[@]}"
 }
 
-# end_crew SIGNAL: to all of them, until they have ended
+# end_crew SIGNAL: to all of them, until they have ended; their status says something unless they were killed
 end_crew() {
     local status=0
     kill "-$1" "${pids[@]}" 2>/dev/null
     await_crew 2>/dev/null || status=$?
     pids=()
-    return "$status"
+    [[ $1 == KILL ]] || return "$status"
 }
 
 # lose INDEX…: these workers are killed

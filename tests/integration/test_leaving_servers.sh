@@ -81,7 +81,7 @@ both_servers() {
     verdict $? "$1: their successors go on from there" "$(tails "$1")"
     ! grep -qE 'could not be saved|are lost' "$1.0.log"
     verdict $? "$1: and nothing is told as lost" "$(grep -E 'could not be saved|are lost' "$1.0.log")"
-    end_crew KILL || true
+    end_crew KILL
 }
 
 both_servers servers ''
