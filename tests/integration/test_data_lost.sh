@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# A file of training data that becomes shorter while a crew reads it: every worker ends with 65 and names it, and none is
+# A file of training data that becomes shorter while a crew reads it: whoever reads it ends with 65 and names it, and none is
 # killed by a signal. Prints ok/not ok lines (see tests/run).
 set -uo pipefail
 
@@ -23,16 +23,29 @@ trains() {
     grep -qs '^step  ' "$1.0.log"
 }
 
-# ends_with_bad_data NAME BYTES: the text is cut to so many
+some_have_ended() {
+    local pid
+    for pid in "${pids[@]}"; do
+        if have_ended "$pid"; then return 0; fi
+    done
+    return 1
+}
+
+# ends_with_bad_data NAME BYTES: the text is cut to so many. Who has not read on when another ends waits for that one's
+# successor.
 ends_with_bad_data() {
     local index status
     until_true 60 trains "$1" || return
     truncate -s "$2" "$1.text"
+    until_true 60 some_have_ended || return
     for index in "${!pids[@]}"; do
-        await "${pids[index]}"
-        status=$?
-        [[ $status == 65 ]] && tail -n 1 "$1.$index.log" | grep -q "^exit 65 .*$1.text.*shorter" || return
+        if have_ended "${pids[index]}"; then
+            wait "${pids[index]}"
+            status=$?
+            [[ $status == 65 ]] && tail -n 1 "$1.$index.log" | grep -q "^exit 65 .*$1.text.*shorter" || return
+        fi
     done
+    end_crew KILL
 }
 
 reader half 'type: MultiWorkerMirrored'
