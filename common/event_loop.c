@@ -41,6 +41,7 @@ struct signal_handler {
 struct event_loop {
     CURLM *multi;
     struct event_transfer *transfers;
+    long transfers_count;
     struct event_transfer *noted;
 
     /* All watched descriptors sit behind one epoll descriptor: libcurl's own wait would not report a hang-up. */
@@ -64,14 +65,6 @@ struct event_loop {
 
 /* ---------------------------------------------------------------- life cycle */
 
-static CURLM *multi_new(void)
-{
-    CURLM *multi = curl_multi_init();
-    if (multi)
-        curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, (long)IDLE_CONNECTIONS_MAX);
-    return multi;
-}
-
 /* A peer that hangs up is an error of one write, not the end of the program. */
 static void ignore_broken_pipes(void)
 {
@@ -89,7 +82,7 @@ int event_loop_new(struct event_loop **ret_loop, struct error *error)
     loop->signals = -1;
     sigemptyset(&loop->signal_set);
     loop->epoll = epoll_create1(EPOLL_CLOEXEC);
-    loop->multi = multi_new();
+    loop->multi = curl_multi_init();
     if (loop->epoll < 0 || loop->multi == NULL) {
         error_set_errno(error, "creating an event loop");
         event_loop_free(loop);
@@ -321,6 +314,14 @@ int event_loop_on_signal(struct event_loop *loop, int signal_number, event_signa
 
 /* ---------------------------------------------------------------- transfers */
 
+/* libcurl counts those in use, too: were the limit one of idle connections alone, then beside so many watches every answer's
+ * connection would be closed, and each request made a handshake of its own. */
+static void transfers_counted(struct event_loop *loop, long change)
+{
+    loop->transfers_count += change;
+    curl_multi_setopt(loop->multi, CURLMOPT_MAXCONNECTS, loop->transfers_count + IDLE_CONNECTIONS_MAX);
+}
+
 CURLMcode event_loop_add_transfer(struct event_loop *loop, struct event_transfer *transfer)
 {
     curl_easy_setopt(transfer->easy, CURLOPT_PRIVATE, transfer);
@@ -332,6 +333,7 @@ CURLMcode event_loop_add_transfer(struct event_loop *loop, struct event_transfer
     if (loop->transfers)
         loop->transfers->previous = transfer;
     loop->transfers = transfer;
+    transfers_counted(loop, 1);
     return CURLM_OK;
 }
 
@@ -356,6 +358,7 @@ void event_loop_remove_transfer(struct event_loop *loop, struct event_transfer *
         loop->transfers = transfer->next;
     if (transfer->next)
         transfer->next->previous = transfer->previous;
+    transfers_counted(loop, -1);
 }
 
 void event_loop_note_transfer(struct event_loop *loop, struct event_transfer *transfer)

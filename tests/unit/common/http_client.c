@@ -260,6 +260,44 @@ Test(http_client, more_requests_than_connections_wait_their_turn)
     http_client_free(client);
 }
 
+static void watch_or_answer(struct scripted_request *request)
+{
+    if (strcmp(request->line, "GET /watch") != 0) {
+        scripted_reply(request, 200, "{}");
+        return;
+    }
+    scripted_stream(request);
+    scripted_chunk(request, "begun");
+    scripted_hold(request);
+}
+
+static int watches_begun;
+
+static int on_begun(void *context, const char *bytes, size_t length, struct error *error)
+{
+    (void)context, (void)bytes, (void)length, (void)error;
+    watches_begun++;
+    return 0;
+}
+
+Test(http_client, beside_many_watches_connections_are_used_again)
+{
+    enum { WATCHES = 40, REQUESTS = 12 };
+    scripted_server_start(&server, watch_or_answer, NULL);
+    struct http_client *client = client_with(&(struct http_client_options){.max_connections = WATCHES + 1});
+    SCOPED_FREE char *url = url_of("http", "127.0.0.1", "/watch");
+    struct http_request watch = {.method = "GET", .url = url, .on_data = on_begun, .done = on_done};
+    for (int i = 0; i < WATCHES; i++)
+        http_client_start(client, &watch);
+    while (watches_begun < WATCHES)
+        event_loop_turn(loop, -1, NULL);
+    for (int i = 0; i < REQUESTS; i++)
+        ask(client, (struct http_request){.method = "GET"}, "http");
+    cr_assert_eq(got.error.kind, ERROR_NONE, "%s", got.error.message);
+    cr_assert_eq(server.connections, WATCHES + 1);
+    http_client_free(client);
+}
+
 Test(http_client, freeing_the_client_or_the_loop_cancels)
 {
     scripted_server_start(&server, scripted_hold, NULL);
