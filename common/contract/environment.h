@@ -45,6 +45,10 @@
 #define ENV_THREADS "COXSWAIN_THREADS"
 /* Seconds without a chief after which a member ends with 160; default 600. Above what the chief's successor needs to come. */
 #define ENV_CHIEF_TIMEOUT "COXSWAIN_CHIEF_TIMEOUT"
+/* How long a pod has to leave once it is asked to (SIGTERM), in seconds: its terminationGracePeriodSeconds, told where that
+ * is not GRACE_SECONDS_DEFAULT, which Kubernetes gives a pod that says nothing. */
+#define ENV_GRACE "COXSWAIN_GRACE_SECONDS"
+#define GRACE_SECONDS_DEFAULT 30
 /* The address a worker listens on and announces; default: all interfaces, announced as POD_IP or the host name. */
 #define ENV_POD_IP "COXSWAIN_POD_IP"
 

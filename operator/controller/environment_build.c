@@ -53,6 +53,14 @@ static void add_storage(struct json *list, const struct training_job *job)
         environment_add(list, ENV_STORAGE, text.data);
 }
 
+/* What the pod will have when the template is laid over the default one. */
+static void add_grace(struct json *list, const struct role_spec *role)
+{
+    int64_t seconds = json_integer_at(role->template, "spec.terminationGracePeriodSeconds", GRACE_SECONDS_DEFAULT);
+    if (seconds != GRACE_SECONDS_DEFAULT && seconds >= 0)
+        environment_add_number(list, ENV_GRACE, seconds);
+}
+
 /* An elastic crew's seats reach beyond the workers that there are now; membership itself is the chief's to tell. */
 static struct crew_role describe_role(const struct training_job *job, enum role role)
 {
@@ -142,6 +150,7 @@ struct json *environment_build(const struct training_job *job, enum role role, i
     environment_add_number(list, ENV_INDEX, index);
     add_checkpoint_directory(list, job);
     add_storage(list, job);
+    add_grace(list, &job->roles[role]);
     add_pod_ip(list);
     frameworks[job->framework]->add(job, role, index, document, list);
     environment_add_tpu(job, role, index, list);

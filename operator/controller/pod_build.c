@@ -16,7 +16,6 @@
 #include "operator/controller/queue_build.h"
 #include "operator/controller/template_overlay.h"
 
-#define GRACE_SECONDS 30
 /* Any user but root; the group lets it write to volumes. */
 #define WORKER_USER 65532
 
@@ -175,7 +174,7 @@ static struct json *default_spec(const struct pod_builder *builder, enum role ro
     json_append(json_set(spec, "containers", json_new_array()), default_container(builder, role, environment));
     set_volumes(spec, job);
     set_pod_security(spec);
-    json_set_integer(spec, "terminationGracePeriodSeconds", GRACE_SECONDS);
+    json_set_integer(spec, "terminationGracePeriodSeconds", GRACE_SECONDS_DEFAULT);
     json_set_boolean(spec, "automountServiceAccountToken", false);
     json_set_boolean(spec, "enableServiceLinks", false);
     if (job->run_policy.priority_class_name)

@@ -6,6 +6,7 @@
 
 #include "common/base64.h"
 #include "common/clock.h"
+#include "common/contract/environment.h"
 #include "common/memory.h"
 #include "operator/standalone/node.h"
 #include "operator/standalone/refusal.h"
@@ -74,7 +75,7 @@ static void default_pod(struct json *pod)
 {
     struct json *spec = json_set_object(pod, "spec");
     default_string(spec, "restartPolicy", "Always");
-    default_integer(spec, "terminationGracePeriodSeconds", 30);
+    default_integer(spec, "terminationGracePeriodSeconds", GRACE_SECONDS_DEFAULT);
     default_string(spec, "dnsPolicy", "ClusterFirst");
     default_string(spec, "schedulerName", "default-scheduler");
     default_string(spec, "serviceAccountName", "default");

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/contract/environment.h"
 #include "common/directory.h"
 #include "common/memory.h"
 #include "operator/standalone/node_container.h"
@@ -15,7 +16,6 @@
 #include "operator/standalone/registry.h"
 
 #define COMPONENT "coxswain-standalone"
-#define DEFAULT_GRACE_SECONDS 30
 
 struct pod_container {
     struct pod *pod;
@@ -70,7 +70,7 @@ const char *pod_address(const struct pod *pod)
 
 int64_t pod_grace_ms(const struct pod *pod)
 {
-    int64_t seconds = json_integer_at(pod->spec, "spec.terminationGracePeriodSeconds", DEFAULT_GRACE_SECONDS);
+    int64_t seconds = json_integer_at(pod->spec, "spec.terminationGracePeriodSeconds", GRACE_SECONDS_DEFAULT);
     return 1000 * json_integer_at(pod->object, "metadata.deletionGracePeriodSeconds", seconds);
 }
 

@@ -7,6 +7,7 @@
 #include <sys/random.h>
 
 #include "common/clock.h"
+#include "common/contract/environment.h"
 #include "common/memory.h"
 #include "operator/standalone/admission.h"
 #include "operator/standalone/apply.h"
@@ -514,7 +515,7 @@ static int64_t grace_of(const struct resource *resource, const struct json *obje
     bool runs = json_string_at(object, "spec.nodeName", "")[0] && !same(phase, "Succeeded") && !same(phase, "Failed");
     if (!same(resource->storage, "pods") || !runs)
         return 0;
-    return asked >= 0 ? asked : json_integer_at(object, "spec.terminationGracePeriodSeconds", 30);
+    return asked >= 0 ? asked : json_integer_at(object, "spec.terminationGracePeriodSeconds", GRACE_SECONDS_DEFAULT);
 }
 
 static void stamp_deletion(struct json *metadata, int64_t grace_seconds)

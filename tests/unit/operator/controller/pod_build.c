@@ -133,6 +133,28 @@ Test(pod_build, template_is_laid_over_the_default)
     cr_assert_not_null(container_of(pod, "log"));
 }
 
+Test(pod_build, a_grace_period_of_its_own_is_told)
+{
+    static const struct {
+        const char *spec, *told; /* NULL: it is not */
+    } rows[] = {
+        {"\"nodeName\":\"n\"", NULL},
+        {"\"terminationGracePeriodSeconds\":30", NULL},
+        {"\"terminationGracePeriodSeconds\":120", "120"},
+        {"\"terminationGracePeriodSeconds\":0", "0"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[4096];
+        snprintf(text, sizeof text, "%s,\"roles\":[{\"name\":\"worker\",\"template\":{\"spec\":{%s}}}]%s", HEAD,
+                 rows[i].spec, TAIL);
+        SCOPED(training_job_release) struct training_job job = parse(text);
+        struct error error = ERROR_INIT;
+        SCOPED_JSON *pod = build(&job, 0, &error);
+        const char *told = variable(container_of(pod, "trainer"), "COXSWAIN_GRACE_SECONDS");
+        cr_expect_str_eq(told ? told : "none", rows[i].told ? rows[i].told : "none", "row %zu", i);
+    }
+}
+
 Test(pod_build, template_must_not_set_what_holds_the_crew_together)
 {
     SCOPED(training_job_release)
