@@ -8,8 +8,7 @@ static struct scene scene;
 
 static void init(void)
 {
-    scene_init(&scene, 2);
-    scene_run(&scene);
+    scene_init_running(&scene, 2);
 }
 
 static void fini(void)

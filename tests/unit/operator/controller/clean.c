@@ -33,8 +33,7 @@ Test(clean, after_a_success_the_others_may_end_by_themselves)
 Test(clean, after_a_failure_nobody_waits)
 {
     struct scene scene;
-    scene_init(&scene, 3);
-    scene_run(&scene);
+    scene_init_running(&scene, 3);
     scene_end_pod(&scene, &scene.pods[1], 64);
     scene_plan(&scene);
     scene_accept(&scene);

@@ -6,8 +6,7 @@
 Test(completion, the_chief_decides)
 {
     struct scene scene;
-    scene_init(&scene, 2);
-    scene_run(&scene);
+    scene_init_running(&scene, 2);
     scene_end_pod(&scene, &scene.pods[1], 0);
     scene_plan(&scene);
     cr_assert_str_eq(scene_reason(&scene, CONDITION_SUCCEEDED, CONDITION_TRUE), "");
@@ -24,8 +23,7 @@ Test(completion, the_chief_decides)
 Test(completion, waits_a_moment_for_the_others_last_words)
 {
     struct scene scene;
-    scene_init(&scene, 2);
-    scene_run(&scene);
+    scene_init_running(&scene, 2);
     scene_end_pod(&scene, &scene.pods[0], 0);
     scene_plan(&scene);
     cr_assert_str_eq(scene_reason(&scene, CONDITION_SUCCEEDED, CONDITION_TRUE), "");
@@ -39,8 +37,7 @@ Test(completion, waits_a_moment_for_the_others_last_words)
 Test(completion, success_wins_over_what_happens_at_the_same_time)
 {
     struct scene scene;
-    scene_init(&scene, 2);
-    scene_run(&scene);
+    scene_init_running(&scene, 2);
     scene_end_pod(&scene, &scene.pods[0], 0);
     scene_end_pod(&scene, &scene.pods[1], 70);
     scene_plan(&scene);
@@ -51,8 +48,7 @@ Test(completion, success_wins_over_what_happens_at_the_same_time)
 Test(completion, a_chief_of_its_own_comes_before_worker_0)
 {
     struct scene scene;
-    scene_init(&scene, 1);
-    scene_run(&scene);
+    scene_init_running(&scene, 1);
     scene.job.roles[ROLE_CHIEF].count = 1;
     struct pod_view *chief = scene_add_pod(&scene, ROLE_CHIEF, 0, 1);
     scene_end_pod(&scene, &scene.pods[0], 0);
@@ -67,8 +63,7 @@ Test(completion, a_chief_of_its_own_comes_before_worker_0)
 static void expect_to_wait_for_all_workers(enum framework framework)
 {
     struct scene scene;
-    scene_init(&scene, 2);
-    scene_run(&scene);
+    scene_init_running(&scene, 2);
     scene.job.framework = framework;
     scene_end_pod(&scene, &scene.pods[0], 0);
     scene.input.now_ms += 60000;
@@ -89,8 +84,7 @@ Test(completion, pytorch_and_jax_wait_for_all_workers)
 Test(completion, a_nodes_clock_that_is_ahead_does_not_delay_the_end)
 {
     struct scene scene;
-    scene_init(&scene, 2);
-    scene_run(&scene);
+    scene_init_running(&scene, 2);
     scene_end_pod(&scene, &scene.pods[0], 0);
     scene.pods[0].finished_ms += 300000;
     scene_plan(&scene);

@@ -11,8 +11,7 @@ static struct scene scene;
 /* Worker 1 was asked to end, and its node is silent; its successor is there. */
 static void init(void)
 {
-    scene_init(&scene, 2);
-    scene_run(&scene);
+    scene_init_running(&scene, 2);
     scene.pods[1].deletion_ms = scene.input.now_ms;
     scene.pods[1].grace_ms = GRACE_MS;
     scene_plan(&scene);

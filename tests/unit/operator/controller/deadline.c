@@ -6,8 +6,7 @@
 Test(deadline, leaves_out_the_time_suspended)
 {
     struct scene scene;
-    scene_init(&scene, 1);
-    scene_run(&scene);
+    scene_init_running(&scene, 1);
     scene.job.run_policy.active_deadline_seconds = 100;
     scene.job.status.suspended_ms = 40000;
     scene.input.now_ms = SCENE_NOW + 139999;
@@ -23,8 +22,7 @@ Test(deadline, leaves_out_the_time_suspended)
 Test(deadline, leaves_out_by_how_much_the_clock_was_set)
 {
     struct scene scene;
-    scene_init(&scene, 1);
-    scene_run(&scene);
+    scene_init_running(&scene, 1);
     scene.job.run_policy.active_deadline_seconds = 100;
     scene.input.moved_ms[STATUS_TIME_START] = 3600000;
     scene.input.now_ms = SCENE_NOW + 3600000 + 99999;
@@ -40,8 +38,7 @@ Test(deadline, leaves_out_by_how_much_the_clock_was_set)
 Test(deadline, stands_still_while_suspended)
 {
     struct scene scene;
-    scene_init(&scene, 1);
-    scene_run(&scene);
+    scene_init_running(&scene, 1);
     scene.job.run_policy.active_deadline_seconds = 100;
     scene.job.run_policy.suspend = true;
     scene.job.status.conditions[CONDITION_SUSPENDED] =

@@ -159,8 +159,7 @@ static enum ending_kind kind_after_move(struct scene *scene, int64_t by_ms, int6
 Test(ending, a_registry_hiccup_is_no_end_because_the_clock_was_set)
 {
     struct scene scene;
-    scene_init(&scene, 1);
-    scene_run(&scene);
+    scene_init_running(&scene, 1);
     scene.pods[0].phase = POD_PENDING;
     scene.pods[0].ready = false;
     scene.pods[0].waiting_reason = "ErrImagePull";

@@ -25,8 +25,7 @@ static void start(scripted_handler *handler)
     fixture_start(handler, NULL, NULL);
     recorder = event_recorder_new(client, &(struct event_recorder_options){.controller = "c", .instance = "i"});
     entry = job_entry_new("default/digits");
-    scene_init(&scene, 2);
-    scene_run(&scene);
+    scene_init_running(&scene, 2);
     job_entry_set_job(entry, scene.job.uid);
     scene.input.now_ms += 60000;
 }

@@ -10,8 +10,7 @@ static struct pod_condition_match conditions[1];
 
 static void init(void)
 {
-    scene_init(&scene, 3);
-    scene_run(&scene);
+    scene_init_running(&scene, 3);
     scene.input.now_ms += 60000;
     memset(rules, 0, sizeof rules);
     scene.job.run_policy.failure_policy = (struct failure_policy){.rules = rules, .rule_count = 1};

@@ -8,8 +8,7 @@ static struct scene scene;
 
 static void init(void)
 {
-    scene_init(&scene, 3);
-    scene_run(&scene);
+    scene_init_running(&scene, 3);
     scene.input.now_ms += 60000;
 }
 

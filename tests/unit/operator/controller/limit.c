@@ -30,8 +30,7 @@ Test(limit, failures_and_lack_of_memory_spend_it_together_disruptions_never)
 Test(limit, the_event_beyond_it_fails_the_job)
 {
     struct scene scene;
-    scene_init(&scene, 2);
-    scene_run(&scene);
+    scene_init_running(&scene, 2);
     scene.job.run_policy.backoff_limit = 0;
     scene_end_pod(&scene, &scene.pods[1], 137);
     scene_plan(&scene);

@@ -7,8 +7,7 @@ static struct scene scene;
 
 static void init(void)
 {
-    scene_init(&scene, 2);
-    scene_run(&scene);
+    scene_init_running(&scene, 2);
     scene.input.now_ms += 60000;
 }
 

@@ -36,8 +36,7 @@ Test(restart_delay, jitter_is_at_most_a_tenth)
 Test(restart_delay, is_durable_and_waited_for)
 {
     struct scene scene;
-    scene_init(&scene, 2);
-    scene_run(&scene);
+    scene_init_running(&scene, 2);
     scene.job.status.restart_count = 3;
     scene_end_pod(&scene, &scene.pods[1], 137);
     scene_plan(&scene);

@@ -15,8 +15,7 @@ static const struct condition *failing(const struct scene *scene)
 Test(saves, a_failure_is_told_once_and_taken_back)
 {
     struct scene scene;
-    scene_init(&scene, 1);
-    scene_run(&scene);
+    scene_init_running(&scene, 1);
     scene.job.status.progress.last_checkpoint_step = 300;
     scene.input.saves = (struct saves_input){.failure = "VolumeFull", .message = FULL};
     const struct plan *plan = scene_plan(&scene);
@@ -42,8 +41,7 @@ Test(saves, a_failure_is_told_once_and_taken_back)
 Test(saves, a_job_that_never_failed_to_save_has_no_such_condition)
 {
     struct scene scene;
-    scene_init(&scene, 1);
-    scene_run(&scene);
+    scene_init_running(&scene, 1);
     scene.input.saves.succeeded = true;
     scene_plan(&scene);
     cr_assert_eq(failing(&scene)->status, CONDITION_ABSENT);
@@ -54,8 +52,7 @@ Test(saves, success_has_saved_and_a_failed_job_keeps_the_word)
 {
     for (int code = 0; code <= 70; code += 70) {
         struct scene scene;
-        scene_init(&scene, 1);
-        scene_run(&scene);
+        scene_init_running(&scene, 1);
         scene.input.saves = (struct saves_input){.failure = "SaveFailed", .message = FULL};
         scene_plan(&scene);
         scene_accept(&scene);

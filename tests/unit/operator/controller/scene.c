@@ -115,6 +115,12 @@ void scene_run(struct scene *scene)
     scene_accept(scene);
 }
 
+void scene_init_running(struct scene *scene, int64_t workers)
+{
+    scene_init(scene, workers);
+    scene_run(scene);
+}
+
 const struct plan *scene_plan(struct scene *scene)
 {
     plan_release(&scene->plan);

@@ -8,8 +8,7 @@
 Test(status_change, how_urgent_a_write_is)
 {
     struct scene scene;
-    scene_init(&scene, 2);
-    scene_run(&scene);
+    scene_init_running(&scene, 2);
     const struct job_status *old = &scene.job.status;
     struct job_status new = *old;
     cr_assert_eq(status_compare(old, &new), STATUS_SAME);
@@ -36,8 +35,7 @@ Test(status_change, how_urgent_a_write_is)
 Test(status_change, mere_counts_wait_for_their_like)
 {
     struct scene scene;
-    scene_init(&scene, 2);
-    scene_run(&scene);
+    scene_init_running(&scene, 2);
     scene.pods[1].ready = false;
     scene.job.status.conditions[CONDITION_RUNNING].status = CONDITION_FALSE;
     scene.job.status.state = JOB_PENDING;
@@ -56,8 +54,7 @@ Test(status_change, mere_counts_wait_for_their_like)
 static int64_t wait_after(int64_t ran_ms)
 {
     struct scene scene;
-    scene_init(&scene, 2);
-    scene_run(&scene);
+    scene_init_running(&scene, 2);
     scene.pods[1].ready = false;
     for (int type = 0; type < CONDITION_TYPE_COUNT; type++)
         scene.job.status.conditions[type].last_transition_ms = SCENE_NOW - ran_ms;

@@ -9,8 +9,7 @@
 Test(status_patch, holds_what_changed_and_who_must_not_have_been_faster)
 {
     struct scene scene;
-    scene_init(&scene, 2);
-    scene_run(&scene);
+    scene_init_running(&scene, 2);
     struct job_status after = scene.job.status;
     after.epoch = 9;
     SCOPED_JSON *patch = status_patch(&scene.job, &after);
@@ -23,8 +22,7 @@ Test(status_patch, holds_what_changed_and_who_must_not_have_been_faster)
 Test(status_patch, what_goes_becomes_null)
 {
     struct scene scene;
-    scene_init(&scene, 2);
-    scene_run(&scene);
+    scene_init_running(&scene, 2);
     scene.job.status.backoff_until_ms = SCENE_NOW;
     struct job_status after = scene.job.status;
     after.backoff_until_ms = FIELD_UNSET;
@@ -36,8 +34,7 @@ Test(status_patch, what_goes_becomes_null)
 Test(status_patch, applied_it_gives_the_status_that_was_planned)
 {
     struct scene scene;
-    scene_init(&scene, 3);
-    scene_run(&scene);
+    scene_init_running(&scene, 3);
     scene_end_pod(&scene, &scene.pods[1], 137);
     scene_plan(&scene);
     SCOPED_JSON *patch = status_patch(&scene.job, &scene.plan.status);

@@ -7,8 +7,7 @@ static struct scene scene;
 
 static void init(void)
 {
-    scene_init(&scene, 2);
-    scene_run(&scene);
+    scene_init_running(&scene, 2);
     scene.job.run_policy.suspend = true;
 }
 
@@ -133,8 +132,7 @@ Test(suspend, who_is_sent_away_and_exits_0_has_not_finished)
 {
     for (int before = 0; before < 2; before++) {
         scene_release(&scene);
-        scene_init(&scene, 1);
-        scene_run(&scene);
+        scene_init_running(&scene, 1);
         scene.job.run_policy.suspend = true;
         scene_plan(&scene);
         scene_accept(&scene);
