@@ -35,6 +35,7 @@ struct board {
     volatile int64_t step[RANKS_MAX];
     volatile int64_t pause_at[RANKS_MAX]; /* the process stops itself (SIGSTOP) before this step */
     volatile int64_t cut_at[RANKS_MAX];   /* it cuts its data connections before this step */
+    volatile int64_t gate;                /* nobody takes this step, or a later one, before the test moves it */
     volatile bool pause_in_transfer[RANKS_MAX];
     volatile double digest[RANKS_MAX];
     volatile unsigned transfers[RANKS_MAX]; /* how often state was copied to it */
@@ -172,6 +173,8 @@ static int toy_run(struct toy *toy, struct error *error)
             board->cut_at[toy->rank] = -1;
             cut_data_connections();
         }
+        while (formed && toy->state.step >= board->gate && toy->state.step < STEPS)
+            usleep(200);
         if ((formed ? toy_step(toy, error) : toy_reform(toy, error)) == 0) {
             formed = true;
         } else if (error->kind == ERROR_UNAVAILABLE) {
@@ -277,6 +280,7 @@ static void crew_init(struct crew *crew, unsigned size)
     snprintf(crew->hosts_path, sizeof(crew->hosts_path), "/tmp/coxswain-hosts-XXXXXX");
     close(mkstemp(crew->hosts_path));
     setenv(ENV_HOSTS_FILE, crew->hosts_path, 1);
+    crew->board->gate = STEPS;
     for (unsigned rank = 0; rank < size; rank++) {
         crew->board->pause_at[rank] = -1;
         crew->board->cut_at[rank] = -1;
@@ -402,14 +406,18 @@ Test(member, kills_at_any_moment_leave_the_same_bits, .timeout = 60)
 {
     struct crew crew;
     crew_init(&crew, 3);
+    crew.board->gate = 5;
     crew_start_all(&crew);
     uint32_t epoch = 1;
-    for (int64_t at = 5; at < STEPS - 5; at += 8) {
+    const int64_t apart = 7;
+    for (int64_t at = 5; at + apart < STEPS; at += apart) {
         unsigned victim = (unsigned)(at % 3), watched = (victim + 1) % 3;
         while (crew.board->step[watched] < at)
             usleep(200);
+        crew.board->gate = at + apart; /* before the crew's end, however late the kill comes */
         kill_and_replace(&crew, victim, ++epoch);
     }
+    crew.board->gate = STEPS;
     crew_expect_success(&crew);
 }
 
