@@ -105,13 +105,20 @@ void dispatcher_step_done(struct dispatcher *dispatcher, int64_t step, double no
         note_late(dispatcher, step);
 }
 
+/* Whether the process that answers for a server now has an update that `acknowledger` had: it is the same, or was started from a
+ * state with it, by this chief or by one before it. */
+static bool still_has(const struct led_server *server, uint64_t acknowledger, int64_t ticket)
+{
+    return acknowledger == server->standing.incarnation || ticket_set_has(&server->settled, ticket) ||
+           ticket_set_has(&server->standing.tickets, ticket);
+}
+
 /* A server that died since it acknowledged this may have forgotten it. */
 static void note_lost(struct dispatcher *dispatcher, const struct ps_message *message)
 {
     for (unsigned i = 0; i < message->server_count && i < dispatcher->options.server_count; i++) {
         struct led_server *server = &dispatcher->servers[i];
-        if (message->incarnations[i] == server->standing.incarnation ||
-            ticket_set_has(&server->settled, message->ticket))
+        if (still_has(server, message->incarnations[i], message->ticket))
             continue;
         struct ticket_set lost = {0};
         ticket_set_reset(&lost, 0);

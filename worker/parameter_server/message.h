@@ -66,7 +66,7 @@
     X(STEPPED)  /* server: step */                                                                                     \
     X(SAVE)     /* chief: step, path (a directory) */                                                                  \
     X(SAVED)    /* server: step, path (file name), bytes, crc, tickets, updates; or text (why not), verdict (errno) */ \
-    X(WRITE_OFF) /* chief: tickets */                                                                                  \
+    X(WRITE_OFF) /* chief: tickets; STANDING follows */                                                                \
     X(FINISH)    /* chief: the run is over */                                                                          \
     X(PARTING)   /* server: asked to leave, save first; chief: go; holds_state: that is done (else it cannot be) */    \
     /* Server and backup */                                                                                            \

@@ -123,9 +123,11 @@ static void on_save(struct ps_server *server, const struct ps_message *message)
     server_parting_freeze(server);
 }
 
+/* The chief hears what came of it: one of them may have been sent again by another worker, and so not be lost. */
 static void on_write_off(struct ps_server *server, const struct ps_message *message)
 {
     variables_write_off(&server->variables, &message->tickets);
+    server_control_say_standing(server, false);
 }
 
 static void on_parting(struct ps_server *server, const struct ps_message *message)

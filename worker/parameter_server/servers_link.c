@@ -31,9 +31,9 @@ struct one_server {
     bool opened, shared, sought;
     int64_t heard_ms; /* its last word, or part of a tensor */
     int64_t next_dial_ms;
-    uint64_t incarnation;
     enum errand push, pull;
     uint32_t verdict;
+    uint64_t acknowledger; /* whose word it was; it may have died since, and a successor be there for the pull */
     struct bulk_inbox inbox;
     float *packed; /* gradients on their way, where they are not contiguous */
 };
@@ -202,7 +202,6 @@ static void hear(struct one_server *server, const struct ps_message *message)
     case PS_OPENED:
         server->opened = true;
         server->shared = message->shared;
-        server->incarnation = message->incarnation;
         withdraw_name(link);
         run_errands(server);
         break;
@@ -211,7 +210,7 @@ static void hear(struct one_server *server, const struct ps_message *message)
             break;
         server->push = ERRAND_NONE;
         server->verdict = message->verdict;
-        server->incarnation = message->incarnation;
+        server->acknowledger = message->incarnation;
         pthread_cond_broadcast(&link->changed);
         break;
     case PS_VALUES:
@@ -426,7 +425,7 @@ int servers_link_push(struct servers_link *link, const struct servers_push *push
     int result = await(link, false, error);
     for (unsigned i = 0; result == 0 && i < link->options.placement->server_count; i++) {
         outdated |= link->servers[i].verdict == UPDATE_OUTDATED;
-        incarnations[i] = link->servers[i].incarnation;
+        incarnations[i] = link->servers[i].acknowledger;
     }
     pthread_mutex_unlock(&link->lock);
     if (result == 0)
