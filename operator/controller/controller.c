@@ -19,6 +19,7 @@
 #include "operator/controller/progress_status.h"
 #include "operator/controller/queue_build.h"
 #include "operator/controller/reconcile_metrics.h"
+#include "operator/controller/replicas.h"
 #include "operator/controller/work_queue.h"
 #include "operator/kube/informer.h"
 
@@ -170,14 +171,6 @@ static const char *find_flavor(void *context, const char *name)
     return optional_api_get(controller->flavors, name);
 }
 
-static bool has_promise(const struct job_status *status)
-{
-    bool open = false;
-    for (int role = 0; role < ROLE_COUNT; role++)
-        open |= status->replicas[role].pending != NULL;
-    return open;
-}
-
 static enum optional_state queue_state(struct controller *controller)
 {
     enum optional_state workloads = optional_api_need(controller->workloads);
@@ -201,7 +194,7 @@ static void queue_fill(struct controller *controller, const struct job_entry *en
     queue->refusal = queue_refusal(controller);
     queue->resource = optional_api_resource(controller->workloads);
     queue->workload = optional_api_get(controller->workloads, entry->key);
-    if (!queue->workload || !queue->workload->admitted || !has_promise(&job->status))
+    if (!queue->workload || !queue->workload->admitted || !replicas_promised(&job->status))
         return;
     SCOPED_FREE char *missing = NULL;
     plan->placement = queue_placement(queue->workload, find_flavor, controller, &missing);

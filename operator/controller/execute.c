@@ -12,6 +12,7 @@
 #include "operator/controller/gang.h"
 #include "operator/controller/pod_build.h"
 #include "operator/controller/queue_build.h"
+#include "operator/controller/replicas.h"
 #include "operator/controller/service_build.h"
 #include "operator/controller/status_patch.h"
 
@@ -24,10 +25,10 @@ struct execution {
     struct plan plan;
     const char *namespace, *name, *uid;
     struct json *status_patch; /* NULL: no status write, or it is done */
-    bool late;                 /* nobody but people waits for it */
-    struct json *certificate;  /* a Secret to be created when the one in its place is gone */
-    size_t open;               /* requests without an answer */
-    bool created, refused;     /* of the creates: one succeeded, one did not */
+    enum kube_priority status_priority, pods_priority;
+    struct json *certificate; /* a Secret to be created when the one in its place is gone */
+    size_t open;              /* requests without an answer */
+    bool created, refused;    /* of the creates: one succeeded, one did not */
     struct error failed;
 };
 
@@ -35,15 +36,20 @@ struct execution {
 struct creation {
     struct execution *execution;
     struct kube_resource resource;
+    enum kube_priority priority;
     char *name;
     struct json *service; /* of a Secret: the Service that is made after it; whoever sees the one has the other */
 };
 
-/* Of what was written nothing but its version is of interest, of what is looked at its owner. */
+/* Of what was written nothing but its version is of interest, of what is looked at its owner. All that a job has one of
+ * goes before the pods of a large crew, which wait for it, and deletes do so, for whose end others wait. */
 static struct kube_call_options call_options(struct execution *execution, kube_answered *answered, void *context)
 {
-    return (struct kube_call_options){
-        .flow = execution->entry->key, .metadata_only = true, .answered = answered, .context = context};
+    return (struct kube_call_options){.flow = execution->entry->key,
+                                      .priority = KUBE_SOON,
+                                      .metadata_only = true,
+                                      .answered = answered,
+                                      .context = context};
 }
 
 /* The first that is worth a line in the log; a conflict only means that the cache is behind. */
@@ -132,7 +138,7 @@ static void write_status(struct execution *execution)
     execution->status_patch = NULL;
     struct resource_path path = {JOBS, execution->namespace, execution->name, "status"};
     struct kube_call_options options = call_options(execution, status_written, execution);
-    options.priority = execution->late ? KUBE_LATE : KUBE_NORMAL;
+    options.priority = execution->status_priority;
     kube_client_patch(execution->executor.client, &path, patch, &options);
 }
 
@@ -275,13 +281,15 @@ static void send_creation(struct creation creation, const struct json *object, k
     sent->name = memory_copy_string(json_string_at(object, "metadata.name", ""));
     struct resource_path path = {creation.resource, execution->namespace, NULL, NULL};
     struct kube_call_options options = call_options(execution, answered, sent);
+    options.priority = creation.priority;
     execution->open++;
     kube_client_create(execution->executor.client, &path, object, &options);
 }
 
 static void create(struct execution *execution, struct kube_resource resource, const struct json *object)
 {
-    send_creation((struct creation){.execution = execution, .resource = resource}, object, created);
+    send_creation((struct creation){.execution = execution, .resource = resource, .priority = KUBE_SOON}, object,
+                  created);
 }
 
 static void create_pod(struct execution *execution, const struct pod_builder *builder, const struct action *action)
@@ -292,7 +300,8 @@ static void create_pod(struct execution *execution, const struct pod_builder *bu
         refuse(execution, OBSTACLE_REJECTED, error.message);
         return;
     }
-    create(execution, KUBE_PODS, pod);
+    struct creation creation = {.execution = execution, .resource = KUBE_PODS, .priority = execution->pods_priority};
+    send_creation(creation, pod, created);
     json_free(pod);
 }
 
@@ -410,7 +419,8 @@ static void key_created(void *context, const struct kube_answer *answer)
 
 static void create_key(struct execution *execution, const struct json *secret, struct json *service)
 {
-    struct creation creation = {.execution = execution, .resource = KUBE_SECRETS, .service = service};
+    struct creation creation = {
+        .execution = execution, .resource = KUBE_SECRETS, .priority = KUBE_SOON, .service = service};
     send_creation(creation, secret, key_created);
 }
 
@@ -446,7 +456,7 @@ static void certificate_created(void *context, const struct kube_answer *answer)
 
 static void send_certificate(struct execution *execution, const struct json *secret)
 {
-    struct creation creation = {.execution = execution, .resource = KUBE_SECRETS};
+    struct creation creation = {.execution = execution, .resource = KUBE_SECRETS, .priority = KUBE_SOON};
     send_creation(creation, secret, certificate_created);
 }
 
@@ -669,6 +679,25 @@ static void act(struct execution *execution, const struct training_job *job, con
     }
 }
 
+/* A promise is what pods wait for. */
+static enum kube_priority status_priority(const struct plan *plan, const struct job_status *old)
+{
+    if (plan_only_tells(plan, old))
+        return KUBE_LATE;
+    return replicas_promised(&plan->status) ? KUBE_SOON : KUBE_NORMAL;
+}
+
+/* So few pods that nobody waits for long behind them. */
+#define FEW_PODS 16
+
+static enum kube_priority pods_priority(const struct plan *plan)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < plan->action_count; i++)
+        count += plan->actions[i].type == ACTION_CREATE_POD;
+    return count <= FEW_PODS ? KUBE_SOON : KUBE_NORMAL;
+}
+
 /* The job as its new pods are made of it. */
 static struct training_job job_of_pods(const struct training_job *job, const struct plan *plan)
 {
@@ -687,7 +716,8 @@ void execute_plan(const struct executor *executor, struct job_entry *entry, cons
     execution->namespace = arena_copy_string(&execution->plan.arena, job->namespace);
     execution->name = arena_copy_string(&execution->plan.arena, job->name);
     execution->uid = arena_copy_string(&execution->plan.arena, job->uid);
-    execution->late = plan_only_tells(&execution->plan, &job->status);
+    execution->status_priority = status_priority(&execution->plan, &job->status);
+    execution->pods_priority = pods_priority(&execution->plan);
     if (execution->plan.write_status)
         execution->status_patch = status_patch(job, &execution->plan.status);
     for (size_t i = 0; i < execution->plan.action_count; i++)

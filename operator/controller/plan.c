@@ -209,10 +209,7 @@ static bool counts_on(const struct job_status *old, const struct job_status *nex
 bool plan_only_tells(const struct plan *plan, const struct job_status *old)
 {
     const struct job_status *next = &plan->status;
-    bool promises = false;
-    for (int role = 0; role < ROLE_COUNT; role++)
-        promises |= next->replicas[role].pending != NULL;
-    bool waited_for = plan->begun ? !first_crew_is_whole(next) : promises || counts_on(old, next);
+    bool waited_for = plan->begun ? !first_crew_is_whole(next) : replicas_promised(next) || counts_on(old, next);
     return plan->action_count == 0 && plan->write_status && !waited_for && !status_terminal(next);
 }
 

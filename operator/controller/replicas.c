@@ -43,3 +43,11 @@ void replicas_update(struct planning *planning)
         planning->next->replicas[role].pending = print_promise(planning, role);
     planning->next->ready_summary = planning_format(planning, "%zu/%zu", ready, planning->crew.slot_count);
 }
+
+bool replicas_promised(const struct job_status *status)
+{
+    bool promised = false;
+    for (int role = 0; role < ROLE_COUNT; role++)
+        promised |= status->replicas[role].pending != NULL;
+    return promised;
+}

@@ -10,4 +10,7 @@
 /* Active counts a pod, of whatever attempt, until it is gone or has ended as a whole. */
 void replicas_update(struct planning *planning);
 
+/* Pods are still to be created. */
+bool replicas_promised(const struct job_status *status);
+
 #endif

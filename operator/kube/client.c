@@ -50,8 +50,8 @@ int kube_client_new(struct event_loop *loop, const struct kube_config *config, c
     client->options.user_agent = NULL; /* borrowed; the HTTP client has its copy */
     client->credentials_read_ns = clock_monotonic_ns();
     kube_config_copy(config, &client->config);
-    call_queue_init(&client->queue);
-    call_queue_init(&client->late_queue);
+    for (int priority = 0; priority < KUBE_PRIORITY_COUNT; priority++)
+        call_queue_init(&client->queues[priority]);
     request_metrics_init(&client->metrics);
     *ret_client = client;
     return 0;
@@ -64,8 +64,8 @@ void kube_client_free(struct kube_client *client)
     while (client->calls)
         kube_call_cancel(client->calls);
     http_client_free(client->http);
-    call_queue_release(&client->queue);
-    call_queue_release(&client->late_queue);
+    for (int priority = 0; priority < KUBE_PRIORITY_COUNT; priority++)
+        call_queue_release(&client->queues[priority]);
     request_metrics_release(&client->metrics);
     kube_config_release(&client->config);
     free(client);
@@ -78,7 +78,10 @@ struct event_loop *kube_client_loop(const struct kube_client *client)
 
 size_t kube_client_waiting(const struct kube_client *client)
 {
-    return client->queue.count + client->late_queue.count;
+    size_t count = 0;
+    for (int priority = 0; priority < KUBE_PRIORITY_COUNT; priority++)
+        count += client->queues[priority].count;
+    return count;
 }
 
 int kube_client_write_metrics(const struct kube_client *client, struct buffer *out, struct error *error)
@@ -92,13 +95,12 @@ static void call_start(struct kube_call *call, const char *name_space, const str
 {
     call->flow = memory_copy_string(options->flow ? options->flow : name_space ? name_space : "");
     call->tries_max = options->tries_max > 0 ? options->tries_max : KUBE_TRIES_MAX;
-    call->urgent = options->priority == KUBE_URGENT;
-    call->late = options->priority == KUBE_LATE;
+    call->priority = options->priority;
     call->metadata_only = options->metadata_only;
     call->timeout_ms = otherwise(options->timeout_ms, KUBE_TIMEOUT_MS);
     if (call->failure)
         kube_call_fail_later(call);
-    else if (call->urgent)
+    else if (call->priority == KUBE_URGENT)
         kube_call_send(call);
     else
         kube_call_queue(call);
@@ -209,7 +211,7 @@ void kube_client_set_write_gate(struct kube_client *client, kube_write_gate *is_
 static struct kube_call *find_write(const struct kube_client *client)
 {
     struct kube_call *call = client->calls;
-    while (call && (call->urgent || !kube_verbs[call->verb].mutates))
+    while (call && (call->priority == KUBE_URGENT || !kube_verbs[call->verb].mutates))
         call = call->next;
     return call;
 }

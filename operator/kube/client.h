@@ -15,8 +15,8 @@
  *  - files with a token or with authorities are read again every minute, and once more on 401 or when the server's
  *    certificate is not trusted, after which the request is repeated once;
  *  - at most `max_in_flight` requests are on the wire; the others wait, and flows (jobs, say) are
- *    served in turn, so that one with a thousand requests does not starve one with two. Those of KUBE_LATE have an
- *    eighth of the wire while others wait, and all that is left of it otherwise;
+ *    served in turn, so that one with a thousand requests does not starve one with two. Those of KUBE_SOON go first, those
+ *    of KUBE_LATE last; whoever has to stand back keeps an eighth of the wire, and has all that is left of it;
  *  - while the write gate is closed, mutating requests end with ERROR_CANCELLED and nothing is sent.
  */
 #ifndef COXSWAIN_KUBE_CLIENT_H
@@ -71,9 +71,11 @@ typedef void kube_answered(void *context, const struct kube_answer *answer);
 
 enum kube_priority {
     KUBE_NORMAL,
+    KUBE_SOON,   /* others wait for this one, or it is one of few: ahead of the others, but for a share of the wire */
     KUBE_LATE,   /* nobody waits for it (events, numbers in a status): behind the others, but for a share of the wire */
     KUBE_URGENT, /* ahead of the queue and past the write gate: the lease itself, nothing else */
 };
+#define KUBE_PRIORITY_COUNT (KUBE_URGENT + 1)
 
 /* What all requests have in common; zero is a good default for every field but `answered`. */
 struct kube_call_options {

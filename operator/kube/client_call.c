@@ -7,8 +7,8 @@
 #include "operator/kube/client_parts.h"
 #include "operator/kube/status.h"
 
-/* The part of the wire that late requests may have while others wait. */
-#define LATE_SHARE 8
+/* The part of the wire that requests have although such wait as go before them. */
+#define SHARE 8
 
 const struct kube_verb kube_verbs[] = {
     [VERB_GET] = {"get", "GET", false, true, NULL},
@@ -48,14 +48,14 @@ static void queue_serve(struct kube_client *client);
 
 static struct call_queue *queue_of(struct kube_call *call)
 {
-    return call->late ? &call->client->late_queue : &call->client->queue;
+    return &call->client->queues[call->priority];
 }
 
 static void count_in_flight(struct kube_call *call, bool counts)
 {
     int change = (int)counts - (int)call->counts;
     call->client->in_flight += (unsigned)change;
-    call->client->late_in_flight += call->late ? (unsigned)change : 0;
+    call->client->in_flight_of[call->priority] += (unsigned)change;
     call->counts = counts;
 }
 
@@ -182,7 +182,7 @@ static void on_retry_due(void *context)
 {
     struct kube_call *call = context;
     call->timer = NULL;
-    if (call->urgent) {
+    if (call->priority == KUBE_URGENT) {
         kube_call_send(call);
         return;
     }
@@ -306,7 +306,7 @@ static int64_t try_timeout_ms(const struct kube_call *call)
 static bool gate_lets_through(const struct kube_call *call)
 {
     const struct kube_client *client = call->client;
-    return !kube_verbs[call->verb].mutates || call->urgent || client->gate == NULL ||
+    return !kube_verbs[call->verb].mutates || call->priority == KUBE_URGENT || client->gate == NULL ||
            client->gate(client->gate_context);
 }
 
@@ -349,18 +349,30 @@ void kube_call_send(struct kube_call *call)
     call->failure = NULL;
     call->tries++;
     call->sent_ns = clock_monotonic_ns();
-    count_in_flight(call, !call->urgent && call->verb != VERB_STREAM);
+    count_in_flight(call, call->priority != KUBE_URGENT && call->verb != VERB_STREAM);
     call->transfer = http_client_start(client->http, &request);
 }
 
-/* Whose turn it is; NULL: nobody waits. */
+/* Who goes before whom. */
+static const enum kube_priority ranks[] = {KUBE_SOON, KUBE_NORMAL, KUBE_LATE};
+#define RANKS ((unsigned)(sizeof ranks / sizeof *ranks))
+
+/* A wire that is too narrow for shares is the first one's. */
+static bool has_share(const struct kube_client *client, unsigned rank)
+{
+    unsigned share = client->options.max_in_flight / SHARE;
+    return client->options.max_in_flight > RANKS - rank && client->in_flight_of[ranks[rank]] < (share > 0 ? share : 1);
+}
+
+/* Whose turn it is. Somebody waits. */
 static struct kube_call *queue_next(struct kube_client *client)
 {
-    unsigned share = client->options.max_in_flight / LATE_SHARE;
-    bool late_has_share = client->late_in_flight < (share > 0 ? share : 1) && client->late_queue.count > 0;
-    bool late_only = client->queue.count == 0;
-    bool late = late_only || (late_has_share && client->options.max_in_flight > 1);
-    return (struct kube_call *)call_queue_pop(late ? &client->late_queue : &client->queue);
+    unsigned rank = RANKS - 1;
+    while (rank > 0 && (client->queues[ranks[rank]].count == 0 || !has_share(client, rank)))
+        rank--;
+    while (client->queues[ranks[rank]].count == 0)
+        rank++;
+    return (struct kube_call *)call_queue_pop(&client->queues[ranks[rank]]);
 }
 
 static void queue_serve(struct kube_client *client)

@@ -33,8 +33,8 @@ struct kube_client {
     struct kube_client_options options;
     struct kube_call *calls; /* all that have not ended */
     size_t pending;
-    struct call_queue queue, late_queue;
-    unsigned in_flight, late_in_flight;
+    struct call_queue queues[KUBE_PRIORITY_COUNT]; /* by priority; urgent ones never wait */
+    unsigned in_flight, in_flight_of[KUBE_PRIORITY_COUNT];
     kube_write_gate *gate;
     void *gate_context;
     struct request_metrics metrics;
@@ -51,7 +51,8 @@ struct kube_call {
     char *flow;
     char *body;
     size_t body_length;
-    bool urgent, late, metadata_only;
+    enum kube_priority priority;
+    bool metadata_only;
     bool counts; /* against max_in_flight, now */
     bool credentials_renewed;
     int tries, tries_max;

@@ -259,6 +259,45 @@ Test(execute, pods_of_the_first_crew_carry_what_the_status_will_say)
     stop();
 }
 
+/* ---- who goes first */
+
+/* One request at a time. */
+static void execute_first_crew(int workers)
+{
+    fixture_start(make_anything, NULL, &(struct kube_client_options){.max_in_flight = 1});
+    recorder = event_recorder_new(client, &(struct event_recorder_options){.controller = "c", .instance = "i"});
+    entry = job_entry_new("default/digits");
+    scene_init(&scene, workers);
+    scene.input.born_ms = SCENE_NOW;
+    execute();
+}
+
+Test(execute, the_service_does_not_wait_for_all_pods_of_a_large_crew)
+{
+    execute_first_crew(40);
+    cr_assert_eq(scripted_count(&server, "POST /api/v1/namespaces/default/pods"), 40);
+    cr_assert_leq(position_of(SERVICES), 3);
+    stop();
+}
+
+Test(execute, a_small_crew_goes_before_the_pods_of_a_large_one)
+{
+    struct kube_call_options large = {.flow = "n/large", .answered = on_answer};
+    fixture_start(make_anything, NULL, &(struct kube_client_options){.max_in_flight = 1});
+    recorder = event_recorder_new(client, &(struct event_recorder_options){.controller = "c", .instance = "i"});
+    entry = job_entry_new("default/digits");
+    scene_init(&scene, 4);
+    scene.input.born_ms = SCENE_NOW;
+    SCOPED_JSON *object = json_new_object();
+    for (int i = 0; i < 40; i++)
+        kube_client_create(client, &pods, object, &large);
+    execute();
+    cr_assert_leq(answer.calls, 4);
+    cr_assert_eq(scripted_count(&server, "POST /api/v1/namespaces/default/pods"), 4);
+    LOOP_UNTIL(answer.calls == 40);
+    stop();
+}
+
 /* ---- a status that the server does not take */
 
 static char last_event[65536];

@@ -431,6 +431,72 @@ Test(client, late_requests_have_a_share_of_the_wire)
     fixture_stop();
 }
 
+Test(client, soon_requests_come_before_the_others)
+{
+    fixture_start(give_pod, NULL, &(struct kube_client_options){.max_in_flight = 1});
+    struct kube_call_options soon = plain;
+    struct resource_path first = pod;
+    soon.priority = KUBE_SOON;
+    first.name = "first";
+    for (int i = 0; i < 4; i++)
+        kube_client_get(client, &pod, &plain);
+    kube_client_get(client, &first, &soon);
+    cr_assert_eq(kube_client_waiting(client), 4);
+    LOOP_UNTIL(answer.calls == 5);
+    cr_assert_str_eq(server.log[1], "GET /api/v1/namespaces/n/pods/first");
+    fixture_stop();
+}
+
+static int soon_answered, soon_begun, others_begun;
+
+static void note_soon(void *context, const struct kube_answer *soon)
+{
+    (void)context, (void)soon;
+    soon_answered++;
+}
+
+/* After two answers those that go first are held until the others are there. */
+static void hold_soon_until_others_come(struct scripted_request *request)
+{
+    bool other = strcmp(request->line, "GET /api/v1/namespaces/n/pods/p") != 0;
+    int number = __atomic_add_fetch(other ? &others_begun : &soon_begun, 1, __ATOMIC_SEQ_CST);
+    while (!other && number > 2 && __atomic_load_n(&others_begun, __ATOMIC_SEQ_CST) < 2)
+        usleep(1000);
+    give_pod(request);
+}
+
+Test(client, whoever_stands_back_for_soon_requests_has_a_share_of_the_wire)
+{
+    fixture_start(hold_soon_until_others_come, NULL, &(struct kube_client_options){.max_in_flight = 3});
+    struct kube_call_options soon = {.priority = KUBE_SOON, .answered = note_soon};
+    struct kube_call_options late = {.priority = KUBE_LATE, .answered = on_answer};
+    struct resource_path other = pod;
+    other.name = "other";
+    for (int i = 0; i < 60; i++)
+        kube_client_get(client, &pod, &soon);
+    kube_client_get(client, &other, &plain);
+    kube_client_get(client, &other, &late);
+    LOOP_UNTIL(answer.calls == 2 && soon_answered == 60);
+    fixture_stop();
+}
+
+/* Where there is room for one at a time it is theirs that go first. */
+Test(client, a_narrow_wire_is_not_shared)
+{
+    fixture_start(give_pod, NULL, &(struct kube_client_options){.max_in_flight = 2});
+    struct kube_call_options soon = {.priority = KUBE_SOON, .answered = note_soon};
+    struct kube_call_options late = {.priority = KUBE_LATE, .answered = on_answer};
+    for (int i = 0; i < 20; i++) {
+        kube_client_get(client, &pod, &late);
+        kube_client_get(client, &pod, &plain);
+        kube_client_get(client, &pod, &soon);
+    }
+    LOOP_UNTIL(soon_answered == 20);
+    cr_assert_leq(answer.calls, 30);
+    LOOP_UNTIL(answer.calls == 40);
+    fixture_stop();
+}
+
 /* A job of four pods that comes after one of three hundred waits for one request of the other's before each of its own. */
 Test(client, a_small_flow_does_not_wait_for_a_large_one)
 {
