@@ -94,6 +94,11 @@ lose() {
     for index in "$@"; do wait "${pids[index]}" 2>/dev/null; done
 }
 
+# has_ended_or_waits NAME INDEX: this worker, for somebody who is not there
+has_ended_or_waits() {
+    have_ended "${pids[$2]}" || [[ $(tail -qn 1 "$1.$2.log") == waiting* ]]
+}
+
 # crew NAME WORKERS [SERVERS]: a whole crew, from start to end. With servers, the chief does not wait for the other workers: one
 # that comes when all is done waits for a chief, in vain.
 crew() {
@@ -105,7 +110,8 @@ crew() {
     fi
     await "${pids[0]}" "${pids[@]:100}" || return
     for ((i = 1; i < $2; i++)); do
-        if [[ $(tail -qn 1 "$1.$i.log") == waiting* ]]; then lose "$i"; else await "${pids[i]}" || return; fi
+        until_true 60 has_ended_or_waits "$1" "$i" || return
+        if have_ended "${pids[i]}"; then await "${pids[i]}" || return; else lose "$i"; fi
     done
 }
 
