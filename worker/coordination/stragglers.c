@@ -177,15 +177,23 @@ static enum straggler_change note_recovery(struct member_pace *pace)
     return pace->told ? STRAGGLER_KEEPS_UP : STRAGGLER_AS_BEFORE;
 }
 
-enum straggler_change stragglers_add(struct stragglers *stragglers, unsigned member, int64_t ns, int64_t *ret_own_ns,
-                                     int64_t *ret_due_ns)
+static void add_part(struct stragglers *stragglers, struct member_pace *pace, double own_ns, double due_ns)
+{
+    note_part(pace, own_ns, due_ns);
+    learn_usual(stragglers, pace, pace->parts[(pace->measured - 1) % STRAGGLER_WINDOW].slow);
+}
+
+enum straggler_change stragglers_add_steps(struct stragglers *stragglers, unsigned member, int64_t steps, int64_t ns,
+                                           int64_t longest_ns, int64_t *ret_own_ns, int64_t *ret_due_ns)
 {
     struct member_pace *pace = &stragglers->members[member];
     if (ns <= 0)
         return STRAGGLER_AS_BEFORE;
-    note_part(pace, (double)ns, due(stragglers, member));
+    double due_ns = due(stragglers, member);
+    add_part(stragglers, pace, (double)(steps > 1 ? longest_ns : ns), due_ns);
+    for (int64_t i = 1; i < steps && i < STRAGGLER_WINDOW; i++)
+        add_part(stragglers, pace, (double)(ns - longest_ns) / (double)(steps - 1), due_ns);
     struct record record = summarise(pace);
-    learn_usual(stragglers, pace, pace->parts[(pace->measured - 1) % STRAGGLER_WINDOW].slow);
     *ret_own_ns = (int64_t)record.own_ns;
     *ret_due_ns = (int64_t)record.due_ns;
     if (!pace->named && is_straggler(&record))
@@ -193,6 +201,12 @@ enum straggler_change stragglers_add(struct stragglers *stragglers, unsigned mem
     if (pace->named && keeps_up(&record))
         return note_recovery(pace);
     return STRAGGLER_AS_BEFORE;
+}
+
+enum straggler_change stragglers_add(struct stragglers *stragglers, unsigned member, int64_t ns, int64_t *ret_own_ns,
+                                     int64_t *ret_due_ns)
+{
+    return stragglers_add_steps(stragglers, member, 1, ns, ns, ret_own_ns, ret_due_ns);
 }
 
 const char *stragglers_again(struct stragglers *stragglers, unsigned member)

@@ -17,6 +17,9 @@
  * everybody slows down names nobody. Who was slow from its first part on is not
  * found that way.
  *
+ * Where members meet only every so many steps (local steps), a step is a part all the same: the longest of them one, the
+ * others each as long as their mean. So one that is slow in all is named when they next meet, and one slow step names nobody.
+ *
  * Who is named over and over is told of the first time, and then at doubling counts, so that steps of a millisecond flood no log.
  */
 #ifndef COXSWAIN_COORDINATION_STRAGGLERS_H
@@ -50,6 +53,9 @@ enum straggler_change { STRAGGLER_AS_BEFORE, STRAGGLER_IS_SLOW, STRAGGLER_KEEPS_
  * A change that is not to be told is none. */
 enum straggler_change stragglers_add(struct stragglers *stragglers, unsigned member, int64_t ns, int64_t *ret_own_ns,
                                      int64_t *ret_due_ns);
+/* `steps` parts at once, which took `ns` together and the longest of them `longest_ns`; 0 or 1: one part. */
+enum straggler_change stragglers_add_steps(struct stragglers *stragglers, unsigned member, int64_t steps, int64_t ns,
+                                           int64_t longest_ns, int64_t *ret_own_ns, int64_t *ret_due_ns);
 /* Whose time a member is held against: "the others'" or "usually". */
 const char *stragglers_measure(const struct stragglers *stragglers, unsigned member);
 /* "", or how often it has been named; until the next call. */

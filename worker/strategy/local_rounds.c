@@ -16,9 +16,9 @@
 #define RATE_DEFAULT 0.7
 #define MOMENTUM_DEFAULT 0.9
 
-/* What the ranks tell each other at the end of a round; from ROUND_VOTES on one word a rank. */
+/* What the ranks tell each other at the end of a round; from ROUND_VOTES on one word a rank, then one more of its longest step. */
 enum round_word { ROUND_LOSS, ROUND_NORM, ROUND_CORRECT, ROUND_EXAMPLES, ROUND_STEPS, ROUND_VOTES };
-#define ROUND_WORDS_MAX (ROUND_VOTES + CREW_SIZE_MAX)
+#define ROUND_WORDS_MAX (ROUND_VOTES + 2 * CREW_SIZE_MAX)
 
 /* The parameters, then the optimizer's slots. */
 #define VECTORS_MAX (1 + OPTIMIZER_SLOTS_MAX)
@@ -159,6 +159,11 @@ static int fill_exchange(struct local_rounds *rounds, struct error *error)
     return device_stream_synchronise(rounds->stream, error);
 }
 
+static unsigned round_words(unsigned size)
+{
+    return ROUND_VOTES + 2 * size;
+}
+
 static int add_up(struct local_rounds *rounds, struct collective *group, unsigned size, struct error *error)
 {
     collective_ticket tickets[VECTORS_MAX + 1];
@@ -166,7 +171,7 @@ static int add_up(struct local_rounds *rounds, struct collective *group, unsigne
         tickets[i] = collective_all_reduce_start(group, (const float *const *)&rounds->exchange[i], rounds->exchange[i],
                                                  (size_t)elements(rounds));
     const float *words = rounds->words;
-    tickets[rounds->vector_count] = collective_all_reduce_start(group, &words, rounds->words, ROUND_VOTES + size);
+    tickets[rounds->vector_count] = collective_all_reduce_start(group, &words, rounds->words, round_words(size));
     for (unsigned i = 0; i <= rounds->vector_count; i++)
         if (collective_wait(group, tickets[i], error) < 0)
             return -1;
@@ -211,26 +216,43 @@ static void read_words(const struct local_rounds *rounds, const struct world *wo
                                        .examples = llrint((double)words[ROUND_EXAMPLES]),
                                        .loss = (double)words[ROUND_LOSS] / fmax(1, (double)words[ROUND_EXAMPLES]),
                                        .gradient_norm = (double)words[ROUND_NORM] / fmax(1, (double)words[ROUND_STEPS]),
-                                       .correct = llrint((double)words[ROUND_CORRECT])};
+                                       .correct = llrint((double)words[ROUND_CORRECT]),
+                                       .own_steps = rounds->own.progress.step - rounds->state->progress.step};
     strategy_result_votes(result, words + ROUND_VOTES, world->size);
+    strategy_result_longest(result, words + ROUND_VOTES + world->size, world->size);
+}
+
+/* This rank's, to `end`. */
+static int take_steps(struct local_rounds *rounds, int64_t end, int64_t *ret_longest_ns, struct error *error)
+{
+    *ret_longest_ns = 0;
+    while (rounds->own.progress.step < end) {
+        int64_t started_ns = clock_monotonic_ns();
+        if (take_step(rounds, error) < 0)
+            return -1;
+        int64_t took_ns = clock_monotonic_ns() - started_ns;
+        *ret_longest_ns = took_ns > *ret_longest_ns ? took_ns : *ret_longest_ns;
+    }
+    return 0;
 }
 
 static int run(struct local_rounds *rounds, struct collective *group, const struct world *world, unsigned votes,
                struct error *error)
 {
     const struct strategy_options *options = &rounds->options;
-    int64_t end = (rounds->own.progress.step / rounds->steps + 1) * rounds->steps, started_ns = clock_monotonic_ns();
+    int64_t end = (rounds->own.progress.step / rounds->steps + 1) * rounds->steps, longest_ns;
+    int64_t started_ns = clock_monotonic_ns();
     if (options->total_steps > 0 && end > options->total_steps)
         end = options->total_steps;
-    while (rounds->own.progress.step < end)
-        if (take_step(rounds, error) < 0)
-            return -1;
+    if (take_steps(rounds, end, &longest_ns, error) < 0)
+        return -1;
     char label[48];
     snprintf(label, sizeof(label), "the round to step %lld", (long long)end);
     collective_set_label(group, label);
     rounds->words[ROUND_VOTES + world->rank] =
         (float)strategy_vote_word(options->votes != NULL ? options->votes(options->context) : votes,
                                   clock_monotonic_ns() - started_ns + collective_take_frozen_ns(group));
+    rounds->words[ROUND_VOTES + world->size + world->rank] = (float)strategy_vote_word(0, longest_ns);
     if (fill_exchange(rounds, error) < 0)
         return -1;
     return add_up(rounds, group, world->size, error);

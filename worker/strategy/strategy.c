@@ -53,13 +53,24 @@ unsigned strategy_vote_word(unsigned votes, int64_t own_ns)
     return votes | (unsigned)(units < OWN_UNITS_MAX ? units : OWN_UNITS_MAX) << STRATEGY_VOTE_BITS;
 }
 
+static int64_t word_ns(unsigned word)
+{
+    return (int64_t)(word >> STRATEGY_VOTE_BITS) * OWN_UNIT_NS;
+}
+
 void strategy_result_votes(struct strategy_result *result, const float *words, unsigned size)
 {
     for (unsigned rank = 0; rank < size; rank++) {
         unsigned word = (unsigned)words[rank];
         strategy_result_vote(result, rank, word & ((1 << STRATEGY_VOTE_BITS) - 1));
-        result->own_ns[rank] = (int64_t)(word >> STRATEGY_VOTE_BITS) * OWN_UNIT_NS;
+        result->own_ns[rank] = word_ns(word);
     }
+}
+
+void strategy_result_longest(struct strategy_result *result, const float *words, unsigned size)
+{
+    for (unsigned rank = 0; rank < size; rank++)
+        result->longest_ns[rank] = word_ns((unsigned)words[rank]);
 }
 
 int strategy_result_check(const struct strategy_result *result, struct error *error)

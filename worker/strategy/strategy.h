@@ -132,14 +132,19 @@ struct strategy_result {
     unsigned leaving;     /* ranks that voted to leave */
     bool leaves[CREW_SIZE_MAX];
     int64_t own_ns[CREW_SIZE_MAX]; /* by rank: what it took over its own part, waiting for nobody; 0: not measured */
-    bool checkpoint;               /* somebody asked for one */
-    bool reform;                   /* likewise: call strategy_reform before the next step */
+    int64_t
+        own_steps; /* so many steps are in each part when that is more than one (0, 1), the longest of which took: */
+    int64_t longest_ns[CREW_SIZE_MAX];
+    bool checkpoint; /* somebody asked for one */
+    bool reform;     /* likewise: call strategy_reform before the next step */
 };
 
 /* A rank's word: its votes, and how long its own part has taken, in tenths of a millisecond. A float32 holds it exactly. */
 unsigned strategy_vote_word(unsigned votes, int64_t own_ns);
 /* The part of a result that comes from everybody's words, one a rank. */
 void strategy_result_votes(struct strategy_result *result, const float *words, unsigned size);
+/* Likewise longest_ns, from words without votes. */
+void strategy_result_longest(struct strategy_result *result, const float *words, unsigned size);
 void strategy_result_vote(struct strategy_result *result, unsigned rank, unsigned votes);
 /* ERROR_NOT_FINITE, with a remedy, unless loss and norm are numbers. Every rank has the same and comes to the same verdict. */
 int strategy_result_check(const struct strategy_result *result, struct error *error);

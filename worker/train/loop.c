@@ -127,7 +127,8 @@ static void tell_stragglers(struct loop *loop, const struct strategy_result *res
         int64_t own_ns, due_ns;
         unsigned member = world->members[rank];
         const struct crew_seat *seat = &trainer->crew.seats[member];
-        switch (stragglers_add(loop->stragglers, member, result->own_ns[rank], &own_ns, &due_ns)) {
+        switch (stragglers_add_steps(loop->stragglers, member, result->own_steps, result->own_ns[rank],
+                                     result->longest_ns[rank], &own_ns, &due_ns)) {
         case STRAGGLER_AS_BEFORE:
             break;
         case STRAGGLER_IS_SLOW:

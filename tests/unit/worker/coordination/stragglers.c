@@ -58,6 +58,36 @@ Test(stragglers, a_successor_begins_anew)
     stragglers_free(stragglers);
 }
 
+#define ROUND 20 /* steps between two meetings */
+
+/* A round of two members, the second of which takes `ns` in each step and `more` in one of them: what changes for it. */
+static enum straggler_change meet(struct stragglers *stragglers, int64_t ns, int64_t more)
+{
+    int64_t usual = 10 * MS;
+    cr_assert(stragglers_add_steps(stragglers, 0, ROUND, ROUND * usual, usual, &own, &others) == STRAGGLER_AS_BEFORE);
+    return stragglers_add_steps(stragglers, 1, ROUND, ROUND * ns + more, ns + more, &own, &others);
+}
+
+Test(stragglers, with_local_steps_one_is_named_when_they_next_meet)
+{
+    struct stragglers *stragglers = stragglers_new(2, NULL);
+    for (unsigned i = 0; i < 3; i++)
+        cr_assert(meet(stragglers, 11 * MS, 0) == STRAGGLER_AS_BEFORE);
+    cr_expect(meet(stragglers, 100 * MS, 0) == STRAGGLER_IS_SLOW);
+    cr_expect(own == 100 * MS && others == 10 * MS, "%lld, %lld: not those of a step", (long long)own,
+              (long long)others);
+    cr_expect(meet(stragglers, 11 * MS, 0) == STRAGGLER_KEEPS_UP);
+    stragglers_free(stragglers);
+}
+
+Test(stragglers, one_slow_step_of_a_round_names_nobody)
+{
+    struct stragglers *stragglers = stragglers_new(2, NULL);
+    for (unsigned i = 0; i < 10; i++)
+        cr_expect(meet(stragglers, 11 * MS, i == 5 ? 2000 * MS : 0) == STRAGGLER_AS_BEFORE);
+    stragglers_free(stragglers);
+}
+
 /* ---- on drawn times: what becomes of a crew whose members take `usual` milliseconds, times what `load` says of a step */
 
 #define MEMBERS_MAX 6
