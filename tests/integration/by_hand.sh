@@ -4,7 +4,8 @@
 # Workers that a script starts by hand, alone or as crews told by TF_CONFIG, without a control plane: source this file first,
 # with `root` set to the sources. Sets `worker` (the program) and `work`, a directory of the script's own, which is the
 # working directory and the storage "runs" of its jobs. The job NAME is the document NAME.yaml there; its processes write
-# NAME.log when alone, else NAME.INDEX.log, servers NAME.psINDEX.log. All goes at the end, whoever still runs as well.
+# NAME.log when alone, else NAME.INDEX.log, servers NAME.psINDEX.log. While there is a file NAME.delay (NAME.INDEX.delay), each
+# reading of a batch takes that process so many milliseconds longer. All goes at the end, whoever still runs as well.
 
 bin=$(cd "${BUILD:?}" && pwd) || exit 1
 worker=$bin/coxswain-worker
@@ -17,11 +18,18 @@ cd "$work" || exit 1
 unset COXSWAIN_JOB COXSWAIN_JOB_UID TF_CONFIG
 worker_options=(--threads 1) # the caller may set others
 cluster=                     # of the crew that was started last, as TF_CONFIG has it
+ended=                       # see ended_with
 pids=()                      # its processes: workers by their index, servers from 100 on
 
 # launch NAME LOG: becomes the worker
 launch() {
-    exec "$worker" --job "$1.yaml" --storage runs="$work" "${worker_options[@]}" >>"$2" 2>&1
+    COXSWAIN_READ_DELAY=${2%.log}.delay exec "$worker" --job "$1.yaml" --storage runs="$work" "${worker_options[@]}" >>"$2" 2>&1
+}
+
+# delay NAME INDEX MS: from now on, and also one that is started later
+delay() {
+    echo "$3" >"$1.$2.delay.new"
+    mv "$1.$2.delay.new" "$1.$2.delay"
 }
 
 # lone NAME: a process without a crew, from start to end
@@ -85,6 +93,25 @@ end_crew() {
     await_crew 2>/dev/null || status=$?
     pids=()
     [[ $1 == KILL ]] || return "$status"
+}
+
+# any_has_ended PID…: children of the script
+any_has_ended() {
+    local pid
+    for pid in "$@"; do
+        if have_ended "$pid"; then return 0; fi
+    done
+    return 1
+}
+
+# ended_with CODE WORDS NAME INDEX: that process of the crew, a server from 100 on, ends so: with the code, and WORDS (a regular
+# expression) in its last line. How it did end is in `ended`
+ended_with() {
+    local status=0 log=$3.$4.log
+    if (($4 >= 100)); then log=$3.ps$(($4 - 100)).log; fi
+    await "${pids[$4]}" || status=$?
+    ended="$status, $(tail -n 1 "$log")"
+    [[ $status == "$1" && $ended =~ $2 ]]
 }
 
 # lose INDEX…: these workers are killed

@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2034,SC2154 # worker_options is by_hand.sh's; $root is the caller's
 #
-# Crews started by hand, one worker of which is slowed down, for scripts that source this file with `root` set to the sources.
-# The chief's log is NAME.0.log, the crew's record NAME.record: lines of the log are too far apart to count steps by.
+# Crews started by hand, one worker of which is slowed down, for scripts that source this file with `root` set to the sources:
+# by what it waits for (`delay` of by_hand.sh), or by the time that it gets (crew_slow), as long as the script wants: their steps have
+# no end. The chief's log is NAME.0.log, the crew's record NAME.record: lines of the log are too far apart to count steps by.
 
 . "$root/tests/integration/by_hand.sh"
 worker_options=(--threads 1 --log-format json)
 slowed=
+width=512 batch=768 # a share of three takes some ten milliseconds; the caller may set others
 
-# crew_document NAME STRATEGY [LINE…]: an mlp on drawn images, a share of which takes some ten milliseconds; more lines last
+# crew_document NAME STRATEGY [LINE…]: an mlp on drawn images; more lines last
 crew_document() {
     cat >"$1.yaml" <<YAML
-model: {preset: mlp, width: 512}
+model: {preset: mlp, width: $width}
 data: {format: synthetic, examples: 4096}
-training: {steps: 1000000, batchSize: 768, optimizer: {type: sgd, learningRate: "0.01"}, seed: 7}
+training: {steps: 1000000000, batchSize: $batch, optimizer: {type: sgd, learningRate: "0.01"}, seed: 7}
 strategy: {$2}
 YAML
     printf '%s\n' "${@:3}" >>"$1.yaml"

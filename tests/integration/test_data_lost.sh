@@ -23,27 +23,15 @@ trains() {
     grep -qs '^step  ' "$1.0.log"
 }
 
-some_have_ended() {
-    local pid
-    for pid in "${pids[@]}"; do
-        if have_ended "$pid"; then return 0; fi
-    done
-    return 1
-}
-
 # ends_with_bad_data NAME BYTES: the text is cut to so many. Who has not read on when another ends waits for that one's
 # successor.
 ends_with_bad_data() {
-    local index status
+    local index
     until_true 60 trains "$1" || return
     truncate -s "$2" "$1.text"
-    until_true 60 some_have_ended || return
+    until_true 60 any_has_ended "${pids[@]}" || return
     for index in "${!pids[@]}"; do
-        if have_ended "${pids[index]}"; then
-            wait "${pids[index]}"
-            status=$?
-            [[ $status == 65 ]] && tail -n 1 "$1.$index.log" | grep -q "^exit 65 .*$1.text.*shorter" || return
-        fi
+        if have_ended "${pids[index]}"; then ended_with 65 "exit 65 .*$1.text.*shorter" "$1" "$index" || return; fi
     done
     end_crew KILL
 }

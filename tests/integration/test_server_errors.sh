@@ -27,12 +27,10 @@ ${3:-}
 YAML
 }
 
-# ends CODE WORDS NAME PROCESS LOG: this process of the crew under way does so, whatever becomes of the others
+# ends CODE WORDS WHAT NAME INDEX: this process of the crew under way does so, whatever becomes of the others
 ends() {
-    local status=0
-    await "${pids[$4]}" || status=$?
-    [[ $status == "$1" ]] && tail -n 1 "$5" | grep -q -- "$2"
-    verdict $? "exit $1: $3" "got $status, $(tail -n 1 "$5")"
+    ended_with "$1" "$2" "$4" "$5"
+    verdict $? "exit $1: $3" "got $ended"
     end_crew KILL
 }
 
@@ -44,7 +42,7 @@ verdict $? "one worker and one ps train" "$(tails first)"
 mkdir -p blocked.safetensors/not-empty
 job unexported 96 'export: {to: blocked.safetensors, storage: runs}'
 start_crew unexported 1 1
-ends 74 'blocked' "an export that cannot be written" 0 unexported.0.log
+ends 74 'blocked' "an export that cannot be written" unexported 0
 
 # The ps may write no file of more than 64 KiB, and its share has 300.
 job full
@@ -53,26 +51,26 @@ start_member full worker 0
 worker_of_full=${pids[0]}
 (ulimit -f 64 && TF_CONFIG="{\"cluster\":$cluster,\"task\":{\"type\":\"ps\",\"index\":0}}" launch full full.ps0.log) &
 pids=("$worker_of_full") pids[100]=$!
-ends 74 'final checkpoint' "a final checkpoint that a ps cannot store" 0 full.0.log
+ends 74 'final checkpoint' "a final checkpoint that a ps cannot store" full 0
 
 checkpoint=', required: true' job required
 start_crew required 1 1
-ends 66 'no usable checkpoint' "a checkpoint is required, and none is there" 0 required.0.log
+ends 66 'no usable checkpoint' "a checkpoint is required, and none is there" required 0
 
 rm -rf damaged && cp -r first damaged
 for file in damaged/step-*/*.safetensors; do printf 'x' | dd of="$file" bs=1 seek=2000 conv=notrunc status=none; done
 checkpoint=', required: true' job damaged
 start_crew damaged 1 1
-ends 66 'no usable checkpoint' "all that are there are damaged" 0 damaged.0.log
+ends 66 'no usable checkpoint' "all that are there are damaged" damaged 0
 
 path=first job other 32
 sed -i 's/steps: 4/steps: 8/' other.yaml
 start_crew other 1 1
-ends 66 'does not fit this job' "a checkpoint of another model" 100 other.ps0.log
+ends 66 'does not fit this job' "a checkpoint of another model" other 100
 
 job uninitialised 96 'init: {from: '"$work"'/nowhere.safetensors}'
 start_crew uninitialised 1 1
-ends 66 'nowhere' "weights to start from that are missing" 100 uninitialised.ps0.log
+ends 66 'nowhere' "weights to start from that are missing" uninitialised 100
 
 # ---- a label that is no class
 
@@ -90,4 +88,4 @@ strategy=PeerToPeer job peer
 refused 65 'label' peer
 job served
 start_crew served 1 1
-ends 65 'label' "a label that is no class, and parameter servers" 0 served.0.log
+ends 65 'label' "a label that is no class, and parameter servers" served 0
