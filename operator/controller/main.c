@@ -152,7 +152,7 @@ static void start_leading(struct operator_state *state)
     const char *given = state->options.lease_namespace;
     struct lease_options options = {
         .name_space = given ? given : state->config.name_space,
-        .name = OPERATOR_NAME,
+        .name = state->options.lease_name,
         .identity = state->identity,
         .on_elected = lead,
         .on_lost = lost,

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/contract/labels.h"
+
 #define PERIOD_MAX_S (365 * 24 * 3600)
 
 const char *const options_usage =
@@ -20,6 +22,7 @@ const char *const options_usage =
     "  --metrics-address A:P    where /metrics, /healthz and /readyz are served; default: 127.0.0.1:0 (any free port)\n"
     "  --leader-elect           of several operators only the holder of a Lease acts\n"
     "  --lease-namespace NAME   where the Lease is; default: the operator's own namespace\n"
+    "  --lease-name NAME        of the Lease; default: coxswain-operator\n"
     "  --log-format text|json\n"
     "  --log-level debug|info|warning|error\n"
     "  --help\n";
@@ -33,6 +36,7 @@ enum option_id {
     OPTION_METRICS,
     OPTION_ELECT,
     OPTION_LEASE_NAMESPACE,
+    OPTION_LEASE_NAME,
     OPTION_FORMAT,
     OPTION_LEVEL,
     OPTION_HELP
@@ -47,6 +51,7 @@ static const struct option long_options[] = {
     {"metrics-address", required_argument, NULL, OPTION_METRICS},
     {"leader-elect", no_argument, NULL, OPTION_ELECT},
     {"lease-namespace", required_argument, NULL, OPTION_LEASE_NAMESPACE},
+    {"lease-name", required_argument, NULL, OPTION_LEASE_NAME},
     {"log-format", required_argument, NULL, OPTION_FORMAT},
     {"log-level", required_argument, NULL, OPTION_LEVEL},
     {"help", no_argument, NULL, OPTION_HELP},
@@ -100,6 +105,14 @@ static int apply_log(int id, const char *value, struct options *options, struct 
     return 0;
 }
 
+static int apply_lease_name(const char *value, struct options *options, struct error *error)
+{
+    if (*value == '\0' || value[strspn(value, "abcdefghijklmnopqrstuvwxyz0123456789-.")] != '\0')
+        return error_set(error, ERROR_INVALID, "--lease-name '%s': write lower-case letters, digits, - and .", value);
+    options->lease_name = value;
+    return 0;
+}
+
 static int apply(int id, const char *value, struct options *options, struct error *error)
 {
     switch (id) {
@@ -118,6 +131,8 @@ static int apply(int id, const char *value, struct options *options, struct erro
     case OPTION_LEASE_NAMESPACE:
         options->lease_namespace = value;
         return 0;
+    case OPTION_LEASE_NAME:
+        return apply_lease_name(value, options, error);
     case OPTION_ELECT:
         options->leader_elect = true;
         return 0;
@@ -137,6 +152,7 @@ int options_parse(int count, char **arguments, struct options *ret_options, stru
 {
     struct options options = {.worker_image = "coxswain-worker",
                               .coscheduling_scheduler = "scheduler-plugins-scheduler",
+                              .lease_name = OPERATOR_NAME,
                               .metrics_address = "127.0.0.1",
                               .log_level = LOG_INFO,
                               .log_format = LOG_TEXT};

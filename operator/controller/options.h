@@ -20,6 +20,7 @@ struct options {
     const char *coscheduling_scheduler;
     int64_t certificate_period_ms; /* 0: the default */
     const char *lease_namespace;   /* NULL: the credentials' */
+    const char *lease_name;
     bool leader_elect;
     char metrics_address[OPTION_ADDRESS_MAX];
     uint16_t metrics_port; /* 0: any free one */

@@ -206,7 +206,7 @@ worker_process() {
 # The process of the operator that holds the Lease: its identity begins with its pod's name.
 leading_process() {
     local holder process
-    holder=$(kubectl -n coxswain-system get lease coxswain-operator -o 'jsonpath={.spec.holderIdentity}')
+    holder=$(kubectl -n coxswain-system get lease coxswain -o 'jsonpath={.spec.holderIdentity}')
     for process in $(pgrep -x coxswain-operat); do
         environment_of "$process" | grep -q "^HOSTNAME=${holder%_*}$" && echo "$process" && return
     done

@@ -36,6 +36,10 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 {{- end -}}
 
+{{- define "coxswain.leaseName" -}}
+{{- default (include "coxswain.fullname" .) .Values.leaseName -}}
+{{- end -}}
+
 {{- /* (list IMAGE ROOT): repository with its digest, else its tag, else the version of the application */ -}}
 {{- define "coxswain.image" -}}
 {{- $image := index . 0 -}}

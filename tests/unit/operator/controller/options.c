@@ -28,7 +28,9 @@ Test(options, defaults_and_values)
     cr_assert(options.leader_elect);
     cr_assert_str_eq(options.metrics_address, "::");
     cr_assert_eq(options.metrics_port, 8080);
-    cr_assert_eq(parse(&options, &error, 1, "--metrics-address=:9"), 0);
+    cr_assert_str_eq(options.lease_name, "coxswain-operator");
+    cr_assert_eq(parse(&options, &error, 2, "--lease-name=team-a", "--metrics-address=:9"), 0);
+    cr_assert_str_eq(options.lease_name, "team-a");
     cr_assert_str_eq(options.metrics_address, "0.0.0.0");
 }
 
@@ -37,6 +39,8 @@ Test(options, mistakes_are_named)
     static const char *const wrong[][2] = {{"--metrics-address=localhost", "localhost"},
                                            {"--metrics-address=a:70000", "70000"},
                                            {"--log-format=xml", "text or json"},
+                                           {"--lease-name=", "lower-case"},
+                                           {"--lease-name=Mine", "Mine"},
                                            {"--fast", "--fast"},
                                            {"job.yaml", "job.yaml"},
                                            {"--namespace", "needs a value"}};
