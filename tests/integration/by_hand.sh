@@ -118,7 +118,7 @@ ended_with() {
 lose() {
     local index
     for index in "$@"; do kill -KILL "${pids[index]}"; done
-    for index in "$@"; do wait "${pids[index]}" 2>/dev/null; done
+    for index in "$@"; do wait "${pids[index]}" 2>/dev/null || true; done
 }
 
 # has_ended_or_waits NAME INDEX: this worker, for somebody who is not there
