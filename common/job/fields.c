@@ -344,7 +344,7 @@ static const struct field model_fields[] = {
      MEMBER(model_spec, input_shape),
      COMPANION(model_spec, input_rank),
      ONLY_FOR(IMAGE_PRESETS, ""),
-     RANGE(1, TENSOR_RANK_MAX),
+     RANGE(1, INPUT_RANK_MAX),
      BETWEEN(1, 1048576),
      .description =
          "Shape of one example without the batch: height, width, channels; or the length of a vector or a text. "

@@ -123,9 +123,12 @@ enum preset { PRESETS(X) };
 #undef X
 
 #define TENSOR_RANK_MAX 4
+#define INPUT_RANK_MAX 3 /* of an example: H W C */
 #define LAYER_INPUTS_MAX 8
 #define STAGES_MAX 64
-#define TRAINERS_MAX 64 /* members of a crew that train: chief and workers */
+#define TRAINERS_MAX 64      /* members of a crew that train: chief and workers */
+#define SHARDS_MAX 4096      /* logical shards of a batch */
+#define SERVED_SHARDS_MAX 64 /* likewise in mode Synchronous of ParameterServer */
 
 struct strategy_spec {
     enum strategy_type type;
@@ -175,7 +178,7 @@ struct layer_spec {
 
 struct model_spec {
     enum preset preset;
-    int64_t input_shape[TENSOR_RANK_MAX]; /* without the batch: H W C */
+    int64_t input_shape[INPUT_RANK_MAX]; /* without the batch: H W C */
     unsigned input_rank;
     struct layer_spec *layers;
     unsigned layer_count;

@@ -4,60 +4,38 @@
 #include <string.h>
 
 #include "common/job/job_document.h"
-
-static bool has(const struct json *self, const char *path)
-{
-    return json_at(self, path) != NULL;
-}
-
-static bool is(const struct json *self, const char *path, const char *word)
-{
-    return strcmp(json_string_at(self, path, ""), word) == 0;
-}
-
-static bool is_one_of(const struct json *self, const char *path, const char *const *words)
-{
-    for (; *words; words++)
-        if (is(self, path, *words))
-            return true;
-    return false;
-}
-
-static const struct json *element_named(const struct json *list, const char *name)
-{
-    for (const struct json *item = json_first(list); item; item = json_next(item))
-        if (is(item, "name", name))
-            return item;
-    return NULL;
-}
+#include "common/job/rule_parts.h"
+#include "common/job/string_format.h"
+#include "common/job/worker_rules.h"
 
 static bool is_ours(const struct json *self)
 {
-    return is(self, "framework", "Coxswain");
+    return rule_is(self, "framework", "Coxswain");
 }
 
 /* ---------------------------------------------------------------- crew */
 
 static const char *const one_worker_strategies[] = {"OneDevice", "Mirrored", "CentralStorage", NULL};
+static const char *const chiefless_strategies[] = {"OneDevice", "Mirrored", "CentralStorage", "Pipeline", NULL};
 static const char *const elastic_strategies[] = {"MultiWorkerMirrored", "ParameterServer", "PeerToPeer", NULL};
 
 static bool one_worker(const struct json *self, const struct json *old)
 {
     (void)old;
-    return !is_one_of(self, "strategy.type", one_worker_strategies) || json_integer_at(self, "workers", 1) == 1;
+    return !rule_is_one_of(self, "strategy.type", one_worker_strategies) || json_integer_at(self, "workers", 1) == 1;
 }
 
 static bool one_device(const struct json *self, const struct json *old)
 {
     (void)old;
-    return !is(self, "strategy.type", "OneDevice") || json_integer_at(self, "devices.count", 1) == 1;
+    return !rule_is(self, "strategy.type", "OneDevice") || json_integer_at(self, "devices.count", 1) == 1;
 }
 
 static bool pipeline_options(const struct json *self, const struct json *old)
 {
     (void)old;
-    return is(self, "strategy.type", "Pipeline") ||
-           (!has(self, "strategy.stages") && !has(self, "strategy.microBatches") &&
+    return rule_is(self, "strategy.type", "Pipeline") ||
+           (!rule_has(self, "strategy.stages") && !rule_has(self, "strategy.microBatches") &&
             !json_boolean_at(self, "strategy.recompute", false));
 }
 
@@ -74,30 +52,19 @@ static bool pipeline_devices(const struct json *self, const struct json *old)
 {
     (void)old;
     int64_t devices = json_integer_at(self, "workers", 1) * json_integer_at(self, "devices.count", 1);
-    return !is(self, "strategy.type", "Pipeline") || has(self, "strategy.stages") || devices <= STAGES_MAX;
+    return !rule_is(self, "strategy.type", "Pipeline") || rule_has(self, "strategy.stages") || devices <= STAGES_MAX;
 }
 
 static bool pipeline_shards(const struct json *self, const struct json *old)
 {
     (void)old;
-    return !has(self, "strategy.microBatches") || !has(self, "training.logicalShards");
+    return !rule_has(self, "strategy.microBatches") || !rule_has(self, "training.logicalShards");
 }
 
 static bool pipeline_accumulation(const struct json *self, const struct json *old)
 {
     (void)old;
-    return !has(self, "strategy.microBatches") || json_integer_at(self, "training.gradientAccumulation", 1) == 1;
-}
-
-/* A micro-batch meets its neighbours only after the step. */
-static bool pipeline_statistics(const struct json *self, const struct json *old)
-{
-    (void)old;
-    const struct json *layers = json_member(json_member(self, "model"), "layers");
-    bool global = is(self, "model.statistics", "Global");
-    for (const struct json *layer = json_first(layers); layer; layer = json_next(layer))
-        global |= is(layer, "statistics", "Global");
-    return !global || !is(self, "strategy.type", "Pipeline");
+    return !rule_has(self, "strategy.microBatches") || json_integer_at(self, "training.gradientAccumulation", 1) == 1;
 }
 
 static bool layer_devices(const struct json *self, const struct json *old)
@@ -107,8 +74,8 @@ static bool layer_devices(const struct json *self, const struct json *old)
     int64_t stages = json_integer_at(self, "strategy.stages", devices);
     const struct json *layers = json_member(json_member(self, "model"), "layers");
     for (const struct json *layer = json_first(layers); layer; layer = json_next(layer))
-        if (has(layer, "device") &&
-            (!is(self, "strategy.type", "Pipeline") || json_integer_at(layer, "device", 0) >= stages))
+        if (rule_has(layer, "device") &&
+            (!rule_is(self, "strategy.type", "Pipeline") || json_integer_at(layer, "device", 0) >= stages))
             return false;
     return true;
 }
@@ -121,7 +88,7 @@ static bool split_devices(const struct json *self, const struct json *old)
     const struct json *layers = json_member(json_member(self, "model"), "layers");
     for (const struct json *layer = json_first(layers); layer; layer = json_next(layer))
         for (const struct json *item = json_first(json_member(layer, "devices")); item; item = json_next(item))
-            if (!is(self, "strategy.type", "Pipeline") || json_integer(item, 0) >= stages)
+            if (!rule_is(self, "strategy.type", "Pipeline") || json_integer(item, 0) >= stages)
                 return false;
     return true;
 }
@@ -129,27 +96,28 @@ static bool split_devices(const struct json *self, const struct json *old)
 static bool parameter_servers(const struct json *self, const struct json *old)
 {
     (void)old;
-    bool given = element_named(json_member(self, "roles"), "ps") != NULL;
-    return is(self, "strategy.type", "ParameterServer") == given;
+    bool given = rule_has_role(self, "ps");
+    return rule_is(self, "strategy.type", "ParameterServer") == given;
 }
 
 static bool parameter_server_options(const struct json *self, const struct json *old)
 {
     (void)old;
-    bool given = has(self, "mode") || has(self, "staleness") || has(self, "backupWorkers") || has(self, "psBackup");
-    return is(self, "type", "ParameterServer") || !given;
+    bool given = rule_has(self, "mode") || rule_has(self, "staleness") || rule_has(self, "backupWorkers") ||
+                 rule_has(self, "psBackup");
+    return rule_is(self, "type", "ParameterServer") || !given;
 }
 
 static bool staleness_bounds(const struct json *self, const struct json *old)
 {
     (void)old;
-    return !has(self, "staleness") || is(self, "mode", "BoundedStaleness");
+    return !rule_has(self, "staleness") || rule_is(self, "mode", "BoundedStaleness");
 }
 
 static bool backup_workers_wait(const struct json *self, const struct json *old)
 {
     (void)old;
-    return !has(self, "backupWorkers") || is(self, "mode", "Synchronous");
+    return !rule_has(self, "backupWorkers") || rule_is(self, "mode", "Synchronous");
 }
 
 static bool backup_workers_fit(const struct json *self, const struct json *old)
@@ -161,48 +129,48 @@ static bool backup_workers_fit(const struct json *self, const struct json *old)
 static bool backup_has_server(const struct json *self, const struct json *old)
 {
     (void)old;
-    const struct json *servers = element_named(json_member(self, "roles"), "ps");
+    const struct json *servers = rule_element_named(json_member(self, "roles"), "ps");
     return !json_boolean_at(self, "strategy.psBackup", false) || json_integer_at(servers, "count", 1) >= 2;
 }
 
 static bool image_of_foreign_framework(const struct json *self, const struct json *old)
 {
     (void)old;
-    return is(self, "framework", "Coxswain") || has(self, "image");
+    return rule_is(self, "framework", "Coxswain") || rule_has(self, "image");
 }
 
 static bool worker_count(const struct json *self, const struct json *old)
 {
     (void)old;
-    return !is(self, "name", "worker") || !has(self, "count");
+    return !rule_is(self, "name", "worker") || !rule_has(self, "count");
 }
 
 static bool lone_role(const struct json *self, const struct json *old)
 {
     (void)old;
     static const char *const lone[] = {"chief", "evaluator", NULL};
-    return !is_one_of(self, "name", lone) || json_integer_at(self, "count", 1) == 1;
+    return !rule_is_one_of(self, "name", lone) || json_integer_at(self, "count", 1) == 1;
 }
 
 /* Only a ParameterServer crew has members that do not train. */
 static bool evaluator_strategy(const struct json *self, const struct json *old)
 {
     (void)old;
-    bool given = element_named(json_member(self, "roles"), "evaluator") != NULL;
-    return !is_ours(self) || !given || is(self, "strategy.type", "ParameterServer");
+    bool given = rule_has_role(self, "evaluator");
+    return !is_ours(self) || !given || rule_is(self, "strategy.type", "ParameterServer");
 }
 
-/* It trains, and would be the second to do so. */
+/* It trains, and would be the second to do so; a pipeline's stages are cut for its workers. */
 static bool chief_strategy(const struct json *self, const struct json *old)
 {
     (void)old;
-    bool given = element_named(json_member(self, "roles"), "chief") != NULL;
-    return !is_ours(self) || !given || !is_one_of(self, "strategy.type", one_worker_strategies);
+    bool given = rule_has_role(self, "chief");
+    return !is_ours(self) || !given || !rule_is_one_of(self, "strategy.type", chiefless_strategies);
 }
 
 static bool trainers_fit(const struct json *self, const char *workers)
 {
-    int64_t chiefs = element_named(json_member(self, "roles"), "chief") != NULL;
+    int64_t chiefs = rule_has_role(self, "chief");
     return !is_ours(self) || json_integer_at(self, workers, 1) + chiefs <= TRAINERS_MAX;
 }
 
@@ -221,41 +189,41 @@ static bool elastic_size(const struct json *self, const struct json *old)
 static bool server_count(const struct json *self, const struct json *old)
 {
     (void)old;
-    const struct json *servers = element_named(json_member(self, "roles"), "ps");
+    const struct json *servers = rule_element_named(json_member(self, "roles"), "ps");
     return !is_ours(self) || json_integer_at(servers, "count", 1) <= TRAINERS_MAX;
 }
 
 static bool encryption_is_ours(const struct json *self, const struct json *old)
 {
     (void)old;
-    return is(self, "framework", "Coxswain") || !is(self, "encryption", "TLS");
+    return rule_is(self, "framework", "Coxswain") || !rule_is(self, "encryption", "TLS");
 }
 
 static bool tpu_is_foreign(const struct json *self, const struct json *old)
 {
     (void)old;
-    return !is_ours(self) || !is(self, "devices.type", "TPU");
+    return !is_ours(self) || !rule_is(self, "devices.type", "TPU");
 }
 
 /* jax.distributed counts its processes once. */
 static bool jax_is_not_elastic(const struct json *self, const struct json *old)
 {
     (void)old;
-    return !is(self, "framework", "JAX") || !has(self, "elastic");
+    return !rule_is(self, "framework", "JAX") || !rule_has(self, "elastic");
 }
 
 static bool elastic_strategy(const struct json *self, const struct json *old)
 {
     (void)old;
-    return !has(self, "elastic") || is_one_of(self, "strategy.type", elastic_strategies);
+    return !rule_has(self, "elastic") || rule_is_one_of(self, "strategy.type", elastic_strategies);
 }
 
 static bool elastic_bounds(const struct json *self, const struct json *old)
 {
     (void)old;
     int64_t workers = json_integer_at(self, "workers", 1);
-    return !has(self, "elastic") || (json_integer_at(self, "elastic.minWorkers", 0) <= workers &&
-                                     workers <= json_integer_at(self, "elastic.maxWorkers", 0));
+    return !rule_has(self, "elastic") || (json_integer_at(self, "elastic.minWorkers", 0) <= workers &&
+                                          workers <= json_integer_at(self, "elastic.maxWorkers", 0));
 }
 
 static bool elastic_order(const struct json *self, const struct json *old)
@@ -266,28 +234,28 @@ static bool elastic_order(const struct json *self, const struct json *old)
 
 static bool workers_fixed(const struct json *self, const struct json *old)
 {
-    return has(self, "elastic") || json_integer_at(self, "workers", 1) == json_integer_at(old, "workers", 1);
+    return rule_has(self, "elastic") || json_integer_at(self, "workers", 1) == json_integer_at(old, "workers", 1);
 }
 
 /* Each worker's share, and with it the global batch, would change with their number. */
 static bool elastic_batch(const struct json *self, const struct json *old)
 {
     (void)old;
-    return !has(self, "elastic") || !has(self, "training.perReplicaBatchSize");
+    return !rule_has(self, "elastic") || !rule_has(self, "training.perReplicaBatchSize");
 }
 
 static bool local_steps_strategy(const struct json *self, const struct json *old)
 {
     (void)old;
-    return !has(self, "localSteps") || is(self, "type", "MultiWorkerMirrored");
+    return !rule_has(self, "localSteps") || rule_is(self, "type", "MultiWorkerMirrored");
 }
 
 /* What it would have to be combined with is not: replicas that differ, other ways of summing. */
 static bool sharded_optimizer(const struct json *self, const struct json *old)
 {
     (void)old;
-    bool elsewhere = !is(self, "type", "MultiWorkerMirrored") || has(self, "localSteps") ||
-                     (has(self, "collective") && !is(self, "collective", "Auto"));
+    bool elsewhere = !rule_is(self, "type", "MultiWorkerMirrored") || rule_has(self, "localSteps") ||
+                     (rule_has(self, "collective") && !rule_is(self, "collective", "Auto"));
     return !json_boolean_at(self, "shardedOptimizer", false) || !elsewhere;
 }
 
@@ -295,26 +263,27 @@ static bool sharded_optimizer(const struct json *self, const struct json *old)
 static bool sharded_crew(const struct json *self, const struct json *old)
 {
     (void)old;
-    return !json_boolean_at(self, "strategy.shardedOptimizer", false) || !has(self, "elastic");
+    return !json_boolean_at(self, "strategy.shardedOptimizer", false) || !rule_has(self, "elastic");
 }
 
 static bool collective_strategy(const struct json *self, const struct json *old)
 {
     (void)old;
     static const char *const summing[] = {"Mirrored", "CentralStorage", "MultiWorkerMirrored", NULL};
-    return !has(self, "collective") || is(self, "collective", "Auto") || is_one_of(self, "type", summing);
+    return !rule_has(self, "collective") || rule_is(self, "collective", "Auto") ||
+           rule_is_one_of(self, "type", summing);
 }
 
 static bool outer_optimizer(const struct json *self, const struct json *old)
 {
     (void)old;
-    return has(self, "localSteps") || !(has(self, "outerLearningRate") || has(self, "outerMomentum"));
+    return rule_has(self, "localSteps") || !(rule_has(self, "outerLearningRate") || rule_has(self, "outerMomentum"));
 }
 
 static bool exchange_strategy(const struct json *self, const struct json *old)
 {
     (void)old;
-    return !has(self, "exchange") || is(self, "type", "PeerToPeer");
+    return !rule_has(self, "exchange") || rule_is(self, "type", "PeerToPeer");
 }
 
 static int64_t pods_in_all(const struct json *self)
@@ -322,7 +291,7 @@ static int64_t pods_in_all(const struct json *self)
     int64_t count = json_integer_at(self, "workers", 1);
     const struct json *roles = json_member(self, "roles");
     for (const struct json *role = json_first(roles); role; role = json_next(role))
-        if (!is(role, "name", "worker"))
+        if (!rule_is(role, "name", "worker"))
             count += json_integer_at(role, "count", 1);
     return count;
 }
@@ -336,19 +305,19 @@ static bool gang_size(const struct json *self, const struct json *old)
 static bool gang_queue(const struct json *self, const struct json *old)
 {
     (void)old;
-    return !has(self, "queue") || is(self, "scheduler", "Volcano");
+    return !rule_has(self, "queue") || rule_is(self, "scheduler", "Volcano");
 }
 
 static bool gang_timeout(const struct json *self, const struct json *old)
 {
     (void)old;
-    return !has(self, "scheduleTimeoutSeconds") || is(self, "scheduler", "Coscheduling");
+    return !rule_has(self, "scheduleTimeoutSeconds") || rule_is(self, "scheduler", "Coscheduling");
 }
 
 static bool one_failure_match(const struct json *self, const struct json *old)
 {
     (void)old;
-    return has(self, "onExitCodes") != has(self, "onPodConditions");
+    return rule_has(self, "onExitCodes") != rule_has(self, "onPodConditions");
 }
 
 /* ---------------------------------------------------------------- sections */
@@ -356,49 +325,49 @@ static bool one_failure_match(const struct json *self, const struct json *old)
 static bool model_given(const struct json *self, const struct json *old)
 {
     (void)old;
-    return !is_ours(self) || has(self, "model");
+    return !is_ours(self) || rule_has(self, "model");
 }
 
 static bool data_given(const struct json *self, const struct json *old)
 {
     (void)old;
-    return !is_ours(self) || has(self, "data");
+    return !is_ours(self) || rule_has(self, "data");
 }
 
 static bool training_given(const struct json *self, const struct json *old)
 {
     (void)old;
-    return !is_ours(self) || has(self, "training");
+    return !is_ours(self) || rule_has(self, "training");
 }
 
 static bool document_model(const struct json *self, const struct json *old)
 {
     (void)old;
-    return has(self, "model");
+    return rule_has(self, "model");
 }
 
 static bool document_data(const struct json *self, const struct json *old)
 {
     (void)old;
-    return has(self, "data");
+    return rule_has(self, "data");
 }
 
 static bool document_training(const struct json *self, const struct json *old)
 {
     (void)old;
-    return has(self, "training");
+    return rule_has(self, "training");
 }
 
 /* ---------------------------------------------------------------- storage */
 
 static bool storage_exists(const struct json *self, const char *path)
 {
-    return !has(self, path) || element_named(json_member(self, "storage"), json_string_at(self, path, ""));
+    return !rule_has(self, path) || rule_element_named(json_member(self, "storage"), json_string_at(self, path, ""));
 }
 
 static bool storage_writable(const struct json *self, const char *path)
 {
-    const struct json *storage = element_named(json_member(self, "storage"), json_string_at(self, path, ""));
+    const struct json *storage = rule_element_named(json_member(self, "storage"), json_string_at(self, path, ""));
     return !json_boolean_at(storage, "readOnly", false);
 }
 
@@ -435,13 +404,13 @@ static bool export_writable(const struct json *self, const struct json *old)
 static bool best_is_kept(const struct json *self, const struct json *old)
 {
     (void)old;
-    return !is(self, "export.weights", "Best") || json_boolean_at(self, "checkpoint.keepBest", false);
+    return !rule_is(self, "export.weights", "Best") || json_boolean_at(self, "checkpoint.keepBest", false);
 }
 
 static bool best_is_scored(const struct json *self, const struct json *old)
 {
     (void)old;
-    return !is(self, "export.weights", "Best") || has(self, "data.validation");
+    return !rule_is(self, "export.weights", "Best") || rule_has(self, "data.validation");
 }
 
 static bool init_storage(const struct json *self, const struct json *old)
@@ -493,144 +462,145 @@ static bool one_volume_source(const struct json *self, const struct json *old)
 static bool checkpoint_interval(const struct json *self, const struct json *old)
 {
     (void)old;
-    return !has(self, "every") || !has(self, "everySteps");
+    return !rule_has(self, "every") || !rule_has(self, "everySteps");
 }
 
 static bool preset_or_layers(const struct json *self, const struct json *old)
 {
     (void)old;
-    return has(self, "preset") != has(self, "layers");
+    return rule_has(self, "preset") != rule_has(self, "layers");
 }
 
 static bool layers_have_input_shape(const struct json *self, const struct json *old)
 {
     (void)old;
-    return !has(self, "layers") || has(self, "inputShape");
+    return !rule_has(self, "layers") || rule_has(self, "inputShape");
 }
 
 static bool dense_has_units(const struct json *self, const struct json *old)
 {
     (void)old;
-    return !is(self, "type", "dense") || has(self, "units");
+    return !rule_is(self, "type", "dense") || rule_has(self, "units");
 }
 
 static bool conv2d_has_kernel(const struct json *self, const struct json *old)
 {
     (void)old;
-    return !is(self, "type", "conv2d") || (has(self, "filters") && has(self, "kernel"));
+    return !rule_is(self, "type", "conv2d") || (rule_has(self, "filters") && rule_has(self, "kernel"));
 }
 
 static bool pool_has_size(const struct json *self, const struct json *old)
 {
     (void)old;
     static const char *const pools[] = {"maxPool", "averagePool", NULL};
-    return !is_one_of(self, "type", pools) || has(self, "size");
+    return !rule_is_one_of(self, "type", pools) || rule_has(self, "size");
 }
 
 static bool embedding_has_sizes(const struct json *self, const struct json *old)
 {
     (void)old;
-    return !is(self, "type", "embedding") || (has(self, "size") && has(self, "units"));
+    return !rule_is(self, "type", "embedding") || (rule_has(self, "size") && rule_has(self, "units"));
 }
 
 static bool attention_has_heads(const struct json *self, const struct json *old)
 {
     (void)old;
-    return !is(self, "type", "attention") || has(self, "heads");
+    return !rule_is(self, "type", "attention") || rule_has(self, "heads");
 }
 
 static bool add_has_inputs(const struct json *self, const struct json *old)
 {
     (void)old;
-    return !is(self, "type", "add") || json_count(json_member(self, "inputs")) >= 2;
+    return !rule_is(self, "type", "add") || json_count(json_member(self, "inputs")) >= 2;
 }
 
 static bool dropout_has_rate(const struct json *self, const struct json *old)
 {
     (void)old;
-    return !is(self, "type", "dropout") || has(self, "rate");
+    return !rule_is(self, "type", "dropout") || rule_has(self, "rate");
 }
 
 static bool shortcut_has_filters(const struct json *self, const struct json *old)
 {
     (void)old;
-    return !is(self, "type", "shortcut") || has(self, "filters");
+    return !rule_is(self, "type", "shortcut") || rule_has(self, "filters");
 }
 
 static bool concat_has_inputs(const struct json *self, const struct json *old)
 {
     (void)old;
-    return !is(self, "type", "concat") || json_count(json_member(self, "inputs")) >= 2;
+    return !rule_is(self, "type", "concat") || json_count(json_member(self, "inputs")) >= 2;
 }
 
 static bool split_is_dense(const struct json *self, const struct json *old)
 {
     (void)old;
-    return !has(self, "devices") || (is(self, "type", "dense") && !has(self, "weightsOf"));
+    return !rule_has(self, "devices") || (rule_is(self, "type", "dense") && !rule_has(self, "weightsOf"));
 }
 
 static bool idx_files(const struct json *self, const struct json *old)
 {
     (void)old;
     static const char *const pairs[] = {"idx", "npy", NULL};
-    return !is_one_of(self, "format", pairs) || (has(self, "train.images") && has(self, "train.labels"));
+    return !rule_is_one_of(self, "format", pairs) || (rule_has(self, "train.images") && rule_has(self, "train.labels"));
 }
 
 static bool listed_files(const struct json *self, const struct json *old)
 {
     (void)old;
     static const char *const listed[] = {"cifar10", "tokens", "tfrecord", NULL};
-    return !is_one_of(self, "format", listed) || has(self, "train.files");
+    return !rule_is_one_of(self, "format", listed) || rule_has(self, "train.files");
 }
 
 static bool bytes_file(const struct json *self, const struct json *old)
 {
     (void)old;
-    return !is(self, "format", "bytes") || has(self, "train.text");
+    return !rule_is(self, "format", "bytes") || rule_has(self, "train.text");
 }
 
 static bool synthetic_examples(const struct json *self, const struct json *old)
 {
     (void)old;
-    return !is(self, "format", "synthetic") || has(self, "examples");
+    return !rule_is(self, "format", "synthetic") || rule_has(self, "examples");
 }
 
 static bool validation_last_or_files(const struct json *self, const struct json *old)
 {
     (void)old;
-    return !has(self, "validation.last") || !(has(self, "validation.images") || has(self, "validation.labels") ||
-                                              has(self, "validation.text") || has(self, "validation.files"));
+    return !rule_has(self, "validation.last") ||
+           !(rule_has(self, "validation.images") || rule_has(self, "validation.labels") ||
+             rule_has(self, "validation.text") || rule_has(self, "validation.files"));
 }
 
 static bool validation_pair(const struct json *self, const struct json *old)
 {
     (void)old;
-    return has(self, "validation.images") == has(self, "validation.labels");
+    return rule_has(self, "validation.images") == rule_has(self, "validation.labels");
 }
 
 static bool epochs_or_steps(const struct json *self, const struct json *old)
 {
     (void)old;
-    return has(self, "epochs") != has(self, "steps");
+    return rule_has(self, "epochs") != rule_has(self, "steps");
 }
 
 static bool one_batch_size(const struct json *self, const struct json *old)
 {
     (void)old;
-    return has(self, "batchSize") != has(self, "perReplicaBatchSize");
+    return rule_has(self, "batchSize") != rule_has(self, "perReplicaBatchSize");
 }
 
 /* Accumulation is a number of shards; one given by hand would overrule it. */
 static bool accumulation_or_shards(const struct json *self, const struct json *old)
 {
     (void)old;
-    return !has(self, "logicalShards") || json_integer_at(self, "gradientAccumulation", 1) == 1;
+    return !rule_has(self, "logicalShards") || json_integer_at(self, "gradientAccumulation", 1) == 1;
 }
 
 static bool learning_rate_scale(const struct json *self, const struct json *old)
 {
     (void)old;
-    return has(self, "perReplicaBatchSize") == has(self, "scaleLearningRate");
+    return rule_has(self, "perReplicaBatchSize") == rule_has(self, "scaleLearningRate");
 }
 
 /* ---------------------------------------------------------------- the table */
@@ -647,6 +617,20 @@ static bool learning_rate_scale(const struct json *self, const struct json *old)
 #define FITS(workers)                                                                                                  \
     "self.framework != 'Coxswain' || " workers " + (" NAMED("roles", "'chief'") " ? 1 : 0) <= " TEXT(TRAINERS_MAX)
 #define SOURCE(name) "(has(s." name ") ? 1 : 0)"
+#define OURS "self.framework != 'Coxswain' || "
+/* As worker_rules.c counts them. */
+#define WORKERS "(has(self.elastic) ? self.elastic.maxWorkers : self.workers)"
+#define TRAINERS "(" WORKERS " + (" NAMED("roles", "'chief'") " ? 1 : 0))"
+#define SERVED_WORKERS "(" WORKERS " - (has(self.strategy.backupWorkers) ? self.strategy.backupWorkers : 0))"
+#define REPLICAS                                                                                                       \
+    "(self.strategy.type == 'ParameterServer' ? " SERVED_WORKERS " : self.strategy.type != 'Pipeline' ? " TRAINERS     \
+    " * self.devices.count : has(self.strategy.stages) ? self.workers * self.devices.count / self.strategy.stages : "  \
+    "1)"
+#define IS_GLOBAL                                                                                                      \
+    "(has(self.model) && ((has(self.model.statistics) && self.model.statistics == 'Global') || "                       \
+    "(has(self.model.layers) && self.model.layers.exists(l, has(l.statistics) && l.statistics == 'Global'))))"
+#define SHARDED "(has(self.strategy.shardedOptimizer) && self.strategy.shardedOptimizer)"
+#define IS_SYNCHRONOUS "(has(self.strategy.mode) && self.strategy.mode == 'Synchronous')"
 
 const struct rule rules[] = {
     {.name = "OneWorker",
@@ -695,14 +679,6 @@ const struct rule rules[] = {
      .holds = pipeline_accumulation,
      .cel = "!has(self.strategy.microBatches) || !has(self.training) || self.training.gradientAccumulation == 1",
      .message = "micro-batches are accumulated anyway; raise strategy.microBatches and leave this out"},
-    {.name = "PipelineStatistics",
-     .about = &shared_type,
-     .field = "model",
-     .holds = pipeline_statistics,
-     .cel = "self.strategy.type != 'Pipeline' || !has(self.model) || "
-            "((!has(self.model.statistics) || self.model.statistics != 'Global') && (!has(self.model.layers) || "
-            "self.model.layers.all(l, !has(l.statistics) || l.statistics != 'Global')))",
-     .message = "Pipeline normalises each micro-batch alone; write statistics: Shard"},
     {.name = "LayerDevices",
      .about = &shared_type,
      .field = "model.layers",
@@ -806,9 +782,9 @@ const struct rule rules[] = {
      .about = &training_job_spec_type,
      .field = "roles",
      .holds = chief_strategy,
-     .cel = "self.framework != 'Coxswain' || !(self.strategy.type in ['OneDevice', 'Mirrored', 'CentralStorage']) || "
-            "!" NAMED("roles", "'chief'"),
-     .message = "OneDevice, Mirrored and CentralStorage have one worker and no chief beside it; leave the chief out"},
+     .cel = OURS "!(self.strategy.type in ['OneDevice', 'Mirrored', 'CentralStorage', 'Pipeline']) || "
+                 "!" NAMED("roles", "'chief'"),
+     .message = "OneDevice, Mirrored, CentralStorage and Pipeline are led by worker 0; leave the chief out"},
     {.name = "CrewSize",
      .about = &training_job_spec_type,
      .field = "workers",
@@ -1155,6 +1131,185 @@ const struct rule rules[] = {
      .holds = learning_rate_scale,
      .cel = "has(self.perReplicaBatchSize) == has(self.scaleLearningRate)",
      .message = "perReplicaBatchSize needs scaleLearningRate, Linear or None; batchSize has none"},
+    {.name = "ServerDevice",
+     .about = &shared_type,
+     .field = "devices.count",
+     .holds = worker_rule_server_device,
+     .cel = OURS "!(self.strategy.type in ['ParameterServer', 'PeerToPeer']) || self.devices.count == 1",
+     .message = "ParameterServer and PeerToPeer compute on one device a worker; set devices.count to 1 and take more "
+                "workers"},
+    {.name = "LocalStepsDevice",
+     .about = &shared_type,
+     .field = "devices.count",
+     .holds = worker_rule_local_steps_device,
+     .cel = OURS "!has(self.strategy.localSteps) || self.devices.count == 1",
+     .message = "localSteps are taken on one device a worker; set devices.count to 1 and take more workers"},
+    {.name = "LocalStepsCrew",
+     .about = &training_job_spec_type,
+     .field = "strategy.localSteps",
+     .holds = worker_rule_local_steps_crew,
+     .cel = OURS "!has(self.strategy.localSteps) || " TRAINERS " > 1",
+     .message = "a lone worker has nobody to average with; leave it out or take more workers"},
+    {.name = "ShardedAlone",
+     .about = &training_job_spec_type,
+     .field = "strategy.shardedOptimizer",
+     .holds = worker_rule_sharded_alone,
+     .cel = OURS "!" SHARDED " || " TRAINERS " > 1",
+     .message = "a lone worker has nobody to share slots with; leave it out or take more workers"},
+    {.name = "ServerBest",
+     .about = &shared_type,
+     .field = "checkpoint.keepBest",
+     .holds = worker_rule_server_best,
+     .cel = OURS "self.strategy.type != 'ParameterServer' || !has(self.checkpoint) || !self.checkpoint.keepBest",
+     .message = "not with ParameterServer yet, whose checkpoints are the servers'; leave it out"},
+    {.name = "ServerAccumulation",
+     .about = &shared_type,
+     .field = "training.gradientAccumulation",
+     .holds = worker_rule_server_accumulation,
+     .cel = OURS "self.strategy.type != 'ParameterServer' || " IS_SYNCHRONOUS
+                 " || !has(self.training) || self.training.gradientAccumulation == 1",
+     .message = "with ParameterServer only in mode Synchronous; lower batchSize instead"},
+    {.name = "Nccl",
+     .about = &shared_type,
+     .field = "strategy.collective",
+     .holds = worker_rule_nccl,
+     .cel = OURS "!has(self.strategy.collective) || self.strategy.collective != 'NCCL' || "
+                 "(self.strategy.type == 'MultiWorkerMirrored' && !has(self.strategy.localSteps) && "
+                 "self.devices.count == 1 && self.devices.type != 'CPU')",
+     .message = "NCCL sums between the workers of MultiWorkerMirrored only so far, with one GPU each and without "
+                "localSteps; take Auto"},
+    {.name = "Ring",
+     .about = &shared_type,
+     .field = "strategy.collective",
+     .holds = worker_rule_ring,
+     .cel = OURS "!has(self.strategy.collective) || self.strategy.collective != 'Ring' || !has(self.training) || "
+                 "self.training.determinism != 'Crew'",
+     .message = "Ring adds in an order that follows the crew's size, and so do its bits; set training.determinism to "
+                "Run, or collective to Auto"},
+    {.name = "GlobalStatistics",
+     .about = &shared_type,
+     .field = "model",
+     .holds = worker_rule_global_statistics,
+     .cel = OURS "!" IS_GLOBAL
+                 " || (self.strategy.type in ['OneDevice', 'Mirrored', 'CentralStorage', 'MultiWorkerMirrored'] && "
+                 "!has(self.strategy.localSteps) && (!has(self.training) || "
+                 "self.training.gradientAccumulation == 1))",
+     .message = "statistics: Global needs a strategy that computes a batch at once (OneDevice, Mirrored, "
+                "CentralStorage, MultiWorkerMirrored without localSteps) and no gradientAccumulation; write Shard"},
+    {.name = "GpuStatistics",
+     .about = &training_job_spec_type,
+     .field = "model",
+     .holds = worker_rule_gpu_statistics,
+     .cel = OURS "self.devices.type != 'GPU' || !" IS_GLOBAL " || (" REPLICAS
+                 " == 1 && (!has(self.training) || !has(self.training.logicalShards) || "
+                 "self.training.logicalShards == 1))",
+     .message = "statistics: Global over several logical shards is computed on CPUs only so far; write Shard"},
+    {.name = "GpuStrategy",
+     .about = &shared_type,
+     .field = "devices.type",
+     .holds = worker_rule_gpu_strategy,
+     .cel = OURS "self.devices.type != 'GPU' || !(self.strategy.type == 'PeerToPeer' || " SHARDED
+                 " || (self.strategy.type == 'Pipeline' && self.workers > 1))",
+     .message = "PeerToPeer, Pipeline over several workers and shardedOptimizer compute on CPUs only so far; take CPU"},
+    {.name = "GpuCount",
+     .about = &shared_type,
+     .field = "devices.count",
+     .holds = worker_rule_gpu_count,
+     .cel = OURS "self.devices.type != 'GPU' || self.devices.count == 1 || "
+                 "self.strategy.type in ['Mirrored', 'MultiWorkerMirrored']",
+     .message = "only Mirrored and MultiWorkerMirrored take several GPUs a worker so far; set devices.count to 1"},
+    {.name = "FewestShards",
+     .about = &training_job_spec_type,
+     .field = "training.logicalShards",
+     .holds = worker_rule_fewest_shards,
+     .cel = OURS "!has(self.training) || !has(self.training.logicalShards) || "
+                 "self.training.logicalShards >= " REPLICAS,
+     .message = "each device of the crew, its chief's too, has at least one shard; give as many, or leave it out"},
+    {.name = "MostShards",
+     .about = &training_job_spec_type,
+     .field = "training.gradientAccumulation",
+     .holds = worker_rule_most_shards,
+     .cel = OURS "!has(self.training) || has(self.training.logicalShards) || " REPLICAS
+                 " * (has(self.strategy.microBatches) ? self.strategy.microBatches : 1) * "
+                 "self.training.gradientAccumulation <= " TEXT(SHARDS_MAX),
+     .message = "a batch is cut into at most " TEXT(SHARDS_MAX) " pieces, and devices x this x microBatches are more; "
+                                                                "lower one of them"},
+    {.name = "ServedShards",
+     .about = &training_job_spec_type,
+     .field = "training",
+     .holds = worker_rule_served_shards,
+     .cel = OURS "self.strategy.type != 'ParameterServer' || !" IS_SYNCHRONOUS " || !has(self.training) || "
+                 "(has(self.training.logicalShards) ? self.training.logicalShards : " SERVED_WORKERS
+                 " * self.training.gradientAccumulation) <= " TEXT(SERVED_SHARDS_MAX),
+     .message = "a ps in mode Synchronous keeps at most " TEXT(
+         SERVED_SHARDS_MAX) " shares of a batch; lower "
+                            "logicalShards or gradientAccumulation, or take another mode"},
+    {.name = "EvaluatorCheckpoint",
+     .about = &training_job_spec_type,
+     .field = "checkpoint",
+     .holds = worker_rule_evaluator_checkpoint,
+     .cel = OURS "self.strategy.type != 'ParameterServer' || has(self.checkpoint) || !" NAMED("roles", "'evaluator'"),
+     .message =
+         "is missing, and an evaluator scores checkpoints; say where they are saved, or leave the evaluator out"},
+    {.name = "EvaluatorExamples",
+     .about = &training_job_spec_type,
+     .field = "data.validation",
+     .holds = worker_rule_evaluator_examples,
+     .cel = OURS "self.strategy.type != 'ParameterServer' || (has(self.data) && has(self.data.validation)) || "
+                 "!" NAMED("roles", "'evaluator'"),
+     .message = "is missing, and an evaluator needs held-out examples; give some, such as {last: 1000}, or leave the "
+                "evaluator out"},
+    {.name = "Precision",
+     .about = &shared_type,
+     .field = "training.precision",
+     .holds = worker_rule_precision,
+     .cel = OURS "!has(self.training) || self.training.precision != 'bfloat16'",
+     .message = "Coxswain's own worker computes in float32 only so far; leave it out"},
+    {.name = "Texts",
+     .about = &shared_type,
+     .field = "data.format",
+     .holds = worker_rule_texts,
+     .cel = OURS "!has(self.model) || !has(self.data) || self.data.format == 'synthetic' || "
+                 "(self.data.format in ['bytes', 'tokens']) == ((has(self.model.preset) && "
+                 "self.model.preset.startsWith('gpt')) || (has(self.model.layers) && self.model.layers.size() > 0 && "
+                 "self.model.layers[0].type == 'embedding'))",
+     .message = "bytes and tokens are for gpt presets and layers that begin with an embedding, and the other formats "
+                "for the other models; change format or model"},
+    {.name = "ExportNames",
+     .about = &shared_type,
+     .field = "export.names",
+     .holds = worker_rule_export_names,
+     .cel = OURS "!has(self.export) || self.export.names != 'HuggingFace' || !has(self.model) || "
+                 "!has(self.model.preset) || self.model.preset.startsWith('gpt')",
+     .message = "Hugging Face's names are those of GPT-2; leave it out, or take a gpt preset"},
+    {.name = "InitFolder",
+     .about = &shared_type,
+     .field = "init.from",
+     .holds = worker_rule_init_folder,
+     .cel = OURS "!has(self.init) || !has(self.checkpoint) || !has(self.checkpoint.path) || "
+                 "!self.init.from.startsWith(self.checkpoint.storage + ':' + self.checkpoint.path + '/')",
+     .message = "lies among the job's own checkpoints, from which it goes on by itself; leave init out, or save to "
+                "another checkpoint.path"},
+    {.name = "InitPath",
+     .about = &shared_type,
+     .field = "init.from",
+     .holds = worker_rule_init_path,
+     .cel = OURS "!has(self.init) || self.init.from.startsWith('/') || !self.init.from.contains(':') || "
+                 "self.init.from.matches('^[^:]*:" PATH_EXPRESSION "$')",
+     .message = "needs, behind the storage's name, a path without empty, '.' and '..' parts, such as "
+                "runs:digits/weights.safetensors"},
+    {.name = "LentBias",
+     .about = &layer_type_type,
+     .field = "bias",
+     .holds = worker_rule_lent_bias,
+     .cel = "!has(self.weightsOf) || !self.bias",
+     .message = "a layer with weightsOf has none; write bias: false"},
+    {.name = "PoolPadding",
+     .about = &layer_type_type,
+     .field = "padding",
+     .holds = worker_rule_pool_padding,
+     .cel = "!(self.type in ['maxPool', 'averagePool']) || !has(self.size) || self.padding < self.size",
+     .message = "must be lower than the pool's size, or a window would lie on zeros alone"},
     {.name = NULL},
 };
 

@@ -11,6 +11,8 @@
 #include <stdint.h>
 
 /* name, expression, what it is in words, with an example */
+#define PATH_PART "([^./][^/]*|[.][^./][^/]*|[.][.][^/]+)"
+#define PATH_EXPRESSION "/?" PATH_PART "(/" PATH_PART ")*"
 #define STRING_FORMATS(X)                                                                                              \
     X(ANY, "", "any text")                                                                                             \
     X(NAME, "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", "a name of lower-case letters, digits and '-', such as runs-2")         \
@@ -22,8 +24,7 @@
       "a qualified name, such as nvidia.com/gpu")                                                                      \
     X(WORD, "^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$",                                                              \
       "a word of letters, digits, '-', '_' and '.', such as conv1")                                                    \
-    X(PATH, "^/?([^./][^/]*|[.][^./][^/]*|[.][.][^/]+)(/([^./][^/]*|[.][^./][^/]*|[.][.][^/]+))*$",                    \
-      "a path without empty, '.' and '..' parts, such as mnist/train.gz")                                              \
+    X(PATH, "^" PATH_EXPRESSION "$", "a path without empty, '.' and '..' parts, such as mnist/train.gz")               \
     X(IMAGE, "^[^[:space:]]+$", "an image reference without spaces, such as registry.example/trainer:1")               \
     X(DECIMAL, "^-?(0|[1-9][0-9]*)([.][0-9]+)?([eE][-+]?[0-9]+)?$",                                                    \
       "a decimal number in quotes, such as \"0.01\" or \"3e-4\"")                                                      \

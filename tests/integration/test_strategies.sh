@@ -80,7 +80,7 @@ verdict $? "each strategy goes on from the checkpoint of the one before" "$(tail
 job ring MultiWorkerMirrored 1 Ring
 refused 64 'determinism to Run' ring
 job nccl Mirrored 2 NCCL
-refused 69 'NCCL' nccl
+refused 64 'NCCL' nccl
 determinism=Run job running MultiWorkerMirrored 1 Ring
 crew running 3 && grep -q 'accuracy [5-9][0-9]\|accuracy 100' running.0.log
 verdict $? "a ring of three trains" "$(tails running)"

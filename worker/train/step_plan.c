@@ -4,6 +4,7 @@
 #include "worker/strategy/reduction_tree.h"
 
 #define MICRO_BATCHES_PER_STAGE 4
+_Static_assert(REDUCTION_LEAVES_MAX == SHARDS_MAX, "jobs are admitted by the latter");
 
 static int64_t larger(int64_t a, int64_t b)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What this worker can do of all that a TrainingJob may ask for. A job beyond it
- * ends at once, with a sentence.
+ * What this worker can do of all that a job may ask for, as far as the rules of
+ * the job document (common/job/worker_rules.h) cannot tell: whether crew and job
+ * go together. A job beyond it ends at once, with a sentence.
  */
 #ifndef COXSWAIN_TRAIN_SUPPORT_H
 #define COXSWAIN_TRAIN_SUPPORT_H

@@ -43,7 +43,7 @@ Test(job_document, what_is_not_given_is_default_or_unset)
 static const char full[] =
     "name: digits\n"
     "namespace: default\n"
-    "strategy: {type: MultiWorkerMirrored, collective: Ring}\n"
+    "strategy: {type: MultiWorkerMirrored, collective: Hierarchical}\n"
     "workers: 2\n"
     "devices: {type: Auto, count: 2}\n"
     "model:\n"

@@ -38,42 +38,6 @@ Test(support, what_there_is)
     cr_assert_eq(check(&job, 1, NULL), 0);
 }
 
-Test(support, what_is_not_there_is_named)
-{
-    struct job_document job = example();
-    job.training.precision = PRECISION_BFLOAT16;
-    expect(&job, 2, ERROR_UNSUPPORTED, "precision");
-}
-
-Test(support, nccl_is_for_workers_with_gpus)
-{
-    struct job_document job = example();
-    job.strategy.collective = COLLECTIVE_NCCL;
-    job.devices.type = DEVICE_TYPE_GPU;
-    cr_expect_eq(check(&job, 2, NULL), 0);
-    job.devices.type = DEVICE_TYPE_AUTO;
-    cr_expect_eq(check(&job, 2, NULL), 0);
-    job.devices.type = DEVICE_TYPE_CPU;
-    expect(&job, 2, ERROR_UNSUPPORTED, "devices.type is CPU");
-    job.devices.type = DEVICE_TYPE_GPU;
-    job.devices.count = 2;
-    expect(&job, 2, ERROR_UNSUPPORTED, "one GPU each");
-    job.devices.count = 1;
-    job.strategy.local_steps = 4;
-    expect(&job, 2, ERROR_UNSUPPORTED, "localSteps");
-    job = example();
-    job.strategy.type = STRATEGY_MIRRORED;
-    job.strategy.collective = COLLECTIVE_NCCL;
-    expect(&job, 1, ERROR_UNSUPPORTED, "MultiWorkerMirrored only");
-}
-
-Test(support, a_ring_keeps_no_bits)
-{
-    struct job_document job = example();
-    job.strategy.collective = COLLECTIVE_RING;
-    expect(&job, 2, ERROR_INVALID, "determinism to Run");
-}
-
 Test(support, one_device_has_one_worker)
 {
     struct job_document job = example();
@@ -81,29 +45,8 @@ Test(support, one_device_has_one_worker)
     expect(&job, 2, ERROR_INVALID, "has 2");
 }
 
-Test(support, global_statistics_need_a_batch_computed_at_once)
-{
-    struct layer_spec norm = {.type = LAYER_BATCH_NORM, .statistics = STATISTICS_GLOBAL};
-    struct job_document job = example();
-    job.model.layers = &norm;
-    job.model.layer_count = 1;
-    job.training.gradient_accumulation = 1;
-    job.strategy.type = STRATEGY_PEER_TO_PEER;
-    expect(&job, 2, ERROR_UNSUPPORTED, "model.layers[0].statistics");
-    job.strategy.type = STRATEGY_MULTI_WORKER_MIRRORED;
-    cr_assert_eq(check(&job, 2, NULL), 0);
-    job.strategy.local_steps = 4;
-    expect(&job, 2, ERROR_UNSUPPORTED, "without localSteps");
-    job.strategy.local_steps = FIELD_UNSET;
-    job.strategy.type = STRATEGY_ONE_DEVICE;
-    cr_assert_eq(check(&job, 1, NULL), 0);
-    job.training.gradient_accumulation = 2;
-    expect(&job, 1, ERROR_UNSUPPORTED, "statistics");
-}
-
 Test(support, sharded_slots_are_for_a_fixed_crew_that_mirrors)
 {
-    static const enum strategy_type others[] = {STRATEGY_PEER_TO_PEER, STRATEGY_PARAMETER_SERVER, STRATEGY_PIPELINE};
     struct job_document job = example();
     struct error error = ERROR_INIT;
     job.strategy.sharded_optimizer = true;
@@ -112,18 +55,6 @@ Test(support, sharded_slots_are_for_a_fixed_crew_that_mirrors)
     cr_assert_eq(support_check(&job, &(struct crew){.size = 4, .least = 2, .expected = 3}, &error), -1);
     cr_assert_eq(error.kind, ERROR_INVALID);
     cr_assert_not_null(strstr(error.message, "fixed number of workers"), "%s", error.message);
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        job.strategy.type = others[i];
-        job.training.gradient_accumulation = 1;
-        expect(&job, 4, ERROR_INVALID, "strategy.shardedOptimizer: is for MultiWorkerMirrored");
-    }
-    job.strategy.type = STRATEGY_MULTI_WORKER_MIRRORED;
-    job.strategy.local_steps = 4;
-    expect(&job, 4, ERROR_INVALID, "no localSteps");
-    job.strategy.local_steps = FIELD_UNSET;
-    job.strategy.collective = COLLECTIVE_RING;
-    job.training.determinism = DETERMINISM_RUN;
-    expect(&job, 4, ERROR_INVALID, "collective Auto");
 }
 
 /* By TF_CONFIG, or with nothing at all, which no rule of the manifest sees. */

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/job/worker_rules.h"
+
+#include "common/job/job_document.h"
+#include "common/job/rule_parts.h"
+#include "common/job/string_format.h"
+
+/* A job document has no field `framework`. */
+static bool is_foreign(const struct json *self)
+{
+    return rule_has(self, "framework") && !rule_is(self, "framework", "Coxswain");
+}
+
+static bool is_served(const struct json *self)
+{
+    return rule_is(self, "strategy.type", "ParameterServer");
+}
+
+static int64_t accumulation(const struct json *self)
+{
+    return json_integer_at(self, "training.gradientAccumulation", 1);
+}
+
+/* ---------------------------------------------------------------- strategies */
+
+bool worker_rule_server_device(const struct json *self, const struct json *old)
+{
+    (void)old;
+    static const char *const lone[] = {"ParameterServer", "PeerToPeer", NULL};
+    return is_foreign(self) || !rule_is_one_of(self, "strategy.type", lone) ||
+           json_integer_at(self, "devices.count", 1) == 1;
+}
+
+bool worker_rule_local_steps_device(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return is_foreign(self) || !rule_has(self, "strategy.localSteps") || json_integer_at(self, "devices.count", 1) == 1;
+}
+
+/* Its checkpoints are the servers', none of which scores the whole. */
+bool worker_rule_server_best(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return is_foreign(self) || !is_served(self) || !json_boolean_at(self, "checkpoint.keepBest", false);
+}
+
+bool worker_rule_server_accumulation(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return is_foreign(self) || !is_served(self) || rule_is(self, "strategy.mode", "Synchronous") ||
+           accumulation(self) == 1;
+}
+
+bool worker_rule_nccl(const struct json *self, const struct json *old)
+{
+    (void)old;
+    bool can = rule_is(self, "strategy.type", "MultiWorkerMirrored") && !rule_has(self, "strategy.localSteps") &&
+               json_integer_at(self, "devices.count", 1) == 1 && !rule_is(self, "devices.type", "CPU");
+    return is_foreign(self) || !rule_is(self, "strategy.collective", "NCCL") || can;
+}
+
+/* It adds in an order that follows the crew's size. */
+bool worker_rule_ring(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return is_foreign(self) || !rule_is(self, "strategy.collective", "Ring") ||
+           !rule_is(self, "training.determinism", "Crew");
+}
+
+static bool has_global_statistics(const struct json *self)
+{
+    const struct json *layers = json_member(json_member(self, "model"), "layers");
+    bool global = rule_is(self, "model.statistics", "Global");
+    for (const struct json *layer = json_first(layers); layer; layer = json_next(layer))
+        global |= rule_is(layer, "statistics", "Global");
+    return global;
+}
+
+/* All shards of a batch must be computed at once, by those who hear of each other. */
+bool worker_rule_global_statistics(const struct json *self, const struct json *old)
+{
+    (void)old;
+    static const char *const at_once[] = {"OneDevice", "Mirrored", "CentralStorage", "MultiWorkerMirrored", NULL};
+    bool can = rule_is_one_of(self, "strategy.type", at_once) && !rule_has(self, "strategy.localSteps") &&
+               accumulation(self) == 1;
+    return is_foreign(self) || !has_global_statistics(self) || can;
+}
+
+/* ---------------------------------------------------------------- GPUs */
+
+static bool asks_for_gpus(const struct json *self)
+{
+    return !is_foreign(self) && rule_is(self, "devices.type", "GPU");
+}
+
+bool worker_rule_gpu_strategy(const struct json *self, const struct json *old)
+{
+    (void)old;
+    bool on_cpus = rule_is(self, "strategy.type", "PeerToPeer") ||
+                   json_boolean_at(self, "strategy.shardedOptimizer", false) ||
+                   (rule_is(self, "strategy.type", "Pipeline") && json_integer_at(self, "workers", 1) > 1);
+    return !asks_for_gpus(self) || !on_cpus;
+}
+
+bool worker_rule_gpu_count(const struct json *self, const struct json *old)
+{
+    (void)old;
+    static const char *const mirroring[] = {"Mirrored", "MultiWorkerMirrored", NULL};
+    return !asks_for_gpus(self) || json_integer_at(self, "devices.count", 1) == 1 ||
+           rule_is_one_of(self, "strategy.type", mirroring);
+}
+
+/* ---------------------------------------------------------------- how many */
+
+/* The most that the crew ever has of them. */
+static int64_t workers(const struct json *self)
+{
+    return json_integer_at(self, rule_has(self, "elastic") ? "elastic.maxWorkers" : "workers", 1);
+}
+
+static int64_t trainers(const struct json *self)
+{
+    return workers(self) + rule_has_role(self, "chief");
+}
+
+/* Those that a ParameterServer crew's batch is cut for: neither its chief nor spare ones. */
+static int64_t served_workers(const struct json *self)
+{
+    return workers(self) - json_integer_at(self, "strategy.backupWorkers", 0);
+}
+
+/* Each has at least one logical shard. */
+static int64_t replicas(const struct json *self)
+{
+    int64_t devices = json_integer_at(self, "devices.count", 1);
+    if (is_served(self))
+        return served_workers(self);
+    if (!rule_is(self, "strategy.type", "Pipeline"))
+        return trainers(self) * devices;
+    int64_t stages = json_integer_at(self, "strategy.stages", 0);
+    return stages > 0 ? json_integer_at(self, "workers", 1) * devices / stages : 1;
+}
+
+bool worker_rule_gpu_statistics(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !asks_for_gpus(self) || !has_global_statistics(self) ||
+           (replicas(self) == 1 && json_integer_at(self, "training.logicalShards", 1) == 1);
+}
+
+bool worker_rule_local_steps_crew(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return is_foreign(self) || !rule_has(self, "strategy.localSteps") || trainers(self) > 1;
+}
+
+bool worker_rule_sharded_alone(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return is_foreign(self) || !json_boolean_at(self, "strategy.shardedOptimizer", false) || trainers(self) > 1;
+}
+
+bool worker_rule_fewest_shards(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return is_foreign(self) || json_integer_at(self, "training.logicalShards", SHARDS_MAX) >= replicas(self);
+}
+
+/* Of micro-batches that nobody counted there are as many as fit. */
+bool worker_rule_most_shards(const struct json *self, const struct json *old)
+{
+    (void)old;
+    int64_t pieces = json_integer_at(self, "strategy.microBatches", 1) * accumulation(self);
+    return is_foreign(self) || rule_has(self, "training.logicalShards") || replicas(self) * pieces <= SHARDS_MAX;
+}
+
+bool worker_rule_served_shards(const struct json *self, const struct json *old)
+{
+    (void)old;
+    int64_t shards = json_integer_at(self, "training.logicalShards", served_workers(self) * accumulation(self));
+    return is_foreign(self) || !is_served(self) || !rule_is(self, "strategy.mode", "Synchronous") ||
+           shards <= SERVED_SHARDS_MAX;
+}
+
+/* ---------------------------------------------------------------- the evaluator */
+
+static bool is_evaluated_beside(const struct json *self)
+{
+    return !is_foreign(self) && is_served(self) && rule_has_role(self, "evaluator");
+}
+
+bool worker_rule_evaluator_checkpoint(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !is_evaluated_beside(self) || rule_has(self, "checkpoint");
+}
+
+bool worker_rule_evaluator_examples(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !is_evaluated_beside(self) || rule_has(self, "data.validation");
+}
+
+/* ---------------------------------------------------------------- model, data, weights */
+
+bool worker_rule_precision(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return is_foreign(self) || !rule_is(self, "training.precision", "bfloat16");
+}
+
+static bool is_preset_of_texts(const struct json *self)
+{
+    return strncmp(json_string_at(self, "model.preset", ""), "gpt", 3) == 0;
+}
+
+/* A model over tokens begins with an embedding. */
+static bool reads_tokens(const struct json *self)
+{
+    const struct json *layers = json_member(json_member(self, "model"), "layers");
+    return is_preset_of_texts(self) || rule_is(json_first(layers), "type", "embedding");
+}
+
+bool worker_rule_texts(const struct json *self, const struct json *old)
+{
+    (void)old;
+    static const char *const texts[] = {"bytes", "tokens", NULL};
+    return is_foreign(self) || !rule_has(self, "model") || !rule_has(self, "data") ||
+           rule_is(self, "data.format", "synthetic") ||
+           rule_is_one_of(self, "data.format", texts) == reads_tokens(self);
+}
+
+bool worker_rule_export_names(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return is_foreign(self) || !rule_is(self, "export.names", "HuggingFace") || !rule_has(self, "model.preset") ||
+           is_preset_of_texts(self);
+}
+
+/* What comes behind "<word><mark>" at the beginning of `text`, else NULL. */
+static const char *behind(const char *text, const char *word, char mark)
+{
+    size_t length = strlen(word);
+    return text && strncmp(text, word, length) == 0 && text[length] == mark ? text + length + 1 : NULL;
+}
+
+/* By default the folder is the job's name, which is not the spec's. */
+bool worker_rule_init_folder(const struct json *self, const struct json *old)
+{
+    (void)old;
+    const char *storage = json_string_at(self, "checkpoint.storage", ""),
+               *folder = json_string_at(self, "checkpoint.path", "");
+    const char *path = behind(json_string_at(self, "init.from", ""), storage, ':');
+    return is_foreign(self) || *storage == '\0' || *folder == '\0' || behind(path, folder, '/') == NULL;
+}
+
+bool worker_rule_init_path(const struct json *self, const struct json *old)
+{
+    (void)old;
+    const char *from = json_string_at(self, "init.from", "/"), *colon = strchr(from, ':');
+    return is_foreign(self) || *from == '/' || colon == NULL || string_format_matches(STRING_FORMAT_PATH, colon + 1);
+}
+
+/* ---------------------------------------------------------------- layers */
+
+bool worker_rule_lent_bias(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return !rule_has(self, "weightsOf") || !json_boolean_at(self, "bias", true);
+}
+
+/* A window would lie on zeros alone. */
+bool worker_rule_pool_padding(const struct json *self, const struct json *old)
+{
+    (void)old;
+    static const char *const pools[] = {"maxPool", "averagePool", NULL};
+    return !rule_is_one_of(self, "type", pools) ||
+           json_integer_at(self, "padding", 0) < json_integer_at(self, "size", 1);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What Coxswain's own worker would refuse in the pod, of all that the spec alone
+ * tells: the C twins of those rules (rules.c has their table). Jobs of other
+ * frameworks pass; a job document, which names no framework, is the worker's.
+ */
+#ifndef COXSWAIN_JOB_WORKER_RULES_H
+#define COXSWAIN_JOB_WORKER_RULES_H
+
+#include <stdbool.h>
+
+#include "common/json.h"
+
+/* Of what the spec and the job document share. */
+bool worker_rule_server_device(const struct json *self, const struct json *old);
+bool worker_rule_local_steps_device(const struct json *self, const struct json *old);
+bool worker_rule_server_best(const struct json *self, const struct json *old);
+bool worker_rule_server_accumulation(const struct json *self, const struct json *old);
+bool worker_rule_nccl(const struct json *self, const struct json *old);
+bool worker_rule_ring(const struct json *self, const struct json *old);
+bool worker_rule_global_statistics(const struct json *self, const struct json *old);
+bool worker_rule_gpu_strategy(const struct json *self, const struct json *old);
+bool worker_rule_gpu_count(const struct json *self, const struct json *old);
+bool worker_rule_precision(const struct json *self, const struct json *old);
+bool worker_rule_texts(const struct json *self, const struct json *old);
+bool worker_rule_export_names(const struct json *self, const struct json *old);
+bool worker_rule_init_folder(const struct json *self, const struct json *old);
+bool worker_rule_init_path(const struct json *self, const struct json *old);
+
+/* Of the spec, which knows the roles. */
+bool worker_rule_gpu_statistics(const struct json *self, const struct json *old);
+bool worker_rule_local_steps_crew(const struct json *self, const struct json *old);
+bool worker_rule_sharded_alone(const struct json *self, const struct json *old);
+bool worker_rule_fewest_shards(const struct json *self, const struct json *old);
+bool worker_rule_most_shards(const struct json *self, const struct json *old);
+bool worker_rule_served_shards(const struct json *self, const struct json *old);
+bool worker_rule_evaluator_checkpoint(const struct json *self, const struct json *old);
+bool worker_rule_evaluator_examples(const struct json *self, const struct json *old);
+
+/* Of a layer. */
+bool worker_rule_lent_bias(const struct json *self, const struct json *old);
+bool worker_rule_pool_padding(const struct json *self, const struct json *old);
+
+#endif
