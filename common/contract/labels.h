@@ -45,6 +45,9 @@
 #define MANAGER_QUEUE_STATUS OPERATOR_NAME
 #define MANAGER_QUEUE_RELEASE OPERATOR_NAME "-release"
 
+/* Who says in a pod's owner references that it is a job's, where that was lost. */
+#define MANAGER_ADOPTION OPERATOR_NAME "-adoption"
+
 /* The operator's name in managedFields, events (reportingController) and its Lease. */
 #define OPERATOR_NAME "coxswain-operator"
 

@@ -6,7 +6,7 @@
 
 #include "common/contract/labels.h"
 
-static struct json *owner_reference(const struct training_job *job)
+struct json *child_owner_reference(const struct training_job *job)
 {
     struct json *owner = json_new_object();
     json_set_string(owner, "apiVersion", API_GROUP_VERSION);
@@ -22,7 +22,7 @@ void child_metadata_fill(struct json *metadata, const struct training_job *job, 
 {
     json_set_string(metadata, "name", name);
     json_set_string(metadata, "namespace", job->namespace);
-    json_append(json_set(metadata, "ownerReferences", json_new_array()), owner_reference(job));
+    json_append(json_set(metadata, "ownerReferences", json_new_array()), child_owner_reference(job));
     struct json *labels = json_member(metadata, "labels");
     if (json_type(labels) != JSON_OBJECT)
         labels = json_set(metadata, "labels", json_new_object());

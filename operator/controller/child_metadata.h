@@ -11,6 +11,9 @@
 /* Sets name, namespace, ownerReferences and the labels in `metadata`, whatever stood there. */
 void child_metadata_fill(struct json *metadata, const struct training_job *job, const char *name);
 
+/* The reference by which the job controls what has it; free with json_free. */
+struct json *child_owner_reference(const struct training_job *job);
+
 /* A decimal label or annotation. */
 void child_label_number(struct json *labels, const char *key, int64_t number);
 

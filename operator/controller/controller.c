@@ -233,6 +233,7 @@ static void input_fill(const struct controller *controller, struct job_entry *en
         .born_ms = entry->born_ms,
         .counts_since_ms = entry->counts_since_ms,
         .behind_since_ms = entry->behind_since_ms,
+        .strangers_told = entry->strangers_told,
         .now_ms = clock_now_ms(),
         .options = &controller->options.plan,
     };
@@ -266,6 +267,7 @@ static void note_plan(struct job_entry *entry, const struct plan *plan, int64_t 
 {
     note_since(&entry->counts_since_ms, plan->counts_wait, now_ms);
     note_since(&entry->behind_since_ms, plan->behind, now_ms);
+    entry->strangers_told = plan->strangers;
     if (plan->obstacle_over)
         job_entry_clear_obstacle(entry);
 }
@@ -306,7 +308,7 @@ static void reconcile_job(struct controller *controller, struct job_entry *entry
         work_queue_add_at(controller->queue, entry, progress_poll(controller->poller, entry, &item->job, input.now_ms));
     if (tells_later(controller, entry, &item->job.status, &plan, input.now_ms)) {
         tell_later(controller, entry, &input);
-    } else if (plan.action_count > 0 || plan.write_status) {
+    } else if (plan_has_work(&plan)) {
         entry->told_since_ms = FIELD_UNSET;
         entry->executing = true;
         controller->executing++;

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "common/memory.h"
+#include "operator/controller/owner.h"
 #include "operator/controller/planning.h"
 #include "operator/controller/restart_delay.h"
 
@@ -50,6 +52,19 @@ static void await_flavor(struct planning *planning)
                   planning_format(planning, "Kueue assigned the ResourceFlavor %s, which does not exist", flavor));
 }
 
+/* Whose names would lead to the pods of somebody else: no pod comes before the Service is the job's. */
+static void ask_for_service(struct planning *planning)
+{
+    const struct service_view *service = planning->input->service;
+    if (!service) {
+        planning_act(planning, ACTION_CREATE_SERVICE, NULL);
+    } else if (!service_view_is_of(service, planning->job->uid)) {
+        struct owner owner = {service->owner_uid, service->owner_kind, service->owner_name, service->of_job};
+        SCOPED_FREE char *message = owner_name_taken("services", service->name, &owner);
+        planning_hold(planning, "NameTaken", planning_format(planning, "%s", message));
+    }
+}
+
 bool create_plan(struct planning *planning)
 {
     const struct obstacle *obstacle = &planning->obstacle;
@@ -60,8 +75,7 @@ bool create_plan(struct planning *planning)
     }
     if (obstacle->kind != OBSTACLE_NONE && !is_time(planning, obstacle->retry_ms))
         return true;
-    if (!planning->input->service)
-        planning_act(planning, ACTION_CREATE_SERVICE, NULL);
+    ask_for_service(planning);
     create_pods(planning);
     return false;
 }

@@ -134,11 +134,29 @@ static void supersede(struct crew *crew, const struct training_job *job, const s
 
 static void note_newest(struct crew *crew, const struct training_job *job, const struct pod_view *pod)
 {
+    if (!pod->member) /* whoever made it has counted for himself */
+        return;
     if (pod->epoch > crew->newest_epoch)
         crew->newest_epoch = pod->epoch;
     if (pod->attempt > crew->newest_attempt)
         crew->newest_attempt = pod->attempt;
     crew->ahead |= pod->epoch > job->status.epoch || pod->attempt > job->status.attempt;
+}
+
+/* True: it is the job's own. */
+static bool sort_out(struct crew *crew, const struct training_job *job, const struct pod_view *pod)
+{
+    if (pod_view_is_of(pod, job->uid))
+        return true;
+    if (pod_view_is_orphan_of(pod, job->uid)) {
+        crew->orphans[crew->orphan_count++] = pod;
+    } else if (pod_view_is_of_another_job(pod, job->uid)) {
+        crew->leftover_count++;
+    } else {
+        crew->stranger = pod;
+        crew->stranger_count++;
+    }
+    return false;
 }
 
 struct crew crew_assemble(const struct training_job *job, const struct pod_view *const *pods, size_t pod_count,
@@ -147,14 +165,12 @@ struct crew crew_assemble(const struct training_job *job, const struct pod_view 
     struct crew crew = {0};
     slots_make(&crew, job, arena);
     crew.superseded = arena_allocate(arena, pod_count, sizeof *crew.superseded);
+    crew.orphans = arena_allocate(arena, pod_count, sizeof *crew.orphans);
     const struct pod_view **own = arena_allocate(arena, pod_count, sizeof *own);
     size_t own_count = 0;
-    for (size_t i = 0; i < pod_count; i++) {
-        if (strcmp(pods[i]->job_uid, job->uid) != 0)
-            crew.leftover_count++;
-        else
+    for (size_t i = 0; i < pod_count; i++)
+        if (sort_out(&crew, job, pods[i]))
             own[own_count++] = pods[i];
-    }
     for (size_t i = 0; i < own_count; i++) {
         note_newest(&crew, job, own[i]);
         crew.alive_count += pod_view_alive(own[i]);

@@ -31,6 +31,10 @@ struct crew {
     size_t first[ROLE_COUNT + 1];       /* where a role's slots begin */
     const struct pod_view **superseded; /* pods of the job that hold no slot */
     size_t superseded_count;
+    const struct pod_view **orphans; /* nobody's, with the job's UID in their labels */
+    size_t orphan_count;
+    const struct pod_view *stranger; /* one of somebody else's that has the job's labels; NULL: none */
+    size_t stranger_count;
     size_t leftover_count; /* pods of an earlier job of the same name */
     size_t earlier_count;  /* alive pods of an earlier attempt, evaluators apart */
     size_t alive_count;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
-#include <string.h>
 
 #include "operator/controller/planning.h"
 
@@ -18,7 +17,7 @@ static int64_t patience_ms(const struct planning *planning)
  * is a finalizer. */
 static bool is_stuck(const struct planning *planning, const struct pod_view *pod)
 {
-    return strcmp(pod->job_uid, planning->job->uid) == 0 && pod_view_deleting(pod) && pod_view_alive(pod) &&
+    return pod_view_is_of(pod, planning->job->uid) && pod_view_deleting(pod) && pod_view_alive(pod) &&
            pod->grace_ms > 0;
 }
 

@@ -7,9 +7,11 @@
 #include "common/clock.h"
 #include "common/contract/labels.h"
 #include "common/memory.h"
+#include "operator/controller/child_metadata.h"
 #include "operator/controller/crew_certificate.h"
 #include "operator/controller/crew_key.h"
 #include "operator/controller/gang.h"
+#include "operator/controller/owner.h"
 #include "operator/controller/pod_build.h"
 #include "operator/controller/queue_build.h"
 #include "operator/controller/replicas.h"
@@ -213,28 +215,19 @@ static struct own_write *own_write_of(struct execution *execution, const struct 
     return NULL;
 }
 
-static bool belongs_to(const struct json *object, const char *uid)
-{
-    const struct json *owners = json_at(object, "metadata.ownerReferences");
-    for (const struct json *owner = json_first(owners); owner; owner = json_next(owner))
-        if (json_boolean_at(owner, "controller", false) && strcmp(json_string_at(owner, "uid", ""), uid) == 0)
-            return true;
-    return false;
-}
-
 /* AlreadyExists: ours, from before a crash or from a try whose answer was lost? */
 static void owner_checked(void *context, const struct kube_answer *answer)
 {
     struct creation *creation = context;
     struct execution *execution = creation->execution;
+    struct owner owner = owner_of(answer->object);
     if (answer->error) {
         note_failure(execution, answer->error, creation->name);
-    } else if (belongs_to(answer->object, execution->uid)) {
+    } else if (strcmp(owner.uid, execution->uid) == 0) {
         own_write_note(own_write_of(execution, creation), version_of(answer));
         execution->created = true;
     } else {
-        SCOPED_FREE char *message = memory_format("%s %s exists and does not belong to this job; remove it",
-                                                  creation->resource.plural, creation->name);
+        SCOPED_FREE char *message = owner_name_taken(creation->resource.plural, creation->name, &owner);
         refuse(execution, OBSTACLE_NAME_TAKEN, message);
     }
     creation_end(creation);
@@ -402,6 +395,71 @@ static void remove_current(struct execution *execution, const struct pod_view *p
     struct kube_call_options options = call_options(execution, pod_write_answered, execution);
     execution->open++;
     kube_client_patch(execution->executor.client, &path, patch, &options);
+}
+
+/* An orphan that is to be the job's. */
+struct adoption {
+    struct execution *execution;
+    struct json *config; /* what is applied to it */
+    char *name;
+};
+
+static void adoption_end(struct adoption *adoption)
+{
+    struct execution *execution = adoption->execution;
+    json_free(adoption->config);
+    free(adoption->name);
+    free(adoption);
+    request_end(execution);
+}
+
+static void adopted(void *context, const struct kube_answer *answer)
+{
+    struct adoption *adoption = context;
+    if (answer->error)
+        note_refused(adoption->execution, answer, "adopt a pod");
+    else
+        own_write_note(&adoption->execution->entry->pod_write, version_of(answer));
+    adoption_end(adoption);
+}
+
+/* Whoever deletes a job and keeps its pods wants them to have no owner: the cache may not show that yet. */
+static void owner_lives(void *context, const struct kube_answer *answer)
+{
+    struct adoption *adoption = context;
+    struct execution *execution = adoption->execution;
+    struct error leaves = ERROR_INIT;
+    bool same = strcmp(json_string_at(answer->object, "metadata.uid", ""), execution->uid) == 0;
+    if (answer->error) {
+        note_refused(execution, answer, "adopt a pod");
+    } else if (!same || json_at(answer->object, "metadata.deletionTimestamp")) {
+        error_set(&leaves, ERROR_CONFLICT, "the job is being deleted");
+        note_failure(execution, &leaves, "adopt a pod");
+    } else {
+        struct resource_path path = {KUBE_PODS, execution->namespace, adoption->name, NULL};
+        struct kube_call_options options = call_options(execution, adopted, adoption);
+        kube_client_apply(execution->executor.client, &path, adoption->config, MANAGER_ADOPTION, &options);
+        return;
+    }
+    adoption_end(adoption);
+}
+
+/* By apply, which adds to what others say: of two who do it at a time the API server refuses the second. */
+static void adopt_pod(struct execution *execution, const struct training_job *job, const struct pod_view *pod)
+{
+    struct adoption *adoption = memory_allocate(1, sizeof *adoption);
+    *adoption = (struct adoption){execution, json_new_object(), memory_copy_string(pod->name)};
+    json_set_string(adoption->config, "apiVersion", "v1");
+    json_set_string(adoption->config, "kind", "Pod");
+    struct json *metadata = json_set_object(adoption->config, "metadata");
+    json_set_string(metadata, "name", pod->name);
+    json_set_string(metadata, "namespace", job->namespace);
+    json_set_string(metadata, "uid", pod->uid);
+    json_append(json_set_array(metadata, "ownerReferences"), child_owner_reference(job));
+    struct resource_path path = {JOBS, execution->namespace, execution->name, NULL};
+    struct kube_call_options options = call_options(execution, owner_lives, adoption);
+    execution->open++;
+    kube_client_get(execution->executor.client, &path, &options);
 }
 
 /* Its name is this job's alone, and Secrets are not ours to read: one that exists is ours. */
@@ -664,6 +722,9 @@ static void act(struct execution *execution, const struct training_job *job, con
         return;
     case ACTION_CREATE_POD: /* create_pods */
         return;
+    case ACTION_ADOPT_POD:
+        adopt_pod(execution, job, action->pod);
+        return;
     case ACTION_REMOVE_CURRENT:
         remove_current(execution, action->pod);
         return;
@@ -725,8 +786,10 @@ void execute_plan(const struct executor *executor, struct job_entry *entry, cons
     struct training_job crew = job_of_pods(job, &execution->plan);
     create_pods(execution, &crew);
     execution->open--;
-    if (execution->open == 0 && !execution->status_patch)
+    if (execution->open == 0 && !execution->status_patch) {
+        emit_events(execution, false);
         event_timer_start(kube_client_loop(executor->client), 0, finish_later, execution);
-    else
+    } else {
         conclude(execution);
+    }
 }

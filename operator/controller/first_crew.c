@@ -18,7 +18,7 @@ bool first_crew_may_lie_ahead(const struct job_status *status)
 static bool name_is_free(const struct planning *planning)
 {
     const struct service_view *service = planning->input->service;
-    return planning->crew.leftover_count == 0 && (!service || strcmp(service->job_uid, planning->job->uid) == 0);
+    return planning->crew.leftover_count == 0 && (!service || service_view_is_of(service, planning->job->uid));
 }
 
 /* As its spec stands for good. */
@@ -78,7 +78,7 @@ static int64_t oldest_creation_ms(const struct planning *planning)
     int64_t oldest_ms = planning->now_ms;
     for (size_t i = 0; i < planning->input->pod_count; i++) {
         const struct pod_view *pod = planning->input->pods[i];
-        bool counts = pod->member && strcmp(pod->job_uid, planning->job->uid) == 0 && pod->created_ms != FIELD_UNSET;
+        bool counts = pod->member && pod_view_is_of(pod, planning->job->uid) && pod->created_ms != FIELD_UNSET;
         if (counts && pod->created_ms < oldest_ms)
             oldest_ms = pod->created_ms;
     }

@@ -7,7 +7,7 @@
 
 static bool is_ours(const struct planning *planning, const struct group_view *group)
 {
-    return strcmp(group->job_uid, planning->job->uid) == 0;
+    return strcmp(group->owner_uid, planning->job->uid) == 0;
 }
 
 static const char *looking(struct planning *planning, const struct gang_kind *kind)

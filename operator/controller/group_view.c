@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "common/contract/labels.h"
 #include "common/memory.h"
+#include "operator/controller/owner.h"
 
 #define WORDS_MAX 1024
 
@@ -25,7 +25,7 @@ struct group_view *group_view_new(const struct json *group)
 {
     const char *texts[] = {
         json_string_at(group, "metadata.uid", ""),
-        json_string(json_member(json_at(group, "metadata.labels"), LABEL_JOB_UID), ""),
+        owner_of(group).uid,
         json_string_at(group, "status.phase", ""),
         words_of(group),
     };
@@ -34,7 +34,7 @@ struct group_view *group_view_new(const struct json *group)
         total += (lengths[i] = strnlen(texts[i], WORDS_MAX)) + 1;
     struct group_view *view = memory_allocate(1, sizeof *view + total);
     char *text = (char *)(view + 1);
-    const char **members[] = {&view->uid, &view->job_uid, &view->phase, &view->words};
+    const char **members[] = {&view->uid, &view->owner_uid, &view->phase, &view->words};
     for (size_t i = 0; i < 4; i++) {
         *members[i] = memcpy(text, texts[i], lengths[i]);
         text += lengths[i] + 1;

@@ -95,7 +95,7 @@ static void forget_gone(struct job_entry *entry, int64_t epoch)
 
 static void note_gone(struct job_entry *entry, const struct pod_view *pod)
 {
-    if (!pod->member || !job_entry_is_about(entry, pod->job_uid) || pod->epoch < entry->gone_epoch)
+    if (!pod->member || !job_entry_is_about(entry, pod->owner_uid) || pod->epoch < entry->gone_epoch)
         return;
     if (pod->epoch > entry->gone_epoch)
         forget_gone(entry, pod->epoch);
@@ -133,6 +133,7 @@ void job_entry_set_job(struct job_entry *entry, const char *uid)
     entry->document = NULL;
     entry->document_fresh = false;
     entry->born_ms = entry->counts_since_ms = entry->behind_since_ms = FIELD_UNSET;
+    entry->strangers_told = 0;
     entry->status_moves = (struct status_moves){0};
     entry->certificate.number = FIELD_UNSET;
     forget_gone(entry, 0);

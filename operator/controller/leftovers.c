@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
-
 #include "operator/controller/conditions.h"
 
 /* Names of pods and of the Service follow from the job's name: an earlier job's children would be in the way. They go
@@ -8,7 +6,7 @@
 bool leftovers_plan(struct planning *planning)
 {
     const struct service_view *service = planning->input->service;
-    bool service_left = service && strcmp(service->job_uid, planning->job->uid) != 0;
+    bool service_left = service && service->of_job && !service_view_is_of(service, planning->job->uid);
     if (planning->old->attempt > 0 || (planning->crew.leftover_count == 0 && !service_left))
         return false;
     const char *message =

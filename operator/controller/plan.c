@@ -26,9 +26,9 @@ const struct plan_options plan_options_default = {
 };
 
 static bool (*const policies[])(struct planning *planning) = {
-    dead_node_plan, ttl_plan,     clean_plan,       invalid_plan,   leftovers_plan, completion_plan,
-    deadline_plan,  suspend_plan, start_plan,       take_back_plan, judge_plan,     scale_plan,
-    replace_plan,   gang_plan,    certificate_plan, create_plan,
+    dead_node_plan,  adopt_plan,    ttl_plan,     clean_plan,       invalid_plan,   leftovers_plan,
+    completion_plan, deadline_plan, suspend_plan, start_plan,       take_back_plan, judge_plan,
+    scale_plan,      replace_plan,  gang_plan,    certificate_plan, create_plan,
 };
 
 /* spec.runPolicy.managedBy of jobs that are left to this operator. */
@@ -197,6 +197,14 @@ void plan_job(const struct plan_input *input, struct plan *ret_plan)
     update_status(&planning);
     queue_tell(&planning);
     decide_write(&planning);
+}
+
+bool plan_has_work(const struct plan *plan)
+{
+    bool tells = false;
+    for (size_t i = 0; i < plan->event_count; i++)
+        tells |= plan->events[i].of_action;
+    return tells || plan->action_count > 0 || plan->write_status;
 }
 
 static bool counts_on(const struct job_status *old, const struct job_status *next)

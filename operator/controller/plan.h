@@ -121,6 +121,7 @@ struct plan_input {
     struct saves_input saves;
     bool progress_due; /* it is the job's turn to have its progress written */
     int64_t born_ms;   /* when this operator, holding the lease, saw the job come into being; FIELD_UNSET: it did not */
+    size_t strangers_told;               /* of how many pods that are not the job's, though labelled so, was told */
     int64_t behind_since_ms;             /* since when the status is older than the pods; FIELD_UNSET: it is not */
     int64_t counts_since_ms;             /* since when changed counts wait to be written; FIELD_UNSET: they do not */
     int64_t moved_ms[STATUS_TIME_COUNT]; /* by how much the clock was set since each of the status was noted */
@@ -139,6 +140,7 @@ enum action_type {
     ACTION_CLEAR_ADMISSION,
     ACTION_TELL_WORKLOAD, /* whether its pods are ready, or that it is over */
     ACTION_CREATE_POD,    /* role, index; epoch and attempt are the plan's */
+    ACTION_ADOPT_POD,     /* unless the job is being deleted by now */
     ACTION_REMOVE_CURRENT,
     ACTION_DELETE_POD,
     ACTION_FORCE_DELETE_POD, /* without waiting for its node */
@@ -149,7 +151,7 @@ struct action {
     enum action_type type;
     enum role role;
     int64_t index;
-    const struct pod_view *pod; /* REMOVE_CURRENT, DELETE_POD, FORCE_DELETE_POD: borrowed from the input */
+    const struct pod_view *pod; /* ADOPT_POD, REMOVE_CURRENT, DELETE_POD, FORCE_DELETE_POD: borrowed from the input */
 };
 
 struct plan_event {
@@ -180,6 +182,7 @@ struct plan {
     bool counts_wait;         /* mere counts differ, and may do so for a moment */
     bool behind;              /* the status is older than the pods: nothing is done from it */
     bool obstacle_over;       /* what it kept from being created is there, or not wanted any more */
+    size_t strangers;         /* pods that are not the job's, though labelled so */
     int64_t requeue_ms;       /* look again at this time; PLAN_NEVER: only when something changes */
 
     size_t action_capacity, event_capacity;
@@ -187,6 +190,8 @@ struct plan {
 };
 
 void plan_job(const struct plan_input *input, struct plan *ret_plan);
+/* Something is to be done or told. */
+bool plan_has_work(const struct plan *plan);
 /* All that it does is to tell people that pods of a crew come and go: no action, no promise that pods wait for, nothing
  * that counts against a limit, no end. */
 bool plan_only_tells(const struct plan *plan, const struct job_status *old);

@@ -28,6 +28,7 @@ bool catch_up_plan(struct planning *planning);
 
 /* Policies, in the order in which they are asked. */
 bool dead_node_plan(struct planning *planning);  /* pods that do not end although they were asked to */
+bool adopt_plan(struct planning *planning);      /* pods of the job that have lost their owner reference */
 bool leftovers_plan(struct planning *planning);  /* an earlier job of the same name: wait until its children are gone */
 bool invalid_plan(struct planning *planning);    /* a wrong spec ends the job with a sentence */
 bool ttl_plan(struct planning *planning);        /* a finished job goes when its time has come */

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/controller/pod_view.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/contract/environment.h"
 #include "common/contract/labels.h"
+#include "operator/controller/owner.h"
 
 static const char *const phase_names[] = {
 #define X(name, text) [name] = (text),
@@ -58,15 +62,6 @@ static const struct json *main_container(const struct json *pod)
     return trainer ? trainer : json_first(containers);
 }
 
-static const char *owner_uid(const struct json *pod)
-{
-    const struct json *owners = json_at(pod, "metadata.ownerReferences");
-    for (const struct json *owner = json_first(owners); owner; owner = json_next(owner))
-        if (json_boolean_at(owner, "controller", false))
-            return json_string_at(owner, "uid", "");
-    return "";
-}
-
 static const struct json *condition(const struct json *pod, const char *type)
 {
     return find(json_at(pod, "status.conditions"), "type", type);
@@ -95,23 +90,54 @@ static void read_conditions(const struct json *pod, const struct pod_view *view,
         buffer_format(out, "%s=%s\n", json_string_at(item, "type", ""), json_string_at(item, "status", ""));
 }
 
+/* Whatever else is in its place was not made by an operator, or not for this place. */
+static bool has_name_of_place(const struct pod_view *view)
+{
+    char rest[64];
+    size_t length = strlen(view->job_name);
+    snprintf(rest, sizeof rest, "-%s-%" PRId64 "-%" PRId64, role_name(view->role), view->index, view->epoch);
+    return strncmp(view->name, view->job_name, length) == 0 && strcmp(view->name + length, rest) == 0;
+}
+
+static bool is_told(const struct json *environment, const char *name, const char *value)
+{
+    return strcmp(json_string_at(find(environment, "name", name), "value", ""), value) == 0;
+}
+
+/* Who it is and what fences it off stands in its environment, which nobody can change: labels alone would not do. */
+static bool is_told_its_labels(const struct json *pod)
+{
+    static const char *const told[][2] = {{ENV_JOB_UID, LABEL_JOB_UID},
+                                          {ENV_ROLE, LABEL_ROLE},
+                                          {ENV_INDEX, LABEL_INDEX},
+                                          {ENV_EPOCH, LABEL_EPOCH},
+                                          {ENV_ATTEMPT, LABEL_ATTEMPT}};
+    const struct json *environment = json_member(main_container(pod), "env");
+    bool all = true;
+    for (size_t i = 0; i < sizeof told / sizeof *told; i++)
+        all &= is_told(environment, told[i][0], label(pod, told[i][1]));
+    return all;
+}
+
 static void read_metadata(const struct json *pod, struct pod_view *view)
 {
     view->name = json_string_at(pod, "metadata.name", "");
     view->uid = json_string_at(pod, "metadata.uid", "");
-    view->job_name = label(pod, LABEL_JOB_NAME);
+    struct owner owner = owner_of(pod);
+    view->job_name = owner.is_job ? owner.name : label(pod, LABEL_JOB_NAME);
     view->job_uid = label(pod, LABEL_JOB_UID);
-    view->owner_uid = owner_uid(pod);
+    view->owner_uid = owner.uid;
     view->epoch = number_label(pod, LABEL_EPOCH);
     view->attempt = number_label(pod, LABEL_ATTEMPT);
     view->index = number_label(pod, LABEL_INDEX);
-    view->member = role_parse(label(pod, LABEL_ROLE), &view->role) && view->index >= 0;
+    view->member = role_parse(label(pod, LABEL_ROLE), &view->role) && view->index >= 0 && has_name_of_place(view);
     view->current = strcmp(label(pod, LABEL_CURRENT), "true") == 0;
     view->created_ms = time_at(pod, "metadata.creationTimestamp");
     view->deletion_ms = time_at(pod, "metadata.deletionTimestamp");
     view->grace_ms = grace_ms(pod);
     if (view->deletion_ms != FIELD_UNSET)
         view->deletion_ms -= view->grace_ms;
+    view->adoptable = view->member && !owner_is_any(pod) && is_told_its_labels(pod);
 }
 
 static void read_status(const struct json *pod, struct pod_view *view)
@@ -153,6 +179,22 @@ void pod_view_read(const struct json *pod, struct pod_view *ret_view, struct buf
     buffer_init(conditions, POD_TEXT_MAX);
     read_conditions(pod, ret_view, conditions);
     ret_view->conditions = buffer_text(conditions);
+}
+
+bool pod_view_is_of(const struct pod_view *pod, const char *job_uid)
+{
+    return strcmp(pod->owner_uid, job_uid) == 0;
+}
+
+bool pod_view_is_orphan_of(const struct pod_view *pod, const char *job_uid)
+{
+    return *pod->owner_uid == '\0' && strcmp(pod->job_uid, job_uid) == 0;
+}
+
+bool pod_view_is_of_another_job(const struct pod_view *pod, const char *job_uid)
+{
+    bool as_labelled = *pod->owner_uid == '\0' || strcmp(pod->owner_uid, pod->job_uid) == 0;
+    return as_labelled && strcmp(pod->job_uid, job_uid) != 0;
 }
 
 bool pod_view_alive(const struct pod_view *pod)

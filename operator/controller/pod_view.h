@@ -28,7 +28,8 @@ enum pod_phase { POD_PHASES(X) };
 /* Absent strings are "", absent times FIELD_UNSET. */
 struct pod_view {
     const char *name, *uid;
-    const char *job_name, *job_uid, *owner_uid; /* labels; the controlling owner */
+    const char *job_name;            /* of the job that controls it, else as the label says */
+    const char *job_uid, *owner_uid; /* the label; whose it is (owner.h) */
     const char *ip;
     const char *reason, *message;                 /* of the pod's end: status.reason "Evicted", … */
     const char *waiting_reason, *waiting_message; /* of the main container */
@@ -43,13 +44,21 @@ struct pod_view {
     int exit_code;       /* of the main container, EXIT_CODE_NONE until it has ended */
     enum role role;
     enum pod_phase phase;
-    bool member; /* has a known role and an index: part of a crew */
+    bool member;    /* has a known role and an index, and the name that follows from its labels: part of a crew */
+    bool adoptable; /* nobody's, and its container is told what its labels say: as an operator made it */
     bool current, ready, scheduled, disruption_target;
 };
 
 /* What a pod lacks is absent in the view. Its texts lie in `pod` and in `conditions`, which is initialised here and
  * released by the caller. */
 void pod_view_read(const struct json *pod, struct pod_view *ret_view, struct buffer *conditions);
+
+/* A pod of the job with this UID, whatever its labels say. */
+bool pod_view_is_of(const struct pod_view *pod, const char *job_uid);
+/* It is nobody's, and its labels name that job. */
+bool pod_view_is_orphan_of(const struct pod_view *pod, const char *job_uid);
+/* Of another job, whose name it has in its labels: one that was deleted, where it is not the one that is looked at. */
+bool pod_view_is_of_another_job(const struct pod_view *pod, const char *job_uid);
 
 /* Still there as a process: neither Succeeded nor Failed. A pod that terminates is alive until it is gone. */
 bool pod_view_alive(const struct pod_view *pod);

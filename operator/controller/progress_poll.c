@@ -146,7 +146,7 @@ static bool find_pod(const struct job_entry *entry, const struct training_job *j
     bool found = false;
     for (size_t i = 0; i < entry->pod_count; i++) {
         struct pod_view pod = pod_record_view(entry->pods[i]);
-        if (!pod.member || !pod.current || pod.index != 0 || pod.role != role || strcmp(pod.job_uid, job->uid) != 0 ||
+        if (!pod.member || !pod.current || pod.index != 0 || pod.role != role || !pod_view_is_of(&pod, job->uid) ||
             (found && pod.epoch <= ret_pod->epoch))
             continue;
         *ret_pod = pod;

@@ -7,7 +7,7 @@
 
 static bool is_ours(const struct planning *planning, const struct workload_view *workload)
 {
-    return strcmp(workload->job_uid, planning->job->uid) == 0;
+    return strcmp(workload->owner_uid, planning->job->uid) == 0;
 }
 
 /* The Workload that is to be looked at; NULL: there is none, or it is somebody else's. */

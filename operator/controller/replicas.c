@@ -9,7 +9,7 @@ static void count_pods(struct planning *planning)
 {
     for (size_t i = 0; i < planning->input->pod_count; i++) {
         const struct pod_view *pod = planning->input->pods[i];
-        if (!pod->member || strcmp(pod->job_uid, planning->job->uid) != 0)
+        if (!pod->member || !pod_view_is_of(pod, planning->job->uid))
             continue;
         struct replica_status *replicas = &planning->next->replicas[pod->role];
         replicas->active += pod_view_alive(pod);

@@ -3,18 +3,29 @@
 
 #include <string.h>
 
-#include "common/contract/labels.h"
 #include "common/memory.h"
+#include "operator/controller/owner.h"
+
+#define TEXTS 4
 
 struct service_view *service_view_new(const struct json *service)
 {
-    const char *name = json_string_at(service, "metadata.name", "");
-    const char *job_uid = json_string(json_member(json_at(service, "metadata.labels"), LABEL_JOB_UID), "");
-    size_t name_size = strlen(name) + 1, uid_size = strlen(job_uid) + 1;
-    struct service_view *view = memory_allocate(1, sizeof *view + name_size + uid_size);
-    char *text = (char *)(view + 1);
-    view->name = memcpy(text, name, name_size);
-    view->job_uid = memcpy(text + name_size, job_uid, uid_size);
+    struct owner owner = owner_of(service);
+    const char *const texts[TEXTS] = {json_string_at(service, "metadata.name", ""), owner.uid, owner.kind, owner.name};
+    size_t sizes[TEXTS], total = 0;
+    for (size_t i = 0; i < TEXTS; i++)
+        total += sizes[i] = strlen(texts[i]) + 1;
+    struct service_view *view = memory_allocate(1, sizeof *view + total);
+    const char **members[TEXTS] = {&view->name, &view->owner_uid, &view->owner_kind, &view->owner_name};
+    char *to = (char *)(view + 1);
+    for (size_t i = 0; i < TEXTS; to += sizes[i++])
+        *members[i] = memcpy(to, texts[i], sizes[i]);
+    view->of_job = owner.is_job;
     view->deleting = json_at(service, "metadata.deletionTimestamp") != NULL;
     return view;
+}
+
+bool service_view_is_of(const struct service_view *service, const char *job_uid)
+{
+    return strcmp(service->owner_uid, job_uid) == 0;
 }

@@ -9,12 +9,15 @@
 
 #include "common/json.h"
 
-/* One block; free with free(). */
+/* One block; free with free(). Of a Service that nothing controls the owner's texts are "". */
 struct service_view {
-    const char *name, *job_uid;
+    const char *name, *owner_uid, *owner_kind, *owner_name;
+    bool of_job; /* of a TrainingJob, of whatever UID */
     bool deleting;
 };
 
 struct service_view *service_view_new(const struct json *service);
+
+bool service_view_is_of(const struct service_view *service, const char *job_uid);
 
 #endif

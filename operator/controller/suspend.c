@@ -26,7 +26,7 @@ static void end_pods(struct planning *planning)
 {
     for (size_t i = 0; i < planning->input->pod_count; i++) {
         const struct pod_view *pod = planning->input->pods[i];
-        if (strcmp(pod->job_uid, planning->job->uid) == 0 && pod_view_alive(pod))
+        if (pod_view_is_of(pod, planning->job->uid) && pod_view_alive(pod))
             planning_delete_pod(planning, pod);
     }
 }

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "common/contract/labels.h"
 #include "common/memory.h"
+#include "operator/controller/owner.h"
 
 #define WORDS_MAX 1024
 #define ASSIGNMENTS_MAX (64 * 1024)
@@ -82,7 +82,8 @@ static struct workload_view *pack(const char *const texts[TEXTS])
     struct workload_view *view = memory_allocate(1, sizeof *view + total);
     char *text = (char *)(view + 1);
     const char **members[TEXTS] = {
-        &view->uid, &view->job_uid, &view->waiting, &view->evicted_reason, &view->evicted_message, &view->assignments};
+        &view->uid,        &view->owner_uid, &view->waiting, &view->evicted_reason, &view->evicted_message,
+        &view->assignments};
     for (size_t i = 0; i < TEXTS; i++) {
         *members[i] = memcpy(text, texts[i], lengths[i]);
         text += lengths[i] + 1;
@@ -96,7 +97,7 @@ struct workload_view *workload_view_new(const struct json *workload)
     const struct json *reserved = condition(workload, "QuotaReserved"), *evicted = condition(workload, "Evicted");
     const char *const texts[TEXTS] = {
         json_string_at(workload, "metadata.uid", ""),
-        json_string(json_member(json_at(workload, "metadata.labels"), LABEL_JOB_UID), ""),
+        owner_of(workload).uid,
         is_true(workload, "QuotaReserved") ? "" : json_string_at(reserved, "message", ""),
         json_string_at(evicted, "reason", ""),
         json_string_at(evicted, "message", ""),

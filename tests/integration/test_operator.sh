@@ -68,3 +68,15 @@ done
 verdict $? "five disruptions and five kills of the operator make five restarts" "$(field storm disruptions)"
 [[ $(pods storm coxswain.dev/current=true | wc -l) == 3 ]]
 verdict $? "one current pod for each index"
+
+# A pod is the job's by its owner reference, and by no label.
+job owned '{}' 2 'sleep 600'
+wait_for owned state Running 60
+first=$(pods owned coxswain.dev/index=1)
+owners() { api GET "api/v1/namespaces/default/pods/$1" | grep -c '"controller": *true'; }
+is_owned() { [[ $(owners "$first") == 1 ]]; }
+! api PATCH "api/v1/namespaces/default/pods/$first" '{"metadata":{"ownerReferences":null}}' | grep -q '"controller"' &&
+    until_true 60 is_owned
+verdict $? "a pod that lost its owner is adopted" "$(api GET "api/v1/namespaces/default/pods/$first")"
+[[ $(pods owned coxswain.dev/index=1) == "$first" && $(field owned restartCount) == "" ]]
+verdict $? "and goes on, without a restart" "$(pods owned)"

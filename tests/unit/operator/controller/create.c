@@ -101,18 +101,36 @@ Test(create, a_wrong_spec_ends_in_a_sentence)
 
 Test(create, leftovers_of_an_earlier_job_are_waited_for)
 {
-    scene_add_pod(&scene, ROLE_WORKER, 0, 9)->job_uid = "the job before";
+    scene_leave_pod(&scene, "the job before");
     scene_plan(&scene);
     cr_assert_eq(scene.plan.status.epoch, 0);
     cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_FALSE), "WaitingForPredecessor");
     scene.input.pod_count = 0;
-    scene.service.job_uid = "the job before";
+    scene.service.owner_uid = "the job before";
     scene.input.service = &scene.service;
     scene_plan(&scene);
     cr_assert_eq(scene.plan.status.epoch, 0);
     scene.input.service = NULL;
     scene_plan(&scene);
     cr_assert_eq(scene.plan.status.epoch, 1);
+}
+
+Test(create, a_service_of_somebody_else_holds_the_pods_back)
+{
+    scene_plan(&scene);
+    scene_accept(&scene);
+    scene.service =
+        (struct service_view){.name = "digits", .owner_uid = "rs", .owner_kind = "ReplicaSet", .owner_name = "web"};
+    scene.input.service = &scene.service;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.action_count, 0);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_FALSE), "NameTaken");
+    cr_assert_str_eq(scene.plan.status.conditions[CONDITION_SCHEDULED].message,
+                     "services digits exists and belongs to ReplicaSet web: remove it, or give the job another name");
+    scene.input.service = NULL;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_SERVICE), 1);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 3);
 }
 
 Test(create, a_spec_full_of_nonsense_is_answered_too)

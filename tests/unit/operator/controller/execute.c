@@ -234,6 +234,79 @@ Test(execute, a_certificate_that_is_gone_already_is_followed)
     stop();
 }
 
+/* ---- a pod that has lost its owner */
+
+static const char *job_answer;
+static char applied[65536];
+
+static void answer_for_job(struct scripted_request *request)
+{
+    if (is_for(request, "GET /apis/coxswain.dev/v1alpha1/namespaces/default/trainingjobs/digits"))
+        scripted_reply(request, 200, job_answer);
+    else if (is_for(request, "PATCH /api/v1/namespaces/default/pods/digits-worker-1-1"))
+        snprintf(applied, sizeof applied, "%s", request->body), make_anything(request);
+    else
+        make_anything(request);
+}
+
+static void adopt(const char *job)
+{
+    start(answer_for_job);
+    job_answer = job;
+    applied[0] = '\0';
+    scene.pods[1].owner_uid = "";
+    scene.pods[1].adoptable = true;
+    execute();
+}
+
+Test(execute, an_orphan_is_adopted_when_the_job_lives)
+{
+    adopt("{\"metadata\":{\"name\":\"digits\",\"uid\":\"" SCENE_UID "\"}}");
+    cr_assert_eq(done.kind, ERROR_NONE);
+    cr_assert(strstr(applied, "\"uid\":\"uid-1\""), "that pod and no other: %s", applied);
+    cr_assert(strstr(applied, "\"controller\":true"), "%s", applied);
+    cr_assert_str_eq(entry->pod_write.version, "9", "the next plan waits to see it");
+    stop();
+}
+
+Test(execute, whoever_deletes_a_job_and_keeps_its_pods_is_let)
+{
+    adopt("{\"metadata\":{\"name\":\"digits\",\"uid\":\"" SCENE_UID
+          "\",\"deletionTimestamp\":\"2026-11-20T14:00:00Z\"}}");
+    cr_assert_eq(done.kind, ERROR_CONFLICT, "the cache is behind");
+    cr_assert_str_eq(applied, "");
+    stop();
+    adopt("{\"metadata\":{\"name\":\"digits\",\"uid\":\"another\"}}");
+    cr_assert_str_eq(applied, "", "a job of the same name is another job");
+    stop();
+}
+
+static void have_the_pod_of(struct scripted_request *request)
+{
+    if (is_for(request, "POST /api/v1/namespaces/default/pods"))
+        scripted_reply(request, 409,
+                       "{\"kind\":\"Status\",\"reason\":\"AlreadyExists\",\"code\":409,\"message\":\"\"}");
+    else if (is_for(request, "GET /api/v1/namespaces/default/pods"))
+        scripted_reply(request, 200,
+                       "{\"metadata\":{\"name\":\"digits-worker-0-1\",\"ownerReferences\":[{\"kind\":\"ReplicaSet\","
+                       "\"name\":\"web\",\"uid\":\"rs\",\"controller\":true}]}}");
+    else
+        make_anything(request);
+}
+
+Test(execute, whose_the_name_is_already_is_told)
+{
+    start(have_the_pod_of);
+    scene_release(&scene);
+    scene_init(&scene, 1);
+    scene.input.born_ms = SCENE_NOW;
+    execute();
+    cr_assert_eq(entry->obstacle, OBSTACLE_NAME_TAKEN);
+    cr_assert_str_eq(entry->obstacle_message, "pods digits-worker-0-1 exists and belongs to ReplicaSet web: remove it, "
+                                              "or give the job another name");
+    stop();
+}
+
 /* ---- the first crew comes before its status */
 
 static char last_pod[65536];

@@ -15,7 +15,7 @@ static void init(void)
     scene.job.run_policy.gang = (struct gang_spec){
         .scheduler = GANG_VOLCANO, .min_available = FIELD_UNSET, .schedule_timeout_seconds = FIELD_UNSET};
     scene.input.gang.state = OPTIONAL_READY;
-    group = (struct group_view){.uid = "group-uid", .job_uid = SCENE_UID, .phase = "Inqueue", .words = ""};
+    group = (struct group_view){.uid = "group-uid", .owner_uid = SCENE_UID, .phase = "Inqueue", .words = ""};
 }
 
 static void fini(void)
@@ -90,7 +90,7 @@ Test(gang, groups_that_may_not_be_seen_are_no_secret)
 Test(gang, the_group_of_an_earlier_job_is_waited_for)
 {
     scene.input.gang.group = &group;
-    group.job_uid = "another";
+    group.owner_uid = "another";
     begin();
     cr_assert_eq(scene.plan.action_count, 0);
     cr_assert(strstr(scene.plan.status.conditions[CONDITION_SCHEDULED].message, "earlier job"));
@@ -131,7 +131,7 @@ Test(gang, the_group_goes_at_the_end_unless_it_is_another_jobs)
     scene.job.status.completion_ms = scene.input.now_ms;
     scene_plan(&scene);
     cr_assert_eq(scene_count(&scene, ACTION_DELETE_GROUP), 1);
-    group.job_uid = "another";
+    group.owner_uid = "another";
     scene_plan(&scene);
     cr_assert_eq(scene_count(&scene, ACTION_DELETE_GROUP), 0);
 }

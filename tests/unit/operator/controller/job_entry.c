@@ -122,7 +122,7 @@ static struct pod_record *pod_of(const char *job_uid, int64_t index, int64_t epo
     SCOPED_JSON *nothing = json_new_object();
     struct pod_view view;
     pod_view_read(nothing, &view, &conditions);
-    view.job_uid = job_uid;
+    view.job_uid = view.owner_uid = job_uid;
     view.role = ROLE_WORKER;
     view.index = index;
     view.epoch = epoch;

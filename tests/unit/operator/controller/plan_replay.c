@@ -30,6 +30,8 @@ struct model_pod {
     bool seen; /* by this operator, since it was started */
     bool ended_by_operator;
     bool node_dead; /* nobody will end it but by force */
+    bool late;      /* its create was on the wire when its operator was killed */
+    bool foreign;   /* a copy that somebody else made */
     bool stray;     /* its create came late, when it was wanted no longer */
 };
 
@@ -121,6 +123,7 @@ static void see_pods(void)
             continue;
         struct pod_view *copy = &model.cache.pods[model.cache.count];
         *copy = model.pods[i].view;
+        copy->adoptable &= *copy->owner_uid == '\0';
         model.pods[i].seen = true;
         model.cache.list[model.cache.count++] = copy;
     }
@@ -158,7 +161,7 @@ static void check_create(int64_t index, int64_t epoch, const char *name, bool la
     for (size_t i = 0; i < model.pod_count; i++) {
         const struct model_pod *pod = &model.pods[i];
         CHECK(late || !pod->seen || strcmp(pod->name, name) != 0, "a name is used again");
-        if (!pod->exists || pod->stray)
+        if (!pod->exists || pod->stray || pod->foreign || (pod->late && !pod->seen)) /* its epoch fences it off */
             continue;
         CHECK(pod->view.index != index || !pod->view.current, "two current pods of one index");
         CHECK(pod->view.attempt == attempt || !pod_view_alive(&pod->view), "two attempts at a time");
@@ -170,6 +173,7 @@ static void server_create(int64_t index, int64_t epoch, int64_t attempt, bool la
     CHECK(model.pod_count < PODS_MAX, "too many pods");
     struct model_pod *pod = &model.pods[model.pod_count];
     *pod = (struct model_pod){.exists = true};
+    pod->late = late;
     pod->stray = late && !(is_promised(index, epoch) && !status_terminal(&model.scene.job.status));
     snprintf(pod->name, sizeof pod->name, "digits-worker-%" PRId64 "-%" PRId64, index, epoch);
     snprintf(pod->uid, sizeof pod->uid, "uid-%zu", model.pod_count);
@@ -183,6 +187,7 @@ static void server_create(int64_t index, int64_t epoch, int64_t attempt, bool la
     arena_release(&helper.arena);
     pod->view.name = pod->name;
     pod->view.uid = pod->uid;
+    pod->view.adoptable = true;
     pod->view.phase = POD_PENDING;
     pod->view.ready = pod->view.scheduled = false;
     pod->view.started_ms = FIELD_UNSET;
@@ -232,7 +237,7 @@ static void check_event(const struct job_status *before, const struct job_status
     for (int64_t index = 0; index < WORKERS; index++) {
         struct model_pod *newest = NULL;
         for (size_t i = 0; i < model.pod_count; i++)
-            if (model.pods[i].view.index == index && !model.pods[i].stray)
+            if (model.pods[i].view.index == index && !model.pods[i].stray && !model.pods[i].foreign)
                 newest = &model.pods[i];
         if (!newest || !(promises(after, index) || status_terminal(after)))
             continue;
@@ -332,14 +337,14 @@ static void operator_do(const struct action *action, const struct training_job *
         break;
     case ACTION_CREATE_GROUP:
         CHECK(!status_terminal(&model.scene.job.status), "a PodGroup after the end");
-        model.group = (struct group_view){.uid = "group", .job_uid = SCENE_UID, .phase = "Pending", .words = ""};
+        model.group = (struct group_view){.uid = "group", .owner_uid = SCENE_UID, .phase = "Pending", .words = ""};
         model.group_there = true;
         break;
     case ACTION_CREATE_WORKLOAD:
         CHECK(!status_terminal(&model.scene.job.status), "a Workload after the end");
         if (!model.workload_there)
             model.workload = (struct workload_view){.uid = "workload",
-                                                    .job_uid = SCENE_UID,
+                                                    .owner_uid = SCENE_UID,
                                                     .waiting = "",
                                                     .evicted_reason = "",
                                                     .evicted_message = "",
@@ -376,14 +381,22 @@ static void operator_do(const struct action *action, const struct training_job *
         server_create(action->index, plan->epoch, plan->attempt, false);
         model.must_see_pods = true;
         break;
+    case ACTION_ADOPT_POD:
+        CHECK(*action->pod->owner_uid == '\0', "what belongs to somebody is adopted");
+        if ((pod = find_pod(action->pod->uid)) != NULL)
+            pod->view.owner_uid = SCENE_UID;
+        model.must_see_pods = true;
+        break;
     case ACTION_REMOVE_CURRENT:
         if ((pod = find_pod(action->pod->uid)) != NULL)
             pod->view.current = false;
         model.must_see_pods = true;
         break;
     case ACTION_DELETE_POD:
-        if ((pod = find_pod(action->pod->uid)) != NULL)
+        if ((pod = find_pod(action->pod->uid)) != NULL) {
+            CHECK(!pod->foreign, "a pod of somebody else is deleted");
             pod->ended_by_operator = true;
+        }
         server_delete(action->pod->uid);
         model.must_see_pods = true;
         break;
@@ -528,6 +541,36 @@ static void kueue_turn(void)
     }
 }
 
+static void copy_pod(const struct model_pod *pod)
+{
+    CHECK(model.pod_count < PODS_MAX, "too many pods");
+    struct model_pod *copy = &model.pods[model.pod_count];
+    *copy = *pod;
+    copy->foreign = true;
+    copy->node_dead = false;
+    snprintf(copy->name, sizeof copy->name, "copy-%zu", model.pod_count);
+    snprintf(copy->uid, sizeof copy->uid, "uid-%zu", model.pod_count);
+    copy->view.name = copy->name;
+    copy->view.uid = copy->uid;
+    copy->view.owner_uid = chance(50) ? "somebody" : "";
+    copy->view.member = copy->view.adoptable = false;
+    model.pod_count++;
+}
+
+/* People who edit pods: one loses its owner, or is copied with all of its labels. */
+static void people_meddle(void)
+{
+    if (model.calm || model.pod_count == 0 || !chance(4))
+        return;
+    struct model_pod *pod = &model.pods[draw(model.pod_count)];
+    if (!pod->exists || pod->foreign)
+        return;
+    if (chance(70))
+        pod->view.owner_uid = "";
+    else if (model.pod_count < PODS_MAX / 2)
+        copy_pod(pod);
+}
+
 static void spec_changes(void)
 {
     model.scene.job.generation++;
@@ -568,6 +611,7 @@ static void world_turn(void)
     if (model.group_there && !model.calm && chance(2))
         model.group_there = false;
     kueue_turn();
+    people_meddle();
     if (!model.calm && chance(4)) {
         model.scene.job.run_policy.suspend = !model.scene.job.run_policy.suspend;
         spec_changes();
@@ -590,7 +634,7 @@ static void check_end(void)
     CHECK(status->completion_ms != FIELD_UNSET, "no completion time");
     int64_t alive = 0;
     for (size_t i = 0; i < model.pod_count; i++)
-        alive += model.pods[i].exists && pod_view_alive(&model.pods[i].view);
+        alive += model.pods[i].exists && !model.pods[i].foreign && pod_view_alive(&model.pods[i].view);
     CHECK(alive == 0, "pods live on after the end");
     CHECK(!model.workload_there || model.workload.finished, "Kueue is not told of the end");
     CHECK(!model.group_there, "the PodGroup stays after the end");
@@ -604,7 +648,8 @@ static void check_end(void)
 static bool waits_for_dead_node(void)
 {
     for (size_t i = 0; i < model.pod_count; i++)
-        if (model.pods[i].exists && model.pods[i].node_dead && pod_view_alive(&model.pods[i].view))
+        if (model.pods[i].exists && !model.pods[i].foreign && model.pods[i].node_dead &&
+            pod_view_alive(&model.pods[i].view))
             return true;
     return false;
 }

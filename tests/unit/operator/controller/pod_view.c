@@ -46,6 +46,47 @@ Test(pod_view, reads_a_running_member)
     cr_assert(pod_view_alive(pod) && !pod_view_ended(pod) && !pod_view_deleting(pod));
 }
 
+#define LABELS(name, uid, epoch)                                                                                       \
+    "\"name\":\"" name "\",\"labels\":{\"coxswain.dev/job-name\":\"digits\",\"coxswain.dev/job-uid\":\"" uid           \
+    "\",\"coxswain.dev/role\":\"worker\",\"coxswain.dev/index\":\"3\",\"coxswain.dev/epoch\":\"" epoch                 \
+    "\",\"coxswain.dev/attempt\":\"2\"}"
+#define TOLD(uid, epoch)                                                                                               \
+    "\"spec\":{\"containers\":[{\"name\":\"trainer\",\"env\":[{\"name\":\"COXSWAIN_JOB_UID\",\"value\":\"" uid         \
+    "\"},{\"name\":\"COXSWAIN_ROLE\",\"value\":\"worker\"},{\"name\":\"COXSWAIN_INDEX\",\"value\":\"3\"},"             \
+    "{\"name\":\"COXSWAIN_EPOCH\",\"value\":\"" epoch "\"},{\"name\":\"COXSWAIN_ATTEMPT\",\"value\":\"2\"}]}]}"
+#define OWNED(owner) ",\"ownerReferences\":[" owner "]"
+
+static const struct {
+    const char *what, *text;
+    bool member, adoptable;
+} claims[] = {
+    {"as the operator made it", "{\"metadata\":{" LABELS("digits-worker-3-7", "j", "7") "}," TOLD("j", "7") "}", true,
+     true},
+    {"copied", "{\"metadata\":{" LABELS("digits-worker-3-copy", "j", "7") "}," TOLD("j", "7") "}", false, false},
+    {"labels of a later epoch", "{\"metadata\":{" LABELS("digits-worker-3-9", "j", "9") "}," TOLD("j", "7") "}", true,
+     false},
+    {"labels of another job", "{\"metadata\":{" LABELS("digits-worker-3-7", "k", "7") "}," TOLD("j", "7") "}", true,
+     false},
+    {"an owner that is no controller",
+     "{\"metadata\":{" LABELS("digits-worker-3-7", "j", "7") OWNED("{\"uid\":\"o\"}") "}," TOLD("j", "7") "}", true,
+     false},
+    {"its owner has another name",
+     "{\"metadata\":{" LABELS("digits-worker-3-7", "j", "7")
+         OWNED("{\"uid\":\"j\",\"controller\":true,\"apiVersion\":\"coxswain.dev/v1alpha1\",\"kind\":\"TrainingJob\","
+               "\"name\":\"letters\"}") "}," TOLD("j", "7") "}",
+     false, false},
+};
+
+Test(pod_view, a_pod_is_what_its_name_and_its_environment_say_as_well)
+{
+    for (size_t i = 0; i < sizeof claims / sizeof *claims; i++) {
+        SCOPED_FREE struct pod_record *record = record_of(claims[i].text);
+        struct pod_view pod = pod_record_view(record);
+        cr_expect_eq(pod.member, claims[i].member, "%s", claims[i].what);
+        cr_expect_eq(pod.adoptable, claims[i].adoptable, "%s", claims[i].what);
+    }
+}
+
 Test(pod_view, deletion_was_asked_for_a_grace_period_earlier)
 {
     SCOPED_FREE struct pod_record *record =

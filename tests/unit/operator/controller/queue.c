@@ -14,7 +14,7 @@ static void init(void)
     scene.job.queue_name = "research";
     scene.input.queue.state = OPTIONAL_READY;
     workload = (struct workload_view){.uid = "workload-uid",
-                                      .job_uid = SCENE_UID,
+                                      .owner_uid = SCENE_UID,
                                       .waiting = "",
                                       .evicted_reason = "",
                                       .evicted_message = "",
@@ -163,7 +163,7 @@ Test(queue, a_flavor_that_is_not_known_is_waited_for)
 Test(queue, another_jobs_workload_admits_nothing)
 {
     admit();
-    workload.job_uid = "another";
+    workload.owner_uid = "another";
     turn();
     turn();
     cr_assert_eq(scene.plan.action_count, 0);
@@ -197,7 +197,8 @@ static void expect(const struct json *json, const char *expected)
 }
 
 #define ADMITTED(flavors)                                                                                              \
-    "{\"metadata\":{\"uid\":\"w\",\"labels\":{\"coxswain.dev/job-uid\":\"j\"}},\"status\":{\"conditions\":["           \
+    "{\"metadata\":{\"uid\":\"w\",\"ownerReferences\":[{\"uid\":\"j\",\"controller\":true}]},\"status\":{"             \
+    "\"conditions\":["                                                                                                 \
     "{\"type\":\"QuotaReserved\",\"status\":\"True\"},{\"type\":\"Admitted\",\"status\":\"True\"},"                    \
     "{\"type\":\"Evicted\",\"status\":\"True\",\"reason\":\"Preempted\",\"message\":\"m\"},"                           \
     "{\"type\":\"PodsReady\",\"status\":\"False\"}],\"admission\":{\"podSetAssignments\":[{\"name\":\"worker\","       \
@@ -211,7 +212,7 @@ Test(queue, a_workload_is_read)
     cr_assert(view->reserved && view->admitted && view->evicted && view->has_admission && !view->finished);
     cr_assert(view->pods_ready_told && !view->pods_ready);
     cr_assert_str_eq(view->uid, "w");
-    cr_assert_str_eq(view->job_uid, "j");
+    cr_assert_str_eq(view->owner_uid, "j");
     cr_assert_str_eq(view->evicted_reason, "Preempted");
 }
 

@@ -11,7 +11,8 @@ void scene_init(struct scene *scene, int64_t workers)
 {
     memset(scene, 0, sizeof *scene);
     scene->options = plan_options_default;
-    scene->service = (struct service_view){.name = "digits", .job_uid = SCENE_UID};
+    scene->service = (struct service_view){
+        .name = "digits", .owner_uid = SCENE_UID, .owner_kind = "TrainingJob", .owner_name = "digits", .of_job = true};
     scene->job = (struct training_job){
         .name = "digits",
         .namespace = "default",
@@ -95,6 +96,12 @@ struct pod_view *scene_add_pod(struct scene *scene, enum role role, int64_t inde
     scene->list[scene->pod_count++] = pod;
     scene->input.pod_count = scene->pod_count;
     return pod;
+}
+
+void scene_leave_pod(struct scene *scene, const char *uid)
+{
+    struct pod_view *pod = scene_add_pod(scene, ROLE_WORKER, 0, 3);
+    pod->job_uid = pod->owner_uid = uid;
 }
 
 void scene_end_pod(struct scene *scene, struct pod_view *pod, int exit_code)

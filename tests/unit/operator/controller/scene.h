@@ -35,6 +35,8 @@ void scene_init_running(struct scene *scene, int64_t workers);
 
 /* A ready pod of the job. The name follows from role, index and epoch. */
 struct pod_view *scene_add_pod(struct scene *scene, enum role role, int64_t index, int64_t epoch);
+/* A pod that is left of another job of the name. */
+void scene_leave_pod(struct scene *scene, const char *uid);
 /* Its main container ended, at the scene's time, with this code. */
 void scene_end_pod(struct scene *scene, struct pod_view *pod, int exit_code);
 

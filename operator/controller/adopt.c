@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/first_crew.h"
+
+/* Made for this job, under an epoch that its status has counted or for a first crew untold. */
+static bool may_adopt(const struct planning *planning, const struct pod_view *pod)
+{
+    const struct job_status *old = planning->old;
+    bool counted = pod->epoch <= old->epoch && pod->attempt <= old->attempt;
+    bool first = pod->epoch == FIRST_EPOCH && pod->attempt == FIRST_ATTEMPT;
+    return pod->adoptable && (counted || first);
+}
+
+static void tell(struct planning *planning, const struct pod_view *pod, size_t count)
+{
+    const char *others = count > 1 ? planning_format(planning, " (and %zu more)", count - 1) : "";
+    const char *why = *pod->owner_uid ? "belongs to another owner" : "has no owner and is not as the operator made it";
+    planning_event_of_action(planning, "PodNotOurs", "Adopt",
+                             planning_format(planning,
+                                             "pod %s%s has the labels of this job but %s: it is left alone and counts "
+                                             "for nothing; take the coxswain.dev labels off it, or delete it",
+                                             pod->name, others, why));
+}
+
+/* As the controllers of Kubernetes do it: before anything is judged, since a pod that has lost its owner reference is not
+ * gone. What was made otherwise is left alone, and told of once. */
+bool adopt_plan(struct planning *planning)
+{
+    const struct crew *crew = &planning->crew;
+    const struct pod_view *left = crew->stranger;
+    size_t left_count = crew->stranger_count;
+    for (size_t i = 0; i < crew->orphan_count; i++) {
+        if (may_adopt(planning, crew->orphans[i])) {
+            planning_act(planning, ACTION_ADOPT_POD, crew->orphans[i]);
+        } else {
+            left = crew->orphans[i];
+            left_count++;
+        }
+    }
+    planning->plan->strangers = left_count;
+    if (left_count > planning->input->strangers_told)
+        tell(planning, left, left_count);
+    return left_count < crew->stranger_count + crew->orphan_count;
+}

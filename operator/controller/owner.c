@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/owner.h"
+
+#include <string.h>
+
+#include "common/contract/labels.h"
+#include "common/memory.h"
+
+static bool is_job(const struct json *reference)
+{
+    return strcmp(json_string_at(reference, "kind", ""), TRAINING_JOB_KIND) == 0 &&
+           strncmp(json_string_at(reference, "apiVersion", ""), API_GROUP "/", strlen(API_GROUP "/")) == 0;
+}
+
+struct owner owner_of(const struct json *object)
+{
+    const struct json *references = json_at(object, "metadata.ownerReferences");
+    for (const struct json *item = json_first(references); item; item = json_next(item))
+        if (json_boolean_at(item, "controller", false))
+            return (struct owner){.uid = json_string_at(item, "uid", ""),
+                                  .kind = json_string_at(item, "kind", ""),
+                                  .name = json_string_at(item, "name", ""),
+                                  .is_job = is_job(item)};
+    return (struct owner){.uid = "", .kind = "", .name = ""};
+}
+
+bool owner_is_any(const struct json *object)
+{
+    return json_count(json_at(object, "metadata.ownerReferences")) > 0;
+}
+
+char *owner_name_taken(const char *plural, const char *name, const struct owner *owner)
+{
+    if (*owner->uid == '\0')
+        return memory_format("%s %s exists and belongs to nobody: remove it, or give the job another name", plural,
+                             name);
+    return memory_format("%s %s exists and belongs to %s %s%s: remove it, or give the job another name", plural, name,
+                         owner->kind, owner->name, owner->is_job ? " of another UID" : "");
+}

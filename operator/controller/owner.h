@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Whose an object is: that of its controller, the one owner reference which says
+ * so. Labels tell where to look for an object, never whose it is: anybody may copy
+ * them.
+ */
+#ifndef COXSWAIN_CONTROLLER_OWNER_H
+#define COXSWAIN_CONTROLLER_OWNER_H
+
+#include <stdbool.h>
+
+#include "common/json.h"
+
+/* The texts lie in the object; all "" where nothing controls it. */
+struct owner {
+    const char *uid, *kind, *name;
+    bool is_job; /* a TrainingJob, of whatever UID */
+};
+struct owner owner_of(const struct json *object);
+
+/* It has owner references, of whatever kind. */
+bool owner_is_any(const struct json *object);
+
+/* "services digits exists and belongs to ReplicaSet web: remove it, or give the job another name"; free with free(). */
+char *owner_name_taken(const char *plural, const char *name, const struct owner *owner);
+
+#endif
