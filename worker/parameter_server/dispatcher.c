@@ -90,6 +90,7 @@ static int open_all(struct dispatcher *dispatcher, struct error *error)
         rpc_server_start(dispatcher->rpc, options->listen_address, options->port, methods, 1, dispatcher,
                          &dispatcher->door, error) < 0)
         return -1;
+    dispatcher_servers_init(dispatcher);
     rpc_start_ticks(dispatcher->rpc);
     return 0;
 }

@@ -54,6 +54,7 @@ struct dispatcher_options {
     /* Hears of each, in the order in which it happens; quickly, for everybody waits. NULL: nobody. Any thread. */
     void (*witness)(void *context, enum ticket_fate fate, unsigned worker, int64_t ticket);
     void *context;
+    int64_t look_ms;     /* how often to look whether a server is another process now; 0: as lookout.h says */
     int64_t death_ms;    /* silence of a worker that is death; 0: 5000 */
     int64_t patience_ms; /* of dispatcher_describe; 0: as waiting.h says */
     int64_t

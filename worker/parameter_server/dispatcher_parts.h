@@ -15,6 +15,7 @@
 #include "worker/coordination/stragglers.h"
 #include "worker/parameter_server/bulk.h"
 #include "worker/parameter_server/dispatcher.h"
+#include "worker/parameter_server/lookout.h"
 #include "worker/parameter_server/waiting.h"
 
 #define EVENTS_MAX 256
@@ -24,6 +25,7 @@ struct led_server {
     struct dispatcher *dispatcher;
     unsigned number;
     struct rpc_stream *stream;
+    struct lookout lookout; /* for a successor of it */
     int64_t next_dial_ms;
     bool stands; /* STANDING has come on this stream */
     struct server_standing standing;
@@ -114,6 +116,8 @@ static inline void dispatcher_witness(const struct dispatcher *dispatcher, enum 
         dispatcher->options.witness(dispatcher->options.context, fate, worker, ticket);
 }
 
+/* Before any tick. */
+void dispatcher_servers_init(struct dispatcher *dispatcher);
 void dispatcher_servers_tick(struct dispatcher *dispatcher);
 void dispatcher_order(struct dispatcher *dispatcher, const struct ps_message *order); /* to all */
 bool dispatcher_all_stand(const struct dispatcher *dispatcher);

@@ -132,6 +132,7 @@ static void on_standing(struct led_server *server, const struct ps_message *mess
                                                 .base_epoch = message->base_epoch,
                                                 .base_consumed = message->base_consumed,
                                                 .tickets = tickets};
+    lookout_meet(&server->lookout, message->generation);
     server->stands = true;
     server->starting &= !message->pull;
     count_losses(server);
@@ -231,7 +232,8 @@ static void claim(struct led_server *server)
 {
     struct ps_message message = {.type = PS_CLAIM,
                                  .generation = server->dispatcher->options.generation,
-                                 .digest = server->dispatcher->options.digest};
+                                 .digest = server->dispatcher->options.digest,
+                                 .newest = server->lookout.met};
     snprintf(message.job_uid, sizeof message.job_uid, "%s", server->dispatcher->job_uid);
     ps_message_send(server->stream, &message);
 }
@@ -245,13 +247,47 @@ static void dial(struct led_server *server)
         return;
     server->next_dial_ms = dispatcher_now_ms() + REDIAL_MS;
     if (rpc_stream_open(dispatcher->rpc, address, dispatcher->options.servers[server->number].port, PS_METHOD_CONTROL,
-                        0, &events, server, &server->stream, NULL) == 0)
-        claim(server);
+                        0, &events, server, &server->stream, NULL) < 0)
+        return;
+    lookout_begin(&server->lookout, address);
+    claim(server);
+}
+
+/* It stood still, and another has its place: goes on with that one, as if this one had died. */
+static void leave(void *context)
+{
+    struct led_server *server = context;
+    struct dispatcher *dispatcher = server->dispatcher;
+    char name[WAITING_NAME_MAX];
+    pthread_mutex_lock(&dispatcher->lock);
+    dispatcher_name_server(dispatcher, server->number, name);
+    dispatcher_say(dispatcher, "%s is another process now; the one before it is superseded", name);
+    if (server->stream != NULL)
+        rpc_stream_close(server->stream);
+    pthread_mutex_unlock(&dispatcher->lock);
+}
+
+void dispatcher_servers_init(struct dispatcher *dispatcher)
+{
+    const struct dispatcher_options *options = &dispatcher->options;
+    for (unsigned i = 0; i < options->server_count; i++)
+        lookout_init(&dispatcher->servers[i].lookout, &(struct lookout_options){.rpc = dispatcher->rpc,
+                                                                                .book = dispatcher->book,
+                                                                                .number = i,
+                                                                                .seat = &options->servers[i],
+                                                                                .job_uid = dispatcher->job_uid,
+                                                                                .every_ms = options->look_ms,
+                                                                                .found = leave,
+                                                                                .context = &dispatcher->servers[i]});
 }
 
 void dispatcher_servers_tick(struct dispatcher *dispatcher)
 {
-    for (unsigned i = 0; i < dispatcher->options.server_count; i++)
-        if (dispatcher->servers[i].stream == NULL && !dispatcher->finished)
-            dial(&dispatcher->servers[i]);
+    for (unsigned i = 0; i < dispatcher->options.server_count && !dispatcher->finished; i++) {
+        struct led_server *server = &dispatcher->servers[i];
+        if (server->stream == NULL)
+            dial(server);
+        else
+            lookout_tick(&server->lookout);
+    }
 }

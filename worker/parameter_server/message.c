@@ -59,6 +59,8 @@ static void codec_crew(struct codec *codec, struct ps_message *message)
     codec_u32(codec, &message->generation.attempt);
     codec_u32(codec, &message->generation.epoch);
     codec_u32(codec, &message->generation.counter);
+    codec_u32(codec, &message->newest.attempt);
+    codec_u32(codec, &message->newest.epoch);
     codec_u32(codec, &message->index);
     codec_u64(codec, &message->incarnation);
     codec_u32(codec, &message->digest);

@@ -31,7 +31,7 @@ void ps_server_record(struct ps_server *server, enum server_fate fate, const str
 {
     const char *slash = path ? strrchr(path, '/') : NULL;
     char own[64];
-    snprintf(own, sizeof own, "ps-%u-%u", server->options.variables.server, server->options.epoch);
+    snprintf(own, sizeof own, "ps-%u-%u", server->options.variables.server, server->options.generation.epoch);
     if (server->options.witness)
         server->options.witness(server->options.context, fate, variables->lineage, number,
                                 path == NULL ? own
@@ -70,6 +70,7 @@ static void tick(void *context)
 {
     struct ps_server *server = context;
     server_control_tick(server);
+    server_succession_tick(server);
     server_store_tick(server);
     mirror_tick(server);
     server_parting_tick(server);
@@ -101,6 +102,7 @@ int ps_server_start(const struct ps_server_options *options, struct ps_server **
     struct ps_server *server = memory_allocate(1, sizeof *server);
     server->options = *options;
     server->job_uid = memory_copy_string(options->job_uid);
+    server->chief.attempt = options->generation.attempt;
     server->unled_since_ms = clock_monotonic_ms();
     pthread_mutex_init(&server->lock, NULL);
     pthread_cond_init(&server->changed, NULL);

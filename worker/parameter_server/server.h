@@ -7,11 +7,15 @@
  * thread of its own.
  *
  * A chief of a lower generation than one that was here is refused, as is a worker
- * with a lower epoch than one of the same number.
+ * with a lower epoch than one of the same number. A server that hears of a newer one
+ * of its own number, from whoever has met that, ends: it may have stood still for
+ * long, and been replaced. Without a chief it sends workers away now and then, so
+ * that they look up where its name leads.
  */
 #ifndef COXSWAIN_PARAMETER_SERVER_SERVER_H
 #define COXSWAIN_PARAMETER_SERVER_SERVER_H
 
+#include "worker/comm/generation.h"
 #include "worker/coordination/member.h"
 #include "worker/parameter_server/variables.h"
 
@@ -36,7 +40,7 @@ enum server_fate {
 
 struct ps_server_options {
     const char *job_uid;
-    uint32_t epoch; /* its own */
+    struct generation generation; /* its own attempt and epoch */
     const char *listen_address;
     uint16_t port; /* 0: any free one */
     struct variables_options variables;
@@ -59,12 +63,13 @@ struct ps_server_options {
     void (*witness)(void *context, enum server_fate fate, uint32_t lineage, int64_t number, const char *whose);
     void *context;
     int64_t patience_ms; /* before `waits` names anybody; 0: as waiting.h says */
+    int64_t look_ms;     /* how often to look whether the backup is another process now; 0: as lookout.h says */
 };
 
 int ps_server_start(const struct ps_server_options *options, struct ps_server **ret_server, struct error *error);
 uint16_t ps_server_port(const struct ps_server *server);
 /* Until the chief says that the run is over (0), or for a reason that ends the process: ERROR_TIMEOUT (no chief),
- * ERROR_CANCELLED (ps_server_cancel), ERROR_STALE, or what went wrong with the state. */
+ * ERROR_CANCELLED (ps_server_cancel), ERROR_STALE (superseded), or what went wrong with the state. */
 int ps_server_wait(struct ps_server *server, struct error *error);
 /* From any thread. */
 void ps_server_cancel(struct ps_server *server);

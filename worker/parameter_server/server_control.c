@@ -22,6 +22,7 @@ void server_control_say_standing(struct ps_server *server, bool answers)
     const struct variables *variables = &server->variables;
     say(server, &(struct ps_message){.type = PS_STANDING,
                                      .incarnation = server->incarnation,
+                                     .generation = server->options.generation,
                                      .holds_state = variables->holds_state,
                                      .shared = mirror_holds_guest(server),
                                      .pull = answers,
@@ -38,6 +39,14 @@ void server_control_say_stepped(struct ps_server *server, int64_t step)
     say(server, &(struct ps_message){.type = PS_STEPPED, .step = step});
 }
 
+/* Whoever asks may have met our successor. */
+static void on_look(struct ps_server *server, const struct control *control, const struct ps_message *message)
+{
+    if (strcmp(message->job_uid, server->job_uid) == 0 && !server_is_superseded(server, message->newest))
+        ps_message_send(control->stream,
+                        &(struct ps_message){.type = PS_SEEN, .generation = server->options.generation});
+}
+
 /* ---------------------------------------------------------------- orders */
 
 static void on_claim(struct ps_server *server, struct control *control, const struct ps_message *message)
@@ -51,6 +60,8 @@ static void on_claim(struct ps_server *server, struct control *control, const st
         ps_message_send(control->stream, &refusal);
         return;
     }
+    if (server_is_superseded(server, message->newest) || server_is_of_a_past_attempt(server, message->generation))
+        return;
     if (server->control != NULL && server->control != control)
         rpc_stream_close(server->control->stream);
     control->claimed = true;
@@ -58,6 +69,7 @@ static void on_claim(struct ps_server *server, struct control *control, const st
     server->chief = message->generation;
     server_control_say_standing(server, false);
     server_parting_tell(server);
+    server_exchange_admit(server);
 }
 
 static void on_start(struct ps_server *server, const struct ps_message *message)
@@ -159,6 +171,8 @@ static void hear(struct control *control, const struct ps_message *message)
     struct ps_server *server = control->server;
     if (message->type == PS_CLAIM)
         on_claim(server, control, message);
+    if (message->type == PS_LOOK)
+        on_look(server, control, message);
     if (server->control != control)
         return;
     for (size_t i = 0; i < sizeof orders / sizeof *orders; i++)

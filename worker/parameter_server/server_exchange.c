@@ -72,20 +72,21 @@ void server_exchange_acknowledge(struct exchange *exchange, int64_t ticket, uint
 
 static void admit(struct exchange *exchange)
 {
-    if (!exchange->open || exchange->answered || exchange->server->frozen)
+    const struct ps_server *server = exchange->server;
+    if (!exchange->open || exchange->answered || server->frozen || server->control == NULL ||
+        !server->variables.holds_state)
         return;
     exchange->answered = true;
     ps_message_send(exchange->stream, &(struct ps_message){.type = PS_OPENED,
-                                                           .incarnation = exchange->server->incarnation,
-                                                           .lineage = exchange->server->variables.lineage,
+                                                           .incarnation = server->incarnation,
+                                                           .generation = server->options.generation,
+                                                           .lineage = server->variables.lineage,
                                                            .shared = exchange->shared,
                                                            .holds_state = true});
 }
 
 void server_exchange_admit(struct ps_server *server)
 {
-    if (!server->variables.holds_state)
-        return;
     for (struct exchange *exchange = server->exchanges; exchange != NULL; exchange = exchange->next)
         admit(exchange);
 }
@@ -117,6 +118,8 @@ static void on_open(struct exchange *exchange, const struct ps_message *message)
         refuse(exchange, "another job, or another model, trains here");
         return;
     }
+    if (server_is_superseded(server, message->newest) || server_is_of_a_past_attempt(server, message->generation))
+        return;
     if (message->generation.epoch < server->worker_epochs[message->index]) {
         refuse(exchange, "a successor has taken this worker's place");
         return;
@@ -136,8 +139,7 @@ static void on_open(struct exchange *exchange, const struct ps_message *message)
         return;
     }
     exchange->open = true;
-    if (server->variables.holds_state)
-        admit(exchange);
+    admit(exchange);
 }
 
 static void count(struct ps_server *server, const struct update *update, enum update_verdict verdict)

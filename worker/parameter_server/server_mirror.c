@@ -8,6 +8,7 @@
 #include "common/clock.h"
 #include "common/memory.h"
 #include "worker/coordination/address_book.h"
+#include "worker/parameter_server/lookout.h"
 #include "worker/parameter_server/waiting.h"
 
 #define REDIAL_MS 100
@@ -35,9 +36,11 @@ struct mirror {
     struct ps_server *server;
     struct address_book *book;
     struct rpc_stream *stream;
+    struct lookout lookout; /* for a successor of the backup */
     int64_t next_dial_ms, next_comfort_ms;
     bool copied;               /* the stream has begun with a copy */
     bool closing;              /* it does not begin with one any more */
+    bool parted;               /* for good */
     int64_t sequence, settled; /* handed on last; the backup's last word */
     int64_t copy_sequence;     /* of the copy that began the stream */
     struct pending *first, **end;
@@ -301,6 +304,10 @@ static void hear_backup(struct mirror *mirror, struct ps_message *message)
     size_t bytes = (size_t)state_elements(&mirror->server->variables) * sizeof(float);
     if (message->type == PS_MIRRORED) {
         settle(mirror, message->step);
+    } else if (message->type == PS_SEEN) {
+        lookout_meet(&mirror->lookout, message->generation);
+    } else if (message->type == PS_SUPERSEDED) {
+        (void)server_is_superseded(mirror->server, message->newest);
     } else if (message->type == PS_REFUSED && mirror->fetching) {
         end_fetch(mirror);
     } else if (message->type == PS_COPY && mirror->fetching) {
@@ -367,8 +374,10 @@ static void dial(struct mirror *mirror)
     if (rpc_stream_open(server->rpc, address, server->options.servers[number].port, PS_METHOD_MIRROR, 0, &events,
                         mirror, &mirror->stream, NULL) < 0)
         return;
+    lookout_begin(&mirror->lookout, address);
     struct ps_message message = {.type = PS_MIRROR,
-                                 .generation = {.epoch = server->options.epoch},
+                                 .generation = server->options.generation,
+                                 .newest = mirror->lookout.met,
                                  .index = server->options.variables.server,
                                  .digest = server->options.digest};
     snprintf(message.job_uid, sizeof message.job_uid, "%s", server->job_uid);
@@ -395,9 +404,33 @@ void mirror_tick(struct ps_server *server)
 {
     if (server->mirror == NULL)
         return;
-    if (server->mirror->stream == NULL)
+    if (server->mirror->stream == NULL && !server->mirror->parted)
         dial(server->mirror);
+    else if (server->mirror->stream != NULL)
+        lookout_tick(&server->mirror->lookout);
     comfort(server->mirror);
+}
+
+/* The backup stood still, and another has its place. */
+static void leave_backup(void *context)
+{
+    struct mirror *mirror = context;
+    if (mirror->stream == NULL)
+        return;
+    ps_server_say(mirror->server, "ps %u, the backup, is superseded: its successor is handed everything",
+                  backup_number(mirror->server));
+    rpc_stream_close(mirror->stream);
+}
+
+void mirror_part(struct ps_server *server)
+{
+    if (server->guest_link != NULL)
+        rpc_stream_close(server->guest_link->stream);
+    if (server->mirror == NULL)
+        return;
+    server->mirror->parted = true;
+    if (server->mirror->stream != NULL)
+        rpc_stream_close(server->mirror->stream);
 }
 
 /* Acknowledgements wait for its word, and so do the workers. */
@@ -432,7 +465,7 @@ static void say(struct guest_link *link, enum ps_message_type type, int64_t sequ
 static void record_guest(struct ps_server *server, enum server_fate fate, int64_t number)
 {
     char whose[64];
-    snprintf(whose, sizeof whose, "ps-%u-%u", server->guest.options.server, server->guest_epoch);
+    snprintf(whose, sizeof whose, "ps-%u-%u", server->guest.options.server, server->guest_generation.epoch);
     ps_server_record(server, fate, &server->guest, number, whose);
 }
 
@@ -446,6 +479,14 @@ static int prepare_guest(struct ps_server *server, struct error *error)
     return variables_init(&server->guest, &options, error);
 }
 
+/* A successor of it has been here: it may not know, having stood still. */
+static void send_away(struct guest_link *link)
+{
+    ps_message_send(link->stream,
+                    &(struct ps_message){.type = PS_SUPERSEDED, .newest = link->server->guest_generation});
+    rpc_stream_close(link->stream);
+}
+
 static void on_greeting(struct guest_link *link, const struct ps_message *message)
 {
     struct ps_server *server = link->server;
@@ -453,18 +494,28 @@ static void on_greeting(struct guest_link *link, const struct ps_message *messag
     unsigned before = (server->options.variables.server + count - 1) % count;
     struct error error = ERROR_INIT;
     if (strcmp(message->job_uid, server->job_uid) != 0 || message->digest != server->options.digest ||
-        message->index != before || message->generation.epoch < server->guest_epoch) {
+        message->index != before) {
         rpc_stream_close(link->stream);
         return;
     }
+    if (generation_compare_chiefs(message->generation, server->guest_generation) < 0) {
+        send_away(link);
+        return;
+    }
+    if (server_is_superseded(server, message->newest) || server_is_of_a_past_attempt(server, message->generation))
+        return;
     if (prepare_guest(server, &error) < 0) {
         ps_server_fail(server, &error);
         return;
     }
-    server->guest_epoch = message->generation.epoch;
-    if (server->guest_link != NULL && server->guest_link != link)
+    bool replaces = generation_compare_chiefs(message->generation, server->guest_generation) > 0;
+    server->guest_generation = message->generation;
+    if (server->guest_link != NULL && server->guest_link != link && replaces)
+        send_away(server->guest_link);
+    else if (server->guest_link != NULL && server->guest_link != link)
         rpc_stream_close(server->guest_link->stream);
     server->guest_link = link;
+    ps_message_send(link->stream, &(struct ps_message){.type = PS_SEEN, .generation = server->options.generation});
 }
 
 static void give_back(struct guest_link *link)
@@ -635,6 +686,15 @@ int mirror_start(struct ps_server *server, struct error *error)
         free(mirror);
         return -1;
     }
+    const unsigned backup = backup_number(server);
+    lookout_init(&mirror->lookout, &(struct lookout_options){.rpc = server->rpc,
+                                                             .book = mirror->book,
+                                                             .number = backup,
+                                                             .seat = &server->options.servers[backup],
+                                                             .job_uid = server->job_uid,
+                                                             .every_ms = server->options.look_ms,
+                                                             .found = leave_backup,
+                                                             .context = mirror});
     server->mirror = mirror;
     return 0;
 }

@@ -34,6 +34,8 @@ void mirror_fetch(struct ps_server *server);
 void mirror_abandon_fetch(struct ps_server *server);
 /* Whether the backup has all that was acknowledged, should this process end now. */
 bool mirror_is_whole(const struct ps_server *server);
+/* This server is superseded: it neither hands on nor keeps anything any more. */
+void mirror_part(struct ps_server *server);
 /* Whom acknowledgements, or this server's start, have been waiting for; leaves `text` alone when for nobody. */
 void mirror_describe(const struct ps_server *server, char text[PS_TEXT_MAX]);
 /* Whether the server before this one could be restored from here, and not to a lineage that the crew has left. */

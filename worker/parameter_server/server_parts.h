@@ -3,7 +3,7 @@
  * A server's inside, for the files that make it: server.c (life cycle),
  * server_exchange.c (workers), server_control.c (the chief), server_store.c (its
  * shard of a checkpoint), server_mirror.c (backup), server_parting.c (leaving on
- * request). Only they include it.
+ * request), server_succession.c (being replaced). Only they include it.
  */
 #ifndef COXSWAIN_PARAMETER_SERVER_SERVER_PARTS_H
 #define COXSWAIN_PARAMETER_SERVER_SERVER_PARTS_H
@@ -66,18 +66,18 @@ struct ps_server {
     struct generation chief; /* the highest that was here */
     uint32_t worker_epochs[PS_WORKERS_MAX];
     float *outgoing[PS_WORKERS_MAX]; /* values under way; gRPC may look at them after a stream has ended */
-    int64_t unled_since_ms;
+    int64_t unled_since_ms, sent_away_ms;
     int64_t base_step, base_epoch, base_consumed; /* kept for a successor of the chief */
     double squares;                               /* of the gradient last reduced */
     int64_t asked_ms;                             /* when the wish to leave was seen; 0: there is none */
-    bool frozen;                                  /* on the way out: what is acknowledged is saved, and that was all */
+    bool frozen;                                  /* on the way out: nothing more is acknowledged */
     bool dismissed;                               /* the chief has answered the wish */
     struct ps_server_counts counts;
     char waiting[PS_TEXT_MAX]; /* as last told */
     struct mirror *mirror;     /* to the backup; NULL: there is none */
     struct variables guest;    /* of the server before this one */
     struct guest_link *guest_link;
-    uint32_t guest_epoch;
+    struct generation guest_generation; /* of the newest that was here */
     float *guest_copy;
 
     pthread_t storing;
@@ -114,7 +114,13 @@ void server_parting_done(struct ps_server *server, bool is_saved);
 /* There may be another chief, which has not heard of the wish. */
 void server_parting_tell(struct ps_server *server);
 
-/* There is a state (again): whoever has waited for it may begin. */
+/* Ends the server, and says why, when `newest` has its place. */
+bool server_is_superseded(struct ps_server *server, struct generation newest);
+/* Likewise when somebody of a newer attempt calls: all processes of this one are past. */
+bool server_is_of_a_past_attempt(struct ps_server *server, struct generation caller);
+void server_succession_tick(struct ps_server *server);
+
+/* There is a state (again), or a chief: whoever has waited for it may begin. */
 void server_exchange_admit(struct ps_server *server);
 /* Sends all workers away. */
 void server_exchange_close(struct ps_server *server);

@@ -28,8 +28,9 @@ struct one_server {
     struct servers_link *link;
     unsigned number;
     struct rpc_stream *stream;
-    bool opened, shared, sought;
-    int64_t heard_ms; /* its last word, or part of a tensor */
+    bool opened, shared;
+    struct generation newest; /* of the processes that were met here */
+    int64_t heard_ms;         /* its last word, or part of a tensor */
     int64_t next_dial_ms;
     enum errand push, pull;
     uint32_t verdict;
@@ -107,6 +108,7 @@ static void send_open(struct one_server *server)
                                  .index = link->options.index,
                                  .incarnation = link->nonce,
                                  .digest = link->options.digest,
+                                 .newest = server->newest,
                                  .bytes = (int64_t)link->area.length};
     snprintf(message.job_uid, sizeof message.job_uid, "%s", link->job_uid);
     if (link->area.mapping && shared_area_publish(&link->area, link->path, NULL) == 0)
@@ -202,6 +204,8 @@ static void hear(struct one_server *server, const struct ps_message *message)
     case PS_OPENED:
         server->opened = true;
         server->shared = message->shared;
+        if (generation_compare_chiefs(message->generation, server->newest) > 0)
+            server->newest = message->generation;
         withdraw_name(link);
         run_errands(server);
         break;

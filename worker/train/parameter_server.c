@@ -47,7 +47,7 @@ static int serve(struct trainer *trainer, const struct placement *placement, enu
     bool synchronous = trainer->job->strategy.mode == PARAMETER_SERVER_SYNCHRONOUS;
     const struct ps_server_options options = {
         .job_uid = trainer->identity->job_uid,
-        .epoch = (uint32_t)trainer->identity->epoch,
+        .generation = {.attempt = (uint32_t)trainer->identity->attempt, .epoch = (uint32_t)trainer->identity->epoch},
         .listen_address = trainer_listen_address(trainer),
         .port = crew_own_seat(&trainer->crew)->port,
         .variables = {.device = trainer->device,

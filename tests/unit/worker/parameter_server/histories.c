@@ -155,7 +155,7 @@ static void start_server(struct play *play, unsigned number)
     struct error error = ERROR_INIT;
     const struct ps_server_options options = {
         .job_uid = "uid",
-        .epoch = ++play->server_epochs[number],
+        .generation = {.epoch = ++play->server_epochs[number]},
         .listen_address = play->hosts[number],
         .port = play->seats[number].port,
         .variables = {.device = play->device,

@@ -660,7 +660,7 @@ static void start_server(struct scene *scene)
     cr_assert_eq(device_open(&(struct device_options){.threads = 1}, &scene->device, NULL), 0);
     const struct ps_server_options options = {
         .job_uid = "uid",
-        .epoch = 1,
+        .generation = {.epoch = 1},
         .listen_address = scene->hosts[0],
         .variables = {.device = scene->device, .optimizer = &plain, .placement = &scene->placement},
         .digest = 5,

@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <criterion/criterion.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/contract/environment.h"
+#include "common/memory.h"
+#include "worker/parameter_server/bulk.h"
+#include "worker/parameter_server/dispatcher.h"
+#include "worker/parameter_server/recovery.h"
+#include "worker/parameter_server/server.h"
+#include "worker/parameter_server/servers_link.h"
+
+/* Servers that stood still and come back with their connections alive, while names lead to their successors: here, servers that
+ * simply go on while their names change. */
+
+#define SERVERS 2
+#define ELEMENTS 6
+#define PATIENCE 60000 /* ms; reached by what hangs only */
+#define LOOK_MS 50
+
+static struct parameter_tensor tensors[] = {
+    {.name = "w", .shape = {3}, .rank = 1, .offset = 0, .elements = 3},
+    {.name = "b", .shape = {3}, .rank = 1, .offset = 3, .elements = 3},
+};
+static const struct parameter_layout layout = {.tensors = tensors, .tensor_count = 2, .elements = ELEMENTS};
+static const struct optimizer_spec plain = {.type = OPTIMIZER_SGD, .learning_rate = 1};
+
+struct scene {
+    char hosts_file[64];
+    char names[SERVERS][8], addresses[SERVERS][32];
+    unsigned next_address;
+    bool backup;
+    atomic_int value; /* that servers start with */
+    struct crew_seat seats[SERVERS];
+    struct placement placement;
+    struct device *device;
+    struct ps_server *servers[SERVERS], *former[SERVERS];
+    struct dispatcher *dispatcher;
+
+    struct rpc *rpc; /* of a worker */
+    struct address_book *book;
+    struct servers_link *link;
+
+    struct rpc *caller_rpc; /* of a stranger's one message */
+    struct ps_message call;
+    const char *method;
+    atomic_bool called;
+};
+
+/* ---------------------------------------------------------------- names */
+
+static void write_hosts(const struct scene *scene)
+{
+    char path[72];
+    snprintf(path, sizeof path, "%s.new", scene->hosts_file);
+    FILE *file = fopen(path, "w");
+    cr_assert_not_null(file);
+    for (unsigned i = 0; i < SERVERS; i++)
+        fprintf(file, "%s %s\n", scene->addresses[i], scene->names[i]);
+    cr_assert(fclose(file) == 0 && rename(path, scene->hosts_file) == 0);
+}
+
+static void take_address(struct scene *scene, unsigned number)
+{
+    snprintf(scene->addresses[number], sizeof scene->addresses[number], "127.%u.%u.%u", 1 + (unsigned)getpid() % 250,
+             (unsigned)getpid() / 250 % 250, ++scene->next_address);
+}
+
+/* ---------------------------------------------------------------- servers */
+
+static int load(void *context, const char *checkpoint, struct variables *variables, struct error *error)
+{
+    (void)checkpoint, (void)error;
+    for (int64_t i = 0; i < variables->elements; i++)
+        variables->parameters[i] = (float)atomic_load(&((struct scene *)context)->value);
+    return 0;
+}
+
+static void say(void *context, const char *text)
+{
+    (void)context, (void)text;
+}
+
+static void start_server(struct scene *scene, unsigned number, struct generation generation)
+{
+    struct error error = ERROR_INIT;
+    take_address(scene, number);
+    const struct ps_server_options options = {
+        .job_uid = "uid",
+        .generation = generation,
+        .listen_address = scene->addresses[number],
+        .port = scene->seats[number].port,
+        .variables = {.device = scene->device, .optimizer = &plain, .placement = &scene->placement, .server = number},
+        .digest = 5,
+        .backup = scene->backup,
+        .servers = scene->seats,
+        .load = load,
+        .say = say,
+        .context = scene,
+        .look_ms = LOOK_MS,
+    };
+    cr_assert(ps_server_start(&options, &scene->servers[number], &error) == 0, "%s", error.message);
+    scene->seats[number].port = ps_server_port(scene->servers[number]);
+    write_hosts(scene);
+}
+
+/* The one before it goes on: nobody has told it. */
+static void replace(struct scene *scene, unsigned number, struct generation generation)
+{
+    scene->former[number] = scene->servers[number];
+    start_server(scene, number, generation);
+}
+
+static void expect_superseded(struct ps_server *server, const char *words)
+{
+    struct error error = ERROR_INIT;
+    cr_assert(ps_server_wait(server, &error) < 0);
+    cr_expect(error.kind == ERROR_STALE && strstr(error.message, words) != NULL, "%s", error.message);
+}
+
+/* ---------------------------------------------------------------- the chief */
+
+static double rate(void *context, int64_t step)
+{
+    (void)context, (void)step;
+    return 1;
+}
+
+static void start_chief(struct scene *scene, uint32_t epoch)
+{
+    struct error error = ERROR_INIT;
+    const struct dispatcher_options options = {
+        .job_uid = "uid",
+        .generation = {.attempt = 1, .epoch = epoch},
+        .listen_address = "127.0.0.1",
+        .servers = scene->seats,
+        .server_count = SERVERS,
+        .digest = 5,
+        .dispenser = {.mode = PARAMETER_SERVER_ASYNC, .tickets_per_step = 1, .end = 10},
+        .rate = rate,
+        .look_ms = LOOK_MS,
+    };
+    cr_assert(dispatcher_start(&options, &scene->dispatcher, &error) == 0, "%s", error.message);
+}
+
+static int begin(struct scene *scene)
+{
+    const struct recovery_options options = {.mode = PARAMETER_SERVER_ASYNC,
+                                             .server_count = SERVERS,
+                                             .per_step = 1,
+                                             .chief_epoch = 1,
+                                             .backup = scene->backup};
+    struct server_standing standings[PS_SERVERS_MAX];
+    struct server_start *starts = memory_allocate(PS_SERVERS_MAX, sizeof *starts);
+    struct dispatcher_plan plan;
+    struct recovery_source source = {.path = memory_copy_string("")};
+    int64_t lost;
+    cr_assert(dispatcher_await_servers(scene->dispatcher, standings, NULL) == 0);
+    recovery_plan(&options, recovery_choose(&options, standings), standings, &source, starts, &plan);
+    int result = dispatcher_begin(scene->dispatcher, &plan, &lost, NULL);
+    for (unsigned i = 0; i < SERVERS; i++)
+        server_standing_release(&standings[i]);
+    recovery_plan_release(&plan, starts);
+    recovery_source_release(&source);
+    free(starts);
+    return result;
+}
+
+static void begin_at_last(struct scene *scene)
+{
+    for (int tries = 0; begin(scene) < 0; tries++)
+        cr_assert(tries < 100, "the crew does not begin");
+}
+
+static void expect_loss(struct scene *scene)
+{
+    struct dispatcher_event event;
+    do
+        cr_assert(dispatcher_next_event(scene->dispatcher, PATIENCE, &event, NULL) == 0);
+    while (event.kind == EVENT_TEXT);
+    cr_assert(event.kind == EVENT_SERVER_LOST, "event %d: %s", (int)event.kind, event.text);
+}
+
+/* ---------------------------------------------------------------- a worker, and a stranger */
+
+static void tick(void *context)
+{
+    servers_link_tick(((struct scene *)context)->link);
+}
+
+static void wake(void *context)
+{
+    rpc_wake(((struct scene *)context)->rpc);
+}
+
+static void open_worker(struct scene *scene)
+{
+    cr_assert(rpc_new(tick, scene, 20, &scene->rpc, NULL) == 0);
+    cr_assert(address_book_new(scene->seats, SERVERS, wake, scene, &scene->book, NULL) == 0);
+    const struct servers_link_options options = {.rpc = scene->rpc,
+                                                 .book = scene->book,
+                                                 .servers = scene->seats,
+                                                 .placement = &scene->placement,
+                                                 .elements = ELEMENTS,
+                                                 .job_uid = "uid",
+                                                 .generation = {.attempt = 1, .epoch = 1},
+                                                 .digest = 5};
+    cr_assert(servers_link_new(&options, &scene->link, NULL) == 0);
+    rpc_start_ticks(scene->rpc);
+}
+
+static void call(void *context)
+{
+    struct scene *scene = context;
+    static const struct rpc_stream_events events = {0};
+    struct rpc_stream *stream;
+    if (atomic_exchange(&scene->called, true))
+        return;
+    cr_assert(rpc_stream_open(scene->caller_rpc, scene->addresses[0], scene->seats[0].port, scene->method, 0, &events,
+                              NULL, &stream, NULL) == 0);
+    ps_message_send(stream, &scene->call);
+}
+
+/* ---------------------------------------------------------------- the scene */
+
+static void set_up(struct scene *scene, bool backup)
+{
+    *scene = (struct scene){.backup = backup};
+    snprintf(scene->hosts_file, sizeof scene->hosts_file, "%s/superseded-XXXXXX", P_tmpdir);
+    int descriptor = mkstemp(scene->hosts_file);
+    cr_assert(descriptor >= 0 && close(descriptor) == 0);
+    setenv(ENV_HOSTS_FILE, scene->hosts_file, 1);
+    placement_init(&scene->placement, &layout, SERVERS);
+    cr_assert(device_open(&(struct device_options){.threads = 1}, &scene->device, NULL) == 0);
+    for (unsigned i = 0; i < SERVERS; i++) {
+        snprintf(scene->names[i], sizeof scene->names[i], "ps-%u", i);
+        snprintf(scene->addresses[i], sizeof scene->addresses[i], "127.0.0.1");
+        scene->seats[i] = (struct crew_seat){.role = "ps", .index = i, .host = scene->names[i]};
+    }
+    for (unsigned i = 0; i < SERVERS; i++)
+        start_server(scene, i, (struct generation){.attempt = 1, .epoch = 1 + i});
+}
+
+static void tear_down(struct scene *scene)
+{
+    if (scene->rpc) {
+        rpc_stop(scene->rpc);
+        address_book_free(scene->book);
+        rpc_free(scene->rpc);
+        servers_link_free(scene->link);
+    }
+    if (scene->caller_rpc)
+        rpc_free(scene->caller_rpc);
+    dispatcher_free(scene->dispatcher);
+    for (unsigned i = 0; i < SERVERS; i++) {
+        ps_server_free(scene->servers[i]);
+        ps_server_free(scene->former[i]);
+    }
+    device_close(scene->device);
+    placement_release(&scene->placement);
+    unlink(scene->hosts_file);
+}
+
+/* ---------------------------------------------------------------- tests */
+
+/* Whoever came later would wait at its successor, which nobody leads, for ever. */
+Test(superseded, the_chief_goes_on_with_the_server_that_the_name_means_now, .timeout = 180)
+{
+    struct scene scene;
+    set_up(&scene, false);
+    start_chief(&scene, 1);
+    begin_at_last(&scene);
+    replace(&scene, 1, (struct generation){.attempt = 1, .epoch = 7});
+    expect_superseded(scene.former[1], "ps 1 of attempt 1, epoch 2, is superseded");
+    expect_loss(&scene);
+    begin_at_last(&scene);
+    open_worker(&scene);
+    cr_expect(servers_link_pull(scene.link, NULL, NULL) == 0);
+    tear_down(&scene);
+}
+
+/* A name that leads to a server which was there before: nobody is left for that one. */
+Test(superseded, an_older_server_is_no_successor, .timeout = 180)
+{
+    struct scene scene;
+    set_up(&scene, false);
+    start_chief(&scene, 1);
+    begin_at_last(&scene);
+    replace(&scene, 1, (struct generation){.attempt = 1, .epoch = 1});
+    expect_superseded(scene.servers[1], "epoch 1, is superseded: its successor of attempt 1, epoch 2,");
+    struct dispatcher_event event;
+    do
+        cr_assert(dispatcher_next_event(scene.dispatcher, 20 * LOOK_MS, &event, NULL) == 0);
+    while (event.kind == EVENT_TEXT);
+    cr_expect(event.kind == EVENT_NONE, "event %d: %s", (int)event.kind, event.text);
+    tear_down(&scene);
+}
+
+/* With no chief at all. */
+Test(superseded, a_backup_tells_a_server_that_a_newer_one_has_taken_its_place, .timeout = 180)
+{
+    struct scene scene;
+    set_up(&scene, true);
+    start_chief(&scene, 1);
+    begin_at_last(&scene);
+    dispatcher_free(scene.dispatcher);
+    scene.dispatcher = NULL;
+    replace(&scene, 0, (struct generation){.attempt = 1, .epoch = 7});
+    expect_superseded(scene.former[0], "ps 0 of attempt 1, epoch 1, is superseded");
+    tear_down(&scene);
+}
+
+/* Its connection to the one that was its backup lives: what is handed on there would be nowhere when it is needed. */
+Test(superseded, a_server_leaves_a_backup_that_another_process_is_now, .timeout = 180)
+{
+    struct scene scene;
+    set_up(&scene, true);
+    start_chief(&scene, 1);
+    begin_at_last(&scene);
+    dispatcher_free(scene.dispatcher);
+    scene.dispatcher = NULL;
+    replace(&scene, 1, (struct generation){.attempt = 1, .epoch = 7});
+    expect_superseded(scene.former[1], "ps 1 of attempt 1, epoch 2, is superseded");
+    tear_down(&scene);
+}
+
+/* The chief that leads its successor has never known it. */
+Test(superseded, a_server_without_a_chief_sends_workers_away, .timeout = 180)
+{
+    struct scene scene;
+    set_up(&scene, false);
+    start_chief(&scene, 1);
+    begin_at_last(&scene);
+    open_worker(&scene);
+    cr_assert(servers_link_pull(scene.link, NULL, NULL) == 0);
+    dispatcher_free(scene.dispatcher);
+    atomic_store(&scene.value, 2);
+    replace(&scene, 0, (struct generation){.attempt = 1, .epoch = 7});
+    start_chief(&scene, 2);
+    begin_at_last(&scene);
+    for (int looks = 0; servers_link_values(scene.link)[0] != 2; looks++) {
+        cr_assert(looks < PATIENCE, "the worker stays");
+        cr_assert(servers_link_pull(scene.link, NULL, NULL) == 0);
+        usleep(1000);
+    }
+    tear_down(&scene);
+}
+
+/* Whoever calls and has met its successor, or is of a newer attempt itself. */
+static void expect_to_end_by(const char *method, struct ps_message message)
+{
+    struct scene scene;
+    set_up(&scene, false);
+    scene.method = method;
+    scene.call = message;
+    snprintf(scene.call.job_uid, sizeof scene.call.job_uid, "uid");
+    scene.call.digest = 5;
+    cr_assert(rpc_new(call, &scene, 20, &scene.caller_rpc, NULL) == 0);
+    rpc_start_ticks(scene.caller_rpc);
+    expect_superseded(scene.servers[0], "is superseded");
+    tear_down(&scene);
+}
+
+Test(superseded, a_server_hears_it_from_whoever_has_met_its_successor, .timeout = 180)
+{
+    const struct generation own = {.attempt = 1, .epoch = 1}, newest = {.attempt = 1, .epoch = 4};
+    expect_to_end_by(PS_METHOD_CONTROL, (struct ps_message){.type = PS_CLAIM, .generation = own, .newest = newest});
+    expect_to_end_by(PS_METHOD_CONTROL, (struct ps_message){.type = PS_LOOK, .newest = newest});
+    expect_to_end_by(PS_METHOD_EXCHANGE, (struct ps_message){.type = PS_OPEN, .generation = own, .newest = newest});
+    expect_to_end_by(PS_METHOD_MIRROR,
+                     (struct ps_message){.type = PS_MIRROR, .index = 1, .generation = own, .newest = newest});
+}
+
+Test(superseded, a_server_hears_it_from_callers_of_a_newer_attempt, .timeout = 180)
+{
+    const struct generation next = {.attempt = 2};
+    expect_to_end_by(PS_METHOD_CONTROL, (struct ps_message){.type = PS_CLAIM, .generation = next});
+    expect_to_end_by(PS_METHOD_EXCHANGE, (struct ps_message){.type = PS_OPEN, .generation = next});
+    expect_to_end_by(PS_METHOD_MIRROR, (struct ps_message){.type = PS_MIRROR, .index = 1, .generation = next});
+}
