@@ -16,6 +16,7 @@ struct seat {
     bool given_up;         /* that one was declared dead and must not come back */
     coordinator_link link; /* 0: empty */
     struct collective_peer peer;
+    char arithmetic[ARITHMETIC_MAX]; /* its best; "": it need not compute as others do */
     int64_t heard_ms;
     bool in_world; /* of the world in force, or of the last one */
     bool reported; /* its standing, since the last generation ended */
@@ -30,11 +31,12 @@ struct coordinator {
     char *job_uid;
     struct seat seats[CREW_SIZE_MAX];
     struct generation generation;
-    bool named;      /* a world is in force */
-    bool has_named;  /* at any time */
-    bool changed;    /* loose crews: somebody has come or gone since */
-    int64_t born_ms; /* first event; -1: none yet */
-    bool superseded; /* by a newer chief */
+    bool named;                      /* a world is in force */
+    bool has_named;                  /* at any time */
+    bool changed;                    /* loose crews: somebody has come or gone since */
+    int64_t born_ms;                 /* first event; -1: none yet */
+    bool superseded;                 /* by a newer chief */
+    char arithmetic[ARITHMETIC_MAX]; /* the crew's; "": not settled */
     int64_t last_tick_ms;
     char waiting[COORDINATION_TEXT_MAX]; /* last told to all */
 };
@@ -224,12 +226,85 @@ static void name_world(struct coordinator *coordinator)
     coordinator->changed = false;
     struct coordination_message world = message_of(coordinator, COORDINATION_WORLD);
     world.logical_shards = coordinator->options.logical_shards;
+    memcpy(world.arithmetic, coordinator->arithmetic, sizeof(world.arithmetic));
     seat_members(coordinator, &world);
     choose_source(coordinator, &world);
     for (world.rank = 0; world.rank < world.size; world.rank++) {
         struct seat *seat = &coordinator->seats[world.members[world.rank]];
         seat->reported = false;
         send_to(coordinator, seat->link, &world, false);
+    }
+}
+
+static void seat_clear(struct seat *seat, const char *why, int64_t now_ms)
+{
+    seat->link = 0;
+    seat->reported = false;
+    seat->in_world = false;
+    seat->holds_state = false;
+    seat->empty_ms = now_ms;
+    snprintf(seat->why_empty, sizeof(seat->why_empty), "%s", why);
+}
+
+static void seat_empty(struct coordinator *coordinator, unsigned rank, const char *why, int64_t now_ms)
+{
+    struct seat *seat = &coordinator->seats[rank];
+    seat_clear(seat, why, now_ms);
+    char text[COORDINATION_TEXT_MAX];
+    snprintf(text, sizeof(text), "%s: %s", seat->name, why);
+    end_generation(coordinator, text);
+}
+
+/* Who sits there is told why it may not. */
+static void seat_refuse(struct coordinator *coordinator, unsigned rank, enum coordination_refusal refusal,
+                        const char *why, const char *text, int64_t now_ms)
+{
+    coordinator_link link = coordinator->seats[rank].link;
+    seat_empty(coordinator, rank, why, now_ms);
+    refuse(coordinator, link, refusal, text);
+}
+
+/* ---------------------------------------------------------------- what the crew computes with */
+
+/* The best that all who have reported have; where they have none in common, the chief's. */
+static const char *choose_arithmetic(const struct coordinator *coordinator)
+{
+    const char *chosen = coordinator->seats[0].arithmetic, *common = chosen;
+    for (unsigned rank = 1; rank < coordinator->options.size && common != NULL; rank++)
+        if (coordinator->seats[rank].reported)
+            common = arithmetic_in_common(common, coordinator->seats[rank].arithmetic);
+    return common != NULL ? common : chosen;
+}
+
+static bool lacks_arithmetic(const struct coordinator *coordinator, const char *best)
+{
+    return coordinator->arithmetic[0] != '\0' && arithmetic_is_lacking(best, coordinator->arithmetic);
+}
+
+static void tell_lack(const struct coordinator *coordinator, const struct seat *seat, const char *best,
+                      char text[COORDINATION_TEXT_MAX])
+{
+    snprintf(text, COORDINATION_TEXT_MAX,
+             "the crew computes with %s arithmetic and the device of %s has %s alone: start it on a machine like the "
+             "others', or set training.determinism to Run",
+             coordinator->arithmetic, seat->name, best);
+}
+
+/* Before a world is named. */
+static void agree_on_arithmetic(struct coordinator *coordinator, int64_t now_ms)
+{
+    char chosen[ARITHMETIC_MAX];
+    if (coordinator->arithmetic[0] == '\0') {
+        snprintf(chosen, sizeof(chosen), "%s", choose_arithmetic(coordinator));
+        memcpy(coordinator->arithmetic, chosen, sizeof(chosen));
+    }
+    for (unsigned rank = 0; rank < coordinator->options.size; rank++) {
+        const struct seat *seat = &coordinator->seats[rank];
+        if (seat->link == 0 || !lacks_arithmetic(coordinator, seat->arithmetic))
+            continue;
+        char text[COORDINATION_TEXT_MAX];
+        tell_lack(coordinator, seat, seat->arithmetic, text);
+        seat_refuse(coordinator, rank, REFUSE_ARITHMETIC, "lacks the crew's arithmetic", text, now_ms);
     }
 }
 
@@ -252,26 +327,9 @@ static void name_world_when_ready(struct coordinator *coordinator, int64_t now_m
     if (coordinator->named && !has_planned_reports(coordinator))
         return;
     if (is_ready(coordinator, now_ms))
+        agree_on_arithmetic(coordinator, now_ms);
+    if (is_ready(coordinator, now_ms)) /* still: nobody was refused */
         name_world(coordinator);
-}
-
-static void seat_clear(struct seat *seat, const char *why, int64_t now_ms)
-{
-    seat->link = 0;
-    seat->reported = false;
-    seat->in_world = false;
-    seat->holds_state = false;
-    seat->empty_ms = now_ms;
-    snprintf(seat->why_empty, sizeof(seat->why_empty), "%s", why);
-}
-
-static void seat_empty(struct coordinator *coordinator, unsigned rank, const char *why, int64_t now_ms)
-{
-    struct seat *seat = &coordinator->seats[rank];
-    seat_clear(seat, why, now_ms);
-    char text[COORDINATION_TEXT_MAX];
-    snprintf(text, sizeof(text), "%s: %s", seat->name, why);
-    end_generation(coordinator, text);
 }
 
 /* ---------------------------------------------------------------- messages */
@@ -307,6 +365,10 @@ static enum coordination_refusal judge_join(const struct coordinator *coordinato
         snprintf(text, COORDINATION_TEXT_MAX, "%s was declared dead and is being replaced", seat->name);
         return REFUSE_STALE;
     }
+    if (lacks_arithmetic(coordinator, join->arithmetic)) {
+        tell_lack(coordinator, seat, join->arithmetic, text);
+        return REFUSE_ARITHMETIC;
+    }
     return REFUSE_NOT;
 }
 
@@ -330,6 +392,7 @@ static void on_join(struct coordinator *coordinator, coordinator_link link, cons
     seat->given_up = false;
     seat->link = link;
     seat->peer = join->peer;
+    memcpy(seat->arithmetic, join->arithmetic, sizeof(seat->arithmetic));
     seat->heard_ms = now_ms;
     seat->reported = false;
     seat->in_world = false;
@@ -353,16 +416,14 @@ static void learn_epochs(struct coordinator *coordinator, const struct coordinat
 {
     for (unsigned rank = 0; rank < coordinator->options.size && rank < standing->seats; rank++) {
         struct seat *seat = &coordinator->seats[rank];
-        coordinator_link link = seat->link;
         if (standing->epochs[rank] <= seat->epoch)
             continue;
         char text[96];
         snprintf(text, sizeof(text), "epoch %u is superseded by epoch %u", seat->epoch, standing->epochs[rank]);
         seat->epoch = standing->epochs[rank];
-        if (link == 0)
+        if (seat->link == 0)
             continue;
-        seat_empty(coordinator, rank, text, now_ms);
-        refuse(coordinator, link, REFUSE_STALE, text);
+        seat_refuse(coordinator, rank, REFUSE_STALE, text, text, now_ms);
     }
 }
 
@@ -385,6 +446,9 @@ static void on_standing(struct coordinator *coordinator, struct seat *seat, cons
     /* A chief that was restarted under the same epoch goes on counting where its predecessor was. */
     if (generation_compare(standing->generation, coordinator->generation) > 0)
         coordinator->generation.counter = standing->generation.counter;
+    /* A new chief goes on with what the state was computed with. */
+    if (standing->holds_state && coordinator->arithmetic[0] == '\0')
+        memcpy(coordinator->arithmetic, standing->arithmetic, sizeof(coordinator->arithmetic));
     seat->reported = true;
     seat->holds_state = standing->holds_state;
     seat->step = standing->step;

@@ -11,6 +11,10 @@
  *   (REFUSE_OTHER_JOB, REFUSE_BAD_SEAT), or an epoch lower than the seat's
  *   highest so far, or an attempt lower than ours (REFUSE_STALE). A join with an
  *   epoch equal to or higher than the seated one's replaces it.
+ * - Members that name an arithmetic compute alike. The first world takes the best
+ *   that all of it have (arithmetic.h), or, where they have none in common, the
+ *   chief's; a new chief takes that of the first survivor who holds state. Who
+ *   lacks it is refused (REFUSE_ARITHMETIC), the chief's own seat too.
  * - A chief does not know what its forerunner knew: each standing brings the
  *   epochs of the last world, and whoever sits with a lower one loses the seat.
  * - A seated member that has followed a chief of a newer generation supersedes

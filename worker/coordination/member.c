@@ -92,6 +92,7 @@ static void copy_options(struct member *member, const struct member_options *opt
 {
     member->options = *options;
     member->job_uid = memory_copy_string(options->job_uid);
+    snprintf(member->arithmetic, sizeof(member->arithmetic), "%s", options->arithmetic ? options->arithmetic : "");
     for (unsigned rank = 0; rank < options->size; rank++) {
         member->seats[rank] = options->seats[rank];
         member->seats[rank].role = memory_copy_string(options->seats[rank].role);

@@ -19,7 +19,8 @@
  * Every error that is not to be retried has its exit code: ERROR_STALE 163 (a
  * newer incarnation has taken our seat, or our generation is superseded),
  * ERROR_TIMEOUT 160 (the crew is lost), ERROR_INVALID 64 (another job, or a
- * crew of another shape).
+ * crew of another shape), ERROR_DEVICE 162 (our device has not the crew's
+ * arithmetic).
  */
 #ifndef COXSWAIN_COORDINATION_MEMBER_H
 #define COXSWAIN_COORDINATION_MEMBER_H
@@ -30,6 +31,7 @@
 #include "common/error.h"
 #include "worker/comm/collective.h"
 #include "worker/comm/generation.h"
+#include "worker/coordination/arithmetic.h"
 
 #define MEMBER_TEXT_MAX 512
 
@@ -54,9 +56,11 @@ struct member_options {
     uint16_t data_port;      /* of this rank's endpoint */
     bool loose;              /* members do not wait for each other once they have started: see member_poll_world */
     unsigned logical_shards; /* the chief's counts; others learn it from the world */
-    int64_t beat_ms;         /* 0: 500 */
-    int64_t suspicion_ms;    /* silence that the status names; 0: 2000 */
-    int64_t death_ms;        /* silence that is death; 0: 5000 */
+    const char
+        *arithmetic; /* the best that this one has (coordination/arithmetic.h); NULL: members need not compute alike */
+    int64_t beat_ms; /* 0: 500 */
+    int64_t suspicion_ms; /* silence that the status names; 0: 2000 */
+    int64_t death_ms;     /* silence that is death; 0: 5000 */
     int64_t lost_ms; /* without a chief for so long: ERROR_TIMEOUT; 0: 600 s. Waiting for other members has no end */
 };
 
@@ -79,6 +83,7 @@ struct world {
     uint32_t epochs[CREW_SIZE_MAX];  /* by rank: of who sits there */
     struct collective_peer peers[CREW_SIZE_MAX];
     unsigned logical_shards;
+    char arithmetic[ARITHMETIC_MAX]; /* that all compute with from here on; "": each with its own */
     enum world_source source;
     unsigned source_rank;
     bool receives[CREW_SIZE_MAX]; /* by rank: behind, or new */

@@ -32,6 +32,7 @@ struct member {
     struct crew_seat seats[CREW_SIZE_MAX];
     char *job_uid;
     uint64_t incarnation;
+    char arithmetic[ARITHMETIC_MAX];
     struct collective_peer data; /* announced */
     struct rpc *rpc;
     struct rpc_server *server;

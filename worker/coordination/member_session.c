@@ -32,6 +32,7 @@ void member_say_join(struct member *member)
         .size = member->options.size,
         .peer = member->data};
     snprintf(message.job_uid, sizeof(message.job_uid), "%s", member->job_uid);
+    memcpy(message.arithmetic, member->arithmetic, sizeof(message.arithmetic));
     member_say(member, &message);
 }
 
@@ -47,6 +48,7 @@ void member_say_standing_if_due(struct member *member)
     message.planned = member->standing.planned;
     message.seats = member->options.size;
     memcpy(message.epochs, member->epochs, sizeof(message.epochs));
+    memcpy(message.arithmetic, member->world.arithmetic, sizeof(message.arithmetic));
     pthread_mutex_unlock(&member->lock);
     if (due)
         member_say(member, &message);

@@ -72,6 +72,7 @@ static void take_world(struct member *member, const struct coordination_message 
                             .source = (enum world_source)message->source,
                             .source_rank = message->source_rank,
                             .step = message->step};
+    memcpy(world->arithmetic, message->arithmetic, sizeof(world->arithmetic));
     memcpy(world->peers, message->peers, sizeof(world->peers));
     for (unsigned rank = 0; rank < message->size; rank++)
         world->epochs[rank] = message->members[rank] < message->seats ? message->epochs[message->members[rank]] : 0;
@@ -90,7 +91,11 @@ static void take_refusal(struct member *member, const struct coordination_messag
         member_lose_chief(member, message->text);
         return;
     }
-    fail_for_good(member, message->refusal == REFUSE_BAD_SEAT ? ERROR_INVALID : ERROR_STALE, message->text);
+    fail_for_good(member,
+                  message->refusal == REFUSE_BAD_SEAT     ? ERROR_INVALID
+                  : message->refusal == REFUSE_ARITHMETIC ? ERROR_DEVICE
+                                                          : ERROR_STALE,
+                  message->text);
 }
 
 /* What the coordinator says, by stream or, in the chief itself, directly. */

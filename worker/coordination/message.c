@@ -41,7 +41,7 @@ static void codec_message(struct codec *codec, struct coordination_message *mess
     uint32_t type = message->type, refusal = message->refusal;
     codec_u32(codec, &type);
     codec_u32(codec, &refusal);
-    if (type == COORDINATION_NONE || type >= COORDINATION_TYPE_COUNT || refusal > REFUSE_BAD_SEAT)
+    if (type == COORDINATION_NONE || type >= COORDINATION_TYPE_COUNT || refusal > REFUSE_ARITHMETIC)
         codec->failed = true;
     message->type = (enum coordination_message_type)type;
     message->refusal = (enum coordination_refusal)refusal;
@@ -56,6 +56,7 @@ static void codec_message(struct codec *codec, struct coordination_message *mess
     codec_bool(codec, &message->planned);
     codec_i64(codec, &message->step);
     codec_u32(codec, &message->logical_shards);
+    codec_text(codec, message->arithmetic, sizeof(message->arithmetic));
     codec_u32(codec, &message->source);
     codec_u32(codec, &message->source_rank);
     codec_peer(codec, &message->peer);

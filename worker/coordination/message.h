@@ -15,22 +15,23 @@
 #include "common/error.h"
 #include "worker/comm/collective.h"
 #include "worker/comm/generation.h"
+#include "worker/coordination/arithmetic.h"
 
 #define COORDINATION_MESSAGE_MAX 8192
 #define COORDINATION_UID_MAX 128
 #define COORDINATION_TEXT_MAX 256
 
 /*  name, who says it, fields */
-#define COORDINATION_MESSAGES(X)                                                                                       \
-    X(JOIN)     /* member: job_uid, generation (its attempt and epoch), rank, size, peer */                            \
-    X(BEAT)     /* both ways: job_uid, generation (of the chief; that the member knows); member: step */               \
-    X(STANDING) /* member: holds_state, step, generation (the last it was in), planned, seats, epochs */               \
-    X(WORLD)    /* coordinator: generation, size, peers, members, seats, epochs, logical_shards, source…, step */    \
-    X(REFORM)   /* coordinator: generation (the one that ended), text (why) */                                         \
-    X(WAITING)  /* coordinator: text (whom the crew waits for; "" when whole) */                                       \
-    X(REFUSED)  /* coordinator: refusal, text */                                                                       \
-    X(LEAVE)    /* member: goes by request */                                                                          \
-    X(SUMMON)   /* a new chief to a member: job_uid, generation, peer (where its coordinator is) */                    \
+#define COORDINATION_MESSAGES(X)                                                                                                     \
+    X(JOIN) /* member: job_uid, generation (its attempt and epoch), rank, size, peer, arithmetic (its best) */                       \
+    X(BEAT) /* both ways: job_uid, generation (of the chief; that the member knows); member: step */                                 \
+    X(STANDING) /* member: holds_state, step, generation (the last it was in), planned, seats, epochs, arithmetic (of that world) */ \
+    X(WORLD) /* coordinator: generation, size, peers, members, seats, epochs, logical_shards, source…, step, arithmetic */         \
+    X(REFORM)   /* coordinator: generation (the one that ended), text (why) */                                                       \
+    X(WAITING)  /* coordinator: text (whom the crew waits for; "" when whole) */                                                     \
+    X(REFUSED)  /* coordinator: refusal, text */                                                                                     \
+    X(LEAVE)    /* member: goes by request */                                                                                        \
+    X(SUMMON)   /* a new chief to a member: job_uid, generation, peer (where its coordinator is) */                                  \
     X(SUMMONED) /* the answer: refusal (0: will join), text */
 
 enum coordination_message_type {
@@ -41,7 +42,7 @@ enum coordination_message_type {
         COORDINATION_TYPE_COUNT,
 };
 
-enum coordination_refusal { REFUSE_NOT, REFUSE_STALE, REFUSE_OTHER_JOB, REFUSE_BAD_SEAT };
+enum coordination_refusal { REFUSE_NOT, REFUSE_STALE, REFUSE_OTHER_JOB, REFUSE_BAD_SEAT, REFUSE_ARITHMETIC };
 
 struct coordination_message {
     enum coordination_message_type type;
@@ -54,6 +55,7 @@ struct coordination_message {
     bool planned;
     int64_t step;
     uint32_t logical_shards;
+    char arithmetic[ARITHMETIC_MAX]; /* "": none is agreed on */
     uint32_t source, source_rank;
     struct collective_peer peer;
     char text[COORDINATION_TEXT_MAX];

@@ -27,6 +27,8 @@ struct device_backend {
         *communicators; /* NULL: devices of this kind know of each other by the host alone */
     void (*close)(struct device *device);
     const char *(*arithmetic)(const struct device *device);
+    /* False: it has no such one. NULL: only its own. */
+    bool (*set_arithmetic)(struct device *device, const char *arithmetic);
     int (*allocate)(struct device *device, enum device_memory kind, size_t bytes, void **ret_memory,
                     struct error *error);
     void (*free)(struct device *device, void *memory);

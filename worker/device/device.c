@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/device/device.h"
 
+#include <string.h>
+
 #include "worker/device/backend.h"
 
 int device_open(const struct device_options *options, struct device **ret_device, struct error *error)
@@ -32,6 +34,16 @@ const char *device_description(const struct device *device)
 const char *device_arithmetic(const struct device *device)
 {
     return device->backend->arithmetic(device);
+}
+
+int device_set_arithmetic(struct device *device, const char *arithmetic, struct error *error)
+{
+    const struct device_backend *backend = device->backend;
+    if (strcmp(backend->arithmetic(device), arithmetic) == 0)
+        return 0;
+    if (backend->set_arithmetic != NULL && backend->set_arithmetic(device, arithmetic))
+        return 0;
+    return error_set(error, ERROR_DEVICE, "%s has no \"%s\" arithmetic", device->description, arithmetic);
 }
 
 bool device_memory_is_shared(const struct device *device)

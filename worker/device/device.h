@@ -42,6 +42,8 @@ void device_close(struct device *device);
 const char *device_description(const struct device *device);
 /* The instruction set that bits depend on: "avx512", "avx2", "portable", "sm_90". */
 const char *device_arithmetic(const struct device *device);
+/* From now on, while none of its streams has work. ERROR_DEVICE where it lacks that. */
+int device_set_arithmetic(struct device *device, const char *arithmetic, struct error *error);
 
 /* CPUs that this process may use: the affinity mask, cut by a cgroup's CPU quota; at least 1. */
 int device_available_cpus(void);

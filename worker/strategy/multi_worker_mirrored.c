@@ -12,6 +12,7 @@
 #include "worker/data/sampler.h"
 #include "worker/model/graph.h"
 #include "worker/optimizer/training_state.h"
+#include "worker/strategy/crew_arithmetic.h"
 #include "worker/strategy/crew_communicator.h"
 #include "worker/strategy/crew_group.h"
 #include "worker/strategy/crew_nodes.h"
@@ -249,7 +250,8 @@ static int form(struct multi_worker_mirrored *strategy, struct error *error)
                                        .planned = base->reform_is_planned};
     base->reform_is_planned = false;
     struct world world;
-    if (member_agree(base->options.member, &standing, &world, error) < 0 || fit_to_world(strategy, &world, error) < 0)
+    if (member_agree(base->options.member, &standing, &world, error) < 0 ||
+        strategy_devices_set_arithmetic(&base->options, &world, error) < 0 || fit_to_world(strategy, &world, error) < 0)
         return -1;
     base->world = world;
     if (open_group(strategy, &world, error) < 0 || find_nodes(strategy, error) < 0 ||

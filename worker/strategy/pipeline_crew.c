@@ -6,6 +6,7 @@
 #include "common/scope.h"
 #include "worker/data/sampler.h"
 #include "worker/optimizer/training_state.h"
+#include "worker/strategy/crew_arithmetic.h"
 #include "worker/strategy/crew_group.h"
 #include "worker/strategy/crew_restore.h"
 #include "worker/strategy/pipeline_parts.h"
@@ -133,7 +134,8 @@ static int form(struct pipeline *pipeline, struct error *error)
     struct member_standing standing = {.holds_state = base->holds_state,
                                        .applied_step = base->holds_state ? base->options.state->progress.step : 0};
     struct world world;
-    if (member_agree(base->options.member, &standing, &world, error) < 0)
+    if (member_agree(base->options.member, &standing, &world, error) < 0 ||
+        strategy_devices_set_arithmetic(&base->options, &world, error) < 0)
         return -1;
     if (world.size != pipeline->shape.size)
         return error_set(error, ERROR_INVALID, "a pipeline of %u workers cannot go on with %u", pipeline->shape.size,

@@ -63,6 +63,13 @@ static int open_data_plane(struct trainer *trainer, const char *address, uint16_
     return 0;
 }
 
+/* Peers that go at their own pace need not compute alike, nor does a crew that promises the same bits to none but itself. */
+static const char *common_arithmetic(const struct trainer *trainer)
+{
+    bool alike = trainer->hub == NULL && trainer->job->training.determinism == DETERMINISM_CREW;
+    return alike ? device_arithmetic(trainer->device) : NULL;
+}
+
 int trainer_open_member(struct trainer *trainer, struct error *error)
 {
     if (trainer->crew.size == 1 || trainer_serves_parameters(trainer))
@@ -85,6 +92,7 @@ int trainer_open_member(struct trainer *trainer, struct error *error)
         .loose = trainer->hub != NULL,
         .lost_ms = trainer->identity->lost_ms,
         .logical_shards = (unsigned)trainer->plan.logical_shards,
+        .arithmetic = common_arithmetic(trainer),
     };
     return member_start(&options, &trainer->member, error);
 }

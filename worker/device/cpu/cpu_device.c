@@ -20,6 +20,14 @@ static const char *cpu_arithmetic(const struct device *base)
     return ((const struct cpu_device *)base)->kernel->name;
 }
 
+static bool cpu_set_arithmetic(struct device *base, const char *arithmetic)
+{
+    const struct gemm_kernel *kernel = gemm_kernel_choose(arithmetic);
+    if (kernel != NULL)
+        ((struct cpu_device *)base)->kernel = kernel;
+    return kernel != NULL;
+}
+
 static int cpu_allocate(struct device *device, enum device_memory kind, size_t bytes, void **ret_memory,
                         struct error *error)
 {
@@ -49,6 +57,7 @@ const struct device_backend cpu_backend = {
     .memory_is_shared = true,
     .close = cpu_close,
     .arithmetic = cpu_arithmetic,
+    .set_arithmetic = cpu_set_arithmetic,
     .allocate = cpu_allocate,
     .free = cpu_free,
     .stream_new = cpu_stream_new,

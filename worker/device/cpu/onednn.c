@@ -3,6 +3,40 @@
 
 #include <dlfcn.h>
 #include <oneapi/dnnl/dnnl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <string.h>
+
+static const struct {
+    const char *arithmetic;
+    dnnl_cpu_isa_t most; /* without what newer processors would add */
+} instruction_sets[] = {
+    {"avx512", dnnl_cpu_isa_avx512_core},
+    {"avx2", dnnl_cpu_isa_avx2},
+    {"portable", dnnl_cpu_isa_sse41},
+};
+
+static pthread_mutex_t choice = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic(const char *) chosen; /* NULL: nothing has been asked for */
+
+/* The library takes its limit before its first product only, which is why the first to ask decides. */
+static const char *choose(const char *arithmetic)
+{
+    pthread_mutex_lock(&choice);
+    for (size_t i = 0; i < sizeof instruction_sets / sizeof *instruction_sets && !chosen; i++)
+        if (strcmp(arithmetic, instruction_sets[i].arithmetic) == 0)
+            chosen =
+                dnnl_set_max_cpu_isa(instruction_sets[i].most) == dnnl_success ? instruction_sets[i].arithmetic : "";
+    pthread_mutex_unlock(&choice);
+    return chosen ? chosen : "";
+}
+
+bool onednn_computes_with(const char *arithmetic)
+{
+    const char *now = chosen;
+    return strcmp(now ? now : choose(arithmetic), arithmetic) == 0;
+}
 
 /* The library would start a team of its own: OpenMP's, where it was built with that, whose setting is one a thread. */
 static void stay_on_this_thread(void)

@@ -10,6 +10,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Whether the library computes with this arithmetic (gemm_kernel.h's words), and so with the same bits wherever it does. A process
+ * has it do one: the first that is asked for. */
+bool onednn_computes_with(const char *arithmetic);
+
 /* A matrix as sgemm takes it: rows of `stride` floats, or, transposed, columns of them. */
 struct onednn_matrix {
     const float *start;

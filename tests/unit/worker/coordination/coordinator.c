@@ -319,6 +319,113 @@ Test(coordinator, a_member_that_knows_itself_superseded_is_heeded)
     coordinator_free(c);
 }
 
+/* ---------------------------------------------------------------- what members compute with */
+
+static void join_with(struct coordinator *c, coordinator_link link, unsigned rank, const char *arithmetic)
+{
+    struct coordination_message message = {.type = COORDINATION_JOIN,
+                                           .generation = {1, 1, 0},
+                                           .incarnation = link,
+                                           .rank = rank,
+                                           .size = SIZE,
+                                           .job_uid = "job"};
+    snprintf(message.arithmetic, sizeof(message.arithmetic), "%s", arithmetic);
+    coordinator_receive(c, link, &message, 0);
+}
+
+static void form_with(struct coordinator *c, const char *const arithmetic[SIZE])
+{
+    for (unsigned rank = 0; rank < SIZE; rank++)
+        join_with(c, rank + 1, rank, arithmetic[rank]);
+    for (unsigned rank = 0; rank < SIZE; rank++)
+        stand(c, rank + 1, false, 0, 0, 0);
+}
+
+static void assert_lacking(coordinator_link link, const char *words)
+{
+    const struct coordination_message *refusal = &inboxes[link].last[COORDINATION_REFUSED];
+    cr_assert_eq(inboxes[link].count[COORDINATION_REFUSED], 1);
+    cr_assert_eq(refusal->refusal, REFUSE_ARITHMETIC);
+    cr_assert_not_null(strstr(refusal->text, words), "%s", refusal->text);
+}
+
+Test(coordinator, takes_the_best_arithmetic_that_all_have)
+{
+    struct coordinator *c = start(1);
+    form_with(c, (const char *const[]){"avx512", "avx2", "avx512"});
+    for (coordinator_link link = 1; link <= SIZE; link++)
+        cr_assert_str_eq(world(link)->arithmetic, "avx2");
+    coordinator_free(c);
+}
+
+Test(coordinator, who_lacks_the_arithmetic_is_refused_and_the_next_taken)
+{
+    struct coordinator *c = start(1);
+    form_with(c, (const char *const[]){"avx512", "avx2", "avx512"});
+    coordinator_link_closed(c, 2, "connection closed", 100);
+    join_with(c, 4, 1, "portable");
+    assert_lacking(4, "the crew computes with avx2 arithmetic and the device of worker 1 has portable alone");
+    join_with(c, 5, 1, "avx512");
+    stand(c, 1, true, 9, 1, 100);
+    stand(c, 3, true, 9, 1, 100);
+    stand(c, 5, false, 0, 0, 100);
+    cr_assert_str_eq(world(5)->arithmetic, "avx2");
+    coordinator_free(c);
+}
+
+Test(coordinator, a_new_chief_keeps_the_arithmetic_of_the_state)
+{
+    struct coordinator *c = start(1);
+    struct coordination_message survivor = {
+        .type = COORDINATION_STANDING, .holds_state = true, .step = 40, .arithmetic = "avx2"};
+    join_with(c, 1, 0, "avx512");
+    join_with(c, 2, 1, "avx512");
+    join_with(c, 3, 2, "portable");
+    stand(c, 1, false, 0, 0, 0);
+    coordinator_receive(c, 2, &survivor, 0);
+    stand(c, 3, false, 0, 0, 0);
+    assert_lacking(3, "worker 2 has portable alone");
+    cr_assert_eq(inboxes[1].count[COORDINATION_WORLD], 0, "the crew waits for another worker 2");
+    join_with(c, 4, 2, "avx2");
+    stand(c, 4, false, 0, 0, 0);
+    cr_assert_str_eq(world(1)->arithmetic, "avx2");
+    coordinator_free(c);
+}
+
+Test(coordinator, a_new_chief_that_lacks_the_arithmetic_goes)
+{
+    struct coordinator *c = start(1);
+    join_with(c, 1, 0, "portable");
+    join_with(c, 2, 1, "avx2");
+    join_with(c, 3, 2, "avx2");
+    stand(c, 1, false, 0, 0, 0);
+    for (coordinator_link link = 2; link <= 3; link++)
+        coordinator_receive(c, link,
+                            &(struct coordination_message){
+                                .type = COORDINATION_STANDING, .holds_state = true, .step = 40, .arithmetic = "avx2"},
+                            0);
+    assert_lacking(1, "worker 0 has portable alone");
+    cr_assert_eq(inboxes[2].count[COORDINATION_WORLD], 0);
+    coordinator_free(c);
+}
+
+Test(coordinator, without_a_common_arithmetic_the_chiefs_counts)
+{
+    struct coordinator *c = start(1);
+    form_with(c, (const char *const[]){"sm_90", "sm_90", "avx512"});
+    assert_lacking(3, "sm_90");
+    cr_assert_eq(inboxes[1].count[COORDINATION_WORLD], 0);
+    coordinator_free(c);
+}
+
+Test(coordinator, members_that_need_not_compute_alike_are_not_compared)
+{
+    struct coordinator *c = start(1);
+    form(c);
+    cr_assert_str_eq(world(1)->arithmetic, "");
+    coordinator_free(c);
+}
+
 /* ---------------------------------------------------------------- elastic crews */
 
 static struct coordinator *start_elastic(unsigned least, unsigned expected)

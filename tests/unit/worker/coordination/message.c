@@ -15,6 +15,7 @@ static struct coordination_message world_of(unsigned size)
                                            .step = -5,
                                            .source = 1,
                                            .text = "why",
+                                           .arithmetic = "avx512",
                                            .job_uid = "b0c1"};
     for (unsigned i = 0; i < size; i++) {
         snprintf(message.peers[i].address, sizeof(message.peers[i].address), "2001:db8:0000:0000:0000:0000:0000:%04x",

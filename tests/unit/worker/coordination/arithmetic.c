@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/coordination/arithmetic.h"
+
+#include <criterion/criterion.h>
+
+Test(arithmetic, a_processor_has_what_is_below_its_best)
+{
+    cr_assert_not(arithmetic_is_lacking("avx512", "avx512"));
+    cr_assert_not(arithmetic_is_lacking("avx512", "portable"));
+    cr_assert(arithmetic_is_lacking("portable", "avx2"));
+    cr_assert(arithmetic_is_lacking("avx2", "avx512"));
+}
+
+Test(arithmetic, a_gpu_has_its_own_alone)
+{
+    cr_assert_not(arithmetic_is_lacking("sm_90", "sm_90"));
+    cr_assert(arithmetic_is_lacking("sm_90", "sm_80"));
+    cr_assert(arithmetic_is_lacking("sm_90", "portable"));
+    cr_assert(arithmetic_is_lacking("avx512", "sm_90"));
+}
+
+Test(arithmetic, the_better_of_both_is_taken)
+{
+    cr_assert_str_eq(arithmetic_in_common("avx512", "avx2"), "avx2");
+    cr_assert_str_eq(arithmetic_in_common("portable", "avx512"), "portable");
+    cr_assert_str_eq(arithmetic_in_common("sm_90", "sm_90"), "sm_90");
+    cr_assert_null(arithmetic_in_common("sm_90", "sm_80"));
+    cr_assert_null(arithmetic_in_common("avx2", "sm_90"));
+}

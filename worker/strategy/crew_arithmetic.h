@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A crew's members compute with one arithmetic (coordination/arithmetic.h): when a
+ * world has been agreed on, each has all its devices take it, before anything is
+ * computed there.
+ */
+#ifndef COXSWAIN_STRATEGY_CREW_ARITHMETIC_H
+#define COXSWAIN_STRATEGY_CREW_ARITHMETIC_H
+
+#include "worker/strategy/strategy.h"
+
+/* All devices of this process take the world's. People are told when that is not the best that they have. */
+int strategy_devices_set_arithmetic(const struct strategy_options *options, const struct world *world,
+                                    struct error *error);
+
+#endif
