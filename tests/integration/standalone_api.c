@@ -18,7 +18,7 @@
 #include "operator/standalone/garbage_collector.h"
 #include "operator/standalone/registry.h"
 
-TestSuite(standalone_api, .timeout = 60);
+TestSuite(standalone_api, .timeout = 120);
 
 #define BODY_MAX (1 << 20)
 #define CONFIG_MAPS "/api/v1/namespaces/default/configmaps"

@@ -13,7 +13,7 @@
 #include "operator/kube/client.h"
 #include "operator/kube/informer.h"
 
-TestSuite(standalone_killed, .timeout = 60);
+TestSuite(standalone_killed, .timeout = 120);
 
 #define ROUNDS 5
 #define WRITES 400

@@ -21,7 +21,7 @@ static void teardown(void)
     event_loop_free(loop);
 }
 
-TestSuite(event_loop, .init = setup, .fini = teardown, .timeout = 20);
+TestSuite(event_loop, .init = setup, .fini = teardown, .timeout = 120);
 
 static char order[64];
 

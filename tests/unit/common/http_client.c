@@ -21,7 +21,7 @@ static void teardown(void)
         scripted_server_stop(&server);
 }
 
-TestSuite(http_client, .init = setup, .fini = teardown, .timeout = 20);
+TestSuite(http_client, .init = setup, .fini = teardown, .timeout = 120);
 
 /* The last answer, kept beyond its callback. */
 static struct {

@@ -8,7 +8,7 @@
 #include "common/event_loop.h"
 #include "common/http_client.h"
 
-TestSuite(http_server, .timeout = 20);
+TestSuite(http_server, .timeout = 120);
 
 struct scene {
     struct event_loop *loop;

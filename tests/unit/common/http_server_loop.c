@@ -18,7 +18,7 @@
 #include "common/event_loop.h"
 #include "tests/unit/test_certificate.h"
 
-TestSuite(http_server_loop, .timeout = 20);
+TestSuite(http_server_loop, .timeout = 120);
 
 #define DEFERRED_MAX 64
 #define GATHER "/gather" /* answered together, once as many as the query says are there */

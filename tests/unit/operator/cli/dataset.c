@@ -49,7 +49,7 @@ static void teardown(void)
     free(partial);
 }
 
-TestSuite(dataset, .init = setup, .fini = teardown, .timeout = 20);
+TestSuite(dataset, .init = setup, .fini = teardown, .timeout = 120);
 
 static void serve(scripted_handler *handler)
 {

@@ -47,7 +47,7 @@ static void execute(void)
     LOOP_UNTIL(done.calls == before + 1);
 }
 
-TestSuite(execute, .timeout = 60);
+TestSuite(execute, .timeout = 120);
 
 /* As a real API server says it: a patch is no precondition. */
 static void refuse_uid(struct scripted_request *request)

@@ -3,7 +3,7 @@
 
 #include "tests/unit/operator/kube/loop_fixture.h"
 
-TestSuite(optional_api, .timeout = 60);
+TestSuite(optional_api, .timeout = 120);
 
 #define GROUP "scheduling.example.com"
 #define FORBIDDEN(what)                                                                                                \

@@ -2,7 +2,7 @@
 #include "tests/unit/operator/kube/loop_fixture.h"
 #include "tests/unit/test_certificate.h"
 
-TestSuite(client, .timeout = 20);
+TestSuite(client, .timeout = 120);
 
 /* Requests that wait or are on the wire. */
 static long pending(void)

@@ -2,7 +2,7 @@
 #include "operator/kube/event_recorder.h"
 #include "tests/unit/operator/kube/loop_fixture.h"
 
-TestSuite(event_recorder, .timeout = 20);
+TestSuite(event_recorder, .timeout = 120);
 
 static char body[8][65536];
 

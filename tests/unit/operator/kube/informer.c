@@ -2,7 +2,7 @@
 #include "operator/kube/informer.h"
 #include "tests/unit/operator/kube/loop_fixture.h"
 
-TestSuite(informer, .timeout = 20);
+TestSuite(informer, .timeout = 120);
 
 /* What the callbacks told, as "+n/a=1 ~n/a=1>2 -n/a=2 !". An item is the object's `v`. */
 static char told[1024];

@@ -2,7 +2,7 @@
 #include "operator/kube/lease.h"
 #include "tests/unit/operator/kube/loop_fixture.h"
 
-TestSuite(lease, .timeout = 20);
+TestSuite(lease, .timeout = 120);
 
 static int elected, lost, released;
 static struct error lost_reason;

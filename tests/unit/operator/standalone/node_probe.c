@@ -33,7 +33,7 @@ static void teardown(void)
     scripted_server_stop(&server);
 }
 
-TestSuite(node_probe, .init = setup, .fini = teardown, .timeout = 20);
+TestSuite(node_probe, .init = setup, .fini = teardown, .timeout = 120);
 
 static struct json *parse(char *text)
 {

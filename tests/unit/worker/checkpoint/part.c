@@ -85,12 +85,12 @@ static void expect_no_wait(enum checkpoint_rank_fate fate_of_1, const char *word
     file_remove_directory(directory, NULL);
 }
 
-Test(part, of_a_rank_that_is_lost_is_not_waited_for, .timeout = 60)
+Test(part, of_a_rank_that_is_lost_is_not_waited_for, .timeout = 120)
 {
     expect_no_wait(RANK_IS_LOST, "rank 1 is lost");
 }
 
-Test(part, that_a_rank_has_not_begun_before_it_moved_on_is_not_waited_for, .timeout = 60)
+Test(part, that_a_rank_has_not_begun_before_it_moved_on_is_not_waited_for, .timeout = 120)
 {
     expect_no_wait(RANK_HAS_MOVED_ON, "rank 1 has gone on");
 }
@@ -116,7 +116,7 @@ static int unlink_makes_room(const char *path)
     return result;
 }
 
-Test(part, that_could_not_be_written_says_why_at_once, .timeout = 60)
+Test(part, that_could_not_be_written_says_why_at_once, .timeout = 120)
 {
     char directory[] = "/tmp/coxswain-part-XXXXXX";
     cr_assert(mkdtemp(directory));
@@ -155,7 +155,7 @@ static void name(void *context, unsigned rank, char text[CHECKPOINT_RANK_NAME_MA
 }
 
 /* It is there, and does not write. */
-Test(part, a_rank_that_is_frozen_in_a_commit_is_named_at_the_deadline, .timeout = 60)
+Test(part, a_rank_that_is_frozen_in_a_commit_is_named_at_the_deadline, .timeout = 120)
 {
     char directory[] = "/tmp/coxswain-part-XXXXXX";
     cr_assert(mkdtemp(directory));

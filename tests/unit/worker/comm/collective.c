@@ -357,7 +357,7 @@ static void run_algorithm(unsigned size, unsigned parts, enum collective_algorit
         cr_assert_eq(crew_wait(&c, rank), 0, "rank %u", rank);
 }
 
-Test(collective, pairs_add_in_the_order_of_the_tree, .timeout = 60)
+Test(collective, pairs_add_in_the_order_of_the_tree, .timeout = 240)
 {
     for (unsigned size = 2; size <= 4; size += 2) {
         run_algorithm(size, 1, COLLECTIVE_ALGORITHM_DOUBLING, true, COLLECTIVE_TRANSPORT_AUTO, reduce_as_merged);
@@ -366,25 +366,25 @@ Test(collective, pairs_add_in_the_order_of_the_tree, .timeout = 60)
     }
 }
 
-Test(collective, many_ranks_reduce_long_vectors_in_the_order_of_the_tree, .timeout = 120)
+Test(collective, many_ranks_reduce_long_vectors_in_the_order_of_the_tree, .timeout = 240)
 {
     run_algorithm(16, 1, COLLECTIVE_ALGORITHM_AUTO, true, COLLECTIVE_TRANSPORT_AUTO, reduce_long_as_merged);
 }
 
-Test(collective, one_adds_for_all_in_any_order, .timeout = 60)
+Test(collective, one_adds_for_all_in_any_order, .timeout = 240)
 {
     run_algorithm(2, 3, COLLECTIVE_ALGORITHM_REDUCE_TO_ONE, true, COLLECTIVE_TRANSPORT_TCP, reduce_as_merged);
     run_algorithm(4, 2, COLLECTIVE_ALGORITHM_REDUCE_TO_ONE, false, COLLECTIVE_TRANSPORT_AUTO, reduce_as_merged);
 }
 
-Test(collective, nodes_add_in_any_order, .timeout = 60)
+Test(collective, nodes_add_in_any_order, .timeout = 240)
 {
     run_algorithm(4, 1, COLLECTIVE_ALGORITHM_HIERARCHICAL, true, COLLECTIVE_TRANSPORT_TCP, reduce_in_nodes);
     run_algorithm(4, 2, COLLECTIVE_ALGORITHM_HIERARCHICAL, false, COLLECTIVE_TRANSPORT_AUTO, reduce_in_nodes);
     run_algorithm(3, 3, COLLECTIVE_ALGORITHM_HIERARCHICAL, true, COLLECTIVE_TRANSPORT_AUTO, reduce_in_nodes);
 }
 
-Test(collective, a_ring_gives_all_the_same, .timeout = 60)
+Test(collective, a_ring_gives_all_the_same, .timeout = 240)
 {
     run_algorithm(2, 1, COLLECTIVE_ALGORITHM_RING, true, COLLECTIVE_TRANSPORT_TCP, reduce_round_the_ring);
     run_algorithm(3, 1, COLLECTIVE_ALGORITHM_RING, true, COLLECTIVE_TRANSPORT_AUTO, reduce_round_the_ring);
@@ -402,18 +402,18 @@ static void run_crew(unsigned size, unsigned parts, enum collective_transport tr
         cr_assert_eq(crew_wait(&c, rank), 0, "rank %u", rank);
 }
 
-Test(collective, one_rank_alone, .timeout = 30)
+Test(collective, one_rank_alone, .timeout = 240)
 {
     run_crew(1, 2, COLLECTIVE_TRANSPORT_AUTO, reduce_all_sizes);
 }
 
-Test(collective, all_sizes_over_tcp, .timeout = 30)
+Test(collective, all_sizes_over_tcp, .timeout = 240)
 {
     run_crew(2, 1, COLLECTIVE_TRANSPORT_TCP, reduce_all_sizes);
     run_crew(3, 2, COLLECTIVE_TRANSPORT_TCP, reduce_all_sizes);
 }
 
-Test(collective, all_sizes_over_shared_memory, .timeout = 30)
+Test(collective, all_sizes_over_shared_memory, .timeout = 240)
 {
     run_crew(2, 3, COLLECTIVE_TRANSPORT_SHARED_MEMORY, reduce_all_sizes);
     run_crew(4, 1, COLLECTIVE_TRANSPORT_SHARED_MEMORY, reduce_all_sizes);
@@ -430,22 +430,22 @@ static void with_certificates(unsigned size, enum collective_transport transport
     crew_files_close(&files);
 }
 
-Test(collective, all_sizes_over_tls, .timeout = 60)
+Test(collective, all_sizes_over_tls, .timeout = 240)
 {
     with_certificates(3, COLLECTIVE_TRANSPORT_TCP, reduce_all_sizes);
 }
 
-Test(collective, many_at_a_time_over_tls, .timeout = 60)
+Test(collective, many_at_a_time_over_tls, .timeout = 240)
 {
     with_certificates(4, COLLECTIVE_TRANSPORT_TCP, reduce_overlapping);
 }
 
-Test(collective, shared_memory_needs_no_tls_once_both_are_known, .timeout = 60)
+Test(collective, shared_memory_needs_no_tls_once_both_are_known, .timeout = 240)
 {
     with_certificates(3, COLLECTIVE_TRANSPORT_AUTO, reduce_all_sizes);
 }
 
-Test(collective, the_halves_of_an_all_reduce_give_the_whole, .timeout = 60)
+Test(collective, the_halves_of_an_all_reduce_give_the_whole, .timeout = 240)
 {
     run_crew(1, 2, COLLECTIVE_TRANSPORT_AUTO, scatter_and_gather);
     run_crew(2, 2, COLLECTIVE_TRANSPORT_AUTO, scatter_and_gather);
@@ -453,17 +453,17 @@ Test(collective, the_halves_of_an_all_reduce_give_the_whole, .timeout = 60)
     run_crew(4, 3, COLLECTIVE_TRANSPORT_AUTO, scatter_and_gather);
 }
 
-Test(collective, many_at_a_time_over_tcp, .timeout = 30)
+Test(collective, many_at_a_time_over_tcp, .timeout = 240)
 {
     run_crew(3, 1, COLLECTIVE_TRANSPORT_TCP, reduce_overlapping);
 }
 
-Test(collective, many_at_a_time_over_shared_memory, .timeout = 30)
+Test(collective, many_at_a_time_over_shared_memory, .timeout = 240)
 {
     run_crew(3, 2, COLLECTIVE_TRANSPORT_AUTO, reduce_overlapping);
 }
 
-Test(collective, broadcast_reaches_those_it_is_for, .timeout = 30)
+Test(collective, broadcast_reaches_those_it_is_for, .timeout = 240)
 {
     run_crew(4, 1, COLLECTIVE_TRANSPORT_TCP, broadcast_to_some);
     run_crew(4, 1, COLLECTIVE_TRANSPORT_AUTO, broadcast_to_some);
@@ -475,7 +475,7 @@ static void expect_shared(struct crew *c)
     FAILED(collective_barrier(c->group, &c->error) < 0);
 }
 
-Test(collective, the_probe_finds_shared_memory_and_leaves_no_file, .timeout = 30)
+Test(collective, the_probe_finds_shared_memory_and_leaves_no_file, .timeout = 240)
 {
     struct crew c;
     crew_init(&c, 2, 1, COLLECTIVE_TRANSPORT_AUTO);
@@ -511,7 +511,7 @@ static void kill_one(enum collective_transport transport, unsigned victim)
         cr_assert_eq(crew_wait(&c, rank), rank == victim ? 128 + SIGKILL : 7, "rank %u", rank);
 }
 
-Test(collective, a_killed_peer_ends_all_at_once, .timeout = 30)
+Test(collective, a_killed_peer_ends_all_at_once, .timeout = 240)
 {
     kill_one(COLLECTIVE_TRANSPORT_TCP, 0);
     kill_one(COLLECTIVE_TRANSPORT_TCP, 2);
@@ -540,7 +540,7 @@ static void wait_for_nobody(struct crew *c)
     pthread_join(thread, NULL);
 }
 
-Test(collective, an_abort_ends_a_wait, .timeout = 30)
+Test(collective, an_abort_ends_a_wait, .timeout = 240)
 {
     struct crew c;
     crew_init(&c, 2, 1, COLLECTIVE_TRANSPORT_AUTO);
@@ -574,7 +574,7 @@ static void reduce_with_little_memory(struct crew *c)
     FAILED(anonymous_kilobytes() - before > 8 << 10);
 }
 
-Test(collective, what_comes_is_staged_in_memory_that_is_used_over_and_over, .timeout = 60)
+Test(collective, what_comes_is_staged_in_memory_that_is_used_over_and_over, .timeout = 240)
 {
     run_crew(2, 1, COLLECTIVE_TRANSPORT_SHARED_MEMORY, reduce_with_little_memory);
 }
@@ -602,7 +602,7 @@ static void stand_still(struct crew *c)
     FAILED(collective_take_frozen_ns(c->group) > STOPPED_US * 1000000LL); /* it was taken */
 }
 
-Test(collective, who_is_stopped_while_it_waits_knows_it, .timeout = 120)
+Test(collective, who_is_stopped_while_it_waits_knows_it, .timeout = 240)
 {
     struct crew c;
     crew_init(&c, 2, 1, COLLECTIVE_TRANSPORT_AUTO);
@@ -628,7 +628,7 @@ static void sleep_by_twos(struct crew *c)
 }
 
 /* A bell that the wrong one takes costs a second; a few dozen of them are more than the test has. */
-Test(collective, two_sleepers_miss_no_bell, .timeout = 30)
+Test(collective, two_sleepers_miss_no_bell, .timeout = 240)
 {
     run_crew(2, 1, COLLECTIVE_TRANSPORT_SHARED_MEMORY, sleep_by_twos);
 }
@@ -640,7 +640,7 @@ static void come_late(struct crew *c)
     FAILED(collective_barrier(c->group, &c->error) < 0);
 }
 
-Test(collective, a_barrier_has_no_deadline, .timeout = 30)
+Test(collective, a_barrier_has_no_deadline, .timeout = 240)
 {
     struct crew c;
     crew_init(&c, 2, 1, COLLECTIVE_TRANSPORT_AUTO);
@@ -669,7 +669,7 @@ static void stall_and_time_out(struct crew *c)
     FAILED(strstr(c->error.message, ") in operation 1 (all-reduce, step 57); last completed 0") == NULL);
 }
 
-Test(collective, a_stall_is_named_and_ends_at_the_deadline, .timeout = 30)
+Test(collective, a_stall_is_named_and_ends_at_the_deadline, .timeout = 240)
 {
     struct crew c;
     crew_init(&c, 2, 1, COLLECTIVE_TRANSPORT_AUTO);
@@ -836,7 +836,7 @@ Test(collective, a_rank_frozen_in_any_all_reduce_over_shared_memory_is_named, .t
     freeze_in_each(COLLECTIVE_TRANSPORT_SHARED_MEMORY);
 }
 
-Test(collective, a_rank_frozen_in_the_copy_of_the_state_is_named, .timeout = 120)
+Test(collective, a_rank_frozen_in_the_copy_of_the_state_is_named, .timeout = 240)
 {
     static struct crew crews[4];
     for (size_t i = 0; i < 4; i++)
@@ -903,7 +903,7 @@ static void connect_to_the_frozen(struct crew *c, unsigned frozen)
     _exit(0);
 }
 
-Test(collective, a_rank_frozen_while_they_connect_is_named, .timeout = 60)
+Test(collective, a_rank_frozen_while_they_connect_is_named, .timeout = 240)
 {
     SKIP_WHERE_FORKS_ARE_NOT_FOLLOWED();
     for (unsigned frozen = 0; frozen < 2; frozen++) {
@@ -928,7 +928,7 @@ static int dial(uint16_t port)
     return descriptor;
 }
 
-Test(collective, strangers_at_the_port_do_not_keep_the_crew_from_forming, .timeout = 30)
+Test(collective, strangers_at_the_port_do_not_keep_the_crew_from_forming, .timeout = 240)
 {
     struct crew c;
     crew_init(&c, 2, 1, COLLECTIVE_TRANSPORT_TCP);
@@ -965,7 +965,7 @@ static void meet(struct crew *low, struct crew *high)
     high->options.endpoint = low->endpoints[1];
 }
 
-Test(collective, an_older_generation_is_told_that_it_is_stale, .timeout = 30)
+Test(collective, an_older_generation_is_told_that_it_is_stale, .timeout = 240)
 {
     struct crew low, high;
     pthread_t thread;
@@ -981,7 +981,7 @@ Test(collective, an_older_generation_is_told_that_it_is_stale, .timeout = 30)
     part(&low);
 }
 
-Test(collective, another_job_is_refused, .timeout = 30)
+Test(collective, another_job_is_refused, .timeout = 240)
 {
     struct crew low, high;
     pthread_t thread;

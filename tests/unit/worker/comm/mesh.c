@@ -85,7 +85,7 @@ static enum greeting_answer answer_to(const struct house *house, const struct gr
     return answer;
 }
 
-Test(mesh, every_guest_gets_the_answer_it_deserves, .timeout = 30)
+Test(mesh, every_guest_gets_the_answer_it_deserves, .timeout = 120)
 {
     struct house house;
     const struct greeting good = {.generation = {1, 2, 3}, .rank = 1, .size = 2, .job_uid = "job"};
@@ -110,7 +110,7 @@ Test(mesh, every_guest_gets_the_answer_it_deserves, .timeout = 30)
     cr_assert_eq(house_wait(&house), 0);
 }
 
-Test(mesh, noise_is_shown_the_door, .timeout = 30)
+Test(mesh, noise_is_shown_the_door, .timeout = 120)
 {
     struct house house;
     unsigned char noise[GREETING_BYTES], byte;
@@ -126,7 +126,7 @@ Test(mesh, noise_is_shown_the_door, .timeout = 30)
     close(mute);
 }
 
-Test(mesh, who_is_missing_at_the_deadline_is_named, .timeout = 30)
+Test(mesh, who_is_missing_at_the_deadline_is_named, .timeout = 120)
 {
     struct house house;
     house_open(&house, 50);
@@ -135,7 +135,7 @@ Test(mesh, who_is_missing_at_the_deadline_is_named, .timeout = 30)
     cr_assert_not_null(strstr(house.error.message, "rank 1 (127.0.0.1:7)"), "%s", house.error.message);
 }
 
-Test(mesh, can_be_called_off, .timeout = 30)
+Test(mesh, can_be_called_off, .timeout = 120)
 {
     struct house house;
     house_open(&house, 20000);

@@ -160,7 +160,7 @@ static void owner_tick(void *context)
     sem_post(&owner->ticked);
 }
 
-Test(rpc, ticks_wait_until_they_are_started, .timeout = 60)
+Test(rpc, ticks_wait_until_they_are_started, .timeout = 120)
 {
     struct slow_owner owner = {0};
     struct rpc *rpc;
@@ -179,7 +179,7 @@ Test(rpc, ticks_wait_until_they_are_started, .timeout = 60)
     cr_assert_not(atomic_load(&owner.was_early));
 }
 
-Test(rpc, echoes_and_ends_in_good_order, .timeout = 20)
+Test(rpc, echoes_and_ends_in_good_order, .timeout = 120)
 {
     struct witness served;
     struct client client;
@@ -197,7 +197,7 @@ Test(rpc, echoes_and_ends_in_good_order, .timeout = 20)
     rpc_free(server);
 }
 
-Test(rpc, a_hang_up_reaches_the_server, .timeout = 20)
+Test(rpc, a_hang_up_reaches_the_server, .timeout = 120)
 {
     struct witness served;
     struct client client;
@@ -215,7 +215,7 @@ Test(rpc, a_hang_up_reaches_the_server, .timeout = 20)
     rpc_free(server);
 }
 
-Test(rpc, the_end_of_a_server_ends_its_streams, .timeout = 20)
+Test(rpc, the_end_of_a_server_ends_its_streams, .timeout = 120)
 {
     struct witness served;
     struct client client;
@@ -229,7 +229,7 @@ Test(rpc, the_end_of_a_server_ends_its_streams, .timeout = 20)
     rpc_free(client.rpc);
 }
 
-Test(rpc, an_unknown_method_is_unsupported, .timeout = 20)
+Test(rpc, an_unknown_method_is_unsupported, .timeout = 120)
 {
     struct witness served;
     struct client client;
@@ -243,7 +243,7 @@ Test(rpc, an_unknown_method_is_unsupported, .timeout = 20)
     rpc_free(server);
 }
 
-Test(rpc, nobody_there_is_unavailable_at_once, .timeout = 20)
+Test(rpc, nobody_there_is_unavailable_at_once, .timeout = 120)
 {
     int socket_ = socket(AF_INET, SOCK_STREAM, 0);
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -259,7 +259,7 @@ Test(rpc, nobody_there_is_unavailable_at_once, .timeout = 20)
     close(socket_);
 }
 
-Test(rpc, garbage_on_the_port_disturbs_nobody, .timeout = 20)
+Test(rpc, garbage_on_the_port_disturbs_nobody, .timeout = 120)
 {
     struct witness served;
     struct client client;
@@ -314,19 +314,19 @@ static enum error_kind end_of_call(const char *key, const char *servers_key, con
     return end;
 }
 
-Test(rpc, a_caller_with_the_crews_key_is_heard, .timeout = 60)
+Test(rpc, a_caller_with_the_crews_key_is_heard, .timeout = 120)
 {
     SKIP_WHERE_FORKS_ARE_NOT_FOLLOWED();
     cr_assert_eq(end_of_call("the key of this crew", "the key of this crew", NULL), ERROR_NONE);
 }
 
-Test(rpc, a_caller_with_another_key_is_refused, .timeout = 60)
+Test(rpc, a_caller_with_another_key_is_refused, .timeout = 120)
 {
     SKIP_WHERE_FORKS_ARE_NOT_FOLLOWED();
     cr_assert_eq(end_of_call("the key of another one", "the key of this crew", NULL), ERROR_FORBIDDEN);
 }
 
-Test(rpc, a_caller_without_a_key_is_refused, .timeout = 60)
+Test(rpc, a_caller_without_a_key_is_refused, .timeout = 120)
 {
     SKIP_WHERE_FORKS_ARE_NOT_FOLLOWED();
     cr_assert_eq(end_of_call("", "the key of this crew", NULL), ERROR_FORBIDDEN);
@@ -343,7 +343,7 @@ static void echo_once(void)
     rpc_free(server);
 }
 
-Test(rpc, speaks_tls_with_the_crews_certificates, .timeout = 60)
+Test(rpc, speaks_tls_with_the_crews_certificates, .timeout = 120)
 {
     struct crew_files files;
     crew_files_open(&files);
@@ -355,7 +355,7 @@ Test(rpc, speaks_tls_with_the_crews_certificates, .timeout = 60)
     crew_files_close(&files);
 }
 
-Test(rpc, a_stream_outlives_the_certificate_it_began_with, .timeout = 60)
+Test(rpc, a_stream_outlives_the_certificate_it_began_with, .timeout = 120)
 {
     struct crew_files files;
     struct witness served;
@@ -376,7 +376,7 @@ Test(rpc, a_stream_outlives_the_certificate_it_began_with, .timeout = 60)
     crew_files_close(&files);
 }
 
-Test(rpc, a_caller_in_the_clear_is_not_heard, .timeout = 60)
+Test(rpc, a_caller_in_the_clear_is_not_heard, .timeout = 120)
 {
     SKIP_WHERE_FORKS_ARE_NOT_FOLLOWED();
     struct crew_files files;

@@ -251,7 +251,7 @@ static void receive_behind(struct side *side)
     transfer_release(&transfer);
 }
 
-Test(transfer, a_peer_that_is_gone_ends_the_wait_behind_an_operation_that_has_not_begun, .timeout = 60)
+Test(transfer, a_peer_that_is_gone_ends_the_wait_behind_an_operation_that_has_not_begun, .timeout = 120)
 {
     struct pair pair;
     pair_open(&pair, COLLECTIVE_TRANSPORT_SHARED_MEMORY);

@@ -55,7 +55,7 @@ static void expect(struct shelf *shelf, unsigned rank, const char *expected)
     cr_assert_str_eq(address, expected);
 }
 
-Test(address_book, every_question_is_looked_up_afresh, .timeout = 30)
+Test(address_book, every_question_is_looked_up_afresh, .timeout = 120)
 {
     struct shelf shelf;
     shelf_open(&shelf, "127.1.0.1 book-0.crew.invalid\n127.1.0.2 book-1.crew.invalid\n");
@@ -66,7 +66,7 @@ Test(address_book, every_question_is_looked_up_afresh, .timeout = 30)
     shelf_close(&shelf);
 }
 
-Test(address_book, may_be_closed_with_a_question_open, .timeout = 30)
+Test(address_book, may_be_closed_with_a_question_open, .timeout = 120)
 {
     struct shelf shelf;
     char address[RESOLVE_ADDRESS_MAX];

@@ -275,7 +275,7 @@ static void crew_init(struct crew *crew, unsigned size)
     memset(crew, 0, sizeof(*crew));
     crew->size = size;
     crew->death_ms = 5000;
-    crew->lost_ms = 20000; /* a successor may take its time in starting */
+    crew->lost_ms = 60000; /* a successor may take its time in starting */
     crew->board = mmap(NULL, sizeof(*crew->board), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     snprintf(crew->hosts_path, sizeof(crew->hosts_path), "/tmp/coxswain-hosts-XXXXXX");
     close(mkstemp(crew->hosts_path));
@@ -357,7 +357,7 @@ static void kill_and_replace(struct crew *crew, unsigned rank, uint32_t epoch)
     crew_start(crew, rank, epoch);
 }
 
-Test(member, a_crew_forms_trains_and_ends, .timeout = 30)
+Test(member, a_crew_forms_trains_and_ends, .timeout = 120)
 {
     struct crew crew;
     crew_init(&crew, 3);
@@ -378,19 +378,19 @@ static void kill_mid_run(unsigned size, unsigned victim, enum collective_transpo
     cr_assert_geq(crew.board->transfers[victim], 1);
 }
 
-Test(member, a_killed_worker_is_replaced_and_no_step_is_lost, .timeout = 30)
+Test(member, a_killed_worker_is_replaced_and_no_step_is_lost, .timeout = 120)
 {
     kill_mid_run(2, 1, COLLECTIVE_TRANSPORT_AUTO);
     kill_mid_run(3, 1, COLLECTIVE_TRANSPORT_TCP);
 }
 
-Test(member, a_killed_chief_is_replaced_and_takes_the_survivors_state, .timeout = 30)
+Test(member, a_killed_chief_is_replaced_and_takes_the_survivors_state, .timeout = 120)
 {
     kill_mid_run(2, 0, COLLECTIVE_TRANSPORT_AUTO);
     kill_mid_run(3, 0, COLLECTIVE_TRANSPORT_TCP);
 }
 
-Test(member, a_kill_before_the_crew_is_whole_harms_nobody, .timeout = 30)
+Test(member, a_kill_before_the_crew_is_whole_harms_nobody, .timeout = 120)
 {
     struct crew crew;
     crew_init(&crew, 3);
@@ -402,7 +402,7 @@ Test(member, a_kill_before_the_crew_is_whole_harms_nobody, .timeout = 30)
     crew_expect_success(&crew);
 }
 
-Test(member, kills_at_any_moment_leave_the_same_bits, .timeout = 60)
+Test(member, kills_at_any_moment_leave_the_same_bits, .timeout = 120)
 {
     struct crew crew;
     crew_init(&crew, 3);
@@ -432,13 +432,13 @@ static void cut_and_go_on(enum collective_transport transport)
     crew_expect_success(&crew); /* nobody was replaced */
 }
 
-Test(member, cut_connections_between_the_living_are_made_anew, .timeout = 30)
+Test(member, cut_connections_between_the_living_are_made_anew, .timeout = 120)
 {
     cut_and_go_on(COLLECTIVE_TRANSPORT_TCP);
     cut_and_go_on(COLLECTIVE_TRANSPORT_AUTO);
 }
 
-Test(member, a_newcomer_killed_while_it_receives_state_is_replaced_again, .timeout = 30)
+Test(member, a_newcomer_killed_while_it_receives_state_is_replaced_again, .timeout = 120)
 {
     struct crew crew;
     crew_init(&crew, 3);
@@ -452,7 +452,7 @@ Test(member, a_newcomer_killed_while_it_receives_state_is_replaced_again, .timeo
     crew_expect_success(&crew);
 }
 
-Test(member, a_frozen_worker_is_replaced_and_finds_itself_superseded, .timeout = 30)
+Test(member, a_frozen_worker_is_replaced_and_finds_itself_superseded, .timeout = 120)
 {
     struct crew crew;
     crew_init(&crew, 3);
@@ -469,7 +469,7 @@ Test(member, a_frozen_worker_is_replaced_and_finds_itself_superseded, .timeout =
     cr_assert_eq(crew_wait(&crew, 1), EXIT_CODE_SUPERSEDED, "%s", crew.board->error[1]);
 }
 
-Test(member, a_frozen_worker_without_a_successor_is_declared_dead, .timeout = 30)
+Test(member, a_frozen_worker_without_a_successor_is_declared_dead, .timeout = 120)
 {
     struct crew crew;
     crew_init(&crew, 2);
@@ -486,7 +486,7 @@ Test(member, a_frozen_worker_without_a_successor_is_declared_dead, .timeout = 30
     crew_expect_success(&crew);
 }
 
-Test(member, a_lower_epoch_is_superseded_at_the_door, .timeout = 30)
+Test(member, a_lower_epoch_is_superseded_at_the_door, .timeout = 120)
 {
     struct crew crew;
     crew_init(&crew, 3);
@@ -509,7 +509,7 @@ Test(member, a_lower_epoch_is_superseded_at_the_door, .timeout = 30)
     crew_expect_success(&crew);
 }
 
-Test(member, without_a_chief_the_crew_is_lost_after_its_deadline, .timeout = 30)
+Test(member, without_a_chief_the_crew_is_lost_after_its_deadline, .timeout = 120)
 {
     struct crew crew;
     crew_init(&crew, 2);
@@ -520,7 +520,7 @@ Test(member, without_a_chief_the_crew_is_lost_after_its_deadline, .timeout = 30)
     unlink(crew.hosts_path);
 }
 
-Test(member, a_frozen_chief_is_named, .timeout = 60)
+Test(member, a_frozen_chief_is_named, .timeout = 120)
 {
     struct crew crew;
     crew_init(&crew, 2);
@@ -550,7 +550,7 @@ static void send_garbage(const char *host, uint16_t port)
     close(descriptor);
 }
 
-Test(member, garbage_at_the_rpc_port_disturbs_nobody, .timeout = 30)
+Test(member, garbage_at_the_rpc_port_disturbs_nobody, .timeout = 120)
 {
     struct crew crew;
     crew_init(&crew, 2);
@@ -564,7 +564,7 @@ Test(member, garbage_at_the_rpc_port_disturbs_nobody, .timeout = 30)
     crew_expect_success(&crew);
 }
 
-Test(member, a_leftover_of_another_job_is_waited_out, .timeout = 30)
+Test(member, a_leftover_of_another_job_is_waited_out, .timeout = 120)
 {
     struct crew crew;
     crew_init(&crew, 2);

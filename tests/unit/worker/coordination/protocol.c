@@ -91,7 +91,7 @@ static void opened(void *context, struct rpc_stream *stream, struct rpc_stream_e
     *ret_events = (struct rpc_stream_events){.message = answer, .closed = closed};
 }
 
-Test(protocol, a_member_says_what_is_wrong_and_ends, .timeout = 60)
+Test(protocol, a_member_says_what_is_wrong_and_ends, .timeout = 120)
 {
     static const struct rpc_method methods[] = {{CREW_METHOD_JOIN, opened}};
     char chief[LOOPBACK_HOST_MAX], here[LOOPBACK_HOST_MAX];
@@ -142,7 +142,7 @@ static void call_chief(void *context)
         say_foreign(stream, COORDINATION_JOIN);
 }
 
-Test(protocol, a_chief_refuses_a_stranger_in_words, .timeout = 60)
+Test(protocol, a_chief_refuses_a_stranger_in_words, .timeout = 120)
 {
     static struct stranger stranger;
     char here[LOOPBACK_HOST_MAX];

@@ -169,7 +169,7 @@ static void await(const atomic_uint *value, unsigned least)
         usleep(1000);
 }
 
-Test(superseded_chief, is_told_and_left_for_the_successor_that_calls, .timeout = 30)
+Test(superseded_chief, is_told_and_left_for_the_successor_that_calls, .timeout = 120)
 {
     struct scene scene;
     scene_open(&scene, "job", OLD);
@@ -193,7 +193,7 @@ Test(superseded_chief, is_told_and_left_for_the_successor_that_calls, .timeout =
     scene_close(&scene);
 }
 
-Test(superseded_chief, of_another_job_supersedes_nobody, .timeout = 30)
+Test(superseded_chief, of_another_job_supersedes_nobody, .timeout = 120)
 {
     struct scene scene;
     scene_open(&scene, "job of yesterday", NEW + 4);

@@ -193,7 +193,7 @@ static void *run_shard(void *context)
 }
 
 /* One of them is empty. Values, and gradients against finite differences of the whole batch. */
-Test(batch_norm, shards_that_ask_each_other_are_one_batch, .timeout = 60)
+Test(batch_norm, shards_that_ask_each_other_are_one_batch, .timeout = 120)
 {
     static const int64_t cuts[SHARDS + 1] = {0, 26, 26, 41};
     const struct sizes s = {41, 9};
@@ -270,7 +270,7 @@ static struct error why_alone(struct statistics_exchange *exchange, bool abandon
     return error;
 }
 
-Test(batch_norm, a_shard_does_not_wait_for_ever, .timeout = 60)
+Test(batch_norm, a_shard_does_not_wait_for_ever, .timeout = 120)
 {
     struct statistics_exchange *exchange = statistics_exchange_new(2, 0, 2, 1);
     struct error abandoned = why_alone(exchange, true);
@@ -307,7 +307,7 @@ static struct error why_after_a_failure(bool before)
 }
 
 /* What is queued behind a failure is skipped, its shares too: whoever waits for them has minutes of patience. */
-Test(batch_norm, a_shard_whose_pass_has_failed_is_not_waited_for, .timeout = 60)
+Test(batch_norm, a_shard_whose_pass_has_failed_is_not_waited_for, .timeout = 120)
 {
     cr_expect_eq(why_after_a_failure(true).kind, ERROR_CANCELLED);
     cr_expect_eq(why_after_a_failure(false).kind, ERROR_CANCELLED);

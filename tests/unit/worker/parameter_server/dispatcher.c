@@ -387,7 +387,7 @@ Test(dispatcher, a_worker_that_leaves_is_not_taken_for_a_lost_one, .timeout = 12
 
 /* ---------------------------------------------------------------- saves */
 
-Test(dispatcher, the_answer_to_an_earlier_save_is_none, .timeout = 60)
+Test(dispatcher, the_answer_to_an_earlier_save_is_none, .timeout = 120)
 {
     struct stage stage = {0};
     struct server_saved saved[PS_SERVERS_MAX] = {0};
@@ -402,7 +402,7 @@ Test(dispatcher, the_answer_to_an_earlier_save_is_none, .timeout = 60)
 }
 
 /* Its process beats on. */
-Test(dispatcher, a_chief_that_was_asked_to_leave_does_not_wait_for_a_disk_that_hangs, .timeout = 60)
+Test(dispatcher, a_chief_that_was_asked_to_leave_does_not_wait_for_a_disk_that_hangs, .timeout = 120)
 {
     struct stage stage = {.servers[1].hangs = true};
     struct server_saved saved[PS_SERVERS_MAX] = {0};
@@ -419,7 +419,7 @@ Test(dispatcher, a_chief_that_was_asked_to_leave_does_not_wait_for_a_disk_that_h
 }
 
 /* But for one that works. */
-Test(dispatcher, a_chief_that_was_asked_to_leave_saves_first, .timeout = 60)
+Test(dispatcher, a_chief_that_was_asked_to_leave_saves_first, .timeout = 120)
 {
     struct stage stage = {0};
     struct server_saved saved[PS_SERVERS_MAX] = {0};

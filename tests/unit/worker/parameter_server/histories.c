@@ -679,7 +679,7 @@ static void tear_down(struct play *play)
 }
 
 /* Successors that have joined and have no state yet: a save fails at once, for they would never answer. */
-Test(histories, a_save_does_not_wait_for_servers_without_a_state, .timeout = 60)
+Test(histories, a_save_does_not_wait_for_servers_without_a_state, .timeout = 120)
 {
     struct play play = {.mode = PARAMETER_SERVER_ASYNC, .end = 1200};
     struct server_standing standings[PS_SERVERS_MAX];
@@ -696,7 +696,7 @@ Test(histories, a_save_does_not_wait_for_servers_without_a_state, .timeout = 60)
     tear_down(&play);
 }
 
-Test(histories, a_full_volume_is_told_as_one, .timeout = 60)
+Test(histories, a_full_volume_is_told_as_one, .timeout = 120)
 {
     struct play play = {.mode = PARAMETER_SERVER_ASYNC, .full = true, .end = 1200};
     struct server_saved saved[PS_SERVERS_MAX] = {0};
@@ -900,7 +900,7 @@ static int begin_with(struct play *play, struct dispatcher_plan plan, unsigned s
     return result;
 }
 
-Test(histories, a_server_with_a_state_does_not_take_an_older_one_from_its_backup, .timeout = 60)
+Test(histories, a_server_with_a_state_does_not_take_an_older_one_from_its_backup, .timeout = 120)
 {
     struct play play = {.mode = PARAMETER_SERVER_ASYNC, .backup = true, .end = 8};
     set_up(&play, 43);
@@ -914,7 +914,7 @@ Test(histories, a_server_with_a_state_does_not_take_an_older_one_from_its_backup
 }
 
 /* Whoever starts from there is asked to do so again, for ever. */
-Test(histories, a_backup_of_a_lineage_that_was_left_is_none, .timeout = 60)
+Test(histories, a_backup_of_a_lineage_that_was_left_is_none, .timeout = 120)
 {
     struct play play = {.mode = PARAMETER_SERVER_ASYNC, .backup = true, .end = 8};
     set_up(&play, 47);

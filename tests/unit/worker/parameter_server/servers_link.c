@@ -109,7 +109,7 @@ static void tear_down(struct scene *scene)
 }
 
 /* The chief counts what is lost by this: were the successor named, which has only sent values, nobody would miss the update. */
-Test(servers_link, an_update_is_told_with_who_acknowledged_it_though_the_values_are_a_successors, .timeout = 60)
+Test(servers_link, an_update_is_told_with_who_acknowledged_it_though_the_values_are_a_successors, .timeout = 120)
 {
     struct scene scene;
     bool outdated;

@@ -270,13 +270,13 @@ static void expect_same_bits(const char *model, unsigned shards, double clip)
         cr_assert_eq(run_whole(model, size, shards, clip), one, "%s: %u workers, %u shards", model, size, shards);
 }
 
-Test(multi_worker_mirrored, lenet_has_the_same_bits_on_1_to_4_workers, .timeout = 60)
+Test(multi_worker_mirrored, lenet_has_the_same_bits_on_1_to_4_workers, .timeout = 240)
 {
     expect_same_bits("lenet", 4, 0);
     expect_same_bits("lenet", 12, 0);
 }
 
-Test(multi_worker_mirrored, mlp_has_the_same_bits_on_1_to_4_workers, .timeout = 60)
+Test(multi_worker_mirrored, mlp_has_the_same_bits_on_1_to_4_workers, .timeout = 240)
 {
     expect_same_bits("mlp", 4, 0.5);
     expect_same_bits("mlp", 12, 0);
@@ -298,17 +298,17 @@ static void kill_and_compare(unsigned victim)
     cr_assert_eq(finish(&run), run_whole("lenet", 1, 4, 0));
 }
 
-Test(multi_worker_mirrored, a_killed_worker_changes_no_bit, .timeout = 60)
+Test(multi_worker_mirrored, a_killed_worker_changes_no_bit, .timeout = 240)
 {
     kill_and_compare(2);
 }
 
-Test(multi_worker_mirrored, a_killed_chief_changes_no_bit, .timeout = 60)
+Test(multi_worker_mirrored, a_killed_chief_changes_no_bit, .timeout = 240)
 {
     kill_and_compare(0);
 }
 
-Test(multi_worker_mirrored, a_long_restore_of_the_chief_is_waited_for, .timeout = 60)
+Test(multi_worker_mirrored, a_long_restore_of_the_chief_is_waited_for, .timeout = 240)
 {
     struct run run = {
         .model = "mlp", .size = 2, .shards = 2, .steps = 2, .step_deadline_ms = 2000, .restore_us = 3500 * 1000};
@@ -318,7 +318,7 @@ Test(multi_worker_mirrored, a_long_restore_of_the_chief_is_waited_for, .timeout 
     finish(&run);
 }
 
-Test(multi_worker_mirrored, a_vote_to_leave_reaches_all_at_its_step, .timeout = 60)
+Test(multi_worker_mirrored, a_vote_to_leave_reaches_all_at_its_step, .timeout = 240)
 {
     for (unsigned size = 1; size <= 3; size++) {
         struct run run = {.model = "mlp", .size = size, .shards = 3, .steps = 4, .leave_at = 2};
@@ -329,7 +329,7 @@ Test(multi_worker_mirrored, a_vote_to_leave_reaches_all_at_its_step, .timeout = 
     }
 }
 
-Test(multi_worker_mirrored, votes_to_leave_and_save_travel_together, .timeout = 60)
+Test(multi_worker_mirrored, votes_to_leave_and_save_travel_together, .timeout = 240)
 {
     struct run run = {.model = "mlp", .size = 2, .shards = 2, .steps = 3, .leave_at = 3};
     prepare(&run);

@@ -183,7 +183,7 @@ static void run(int behind, uint32_t digests[RANKS], unsigned restores)
         learner_close(&stages[rank].learner);
 }
 
-Test(pipeline_crew, a_stage_that_missed_the_last_exchange_takes_the_step_all_the_same, .timeout = 60)
+Test(pipeline_crew, a_stage_that_missed_the_last_exchange_takes_the_step_all_the_same, .timeout = 120)
 {
     uint32_t undisturbed[RANKS], digests[RANKS];
     run(-1, undisturbed, 1); /* the start */

@@ -772,7 +772,7 @@ static void expect_bits_of_one_device(const struct arrangement *arrangement)
 
 /* A test each, so that they run side by side and one that fails is named. */
 #define MATRIX(number, name)                                                                                           \
-    Test(synchronous, name, .timeout = 120)                                                                            \
+    Test(synchronous, name, .timeout = 240)                                                                            \
     {                                                                                                                  \
         expect_bits_of_one_device(&arrangements[number]);                                                              \
     }
@@ -1063,7 +1063,7 @@ static void expect_bits_of_servers(const struct batching *batching, unsigned ser
 }
 
 /* A worker whose share another has computed may come to the servers when the run is over, and they have gone. */
-Test(synchronous, a_worker_that_is_late_does_not_wait_for_servers_that_have_gone, .timeout = 60)
+Test(synchronous, a_worker_that_is_late_does_not_wait_for_servers_that_have_gone, .timeout = 240)
 {
     static struct server_crew crew;
     struct cell cell = {
@@ -1282,7 +1282,7 @@ Test(synchronous, a_ring_stays_near_for_100_steps, .timeout = 240)
 }
 
 /* What one shard is, with twelve that ask each other; twelve that do not are something else. */
-Test(synchronous, global_statistics_are_those_of_one_shard, .timeout = 120)
+Test(synchronous, global_statistics_are_those_of_one_shard, .timeout = 240)
 {
     for (unsigned b = 0; b < BATCHINGS; b++) {
         struct cell cell = {.arrangement = &one_device,
@@ -1303,7 +1303,7 @@ Test(synchronous, global_statistics_are_those_of_one_shard, .timeout = 120)
 }
 
 /* Many launches lie between the first place where shards wait for each other and the end of a shard's passes. */
-Test(synchronous, global_statistics_of_many_layers, .timeout = 120)
+Test(synchronous, global_statistics_of_many_layers, .timeout = 240)
 {
     struct cell cell = {.arrangement = &one_device,
                         .count = 1,
@@ -1324,7 +1324,7 @@ Test(synchronous, global_statistics_of_many_layers, .timeout = 120)
 
 /* Who has one shard has gradients to send before its passes are over, who has two has not: those of the dense layers, which are a
  * bucket of their own. */
-Test(synchronous, global_statistics_of_uneven_crews, .timeout = 120)
+Test(synchronous, global_statistics_of_uneven_crews, .timeout = 240)
 {
     const unsigned units = 512, inputs = 10 * 10 * 4;
     cr_assert_geq(inputs * units * sizeof(float), GRAPH_BUCKET_BYTES / 2, "all gradients are one bucket");
@@ -1343,7 +1343,7 @@ Test(synchronous, global_statistics_of_uneven_crews, .timeout = 120)
     cr_expect_eq(run_cell(cell, NULL), reference);
 }
 
-Test(synchronous, global_statistics_of_many_shards, .timeout = 120)
+Test(synchronous, global_statistics_of_many_shards, .timeout = 240)
 {
     static const struct batching many = {"many", 300, 300};
     struct cell cell = {.arrangement = &one_device,
@@ -1407,13 +1407,13 @@ static void expect_step_refused(unsigned end)
 }
 
 /* Its sums are made of each shard's own statistics. */
-Test(synchronous, global_statistics_that_are_missing_end_the_step, .timeout = 60)
+Test(synchronous, global_statistics_that_are_missing_end_the_step, .timeout = 240)
 {
     expect_step_refused(SHARDS);
     expect_step_refused(1);
 }
 
-Test(synchronous, who_has_only_summed_a_step_takes_it, .timeout = 60)
+Test(synchronous, who_has_only_summed_a_step_takes_it, .timeout = 240)
 {
     for (unsigned o = 0; o < OPTIMIZERS; o++) {
         struct cell cell = {.arrangement = &one_device,
@@ -1431,7 +1431,7 @@ Test(synchronous, who_has_only_summed_a_step_takes_it, .timeout = 60)
 }
 
 /* One run, handed from each arrangement to the next after two steps. */
-Test(synchronous, each_goes_on_from_the_state_of_any_other, .timeout = 120)
+Test(synchronous, each_goes_on_from_the_state_of_any_other, .timeout = 240)
 {
     struct snapshot snapshot = {0};
     struct cell cell = {.batching = &batchings[1], .optimizer = optimizers[1], .count = 3};
@@ -1478,7 +1478,7 @@ static void expect_a_name(struct cell cell, enum freeze_at at, const char *opera
 }
 
 /* Each way of an all-reduce, with several devices too; the words after the last step. */
-Test(synchronous, whoever_freezes_in_a_mirrored_crew_is_named, .timeout = 120)
+Test(synchronous, whoever_freezes_in_a_mirrored_crew_is_named, .timeout = 240)
 {
     static const unsigned crews[] = {5, 6, 7, 8};
     for (unsigned i = 0; i < sizeof(crews) / sizeof(*crews); i++)
@@ -1488,26 +1488,26 @@ Test(synchronous, whoever_freezes_in_a_mirrored_crew_is_named, .timeout = 120)
     expect_a_name((struct cell){.arrangement = &arrangements[5]}, FREEZE_AT_END, "all-reduce");
 }
 
-Test(synchronous, whoever_freezes_with_a_sharded_optimizer_is_named, .timeout = 120)
+Test(synchronous, whoever_freezes_with_a_sharded_optimizer_is_named, .timeout = 240)
 {
     expect_a_name((struct cell){.arrangement = &arrangements[13]}, FREEZE_AT_STEP, "reduce-scatter, step 3");
     expect_a_name((struct cell){.arrangement = &arrangements[13]}, FREEZE_AT_CHANGE, "step 3");
 }
 
-Test(synchronous, whoever_freezes_in_a_round_of_local_steps_is_named, .timeout = 120)
+Test(synchronous, whoever_freezes_in_a_round_of_local_steps_is_named, .timeout = 240)
 {
     expect_a_name((struct cell){.arrangement = &arrangements[5], .local_steps = 2}, FREEZE_AT_STEP, "all-reduce");
 }
 
 /* The others wait in the middle of their passes. */
-Test(synchronous, whoever_freezes_while_statistics_are_global_is_named, .timeout = 120)
+Test(synchronous, whoever_freezes_while_statistics_are_global_is_named, .timeout = 240)
 {
     expect_a_name((struct cell){.arrangement = &arrangements[5], .global = true}, FREEZE_AT_STEP, "on channel");
     expect_a_name((struct cell){.arrangement = &arrangements[6], .global = true}, FREEZE_AT_STEP, "on channel");
 }
 
 /* The first stage's process, which the others wait for in an evaluation. */
-Test(synchronous, whoever_freezes_in_a_pipelines_evaluation_is_named, .timeout = 120)
+Test(synchronous, whoever_freezes_in_a_pipelines_evaluation_is_named, .timeout = 240)
 {
     expect_its_name((struct cell){.arrangement = &arrangements[10], .count = 2}, 0, FREEZE_AT_END, "on channel");
     expect_its_name((struct cell){.arrangement = &arrangements[12], .count = 2}, 0, FREEZE_AT_END, "on channel");
@@ -1551,7 +1551,7 @@ static void expect_failure(struct cell cell)
 }
 
 /* What it was waited for is skipped with the rest of its pass. The patience of those that wait is minutes. */
-Test(synchronous, a_pass_that_fails_ends_the_step_at_once, .timeout = 120)
+Test(synchronous, a_pass_that_fails_ends_the_step_at_once, .timeout = 240)
 {
     static const unsigned others[] = {0, 3, 5, 6, 13};
     expect_failure((struct cell){.arrangement = &one_device, .count = 1, .global = true});
@@ -1560,14 +1560,14 @@ Test(synchronous, a_pass_that_fails_ends_the_step_at_once, .timeout = 120)
 }
 
 /* Not that another of its stages had to end for it: then the crew would form anew, and the same would fail again. */
-Test(synchronous, a_stage_that_fails_says_why, .timeout = 120)
+Test(synchronous, a_stage_that_fails_says_why, .timeout = 240)
 {
     expect_failure((struct cell){.arrangement = &arrangements[9], .count = 4});
     expect_failure((struct cell){.arrangement = &two_by_two, .count = 1});
 }
 
 /* In two replicas of two stages: the neighbour waits for values or gradients, the twin for contributions to the sum. */
-Test(synchronous, whoever_freezes_in_a_pipeline_is_named, .timeout = 120)
+Test(synchronous, whoever_freezes_in_a_pipeline_is_named, .timeout = 240)
 {
     struct cell cell = {.arrangement = &arrangements[12],
                         .count = 2,
