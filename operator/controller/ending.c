@@ -96,6 +96,8 @@ static enum ending_kind ended_kind(const struct pod_view *pod, enum framework fr
         return ENDING_PERMANENT;
     if (pod->exit_code == EXIT_CODE_NONE) /* refused by its node, or lost with it */
         return ENDING_DISRUPTION;
+    if (*pod->init_container) /* whose codes mean what its image says */
+        return ENDING_FAILURE;
     return framework == FRAMEWORK_COXSWAIN ? own_code_kind(pod->exit_code) : foreign_code_kind(pod->exit_code);
 }
 
@@ -108,9 +110,10 @@ struct ending ending_classify(const struct pod_view *pod, enum framework framewo
                                .check_ms = FIELD_UNSET};
     if (pod_view_deleting(pod))
         return (struct ending){.kind = ENDING_DISRUPTION, .at_ms = pod->deletion_ms, .check_ms = FIELD_UNSET};
-    if (!waits_in_vain(pod) || pod->created_ms == FIELD_UNSET)
+    int64_t since_ms = pod->startable_ms != FIELD_UNSET ? pod->startable_ms : pod->created_ms;
+    if (!waits_in_vain(pod) || since_ms == FIELD_UNSET)
         return (struct ending){.kind = ENDING_NONE, .check_ms = FIELD_UNSET};
-    int64_t final_ms = pod->created_ms + start_failure_ms;
+    int64_t final_ms = since_ms + start_failure_ms;
     if (now_ms < final_ms)
         return (struct ending){.kind = ENDING_NONE, .check_ms = final_ms};
     return (struct ending){.kind = ENDING_PERMANENT, .at_ms = now_ms, .check_ms = FIELD_UNSET};
@@ -118,7 +121,8 @@ struct ending ending_classify(const struct pod_view *pod, enum framework framewo
 
 static void describe_exit(const struct pod_view *pod, enum framework framework, struct buffer *out)
 {
-    const char *meaning = framework == FRAMEWORK_COXSWAIN ? exit_code_meaning(pod->exit_code) : NULL;
+    bool own = framework == FRAMEWORK_COXSWAIN && *pod->init_container == '\0';
+    const char *meaning = own ? exit_code_meaning(pod->exit_code) : NULL;
     buffer_format(out, " exited with code %d", pod->exit_code);
     if (meaning)
         buffer_format(out, ": %s", meaning);
@@ -148,6 +152,8 @@ static void describe_words(const char *before, const char *words, struct buffer 
 
 void ending_describe(const struct pod_view *pod, enum ending_kind kind, enum framework framework, struct buffer *out)
 {
+    if (*pod->init_container)
+        buffer_format(out, "init container %s of ", pod->init_container);
     buffer_format(out, "pod %s", pod->name);
     if (kind == ENDING_OUT_OF_MEMORY)
         buffer_format(out, " ran out of memory (limit %s)", *pod->memory_limit ? pod->memory_limit : "of its node");

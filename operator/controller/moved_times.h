@@ -26,7 +26,7 @@
 enum status_time { STATUS_TIMES(X) STATUS_TIME_COUNT };
 #undef X
 
-#define POD_TIMES(X) X(created_ms) X(started_ms) X(finished_ms) X(deletion_ms)
+#define POD_TIMES(X) X(created_ms) X(startable_ms) X(started_ms) X(finished_ms) X(deletion_ms)
 #define X(field) POD_TIME_##field,
 enum pod_time { POD_TIMES(X) POD_TIME_COUNT };
 #undef X

@@ -15,7 +15,7 @@ static const size_t text_fields[] = {
     TEXT(end_reason),     TEXT(termination_message),
     TEXT(waiting_reason), TEXT(waiting_message),
     TEXT(memory_limit),   TEXT(unschedulable),
-    TEXT(conditions),
+    TEXT(conditions),     TEXT(init_container),
 #undef TEXT
 };
 #define TEXT_FIELDS (sizeof text_fields / sizeof *text_fields)
@@ -24,8 +24,8 @@ enum { MEMBER = 1, CURRENT = 2, READY = 4, SCHEDULED = 8, DISRUPTION_TARGET = 16
 
 static const size_t number_fields[] = {
 #define NUMBER(field) offsetof(struct pod_view, field)
-    NUMBER(epoch),      NUMBER(attempt),     NUMBER(index),       NUMBER(created_ms),
-    NUMBER(started_ms), NUMBER(finished_ms), NUMBER(deletion_ms), NUMBER(grace_ms),
+    NUMBER(epoch),       NUMBER(attempt),     NUMBER(index),    NUMBER(created_ms),   NUMBER(started_ms),
+    NUMBER(finished_ms), NUMBER(deletion_ms), NUMBER(grace_ms), NUMBER(startable_ms),
 #undef NUMBER
 };
 #define NUMBER_FIELDS (sizeof number_fields / sizeof *number_fields)
@@ -88,7 +88,7 @@ static const char *number_take(const char *from, int64_t *ret_number)
 /* Times are small numbers when told from the pod's creation on: `sign` -1 makes them so, 1 turns them back. */
 static void times_shift(struct pod_view *view, int64_t sign)
 {
-    int64_t *const times[] = {&view->started_ms, &view->finished_ms, &view->deletion_ms};
+    int64_t *const times[] = {&view->started_ms, &view->finished_ms, &view->deletion_ms, &view->startable_ms};
     for (size_t i = 0; i < sizeof times / sizeof *times; i++)
         if (*times[i] != FIELD_UNSET && view->created_ms != FIELD_UNSET)
             *times[i] += sign * view->created_ms;

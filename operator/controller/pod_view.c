@@ -152,13 +152,39 @@ static void read_status(const struct json *pod, struct pod_view *view)
     view->disruption_target = condition_true(pod, "DisruptionTarget");
 }
 
-static void read_container(const struct json *pod, struct pod_view *view)
+static void later(int64_t *ms, int64_t than_ms)
 {
-    const struct json *container = main_container(pod);
-    const struct json *state = json_member(
-        find(json_at(pod, "status.containerStatuses"), "name", json_string_at(container, "name", "")), "state");
+    if (than_ms != FIELD_UNSET && than_ms > *ms)
+        *ms = than_ms;
+}
+
+static int64_t turned_ms(const struct json *pod, const char *type)
+{
+    return condition_true(pod, type) ? time_at(condition(pod, type), "lastTransitionTime") : FIELD_UNSET;
+}
+
+/* The init container that has failed for good, or is the one that waits; NULL: the main container is what counts. One that
+ * is restarted for ever beside the others (restartPolicy Always) neither ends a pod nor is waited for. */
+static const struct json *telling_init(const struct json *pod, struct pod_view *view)
+{
+    const struct json *list = json_at(pod, "spec.initContainers"),
+                      *states = json_at(pod, "status.initContainerStatuses");
+    for (const struct json *item = json_first(list); item; item = json_next(item)) {
+        const struct json *status = find(states, "name", json_string_at(item, "name", ""));
+        if (!status || strcmp(json_string_at(item, "restartPolicy", ""), "Always") == 0)
+            continue;
+        if (json_at(status, "state.waiting"))
+            return item;
+        if (json_integer_at(status, "state.terminated.exitCode", 0) != 0)
+            return view->phase == POD_FAILED ? item : NULL;
+        later(&view->startable_ms, time_at(status, "state.terminated.finishedAt"));
+    }
+    return NULL;
+}
+
+static void read_state(const struct json *state, struct pod_view *view)
+{
     const struct json *ended = json_member(state, "terminated");
-    view->memory_limit = json_string_at(container, "resources.limits.memory", "");
     view->waiting_reason = json_string_at(state, "waiting.reason", "");
     view->waiting_message = json_string_at(state, "waiting.message", "");
     view->exit_code = (int)json_integer_at(ended, "exitCode", EXIT_CODE_NONE);
@@ -168,6 +194,17 @@ static void read_container(const struct json *pod, struct pod_view *view)
     view->started_ms = time_at(ended, "startedAt");
     if (view->started_ms == FIELD_UNSET)
         view->started_ms = time_at(state, "running.startedAt");
+}
+
+static void read_container(const struct json *pod, struct pod_view *view)
+{
+    view->startable_ms = turned_ms(pod, "PodScheduled");
+    const struct json *init = telling_init(pod, view), *container = init ? init : main_container(pod);
+    const char *list = init ? "status.initContainerStatuses" : "status.containerStatuses";
+    const char *name = json_string_at(container, "name", "");
+    view->init_container = init ? name : "";
+    view->memory_limit = json_string_at(container, "resources.limits.memory", "");
+    read_state(json_member(find(json_at(pod, list), "name", name), "state"), view);
 }
 
 void pod_view_read(const struct json *pod, struct pod_view *ret_view, struct buffer *conditions)

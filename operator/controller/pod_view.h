@@ -31,17 +31,22 @@ struct pod_view {
     const char *job_name;            /* of the job that controls it, else as the label says */
     const char *job_uid, *owner_uid; /* the label; whose it is (owner.h) */
     const char *ip;
-    const char *reason, *message;                 /* of the pod's end: status.reason "Evicted", … */
-    const char *waiting_reason, *waiting_message; /* of the main container */
-    const char *end_reason, *termination_message; /* of the main container: "OOMKilled", "StartError", … */
-    const char *memory_limit;                     /* of the main container, as written */
+    const char *reason, *message; /* of the pod's end: status.reason "Evicted", … */
+    /* Of the main container; of an init container where that has failed, or keeps the main one from starting. */
+    const char *init_container;                   /* its name; "": the rest is the main container's */
+    const char *waiting_reason, *waiting_message; /* "ImagePullBackOff", … */
+    const char *end_reason, *termination_message; /* "OOMKilled", "StartError", … */
+    const char *memory_limit;                     /* as written */
     const char *unschedulable;                    /* the scheduler's words */
     const char *conditions; /* once it has ended or is to end: "DisruptionTarget=True\nReady=False\n" */
     int64_t epoch, attempt, index;
     int64_t created_ms, started_ms, finished_ms;
+    int64_t
+        startable_ms;    /* since when nothing but itself keeps the container from starting: it has a node, and the init
+                             containers before it are done */
     int64_t deletion_ms; /* when it was asked to end: deletionTimestamp less its grace period */
     int64_t grace_ms;    /* how long it may take to end then; 0 once it was deleted by force */
-    int exit_code;       /* of the main container, EXIT_CODE_NONE until it has ended */
+    int exit_code;       /* of that container, EXIT_CODE_NONE until it has ended */
     enum role role;
     enum pod_phase phase;
     bool member;    /* has a known role and an index, and the name that follows from its labels: part of a crew */

@@ -70,13 +70,14 @@ wait_for() {
     return 1
 }
 
-# job NAME RUN_POLICY WORKERS SCRIPT [LABELS]: applies a job whose pods run a shell script
+# job NAME RUN_POLICY WORKERS SCRIPT [LABELS [SPEC]]: applies a job whose pods run a shell script; SPEC is more of their
+# template's spec, ended by a comma
 job() {
     api POST "$jobs_path" "{\"apiVersion\":\"coxswain.dev/v1alpha1\",\"kind\":\"TrainingJob\",\"metadata\":{\"name\":\"$1\",\"labels\":${5:-{\}}},
         \"spec\":{\"strategy\":{\"type\":\"MultiWorkerMirrored\"},\"workers\":$3,\"runPolicy\":$2,
         \"model\":{\"preset\":\"mlp\"},\"data\":{\"format\":\"synthetic\",\"examples\":1000},
         \"training\":{\"steps\":10,\"batchSize\":100,\"optimizer\":{\"type\":\"sgd\",\"learningRate\":\"0.1\"}},
-        \"roles\":[{\"name\":\"worker\",\"template\":{\"spec\":{\"containers\":[{\"name\":\"trainer\",
+        \"roles\":[{\"name\":\"worker\",\"template\":{\"spec\":{${6:-}\"containers\":[{\"name\":\"trainer\",
         \"readinessProbe\":null,\"command\":[\"/bin/sh\",\"-c\",\"$4\"]}]}}}]}}" >answer.json
     grep -q '"uid"' answer.json || cat answer.json
 }

@@ -80,3 +80,10 @@ is_owned() { [[ $(owners "$first") == 1 ]]; }
 verdict $? "a pod that lost its owner is adopted" "$(api GET "api/v1/namespaces/default/pods/$first")"
 [[ $(pods owned coxswain.dev/index=1) == "$first" && $(field owned restartCount) == "" ]]
 verdict $? "and goes on, without a restart" "$(pods owned)"
+
+# Init containers: what they exit with counts, and which it was is told.
+job prepared '{"backoffLimit":1}' 1 'sleep 600' '{}' '"initContainers":[{"name":"fetch","image":"busybox","command":["/bin/sh","-c","echo no route >&2; exit 65"]}],'
+wait_for prepared state Failed 60 && [[ $(field prepared failures) == 2 && $(field prepared disruptions) == "" ]]
+verdict $? "a failing init container spends backoffLimit" "$(api GET "$jobs_path/prepared")"
+api GET "$jobs_path/prepared" | grep -q 'init container fetch of pod prepared-worker-0-2 exited with code 65'
+verdict $? "and is named with its exit code" "$(api GET "$jobs_path/prepared")"

@@ -99,6 +99,45 @@ Test(ending, a_registry_hiccup_is_waited_for)
     scene_release(&scene);
 }
 
+Test(ending, who_waits_for_a_node_has_not_waited_for_its_image)
+{
+    struct scene scene;
+    scene_init(&scene, 1);
+    struct pod_view *pod = scene_add_pod(&scene, ROLE_WORKER, 0, 1);
+    pod->phase = POD_PENDING;
+    pod->waiting_reason = "ImagePullBackOff";
+    pod->startable_ms = pod->created_ms + 3600000;
+    int64_t final_ms = pod->startable_ms + START_FAILURE_MS;
+    struct ending ending = ending_classify(pod, FRAMEWORK_COXSWAIN, START_FAILURE_MS, final_ms - 1);
+    cr_assert_eq(ending.kind, ENDING_NONE);
+    cr_assert_eq(ending.check_ms, final_ms);
+    ending = ending_classify(pod, FRAMEWORK_COXSWAIN, START_FAILURE_MS, final_ms);
+    cr_assert_eq(ending.kind, ENDING_PERMANENT);
+    scene_release(&scene);
+}
+
+Test(ending, a_failed_init_container_is_a_failure_of_its_pod)
+{
+    struct scene scene;
+    scene_init(&scene, 1);
+    struct pod_view *pod = scene_add_pod(&scene, ROLE_WORKER, 0, 1);
+    scene_end_pod(&scene, pod, 65);
+    pod->init_container = "fetch";
+    pod->termination_message = "no route to host";
+    SCOPED_BUFFER text;
+    buffer_init(&text, 4096);
+    for (int framework = FRAMEWORK_COXSWAIN; framework <= FRAMEWORK_PYTORCH; framework++) {
+        struct ending ending = ending_classify(pod, (enum framework)framework, START_FAILURE_MS, T);
+        cr_expect_eq(ending.kind, ENDING_FAILURE, "%d: %s", framework, ending_reason(ending.kind));
+    }
+    ending_describe(pod, ENDING_FAILURE, FRAMEWORK_COXSWAIN, &text);
+    cr_expect_str_eq(buffer_text(&text),
+                     "init container fetch of pod digits-worker-0-1 exited with code 65; no route to host");
+    pod->disruption_target = true;
+    cr_expect_eq(ending_classify(pod, FRAMEWORK_COXSWAIN, START_FAILURE_MS, T).kind, ENDING_DISRUPTION);
+    scene_release(&scene);
+}
+
 Test(ending, describes_code_meaning_and_last_words)
 {
     struct scene scene;

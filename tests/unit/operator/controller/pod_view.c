@@ -111,6 +111,56 @@ Test(pod_view, main_container_is_the_first_without_a_trainer)
     cr_assert_not(pod->member);
 }
 
+#define TWO_INITS                                                                                                      \
+    "{\"metadata\":{\"creationTimestamp\":\"2026-11-20T14:00:00Z\"},\"spec\":{\"initContainers\":[{\"name\":"          \
+    "\"proxy\","                                                                                                       \
+    "\"restartPolicy\":\"Always\"},{\"name\":\"fetch\"},{\"name\":\"unpack\",\"resources\":{\"limits\":{\"memory\":"   \
+    "\"1Gi\"}}}],\"containers\":[{\"name\":\"trainer\"}]},\"status\":{\"conditions\":[{\"type\":\"PodScheduled\","     \
+    "\"status\":\"True\",\"lastTransitionTime\":\"2026-11-20T15:00:00Z\"}],\"initContainerStatuses\":["
+#define FETCHED                                                                                                        \
+    "{\"name\":\"proxy\",\"state\":{\"terminated\":{\"exitCode\":3}}},"                                                \
+    "{\"name\":\"fetch\",\"state\":{\"terminated\":{\"exitCode\":0,\"finishedAt\":\"2026-11-20T15:30:00Z\"}}},"
+#define MAIN_WAITS                                                                                                     \
+    "\"containerStatuses\":[{\"name\":\"trainer\",\"state\":{\"waiting\":{\"reason\":\"PodInitializing\"}}}]}}"
+
+Test(pod_view, an_init_container_that_failed_speaks_for_the_pod)
+{
+    SCOPED_FREE struct pod_record *record =
+        record_of(TWO_INITS FETCHED
+                  "{\"name\":\"unpack\",\"state\":{\"terminated\":{\"exitCode\":2,\"reason\":\"Error\",\"message\":"
+                  "\"no space\",\"finishedAt\":\"2026-11-20T15:31:00Z\"}}}],\"phase\":\"Failed\"," MAIN_WAITS);
+    struct pod_view pod = pod_record_view(record);
+    cr_assert_str_eq(pod.init_container, "unpack");
+    cr_assert_eq(pod.exit_code, 2);
+    cr_assert_str_eq(pod.termination_message, "no space");
+    cr_assert_str_eq(pod.memory_limit, "1Gi");
+    cr_assert_eq(pod.finished_ms - pod.created_ms, 91 * 60000);
+    cr_assert(pod_view_ended(&pod) && !pod_view_succeeded(&pod));
+}
+
+Test(pod_view, an_init_container_that_waits_does_so_since_its_turn_came)
+{
+    SCOPED_FREE struct pod_record *record =
+        record_of(TWO_INITS FETCHED "{\"name\":\"unpack\",\"state\":{\"waiting\":{\"reason\":\"ImagePullBackOff\"}}}],"
+                                    "\"phase\":\"Pending\"," MAIN_WAITS);
+    struct pod_view pod = pod_record_view(record);
+    cr_assert_str_eq(pod.init_container, "unpack");
+    cr_assert_str_eq(pod.waiting_reason, "ImagePullBackOff");
+    cr_assert_eq(pod.startable_ms - pod.created_ms, 90 * 60000);
+    cr_assert_not(pod_view_ended(&pod));
+}
+
+Test(pod_view, init_containers_that_are_done_leave_the_word_to_the_main_one)
+{
+    SCOPED_FREE struct pod_record *record =
+        record_of(TWO_INITS FETCHED
+                  "{\"name\":\"unpack\",\"state\":{\"terminated\":{\"exitCode\":0}}}],\"phase\":\"Failed\","
+                  "\"containerStatuses\":[{\"name\":\"trainer\",\"state\":{\"terminated\":{\"exitCode\":70}}}]}}");
+    struct pod_view pod = pod_record_view(record);
+    cr_assert_str_eq(pod.init_container, "");
+    cr_assert_eq(pod.exit_code, 70);
+}
+
 Test(pod_view, hostile_pods_are_read_without_harm)
 {
     static const char *const texts[] = {
