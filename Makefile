@@ -279,6 +279,7 @@ $(foreach s,$(bench_sources),$(eval $(call test_program_rules,$(basename $(notdi
 
 $(eval $(call test_program_rules,operator-load,tests/bench/operator/load.c,))
 $(eval $(call test_program_rules,operator-audit,tests/bench/operator/audit.c,))
+$(eval $(call test_program_rules,operator-imitate,tests/bench/operator/imitate.c,))
 $(eval $(call test_program_rules,delay_line,tests/cost/delay_line.c,))
 $(eval $(call test_program_rules,cost_model,$(filter-out tests/cost/delay_line.c,$(wildcard tests/cost/*.c)),-lm))
 
@@ -350,7 +351,7 @@ bench-peers: ## the same beside PyTorch and TensorFlow, from PyPI in two venvs
 
 # BENCH_OPERATOR=full: with 10,000 jobs and 100,000 pods, too; tests/bench/operator/run tells of other sizes.
 .PHONY: bench-operator
-bench-operator: all $(BUILD)/tests/operator-load $(BUILD)/tests/operator-audit ## the operator at scale beside its peer, on a real control plane with KWOK
+bench-operator: all $(addprefix $(BUILD)/tests/operator-,load audit imitate) ## the operator at scale beside its peer, on a real control plane with KWOK
 	@BUILD=$(abspath $(BUILD)) tests/bench/operator/run
 
 .PHONY: gpu-test gpu-bench

@@ -29,8 +29,8 @@
 #include "operator/kube/client.h"
 #include "operator/kube/hash_map.h"
 #include "operator/kube/informer.h"
+#include "tests/bench/operator/object_anew.h"
 
-#define OBJECT_MAX (1024 * 1024)
 #define SAMPLE_MS 50
 #define NS_PER_MS 1000000
 
@@ -246,32 +246,16 @@ static void delete_all(struct load *load)
 
 /* ---------------------------------------------------------------- objects */
 
-/* A pod as the API server shows it, without what the API server, the scheduler and the owner gave it. */
-static void make_new(struct json *object)
-{
-    static const char *const kept[] = {"labels", "annotations"};
-    SCOPED_JSON *old = json_copy(json_member(object, "metadata"));
-    struct json *metadata = json_set(object, "metadata", json_new_object());
-    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
-        if (json_member(old, kept[i]))
-            json_set(metadata, kept[i], json_copy(json_member(old, kept[i])));
-    json_remove(object, "status");
-    if (strcmp(json_string_at(object, "kind", ""), "Pod") == 0)
-        json_remove(json_member(object, "spec"), "nodeName");
-}
-
 static int series_read(const char *path, const char *name, int count, struct series *ret_series, struct error *error)
 {
-    SCOPED_BUFFER text;
-    buffer_init(&text, OBJECT_MAX);
     struct json *object;
-    if (buffer_read_file(&text, path, error) < 0 || json_parse(text.data, text.length, OBJECT_MAX, &object, error) < 0)
-        return error_wrap(error, "%s", path);
+    if (object_read(path, &object, error) < 0)
+        return -1;
     const char *kind = json_string_at(object, "kind", "");
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         if (strcmp(kinds[i].kind, kind) != 0)
             continue;
-        make_new(object);
+        object_anew(object);
         *ret_series = (struct series){object, kinds[i].resource, name, count};
         return 0;
     }
