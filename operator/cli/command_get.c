@@ -5,10 +5,13 @@
 
 #include "common/clock.h"
 #include "common/contract/labels.h"
+#include "operator/cli/access.h"
 #include "operator/cli/cluster.h"
 #include "operator/cli/command.h"
 #include "operator/cli/job_table.h"
 #include "operator/kube/informer.h"
+
+#define LOOK_MS 1000
 
 #define NAMES_MAX 1000
 
@@ -117,9 +120,13 @@ static int watch_jobs(struct cluster *cluster, const struct command_line *line, 
         .context = &watch,
     };
     struct informer *informer = informer_start(cluster->client, &options);
+    struct access access = {0};
     int status = 0;
-    while (status == 0 && !cluster->interrupted)
-        status = event_loop_turn(cluster->loop, -1, error);
+    while (status >= 0 && !cluster->interrupted) {
+        status = event_loop_turn(cluster->loop, LOOK_MS, error);
+        if (status >= 0)
+            status = access_check(&access, informer, clock_now_ms(), error);
+    }
     informer_free(informer);
     return status < 0 ? -1 : 0;
 }

@@ -1,9 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "common/job/rules.h"
+#include "common/job/string_format.h"
+#include "operator/cli/access.h"
 #include "operator/cli/cluster.h"
 #include "operator/cli/command.h"
+
+#define NAMESPACE_MAX 63
+
+/* What no cluster can have is not asked for. */
+static bool can_exist(const char *title, const struct command_line *line)
+{
+    static const char *const roles[] = {"chief", "worker", "ps", "evaluator"};
+    bool known = !line->role;
+    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
+        known |= !known && strcmp(line->role, roles[i]) == 0;
+    for (int i = 0; i < line->name_count; i++)
+        if (!job_name_holds(line->names[i])) {
+            fprintf(stderr, "%s: no job can be called \"%s\": " JOB_NAME_MESSAGE "\n", title, line->names[i]);
+            return false;
+        }
+    if (line->name_space &&
+        (strlen(line->name_space) > NAMESPACE_MAX || !string_format_matches(STRING_FORMAT_NAME, line->name_space))) {
+        fprintf(stderr,
+                "%s: no namespace can be called \"%s\"; write at most %d of lower-case letters, digits and '-'\n",
+                title, line->name_space, NAMESPACE_MAX);
+        return false;
+    }
+    if (!known)
+        fprintf(stderr, "%s: --role %s: there are chief, worker, ps and evaluator\n", title, line->role);
+    return known;
+}
 
 int command_in_cluster(int count, char **words, const struct command_usage *usage, command_action *action)
 {
@@ -11,6 +41,8 @@ int command_in_cluster(int count, char **words, const struct command_usage *usag
     int code = command_line_parse(count, words, usage, &line);
     if (code >= 0)
         return code;
+    if (!can_exist(words[0], &line))
+        return EXIT_USAGE;
     SCOPED(cluster_release) struct cluster cluster;
     struct error error = ERROR_INIT;
     int result = cluster_connect(&line, &cluster, &error);
@@ -19,6 +51,7 @@ int command_in_cluster(int count, char **words, const struct command_usage *usag
     if (cluster.interrupted)
         return EXIT_INTERRUPTED;
     if (result < 0) {
+        access_explain(&error);
         fprintf(stderr, "%s: %s\n", words[0], error.message);
         return EXIT_FAILURE;
     }

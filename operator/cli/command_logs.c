@@ -5,10 +5,12 @@
 
 #include "common/memory.h"
 #include "operator/cli/command.h"
+#include "operator/cli/log_absent.h"
 #include "operator/cli/log_follow.h"
 #include "operator/cli/terminal.h"
 
 #define PATH_MAX_LENGTH 4096
+#define ABSENT_MAX_LENGTH 65536
 
 static const struct command_usage usage = {
     "usage: cox logs NAME [options]\n"
@@ -17,7 +19,7 @@ static const struct command_usage usage = {
     "place\n"
     "(worker-0, ps-1; in colour on a terminal unless NO_COLOR is set). With a role and an index, that pod's lines as "
     "they\n"
-    "are.\n"
+    "are. Places without a log are named on stderr, and the others are printed.\n"
     "\n"
     "  -f, --follow       go on until the job is over, with pods that come later\n"
     "  --role ROLE        chief, worker, ps or evaluator only\n"
@@ -27,7 +29,8 @@ static const struct command_usage usage = {
     "  --timestamps       with the time of each line\n"
     "  --all-attempts     also pods that were replaced and are still there\n"
     "\n"
-    "Exit code: 0 printed, 1 there is no such job or the cluster did not answer, 2 wrong usage, 130 interrupted.\n",
+    "Exit code: 0 printed, 1 there is no such job or pod, or a log could not be read, 2 wrong usage, 130 "
+    "interrupted.\n",
     "friCtTa", 1, 1};
 
 static struct log_style style_of(const struct command_line *line)
@@ -43,6 +46,7 @@ struct log_texts {
     struct buffer *texts;
     struct log_text *logs;
     unsigned count;
+    unsigned unread; /* of them, which the cluster did not give, or not to their end */
 };
 
 static void texts_release(struct log_texts *texts)
@@ -61,22 +65,33 @@ static int read_log(struct cluster *cluster, const struct command_line *line, co
     struct buffer *text = &texts->texts[texts->count];
     struct log_text *log = &texts->logs[texts->count++];
     buffer_init(text, CLUSTER_ANSWER_MAX);
-    if (log_path(line, pod, false, &path, error) < 0 || cluster_read(cluster, buffer_text(&path), text, error) < 0)
-        return error_wrap(error, "log of pod %s", json_string_at(pod, "metadata.name", ""));
     log_speaker(pod, log->speaker);
+    int result = log_path(line, pod, false, &path, error);
+    if (result == 0)
+        result = cluster_read(cluster, buffer_text(&path), text, error);
     log->text = buffer_text(text);
     log->end = log->text + text->length;
-    return 0;
+    return result;
 }
 
+/* One that cannot be read is told and the others are read; who may read none hears so once. */
 static int read_logs(struct cluster *cluster, const struct command_line *line, const struct json *pods,
                      struct log_texts *texts, struct error *error)
 {
     texts->texts = memory_allocate(json_count(pods) + 1, sizeof *texts->texts);
     texts->logs = memory_allocate(json_count(pods) + 1, sizeof *texts->logs);
-    for (const struct json *pod = json_first(pods); pod && !cluster->interrupted; pod = json_next(pod))
-        if (log_is_wanted(line, pod) && read_log(cluster, line, pod, texts, error) < 0)
+    for (const struct json *pod = json_first(pods); pod && !cluster->interrupted; pod = json_next(pod)) {
+        struct error cause = ERROR_INIT;
+        if (!log_is_wanted(line, pod) || read_log(cluster, line, pod, texts, &cause) == 0)
+            continue;
+        if (cause.http_status == 401 || cause.http_status == 403) {
+            *error = cause;
             return -1;
+        }
+        texts->unread++;
+        fprintf(stderr, "cox logs: %s: pod %s: %s\n", texts->logs[texts->count - 1].speaker,
+                json_string_at(pod, "metadata.name", ""), cause.message);
+    }
     return 0;
 }
 
@@ -93,24 +108,36 @@ static void print_texts(struct log_texts *texts, struct log_style style)
     }
 }
 
-static int print_logs(struct cluster *cluster, const struct command_line *line, struct error *error)
+static void tell_absent(const struct command_line *line, const struct json *job, const struct json *pods)
+{
+    SCOPED_BUFFER text;
+    buffer_init(&text, ABSENT_MAX_LENGTH);
+    log_absent_print(line, job, pods, &text);
+    fputs(buffer_text(&text), stderr);
+}
+
+static int print_logs(struct cluster *cluster, const struct command_line *line, const struct json *job,
+                      struct error *error)
 {
     SCOPED_JSON *pods = NULL;
     SCOPED(texts_release) struct log_texts texts = {.count = 0};
-    if (cluster_pods(cluster, line->names[0], &pods, error) < 0 || read_logs(cluster, line, pods, &texts, error) < 0)
+    if (cluster_pods(cluster, line->names[0], &pods, error) < 0)
+        return -1;
+    tell_absent(line, job, pods);
+    if (read_logs(cluster, line, pods, &texts, error) < 0)
         return -1;
     print_texts(&texts, style_of(line));
-    return 0;
+    return texts.unread > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 static int logs(struct cluster *cluster, const struct command_line *line, struct error *error)
 {
     struct resource_path path = cluster_job_path(cluster, line->names[0]);
     SCOPED_JSON *job = NULL;
-    if (cluster_get(cluster, &path, &job, error) < 0)
+    if (cluster_get(cluster, &path, &job, error) < 0 || log_place_check(line, job, error) < 0)
         return -1;
     if (!line->follow)
-        return print_logs(cluster, line, error);
+        return print_logs(cluster, line, job, error);
     struct log_style style = style_of(line);
     return log_follow(cluster, line, &style, error);
 }

@@ -47,7 +47,7 @@ static int restart_crew(struct cluster *cluster, const struct command_line *line
     printf("%s: waiting until all its pods are gone\n", name);
     fflush(stdout);
     if (job_await(cluster, name, is_suspended, NULL, timeout_ms, &end, error) < 0)
-        return -1;
+        return error_wrap(error, "%s stays suspended (cox resume %s)", name, name);
     if (end == AWAIT_NEVER)
         return error_set(error, ERROR_INVALID, "%s is over, or gone: there is nothing to restart", name);
     if (end == AWAIT_TIMEOUT)

@@ -6,6 +6,7 @@
 
 #include "common/buffer.h"
 #include "common/memory.h"
+#include "operator/cli/access.h"
 #include "operator/cli/command.h"
 #include "operator/cli/paths.h"
 #include "operator/cli/run.h"
@@ -99,6 +100,7 @@ int command_run(int count, char **words)
     struct error error = ERROR_INIT;
     terminal_init(&terminal);
     if (event_loop_new(&loop, &error) < 0 || run_job(&options, loop, &terminal, &outcome, &error) < 0) {
+        access_explain(&error);
         fprintf(stderr, "cox run: %s\n", error.message);
         code = EXIT_FAILURE;
     } else {

@@ -7,6 +7,7 @@
 #include "common/clock.h"
 #include "common/contract/labels.h"
 #include "common/memory.h"
+#include "operator/cli/access.h"
 #include "operator/cli/cluster.h"
 #include "operator/cli/command.h"
 #include "operator/cli/job_follow.h"
@@ -109,8 +110,10 @@ static void show(struct top *top)
 static int await_jobs(struct cluster *cluster, const struct informer *jobs, struct error *error)
 {
     int64_t end_ms = clock_now_ms() + SYNC_TIMEOUT_MS;
+    struct access access = {0};
     while (!informer_synced(jobs) && !cluster->interrupted) {
-        if (event_loop_turn(cluster->loop, JOB_REFRESH_MS, error) < 0)
+        if (event_loop_turn(cluster->loop, JOB_REFRESH_MS, error) < 0 ||
+            access_check(&access, jobs, clock_now_ms(), error) < 0)
             return -1;
         if (clock_now_ms() > end_ms)
             return error_set(error, ERROR_TIMEOUT, "the API server did not list its jobs within %d s",
@@ -125,8 +128,10 @@ static int show_jobs(struct cluster *cluster, const struct informer *jobs, struc
         return -1;
     show(top);
     int64_t shown_ms = clock_now_ms();
+    struct access access = {0};
     while (top->terminal.live && !top->line->once && !cluster->interrupted) {
-        if (event_loop_turn(cluster->loop, REFRESH_MS, error) < 0)
+        if (event_loop_turn(cluster->loop, REFRESH_MS, error) < 0 ||
+            access_check(&access, jobs, clock_now_ms(), error) < 0)
             return -1;
         if (clock_now_ms() - shown_ms < REFRESH_MS)
             continue;
@@ -169,14 +174,14 @@ static void nothing(void *context)
 }
 
 /* Runs until the job is over and its log is read; once: until there is something to show. */
-static int follow_job(struct cluster *cluster, const struct job_follow *follow, struct job_view *view, bool once,
+static int follow_job(struct cluster *cluster, struct job_follow *follow, struct job_view *view, bool once,
                       struct error *error)
 {
     struct terminal terminal;
     terminal_init(&terminal);
     once |= !terminal.live;
     while (!cluster->interrupted) {
-        if (event_loop_turn(cluster->loop, JOB_REFRESH_MS, error) < 0)
+        if (event_loop_turn(cluster->loop, JOB_REFRESH_MS, error) < 0 || job_follow_check(follow, error) < 0)
             return -1;
         bool enough = once ? *view->state != '\0' : job_view_over(view) && job_follow_log_ended(follow);
         if (enough)

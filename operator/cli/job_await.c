@@ -4,6 +4,7 @@
 #include "common/clock.h"
 #include "common/contract/labels.h"
 #include "common/memory.h"
+#include "operator/cli/access.h"
 #include "operator/kube/informer.h"
 
 #define LOOK_MS 1000
@@ -35,6 +36,7 @@ int job_await(struct cluster *cluster, const char *name, await_question *questio
                                        .parse = keep,
                                        .item_free = drop};
     struct informer *jobs = informer_start(cluster->client, &options);
+    struct access access = {0};
     int64_t end_ms = timeout_ms < 0 ? INT64_MAX : clock_now_ms() + timeout_ms;
     enum await_end end = AWAIT_GOES_ON;
     int status = 0;
@@ -46,6 +48,8 @@ int job_await(struct cluster *cluster, const char *name, await_question *questio
             status = event_loop_turn(cluster->loop, left_ms < LOOK_MS ? left_ms : LOOK_MS, error);
         enum await_end answer = ask(jobs, key, question, context);
         end = answer != AWAIT_GOES_ON ? answer : end;
+        if (status >= 0 && end == AWAIT_GOES_ON)
+            status = access_check(&access, jobs, clock_now_ms(), error);
     }
     informer_free(jobs);
     *ret_end = end;

@@ -6,6 +6,7 @@
 #include "common/clock.h"
 #include "common/contract/labels.h"
 #include "common/memory.h"
+#include "operator/cli/access.h"
 #include "operator/cli/chief_status.h"
 #include "operator/kube/informer.h"
 
@@ -18,6 +19,7 @@ struct job_follow {
     void (*changed)(void *context);
     void *context;
     struct informer *jobs, *pods;
+    struct access to_jobs, to_pods;
     char *selector, *field;
     struct chief_status *status; /* NULL: none */
     char uid[64];                /* of a job of ours; "": not known, or of a foreign framework */
@@ -75,8 +77,9 @@ static void log_answered(void *context, const struct kube_answer *answer)
     follow->log = NULL;
     if (answer->error && answer->error->kind == ERROR_CANCELLED)
         return;
-    follow->ended = follow->heard;
-    if (!follow->heard)
+    bool forbidden = answer->error && answer->error->http_status == 403;
+    follow->ended = follow->heard || forbidden;
+    if (!follow->ended)
         follow->pod[0] = '\0';
     follow->retry = event_timer_start(kube_client_loop(follow->client), LOG_RETRY_MS, log_retry, follow);
     follow->changed(follow->context);
@@ -208,6 +211,14 @@ struct job_follow *job_follow_start(struct kube_client *client, struct job_view 
     follow->jobs = informer_start(client, &jobs);
     follow->pods = informer_start(client, &pods);
     return follow;
+}
+
+int job_follow_check(struct job_follow *follow, struct error *error)
+{
+    int64_t now_ms = clock_now_ms();
+    return access_check(&follow->to_jobs, follow->jobs, now_ms, error) < 0
+               ? -1
+               : access_check(&follow->to_pods, follow->pods, now_ms, error);
 }
 
 void job_follow_free(struct job_follow *follow)

@@ -14,7 +14,9 @@ struct job_follow;
 /* `changed` is called from the loop after each change of `view`, which must outlive it. */
 struct job_follow *job_follow_start(struct kube_client *client, struct job_view *view, void (*changed)(void *context),
                                     void *context);
-/* The log of the last chief has been read to its end. */
+/* -1 when the cluster will not let it watch. To be asked at each turn of the loop. */
+int job_follow_check(struct job_follow *follow, struct error *error);
+/* The log of the last chief has been read to its end, or may not be read. */
 bool job_follow_log_ended(const struct job_follow *follow);
 void job_follow_free(struct job_follow *follow);
 

@@ -5,21 +5,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/contract/labels.h"
 #include "common/memory.h"
+#include "operator/cli/access.h"
 #include "operator/cli/job_condition.h"
+#include "operator/cli/log_queue.h"
 #include "operator/kube/informer.h"
 
-#define LINE_MAX_LENGTH (1024 * 1024)
 #define PATH_MAX_LENGTH 4096
 #define TURN_MS 1000
 
 struct log_follower {
     struct cluster *cluster;
     const struct command_line *line;
-    struct log_style style;
+    struct log_queue *queue;
     struct log_stream *streams;
     unsigned open;
+    bool refused;
+    struct error refusal; /* by which no log of the namespace may be read */
 };
 
 /* One pod's log; stays in the list when it has ended, so that it is read once. */
@@ -28,42 +32,30 @@ struct log_stream {
     struct log_stream *next;
     char *uid;
     char speaker[LOG_SPEAKER_MAX];
-    struct buffer text; /* of a line that is not complete yet */
+    struct log_inlet *inlet;
     struct kube_call *call;
 };
 
-static void print_line(struct log_stream *stream)
-{
-    SCOPED_BUFFER out;
-    buffer_init(&out, 2 * LINE_MAX_LENGTH);
-    log_line_print(&stream->follower->style, stream->speaker, buffer_text(&stream->text), stream->text.length, &out);
-    fwrite(buffer_text(&out), 1, out.length, stdout);
-    buffer_clear(&stream->text);
-}
-
 static int take(void *context, const char *bytes, size_t length, struct error *error)
 {
-    struct log_stream *stream = context;
-    for (size_t i = 0; i < length; i++) {
-        if (bytes[i] == '\n')
-            print_line(stream);
-        else if (buffer_append_byte(&stream->text, bytes[i], error) < 0)
-            return -1;
-    }
-    fflush(stdout);
-    return 0;
+    return log_inlet_take(((struct log_stream *)context)->inlet, bytes, length, clock_now_ms(), error);
 }
 
 static void ended(void *context, const struct kube_answer *answer)
 {
     struct log_stream *stream = context;
+    struct log_follower *follower = stream->follower;
     stream->call = NULL;
-    stream->follower->open--;
-    if (stream->text.length > 0)
-        print_line(stream);
-    if (answer->error && answer->error->kind != ERROR_CANCELLED)
+    follower->open--;
+    log_inlet_close(stream->inlet, clock_now_ms());
+    if (!answer->error || answer->error->kind == ERROR_CANCELLED)
+        return;
+    if (answer->error->http_status == 403) {
+        follower->refused = true;
+        follower->refusal = *answer->error;
+    } else {
         fprintf(stderr, "cox logs: %s: %s\n", stream->speaker, answer->error->message);
-    fflush(stdout);
+    }
 }
 
 static void stream_start(struct log_follower *follower, const struct json *pod)
@@ -75,10 +67,8 @@ static void stream_start(struct log_follower *follower, const struct json *pod)
     struct log_stream *stream = memory_allocate(1, sizeof *stream);
     *stream = (struct log_stream){.follower = follower, .next = follower->streams};
     stream->uid = memory_copy_string(json_string_at(pod, "metadata.uid", ""));
-    buffer_init(&stream->text, LINE_MAX_LENGTH);
     log_speaker(pod, stream->speaker);
-    if (strlen(stream->speaker) > follower->style.width)
-        follower->style.width = (unsigned)strlen(stream->speaker);
+    stream->inlet = log_queue_open(follower->queue, stream->speaker);
     struct kube_stream_options options = {
         .path_and_query = buffer_text(&path), .on_data = take, .answered = ended, .context = stream};
     stream->call = kube_client_stream(follower->cluster->client, &options);
@@ -121,7 +111,6 @@ static void streams_free(struct log_follower *follower)
         next = stream->next;
         if (stream->call)
             kube_call_cancel(stream->call);
-        buffer_release(&stream->text);
         free(stream->uid);
         free(stream);
     }
@@ -133,10 +122,45 @@ static bool is_over(const struct informer *jobs, const char *key)
     return informer_synced(jobs) && (!job || job_condition_true(job, "Failed") || job_condition_true(job, "Succeeded"));
 }
 
+static void print_due(struct log_follower *follower, int64_t now_ms)
+{
+    SCOPED_BUFFER out;
+    buffer_init(&out, 2 * LOG_LINE_MAX);
+    while (log_queue_next(follower->queue, now_ms, &out)) {
+        fwrite(buffer_text(&out), 1, out.length, stdout);
+        buffer_clear(&out);
+    }
+    fflush(stdout);
+}
+
+/* Until the next line is due, if nothing comes before. */
+static int turn(struct log_follower *follower, struct error *error)
+{
+    int64_t due_ms = log_queue_due_ms(follower->queue), left_ms = due_ms < 0 ? TURN_MS : due_ms - clock_now_ms();
+    if (event_loop_turn(follower->cluster->loop,
+                        left_ms < 0         ? 0
+                        : left_ms < TURN_MS ? (int)left_ms
+                                            : TURN_MS,
+                        error) < 0)
+        return -1;
+    print_due(follower, clock_now_ms());
+    if (!follower->refused)
+        return 0;
+    if (error)
+        *error = follower->refusal;
+    return -1;
+}
+
+static bool is_done(const struct log_follower *follower, const struct informer *jobs, const struct informer *pods,
+                    const char *key)
+{
+    return is_over(jobs, key) && informer_synced(pods) && follower->open == 0 && log_queue_due_ms(follower->queue) < 0;
+}
+
 int log_follow(struct cluster *cluster, const struct command_line *line, const struct log_style *style,
                struct error *error)
 {
-    struct log_follower follower = {.cluster = cluster, .line = line, .style = *style};
+    struct log_follower follower = {.cluster = cluster, .line = line, .queue = log_queue_new(style)};
     SCOPED_FREE char *selector = memory_format("%s=%s", LABEL_JOB_NAME, line->names[0]);
     SCOPED_FREE char *field = memory_format("metadata.name=%s", line->names[0]);
     SCOPED_FREE char *key = memory_format("%s/%s", cluster->name_space, line->names[0]);
@@ -155,11 +179,18 @@ int log_follow(struct cluster *cluster, const struct command_line *line, const s
                                        .context = &follower};
     struct informer *jobs = informer_start(cluster->client, &of_jobs);
     struct informer *pods = informer_start(cluster->client, &of_pods);
+    struct access to_jobs = {0}, to_pods = {0};
     int status = 0;
-    while (status >= 0 && !cluster->interrupted && !(is_over(jobs, key) && informer_synced(pods) && follower.open == 0))
-        status = event_loop_turn(cluster->loop, TURN_MS, error);
+    while (status >= 0 && !cluster->interrupted && !is_done(&follower, jobs, pods, key)) {
+        int64_t now_ms = clock_now_ms();
+        status = access_check(&to_jobs, jobs, now_ms, error) < 0 || access_check(&to_pods, pods, now_ms, error) < 0
+                     ? -1
+                     : turn(&follower, error);
+    }
+    print_due(&follower, INT64_MAX);
     streams_free(&follower);
     informer_free(pods);
     informer_free(jobs);
+    log_queue_free(follower.queue);
     return status < 0 ? -1 : 0;
 }

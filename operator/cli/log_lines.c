@@ -52,7 +52,7 @@ void log_line_print(const struct log_style *style, const char *speaker, const ch
 }
 
 /* RFC 3339 in UTC with any number of digits behind the point: a shorter fraction is the earlier one. */
-static int time_compare(const struct log_text *left, const struct log_text *right)
+int log_time_compare(const struct log_text *left, const struct log_text *right)
 {
     const char *a = left->text, *b = right->text;
     while (a < left->end && b < right->end && *a == *b && *a != ' ' && *a != 'Z' && *a != '\n') {
@@ -70,7 +70,7 @@ bool log_merge_line(const struct log_style *style, struct log_text *logs, unsign
 {
     struct log_text *next = NULL;
     for (unsigned i = 0; i < count; i++)
-        if (logs[i].text < logs[i].end && (!next || time_compare(&logs[i], next) < 0))
+        if (logs[i].text < logs[i].end && (!next || log_time_compare(&logs[i], next) < 0))
             next = &logs[i];
     if (!next)
         return false;

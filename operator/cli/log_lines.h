@@ -29,6 +29,8 @@ struct log_text {
     char speaker[LOG_SPEAKER_MAX];
     const char *text, *end;
 };
+/* By the times of their next lines: below 0 when the left one is the earlier. */
+int log_time_compare(const struct log_text *left, const struct log_text *right);
 /* The next line of all logs by its time, which only moves on within each log; false when all are at their end. */
 bool log_merge_line(const struct log_style *style, struct log_text *logs, unsigned count, struct buffer *out);
 

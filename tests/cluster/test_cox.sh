@@ -58,6 +58,9 @@ cox 0 get && grep -q "no training jobs in namespace $space" "$work/err"
 verdict $? "kubectl cox, in the namespace of the context" "$(said)"
 cox 1 get -n kube-system && grep -qi forbidden "$work/err"
 verdict $? "what is forbidden is quoted" "$(said)"
+cox 1 wait any -n kube-system && grep -q 'person" cannot watch resource "trainingjobs".*RoleBinding to the ClusterRole view' "$work/err" &&
+    cox 1 top -n kube-system && grep -q 'cannot watch' "$work/err" && cox 1 get -w -n kube-system
+verdict $? "and not waited for" "$(said)"
 
 played_job steady 2 '{backoffLimit: 2}' >/dev/null
 cox 0 wait steady --for Running --timeout 90s

@@ -25,6 +25,9 @@ cox 0 why --help && printed '^usage: cox why NAME' 'Exit code: 0' '--kubeconfig 
 verdict $? "--help is the manual" "$(said)"
 cox 2 fred && cox 2 && cox 2 get --fred && cox 2 wait && cox 2 scale none && cox 2 wait x --for Fred
 verdict $? "wrong usage is exit code 2" "$(said)"
+cox 2 get Digits && grep -q 'no job can be called "Digits"' err && cox 2 wait digits_2 && cox 2 get -n Team && cox 2 logs x --role master &&
+    grep -q 'there are chief, worker, ps and evaluator' err && KUBECONFIG=missing cox 2 describe "$(printf 'x%.0s' {1..41})"
+verdict $? "what cannot exist is not asked for" "$(said)"
 cox 1 get none && grep -q '"none" not found' err && cox 1 describe none && cox 1 why none && cox 1 logs none &&
     cox 1 suspend none && cox 1 delete none && cox 1 top none && cox 1 wait none
 verdict $? "what does not exist is exit code 1" "$(said)"
@@ -52,6 +55,8 @@ says_both() {
 }
 until_true 30 says_both && cox 0 logs steady --role worker --index 1 --tail 1 && printed '^worker 1 of attempt 1$'
 verdict $? "logs are merged, or one pod's" "$(said)"
+cox 1 logs steady --role ps && grep -q 'steady has no role ps' err && cox 1 logs steady --index 2 && grep -q 'no role of steady has an index 2' err
+verdict $? "logs of a place that there is not" "$(said)"
 
 "$bin/cox" logs steady -f >followed 2>&1 &
 follower=$!
@@ -80,6 +85,11 @@ verdict $? "logs -f ends with the job" "$(cat followed)"
 job short '{}' 1 'echo done'
 cox 0 wait short --timeout 60s && printed 'short: Succeeded: worker 0 is done'
 verdict $? "wait tells how a job succeeded" "$(said)"
+job gone '{"cleanPodPolicy":"All"}' 1 'echo done'
+cox 0 wait gone --timeout 60s
+pods_are_gone() { cox 0 logs gone && grep -q '^worker-0: its pod is gone$' err && [[ ! -s out ]]; }
+until_true 60 pods_are_gone
+verdict $? "logs that are gone are told" "$(said)"
 job bad '{}' 1 'echo no such data; exit 65'
 cox 1 wait bad --timeout 60s && printed 'bad: Failed: .*65' && cox 0 why bad && printed 'it has failed'
 verdict $? "and how it failed, with 1" "$(said)"

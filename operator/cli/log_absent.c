@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/cli/log_absent.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/contract/labels.h"
+#include "operator/cli/job_condition.h"
+#include "operator/cli/log_source.h"
+
+static const char *const roles[] = {"chief", "worker", "ps", "evaluator"};
+#define ROLES (sizeof roles / sizeof *roles)
+
+static const struct json *role_of(const struct json *job, const char *name)
+{
+    for (const struct json *role = json_first(json_at(job, "spec.roles")); role; role = json_next(role))
+        if (strcmp(json_string_at(role, "name", ""), name) == 0)
+            return role;
+    return NULL;
+}
+
+static int64_t places_of(const struct json *job, const char *name)
+{
+    const struct json *role = role_of(job, name);
+    if (strcmp(name, "worker") == 0)
+        return json_integer_at(job, "spec.workers", 1);
+    return role ? json_integer_at(role, "count", 1) : 0;
+}
+
+static bool is_wanted(const struct command_line *line, const char *role, int64_t index)
+{
+    return (!line->role || strcmp(line->role, role) == 0) && (line->index < 0 || line->index == index);
+}
+
+static const char *label(const struct json *pod, const char *key)
+{
+    return json_string(json_member(json_at(pod, "metadata.labels"), key), "");
+}
+
+static const struct json *current_pod(const struct json *pods, const char *role, int64_t index)
+{
+    for (const struct json *pod = json_first(pods); pod; pod = json_next(pod))
+        if (strcmp(label(pod, LABEL_CURRENT), "true") == 0 && strcmp(label(pod, LABEL_ROLE), role) == 0 &&
+            strtoll(label(pod, LABEL_INDEX), NULL, 10) == index)
+            return pod;
+    return NULL;
+}
+
+static bool is_over(const struct json *job)
+{
+    return job_condition_true(job, "Succeeded") || job_condition_true(job, "Failed");
+}
+
+/* What its container waits for; NULL: nobody says. */
+static const char *waiting_reason(const struct json *pod)
+{
+    static const char *const lists[] = {"status.initContainerStatuses", "status.containerStatuses"};
+    for (size_t i = 0; i < 2; i++)
+        for (const struct json *item = json_first(json_at(pod, lists[i])); item; item = json_next(item)) {
+            const char *reason = json_string_at(item, "state.waiting.reason", NULL);
+            if (reason)
+                return reason;
+        }
+    return *json_string_at(pod, "spec.nodeName", "") ? NULL : "it has no node yet";
+}
+
+static void print_place(const struct json *job, const char *role, int64_t index, const struct json *pod,
+                        struct buffer *out)
+{
+    buffer_format(out, "%s-%" PRId64 ": ", role, index);
+    if (!pod) {
+        buffer_append_string(out, is_over(job) ? "its pod is gone\n" : "it has no pod yet\n", NULL);
+        return;
+    }
+    const char *reason = waiting_reason(pod);
+    buffer_format(out, "pod %s has not begun%s%s\n", json_string_at(pod, "metadata.name", ""), reason ? ": " : "",
+                  reason ? reason : "");
+}
+
+void log_absent_print(const struct command_line *line, const struct json *job, const struct json *pods,
+                      struct buffer *out)
+{
+    int64_t absent = 0;
+    for (size_t i = 0; i < ROLES; i++)
+        for (int64_t index = 0, count = places_of(job, roles[i]); index < count; index++) {
+            const struct json *pod = current_pod(pods, roles[i], index);
+            if (!is_wanted(line, roles[i], index) || (pod && log_is_wanted(line, pod)))
+                continue;
+            if (absent++ < LOG_ABSENT_MAX)
+                print_place(job, roles[i], index, pod, out);
+        }
+    if (absent > LOG_ABSENT_MAX)
+        buffer_format(out, "and %" PRId64 " places more have no log\n", absent - LOG_ABSENT_MAX);
+}
+
+/* With --all-attempts places that are gone may be asked for, too. */
+int log_place_check(const struct command_line *line, const struct json *job, struct error *error)
+{
+    const char *name = json_string_at(job, "metadata.name", "");
+    bool any = false;
+    for (size_t i = 0; i < ROLES; i++)
+        any |= is_wanted(line, roles[i], line->index) && places_of(job, roles[i]) > (line->index < 0 ? 0 : line->index);
+    if (any || line->all_attempts)
+        return 0;
+    if (!line->role)
+        return error_set(error, ERROR_NOT_FOUND, "no role of %s has an index %" PRId64, name, line->index);
+    int64_t count = places_of(job, line->role);
+    if (line->index < 0 || count == 0)
+        return error_set(error, ERROR_NOT_FOUND, "%s has no role %s", name, line->role);
+    return error_set(error, ERROR_NOT_FOUND, "%s has no %s %" PRId64 ": its indices go up to %" PRId64, name,
+                     line->role, line->index, count - 1);
+}

@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# cox by somebody whom the cluster does not let look: who waits is told, at once. The embedded control plane allows
+# everything, so tests/faultproxy refuses in its place. Prints ok/not ok lines (see tests/run).
+set -uo pipefail
+
+root=$(cd "$(dirname "$0")/../.." && pwd)
+. "$root/tests/integration/scene.sh"
+proxy=
+
+finish_also() {
+    if [[ -n $proxy ]]; then kill "$proxy" 2>/dev/null; fi
+}
+
+# refusing RULES: from here on KUBECONFIG is that of a cluster with these faults
+refusing() {
+    finish_also
+    [[ -z $proxy ]] || wait "$proxy" 2>/dev/null
+    echo "$1" >rules.json
+    rm -f faulty
+    "$bin/tests/faultproxy" --kubeconfig state/kubeconfig --rules rules.json --out faulty 2>proxy.log &
+    proxy=$!
+    until_true 60 test -s faulty
+    export KUBECONFIG=$work/faulty
+}
+
+plane_start
+operator_start
+export HOME=$work
+cox_command=(timeout 90 "$bin/cox")
+. "$root/tests/integration/cox.sh"
+
+# shellcheck disable=SC2016 # for the pod's shell
+job steady '{}' 2 'echo $COXSWAIN_ROLE $COXSWAIN_INDEX speaks; exec sleep 1000'
+job short '{}' 1 'echo done'
+wait_for steady readySummary 2/2 60 && wait_for short state Succeeded 60
+verdict $? "preparation" "$(field steady readySummary) $(field short state)"
+
+refusing '[{"path": "/trainingjobs", "watch": true, "fault": "status", "status": 403}]'
+cox 1 wait steady && grep -q 'made by faultproxy; a RoleBinding to the ClusterRole view' err && cox 1 get -w && cox 1 top --once &&
+    cox 1 logs steady -f
+verdict $? "who may not watch jobs does not wait for ever" "$(said)"
+refusing '[{"path": "/pods", "watch": true, "fault": "status", "status": 403}]'
+cox 1 logs steady -f && grep -q 'made by faultproxy; a RoleBinding to the ClusterRole view' err
+verdict $? "nor who may not watch pods" "$(said)"
+refusing '[{"path": "/log", "fault": "status", "status": 403}]'
+cox 1 logs short && grep -q 'made by faultproxy; a RoleBinding to the ClusterRole view' err && cox 1 logs short -f && grep -q 'made by faultproxy; a RoleBinding to the ClusterRole view' err
+verdict $? "nor who may not read logs" "$(said)"
+refusing '[{"path": "/trainingjobs", "watch": true, "fault": "status", "status": 401}]'
+cox 1 wait steady && grep -q 'made by faultproxy: the cluster does not know who asks' err
+verdict $? "nor who is not known" "$(said)"
+refusing '[{"path": "/trainingjobs", "watch": true, "fault": "status", "status": 404}]'
+cox 1 wait steady && grep -q 'has no TrainingJobs.*install Coxswain' err
+verdict $? "nor where there are no jobs" "$(said)"
+
+refusing '[{"path": "/pods/steady-worker-0-1/log", "fault": "status", "status": 500}]'
+cox 1 logs steady && grep -q '^cox logs: worker-0: pod steady-worker-0-1: made by faultproxy' err && printed '^worker-1 | worker 1 speaks$'
+verdict $? "a log that cannot be read does not keep the others" "$(said)"
+
+refusing '[{"path": "/trainingjobs", "watch": true, "fault": "status", "status": 403}]'
+cox 1 restart steady && grep -q 'steady stays suspended (cox resume steady): made by faultproxy' err
+verdict $? "who may not see a restart through is told where it stands" "$(said)"

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/cli/log_queue.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+static const struct log_style style = {.prefix = true};
+
+static void take(struct log_inlet *inlet, const char *text, int64_t now_ms)
+{
+    cr_assert_eq(log_inlet_take(inlet, text, strlen(text), now_ms, NULL), 0);
+}
+
+/* All that is due by then. */
+static void expect(struct log_queue *queue, int64_t now_ms, const char *expected)
+{
+    SCOPED_BUFFER out;
+    buffer_init(&out, 65536);
+    while (log_queue_next(queue, now_ms, &out))
+        continue;
+    cr_expect_str_eq(buffer_text(&out), expected);
+}
+
+Test(log_queue, lines_wait_for_earlier_ones_of_others)
+{
+    struct log_queue *queue = log_queue_new(&style);
+    struct log_inlet *a = log_queue_open(queue, "worker-0"), *b = log_queue_open(queue, "ps-0");
+    take(a, "2026-11-20T14:00:01Z one\n2026-11-20T14:00:03Z three\n", 1000);
+    expect(queue, 1000, "");
+    cr_expect_eq(log_queue_due_ms(queue), 1000 + LOG_HOLD_MS);
+    take(b, "2026-11-20T14:00:02Z two\n", 1100);
+    expect(queue, 1100, "worker-0 | one\nps-0     | two\n");
+    expect(queue, 1000 + LOG_HOLD_MS, "worker-0 | three\n");
+    cr_expect_eq(log_queue_due_ms(queue), -1);
+    log_queue_free(queue);
+}
+
+Test(log_queue, an_overdue_line_takes_earlier_ones_along)
+{
+    struct log_queue *queue = log_queue_new(&style);
+    struct log_inlet *a = log_queue_open(queue, "a"), *b = log_queue_open(queue, "b");
+    log_queue_open(queue, "c");
+    take(a, "2026-11-20T14:00:02Z late\n", 1000);
+    take(b, "2026-11-20T14:00:01Z early\n2026-11-20T14:00:04Z later\n", 1000 + LOG_HOLD_MS - 1);
+    expect(queue, 1000 + LOG_HOLD_MS - 1, "");
+    expect(queue, 1000 + LOG_HOLD_MS, "b | early\na | late\n");
+    log_queue_free(queue);
+}
+
+Test(log_queue, nobody_waits_for_a_log_that_has_ended)
+{
+    struct log_queue *queue = log_queue_new(&style);
+    struct log_inlet *a = log_queue_open(queue, "a"), *b = log_queue_open(queue, "b");
+    take(a, "2026-11-20T14:00:02Z one\n", 0);
+    take(b, "2026-11-20T14:00:0", 0);
+    expect(queue, 0, "");
+    take(b, "1Z cut", 0);
+    expect(queue, 0, "");
+    log_inlet_close(b, 0);
+    expect(queue, 0, "b | cut\na | one\n");
+    log_queue_free(queue);
+}
+
+Test(log_queue, holds_so_much_and_no_more)
+{
+    struct log_queue *queue = log_queue_new(&style);
+    struct log_inlet *a = log_queue_open(queue, "a");
+    SCOPED_BUFFER line, out;
+    buffer_init(&line, LOG_LINE_MAX);
+    buffer_init(&out, 2 * LOG_LINE_MAX);
+    log_queue_open(queue, "b");
+    for (size_t i = 0; i + 1 < LOG_LINE_MAX; i++)
+        buffer_append_byte(&line, 'x', NULL);
+    for (size_t held = 0; held <= LOG_HELD_MAX; held += line.length) {
+        cr_expect(!log_queue_next(queue, 0, &out));
+        take(a, buffer_text(&line), 0);
+        take(a, "\n", 0);
+    }
+    cr_expect(log_queue_next(queue, 0, &out));
+    cr_expect(!log_queue_next(queue, 0, &out));
+    cr_expect_eq(log_inlet_take(a, buffer_text(&line), line.length, 0, NULL), 0);
+    cr_expect_eq(log_inlet_take(a, buffer_text(&line), line.length, 0, NULL), -1);
+    log_queue_free(queue);
+}
