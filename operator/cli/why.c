@@ -65,6 +65,45 @@ static bool nobody_looks(const struct why_input *input, struct buffer *out)
     return true;
 }
 
+static const struct json *pod_that_lives(const struct why_input *input)
+{
+    for (const struct json *pod = json_first(input->pods); pod; pod = json_next(pod))
+        if (!is(pod, "status.phase", "Succeeded") && !is(pod, "status.phase", "Failed"))
+            return pod;
+    return NULL;
+}
+
+/* Then it goes after its pods. */
+static bool is_foreground(const struct json *finalizers)
+{
+    for (const struct json *item = json_first(finalizers); item; item = json_next(item))
+        if (strcmp(json_string(item, ""), "foregroundDeletion") == 0)
+            return true;
+    return false;
+}
+
+/* Kubernetes keeps it until each finalizer has been taken off by whoever put it there. */
+static bool it_is_being_deleted(const struct why_input *input, struct buffer *out)
+{
+    int64_t since_ms = time_at(input->job, "metadata.deletionTimestamp", 0);
+    if (since_ms == 0)
+        return false;
+    const struct json *finalizers = json_at(input->job, "metadata.finalizers");
+    buffer_append_string(out, "is being deleted, for ", NULL);
+    print_duration(input->now_ms - since_ms, out);
+    if (json_count(finalizers) == 0) {
+        buffer_append_string(out, ", and about to be gone", NULL);
+        return true;
+    }
+    buffer_format(out, ", and waits for its finalizer%s ", json_count(finalizers) > 1 ? "s" : "");
+    for (const struct json *item = json_first(finalizers); item; item = json_next(item))
+        buffer_format(out, "%s%s", item == json_first(finalizers) ? "" : ", ", json_string(item, ""));
+    const struct json *pod = is_foreground(finalizers) ? pod_that_lives(input) : NULL;
+    if (pod)
+        buffer_format(out, ": the end of pod %s", name_of(pod));
+    return true;
+}
+
 static bool it_is_over(const struct why_input *input, struct buffer *out)
 {
     static const char *const ends[][2] = {{"Failed", "it has failed"}, {"Succeeded", "it has succeeded"}};
@@ -76,14 +115,6 @@ static bool it_is_over(const struct why_input *input, struct buffer *out)
         return true;
     }
     return false;
-}
-
-static const struct json *pod_that_lives(const struct why_input *input)
-{
-    for (const struct json *pod = json_first(input->pods); pod; pod = json_next(pod))
-        if (!is(pod, "status.phase", "Succeeded") && !is(pod, "status.phase", "Failed"))
-            return pod;
-    return NULL;
 }
 
 static bool it_is_suspended(const struct why_input *input, struct buffer *out)
@@ -327,8 +358,8 @@ static bool what_the_conditions_say(const struct why_input *input, struct buffer
 void why_print(const struct why_input *input, struct buffer *out)
 {
     static bool (*const answers[])(const struct why_input *input, struct buffer *out) = {
-        nobody_looks,           it_is_over,   it_is_suspended, it_backs_off,
-        pods_cannot_be_created, pods_keep_it, it_runs,         what_the_conditions_say,
+        it_is_being_deleted,    nobody_looks, it_is_over, it_is_suspended,         it_backs_off,
+        pods_cannot_be_created, pods_keep_it, it_runs,    what_the_conditions_say,
     };
     buffer_format(out, "%s ", name_of(input->job));
     for (size_t i = 0; i < sizeof answers / sizeof *answers; i++)

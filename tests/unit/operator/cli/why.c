@@ -115,3 +115,19 @@ Test(why, nothing)
            "[]", "[]", "digits waits for nothing: it has failed: no such field");
     expect(JOB("", PENDING), "[]", "[]", "digits waits (CrewIncomplete): waiting for worker 0");
 }
+
+#define DELETED(more)                                                                                                  \
+    "{'metadata':{'name':'digits','namespace':'ml','deletionTimestamp':'2026-11-20T14:00:00Z'" more                    \
+    "},'spec':{},'status':{'state':'Running'}}"
+
+Test(why, a_job_that_is_being_deleted)
+{
+    expect(DELETED(",'finalizers':['example.com/archive']"), "[]", "[]",
+           "digits is being deleted, for 60s, and waits for its finalizer example.com/archive");
+    expect(
+        DELETED(",'finalizers':['example.com/archive','foregroundDeletion']"),
+        "[" POD("},'status':{'phase':'Running'}") "]", "[]",
+        "digits is being deleted, for 60s, and waits for its finalizers example.com/archive, foregroundDeletion: the "
+        "end of pod digits-worker-0-1");
+    expect(DELETED(""), "[]", "[]", "digits is being deleted, for 60s, and about to be gone");
+}
