@@ -232,6 +232,7 @@ static void input_fill(const struct controller *controller, struct job_entry *en
         .saves = saves_of(entry->document),
         .born_ms = entry->born_ms,
         .counts_since_ms = entry->counts_since_ms,
+        .pods_changed_ms = entry->pods_changed_ms,
         .behind_since_ms = entry->behind_since_ms,
         .strangers_told = entry->strangers_told,
         .now_ms = clock_now_ms(),
@@ -470,12 +471,18 @@ static void job_forgotten(void *context, const char *key, const void *item)
     work_queue_add(controller->queue, entry);
 }
 
+static void look_at_pods(struct controller *controller, struct job_entry *entry)
+{
+    entry->pods_changed_ms = clock_now_ms();
+    work_queue_add(controller->queue, entry);
+}
+
 static void pod_added(void *context, const char *key, const void *item)
 {
     struct controller *controller = context;
     struct job_entry *entry = entry_of_pod(controller, key, item);
     job_entry_add_pod(entry, item);
-    work_queue_add(controller->queue, entry);
+    look_at_pods(controller, entry);
 }
 
 static void pod_changed(void *context, const char *key, const void *old, const void *item)
@@ -487,9 +494,9 @@ static void pod_changed(void *context, const char *key, const void *old, const v
     } else {
         job_entry_remove_pod(before, old);
         job_entry_add_pod(entry, item);
-        work_queue_add(controller->queue, before);
+        look_at_pods(controller, before);
     }
-    work_queue_add(controller->queue, entry);
+    look_at_pods(controller, entry);
 }
 
 static void pod_deleted(void *context, const char *key, const void *item)
@@ -497,7 +504,7 @@ static void pod_deleted(void *context, const char *key, const void *item)
     struct controller *controller = context;
     struct job_entry *entry = entry_of_pod(controller, key, item);
     job_entry_remove_pod(entry, item);
-    work_queue_add(controller->queue, entry);
+    look_at_pods(controller, entry);
 }
 
 /* Services and PodGroups have their job's name. */

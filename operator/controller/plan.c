@@ -19,6 +19,7 @@ const struct plan_options plan_options_default = {
     .start_failure_ms = 120000,
     .settle_ms = 10000,
     .count_write_ms = 1000,
+    .count_gather_max_ms = 3000,
     .count_write_max_ms = 5000,
     .dead_node_ms = 60000,
     .certificate_period_ms = (int64_t)24 * 3600 * 1000,
@@ -125,12 +126,26 @@ static int64_t count_wait_ms(const struct planning *planning, int64_t since_ms)
     return wait_ms < options->count_write_max_ms ? wait_ms : options->count_write_max_ms;
 }
 
+/* While pods change, what they change next would be another write; that the whole crew runs is then told at once. */
+static int64_t count_quiet_ms(const struct planning *planning, int64_t since_ms)
+{
+    const struct plan_input *input = planning->input;
+    bool is_set_back = input->pods_changed_ms != FIELD_UNSET && input->pods_changed_ms > input->now_ms;
+    bool matters = promises_differ(planning) && !planning->plan->begun;
+    if (input->pods_changed_ms == FIELD_UNSET || is_set_back || matters)
+        return since_ms;
+    int64_t quiet_ms = input->pods_changed_ms + input->options->count_write_ms;
+    int64_t latest_ms = since_ms + input->options->count_gather_max_ms;
+    return quiet_ms < latest_ms ? quiet_ms : latest_ms;
+}
+
 /* Changes of mere numbers are gathered for a moment: pods start and end together. */
 static void decide_count_write(struct planning *planning)
 {
     const struct plan_input *input = planning->input;
     int64_t since_ms = input->counts_since_ms == FIELD_UNSET ? input->now_ms : input->counts_since_ms;
-    int64_t due_ms = since_ms + count_wait_ms(planning, since_ms);
+    int64_t due_ms = since_ms + count_wait_ms(planning, since_ms), quiet_ms = count_quiet_ms(planning, since_ms);
+    due_ms = quiet_ms > due_ms ? quiet_ms : due_ms;
     bool set_back = input->now_ms < since_ms; /* the clock, since then */
     planning->plan->write_status = input->progress_due || input->now_ms >= due_ms || set_back;
     planning->plan->counts_wait = !planning->plan->write_status;

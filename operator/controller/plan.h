@@ -56,7 +56,8 @@ struct plan_options {
     int64_t start_failure_ms;      /* how long a container may fail to start before that is final */
     int64_t settle_ms;             /* how long a crew may take to end by itself after the chief */
     int64_t count_write_ms;        /* how long a status write that only changes counts waits for more: so long … */
-    int64_t count_write_max_ms;    /* … at first, up to so long where numbers go on changing */
+    int64_t count_gather_max_ms;   /* … after the last change of a pod, up to so long after the first … */
+    int64_t count_write_max_ms;    /* … and up to so long where numbers have gone on changing for longer */
     int64_t dead_node_ms;          /* how long a pod of ours that is to end may outlast its grace period */
     int64_t certificate_period_ms; /* how long a crew presents one certificate */
     int64_t catch_up_ms;           /* how long a status older than its pods may be the cache's fault */
@@ -124,6 +125,7 @@ struct plan_input {
     size_t strangers_told;               /* of how many pods that are not the job's, though labelled so, was told */
     int64_t behind_since_ms;             /* since when the status is older than the pods; FIELD_UNSET: it is not */
     int64_t counts_since_ms;             /* since when changed counts wait to be written; FIELD_UNSET: they do not */
+    int64_t pods_changed_ms;             /* when the cache last showed another state of a pod; FIELD_UNSET: unknown */
     int64_t moved_ms[STATUS_TIME_COUNT]; /* by how much the clock was set since each of the status was noted */
     int64_t now_ms;
     const struct plan_options *options;

@@ -34,12 +34,13 @@ Test(job_entry, another_job_of_the_name_starts_without_memories)
 {
     job_entry_set_job(entry, "first");
     job_entry_set_obstacle(entry, "first", OBSTACLE_QUOTA, "full", 0);
-    entry->counts_since_ms = entry->behind_since_ms = 7;
+    entry->counts_since_ms = entry->pods_changed_ms = entry->behind_since_ms = 7;
     job_entry_set_job(entry, "first");
     cr_assert_eq(entry->obstacle, OBSTACLE_QUOTA);
     job_entry_set_job(entry, "second");
     cr_assert_eq(entry->obstacle, OBSTACLE_NONE);
     cr_assert_eq(entry->counts_since_ms, FIELD_UNSET);
+    cr_assert_eq(entry->pods_changed_ms, FIELD_UNSET);
     cr_assert_eq(entry->behind_since_ms, FIELD_UNSET);
 }
 
@@ -68,12 +69,13 @@ Test(job_entry, a_job_that_was_suspended_is_not_new)
 Test(job_entry, what_was_noted_moves_with_a_clock_that_is_set)
 {
     job_entry_set_job(entry, "first");
-    entry->counts_since_ms = 5000;
+    entry->counts_since_ms = entry->pods_changed_ms = 5000;
     entry->poll_ms = 6000;
     entry->obstacle_retry_ms = 7000;
     job_entry_clock_set(entry, 100, NULL);
     job_entry_clock_set(entry, -1000, NULL);
     cr_assert_eq(entry->counts_since_ms, 4100);
+    cr_assert_eq(entry->pods_changed_ms, 4100);
     cr_assert_eq(entry->poll_ms, 5100);
     cr_assert_eq(entry->obstacle_retry_ms, 6100);
     cr_assert_eq(entry->behind_since_ms, FIELD_UNSET);

@@ -445,6 +445,7 @@ static size_t operator_turn(void)
         .certificate = {.number = FIELD_UNSET},
         .born_ms = model.born ? SCENE_NOW : FIELD_UNSET,
         .counts_since_ms = model.counts_since_ms,
+        .pods_changed_ms = draw(2) ? model.now_ms - (int64_t)draw(4000) : FIELD_UNSET,
         .behind_since_ms = FIELD_UNSET,
         .now_ms = model.now_ms,
         .options = &model.options,

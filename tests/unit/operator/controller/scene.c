@@ -44,6 +44,7 @@ void scene_init(struct scene *scene, int64_t workers)
         .certificate = {.number = FIELD_UNSET},
         .born_ms = FIELD_UNSET,
         .counts_since_ms = FIELD_UNSET,
+        .pods_changed_ms = FIELD_UNSET,
         .behind_since_ms = FIELD_UNSET,
         .now_ms = SCENE_NOW,
         .options = &scene->options,

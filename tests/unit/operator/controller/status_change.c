@@ -95,27 +95,63 @@ Test(status_change, what_pods_or_limits_wait_for_does_not_only_tell)
     scene_release(&scene);
 }
 
+/* When numbers that differ since `since_ms` ago are written whose pods last changed `changed_ms` ago, in ms from now; 0:
+ * now. */
+static int64_t gathers_for(int64_t since_ms, int64_t changed_ms, const char *promise)
+{
+    struct scene scene;
+    scene_init_running(&scene, 2);
+    scene.pods[1].ready = false;
+    scene.job.status.conditions[CONDITION_RUNNING].status = CONDITION_FALSE;
+    scene.job.status.state = JOB_PENDING;
+    scene.job.status.replicas[ROLE_WORKER].pending = promise;
+    scene.input.counts_since_ms = SCENE_NOW - since_ms;
+    scene.input.pods_changed_ms = SCENE_NOW - changed_ms;
+    scene_plan(&scene);
+    int64_t wait_ms = scene.plan.write_status ? 0 : scene.plan.requeue_ms - SCENE_NOW;
+    scene_release(&scene);
+    return wait_ms;
+}
+
+Test(status_change, counts_wait_while_pods_change)
+{
+    cr_assert_eq(gathers_for(1000, 1000, NULL), 0);
+    cr_assert_eq(gathers_for(1000, 200, NULL), 800, "what they do next is told with it");
+    cr_assert_eq(gathers_for(2500, 0, NULL), 500, "not for ever");
+    cr_assert_eq(gathers_for(3000, 0, NULL), 0);
+    cr_assert_eq(gathers_for(1000, -5000, NULL), 0, "the clock was set back");
+    cr_assert_eq(gathers_for(1000, 0, "1"), 0, "a kept promise is cleared soon");
+}
+
 /* Rule 8: at most pods + 7 writes. Here the status writes of a healthy life; to these come the Service, the pods and two
  * events. */
-Test(status_change, a_healthy_life_takes_four_status_writes)
+static int writes_of_a_life(bool untold, int start, int end)
 {
     struct scene scene;
     int writes = 0;
     scene_init(&scene, 8);
-    for (int step = 0; step < 60; step++) {
+    scene.options.untold_crews = untold;
+    scene.input.born_ms = untold ? SCENE_NOW : FIELD_UNSET;
+    for (int step = 0; step < end + 40; step++) {
+        bool changes = step == 4 || step == 5;
         scene.input.now_ms = SCENE_NOW + step * 250;
         if (step == 4)
             for (int64_t i = 0; i < 8; i++) {
                 struct pod_view *pod = scene_add_pod(&scene, ROLE_WORKER, i, 1);
+                pod->attempt = 1;
                 pod->ready = pod->scheduled = false;
                 pod->phase = POD_PENDING;
             }
         for (size_t i = 0; i < scene.pod_count; i++) {
+            bool was_ready = scene.pods[i].ready;
             scene.pods[i].scheduled |= step >= 5;
-            scene.pods[i].ready = step >= 20 + (int)i % 3 && scene.pods[i].exit_code == EXIT_CODE_NONE;
-            if (step == 40 + (int)(7 - i) % 3)
+            scene.pods[i].ready = step >= start + (int)i % 3 && scene.pods[i].exit_code == EXIT_CODE_NONE;
+            if (step == end + (int)(7 - i) % 3)
                 scene_end_pod(&scene, &scene.pods[i], 0);
+            changes |= scene.pods[i].ready != was_ready || step == end + (int)(7 - i) % 3;
         }
+        if (changes)
+            scene.input.pods_changed_ms = scene.input.now_ms;
         scene_plan(&scene);
         scene.input.counts_since_ms = !scene.plan.counts_wait                      ? FIELD_UNSET
                                       : scene.input.counts_since_ms == FIELD_UNSET ? scene.input.now_ms
@@ -127,6 +163,13 @@ Test(status_change, a_healthy_life_takes_four_status_writes)
     }
     cr_assert_eq(scene.job.status.state, JOB_SUCCEEDED);
     cr_assert_eq(scene.job.status.replicas[ROLE_WORKER].succeeded, 8);
-    cr_assert_leq(writes, 4, "%d status writes", writes);
     scene_release(&scene);
+    return writes;
+}
+
+Test(status_change, a_healthy_life_takes_few_status_writes)
+{
+    cr_assert_eq(writes_of_a_life(false, 20, 40), 4);
+    cr_assert_eq(writes_of_a_life(true, 20, 40), 3);
+    cr_assert_eq(writes_of_a_life(true, 8, 40), 2, "a crew that runs within two seconds was never anything else");
 }
