@@ -1,0 +1,134 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# runPolicy.gang.scheduler Native with Kubernetes' own gang scheduler: nothing is played but nodes and the lives of pods. It is
+# alpha, so this script brings a control plane of its own with the gates open, in which it calls itself. Run by
+# tests/cluster/check.
+set -uo pipefail
+root=$(cd "$(dirname "$0")/../.." && pwd)
+bin=${BUILD:-$root/build}
+gates=GenericWorkload=true,GangScheduling=true
+version=scheduling.k8s.io/v1alpha2
+
+if [[ ${1:-} != inside ]]; then
+    gates_known() { grep -q 'GangScheduling=true|false' < <("$1" --help 2>&1); }
+    if ! gates_known kube-apiserver || ! gates_known kube-scheduler; then
+        echo "skip native gangs: $(kube-apiserver --version) has no gang scheduler"
+        exit 0
+    fi
+    exec "$root/tests/cluster/with" --feature-gates "$gates" --runtime-config "$version=true" "$0" inside
+fi
+
+work=$(mktemp -d)
+# shellcheck source=tests/cluster/cluster.sh
+. "$root/tests/cluster/cluster.sh"
+
+finish() {
+    cluster_operators_end
+    rm -rf "$work"
+}
+trap finish EXIT
+
+if ! kubectl api-versions | grep -qx "$version"; then
+    echo "skip native gangs: $(kube-apiserver --version) does not serve $version"
+    exit 0
+fi
+cluster_prepare || { echo "not ok preparation"; exit 1; }
+cluster_operator_start
+cluster_operator_start
+
+# gang JOB WORKERS: each takes more than half a node
+gang() {
+    k apply -f - <<YAML
+apiVersion: coxswain.dev/v1alpha1
+kind: TrainingJob
+metadata: {name: $1}
+spec:
+  strategy: {type: MultiWorkerMirrored}
+  workers: $2
+  runPolicy: {gang: {scheduler: Native}}
+  model: {preset: mlp}
+  data: {format: synthetic, examples: 1000}
+  training: {steps: 10, batchSize: 100, optimizer: {type: sgd, learningRate: "0.1"}}
+  roles: [{name: worker, template: {spec: {containers: [{name: trainer, resources: {requests: {cpu: "600"}}}]}}}]
+YAML
+}
+
+group() {
+    k get podgroups.scheduling.k8s.io "$1" -o "jsonpath={$2}" 2>/dev/null
+}
+
+group_gone() {
+    [[ -z $(k get podgroups.scheduling.k8s.io "$1" --ignore-not-found -o name) ]]
+}
+
+# bound JOB: how many pods of it have a node
+bound() {
+    k get pods -l "coxswain.dev/job-name=$1" -o 'jsonpath={range .items[*]}{.spec.nodeName}{"\n"}{end}' | grep -c .
+}
+
+pods_are() {
+    [[ $(k get pods -l "coxswain.dev/job-name=$1" -o name | wc -l) == "$2" ]]
+}
+
+unschedulable() {
+    [[ $(group "$1" '.status.conditions[?(@.type=="PodGroupScheduled")].status') == False ]]
+}
+
+# add_node NAME: as those that KWOK plays
+add_node() {
+    kubectl create -f - >/dev/null <<YAML
+apiVersion: v1
+kind: Node
+metadata: {name: $1, labels: {kubernetes.io/hostname: $1, kubernetes.io/os: linux, kubernetes.io/arch: amd64, type: kwok}}
+status: {allocatable: {cpu: "1000", memory: 4Ti, pods: "20000"}, capacity: {cpu: "1000", memory: 4Ti, pods: "20000"}}
+YAML
+}
+
+gang whole 3 >/dev/null
+expect whole readySummary 3/3
+verdict $? "a gang that fits runs" "$(status_of whole conditions) $(k get pods -o wide)"
+[[ $(group whole '.spec.schedulingPolicy.gang.minCount}{.metadata.ownerReferences[0].name') == 3whole ]]
+verdict $? "its PodGroup says how many belong together" "$(group whole .spec)"
+[[ $(k get pod "$(current whole 0)" -o 'jsonpath={.spec.schedulingGroup.podGroupName} {.spec.schedulerName}') == "whole default-scheduler" ]]
+verdict $? "and its pods that they do" "$(k get pod "$(current whole 0)" -o 'jsonpath={.spec}')"
+[[ $(group whole '.status.conditions[?(@.type=="PodGroupScheduled")].status') == True ]]
+verdict $? "the scheduler has taken it for a gang" "$(group whole .status)"
+
+uid=$(group whole .metadata.uid)
+old=$(current whole 1)
+k delete pod "$old" --wait=false >/dev/null
+until_true 90 replaced whole 1 "$old" && expect whole readySummary 3/3
+verdict $? "a pod that was lost is replaced" "$(status_of whole conditions) $(k get pods -o wide)"
+[[ $(group whole .metadata.uid) == "$uid" ]]
+verdict $? "in the same group"
+
+k patch tj whole --type=merge -p '{"spec": {"runPolicy": {"suspend": true}}}' >/dev/null
+expect whole state Suspended && until_true 90 group_gone whole
+verdict $? "the group goes on suspend" "$(status_of whole conditions) $(group whole .metadata)"
+
+# Three of four would fit.
+gang tight 4 >/dev/null
+until_true 90 pods_are tight 4 && until_true 90 unschedulable tight
+verdict $? "a gang that does not fit is found so" "$(group tight .status) $(k get pods)"
+(($(bound tight) == 0))
+verdict $? "and none of it is placed" "$(k get pods -o wide)"
+words=$("$bin/cox" why tight -n "$space" 2>&1)
+grep -Eq 'tight waits .*(nodes|gang|minCount|PodGroup)' <<<"$words"
+verdict $? "why says so" "$words"
+add_node node-more
+expect tight readySummary 4/4
+verdict $? "with one node more all of it is" "$(group tight .status) $(k get pods -o wide)"
+
+k patch tj whole --type=merge -p '{"spec": {"runPolicy": {"suspend": false}}}' >/dev/null
+until_true 90 pods_are whole 3 && until_true 90 unschedulable whole && (($(bound whole) == 0))
+verdict $? "resumed, a gang waits for room as a whole" "$(group whole .status) $(k get pods -o wide)"
+k delete tj tight --wait=false >/dev/null
+expect whole readySummary 3/3
+verdict $? "and runs when another has gone" "$(group whole .status) $(k get pods -o wide)"
+until_true 90 group_gone tight
+verdict $? "whose group has gone, too" "$(group tight .metadata)"
+
+refused=$(grep -hiE 'forbidden|unknown field|invalid' "$work"/operator-*.log | head -n 3)
+[[ -z $refused ]]
+verdict $? "nothing that the operators sent was refused" "$refused"
