@@ -32,6 +32,11 @@ delay() {
     mv "$1.$2.delay.new" "$1.$2.delay"
 }
 
+# undelay NAME: all of its processes
+undelay() {
+    rm -f "$1".*delay
+}
+
 # lone NAME: a process without a crew, from start to end
 lone() {
     rm -f "$1.log"

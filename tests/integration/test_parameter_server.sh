@@ -24,6 +24,12 @@ servers() {
     crew "$1" 2 "$3" "${4:-$1}"
 }
 
+# slow_servers NAME OPTIONS STEPS: likewise, and it is not done before it is struck
+slow_servers() {
+    delay "$1" 30
+    servers "$@"
+}
+
 # pod_of JOB ROLE INDEX: the name of the current pod
 pod_of() {
     api GET "$pods_path?labelSelector=coxswain.dev/job-name%3D$1,coxswain.dev/current=true,coxswain.dev/index=$3" |
@@ -40,7 +46,7 @@ find_victims() {
     victims=() processes=()
     shift
     while (($# > 0)); do
-        until_true 20 runs "$job" "$1" "$2" || return
+        until_true 60 runs "$job" "$1" "$2" || return
         pod=$(pod_of "$job" "$1" "$2")
         process=$(process_of "$pod")
         [[ -n $process ]] || return
@@ -54,14 +60,15 @@ runs() {
 }
 
 # strike JOB: kills those that were looked up, all at once, for a crew does not wait for us between two; and waits for their
-# successors
+# successors. Then the crew may go as fast as it can
 strike() {
     local victim pod role index
     kill -KILL "${processes[@]}" || return
     for victim in "${victims[@]}"; do
         read -r pod role index <<<"$victim"
-        until_true 20 is_another "$pod" "$1" "$role" "$index" && until_true 20 is_ready "$1" "$role" "$index" || return
+        until_true 60 is_another "$pod" "$1" "$role" "$index" && until_true 60 is_ready "$1" "$role" "$index" || return
     done
+    undelay "$1"
 }
 
 has_checkpoint() {
@@ -105,21 +112,21 @@ verdict $? "Synchronous gives the bits of MultiWorkerMirrored"
 
 # ---- kills in the synchronous mode
 
-servers rolled "$synchronous" "$long"
-find_victims rolled ps 1 && until_true 30 has_checkpoint rolled && strike rolled
+slow_servers rolled "$synchronous" "$long"
+find_victims rolled ps 1 && until_true 60 has_checkpoint rolled && strike rolled
 verdict $? "a ps is killed and replaced"
 wait_for rolled state Succeeded 120 && same_weights mirrored rolled
 verdict $? "the crew rolls back and ends in the same bits" "$(chief_log rolled | tail -n 5)"
 says rolled 'resumes from the checkpoint of step [1-9]'
 verdict $? "and says from where" "$(chief_log rolled | tail -n 5)"
 
-servers kept "$synchronous,$backup" "$long"
+slow_servers kept "$synchronous,$backup" "$long"
 find_victims kept worker 1 ps 0 && await_step kept 20 && strike kept
 verdict $? "a ps with a backup and a worker are killed and replaced"
 wait_for kept state Succeeded 120 && same_weights mirrored kept && ! says kept 'resumes from'
 verdict $? "nothing is rolled back, and the bits are the same" "$(chief_log kept | tail -n 5)"
 
-servers led "$synchronous" "$long"
+slow_servers led "$synchronous" "$long"
 find_victims led worker 0 && await_step led 20 && strike led
 verdict $? "the chief is killed and replaced"
 wait_for led state Succeeded 120 && same_weights mirrored led
@@ -127,13 +134,13 @@ verdict $? "its successor goes on with what the servers hold" "$(chief_log led |
 
 # ---- kills in the asynchronous mode
 
-servers counted '"mode":"Async"' "$longer"
+slow_servers counted '"mode":"Async"' "$longer"
 find_victims counted ps 1 worker 1 && await_step counted 120 && strike counted
 verdict $? "asynchronous: a ps and a worker are killed and replaced"
 wait_for counted state Succeeded 120 && says counted '[0-9]+ updates that it had acknowledged since are lost'
 verdict $? "what is lost with a ps is counted" "$(chief_log counted | tail -n 5)"
 
-servers safe "\"mode\":\"BoundedStaleness\",\"staleness\":2,$backup" "$longer"
+slow_servers safe "\"mode\":\"BoundedStaleness\",\"staleness\":2,$backup" "$longer"
 find_victims safe ps 1 worker 0 && await_step safe 20 && strike safe
 verdict $? "bounded staleness with backup: a ps and the chief are killed and replaced"
 wait_for safe state Succeeded 120 && ! says safe 'are lost|were lost'
@@ -141,10 +148,11 @@ verdict $? "nothing is lost" "$(chief_log safe | tail -n 5)"
 
 # ---- one checkpoint for all strategies
 
+delay first 30
 crew first 2 "$long" shared
 await_step first 200
 api DELETE "$jobs_path/first" >/dev/null
-until_true 20 no_pods_of first
+until_true 60 no_pods_of first
 servers second "$synchronous" "$long" shared ',{"name":"chief"},{"name":"evaluator"}'
 wait_for second state Succeeded 120 && same_weights mirrored second
 verdict $? "servers go on from a checkpoint of MultiWorkerMirrored to the same bits"

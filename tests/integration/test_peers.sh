@@ -24,9 +24,11 @@ strategy='"type":"MultiWorkerMirrored","localSteps":40'
 crew rounds 2 "$steps"
 wait_for rounds state Succeeded 90 && learnt rounds
 verdict $? "a crew of local steps learns" "$(log_of "$(member rounds 0)" | tail -n 5)"
+delay struck 10 # it is not done before
 crew struck 2 "$steps"
 await_step struck 400 && strike struck 1 KILL
 verdict $? "one of its workers is killed"
+undelay struck
 wait_for struck state Succeeded 90 && same_weights rounds struck
 verdict $? "the round is taken again, to the same bits" "$(log_of "$(member struck 0)" | tail -n 5)"
 log_of "$(member struck 0)" | grep 'the crew is whole again.*\(step was\|steps were\|nothing was\) repeated' >/dev/null

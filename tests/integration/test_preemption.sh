@@ -62,6 +62,7 @@ killed=0 operator_kills=0 hung=
 touch recovered
 for ((round = 0; round < 12 && killed < kills_wanted; round++)); do
     workers=$((2 + round % 2)) of_job=0
+    delay "killed$round" 10 # it is not done before its last kill
     crew "killed$round" "$workers" "$long"
     await_step "killed$round" 1
     while ((killed < kills_wanted && of_job < 4)); do
@@ -69,6 +70,7 @@ for ((round = 0; round < 12 && killed < kills_wanted; round++)); do
         sleep "$((RANDOM % 2)).$((RANDOM % 7))"
         strike "killed$round" "$victim" $(((victim + 1) % workers)) || break
     done
+    undelay "killed$round"
     wait_for "killed$round" state Succeeded 90 && same_weights undisturbed "killed$round"
     verdict $? "$of_job kills in a crew of $workers end in the same bits"
     [[ $(field "killed$round" restartCount) == "$of_job" ]]
@@ -87,19 +89,22 @@ processes() {
     for pod in $(pods "$1" coxswain.dev/current=true); do process_of "$pod"; done
 }
 
+delay everybody 10
 crew everybody 3 "$long"
 await_step everybody 300
 # shellcheck disable=SC2046 # one word for each process
 kill -KILL $(processes everybody)
+undelay everybody
 wait_for everybody state Succeeded 90 && same_weights undisturbed everybody
 verdict $? "everybody killed at once goes on from a checkpoint to the same bits"
 log_of "$(member everybody 0)" | grep 'resumes from the checkpoint of step [1-9]' >/dev/null
 verdict $? "and says from which" "$(log_of "$(member everybody 0)" | head -n 20)"
 
+delay three 10
 crew three 3 "$long" resumed
 await_step three 300
 api DELETE "$jobs_path/three" >/dev/null
-until_true 20 no_pods_of three
+until_true 60 no_pods_of three
 crew two 2 "$long" resumed
 wait_for two state Succeeded 90 && same_weights undisturbed two
 verdict $? "what three workers began two bring to the same bits"
@@ -110,13 +115,15 @@ chief_waits() {
     curl -s --max-time 2 "http://$(address_of "$(member frozen 0)"):8080/status" | grep '"phase":"Waiting"' >/dev/null
 }
 
+delay frozen 10
 crew frozen 2 "$long"
 await_step frozen 300
 victim=$(member frozen 1)
 process=$(process_of "$victim")
 kill -STOP "$process"
-until_true 15 chief_waits
+until_true 60 chief_waits
 verdict $? "a frozen worker is given up" "$(log_of "$(member frozen 0)" | tail -n 3)"
+undelay frozen
 kill -CONT "$process"
 wait_for frozen state Succeeded 90 && same_weights undisturbed frozen
 verdict $? "its successor brings the crew to the same bits"

@@ -90,8 +90,17 @@ job undisturbed 'type: OneDevice' 2000
 lone undisturbed
 verdict $? "a longer run to compare with" "$(tails undisturbed)"
 
+# start_slow NAME: a crew of three that cannot be done before something has happened to it: one waits for each batch
+start_slow() {
+    job "$1" "$sharded" 2000
+    delay "$1" 0 50
+    start_crew "$1" 3
+    until_true 60 has_saved "$1"
+}
+
 # ends_as_undisturbed NAME WHAT
 ends_as_undisturbed() {
+    undelay "$1"
     await_crew && same_weights "$1" undisturbed
     verdict $? "$2" "$(tails "$1")"
 }
@@ -105,26 +114,22 @@ has_recovered_more_than() {
     (($(recoveries "$1" "$2") > $3))
 }
 
-job killed "$sharded" 2000
-start_crew killed 3
-until_true 15 has_saved killed
+start_slow killed
 for victim in 0 1 2; do
     witness=$(((victim + 1) % 3))
     before=$(recoveries killed "$witness")
     lose "$victim"
     start_member killed worker "$victim" "$((victim + 1))"
-    until_true 15 has_recovered_more_than killed "$witness" "$before"
+    until_true 60 has_recovered_more_than killed "$witness" "$before"
     verdict $? "worker $victim of 3 is killed, and replaced" "$(tails killed)"
 done
 ends_as_undisturbed killed "they end in the same bits"
 ! grep -h 'back to step\|steps were repeated' killed.*.log
 verdict $? "since their neighbours had what was lost" "$(grep -h 'back to\|repeated' killed.*.log)"
 
-job frozen "$sharded" 2000
-start_crew frozen 3
-until_true 15 has_saved frozen
+start_slow frozen
 kill -STOP "${pids[1]}"
-until_true 15 tells frozen 0 'declared dead' # its address is not free before it has gone
+until_true 60 tells frozen 0 'declared dead' # its address is not free before it has gone
 kill -CONT "${pids[1]}"
 await "${pids[1]}"
 [[ $? == 163 ]]
@@ -132,9 +137,7 @@ verdict $? "one of 3 that was frozen is superseded when it returns" "$(tails fro
 start_member frozen worker 1 1
 ends_as_undisturbed frozen "and its successor goes on to the same bits"
 
-job neighbours "$sharded" 2000
-start_crew neighbours 3
-until_true 15 has_saved neighbours
+start_slow neighbours
 lose 1 2
 start_member neighbours worker 1 1
 start_member neighbours worker 2 1

@@ -13,11 +13,32 @@ training_start() {
     operator_start "$work/state/kubeconfig" "$@"
 }
 
+# delay JOB MS: from now on each reading of a batch takes its workers so much longer; the job may be applied later. So a crew to
+# which something is to happen cannot be done before
+delay() {
+    echo "$2" >"$1.delay.new"
+    mv "$1.delay.new" "$1.delay"
+}
+
+undelay() {
+    rm -f "$1.delay"
+}
+
+# roles_of JOB: the caller's `more` with a role for the workers, whose containers hear of the job's delay
+roles_of() {
+    local template="\"template\":{\"spec\":{\"containers\":[{\"name\":\"trainer\",\"env\":[
+        {\"name\":\"COXSWAIN_READ_DELAY\",\"value\":\"$work/$1.delay\"}]}]}}"
+    local worker="{\"name\":\"worker\",$template}" all=${more:-}
+    [[ $all == *'"roles":['* ]] || all+='"roles":[],'
+    all=${all/'"roles":['/"\"roles\":[$worker,"}
+    echo "${all/',]'/']'}"
+}
+
 # crew NAME WORKERS STEPS [PATH]: applies a job; PATH is its folder of checkpoints (default: its name). The caller may set
 # model (an mlp), shards (12), strategy, and more (further members of the spec, a comma behind each).
 crew() {
     api POST "$jobs_path" "{\"apiVersion\":\"coxswain.dev/v1alpha1\",\"kind\":\"TrainingJob\",\"metadata\":{\"name\":\"$1\"},
-        \"spec\":{\"strategy\":{${strategy:-\"type\":\"MultiWorkerMirrored\"}},\"workers\":$2,${more:-}
+        \"spec\":{\"strategy\":{${strategy:-\"type\":\"MultiWorkerMirrored\"}},\"workers\":$2,$(roles_of "$1")
         \"runPolicy\":{\"backoffLimit\":100,\"cleanPodPolicy\":\"None\"},\"model\":{${model:-\"preset\":\"mlp\",\"width\":64}},
         \"data\":{\"format\":\"idx\",\"storage\":\"digits\",\"train\":{\"images\":\"images\",\"labels\":\"labels\"},
             \"validation\":{\"last\":100}},
@@ -47,7 +68,7 @@ has_reached() {
 
 # await_step JOB STEP: until worker 0 has applied it
 await_step() {
-    until_true 20 field_is "$1" state Running && until_true 30 has_reached "$(member "$1" 0)" "$2"
+    until_true 60 field_is "$1" state Running && until_true 60 has_reached "$(member "$1" 0)" "$2"
 }
 
 # recoveries POD: the lines in which it tells that its crew is whole again
