@@ -15,7 +15,7 @@ job() {
 model: {preset: mlp}
 data: {format: synthetic, examples: 4096}
 training:
-  steps: ${steps:-12}
+  steps: 12
   batchSize: 1024
   logicalShards: 2
   optimizer: {type: adamw, learningRate: "2e-3"}
@@ -67,13 +67,10 @@ has_said() {
     grep -q "$2" "$1"
 }
 
-# Reads last long until the successor is there, so that the crew cannot end before.
-steps=60 job whole
-mixed whole "$best" "$best"
-await_crew
-steps=60 job replaced
-echo 2000 >delay
-export COXSWAIN_READ_DELAY=$work/delay
+# After two batches no more come before the successor is there.
+job replaced
+echo 0 0 86400000 >replaced.0.delay
+cp replaced.0.delay replaced.1.delay
 mixed replaced "$best" "$best"
 until_true 60 has_said replaced.0.log '^step *1/'
 lose 1
@@ -81,11 +78,10 @@ COXSWAIN_ARITHMETIC=portable start_member replaced worker 1 1
 await "${pids[1]}"
 [[ $? == 162 ]] && has_said replaced.1.log "computes with $best arithmetic and the device of worker 1 has portable alone"
 verdict $? "a successor that lacks the crew's arithmetic is refused with 162" "$(tails replaced)"
-echo 0 >delay
+rm replaced.*.delay
 COXSWAIN_ARITHMETIC=$best start_member replaced worker 1 2
-await_crew && same_weights replaced whole
+await_crew && same_weights replaced "$best"
 verdict $? "and one that has it brings the crew to the same bits" "$(tails replaced)"
-unset COXSWAIN_READ_DELAY
 
 determinism=Run job free
 mixed free "$best" portable

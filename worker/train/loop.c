@@ -9,9 +9,11 @@
 #include "worker/comm/traffic.h"
 #include "worker/coordination/stragglers.h"
 #include "worker/data/step_record.h"
+#include "worker/train/abandonment.h"
 #include "worker/train/best.h"
 #include "worker/train/crew_evaluation.h"
 #include "worker/train/error_exit_code.h"
+#include "worker/train/leaving.h"
 #include "worker/train/saving.h"
 #include "worker/train/stop.h"
 #include "worker/train/vigil.h"
@@ -264,7 +266,10 @@ static enum outcome take_step(struct loop *loop, struct error *error)
     int64_t sent_before = traffic_sent();
     if (trainer->member)
         member_set_step(trainer->member, number);
-    if (strategy_step(trainer->strategy, rate, trainer_votes(trainer), &result, error) < 0)
+    abandonment_step_begins(trainer->abandonment);
+    int status = strategy_step(trainer->strategy, rate, trainer_votes(trainer), &result, error);
+    abandonment_step_ends(trainer->abandonment);
+    if (status < 0)
         return judge(loop, error, EXIT_CODE_BAD_DATA);
     trainer->applied_step = result.step;
     step_record_applied(number, result.step);
@@ -364,12 +369,6 @@ static enum outcome advance(struct loop *loop, bool *ret_done, struct error *err
     return outcome;
 }
 
-static void ask_member(void *context)
-{
-    struct trainer *trainer = context;
-    member_cancel(trainer->member);
-}
-
 static enum outcome run(struct loop *loop, struct error *error)
 {
     struct trainer *trainer = loop->trainer;
@@ -405,10 +404,10 @@ int loop_run(struct trainer *trainer, enum exit_code *ret_code, struct error *er
         report_say(trainer->report, "this job is complete: its last checkpoint is of the final step");
         return 0;
     }
-    if (trainer->member)
-        stop_notify(ask_member, trainer);
+    if (leaving_open(trainer, error) < 0)
+        return -1;
     enum outcome outcome = run(&loop, error);
-    stop_notify(NULL, NULL);
+    leaving_close(trainer);
     stragglers_free(loop.stragglers);
     if (outcome == OUTCOME_FAILED) {
         *ret_code = loop.code;

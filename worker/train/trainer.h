@@ -25,6 +25,8 @@
 #include "worker/strategy/strategy.h"
 #include "worker/train/step_plan.h"
 
+struct abandonment;
+
 struct trainer {
     /* Given; outlive the trainer. */
     const struct arguments *arguments;
@@ -56,6 +58,7 @@ struct trainer {
     struct member *member;     /* likewise */
     struct peer_hub *hub;      /* PeerToPeer, instead of the endpoint */
     struct strategy *strategy;
+    struct abandonment *abandonment; /* NULL: a step is never abandoned (leaving.h) */
 
     bool store_begun;         /* the epoch record is written */
     bool restored_by_us;      /* this process filled the state from a checkpoint or afresh */

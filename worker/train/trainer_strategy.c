@@ -2,6 +2,7 @@
 #include "worker/train/trainer_stages.h"
 
 #include "worker/optimizer/schedule.h"
+#include "worker/train/abandonment.h"
 #include "worker/train/restoring.h"
 #include "worker/train/saving.h"
 #include "worker/train/stop.h"
@@ -18,11 +19,12 @@ static void tell_notice(void *context, const char *text)
     report_say(trainer->report, "%s", text);
 }
 
-static void await_copy(void *context)
+static void before_change(void *context)
 {
     struct trainer *trainer = context;
     if (trainer->store)
         checkpoint_fence(trainer->store);
+    abandonment_holds_off(trainer->abandonment);
 }
 
 double trainer_learning_rate(void *context, int64_t step)
@@ -86,7 +88,7 @@ int trainer_open_strategy(struct trainer *trainer, struct error *error)
         .communicator = trainer->communicator.version > 0 ? &trainer->communicator : NULL,
         .in_any_order = trainer->job->training.determinism == DETERMINISM_RUN,
         .restore = restoring_state,
-        .before_change = await_copy,
+        .before_change = before_change,
         .context = trainer,
     };
     return strategy_open(&options, &trainer->strategy, error);
