@@ -115,13 +115,8 @@ static void set_obstructed(struct planning *planning, const char *reason)
 static void update_scheduled(struct planning *planning)
 {
     const struct obstacle *obstacle = &planning->obstacle;
-    static const char *const obstacle_reasons[] = {
-#define X(name, text) [name] = (text),
-        OBSTACLES(X)
-#undef X
-    };
     if (obstacle->kind != OBSTACLE_NONE) {
-        set_obstructed(planning, obstacle_reasons[obstacle->kind]);
+        set_obstructed(planning, obstacle_reason(obstacle->kind));
         return;
     }
     if (planning->hold_reason && (crew_unfilled(&planning->crew) || planning->next->epoch != planning->old->epoch)) {

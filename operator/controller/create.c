@@ -69,8 +69,9 @@ bool create_plan(struct planning *planning)
 {
     const struct obstacle *obstacle = &planning->obstacle;
     await_flavor(planning);
-    if (obstacle->kind == OBSTACLE_REJECTED) {
-        planning_finish(planning, CONDITION_FAILED, "PodRejected", planning_format(planning, "%s", obstacle->message));
+    if (obstacle_is_final(obstacle->kind)) {
+        planning_finish(planning, CONDITION_FAILED, obstacle_reason(obstacle->kind),
+                        planning_format(planning, "%s", obstacle->message));
         return true;
     }
     if (obstacle->kind != OBSTACLE_NONE && !is_time(planning, obstacle->retry_ms))

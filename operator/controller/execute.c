@@ -14,6 +14,7 @@
 #include "operator/controller/owner.h"
 #include "operator/controller/pod_build.h"
 #include "operator/controller/queue_build.h"
+#include "operator/controller/refusal.h"
 #include "operator/controller/replicas.h"
 #include "operator/controller/service_build.h"
 #include "operator/controller/status_patch.h"
@@ -40,6 +41,7 @@ struct creation {
     struct kube_resource resource;
     enum kube_priority priority;
     char *name;
+    const char *role;     /* of a pod, else NULL */
     struct json *service; /* of a Secret: the Service that is made after it; whoever sees the one has the other */
 };
 
@@ -165,25 +167,10 @@ static void request_end(struct execution *execution)
 
 /* ---------------------------------------------------------------- creates */
 
-static enum obstacle_kind obstacle_of(const struct error *error)
-{
-    switch (error->kind) {
-    case ERROR_NO_SPACE:
-        return OBSTACLE_QUOTA;
-    case ERROR_FORBIDDEN:
-        return OBSTACLE_FORBIDDEN;
-    case ERROR_INVALID:
-    case ERROR_TOO_LARGE:
-        return OBSTACLE_REJECTED;
-    default:
-        return OBSTACLE_OUTAGE;
-    }
-}
-
 static void refuse(struct execution *execution, enum obstacle_kind kind, const char *message)
 {
     execution->refused = true;
-    if (execution->entry->obstacle != OBSTACLE_REJECTED)
+    if (!obstacle_is_final(execution->entry->obstacle))
         job_entry_set_obstacle(execution->entry, execution->uid, kind, message, clock_now_ms());
 }
 
@@ -243,9 +230,12 @@ static void check_owner(struct creation *creation)
 
 static void note_refusal(const struct creation *creation, const struct error *error)
 {
+    SCOPED_FREE char *message = NULL;
     note_failure(creation->execution, error, creation->name);
-    if (error->kind != ERROR_CANCELLED)
-        refuse(creation->execution, obstacle_of(error), error->message);
+    if (error->kind == ERROR_CANCELLED)
+        return;
+    enum obstacle_kind kind = refusal_of_create(error, creation->role, &message);
+    refuse(creation->execution, kind, message);
 }
 
 static void created(void *context, const struct kube_answer *answer)
@@ -275,6 +265,7 @@ static void send_creation(struct creation creation, const struct json *object, k
     struct resource_path path = {creation.resource, execution->namespace, NULL, NULL};
     struct kube_call_options options = call_options(execution, answered, sent);
     options.priority = creation.priority;
+    options.strict = creation.role != NULL; /* a template's typing errors must not vanish */
     execution->open++;
     kube_client_create(execution->executor.client, &path, object, &options);
 }
@@ -293,7 +284,10 @@ static void create_pod(struct execution *execution, const struct pod_builder *bu
         refuse(execution, OBSTACLE_REJECTED, error.message);
         return;
     }
-    struct creation creation = {.execution = execution, .resource = KUBE_PODS, .priority = execution->pods_priority};
+    struct creation creation = {.execution = execution,
+                                .resource = KUBE_PODS,
+                                .priority = execution->pods_priority,
+                                .role = role_name(action->role)};
     send_creation(creation, pod, created);
     json_free(pod);
 }

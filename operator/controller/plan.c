@@ -26,6 +26,21 @@ const struct plan_options plan_options_default = {
     .catch_up_ms = 30000,
 };
 
+const char *obstacle_reason(enum obstacle_kind kind)
+{
+    static const char *const reasons[] = {
+#define X(name, text) [name] = (text),
+        OBSTACLES(X)
+#undef X
+    };
+    return reasons[kind];
+}
+
+bool obstacle_is_final(enum obstacle_kind kind)
+{
+    return kind == OBSTACLE_REJECTED || kind == OBSTACLE_TEMPLATE;
+}
+
 static bool (*const policies[])(struct planning *planning) = {
     dead_node_plan,  adopt_plan,    ttl_plan,     clean_plan,       invalid_plan,   leftovers_plan,
     completion_plan, deadline_plan, suspend_plan, start_plan,       take_back_plan, judge_plan,

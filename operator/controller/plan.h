@@ -38,10 +38,15 @@
     X(OBSTACLE_FORBIDDEN, "CreateForbidden") /* tried again: a policy or a role may change */                          \
     X(OBSTACLE_NAME_TAKEN, "NameTaken")      /* tried again: somebody else's object has the name */                    \
     X(OBSTACLE_OUTAGE, "CreateFailed")       /* tried again */                                                         \
-    X(OBSTACLE_REJECTED, "PodRejected")      /* the template is wrong: the job fails with the server's words */
+    X(OBSTACLE_REJECTED, "PodRejected") /* what is wrong is the template's: the job fails with the server's words */   \
+    X(OBSTACLE_TEMPLATE, "InvalidTemplate") /* it has fields that do not exist: the job fails, and they are named */
 #define X(name, text) name,
 enum obstacle_kind { OBSTACLES(X) };
 #undef X
+
+const char *obstacle_reason(enum obstacle_kind kind);
+/* It will not be tried again: the job fails. */
+bool obstacle_is_final(enum obstacle_kind kind);
 
 struct obstacle {
     enum obstacle_kind kind;

@@ -145,7 +145,8 @@ struct kube_call *kube_client_get(struct kube_client *client, const struct resou
 struct kube_call *kube_client_create(struct kube_client *client, const struct resource_path *path,
                                      const struct json *object, const struct kube_call_options *options)
 {
-    return call_path(client, VERB_CREATE, path, object, NULL, options);
+    static const char *const strict[][2] = {{"fieldValidation", "Strict"}, {NULL, NULL}};
+    return call_path(client, VERB_CREATE, path, object, options->strict ? strict : NULL, options);
 }
 
 struct kube_call *kube_client_replace(struct kube_client *client, const struct resource_path *path,

@@ -8,6 +8,7 @@
 #include "common/contract/labels.h"
 #include "common/job/training_job.h"
 #include "operator/standalone/builtin_types.h"
+#include "operator/standalone/pod_fields.h"
 #include "operator/standalone/schema.h"
 #include "operator/standalone/string_data.h"
 
@@ -228,6 +229,18 @@ static struct json *check_custom(const struct write *write, struct json *object,
     return NULL;
 }
 
+/* ---- pods ---- */
+
+static struct json *check_pod_fields(const struct write *write, struct json *object)
+{
+    const struct resource *resource = write->resource;
+    if (resource->group[0] || strcmp(resource->kind, "Pod") != 0)
+        return NULL;
+    SCOPED_JSON *unknown = json_new_array();
+    pod_fields_prune(object, unknown);
+    return report_unknown(write, unknown);
+}
+
 /* ---- the gate ---- */
 
 struct json *admission_check(const struct write *write, struct json *object, const struct json *old)
@@ -236,6 +249,8 @@ struct json *admission_check(const struct write *write, struct json *object, con
     struct json *refused = check_metadata_types(resource, object);
     if (refused == NULL)
         refused = string_data_refuse(resource, object);
+    if (refused == NULL)
+        refused = check_pod_fields(write, object);
     if (refused)
         return refused;
     SCOPED_JSON *causes = json_new_array();

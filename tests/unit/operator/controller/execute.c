@@ -307,6 +307,33 @@ Test(execute, whose_the_name_is_already_is_told)
     stop();
 }
 
+/* ---- what a template says must be a pod's */
+
+static void refuse_pods(struct scripted_request *request)
+{
+    if (is_for(request, "POST /api/v1/namespaces/default/pods?fieldValidation=Strict"))
+        scripted_reply(
+            request, 400,
+            "{\"kind\":\"Status\",\"reason\":\"BadRequest\",\"code\":400,\"message\":\"Pod in version \\\"v1\\\" "
+            "cannot be handled as a Pod: strict decoding error: unknown field \\\"spec.tolerants\\\"\"}");
+    else
+        make_anything(request);
+}
+
+Test(execute, a_field_that_pods_do_not_have_is_an_invalid_template)
+{
+    start(refuse_pods);
+    scene_release(&scene);
+    scene_init(&scene, 1);
+    scene.input.born_ms = SCENE_NOW;
+    execute();
+    cr_assert_eq(entry->obstacle, OBSTACLE_TEMPLATE);
+    cr_assert_str_eq(entry->obstacle_message,
+                     "spec.roles[worker].template: unknown field \"spec.tolerants\": correct it "
+                     "and create the job anew");
+    stop();
+}
+
 /* ---- the first crew comes before its status */
 
 static char last_pod[65536];

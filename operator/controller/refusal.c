@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/refusal.h"
+
+#include <string.h>
+
+#include "common/memory.h"
+
+#define STRICT "strict decoding error: "
+
+/* Who speaks shows in the words alone: codes differ from webhook to webhook. The first that fits counts. */
+static const struct {
+    const char *words;
+    enum obstacle_kind kind;
+    const char *remedy;
+} voices[] = {
+    {"exceeded quota", OBSTACLE_QUOTA, "free some of the quota or raise it"},
+    {"failed quota", OBSTACLE_QUOTA,
+     "a quota counts what the template does not name: give the namespace a LimitRange with defaults, or create the job "
+     "anew with resources in the template"},
+    {"admission webhook \"", OBSTACLE_FORBIDDEN,
+     "a webhook of the cluster forbids it: have its rule changed, or create the job anew with a template that it "
+     "allows"},
+    {"ValidatingAdmissionPolicy '", OBSTACLE_FORBIDDEN,
+     "a policy of the cluster forbids it: have it changed, or create the job anew with a template that it allows"},
+    {"violates PodSecurity", OBSTACLE_FORBIDDEN,
+     "create the job anew with another securityContext in the template, or change the namespace's "
+     "pod-security.kubernetes.io/enforce label"},
+    {"serviceaccount \"", OBSTACLE_FORBIDDEN, "create the ServiceAccount that the template names"},
+    {"no PriorityClass with name", OBSTACLE_FORBIDDEN, "create the PriorityClass of runPolicy.priorityClassName"},
+    {"per Container is", OBSTACLE_FORBIDDEN,
+     "the namespace's LimitRange forbids what the template asks for: change either"},
+    {"per Pod is", OBSTACLE_FORBIDDEN, "the namespace's LimitRange forbids what the template asks for: change either"},
+    {"cannot create resource", OBSTACLE_FORBIDDEN,
+     "the operator's role lacks this right: see its chart or deploy/rbac"},
+    {"is being terminated", OBSTACLE_FORBIDDEN, "the namespace is being deleted, and the job with it"},
+};
+#define VOICES (sizeof voices / sizeof *voices)
+
+static size_t voice_of(const struct error *error)
+{
+    size_t i = 0;
+    while (i < VOICES && !strstr(error->message, voices[i].words))
+        i++;
+    return i;
+}
+
+/* Without a remedy of its own. */
+static enum obstacle_kind kind_of(const struct error *error)
+{
+    switch (error->kind) {
+    case ERROR_NO_SPACE:
+        return OBSTACLE_QUOTA;
+    case ERROR_FORBIDDEN:
+        return OBSTACLE_FORBIDDEN;
+    case ERROR_INVALID:
+    case ERROR_TOO_LARGE:
+        return OBSTACLE_REJECTED;
+    default:
+        return OBSTACLE_OUTAGE;
+    }
+}
+
+static bool is_final(enum error_kind kind)
+{
+    return kind == ERROR_INVALID || kind == ERROR_TOO_LARGE;
+}
+
+enum obstacle_kind refusal_of_create(const struct error *error, const char *role, char **ret_message)
+{
+    const char *words = error->message, *strict = strstr(words, STRICT);
+    size_t voice = error->kind == ERROR_FORBIDDEN || error->kind == ERROR_NO_SPACE || is_final(error->kind)
+                       ? voice_of(error)
+                       : VOICES;
+    if (role && strict && error->kind == ERROR_INVALID) {
+        *ret_message = memory_format("spec.roles[%s].template: %s: correct it and create the job anew", role,
+                                     strict + strlen(STRICT));
+        return OBSTACLE_TEMPLATE;
+    }
+    if (voice < VOICES) {
+        *ret_message = memory_format("%s; %s; it is tried again", words, voices[voice].remedy);
+        return voices[voice].kind;
+    }
+    enum obstacle_kind kind = kind_of(error);
+    if (role && kind == OBSTACLE_REJECTED)
+        *ret_message = memory_format("%s; correct spec.roles[%s].template and create the job anew", words, role);
+    else
+        *ret_message = memory_copy_string(words);
+    return kind;
+}

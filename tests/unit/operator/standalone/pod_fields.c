@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/standalone/pod_fields.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "common/buffer.h"
+
+static const struct {
+    const char *pod, *unknown; /* joined by blanks */
+} rows[] = {
+    {"{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"labels\":{\"any\":\"1\"}},\"spec\":{\"nodeSelector\":{"
+     "\"any\":"
+     "\"1\"},\"containers\":[{\"name\":\"a\",\"resources\":{\"limits\":{\"example.com/"
+     "any\":\"1\"}},\"readinessProbe\":null}]},"
+     "\"status\":{\"any\":1}}",
+     ""},
+    {"{\"spec\":{\"containers\":[{\"name\":\"a\"},{\"name\":\"b\",\"imagePullPolcy\":\"Never\",\"env\":[{\"nam\":\"X\"}"
+     "]}]}}",
+     "spec.containers[1].imagePullPolcy spec.containers[1].env[0].nam"},
+    {"{\"spec\":{\"initContainers\":[{\"resources\":{\"limit\":{}}}],\"toleration\":[]},\"meta\":1}",
+     "spec.initContainers[0].resources.limit spec.toleration meta"},
+    {"{\"spec\":{\"affinity\":{\"podAntiAffinity\":{\"requiredDuringSchedulingIgnoredDuringExecution\":[{"
+     "\"topologyKy\":\"x\"}]"
+     "}},\"volumes\":[{\"name\":\"v\",\"projected\":{\"sources\":[{\"secret\":{\"nme\":\"s\"}}]}}]}}",
+     "spec.affinity.podAntiAffinity.requiredDuringSchedulingIgnoredDuringExecution[0].topologyKy "
+     "spec.volumes[0].projected.sources[0].secret.nme"},
+    {"{\"spec\":{\"containers\":{\"name\":\"no list\"},\"volumes\":[3]}}", ""},
+    {"{\"spec\":{\"container\":[],\"nam\":1,\"s\":2}}", "spec.container spec.nam spec.s"},
+};
+
+Test(pod_fields, what_a_pod_does_not_have_is_named_and_dropped)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        SCOPED_JSON *pod = NULL;
+        SCOPED_JSON *unknown = json_new_array();
+        struct error error = ERROR_INIT;
+        cr_assert_eq(json_parse(rows[i].pod, strlen(rows[i].pod), 1 << 20, &pod, &error), 0, "%s", error.message);
+        pod_fields_prune(pod, unknown);
+        SCOPED_BUFFER text;
+        buffer_init(&text, 4096);
+        for (const struct json *path = json_first(unknown); path; path = json_next(path))
+            buffer_format(&text, "%s%s", text.length ? " " : "", json_string(path, ""));
+        cr_expect_str_eq(buffer_text(&text), rows[i].unknown);
+        SCOPED_JSON *none = json_new_array();
+        pod_fields_prune(pod, none);
+        cr_expect_eq(json_count(none), 0, "row %zu", i);
+    }
+}
