@@ -854,7 +854,7 @@ static void open_servers(struct server_crew *crew)
     for (unsigned i = 0; i < crew->server_count; i++) {
         const struct ps_server_options options = {
             .job_uid = "uid",
-            .generation = {.epoch = 1},
+            .generation = {.attempt = 1, .epoch = 1},
             .listen_address = crew->server_seats[i].host,
             .port = PORT,
             .variables = {.device = crew->devices[i],
