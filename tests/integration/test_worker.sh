@@ -215,6 +215,12 @@ verdict $? "a resume with the same instruction set says nothing of it" "$(tails 
 sed -i 's/steps: 7$/steps: 9/' moved.yaml
 COXSWAIN_ARITHMETIC=portable lone moved && grep -q 'this worker has portable: the bits may differ' moved.log
 verdict $? "a resume with another says that the bits may differ" "$(tails moved)"
+length='steps: 12' job moved
+sed -i 's/seed: 7$/seed: 8/' moved.yaml
+refused 66 'the midst of epoch 0, whose order was drawn with training.seed 7' moved
+length='steps: 12' job moved
+sed -i 's/last: 100/last: 101/' moved.yaml
+refused 66 'a number of examples of 600' moved
 job unstorable
 touch blocked
 sed -i 's|to: unstorable.safetensors|to: blocked/file.safetensors|' unstorable.yaml

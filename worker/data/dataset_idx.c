@@ -33,8 +33,8 @@ static int open_idx(const struct dataset_source *source, const char *path, unsig
     return 0;
 }
 
-static int check_pair(const struct idx *images, const struct idx *labels, const struct example_format *format,
-                      struct error *error)
+static int check_pair(const struct idx *images, const struct idx *labels, const char *labels_path,
+                      const struct example_format *format, struct error *error)
 {
     if (images->dims[0] != labels->dims[0])
         return error_set(error, ERROR_INVALID, "data.train: %u images but %u labels", images->dims[0], labels->dims[0]);
@@ -52,8 +52,9 @@ static int check_pair(const struct idx *images, const struct idx *labels, const 
                          pixels, (long long)format->input_elements);
     for (size_t i = 0; i < labels->element_count; i++)
         if (labels->elements[i] >= format->classes)
-            return error_set(error, ERROR_INVALID, "label %zu is %u, but the model has %lld classes (0..%lld)", i,
-                             labels->elements[i], (long long)format->classes, (long long)format->classes - 1);
+            return error_set(error, ERROR_INVALID, "%s: label %zu is %u, but the model has %lld classes (0..%lld)",
+                             labels_path, i, labels->elements[i], (long long)format->classes,
+                             (long long)format->classes - 1);
     return 0;
 }
 
@@ -79,7 +80,7 @@ static int fill(struct idx_dataset *dataset, const struct dataset_source *source
     struct idx images, labels;
     if (open_idx(source, source->files->images, 2, &dataset->image_file, &images, error) < 0 ||
         open_idx(source, source->files->labels, 1, &dataset->label_file, &labels, error) < 0 ||
-        check_pair(&images, &labels, source->format, error) < 0)
+        check_pair(&images, &labels, source->files->labels, source->format, error) < 0)
         return -1;
     dataset->base.count = images.dims[0];
     dataset->pixels = images.elements;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/memory.h"
@@ -12,12 +13,14 @@ struct npy_dataset {
     struct dataset base;
     struct file_bytes image_file, label_file;
     struct npy images, labels;
+    char *label_path; /* as the job has it */
 };
 
 static void npy_free(struct dataset *base)
 {
     file_bytes_release(&((struct npy_dataset *)base)->image_file);
     file_bytes_release(&((struct npy_dataset *)base)->label_file);
+    free(((struct npy_dataset *)base)->label_path);
 }
 
 static int open_array(const struct dataset_source *source, const char *path, struct file_bytes *file,
@@ -79,6 +82,7 @@ static int fill(struct npy_dataset *dataset, const struct dataset_source *source
         return error_set(error, ERROR_INVALID, "data.train: %lld images but %lld labels", (long long)images->shape[0],
                          (long long)labels->shape[0]);
     dataset->base.count = images->shape[0];
+    dataset->label_path = memory_copy_string(source->files->labels);
     const char *slash = strrchr(source->files->images, '/');
     snprintf(dataset->base.description, sizeof dataset->base.description, "arrays of %lld values (%c%u) from %s (%s)",
              (long long)source->format->input_elements, images->kind, images->item_bytes,
@@ -110,7 +114,7 @@ static int read_label(const struct npy_dataset *dataset, int64_t index, void *ta
     for (int64_t i = 0; i < count; i++) {
         int64_t label = npy_integer_at(&dataset->labels, index * count + i);
         if (pixels_check_label(format, label, index, error) < 0)
-            return -1;
+            return error_wrap(error, "%s", dataset->label_path);
         ((int32_t *)target)[i] = (int32_t)label;
     }
     return 0;

@@ -128,7 +128,10 @@ static int read_example(const struct tfrecord_dataset *dataset, const struct tfr
     if (tf_feature_integers(&label, &class, 1, error) < 0)
         return error_wrap(error, "feature %s", dataset->label);
     *(int32_t *)target = (int32_t) class;
-    return pixels_check_label(format, class, 0, error);
+    if (class < 0 || class >= format->classes)
+        return error_set(error, ERROR_INVALID, "feature %s is %lld, but the model has %lld classes (0..%lld)",
+                         dataset->label, (long long)class, (long long)format->classes, (long long)format->classes - 1);
+    return 0;
 }
 
 static int tfrecord_read(const struct dataset *base, int64_t index, void *input, void *target, struct error *error)

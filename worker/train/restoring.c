@@ -8,6 +8,7 @@
 #include "worker/checkpoint/file.h"
 #include "worker/checkpoint/image.h"
 #include "worker/train/initial_weights.h"
+#include "worker/train/resumed_order.h"
 #include "worker/train/state_tensors.h"
 
 static void tell_quarantined(void *context, const char *name, const char *reason)
@@ -59,9 +60,11 @@ int restoring_open_checkpoint(struct trainer *trainer, bool *ret_found, struct c
     if (trainer->store == NULL)
         return 0;
     if (checkpoint_restore(trainer->store, tell_quarantined, trainer, ret_image, &cause) == 0) {
-        *ret_found = true;
         compare_arithmetic(trainer, &ret_image->manifest);
-        return 0;
+        *ret_found = resumed_order_check(&ret_image->manifest, &trainer->sampler, error) == 0;
+        if (!*ret_found)
+            checkpoint_image_release(ret_image);
+        return *ret_found ? 0 : -1;
     }
     if (cause.kind == ERROR_NOT_FOUND && !trainer->job->checkpoint.required)
         return 0;

@@ -11,6 +11,7 @@
 #include "worker/checkpoint/file.h"
 #include "worker/checkpoint/image.h"
 #include "worker/train/best.h"
+#include "worker/train/resumed_order.h"
 #include "worker/train/state_tensors.h"
 
 #define STAGES_TEXT_MAX 65536
@@ -66,6 +67,7 @@ struct json *saving_describe_model(const struct trainer *trainer)
     json_set_string(model, "preset", preset_name(trainer->job->model.preset));
     json_set_integer(model, "parameters", graph_layout(trainer->graph)->elements);
     json_set_string(model, "arithmetic", device_arithmetic(trainer->device));
+    resumed_order_describe(model, &trainer->sampler);
     describe_stages(trainer, model);
     return model;
 }

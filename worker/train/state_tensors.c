@@ -227,7 +227,7 @@ int state_tensors_restore(struct training_state *state, const struct checkpoint_
         .step = image->manifest.step,
         .data_epoch = image->manifest.data_epoch,
         .examples_consumed = image->manifest.examples_consumed,
-        .seed = image->manifest.seed,
+        .seed = state->progress.seed, /* the job's, which what is drawn from here on follows */
     };
     return 0;
 }

@@ -137,7 +137,7 @@ Test(dataset, bad_idx_files_are_named)
 
     uint8_t beyond[8 + 8] = {0, 0, 8, 1, 0, 0, 0, 8, 0, 10};
     write_plain(place.labels, beyond, sizeof beyond);
-    refused(&spec, &digits, ERROR_INVALID, "label 1 is 10");
+    refused(&spec, &digits, ERROR_INVALID, "/labels: label 1 is 10");
 
     struct example_format larger = digits;
     larger.input_elements = 784;

@@ -266,7 +266,7 @@ Test(formats, npy_arrays_of_bytes_or_floats, .init = make_place, .fini = remove_
     struct example_format few = images;
     few.classes = 4;
     dataset = opened(&spec, &few);
-    unreadable(dataset, 1, "is 9");
+    unreadable(dataset, 1, "y.npy: label 1 is 9");
     dataset_free(dataset);
     refused(&spec, &cifar, ERROR_INVALID, "model.inputShape");
     refused(&spec, &text, ERROR_INVALID, "tokens");
@@ -301,7 +301,7 @@ Test(formats, tfrecords_by_the_names_of_their_features, .init = make_place, .fin
     int32_t targets[2];
     cr_assert_eq(dataset_read(dataset, indices, 2, inputs, targets, NULL), 0);
     cr_assert(targets[0] == 6 && targets[1] == 9 && inputs[0] == 2.0f / 255.0f && inputs[7] == 4.0f);
-    unreadable(dataset, 4, "is 77");
+    unreadable(dataset, 4, "b.tfrecord: record 1: feature label is 77");
     dataset_free(dataset);
     spec.image_feature = "picture";
     dataset = opened(&spec, &images);

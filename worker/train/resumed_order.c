@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/train/resumed_order.h"
+
+#define EXAMPLES "examples"
+
+void resumed_order_describe(struct json *model, const struct sampler *sampler)
+{
+    json_set_integer(model, EXAMPLES, sampler->count);
+}
+
+static int refuse(const struct manifest *manifest, const char *what, int64_t then, int64_t now, struct error *error)
+{
+    return error_set(
+        error, ERROR_INVALID,
+        "the checkpoint of step %lld is in the midst of epoch %lld, whose order was drawn with %s %lld and "
+        "would be another with %lld: some examples would count twice and others never; go on as before, or "
+        "use another checkpoint.path and init.from",
+        (long long)manifest->step, (long long)manifest->data_epoch, what, (long long)then, (long long)now);
+}
+
+int resumed_order_check(const struct manifest *manifest, const struct sampler *sampler, struct error *error)
+{
+    int64_t count = json_integer_at(manifest->model, EXAMPLES, sampler->count); /* earlier releases did not tell */
+    if (manifest->examples_consumed == 0)
+        return 0;
+    if (manifest->seed != (int64_t)sampler->seed)
+        return refuse(manifest, "training.seed", manifest->seed, (int64_t)sampler->seed, error);
+    if (count != sampler->count)
+        return refuse(manifest, "a number of examples of", count, sampler->count, error);
+    return 0;
+}
