@@ -71,7 +71,7 @@ leader=$(holder)
 
 job works '{"activeDeadlineSeconds":1800}' 2 'sleep 600'
 job rests '{"suspend":true,"activeDeadlineSeconds":1800}' 1 'sleep 600'
-job ends '{"activeDeadlineSeconds":12}' 1 'sleep 600'
+job ends '{"activeDeadlineSeconds":40}' 1 'sleep 600'
 wait_for works state Running 30 && wait_for ends state Running 30 && wait_for rests state Suspended 30
 verdict $? "jobs with deadlines are there"
 
@@ -84,7 +84,7 @@ verdict $? "who leads goes on to lead, with a clock that was set forwards" "$(ho
 clock -3600
 until_true 20 noticed 2
 verdict $? "a clock set back is noticed" "$(tail -n 3 operator.log)"
-wait_for ends state Failed 60 && [[ $(field ends reason) == DeadlineExceeded || $(api GET "$jobs_path/ends") == *DeadlineExceeded* ]]
+wait_for ends state Failed 90 && [[ $(field ends reason) == DeadlineExceeded || $(api GET "$jobs_path/ends") == *DeadlineExceeded* ]]
 verdict $? "a deadline does not wait for the two hours" "$(field ends state)"
 until_true 20 renewed_since "$(renewed)" && until_true 20 renewed_since "$(renewed)" &&
     [[ $(holder) == "$leader" ]] && ! leads second.log

@@ -16,7 +16,7 @@ finish_also() {
 plane_start
 operator_start
 export KUBECONFIG=$work/state/kubeconfig HOME=$work
-cox_command=(timeout 90 "$bin/cox")
+cox_command=(timeout 240 "$bin/cox")
 . "$root/tests/integration/cox.sh"
 
 cox 0 get && grep -q 'no training jobs in namespace default' err
@@ -36,7 +36,7 @@ verdict $? "so is a cluster that is not known" "$(said)"
 
 # shellcheck disable=SC2016 # for the pod's shell
 job steady '{"backoffLimit":3}' 2 'echo $COXSWAIN_ROLE $COXSWAIN_INDEX of attempt $COXSWAIN_ATTEMPT; exec sleep 100'
-cox 0 wait steady --for Running --timeout 60s
+cox 0 wait steady --for Running --timeout 180s
 verdict $? "wait ends when the crew runs" "$(said)"
 cox 3 wait steady --timeout 1
 verdict $? "and with 3 when its time is over" "$(said)"
@@ -64,34 +64,34 @@ until_true 30 grep -q '^worker-1 | worker 1 of attempt 1$' followed
 verdict $? "logs -f begins with what there is" "$(cat followed)"
 cox 0 restart steady --index 1 && wait_for steady epoch 2 60 && [[ $(field steady attempt) == 1 ]]
 verdict $? "restart replaces one pod" "$(said)"
-cox 0 wait steady --for Running --timeout 60s && cox 0 restart steady && wait_for steady attempt 2 60
+cox 0 wait steady --for Running --timeout 180s && cox 0 restart steady && wait_for steady attempt 2 60
 verdict $? "or the whole crew" "$(said)"
 until_true 60 grep -q '^worker-0 | worker 0 of attempt 2$' followed
 verdict $? "logs -f goes on with those that come later" "$(cat followed)"
 
-cox 0 suspend steady && cox 0 wait steady --for Suspended --timeout 60s && cox 0 get && printed '^steady *Suspended'
+cox 0 suspend steady && cox 0 wait steady --for Suspended --timeout 180s && cox 0 get && printed '^steady *Suspended'
 verdict $? "suspend removes the pods" "$(said)"
 cox 0 why steady && printed '^steady waits for somebody to resume it'
 verdict $? "why says who is waited for" "$(said)"
-cox 0 resume steady && cox 0 wait steady --for Running --timeout 60s
+cox 0 resume steady && cox 0 wait steady --for Running --timeout 180s
 verdict $? "resume brings them back" "$(said)"
 cox 1 scale steady --workers 3 && grep -q 'workers may change only when elastic is set' err
 verdict $? "scale quotes the API server's refusal" "$(said)"
-cox 0 delete steady --timeout 60s && cox 1 get steady && cox 0 wait steady --for Deleted
+cox 0 delete steady --timeout 180s && cox 1 get steady && cox 0 wait steady --for Deleted
 verdict $? "delete waits until it is gone" "$(said)"
 until_true 60 have_ended "$follower"
 verdict $? "logs -f ends with the job" "$(cat followed)"
 
 job short '{}' 1 'echo done'
-cox 0 wait short --timeout 60s && printed 'short: Succeeded: worker 0 is done'
+cox 0 wait short --timeout 180s && printed 'short: Succeeded: worker 0 is done'
 verdict $? "wait tells how a job succeeded" "$(said)"
 job gone '{"cleanPodPolicy":"All"}' 1 'echo done'
-cox 0 wait gone --timeout 60s
+cox 0 wait gone --timeout 180s
 pods_are_gone() { cox 0 logs gone && grep -q '^worker-0: its pod is gone$' err && [[ ! -s out ]]; }
 until_true 60 pods_are_gone
 verdict $? "logs that are gone are told" "$(said)"
 job bad '{}' 1 'echo no such data; exit 65'
-cox 1 wait bad --timeout 60s && printed 'bad: Failed: .*65' && cox 0 why bad && printed 'it has failed'
+cox 1 wait bad --timeout 180s && printed 'bad: Failed: .*65' && cox 0 why bad && printed 'it has failed'
 verdict $? "and how it failed, with 1" "$(said)"
 api PATCH "$jobs_path/bad" '{"metadata":{"labels":{"a":"b"}}}' >/dev/null
 cox 0 get -l a=b -o name && printed '^trainingjob.coxswain.dev/bad$' && (($(wc -l <out) == 1))

@@ -30,12 +30,12 @@ trap finish EXIT
 if [ -z "$given" ]; then
     "$build/coxswain-standalone" --state "$work/state" --crd "$root/deploy/crd" >"$work/log" 2>&1 </dev/null &
     server=$!
-    for _ in $(seq 200); do [ -f "$work/state/kubeconfig" ] && break; sleep 0.05; done
+    for _ in $(seq 1200); do [ -f "$work/state/kubeconfig" ] && break; sleep 0.05; done
     export KUBECONFIG=$work/state/kubeconfig
 fi
 export HOME=$work
 
-k() { timeout 60 "$kubectl" "$@"; }
+k() { timeout 180 "$kubectl" "$@"; }
 failures=0
 
 # check NAME PATTERN COMMAND…: the output of the command holds the pattern (an extended regular expression).
@@ -74,7 +74,7 @@ quietly() {
 until_shown() {
     local pattern=$1 line teller
     shift
-    exec 3< <(exec timeout 60 "$@" 2>&1)
+    exec 3< <(exec timeout 180 "$@" 2>&1)
     teller=$!
     while IFS= read -r line <&3; do
         echo "$line"
@@ -160,17 +160,17 @@ check "generation rises" '^2$' k get tj digits -o 'jsonpath={.metadata.generatio
 check "status is a subresource" 'patched' k patch tj digits --subresource=status --type=merge -p '{"status":{"state":"Running","readySummary":"2/3","conditions":[{"type":"Running","status":"True","reason":"Ready","message":"","lastTransitionTime":"2026-11-20T14:00:00Z"}],"progress":{"step":7,"metrics":[{"name":"loss","value":"0.5"}]}}}'
 check "columns from status" 'digits +Running +2/3 +7 +0.5' k get tj
 check "generation stays" '^2$' k get tj digits -o 'jsonpath={.metadata.generation}'
-check "wait for a condition" 'condition met' k wait tj/digits --for=condition=Running --timeout=5s
-check "wait for jsonpath" 'condition met' k wait tj/digits --for=jsonpath='{.status.state}'=Running --timeout=5s
+check "wait for a condition" 'condition met' k wait tj/digits --for=condition=Running --timeout=120s
+check "wait for jsonpath" 'condition met' k wait tj/digits --for=jsonpath='{.status.state}'=Running --timeout=120s
 k patch tj digits --subresource=status --type=json -p '[{"op":"add","path":"/status/conditions/-","value":{"type":"Succeeded","status":"True","reason":"ChiefSucceeded","message":"","lastTransitionTime":"2026-11-20T14:00:00Z"}}]' >/dev/null
-check "wait for success" 'condition met' k wait tj/digits --for=condition=Succeeded --timeout=20s
+check "wait for success" 'condition met' k wait tj/digits --for=condition=Succeeded --timeout=120s
 check "describe a job" 'Ready Summary: +2/3' k describe tj digits
 check "label" 'labeled' k label tj digits color=red
 check "annotate" 'annotated' k annotate tj digits note=x
 check "select by label" 'digits' k get tj -l 'color in (red,blue),team!=b'
 absent "select nothing" '^digits' k get tj -l 'color=green'
 check "json patch" 'patched' k patch tj digits --type=json -p '[{"op":"add","path":"/metadata/labels/size","value":"s"}]'
-check "edit" 'edited' env EDITOR="$work/editor" timeout 60 "$kubectl" edit tj digits
+check "edit" 'edited' env EDITOR="$work/editor" timeout 180 "$kubectl" edit tj digits
 check "server-side apply" 'serverside-applied' k apply --server-side -f "$work/map.yaml"
 check "server-side apply by another" 'conflict with "kubectl"' k apply --server-side --field-manager=other -f "$work/map2.yaml"
 check "server-side apply by force" 'serverside-applied' k apply --server-side --field-manager=other --force-conflicts -f "$work/map2.yaml"
@@ -178,7 +178,7 @@ check "server-side apply remembers its managers" '^kubectl other$' k get cm sett
 k delete cm settings >/dev/null
 
 check "apply a pod" 'created' k apply -f "$work/pod.yaml"
-check "wait for a pod" 'condition met' k wait pod/echo --for=jsonpath='{.status.phase}'=Running --timeout=15s
+check "wait for a pod" 'condition met' k wait pod/echo --for=jsonpath='{.status.phase}'=Running --timeout=120s
 check "table of pods" 'echo +1/1 +Running +0 +[0-9]+s' k get pods
 check "wide table of pods" 'IP +NODE' k get pods -o wide
 check "field selector" 'echo' k get pods --field-selector status.phase=Running,metadata.name=echo
@@ -241,12 +241,12 @@ check "delete by label" 'deleted' k delete cm -l app=echo
 check "namespace" 'created' k create ns other
 check "job in a namespace" 'created' k -n other apply -f "$work/job.yaml"
 check "all namespaces" 'other +digits' k get tj -A
-check "delete a namespace" 'deleted' k delete ns other --timeout=15s
+check "delete a namespace" 'deleted' k delete ns other --timeout=120s
 absent "its contents are gone" 'other +digits' k get tj -A
 check "not found" 'trainingjobs.coxswain.dev "none" not found' k get tj none
 check "unknown type" "doesn't have a resource type" k get wibbles
 check "delete a job" 'deleted' k delete tj digits
-check "wait for delete" '^ended with 0$' quietly k wait tj/digits --for=delete --timeout=30s
-check "its children too" '^ended with 0$' quietly k wait cm/child --for=delete --timeout=30s
+check "wait for delete" '^ended with 0$' quietly k wait tj/digits --for=delete --timeout=120s
+check "its children too" '^ended with 0$' quietly k wait cm/child --for=delete --timeout=120s
 check "not one is left" 'configmaps "child" not found' k get cm child
 exit $((failures > 0))

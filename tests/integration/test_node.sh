@@ -16,7 +16,7 @@ request() { # method path [body]
 }
 
 wait_for() { # a command that shall succeed
-    for _ in $(seq 200); do
+    for _ in $(seq 1200); do
         if "$@"; then return 0; fi
         sleep 0.05
     done

@@ -31,8 +31,8 @@ wait_for wrong state Failed
 verdict $? "a permanent exit code fails the job"
 api GET "$jobs_path/wrong" | grep -q 'exited with code 65: the training data is wrong or missing; no such file'
 verdict $? "it is told with its meaning and last words" "$(api GET "$jobs_path/wrong")"
-sleep 3
-api GET "$jobs_path/wrong" | grep -q NotFound
+is_gone() { api GET "$jobs_path/$1" | grep -q NotFound; }
+until_true 60 is_gone wrong
 verdict $? "the job goes after its TTL"
 
 job late '{"activeDeadlineSeconds":1}' 1 'sleep 60'
@@ -46,7 +46,7 @@ verdict $? "backoffLimit is exact"
 job pause '{}' 2 'quit() { exit 0; }; trap quit TERM; sleep 60 & wait'
 wait_for pause state Running
 api PATCH "$jobs_path/pause" '{"spec":{"runPolicy":{"suspend":true}}}' >/dev/null
-wait_for pause state Suspended && sleep 1 && [[ -z $(pods pause) ]]
+wait_for pause state Suspended && until_true 60 no_pods_of pause && field_is pause state Suspended
 verdict $? "suspend ends the pods, which is no success, although they exit 0" "$(field pause state)"
 api PATCH "$jobs_path/pause" '{"spec":{"runPolicy":{"suspend":false}}}' >/dev/null
 wait_for pause state Running && [[ $(field pause attempt) == 2 && $(field pause restartCount) == "" ]]

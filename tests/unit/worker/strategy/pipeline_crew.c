@@ -62,7 +62,7 @@ static int open_stage(struct stage *stage)
     options.stages = 2;
     options.crew_size = RANKS;
     options.crew_rank = stage->rank;
-    options.step_deadline_ms = 20000;
+    options.step_deadline_ms = 60000;
     options.restore_part = restore_part;
     options.context = stage;
     return strategy_open(&options, &stage->learner.strategy, &stage->error);
