@@ -31,6 +31,11 @@ class Arrangement:
     def backed(self):
         return bool(self.strategy.get("psBackup"))
 
+    def suffers(self, faults):
+        """Names of those that can be done to such a crew."""
+        alone = sum(self.roles.values()) == 1
+        return [name for name, (_, _, _, needs_several) in faults.items() if not (alone and needs_several)]
+
     @property
     def epochs_are_exact(self):
         """Whether each example is visited exactly once an epoch."""

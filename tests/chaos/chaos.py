@@ -6,6 +6,7 @@ Fails when a crew hangs, ends wrongly, or loses more than docs/strategies.md say
     CHAOS_KILLS=n       1000 by default, over all strategies together
     CHAOS_SEED=n        the same choices again, as far as timing allows
     CHAOS_ONLY=regex    only strategies whose name matches
+    CHAOS_FAULTS=a;b    only these faults, by their names in faults.py; where none of them is a SIGKILL, CHAOS_KILLS counts them all
     CHAOS_JOBS=n        crews at a time (2)
     CHAOS_PATIENCE=s    seconds without a step that are a hang (100)
     CHAOS_KEEP=dir      where the remains of crews that did wrong go (logs, records, checkpoints)
@@ -26,11 +27,13 @@ from collections import Counter
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from arrangements import ARRANGEMENTS, document  # noqa: E402
 from crew import Crew  # noqa: E402
-from faults import FAULTS  # noqa: E402
+import faults  # noqa: E402
 from history import History  # noqa: E402
 import verdicts  # noqa: E402
 
 PATIENCE = float(os.environ.get("CHAOS_PATIENCE", "100"))  # seconds without a step are a hang, on a machine however busy
+FAULTS = faults.choose(os.environ.get("CHAOS_FAULTS", ""))
+KILLS_COUNT = any(kills for _, _, kills, _ in FAULTS.values())  # else whatever is done to a crew does
 HASTE = 0.25  # of all faults are followed by the next without waiting for the crew
 
 
@@ -108,8 +111,7 @@ class Disturbance:
         return None
 
     def choose_fault(self):
-        alone = sum(self.arrangement.roles.values()) == 1
-        names = [name for name in FAULTS if not (alone and FAULTS[name][3])]
+        names = self.arrangement.suffers(FAULTS)
         return self.random.choices(names, [FAULTS[name][1] for name in names])[0]
 
     def run(self):
@@ -161,7 +163,8 @@ class Trial:
         return 128 + (os.getpid() + self.number * 5 + self.totals.lives) % 120
 
     def wants(self):
-        return sum(self.totals.kills.values()) < self.kills
+        done = self.totals.kills if KILLS_COUNT else self.totals.others
+        return sum(done.values()) < self.kills
 
     def run(self):
         undisturbed = self.crew("undisturbed")
@@ -233,16 +236,16 @@ def follow(trials, threads, kills):
     start = time.monotonic()
     while any(thread.is_alive() for thread in threads):
         time.sleep(1)
-        done = sum(sum(t.totals.kills.values()) for t in trials)
+        done = sum(sum((t.totals.kills if KILLS_COUNT else t.totals.others).values()) for t in trials)
         left = (time.monotonic() - start) * (kills - done) / done if done else 0
-        print(f"\r  {done} of {kills} kills, about {left / 60:.0f} min left ", end="", file=sys.stderr, flush=True)
+        print(f"\r  {done} of {kills} {'kills' if KILLS_COUNT else 'faults'}, about {left / 60:.0f} min left ", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
 
 
 def main():
     worker = os.path.join(os.environ["BUILD"], "coxswain-worker")
     seed = int(os.environ.get("CHAOS_SEED") or random.SystemRandom().randrange(1 << 31))
-    chosen = [a for a in ARRANGEMENTS if re.search(os.environ.get("CHAOS_ONLY", ""), a.name)]
+    chosen = [a for a in ARRANGEMENTS if re.search(os.environ.get("CHAOS_ONLY", ""), a.name) and a.suffers(FAULTS)]
     kills = int(os.environ.get("CHAOS_KILLS", "1000"))
     print(f"seed {seed}: CHAOS_SEED={seed} CHAOS_KILLS={kills} make chaos", flush=True)
     shares = [kills * (i + 1) // len(chosen) - kills * i // len(chosen) for i in range(len(chosen))]

@@ -27,6 +27,14 @@ def terminate(disturbance, victim):
     victim.send(signal.SIGTERM)
 
 
+def drain(disturbance, victim):
+    """Several are asked to leave at once, as when a node is drained; at times all of them."""
+    others = [p for p in disturbance.crew.running() if p is not victim]
+    disturbance.random.shuffle(others)
+    for process in [victim, *others[:disturbance.random.randint(1, max(1, len(others)))]]:
+        process.send(signal.SIGTERM)
+
+
 def pause(disturbance, victim):
     """Shorter than the deadline: all wait."""
     victim.freeze()
@@ -92,4 +100,14 @@ FAULTS = {
     "pause": (pause, 2, False, False),
     "freeze": (freeze, 1.5, False, False),
     "frozen, replaced": (replace_frozen, 1.5, False, False),
+    "drain": (drain, 3, False, True),
 }
+
+
+def choose(names):
+    """{name: fault} of those that are listed, "drain; frozen, replaced"; all of them for an empty list."""
+    listed = [name.strip() for name in names.split(";") if name.strip()]
+    unknown = [name for name in listed if name not in FAULTS]
+    if unknown:
+        raise SystemExit(f"CHAOS_FAULTS: there is no fault {unknown[0]!r}; there are: {'; '.join(FAULTS)}")
+    return {name: FAULTS[name] for name in listed or FAULTS}

@@ -10,6 +10,7 @@ from history import check_counted, check_epochs, check_staleness, check_updates
 ACCURACY = re.compile(r"held-out examples: accuracy ([0-9.]+) %")
 LOST = re.compile(r"([0-9]+) acknowledged updates were lost")
 RESUMED = re.compile(r"resumes from the checkpoint of step ([0-9]+)")
+LEFT = 143  # the exit code of who was asked to, and has left nothing behind
 RETURN = 3  # seconds until a successor has the state
 CUT_SHORT = "the record of steps ends here"  # a process says so when it cannot write on
 FINISHED = re.compile(r"has finished ([0-9]+) examples")
@@ -57,8 +58,8 @@ def check_repeats(arrangement, crew, history):
 
 
 def absences(crew, history):
-    """[(from, to, index)] of each ps that was killed, left or stood still: until the crew has taken a step RETURN seconds later, for a
-    successor has to get the state first. Not of those that ended with the run: well, or after its chief."""
+    """[(from, to, index, left)] of each ps that was killed, left or stood still: until the crew has taken a step RETURN seconds later,
+    for a successor has to get the state first. Not of those that ended with the run: well, or after its chief."""
     over = min((p.ended for p in crew.processes if (p.role, p.index) == crew.chief and p.code == 0), default=math.inf)
     away = []
     for p in crew.processes:
@@ -66,17 +67,19 @@ def absences(crew, history):
             moments = [(begin, stop or begin) for begin, stop in p.frozen]
             if p.ended and p.code != 0 and p.ended < over:
                 moments.append((p.ended, p.ended))
-            away += [(begin, history.first_applied(stop + RETURN), p.index) for begin, stop in moments]
+            away += [(begin, history.first_applied(stop + RETURN), p.index, p.code == LEFT and begin == p.ended)
+                     for begin, stop in moments]
     return sorted(away)
 
 
 def both_away(arrangement, crew, history):
-    """[(from, to)] in which a ps and the one that backs it up were away at the same time, and until that must have been told."""
+    """[(from, to)] in which a ps and the one that backs it up were away at the same time, and until that must have been told. Two that
+    were asked to leave are no excuse: each stays until what it holds is saved."""
     size, away = arrangement.roles["ps"], absences(crew, history)
     found = []
-    for i, (_, end, index) in enumerate(away):
-        for begin, other_end, other in away[i + 1:]:
-            if begin < end and (index - other) % size in (1, size - 1):
+    for i, (_, end, index, left) in enumerate(away):
+        for begin, other_end, other, other_left in away[i + 1:]:
+            if begin < end and not (left and other_left) and (index - other) % size in (1, size - 1):
                 found.append((begin, history.first_applied(max(end, other_end)) + 1))
     return found
 
@@ -103,6 +106,16 @@ def check_servers(arrangement, crew, history):
         if repeated > arrangement.unit and not any(begin <= first.at <= end for begin, end in excused):
             wrong.append(f"{repeated} steps were repeated although each ps had a backup: after step {last.last} came {first.first}")
     return wrong
+
+
+def check_leaving(arrangement, crew, history):
+    """Servers that leave on request cost nothing, with or without a backup, while there is a chief to have them saved."""
+    if not arrangement.serves or not updates_lost(crew):
+        return []
+    chiefs = [p for p in crew.processes if (p.role, p.index) == crew.chief]
+    if len(chiefs) > 1 or any(p.frozen for p in chiefs) or not all(left for _, _, _, left in absences(crew, history)):
+        return []
+    return [f"{updates_lost(crew)} updates were lost although all servers that ended had been asked to leave"]
 
 
 def check_bound(arrangement, history):
@@ -164,6 +177,7 @@ def judge(arrangement, crew, history, undisturbed):
     wrong += check_record(crew)
     if arrangement.lockstep:
         wrong += check_repeats(arrangement, crew, history)
+    wrong += check_leaving(arrangement, crew, history)
     wrong += check_servers(arrangement, crew, history) + check_examples(arrangement, history) + check_bound(arrangement, history)
     wrong += check_tickets(arrangement, history) + check_applied(arrangement, crew, history)
     return wrong + check_end(arrangement, crew, undisturbed)

@@ -191,6 +191,7 @@ static void open_desks(struct dispatcher *dispatcher, void *context)
         witness_rollback(dispatcher, dispenser_finished(dispatcher->dispenser));
     dispatcher->terms = *plan;
     dispatcher->phase = PHASE_OPEN;
+    dispatcher_order(dispatcher, &(struct ps_message){.type = PS_ADMIT});
     if (beginning->keeps && !first) {
         dispatcher_resume_step(dispatcher);
         dispatcher_deal(dispatcher);
@@ -329,7 +330,7 @@ int dispatcher_save(struct dispatcher *dispatcher, const char *directory, struct
 {
     pthread_mutex_lock(&dispatcher->lock);
     /* No chief has given an order this number: what a server still says to an earlier one is no answer. */
-    struct ps_message order = {.type = PS_SAVE, .step = clock_monotonic_ns()};
+    struct ps_message order = {.type = PS_SAVE, .step = clock_monotonic_ns(), .last = dispatcher->cancelled};
     snprintf(order.path, sizeof order.path, "%s", directory);
     on_rpc(dispatcher, order_save, &order);
     await_saves(dispatcher);

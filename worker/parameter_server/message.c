@@ -96,6 +96,7 @@ static void codec_message(struct codec *codec, struct ps_message *message)
     codec_bool(codec, &message->holds_state);
     codec_bool(codec, &message->shared);
     codec_bool(codec, &message->pull);
+    codec_bool(codec, &message->last);
     codec_numbers(codec, message);
     codec_u32(codec, &message->crc);
     codec_text(codec, message->path, sizeof message->path);

@@ -64,7 +64,8 @@
     X(REDUCED)  /* server: step, squares */                                                                             \
     X(APPLY)    /* chief: step, rate, scale */                                                                          \
     X(STEPPED)  /* server: step */                                                                                      \
-    X(SAVE)     /* chief: step, path (a directory) */                                                                   \
+    X(ADMIT)    /* chief: tickets flow; take workers in */                                                              \
+    X(SAVE)     /* chief: step, path (a directory), last: then no worker is taken in until ADMIT */                     \
     X(SAVED)    /* server: step, path (file name), bytes, crc, tickets, updates; or text (why not), verdict (errno) */  \
     X(WRITE_OFF) /* chief: tickets; STANDING follows */                                                                 \
     X(FINISH)    /* chief: the run is over */                                                                           \
@@ -98,7 +99,7 @@ struct ps_message {
     uint32_t digest;              /* of the model's layout */
     uint32_t lineage;
     uint32_t verdict;
-    bool holds_state, shared, pull;
+    bool holds_state, shared, pull, last;
     int64_t ticket, step, updates;
     double rate, scale, loss, squares;
     int64_t correct, targets, examples;

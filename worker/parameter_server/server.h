@@ -10,7 +10,7 @@
  * with a lower epoch than one of the same number. A server that hears of a newer one
  * of its own number, from whoever has met that, ends: it may have stood still for
  * long, and been replaced. Without a chief it sends workers away now and then, so
- * that they look up where its name leads.
+ * that they look up where its name leads, and takes none in before one has begun.
  */
 #ifndef COXSWAIN_PARAMETER_SERVER_SERVER_H
 #define COXSWAIN_PARAMETER_SERVER_SERVER_H

@@ -66,10 +66,10 @@ static void on_claim(struct ps_server *server, struct control *control, const st
         rpc_stream_close(server->control->stream);
     control->claimed = true;
     server->control = control;
+    server->admits = false;
     server->chief = message->generation;
     server_control_say_standing(server, false);
     server_parting_tell(server);
-    server_exchange_admit(server);
 }
 
 static void on_start(struct ps_server *server, const struct ps_message *message)
@@ -97,7 +97,6 @@ static void on_start(struct ps_server *server, const struct ps_message *message)
     variables->holds_state = true;
     ps_server_record(server, SERVER_LOADED, variables, message->updates, message->path[0] ? message->path : "-");
     server_control_say_standing(server, true);
-    server_exchange_admit(server);
     mirror_copy(server);
 }
 
@@ -133,6 +132,16 @@ static void on_save(struct ps_server *server, const struct ps_message *message)
 {
     server_store_begin(server, message);
     server_parting_freeze(server);
+    if (message
+            ->last) /* else what we acknowledge from here on would be lost when we are asked to leave a moment later */
+        server_exchange_close(server);
+}
+
+static void on_admit(struct ps_server *server, const struct ps_message *message)
+{
+    (void)message;
+    server->admits = true;
+    server_exchange_admit(server);
 }
 
 /* The chief hears what came of it: one of them may have been sent again by another worker, and so not be lost. */
@@ -163,7 +172,7 @@ static const struct {
 } orders[] = {
     {PS_START, on_start, false},     {PS_REDUCE, on_reduce, true},       {PS_APPLY, on_apply, true},
     {PS_SAVE, on_save, true},        {PS_WRITE_OFF, on_write_off, true}, {PS_FINISH, on_finish, false},
-    {PS_PARTING, on_parting, false},
+    {PS_PARTING, on_parting, false}, {PS_ADMIT, on_admit, true},
 };
 
 static void hear(struct control *control, const struct ps_message *message)
@@ -200,6 +209,7 @@ static void on_closed(void *context, struct rpc_stream *stream, const struct err
     struct control *control = context;
     if (control->server->control == control) {
         control->server->control = NULL;
+        control->server->admits = false;
         control->server->unled_since_ms = clock_monotonic_ms();
     }
     free(control);

@@ -73,8 +73,7 @@ void server_exchange_acknowledge(struct exchange *exchange, int64_t ticket, uint
 static void admit(struct exchange *exchange)
 {
     const struct ps_server *server = exchange->server;
-    if (!exchange->open || exchange->answered || server->frozen || server->control == NULL ||
-        !server->variables.holds_state)
+    if (!exchange->open || exchange->answered || server->frozen || !server->admits)
         return;
     exchange->answered = true;
     ps_message_send(exchange->stream, &(struct ps_message){.type = PS_OPENED,
@@ -93,6 +92,7 @@ void server_exchange_admit(struct ps_server *server)
 
 void server_exchange_close(struct ps_server *server)
 {
+    server->admits = false;
     for (struct exchange *exchange = server->exchanges; exchange != NULL; exchange = exchange->next) {
         exchange->answered = exchange->pushing = false;
         rpc_stream_close(exchange->stream);

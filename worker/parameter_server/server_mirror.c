@@ -257,7 +257,6 @@ static void end_fetch(struct mirror *mirror)
     ps_message_release(&mirror->fetch);
     mirror->fetch = (struct ps_message){0};
     server_control_say_standing(server, true);
-    server_exchange_admit(server);
     mirror_copy(server);
 }
 

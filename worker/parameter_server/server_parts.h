@@ -70,6 +70,7 @@ struct ps_server {
     int64_t base_step, base_epoch, base_consumed; /* kept for a successor of the chief */
     double squares;                               /* of the gradient last reduced */
     int64_t asked_ms;                             /* when the wish to leave was seen; 0: there is none */
+    bool admits;                                  /* tickets flow, says the chief that is there */
     bool frozen;                                  /* on the way out: nothing more is acknowledged */
     bool dismissed;                               /* the chief has answered the wish */
     struct ps_server_counts counts;
@@ -120,9 +121,9 @@ bool server_is_superseded(struct ps_server *server, struct generation newest);
 bool server_is_of_a_past_attempt(struct ps_server *server, struct generation caller);
 void server_succession_tick(struct ps_server *server);
 
-/* There is a state (again), or a chief: whoever has waited for it may begin. */
+/* Tickets flow (again): whoever has waited for it may begin. */
 void server_exchange_admit(struct ps_server *server);
-/* Sends all workers away. */
+/* Sends all workers away, and takes none in before the chief says so. */
 void server_exchange_close(struct ps_server *server);
 void server_exchange_acknowledge(struct exchange *exchange, int64_t ticket, uint32_t verdict, bool pull);
 void server_control_tick(struct ps_server *server);

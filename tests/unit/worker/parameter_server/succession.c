@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <criterion/criterion.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,8 +15,8 @@
 #include "worker/parameter_server/server.h"
 #include "worker/parameter_server/servers_link.h"
 
-/* Servers that stood still and come back with their connections alive, while names lead to their successors: here, servers that
- * simply go on while their names change. */
+/* Who comes after whom. Servers that stood still and come back with their connections alive, while names lead to their successors:
+ * here, servers that simply go on while their names change. And what servers take between two chiefs. */
 
 #define SERVERS 2
 #define ELEMENTS 6
@@ -80,6 +81,14 @@ static int load(void *context, const char *checkpoint, struct variables *variabl
     return 0;
 }
 
+static int store(void *context, const char *directory, const struct variables *copy, char ret_name[64],
+                 int64_t *ret_bytes, uint32_t *ret_crc, struct error *error)
+{
+    (void)context, (void)directory, (void)copy, (void)ret_bytes, (void)ret_crc, (void)error;
+    snprintf(ret_name, 64, "shard");
+    return 0;
+}
+
 static void say(void *context, const char *text)
 {
     (void)context, (void)text;
@@ -99,6 +108,7 @@ static void start_server(struct scene *scene, unsigned number, struct generation
         .backup = scene->backup,
         .servers = scene->seats,
         .load = load,
+        .store = store,
         .say = say,
         .context = scene,
         .look_ms = LOOK_MS,
@@ -381,4 +391,53 @@ Test(superseded, a_server_hears_it_from_callers_of_a_newer_attempt, .timeout = 1
     expect_to_end_by(PS_METHOD_CONTROL, (struct ps_message){.type = PS_CLAIM, .generation = next});
     expect_to_end_by(PS_METHOD_EXCHANGE, (struct ps_message){.type = PS_OPEN, .generation = next});
     expect_to_end_by(PS_METHOD_MIRROR, (struct ps_message){.type = PS_MIRROR, .index = 1, .generation = next});
+}
+
+/* ---------------------------------------------------------------- between two chiefs */
+
+struct pushing {
+    struct scene *scene;
+    pthread_t thread;
+    atomic_bool ended;
+};
+
+static void *push(void *context)
+{
+    struct pushing *pushing = context;
+    uint64_t incarnations[PS_SERVERS_MAX];
+    bool outdated;
+    const struct servers_push update = {.ticket = 0, .lineage = (1 << 10) + 1, .rate = 1, .scale = 1};
+    (void)servers_link_push(pushing->scene->link, &update, &outdated, incarnations, NULL);
+    atomic_store(&pushing->ended, true);
+    return NULL;
+}
+
+/* Whoever is asked to leave a moment after its chief has not acknowledged anything that is not saved. */
+Test(succession, after_the_last_save_of_a_chief_nothing_is_acknowledged_before_the_next_has_begun, .timeout = 180)
+{
+    struct scene scene;
+    struct server_saved saved[PS_SERVERS_MAX] = {0};
+    set_up(&scene, false);
+    start_chief(&scene, 1);
+    begin_at_last(&scene);
+    open_worker(&scene);
+    cr_assert(servers_link_pull(scene.link, NULL, NULL) == 0);
+    dispatcher_cancel(scene.dispatcher);
+    cr_assert(dispatcher_save(scene.dispatcher, "nowhere", saved, NULL) == 0);
+    struct pushing pushing = {.scene = &scene};
+    cr_assert(pthread_create(&pushing.thread, NULL, push, &pushing) == 0);
+    usleep(200000); /* enough for one that was let in */
+    dispatcher_free(scene.dispatcher);
+    start_chief(&scene, 2);
+    struct server_standing standings[PS_SERVERS_MAX];
+    cr_assert(dispatcher_await_servers(scene.dispatcher, standings, NULL) == 0);
+    for (unsigned i = 0; i < SERVERS; i++) {
+        cr_expect(standings[i].holds_state && standings[i].updates == saved[i].updates);
+        server_standing_release(&standings[i]);
+        ticket_set_release(&saved[i].tickets);
+    }
+    cr_expect(!atomic_load(&pushing.ended));
+    begin_at_last(&scene);
+    pthread_join(pushing.thread, NULL);
+    tear_down(&scene);
 }
