@@ -228,6 +228,7 @@ static void input_fill(const struct controller *controller, struct job_entry *en
         .service = informer_get(controller->services, entry->key),
         .obstacle = {entry->obstacle, entry->obstacle_message, entry->obstacle_retry_ms},
         .certificate = entry->certificate,
+        .key = entry->key_look,
         .crew_message = waits ? entry->document->message : NULL,
         .saves = saves_of(entry->document),
         .born_ms = entry->born_ms,

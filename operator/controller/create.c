@@ -33,10 +33,15 @@ static int64_t backoff_until(const struct planning *planning)
     return until_ms != FIELD_UNSET && until_ms > planning->now_ms + longest_ms ? FIELD_UNSET : until_ms;
 }
 
+static bool may_create_pods(struct planning *planning)
+{
+    return !planning->hold_reason && has_slot_to_fill(&planning->crew) && is_time(planning, backoff_until(planning)) &&
+           planning->crew.earlier_count == 0;
+}
+
 static void create_pods(struct planning *planning)
 {
-    if (planning->hold_reason || !has_slot_to_fill(&planning->crew) || !is_time(planning, backoff_until(planning)) ||
-        planning->crew.earlier_count > 0)
+    if (!may_create_pods(planning))
         return;
     for (size_t i = 0; i < planning->crew.slot_count; i++)
         if (slot_to_fill(&planning->crew.slots[i]))
@@ -50,6 +55,13 @@ static void await_flavor(struct planning *planning)
         return;
     planning_hold(planning, "FlavorMissing",
                   planning_format(planning, "Kueue assigned the ResourceFlavor %s, which does not exist", flavor));
+}
+
+bool create_is_due(struct planning *planning)
+{
+    const struct obstacle *obstacle = &planning->obstacle;
+    bool tried = obstacle->kind == OBSTACLE_NONE || is_time(planning, obstacle->retry_ms);
+    return tried && !obstacle_is_final(obstacle->kind) && may_create_pods(planning);
 }
 
 /* Whose names would lead to the pods of somebody else: no pod comes before the Service is the job's. */

@@ -3,7 +3,7 @@
  * The key by which the pods of one crew know each other: a Secret of the job,
  * mounted into every pod as a file, never in its environment. The operator makes
  * it and need not read it: its name is the job's own, so one that exists is the
- * job's.
+ * job's. One that was removed is made anew (crew_key_plan.c).
  */
 #ifndef COXSWAIN_CONTROLLER_CREW_KEY_H
 #define COXSWAIN_CONTROLLER_CREW_KEY_H

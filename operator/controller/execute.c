@@ -41,7 +41,8 @@ struct creation {
     struct kube_resource resource;
     enum kube_priority priority;
     char *name;
-    const char *role;     /* of a pod, else NULL */
+    const char *role; /* of a pod, else NULL */
+    bool dry_run;
     struct json *service; /* of a Secret: the Service that is made after it; whoever sees the one has the other */
 };
 
@@ -265,6 +266,7 @@ static void send_creation(struct creation creation, const struct json *object, k
     struct resource_path path = {creation.resource, execution->namespace, NULL, NULL};
     struct kube_call_options options = call_options(execution, answered, sent);
     options.priority = creation.priority;
+    options.dry_run = creation.dry_run;
     options.strict = creation.role != NULL; /* a template's typing errors must not vanish */
     execution->open++;
     kube_client_create(execution->executor.client, &path, object, &options);
@@ -492,6 +494,49 @@ static void create_service(struct execution *execution, const struct training_jo
     }
 }
 
+/* As far as the plan goes on from it. */
+static void note_key(const struct execution *execution, bool there)
+{
+    if (job_entry_is_about(execution->entry, execution->uid))
+        execution->entry->key_look =
+            (struct crew_key_look){.epoch = execution->plan.epoch, .at_ms = execution->plan.now_ms, .there = there};
+}
+
+/* A cluster may refuse to be asked: a key that is there is what is usual. */
+static void key_looked_for(void *context, const struct kube_answer *answer)
+{
+    struct creation *creation = context;
+    enum error_kind kind = answer->error ? answer->error->kind : ERROR_NONE;
+    bool refused = kind == ERROR_ALREADY_EXISTS || kind == ERROR_FORBIDDEN || kind == ERROR_INVALID;
+    if (kind == ERROR_NONE || refused)
+        note_key(creation->execution, refused);
+    else
+        note_failure(creation->execution, answer->error, "ask for the crew's key");
+    creation_end(creation);
+}
+
+static void key_renewed(void *context, const struct kube_answer *answer)
+{
+    struct creation *creation = context;
+    if (answer->error && answer->error->kind != ERROR_ALREADY_EXISTS)
+        note_refusal(creation, answer->error);
+    else
+        note_key(creation->execution, true);
+    creation_end(creation);
+}
+
+static void send_key(struct execution *execution, const struct training_job *job, bool dry_run)
+{
+    struct error error = ERROR_INIT;
+    SCOPED_JSON *secret = NULL;
+    struct creation creation = {
+        .execution = execution, .resource = KUBE_SECRETS, .priority = KUBE_SOON, .dry_run = dry_run};
+    if (crew_key_secret_build(job, &secret, &error) < 0)
+        refuse(execution, OBSTACLE_OUTAGE, error.message);
+    else
+        send_creation(creation, secret, dry_run ? key_looked_for : key_renewed);
+}
+
 /* Of the first two, one that exists is from before a crash. Later ones take the place of one that was removed first. */
 static void certificate_created(void *context, const struct kube_answer *answer)
 {
@@ -692,6 +737,10 @@ static void act(struct execution *execution, const struct training_job *job, con
         return;
     case ACTION_CREATE_CERTIFICATE:
         create_certificate(execution, job);
+        return;
+    case ACTION_LOOK_FOR_KEY:
+    case ACTION_CREATE_KEY:
+        send_key(execution, job, action->type == ACTION_LOOK_FOR_KEY);
         return;
     case ACTION_CREATE_GROUP:
         create_group(execution, job);

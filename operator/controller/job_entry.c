@@ -137,6 +137,7 @@ void job_entry_set_job(struct job_entry *entry, const char *uid)
     entry->strangers_told = 0;
     entry->status_moves = (struct status_moves){0};
     entry->certificate.number = FIELD_UNSET;
+    entry->key_look = (struct crew_key_look){0};
     forget_gone(entry, 0);
     entry->job_uid = uid ? memory_copy_string(uid) : NULL;
 }
@@ -173,6 +174,7 @@ void job_entry_clock_set(struct job_entry *entry, int64_t by_ms, const struct jo
     entry->obstacle_retry_ms += by_ms;
     entry->poll_ms += by_ms;
     entry->certificate.from_ms += by_ms;
+    entry->key_look.at_ms += by_ms;
     move_pods(entry, by_ms);
     if (status)
         status_moves_clock_set(&entry->status_moves, status, by_ms);

@@ -65,6 +65,7 @@ struct job_entry {
     int64_t gone_epoch;
 
     struct certificate_generation certificate; /* the newest that was made */
+    struct crew_key_look key_look;
 
     enum obstacle_kind obstacle;
     char *obstacle_message;

@@ -106,6 +106,13 @@ struct certificate_generation {
     int64_t period_ms;
 };
 
+/* What was heard of the Secret with the crew's key when it was last asked for; in memory only. */
+struct crew_key_look {
+    int64_t epoch; /* for which it was asked; 0: never */
+    int64_t at_ms;
+    bool there;
+};
+
 struct plan_input {
     const struct training_job *job;
     const char *invalid; /* what is wrong with the spec, NULL: nothing */
@@ -122,8 +129,9 @@ struct plan_input {
     struct queue_input queue;
     struct obstacle obstacle;
     struct certificate_generation certificate; /* the newest that was made, as far as this process knows */
-    const struct progress *progress;           /* newest, NULL: none since the last plan */
-    const char *crew_message;                  /* what the chief says it waits for, NULL: nothing */
+    struct crew_key_look key;
+    const struct progress *progress; /* newest, NULL: none since the last plan */
+    const char *crew_message;        /* what the chief says it waits for, NULL: nothing */
     struct saves_input saves;
     bool progress_due; /* it is the job's turn to have its progress written */
     int64_t born_ms;   /* when this operator, holding the lease, saw the job come into being; FIELD_UNSET: it did not */
@@ -139,6 +147,8 @@ struct plan_input {
 enum action_type {
     ACTION_CREATE_SERVICE,
     ACTION_CREATE_CERTIFICATE, /* plan.certificate */
+    ACTION_LOOK_FOR_KEY,       /* nothing is made */
+    ACTION_CREATE_KEY,
     ACTION_CREATE_GROUP,
     ACTION_DELETE_GROUP,
     ACTION_CREATE_WORKLOAD,

@@ -43,7 +43,11 @@ bool scale_plan(struct planning *planning);
 bool gang_plan(struct planning *planning);        /* the PodGroup, and whether its pods may come */
 bool replace_plan(struct planning *planning);     /* superseded pods give way */
 bool certificate_plan(struct planning *planning); /* what the crew encrypts under */
+bool crew_key_plan(struct planning *planning);    /* a key that was removed is made anew */
 bool create_plan(struct planning *planning);      /* the Service and the promised pods */
+
+/* Pods are promised that nothing keeps from being created now. */
+bool create_is_due(struct planning *planning);
 
 /* Adds to the plan. */
 void planning_act(struct planning *planning, enum action_type type, const struct pod_view *pod);

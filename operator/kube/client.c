@@ -145,8 +145,13 @@ struct kube_call *kube_client_get(struct kube_client *client, const struct resou
 struct kube_call *kube_client_create(struct kube_client *client, const struct resource_path *path,
                                      const struct json *object, const struct kube_call_options *options)
 {
-    static const char *const strict[][2] = {{"fieldValidation", "Strict"}, {NULL, NULL}};
-    return call_path(client, VERB_CREATE, path, object, options->strict ? strict : NULL, options);
+    const char *queries[3][2] = {{NULL, NULL}};
+    size_t count = 0;
+    if (options->strict)
+        memcpy(queries[count++], (const char *[2]){"fieldValidation", "Strict"}, sizeof queries[0]);
+    if (options->dry_run)
+        memcpy(queries[count++], (const char *[2]){"dryRun", "All"}, sizeof queries[0]);
+    return call_path(client, VERB_CREATE, path, object, (const char *const(*)[2])queries, options);
 }
 
 struct kube_call *kube_client_replace(struct kube_client *client, const struct resource_path *path,

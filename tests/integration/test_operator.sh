@@ -95,3 +95,14 @@ api GET "$jobs_path/typed" | grep -q 'spec.roles\[worker\].template: unknown fie
 verdict $? "a field of a template that does not exist is named" "$(api GET "$jobs_path/typed")"
 [[ $(api GET "$jobs_path/typed") == *'"InvalidTemplate"'* && -z $(pods typed) ]]
 verdict $? "and no pod is made without it"
+
+# A key that somebody removes is made anew, for the whole crew.
+job keyed '{}' 2 'test $(wc -c <$COXSWAIN_CREW_KEY_FILE) = 32 || exit 64; sleep 600'
+wait_for keyed state Running 60
+key=$(api GET api/v1/namespaces/default/secrets | grep -o '"name": *"keyed-crew-[^"]*' | sed 's/.*"//')
+api DELETE "api/v1/namespaces/default/secrets/$key" >/dev/null
+api DELETE "$pods_path/$(member keyed 1)" >/dev/null
+wait_for keyed attempt 2 60 && wait_for keyed state Running 60
+verdict $? "a crew whose key was removed starts over" "$(api GET "$jobs_path/keyed")"
+[[ $(api GET api/v1/namespaces/default/secrets | grep -c "\"name\": *\"$key\"") == 1 && $(field keyed attempt) == 2 ]]
+verdict $? "once, under a new one"

@@ -163,6 +163,42 @@ Test(execute, without_a_key_there_is_no_service)
     stop();
 }
 
+#define DRY SECRETS "?dryRun=All"
+
+static void ask_for_key(scripted_handler *handler)
+{
+    start(handler);
+    scene_end_pod(&scene, &scene.pods[1], 137);
+    scene_plan(&scene);
+    scene_accept(&scene);
+    scene.pods[1].current = false;
+    scene.key_in_doubt = true;
+    scene.input.key = (struct crew_key_look){0};
+    execute();
+}
+
+Test(execute, a_key_is_asked_for_and_not_made)
+{
+    ask_for_key(make_anything);
+    cr_assert_eq(scripted_count(&server, DRY), 1);
+    cr_assert_eq(scripted_count(&server, SECRETS), 1);
+    cr_assert_not(entry->key_look.there);
+    cr_assert_eq(entry->key_look.epoch, scene.job.status.epoch);
+    stop();
+    ask_for_key(have_the_key);
+    cr_assert(entry->key_look.there);
+    cr_assert_eq(done.kind, ERROR_NONE);
+    stop();
+}
+
+Test(execute, a_cluster_that_does_not_let_itself_be_asked_is_taken_to_have_it)
+{
+    ask_for_key(forbid_secrets);
+    cr_assert(entry->key_look.there);
+    cr_assert_eq(entry->obstacle, OBSTACLE_NONE);
+    stop();
+}
+
 /* ---- a certificate gives its place to another */
 
 static bool asks_only(const struct scripted_request *request)

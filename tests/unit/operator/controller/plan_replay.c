@@ -30,6 +30,7 @@ struct model_pod {
     bool seen; /* by this operator, since it was started */
     bool ended_by_operator;
     bool node_dead; /* nobody will end it but by force */
+    int key;        /* which it has mounted; 0: none yet */
     bool late;      /* its create was on the wire when its operator was killed */
     bool foreign;   /* a copy that somebody else made */
     bool stray;     /* its create came late, when it was wanted no longer */
@@ -59,6 +60,10 @@ struct model {
     bool taken_over;  /* the first status was written by one that knew not what came before */
     bool group_there; /* the PodGroup, of jobs with a gang scheduler */
     struct group_view group;
+    bool key_there;
+    int key; /* the number of the newest */
+    struct crew_key_look key_look;
+    int key_lost_in;     /* turns until somebody removes it; below 0: nobody does */
     bool workload_there; /* Kueue's, of jobs with a queue */
     struct workload_view workload;
     struct {
@@ -190,7 +195,7 @@ static void server_create(int64_t index, int64_t epoch, int64_t attempt, bool la
     pod->view.adoptable = true;
     pod->view.phase = POD_PENDING;
     pod->view.ready = pod->view.scheduled = false;
-    pod->view.started_ms = FIELD_UNSET;
+    pod->view.started_ms = pod->view.startable_ms = FIELD_UNSET;
     model.pod_count++;
 }
 
@@ -316,6 +321,7 @@ static void operator_restart(bool create_on_the_wire, const struct action *actio
         cut_off();
     model.born = false;
     model.counts_since_ms = FIELD_UNSET;
+    model.key_look = (struct crew_key_look){0};
     model.cache.count = model.gone_count = 0;
     model.gone_epoch = 0;
     for (size_t i = 0; i < model.pod_count; i++)
@@ -324,16 +330,32 @@ static void operator_restart(bool create_on_the_wire, const struct action *actio
     see_pods();
 }
 
+/* One that exists stays. */
+static void make_key(void)
+{
+    model.key += !model.key_there;
+    model.key_there = true;
+}
+
 static void operator_do(const struct action *action, const struct training_job *job, const struct plan *plan)
 {
     struct model_pod *pod;
     switch (action->type) {
     case ACTION_CREATE_SERVICE:
         CHECK(!status_terminal(&model.scene.job.status), "a Service after the end");
+        make_key();
         model.service = true;
         break;
     case ACTION_CREATE_CERTIFICATE: /* of encrypted crews only */
         CHECK(false, "a certificate for a crew that talks in the clear");
+        break;
+    case ACTION_LOOK_FOR_KEY:
+        model.key_look = (struct crew_key_look){.epoch = plan->epoch, .at_ms = model.now_ms, .there = model.key_there};
+        break;
+    case ACTION_CREATE_KEY:
+        CHECK(!status_terminal(&model.scene.job.status), "a key after the end");
+        make_key();
+        model.key_look = (struct crew_key_look){.epoch = plan->epoch, .at_ms = model.now_ms, .there = true};
         break;
     case ACTION_CREATE_GROUP:
         CHECK(!status_terminal(&model.scene.job.status), "a PodGroup after the end");
@@ -443,6 +465,7 @@ static size_t operator_turn(void)
         .queue = {.state = OPTIONAL_READY, .workload = model.workload_there ? &model.workload : NULL},
         .gang = {.state = OPTIONAL_READY, .group = model.group_there ? &model.group : NULL},
         .certificate = {.number = FIELD_UNSET},
+        .key = model.key_look,
         .born_ms = model.born ? SCENE_NOW : FIELD_UNSET,
         .counts_since_ms = model.counts_since_ms,
         .pods_changed_ms = draw(2) ? model.now_ms - (int64_t)draw(4000) : FIELD_UNSET,
@@ -484,6 +507,19 @@ static void pod_end(struct model_pod *pod, int code)
         pod->view.disruption_target = true;
 }
 
+/* What nobody else of the crew could talk to must not start beside it. */
+static void mount_key(struct model_pod *pod)
+{
+    pod->key = model.key;
+    for (size_t i = 0; i < model.pod_count; i++) {
+        const struct model_pod *other = &model.pods[i];
+        bool counts = other->exists && other->key > 0 && other->view.current && pod_view_alive(&other->view) &&
+                      !pod_view_deleting(&other->view) && !other->stray && !other->foreign && !other->late;
+        CHECK(!counts || pod->late || pod->view.attempt != other->view.attempt || other->key == pod->key,
+              "a crew is split between two keys");
+    }
+}
+
 static void pod_advance(struct model_pod *pod)
 {
     struct pod_view *view = &pod->view;
@@ -493,7 +529,12 @@ static void pod_advance(struct model_pod *pod)
         pod->exists = false;
     } else if (!view->scheduled) {
         view->scheduled = true;
+        view->startable_ms = model.now_ms;
+    } else if (view->phase == POD_PENDING && !model.key_there) {
+        return; /* its volume is waited for */
     } else if (view->phase == POD_PENDING) {
+        if (!pod->foreign && !pod->stray)
+            mount_key(pod);
         view->phase = POD_RUNNING;
         view->started_ms = model.now_ms;
     } else if (view->phase == POD_RUNNING && !view->ready) {
@@ -612,6 +653,8 @@ static void world_turn(void)
     if (model.group_there && !model.calm && chance(2))
         model.group_there = false;
     kueue_turn();
+    if (!model.calm && model.key_lost_in-- == 0)
+        model.key_there = false;
     people_meddle();
     if (!model.calm && chance(4)) {
         model.scene.job.run_policy.suspend = !model.scene.job.run_policy.suspend;
@@ -674,6 +717,7 @@ static void run_schedule(uint64_t seed, enum restart_scope scope)
     model.scene.job.queue_name = chance(30) ? "queue" : NULL;
     model.scene.job.run_policy.gang.scheduler = chance(30) ? GANG_VOLCANO : GANG_NONE;
     model.born = chance(60);
+    model.key_lost_in = seed % 3 == 0 ? (int)(seed % STEPS) : -1;
     see_job();
     for (int step = 0; step < STEPS; step++) {
         world_turn();

@@ -134,6 +134,9 @@ void scene_init_running(struct scene *scene, int64_t workers)
 const struct plan *scene_plan(struct scene *scene)
 {
     plan_release(&scene->plan);
+    int64_t epoch = scene->job.status.epoch > 0 ? scene->job.status.epoch : 1; /* a first crew may be begun untold */
+    if (!scene->key_in_doubt)
+        scene->input.key = (struct crew_key_look){epoch, scene->input.now_ms, true};
     plan_job(&scene->input, &scene->plan);
     return &scene->plan;
 }

@@ -20,6 +20,7 @@ struct scene {
     struct service_view service;
     struct plan_input input;
     struct plan_options options;
+    bool key_in_doubt; /* else the crew's key is known to be there; see input.key */
     struct plan plan;
     struct arena arena;
 };
