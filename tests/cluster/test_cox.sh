@@ -130,6 +130,22 @@ spec:
 YAML
 }
 
+# ---------------------------------------------------------------- devices
+# advertise OPERATION [, "value": "1"]: what a device plugin does for its node
+advertise() {
+    local place patch=
+    for place in capacity allocatable; do patch+="${patch:+, }{\"op\": \"$1\", \"path\": \"/status/$place/example.com~1gpu\"${2:-}}"; done
+    kubectl patch node node-1 --subresource=status --type=json -p "[$patch]" >/dev/null
+}
+played_manifest device | sed 's|^  model:|  devices: {type: GPU, resourceName: example.com/gpu}\n&|' | k apply -f - >/dev/null
+lacks_device() { cox 0 why device && printed 'waits for a node for pod device-worker-0-[0-9]*: 0/3 nodes are available: 3 Insufficient example.com/gpu'; }
+until_true 60 lacks_device
+verdict $? "why, of a device that no node has" "$(said)"
+advertise add ', "value": "1"' && expect device readySummary 1/1
+[[ $(k get pods -l coxswain.dev/job-name=device -o 'jsonpath={.items[*].spec.nodeName}') == node-1 ]]
+verdict $? "which runs on the node that gets one" "$(k get pods -o wide)"
+k delete tj device >/dev/null && advertise remove
+
 # ---------------------------------------------------------------- the chief's own words
 # Not on loopback, where the API server refuses to go.
 cat >"$work/chief.py" <<'PYTHON'
