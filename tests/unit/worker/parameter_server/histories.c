@@ -21,6 +21,7 @@
 /* Whole crews in one process, over real streams: servers and workers are killed at random moments, pushes are repeated, and in
  * the end every server's parameters say how many updates are in them: each takes 1 off every parameter. */
 
+#define SIGHT 4 /* steps */
 #define SERVERS 2
 #define WORKERS 3
 #define ROWS 300
@@ -60,8 +61,9 @@ struct play {
     bool freezes;      /* workers stop for longer than the chief's patience, and return */
     atomic_bool
         straggles; /* worker 0 holds its first ticket until the others have come as far as they may, and stand */
-    bool late;     /* a server is killed once all tickets are done */
-    bool by_rows;  /* updates are lists of rows: of all of them */
+    atomic_llong awaited_step; /* workers do not run away from whoever strikes at the steps that he has seen */
+    bool late;                 /* a server is killed once all tickets are done */
+    bool by_rows;              /* updates are lists of rows: of all of them */
     struct row_set rows[SERVERS];
     int64_t end, staleness;
     struct device *device;
@@ -297,6 +299,14 @@ static void straggle(struct one_worker *worker)
     }
 }
 
+/* For a while only: a new chief may not have told of any step yet. */
+static void keep_in_sight(const struct one_worker *worker, int64_t ticket)
+{
+    for (int i = 0; i < 500 && ticket / 2 > atomic_load(&worker->play->awaited_step) && !atomic_load(&worker->killed);
+         i++)
+        usleep(1000);
+}
+
 /* False when the worker is over, or was killed on the way. */
 static bool do_ticket(struct one_worker *worker)
 {
@@ -318,6 +328,7 @@ static bool do_ticket(struct one_worker *worker)
     if (draw(play, 4) == 0)
         usleep(draw(play, draw(play, 8) == 0 ? 30000 : 3000));
     thaw(worker);
+    keep_in_sight(worker, grant.ticket);
     struct servers_push push = {.ticket = grant.ticket, .lineage = grant.lineage, .rate = 1, .scale = 1, .rows = rows};
     int repetitions = draw(play, 5) == 0 ? 2 : 1; /* as after a lost acknowledgement */
     for (int i = 0; i < repetitions; i++)
@@ -570,6 +581,8 @@ static bool follow(struct play *play, struct crew_of_workers *crew, unsigned kil
             return false;
         if (event.kind == EVENT_SERVER_PARTS)
             see_off(play);
+        if (event.kind == EVENT_STEP && kills_every > 0)
+            atomic_store(&play->awaited_step, event.step + SIGHT);
         if (event.kind != EVENT_STEP || kills_every == 0 || event.step % (int64_t)kills_every != 0)
             continue;
         if (!play->orderly && draw(play, 2) == 0)
@@ -618,6 +631,7 @@ static void run(struct play *play, unsigned kills_every, unsigned *ret_kills)
     for (unsigned i = 0; i < WORKERS; i++)
         start_worker(play, &crew, i, 1);
     *ret_kills = 0;
+    atomic_store(&play->awaited_step, kills_every > 0 ? SIGHT : play->end);
     do {
         do
             while (begin(play) < 0) /* lost again, or back from the backup: look anew */
