@@ -6,6 +6,7 @@
 #include "common/scope.h"
 #include "worker/data/dataset_format.h"
 #include "worker/data/file_bytes.h"
+#include "worker/data/finite_values.h"
 #include "worker/data/npy.h"
 #include "worker/data/pixels.h"
 
@@ -13,13 +14,14 @@ struct npy_dataset {
     struct dataset base;
     struct file_bytes image_file, label_file;
     struct npy images, labels;
-    char *label_path; /* as the job has it */
+    char *image_path, *label_path; /* as the job has them */
 };
 
 static void npy_free(struct dataset *base)
 {
     file_bytes_release(&((struct npy_dataset *)base)->image_file);
     file_bytes_release(&((struct npy_dataset *)base)->label_file);
+    free(((struct npy_dataset *)base)->image_path);
     free(((struct npy_dataset *)base)->label_path);
 }
 
@@ -82,6 +84,7 @@ static int fill(struct npy_dataset *dataset, const struct dataset_source *source
         return error_set(error, ERROR_INVALID, "data.train: %lld images but %lld labels", (long long)images->shape[0],
                          (long long)labels->shape[0]);
     dataset->base.count = images->shape[0];
+    dataset->image_path = memory_copy_string(source->files->images);
     dataset->label_path = memory_copy_string(source->files->labels);
     const char *slash = strrchr(source->files->images, '/');
     snprintf(dataset->base.description, sizeof dataset->base.description, "arrays of %lld values (%c%u) from %s (%s)",
@@ -103,13 +106,20 @@ static int npy_open(const struct dataset_source *source, struct dataset **ret_da
     return 0;
 }
 
+static int check_finite(const char *path, int64_t index, const float *values, int64_t count, struct error *error)
+{
+    if (finite_values_check(values, count, error) == 0)
+        return 0;
+    return error_wrap(error, "%s: example %lld", path, (long long)index);
+}
+
 static int read_label(const struct npy_dataset *dataset, int64_t index, void *target, struct error *error)
 {
     const struct example_format *format = &dataset->base.format;
     int64_t count = format->target_elements;
     if (format->target_type == ELEMENT_FLOAT32) {
         memcpy(target, dataset->labels.data + (size_t)(index * count) * sizeof(float), (size_t)count * sizeof(float));
-        return 0;
+        return check_finite(dataset->label_path, index, target, count, error);
     }
     for (int64_t i = 0; i < count; i++) {
         int64_t label = npy_integer_at(&dataset->labels, index * count + i);
@@ -126,11 +136,14 @@ static int npy_read(const struct dataset *base, int64_t index, void *input, void
     int64_t count = base->format.input_elements;
     const uint8_t *image = dataset->images.data + index * count * dataset->images.item_bytes;
     float *values = input;
-    if (dataset->images.item_bytes == sizeof(float))
+    if (dataset->images.item_bytes == sizeof(float)) {
         memcpy(values, image, (size_t)count * sizeof *values);
-    else
+        if (check_finite(dataset->image_path, index, values, count, error) < 0)
+            return -1;
+    } else {
         for (int64_t i = 0; i < count; i++)
             values[i] = pixel_value(image[i]);
+    }
     return read_label(dataset, index, target, error);
 }
 

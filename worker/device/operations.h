@@ -71,7 +71,7 @@ struct conv2d_backward_weight {
     bool accumulate;
 };
 
-/* Square windows; what lies in the padding never wins a maximum. */
+/* Square windows; what lies in the padding never wins a maximum, a NaN always does. */
 struct pool_shape {
     int64_t b, h, w, c, size, stride, padding, oh, ow;
 };
@@ -104,7 +104,7 @@ struct average_pool_backward {
     float *dx;
 };
 
-/* Elementwise; y may be x. gelu is the tanh form (Hendrycks and Gimpel 2016), as GPT-2 has it. */
+/* Elementwise; y may be x. A rectifier, here and as an activation, keeps NaN. gelu is the tanh form (Hendrycks and Gimpel 2016), as GPT-2 has it. */
 struct relu_forward {
     int64_t count;
     const float *x;

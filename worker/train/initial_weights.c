@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "common/memory.h"
+#include "common/scope.h"
+#include "worker/data/finite_values.h"
 #include "worker/train/tensor_names.h"
 
 enum family { FAMILY_OWN, FAMILY_GPT2 };
@@ -116,13 +118,23 @@ static bool is_used(const struct loading *loading, const struct safetensors_tens
     return false;
 }
 
+/* Of the optimizer, beside the weights in a checkpoint's own file: "adam.m/conv1.weight", or a part of it, "…@0". */
+static bool is_slot(const struct loading *loading, const char *name)
+{
+    const char *slash = strchr(name, '/');
+    if (slash == NULL)
+        return false;
+    SCOPED_FREE char *of = memory_copy_bytes(slash + 1, strcspn(slash + 1, "@"));
+    return parameter_layout_find(loading->model, of) != NULL;
+}
+
 /* A deeper model's file fits a shallower one in all that it asks for: what is left over tells. */
 static int check_rest(const struct loading *loading, struct error *error)
 {
     bool tied = parameter_layout_find(loading->model, "output.weight") == NULL;
     for (unsigned i = 0; i < loading->file->count; i++) {
         const struct safetensors_tensor *tensor = &loading->file->tensors[i];
-        if (is_used(loading, tensor) ||
+        if (is_used(loading, tensor) || (loading->family == FAMILY_OWN && is_slot(loading, tensor->name)) ||
             (loading->family == FAMILY_GPT2 && tensor_name_is_no_weight(tensor->name, tied)))
             continue;
         return error_set(error, ERROR_INVALID,
@@ -191,7 +203,10 @@ static int load(struct loading *loading, struct error *error)
         return -1;
     for (unsigned i = 0; i < held->tensor_count; i++) {
         const struct parameter_tensor *tensor = &held->tensors[i];
-        copy_values(tensor, origin_of(loading, tensor), loading->state->host.parameters + tensor->offset);
+        float *to = loading->state->host.parameters + tensor->offset;
+        copy_values(tensor, origin_of(loading, tensor), to);
+        if (finite_values_check(to, tensor->elements, error) < 0)
+            return error_wrap(error, "tensor %s", origin_of(loading, tensor)->tensor->name);
     }
     return training_state_to_device(loading->state, error);
 }

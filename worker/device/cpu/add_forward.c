@@ -10,7 +10,7 @@ CPU_VECTORISED static void run_piece(const void *context, int64_t piece, void *s
     float *y = op->y + first;
     if (op->activation == ACTIVATION_RELU)
         for (int64_t i = 0; i < count; i++)
-            y[i] = a[i] + b[i] > 0 ? a[i] + b[i] : 0;
+            y[i] = a[i] + b[i] <= 0 ? 0 : a[i] + b[i];
     else
         for (int64_t i = 0; i < count; i++)
             y[i] = a[i] + b[i];

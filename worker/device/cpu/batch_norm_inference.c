@@ -22,7 +22,7 @@ CPU_VECTORISED static void run_block(const void *context, int64_t block, void *s
         float *restrict y = op->y + r * op->c + stripe->first;
         for (int64_t i = 0; i < stripe->count; i++) {
             float value = x[i] * stripe->slope[i] + stripe->start[i];
-            y[i] = value > least ? value : least;
+            y[i] = value <= least ? least : value;
         }
     }
 }

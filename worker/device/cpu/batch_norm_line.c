@@ -10,7 +10,7 @@ static inline __attribute__((always_inline)) void run_lanes(const float *restric
     for (int64_t r = 0; r < rows; r++)
         for (int j = 0; j < LANES; j++) {
             float value = x[r * c + j] * slope[j] + start[j];
-            y[r * c + j] = relu && !(value > 0) ? 0 : value;
+            y[r * c + j] = relu && value <= 0 ? 0 : value;
         }
 }
 
@@ -30,7 +30,7 @@ CPU_VECTORISED static void run_block(const void *context, int64_t block, void *s
     for (int64_t r = 0; r < rows; r++)
         for (int64_t j = i; j < c; j++) {
             float value = x[r * c + j] * line->slope[j] + line->start[j];
-            y[r * c + j] = line->relu && !(value > 0) ? 0 : value;
+            y[r * c + j] = line->relu && value <= 0 ? 0 : value;
         }
 }
 

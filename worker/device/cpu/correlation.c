@@ -121,7 +121,7 @@ CPU_VECTORISED static void finish_tile(const struct correlation *job, const stru
             to[j] = job->bias ? from[j] + job->bias[panel->column + j] : from[j];
         if (job->relu)
             for (int64_t j = 0; j < panel->columns; j++)
-                to[j] = to[j] > 0 ? to[j] : 0;
+                to[j] = to[j] <= 0 ? 0 : to[j];
         if (job->mask)
             for (int64_t j = 0; j < panel->columns; j++)
                 to[j] = job->mask[at + j] > 0 ? to[j] : 0;

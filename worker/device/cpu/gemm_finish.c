@@ -18,7 +18,7 @@ static inline __attribute__((always_inline)) void finish_row(const struct gemm *
             c[j] = sums[j];
     if (gemm->relu)
         for (int64_t j = 0; j < columns; j++)
-            c[j] = c[j] > 0 ? c[j] : 0;
+            c[j] = c[j] <= 0 ? 0 : c[j];
     if (mask)
         for (int64_t j = 0; j < columns; j++)
             c[j] = mask[j] > 0 ? c[j] : 0;

@@ -14,7 +14,7 @@
 #define kernel_spread(p) _mm256_broadcast_ss(p)
 #define kernel_multiply_add(a, b, sum) _mm256_fmadd_ps(a, b, sum)
 #define kernel_add(a, b) _mm256_add_ps(a, b)
-#define kernel_positive(v) _mm256_max_ps(v, _mm256_setzero_ps())
+#define kernel_positive(v) _mm256_andnot_ps(_mm256_cmp_ps(v, _mm256_setzero_ps(), _CMP_LE_OQ), v)
 #define kernel_keep(v, by) _mm256_and_ps(_mm256_cmp_ps(by, _mm256_setzero_ps(), _CMP_GT_OQ), v)
 #include "worker/device/cpu/gemm_line_template.h"
 #include "worker/device/cpu/gemm_tile_template.h"

@@ -14,7 +14,7 @@
 #define kernel_spread(p) _mm512_set1_ps(*(p))
 #define kernel_multiply_add(a, b, sum) _mm512_fmadd_ps(a, b, sum)
 #define kernel_add(a, b) _mm512_add_ps(a, b)
-#define kernel_positive(v) _mm512_max_ps(v, _mm512_setzero_ps())
+#define kernel_positive(v) _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(v, _mm512_setzero_ps(), _CMP_NLE_UQ), v)
 #define kernel_keep(v, by) _mm512_maskz_mov_ps(_mm512_cmp_ps_mask(by, _mm512_setzero_ps(), _CMP_GT_OQ), v)
 #include "worker/device/cpu/gemm_line_template.h"
 #include "worker/device/cpu/gemm_tile_template.h"

@@ -17,7 +17,7 @@ typedef int32_t lanes_mask __attribute__((vector_size(16)));
 #define kernel_multiply_add(a, b, sum) ((sum) + (a) * (b))
 #define kernel_add(a, b) ((a) + (b))
 #define kernel_keep(v, by) ((lanes)((lanes_mask)((by) > (lanes){0}) & (lanes_mask)(v)))
-#define kernel_positive(v) kernel_keep(v, v)
+#define kernel_positive(v) ((lanes)(~(lanes_mask)((v) <= (lanes){0}) & (lanes_mask)(v)))
 #include "worker/device/cpu/gemm_line_template.h"
 #include "worker/device/cpu/gemm_tile_template.h"
 

@@ -2,7 +2,8 @@
  *
  * Body of a gemm_kernel's line functions, included once an instruction set after
  * gemm_tile_template.h, with two more definitions: kernel_positive(v), v or zero
- * where v is not positive, and kernel_keep(v, by), v or zero where `by` is not.
+ * where v is not positive (a NaN stays), and kernel_keep(v, by), v or zero where
+ * `by` is not positive.
  * No include guard: each includer makes its own functions.
  */
 

@@ -3,14 +3,18 @@
 
 #include "worker/device/cpu/pool.h"
 
+/* A NaN is larger than all: what is wrong must be seen. */
+static inline __attribute__((always_inline)) float larger(float one, float other)
+{
+    return other <= one || one != one ? one : other;
+}
+
 /* The usual window, without a detour through memory. */
 static inline __attribute__((always_inline)) void pool_four(const float *restrict x, int64_t line, int64_t channels,
                                                             float *restrict y)
 {
     for (int64_t c = 0; c < channels; c++) {
-        float above = x[c + channels] > x[c] ? x[c + channels] : x[c];
-        float left = x[line + c] > above ? x[line + c] : above;
-        y[c] = x[line + c + channels] > left ? x[line + c + channels] : left;
+        y[c] = larger(larger(larger(x[c], x[c + channels]), x[line + c]), x[line + c + channels]);
     }
 }
 
@@ -34,7 +38,7 @@ CPU_VECTORISED static void pool_image(const void *context, int64_t image, void *
                 for (int64_t q = window.left; q < window.right; q++) {
                     const float *restrict from = x + (r * shape->w + q) * shape->c;
                     for (int64_t c = 0; c < shape->c; c++)
-                        y[c] = from[c] > y[c] ? from[c] : y[c];
+                        y[c] = larger(y[c], from[c]);
                 }
         }
 }

@@ -9,7 +9,7 @@ CPU_VECTORISED static void run_piece(const void *context, int64_t piece, void *s
     const float *x = op->x + first;
     float *y = op->y + first;
     for (int64_t i = 0; i < count; i++)
-        y[i] = x[i] > 0 ? x[i] : 0;
+        y[i] = x[i] <= 0 ? 0 : x[i];
 }
 
 void cpu_relu_forward(const struct cpu_call *call, const struct relu_forward *op)

@@ -40,7 +40,7 @@ static __global__ void each_element(struct batch_norm_forward op)
     EACH(i, op.rows * op.c);
     const int64_t column = i % op.c;
     const float y = (op.x[i] - op.mean[column]) * (op.weight[column] * op.rstd[column]) + op.bias[column];
-    op.y[i] = op.activation == ACTIVATION_RELU && !(y > 0) ? 0 : y;
+    op.y[i] = op.activation == ACTIVATION_RELU && y <= 0 ? 0 : y;
 }
 
 void cuda_batch_norm_forward(const struct cuda_call *call, const struct batch_norm_forward *op)

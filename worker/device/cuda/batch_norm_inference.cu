@@ -9,7 +9,7 @@ static __global__ void each_element(struct batch_norm_inference op)
     const int64_t column = i % op.c;
     const float slope = op.weight[column] * (1.0f / sqrtf(op.running_variance[column] + EPSILON));
     const float y = (op.x[i] - op.running_mean[column]) * slope + op.bias[column];
-    op.y[i] = op.activation == ACTIVATION_RELU && !(y > 0) ? 0 : y;
+    op.y[i] = op.activation == ACTIVATION_RELU && y <= 0 ? 0 : y;
 }
 
 void cuda_batch_norm_inference(const struct cuda_call *call, const struct batch_norm_inference *op)

@@ -52,7 +52,7 @@ static __device__ void finish(const struct correlation &job, int64_t pixel, int 
         return;
     const int64_t i = pixel * job.o + column;
     float y = job.bias ? sum + job.bias[column] : sum;
-    if (job.relu && !(y > 0))
+    if (job.relu && y <= 0)
         y = 0;
     if (job.mask && !(job.mask[i] > 0))
         y = 0;

@@ -7,7 +7,7 @@ static __global__ void finish_element(struct dense_forward op)
     /* A division of 64 bits costs more than all the rest. */
     const int64_t column = i <= UINT32_MAX ? (uint32_t)i % (uint32_t)op.n : i % op.n;
     const float y = op.bias ? op.y[i] + op.bias[column] : op.y[i];
-    op.y[i] = op.activation == ACTIVATION_RELU && !(y > 0) ? 0 : y;
+    op.y[i] = op.activation == ACTIVATION_RELU && y <= 0 ? 0 : y;
 }
 
 void cuda_dense_forward(const struct cuda_call *call, const struct dense_forward *op)

@@ -15,7 +15,7 @@ static __global__ void each_output(struct max_pool_forward op)
         for (int r = rows.first; r < rows.end; r++)
             for (int q = columns.first; q < columns.end; q++) {
                 float value = x[(r * s.w + q) * s.c];
-                maximum = value > maximum ? value : maximum;
+                maximum = value <= maximum || maximum != maximum ? maximum : value; // a NaN is the largest
             }
         op.y[image * s.oh * s.ow * s.c + i] = maximum;
     }

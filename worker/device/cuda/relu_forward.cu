@@ -4,7 +4,7 @@
 static __global__ void each_element(struct relu_forward op)
 {
     EACH(i, op.count);
-    op.y[i] = op.x[i] > 0 ? op.x[i] : 0;
+    op.y[i] = op.x[i] <= 0 ? 0 : op.x[i];
 }
 
 void cuda_relu_forward(const struct cuda_call *call, const struct relu_forward *op)

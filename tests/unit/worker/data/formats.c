@@ -5,6 +5,7 @@
  */
 #include <criterion/criterion.h>
 #include <glob.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -263,6 +264,12 @@ Test(formats, npy_arrays_of_bytes_or_floats, .init = make_place, .fini = remove_
     cr_assert_eq(dataset_read(dataset, &index, 1, input, &target, NULL), 0);
     cr_assert(input[3] == -7.0f);
     dataset_free(dataset);
+    const float wrong[] = {0, 1, 2, 3, 4, 5, NAN, 7};
+    put_array("x.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 4), }", wrong, 32);
+    dataset = opened(&spec, &images);
+    unreadable(dataset, 1, "x.npy: example 1: value 2 is nan, which is not a finite number");
+    dataset_free(dataset);
+    put_array("x.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 4), }", numbers, 32);
     struct example_format few = images;
     few.classes = 4;
     dataset = opened(&spec, &few);
@@ -313,6 +320,12 @@ Test(formats, tfrecords_by_the_names_of_their_features, .init = make_place, .fin
     dataset = opened(&spec, &images);
     unreadable(dataset, 3, "compressed picture");
     dataset_free(dataset);
+    const float wrong[] = {1, -INFINITY, 3, 4};
+    put_file("b.tfrecord", file, put_record(file, example, put_example(example, wrong, sizeof wrong, 9)));
+    dataset = opened(&spec, &images);
+    unreadable(dataset, 3, "record 0: feature image: value 1 is -inf");
+    dataset_free(dataset);
+    end = put_record(file, example, put_example(example, "\x89PNG......", 10, 1));
     file[14] ^= 1;
     put_file("b.tfrecord", file, end);
     dataset = opened(&spec, &images);

@@ -4,6 +4,7 @@
  * and half precision, and the sentences for what does not fit.
  */
 #include <criterion/criterion.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,6 +100,8 @@ Test(weights, hugging_face_files_hold_turned_matrices)
     close_bench(&b);
 }
 
+static const struct model_spec mlp = {.preset = PRESET_MLP};
+
 static void refused(const struct model_spec *model, const char *path, enum error_kind kind, const char *words)
 {
     struct error error = ERROR_INIT;
@@ -124,7 +127,6 @@ Test(weights, of_another_model_are_refused_with_a_sentence)
     other = gpt;
     other.context = 7;
     refused(&other, b.path, ERROR_INVALID, "wpe.weight is 6 x 8");
-    const struct model_spec mlp = {.preset = PRESET_MLP};
     refused(&mlp, b.path, ERROR_INVALID, "it holds a GPT-2");
     float zero = 0;
     const struct safetensors_tensor llama = {"model.embed_tokens.weight", SAFETENSORS_F32, {1}, 1, &zero, sizeof zero};
@@ -133,6 +135,49 @@ Test(weights, of_another_model_are_refused_with_a_sentence)
     cr_assert_eq(safetensors_write(b.path, &llama, 1, NULL, &crc, &bytes, NULL), 0);
     refused(&gpt, b.path, ERROR_UNSUPPORTED, "Llama");
     close_bench(&b);
+}
+
+Test(weights, that_are_no_numbers_are_refused)
+{
+    struct bench b = open_bench(&gpt, 1);
+    b.state.parameters[parameter_layout_find(&b.state.layout, "h1.attention.qkv.weight")->offset + 5] = NAN;
+    write_out(&b, EXPORT_OWN_NAMES);
+    refused(&gpt, b.path, ERROR_INVALID, "tensor h1.attention.qkv.weight: value 5 is nan");
+    close_bench(&b);
+}
+
+/* A checkpoint's own file has the optimizer's slots beside the weights. */
+Test(weights, slots_are_left_out_unless_they_are_of_another_model)
+{
+    struct error error = ERROR_INIT;
+    struct bench from = open_bench(&mlp, 1), to = open_bench(&mlp, 2);
+    const struct parameter_layout *layout = &from.state.layout;
+    struct safetensors_tensor tensors[32];
+    uint32_t crc;
+    int64_t bytes;
+    for (unsigned i = 0; i < layout->tensor_count; i++) {
+        const struct parameter_tensor *t = &layout->tensors[i];
+        tensors[i] = (struct safetensors_tensor){t->name,
+                                                 SAFETENSORS_F32,
+                                                 {0},
+                                                 t->rank,
+                                                 from.state.parameters + t->offset,
+                                                 (size_t)t->elements * sizeof(float)};
+        memcpy(tensors[i].shape, t->shape, sizeof t->shape[0] * t->rank);
+    }
+    char slot[64];
+    struct safetensors_tensor *last = &tensors[layout->tensor_count];
+    *last = tensors[0];
+    last->name = slot;
+    snprintf(slot, sizeof slot, "adam.m/%s", tensors[0].name);
+    cr_assert_eq(safetensors_write(from.path, tensors, layout->tensor_count + 1, NULL, &crc, &bytes, NULL), 0);
+    cr_assert_eq(load(&to, from.path, &error), 0, "%s", error.message);
+    cr_assert(same_values(from.state.parameters, to.state.parameters, layout->elements));
+    snprintf(slot, sizeof slot, "adam.m/another.weight");
+    cr_assert_eq(safetensors_write(from.path, tensors, layout->tensor_count + 1, NULL, &crc, &bytes, NULL), 0);
+    refused(&mlp, from.path, ERROR_INVALID, "nothing in the model takes its tensor adam.m/another.weight");
+    close_bench(&from);
+    close_bench(&to);
 }
 
 Test(weights, a_shorter_context_takes_the_first_positions)
