@@ -54,8 +54,9 @@ refusing '[{"path": "/trainingjobs", "watch": true, "fault": "status", "status":
 cox 1 wait steady && grep -q 'has no TrainingJobs.*install Coxswain' err
 verdict $? "nor where there are no jobs" "$(said)"
 
-refusing '[{"path": "/pods/steady-worker-0-1/log", "fault": "status", "status": 500}]'
-cox 1 logs steady && grep -q '^cox logs: worker-0: pod steady-worker-0-1: made by faultproxy' err && printed '^worker-1 | worker 1 speaks$'
+pod=steady-worker-0-$(field steady epoch)
+refusing '[{"path": "/pods/'"$pod"'/log", "fault": "status", "status": 500}]'
+cox 1 logs steady && grep -q "^cox logs: worker-0: pod $pod: made by faultproxy" err && printed '^worker-1 | worker 1 speaks$'
 verdict $? "a log that cannot be read does not keep the others" "$(said)"
 
 refusing '[{"path": "/trainingjobs", "watch": true, "fault": "status", "status": 403}]'
