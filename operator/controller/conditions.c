@@ -135,6 +135,16 @@ static void update_scheduled(struct planning *planning)
     condition_set(planning, CONDITION_SCHEDULED, CONDITION_TRUE, "AllScheduled", "every pod has a node");
 }
 
+/* Pods may train on for as long as a finalizer keeps the job. */
+static void update_deleting(struct planning *planning)
+{
+    const char *message = "the job is being deleted, and its pods go with it";
+    int64_t count, away;
+    bool runs = planning->crew.slot_count > 0 && !first_missing(planning, &count, &away);
+    condition_set(planning, CONDITION_RUNNING, runs ? CONDITION_TRUE : CONDITION_FALSE, "Deleting", message);
+    condition_end(planning, CONDITION_RESTARTING, "Deleting", message);
+}
+
 static bool has_suspended(const struct job_status *status)
 {
     const struct condition *condition = &status->conditions[CONDITION_SUSPENDED];
@@ -172,6 +182,9 @@ void conditions_update(struct planning *planning)
         condition_end(planning, CONDITION_RUNNING, "Suspended", "the job is suspended");
         condition_end(planning, CONDITION_RESTARTING, "Suspended", "the job is suspended");
         condition_end(planning, CONDITION_SCHEDULED, "Suspended", "the job is suspended");
+    } else if (deleting_is_asked(planning->job)) {
+        if (next->attempt > 0)
+            update_deleting(planning);
     } else if (next->attempt > 0) {
         update_running(planning);
         update_scheduled(planning);

@@ -188,6 +188,8 @@ static const char *queue_refusal(const struct controller *controller)
 static void queue_fill(struct controller *controller, const struct job_entry *entry, const struct training_job *job,
                        struct queue_input *queue, struct plan *plan)
 {
+    queue->resource = optional_api_resource(controller->workloads);
+    queue->workload = optional_api_get(controller->workloads, entry->key); /* of a label that was taken off, too */
     if (!job->queue_name)
         return;
     queue->state = queue_state(controller);
@@ -236,6 +238,7 @@ static void input_fill(const struct controller *controller, struct job_entry *en
         .pods_changed_ms = entry->pods_changed_ms,
         .behind_since_ms = entry->behind_since_ms,
         .strangers_told = entry->strangers_told,
+        .queue_change_told = entry->queue_change_told,
         .now_ms = clock_now_ms(),
         .options = &controller->options.plan,
     };
@@ -270,6 +273,7 @@ static void note_plan(struct job_entry *entry, const struct plan *plan, int64_t 
     note_since(&entry->counts_since_ms, plan->counts_wait, now_ms);
     note_since(&entry->behind_since_ms, plan->behind, now_ms);
     entry->strangers_told = plan->strangers;
+    entry->queue_change_told = plan->queue_change_waits;
     if (plan->obstacle_over)
         job_entry_clear_obstacle(entry);
 }

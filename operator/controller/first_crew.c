@@ -40,7 +40,7 @@ int64_t first_crew_told_epoch(const struct planning *planning)
 
 bool first_crew_may_begin(const struct planning *planning)
 {
-    return planning->input->born_ms != FIELD_UNSET && !planning->input->invalid &&
+    return planning->input->born_ms != FIELD_UNSET && !planning->input->invalid && !deleting_is_asked(planning->job) &&
            first_crew_may_lie_ahead(planning->old) && planning->crew.newest_epoch <= FIRST_EPOCH &&
            waits_for_nothing(planning->job) && name_is_free(planning);
 }

@@ -56,6 +56,7 @@ struct job_entry {
     /* What follows is about the job of this UID; NULL: of none. Another may have the same name. */
     char *job_uid;
     int64_t born_ms, counts_since_ms, pods_changed_ms, behind_since_ms; /* see plan.h */
+    bool queue_change_told;                                             /* see plan.h */
     size_t strangers_told;                                              /* see plan.h */
     uint64_t born_lists; /* how often pods had been listed when it was born */
     struct status_moves status_moves;

@@ -42,9 +42,9 @@ bool obstacle_is_final(enum obstacle_kind kind)
 }
 
 static bool (*const policies[])(struct planning *planning) = {
-    dead_node_plan,  adopt_plan,    ttl_plan,     clean_plan,       invalid_plan,   leftovers_plan,
-    completion_plan, deadline_plan, suspend_plan, start_plan,       take_back_plan, judge_plan,
-    scale_plan,      replace_plan,  gang_plan,    certificate_plan, crew_key_plan,  create_plan,
+    dead_node_plan,  deleting_plan, adopt_plan,       ttl_plan,      clean_plan,     invalid_plan, leftovers_plan,
+    completion_plan, deadline_plan, suspend_plan,     start_plan,    take_back_plan, judge_plan,   scale_plan,
+    replace_plan,    gang_plan,     certificate_plan, crew_key_plan, create_plan,
 };
 
 /* spec.runPolicy.managedBy of jobs that are left to this operator. */
@@ -53,7 +53,7 @@ static bool (*const policies[])(struct planning *planning) = {
 static bool is_ours(const struct training_job *job)
 {
     const char *manager = job->run_policy.managed_by;
-    return job->deleted_ms == FIELD_UNSET && (!manager || *manager == '\0' || strcmp(manager, MANAGED_BY) == 0);
+    return !manager || *manager == '\0' || strcmp(manager, MANAGED_BY) == 0;
 }
 
 /* What was promised and is there need not be promised any longer. Once the job is over the promise stays: it tells a
@@ -212,6 +212,8 @@ void plan_job(const struct plan_input *input, struct plan *ret_plan)
         .now_ms = input->now_ms,
     };
     struct training_job begun;
+    if (deleting_says_nothing(&planning))
+        return;
     if (first_crew_may_begin(&planning))
         first_crew_begin(&planning, &begun);
     ret_plan->attempt = planning.old->attempt;
@@ -225,7 +227,8 @@ void plan_job(const struct plan_input *input, struct plan *ret_plan)
         if (policies[i](&planning))
             break;
     update_status(&planning);
-    queue_tell(&planning);
+    if (!deleting_is_asked(input->job))
+        queue_tell(&planning);
     decide_write(&planning);
 }
 

@@ -28,6 +28,7 @@ bool catch_up_plan(struct planning *planning);
 
 /* Policies, in the order in which they are asked. */
 bool dead_node_plan(struct planning *planning);  /* pods that do not end although they were asked to */
+bool deleting_plan(struct planning *planning);   /* a job on its way out gets nothing new */
 bool adopt_plan(struct planning *planning);      /* pods of the job that have lost their owner reference */
 bool leftovers_plan(struct planning *planning);  /* an earlier job of the same name: wait until its children are gone */
 bool invalid_plan(struct planning *planning);    /* a wrong spec ends the job with a sentence */
@@ -45,6 +46,11 @@ bool replace_plan(struct planning *planning);     /* superseded pods give way */
 bool certificate_plan(struct planning *planning); /* what the crew encrypts under */
 bool crew_key_plan(struct planning *planning);    /* a key that was removed is made anew */
 bool create_plan(struct planning *planning);      /* the Service and the promised pods */
+
+/* Somebody has deleted the job, and something keeps it. */
+bool deleting_is_asked(const struct training_job *job);
+/* Such a job that nobody had begun, or whose status is older than its pods: its last words stay as they are. */
+bool deleting_says_nothing(const struct planning *planning);
 
 /* Pods are promised that nothing keeps from being created now. */
 bool create_is_due(struct planning *planning);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "common/contract/labels.h"
 #include "operator/controller/conditions.h"
 
 static bool is_ours(const struct planning *planning, const struct workload_view *workload)
@@ -66,16 +67,40 @@ bool queue_admits(struct planning *planning, const char **ret_reason, const char
 
 void queue_dismiss(struct planning *planning)
 {
-    if (is_queued(planning) && own_workload(planning))
+    if (own_workload(planning))
         planning_act(planning, ACTION_DELETE_WORKLOAD, NULL);
+}
+
+/* As Kueue has it: a queue can be changed while it has not given quota. One that has is told of, once, and keeps the job
+ * until that is suspended or evicted. */
+static void heed_change(struct planning *planning, const struct workload_view *workload)
+{
+    if (strcmp(workload->queue_name, planning->job->queue_name) == 0)
+        return;
+    if (!workload->reserved) {
+        planning_act(planning, ACTION_DELETE_WORKLOAD, NULL); /* and is made anew, for the other queue */
+        return;
+    }
+    planning->plan->queue_change_waits = true;
+    if (!planning->input->queue_change_told)
+        planning_event_of_action(planning, "QueueChangeWaits", "Queue",
+                                 planning_format(planning,
+                                                 "the label " LABEL_QUEUE_NAME
+                                                 " says %s, but the job has quota of queue %s: it keeps that "
+                                                 "until it is evicted or suspended (runPolicy.suspend) and resumed",
+                                                 planning->job->queue_name, workload->queue_name));
 }
 
 void queue_keep(struct planning *planning, bool suspended)
 {
     const struct queue_input *queue = &planning->input->queue;
     const struct workload_view *workload = own_workload(planning);
+    if (!is_queued(planning) && workload) /* the label was taken off: nobody needs the quota */
+        planning_act(planning, ACTION_DELETE_WORKLOAD, NULL);
     if (!is_queued(planning) || queue->state != OPTIONAL_READY)
         return;
+    if (workload)
+        heed_change(planning, workload);
     if (!queue->workload)
         planning_act(planning, ACTION_CREATE_WORKLOAD, NULL);
     if (!workload || !suspended)

@@ -14,8 +14,9 @@
 /* One block; free with free(). Absent strings are "". */
 struct workload_view {
     const char *uid, *owner_uid; /* whose it is (owner.h) */
-    const char *waiting;         /* why it is not admitted, in Kueue's words */
-    const char *evicted_reason;  /* "Preempted", … */
+    const char *queue_name;
+    const char *waiting;        /* why it is not admitted, in Kueue's words */
+    const char *evicted_reason; /* "Preempted", … */
     const char *evicted_message;
     /* JSON, by part: {"worker":{"flavors":["spot"],"nodeSelector":{},"tolerations":[]}} */
     const char *assignments;

@@ -367,6 +367,7 @@ static void operator_do(const struct action *action, const struct training_job *
         if (!model.workload_there)
             model.workload = (struct workload_view){.uid = "workload",
                                                     .owner_uid = SCENE_UID,
+                                                    .queue_name = "queue",
                                                     .waiting = "",
                                                     .evicted_reason = "",
                                                     .evicted_message = "",

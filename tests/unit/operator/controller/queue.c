@@ -15,6 +15,7 @@ static void init(void)
     scene.input.queue.state = OPTIONAL_READY;
     workload = (struct workload_view){.uid = "workload-uid",
                                       .owner_uid = SCENE_UID,
+                                      .queue_name = "research",
                                       .waiting = "",
                                       .evicted_reason = "",
                                       .evicted_message = "",
@@ -67,6 +68,44 @@ Test(queue, no_pod_before_the_workload_is_admitted)
     cr_assert_eq(scene.job.status.attempt, 1);
     scene_plan(&scene);
     cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 2);
+}
+
+Test(queue, another_queue_is_heeded_while_none_has_given_quota)
+{
+    scene.input.queue.workload = &workload;
+    turn();
+    scene.job.queue_name = "production";
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_DELETE_WORKLOAD), 1);
+    scene.input.queue.workload = NULL;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_WORKLOAD), 1);
+}
+
+Test(queue, another_queue_waits_while_one_has_given_quota)
+{
+    run();
+    scene.job.queue_name = "production";
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.action_count, 0);
+    cr_assert_eq(scene.plan.event_count, 1);
+    cr_assert_str_eq(scene.plan.events[0].reason, "QueueChangeWaits");
+    cr_assert(strstr(scene.plan.events[0].note, "says production, but the job has quota of queue research"));
+    scene.input.queue_change_told = scene.plan.queue_change_waits;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.event_count, 0, "told once");
+    scene.job.run_policy.suspend = true;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_DELETE_WORKLOAD), 1, "what comes next is the other queue's");
+}
+
+Test(queue, a_label_that_was_taken_off_gives_the_quota_back)
+{
+    run();
+    scene.job.queue_name = NULL;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_DELETE_WORKLOAD), 1);
+    cr_assert_eq(scene.plan.action_count, 1, "its pods stay");
 }
 
 Test(queue, an_eviction_ends_the_pods_and_then_gives_the_quota_back)
