@@ -127,7 +127,7 @@ struct server_saved {
 };
 /* Has every server write its shard into a directory; waits for all. ERROR_UNAVAILABLE when one was lost. It may be called after
  * dispatcher_cancel too, which does not end it at once: ERROR_CANCELLED when a server's disk takes too long then. Servers take no
- * update after such a save, before another chief begins: it has all that they ever acknowledge to this crew. */
+ * update after such a save, nor after one that is made since one of them leaves, before a chief begins again. */
 int dispatcher_save(struct dispatcher *dispatcher, const char *directory, struct server_saved saved[PS_SERVERS_MAX],
                     struct error *error);
 

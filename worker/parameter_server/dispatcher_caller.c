@@ -293,10 +293,20 @@ static int collect(struct dispatcher *dispatcher, struct server_saved saved[PS_S
     return 0;
 }
 
-/* A successor that has no state yet has nothing to save, and would not answer. */
+static uint64_t find_parting(const struct dispatcher *dispatcher)
+{
+    uint64_t parting = 0;
+    for (unsigned i = 0; i < dispatcher->options.server_count; i++)
+        parting |= (uint64_t)dispatcher->servers[i].parting << i;
+    return parting;
+}
+
+/* A successor that has no state yet has nothing to save, and would not answer. Where somebody leaves, no ticket can be finished
+ * before the crew is whole again: what the others acknowledged until then would be theirs alone. */
 static void order_save(struct dispatcher *dispatcher, void *context)
 {
-    const struct ps_message *order = context;
+    struct ps_message *order = context;
+    order->last = dispatcher->cancelled || find_parting(dispatcher) != 0;
     for (unsigned i = 0; i < dispatcher->options.server_count; i++) {
         struct led_server *server = &dispatcher->servers[i];
         server->saved = false;
@@ -330,7 +340,7 @@ int dispatcher_save(struct dispatcher *dispatcher, const char *directory, struct
 {
     pthread_mutex_lock(&dispatcher->lock);
     /* No chief has given an order this number: what a server still says to an earlier one is no answer. */
-    struct ps_message order = {.type = PS_SAVE, .step = clock_monotonic_ns(), .last = dispatcher->cancelled};
+    struct ps_message order = {.type = PS_SAVE, .step = clock_monotonic_ns()};
     snprintf(order.path, sizeof order.path, "%s", directory);
     on_rpc(dispatcher, order_save, &order);
     await_saves(dispatcher);
@@ -346,14 +356,6 @@ int dispatcher_save(struct dispatcher *dispatcher, const char *directory, struct
 }
 
 /* ---------------------------------------------------------------- servers that leave */
-
-static uint64_t find_parting(const struct dispatcher *dispatcher)
-{
-    uint64_t parting = 0;
-    for (unsigned i = 0; i < dispatcher->options.server_count; i++)
-        parting |= (uint64_t)dispatcher->servers[i].parting << i;
-    return parting;
-}
 
 uint64_t dispatcher_parting(struct dispatcher *dispatcher)
 {
