@@ -84,6 +84,7 @@ static void on_start(struct ps_server *server, const struct ps_message *message)
         return;
     }
     mirror_abandon_fetch(server);
+    variables_keep(variables, 0, variables->elements);
     if (server->options.load(server->options.context, message->path, variables, &error) < 0) {
         ps_server_fail(server, &error);
         return;

@@ -101,6 +101,7 @@ static struct ps_message describe_state(const struct ps_server *server, const st
 static void take_state(struct ps_server *server, struct variables *variables, const struct ps_message *message,
                        float *bytes)
 {
+    variables_keep(variables, 0, variables->elements);
     walk_state(variables, bytes, true);
     variables->lineage = message->lineage;
     variables->updates = message->updates;

@@ -15,6 +15,7 @@
 #include "worker/parameter_server/bulk.h"
 #include "worker/parameter_server/message.h"
 #include "worker/parameter_server/server.h"
+#include "worker/parameter_server/variables_copy.h"
 
 /* A worker's stream. */
 struct exchange {
@@ -43,9 +44,7 @@ struct mirror;
 struct guest_link;
 
 struct store_job {
-    struct variables copy; /* parameters, slots and table by value */
-    float *memory;
-    size_t capacity;
+    struct variables_copy copy;
     char directory[PS_PATH_MAX];
     int64_t step;
     struct ps_message result;
@@ -133,7 +132,7 @@ void server_control_say_stepped(struct ps_server *server, int64_t step);
 
 int server_store_start(struct ps_server *server, struct error *error);
 void server_store_stop(struct ps_server *server);
-/* Copies the state and has it written. */
+/* Has the state as it is now written, while updates go on. */
 void server_store_begin(struct ps_server *server, const struct ps_message *order);
 void server_store_tick(struct ps_server *server);
 

@@ -6,6 +6,7 @@
 
 #include "common/memory.h"
 #include "worker/optimizer/gradient_norm.h"
+#include "worker/parameter_server/variables_copy.h"
 #include "worker/strategy/reduction_tree.h"
 
 static int allocate_flat(struct variables *variables, float **ret_flat, struct error *error)
@@ -93,6 +94,7 @@ void variables_release(struct variables *variables)
 
 void variables_start(struct variables *variables, const float *flat, const struct ticket_set *applied, int64_t updates)
 {
+    variables_keep(variables, 0, variables->elements);
     placement_pack(variables->options.placement, variables->options.server, flat, variables->parameters);
     for (unsigned i = 0; i < variables->slot_count; i++)
         memset(variables->slots[i], 0, (size_t)variables->elements * sizeof(float));
@@ -123,6 +125,7 @@ static void launch(struct variables *variables, const struct placement_run *run,
                                     .gradient_scale = gradient_scale};
     for (unsigned i = 0; i < variables->slot_count; i++)
         range.slots[i] = variables->slots[i] + run->local;
+    variables_keep(variables, run->local, run->elements);
     optimizer_update(variables->stream, variables->options.optimizer, &range);
 }
 
@@ -182,6 +185,7 @@ static void put_row_back(void *context, const struct placement_segment *segment)
     struct variables *variables = ((struct application *)context)->variables;
     if (!segment->is_row)
         return;
+    variables_keep(variables, segment->local, segment->elements);
     memcpy(variables->parameters + segment->local, variables->touched.parameters + variables->touched.elements,
            (size_t)segment->elements * sizeof(float));
     variables->touched.elements += segment->elements;

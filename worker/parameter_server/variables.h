@@ -38,6 +38,8 @@ struct variables_options {
     unsigned shares; /* Synchronous: tickets in a step; 0: asynchronous */
 };
 
+struct variables_copy;
+
 /* Its fields are for reading. All arrays are packed, host memory, `elements` long. */
 struct variables {
     struct variables_options options;
@@ -51,6 +53,8 @@ struct variables {
     uint32_t lineage;          /* raised by each rollback of the crew */
     int64_t updates;           /* applied in all; Synchronous: steps */
     struct ticket_set applied; /* Synchronous: staged shares too */
+
+    struct variables_copy *copy; /* under way (variables_copy.h); NULL: none */
 
     float *spread; /* a whole gradient, 0 where rows did not come; NULL: never needed */
     struct row_buffer {

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/parameter_server/variables_copy.h"
+
+#include <criterion/criterion.h>
+#include <pthread.h>
+
+/* Of several segments, the last one short. */
+#define ELEMENTS (5 * 65536 + 123)
+#define UPDATES 8
+
+static struct parameter_tensor tensors[] = {
+    {.name = "w", .shape = {ELEMENTS}, .rank = 1, .offset = 0, .elements = ELEMENTS}};
+static const struct parameter_layout layout = {.tensors = tensors, .tensor_count = 1, .elements = ELEMENTS};
+static const struct optimizer_spec momentum = {.type = OPTIMIZER_SGD, .learning_rate = 1, .momentum = 0.5};
+
+static struct device *device;
+static struct placement placement;
+static struct variables variables;
+static struct variables_copy copy;
+static float flat[ELEMENTS];
+
+static void set_up(void)
+{
+    const struct ticket_set none = {0};
+    cr_assert(device_open(&(struct device_options){.threads = 1}, &device, NULL) == 0);
+    placement_init(&placement, &layout, 1);
+    const struct variables_options options = {.device = device, .optimizer = &momentum, .placement = &placement};
+    cr_assert(variables_init(&variables, &options, NULL) == 0);
+    variables_start(&variables, flat, &none, 0);
+    for (int64_t i = 0; i < ELEMENTS; i++)
+        flat[i] = 1;
+}
+
+static void tear_down(void)
+{
+    variables_copy_release(&copy);
+    variables_release(&variables);
+    placement_release(&placement);
+    device_close(device);
+}
+
+static void apply(int64_t ticket)
+{
+    enum update_verdict verdict;
+    const struct update update = {.ticket = ticket, .learning_rate = 1, .gradient_scale = 1, .gradients = flat};
+    cr_assert(variables_apply(&variables, &update, &verdict, NULL) == 0 && verdict == UPDATE_APPLIED);
+}
+
+/* Of the moment after `updates` updates, all of which have touched everything. */
+static void expect_moment(int64_t updates, float parameter, float velocity)
+{
+    cr_expect(copy.values.updates == updates && copy.values.applied.low == updates);
+    for (int64_t i = 0; i < ELEMENTS; i++)
+        cr_assert(copy.values.parameters[i] == parameter && copy.values.slots[0][i] == velocity, "element %lld: %g, %g",
+                  (long long)i, (double)copy.values.parameters[i], (double)copy.values.slots[0][i]);
+}
+
+Test(variables_copy, what_is_updated_meanwhile_is_copied_first)
+{
+    set_up();
+    apply(0);
+    float parameter = variables.parameters[0], velocity = variables.slots[0][0];
+    cr_assert(variables_copy_begin(&copy, &variables, NULL) == 0);
+    apply(1);
+    apply(2);
+    variables_copy_complete(&copy);
+    expect_moment(1, parameter, velocity);
+    cr_expect(variables.parameters[0] != parameter);
+    variables_copy_end(&copy, &variables);
+    tear_down();
+}
+
+static void write_part(int64_t first, int64_t count)
+{
+    variables_keep(&variables, first, count);
+    for (int64_t i = first; i < first + count; i++)
+        variables.parameters[i] = 7;
+}
+
+Test(variables_copy, a_part_alone_may_be_written)
+{
+    set_up();
+    cr_assert(variables_copy_begin(&copy, &variables, NULL) == 0);
+    write_part(65535, 2); /* of two segments */
+    write_part(ELEMENTS - 1, 1);
+    write_part(ELEMENTS - 1, 0);
+    variables_copy_complete(&copy);
+    expect_moment(0, 0, 0);
+    variables_copy_end(&copy, &variables);
+    write_part(0, ELEMENTS);
+    expect_moment(0, 0, 0);
+    tear_down();
+}
+
+static void *complete(void *context)
+{
+    variables_copy_complete(context);
+    return NULL;
+}
+
+/* Both threads copy; again and again, with the same memory. */
+Test(variables_copy, updates_go_on_while_another_thread_copies)
+{
+    set_up();
+    for (int64_t ticket = 0; ticket < UPDATES; ticket += 2) {
+        pthread_t thread;
+        float parameter = variables.parameters[0], velocity = variables.slots[0][0];
+        cr_assert(variables_copy_begin(&copy, &variables, NULL) == 0);
+        cr_assert(pthread_create(&thread, NULL, complete, &copy) == 0);
+        apply(ticket);
+        apply(ticket + 1);
+        pthread_join(thread, NULL);
+        expect_moment(ticket, parameter, velocity);
+        variables_copy_end(&copy, &variables);
+    }
+    tear_down();
+}
