@@ -5,6 +5,7 @@
 
 #include "common/contract/environment.h"
 #include "common/contract/labels.h"
+#include "common/job/fields.h"
 #include "common/yaml.h"
 
 #define JOB_FILE_MAX ((size_t)1 << 20)
@@ -18,20 +19,45 @@ static const struct json *choose_document(const struct json *documents)
     return json_count(documents) == 1 ? json_first(documents) : NULL;
 }
 
+/* What the operator makes of a job is not the worker's to see; its crew is told by TF_CONFIG. What is in neither table stays, and is
+ * refused. */
+static struct json *without_operators_fields(const struct json *spec)
+{
+    struct json *document = json_new_object();
+    for (const struct json *member = json_first(spec); member; member = json_next(member)) {
+        const char *name = json_key(member);
+        if (field_find(&job_document_type, name) || !field_find(&training_job_spec_type, name))
+            json_set(document, name, json_copy(member));
+    }
+    return document;
+}
+
+static int check_is_ours(const struct json *spec, const struct identity *identity, struct error *error)
+{
+    const char *framework = json_string_at(spec, "framework", "Coxswain");
+    if (strcmp(framework, "Coxswain") != 0)
+        return error_set(error, ERROR_INVALID, "framework: %.32s jobs run the program of their image, not this one",
+                         framework);
+    if (strcmp(json_string_at(spec, "encryption", ""), "TLS") == 0 && identity->crew_tls_directory == NULL)
+        return error_set(error, ERROR_INVALID,
+                         "encryption: TLS needs a certificate; name its directory in " ENV_CREW_TLS_DIR);
+    return 0;
+}
+
 /* The job document of a TrainingJob: its spec, named as the resource is. */
 static struct json *document_of(const struct json *chosen)
 {
     if (strcmp(json_string_at(chosen, "kind", ""), TRAINING_JOB_KIND) != 0)
         return json_copy(chosen);
     const struct json *spec = json_member(chosen, "spec");
-    struct json *document = spec ? json_copy(spec) : json_new_object();
+    struct json *document = spec ? without_operators_fields(spec) : json_new_object();
     const char *name = json_string_at(chosen, "metadata.name", NULL);
     if (name)
         json_set_string(document, "name", name);
     return document;
 }
 
-static int read_file(const char *path, struct json **ret_document, struct error *error)
+static int read_file(const char *path, const struct identity *identity, struct json **ret_document, struct error *error)
 {
     SCOPED_BUFFER text;
     buffer_init(&text, JOB_FILE_MAX);
@@ -44,6 +70,8 @@ static int read_file(const char *path, struct json **ret_document, struct error 
     const struct json *chosen = choose_document(documents);
     if (chosen == NULL)
         return error_set(error, ERROR_INVALID, "%s holds neither one job document nor a TrainingJob", path);
+    if (check_is_ours(json_member(chosen, "spec"), identity, error) < 0)
+        return error_wrap(error, "%s", path);
     *ret_document = document_of(chosen);
     return 0;
 }
@@ -52,7 +80,7 @@ static int read_source(const struct arguments *arguments, const struct identity 
                        struct error *error)
 {
     if (arguments->job_file)
-        return read_file(arguments->job_file, ret_document, error);
+        return read_file(arguments->job_file, identity, ret_document, error);
     if (identity->job == NULL)
         return error_set(error, ERROR_INVALID, "no job: give --job FILE, or set " ENV_JOB);
     if (json_parse(identity->job, strlen(identity->job), JOB_DOCUMENT_MAX, ret_document, error) < 0)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Where the job document comes from: --job FILE (YAML or JSON; a job document or
- * a whole TrainingJob, of which the spec counts), else COXSWAIN_JOB.
+ * a whole TrainingJob, of whose spec that counts which is not for the operator
+ * alone, such as roles and runPolicy), else COXSWAIN_JOB.
  */
 #ifndef COXSWAIN_LAUNCH_JOB_SOURCE_H
 #define COXSWAIN_LAUNCH_JOB_SOURCE_H
