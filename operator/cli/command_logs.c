@@ -116,14 +116,10 @@ static void tell_absent(const struct command_line *line, const struct json *job,
     fputs(buffer_text(&text), stderr);
 }
 
-static int print_logs(struct cluster *cluster, const struct command_line *line, const struct json *job,
+static int print_logs(struct cluster *cluster, const struct command_line *line, const struct json *pods,
                       struct error *error)
 {
-    SCOPED_JSON *pods = NULL;
     SCOPED(texts_release) struct log_texts texts = {.count = 0};
-    if (cluster_pods(cluster, line->names[0], &pods, error) < 0)
-        return -1;
-    tell_absent(line, job, pods);
     if (read_logs(cluster, line, pods, &texts, error) < 0)
         return -1;
     print_texts(&texts, style_of(line));
@@ -134,10 +130,13 @@ static int logs(struct cluster *cluster, const struct command_line *line, struct
 {
     struct resource_path path = cluster_job_path(cluster, line->names[0]);
     SCOPED_JSON *job = NULL;
-    if (cluster_get(cluster, &path, &job, error) < 0 || log_place_check(line, job, error) < 0)
+    SCOPED_JSON *pods = NULL;
+    if (cluster_get(cluster, &path, &job, error) < 0 || log_place_check(line, job, error) < 0 ||
+        cluster_pods(cluster, line->names[0], &pods, error) < 0)
         return -1;
+    tell_absent(line, job, pods);
     if (!line->follow)
-        return print_logs(cluster, line, job, error);
+        return print_logs(cluster, line, pods, error);
     struct log_style style = style_of(line);
     return log_follow(cluster, line, &style, error);
 }

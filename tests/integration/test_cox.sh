@@ -88,7 +88,7 @@ verdict $? "wait tells how a job succeeded" "$(said)"
 job gone '{"cleanPodPolicy":"All"}' 1 'echo done'
 cox 0 wait gone --timeout 180s
 pods_are_gone() { cox 0 logs gone && grep -q '^worker-0: its pod is gone$' err && [[ ! -s out ]]; }
-until_true 60 pods_are_gone
+until_true 60 pods_are_gone && cox 0 logs gone -f && grep -q '^worker-0: its pod is gone$' err
 verdict $? "logs that are gone are told" "$(said)"
 job bad '{}' 1 'echo no such data; exit 65'
 cox 1 wait bad --timeout 180s && printed 'bad: Failed: .*65' && cox 0 why bad && printed 'it has failed'
