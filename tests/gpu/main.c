@@ -18,6 +18,7 @@ static int rehearse(void)
     side_open(&cpu, DEVICE_TYPE_CPU);
     side_open(&another, DEVICE_TYPE_CPU);
     check_operations(&cpu, &another);
+    check_not_a_number(&cpu, &another);
     side_close(&another);
     side_close(&cpu);
     return verdicts_exit_status();
@@ -40,6 +41,7 @@ int main(int argc, char **argv)
     side_open(&gpu, DEVICE_TYPE_GPU);
     printf("%s; %s\n", device_description(gpu.device), device_description(cpu.device));
     check_operations(&cpu, &gpu);
+    check_not_a_number(&cpu, &gpu);
     if (strcmp(what, "operations") != 0) {
         check_streams(&gpu);
         check_models(&cpu, &gpu, strcmp(what, "small") == 0);
