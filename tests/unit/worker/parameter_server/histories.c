@@ -74,8 +74,7 @@ struct play {
     uint32_t server_epochs[SERVERS];
     struct dispatcher *dispatcher;
     uint32_t chief_epoch;
-    bool begun;          /* tickets have flowed under this chief */
-    int64_t next_strike; /* the step, or the first of which this thread hears then: not each is told */
+    bool begun; /* tickets have flowed under this chief */
     uint32_t lineage;
     struct snapshot_of_server snapshots[SERVERS];
     bool has_snapshot;
@@ -582,18 +581,13 @@ static bool follow(struct play *play, struct crew_of_workers *crew, unsigned kil
             return false;
         if (event.kind == EVENT_SERVER_PARTS)
             see_off(play);
-<<<<<<< Updated upstream
         if (event.kind == EVENT_STEP && kills_every > 0)
             atomic_store(&play->awaited_step, event.step + SIGHT);
         if (event.kind != EVENT_STEP || kills_every == 0 || event.step % (int64_t)kills_every != 0)
-=======
-        if (event.kind != EVENT_STEP || kills_every == 0 || kills_server || event.step < play->next_strike)
->>>>>>> Stashed changes
             continue;
-        play->next_strike = event.step + kills_every;
         if (!play->orderly && draw(play, 2) == 0)
             take_snapshot(play);
-        if (event.step * 2 <= play->end * 9 / 10 && strike(play, crew, ++*kills, &kills_server))
+        if (event.step * 2 <= play->end * 9 / 10 && !kills_server && strike(play, crew, ++*kills, &kills_server))
             return false;
     }
 }
@@ -637,11 +631,7 @@ static void run(struct play *play, unsigned kills_every, unsigned *ret_kills)
     for (unsigned i = 0; i < WORKERS; i++)
         start_worker(play, &crew, i, 1);
     *ret_kills = 0;
-<<<<<<< Updated upstream
     atomic_store(&play->awaited_step, kills_every > 0 ? SIGHT : play->end);
-=======
-    play->next_strike = kills_every;
->>>>>>> Stashed changes
     do {
         do
             while (begin(play) < 0) /* lost again, or back from the backup: look anew */
