@@ -46,12 +46,14 @@ verdict $? "a crew in the clear, to compare with"
 verdict $? "which needs no certificate"
 
 more='"encryption":"TLS",' held=
+delay sealed 20 # it is not done before its second worker is lost twice
 crew sealed 2 "$steps"
 for generation in 1 2; do
     hold_next sealed "$generation"
     verdict $? "a worker is lost, and certificates follow each other ($generation)" "$(field sealed certificateGeneration)"
 done
-until_true 30 has_secrets sealed 2 # the one that a new generation replaces goes behind it
+undelay sealed
+until_true 60 has_secrets sealed 2 # the one that a new generation replaces goes behind it
 verdict $? "two of them are mounted" "$(secrets_of sealed)"
 wait_for sealed state Succeeded 240 && same_weights plain sealed
 verdict $? "the weights are those of the crew in the clear" "$(log_of "$(member sealed 0)" | tail -n 3)"
@@ -62,7 +64,9 @@ verdict $? "no change of certificates cost a step"
 
 strategy='"type":"ParameterServer","mode":"Synchronous"'
 more='"encryption":"TLS","roles":[{"name":"ps","count":2}],' held=
+delay served 20
 crew served 2 "$steps" served
 hold_next served 1
+undelay served
 wait_for served state Succeeded 240 && same_weights plain served
 verdict $? "parameter servers speak TLS as well" "$(log_of "$(member served 0)" | tail -n 3)"
