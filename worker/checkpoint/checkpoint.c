@@ -452,19 +452,31 @@ int checkpoint_shards_begin(struct checkpoint_store *store, char **ret_directory
     return 0;
 }
 
+/* Else the checkpoint of that step is another chief's. */
+static bool is_there(const struct checkpoint_store *store, const struct checkpoint_name *name)
+{
+    char text[CHECKPOINT_NAME_MAX];
+    checkpoint_name_format(name, text);
+    SCOPED_FREE char *path = file_path_join(store->directory, text);
+    return access(path, F_OK) == 0;
+}
+
 int checkpoint_shards_commit(struct checkpoint_store *store, const char *directory, struct manifest *manifest,
-                             struct error *error)
+                             bool replaces, struct error *error)
 {
     struct error cause = ERROR_INIT;
     int64_t bytes = 0, started = clock_monotonic_ns();
     const struct checkpoint_name name = {
         .step = manifest->step, .attempt = store->own.attempt, .epoch = store->own.epoch};
-    if (name.step == store->counts.committed_step) /* tickets have moved, but not the step */
+    const bool again = name.step == store->counts.committed_step; /* tickets have moved, but not the step */
+    if (again && !replaces)
         return file_remove_directory(directory, error);
     manifest->attempt = store->own.attempt;
     manifest->epoch = store->own.epoch;
     manifest->job_uid = store->job_uid;
-    int result = checkpoint_commit_directory(store->directory, directory, &store->own, manifest, &cause);
+    int result = again && is_there(store, &name)
+                     ? checkpoint_replace_directory(store->directory, directory, &store->own, manifest, &cause)
+                     : checkpoint_commit_directory(store->directory, directory, &store->own, manifest, &cause);
     manifest->job_uid = NULL;
     if (result == 0) {
         verified_set_add(&store->verified, &name);

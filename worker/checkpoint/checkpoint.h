@@ -116,10 +116,11 @@ struct checkpoint_counts {
 struct checkpoint_counts checkpoint_store_counts(struct checkpoint_store *store);
 
 /* The same for a state whose parts other processes hold: each writes its file into the directory that `begin` makes (free()
- * it), syncs it, and tells its size and digest; `commit` then makes the whole visible. `manifest` names the files. The calls wait
+ * it), syncs it, and tells its size and digest; `commit` then makes the whole visible. `manifest` names the files. Where the newest
+ * commit is of the same step, the new one takes its place if it `replaces` it; else it is dropped, and all is well. The calls wait
  * for the disk. */
 int checkpoint_shards_begin(struct checkpoint_store *store, char **ret_directory, struct error *error);
 int checkpoint_shards_commit(struct checkpoint_store *store, const char *directory, struct manifest *manifest,
-                             struct error *error);
+                             bool replaces, struct error *error);
 
 #endif

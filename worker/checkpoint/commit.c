@@ -85,6 +85,31 @@ int checkpoint_commit(const char *directory, const struct epoch_record *own, str
     return 0;
 }
 
+static int replace(const char *directory, const char *saving, const char *name, const struct epoch_record *own,
+                   struct error *error)
+{
+    SCOPED_FREE char *final = file_path_join(directory, name);
+    if (lineage_check_current(directory, own, error) < 0)
+        return -1;
+    if (file_calls.exchange(saving, final) < 0)
+        return error_set_errno(error, "cannot put %s in the place of %s", saving, final);
+    if (file_sync_directory(directory, error) < 0)
+        return -1;
+    return file_remove_directory(saving, error);
+}
+
+int checkpoint_replace_directory(const char *directory, const char *saving, const struct epoch_record *own,
+                                 const struct manifest *manifest, struct error *error)
+{
+    const struct checkpoint_name name = {.step = manifest->step, .attempt = own->attempt, .epoch = own->epoch};
+    char text[CHECKPOINT_NAME_MAX];
+    checkpoint_name_format(&name, text);
+    if (write_manifest(saving, manifest, error) == 0 && replace(directory, saving, text, own, error) == 0)
+        return 0;
+    file_remove_directory(saving, NULL);
+    return -1;
+}
+
 int checkpoint_commit_directory(const char *directory, const char *saving, const struct epoch_record *own,
                                 const struct manifest *manifest, struct error *error)
 {

@@ -29,6 +29,11 @@ int checkpoint_commit(const char *directory, const struct epoch_record *own, str
 int checkpoint_commit_directory(const char *directory, const char *saving, const struct epoch_record *own,
                                 const struct manifest *manifest, struct error *error);
 
+/* The same where a checkpoint of that step, by the same chief, is there already: it is replaced in one step. Fails where the file
+ * system cannot do that; the older one stays. */
+int checkpoint_replace_directory(const char *directory, const char *saving, const struct epoch_record *own,
+                                 const struct manifest *manifest, struct error *error);
+
 /* Removes what unfinished saves and records of earlier chiefs left behind. */
 int checkpoint_remove_leftovers(const char *directory, struct error *error);
 

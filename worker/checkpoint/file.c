@@ -22,6 +22,11 @@ static int system_open(const char *path, int flags, mode_t mode)
     return open(path, flags, mode);
 }
 
+static int system_exchange(const char *one, const char *other)
+{
+    return renameat2(AT_FDCWD, one, AT_FDCWD, other, RENAME_EXCHANGE);
+}
+
 struct file_calls file_calls = {
     .open = system_open,
     .write = write,
@@ -32,6 +37,7 @@ struct file_calls file_calls = {
     .link = link,
     .unlink = unlink,
     .rmdir = rmdir,
+    .exchange = system_exchange,
 };
 
 int file_write_all(int descriptor, const void *bytes, size_t length, struct error *error)

@@ -26,6 +26,7 @@ struct file_calls {
     int (*link)(const char *from, const char *to);
     int (*unlink)(const char *path);
     int (*rmdir)(const char *path);
+    int (*exchange)(const char *one, const char *other); /* both are there: each takes the other's name, in one step */
 };
 
 /* The system's own calls unless a test has put others in place. Not to be changed while a save is under way. */

@@ -139,7 +139,7 @@ static int do_what_is_due(struct ps_chief *chief, struct error *error)
 static int save_and_see_off(struct ps_chief *chief, uint64_t *ret_gone, struct error *error)
 {
     do
-        if (ps_chief_save(chief, error) < 0)
+        if (ps_chief_save(chief, true, error) < 0)
             return -1;
     while (!dispatcher_see_off(chief->dispatcher, ret_gone));
     return 0;
@@ -253,7 +253,7 @@ static int finish(struct ps_chief *chief, struct error *error)
         return -1;
     chief->code = EXIT_CODE_NOT_STORED;
     if (trainer->store && checkpoint_store_counts(trainer->store).committed_step != chief->step &&
-        ps_chief_save(chief, error) < 0)
+        ps_chief_save(chief, false, error) < 0)
         return error_wrap(error, "final checkpoint");
     if (trainer->export_path == NULL)
         return 0;

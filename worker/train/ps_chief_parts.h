@@ -50,8 +50,9 @@ struct ps_chief {
 /* Waits for all servers, and has each start from what is right. ERROR_UNAVAILABLE: one was lost meanwhile. */
 int ps_chief_start(struct ps_chief *chief, struct error *error);
 
-/* Saves now, and waits. ERROR_UNAVAILABLE: a server was lost. */
-int ps_chief_save(struct ps_chief *chief, struct error *error);
+/* Saves now, and waits. ERROR_UNAVAILABLE: a server was lost. Asynchronous: what servers have applied beyond the step is there as well;
+ * `replaces`: also where the newest checkpoint is of the same step, which it replaces then. */
+int ps_chief_save(struct ps_chief *chief, bool replaces, struct error *error);
 /* Saves when it is due; what fails is a warning. ERROR_STALE, ERROR_CONFLICT: another chief has the directory. */
 int ps_chief_save_if_due(struct ps_chief *chief, struct error *error);
 

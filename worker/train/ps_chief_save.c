@@ -36,7 +36,8 @@ static int64_t saved_step(const struct ps_chief *chief, const struct server_save
     return step;
 }
 
-static int commit(struct ps_chief *chief, const char *directory, const struct server_saved *saved, struct error *error)
+static int commit(struct ps_chief *chief, const char *directory, const struct server_saved *saved, bool replaces,
+                  struct error *error)
 {
     struct trainer *trainer = chief->trainer;
     unsigned count = chief->placement.server_count;
@@ -60,16 +61,17 @@ static int commit(struct ps_chief *chief, const char *directory, const struct se
         .file_count = count,
     };
     ps_share_position(trainer, &chief->base, manifest.step, &manifest.data_epoch, &manifest.examples_consumed);
-    if (checkpoint_store_counts(trainer->store).committed_step != manifest.step) /* else it is not committed */
+    replaces &= manifest.tickets != NULL; /* Synchronous: a step is one state */
+    if (replaces || checkpoint_store_counts(trainer->store).committed_step != manifest.step)
         step_record_checkpoint(manifest.step, directory);
-    if (checkpoint_shards_commit(trainer->store, directory, &manifest, error) < 0)
+    if (checkpoint_shards_commit(trainer->store, directory, &manifest, replaces, error) < 0)
         return -1;
     report_checkpoint(trainer->report, manifest.step);
     report_save(trainer->report, NULL);
     return 0;
 }
 
-int ps_chief_save(struct ps_chief *chief, struct error *error)
+int ps_chief_save(struct ps_chief *chief, bool replaces, struct error *error)
 {
     struct trainer *trainer = chief->trainer;
     struct server_saved *saved = memory_allocate(PS_SERVERS_MAX, sizeof *saved);
@@ -78,7 +80,7 @@ int ps_chief_save(struct ps_chief *chief, struct error *error)
     if (result == 0)
         result = dispatcher_save(chief->dispatcher, directory, saved, error);
     if (result == 0)
-        result = commit(chief, directory, saved, error);
+        result = commit(chief, directory, saved, replaces, error);
     for (unsigned i = 0; i < PS_SERVERS_MAX; i++)
         ticket_set_release(&saved[i].tickets);
     free(saved);
@@ -106,7 +108,7 @@ int ps_chief_save_if_due(struct ps_chief *chief, struct error *error)
     if (chief->trainer->store == NULL || !is_due(chief))
         return 0;
     int64_t step = chief->step;
-    if (ps_chief_save(chief, &cause) == 0)
+    if (ps_chief_save(chief, false, &cause) == 0)
         return 0;
     if (cause.kind == ERROR_STALE || cause.kind == ERROR_CONFLICT || cause.kind == ERROR_CANCELLED)
         return error_set(error, cause.kind, "%s", cause.message);

@@ -84,8 +84,8 @@ static void die_after(int calls)
 {
     calls_left = calls;
     real = file_calls;
-    file_calls = (struct file_calls){dying_open,   dying_write, dying_fsync,  real.close, dying_mkdir,
-                                     dying_rename, dying_link,  dying_unlink, dying_rmdir};
+    file_calls = (struct file_calls){dying_open,   dying_write, dying_fsync,  real.close,  dying_mkdir,
+                                     dying_rename, dying_link,  dying_unlink, dying_rmdir, real.exchange};
 }
 
 /* A chief of epoch 2 takes over and saves steps 40 and 50 (retention removes old ones on the way). */
