@@ -51,7 +51,8 @@ def layer_norm(p, name, x):
     return F.layer_norm(x, x.shape[-1:], p[name + ".weight"], p[name + ".bias"], 1e-5)
 
 
-def gpt(p, tokens, training, heads=4):
+def gpt_features(p, tokens, heads=4):
+    """What the classes are made of: [tokens, width]."""
     x = p["embedding.weight"][tokens] + p["embedding.position"][: tokens.shape[1]]
     for block in range(sum(name.endswith(".norm1.weight") for name in p)):
         h, (b, t, c) = f"h{block}", x.shape
@@ -60,8 +61,15 @@ def gpt(p, tokens, training, heads=4):
         scores = scores.masked_fill(torch.ones(t, t, dtype=torch.bool).triu(1), -math.inf)
         x = x + dense(p, h + ".attention.output", (scores.softmax(-1) @ v).transpose(1, 2).reshape(b, t, c))
         x = x + dense(p, h + ".mlp.output", F.gelu(dense(p, h + ".mlp.input", layer_norm(p, h + ".norm2", x)), approximate="tanh"))
-    head = p.get("output.weight", p["embedding.weight"])
-    return F.linear(layer_norm(p, "norm", x), head).flatten(0, 1)
+    return layer_norm(p, "norm", x).flatten(0, 1)
+
+
+def gpt_head(p):
+    return "output.weight" if "output.weight" in p else "embedding.weight"
+
+
+def gpt(p, tokens, training, heads=4):
+    return F.linear(gpt_features(p, tokens, heads), p[gpt_head(p)])
 
 
 def loss(logits, targets):

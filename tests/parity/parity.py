@@ -132,26 +132,50 @@ def check_gradients(work, program, folder, data, inputs, targets):
         verdict(statistics, GRADIENTS, work.name, "running statistics")
 
 
+def lone_step(work, program, folder, data, parameters, seed):
+    """The gradients of one step of one example, as the worker takes it, and the example's number."""
+    folder.mkdir(parents=True)
+    worker.write_safetensors(folder / "first.safetensors", models.to_hugging_face(parameters) if work.foreign else parameters)
+    rate = 64
+    description = job(work, folder, data, 1, 1, {"type": "sgd", "learningRate": str(rate), "momentum": "0"})
+    description["training"]["seed"] = seed
+    worker.run(program, folder, description)
+    after = exported(work, folder)
+    gradients = {name: (value.double() - after[name].double()) / rate for name, value in parameters.items()}
+    return gradients, next(worker.batches(seed, EXAMPLES, 1))
+
+
+def image_outputs(gradients, p, inputs):
+    """From the last bias: its gradient is probabilities less 1 for the target."""
+    return gradients["output.bias"][None], slice(None)
+
+
+def token_outputs(gradients, p, inputs):
+    """From the head's weight: its gradient is the sum over tokens of features times that. There are more features than tokens, so
+    each token's part can be told from the others'. Of a tied table the classes that are among the inputs have a gradient from the
+    embedding as well: those are left out."""
+    with torch.no_grad():
+        features = models.gpt_features({name: value.double() for name, value in p.items()}, inputs)
+    head = models.gpt_head(p)
+    outputs = torch.linalg.lstsq(features.T, gradients[head].T).solution * len(features)
+    classes = torch.ones(len(gradients[head]), dtype=torch.bool)
+    if head == "embedding.weight":
+        classes[inputs.flatten()] = False
+    return outputs, classes
+
+
 def check_outputs(work, program, folder, data, inputs, targets, parameters, what):
-    """The classes' probabilities of lone examples, in a training step. The worker writes no logits, but the gradient of the last
-    bias is probabilities less 1 for the target; these are the logits but for a constant."""
+    """The classes' probabilities of lone examples, at each token, in a training step. The worker writes no logits, but gradients
+    tell them: probabilities are the logits but for a constant."""
     worst = 0
-    if "output.bias" not in parameters:
-        return
     for seed in range(SEED, SEED + LONE_STEPS):
-        lone = folder / f"{what.replace(' ', '-')}.{seed}"
-        lone.mkdir(parents=True)
-        worker.write_safetensors(lone / "first.safetensors", parameters)
-        description = job(work, lone, data, 1, 1, {"type": "sgd", "learningRate": "64", "momentum": "0"})
-        description["training"]["seed"] = seed
-        worker.run(program, lone, description)
-        numbers = next(worker.batches(seed, EXAMPLES, 1))
+        gradients, numbers = lone_step(work, program, folder / f"{what.replace(' ', '-')}.{seed}", data, parameters, seed)
         p = fresh(parameters)
         with torch.no_grad():
-            theirs = work.function(p, inputs[numbers], True).softmax(1)[0]
-        ours = (parameters["output.bias"].double() - exported(work, lone)["output.bias"].double()) / 64
-        ours[targets[numbers][0]] += 1
-        worst = max(worst, (ours - theirs).abs().max().item())
+            theirs = work.function(p, inputs[numbers], True).softmax(1).double()
+        theirs[torch.arange(len(theirs)), targets[numbers].flatten()] -= 1
+        ours, classes = (token_outputs if work.vocabulary else image_outputs)(gradients, p, inputs[numbers])
+        worst = max(worst, (ours - theirs)[:, classes].abs().max().item())
     verdict(worst, OUTPUTS, work.name, f"outputs of {what}, class by class")
 
 
