@@ -24,7 +24,7 @@ static inline __attribute__((always_inline)) float vector_exp(float x)
     p = p * r + 0.5f;
     p = p * r + 1.0f;
     p = p * r + 1.0f;
-    int32_t bits = ((int32_t)turns + 127) * (1 << 23);
+    uint32_t bits = ((uint32_t)(int32_t)turns + 127) << 23; /* without a meaning where p is not a number */
     float power;
     memcpy(&power, &bits, sizeof power);
     return p * power;
