@@ -33,6 +33,7 @@ struct loop {
     enum exit_code code;
     int64_t lost_ns;               /* when the crew lost a member, 0: it is whole */
     int64_t lost_step;             /* the step that was under way */
+    int64_t open_first, open_last; /* steps that failed here: the crew may yet have taken them; 0: none */
     unsigned size;                 /* of the last world */
     int64_t sent;                  /* bytes, in steps alone */
     int64_t steps;                 /* in which they were */
@@ -87,11 +88,24 @@ static void save_before_leaving(struct trainer *trainer)
         report_warn(trainer->report, "left without a checkpoint: %s", cause.message);
 }
 
-/* Generations count members' worlds; a process alone has but its own epoch. */
-static void record_world(const struct trainer *trainer)
+/* What is known of a step when it fails may be enough to finish it while the crew forms: it is of the world before. */
+static void record_open_steps(struct loop *loop)
 {
+    struct trainer *trainer = loop->trainer;
+    if (loop->open_last > 0 && trainer->state.progress.step == loop->open_last) {
+        trainer->applied_step = loop->open_last;
+        step_record_applied(loop->open_first, loop->open_last);
+    }
+    loop->open_last = 0;
+}
+
+/* Generations count members' worlds; a process alone has but its own epoch. */
+static void record_world(struct loop *loop)
+{
+    struct trainer *trainer = loop->trainer;
     const struct world *world = strategy_world(trainer->strategy);
     struct generation generation = world->generation;
+    record_open_steps(loop);
     if (trainer->member)
         step_record_world(generation.attempt, generation.epoch, generation.counter);
 }
@@ -160,7 +174,7 @@ static enum outcome form_crew(struct loop *loop, struct error *error)
     if (trainer_is_chief(trainer) && saving_begin(trainer, error) < 0)
         return fail(loop, error, EXIT_CODE_NO_CHECKPOINT);
     tell_size(loop);
-    record_world(trainer);
+    record_world(loop);
     forget_paces(loop);
     report_phase(trainer->report, STATUS_TRAINING, NULL);
     return OUTCOME_ON;
@@ -269,8 +283,12 @@ static enum outcome take_step(struct loop *loop, struct error *error)
     abandonment_step_begins(trainer->abandonment);
     int status = strategy_step(trainer->strategy, rate, trainer_votes(trainer), &result, error);
     abandonment_step_ends(trainer->abandonment);
-    if (status < 0)
+    if (status < 0) {
+        int64_t abandoned = strategy_steps_abandoned(trainer->strategy);
+        loop->open_first = number;
+        loop->open_last = number - 1 + (abandoned > 1 ? abandoned : 1);
         return judge(loop, error, EXIT_CODE_BAD_DATA);
+    }
     trainer->applied_step = result.step;
     step_record_applied(number, result.step);
     loop->sent += traffic_sent() - sent_before;
