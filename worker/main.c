@@ -65,7 +65,7 @@ int main(int argument_count, char **argument_values)
 {
     struct error error = ERROR_INIT;
     struct arguments arguments;
-    enum exit_code code = EXIT_CODE_DONE;
+    enum exit_code code = EXIT_CODE_INTERNAL; /* of what fails without naming a better one */
     /* A peer that closes its connection is an error to handle, not a reason to die. */
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* likewise a file that may not grow: a save that fails ends no training */
@@ -80,6 +80,8 @@ int main(int argument_count, char **argument_values)
     log_configure(LOG_INFO, arguments.format);
     if (run(&arguments, &code, &error) < 0)
         termination_report(code, &error);
+    else
+        code = EXIT_CODE_DONE;
     if (code == EXIT_CODE_LOST_CREW) { /* a library of the GPU's may wait for a lost peer, and exit() for the library */
         (void)fflush(NULL);
         _exit((int)code);
