@@ -203,6 +203,13 @@ static struct own_write *own_write_of(struct execution *execution, const struct 
     return NULL;
 }
 
+/* Pods without an owner are adopted, or not, once the cache shows them. */
+static bool is_jobs(const struct creation *creation, const struct owner *owner, const struct json *object)
+{
+    const char *label = creation->role ? "" : owner_label(object);
+    return owner_is_job(owner->uid, label, creation->execution->uid);
+}
+
 /* AlreadyExists: ours, from before a crash or from a try whose answer was lost? */
 static void owner_checked(void *context, const struct kube_answer *answer)
 {
@@ -211,7 +218,7 @@ static void owner_checked(void *context, const struct kube_answer *answer)
     struct owner owner = owner_of(answer->object);
     if (answer->error) {
         note_failure(execution, answer->error, creation->name);
-    } else if (strcmp(owner.uid, execution->uid) == 0) {
+    } else if (is_jobs(creation, &owner, answer->object)) {
         own_write_note(own_write_of(execution, creation), version_of(answer));
         execution->created = true;
     } else {
@@ -502,12 +509,14 @@ static void note_key(const struct execution *execution, bool there)
             (struct crew_key_look){.epoch = execution->plan.epoch, .at_ms = execution->plan.now_ms, .there = there};
 }
 
-/* A cluster may refuse to be asked: a key that is there is what is usual. */
+/* A cluster may refuse to be asked, and a quota that is used up does so before anybody looks for the name: a key that is
+ * there is what is usual. */
 static void key_looked_for(void *context, const struct kube_answer *answer)
 {
     struct creation *creation = context;
     enum error_kind kind = answer->error ? answer->error->kind : ERROR_NONE;
-    bool refused = kind == ERROR_ALREADY_EXISTS || kind == ERROR_FORBIDDEN || kind == ERROR_INVALID;
+    bool refused =
+        kind == ERROR_ALREADY_EXISTS || kind == ERROR_FORBIDDEN || kind == ERROR_NO_SPACE || kind == ERROR_INVALID;
     if (kind == ERROR_NONE || refused)
         note_key(creation->execution, refused);
     else

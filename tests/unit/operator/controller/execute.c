@@ -122,6 +122,16 @@ static void forbid_secrets(struct scripted_request *request)
         make_anything(request);
 }
 
+static void have_no_room_for_secrets(struct scripted_request *request)
+{
+    if (is_for(request, SECRETS))
+        scripted_reply(request, 403,
+                       "{\"kind\":\"Status\",\"reason\":\"Forbidden\",\"code\":403,\"message\":\"secrets "
+                       "\\\"digits\\\" is forbidden: exceeded quota: q, requested: secrets=1, used: secrets=4\"}");
+    else
+        make_anything(request);
+}
+
 static void execute_without_service(void)
 {
     scene.input.service = NULL;
@@ -193,10 +203,13 @@ Test(execute, a_key_is_asked_for_and_not_made)
 
 Test(execute, a_cluster_that_does_not_let_itself_be_asked_is_taken_to_have_it)
 {
-    ask_for_key(forbid_secrets);
-    cr_assert(entry->key_look.there);
-    cr_assert_eq(entry->obstacle, OBSTACLE_NONE);
-    stop();
+    scripted_handler *const refusals[] = {forbid_secrets, have_no_room_for_secrets};
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+        ask_for_key(refusals[i]);
+        cr_assert(entry->key_look.there);
+        cr_assert_eq(entry->obstacle, OBSTACLE_NONE);
+        stop();
+    }
 }
 
 /* ---- a certificate gives its place to another */
