@@ -3,11 +3,12 @@
 
 #include "common/job/enum_words.h"
 #include "operator/controller/gang.h"
+#include "operator/controller/owner.h"
 #include "operator/controller/planning.h"
 
 static bool is_ours(const struct planning *planning, const struct group_view *group)
 {
-    return strcmp(group->owner_uid, planning->job->uid) == 0;
+    return owner_is_job(group->owner_uid, group->job_uid, planning->job->uid);
 }
 
 static const char *looking(struct planning *planning, const struct gang_kind *kind)

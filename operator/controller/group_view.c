@@ -24,18 +24,16 @@ static const char *words_of(const struct json *group)
 struct group_view *group_view_new(const struct json *group)
 {
     const char *texts[] = {
-        json_string_at(group, "metadata.uid", ""),
-        owner_of(group).uid,
-        json_string_at(group, "status.phase", ""),
-        words_of(group),
+        json_string_at(group, "metadata.uid", ""), owner_of(group).uid, owner_label(group),
+        json_string_at(group, "status.phase", ""), words_of(group),
     };
-    size_t lengths[4], total = 0;
-    for (size_t i = 0; i < 4; i++)
+    size_t lengths[5], total = 0;
+    for (size_t i = 0; i < 5; i++)
         total += (lengths[i] = strnlen(texts[i], WORDS_MAX)) + 1;
     struct group_view *view = memory_allocate(1, sizeof *view + total);
     char *text = (char *)(view + 1);
-    const char **members[] = {&view->uid, &view->owner_uid, &view->phase, &view->words};
-    for (size_t i = 0; i < 4; i++) {
+    const char **members[] = {&view->uid, &view->owner_uid, &view->job_uid, &view->phase, &view->words};
+    for (size_t i = 0; i < 5; i++) {
         *members[i] = memcpy(text, texts[i], lengths[i]);
         text += lengths[i] + 1;
     }

@@ -12,9 +12,9 @@
 
 /* One block; free with free(). Absent strings are "". */
 struct group_view {
-    const char *uid, *owner_uid; /* whose it is (owner.h) */
-    const char *phase;           /* Volcano and Coscheduling: "Pending", "Inqueue", … */
-    const char *words;           /* why it is not placed, as its scheduler says */
+    const char *uid, *owner_uid, *job_uid; /* whose it is (owner.h), and its label */
+    const char *phase;                     /* Volcano and Coscheduling: "Pending", "Inqueue", … */
+    const char *words;                     /* why it is not placed, as its scheduler says */
     bool deleting;
 };
 

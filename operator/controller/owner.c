@@ -24,6 +24,16 @@ struct owner owner_of(const struct json *object)
     return (struct owner){.uid = "", .kind = "", .name = ""};
 }
 
+const char *owner_label(const struct json *object)
+{
+    return json_string(json_member(json_at(object, "metadata.labels"), LABEL_JOB_UID), "");
+}
+
+bool owner_is_job(const char *owner_uid, const char *label_uid, const char *job_uid)
+{
+    return strcmp(*owner_uid != '\0' ? owner_uid : label_uid, job_uid) == 0;
+}
+
 bool owner_is_any(const struct json *object)
 {
     return json_count(json_at(object, "metadata.ownerReferences")) > 0;

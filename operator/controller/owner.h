@@ -2,7 +2,8 @@
  *
  * Whose an object is: that of its controller, the one owner reference which says
  * so. Labels tell where to look for an object, never whose it is: anybody may copy
- * them.
+ * them. Of what there is one of by the job's name, and which has lost its controller,
+ * the label of the job's UID tells enough.
  */
 #ifndef COXSWAIN_CONTROLLER_OWNER_H
 #define COXSWAIN_CONTROLLER_OWNER_H
@@ -17,6 +18,12 @@ struct owner {
     bool is_job; /* a TrainingJob, of whatever UID */
 };
 struct owner owner_of(const struct json *object);
+
+/* The label of the job for which it was made; "" without. */
+const char *owner_label(const struct json *object);
+
+/* An object of the job's name is that job's: `owner_uid` of its controller, `label_uid` from its label. */
+bool owner_is_job(const char *owner_uid, const char *label_uid, const char *job_uid);
 
 /* It has owner references, of whatever kind. */
 bool owner_is_any(const struct json *object);

@@ -5,10 +5,11 @@
 
 #include "common/contract/labels.h"
 #include "operator/controller/conditions.h"
+#include "operator/controller/owner.h"
 
 static bool is_ours(const struct planning *planning, const struct workload_view *workload)
 {
-    return strcmp(workload->owner_uid, planning->job->uid) == 0;
+    return owner_is_job(workload->owner_uid, workload->job_uid, planning->job->uid);
 }
 
 /* The Workload that is to be looked at; NULL: there is none, or it is somebody else's. */

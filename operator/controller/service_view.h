@@ -12,7 +12,8 @@
 /* One block; free with free(). Of a Service that nothing controls the owner's texts are "". */
 struct service_view {
     const char *name, *owner_uid, *owner_kind, *owner_name;
-    bool of_job; /* of a TrainingJob, of whatever UID */
+    const char *job_uid; /* the label */
+    bool of_job;         /* of a TrainingJob, of whatever UID */
     bool deleting;
 };
 

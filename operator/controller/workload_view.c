@@ -72,7 +72,7 @@ static char *assignments_of(const struct json *workload)
 
 /* ---------------------------------------------------------------- views */
 
-#define TEXTS 7
+#define TEXTS 8
 
 static struct workload_view *pack(const char *const texts[TEXTS])
 {
@@ -81,9 +81,8 @@ static struct workload_view *pack(const char *const texts[TEXTS])
         total += (lengths[i] = strnlen(texts[i], i == TEXTS - 1 ? ASSIGNMENTS_MAX : WORDS_MAX)) + 1;
     struct workload_view *view = memory_allocate(1, sizeof *view + total);
     char *text = (char *)(view + 1);
-    const char **members[TEXTS] = {&view->uid,        &view->owner_uid,      &view->queue_name,
-                                   &view->waiting,    &view->evicted_reason, &view->evicted_message,
-                                   &view->assignments};
+    const char **members[TEXTS] = {&view->uid,     &view->owner_uid,      &view->job_uid,         &view->queue_name,
+                                   &view->waiting, &view->evicted_reason, &view->evicted_message, &view->assignments};
     for (size_t i = 0; i < TEXTS; i++) {
         *members[i] = memcpy(text, texts[i], lengths[i]);
         text += lengths[i] + 1;
@@ -98,6 +97,7 @@ struct workload_view *workload_view_new(const struct json *workload)
     const char *const texts[TEXTS] = {
         json_string_at(workload, "metadata.uid", ""),
         owner_of(workload).uid,
+        owner_label(workload),
         json_string_at(workload, "spec.queueName", ""),
         is_true(workload, "QuotaReserved") ? "" : json_string_at(reserved, "message", ""),
         json_string_at(evicted, "reason", ""),

@@ -13,7 +13,7 @@
 
 /* One block; free with free(). Absent strings are "". */
 struct workload_view {
-    const char *uid, *owner_uid; /* whose it is (owner.h) */
+    const char *uid, *owner_uid, *job_uid; /* whose it is (owner.h), and its label */
     const char *queue_name;
     const char *waiting;        /* why it is not admitted, in Kueue's words */
     const char *evicted_reason; /* "Preempted", … */

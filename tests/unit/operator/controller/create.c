@@ -119,8 +119,8 @@ Test(create, a_service_of_somebody_else_holds_the_pods_back)
 {
     scene_plan(&scene);
     scene_accept(&scene);
-    scene.service =
-        (struct service_view){.name = "digits", .owner_uid = "rs", .owner_kind = "ReplicaSet", .owner_name = "web"};
+    scene.service = (struct service_view){
+        .name = "digits", .owner_uid = "rs", .owner_kind = "ReplicaSet", .owner_name = "web", .job_uid = SCENE_UID};
     scene.input.service = &scene.service;
     scene_plan(&scene);
     cr_assert_eq(scene.plan.action_count, 0);
@@ -131,6 +131,21 @@ Test(create, a_service_of_somebody_else_holds_the_pods_back)
     scene_plan(&scene);
     cr_assert_eq(scene_count(&scene, ACTION_CREATE_SERVICE), 1);
     cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 3);
+}
+
+Test(create, a_service_that_lost_its_owner_is_the_jobs_by_its_label)
+{
+    scene.service.owner_uid = scene.service.owner_kind = scene.service.owner_name = "";
+    scene.service.of_job = false;
+    scene.input.service = &scene.service;
+    scene_plan(&scene);
+    scene_accept(&scene);
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 3);
+    scene.service.job_uid = "another";
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.action_count, 0);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_FALSE), "NameTaken");
 }
 
 Test(create, a_spec_full_of_nonsense_is_answered_too)

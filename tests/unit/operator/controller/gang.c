@@ -15,7 +15,8 @@ static void init(void)
     scene.job.run_policy.gang = (struct gang_spec){
         .scheduler = GANG_VOLCANO, .min_available = FIELD_UNSET, .schedule_timeout_seconds = FIELD_UNSET};
     scene.input.gang.state = OPTIONAL_READY;
-    group = (struct group_view){.uid = "group-uid", .owner_uid = SCENE_UID, .phase = "Inqueue", .words = ""};
+    group = (struct group_view){
+        .uid = "group-uid", .owner_uid = SCENE_UID, .job_uid = SCENE_UID, .phase = "Inqueue", .words = ""};
 }
 
 static void fini(void)
@@ -94,6 +95,17 @@ Test(gang, the_group_of_an_earlier_job_is_waited_for)
     begin();
     cr_assert_eq(scene.plan.action_count, 0);
     cr_assert(strstr(scene.plan.status.conditions[CONDITION_SCHEDULED].message, "earlier job"));
+}
+
+Test(gang, a_group_that_lost_its_owner_is_the_jobs_by_its_label)
+{
+    scene.input.gang.group = &group;
+    group.owner_uid = "";
+    begin();
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 3);
+    group.job_uid = "another";
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.action_count, 0);
 }
 
 Test(gang, the_restart_of_a_pod_leaves_the_group_alone)

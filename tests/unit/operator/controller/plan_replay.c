@@ -359,7 +359,8 @@ static void operator_do(const struct action *action, const struct training_job *
         break;
     case ACTION_CREATE_GROUP:
         CHECK(!status_terminal(&model.scene.job.status), "a PodGroup after the end");
-        model.group = (struct group_view){.uid = "group", .owner_uid = SCENE_UID, .phase = "Pending", .words = ""};
+        model.group = (struct group_view){
+            .uid = "group", .owner_uid = SCENE_UID, .job_uid = SCENE_UID, .phase = "Pending", .words = ""};
         model.group_there = true;
         break;
     case ACTION_CREATE_WORKLOAD:
@@ -367,6 +368,7 @@ static void operator_do(const struct action *action, const struct training_job *
         if (!model.workload_there)
             model.workload = (struct workload_view){.uid = "workload",
                                                     .owner_uid = SCENE_UID,
+                                                    .job_uid = SCENE_UID,
                                                     .queue_name = "queue",
                                                     .waiting = "",
                                                     .evicted_reason = "",
@@ -653,6 +655,10 @@ static void world_turn(void)
         model.group.phase = "Inqueue";
     if (model.group_there && !model.calm && chance(2))
         model.group_there = false;
+    if (model.group_there && chance(2))
+        model.group.owner_uid = "";
+    if (model.workload_there && chance(2))
+        model.workload.owner_uid = "";
     kueue_turn();
     if (!model.calm && model.key_lost_in-- == 0)
         model.key_there = false;

@@ -15,6 +15,7 @@ static void init(void)
     scene.input.queue.state = OPTIONAL_READY;
     workload = (struct workload_view){.uid = "workload-uid",
                                       .owner_uid = SCENE_UID,
+                                      .job_uid = SCENE_UID,
                                       .queue_name = "research",
                                       .waiting = "",
                                       .evicted_reason = "",
@@ -209,6 +210,18 @@ Test(queue, another_jobs_workload_admits_nothing)
     cr_assert_eq(scene.job.status.attempt, 0);
 }
 
+Test(queue, a_workload_that_lost_its_owner_is_the_jobs_by_its_label)
+{
+    run();
+    workload.owner_uid = "";
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.action_count, 0);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_RUNNING, CONDITION_TRUE), "CrewComplete");
+    workload.job_uid = "another";
+    scene_plan(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_SUSPENDED, CONDITION_FALSE), "Suspending");
+}
+
 /* ---------------------------------------------------------------- what is read and written */
 
 static struct json *parse(const char *text)
@@ -236,7 +249,8 @@ static void expect(const struct json *json, const char *expected)
 }
 
 #define ADMITTED(flavors)                                                                                              \
-    "{\"metadata\":{\"uid\":\"w\",\"ownerReferences\":[{\"uid\":\"j\",\"controller\":true}]},\"status\":{"             \
+    "{\"metadata\":{\"uid\":\"w\",\"labels\":{\"coxswain.dev/"                                                         \
+    "job-uid\":\"l\"},\"ownerReferences\":[{\"uid\":\"j\",\"controller\":true}]},\"status\":{"                         \
     "\"conditions\":["                                                                                                 \
     "{\"type\":\"QuotaReserved\",\"status\":\"True\"},{\"type\":\"Admitted\",\"status\":\"True\"},"                    \
     "{\"type\":\"Evicted\",\"status\":\"True\",\"reason\":\"Preempted\",\"message\":\"m\"},"                           \
@@ -252,6 +266,7 @@ Test(queue, a_workload_is_read)
     cr_assert(view->pods_ready_told && !view->pods_ready);
     cr_assert_str_eq(view->uid, "w");
     cr_assert_str_eq(view->owner_uid, "j");
+    cr_assert_str_eq(view->job_uid, "l");
     cr_assert_str_eq(view->evicted_reason, "Preempted");
 }
 

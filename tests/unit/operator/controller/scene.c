@@ -11,8 +11,12 @@ void scene_init(struct scene *scene, int64_t workers)
 {
     memset(scene, 0, sizeof *scene);
     scene->options = plan_options_default;
-    scene->service = (struct service_view){
-        .name = "digits", .owner_uid = SCENE_UID, .owner_kind = "TrainingJob", .owner_name = "digits", .of_job = true};
+    scene->service = (struct service_view){.name = "digits",
+                                           .owner_uid = SCENE_UID,
+                                           .owner_kind = "TrainingJob",
+                                           .owner_name = "digits",
+                                           .job_uid = SCENE_UID,
+                                           .of_job = true};
     scene->job = (struct training_job){
         .name = "digits",
         .namespace = "default",
