@@ -22,6 +22,7 @@
 #define ELEMENTS 6
 #define PATIENCE 60000 /* ms; reached by what hangs only */
 #define LOOK_MS 50
+#define PORT 2222 /* each process has an address of its own */
 
 static struct parameter_tensor tensors[] = {
     {.name = "w", .shape = {3}, .rank = 1, .offset = 0, .elements = 3},
@@ -114,7 +115,6 @@ static void start_server(struct scene *scene, unsigned number, struct generation
         .look_ms = LOOK_MS,
     };
     cr_assert(ps_server_start(&options, &scene->servers[number], &error) == 0, "%s", error.message);
-    scene->seats[number].port = ps_server_port(scene->servers[number]);
     write_hosts(scene);
 }
 
@@ -249,7 +249,7 @@ static void set_up(struct scene *scene, bool backup)
     for (unsigned i = 0; i < SERVERS; i++) {
         snprintf(scene->names[i], sizeof scene->names[i], "ps-%u", i);
         snprintf(scene->addresses[i], sizeof scene->addresses[i], "127.0.0.1");
-        scene->seats[i] = (struct crew_seat){.role = "ps", .index = i, .host = scene->names[i]};
+        scene->seats[i] = (struct crew_seat){.role = "ps", .index = i, .host = scene->names[i], .port = PORT};
     }
     for (unsigned i = 0; i < SERVERS; i++)
         start_server(scene, i, (struct generation){.attempt = 1, .epoch = 1 + i});
