@@ -1282,14 +1282,6 @@ const struct rule rules[] = {
      .cel = OURS "!has(self.export) || self.export.names != 'HuggingFace' || !has(self.model) || "
                  "!has(self.model.preset) || self.model.preset.startsWith('gpt')",
      .message = "Hugging Face's names are those of GPT-2; leave it out, or take a gpt preset"},
-    {.name = "InitFolder",
-     .about = &shared_type,
-     .field = "init.from",
-     .holds = worker_rule_init_folder,
-     .cel = OURS "!has(self.init) || !has(self.checkpoint) || !has(self.checkpoint.path) || "
-                 "!self.init.from.startsWith(self.checkpoint.storage + ':' + self.checkpoint.path + '/')",
-     .message = "lies among the job's own checkpoints, from which it goes on by itself; leave init out, or save to "
-                "another checkpoint.path"},
     {.name = "InitPath",
      .about = &shared_type,
      .field = "init.from",

@@ -237,23 +237,6 @@ bool worker_rule_export_names(const struct json *self, const struct json *old)
            is_preset_of_texts(self);
 }
 
-/* What comes behind "<word><mark>" at the beginning of `text`, else NULL. */
-static const char *behind(const char *text, const char *word, char mark)
-{
-    size_t length = strlen(word);
-    return text && strncmp(text, word, length) == 0 && text[length] == mark ? text + length + 1 : NULL;
-}
-
-/* By default the folder is the job's name, which is not the spec's. */
-bool worker_rule_init_folder(const struct json *self, const struct json *old)
-{
-    (void)old;
-    const char *storage = json_string_at(self, "checkpoint.storage", ""),
-               *folder = json_string_at(self, "checkpoint.path", "");
-    const char *path = behind(json_string_at(self, "init.from", ""), storage, ':');
-    return is_foreign(self) || *storage == '\0' || *folder == '\0' || behind(path, folder, '/') == NULL;
-}
-
 bool worker_rule_init_path(const struct json *self, const struct json *old)
 {
     (void)old;

@@ -24,7 +24,6 @@ bool worker_rule_gpu_count(const struct json *self, const struct json *old);
 bool worker_rule_precision(const struct json *self, const struct json *old);
 bool worker_rule_texts(const struct json *self, const struct json *old);
 bool worker_rule_export_names(const struct json *self, const struct json *old);
-bool worker_rule_init_folder(const struct json *self, const struct json *old);
 bool worker_rule_init_path(const struct json *self, const struct json *old);
 
 /* Of the spec, which knows the roles. */
