@@ -181,7 +181,8 @@ static int follow_job(struct cluster *cluster, struct job_follow *follow, struct
     terminal_init(&terminal);
     once |= !terminal.live;
     while (!cluster->interrupted) {
-        if (event_loop_turn(cluster->loop, JOB_REFRESH_MS, error) < 0 || job_follow_check(follow, error) < 0)
+        if (event_loop_turn(cluster->loop, JOB_REFRESH_MS, error) < 0 ||
+            job_follow_check(follow, "cox top", &terminal, error) < 0)
             return -1;
         bool enough = once ? *view->state != '\0' : job_view_over(view) && job_follow_log_ended(follow);
         if (enough)

@@ -29,6 +29,8 @@ struct job_follow {
     char pod[VIEW_TEXT_MAX]; /* whose log is read, or was read last */
     bool heard;              /* a line of it came */
     bool ended;
+    bool pods_hidden; /* nobody shows them to us */
+    bool hidden_told;
     struct buffer line;
 };
 
@@ -121,6 +123,8 @@ static void log_next(struct job_follow *follow)
 bool job_follow_log_ended(const struct job_follow *follow)
 {
     const struct pod_line *chief = chief_of(follow->view);
+    if (follow->pods_hidden && !follow->log)
+        return true;
     return follow->ended && (!chief || strcmp(chief->name, follow->pod) == 0);
 }
 
@@ -213,12 +217,26 @@ struct job_follow *job_follow_start(struct kube_client *client, struct job_view 
     return follow;
 }
 
-int job_follow_check(struct job_follow *follow, struct error *error)
+/* The job itself says most of what there is to see. */
+static void tell_hidden(struct job_follow *follow, const char *title, struct terminal *terminal, struct error *refusal)
+{
+    access_explain(refusal);
+    terminal_clear(terminal);
+    fprintf(stderr, "%s: %s; until then %s is shown without its pods and their logs\n", title, refusal->message,
+            follow->view->name);
+    follow->hidden_told = true;
+}
+
+int job_follow_check(struct job_follow *follow, const char *title, struct terminal *terminal, struct error *error)
 {
     int64_t now_ms = clock_now_ms();
-    return access_check(&follow->to_jobs, follow->jobs, now_ms, error) < 0
-               ? -1
-               : access_check(&follow->to_pods, follow->pods, now_ms, error);
+    struct error refusal = ERROR_INIT;
+    follow->pods_hidden = access_check(&follow->to_pods, follow->pods, now_ms, &refusal) < 0;
+    if (access_check(&follow->to_jobs, follow->jobs, now_ms, error) < 0)
+        return -1;
+    if (follow->pods_hidden && !follow->hidden_told)
+        tell_hidden(follow, title, terminal, &refusal);
+    return 0;
 }
 
 void job_follow_free(struct job_follow *follow)

@@ -7,6 +7,7 @@
 #define COXSWAIN_CLI_JOB_FOLLOW_H
 
 #include "operator/cli/job_view.h"
+#include "operator/cli/terminal.h"
 #include "operator/kube/client.h"
 
 struct job_follow;
@@ -14,9 +15,10 @@ struct job_follow;
 /* `changed` is called from the loop after each change of `view`, which must outlive it. */
 struct job_follow *job_follow_start(struct kube_client *client, struct job_view *view, void (*changed)(void *context),
                                     void *context);
-/* -1 when the cluster will not let it watch. To be asked at each turn of the loop. */
-int job_follow_check(struct job_follow *follow, struct error *error);
-/* The log of the last chief has been read to its end, or may not be read. */
+/* -1 when the cluster will not let it watch the job. Pods that may not be seen are not needed: stderr says so once, after
+ * `title`, below what stands on the terminal. To be asked at each turn of the loop. */
+int job_follow_check(struct job_follow *follow, const char *title, struct terminal *terminal, struct error *error);
+/* The log of the last chief has been read to its end, or neither it nor its pod may be seen. */
 bool job_follow_log_ended(const struct job_follow *follow);
 void job_follow_free(struct job_follow *follow);
 

@@ -119,7 +119,8 @@ static int run_follow(struct run *run, struct error *error)
 {
     int64_t over_ms = 0;
     while (!run->interrupted) {
-        if (event_loop_turn(run->loop, REFRESH_MS, error) < 0 || job_follow_check(run->follow, error) < 0)
+        if (event_loop_turn(run->loop, REFRESH_MS, error) < 0 ||
+            job_follow_check(run->follow, "cox run", run->terminal, error) < 0)
             return -1;
         int64_t now_ms = clock_now_ms();
         terminal_show(run->terminal, &run->view, now_ms);

@@ -54,6 +54,40 @@ refusing '[{"path": "/trainingjobs", "watch": true, "fault": "status", "status":
 cox 1 wait steady && grep -q 'has no TrainingJobs.*install Coxswain' err
 verdict $? "nor where there are no jobs" "$(said)"
 
+
+# The job ends once the refusal has been told.
+cat >seen.yaml <<YAML
+apiVersion: coxswain.dev/v1alpha1
+kind: TrainingJob
+metadata: {name: seen}
+spec:
+  strategy: {type: MultiWorkerMirrored}
+  model: {preset: mlp}
+  data: {format: synthetic, examples: 1000}
+  training: {steps: 10, batchSize: 100, optimizer: {type: sgd, learningRate: "0.1"}}
+  roles:
+  - name: worker
+    template:
+      spec:
+        containers:
+        - {name: trainer, readinessProbe: null, command: [/bin/sh, -c, "until [ -e $work/told ]; do sleep 0.1; done"]}
+YAML
+told_without_pods() {
+    grep -q 'made by faultproxy; a RoleBinding to the ClusterRole view.*; until then seen is shown without its pods' seen.err
+}
+refusing '[{"path": "/pods", "fault": "status", "status": 403}]'
+"${cox_command[@]}" run seen.yaml --kubeconfig "$KUBECONFIG" >seen.out 2>seen.err </dev/null &
+runs=$!
+until_true 60 told_without_pods
+touch told
+wait "$runs" && [[ $(wc -l <seen.err) == 1 ]]
+verdict $? "a job is run to its end by who may not see its pods, who is told so once" "$(cat seen.out seen.err)"
+cox 0 top steady && printed 'steady'
+verdict $? "and shown" "$(said)"
+refusing '[{"method": "GET", "path": "/trainingjobs", "fault": "status", "status": 403}]'
+cox 1 run seen.yaml --kubeconfig "$KUBECONFIG" && grep -q '^cox run: made by faultproxy; a RoleBinding' err && cox 1 top steady
+verdict $? "but not to who may not see the job" "$(said)"
+
 pod=steady-worker-0-$(field steady epoch)
 refusing '[{"path": "/pods/'"$pod"'/log", "fault": "status", "status": 500}]'
 cox 1 logs steady && grep -q "^cox logs: worker-0: pod $pod: made by faultproxy" err && printed '^worker-1 | worker 1 speaks$'
