@@ -5,6 +5,7 @@
 
 #include "common/job/rules.h"
 #include "common/job/string_format.h"
+#include "common/job/training_job.h"
 #include "operator/cli/access.h"
 #include "operator/cli/cluster.h"
 #include "operator/cli/command.h"
@@ -14,10 +15,8 @@
 /* What no cluster can have is not asked for. */
 static bool can_exist(const char *title, const struct command_line *line)
 {
-    static const char *const roles[] = {"chief", "worker", "ps", "evaluator"};
-    bool known = !line->role;
-    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
-        known |= !known && strcmp(line->role, roles[i]) == 0;
+    enum role role;
+    bool known = !line->role || role_parse(line->role, &role);
     for (int i = 0; i < line->name_count; i++)
         if (!job_name_holds(line->names[i])) {
             fprintf(stderr, "%s: no job can be called \"%s\": " JOB_NAME_MESSAGE "\n", title, line->names[i]);

@@ -6,11 +6,9 @@
 #include <string.h>
 
 #include "common/contract/labels.h"
+#include "common/job/training_job.h"
 #include "operator/cli/job_condition.h"
 #include "operator/cli/log_source.h"
-
-static const char *const roles[] = {"chief", "worker", "ps", "evaluator"};
-#define ROLES (sizeof roles / sizeof *roles)
 
 static const struct json *role_of(const struct json *job, const char *name)
 {
@@ -82,14 +80,16 @@ void log_absent_print(const struct command_line *line, const struct json *job, c
                       struct buffer *out)
 {
     int64_t absent = 0;
-    for (size_t i = 0; i < ROLES; i++)
-        for (int64_t index = 0, count = places_of(job, roles[i]); index < count; index++) {
-            const struct json *pod = current_pod(pods, roles[i], index);
-            if (!is_wanted(line, roles[i], index) || (pod && log_is_wanted(line, pod)))
+    for (int i = 0; i < ROLE_COUNT; i++) {
+        const char *role = role_name((enum role)i);
+        for (int64_t index = 0, count = places_of(job, role); index < count; index++) {
+            const struct json *pod = current_pod(pods, role, index);
+            if (!is_wanted(line, role, index) || (pod && log_is_wanted(line, pod)))
                 continue;
             if (absent++ < LOG_ABSENT_MAX)
-                print_place(job, roles[i], index, pod, out);
+                print_place(job, role, index, pod, out);
         }
+    }
     if (absent > LOG_ABSENT_MAX)
         buffer_format(out, "and %" PRId64 " places more have no log\n", absent - LOG_ABSENT_MAX);
 }
@@ -99,8 +99,10 @@ int log_place_check(const struct command_line *line, const struct json *job, str
 {
     const char *name = json_string_at(job, "metadata.name", "");
     bool any = false;
-    for (size_t i = 0; i < ROLES; i++)
-        any |= is_wanted(line, roles[i], line->index) && places_of(job, roles[i]) > (line->index < 0 ? 0 : line->index);
+    for (int i = 0; i < ROLE_COUNT; i++) {
+        const char *role = role_name((enum role)i);
+        any |= is_wanted(line, role, line->index) && places_of(job, role) > (line->index < 0 ? 0 : line->index);
+    }
     if (any || line->all_attempts)
         return 0;
     if (!line->role)
