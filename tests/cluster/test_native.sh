@@ -71,6 +71,10 @@ pods_are() {
     [[ $(k get pods -l "coxswain.dev/job-name=$1" -o name | wc -l) == "$2" ]]
 }
 
+scheduled() {
+    [[ $(group "$1" '.status.conditions[?(@.type=="PodGroupScheduled")].status') == True ]]
+}
+
 unschedulable() {
     [[ $(group "$1" '.status.conditions[?(@.type=="PodGroupScheduled")].status') == False ]]
 }
@@ -92,7 +96,7 @@ verdict $? "a gang that fits runs" "$(status_of whole conditions) $(k get pods -
 verdict $? "its PodGroup says how many belong together" "$(group whole .spec)"
 [[ $(k get pod "$(current whole 0)" -o 'jsonpath={.spec.schedulingGroup.podGroupName} {.spec.schedulerName}') == "whole default-scheduler" ]]
 verdict $? "and its pods that they do" "$(k get pod "$(current whole 0)" -o 'jsonpath={.spec}')"
-[[ $(group whole '.status.conditions[?(@.type=="PodGroupScheduled")].status') == True ]]
+until_true 90 scheduled whole
 verdict $? "the scheduler has taken it for a gang" "$(group whole .status)"
 
 uid=$(group whole .metadata.uid)
