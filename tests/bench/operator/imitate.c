@@ -150,10 +150,12 @@ static void own(const struct crew *crew, struct json *metadata, const char *name
     json_set_string(labels, LABEL_JOB_UID, crew->uid);
 }
 
-static void create(struct crew *crew, struct kube_resource resource, struct json *object)
+/* Strict: as the operator makes what comes from a template. */
+static void create(struct crew *crew, struct kube_resource resource, struct json *object, bool strict)
 {
     struct resource_path path = {.resource = resource, .name_space = crew->name_space};
     struct kube_call_options options = call_options(crew, created);
+    options.strict = strict;
     crew->open++;
     kube_client_create(crew->imitation->client, &path, object, &options);
 }
@@ -164,13 +166,13 @@ static void create_all(struct crew *crew)
     crew->open = 1;
     own(crew, json_member(imitation->service, "metadata"), crew->name);
     json_set_string(json_at(imitation->service, "spec.selector"), LABEL_JOB_UID, crew->uid);
-    create(crew, KUBE_SERVICES, imitation->service);
+    create(crew, KUBE_SERVICES, imitation->service, false);
     for (int i = 0; i < crew->pods; i++) {
         SCOPED_FREE char *name = memory_format("%s-worker-%d-1", crew->name, i);
         own(crew, json_member(imitation->pod, "metadata"), name);
         json_set_string(json_member(imitation->pod, "spec"), "hostname", name);
         json_set_string(json_member(imitation->pod, "spec"), "subdomain", crew->name);
-        create(crew, KUBE_PODS, imitation->pod);
+        create(crew, KUBE_PODS, imitation->pod, true);
     }
 }
 
