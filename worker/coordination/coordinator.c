@@ -266,19 +266,24 @@ static void seat_refuse(struct coordinator *coordinator, unsigned rank, enum coo
 
 /* ---------------------------------------------------------------- what the crew computes with */
 
-/* The best that all who have reported have; where they have none in common, the chief's. */
+/* The best that all who have reported have, of what the crew has computed with so far; where they have none in common, that, or
+ * before there is any the chief's. */
 static const char *choose_arithmetic(const struct coordinator *coordinator)
 {
-    const char *chosen = coordinator->seats[0].arithmetic, *common = chosen;
-    for (unsigned rank = 1; rank < coordinator->options.size && common != NULL; rank++)
-        if (coordinator->seats[rank].reported)
-            common = arithmetic_in_common(common, coordinator->seats[rank].arithmetic);
-    return common != NULL ? common : chosen;
+    bool settled = coordinator->arithmetic[0] != '\0';
+    const char *chosen = settled ? coordinator->arithmetic : coordinator->seats[0].arithmetic;
+    for (unsigned rank = 0; rank < coordinator->options.size; rank++) {
+        const struct seat *seat = &coordinator->seats[rank];
+        const char *common = seat->reported ? arithmetic_in_common(chosen, seat->arithmetic) : chosen;
+        chosen = common != NULL ? common : chosen;
+    }
+    return chosen;
 }
 
-static bool lacks_arithmetic(const struct coordinator *coordinator, const char *best)
+/* Whether this device and the crew's have no arithmetic in common. A lesser processor has one: the crew then goes on with that. */
+static bool cannot_join(const struct coordinator *coordinator, const char *best)
 {
-    return coordinator->arithmetic[0] != '\0' && arithmetic_is_lacking(best, coordinator->arithmetic);
+    return coordinator->arithmetic[0] != '\0' && arithmetic_in_common(coordinator->arithmetic, best) == NULL;
 }
 
 static void tell_lack(const struct coordinator *coordinator, const struct seat *seat, const char *best,
@@ -294,13 +299,11 @@ static void tell_lack(const struct coordinator *coordinator, const struct seat *
 static void agree_on_arithmetic(struct coordinator *coordinator, int64_t now_ms)
 {
     char chosen[ARITHMETIC_MAX];
-    if (coordinator->arithmetic[0] == '\0') {
-        snprintf(chosen, sizeof(chosen), "%s", choose_arithmetic(coordinator));
-        memcpy(coordinator->arithmetic, chosen, sizeof(chosen));
-    }
+    snprintf(chosen, sizeof(chosen), "%s", choose_arithmetic(coordinator));
+    memcpy(coordinator->arithmetic, chosen, sizeof(chosen));
     for (unsigned rank = 0; rank < coordinator->options.size; rank++) {
         const struct seat *seat = &coordinator->seats[rank];
-        if (seat->link == 0 || !lacks_arithmetic(coordinator, seat->arithmetic))
+        if (seat->link == 0 || !cannot_join(coordinator, seat->arithmetic))
             continue;
         char text[COORDINATION_TEXT_MAX];
         tell_lack(coordinator, seat, seat->arithmetic, text);
@@ -365,7 +368,7 @@ static enum coordination_refusal judge_join(const struct coordinator *coordinato
         snprintf(text, COORDINATION_TEXT_MAX, "%s was declared dead and is being replaced", seat->name);
         return REFUSE_STALE;
     }
-    if (lacks_arithmetic(coordinator, join->arithmetic)) {
+    if (cannot_join(coordinator, join->arithmetic)) {
         tell_lack(coordinator, seat, join->arithmetic, text);
         return REFUSE_ARITHMETIC;
     }

@@ -13,8 +13,10 @@
  *   epoch equal to or higher than the seated one's replaces it.
  * - Members that name an arithmetic compute alike. The first world takes the best
  *   that all of it have (arithmetic.h), or, where they have none in common, the
- *   chief's; a new chief takes that of the first survivor who holds state. Who
- *   lacks it is refused (REFUSE_ARITHMETIC), the chief's own seat too.
+ *   chief's; a new chief takes that of the first survivor who holds state. When
+ *   somebody of a later world lacks it, that world and all after it take the best
+ *   that it leaves. Who has nothing in common with the crew, a GPU among CPUs, is
+ *   refused (REFUSE_ARITHMETIC), the chief's own seat too.
  * - A chief does not know what its forerunner knew: each standing brings the
  *   epochs of the last world, and whoever sits with a lower one loses the seat.
  * - A seated member that has followed a chief of a newer generation supersedes

@@ -6,15 +6,28 @@
 
 #include "worker/device/device.h"
 
+static bool holds_state(const struct world *world)
+{
+    return world->source == WORLD_SOURCE_PEER && !world->receives[world->rank];
+}
+
 static void tell_change(const struct strategy_options *options, const struct world *world)
 {
-    char text[128];
+    char text[256];
     const char *before = device_arithmetic(options->device);
-    if (options->on_notice == NULL || strcmp(before, world->arithmetic) == 0)
+    bool in_training = holds_state(world);
+    void (*tell)(void *context, const char *text) = in_training ? options->on_warning : options->on_notice;
+    if (tell == NULL || strcmp(before, world->arithmetic) == 0)
         return;
-    snprintf(text, sizeof text, "the crew computes with %s arithmetic, which all its members have; this one had %s",
-             world->arithmetic, before);
-    options->on_notice(options->context, text);
+    if (in_training)
+        snprintf(text, sizeof text,
+                 "a member of the crew lacks the %s arithmetic that it has computed with: it goes on with %s, and the "
+                 "bits may differ from step %lld on",
+                 before, world->arithmetic, (long long)world->step + 1);
+    else
+        snprintf(text, sizeof text, "the crew computes with %s arithmetic, which all its members have; this one had %s",
+                 world->arithmetic, before);
+    tell(options->context, text);
 }
 
 int strategy_devices_set_arithmetic(const struct strategy_options *options, const struct world *world,

@@ -97,7 +97,8 @@ struct strategy_options {
     int64_t connect_deadline_ms; /* of a new generation's mesh; 0: 60 s */
     int64_t stall_ms;            /* 0: 30 s */
     void (*on_stall)(void *context, const char *text);
-    void (*on_notice)(void *context, const char *text); /* what people may want to know, once; may be NULL */
+    void (*on_notice)(void *context, const char *text);  /* what people may want to know, once; may be NULL */
+    void (*on_warning)(void *context, const char *text); /* what they should know; may be NULL */
 
     /* MultiWorkerMirrored: by the job, which is everybody's, gradients may go from device to device; then ranks ask each other
      * whether they can. What this one's device can do (device/communicator.h); NULL: it cannot. */

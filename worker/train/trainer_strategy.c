@@ -7,7 +7,7 @@
 #include "worker/train/saving.h"
 #include "worker/train/stop.h"
 
-static void tell_stall(void *context, const char *text)
+static void tell_warning(void *context, const char *text)
 {
     struct trainer *trainer = context;
     report_warn(trainer->report, "%s", text);
@@ -82,8 +82,9 @@ int trainer_open_strategy(struct trainer *trainer, struct error *error)
         .peers = trainer->crew.expected,
         .job_uid = trainer->identity->job_uid,
         .sums_wait_for_pass = trainer->identity->sums_wait_for_pass,
-        .on_stall = tell_stall,
+        .on_stall = tell_warning,
         .on_notice = tell_notice,
+        .on_warning = tell_warning,
         .may_sum_on_devices = trainer_may_sum_on_devices(trainer),
         .communicator = trainer->communicator.version > 0 ? &trainer->communicator : NULL,
         .in_any_order = trainer->job->training.determinism == DETERMINISM_RUN,

@@ -358,13 +358,39 @@ Test(coordinator, takes_the_best_arithmetic_that_all_have)
     coordinator_free(c);
 }
 
-Test(coordinator, who_lacks_the_arithmetic_is_refused_and_the_next_taken)
+static void stand_with(struct coordinator *c, coordinator_link link, const char *arithmetic)
+{
+    struct coordination_message message = {.type = COORDINATION_STANDING, .holds_state = true, .step = 40};
+    snprintf(message.arithmetic, sizeof(message.arithmetic), "%s", arithmetic);
+    coordinator_receive(c, link, &message, 0);
+}
+
+/* And it stays: bits that have changed once do not again for a better processor. */
+Test(coordinator, a_crew_goes_on_with_the_lesser_arithmetic_of_who_comes_later)
+{
+    struct coordinator *c = start(1);
+    form_with(c, (const char *const[]){"avx512", "avx512", "avx512"});
+    for (unsigned time = 0; time < 2; time++) {
+        coordinator_link link = 4 + time;
+        coordinator_link_closed(c, time == 0 ? 2 : 4, "connection closed", 100);
+        join_with(c, link, 1, time == 0 ? "avx2" : "avx512");
+        stand(c, 1, true, 9, 1 + time, 100);
+        stand(c, 3, true, 9, 1 + time, 100);
+        stand(c, link, false, 0, 0, 100);
+        cr_assert_eq(world(link)->generation.counter, 2 + time);
+        cr_assert_str_eq(world(link)->arithmetic, "avx2");
+        cr_assert_str_eq(world(1)->arithmetic, "avx2");
+    }
+    coordinator_free(c);
+}
+
+Test(coordinator, who_has_no_arithmetic_in_common_with_the_crew_is_refused_and_the_next_taken)
 {
     struct coordinator *c = start(1);
     form_with(c, (const char *const[]){"avx512", "avx2", "avx512"});
     coordinator_link_closed(c, 2, "connection closed", 100);
-    join_with(c, 4, 1, "portable");
-    assert_lacking(4, "the crew computes with avx2 arithmetic and the device of worker 1 has portable alone");
+    join_with(c, 4, 1, "sm_90");
+    assert_lacking(4, "the crew computes with avx2 arithmetic and the device of worker 1 has sm_90 alone");
     join_with(c, 5, 1, "avx512");
     stand(c, 1, true, 9, 1, 100);
     stand(c, 3, true, 9, 1, 100);
@@ -376,35 +402,39 @@ Test(coordinator, who_lacks_the_arithmetic_is_refused_and_the_next_taken)
 Test(coordinator, a_new_chief_keeps_the_arithmetic_of_the_state)
 {
     struct coordinator *c = start(1);
-    struct coordination_message survivor = {
-        .type = COORDINATION_STANDING, .holds_state = true, .step = 40, .arithmetic = "avx2"};
-    join_with(c, 1, 0, "avx512");
-    join_with(c, 2, 1, "avx512");
-    join_with(c, 3, 2, "portable");
+    for (unsigned rank = 0; rank < SIZE; rank++)
+        join_with(c, rank + 1, rank, "avx512");
     stand(c, 1, false, 0, 0, 0);
-    coordinator_receive(c, 2, &survivor, 0);
+    stand_with(c, 2, "avx2");
     stand(c, 3, false, 0, 0, 0);
-    assert_lacking(3, "worker 2 has portable alone");
-    cr_assert_eq(inboxes[1].count[COORDINATION_WORLD], 0, "the crew waits for another worker 2");
-    join_with(c, 4, 2, "avx2");
-    stand(c, 4, false, 0, 0, 0);
     cr_assert_str_eq(world(1)->arithmetic, "avx2");
     coordinator_free(c);
 }
 
-Test(coordinator, a_new_chief_that_lacks_the_arithmetic_goes)
+Test(coordinator, a_new_chief_of_a_lesser_arithmetic_brings_the_crew_to_it)
 {
     struct coordinator *c = start(1);
     join_with(c, 1, 0, "portable");
     join_with(c, 2, 1, "avx2");
     join_with(c, 3, 2, "avx2");
     stand(c, 1, false, 0, 0, 0);
-    for (coordinator_link link = 2; link <= 3; link++)
-        coordinator_receive(c, link,
-                            &(struct coordination_message){
-                                .type = COORDINATION_STANDING, .holds_state = true, .step = 40, .arithmetic = "avx2"},
-                            0);
-    assert_lacking(1, "worker 0 has portable alone");
+    stand_with(c, 2, "avx2");
+    stand_with(c, 3, "avx2");
+    for (coordinator_link link = 1; link <= SIZE; link++)
+        cr_assert_str_eq(world(link)->arithmetic, "portable");
+    coordinator_free(c);
+}
+
+Test(coordinator, a_new_chief_that_has_no_arithmetic_in_common_goes)
+{
+    struct coordinator *c = start(1);
+    join_with(c, 1, 0, "sm_90");
+    join_with(c, 2, 1, "avx2");
+    join_with(c, 3, 2, "avx2");
+    stand(c, 1, false, 0, 0, 0);
+    stand_with(c, 2, "avx2");
+    stand_with(c, 3, "avx2");
+    assert_lacking(1, "worker 0 has sm_90 alone");
     cr_assert_eq(inboxes[2].count[COORDINATION_WORLD], 0);
     coordinator_free(c);
 }
