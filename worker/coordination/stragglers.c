@@ -192,7 +192,7 @@ enum straggler_change stragglers_add_steps(struct stragglers *stragglers, unsign
     double due_ns = due(stragglers, member);
     add_part(stragglers, pace, (double)(steps > 1 ? longest_ns : ns), due_ns);
     for (int64_t i = 1; i < steps && i < STRAGGLER_WINDOW; i++)
-        add_part(stragglers, pace, (double)(ns - longest_ns) / (double)(steps - 1), due_ns);
+        add_part(stragglers, pace, (double)ns, due_ns);
     struct record record = summarise(pace);
     *ret_own_ns = (int64_t)record.own_ns;
     *ret_due_ns = (int64_t)record.due_ns;

@@ -53,7 +53,7 @@ enum straggler_change { STRAGGLER_AS_BEFORE, STRAGGLER_IS_SLOW, STRAGGLER_KEEPS_
  * A change that is not to be told is none. */
 enum straggler_change stragglers_add(struct stragglers *stragglers, unsigned member, int64_t ns, int64_t *ret_own_ns,
                                      int64_t *ret_due_ns);
-/* `steps` parts at once, which took `ns` together and the longest of them `longest_ns`; 0 or 1: one part. */
+/* `steps` parts at once, the longest of which took `longest_ns` and the others `ns` on the average; 0 or 1: one part, of `ns`. */
 enum straggler_change stragglers_add_steps(struct stragglers *stragglers, unsigned member, int64_t steps, int64_t ns,
                                            int64_t longest_ns, int64_t *ret_own_ns, int64_t *ret_due_ns);
 /* Whose time a member is held against: "the others'" or "usually". */

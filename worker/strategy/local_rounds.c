@@ -12,6 +12,7 @@
 #include "worker/optimizer/training_state.h"
 #include "worker/strategy/replica.h"
 #include "worker/strategy/replica_update.h"
+#include "worker/strategy/round_pace.h"
 
 #define RATE_DEFAULT 0.7
 #define MOMENTUM_DEFAULT 0.9
@@ -223,15 +224,13 @@ static void read_words(const struct local_rounds *rounds, const struct world *wo
 }
 
 /* This rank's, to `end`. */
-static int take_steps(struct local_rounds *rounds, int64_t end, int64_t *ret_longest_ns, struct error *error)
+static int take_steps(struct local_rounds *rounds, int64_t end, struct round_pace *pace, struct error *error)
 {
-    *ret_longest_ns = 0;
     while (rounds->own.progress.step < end) {
         int64_t started_ns = clock_monotonic_ns();
         if (take_step(rounds, error) < 0)
             return -1;
-        int64_t took_ns = clock_monotonic_ns() - started_ns;
-        *ret_longest_ns = took_ns > *ret_longest_ns ? took_ns : *ret_longest_ns;
+        round_pace_add_step(pace, clock_monotonic_ns() - started_ns);
     }
     return 0;
 }
@@ -240,19 +239,19 @@ static int run(struct local_rounds *rounds, struct collective *group, const stru
                struct error *error)
 {
     const struct strategy_options *options = &rounds->options;
-    int64_t end = (rounds->own.progress.step / rounds->steps + 1) * rounds->steps, longest_ns;
-    int64_t started_ns = clock_monotonic_ns();
+    struct round_pace pace = {0};
+    int64_t end = (rounds->own.progress.step / rounds->steps + 1) * rounds->steps;
     if (options->total_steps > 0 && end > options->total_steps)
         end = options->total_steps;
-    if (take_steps(rounds, end, &longest_ns, error) < 0)
+    if (take_steps(rounds, end, &pace, error) < 0)
         return -1;
     char label[48];
     snprintf(label, sizeof(label), "the round to step %lld", (long long)end);
     collective_set_label(group, label);
-    rounds->words[ROUND_VOTES + world->rank] =
-        (float)strategy_vote_word(options->votes != NULL ? options->votes(options->context) : votes,
-                                  clock_monotonic_ns() - started_ns + collective_take_frozen_ns(group));
-    rounds->words[ROUND_VOTES + world->size + world->rank] = (float)strategy_vote_word(0, longest_ns);
+    round_pace_add_freeze(&pace, collective_take_frozen_ns(group));
+    rounds->words[ROUND_VOTES + world->rank] = (float)strategy_vote_word(
+        options->votes != NULL ? options->votes(options->context) : votes, round_pace_mean_ns(&pace));
+    rounds->words[ROUND_VOTES + world->size + world->rank] = (float)strategy_vote_word(0, pace.longest_ns);
     if (fill_exchange(rounds, error) < 0)
         return -1;
     return add_up(rounds, group, world->size, error);

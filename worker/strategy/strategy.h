@@ -133,8 +133,7 @@ struct strategy_result {
     unsigned leaving;     /* ranks that voted to leave */
     bool leaves[CREW_SIZE_MAX];
     int64_t own_ns[CREW_SIZE_MAX]; /* by rank: what it took over its own part, waiting for nobody; 0: not measured */
-    int64_t
-        own_steps; /* so many steps are in each part when that is more than one (0, 1), the longest of which took: */
+    int64_t own_steps; /* so many parts (0: one): own_ns is then the mean of all but the longest, which took: */
     int64_t longest_ns[CREW_SIZE_MAX];
     bool checkpoint; /* somebody asked for one */
     bool reform;     /* likewise: call strategy_reform before the next step */

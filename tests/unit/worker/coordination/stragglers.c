@@ -64,8 +64,8 @@ Test(stragglers, a_successor_begins_anew)
 static enum straggler_change meet(struct stragglers *stragglers, int64_t ns, int64_t more)
 {
     int64_t usual = 10 * MS;
-    cr_assert(stragglers_add_steps(stragglers, 0, ROUND, ROUND * usual, usual, &own, &others) == STRAGGLER_AS_BEFORE);
-    return stragglers_add_steps(stragglers, 1, ROUND, ROUND * ns + more, ns + more, &own, &others);
+    cr_assert(stragglers_add_steps(stragglers, 0, ROUND, usual, usual, &own, &others) == STRAGGLER_AS_BEFORE);
+    return stragglers_add_steps(stragglers, 1, ROUND, ns, ns + more, &own, &others);
 }
 
 Test(stragglers, with_local_steps_one_is_named_when_they_next_meet)
