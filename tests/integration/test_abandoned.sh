@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Workers that are asked to leave in a step that does not end: after half of the grace period they abandon it, save the boundary
+# Workers that are asked to leave in a step that does not end, or an evaluation: after half of the grace period they abandon it, save the boundary
 # before it and end with 143; what goes on from there ends in the bits of an undisturbed run. Such a step waits for examples that do
 # not come. Prints ok/not ok lines (see tests/run).
 set -uo pipefail
@@ -13,11 +13,12 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 job() {
     cat >"$1.yaml" <<YAML
 model: {preset: mlp, width: 32}
-data: {format: synthetic, examples: 1024}
+data: {format: synthetic, examples: 1024, validation: {last: 256}}
 training: {steps: 12, batchSize: 64, logicalShards: 2, seed: 7, optimizer: {type: adamw, learningRate: "2e-3"}}
 strategy: {type: ${strategy:-OneDevice}}
 storage: [{name: runs}]
 checkpoint: {storage: runs, path: $1, everySteps: 1000, keep: 2}
+evaluate: {everySteps: ${evaluates:-12}}
 export: {to: $1.safetensors, storage: runs}
 YAML
 }
@@ -33,9 +34,14 @@ has_applied() {
     grep -qs "^applied [^ ]* worker-0-[^ ]* [0-9]* $2 " "$1.record"
 }
 
-# has_abandoned STATUS LOG STEP
+# has_abandoned STATUS LOG WHAT
 has_abandoned() {
-    [[ $1 == 143 ]] && grep -q "step $3 of 12 did not end within half of the grace period (2 s) and was abandoned" "$2"
+    [[ $1 == 143 ]] && grep -q "left on request: $3 of 12 did not end within half of the grace period (2 s) and was abandoned" "$2"
+}
+
+# drawn FOLDER: so many steps' losses stand in its TensorBoard file
+drawn() {
+    grep -rao 'train/loss' "$1/tensorboard" | wc -l
 }
 
 export COXSWAIN_GRACE_SECONDS=2
@@ -52,13 +58,31 @@ victim=$!
 until_true 60 has_applied alone 5
 kill -TERM "$victim"
 await "$victim"
-has_abandoned $? alone.log 6
+has_abandoned $? alone.log "step 6"
 verdict $? "a step that does not end is abandoned" "$(tail -n 1 alone.log)"
 [[ $(saved_step alone) == 5 ]]
 verdict $? "and the boundary before it saved" "$(ls alone)"
+(($(drawn alone) == 5))
+verdict $? "no step's curves are lost with it" "$(drawn alone) of 5 steps"
 rm alone.delay
 lone alone && same_weights alone
 verdict $? "a later start ends in the same bits" "$(tail -n 1 alone.log)"
+
+# The sixth batch is read a step ahead: what stands is the evaluation after the fifth step.
+evaluates=5 job tested
+stand tested.log
+launch tested tested.log &
+victim=$!
+until_true 60 has_applied tested 5
+kill -TERM "$victim"
+await "$victim"
+has_abandoned $? tested.log "the evaluation after step 5"
+verdict $? "an evaluation that does not end is abandoned" "$(tail -n 1 tested.log)"
+[[ $(saved_step tested) == 5 ]]
+verdict $? "and the boundary before it saved" "$(ls tested)"
+rm tested.delay
+lone tested && same_weights tested
+verdict $? "a later start ends in the same bits" "$(tail -n 1 tested.log)"
 
 # ---- a crew
 
@@ -74,7 +98,7 @@ standing() {
 standing both
 kill -TERM "${pids[@]}"
 await "${pids[0]}"
-has_abandoned $? both.0.log 6
+has_abandoned $? both.0.log "step 6"
 verdict $? "a crew that is asked as a whole abandons its step" "$(tails both)"
 await "${pids[1]}"
 [[ $? == 143 && $(saved_step both) == 5 ]]
@@ -86,7 +110,7 @@ verdict $? "a later start ends in the same bits, too" "$(tails both)"
 standing one
 kill -TERM "${pids[1]}"
 await "${pids[1]}"
-has_abandoned $? one.1.log 6
+has_abandoned $? one.1.log "step 6"
 verdict $? "one of two abandons its step alone" "$(tails one)"
 rm one.*.delay
 start_member one worker 1 1

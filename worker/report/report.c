@@ -194,23 +194,31 @@ void report_phase(struct report *report, enum status_phase phase, const char *me
 
 /* ---- TensorBoard */
 
+static void end_board(struct report *report, const struct error *cause)
+{
+    report_warn(report, "the TensorBoard log ends here: %s", cause->message);
+    tensorboard_free(report->board);
+    report->board = NULL;
+}
+
 static void append_scalars(struct report *report, int64_t step, const struct tensorboard_scalar *scalars,
                            unsigned count)
 {
     struct error cause = ERROR_INIT;
     if (report->board == NULL)
         return;
-    int result = tensorboard_append(report->board, step, scalars, count, &cause);
-    int64_t now = clock_monotonic_ns();
-    if (result == 0 && now - report->flush_ns >= FLUSH_INTERVAL_NS) {
-        report->flush_ns = now;
-        result = tensorboard_flush(report->board, &cause);
-    }
-    if (result < 0) {
-        report_warn(report, "the TensorBoard log ends here: %s", cause.message);
-        tensorboard_free(report->board);
-        report->board = NULL;
-    }
+    if (tensorboard_append(report->board, step, scalars, count, &cause) < 0)
+        end_board(report, &cause);
+    else if (clock_monotonic_ns() - report->flush_ns >= FLUSH_INTERVAL_NS)
+        report_flush(report);
+}
+
+void report_flush(struct report *report)
+{
+    struct error cause = ERROR_INIT;
+    report->flush_ns = clock_monotonic_ns();
+    if (report->board != NULL && tensorboard_flush(report->board, &cause) < 0)
+        end_board(report, &cause);
 }
 
 /* ---- steps */

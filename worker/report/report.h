@@ -33,6 +33,8 @@ struct report_options {
 
 int report_open(const struct report_options *options, struct report **ret_report, struct error *error);
 void report_free(struct report *report);
+/* What is kept for later goes to its file now: for a process that ends without report_free, while nobody else reports. */
+void report_flush(struct report *report);
 
 /* What the process is doing now; `message` (NULL: none) says for whom or what it waits. Printed when it changes.
  * STATUS_DONE: the status document becomes the pod's termination message. */

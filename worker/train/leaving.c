@@ -27,6 +27,15 @@ bool leaving_can_abandon(const struct trainer *trainer)
     return whole && (!trainer_is_chief(trainer) || saves(trainer));
 }
 
+static void name_unfinished(const struct trainer *trainer, char text[96])
+{
+    long long step = trainer->state.progress.step, total = trainer->plan.total_steps;
+    if (trainer->evaluates)
+        snprintf(text, 96, "the evaluation after step %lld of %lld", step, total);
+    else
+        snprintf(text, 96, "step %lld of %lld", step + 1, total);
+}
+
 /* A chief's crew waits for a successor; so do the others, and the chief's save is not theirs to wait for. */
 static void abandon(void *context)
 {
@@ -38,14 +47,16 @@ static void abandon(void *context)
         report_warn(trainer->report, "no checkpoint of step %lld: %s", (long long)step, cause.message);
     if (trainer->member && !wanted)
         member_leave(trainer->member);
+    char unfinished[96];
+    name_unfinished(trainer, unfinished);
     error_set(&error, ERROR_CANCELLED,
-              "left on request: step %lld of %lld did not end within half of the grace period (%lld s) and was "
-              "abandoned; %s",
-              (long long)step + 1, (long long)trainer->plan.total_steps, (long long)trainer->identity->grace_ms / 1000,
-              saved    ? "a later start goes on from the checkpoint of the step before"
+              "left on request: %s did not end within half of the grace period (%lld s) and was abandoned; %s",
+              unfinished, (long long)trainer->identity->grace_ms / 1000,
+              saved    ? "a later start goes on from the checkpoint of the last boundary"
               : wanted ? "what was not saved is lost"
                        : "the rest of the crew waits for a successor");
     termination_report(EXIT_CODE_LEFT, &error);
+    report_flush(trainer->report);
     (void)fflush(NULL);
     _exit(EXIT_CODE_LEFT);
 }

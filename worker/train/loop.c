@@ -202,7 +202,11 @@ static enum outcome evaluate(struct loop *loop, struct error *error)
     report_phase(trainer->report, STATUS_EVALUATING, NULL);
     if (strategy_average_begin(trainer->strategy, error) < 0)
         return judge(loop, error, EXIT_CODE_INTERNAL);
+    trainer->evaluates = true;
+    abandonment_step_begins(trainer->abandonment); /* the state is the boundary's all the while */
     int result = crew_evaluate(trainer, &sums, error);
+    abandonment_step_ends(trainer->abandonment);
+    trainer->evaluates = false;
     strategy_average_end(trainer->strategy);
     if (result < 0)
         return judge(loop, error, EXIT_CODE_BAD_DATA);
