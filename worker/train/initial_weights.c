@@ -168,16 +168,36 @@ static float value_at(const struct safetensors_tensor *tensor, int64_t index)
     return half >> 15 ? -value : value;
 }
 
+static int64_t columns_of(const struct parameter_tensor *wanted)
+{
+    return wanted->rank == 2 ? wanted->shape[1] : 1;
+}
+
 /* A slice takes its rows of the whole tensor. */
+static void copy_row(const struct parameter_tensor *wanted, const struct origin *origin, int64_t r, float *to)
+{
+    int64_t columns = columns_of(wanted), row = wanted->first_row + r;
+    for (int64_t c = 0; c < columns; c++)
+        to[c] = value_at(origin->tensor, origin->transposed ? c * wanted->whole_rows + row : row * columns + c);
+}
+
 static void copy_values(const struct parameter_tensor *wanted, const struct origin *origin, float *to)
 {
-    int64_t columns = wanted->rank == 2 ? wanted->shape[1] : 1, rows = wanted->elements / columns;
+    int64_t columns = columns_of(wanted), rows = wanted->elements / columns;
     for (int64_t r = 0; r < rows; r++)
-        for (int64_t c = 0; c < columns; c++) {
-            int64_t row = wanted->first_row + r;
-            to[r * columns + c] =
-                value_at(origin->tensor, origin->transposed ? c * wanted->whole_rows + row : row * columns + c);
-        }
+        copy_row(wanted, origin, r, to + r * columns);
+}
+
+static int check_values(const struct parameter_tensor *wanted, const struct origin *origin, struct error *error)
+{
+    int64_t columns = columns_of(wanted), rows = wanted->elements / columns;
+    SCOPED_FREE float *row = memory_allocate((size_t)columns, sizeof *row);
+    for (int64_t r = 0; r < rows; r++) {
+        copy_row(wanted, origin, r, row);
+        if (finite_values_check(row, columns, error) < 0)
+            return error_wrap(error, "tensor %s, row %lld", origin->tensor->name, (long long)r);
+    }
+    return 0;
 }
 
 static int find_all(struct loading *loading, struct error *error)
@@ -201,12 +221,12 @@ static int load(struct loading *loading, struct error *error)
     const struct parameter_layout *held = &loading->state->layout;
     if (recognise(loading, error) < 0 || find_all(loading, error) < 0)
         return -1;
+    for (unsigned i = 0; i < held->tensor_count; i++)
+        if (check_values(&held->tensors[i], origin_of(loading, &held->tensors[i]), error) < 0)
+            return -1;
     for (unsigned i = 0; i < held->tensor_count; i++) {
         const struct parameter_tensor *tensor = &held->tensors[i];
-        float *to = loading->state->host.parameters + tensor->offset;
-        copy_values(tensor, origin_of(loading, tensor), to);
-        if (finite_values_check(to, tensor->elements, error) < 0)
-            return error_wrap(error, "tensor %s", origin_of(loading, tensor)->tensor->name);
+        copy_values(tensor, origin_of(loading, tensor), loading->state->host.parameters + tensor->offset);
     }
     return training_state_to_device(loading->state, error);
 }
