@@ -8,6 +8,7 @@
 #include "common/contract/labels.h"
 #include "common/memory.h"
 #include "operator/controller/child_metadata.h"
+#include "operator/controller/crew.h"
 #include "operator/controller/crew_certificate.h"
 #include "operator/controller/crew_key.h"
 #include "operator/controller/gang.h"
@@ -18,6 +19,7 @@
 #include "operator/controller/replicas.h"
 #include "operator/controller/service_build.h"
 #include "operator/controller/status_patch.h"
+#include "operator/controller/template_fields.h"
 
 #define JOBS ((struct kube_resource){API_GROUP, API_VERSION, TRAINING_JOB_PLURAL})
 
@@ -42,7 +44,8 @@ struct creation {
     enum kube_priority priority;
     char *name;
     const char *role; /* of a pod, else NULL */
-    bool dry_run;
+    bool dry_run, strict;
+    struct json *pod;     /* of one that is strict: what is tried again without */
     struct json *service; /* of a Secret: the Service that is made after it; whoever sees the one has the other */
 };
 
@@ -179,6 +182,7 @@ static void creation_end(struct creation *creation)
 {
     struct execution *execution = creation->execution;
     json_free(creation->service);
+    json_free(creation->pod);
     free(creation->name);
     free(creation);
     request_end(execution);
@@ -274,7 +278,7 @@ static void send_creation(struct creation creation, const struct json *object, k
     struct kube_call_options options = call_options(execution, answered, sent);
     options.priority = creation.priority;
     options.dry_run = creation.dry_run;
-    options.strict = creation.role != NULL; /* a template's typing errors must not vanish */
+    options.strict = creation.strict;
     execution->open++;
     kube_client_create(execution->executor.client, &path, object, &options);
 }
@@ -283,6 +287,57 @@ static void create(struct execution *execution, struct kube_resource resource, c
 {
     send_creation((struct creation){.execution = execution, .resource = resource, .priority = KUBE_SOON}, object,
                   created);
+}
+
+/* ---------------------------------------------------------------- fields that pods do not have */
+
+/* The job has run with them: they go on having no effect, and are told of once. */
+static void ignore_fields(struct execution *execution, const char *role, const char *fields)
+{
+    if (!job_entry_is_about(execution->entry, execution->uid) || execution->entry->fields_ignored)
+        return;
+    execution->entry->fields_ignored = true;
+    struct event_subject subject = subject_of(execution);
+    SCOPED_FREE char *note = memory_format(
+        "spec.roles[%s].template: %s: it has no effect, as before; leave it out of the next job", role, fields);
+    event_recorder_record(execution->executor.recorder, &subject, EVENT_WARNING, "TemplateFieldIgnored", "CreatePod",
+                          note);
+}
+
+/* They end a job before its first pod, and no later: an operator that is new must not end what runs. */
+static bool accepts_fields(struct execution *execution, const struct training_job *job)
+{
+    for (int role = 0; role < ROLE_COUNT; role++) {
+        const char *name = role_name((enum role)role);
+        SCOPED_FREE char *field = template_fields_unknown(job->roles[role].template);
+        if (!field || crew_role_count(job, (enum role)role) == 0)
+            continue;
+        SCOPED_FREE char *words = memory_format("unknown field \"%s\"", field);
+        if (execution->plan.first_pods) {
+            SCOPED_FREE char *message =
+                memory_format("spec.roles[%s].template: %s: correct it and create the job anew", name, words);
+            refuse(execution, OBSTACLE_TEMPLATE, message);
+            return false;
+        }
+        ignore_fields(execution, name, words);
+    }
+    return true;
+}
+
+static void pod_created(void *context, const struct kube_answer *answer)
+{
+    struct creation *creation = context;
+    struct execution *execution = creation->execution;
+    const char *fields = answer->error ? refusal_unknown_fields(answer->error) : NULL;
+    if (!creation->pod || !fields) {
+        created(context, answer);
+        return;
+    }
+    ignore_fields(execution, creation->role, fields);
+    struct creation again = {
+        .execution = execution, .resource = creation->resource, .priority = creation->priority, .role = creation->role};
+    send_creation(again, creation->pod, created);
+    creation_end(creation);
 }
 
 static void create_pod(struct execution *execution, const struct pod_builder *builder, const struct action *action)
@@ -297,8 +352,12 @@ static void create_pod(struct execution *execution, const struct pod_builder *bu
                                 .resource = KUBE_PODS,
                                 .priority = execution->pods_priority,
                                 .role = role_name(action->role)};
-    send_creation(creation, pod, created);
-    json_free(pod);
+    creation.strict = !execution->entry->fields_ignored;
+    if (creation.strict && !execution->plan.first_pods)
+        creation.pod = pod;
+    send_creation(creation, pod, pod_created);
+    if (!creation.pod)
+        json_free(pod);
 }
 
 /* The builder is made when the first pod needs it. */
@@ -310,6 +369,8 @@ static void create_pods(struct execution *execution, const struct training_job *
         const struct action *action = &execution->plan.actions[i];
         if (action->type != ACTION_CREATE_POD)
             continue;
+        if (!builder.job && !accepts_fields(execution, job))
+            break;
         if (!builder.job && pod_builder_init(&builder, job, execution->executor.options, &error) < 0) {
             refuse(execution, OBSTACLE_REJECTED, error.message);
             break;
@@ -626,6 +687,8 @@ static void create_group(struct execution *execution, const struct training_job 
     SCOPED(pod_builder_release) struct pod_builder builder = {0};
     SCOPED_JSON *group = NULL;
     struct kube_resource resource = execution->plan.gang.resource;
+    if (!accepts_fields(execution, job))
+        return;
     if (pod_builder_init(&builder, job, execution->executor.options, &error) < 0 ||
         gang_build(&builder, resource.version, &group, &error) < 0)
         refuse(execution, OBSTACLE_REJECTED, error.message);
@@ -692,6 +755,8 @@ static void create_workload(struct execution *execution, const struct training_j
     SCOPED(pod_builder_release) struct pod_builder builder = {0};
     struct json *workload = NULL;
     const char *version = execution->plan.queue.resource.version, *priority = job->run_policy.priority_class_name;
+    if (!accepts_fields(execution, job))
+        return;
     if (pod_builder_init(&builder, job, execution->executor.options, &error) < 0 ||
         queue_build_workload(&builder, version, 0, &workload, &error) < 0)
         refuse(execution, OBSTACLE_REJECTED, error.message);

@@ -38,6 +38,13 @@ int64_t first_crew_told_epoch(const struct planning *planning)
     return may_have_been ? FIRST_EPOCH + 1 : FIRST_EPOCH;
 }
 
+bool first_crew_is_unmade(const struct planning *planning)
+{
+    const struct job_status *old = planning->old;
+    return old->attempt <= FIRST_ATTEMPT && old->epoch <= first_crew_told_epoch(planning) && old->restart_count == 0 &&
+           planning->crew.newest_epoch == 0 && planning->input->gone_epoch == 0;
+}
+
 bool first_crew_may_begin(const struct planning *planning)
 {
     return planning->input->born_ms != FIELD_UNSET && !planning->input->invalid && !deleting_is_asked(planning->job) &&

@@ -54,6 +54,9 @@ bool first_crew_may_begin(const struct planning *planning);
 /* `ret_job` is the job with that status, and stands for it from here on. */
 void first_crew_begin(struct planning *planning, struct training_job *ret_job);
 
+/* No pod of the job was ever made, as far as the status and the cache know. */
+bool first_crew_is_unmade(const struct planning *planning);
+
 /* There are pods of the first crew, and the status knows of no crew at all. */
 bool first_crew_is_untold(const struct planning *planning);
 /* The next status knows of them and since when they have been there, and promises those that are not there under the

@@ -135,7 +135,7 @@ void job_entry_set_job(struct job_entry *entry, const char *uid)
     entry->document_fresh = false;
     entry->born_ms = entry->counts_since_ms = entry->pods_changed_ms = entry->behind_since_ms = FIELD_UNSET;
     entry->strangers_told = 0;
-    entry->queue_change_told = false;
+    entry->queue_change_told = entry->fields_ignored = false;
     entry->status_moves = (struct status_moves){0};
     entry->certificate.number = FIELD_UNSET;
     entry->key_look = (struct crew_key_look){0};

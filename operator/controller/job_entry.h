@@ -68,6 +68,8 @@ struct job_entry {
     struct certificate_generation certificate; /* the newest that was made */
     struct crew_key_look key_look;
 
+    bool fields_ignored; /* its templates have fields that pods do not have, and that was told */
+
     enum obstacle_kind obstacle;
     char *obstacle_message;
     int64_t obstacle_retry_ms;

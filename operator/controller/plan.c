@@ -218,6 +218,7 @@ void plan_job(const struct plan_input *input, struct plan *ret_plan)
         first_crew_begin(&planning, &begun);
     ret_plan->attempt = planning.old->attempt;
     ret_plan->epoch = planning.old->epoch;
+    ret_plan->first_pods = first_crew_is_unmade(&planning);
     if (!status_terminal(planning.old) && catch_up_plan(&planning))
         return;
     clear_kept_promises(&planning);

@@ -195,6 +195,7 @@ struct plan {
     int64_t now_ms;
     int64_t attempt, epoch;   /* of the pods to be created */
     struct job_status status; /* as it should stand */
+    bool first_pods;          /* no pod of the job was ever made */
     bool begun;               /* the first crew, which the status knows nothing of yet */
     bool write_status;        /* it differs, and it is time to say so */
     bool counts_wait;         /* mere counts differ, and may do so for a moment */

@@ -208,27 +208,8 @@ static int check_container(const struct json *container, enum framework framewor
     return check_sources(container, error);
 }
 
-/* What the API server never gets to see. */
-static int check_members(const struct json *object, const char *const *known, const char *where, struct error *error)
-{
-    for (const struct json *member = json_first(object); member; member = json_next(member)) {
-        const char *const *name = known;
-        while (*name && strcmp(*name, json_key(member)) != 0)
-            name++;
-        if (!*name)
-            return error_set(error, ERROR_INVALID, "unknown field \"%s%s\": correct it and create the job anew", where,
-                             json_key(member));
-    }
-    return 0;
-}
-
 static int check_template(const struct json *template, enum framework framework, struct error *error)
 {
-    static const char *const members[] = {"apiVersion", "kind", "metadata", "spec", NULL};
-    static const char *const metadata[] = {"name", "creationTimestamp", "labels", "annotations", NULL};
-    if (check_members(template, members, "", error) < 0 ||
-        check_members(json_at(template, "metadata"), metadata, "metadata.", error) < 0)
-        return -1;
     static const char *const lists[] = {"initContainers", "containers"};
     const struct json *spec = json_member(template, "spec");
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)

@@ -60,27 +60,25 @@ static enum obstacle_kind kind_of(const struct error *error)
     }
 }
 
-static bool is_final(enum error_kind kind)
+const char *refusal_unknown_fields(const struct error *error)
 {
-    return kind == ERROR_INVALID || kind == ERROR_TOO_LARGE;
+    const char *strict = error->kind == ERROR_INVALID ? strstr(error->message, STRICT) : NULL;
+    return strict ? strict + strlen(STRICT) : NULL;
 }
 
 enum obstacle_kind refusal_of_create(const struct error *error, const char *role, char **ret_message)
 {
-    const char *words = error->message, *strict = strstr(words, STRICT);
-    size_t voice = error->kind == ERROR_FORBIDDEN || error->kind == ERROR_NO_SPACE || is_final(error->kind)
-                       ? voice_of(error)
-                       : VOICES;
-    if (role && strict && error->kind == ERROR_INVALID) {
-        *ret_message = memory_format("spec.roles[%s].template: %s: correct it and create the job anew", role,
-                                     strict + strlen(STRICT));
+    const char *words = error->message, *fields = refusal_unknown_fields(error);
+    enum obstacle_kind kind = kind_of(error);
+    size_t voice = kind != OBSTACLE_OUTAGE ? voice_of(error) : VOICES;
+    if (role && fields) {
+        *ret_message = memory_format("spec.roles[%s].template: %s: correct it and create the job anew", role, fields);
         return OBSTACLE_TEMPLATE;
     }
     if (voice < VOICES) {
         *ret_message = memory_format("%s; %s; it is tried again", words, voices[voice].remedy);
         return voices[voice].kind;
     }
-    enum obstacle_kind kind = kind_of(error);
     if (role && kind == OBSTACLE_REJECTED)
         *ret_message = memory_format("%s; correct spec.roles[%s].template and create the job anew", words, role);
     else

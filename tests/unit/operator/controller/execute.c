@@ -383,6 +383,76 @@ Test(execute, a_field_that_pods_do_not_have_is_an_invalid_template)
     stop();
 }
 
+static char last_event[65536];
+
+static void refuse_pods_and_note_event(struct scripted_request *request)
+{
+    if (is_for(request, "POST /apis/events.k8s.io"))
+        snprintf(last_event, sizeof last_event, "%s", request->body);
+    refuse_pods(request);
+}
+
+/* Worker 1 is lost, and its successor promised. */
+static void lose_worker(void)
+{
+    scene_end_pod(&scene, &scene.pods[1], 137);
+    scene_plan(&scene);
+    scene_accept(&scene);
+    scene.pods[1].current = false;
+}
+
+#define STRICT_PODS "POST /api/v1/namespaces/default/pods?fieldValidation=Strict"
+
+/* An operator that is stricter than the last one must not end what runs. */
+Test(execute, a_job_that_has_run_goes_on_with_a_field_that_pods_do_not_have)
+{
+    start(refuse_pods_and_note_event);
+    lose_worker();
+    execute();
+    cr_assert_eq(entry->obstacle, OBSTACLE_NONE);
+    cr_assert_eq(done.kind, ERROR_NONE);
+    cr_assert_eq(scripted_count(&server, STRICT_PODS), 1);
+    cr_assert_eq(scripted_count(&server, "POST /api/v1/namespaces/default/pods"), 2);
+    LOOP_UNTIL(event_recorder_counts(recorder).written == 1);
+    cr_assert(strstr(last_event, "\"TemplateFieldIgnored\""), "%s", last_event);
+    cr_assert(strstr(last_event, "spec.tolerants"), "%s", last_event);
+    execute();
+    cr_assert_eq(scripted_count(&server, STRICT_PODS), 1, "known by now");
+    cr_assert_eq(scripted_count(&server, "POST /api/v1/namespaces/default/pods"), 3);
+    stop();
+}
+
+/* As make_anything answers, but for the events. */
+static void execute_with_template(const char *text)
+{
+    struct error error = ERROR_INIT;
+    SCOPED_JSON *template = NULL;
+    cr_assert_eq(json_parse(text, strlen(text), 1 << 16, &template, &error), 0);
+    scene.job.roles[ROLE_WORKER].template = template;
+    execute();
+    scene.job.roles[ROLE_WORKER].template = NULL;
+}
+
+Test(execute, what_a_template_does_not_have_around_its_spec_is_found_too)
+{
+    start(make_anything);
+    lose_worker();
+    execute_with_template("{\"metadata\":{\"label\":{}}}");
+    cr_assert_eq(entry->obstacle, OBSTACLE_NONE, "it has run");
+    cr_assert(entry->fields_ignored);
+    cr_assert_eq(scripted_count(&server, "POST /api/v1/namespaces/default/pods"), 1);
+    scene_release(&scene);
+    scene_init(&scene, 1);
+    scene.input.born_ms = SCENE_NOW;
+    execute_with_template("{\"metadata\":{\"label\":{}}}");
+    cr_assert_eq(entry->obstacle, OBSTACLE_TEMPLATE);
+    cr_assert_str_eq(entry->obstacle_message,
+                     "spec.roles[worker].template: unknown field \"metadata.label\": correct it "
+                     "and create the job anew");
+    cr_assert_eq(scripted_count(&server, "POST /api/v1/namespaces/default/pods"), 1);
+    stop();
+}
+
 /* ---- the first crew comes before its status */
 
 static char last_pod[65536];
@@ -448,8 +518,6 @@ Test(execute, a_small_crew_goes_before_the_pods_of_a_large_one)
 }
 
 /* ---- a status that the server does not take */
-
-static char last_event[65536];
 
 static void note_event(struct scripted_request *request)
 {

@@ -167,26 +167,6 @@ Test(pod_build, template_must_not_set_what_holds_the_crew_together)
     cr_assert(strstr(error.message, "COXSWAIN_EPOCH"));
 }
 
-Test(pod_build, what_a_template_does_not_have_is_refused)
-{
-    static const struct {
-        const char *template, *named;
-    } rows[] = {
-        {"{\"specs\":{}}", "unknown field \"specs\""},
-        {"{\"metadata\":{\"label\":{\"team\":\"a\"}}}", "unknown field \"metadata.label\""},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        char text[4096];
-        snprintf(text, sizeof text, "%s,\"roles\":[{\"name\":\"worker\",\"template\":%s}]%s", HEAD, rows[i].template,
-                 TAIL);
-        SCOPED(training_job_release) struct training_job job = parse(text);
-        struct error error = ERROR_INIT;
-        SCOPED_JSON *pod = build(&job, 0, &error);
-        cr_expect_null(pod, "row %zu", i);
-        cr_expect(strstr(error.message, rows[i].named), "row %zu: %s", i, error.message);
-    }
-}
-
 Test(pod_build, reserved_names_are_refused_wherever_they_are_set)
 {
     static const struct {
