@@ -14,10 +14,10 @@
 #define STUCK_MS 20000 /* images may take longer, so that it is asked now and then */
 #define ASK_AGAIN_MS 60000
 
-/* It has a node, and its containers have not been made: images, volumes or the key are waited for. */
+/* It has a node, and none of its containers has been made: images, volumes or the key are waited for. */
 static bool is_starting(const struct pod_view *pod)
 {
-    return pod->phase == POD_PENDING && pod->startable_ms != FIELD_UNSET && !pod_view_deleting(pod);
+    return pod->phase == POD_PENDING && pod->startable_ms != FIELD_UNSET && !pod->begun && !pod_view_deleting(pod);
 }
 
 /* Requeues for the first that may be one. */

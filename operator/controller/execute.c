@@ -601,6 +601,8 @@ static void send_key(struct execution *execution, const struct training_job *job
     SCOPED_JSON *secret = NULL;
     struct creation creation = {
         .execution = execution, .resource = KUBE_SECRETS, .priority = KUBE_SOON, .dry_run = dry_run};
+    if (dry_run && !replicas_promised(&execution->plan.status)) /* no pod waits for the answer */
+        creation.priority = KUBE_NORMAL;
     if (crew_key_secret_build(job, &secret, &error) < 0)
         refuse(execution, OBSTACLE_OUTAGE, error.message);
     else

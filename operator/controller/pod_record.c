@@ -20,7 +20,16 @@ static const size_t text_fields[] = {
 };
 #define TEXT_FIELDS (sizeof text_fields / sizeof *text_fields)
 
-enum { MEMBER = 1, CURRENT = 2, READY = 4, SCHEDULED = 8, DISRUPTION_TARGET = 16, OWNED_BY_JOB = 32, ADOPTABLE = 64 };
+enum {
+    MEMBER = 1,
+    CURRENT = 2,
+    READY = 4,
+    SCHEDULED = 8,
+    DISRUPTION_TARGET = 16,
+    OWNED_BY_JOB = 32,
+    ADOPTABLE = 64,
+    BEGUN = 128
+};
 
 static const size_t number_fields[] = {
 #define NUMBER(field) offsetof(struct pod_view, field)
@@ -61,7 +70,8 @@ static uint8_t flags_of(const struct pod_view *view)
 {
     return (uint8_t)((view->member ? MEMBER : 0) | (view->current ? CURRENT : 0) | (view->ready ? READY : 0) |
                      (view->scheduled ? SCHEDULED : 0) | (view->disruption_target ? DISRUPTION_TARGET : 0) |
-                     (owner_is_job(view) ? OWNED_BY_JOB : 0) | (view->adoptable ? ADOPTABLE : 0));
+                     (owner_is_job(view) ? OWNED_BY_JOB : 0) | (view->adoptable ? ADOPTABLE : 0) |
+                     (view->begun ? BEGUN : 0));
 }
 
 /* Small numbers of either sign take a byte, FIELD_UNSET too. */
@@ -154,6 +164,7 @@ struct pod_view pod_record_view(const struct pod_record *record)
         .scheduled = record->flags & SCHEDULED,
         .disruption_target = record->flags & DISRUPTION_TARGET,
         .adoptable = record->flags & ADOPTABLE,
+        .begun = record->flags & BEGUN,
     };
     const char *from = record->bytes;
     for (unsigned i = 0; i < NUMBER_FIELDS; i++)

@@ -163,15 +163,23 @@ static int64_t turned_ms(const struct json *pod, const char *type)
     return condition_true(pod, type) ? time_at(condition(pod, type), "lastTransitionTime") : FIELD_UNSET;
 }
 
+static bool has_run(const struct json *status)
+{
+    return json_at(status, "state.running") || json_at(status, "state.terminated") ||
+           json_at(status, "lastState.terminated");
+}
+
 /* The init container that has failed for good, or is the one that waits; NULL: the main container is what counts. One that
- * is restarted for ever beside the others (restartPolicy Always) neither ends a pod nor is waited for. */
+ * is restarted for ever beside the others (restartPolicy Always) does not end a pod, and is waited for only until it has
+ * started once. */
 static const struct json *telling_init(const struct json *pod, struct pod_view *view)
 {
     const struct json *list = json_at(pod, "spec.initContainers"),
                       *states = json_at(pod, "status.initContainerStatuses");
     for (const struct json *item = json_first(list); item; item = json_next(item)) {
         const struct json *status = find(states, "name", json_string_at(item, "name", ""));
-        if (!status || strcmp(json_string_at(item, "restartPolicy", ""), "Always") == 0)
+        bool stays = strcmp(json_string_at(item, "restartPolicy", ""), "Always") == 0;
+        if (!status || (stays && (view->phase != POD_PENDING || has_run(status))))
             continue;
         if (json_at(status, "state.waiting"))
             return item;
@@ -196,8 +204,18 @@ static void read_state(const struct json *state, struct pod_view *view)
         view->started_ms = time_at(state, "running.startedAt");
 }
 
+static bool has_begun(const struct json *pod)
+{
+    const struct json *states = json_at(pod, "status.initContainerStatuses");
+    for (const struct json *item = json_first(states); item; item = json_next(item))
+        if (has_run(item))
+            return true;
+    return false;
+}
+
 static void read_container(const struct json *pod, struct pod_view *view)
 {
+    view->begun = has_begun(pod);
     view->startable_ms = turned_ms(pod, "PodScheduled");
     const struct json *init = telling_init(pod, view), *container = init ? init : main_container(pod);
     const char *list = init ? "status.initContainerStatuses" : "status.containerStatuses";

@@ -51,6 +51,7 @@ struct pod_view {
     enum pod_phase phase;
     bool member;    /* has a known role and an index, and the name that follows from its labels: part of a crew */
     bool adoptable; /* nobody's, and its container is told what its labels say: as an operator made it */
+    bool begun;     /* an init container has run: its volumes are there */
     bool current, ready, scheduled, disruption_target;
 };
 

@@ -97,6 +97,17 @@ Test(crew_key_plan, a_pod_that_does_not_start_is_asked_about_now_and_then)
     cr_assert_eq(scene.plan.status.attempt, 2);
 }
 
+Test(crew_key_plan, a_pod_whose_init_containers_run_has_its_key)
+{
+    struct pod_view *pod = &scene.pods[2];
+    pod->phase = POD_PENDING;
+    pod->ready = false;
+    pod->begun = true;
+    pod->startable_ms = scene.input.now_ms - 60000;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_LOOK_FOR_KEY), 0);
+}
+
 Test(crew_key_plan, crews_without_a_key_are_left_alone)
 {
     scene.job.framework = FRAMEWORK_PYTORCH;

@@ -150,6 +150,33 @@ Test(pod_view, an_init_container_that_waits_does_so_since_its_turn_came)
     cr_assert_not(pod_view_ended(&pod));
 }
 
+#define NOT_REACHED                                                                                                    \
+    "{\"name\":\"fetch\",\"state\":{\"waiting\":{\"reason\":\"PodInitializing\"}}},"                                   \
+    "{\"name\":\"unpack\",\"state\":{\"waiting\":{\"reason\":\"PodInitializing\"}}}],\"phase\":"                       \
+    "\"Pending\"," MAIN_WAITS
+
+/* The main container waits for a sidecar too, until that has started. */
+Test(pod_view, a_sidecar_that_cannot_start_speaks_for_the_pod)
+{
+    SCOPED_FREE struct pod_record *record = record_of(
+        TWO_INITS "{\"name\":\"proxy\",\"state\":{\"waiting\":{\"reason\":\"ImagePullBackOff\"}}}," NOT_REACHED);
+    struct pod_view pod = pod_record_view(record);
+    cr_assert_str_eq(pod.init_container, "proxy");
+    cr_assert_str_eq(pod.waiting_reason, "ImagePullBackOff");
+    cr_assert_eq(pod.startable_ms - pod.created_ms, 60 * 60000);
+    cr_assert_not(pod.begun);
+}
+
+Test(pod_view, a_sidecar_that_has_started_does_not)
+{
+    SCOPED_FREE struct pod_record *record =
+        record_of(TWO_INITS "{\"name\":\"proxy\",\"state\":{\"waiting\":{\"reason\":\"CrashLoopBackOff\"}},"
+                            "\"lastState\":{\"terminated\":{\"exitCode\":3}}}," NOT_REACHED);
+    struct pod_view pod = pod_record_view(record);
+    cr_assert_str_eq(pod.init_container, "fetch");
+    cr_assert(pod.begun);
+}
+
 Test(pod_view, init_containers_that_are_done_leave_the_word_to_the_main_one)
 {
     SCOPED_FREE struct pod_record *record =
