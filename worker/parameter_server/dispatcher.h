@@ -126,10 +126,11 @@ struct server_saved {
     struct ticket_set tickets; /* released by the caller */
 };
 /* Has every server write its shard into a directory; waits for all. ERROR_UNAVAILABLE when one was lost. It may be called after
- * dispatcher_cancel too, which does not end it at once: ERROR_CANCELLED when a server's disk takes too long then. Servers take no
- * update after such a save, nor after one that is made since one of them leaves, before a chief begins again. */
-int dispatcher_save(struct dispatcher *dispatcher, const char *directory, struct server_saved saved[PS_SERVERS_MAX],
-                    struct error *error);
+ * dispatcher_cancel too, which does not end it at once: ERROR_CANCELLED when a server's disk takes too long then. `last`, where
+ * chief or servers leave next: servers answer nobody after it before a chief begins again, for no ticket can be finished until
+ * then, and what each of them acknowledged would be its alone. */
+int dispatcher_save(struct dispatcher *dispatcher, const char *directory, bool last,
+                    struct server_saved saved[PS_SERVERS_MAX], struct error *error);
 
 /* Servers that were asked to leave and wait for a save, server i as bit i: after EVENT_SERVER_PARTS, unless they have gone. */
 uint64_t dispatcher_parting(struct dispatcher *dispatcher);

@@ -301,12 +301,10 @@ static uint64_t find_parting(const struct dispatcher *dispatcher)
     return parting;
 }
 
-/* A successor that has no state yet has nothing to save, and would not answer. Where somebody leaves, no ticket can be finished
- * before the crew is whole again: what the others acknowledged until then would be theirs alone. */
+/* A successor that has no state yet has nothing to save, and would not answer. */
 static void order_save(struct dispatcher *dispatcher, void *context)
 {
     struct ps_message *order = context;
-    order->last = dispatcher->cancelled || find_parting(dispatcher) != 0;
     for (unsigned i = 0; i < dispatcher->options.server_count; i++) {
         struct led_server *server = &dispatcher->servers[i];
         server->saved = false;
@@ -335,12 +333,12 @@ static void await_saves(struct dispatcher *dispatcher)
     }
 }
 
-int dispatcher_save(struct dispatcher *dispatcher, const char *directory, struct server_saved saved[PS_SERVERS_MAX],
-                    struct error *error)
+int dispatcher_save(struct dispatcher *dispatcher, const char *directory, bool last,
+                    struct server_saved saved[PS_SERVERS_MAX], struct error *error)
 {
     pthread_mutex_lock(&dispatcher->lock);
     /* No chief has given an order this number: what a server still says to an earlier one is no answer. */
-    struct ps_message order = {.type = PS_SAVE, .step = clock_monotonic_ns()};
+    struct ps_message order = {.type = PS_SAVE, .step = clock_monotonic_ns(), .last = last};
     snprintf(order.path, sizeof order.path, "%s", directory);
     on_rpc(dispatcher, order_save, &order);
     await_saves(dispatcher);

@@ -51,8 +51,9 @@ struct ps_chief {
 int ps_chief_start(struct ps_chief *chief, struct error *error);
 
 /* Saves now, and waits. ERROR_UNAVAILABLE: a server was lost. Asynchronous: what servers have applied beyond the step is there as well;
- * `replaces`: also where the newest checkpoint is of the same step, which it replaces then. */
-int ps_chief_save(struct ps_chief *chief, bool replaces, struct error *error);
+ * `last`, before this process or servers leave: it replaces the newest checkpoint where that is of the same step, and servers
+ * answer nobody after it, this chief included, before the next beginning. */
+int ps_chief_save(struct ps_chief *chief, bool last, struct error *error);
 /* Saves when it is due; what fails is a warning. ERROR_STALE, ERROR_CONFLICT: another chief has the directory. */
 int ps_chief_save_if_due(struct ps_chief *chief, struct error *error);
 

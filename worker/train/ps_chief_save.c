@@ -71,16 +71,16 @@ static int commit(struct ps_chief *chief, const char *directory, const struct se
     return 0;
 }
 
-int ps_chief_save(struct ps_chief *chief, bool replaces, struct error *error)
+int ps_chief_save(struct ps_chief *chief, bool last, struct error *error)
 {
     struct trainer *trainer = chief->trainer;
     struct server_saved *saved = memory_allocate(PS_SERVERS_MAX, sizeof *saved);
     char *directory = NULL;
     int result = checkpoint_shards_begin(trainer->store, &directory, error);
     if (result == 0)
-        result = dispatcher_save(chief->dispatcher, directory, saved, error);
+        result = dispatcher_save(chief->dispatcher, directory, last, saved, error);
     if (result == 0)
-        result = commit(chief, directory, saved, replaces, error);
+        result = commit(chief, directory, saved, last, error);
     for (unsigned i = 0; i < PS_SERVERS_MAX; i++)
         ticket_set_release(&saved[i].tickets);
     free(saved);

@@ -393,7 +393,7 @@ Test(dispatcher, the_answer_to_an_earlier_save_is_none, .timeout = 120)
     struct server_saved saved[PS_SERVERS_MAX] = {0};
     set_up(&stage);
     cr_assert(begin(&stage, false) == 0);
-    cr_assert(dispatcher_save(stage.dispatcher, "nowhere", saved, NULL) == 0);
+    cr_assert(dispatcher_save(stage.dispatcher, "nowhere", false, saved, NULL) == 0);
     for (unsigned i = 0; i < SERVERS; i++) {
         cr_expect_str_eq(saved[i].name, "this one");
         ticket_set_release(&saved[i].tickets);
@@ -411,7 +411,7 @@ Test(dispatcher, a_chief_that_was_asked_to_leave_does_not_wait_for_a_disk_that_h
     cr_assert(begin(&stage, false) == 0);
     dispatcher_cancel(stage.dispatcher);
     for (int i = 0; i < 2; i++) {
-        cr_expect(dispatcher_save(stage.dispatcher, "nowhere", saved, &error) < 0);
+        cr_expect(dispatcher_save(stage.dispatcher, "nowhere", true, saved, &error) < 0);
         cr_expect(error.kind == ERROR_CANCELLED, "%s", error.message);
         error_clear(&error);
     }
@@ -426,7 +426,7 @@ Test(dispatcher, a_chief_that_was_asked_to_leave_saves_first, .timeout = 120)
     set_up(&stage);
     cr_assert(begin(&stage, false) == 0);
     dispatcher_cancel(stage.dispatcher);
-    cr_expect(dispatcher_save(stage.dispatcher, "nowhere", saved, NULL) == 0);
+    cr_expect(dispatcher_save(stage.dispatcher, "nowhere", true, saved, NULL) == 0);
     for (unsigned i = 0; i < SERVERS; i++)
         ticket_set_release(&saved[i].tickets);
     tear_down(&stage);

@@ -436,10 +436,10 @@ static int begin(struct play *play)
     return result;
 }
 
-static bool take_snapshot(struct play *play)
+static bool take_snapshot(struct play *play, bool last)
 {
     struct server_saved saved[PS_SERVERS_MAX] = {0};
-    if (dispatcher_save(play->dispatcher, "nowhere", saved, NULL) < 0)
+    if (dispatcher_save(play->dispatcher, "nowhere", last, saved, NULL) < 0)
         return false;
     play->has_snapshot = true;
     for (unsigned i = 0; i < SERVERS; i++) {
@@ -470,7 +470,7 @@ static void see_off(struct play *play)
     if (dispatcher_parting(play->dispatcher) == 0)
         return;
     do
-        if (!take_snapshot(play)) /* one has gone; the others wait for its successor */
+        if (!take_snapshot(play, true)) /* one has gone; the others wait for its successor */
             return;
     while (!dispatcher_see_off(play->dispatcher, &gone));
     for (unsigned i = 0; i < SERVERS; i++)
@@ -586,7 +586,7 @@ static bool follow(struct play *play, struct crew_of_workers *crew, unsigned kil
         if (event.kind != EVENT_STEP || kills_every == 0 || event.step % (int64_t)kills_every != 0)
             continue;
         if (!play->orderly && draw(play, 2) == 0)
-            take_snapshot(play);
+            take_snapshot(play, false);
         if (event.step * 2 <= play->end * 9 / 10 && !kills_server && strike(play, crew, ++*kills, &kills_server))
             return false;
     }
@@ -614,7 +614,7 @@ static void expect_all_counted(const struct play *play)
 static bool look_at_the_end(struct play *play)
 {
     struct server_saved saved[PS_SERVERS_MAX] = {0};
-    if (dispatcher_save(play->dispatcher, "nowhere", saved, NULL) < 0)
+    if (dispatcher_save(play->dispatcher, "nowhere", false, saved, NULL) < 0)
         return false;
     for (unsigned i = 0; i < SERVERS; i++) {
         ticket_set_release(&saved[i].tickets);
@@ -703,8 +703,8 @@ Test(histories, a_save_does_not_wait_for_servers_without_a_state, .timeout = 120
     start_chief(&play);
     cr_assert(dispatcher_await_servers(play.dispatcher, standings, &error) == 0, "%s", error.message);
     cr_expect(dispatcher_misses_a_server(play.dispatcher));
-    cr_expect(dispatcher_save(play.dispatcher, "nowhere", saved, &error) < 0 && error.kind == ERROR_UNAVAILABLE, "%s",
-              error.message);
+    cr_expect(dispatcher_save(play.dispatcher, "nowhere", false, saved, &error) < 0 && error.kind == ERROR_UNAVAILABLE,
+              "%s", error.message);
     for (unsigned i = 0; i < SERVERS; i++)
         server_standing_release(&standings[i]);
     tear_down(&play);
@@ -719,7 +719,7 @@ Test(histories, a_full_volume_is_told_as_one, .timeout = 120)
     start_chief(&play);
     while (begin(&play) < 0)
         ;
-    cr_expect(dispatcher_save(play.dispatcher, "nowhere", saved, &error) < 0);
+    cr_expect(dispatcher_save(play.dispatcher, "nowhere", false, saved, &error) < 0);
     cr_expect(error.kind == ERROR_NO_SPACE && error.os_error == ENOSPC, "%s", error.message);
     tear_down(&play);
 }

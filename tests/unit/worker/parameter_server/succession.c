@@ -8,7 +8,10 @@
 #include <unistd.h>
 
 #include "common/contract/environment.h"
+#include "common/crc32c.h"
 #include "common/memory.h"
+#include "worker/comm/little_endian.h"
+#include "worker/comm/protocol.h"
 #include "worker/parameter_server/bulk.h"
 #include "worker/parameter_server/dispatcher.h"
 #include "worker/parameter_server/recovery.h"
@@ -393,6 +396,70 @@ Test(superseded, a_server_hears_it_from_callers_of_a_newer_attempt, .timeout = 1
     expect_to_end_by(PS_METHOD_MIRROR, (struct ps_message){.type = PS_MIRROR, .index = 1, .generation = next});
 }
 
+/* ---------------------------------------------------------------- whom servers take in */
+
+struct stranger {
+    const struct scene *scene;
+    struct rpc *rpc;
+    unsigned number;
+    bool called;
+    atomic_int answer;
+};
+
+/* Its answer comes after the one to what was said before, if there is one. */
+static void say_foreign(struct rpc_stream *stream)
+{
+    SCOPED_BUFFER bytes;
+    buffer_init(&bytes, PS_MESSAGE_MAX);
+    cr_assert(ps_message_encode(&(struct ps_message){.type = PS_BEAT}, &bytes, NULL) == 0);
+    put_u32((unsigned char *)bytes.data + 4, CREW_PROTOCOL + 1);
+    put_u32((unsigned char *)bytes.data + bytes.length - 4, crc32c(0, bytes.data, bytes.length - 4));
+    rpc_stream_send(stream, bytes.data, bytes.length);
+}
+
+static void hear_answer(void *context, struct rpc_stream *stream, const void *bytes, size_t length)
+{
+    struct stranger *stranger = context;
+    struct ps_message message;
+    int none = PS_NONE;
+    (void)stream;
+    cr_assert(ps_message_decode(bytes, length, &message, NULL) == 0);
+    atomic_compare_exchange_strong(&stranger->answer, &none, (int)message.type);
+    ps_message_release(&message);
+}
+
+static void ask_in(void *context)
+{
+    static const struct rpc_stream_events events = {.message = hear_answer};
+    struct stranger *stranger = context;
+    const struct scene *scene = stranger->scene;
+    struct rpc_stream *stream;
+    if (stranger->called)
+        return;
+    stranger->called = true;
+    cr_assert(rpc_stream_open(stranger->rpc, scene->addresses[stranger->number], scene->seats[stranger->number].port,
+                              PS_METHOD_EXCHANGE, 0, &events, stranger, &stream, NULL) == 0);
+    ps_message_send(
+        stream,
+        &(struct ps_message){
+            .type = PS_OPEN, .job_uid = "uid", .generation = {.attempt = 1, .epoch = 1}, .index = 7, .digest = 5});
+    say_foreign(stream);
+}
+
+/* One more worker: whether the server lets it in now, or it would have to wait. */
+static bool lets_in(const struct scene *scene, unsigned number)
+{
+    struct stranger stranger = {.scene = scene, .number = number};
+    cr_assert(rpc_new(ask_in, &stranger, 20, &stranger.rpc, NULL) == 0);
+    rpc_start_ticks(stranger.rpc);
+    for (int looks = 0; atomic_load(&stranger.answer) == PS_NONE; looks++) {
+        cr_assert(looks < PATIENCE, "ps %u does not answer", number);
+        usleep(1000);
+    }
+    rpc_free(stranger.rpc);
+    return atomic_load(&stranger.answer) == PS_OPENED;
+}
+
 /* ---------------------------------------------------------------- between two chiefs */
 
 struct pushing {
@@ -423,10 +490,11 @@ Test(succession, after_the_last_save_of_a_chief_nothing_is_acknowledged_before_t
     open_worker(&scene);
     cr_assert(servers_link_pull(scene.link, NULL, NULL) == 0);
     dispatcher_cancel(scene.dispatcher);
-    cr_assert(dispatcher_save(scene.dispatcher, "nowhere", saved, NULL) == 0);
+    cr_assert(dispatcher_save(scene.dispatcher, "nowhere", true, saved, NULL) == 0);
     struct pushing pushing = {.scene = &scene};
     cr_assert(pthread_create(&pushing.thread, NULL, push, &pushing) == 0);
-    usleep(200000); /* enough for one that was let in */
+    for (unsigned i = 0; i < SERVERS; i++)
+        cr_expect(!lets_in(&scene, i));
     dispatcher_free(scene.dispatcher);
     start_chief(&scene, 2);
     struct server_standing standings[PS_SERVERS_MAX];
@@ -439,5 +507,25 @@ Test(succession, after_the_last_save_of_a_chief_nothing_is_acknowledged_before_t
     cr_expect(!atomic_load(&pushing.ended));
     begin_at_last(&scene);
     pthread_join(pushing.thread, NULL);
+    tear_down(&scene);
+}
+
+/* It was asked to leave while it saved the model, which it has still to export. */
+Test(succession, a_chief_reads_values_after_a_save_that_is_not_its_last, .timeout = 180)
+{
+    struct scene scene;
+    struct server_saved saved[PS_SERVERS_MAX] = {0};
+    set_up(&scene, false);
+    start_chief(&scene, 1);
+    begin_at_last(&scene);
+    open_worker(&scene);
+    cr_assert(servers_link_pull(scene.link, NULL, NULL) == 0);
+    dispatcher_cancel(scene.dispatcher);
+    cr_assert(dispatcher_save(scene.dispatcher, "nowhere", false, saved, NULL) == 0);
+    for (unsigned i = 0; i < SERVERS; i++) {
+        cr_assert(lets_in(&scene, i));
+        ticket_set_release(&saved[i].tickets);
+    }
+    cr_expect(servers_link_pull(scene.link, NULL, NULL) == 0);
     tear_down(&scene);
 }

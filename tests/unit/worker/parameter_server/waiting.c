@@ -420,7 +420,7 @@ static void *begin(void *context)
 static void *save(void *context)
 {
     struct server_saved saved[PS_SERVERS_MAX] = {0};
-    (void)dispatcher_save(((struct scene *)context)->dispatcher, "nowhere", saved, NULL);
+    (void)dispatcher_save(((struct scene *)context)->dispatcher, "nowhere", false, saved, NULL);
     return NULL;
 }
 

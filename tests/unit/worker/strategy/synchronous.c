@@ -982,7 +982,7 @@ static void follow_to_the_end(struct server_crew *crew)
         cr_assert_eq(dispatcher_next_event(crew->dispatcher, 1000, &event, &error), 0, "%s", error.message);
         cr_assert_neq(event.kind, EVENT_SERVER_LOST);
     }
-    cr_assert_eq(dispatcher_save(crew->dispatcher, "nowhere", saved, &error), 0, "%s", error.message);
+    cr_assert_eq(dispatcher_save(crew->dispatcher, "nowhere", false, saved, &error), 0, "%s", error.message);
     for (unsigned i = 0; i < crew->server_count; i++) {
         cr_assert_eq(saved[i].updates, crew->cell->until);
         ticket_set_release(&saved[i].tickets);
