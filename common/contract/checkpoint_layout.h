@@ -7,6 +7,7 @@
  *       manifest.json
  *       rank-00000.safetensors …
  *   .saving-step-00001200.attempt-1.epoch-5/  being written; removed by the next chief
+ *   .replaced-step-…/                  the last chief died while it put a newer save of that step there; the next puts it back
  *   .bad-step-…/                       failed its digests; kept for a person to look at, never loaded
  *   epoch-<E>.json                     written exclusively by a new chief: which checkpoint its lineage starts from
  *   best.safetensors                   weights of the best evaluation, with step and loss in its metadata (keepBest)
@@ -17,6 +18,7 @@
 
 #define CHECKPOINT_DIRECTORY_FORMAT "step-%08lld.attempt-%lld.epoch-%lld" /* step, attempt, chief's epoch: long long */
 #define CHECKPOINT_SAVING_PREFIX ".saving-"
+#define CHECKPOINT_REPLACED_PREFIX ".replaced-"
 #define CHECKPOINT_BAD_PREFIX ".bad-"
 #define CHECKPOINT_MANIFEST "manifest.json"
 #define CHECKPOINT_SHARD_FORMAT "rank-%05d.safetensors"

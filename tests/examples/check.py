@@ -330,7 +330,7 @@ def check_files(job, work):
     saved = [name for name in names if name.startswith("step-")]
     check(saved and int(saved[-1][5:13]) == steps, f"checkpoints {saved}, and the last is not step {steps}")
     check(len(saved) <= checkpoint["keep"], f"{len(saved)} checkpoints, more than keep {checkpoint['keep']}")
-    rest = [name for name in names if name.startswith((".saving-", ".bad-", ".part-"))]
+    rest = [name for name in names if name.startswith((".saving-", ".replaced-", ".bad-", ".part-"))]
     check(not rest, f"left among the checkpoints: {rest}")
     manifest = json.load(open(os.path.join(folder, saved[-1], "manifest.json")))
     check(manifest["step"] == steps, f"the manifest says step {manifest['step']}")

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/contract/checkpoint_layout.h"
 #include "common/memory.h"
@@ -85,17 +86,60 @@ int checkpoint_commit(const char *directory, const struct epoch_record *own, str
     return 0;
 }
 
+/* ---- a second save of the same step */
+
+/* So say file systems that do not know it: NFS, CIFS, CephFS, Lustre. */
+static bool knows_no_exchange(int number)
+{
+    return number == EINVAL || number == ENOSYS || number == EOPNOTSUPP;
+}
+
+/* The older one has the name in between that the next chief looks for. */
+static int replace_in_two_steps(const char *saving, const char *final, const char *hidden, struct error *error)
+{
+    if (file_remove_directory(hidden, error) < 0)
+        return -1;
+    if (file_calls.rename(final, hidden) < 0)
+        return error_set_errno(error, "cannot rename %s to %s", final, hidden);
+    if (file_calls.rename(saving, final) == 0)
+        return 0;
+    error_set_errno(error, "cannot rename %s to %s", saving, final);
+    file_calls.rename(hidden, final);
+    return -1;
+}
+
+/* Tells where the older one is now. */
+static int swap(const char *directory, const char *saving, const char *name, char **ret_old, struct error *error)
+{
+    SCOPED_FREE char *final = file_path_join(directory, name);
+    char *hidden = memory_format("%s/" CHECKPOINT_REPLACED_PREFIX "%s", directory, name);
+    int result = file_calls.exchange(saving, final);
+    if (result == 0) {
+        *ret_old = memory_copy_string(saving);
+    } else if (!knows_no_exchange(errno)) {
+        error_set_errno(error, "cannot put %s in the place of %s", saving, final);
+    } else {
+        result = replace_in_two_steps(saving, final, hidden, error);
+        if (result == 0)
+            *ret_old = memory_copy_string(hidden);
+    }
+    free(hidden);
+    return result;
+}
+
+/* The new one is safe; that the older could not be removed must not make the save a failure: it is a leftover. */
 static int replace(const char *directory, const char *saving, const char *name, const struct epoch_record *own,
                    struct error *error)
 {
-    SCOPED_FREE char *final = file_path_join(directory, name);
-    if (lineage_check_current(directory, own, error) < 0)
+    SCOPED_FREE char *old = NULL;
+    if (lineage_check_current(directory, own, error) < 0 || swap(directory, saving, name, &old, error) < 0) {
+        file_remove_directory(saving, NULL);
         return -1;
-    if (file_calls.exchange(saving, final) < 0)
-        return error_set_errno(error, "cannot put %s in the place of %s", saving, final);
-    if (file_sync_directory(directory, error) < 0)
+    }
+    if (file_sync_directory(directory, error) < 0) /* the older one may still be the one that counts */
         return -1;
-    return file_remove_directory(saving, error);
+    file_remove_directory(old, NULL);
+    return 0;
 }
 
 int checkpoint_replace_directory(const char *directory, const char *saving, const struct epoch_record *own,
@@ -104,8 +148,8 @@ int checkpoint_replace_directory(const char *directory, const char *saving, cons
     const struct checkpoint_name name = {.step = manifest->step, .attempt = own->attempt, .epoch = own->epoch};
     char text[CHECKPOINT_NAME_MAX];
     checkpoint_name_format(&name, text);
-    if (write_manifest(saving, manifest, error) == 0 && replace(directory, saving, text, own, error) == 0)
-        return 0;
+    if (write_manifest(saving, manifest, error) == 0)
+        return replace(directory, saving, text, own, error);
     file_remove_directory(saving, NULL);
     return -1;
 }
@@ -122,11 +166,26 @@ int checkpoint_commit_directory(const char *directory, const char *saving, const
     return -1;
 }
 
+/* ---- what others left */
+
+/* Its replacement is there, or never came to be. */
+static int settle_replaced(const char *directory, const char *path, const char *name, struct error *error)
+{
+    SCOPED_FREE char *final = file_path_join(directory, name);
+    if (access(final, F_OK) == 0)
+        return file_remove_directory(path, error);
+    if (file_calls.rename(path, final) < 0)
+        return error_set_errno(error, "cannot rename %s to %s", path, final);
+    return file_sync_directory(directory, error);
+}
+
 static int remove_if_leftover(const char *directory, const char *entry, struct error *error)
 {
     SCOPED_FREE char *path = file_path_join(directory, entry);
     if (strncmp(entry, CHECKPOINT_SAVING_PREFIX, strlen(CHECKPOINT_SAVING_PREFIX)) == 0)
         return file_remove_directory(path, error);
+    if (strncmp(entry, CHECKPOINT_REPLACED_PREFIX, strlen(CHECKPOINT_REPLACED_PREFIX)) == 0)
+        return settle_replaced(directory, path, entry + strlen(CHECKPOINT_REPLACED_PREFIX), error);
     bool stray =
         strstr(entry, FILE_DRAFT_MARK) || strncmp(entry, CHECKPOINT_PART_PREFIX, strlen(CHECKPOINT_PART_PREFIX)) == 0;
     if (stray && file_calls.unlink(path) < 0 && errno != ENOENT)

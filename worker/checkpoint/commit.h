@@ -29,12 +29,14 @@ int checkpoint_commit(const char *directory, const struct epoch_record *own, str
 int checkpoint_commit_directory(const char *directory, const char *saving, const struct epoch_record *own,
                                 const struct manifest *manifest, struct error *error);
 
-/* The same where a checkpoint of that step, by the same chief, is there already: it is replaced in one step. Fails where the file
- * system cannot do that; the older one stays. */
+/* The same where a checkpoint of that step, by the same chief, is there already: it is replaced in one step; where the file system
+ * cannot do that (NFS, for one), in two. Whoever reads between the two finds neither; a process that ends there leaves the older
+ * one under another name, and the next chief puts it back. A failure leaves the older one. */
 int checkpoint_replace_directory(const char *directory, const char *saving, const struct epoch_record *own,
                                  const struct manifest *manifest, struct error *error);
 
-/* Removes what unfinished saves and records of earlier chiefs left behind. */
+/* Removes what unfinished saves and records of earlier chiefs left behind, and puts back what one of them was about to replace. For
+ * whoever has claimed the directory. */
 int checkpoint_remove_leftovers(const char *directory, struct error *error);
 
 #endif

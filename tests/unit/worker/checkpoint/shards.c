@@ -4,15 +4,21 @@
  * one step, between which parameter servers have applied more.
  */
 #include <criterion/criterion.h>
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/contract/checkpoint_layout.h"
 #include "directory.h"
+#include "tests/unit/forking.h"
 #include "worker/checkpoint/file.h"
 
-static int save(struct checkpoint_store *store, float value, bool replaces, struct error *error)
+static int commit(struct checkpoint_store *store, float value, bool replaces, bool *ret_draft_stays,
+                  struct error *error)
 {
     char *directory, path[TEST_PATH_MAX];
     struct manifest_file file = {.name = "shard"};
@@ -24,9 +30,29 @@ static int save(struct checkpoint_store *store, float value, bool replaces, stru
     snprintf(path, sizeof path, "%s/shard", directory);
     cr_assert(safetensors_write(path, &tensor, 1, NULL, &file.crc32c, &file.bytes, NULL) == 0);
     int result = checkpoint_shards_commit(store, directory, &manifest, replaces, error);
-    cr_expect(access(directory, F_OK) < 0 && errno == ENOENT, "the draft stays");
+    *ret_draft_stays = access(directory, F_OK) == 0;
     free(directory);
     return result;
+}
+
+static int save(struct checkpoint_store *store, float value, bool replaces, struct error *error)
+{
+    bool draft_stays;
+    int result = commit(store, value, replaces, &draft_stays, error);
+    cr_expect(!draft_stays, "the draft stays");
+    return result;
+}
+
+/* Those out of sight. */
+static unsigned count_hidden(const char *directory)
+{
+    DIR *entries = opendir(directory);
+    unsigned count = 0;
+    cr_assert_not_null(entries);
+    for (const struct dirent *entry; (entry = readdir(entries)) != NULL;)
+        count += entry->d_name[0] == '.' && strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+    closedir(entries);
+    return count;
 }
 
 /* As the next chief would load it, all digests checked. */
@@ -77,13 +103,165 @@ static int no_exchange(const char *one, const char *other)
     return -1;
 }
 
-Test(shards, a_file_system_that_cannot_replace_keeps_the_one_before)
+/* Volumes of networks, which crews of several nodes share. */
+Test(shards, a_file_system_that_cannot_exchange_names_replaces_in_two_steps)
+{
+    file_calls.exchange = no_exchange;
+    expect_after_two(true, 2);
+}
+
+static int full(const char *one, const char *other)
+{
+    (void)one, (void)other;
+    errno = ENOSPC;
+    return -1;
+}
+
+Test(shards, a_replacement_that_fails_leaves_the_one_before)
 {
     const char *directory = test_directory();
     struct checkpoint_store *store = begin(directory);
     cr_assert(save(store, 1, true, NULL) == 0);
-    file_calls.exchange = no_exchange;
+    file_calls.exchange = full;
     cr_expect(save(store, 2, true, NULL) < 0);
     cr_expect(restored(directory) == 1);
     checkpoint_store_free(store);
+}
+
+static int (*rename_really)(const char *from, const char *to);
+
+static int refuse_the_new_one(const char *from, const char *to)
+{
+    if (strstr(from, CHECKPOINT_SAVING_PREFIX) == NULL)
+        return rename_really(from, to);
+    errno = EIO;
+    return -1;
+}
+
+Test(shards, a_replacement_that_fails_half_way_is_undone)
+{
+    const char *directory = test_directory();
+    struct checkpoint_store *store = begin(directory);
+    cr_assert(save(store, 1, true, NULL) == 0);
+    rename_really = file_calls.rename;
+    file_calls.exchange = no_exchange;
+    file_calls.rename = refuse_the_new_one;
+    cr_expect(save(store, 2, true, NULL) < 0);
+    cr_expect(count_hidden(directory) == 0);
+    file_calls.rename = rename_really;
+    cr_expect(restored(directory) == 1);
+    checkpoint_store_free(store);
+}
+
+static int keep(const char *path)
+{
+    (void)path;
+    errno = EBUSY;
+    return -1;
+}
+
+static void expect_success_though_the_older_stays(void)
+{
+    const char *directory = test_directory();
+    struct checkpoint_store *store = begin(directory);
+    cr_assert(save(store, 1, true, NULL) == 0);
+    int (*remove)(const char *path) = file_calls.rmdir;
+    file_calls.rmdir = keep;
+    struct error error = ERROR_INIT;
+    bool draft_stays;
+    cr_expect(commit(store, 2, true, &draft_stays, &error) == 0, "%s", error.message);
+    file_calls.rmdir = remove;
+    checkpoint_store_free(store);
+    cr_expect(restored(directory) == 2);
+    cr_expect(count_hidden(directory) == 0);
+}
+
+Test(shards, an_older_save_that_cannot_be_removed_is_no_failure)
+{
+    expect_success_though_the_older_stays();
+    file_calls.exchange = no_exchange;
+    expect_success_though_the_older_stays();
+}
+
+/* ---- killed */
+
+static int calls_left; /* the process ends at the call that finds none left */
+static struct file_calls real;
+
+static void count_call(void)
+{
+    if (calls_left-- == 0)
+        _exit(9);
+}
+
+static int dying_rename(const char *from, const char *to)
+{
+    count_call();
+    return real.rename(from, to);
+}
+
+static int dying_fsync(int descriptor)
+{
+    count_call();
+    return real.fsync(descriptor);
+}
+
+static int dying_unlink(const char *path)
+{
+    count_call();
+    return real.unlink(path);
+}
+
+static int dying_rmdir(const char *path)
+{
+    count_call();
+    return real.rmdir(path);
+}
+
+/* True when it came to its end. */
+static bool save_in_child(struct checkpoint_store *store, int calls)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        calls_left = calls;
+        real = file_calls;
+        file_calls.rename = dying_rename;
+        file_calls.fsync = dying_fsync;
+        file_calls.unlink = dying_unlink;
+        file_calls.rmdir = dying_rmdir;
+        save(store, 2, true, NULL);
+        _exit(0);
+    }
+    int status;
+    waitpid(child, &status, 0);
+    cr_assert(WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 9));
+    return WEXITSTATUS(status) == 0;
+}
+
+/* One of the two is there, and it is the newer one once that was. */
+static void expect_to_survive_every_call(void)
+{
+    bool finished = false;
+    float last = 1;
+    for (int calls = 0; !finished; calls++) {
+        const char *directory = test_directory();
+        struct checkpoint_store *store = begin(directory);
+        cr_assert(save(store, 1, true, NULL) == 0);
+        finished = save_in_child(store, calls);
+        checkpoint_store_free(store);
+        float value = restored(directory);
+        cr_assert(value >= last, "killed at call %d: %g", calls, (double)value);
+        last = value;
+        cr_expect(count_hidden(directory) == 0, "killed at call %d", calls);
+        test_directory_remove(directory);
+    }
+    cr_expect(last == 2);
+}
+
+Test(shards, killed_at_every_system_call_of_a_replacement)
+{
+    SKIP_WHERE_FORKS_ARE_NOT_FOLLOWED();
+    expect_to_survive_every_call();
+    file_calls.exchange = no_exchange;
+    expect_to_survive_every_call();
 }
