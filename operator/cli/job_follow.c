@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/cli/job_follow.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "common/clock.h"
