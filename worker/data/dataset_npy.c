@@ -108,7 +108,7 @@ static int npy_open(const struct dataset_source *source, struct dataset **ret_da
 
 static int check_finite(const char *path, int64_t index, const float *values, int64_t count, struct error *error)
 {
-    if (finite_values_check(values, count, error) == 0)
+    if (finite_values_check(values, 0, count, error) == 0)
         return 0;
     return error_wrap(error, "%s: example %lld", path, (long long)index);
 }

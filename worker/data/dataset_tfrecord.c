@@ -98,7 +98,7 @@ static int read_pixels(const struct tf_feature *feature, float *values, int64_t 
     const uint8_t *bytes;
     size_t length;
     if (feature->kind == TF_FLOATS)
-        return tf_feature_floats(feature, values, count, error) < 0 ? -1 : finite_values_check(values, count, error);
+        return tf_feature_floats(feature, values, count, error) < 0 ? -1 : finite_values_check(values, 0, count, error);
     if (tf_feature_bytes(feature, &bytes, &length, error) < 0)
         return -1;
     if (length == (size_t)count) {
@@ -108,7 +108,7 @@ static int read_pixels(const struct tf_feature *feature, float *values, int64_t 
     }
     if (length == (size_t)count * sizeof *values) {
         memcpy(values, bytes, length);
-        return finite_values_check(values, count, error);
+        return finite_values_check(values, 0, count, error);
     }
     return error_set(error, ERROR_INVALID, "it has %zu bytes, the model's input %lld values%s", length,
                      (long long)count,

@@ -21,13 +21,13 @@ VECTORISED static bool are_finite(const float *values, int64_t count)
     return wrong == 0;
 }
 
-int finite_values_check(const float *values, int64_t count, struct error *error)
+int finite_values_check(const float *values, int64_t first, int64_t count, struct error *error)
 {
     int64_t i = 0;
     if (are_finite(values, count))
         return 0;
     while (isfinite(values[i]))
         i++;
-    return error_set(error, ERROR_INVALID, "value %lld is %f, which is not a finite number", (long long)i,
+    return error_set(error, ERROR_INVALID, "value %lld is %f, which is not a finite number", (long long)(first + i),
                      (double)values[i]);
 }

@@ -10,7 +10,7 @@
 
 #include "common/error.h"
 
-/* ERROR_INVALID names the first of `values` that is not finite. */
-int finite_values_check(const float *values, int64_t count, struct error *error);
+/* ERROR_INVALID names the one of `values`, which are numbered from `first` on, that is not finite. */
+int finite_values_check(const float *values, int64_t first, int64_t count, struct error *error);
 
 #endif

@@ -194,8 +194,8 @@ static int check_values(const struct parameter_tensor *wanted, const struct orig
     SCOPED_FREE float *row = memory_allocate((size_t)columns, sizeof *row);
     for (int64_t r = 0; r < rows; r++) {
         copy_row(wanted, origin, r, row);
-        if (finite_values_check(row, columns, error) < 0)
-            return error_wrap(error, "tensor %s, row %lld", origin->tensor->name, (long long)r);
+        if (finite_values_check(row, r * columns, columns, error) < 0)
+            return error_wrap(error, "tensor %s", origin->tensor->name);
     }
     return 0;
 }
