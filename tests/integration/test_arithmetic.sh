@@ -12,11 +12,11 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 # job NAME: batches that are large enough for the library, whose bits differ most
 job() {
     cat >"$1.yaml" <<YAML
-model: {preset: mlp}
+model: {preset: ${model:-mlp}}
 data: {format: synthetic, examples: 4096}
 training:
   steps: 12
-  batchSize: 1024
+  batchSize: ${batch:-1024}
   logicalShards: 2
   optimizer: {type: adamw, learningRate: "2e-3"}
   seed: 7
@@ -73,6 +73,16 @@ strategy=Pipeline job pipeline
 mixed pipeline "$best" portable
 await_crew && grep -q 'computes with portable arithmetic' pipeline.0.log
 verdict $? "a pipeline's stages compute alike" "$(tails pipeline)"
+
+# Eight examples, of which costs are measured, have as many tokens as the library wants rows: the chief measures stages that
+# nothing else has told.
+pipeline_of_tokens() {
+    strategy=Pipeline model="gpt-bytes, width: 64, depth: 2, heads: 2, context: 64" batch=16 job "$1"
+    mixed "$@"
+    await_crew
+}
+pipeline_of_tokens tokens portable portable && pipeline_of_tokens measured "$best" portable && same_weights measured tokens
+verdict $? "a chief that measures its layers computes as the crew has agreed" "$(tails tokens) $(tails measured)"
 
 # has_said LOG WORDS
 has_said() {

@@ -21,7 +21,7 @@
 
 /* ---------------------------------------------------------------- stages */
 
-static int partition_by_measure(struct pipeline *pipeline, struct error *error)
+int pipeline_measure_partition(struct pipeline *pipeline, struct error *error)
 {
     const struct strategy_options *options = &pipeline->base.options;
     SCOPED_FREE double *costs = memory_allocate(graph_layer_count(options->graph), sizeof *costs);
@@ -33,17 +33,16 @@ static int partition_by_measure(struct pipeline *pipeline, struct error *error)
     return partition_by_cost(options->graph, pipeline->shape.stages, costs, &pipeline->partition, error);
 }
 
-/* As the layers say, else as the checkpoint to go on from was, else by measurement. */
-int pipeline_choose_partition(struct pipeline *pipeline, struct error *error)
+/* As the layers say, else as the checkpoint to go on from was, else not yet. */
+static int take_known_partition(struct pipeline *pipeline, struct error *error)
 {
     const struct strategy_options *options = &pipeline->base.options;
     unsigned stages = pipeline->shape.stages;
     if (partition_is_given(options->graph))
         return partition_given(options->graph, stages, &pipeline->partition, error);
-    if (options->recorded_stages && options->recorded_layers == graph_layer_count(options->graph) &&
-        partition_from_list(options->graph, stages, options->recorded_stages, &pipeline->partition, NULL) == 0)
-        return 0;
-    return partition_by_measure(pipeline, error);
+    if (options->recorded_stages && options->recorded_layers == graph_layer_count(options->graph))
+        (void)partition_from_list(options->graph, stages, options->recorded_stages, &pipeline->partition, NULL);
+    return 0;
 }
 
 static int take_shape(struct pipeline *pipeline, struct error *error)
@@ -398,12 +397,14 @@ static void pipeline_close(struct strategy *base)
     free(pipeline);
 }
 
-/* A crew's units are made when it has agreed on the stages. */
+/* A crew's units are made when it has agreed on the stages, and its layers are measured with the arithmetic that it has agreed on. */
 static int open_lone(struct pipeline *pipeline, struct error *error)
 {
+    if (pipeline->shape.rank == 0 && take_known_partition(pipeline, error) < 0)
+        return -1;
     if (pipeline->shape.size > 1)
-        return pipeline->shape.rank == 0 ? pipeline_choose_partition(pipeline, error) : 0;
-    if (pipeline_choose_partition(pipeline, error) < 0)
+        return 0;
+    if (!pipeline->partition.stage_of && pipeline_measure_partition(pipeline, error) < 0)
         return -1;
     return pipeline_open_units(pipeline, error);
 }

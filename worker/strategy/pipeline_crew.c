@@ -28,13 +28,15 @@ static int open_group(struct pipeline *pipeline, const struct world *world, stru
 
 /* ---- the stages */
 
-/* Whoever has trained knows them; else the chief has chosen them. */
+/* Whoever has trained knows them; else the chief has been told them or measures. */
 static int agree_on_stages(struct pipeline *pipeline, const struct world *world, struct error *error)
 {
     const struct strategy_options *options = &pipeline->base.options;
     unsigned root = world->source == WORLD_SOURCE_PEER ? world->source_rank : 0;
     unsigned layers = graph_layer_count(options->graph);
     SCOPED_FREE unsigned *stage_of = memory_allocate(layers, sizeof *stage_of);
+    if (world->rank == root && !pipeline->partition.stage_of && pipeline_measure_partition(pipeline, error) < 0)
+        return -1;
     if (pipeline->partition.stage_of)
         memcpy(stage_of, pipeline->partition.stage_of, layers * sizeof *stage_of);
     if (crew_group_tell(pipeline->group, root, stage_of, layers * sizeof *stage_of, error) < 0)

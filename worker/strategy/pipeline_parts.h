@@ -225,7 +225,8 @@ int pipeline_passing_finish(struct pipeline_unit *unit, struct error *error);
 unsigned pipeline_most_micro_batches(const struct pipeline *pipeline);
 int pipeline_open_units(struct pipeline *pipeline, struct error *error);
 void pipeline_close_units(struct pipeline *pipeline);
-int pipeline_choose_partition(struct pipeline *pipeline, struct error *error);
+/* By the layers' costs on this device, which fixes the arithmetic of the process's library: in a crew not before it has agreed. */
+int pipeline_measure_partition(struct pipeline *pipeline, struct error *error);
 
 /* pipeline_crew.c */
 int pipeline_form(struct pipeline *pipeline, struct error *error);
