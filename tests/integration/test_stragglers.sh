@@ -10,9 +10,9 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 width=16 batch=60
 usual_ms=50 slow_ms=500
 
-# named_at NAME INDEX: the step at which the chief has first named that worker
+# named_at NAME INDEX FROM: the step at which the chief has named that worker, the first after FROM
 named_at() {
-    sed -n "s/.*worker $2 is a straggler.*(step \([0-9]*\)).*/\1/p" "$1.0.log" | head -n 1
+    sed -n "s/.*worker $2 is a straggler.*(step \([0-9]*\)).*/\1/p" "$1.0.log" | awk -v from="$3" '$1 > from { print $1; exit }'
 }
 
 is_named() {
@@ -26,11 +26,11 @@ names() {
     for i in 0 1 2; do delay "$1" "$i" "$usual_ms"; done
     start_crew "$1" 3 "${3:-0}"
     until_true 60 crew_is_at "$1" 10 || return
-    delay "$1" 1 "$slow_ms"
     from=$(crew_step "$1")
-    until_true 60 is_named "$1" 1 || return
+    delay "$1" 1 "$slow_ms"
+    until_true 60 is_named "$1" 1 "$from" || return
     crew_stop
-    (($(named_at "$1" 1) - from <= 20))
+    (($(named_at "$1" 1 "$from") - from <= 20))
 }
 
 names mirrored 'type: MultiWorkerMirrored'

@@ -85,18 +85,19 @@ Test(abandonment, a_step_that_changes_the_state_is_not, .timeout = 120)
 
 /* ---- while one is being abandoned, nothing changes */
 
-static atomic_bool may_end;
+static atomic_bool may_end, about_to_hold_off, ended_meanwhile;
 
 static void count_and_wait(void *context)
 {
     count(context);
     while (!atomic_load(&may_end))
         sched_yield();
-    cr_assert_eq(atomic_load(&steps_ended), 0);
+    atomic_store(&ended_meanwhile, atomic_load(&steps_ended) != 0);
 }
 
 static void *end_step(void *context)
 {
+    atomic_store(&about_to_hold_off, true);
     abandonment_holds_off(context);
     atomic_fetch_add(&steps_ended, 1);
     return NULL;
@@ -110,11 +111,13 @@ Test(abandonment, the_state_does_not_change_under_whoever_saves, .timeout = 120)
     abandonment_ask(a);
     await_abandoned();
     cr_assert_eq(pthread_create(&trainer, NULL, end_step, a), 0);
+    while (!atomic_load(&about_to_hold_off))
+        sched_yield();
     for (int i = 0; i < 1000; i++)
         sched_yield();
-    cr_assert_eq(atomic_load(&steps_ended), 0);
     atomic_store(&may_end, true);
     pthread_join(trainer, NULL);
+    cr_assert_not(atomic_load(&ended_meanwhile));
     cr_assert_eq(atomic_load(&steps_ended), 1);
     abandonment_free(a);
 }
