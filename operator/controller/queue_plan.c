@@ -51,24 +51,50 @@ static bool admits_unseen(struct planning *planning, const char **ret_reason, co
 bool queue_admits(struct planning *planning, const char **ret_reason, const char **ret_message)
 {
     const struct queue_input *queue = &planning->input->queue;
-    if (!is_queued(planning))
-        return true;
-    if (queue->state != OPTIONAL_READY)
-        return admits_unseen(planning, ret_reason, ret_message);
     const struct workload_view *workload = own_workload(planning);
+    if (!is_queued(planning) && !(workload && workload->evicted && workload->reserved))
+        return true;
+    if (is_queued(planning) && queue->state != OPTIONAL_READY)
+        return admits_unseen(planning, ret_reason, ret_message);
     if (workload && workload->admitted && !workload->evicted)
         return true;
     bool evicted = workload && workload->evicted;
     const char *words = evicted ? workload->evicted_message : workload ? workload->waiting : "";
     *ret_reason = evicted ? "Evicted" : "Queued";
     *ret_message = planning_format(planning, "%s queue %s%s%s", evicted ? "evicted from" : "waiting in",
-                                   planning->job->queue_name, *words ? ": " : "", words);
+                                   is_queued(planning) ? planning->job->queue_name : workload->queue_name,
+                                   *words ? ": " : "", words);
     return false;
 }
 
 void queue_dismiss(struct planning *planning)
 {
     if (own_workload(planning))
+        planning_act(planning, ACTION_DELETE_WORKLOAD, NULL);
+}
+
+static void tell_of_change(struct planning *planning, const struct workload_view *workload)
+{
+    const char *name = planning->job->queue_name;
+    planning->plan->queue_change_waits = true;
+    if (planning->input->queue_change_told)
+        return;
+    const char *says = is_queued(planning) ? planning_format(planning, "says %s", name) : "was taken off";
+    planning_event_of_action(
+        planning, "QueueChangeWaits", "Queue",
+        planning_format(planning,
+                        "the label " LABEL_QUEUE_NAME
+                        " %s, but the job has quota of queue %s: it keeps that until it is evicted "
+                        "or suspended (runPolicy.suspend) and resumed",
+                        says, workload->queue_name));
+}
+
+/* Quota is for pods: while some live it stays theirs, and what Kueue says of it is heeded. */
+static void leave_queue(struct planning *planning, const struct workload_view *workload)
+{
+    if (workload->reserved && planning->crew.alive_count > 0)
+        tell_of_change(planning, workload);
+    else
         planning_act(planning, ACTION_DELETE_WORKLOAD, NULL);
 }
 
@@ -82,22 +108,16 @@ static void heed_change(struct planning *planning, const struct workload_view *w
         planning_act(planning, ACTION_DELETE_WORKLOAD, NULL); /* and is made anew, for the other queue */
         return;
     }
-    planning->plan->queue_change_waits = true;
-    if (!planning->input->queue_change_told)
-        planning_event_of_action(planning, "QueueChangeWaits", "Queue",
-                                 planning_format(planning,
-                                                 "the label " LABEL_QUEUE_NAME
-                                                 " says %s, but the job has quota of queue %s: it keeps that "
-                                                 "until it is evicted or suspended (runPolicy.suspend) and resumed",
-                                                 planning->job->queue_name, workload->queue_name));
+    tell_of_change(planning, workload);
 }
 
 void queue_keep(struct planning *planning, bool suspended)
 {
     const struct queue_input *queue = &planning->input->queue;
     const struct workload_view *workload = own_workload(planning);
-    if (!is_queued(planning) && workload) /* the label was taken off: nobody needs the quota */
-        planning_act(planning, ACTION_DELETE_WORKLOAD, NULL);
+    planning->plan->queue_change_waits = false;
+    if (workload && !is_queued(planning))
+        leave_queue(planning, workload);
     if (!is_queued(planning) || queue->state != OPTIONAL_READY)
         return;
     if (workload)
@@ -115,7 +135,7 @@ void queue_keep(struct planning *planning, bool suspended)
 void queue_tell(struct planning *planning)
 {
     const struct workload_view *workload = own_workload(planning);
-    if (!is_queued(planning) || !workload || workload->finished)
+    if (!workload || workload->finished)
         return;
     bool over = status_terminal(planning->old); /* told once it is durable */
     bool ready = condition_is(planning->next, CONDITION_RUNNING, CONDITION_TRUE);

@@ -100,13 +100,46 @@ Test(queue, another_queue_waits_while_one_has_given_quota)
     cr_assert_eq(scene_count(&scene, ACTION_DELETE_WORKLOAD), 1, "what comes next is the other queue's");
 }
 
-Test(queue, a_label_that_was_taken_off_gives_the_quota_back)
+Test(queue, a_label_that_was_taken_off_gives_the_quota_back_after_the_pods)
 {
     run();
     scene.job.queue_name = NULL;
     scene_plan(&scene);
+    cr_assert_eq(scene.plan.action_count, 0, "pods run on it");
+    cr_assert_str_eq(scene.plan.events[0].reason, "QueueChangeWaits");
+    cr_assert(strstr(scene.plan.events[0].note, "was taken off, but the job has quota of queue research"));
+    scene.input.queue_change_told = scene.plan.queue_change_waits;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.event_count, 0, "told once");
+    workload.reserved = false;
+    scene_plan(&scene);
     cr_assert_eq(scene_count(&scene, ACTION_DELETE_WORKLOAD), 1);
     cr_assert_eq(scene.plan.action_count, 1, "its pods stay");
+    cr_assert_not(scene.plan.queue_change_waits);
+}
+
+Test(queue, an_eviction_is_heeded_after_the_label_was_taken_off)
+{
+    run();
+    scene.job.queue_name = NULL;
+    workload.evicted = true;
+    turn();
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_SUSPENDED, CONDITION_FALSE), "Suspending");
+    turn();
+    cr_assert_eq(scene_count(&scene, ACTION_DELETE_POD), 2);
+    scene.input.pod_count = 0;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_DELETE_WORKLOAD), 1);
+}
+
+Test(queue, the_end_is_told_after_the_label_was_taken_off)
+{
+    run();
+    scene.job.queue_name = NULL;
+    scene.job.status.conditions[CONDITION_SUCCEEDED].status = CONDITION_TRUE;
+    scene.job.status.completion_ms = scene.input.now_ms;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_TELL_WORKLOAD), 1);
 }
 
 Test(queue, an_eviction_ends_the_pods_and_then_gives_the_quota_back)
