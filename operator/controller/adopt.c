@@ -1,5 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
 #include "operator/controller/first_crew.h"
+
+/* Why the API server does not let it be adopted; NULL: nobody knows of that. */
+static const char *refusal_of(const struct planning *planning, const struct pod_view *pod)
+{
+    const struct plan_input *input = planning->input;
+    for (size_t i = 0; i < input->refused_count; i++)
+        if (strcmp(input->refused[i].uid, pod->uid) == 0)
+            return input->refused[i].words;
+    return NULL;
+}
+
+static const char *reason_of(struct planning *planning, const struct pod_view *pod)
+{
+    const char *refusal = refusal_of(planning, pod);
+    if (*pod->owner_uid)
+        return "belongs to another owner";
+    if (refusal)
+        return planning_format(planning, "has no owner and may not be given one (%s)", refusal);
+    return pod->adoptable ? "has no owner and is of an epoch that the job has not come to"
+                          : "has no owner and is not as the operator made it";
+}
 
 /* Made for this job, under an epoch that its status has counted or for a first crew untold. */
 static bool may_adopt(const struct planning *planning, const struct pod_view *pod)
@@ -7,18 +30,17 @@ static bool may_adopt(const struct planning *planning, const struct pod_view *po
     const struct job_status *old = planning->old;
     bool counted = pod->epoch <= old->epoch && pod->attempt <= old->attempt;
     bool first = pod->epoch == FIRST_EPOCH && pod->attempt == FIRST_ATTEMPT;
-    return pod->adoptable && (counted || first);
+    return pod->adoptable && (counted || first) && !refusal_of(planning, pod);
 }
 
 static void tell(struct planning *planning, const struct pod_view *pod, size_t count)
 {
     const char *others = count > 1 ? planning_format(planning, " (and %zu more)", count - 1) : "";
-    const char *why = *pod->owner_uid ? "belongs to another owner" : "has no owner and is not as the operator made it";
     planning_event_of_action(planning, "PodNotOurs", "Adopt",
                              planning_format(planning,
                                              "pod %s%s has the labels of this job but %s: it is left alone and counts "
                                              "for nothing; take the coxswain.dev labels off it, or delete it",
-                                             pod->name, others, why));
+                                             pod->name, others, reason_of(planning, pod)));
 }
 
 /* As the controllers of Kubernetes do it: before anything is judged, since a pod that has lost its owner reference is not

@@ -194,8 +194,6 @@ static void queue_fill(struct controller *controller, const struct job_entry *en
         return;
     queue->state = queue_state(controller);
     queue->refusal = queue_refusal(controller);
-    queue->resource = optional_api_resource(controller->workloads);
-    queue->workload = optional_api_get(controller->workloads, entry->key);
     if (!queue->workload || !queue->workload->admitted || !replicas_promised(&job->status))
         return;
     SCOPED_FREE char *missing = NULL;
@@ -238,6 +236,8 @@ static void input_fill(const struct controller *controller, struct job_entry *en
         .pods_changed_ms = entry->pods_changed_ms,
         .behind_since_ms = entry->behind_since_ms,
         .strangers_told = entry->strangers_told,
+        .refused = entry->refused,
+        .refused_count = entry->refused_count,
         .queue_change_told = entry->queue_change_told,
         .now_ms = clock_now_ms(),
         .options = &controller->options.plan,
@@ -272,8 +272,7 @@ static void note_plan(struct job_entry *entry, const struct plan *plan, int64_t 
 {
     note_since(&entry->counts_since_ms, plan->counts_wait, now_ms);
     note_since(&entry->behind_since_ms, plan->behind, now_ms);
-    entry->strangers_told = plan->strangers;
-    entry->queue_change_told = plan->queue_change_waits;
+    job_entry_forget_told(entry, plan);
     if (plan->obstacle_over)
         job_entry_clear_obstacle(entry);
 }

@@ -98,6 +98,8 @@ static void emit_events(struct execution *execution, bool written)
         event_recorder_record(execution->executor.recorder, &subject, event->warning ? EVENT_WARNING : EVENT_NORMAL,
                               event->reason, event->action, event->note);
     }
+    if (job_entry_is_about(execution->entry, execution->uid))
+        job_entry_note_told(execution->entry, &execution->plan);
 }
 
 static void finish(struct execution *execution)
@@ -468,6 +470,17 @@ struct adoption {
     char *name;
 };
 
+/* It may be refused for as long as a policy stands, and the job must go on. */
+static void note_no_adoption(struct adoption *adoption, const struct kube_answer *answer)
+{
+    struct job_entry *entry = adoption->execution->entry;
+    enum error_kind kind = answer->error->kind;
+    bool refused = kind == ERROR_FORBIDDEN || (kind == ERROR_INVALID && !is_about_uid(answer));
+    if (refused && job_entry_is_about(entry, adoption->execution->uid))
+        job_entry_refuse_adoption(entry, json_string_at(adoption->config, "metadata.uid", ""), answer->error->message);
+    note_refused(adoption->execution, answer, "adopt a pod");
+}
+
 static void adoption_end(struct adoption *adoption)
 {
     struct execution *execution = adoption->execution;
@@ -481,7 +494,7 @@ static void adopted(void *context, const struct kube_answer *answer)
 {
     struct adoption *adoption = context;
     if (answer->error)
-        note_refused(adoption->execution, answer, "adopt a pod");
+        note_no_adoption(adoption, answer);
     else
         own_write_note(&adoption->execution->entry->pod_write, version_of(answer));
     adoption_end(adoption);
@@ -495,7 +508,7 @@ static void owner_lives(void *context, const struct kube_answer *answer)
     struct error leaves = ERROR_INIT;
     bool same = strcmp(json_string_at(answer->object, "metadata.uid", ""), execution->uid) == 0;
     if (answer->error) {
-        note_refused(execution, answer, "adopt a pod");
+        note_no_adoption(adoption, answer);
     } else if (!same || json_at(answer->object, "metadata.deletionTimestamp")) {
         error_set(&leaves, ERROR_CONFLICT, "the job is being deleted");
         note_failure(execution, &leaves, "adopt a pod");

@@ -43,8 +43,19 @@ struct job_entry *job_entry_new(const char *key)
     return entry;
 }
 
+static void forget_refused(struct job_entry *entry)
+{
+    for (size_t i = 0; i < entry->refused_count; i++) {
+        free(entry->refused[i].uid);
+        free(entry->refused[i].words);
+    }
+    entry->refused_count = 0;
+}
+
 void job_entry_free(struct job_entry *entry)
 {
+    forget_refused(entry);
+    free(entry->refused);
     free(entry->pods);
     free(entry->pod_moves);
     free(entry->gone);
@@ -129,6 +140,7 @@ void job_entry_set_job(struct job_entry *entry, const char *uid)
     if (job_entry_is_about(entry, uid))
         return;
     job_entry_clear_obstacle(entry);
+    forget_refused(entry);
     free(entry->document);
     free(entry->job_uid);
     entry->document = NULL;
@@ -191,6 +203,29 @@ const struct pod_view **job_entry_views(const struct job_entry *entry, struct ar
         views[i] = moved;
     }
     return views;
+}
+
+void job_entry_forget_told(struct job_entry *entry, const struct plan *plan)
+{
+    if (plan->strangers < entry->strangers_told)
+        entry->strangers_told = plan->strangers;
+    entry->queue_change_told &= plan->queue_change_waits;
+}
+
+void job_entry_note_told(struct job_entry *entry, const struct plan *plan)
+{
+    entry->strangers_told = plan->strangers;
+    entry->queue_change_told = plan->queue_change_waits;
+}
+
+void job_entry_refuse_adoption(struct job_entry *entry, const char *pod_uid, const char *words)
+{
+    if (entry->refused_count == entry->refused_capacity) {
+        entry->refused_capacity = entry->refused_capacity ? 2 * entry->refused_capacity : 4;
+        entry->refused = memory_resize(entry->refused, entry->refused_capacity, sizeof *entry->refused);
+    }
+    entry->refused[entry->refused_count++] =
+        (struct refused_pod){memory_copy_string(pod_uid), memory_copy_string(words)};
 }
 
 void job_entry_set_obstacle(struct job_entry *entry, const char *uid, enum obstacle_kind kind, const char *message,

@@ -58,6 +58,8 @@ struct job_entry {
     int64_t born_ms, counts_since_ms, pods_changed_ms, behind_since_ms; /* see plan.h */
     bool queue_change_told;                                             /* see plan.h */
     size_t strangers_told;                                              /* see plan.h */
+    struct refused_pod *refused;                                        /* see plan.h */
+    size_t refused_count, refused_capacity;
     uint64_t born_lists; /* how often pods had been listed when it was born */
     struct status_moves status_moves;
 
@@ -105,6 +107,14 @@ void job_entry_clock_set(struct job_entry *entry, int64_t by_ms, const struct jo
 
 /* Its pods for a plan, their times by the clock as it goes now; the records must outlive them. */
 const struct pod_view **job_entry_views(const struct job_entry *entry, struct arena *arena);
+
+/* What was told of once, and is over, is told of again when it comes again. */
+void job_entry_forget_told(struct job_entry *entry, const struct plan *plan);
+/* The events of the plan were told. */
+void job_entry_note_told(struct job_entry *entry, const struct plan *plan);
+
+/* The API server does not let this pod be adopted, in these words. */
+void job_entry_refuse_adoption(struct job_entry *entry, const char *pod_uid, const char *words);
 
 /* Notes a refusal of something of the job `uid`. The same one again, as it may be, waits longer. */
 void job_entry_set_obstacle(struct job_entry *entry, const char *uid, enum obstacle_kind kind, const char *message,

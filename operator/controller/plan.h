@@ -75,6 +75,11 @@ struct gone_pod {
     int64_t index;
 };
 
+/* An orphan that the API server does not let be adopted, and why. */
+struct refused_pod {
+    char *uid, *words;
+};
+
 /* Of jobs with a gang scheduler. */
 struct gang_input {
     enum optional_state state;      /* of the scheduler's PodGroups */
@@ -135,7 +140,9 @@ struct plan_input {
     struct saves_input saves;
     bool progress_due; /* it is the job's turn to have its progress written */
     int64_t born_ms;   /* when this operator, holding the lease, saw the job come into being; FIELD_UNSET: it did not */
-    bool queue_change_told;              /* that the queue changed under a job that has quota of another */
+    bool queue_change_told;            /* that the queue changed under a job that has quota of another */
+    const struct refused_pod *refused; /* in memory only */
+    size_t refused_count;
     size_t strangers_told;               /* of how many pods that are not the job's, though labelled so, was told */
     int64_t behind_since_ms;             /* since when the status is older than the pods; FIELD_UNSET: it is not */
     int64_t counts_since_ms;             /* since when changed counts wait to be written; FIELD_UNSET: they do not */
@@ -201,9 +208,10 @@ struct plan {
     bool counts_wait;         /* mere counts differ, and may do so for a moment */
     bool behind;              /* the status is older than the pods: nothing is done from it */
     bool obstacle_over;       /* what it kept from being created is there, or not wanted any more */
-    bool queue_change_waits;  /* the label names another queue than the one that gave quota */
-    size_t strangers;         /* pods that are not the job's, though labelled so */
-    int64_t requeue_ms;       /* look again at this time; PLAN_NEVER: only when something changes */
+    bool
+        queue_change_waits; /* the label names another queue than the one that gave quota; as told, where not looked at */
+    size_t strangers;       /* pods that are not the job's, though labelled so; as told, where not looked at */
+    int64_t requeue_ms;     /* look again at this time; PLAN_NEVER: only when something changes */
 
     size_t action_capacity, event_capacity;
     struct arena arena;

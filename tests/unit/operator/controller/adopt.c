@@ -88,6 +88,33 @@ Test(adopt, an_epoch_that_was_never_given_is_not_adopted)
     cr_assert_eq(scene.plan.action_count, 0);
     cr_assert_not(scene.plan.behind, "labels do not tell that the status is old");
     cr_assert_str_eq(event_reason(0), "PodNotOurs");
+    cr_assert(strstr(scene.plan.events[0].note, "an epoch that the job has not come to"), "%s",
+              scene.plan.events[0].note);
+}
+
+Test(adopt, what_the_server_refuses_is_left_alone_and_the_job_goes_on)
+{
+    char uid[] = "uid-1", words[] = "denied by a webhook";
+    struct refused_pod refused = {uid, words};
+    orphan(&scene.pods[1]);
+    scene.input.refused = &refused;
+    scene.input.refused_count = 1;
+    scene.input.now_ms += 60000;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_ADOPT_POD), 0);
+    cr_assert_str_eq(event_reason(0), "PodNotOurs");
+    cr_assert(strstr(scene.plan.events[0].note, "(denied by a webhook)"), "%s", scene.plan.events[0].note);
+    cr_assert_eq(scene.plan.status.restart_count, 1, "its place is judged");
+}
+
+Test(adopt, a_plan_that_does_not_look_forgets_nothing)
+{
+    scene.input.strangers_told = 2;
+    scene.input.queue_change_told = true;
+    scene.job.deleted_ms = scene.input.now_ms;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.strangers, 2);
+    cr_assert(scene.plan.queue_change_waits);
 }
 
 Test(adopt, a_pod_of_another_owner_wins_over_nobody)

@@ -330,6 +330,57 @@ Test(execute, whoever_deletes_a_job_and_keeps_its_pods_is_let)
     stop();
 }
 
+static void refuse_adoption(struct scripted_request *request)
+{
+    if (is_for(request, "PATCH /api/v1/namespaces/default/pods/digits-worker-1-1"))
+        scripted_reply(request, 403,
+                       "{\"kind\":\"Status\",\"reason\":\"Forbidden\",\"code\":403,\"message\":\"denied\"}");
+    else
+        answer_for_job(request);
+}
+
+Test(execute, an_adoption_that_is_refused_is_remembered)
+{
+    start(refuse_adoption);
+    job_answer = "{\"metadata\":{\"name\":\"digits\",\"uid\":\"" SCENE_UID "\"}}";
+    scene.pods[1].owner_uid = "";
+    scene.pods[1].adoptable = true;
+    execute();
+    cr_assert_eq(entry->refused_count, 1);
+    cr_assert_str_eq(entry->refused[0].uid, "uid-1");
+    cr_assert(strstr(entry->refused[0].words, "denied"));
+    job_entry_set_job(entry, "another");
+    cr_assert_eq(entry->refused_count, 0);
+    stop();
+}
+
+static bool is_stale;
+
+static void write_status_unless_stale(struct scripted_request *request)
+{
+    if (is_stale && is_for(request, "PATCH /apis/coxswain.dev"))
+        scripted_reply(request, 409, "{\"kind\":\"Status\",\"reason\":\"Conflict\",\"code\":409,\"message\":\"\"}");
+    else
+        make_anything(request);
+}
+
+Test(execute, what_was_not_told_is_not_taken_for_told)
+{
+    start(write_status_unless_stale);
+    scene_add_pod(&scene, ROLE_WORKER, 0, 1)->owner_uid = "somebody";
+    scene_end_pod(&scene, &scene.pods[1], 137);
+    is_stale = true;
+    execute();
+    cr_assert_eq(scene.plan.strangers, 0, "the execution has it");
+    cr_assert_eq(entry->strangers_told, 0);
+    is_stale = false;
+    execute();
+    cr_assert_eq(entry->strangers_told, 1);
+    job_entry_forget_told(entry, &(struct plan){.strangers = 0});
+    cr_assert_eq(entry->strangers_told, 0, "they are gone");
+    stop();
+}
+
 static void have_the_pod_of(struct scripted_request *request)
 {
     if (is_for(request, "POST /api/v1/namespaces/default/pods"))
