@@ -19,6 +19,7 @@ kubectl label namespace coxswain-system train pod-security.kubernetes.io/enforce
 # definition.
 kubectl delete -f deploy/crd >/dev/null 2>&1
 kubectl delete -k deploy/rbac >/dev/null 2>&1
+helm template coxswain $chart -n coxswain-system | kubectl delete --ignore-not-found -f - >/dev/null 2>&1
 why=$(helm install coxswain $chart -n coxswain-system --wait --timeout 120s 2>&1)
 verdict $? "helm install" "$why"
 for space in coxswain-system train; do kubectl -n $space create serviceaccount other-coxswain-test >/dev/null; done
@@ -70,6 +71,6 @@ why=$(kubectl apply --dry-run=server --validate=strict -f deploy/components/netw
     -f deploy/components/monitoring/service.yaml -n coxswain-system 2>&1)
 verdict $? "and what goes with them" "$why"
 sed -i "s#^components:.*#components: [$deploy/components/monitoring]#" "$overlay/kustomization.yaml"
-kubectl kustomize "$overlay" | grep -q 'kind: ServiceMonitor'
+grep -q 'kind: ServiceMonitor' <<<"$(kubectl kustomize "$overlay")"
 verdict $? "and monitoring"
 kubectl delete namespace coxswain-system train --timeout=60s >/dev/null
