@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Workers that are asked to leave in a step that does not end, or an evaluation: after half of the grace period they abandon it, save the boundary
-# before it and end with 143; what goes on from there ends in the bits of an undisturbed run. Such a step waits for examples that do
-# not come. Prints ok/not ok lines (see tests/run).
+# Workers that are asked to leave in a step, or an evaluation, that does not end: after half of the grace period they abandon it,
+# save the boundary before it and end with 143; what goes on from there ends in the bits of an undisturbed run. Such a step waits
+# for examples that do not come. Prints ok/not ok lines (see tests/run).
 set -uo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
