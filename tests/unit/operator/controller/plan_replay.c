@@ -635,6 +635,10 @@ static void world_turn(void)
     model.now_ms += (int64_t)draw(1500);
     if (!model.calm && chance(1))
         clock_jumps();
+    if (!model.calm && model.scene.job.queue_name && chance(1)) {
+        model.scene.job.queue_name = NULL; /* the label is taken off */
+        spec_changes();
+    }
     if (!model.calm && model.scene.job.elastic.enabled && chance(4)) {
         model.scene.job.document.workers = 1 + (int64_t)draw(WORKERS);
         spec_changes();
