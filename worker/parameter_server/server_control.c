@@ -131,10 +131,11 @@ static void on_apply(struct ps_server *server, const struct ps_message *message)
 
 static void on_save(struct ps_server *server, const struct ps_message *message)
 {
-    server_store_begin(server, message);
+    if (!server_store_begin(server, message))
+        return;
     server_parting_freeze(server);
-    if (message
-            ->last) /* else what we acknowledge from here on would be lost when we are asked to leave a moment later */
+    /* Else what we acknowledge from here on would be lost when we are asked to leave a moment later. */
+    if (message->last)
         server_exchange_close(server);
 }
 

@@ -132,8 +132,8 @@ void server_control_say_stepped(struct ps_server *server, int64_t step);
 
 int server_store_start(struct ps_server *server, struct error *error);
 void server_store_stop(struct ps_server *server);
-/* Has the state as it is now written, while updates go on. */
-void server_store_begin(struct ps_server *server, const struct ps_message *order);
+/* Has the state as it is now written, while updates go on. False: it cannot, and the chief has been told why. */
+bool server_store_begin(struct ps_server *server, const struct ps_message *order);
 void server_store_tick(struct ps_server *server);
 
 #endif

@@ -65,7 +65,7 @@ void server_store_stop(struct ps_server *server)
     variables_copy_release(&server->store.copy);
 }
 
-void server_store_begin(struct ps_server *server, const struct ps_message *order)
+bool server_store_begin(struct ps_server *server, const struct ps_message *order)
 {
     struct store_job *job = &server->store;
     struct ps_message refusal = {.type = PS_SAVED, .step = order->step};
@@ -76,7 +76,7 @@ void server_store_begin(struct ps_server *server, const struct ps_message *order
         snprintf(refusal.text, sizeof refusal.text, "%.250s", error.message);
     if (refusal.text[0]) {
         ps_message_send(server->control->stream, &refusal);
-        return;
+        return false;
     }
     ps_server_record(server, SERVER_SAVED, &server->variables, order->step, order->path);
     job->step = order->step;
@@ -86,6 +86,7 @@ void server_store_begin(struct ps_server *server, const struct ps_message *order
     job->wanted = true;
     pthread_cond_broadcast(&server->changed);
     pthread_mutex_unlock(&server->lock);
+    return true;
 }
 
 void server_store_tick(struct ps_server *server)

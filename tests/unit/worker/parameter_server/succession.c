@@ -40,6 +40,8 @@ struct scene {
     unsigned next_address;
     bool backup;
     atomic_int value; /* that servers start with */
+    atomic_bool disk_hangs;
+    int64_t last_save_ms;
     struct crew_seat seats[SERVERS];
     struct placement placement;
     struct device *device;
@@ -88,7 +90,9 @@ static int load(void *context, const char *checkpoint, struct variables *variabl
 static int store(void *context, const char *directory, const struct variables *copy, char ret_name[64],
                  int64_t *ret_bytes, uint32_t *ret_crc, struct error *error)
 {
-    (void)context, (void)directory, (void)copy, (void)ret_bytes, (void)ret_crc, (void)error;
+    (void)directory, (void)copy, (void)ret_bytes, (void)ret_crc, (void)error;
+    while (atomic_load(&((struct scene *)context)->disk_hangs))
+        usleep(1000);
     snprintf(ret_name, 64, "shard");
     return 0;
 }
@@ -156,6 +160,7 @@ static void start_chief(struct scene *scene, uint32_t epoch)
         .dispenser = {.mode = PARAMETER_SERVER_ASYNC, .tickets_per_step = 1, .end = 10},
         .rate = rate,
         .look_ms = LOOK_MS,
+        .last_save_ms = scene->last_save_ms,
     };
     cr_assert(dispatcher_start(&options, &scene->dispatcher, &error) == 0, "%s", error.message);
 }
@@ -527,5 +532,30 @@ Test(succession, a_chief_reads_values_after_a_save_that_is_not_its_last, .timeou
         ticket_set_release(&saved[i].tickets);
     }
     cr_expect(servers_link_pull(scene.link, NULL, NULL) == 0);
+    tear_down(&scene);
+}
+
+/* The next chief's last save comes while the servers still write that of the one before. */
+Test(succession, a_server_that_refuses_a_save_goes_on, .timeout = 180)
+{
+    struct scene scene;
+    struct server_saved saved[PS_SERVERS_MAX] = {0};
+    struct error error = ERROR_INIT;
+    set_up(&scene, false);
+    scene.last_save_ms = 1;
+    atomic_store(&scene.disk_hangs, true);
+    start_chief(&scene, 1);
+    begin_at_last(&scene);
+    dispatcher_cancel(scene.dispatcher);
+    cr_expect(dispatcher_save(scene.dispatcher, "nowhere", true, saved, NULL) < 0);
+    dispatcher_free(scene.dispatcher);
+    scene.last_save_ms = PATIENCE;
+    start_chief(&scene, 2);
+    begin_at_last(&scene);
+    cr_expect(dispatcher_save(scene.dispatcher, "nowhere", true, saved, &error) < 0);
+    cr_expect(strstr(error.message, "still being written") != NULL, "%s", error.message);
+    for (unsigned i = 0; i < SERVERS; i++)
+        cr_expect(lets_in(&scene, i));
+    atomic_store(&scene.disk_hangs, false);
     tear_down(&scene);
 }
