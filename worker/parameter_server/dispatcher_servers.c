@@ -232,6 +232,7 @@ static void claim(struct led_server *server)
 {
     struct ps_message message = {.type = PS_CLAIM,
                                  .generation = server->dispatcher->options.generation,
+                                 .server = server->number,
                                  .digest = server->dispatcher->options.digest,
                                  .newest = server->lookout.met};
     snprintf(message.job_uid, sizeof message.job_uid, "%s", server->dispatcher->job_uid);

@@ -67,7 +67,7 @@ static void ask(struct lookout *lookout, const char *address, struct rpc_stream 
     if (rpc_stream_open(options->rpc, address, options->seat->port, PS_METHOD_CONTROL, ANSWER_MS, &events, lookout,
                         ret_stream, NULL) < 0)
         return;
-    struct ps_message message = {.type = PS_LOOK, .newest = lookout->met};
+    struct ps_message message = {.type = PS_LOOK, .server = options->number, .newest = lookout->met};
     snprintf(message.job_uid, sizeof message.job_uid, "%s", options->job_uid);
     ps_message_send(*ret_stream, &message);
 }

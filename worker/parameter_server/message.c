@@ -62,6 +62,7 @@ static void codec_crew(struct codec *codec, struct ps_message *message)
     codec_u32(codec, &message->newest.attempt);
     codec_u32(codec, &message->newest.epoch);
     codec_u32(codec, &message->index);
+    codec_u32(codec, &message->server);
     codec_u64(codec, &message->incarnation);
     codec_u32(codec, &message->digest);
     codec_u32(codec, &message->server_count);

@@ -36,49 +36,49 @@
 #define PS_WORKERS_MAX 1025
 #define PS_CHIEF_INDEX 1024
 
-#define PS_MESSAGES(X)                                                                                                  \
-    /* Worker and chief */                                                                                              \
-    X(JOIN)    /* worker: job_uid, generation, index, incarnation */                                                    \
-    X(WELCOME) /* chief: generation, lineage, per_step, base_step, base_epoch, base_consumed */                         \
-    X(WANT)    /* worker: the next ticket, please */                                                                    \
-    X(TICKET)  /* chief: ticket, lineage */                                                                             \
-    X(DONE)    /* worker: ticket, lineage, loss, correct, targets, examples, squares, incarnations of the servers */    \
-    X(RETURN)  /* worker: ticket, not done */                                                                           \
-    X(RESTART) /* chief: lineage: everything under way is void */                                                       \
-    X(OVER)    /* chief: there are no more tickets */                                                                   \
-    X(BEAT)    /* both ways; a server whose backup is awaited: it is there */                                           \
-    X(LEAVE)   /* worker: goes by request */                                                                            \
-    X(REFUSED) /* generation is stale, or another job's: text */                                                        \
-    /* Worker and server */                                                                                             \
-    X(OPEN) /* worker: job_uid, generation, index, incarnation (nonce of the area), digest, path of the area, newest */ \
-    X(OPENED) /* server: incarnation, generation, shared, holds_state */                                                \
-    X(PULL)   /* worker: rows */                                                                                        \
-    X(PUSH)   /* worker: ticket, lineage, rate, scale, rows, pull (all values too); bulk */                             \
-    X(ACK)    /* server: ticket, verdict, incarnation */                                                                \
-    X(VALUES) /* server: updates; bulk */                                                                               \
-    /* Chief and server */                                                                                              \
-    X(CLAIM)    /* chief: job_uid, generation, digest, newest */                                                        \
-    X(STANDING) /* server: incarnation, generation, holds_state, lineage, updates, tickets */                           \
-    X(START)    /* chief: lineage, path (of a checkpoint; "": afresh), tickets, updates; STANDING follows */            \
-    X(REDUCE)   /* chief: step */                                                                                       \
-    X(REDUCED)  /* server: step, squares */                                                                             \
-    X(APPLY)    /* chief: step, rate, scale */                                                                          \
-    X(STEPPED)  /* server: step */                                                                                      \
-    X(ADMIT)    /* chief: tickets flow; take workers in */                                                              \
-    X(SAVE)     /* chief: step, path (a directory), last: then no worker is taken in until ADMIT */                     \
-    X(SAVED)    /* server: step, path (file name), bytes, crc, tickets, updates; or text (why not), verdict (errno) */  \
-    X(WRITE_OFF) /* chief: tickets; STANDING follows */                                                                 \
-    X(FINISH)    /* chief: the run is over */                                                                           \
-    X(PARTING)   /* server: asked to leave, save first; chief: go; holds_state: that is done (else it cannot be) */     \
-    /* Server and backup */                                                                                             \
-    X(MIRROR)   /* server: job_uid, generation, index, incarnation, digest, newest; SEEN or SUPERSEDED follows */       \
-    X(COPY)     /* server: lineage, updates, tickets; bulk: parameters, slots, staged shares */                         \
-    X(FORWARD)  /* server: ticket, lineage, rate, scale, rows; bulk */                                                  \
-    X(FETCH)    /* a server's successor: its state back; COPY follows, or REFUSED */                                    \
-    X(MIRRORED) /* backup: ticket (-1: a copy) */                                                                       \
-    /* Which process is a server */                                                                                     \
-    X(LOOK)       /* anybody: job_uid, newest */                                                                        \
-    X(SEEN)       /* server: generation */                                                                              \
+#define PS_MESSAGES(X)                                                                                                          \
+    /* Worker and chief */                                                                                                      \
+    X(JOIN)    /* worker: job_uid, generation, index, incarnation */                                                            \
+    X(WELCOME) /* chief: generation, lineage, per_step, base_step, base_epoch, base_consumed */                                 \
+    X(WANT)    /* worker: the next ticket, please */                                                                            \
+    X(TICKET)  /* chief: ticket, lineage */                                                                                     \
+    X(DONE)    /* worker: ticket, lineage, loss, correct, targets, examples, squares, incarnations of the servers */            \
+    X(RETURN)  /* worker: ticket, not done */                                                                                   \
+    X(RESTART) /* chief: lineage: everything under way is void */                                                               \
+    X(OVER)    /* chief: there are no more tickets */                                                                           \
+    X(BEAT)    /* both ways; a server whose backup is awaited: it is there */                                                   \
+    X(LEAVE)   /* worker: goes by request */                                                                                    \
+    X(REFUSED) /* generation is stale, or another job's: text */                                                                \
+    /* Worker and server */                                                                                                     \
+    X(OPEN) /* worker: job_uid, generation, index, server, incarnation (nonce of the area), digest, path of the area, newest */ \
+    X(OPENED) /* server: incarnation, generation, shared, holds_state */                                                        \
+    X(PULL)   /* worker: rows */                                                                                                \
+    X(PUSH)   /* worker: ticket, lineage, rate, scale, rows, pull (all values too); bulk */                                     \
+    X(ACK)    /* server: ticket, verdict, incarnation */                                                                        \
+    X(VALUES) /* server: updates; bulk */                                                                                       \
+    /* Chief and server */                                                                                                      \
+    X(CLAIM)    /* chief: job_uid, generation, server, digest, newest */                                                        \
+    X(STANDING) /* server: incarnation, generation, holds_state, lineage, updates, tickets */                                   \
+    X(START)    /* chief: lineage, path (of a checkpoint; "": afresh), tickets, updates; STANDING follows */                    \
+    X(REDUCE)   /* chief: step */                                                                                               \
+    X(REDUCED)  /* server: step, squares */                                                                                     \
+    X(APPLY)    /* chief: step, rate, scale */                                                                                  \
+    X(STEPPED)  /* server: step */                                                                                              \
+    X(ADMIT)    /* chief: tickets flow; take workers in */                                                                      \
+    X(SAVE)     /* chief: step, path (a directory), last: then no worker is taken in until ADMIT */                             \
+    X(SAVED)    /* server: step, path (file name), bytes, crc, tickets, updates; or text (why not), verdict (errno) */          \
+    X(WRITE_OFF) /* chief: tickets; STANDING follows */                                                                         \
+    X(FINISH)    /* chief: the run is over */                                                                                   \
+    X(PARTING)   /* server: asked to leave, save first; chief: go; holds_state: that is done (else it cannot be) */             \
+    /* Server and backup */                                                                                                     \
+    X(MIRROR)   /* server: job_uid, generation, index, incarnation, digest, newest; SEEN or SUPERSEDED follows */               \
+    X(COPY)     /* server: lineage, updates, tickets; bulk: parameters, slots, staged shares */                                 \
+    X(FORWARD)  /* server: ticket, lineage, rate, scale, rows; bulk */                                                          \
+    X(FETCH)    /* a server's successor: its state back; COPY follows, or REFUSED */                                            \
+    X(MIRRORED) /* backup: ticket (-1: a copy) */                                                                               \
+    /* Which process is a server */                                                                                             \
+    X(LOOK)       /* anybody: job_uid, server, newest */                                                                        \
+    X(SEEN)       /* server: generation */                                                                                      \
     X(SUPERSEDED) /* backup, to a server of which it has met a successor: newest */
 
 enum ps_message_type {
@@ -95,6 +95,7 @@ struct ps_message {
     struct generation generation; /* of the sender */
     struct generation newest;     /* attempt and epoch of the newest server of that number that the sender has met */
     uint32_t index;               /* of a worker, or of a server */
+    uint32_t server;              /* who is meant: for a while, a name may lead to where another server is now */
     uint64_t incarnation;         /* random, one for each process */
     uint32_t digest;              /* of the model's layout */
     uint32_t lineage;

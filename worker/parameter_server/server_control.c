@@ -42,7 +42,8 @@ void server_control_say_stepped(struct ps_server *server, int64_t step)
 /* Whoever asks may have met our successor. */
 static void on_look(struct ps_server *server, const struct control *control, const struct ps_message *message)
 {
-    if (strcmp(message->job_uid, server->job_uid) == 0 && !server_is_superseded(server, message->newest))
+    if (strcmp(message->job_uid, server->job_uid) == 0 && server_is_meant(server, control->stream, message) &&
+        !server_is_superseded(server, message->newest))
         ps_message_send(control->stream,
                         &(struct ps_message){.type = PS_SEEN, .generation = server->options.generation});
 }
@@ -60,7 +61,8 @@ static void on_claim(struct ps_server *server, struct control *control, const st
         ps_message_send(control->stream, &refusal);
         return;
     }
-    if (server_is_superseded(server, message->newest) || server_is_of_a_past_attempt(server, message->generation))
+    if (!server_is_meant(server, control->stream, message) || server_is_superseded(server, message->newest) ||
+        server_is_of_a_past_attempt(server, message->generation))
         return;
     if (server->control != NULL && server->control != control)
         rpc_stream_close(server->control->stream);

@@ -118,7 +118,8 @@ static void on_open(struct exchange *exchange, const struct ps_message *message)
         refuse(exchange, "another job, or another model, trains here");
         return;
     }
-    if (server_is_superseded(server, message->newest) || server_is_of_a_past_attempt(server, message->generation))
+    if (!server_is_meant(server, exchange->stream, message) || server_is_superseded(server, message->newest) ||
+        server_is_of_a_past_attempt(server, message->generation))
         return;
     if (message->generation.epoch < server->worker_epochs[message->index]) {
         refuse(exchange, "a successor has taken this worker's place");

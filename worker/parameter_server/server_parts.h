@@ -114,6 +114,9 @@ void server_parting_done(struct ps_server *server, bool is_saved);
 /* There may be another chief, which has not heard of the wish. */
 void server_parting_tell(struct ps_server *server);
 
+/* Closes the stream where another server is meant: what its caller has met is no successor of ours. The caller looks the name up
+ * again. */
+bool server_is_meant(const struct ps_server *server, struct rpc_stream *stream, const struct ps_message *message);
 /* Ends the server, and says why, when `newest` has its place. */
 bool server_is_superseded(struct ps_server *server, struct generation newest);
 /* Likewise when somebody of a newer attempt calls: all processes of this one are past. */

@@ -8,6 +8,14 @@
 /* A chief's successor is there sooner, as a rule. */
 #define UNLED_MS 5000
 
+bool server_is_meant(const struct ps_server *server, struct rpc_stream *stream, const struct ps_message *message)
+{
+    if (message->server == server->options.variables.server)
+        return true;
+    rpc_stream_close(stream);
+    return false;
+}
+
 bool server_is_superseded(struct ps_server *server, struct generation newest)
 {
     const struct generation own = server->options.generation;

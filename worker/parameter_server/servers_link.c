@@ -106,6 +106,7 @@ static void send_open(struct one_server *server)
     struct ps_message message = {.type = PS_OPEN,
                                  .generation = link->options.generation,
                                  .index = link->options.index,
+                                 .server = server->number,
                                  .incarnation = link->nonce,
                                  .digest = link->options.digest,
                                  .newest = server->newest,

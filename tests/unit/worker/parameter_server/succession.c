@@ -407,8 +407,11 @@ struct stranger {
     const struct scene *scene;
     struct rpc *rpc;
     unsigned number;
+    const char *method;
+    struct ps_message message;
     bool called;
-    atomic_int answer;
+    atomic_int answer; /* the first */
+    atomic_bool closed;
 };
 
 /* Its answer comes after the one to what was said before, if there is one. */
@@ -433,9 +436,15 @@ static void hear_answer(void *context, struct rpc_stream *stream, const void *by
     ps_message_release(&message);
 }
 
+static void on_stranger_closed(void *context, struct rpc_stream *stream, const struct error *error)
+{
+    (void)stream, (void)error;
+    atomic_store(&((struct stranger *)context)->closed, true);
+}
+
 static void ask_in(void *context)
 {
-    static const struct rpc_stream_events events = {.message = hear_answer};
+    static const struct rpc_stream_events events = {.message = hear_answer, .closed = on_stranger_closed};
     struct stranger *stranger = context;
     const struct scene *scene = stranger->scene;
     struct rpc_stream *stream;
@@ -443,26 +452,52 @@ static void ask_in(void *context)
         return;
     stranger->called = true;
     cr_assert(rpc_stream_open(stranger->rpc, scene->addresses[stranger->number], scene->seats[stranger->number].port,
-                              PS_METHOD_EXCHANGE, 0, &events, stranger, &stream, NULL) == 0);
-    ps_message_send(
-        stream,
-        &(struct ps_message){
-            .type = PS_OPEN, .job_uid = "uid", .generation = {.attempt = 1, .epoch = 1}, .index = 7, .digest = 5});
+                              stranger->method, 0, &events, stranger, &stream, NULL) == 0);
+    ps_message_send(stream, &stranger->message);
     say_foreign(stream);
+}
+
+/* PS_NONE: the stream was closed at once. */
+static enum ps_message_type answer_to(const struct scene *scene, unsigned number, const char *method,
+                                      const struct ps_message *message)
+{
+    struct stranger stranger = {.scene = scene, .number = number, .method = method, .message = *message};
+    snprintf(stranger.message.job_uid, sizeof stranger.message.job_uid, "uid");
+    stranger.message.digest = 5;
+    cr_assert(rpc_new(ask_in, &stranger, 20, &stranger.rpc, NULL) == 0);
+    rpc_start_ticks(stranger.rpc);
+    for (int looks = 0; atomic_load(&stranger.answer) == PS_NONE && !atomic_load(&stranger.closed); looks++) {
+        cr_assert(looks < PATIENCE, "ps %u does not answer", number);
+        usleep(1000);
+    }
+    rpc_free(stranger.rpc);
+    return (enum ps_message_type)atomic_load(&stranger.answer);
 }
 
 /* One more worker: whether the server lets it in now, or it would have to wait. */
 static bool lets_in(const struct scene *scene, unsigned number)
 {
-    struct stranger stranger = {.scene = scene, .number = number};
-    cr_assert(rpc_new(ask_in, &stranger, 20, &stranger.rpc, NULL) == 0);
-    rpc_start_ticks(stranger.rpc);
-    for (int looks = 0; atomic_load(&stranger.answer) == PS_NONE; looks++) {
-        cr_assert(looks < PATIENCE, "ps %u does not answer", number);
-        usleep(1000);
-    }
-    rpc_free(stranger.rpc);
-    return atomic_load(&stranger.answer) == PS_OPENED;
+    const struct ps_message message = {
+        .type = PS_OPEN, .generation = {.attempt = 1, .epoch = 1}, .index = 7, .server = number};
+    return answer_to(scene, number, PS_METHOD_EXCHANGE, &message) == PS_OPENED;
+}
+
+/* A stale name has led its caller here, who has met a newer process of the other's number. */
+Test(superseded, nobody_ends_a_server_who_means_another, .timeout = 180)
+{
+    struct scene scene;
+    const struct generation own = {.attempt = 1, .epoch = 1}, newest = {.attempt = 1, .epoch = 9};
+    const struct ps_message look = {.type = PS_LOOK, .server = 0, .newest = newest},
+                            claim = {.type = PS_CLAIM, .generation = own, .server = 0, .newest = newest},
+                            open = {.type = PS_OPEN, .generation = own, .server = 0, .newest = newest};
+    set_up(&scene, false);
+    start_chief(&scene, 1);
+    begin_at_last(&scene);
+    cr_expect(answer_to(&scene, 1, PS_METHOD_CONTROL, &look) == PS_NONE);
+    cr_expect(answer_to(&scene, 1, PS_METHOD_CONTROL, &claim) == PS_NONE);
+    cr_expect(answer_to(&scene, 1, PS_METHOD_EXCHANGE, &open) == PS_NONE);
+    cr_expect(lets_in(&scene, 1));
+    tear_down(&scene);
 }
 
 /* ---------------------------------------------------------------- between two chiefs */
