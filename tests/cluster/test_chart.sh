@@ -19,7 +19,7 @@ kubectl label namespace coxswain-system train pod-security.kubernetes.io/enforce
 # definition.
 kubectl delete -f deploy/crd >/dev/null 2>&1
 kubectl delete -k deploy/rbac >/dev/null 2>&1
-helm template coxswain $chart -n coxswain-system | kubectl delete --ignore-not-found -f - >/dev/null 2>&1
+helm template coxswain $chart -n coxswain-system --kube-version 1.29.0 | kubectl delete --ignore-not-found -f - >/dev/null 2>&1
 why=$(helm install coxswain $chart -n coxswain-system --wait --timeout 120s 2>&1)
 verdict $? "helm install" "$why"
 for space in coxswain-system train; do kubectl -n $space create serviceaccount other-coxswain-test >/dev/null; done
