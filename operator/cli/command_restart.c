@@ -2,13 +2,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "common/contract/labels.h"
 #include "operator/cli/command.h"
 #include "operator/cli/job_await.h"
 #include "operator/cli/job_condition.h"
 #include "operator/cli/job_suspend.h"
+#include "operator/cli/pod_place.h"
 
 static const struct command_usage usage = {
     "usage: cox restart NAME [--role ROLE --index N] [--timeout TIME]\n"
@@ -32,7 +31,7 @@ static const struct command_usage usage = {
 static enum await_end is_suspended(const struct json *job, const void *context)
 {
     (void)context;
-    if (!job || job_condition_true(job, "Failed") || job_condition_true(job, "Succeeded"))
+    if (job_is_over(job))
         return AWAIT_NEVER;
     return job_condition_true(job, "Suspended") ? AWAIT_HOLDS : AWAIT_GOES_ON;
 }
@@ -61,14 +60,6 @@ static int restart_crew(struct cluster *cluster, const struct command_line *line
     return EXIT_SUCCESS;
 }
 
-static bool is_member(const struct json *pod, const char *role, int64_t index)
-{
-    const struct json *labels = json_at(pod, "metadata.labels");
-    const char *is_current = json_string(json_member(labels, LABEL_CURRENT), "");
-    return strcmp(is_current, "true") == 0 && strcmp(json_string(json_member(labels, LABEL_ROLE), ""), role) == 0 &&
-           strtoll(json_string(json_member(labels, LABEL_INDEX), "-1"), NULL, 10) == index;
-}
-
 static int restart_pod(struct cluster *cluster, const struct command_line *line, struct error *error)
 {
     const char *role = line->role ? line->role : "worker";
@@ -76,7 +67,7 @@ static int restart_pod(struct cluster *cluster, const struct command_line *line,
     if (cluster_pods(cluster, line->names[0], &pods, error) < 0)
         return -1;
     for (const struct json *pod = json_first(pods); pod; pod = json_next(pod)) {
-        if (!is_member(pod, role, line->index))
+        if (!pod_is_current(pod) || !pod_is_at(pod, role, line->index))
             continue;
         struct resource_path path = {KUBE_PODS, cluster->name_space, json_string_at(pod, "metadata.name", ""), NULL};
         if (cluster_delete(cluster, &path, error) < 0)

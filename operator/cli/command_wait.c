@@ -36,7 +36,7 @@ static enum await_end has_come(const struct json *job, const void *context)
     const char *wanted = line->condition ? line->condition : "Succeeded";
     if (strcmp(wanted, "Deleted") == 0)
         return job ? AWAIT_GOES_ON : AWAIT_HOLDS;
-    bool over = !job || job_condition_true(job, "Failed") || job_condition_true(job, "Succeeded");
+    bool over = job_is_over(job);
     if (over)
         tell(job, line->names[0]);
     if (job_condition_true(job, wanted))

@@ -16,3 +16,8 @@ bool job_condition_true(const struct json *job, const char *type)
 {
     return strcmp(json_string_at(job_condition(job, type), "status", ""), "True") == 0;
 }
+
+bool job_is_over(const struct json *job)
+{
+    return !job || job_condition_true(job, "Failed") || job_condition_true(job, "Succeeded");
+}

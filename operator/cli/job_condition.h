@@ -12,5 +12,7 @@
 /* NULL when the status has none of that type. */
 const struct json *job_condition(const struct json *job, const char *type);
 bool job_condition_true(const struct json *job, const char *type);
+/* Succeeded, failed, or gone (NULL). */
+bool job_is_over(const struct json *job);
 
 #endif

@@ -2,13 +2,12 @@
 #include "operator/cli/job_describe.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/clock.h"
-#include "common/contract/labels.h"
 #include "operator/cli/job_table.h"
 #include "operator/cli/job_view.h"
+#include "operator/cli/pod_place.h"
 
 #define EVENTS_SHOWN 20
 
@@ -122,13 +121,11 @@ static void print_pods(const struct why_input *input, struct buffer *out)
 {
     buffer_append_string(out, "Pods\n", NULL);
     for (const struct json *pod = json_first(input->pods); pod; pod = json_next(pod)) {
-        const struct json *labels = json_at(pod, "metadata.labels");
         struct pod_line state = {.index = 0};
         pod_line_describe(&state, pod);
-        bool current = strcmp(json_string(json_member(labels, LABEL_CURRENT), ""), "true") == 0;
         buffer_format(out, "  %-32s %-14s ", text_at(pod, "metadata.name"), state.words);
         print_age(pod, "metadata.creationTimestamp", input->now_ms, out);
-        buffer_format(out, " %s%s\n", text_at(pod, "spec.nodeName"), current ? "" : " (replaced)");
+        buffer_format(out, " %s%s\n", text_at(pod, "spec.nodeName"), pod_is_current(pod) ? "" : " (replaced)");
     }
 }
 

@@ -2,13 +2,12 @@
 #include "operator/cli/log_absent.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "common/contract/labels.h"
 #include "common/job/training_job.h"
 #include "operator/cli/job_condition.h"
 #include "operator/cli/log_source.h"
+#include "operator/cli/pod_place.h"
 
 static const struct json *role_of(const struct json *job, const char *name)
 {
@@ -31,23 +30,12 @@ static bool is_wanted(const struct command_line *line, const char *role, int64_t
     return (!line->role || strcmp(line->role, role) == 0) && (line->index < 0 || line->index == index);
 }
 
-static const char *label(const struct json *pod, const char *key)
-{
-    return json_string(json_member(json_at(pod, "metadata.labels"), key), "");
-}
-
 static const struct json *current_pod(const struct json *pods, const char *role, int64_t index)
 {
     for (const struct json *pod = json_first(pods); pod; pod = json_next(pod))
-        if (strcmp(label(pod, LABEL_CURRENT), "true") == 0 && strcmp(label(pod, LABEL_ROLE), role) == 0 &&
-            strtoll(label(pod, LABEL_INDEX), NULL, 10) == index)
+        if (pod_is_current(pod) && pod_is_at(pod, role, index))
             return pod;
     return NULL;
-}
-
-static bool is_over(const struct json *job)
-{
-    return job_condition_true(job, "Succeeded") || job_condition_true(job, "Failed");
 }
 
 /* What its container waits for; NULL: nobody says. */
@@ -68,7 +56,7 @@ static void print_place(const struct json *job, const char *role, int64_t index,
 {
     buffer_format(out, "%s-%" PRId64 ": ", role, index);
     if (!pod) {
-        buffer_append_string(out, is_over(job) ? "its pod is gone\n" : "it has no pod yet\n", NULL);
+        buffer_append_string(out, job_is_over(job) ? "its pod is gone\n" : "it has no pod yet\n", NULL);
         return;
     }
     const char *reason = waiting_reason(pod);

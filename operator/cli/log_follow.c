@@ -118,8 +118,7 @@ static void streams_free(struct log_follower *follower)
 
 static bool is_over(const struct informer *jobs, const char *key)
 {
-    const struct json *job = informer_get(jobs, key);
-    return informer_synced(jobs) && (!job || job_condition_true(job, "Failed") || job_condition_true(job, "Succeeded"));
+    return informer_synced(jobs) && job_is_over(informer_get(jobs, key));
 }
 
 static void print_due(struct log_follower *follower, int64_t now_ms)

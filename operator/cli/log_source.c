@@ -3,15 +3,10 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/contract/labels.h"
-
-static const char *label(const struct json *pod, const char *key)
-{
-    return json_string(json_member(json_at(pod, "metadata.labels"), key), "");
-}
+#include "operator/cli/pod_place.h"
 
 static const struct json *named(const struct json *list, const char *name)
 {
@@ -44,13 +39,8 @@ static bool has_started(const struct json *pod, const char *container)
 
 bool log_is_wanted(const struct command_line *line, const struct json *pod)
 {
-    if (line->role && strcmp(line->role, label(pod, LABEL_ROLE)) != 0)
-        return false;
-    if (line->index >= 0 && strtoll(label(pod, LABEL_INDEX), NULL, 10) != line->index)
-        return false;
-    if (!line->all_attempts && strcmp(label(pod, LABEL_CURRENT), "true") != 0)
-        return false;
-    return has_started(pod, container_of(line, pod));
+    return pod_is_at(pod, line->role, line->index) && (line->all_attempts || pod_is_current(pod)) &&
+           has_started(pod, container_of(line, pod));
 }
 
 int log_path(const struct command_line *line, const struct json *pod, bool follow, struct buffer *path,

@@ -2,12 +2,11 @@
 #include "operator/cli/why.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/clock.h"
-#include "common/contract/labels.h"
 #include "operator/cli/job_condition.h"
+#include "operator/cli/pod_place.h"
 
 /* As long as an operator may take to see a new job. */
 #define OPERATOR_GRACE_MS 10000
@@ -179,11 +178,6 @@ static bool pods_cannot_be_created(const struct why_input *input, struct buffer 
 
 /* ---------------------------------------------------------------- its pods */
 
-static bool is_current(const struct json *pod)
-{
-    return strcmp(json_string(json_member(json_at(pod, "metadata.labels"), LABEL_CURRENT), ""), "true") == 0;
-}
-
 static const struct json *pod_condition(const struct json *pod, const char *type)
 {
     const struct json *conditions = json_at(pod, "status.conditions");
@@ -302,7 +296,7 @@ static bool pods_keep_it(const struct why_input *input, struct buffer *out)
     for (int current = 1; current >= 0; current--)
         for (const struct json *pod = json_first(input->pods); pod; pod = json_next(pod)) {
             bool over = is(pod, "status.phase", "Succeeded") || is(pod, "status.phase", "Failed");
-            if (!over && is_current(pod) == (current == 1) && a_pod_keeps_it(input, pod, out))
+            if (!over && pod_is_current(pod) == (current == 1) && a_pod_keeps_it(input, pod, out))
                 return true;
         }
     return false;

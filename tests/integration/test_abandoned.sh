@@ -51,38 +51,31 @@ verdict $? "a run that nobody disturbs" "$(tail -n 1 reference.log)"
 
 # ---- one process
 
+# abandons_alone NAME WHAT: a process that is asked to leave after five steps, with WHAT under way, and a later start of it
+abandons_alone() {
+    stand "$1.log"
+    launch "$1" "$1.log" &
+    victim=$!
+    until_true 60 has_applied "$1" 5
+    kill -TERM "$victim"
+    await "$victim"
+    has_abandoned $? "$1.log" "$2"
+    verdict $? "${2% [0-9]*} that does not end is abandoned" "$(tail -n 1 "$1.log")"
+    [[ $(saved_step "$1") == 5 ]]
+    verdict $? "and the boundary before it saved" "$(ls "$1")"
+    (($(drawn "$1") == 5))
+    verdict $? "no step's curves are lost with it" "$(drawn "$1") of 5 steps"
+    rm "$1.delay"
+    lone "$1" && same_weights "$1"
+    verdict $? "a later start ends in the same bits" "$(tail -n 1 "$1.log")"
+}
+
 job alone
-stand alone.log
-launch alone alone.log &
-victim=$!
-until_true 60 has_applied alone 5
-kill -TERM "$victim"
-await "$victim"
-has_abandoned $? alone.log "step 6"
-verdict $? "a step that does not end is abandoned" "$(tail -n 1 alone.log)"
-[[ $(saved_step alone) == 5 ]]
-verdict $? "and the boundary before it saved" "$(ls alone)"
-(($(drawn alone) == 5))
-verdict $? "no step's curves are lost with it" "$(drawn alone) of 5 steps"
-rm alone.delay
-lone alone && same_weights alone
-verdict $? "a later start ends in the same bits" "$(tail -n 1 alone.log)"
+abandons_alone alone "step 6"
 
 # The sixth batch is read a step ahead: what stands is the evaluation after the fifth step.
 evaluates=5 job tested
-stand tested.log
-launch tested tested.log &
-victim=$!
-until_true 60 has_applied tested 5
-kill -TERM "$victim"
-await "$victim"
-has_abandoned $? tested.log "the evaluation after step 5"
-verdict $? "an evaluation that does not end is abandoned" "$(tail -n 1 tested.log)"
-[[ $(saved_step tested) == 5 ]]
-verdict $? "and the boundary before it saved" "$(ls tested)"
-rm tested.delay
-lone tested && same_weights tested
-verdict $? "a later start ends in the same bits" "$(tail -n 1 tested.log)"
+abandons_alone tested "the evaluation after step 5"
 
 # ---- a crew
 

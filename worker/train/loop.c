@@ -46,6 +46,13 @@ static enum outcome fail(struct loop *loop, const struct error *error, enum exit
     return OUTCOME_FAILED;
 }
 
+/* In a step that failed: more than one where steps are taken back together. */
+static int64_t steps_under_way(const struct trainer *trainer)
+{
+    int64_t abandoned = strategy_steps_abandoned(trainer->strategy);
+    return abandoned > 1 ? abandoned : 1;
+}
+
 /* A lost member is mended; everything else ends the process. */
 static enum outcome judge(struct loop *loop, const struct error *error, enum exit_code code)
 {
@@ -54,8 +61,7 @@ static enum outcome judge(struct loop *loop, const struct error *error, enum exi
         return fail(loop, error, code);
     if (loop->lost_ns == 0) {
         loop->lost_ns = clock_monotonic_ns();
-        int64_t abandoned = strategy_steps_abandoned(trainer->strategy);
-        loop->lost_step = trainer->state.progress.step + (abandoned > 1 ? abandoned : 1);
+        loop->lost_step = trainer->state.progress.step + steps_under_way(trainer);
     }
     return OUTCOME_REFORM;
 }
@@ -288,9 +294,8 @@ static enum outcome take_step(struct loop *loop, struct error *error)
     int status = strategy_step(trainer->strategy, rate, trainer_votes(trainer), &result, error);
     abandonment_step_ends(trainer->abandonment);
     if (status < 0) {
-        int64_t abandoned = strategy_steps_abandoned(trainer->strategy);
         loop->open_first = number;
-        loop->open_last = number - 1 + (abandoned > 1 ? abandoned : 1);
+        loop->open_last = number - 1 + steps_under_way(trainer);
         return judge(loop, error, EXIT_CODE_BAD_DATA);
     }
     trainer->applied_step = result.step;

@@ -38,6 +38,20 @@ static void stop(void)
     scene_release(&scene);
 }
 
+/* A job of which nothing was made yet. */
+static void begin_afresh(void)
+{
+    scene_release(&scene);
+    scene_init(&scene, 1);
+    scene.input.born_ms = SCENE_NOW;
+}
+
+static void start_afresh(scripted_handler *handler)
+{
+    start(handler);
+    begin_afresh();
+}
+
 static void execute(void)
 {
     struct executor executor = {.client = client, .recorder = recorder, .options = &scene.options, .done = on_done};
@@ -396,10 +410,7 @@ static void have_the_pod_of(struct scripted_request *request)
 
 Test(execute, whose_the_name_is_already_is_told)
 {
-    start(have_the_pod_of);
-    scene_release(&scene);
-    scene_init(&scene, 1);
-    scene.input.born_ms = SCENE_NOW;
+    start_afresh(have_the_pod_of);
     execute();
     cr_assert_eq(entry->obstacle, OBSTACLE_NAME_TAKEN);
     cr_assert_str_eq(entry->obstacle_message, "pods digits-worker-0-1 exists and belongs to ReplicaSet web: remove it, "
@@ -422,10 +433,7 @@ static void refuse_pods(struct scripted_request *request)
 
 Test(execute, a_field_that_pods_do_not_have_is_an_invalid_template)
 {
-    start(refuse_pods);
-    scene_release(&scene);
-    scene_init(&scene, 1);
-    scene.input.born_ms = SCENE_NOW;
+    start_afresh(refuse_pods);
     execute();
     cr_assert_eq(entry->obstacle, OBSTACLE_TEMPLATE);
     cr_assert_str_eq(entry->obstacle_message,
@@ -492,9 +500,7 @@ Test(execute, what_a_template_does_not_have_around_its_spec_is_found_too)
     cr_assert_eq(entry->obstacle, OBSTACLE_NONE, "it has run");
     cr_assert(entry->fields_ignored);
     cr_assert_eq(scripted_count(&server, "POST /api/v1/namespaces/default/pods"), 1);
-    scene_release(&scene);
-    scene_init(&scene, 1);
-    scene.input.born_ms = SCENE_NOW;
+    begin_afresh();
     execute_with_template("{\"metadata\":{\"label\":{}}}");
     cr_assert_eq(entry->obstacle, OBSTACLE_TEMPLATE);
     cr_assert_str_eq(entry->obstacle_message,
@@ -517,10 +523,7 @@ static void note_pod(struct scripted_request *request)
 
 Test(execute, pods_of_the_first_crew_carry_what_the_status_will_say)
 {
-    start(note_pod);
-    scene_release(&scene);
-    scene_init(&scene, 1);
-    scene.input.born_ms = SCENE_NOW;
+    start_afresh(note_pod);
     execute();
     cr_assert(strstr(last_pod, "\"digits-worker-0-1\""), "%s", last_pod);
     cr_assert(strstr(last_pod, "\"coxswain.dev/epoch\":\"1\""), "%s", last_pod);

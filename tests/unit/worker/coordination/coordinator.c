@@ -411,15 +411,22 @@ Test(coordinator, a_new_chief_keeps_the_arithmetic_of_the_state)
     coordinator_free(c);
 }
 
-Test(coordinator, a_new_chief_of_a_lesser_arithmetic_brings_the_crew_to_it)
+/* A new chief's, whose two workers live and hold the state. */
+static struct coordinator *start_of_chief(const char *own, const char *others)
 {
     struct coordinator *c = start(1);
-    join_with(c, 1, 0, "portable");
-    join_with(c, 2, 1, "avx2");
-    join_with(c, 3, 2, "avx2");
+    join_with(c, 1, 0, own);
+    join_with(c, 2, 1, others);
+    join_with(c, 3, 2, others);
     stand(c, 1, false, 0, 0, 0);
-    stand_with(c, 2, "avx2");
-    stand_with(c, 3, "avx2");
+    stand_with(c, 2, others);
+    stand_with(c, 3, others);
+    return c;
+}
+
+Test(coordinator, a_new_chief_of_a_lesser_arithmetic_brings_the_crew_to_it)
+{
+    struct coordinator *c = start_of_chief("portable", "avx2");
     for (coordinator_link link = 1; link <= SIZE; link++)
         cr_assert_str_eq(world(link)->arithmetic, "portable");
     coordinator_free(c);
@@ -427,13 +434,7 @@ Test(coordinator, a_new_chief_of_a_lesser_arithmetic_brings_the_crew_to_it)
 
 Test(coordinator, a_new_chief_that_has_no_arithmetic_in_common_goes)
 {
-    struct coordinator *c = start(1);
-    join_with(c, 1, 0, "sm_90");
-    join_with(c, 2, 1, "avx2");
-    join_with(c, 3, 2, "avx2");
-    stand(c, 1, false, 0, 0, 0);
-    stand_with(c, 2, "avx2");
-    stand_with(c, 3, "avx2");
+    struct coordinator *c = start_of_chief("sm_90", "avx2");
     assert_lacking(1, "worker 0 has sm_90 alone");
     cr_assert_eq(inboxes[2].count[COORDINATION_WORLD], 0);
     coordinator_free(c);

@@ -263,6 +263,19 @@ static void set_up(struct scene *scene, bool backup)
         start_server(scene, i, (struct generation){.attempt = 1, .epoch = 1 + i});
 }
 
+static void set_up_led(struct scene *scene, bool backup)
+{
+    set_up(scene, backup);
+    start_chief(scene, 1);
+    begin_at_last(scene);
+}
+
+static void lose_chief(struct scene *scene)
+{
+    dispatcher_free(scene->dispatcher);
+    scene->dispatcher = NULL;
+}
+
 static void tear_down(struct scene *scene)
 {
     if (scene->rpc) {
@@ -289,9 +302,7 @@ static void tear_down(struct scene *scene)
 Test(superseded, the_chief_goes_on_with_the_server_that_the_name_means_now, .timeout = 180)
 {
     struct scene scene;
-    set_up(&scene, false);
-    start_chief(&scene, 1);
-    begin_at_last(&scene);
+    set_up_led(&scene, false);
     replace(&scene, 1, (struct generation){.attempt = 1, .epoch = 7});
     expect_superseded(scene.former[1], "ps 1 of attempt 1, epoch 2, is superseded");
     expect_loss(&scene);
@@ -305,9 +316,7 @@ Test(superseded, the_chief_goes_on_with_the_server_that_the_name_means_now, .tim
 Test(superseded, an_older_server_is_no_successor, .timeout = 180)
 {
     struct scene scene;
-    set_up(&scene, false);
-    start_chief(&scene, 1);
-    begin_at_last(&scene);
+    set_up_led(&scene, false);
     replace(&scene, 1, (struct generation){.attempt = 1, .epoch = 1});
     expect_superseded(scene.servers[1], "epoch 1, is superseded: its successor of attempt 1, epoch 2,");
     struct dispatcher_event event;
@@ -322,11 +331,8 @@ Test(superseded, an_older_server_is_no_successor, .timeout = 180)
 Test(superseded, a_backup_tells_a_server_that_a_newer_one_has_taken_its_place, .timeout = 180)
 {
     struct scene scene;
-    set_up(&scene, true);
-    start_chief(&scene, 1);
-    begin_at_last(&scene);
-    dispatcher_free(scene.dispatcher);
-    scene.dispatcher = NULL;
+    set_up_led(&scene, true);
+    lose_chief(&scene);
     replace(&scene, 0, (struct generation){.attempt = 1, .epoch = 7});
     expect_superseded(scene.former[0], "ps 0 of attempt 1, epoch 1, is superseded");
     tear_down(&scene);
@@ -336,11 +342,8 @@ Test(superseded, a_backup_tells_a_server_that_a_newer_one_has_taken_its_place, .
 Test(superseded, a_server_leaves_a_backup_that_another_process_is_now, .timeout = 180)
 {
     struct scene scene;
-    set_up(&scene, true);
-    start_chief(&scene, 1);
-    begin_at_last(&scene);
-    dispatcher_free(scene.dispatcher);
-    scene.dispatcher = NULL;
+    set_up_led(&scene, true);
+    lose_chief(&scene);
     replace(&scene, 1, (struct generation){.attempt = 1, .epoch = 7});
     expect_superseded(scene.former[1], "ps 1 of attempt 1, epoch 2, is superseded");
     tear_down(&scene);
@@ -350,9 +353,7 @@ Test(superseded, a_server_leaves_a_backup_that_another_process_is_now, .timeout 
 Test(superseded, a_server_without_a_chief_sends_workers_away, .timeout = 180)
 {
     struct scene scene;
-    set_up(&scene, false);
-    start_chief(&scene, 1);
-    begin_at_last(&scene);
+    set_up_led(&scene, false);
     open_worker(&scene);
     cr_assert(servers_link_pull(scene.link, NULL, NULL) == 0);
     dispatcher_free(scene.dispatcher);
@@ -490,9 +491,7 @@ Test(superseded, nobody_ends_a_server_who_means_another, .timeout = 180)
     const struct ps_message look = {.type = PS_LOOK, .server = 0, .newest = newest},
                             claim = {.type = PS_CLAIM, .generation = own, .server = 0, .newest = newest},
                             open = {.type = PS_OPEN, .generation = own, .server = 0, .newest = newest};
-    set_up(&scene, false);
-    start_chief(&scene, 1);
-    begin_at_last(&scene);
+    set_up_led(&scene, false);
     cr_expect(answer_to(&scene, 1, PS_METHOD_CONTROL, &look) == PS_NONE);
     cr_expect(answer_to(&scene, 1, PS_METHOD_CONTROL, &claim) == PS_NONE);
     cr_expect(answer_to(&scene, 1, PS_METHOD_EXCHANGE, &open) == PS_NONE);
@@ -524,9 +523,7 @@ Test(succession, after_the_last_save_of_a_chief_nothing_is_acknowledged_before_t
 {
     struct scene scene;
     struct server_saved saved[PS_SERVERS_MAX] = {0};
-    set_up(&scene, false);
-    start_chief(&scene, 1);
-    begin_at_last(&scene);
+    set_up_led(&scene, false);
     open_worker(&scene);
     cr_assert(servers_link_pull(scene.link, NULL, NULL) == 0);
     dispatcher_cancel(scene.dispatcher);
@@ -555,9 +552,7 @@ Test(succession, a_chief_reads_values_after_a_save_that_is_not_its_last, .timeou
 {
     struct scene scene;
     struct server_saved saved[PS_SERVERS_MAX] = {0};
-    set_up(&scene, false);
-    start_chief(&scene, 1);
-    begin_at_last(&scene);
+    set_up_led(&scene, false);
     open_worker(&scene);
     cr_assert(servers_link_pull(scene.link, NULL, NULL) == 0);
     dispatcher_cancel(scene.dispatcher);
