@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The best weights by validation, of runs whose last ones are not: they are kept beside the checkpoints and exported, in one
-# process, in crews and in stages, and through a kill. Prints ok/not ok lines (see tests/run).
+# process, in crews and in stages, as the mean of peers, and through a kill. Prints ok/not ok lines (see tests/run).
 set -uo pipefail
 
 worker=${BUILD:?}/coxswain-worker
@@ -87,6 +87,30 @@ crew|2|1|type: MultiWorkerMirrored
 central|1|2|type: CentralStorage
 stages|2|1|type: Pipeline, stages: 2
 END
+
+# ---- replicas that differ: what is scored, the mean of all, is what is kept
+
+# close A B
+close() {
+    awk -v a="${1:-0}" -v b="${2:-0}" 'BEGIN { exit !(a > 0 && (a - b) ^ 2 < (1e-4 * a) ^ 2) }'
+}
+
+# scored NAME: the loss of the weights that NAME has exported, by a process that trains next to nothing
+scored() {
+    job "$1-scored" 1 && sed -i 's/learningRate: "2"/learningRate: "1e-30"/' "$1-scored.yaml" &&
+        echo "init: {from: runs:$1.safetensors}" >>"$1-scored.yaml" && crew "$1-scored" 1 &&
+        metadata "$1-scored/best.safetensors" validationLoss
+}
+
+close "$(scored alone)" "$(metadata alone/best.safetensors validationLoss)"
+verdict $? "one process's best weights have the loss that is told of them" "$(tail -n 1 alone-scored.0.log)"
+for exchange in SendToAll Gossip; do
+    name=peers-$exchange
+    job "$name" "$steps" "type: PeerToPeer, exchange: $exchange" 1 Best 2 && crew "$name" 2 &&
+        loss=$(scored "$name") && close "$loss" "$(metadata "$name/best.safetensors" validationLoss)"
+    verdict $? "PeerToPeer, $exchange: so have those of two peers" \
+        "$loss, not $(metadata "$name/best.safetensors" validationLoss): $(tail -qn 2 "$name".*.log | tr '\n' ' ')"
+done
 
 # ---- a kill after the best: the successor knows it
 

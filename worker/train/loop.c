@@ -199,21 +199,16 @@ static bool evaluation_is_due(const struct trainer *trainer)
     return step / every != strategy_step_before(trainer->strategy) / every || step == trainer->plan.total_steps;
 }
 
-static enum outcome evaluate(struct loop *loop, struct error *error)
+/* What the state in place, the mean where replicas differ, comes to. */
+static enum outcome judge_state(struct loop *loop, struct error *error)
 {
     struct trainer *trainer = loop->trainer;
     struct loss_sums sums;
-    if (!evaluation_is_due(trainer))
-        return OUTCOME_ON;
-    report_phase(trainer->report, STATUS_EVALUATING, NULL);
-    if (strategy_average_begin(trainer->strategy, error) < 0)
-        return judge(loop, error, EXIT_CODE_INTERNAL);
     trainer->evaluates = true;
     abandonment_step_begins(trainer->abandonment); /* the state is the boundary's all the while */
     int result = crew_evaluate(trainer, &sums, error);
     abandonment_step_ends(trainer->abandonment);
     trainer->evaluates = false;
-    strategy_average_end(trainer->strategy);
     if (result < 0)
         return judge(loop, error, EXIT_CODE_BAD_DATA);
     trainer->evaluated_step = trainer->state.progress.step;
@@ -228,6 +223,19 @@ static enum outcome evaluate(struct loop *loop, struct error *error)
     if (best_consider(trainer, metrics.loss, error) < 0)
         return judge(loop, error, EXIT_CODE_INTERNAL);
     return OUTCOME_ON;
+}
+
+static enum outcome evaluate(struct loop *loop, struct error *error)
+{
+    struct trainer *trainer = loop->trainer;
+    if (!evaluation_is_due(trainer))
+        return OUTCOME_ON;
+    report_phase(trainer->report, STATUS_EVALUATING, NULL);
+    if (strategy_average_begin(trainer->strategy, error) < 0)
+        return judge(loop, error, EXIT_CODE_INTERNAL);
+    enum outcome outcome = judge_state(loop, error);
+    strategy_average_end(trainer->strategy);
+    return outcome;
 }
 
 /* ---- one step */
