@@ -462,19 +462,20 @@ sanitized-tests: $(sanitized_programs) $(BUILD)/coxswain-worker
 
 , := ,
 
-# The chart's copies of what deploy/ says.
+# The chart's copies of what deploy/ says, and of its own defaults, which templates cannot read elsewhere.
 chart_files := charts/coxswain/files
-chart_copies := crd/coxswain.dev_trainingjobs.yaml:crd.yaml rbac/role.yaml:role.yaml rbac/lease_role.yaml:lease_role.yaml \
-                rbac/user_roles.yaml:user_roles.yaml
+chart_copies := deploy/crd/coxswain.dev_trainingjobs.yaml:crd.yaml deploy/rbac/role.yaml:role.yaml \
+                deploy/rbac/lease_role.yaml:lease_role.yaml deploy/rbac/user_roles.yaml:user_roles.yaml \
+                charts/coxswain/values.yaml:values.yaml
 
 generate: $(BUILD)/coxswain-generate ## write the CRD and docs/api.md from the table of fields, and the chart's copies
 	$< crd >deploy/crd/coxswain.dev_trainingjobs.yaml
 	$< docs >docs/api.md
-	$(foreach c,$(chart_copies),cp deploy/$(subst :, $(chart_files)/,$(c)) &&) true
+	$(foreach c,$(chart_copies),cp $(subst :, $(chart_files)/,$(c)) &&) true
 
 check-generate: $(BUILD)/coxswain-generate ## the CRD, docs/api.md and the chart's copies are what the table says
 	@$< crd | diff -u deploy/crd/coxswain.dev_trainingjobs.yaml - && $< docs | diff -u docs/api.md - && \
-		$(foreach c,$(chart_copies),diff -u deploy/$(subst :, $(chart_files)/,$(c)) &&) true || \
+		$(foreach c,$(chart_copies),diff -u $(subst :, $(chart_files)/,$(c)) &&) true || \
 		{ echo "Run make generate and commit what it writes." >&2; exit 1; }
 
 check-hardening: $(program_files) ## the programs are PIE, RELRO, fortified, …

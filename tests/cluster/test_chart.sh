@@ -20,7 +20,10 @@ kubectl label namespace coxswain-system train pod-security.kubernetes.io/enforce
 kubectl delete -f deploy/crd >/dev/null 2>&1
 kubectl delete -k deploy/rbac >/dev/null 2>&1
 helm template coxswain $chart -n coxswain-system --kube-version 1.29.0 | kubectl delete --ignore-not-found -f - >/dev/null 2>&1
-why=$(helm install coxswain $chart -n coxswain-system --wait --timeout 120s 2>&1)
+older=$CLUSTER/older # a chart from before one of the blocks of values
+cp -r $chart "$older"
+sed -i '/^  podMonitor:/,/^  dashboard:/{/^  dashboard:/!d}' "$older/values.yaml"
+why=$(helm install coxswain "$older" -n coxswain-system --set podLabels.kept=yes --wait --timeout 120s 2>&1)
 verdict $? "helm install" "$why"
 for space in coxswain-system train; do kubectl -n $space create serviceaccount other-coxswain-test >/dev/null; done
 while read -r name options; do
@@ -34,8 +37,14 @@ done < <(scripts/check-chart sets)
 available() {
     [[ $(kubectl -n coxswain-system get deployment coxswain -o 'jsonpath={.status.readyReplicas}' 2>&1) == "$1" ]]
 }
-why=$(helm upgrade coxswain $chart -n coxswain-system --set replicas=3 --wait --timeout 120s 2>&1)
-verdict $? "helm upgrade" "$why"
+why=$(helm upgrade coxswain $chart -n coxswain-system --reset-then-reuse-values --set replicas=3 --wait --timeout 120s 2>&1)
+verdict $? "helm upgrade from an older chart" "$why"
+[[ $(helm get values coxswain -n coxswain-system --all) == *podMonitor* &&
+    $(kubectl -n coxswain-system get deployment coxswain -o 'jsonpath={.spec.template.metadata.labels.kept}') == yes ]]
+verdict $? "it has what is new, and keeps what was set"
+why=$(helm upgrade coxswain "$older" -n coxswain-system --reset-then-reuse-values --wait --timeout 120s 2>&1 &&
+    helm upgrade coxswain $chart -n coxswain-system --reuse-values --wait --timeout 120s 2>&1)
+verdict $? "helm upgrade with the older chart's values alone" "$why"
 until_true 90 available 3
 verdict $? "three replicas under the restricted level"
 [[ $(kubectl -n coxswain-system get pdb coxswain -o 'jsonpath={.spec.maxUnavailable}') == 1 ]]

@@ -1,5 +1,23 @@
 {{- /* SPDX-License-Identifier: Apache-2.0 */ -}}
 
+{{- /* Begins every template. What a release of an older chart does not know has its default: `helm upgrade --reuse-values`
+brings only the values that the older chart had. */ -}}
+{{- define "coxswain.defaults" -}}
+{{- include "coxswain.complete" (list .Values (.Files.Get "files/values.yaml" | fromYaml)) -}}
+{{- end -}}
+
+{{- /* (list VALUES DEFAULTS). What goes to Kubernetes as it is stands or falls as a whole: there a key may have been left out. */ -}}
+{{- define "coxswain.complete" -}}
+{{- $values := index . 0 -}}
+{{- range $key, $default := index . 1 -}}
+{{- if or (not (hasKey $values $key)) (kindIs "invalid" (index $values $key)) -}}
+{{- $_ := set $values $key $default -}}
+{{- else if and (kindIs "map" $default) (not (has $key (list "resources" "livenessProbe" "readinessProbe" "labels"))) -}}
+{{- include "coxswain.complete" (list (index $values $key) $default) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
 {{- define "coxswain.name" -}}
 {{- default .Chart.Name .Values.nameOverride | trunc 50 | trimSuffix "-" -}}
 {{- end -}}
