@@ -11,6 +11,7 @@ policies.py enforce NAMESPACE…   keeps these rules in the network namespaces o
 
 Only what these policies use is understood; anything else is an error, never passed over.
 """
+import ipaddress
 import json
 import subprocess
 import sys
@@ -39,6 +40,16 @@ def selects(selector, labels):
     return True
 
 
+def blocks(peers):
+    found = []
+    for peer in peers:
+        if "ipBlock" in peer:
+            understood(peer, ("ipBlock",), "peer")
+            understood(peer["ipBlock"], ("cidr",), "ipBlock")
+            found.append(ipaddress.ip_network(peer["ipBlock"]["cidr"]))
+    return found
+
+
 class Cluster:
     """Policies, pods and namespaces as they are now."""
 
@@ -62,6 +73,8 @@ class Cluster:
         raise ValueError(f"there is no pod {name}")
 
     def is_peer(self, peer, policy, pod):
+        if "ipBlock" in peer:
+            return False  # for what is outside, says the API: whether a pod's address counts is the plugin's affair
         understood(peer, ("podSelector", "namespaceSelector"), "peer")
         space = pod["metadata"]["namespace"]
         if "namespaceSelector" in peer:
@@ -84,17 +97,21 @@ class Cluster:
             rules += [(policy, rule) for rule in spec.get(direction.lower()) or []]
         return rules if isolated else None
 
-    def opens(self, policy, rule, direction, other, port, protocol):
+    def opens(self, policy, rule, direction, other, address, port, protocol):
+        """`other` is a pod, or None where `address` is nobody's."""
         peers, ports = rule.get("from" if direction == "Ingress" else "to"), rule.get("ports")
         understood(rule, ("from" if direction == "Ingress" else "to", "ports"), "rule")
-        if peers and not (other and any(self.is_peer(peer, policy, other) for peer in peers)):
+        if peers and not (any(self.is_peer(peer, policy, other) for peer in peers) if other else
+                          any(ipaddress.ip_address(address) in block for block in blocks(peers))):
             return False
         return not ports or any(p["port"] == port and p.get("protocol", "TCP") == protocol for p in ports)
 
     def allowed(self, source, target, port, protocol="TCP"):
-        for pod, other, direction in ((source, target, "Egress"), (target, source, "Ingress")):
+        """Both are NAMESPACE/POD or an address of nobody's."""
+        for this, that, direction in ((source, target, "Egress"), (target, source, "Ingress")):
+            pod, other = self.pod(this), self.pod(that)
             rules = self.rules_for(pod, direction) if pod else None
-            if rules is not None and not any(self.opens(policy, rule, direction, other, port, protocol) for policy, rule in rules):
+            if rules is not None and not any(self.opens(policy, rule, direction, other, that, port, protocol) for policy, rule in rules):
                 return False
         return True
 
@@ -106,7 +123,7 @@ class Cluster:
             who = ""
             if peers:
                 addresses = sorted(p["status"]["podIP"] for p in self.pods if p["status"].get("podIP") and
-                                   any(self.is_peer(peer, policy, p) for peer in peers))
+                                   any(self.is_peer(peer, policy, p) for peer in peers)) + [str(block) for block in blocks(peers)]
                 if not addresses:
                     continue
                 who = f"ip {'saddr' if direction == 'Ingress' else 'daddr'} {{ {', '.join(addresses)} }} "
@@ -144,7 +161,7 @@ def ask():
     for line in sys.stdin:
         expected, source, target, port, *name = line.split()
         number, _, protocol = port.partition("/")
-        says = cluster.allowed(cluster.pod(source), cluster.pod(target), int(number), protocol or "TCP")
+        says = cluster.allowed(source, target, int(number), protocol or "TCP")
         answers = wrong.setdefault(" ".join(name), [])
         if says != (expected == "yes"):
             answers.append(f"{source} to {target} port {port} is {'allowed' if says else 'refused'}")

@@ -14,6 +14,7 @@ work=$(mktemp -d)
 
 finish() {
     cluster_operators_end
+    kubectl -n kube-system delete pod names --ignore-not-found >/dev/null
     kubectl delete namespace elsewhere coxswain-system $space --ignore-not-found --timeout=180s >/dev/null
     rm -rf "$work"
 }
@@ -57,6 +58,7 @@ kubectl create namespace elsewhere >/dev/null
 until_true 30 kubectl -n elsewhere get serviceaccount default >/dev/null 2>&1
 idle elsewhere impostor "coxswain.dev/job-uid: x, app.kubernetes.io/name: coxswain, app.kubernetes.io/component: operator,
   app.kubernetes.io/instance: coxswain"
+idle kube-system names "k8s-app: kube-dns"
 
 members() {
     k get pods -l coxswain.dev/job-uid -o 'jsonpath={range .items[*]}{.metadata.name}{"\n"}{end}'
@@ -66,9 +68,10 @@ ports_of() {
     k get pod "$1" -o 'jsonpath={range .spec.containers[*].ports[*]}{.containerPort}{"\n"}{end}'
 }
 
-# questions OPERATOR: all that must be open, and what must not be
+# questions OPERATOR [API_SERVER]: all that must be open, and what must not be. With the API server's address nothing else is
+# open at its ports
 questions() {
-    local member port peer=
+    local member port protocol peer=
     for member in $(members); do
         for port in $(ports_of "$member"); do
             if ((port == 8080)); then
@@ -80,12 +83,21 @@ questions() {
             echo "no $space/passer-by $space/$member $port a stranger does not reach them at $port"
             echo "no elsewhere/impostor $space/$member $port nor one of another namespace at $port"
         done
-        echo "yes $space/$member 10.96.0.10 53/UDP workers ask for names"
+        for protocol in UDP TCP; do
+            echo "yes $space/$member kube-system/names 53/$protocol workers ask for names"
+            echo "no $space/$member 203.0.113.7 53/$protocol and nobody in the world"
+            echo "no $space/$member $space/passer-by 53/$protocol nor a stranger"
+        done
+        echo "no $space/$member kube-system/names 443 and for nothing else there"
         echo "no $space/$member 10.96.0.1 443 and do not reach the API server"
         peer=$member
     done
     for port in 443 6443; do echo "yes $1 10.96.0.1 $port the operator reaches the API server at $port"; done
-    echo "yes $1 10.96.0.10 53/UDP and asks for names"
+    for protocol in UDP TCP; do
+        echo "yes $1 kube-system/names 53/$protocol and asks for names"
+        echo "no $1 203.0.113.7 53/$protocol but nobody in the world"
+    done
+    [[ -z ${2:-} ]] || echo "no $1 203.0.113.7 443 and nobody else at the API server's ports"
     echo "no $1 $space/passer-by 8080 and talks to no stranger"
     echo "yes elsewhere/impostor $1 8080 anybody reads its metrics"
     echo "no elsewhere/impostor $1 8081 and nothing else of it"
@@ -96,18 +108,20 @@ operator_pod() {
     kubectl -n coxswain-system get pods -l app.kubernetes.io/component=operator --field-selector=status.phase=Running \
         -o 'jsonpath={.items[0].metadata.name}' 2>/dev/null | grep .
 }
+# policies_judged NAME [API_SERVER]
 policies_judged() {
     until_true 60 operator_pod >/dev/null
     verdict $? "an operator's pod by $1" "$(kubectl -n coxswain-system get all)"
-    questions "coxswain-system/$(operator_pod)" | "$root/tests/cluster/policies.py" ask | sed -E "s#^(ok|not ok) #&$1: #"
+    questions "coxswain-system/$(operator_pod)" "${2:-}" | "$root/tests/cluster/policies.py" ask | sed -E "s#^(ok|not ok) #&$1: #"
     kubectl delete networkpolicies --all -n $space >/dev/null
     kubectl delete networkpolicies,deployments,pods --all -n coxswain-system --timeout=120s >/dev/null
 }
 
 helm template coxswain "$root/charts/coxswain" -n coxswain-system --kube-version 1.29.0 --set crds.install=false,rbac.aggregate=false,test.enabled=false \
-    --set networkPolicy.operator.enabled=true,networkPolicy.crews.enabled=true,networkPolicy.crews.namespaces="{$space}" |
+    --set networkPolicy.operator.enabled=true,networkPolicy.operator.apiServerTo[0].ipBlock.cidr=10.96.0.1/32 \
+    --set networkPolicy.crews.enabled=true,networkPolicy.crews.namespaces="{$space}" |
     kubectl apply -f - >/dev/null
-policies_judged "the chart"
+policies_judged "the chart" 10.96.0.1
 
 mkdir "$work/overlay"
 deploy=$(realpath --relative-to="$work/overlay" "$root/deploy")

@@ -10,7 +10,10 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$root/tests/e2e/scene.sh"
 
 api_port=$(kubectl config view -o 'jsonpath={.clusters[0].cluster.server}' | sed 's/.*://')
+control=10.77.0.1 # the API server's and CoreDNS's, which is no pod here
 install --set networkPolicy.operator.enabled=true,networkPolicy.operator.apiServerPorts="{443,$api_port}" \
+    --set networkPolicy.operator.apiServerTo[0].ipBlock.cidr=$control/32 \
+    --set networkPolicy.dnsTo[0].ipBlock.cidr=$control/32 \
     --set networkPolicy.crews.enabled=true,networkPolicy.crews.namespaces="{$space}"
 
 # stranger NAME NAMESPACE LABELS: a pod that does nothing by itself
