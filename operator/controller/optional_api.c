@@ -159,5 +159,6 @@ const void *optional_api_get(const struct optional_api *api, const char *key)
 
 bool optional_api_has_seen(const struct optional_api *api, const char *resource_version)
 {
-    return !api->informer || informer_has_seen(api->informer, resource_version);
+    bool shows = api->informer && informer_synced(api->informer);
+    return !shows || informer_has_seen(api->informer, resource_version);
 }

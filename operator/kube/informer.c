@@ -458,7 +458,8 @@ bool informer_next(const struct informer *informer, size_t *at, const char **ret
 
 bool informer_has_seen(const struct informer *informer, const char *resource_version)
 {
-    return informer->synced && informer->seen >= resource_version_number(resource_version);
+    uint64_t number = resource_version_number(resource_version);
+    return number == 0 || (informer->synced && informer->seen >= number);
 }
 
 struct informer_counts informer_counts(const struct informer *informer)

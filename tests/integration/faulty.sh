@@ -11,6 +11,11 @@ proxy=
 # late, malformed or lost; watches are cut, repeated and expire. The same SEED makes the same choices.
 faulty_start() {
     faulty_rules "$2" "$3" >rules.json
+    faulty_serve "$1"
+}
+
+# faulty_serve SEED: the same by the rules in rules.json
+faulty_serve() {
     "$bin/tests/faultproxy" --kubeconfig state/kubeconfig --rules rules.json --seed "$1" --out faulty 2>proxy.log &
     proxy=$!
     until_true 20 test -s faulty

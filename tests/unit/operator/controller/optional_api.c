@@ -72,6 +72,8 @@ Test(optional_api, a_watch_that_is_forbidden_is_told)
     LOOP_UNTIL(optional_api_need(api) != OPTIONAL_UNKNOWN || *optional_api_refusal(api));
     cr_assert_eq(optional_api_need(api), OPTIONAL_UNKNOWN);
     cr_assert(strstr(optional_api_refusal(api), "podgroups is forbidden: no role"), "%s", optional_api_refusal(api));
+    cr_assert(optional_api_has_seen(api, ""), "jobs that need nothing of it do not wait for it");
+    cr_assert(optional_api_has_seen(api, "7"), "those that do are told why they wait");
     stop(api);
 }
 

@@ -107,6 +107,7 @@ Test(informer, a_streamed_list_goes_over_into_a_watch_and_late_events_are_passed
     struct informer *informer = start((struct informer_options){.label_selector = "a=b,c"});
     cr_assert_not(informer_synced(informer));
     cr_assert_not(informer_has_seen(informer, "1"));
+    cr_assert(informer_has_seen(informer, ""), "nothing was written");
     LOOP_UNTIL(informer_has_seen(informer, "7"));
     event_loop_turn(loop, 20, NULL);
     cr_assert_str_eq(told, "+n/a=1 +n/b=1 ! ~n/a=1>2 -n/b=1 ");

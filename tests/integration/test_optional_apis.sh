@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# APIs of others that are served and that the operator may not see: who needs them waits and says why, all others go on.
+# Prints ok/not ok lines (see tests/run).
+set -uo pipefail
+
+root=$(cd "$(dirname "$0")/../.." && pwd)
+. "$root/tests/integration/scene.sh"
+. "$root/tests/integration/faulty.sh"
+patience=60
+
+finish_also() {
+    faulty_stop
+}
+
+says() {
+    api GET "$jobs_path/$1" | grep -q "$2"
+}
+
+mkdir crds
+cp "$root"/tests/integration/crds/{coscheduling,kueue-*}.yaml crds
+plane_start --crd "$work/crds"
+echo '[{"path": "/workloads", "fault": "status", "status": 403}, {"path": "/podgroups", "fault": "status", "status": 403}]' >rules.json
+faulty_serve 1
+operator_start "$work/faulty"
+
+job queued '{}' 1 'sleep 600' '{"kueue.x-k8s.io/queue-name":"research"}'
+until_true "$patience" says queued 'the operator may not see the Workloads of Kueue: made by faultproxy'
+verdict $? "a job with a queue says what the operator may not see" "$(api GET "$jobs_path/queued")"
+job gang '{"gang":{"scheduler":"Coscheduling"}}' 1 'sleep 600'
+until_true "$patience" says gang 'the operator may not see podgroups of scheduling.x-k8s.io: made by faultproxy'
+verdict $? "so does a gang" "$(api GET "$jobs_path/gang")"
+job plain '{}' 1 'sleep 600'
+wait_for plain state Running "$patience"
+verdict $? "a job that needs neither runs" "$(api GET "$jobs_path/plain")"
+no_pods_of queued && no_pods_of gang
+verdict $? "the others have no pods"
