@@ -52,12 +52,17 @@ static void start_afresh(scripted_handler *handler)
     begin_afresh();
 }
 
-static void execute(void)
+static void begin_to_execute(void)
 {
     struct executor executor = {.client = client, .recorder = recorder, .options = &scene.options, .done = on_done};
-    int before = done.calls;
     scene_plan(&scene);
     execute_plan(&executor, entry, &scene.job, &scene.plan);
+}
+
+static void execute(void)
+{
+    int before = done.calls;
+    begin_to_execute();
     LOOP_UNTIL(done.calls == before + 1);
 }
 
@@ -600,5 +605,28 @@ Test(execute, a_status_that_is_refused_is_told_in_an_event)
     LOOP_UNTIL(event_recorder_counts(recorder).written == 1);
     cr_assert(strstr(last_event, "\"StatusRefused\""), "%s", last_event);
     cr_assert(strstr(last_event, "suspendedMilliseconds: should be at least 0"), "%s", last_event);
+    stop();
+}
+
+/* ---- what is told when the cached job is another by then */
+
+static void note_any_event(struct scripted_request *request)
+{
+    if (is_for(request, "POST /apis/events.k8s.io"))
+        note_event(request);
+    else
+        make_anything(request);
+}
+
+Test(execute, what_is_wrong_with_a_spec_is_told_in_its_own_words)
+{
+    char invalid[] = "spec.workers: must be a whole number from 1 to 1000";
+    start_afresh(note_any_event);
+    scene.input.invalid = invalid;
+    begin_to_execute();
+    memset(invalid, '#', strlen(invalid)); /* the status is written, and its event has replaced the job */
+    LOOP_UNTIL(event_recorder_counts(recorder).written == 1);
+    cr_assert(strstr(last_event, "\"InvalidSpec\""), "%s", last_event);
+    cr_assert(strstr(last_event, "spec.workers: must be a whole number"), "%s", last_event);
     stop();
 }
