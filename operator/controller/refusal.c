@@ -44,9 +44,11 @@ static size_t voice_of(const struct error *error)
     return i;
 }
 
-/* Without a remedy of its own. */
+/* Without a remedy of its own. Where no answer came, whatever is wrong is not the object. */
 static enum obstacle_kind kind_of(const struct error *error)
 {
+    if (error->http_status == 0)
+        return OBSTACLE_OUTAGE;
     switch (error->kind) {
     case ERROR_NO_SPACE:
         return OBSTACLE_QUOTA;

@@ -24,17 +24,26 @@ static const struct {
     {504, NULL, ERROR_TIMEOUT},
 };
 
+/* A proxy on the way answers in its own name: what it does not take says nothing about the object. */
+static bool is_judged(int http_status, const struct json *status)
+{
+    bool judges = http_status == 400 || http_status == 413 || http_status == 422;
+    return !judges || strcmp(json_string_at(status, "kind", ""), "Status") == 0;
+}
+
 static enum error_kind kind_of(int http_status, const struct json *status)
 {
     if (kube_status_is_quota(http_status, status))
         return ERROR_NO_SPACE;
+    if (!is_judged(http_status, status))
+        return ERROR_UNAVAILABLE;
     const char *reason = json_string_at(status, "reason", "");
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         bool reason_fits = kinds[i].reason == NULL || strcmp(kinds[i].reason, reason) == 0;
         if (kinds[i].http_status == http_status && reason_fits)
             return kinds[i].kind;
     }
-    return http_status >= 500 ? ERROR_UNAVAILABLE : ERROR_INVALID;
+    return ERROR_UNAVAILABLE;
 }
 
 bool kube_status_is_quota(int http_status, const struct json *status)

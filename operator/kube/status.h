@@ -4,7 +4,7 @@
  *
  * | HTTP, reason              | kind                                                       |
  * |---------------------------|------------------------------------------------------------|
- * | 400, 422 Invalid          | INVALID, each cause as "field: message"                    |
+ * | 400, 422                  | INVALID, each cause as "field: message"                    |
  * | 401, 403                  | FORBIDDEN                                                  |
  * | 403 "exceeded quota"      | NO_SPACE (kube_status_is_quota)                            |
  * | 404                       | NOT_FOUND                                                  |
@@ -13,9 +13,10 @@
  * | 409 other                 | CONFLICT                                                   |
  * | 410                       | EXPIRED                                                    |
  * | 413                       | TOO_LARGE                                                  |
- * | 429, 5xx                  | UNAVAILABLE                                                |
  * | 504 Timeout               | TIMEOUT                                                    |
+ * | all others                | UNAVAILABLE                                                |
  *
+ * 400, 413 and 422 without such a document are of somebody else on the way: UNAVAILABLE.
  * An ERROR event of a watch carries the same document, its HTTP status in `code`.
  */
 #ifndef COXSWAIN_KUBE_STATUS_H

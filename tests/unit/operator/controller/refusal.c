@@ -49,12 +49,18 @@ static const struct {
     {ERROR_TIMEOUT, "no answer from admission webhook \"x\"", OBSTACLE_OUTAGE, ""},
 };
 
+static int http_status_of(enum error_kind kind)
+{
+    return kind == ERROR_INVALID ? 422 : kind == ERROR_TIMEOUT ? 504 : 403;
+}
+
 Test(refusal, each_says_what_to_change_and_whether_it_is_tried_again)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct error error = ERROR_INIT;
         SCOPED_FREE char *message = NULL;
         error_set(&error, rows[i].error, "%s", rows[i].words);
+        error.http_status = http_status_of(rows[i].error);
         cr_expect_eq(refusal_of_create(&error, "ps", &message), rows[i].kind, "%s", rows[i].words);
         cr_expect(strstr(message, rows[i].remedy), "%s", message);
         bool says_so = strstr(message, "it is tried again");
@@ -68,6 +74,19 @@ Test(refusal, what_is_no_pod_has_no_template)
     struct error error = ERROR_INIT;
     SCOPED_FREE char *message = NULL;
     error_set(&error, ERROR_INVALID, "Service \"a\" is invalid: strict decoding error: x");
+    error.http_status = 422;
     cr_assert_eq(refusal_of_create(&error, NULL, &message), OBSTACLE_REJECTED);
     cr_assert_str_eq(message, error.message);
+}
+
+Test(refusal, a_request_that_nobody_answered_was_not_refused)
+{
+    static const enum error_kind kinds[] = {ERROR_INVALID, ERROR_FORBIDDEN, ERROR_UNAVAILABLE};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        struct error error = ERROR_INIT;
+        SCOPED_FREE char *message = NULL;
+        error_set(&error, kinds[i], "https://api: could not load the client certificate");
+        cr_expect_eq(refusal_of_create(&error, "worker", &message), OBSTACLE_OUTAGE);
+        cr_expect_str_eq(message, error.message);
+    }
 }

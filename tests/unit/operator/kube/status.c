@@ -18,7 +18,8 @@ Test(status, each_refusal_has_its_kind)
         const char *status;
         enum error_kind kind;
     } cases[] = {
-        {400, "{}", ERROR_INVALID},
+        {400, "{\"kind\":\"Status\"}", ERROR_INVALID},
+        {400, "{}", ERROR_UNAVAILABLE}, /* a proxy's words */
         {401, "{}", ERROR_FORBIDDEN},
         {403, "{\"message\":\"pods is forbidden\"}", ERROR_FORBIDDEN},
         {403, "{\"message\":\"pods \\\"a\\\" is forbidden: exceeded quota: q, requested: pods=1\"}", ERROR_NO_SPACE},
@@ -27,14 +28,20 @@ Test(status, each_refusal_has_its_kind)
         {409, "{\"reason\":\"AlreadyExists\"}", ERROR_ALREADY_EXISTS},
         {409, "{\"reason\":\"Conflict\"}", ERROR_CONFLICT},
         {410, "{\"reason\":\"Expired\"}", ERROR_EXPIRED},
-        {413, "{}", ERROR_TOO_LARGE},
+        {413, "{\"kind\":\"Status\"}", ERROR_TOO_LARGE},
+        {413, "[]", ERROR_UNAVAILABLE},
         {415, "{}", ERROR_UNSUPPORTED},
-        {422, "{\"reason\":\"Invalid\"}", ERROR_INVALID},
+        {422, "{\"kind\":\"Status\",\"reason\":\"Invalid\"}", ERROR_INVALID},
+        {422, "{\"reason\":\"Invalid\"}", ERROR_UNAVAILABLE},
         {429, "{}", ERROR_UNAVAILABLE},
         {500, "{}", ERROR_UNAVAILABLE},
         {503, "[]", ERROR_UNAVAILABLE},
         {504, "{}", ERROR_TIMEOUT},
-        {418, "{}", ERROR_INVALID},
+        {307, "{\"kind\":\"Status\"}", ERROR_UNAVAILABLE},
+        {407, "{}", ERROR_UNAVAILABLE},
+        {408, "{\"kind\":\"Status\"}", ERROR_UNAVAILABLE},
+        {421, "{}", ERROR_UNAVAILABLE},
+        {425, "{}", ERROR_UNAVAILABLE},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct error error = ERROR_INIT;
