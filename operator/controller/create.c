@@ -57,11 +57,24 @@ static void await_flavor(struct planning *planning)
                   planning_format(planning, "Kueue assigned the ResourceFlavor %s, which does not exist", flavor));
 }
 
+bool create_may_be_tried(struct planning *planning)
+{
+    return planning->obstacle.kind == OBSTACLE_NONE || is_time(planning, planning->obstacle.retry_ms);
+}
+
 bool create_is_due(struct planning *planning)
 {
+    return create_may_be_tried(planning) && !obstacle_is_final(planning->obstacle.kind) && may_create_pods(planning);
+}
+
+bool create_ends_job(struct planning *planning)
+{
     const struct obstacle *obstacle = &planning->obstacle;
-    bool tried = obstacle->kind == OBSTACLE_NONE || is_time(planning, obstacle->retry_ms);
-    return tried && !obstacle_is_final(obstacle->kind) && may_create_pods(planning);
+    if (!obstacle_is_final(obstacle->kind))
+        return false;
+    planning_finish(planning, CONDITION_FAILED, obstacle_reason(obstacle->kind),
+                    planning_format(planning, "%s", obstacle->message));
+    return true;
 }
 
 /* Whose names would lead to the pods of somebody else: no pod comes before the Service is the job's. */
@@ -79,14 +92,8 @@ static void ask_for_service(struct planning *planning)
 
 bool create_plan(struct planning *planning)
 {
-    const struct obstacle *obstacle = &planning->obstacle;
     await_flavor(planning);
-    if (obstacle_is_final(obstacle->kind)) {
-        planning_finish(planning, CONDITION_FAILED, obstacle_reason(obstacle->kind),
-                        planning_format(planning, "%s", obstacle->message));
-        return true;
-    }
-    if (obstacle->kind != OBSTACLE_NONE && !is_time(planning, obstacle->retry_ms))
+    if (create_ends_job(planning) || !create_may_be_tried(planning))
         return true;
     ask_for_service(planning);
     create_pods(planning);

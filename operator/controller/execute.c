@@ -216,20 +216,28 @@ static bool is_jobs(const struct creation *creation, const struct owner *owner, 
     return owner_is_job(owner->uid, label, creation->execution->uid);
 }
 
+/* Why what exists is of no use; NULL: it is what was to be made. Free with free(). */
+static char *why_taken(const struct creation *creation, const struct json *object)
+{
+    struct owner owner = owner_of(object);
+    return is_jobs(creation, &owner, object)
+               ? owner_label_lost(object, creation->resource.plural, creation->execution->uid)
+               : owner_name_taken(creation->resource.plural, creation->name, &owner);
+}
+
 /* AlreadyExists: ours, from before a crash or from a try whose answer was lost? */
 static void owner_checked(void *context, const struct kube_answer *answer)
 {
     struct creation *creation = context;
     struct execution *execution = creation->execution;
-    struct owner owner = owner_of(answer->object);
+    SCOPED_FREE char *taken = answer->error ? NULL : why_taken(creation, answer->object);
     if (answer->error) {
         note_failure(execution, answer->error, creation->name);
-    } else if (is_jobs(creation, &owner, answer->object)) {
+    } else if (taken) {
+        refuse(execution, OBSTACLE_NAME_TAKEN, taken);
+    } else {
         own_write_note(own_write_of(execution, creation), version_of(answer));
         execution->created = true;
-    } else {
-        SCOPED_FREE char *message = owner_name_taken(creation->resource.plural, creation->name, &owner);
-        refuse(execution, OBSTACLE_NAME_TAKEN, message);
     }
     creation_end(creation);
 }

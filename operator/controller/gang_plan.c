@@ -50,7 +50,8 @@ bool gang_plan(struct planning *planning)
     if (gang->state != OPTIONAL_READY) {
         wait_for_api(planning, kind);
     } else if (!gang->group) {
-        planning_act(planning, ACTION_CREATE_GROUP, NULL);
+        if (create_may_be_tried(planning))
+            planning_act(planning, ACTION_CREATE_GROUP, NULL);
         wait_for_group(planning, "the PodGroup is being created");
     } else if (gang->group->deleting || !is_ours(planning, gang->group)) {
         wait_for_group(planning, "waiting until the PodGroup of an earlier job of the same name is gone");

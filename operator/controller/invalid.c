@@ -5,6 +5,7 @@ bool invalid_plan(struct planning *planning)
 {
     if (!planning->input->invalid)
         return false;
-    planning_finish(planning, CONDITION_FAILED, "InvalidSpec", planning_format(planning, "%s", planning->input->invalid));
+    planning_finish(planning, CONDITION_FAILED, "InvalidSpec",
+                    planning_format(planning, "%s", planning->input->invalid));
     return true;
 }

@@ -47,3 +47,14 @@ char *owner_name_taken(const char *plural, const char *name, const struct owner 
     return memory_format("%s %s exists and belongs to %s %s%s: remove it, or give the job another name", plural, name,
                          owner->kind, owner->name, owner->is_job ? " of another UID" : "");
 }
+
+char *owner_label_lost(const struct json *object, const char *plural, const char *job_uid)
+{
+    const char *name = json_string_at(object, "metadata.name", "");
+    if (json_member(json_at(object, "metadata.labels"), LABEL_JOB_UID))
+        return NULL;
+    return memory_format(
+        "%s %s is this job's, but has lost the label by which it is found: kubectl -n %s label %s %s " LABEL_JOB_UID
+        "=%s",
+        plural, name, json_string_at(object, "metadata.namespace", ""), plural, name, job_uid);
+}

@@ -31,4 +31,8 @@ bool owner_is_any(const struct json *object);
 /* "services digits exists and belongs to ReplicaSet web: remove it, or give the job another name"; free with free(). */
 char *owner_name_taken(const char *plural, const char *name, const struct owner *owner);
 
+/* "services digits is this job's, but lacks the label …": such an object has the name and is not found by what the operator
+ * watches for. NULL: it has it. Free with free(). */
+char *owner_label_lost(const struct json *object, const char *plural, const char *job_uid);
+
 #endif

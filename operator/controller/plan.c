@@ -79,11 +79,16 @@ static void break_gone_promises(struct planning *planning)
     }
 }
 
+static bool lacks_workload(const struct plan_input *input)
+{
+    return input->job->queue_name && input->queue.state == OPTIONAL_READY && !input->queue.workload;
+}
+
 /* A request whose answer was lost may have been carried out. */
 static void take_obstacle(struct planning *planning)
 {
     const struct plan_input *input = planning->input;
-    bool matters = !input->service || crew_unfilled(&planning->crew);
+    bool matters = !input->service || crew_unfilled(&planning->crew) || lacks_workload(input);
     if (matters)
         planning->obstacle = input->obstacle;
     planning->plan->obstacle_over = !matters && input->obstacle.kind != OBSTACLE_NONE;

@@ -52,8 +52,12 @@ bool deleting_is_asked(const struct training_job *job);
 /* Such a job that nobody had begun, or whose status is older than its pods: its last words stay as they are. */
 bool deleting_says_nothing(const struct planning *planning);
 
+/* Nothing was refused, or it is time to try again; else the plan looks again when it is. */
+bool create_may_be_tried(struct planning *planning);
 /* Pods are promised that nothing keeps from being created now. */
 bool create_is_due(struct planning *planning);
+/* What was refused will be refused for good: the job has failed. */
+bool create_ends_job(struct planning *planning);
 
 /* Adds to the plan. */
 void planning_act(struct planning *planning, enum action_type type, const struct pod_view *pod);

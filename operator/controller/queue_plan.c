@@ -48,6 +48,12 @@ static bool admits_unseen(struct planning *planning, const char **ret_reason, co
     return runs;
 }
 
+/* Why there is no Workload yet, as far as the API server says. */
+static const char *refusal_of(const struct planning *planning)
+{
+    return planning->obstacle.kind == OBSTACLE_NONE ? "" : planning->obstacle.message;
+}
+
 bool queue_admits(struct planning *planning, const char **ret_reason, const char **ret_message)
 {
     const struct queue_input *queue = &planning->input->queue;
@@ -59,7 +65,7 @@ bool queue_admits(struct planning *planning, const char **ret_reason, const char
     if (workload && workload->admitted && !workload->evicted)
         return true;
     bool evicted = workload && workload->evicted;
-    const char *words = evicted ? workload->evicted_message : workload ? workload->waiting : "";
+    const char *words = evicted ? workload->evicted_message : workload ? workload->waiting : refusal_of(planning);
     *ret_reason = evicted ? "Evicted" : "Queued";
     *ret_message = planning_format(planning, "%s queue %s%s%s", evicted ? "evicted from" : "waiting in",
                                    is_queued(planning) ? planning->job->queue_name : workload->queue_name,
@@ -122,7 +128,7 @@ void queue_keep(struct planning *planning, bool suspended)
         return;
     if (workload)
         heed_change(planning, workload);
-    if (!queue->workload)
+    if (!queue->workload && create_may_be_tried(planning))
         planning_act(planning, ACTION_CREATE_WORKLOAD, NULL);
     if (!workload || !suspended)
         return;

@@ -89,6 +89,8 @@ bool suspend_plan(struct planning *planning)
     }
     queue_keep(planning, suspended && planning->crew.alive_count == 0);
     if (!queue_admits(planning, &reason, &why)) {
+        if (create_ends_job(planning))
+            return true;
         suspend(planning, reason, why);
         return true;
     }

@@ -423,6 +423,40 @@ Test(execute, whose_the_name_is_already_is_told)
     stop();
 }
 
+static const char *service_labels;
+
+static void have_the_service(struct scripted_request *request)
+{
+    char service[1024];
+    snprintf(service, sizeof service,
+             "{\"metadata\":{\"name\":\"digits\",\"namespace\":\"default\",\"resourceVersion\":\"7\",\"labels\":{%s},"
+             "\"ownerReferences\":[{\"kind\":\"TrainingJob\",\"uid\":\"" SCENE_UID "\",\"controller\":true}]}}",
+             service_labels);
+    if (is_for(request, SERVICES))
+        scripted_reply(request, 409,
+                       "{\"kind\":\"Status\",\"reason\":\"AlreadyExists\",\"code\":409,\"message\":\"\"}");
+    else if (is_for(request, "GET /api/v1/namespaces/default/services/digits"))
+        scripted_reply(request, 200, service);
+    else
+        make_anything(request);
+}
+
+Test(execute, what_the_cache_cannot_show_is_not_taken_for_made)
+{
+    start(have_the_service);
+    service_labels = "\"coxswain.dev/job-uid\":\"" SCENE_UID "\"";
+    execute_without_service();
+    cr_assert_eq(entry->obstacle, OBSTACLE_NONE);
+    cr_assert_str_eq(entry->service_write.version, "7");
+    service_labels = "";
+    execute_without_service();
+    cr_assert_eq(entry->obstacle, OBSTACLE_NAME_TAKEN);
+    cr_assert_str_eq(entry->obstacle_message,
+                     "services digits is this job's, but has lost the label by which it is found: kubectl -n default "
+                     "label services digits coxswain.dev/job-uid=" SCENE_UID);
+    stop();
+}
+
 /* ---- what a template says must be a pod's */
 
 static void refuse_pods(struct scripted_request *request)

@@ -257,3 +257,15 @@ Test(gang, pods_are_marked_as_each_scheduler_wants)
     cr_assert_null(json_at(alone, "spec.schedulingGroup"));
     cr_assert_null(json_at(alone, "spec.schedulerName"));
 }
+
+Test(gang, a_group_whose_name_is_taken_is_tried_again_later)
+{
+    begin();
+    scene.input.obstacle = (struct obstacle){OBSTACLE_NAME_TAKEN, "taken", scene.input.now_ms + 2000};
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_GROUP), 0);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_FALSE), "NameTaken");
+    scene.input.now_ms += 2000;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_GROUP), 1);
+}

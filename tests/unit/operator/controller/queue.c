@@ -382,3 +382,35 @@ Test(queue, who_was_preempted_is_requeued_at_once)
     SCOPED_JSON *late = queue_build_release(&scene.job, "v1beta2", &workload, SCENE_NOW);
     cr_assert_str_eq(status_of(late, "Requeued"), "False");
 }
+
+/* ---- a Workload that the API server does not take */
+
+static void refuse_workload(enum obstacle_kind kind)
+{
+    turn();
+    scene.input.obstacle = (struct obstacle){kind, "workloads digits exists", scene.input.now_ms + 2000};
+}
+
+Test(queue, a_workload_that_is_refused_is_told_and_tried_again_later)
+{
+    refuse_workload(OBSTACLE_NAME_TAKEN);
+    turn();
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_WORKLOAD), 0);
+    cr_assert_leq(scene.plan.requeue_ms, scene.input.now_ms + 2000);
+    cr_assert_str_eq(scene.plan.status.conditions[CONDITION_SUSPENDED].message,
+                     "waiting in queue research: workloads digits exists");
+    scene.input.now_ms += 2000;
+    turn();
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_WORKLOAD), 1);
+    scene.input.queue.workload = &workload;
+    scene.input.service = &scene.service;
+    scene_plan(&scene);
+    cr_assert(scene.plan.obstacle_over);
+}
+
+Test(queue, a_workload_that_is_refused_for_good_ends_the_job)
+{
+    refuse_workload(OBSTACLE_REJECTED);
+    scene_plan(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), "PodRejected");
+}

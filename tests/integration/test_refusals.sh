@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# What comes of a job whose children the API server, or somebody in front of it, does not let be made. Prints ok/not ok
+# lines (see tests/run).
+set -uo pipefail
+
+root=$(cd "$(dirname "$0")/../.." && pwd)
+. "$root/tests/integration/scene.sh"
+. "$root/tests/integration/faulty.sh"
+patience=60
+
+finish_also() {
+    faulty_stop
+}
+
+says() {
+    api GET "$jobs_path/$1" | grep -q "$2"
+}
+
+metric() {
+    curl -s "http://127.0.0.1:$port/metrics" | sed -n "s/^$1 //p"
+}
+
+plane_start
+echo '[{"method": "POST", "path": "/pods", "fault": "status", "status": 408, "times": 1}]' >rules.json
+faulty_serve 1
+operator_start "$work/faulty" --metrics-address 127.0.0.1:0
+until_true "$patience" grep -q 'serving metrics' operator.log
+port=$(sed -n 's/.*serving metrics.*port[^0-9]*\([0-9]*\).*/\1/p' operator.log)
+
+# ---- who says no
+
+job lost '{}' 1 'sleep 600'
+wait_for lost state Running "$patience"
+verdict $? "a create that timed out on its way is tried again" "$(api GET "$jobs_path/lost")"
+
+# ---- a Service that is not found
+
+api PATCH api/v1/namespaces/default/services/lost '{"metadata":{"labels":{"coxswain.dev/job-uid":null}}}' >answer.json
+until_true "$patience" says lost 'services lost is this job.s, but has lost the label'
+verdict $? "a Service that lost its label is named" "$(cat answer.json; api GET "$jobs_path/lost")"
+asked='coxswain_kube_requests_total{verb="create",resource="services",code="409"}'
+before=$(metric "$asked")
+sleep 5
+((before > 0 && $(metric "$asked") - before < 10))
+verdict $? "and asked for now and then" "$before, then $(metric "$asked")"
+uid=$(api GET api/v1/namespaces/default/services/lost | sed -n 's/.*"coxswain.dev\/job-uid": *"\([^"]*\)".*/\1/p')
+api PATCH api/v1/namespaces/default/services/lost "{\"metadata\":{\"labels\":{\"coxswain.dev/job-uid\":\"$uid\"}}}" >answer.json
+until_true "$patience" says lost '"AllScheduled"'
+verdict $? "with its label all is well" "$(cat answer.json; api GET "$jobs_path/lost")"
