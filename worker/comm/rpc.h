@@ -60,6 +60,9 @@ struct rpc_stream_events {
     void (*closed)(void *context, struct rpc_stream *stream, const struct error *error);
     /* Instead of `message`, for bulk data: the bytes where gRPC has put them, in order, without another copy. */
     void (*pieces)(void *context, struct rpc_stream *stream, const struct rpc_piece *pieces, unsigned count);
+    /* When a message has gone out and at most one more waits: for what is too large to be queued whole. The other side's flow
+     * control decides when. May be NULL. */
+    void (*drained)(void *context, struct rpc_stream *stream);
 };
 
 /* A method that a server offers. `opened` is called for each new stream and fills what that stream is to call with its own

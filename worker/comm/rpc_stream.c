@@ -117,6 +117,11 @@ static void stream_on_settled(void *owner, bool success)
     stream_settle(owner);
 }
 
+static bool is_drained(const struct rpc_stream *stream)
+{
+    return stream->queue == NULL || stream->queue->next == NULL;
+}
+
 static void stream_on_sent(void *owner, bool success)
 {
     struct rpc_stream *stream = owner;
@@ -129,6 +134,8 @@ static void stream_on_sent(void *owner, bool success)
     stream->sending = false;
     if (success)
         stream_pump(stream);
+    if (success && !stream->ended && stream->events.drained != NULL && is_drained(stream))
+        stream->events.drained(stream->context, stream);
     stream_settle(stream);
 }
 

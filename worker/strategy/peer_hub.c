@@ -22,6 +22,9 @@ struct visitor {
     struct rpc_stream *stream;
     bool greeted;
     uint32_t seat, epoch;
+    /* The state that it has asked for: what has been handed over of each vector. */
+    bool takes_state;
+    uint64_t serial, given;
 };
 
 /* What is due to one seat, and our stream to it. */
@@ -48,7 +51,7 @@ struct errand {
     enum errand_state state;
     unsigned seat;
     uint64_t serial;
-    int64_t asked_ms;
+    int64_t heard_ms; /* when it was asked, or last said a part of the answer */
 };
 
 struct peer_hub {
@@ -111,30 +114,6 @@ static void say_vector(struct peer_hub *hub, struct rpc_stream *stream, struct p
     }
 }
 
-/* Every part is of the same moment. */
-static void say_state(struct peer_hub *hub, struct rpc_stream *stream, uint64_t serial)
-{
-    uint64_t elements = peer_replica_elements(hub->replica);
-    unsigned vectors = peer_replica_vectors(hub->replica);
-    peer_replica_lock(hub->replica);
-    for (unsigned vector = 0; vector < vectors; vector++) {
-        for (uint64_t offset = 0; offset < elements;) {
-            uint64_t left = elements - offset, count = left < PEER_PART_MAX ? left : PEER_PART_MAX;
-            peer_replica_read(hub->replica, vector, offset, count, hub->part);
-            say(hub, stream,
-                &(struct peer_message){.type = PEER_STATE,
-                                       .serial = serial,
-                                       .vector = vector,
-                                       .last = count == left && vector + 1 == vectors,
-                                       .offset = offset,
-                                       .count = count,
-                                       .floats = hub->part});
-            offset += count;
-        }
-    }
-    peer_replica_unlock(hub->replica);
-}
-
 /* ---------------------------------------------------------------- who does not answer */
 
 static bool is_long(const struct peer_hub *hub, int64_t since_ms)
@@ -146,7 +125,7 @@ static bool is_long(const struct peer_hub *hub, int64_t since_ms)
 /* With the lock held. */
 static bool errand_stalls(const struct peer_hub *hub, const struct errand *errand, unsigned seat)
 {
-    return errand->state == ERRAND_ASKED && errand->seat == seat && is_long(hub, errand->asked_ms);
+    return errand->state == ERRAND_ASKED && errand->seat == seat && is_long(hub, errand->heard_ms);
 }
 
 /* Likewise. NULL: nothing. */
@@ -195,7 +174,15 @@ static void errand_end(struct peer_hub *hub, struct errand *errand, enum errand_
 static void errand_ask(struct errand *errand)
 {
     errand->state = ERRAND_ASKED;
-    errand->asked_ms = clock_monotonic_ms();
+    errand->heard_ms = clock_monotonic_ms();
+}
+
+/* A part of the answer; whether it was the last. */
+static void errand_hear(struct peer *peer, struct errand *errand, bool last)
+{
+    if (last)
+        note_answer(peer, errand->heard_ms);
+    errand->heard_ms = clock_monotonic_ms();
 }
 
 static void errands_fail(struct peer_hub *hub, unsigned seat)
@@ -241,10 +228,9 @@ static void hear_meeting(struct peer *peer, const struct peer_message *message)
         return;
     peer_replica_settle(hub->replica, message->offset, message->count, hub->sent, take_part(hub, message));
     pthread_mutex_lock(&hub->lock);
-    if (message->last) {
-        note_answer(peer, hub->meeting.asked_ms);
+    errand_hear(peer, &hub->meeting, message->last);
+    if (message->last)
         errand_end(hub, &hub->meeting, ERRAND_NONE);
-    }
     pthread_mutex_unlock(&hub->lock);
 }
 
@@ -256,6 +242,7 @@ static void hear_state(struct peer *peer, const struct peer_message *message)
                 message->count <= elements - message->offset;
     pthread_mutex_lock(&hub->lock);
     if (errand_is(&hub->fetch, peer, message->serial)) {
+        errand_hear(peer, &hub->fetch, message->last);
         if (fits && message->count > 0)
             memcpy(hub->fetched[message->vector] + message->offset, message->floats, message->count * sizeof(float));
         if (!fits || message->last)
@@ -390,13 +377,50 @@ static void meet_visitor(struct visitor *visitor, const struct peer_message *mes
     say(hub, visitor->stream, &answer);
 }
 
+/* The next part of each vector, of the same moment: what belongs to a weight stays together. The parts are of many moments, as the
+ * stream takes them: nothing is queued for a slow one, and training waits for one part at most. */
+static void give_parts(struct visitor *visitor)
+{
+    struct peer_hub *hub = visitor->hub;
+    uint64_t elements = peer_replica_elements(hub->replica), left = elements - visitor->given;
+    unsigned vectors = peer_replica_vectors(hub->replica);
+    struct peer_message part = {.type = PEER_STATE, .serial = visitor->serial, .offset = visitor->given};
+    part.count = left < PEER_PART_MAX ? left : PEER_PART_MAX;
+    part.floats = hub->part;
+    peer_replica_lock(hub->replica);
+    for (unsigned vector = 0; vector < vectors; vector++) {
+        peer_replica_read(hub->replica, vector, part.offset, part.count, hub->part);
+        part.vector = vector;
+        part.last = part.count == left && vector + 1 == vectors;
+        say(hub, visitor->stream, &part);
+    }
+    peer_replica_unlock(hub->replica);
+    visitor->given += part.count;
+    visitor->takes_state = visitor->given < elements;
+}
+
+static void visitor_drained(void *context, struct rpc_stream *stream)
+{
+    struct visitor *visitor = context;
+    (void)stream;
+    if (visitor->takes_state)
+        give_parts(visitor);
+}
+
+/* Who asks again has given up what was under way. */
 static void give_state(struct visitor *visitor, uint64_t serial)
 {
     struct peer_hub *hub = visitor->hub;
-    if (peer_replica_is_whole(hub->replica))
-        say_state(hub, visitor->stream, serial);
-    else
+    if (!peer_replica_is_whole(hub->replica)) {
         say(hub, visitor->stream, &(struct peer_message){.type = PEER_NOTHING, .serial = serial});
+        return;
+    }
+    bool flows = visitor->takes_state;
+    visitor->takes_state = true;
+    visitor->serial = serial;
+    visitor->given = 0;
+    if (!flows)
+        give_parts(visitor);
 }
 
 static void note_done(struct peer_hub *hub)
@@ -471,7 +495,8 @@ static void visitor_opened(void *context, struct rpc_stream *stream, struct rpc_
     *visitor = (struct visitor){.next = hub->visitors, .hub = hub, .stream = stream};
     hub->visitors = visitor;
     hub->visitor_count++;
-    *ret_events = (struct rpc_stream_events){.message = visitor_message, .closed = visitor_closed};
+    *ret_events =
+        (struct rpc_stream_events){.message = visitor_message, .closed = visitor_closed, .drained = visitor_drained};
     *ret_context = visitor;
     if (hub->visitor_count > VISITORS_MAX)
         rpc_stream_close(stream);
@@ -687,7 +712,8 @@ void peer_hub_ask(struct peer_hub *hub, unsigned seat, float *const *ret_vectors
 {
     pthread_mutex_lock(&hub->lock);
     hub->fetched = ret_vectors;
-    hub->fetch = (struct errand){.state = ERRAND_WANTED, .seat = seat, .serial = ++hub->next_serial};
+    hub->fetch = (struct errand){
+        .state = ERRAND_WANTED, .seat = seat, .serial = ++hub->next_serial, .heard_ms = clock_monotonic_ms()};
     pthread_mutex_unlock(&hub->lock);
     rpc_wake(hub->rpc);
 }
@@ -711,6 +737,14 @@ enum peer_answer peer_hub_answer(struct peer_hub *hub, int64_t timeout_ms)
     if (state == ERRAND_NOTHING)
         return PEER_ANSWER_NOTHING;
     return state == ERRAND_WANTED || state == ERRAND_ASKED ? PEER_ANSWER_PENDING : PEER_ANSWER_FAILED;
+}
+
+int64_t peer_hub_silence_ms(struct peer_hub *hub)
+{
+    pthread_mutex_lock(&hub->lock);
+    int64_t heard_ms = hub->fetch.heard_ms;
+    pthread_mutex_unlock(&hub->lock);
+    return clock_monotonic_ms() - heard_ms;
 }
 
 void peer_hub_forget(struct peer_hub *hub)

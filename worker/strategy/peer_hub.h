@@ -51,6 +51,8 @@ void peer_hub_ask(struct peer_hub *hub, unsigned seat, float *const *ret_vectors
 /* Waits for the answer for at most so long. FAILED: out of reach. */
 enum peer_answer { PEER_ANSWER_PENDING, PEER_ANSWER_STATE, PEER_ANSWER_NOTHING, PEER_ANSWER_FAILED };
 enum peer_answer peer_hub_answer(struct peer_hub *hub, int64_t timeout_ms);
+/* How long nothing of the answer has come: a large state takes as long as it takes. */
+int64_t peer_hub_silence_ms(struct peer_hub *hub);
 /* Gives the question up. */
 void peer_hub_forget(struct peer_hub *hub);
 

@@ -24,8 +24,8 @@
 #include "worker/strategy/replica.h"
 #include "worker/strategy/strategy_table.h"
 
-#define MEET_EVERY 16 /* own steps, when updates are sent to all */
-#define FETCH_MS 30000
+#define MEET_EVERY 16    /* own steps, when updates are sent to all */
+#define SILENCE_MS 30000 /* nothing of a state has come: it is given up */
 #define FETCH_LOOK_MS 200
 #define RETRY_NS 50000000L
 
@@ -136,14 +136,22 @@ static int restore(struct peer_to_peer *strategy, struct error *error)
     return 0;
 }
 
-/* Follows the world meanwhile, which may tell that the peer is gone. */
+static unsigned own_votes(const struct strategy_options *options)
+{
+    return options->votes != NULL ? options->votes(options->context) : 0;
+}
+
+/* Follows the world meanwhile, which may tell that the peer is gone. A newcomer that is asked to leave waits no longer. */
 static enum peer_answer fetch(struct peer_to_peer *strategy, unsigned seat, float *const *vectors)
 {
+    const struct strategy *base = &strategy->base;
     enum peer_answer answer = PEER_ANSWER_PENDING;
     peer_hub_ask(strategy->hub, seat, vectors);
-    for (int64_t waited = 0; answer == PEER_ANSWER_PENDING && waited < FETCH_MS; waited += FETCH_LOOK_MS) {
+    while (answer == PEER_ANSWER_PENDING && peer_hub_silence_ms(strategy->hub) < SILENCE_MS) {
         answer = peer_hub_answer(strategy->hub, FETCH_LOOK_MS);
         if (answer == PEER_ANSWER_PENDING && follow_world(strategy, NULL) < 0)
+            break;
+        if (!base->holds_state && (own_votes(&base->options) & STRATEGY_VOTE_LEAVE))
             break;
     }
     peer_hub_forget(strategy->hub);
@@ -167,11 +175,6 @@ static bool fetch_from_anybody(struct peer_to_peer *strategy, unsigned first, un
         *ret_refusals += answer == PEER_ANSWER_NOTHING;
     }
     return false;
-}
-
-static unsigned own_votes(const struct strategy_options *options)
-{
-    return options->votes != NULL ? options->votes(options->context) : 0;
 }
 
 /* The chief makes a state when nobody has one; all others wait until somebody does. */
