@@ -22,6 +22,7 @@
 
 #include "common/clock.h"
 #include "worker/comm/collective.h"
+#include "worker/device/device.h"
 #include "worker/strategy/reduction_tree.h"
 
 #define RANKS_MAX 32
@@ -61,6 +62,24 @@ static int compare(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
+/* The worker's gradients are in such memory. */
+static struct device *device;
+
+static float *allocate_vector(size_t bytes)
+{
+    struct error error = ERROR_INIT;
+    void *vector;
+    if ((device == NULL && device_open(&(struct device_options){.threads = 1}, &device, &error) < 0) ||
+        device_allocate(device, MEMORY_SHARED, bytes, &vector, &error) < 0)
+        fail(&error);
+    return vector;
+}
+
+static void free_vector(float *vector)
+{
+    device_free(device, vector);
+}
+
 static void print_times(const char *what, double n, size_t bytes, double median_ns, double best_ns)
 {
     printf("%-14s %3.0f processes %10zu bytes %12.1f us (best %10.1f) %8.2f bus GB/s\n", what, n, bytes,
@@ -73,7 +92,7 @@ static void measure(struct collective *group, const struct collective_options *o
     struct error error = ERROR_INIT;
     size_t elements = bytes / sizeof(float);
     int rounds = bytes <= 64 << 10 ? 1000 : bytes <= 1 << 20 ? 200 : bytes <= 16 << 20 ? 20 : 6;
-    float *vector = calloc(elements, sizeof(float));
+    float *vector = allocate_vector(bytes);
     int64_t *times = calloc((size_t)rounds, sizeof(*times));
     for (int i = -rounds / 10 - 1; i < rounds; i++) {
         if (collective_barrier(group, &error) < 0)
@@ -89,7 +108,7 @@ static void measure(struct collective *group, const struct collective_options *o
     if (options->rank == 0)
         print_times(what, options->size, bytes, (double)middle, (double)times[0]);
     free(times);
-    free(vector);
+    free_vector(vector);
 }
 
 struct sweep {
@@ -211,7 +230,7 @@ static void measure_chains(struct collective *group, const struct collective_opt
 {
     enum { CHAINS = 7, WARM_UP = 1 };
     struct error error = ERROR_INIT;
-    float *vector = calloc(bytes, 1);
+    float *vector = allocate_vector(bytes);
     int64_t times[CHAINS];
     for (int chain = 0; chain < CHAINS; chain++) {
         int64_t start = 0;
@@ -227,7 +246,7 @@ static void measure_chains(struct collective *group, const struct collective_opt
     int64_t middle = times[CHAINS / 2];
     if (options->rank == 0)
         print_times(what, options->size, bytes, (double)middle, (double)times[0]);
-    free(vector);
+    free_vector(vector);
 }
 
 static bool sends_whole(enum collective_algorithm algorithm)

@@ -132,3 +132,37 @@ Test(host_memory, a_device_holds_no_more_than_is_allowed)
     host_memory_allow(INT64_MAX);
     device_close(device);
 }
+
+/* The flags that the kernel keeps of the mapping around `memory`; false where it does not tell. */
+static bool read_mapping_flags(const void *memory, char *flags, size_t size)
+{
+    FILE *file = fopen("/proc/self/smaps", "re");
+    unsigned long from, end, at = (unsigned long)memory;
+    char line[512];
+    bool within = false, found = false;
+    while (file && !found && fgets(line, sizeof line, file)) {
+        if (sscanf(line, "%lx-%lx ", &from, &end) == 2)
+            within = from <= at && at < end;
+        found = within && strncmp(line, "VmFlags:", strlen("VmFlags:")) == 0;
+    }
+    snprintf(flags, size, "%s", found ? line : "");
+    if (file)
+        fclose(file);
+    return found;
+}
+
+Test(host_memory, long_vectors_of_a_device_are_in_large_pages)
+{
+    struct device *device;
+    void *memory;
+    char flags[512];
+    if (access("/sys/kernel/mm/transparent_hugepage/enabled", F_OK) != 0)
+        cr_skip_test("this kernel has no large pages");
+    cr_assert_eq(device_open(&(struct device_options){.threads = 1}, &device, NULL), 0);
+    cr_assert_eq(device_allocate(device, MEMORY_DEVICE, 16 << 20, &memory, NULL), 0);
+    if (!read_mapping_flags((char *)memory + (8 << 20), flags, sizeof flags))
+        cr_skip_test("this kernel tells nothing of mappings");
+    cr_expect(strstr(flags, " hg"), "%s", flags);
+    device_free(device, memory);
+    device_close(device);
+}
