@@ -188,13 +188,13 @@ static const char *queue_refusal(const struct controller *controller)
 static void queue_fill(struct controller *controller, const struct job_entry *entry, const struct training_job *job,
                        struct queue_input *queue, struct plan *plan)
 {
+    if (job->queue_name) {
+        queue->state = queue_state(controller);
+        queue->refusal = queue_refusal(controller);
+    }
     queue->resource = optional_api_resource(controller->workloads);
     queue->workload = optional_api_get(controller->workloads, entry->key); /* of a label that was taken off, too */
-    if (!job->queue_name)
-        return;
-    queue->state = queue_state(controller);
-    queue->refusal = queue_refusal(controller);
-    if (!queue->workload || !queue->workload->admitted || !replicas_promised(&job->status))
+    if (!job->queue_name || !queue->workload || !queue->workload->admitted || !replicas_promised(&job->status))
         return;
     SCOPED_FREE char *missing = NULL;
     plan->placement = queue_placement(queue->workload, find_flavor, controller, &missing);
@@ -549,6 +549,7 @@ static struct informer_options base_options(struct controller *controller, struc
         .resource = resource,
         .name_space = controller->options.name_space,
         .on_synced = all_synced,
+        .on_shown_again = all_synced,
         .on_trouble = trouble,
         .context = controller,
     };
@@ -745,6 +746,13 @@ const struct error *controller_refusal(const struct controller *controller)
     return refusal;
 }
 
+static void write_optional(const struct optional_api *api, struct buffer *out)
+{
+    struct kube_resource resource = optional_api_resource(api);
+    buffer_format(out, "coxswain_watch_refused{resource=\"%s.%s\"} %d\n", resource.plural, resource.group,
+                  *optional_api_refusal(api) != '\0');
+}
+
 static void write_refusals(const struct controller *controller, struct buffer *out)
 {
     buffer_format(out, "# HELP coxswain_watch_refused Whether the API server forbids to watch it: jobs stand still.\n"
@@ -752,6 +760,10 @@ static void write_refusals(const struct controller *controller, struct buffer *o
     for (size_t i = 0; i < WATCHED_COUNT; i++)
         buffer_format(out, "coxswain_watch_refused{resource=\"%s\"} %d\n", watched[i].resource,
                       refusal_of(controller, i) != NULL);
+    for (int scheduler = GANG_NONE + 1; scheduler < GANG_SCHEDULER_COUNT; scheduler++)
+        write_optional(controller->groups[scheduler], out);
+    write_optional(controller->workloads, out);
+    write_optional(controller->flavors, out);
 }
 
 static void write_jobs(const struct controller *controller, struct buffer *out)

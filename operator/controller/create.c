@@ -48,9 +48,16 @@ static void create_pods(struct planning *planning)
             planning_create_pod(planning, planning->crew.slots[i].role, planning->crew.slots[i].index);
 }
 
+/* Where pods that Kueue admitted belong. */
 static void await_flavor(struct planning *planning)
 {
-    const char *flavor = planning->input->queue.missing_flavor;
+    const struct queue_input *queue = &planning->input->queue;
+    const char *name = planning->job->queue_name, *flavor = queue->missing_flavor;
+    if (name && *name && queue->state == OPTIONAL_UNKNOWN)
+        planning_hold(planning, "Queued",
+                      planning_format(planning, "where Kueue wants the pods is not known yet%s%s",
+                                      queue->refusal && *queue->refusal ? ": " : "",
+                                      queue->refusal ? queue->refusal : ""));
     if (!flavor)
         return;
     planning_hold(planning, "FlavorMissing",

@@ -18,7 +18,7 @@ struct optional_api {
     struct buffer answer;
     struct informer *informer; /* NULL: not found */
     bool missing, stopped;
-    struct error refusal; /* of the discovery */
+    struct error refusal; /* of the discovery; of the collection that was lost */
     int64_t retry_ns;
 };
 
@@ -129,10 +129,30 @@ static void ask(struct optional_api *api)
 
 /* ---------------------------------------------------------------- use */
 
+/* What it shows is current, as far as anybody can tell. */
+static bool shows(const struct optional_api *api)
+{
+    return api->informer && informer_synced(api->informer) && !informer_refusal(api->informer);
+}
+
+/* A collection that was there and is not any more may be served in another version. */
+static void drop_lost(struct optional_api *api)
+{
+    const struct error *refusal = informer_refusal(api->informer);
+    if (!refusal || refusal->http_status != 404)
+        return;
+    api->refusal = *refusal;
+    informer_free(api->informer);
+    api->informer = NULL;
+    give_up(api, false);
+}
+
 enum optional_state optional_api_need(struct optional_api *api)
 {
     if (api->informer)
-        return informer_synced(api->informer) ? OPTIONAL_READY : OPTIONAL_UNKNOWN;
+        drop_lost(api);
+    if (api->informer)
+        return shows(api) ? OPTIONAL_READY : OPTIONAL_UNKNOWN;
     if (!api->call && !api->stopped && clock_monotonic_ns() >= api->retry_ns) {
         api->version = 0;
         ask(api);
@@ -148,17 +168,16 @@ static bool is_refusal(const struct error *error)
 
 const char *optional_api_refusal(const struct optional_api *api)
 {
-    const struct error *error = api->informer ? informer_trouble(api->informer) : &api->refusal;
+    const struct error *error = api->informer ? informer_refusal(api->informer) : &api->refusal;
     return error && is_refusal(error) ? error->message : "";
 }
 
 const void *optional_api_get(const struct optional_api *api, const char *key)
 {
-    return api->informer && informer_synced(api->informer) ? informer_get(api->informer, key) : NULL;
+    return shows(api) ? informer_get(api->informer, key) : NULL;
 }
 
 bool optional_api_has_seen(const struct optional_api *api, const char *resource_version)
 {
-    bool shows = api->informer && informer_synced(api->informer);
-    return !shows || informer_has_seen(api->informer, resource_version);
+    return !shows(api) || informer_has_seen(api->informer, resource_version);
 }

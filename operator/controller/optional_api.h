@@ -3,7 +3,9 @@
  * A collection of somebody else's API that a cluster may lack: looked for by
  * discovery when the first job needs it, in the versions that this operator knows,
  * and from then on cached by an informer. While it is missing it is looked for
- * again from time to time, as long as somebody needs it.
+ * again from time to time, as long as somebody needs it; so is one that was there
+ * and is not found any more. A copy that the server does not let grow further is
+ * not shown.
  */
 #ifndef COXSWAIN_CONTROLLER_OPTIONAL_API_H
 #define COXSWAIN_CONTROLLER_OPTIONAL_API_H
@@ -11,7 +13,7 @@
 #include "operator/kube/informer.h"
 
 enum optional_state {
-    OPTIONAL_UNKNOWN, /* being looked for, or its cache is not complete yet */
+    OPTIONAL_UNKNOWN, /* being looked for, or its cache is not complete yet, or the server does not show it any more */
     OPTIONAL_MISSING,
     OPTIONAL_READY,
 };
@@ -33,7 +35,7 @@ struct optional_api *optional_api_new(struct kube_client *client, const struct o
 void optional_api_stop(struct optional_api *api);
 void optional_api_free(struct optional_api *api);
 
-/* Where it stands; looks for it when that is due. */
+/* Where it stands; looks for it when that is due. What optional_api_get gave before may be gone after it. */
 enum optional_state optional_api_need(struct optional_api *api);
 /* The server's words when it refuses to show it; "" when it does not. Valid until the loop's next turn. */
 const char *optional_api_refusal(const struct optional_api *api);

@@ -67,7 +67,10 @@ static void position_set(struct informer *informer, const char *resource_version
 /* The server lets us look. */
 static void trouble_end(struct informer *informer)
 {
+    bool was_refused = informer_refusal(informer) != NULL;
     informer->last_trouble.kind = ERROR_NONE;
+    if (was_refused && informer->synced && informer->options.on_shown_again)
+        informer->options.on_shown_again(informer->options.context);
 }
 
 static void list_complete(struct informer *informer, const char *resource_version)
@@ -423,11 +426,6 @@ void informer_free(struct informer *informer)
 bool informer_synced(const struct informer *informer)
 {
     return informer->synced;
-}
-
-const struct error *informer_trouble(const struct informer *informer)
-{
-    return informer->synced || informer->last_trouble.kind == ERROR_NONE ? NULL : &informer->last_trouble;
 }
 
 static bool is_refusal(const struct error *error)

@@ -45,6 +45,8 @@ struct informer_options {
     void (*on_changed)(void *context, const char *key, const void *old, const void *item);
     void (*on_deleted)(void *context, const char *key, const void *item);
     void (*on_synced)(void *context); /* once, when the first state is complete */
+    void (*on_shown_again)(
+        void *context); /* a refusal (informer_refusal) is over, and what was seen before it goes on */
     /* Something failed and is tried again by itself; for the log. */
     void (*on_trouble)(void *context, const struct error *error);
     void *context;
@@ -64,8 +66,6 @@ void informer_free(struct informer *informer);
 
 /* True from the first complete state on; stays true while the watch is re-established. */
 bool informer_synced(const struct informer *informer);
-/* Why there is no first state yet: what the server said last; NULL: nothing, or it is there. */
-const struct error *informer_trouble(const struct informer *informer);
 /* What the server says to those who may not look (any more), who are not known to it, or who look for what it does not
  * serve: that passes when a person mends it, and until then the copy grows old. NULL: nothing of the kind. */
 const struct error *informer_refusal(const struct informer *informer);

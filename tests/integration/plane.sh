@@ -38,6 +38,13 @@ operator_kill() {
     wait "$operator" 2>/dev/null
 }
 
+# metric NAME: its value, as the operator tells it at the port that stands in its log
+metric() {
+    local port
+    port=$(sed -n 's/.*serving metrics.*port[^0-9]*\([0-9]*\).*/\1/p' operator.log | tail -n 1)
+    curl -s "http://127.0.0.1:$port/metrics" | sed -n "s/^$1 //p"
+}
+
 plane_stop() {
     # shellcheck disable=SC2086 # either may be unset
     kill $operator $standalone 2>/dev/null

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# APIs of others that are served and that the operator may not see: who needs them waits and says why, all others go on.
+# APIs of others that the operator may not see, or that go away: who needs them waits and says why, all others go on.
 # Prints ok/not ok lines (see tests/run).
 set -uo pipefail
 
@@ -31,8 +31,29 @@ verdict $? "a job with a queue says what the operator may not see" "$(api GET "$
 job gang '{"gang":{"scheduler":"Coscheduling"}}' 1 'sleep 600'
 until_true "$patience" says gang 'the operator may not see podgroups of scheduling.x-k8s.io: made by faultproxy'
 verdict $? "so does a gang" "$(api GET "$jobs_path/gang")"
+refused() { metric "coxswain_watch_refused{resource=\"$1\"}"; }
+[[ $(refused workloads.kueue.x-k8s.io) == 1 && $(refused podgroups.scheduling.x-k8s.io) == 1 &&
+    $(refused podgroups.scheduling.volcano.sh) == 0 ]]
+verdict $? "both as a metric"
 job plain '{}' 1 'sleep 600'
 wait_for plain state Running "$patience"
 verdict $? "a job that needs neither runs" "$(api GET "$jobs_path/plain")"
 no_pods_of queued && no_pods_of gang
 verdict $? "the others have no pods"
+
+# ---- one that goes away and comes again
+
+operator_kill
+operator_start
+wait_for gang state Running "$patience"
+verdict $? "with the right to see it a gang runs" "$(api GET "$jobs_path/gang")"
+api DELETE apis/apiextensions.k8s.io/v1/customresourcedefinitions/podgroups.scheduling.x-k8s.io >/dev/null
+job later '{"gang":{"scheduler":"Coscheduling"}}' 1 'sleep 600'
+until_true "$patience" says later GangSchedulerMissing && no_pods_of later
+verdict $? "an API that is not served any more is missed" "$(api GET "$jobs_path/later")"
+curl -sS --cacert ca.pem -H "Authorization: Bearer $token" -H "Content-Type: application/yaml" \
+    --data-binary @crds/coscheduling.yaml "$server/apis/apiextensions.k8s.io/v1/customresourcedefinitions" >answer.json
+wait_for later state Running "$patience"
+verdict $? "and found when it is back" "$(cat answer.json; api GET "$jobs_path/later")"
+field_is gang state Running && [[ $(field gang restartCount) == "" ]]
+verdict $? "a gang that runs goes on meanwhile" "$(api GET "$jobs_path/gang")"

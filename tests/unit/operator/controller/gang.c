@@ -269,3 +269,16 @@ Test(gang, a_group_whose_name_is_taken_is_tried_again_later)
     scene_plan(&scene);
     cr_assert_eq(scene_count(&scene, ACTION_CREATE_GROUP), 1);
 }
+
+Test(gang, that_the_api_is_gone_is_told_and_not_that_a_create_failed)
+{
+    begin();
+    scene.input.obstacle =
+        (struct obstacle){OBSTACLE_OUTAGE, "the server could not find it", scene.input.now_ms + 2000};
+    scene_plan(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_FALSE), "CreateFailed");
+    scene.input.gang.state = OPTIONAL_MISSING;
+    scene_plan(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_FALSE), "GangSchedulerMissing");
+    cr_assert(scene.plan.obstacle_over);
+}

@@ -43,8 +43,15 @@ static void serve(struct scripted_request *request)
 static void *parse(void *context, const struct json *object)
 {
     (void)context;
-    (void)object;
-    return NULL;
+    return memory_copy_string(json_string_at(object, "metadata.name", ""));
+}
+
+static int shown_again;
+
+static void note_shown_again(void *context)
+{
+    (void)context;
+    shown_again++;
 }
 
 static struct optional_api *start(scripted_handler *handler)
@@ -53,8 +60,12 @@ static struct optional_api *start(scripted_handler *handler)
     struct optional_api_options options = {
         .group = GROUP,
         .plural = "podgroups",
-        .versions = {"v1"},
-        .informer = {.parse = parse, .item_free = free, .backoff_base_ms = 2, .never_stream_list = true},
+        .versions = {"v1", "v1beta1"},
+        .informer = {.parse = parse,
+                     .item_free = free,
+                     .on_shown_again = note_shown_again,
+                     .backoff_base_ms = 2,
+                     .never_stream_list = true},
     };
     return optional_api_new(client, &options);
 }
@@ -101,5 +112,77 @@ Test(optional_api, what_is_served_is_ready)
     struct optional_api *api = start(serve);
     LOOP_UNTIL(optional_api_need(api) == OPTIONAL_READY);
     cr_assert_str_eq(optional_api_refusal(api), "");
+    stop(api);
+}
+
+/* ---- what was there once */
+
+static _Atomic int phase;
+
+#define HELD "{\"metadata\":{\"resourceVersion\":\"5\"},\"items\":[{\"metadata\":{\"name\":\"a\",\"uid\":\"u\"}}]}"
+
+/* Its watches end in order, so that the next one meets what has changed. */
+static void show(struct scripted_request *request)
+{
+    scripted_reply(request, 200, strstr(request->line, "watch=true") ? "" : HELD);
+}
+
+static void take_the_right_away(struct scripted_request *request)
+{
+    if (phase == 1 && !asks_discovery(request))
+        scripted_reply(request, 403, FORBIDDEN("podgroups"));
+    else if (asks_discovery(request))
+        serve(request);
+    else
+        show(request);
+}
+
+Test(optional_api, a_right_that_is_taken_away_is_told_and_what_is_old_is_not_shown)
+{
+    phase = 0;
+    struct optional_api *api = start(take_the_right_away);
+    LOOP_UNTIL(optional_api_need(api) == OPTIONAL_READY);
+    cr_assert(optional_api_get(api, "a"));
+    cr_assert_not(optional_api_has_seen(api, "9"));
+    phase = 1;
+    LOOP_UNTIL(optional_api_need(api) == OPTIONAL_UNKNOWN);
+    cr_assert(strstr(optional_api_refusal(api), "podgroups is forbidden: no role"), "%s", optional_api_refusal(api));
+    cr_assert_null(optional_api_get(api, "a"));
+    cr_assert(optional_api_has_seen(api, "9"), "nobody waits for what is not shown");
+    cr_assert_eq(shown_again, 0);
+    phase = 0;
+    LOOP_UNTIL(optional_api_need(api) == OPTIONAL_READY);
+    cr_assert_str_eq(optional_api_refusal(api), "");
+    cr_assert_eq(shown_again, 1, "what jobs have missed meanwhile they do now");
+    stop(api);
+}
+
+#define NOT_FOUND "{\"kind\":\"Status\",\"reason\":\"NotFound\",\"code\":404,\"message\":\"not served\"}"
+
+/* In phase 0 as v1beta1, then nowhere, then as v1. */
+static void change_version(struct scripted_request *request)
+{
+    bool old = strstr(request->line, "/v1beta1") != NULL, discovery = !strstr(request->line, "/podgroups");
+    if (phase == 1 || old != (phase == 0))
+        scripted_reply(request, 404, NOT_FOUND);
+    else if (discovery)
+        scripted_reply(request, 200, "{\"resources\":[{\"name\":\"podgroups\"}]}");
+    else
+        show(request);
+}
+
+Test(optional_api, a_version_that_is_served_no_more_is_followed_by_another)
+{
+    phase = 0;
+    struct optional_api *api = start(change_version);
+    LOOP_UNTIL(optional_api_need(api) == OPTIONAL_READY);
+    cr_assert_str_eq(optional_api_resource(api).version, "v1beta1");
+    phase = 1;
+    LOOP_UNTIL(optional_api_need(api) != OPTIONAL_READY);
+    cr_assert(strstr(optional_api_refusal(api), "not served"), "%s", optional_api_refusal(api));
+    LOOP_UNTIL(optional_api_need(api) == OPTIONAL_MISSING);
+    phase = 2;
+    LOOP_UNTIL(optional_api_need(api) == OPTIONAL_READY);
+    cr_assert_str_eq(optional_api_resource(api).version, "v1");
     stop(api);
 }

@@ -383,6 +383,27 @@ Test(queue, who_was_preempted_is_requeued_at_once)
     cr_assert_str_eq(status_of(late, "Requeued"), "False");
 }
 
+/* A pod that is lost while nobody knows the flavor must not come up anywhere. */
+Test(queue, a_successor_waits_until_its_place_is_known)
+{
+    run();
+    scene_end_pod(&scene, &scene.pods[1], 137);
+    turn();
+    scene.pods[1].current = false;
+    scene.input.queue.state = OPTIONAL_UNKNOWN;
+    scene.input.queue.workload = NULL;
+    scene.input.queue.refusal = "workloads is forbidden";
+    scene.input.now_ms += 60000;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_FALSE), "Queued");
+    cr_assert(strstr(scene.plan.status.conditions[CONDITION_SCHEDULED].message, "workloads is forbidden"));
+    scene.input.queue.state = OPTIONAL_READY;
+    scene.input.queue.workload = &workload;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 1);
+}
+
 /* ---- a Workload that the API server does not take */
 
 static void refuse_workload(enum obstacle_kind kind)
