@@ -50,6 +50,9 @@ verdict $? "three replicas under the restricted level"
 [[ $(kubectl -n coxswain-system get pdb coxswain -o 'jsonpath={.spec.maxUnavailable}') == 1 ]]
 verdict $? "a disruption budget with them"
 
+why=$(helm rollback coxswain -n coxswain-system --wait --timeout 120s 2>&1)
+verdict $? "helm rollback" "$why"
+
 for user in "view get yes" "view create no" "edit create yes" "edit delete yes"; do
     read -r role verb expected <<<"$user"
     kubectl -n train create rolebinding "$role" --clusterrole="$role" --user="$role" >/dev/null 2>&1
