@@ -15,6 +15,11 @@ k() {
     timeout 120 kubectl -n "$space" "$@"
 }
 
+# established WHAT…: definitions that are made are served. kubectl gives up on one that has no conditions at all yet.
+established() {
+    until_true 60 kubectl wait --for=condition=Established --timeout=60s "$@"
+}
+
 # Definition, rights, and a namespace at the Pod Security level "restricted", without what an earlier script left in it.
 cluster_prepare() {
     kubectl delete namespace "$space" --ignore-not-found --timeout=180s >/dev/null &&
@@ -22,7 +27,7 @@ cluster_prepare() {
         kubectl apply -k "$root/deploy/rbac" >/dev/null &&
         kubectl create namespace "$space" >/dev/null &&
         kubectl label namespace "$space" pod-security.kubernetes.io/enforce=restricted >/dev/null &&
-        kubectl wait --for=condition=Established crd/trainingjobs.coxswain.dev --timeout=60s >/dev/null &&
+        established crd/trainingjobs.coxswain.dev >/dev/null &&
         operator_kubeconfig >"$work/operator.kubeconfig"
 }
 

@@ -27,7 +27,7 @@ if ((status == 3)); then
 fi
 verdict $status "the definitions are found in their modules" "$why"
 cluster_prepare || { echo "not ok preparation"; exit 1; }
-why=$(kubectl create -f "$work/crds" 2>&1 && kubectl wait --for=condition=Established --timeout=60s -f "$work/crds" 2>&1)
+why=$(kubectl create -f "$work/crds" 2>&1 && established -f "$work/crds" 2>&1)
 verdict $? "the API server takes them" "$why"
 cluster_operator_start
 cluster_operator_start
