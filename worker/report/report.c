@@ -28,6 +28,7 @@
 #define METRIC_VALIDATION_ACCURACY "validationAccuracy"
 #define METRIC_BYTES_SENT "bytesSentPerStep" /* by this process */
 #define METRIC_UPDATES_LOST "updatesLost"
+#define METRIC_REPLICAS_MISSING "replicasMissing"
 
 struct report {
     enum log_format format;
@@ -342,6 +343,13 @@ void report_updates_lost(struct report *report, int64_t updates)
 {
     pthread_mutex_lock(&report->mutex);
     set_metric(&report->status, METRIC_UPDATES_LOST, (double)updates);
+    pthread_mutex_unlock(&report->mutex);
+}
+
+void report_replicas_missing(struct report *report, unsigned count)
+{
+    pthread_mutex_lock(&report->mutex);
+    set_metric(&report->status, METRIC_REPLICAS_MISSING, count);
     pthread_mutex_unlock(&report->mutex);
 }
 

@@ -58,6 +58,8 @@ void report_save(struct report *report, const struct error *cause);
 void report_traffic(struct report *report, int64_t bytes, int64_t steps);
 /* Updates that parameter servers had acknowledged and that no server's values have any more, in all: a metric. */
 void report_updates_lost(struct report *report, int64_t updates);
+/* Replicas that the last mean of all is without: a metric. */
+void report_replicas_missing(struct report *report, unsigned count);
 /* What report_traffic was last told, as a line; nothing when nothing was sent. Of every process. */
 void report_traffic_summary(struct report *report);
 

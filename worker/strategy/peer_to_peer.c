@@ -11,6 +11,7 @@
  *
  * The run is over when all together have finished the examples of its steps.
  */
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -28,6 +29,7 @@
 #define SILENCE_MS 30000 /* nothing of a state has come: it is given up */
 #define FETCH_LOOK_MS 200
 #define RETRY_NS 50000000L
+#define MISSING_TEXT_MAX 1024
 
 struct peer_to_peer {
     struct strategy base;
@@ -41,9 +43,11 @@ struct peer_to_peer {
     unsigned seat;
     uint64_t random;
     int64_t own_steps, step_before;
-    float *change;                   /* SendToAll: parameters before the update, then what it has changed */
-    float *mean[PEER_VECTORS_MAX];   /* while the chief averages: what it had itself */
+    float *change;                 /* SendToAll: parameters before the update, then what it has changed */
+    float *mean[PEER_VECTORS_MAX]; /* the chief's last mean of all; while it is the state: what the chief has itself */
     float *theirs[PEER_VECTORS_MAX]; /* and a peer's */
+    int64_t mean_step;               /* own steps when it was taken; -1: never */
+    unsigned mean_count, mean_of;    /* replicas in it, and those that there were */
 };
 
 static struct peer_to_peer *of(struct strategy *base)
@@ -316,25 +320,73 @@ static void add_to_mean(struct peer_to_peer *strategy, double weight)
             strategy->mean[v][i] += (float)weight * (strategy->theirs[v][i] - strategy->mean[v][i]);
 }
 
-static int peer_average_begin(struct strategy *base, struct error *error)
+/* Who was in the world, has a replica, and did not give it. */
+static void tell_missing(struct peer_to_peer *strategy, const struct world *world, const bool missing[CREW_SIZE_MAX])
 {
-    struct peer_to_peer *strategy = of(base);
+    const struct strategy_options *options = &strategy->base.options;
+    char text[MISSING_TEXT_MAX], name[COLLECTIVE_PEER_TEXT_MAX];
+    int length = snprintf(text, sizeof text, "the mean of all at step %lld is of %u of %u replicas: without",
+                          (long long)options->state->progress.step, strategy->mean_count, strategy->mean_of);
+    for (unsigned rank = 0; rank < world->size && length > 0 && (size_t)length < sizeof text; rank++) {
+        if (!missing[rank])
+            continue;
+        collective_peer_describe(world->peers, rank, name);
+        length += snprintf(text + length, sizeof text - (size_t)length, " %s", name);
+    }
+    if (options->on_warning != NULL)
+        options->on_warning(options->context, text);
+}
+
+/* A newcomer that has no state yet has no replica. */
+static void add_others(struct peer_to_peer *strategy, const struct world *world)
+{
+    bool missing[CREW_SIZE_MAX] = {false};
+    strategy->mean_count = strategy->mean_of = 1;
+    for (unsigned rank = 0; rank < world->size; rank++) {
+        if (rank == world->rank)
+            continue;
+        enum peer_answer answer = fetch(strategy, world->members[rank], strategy->theirs);
+        missing[rank] = answer != PEER_ANSWER_STATE && answer != PEER_ANSWER_NOTHING;
+        strategy->mean_of += answer != PEER_ANSWER_NOTHING;
+        if (answer == PEER_ANSWER_STATE)
+            add_to_mean(strategy, 1.0 / ++strategy->mean_count);
+    }
+    if (strategy->mean_count < strategy->mean_of)
+        tell_missing(strategy, world, missing);
+}
+
+static int take_mean(struct peer_to_peer *strategy, struct error *error)
+{
     uint64_t elements = peer_replica_elements(strategy->shared);
-    unsigned count = 1;
     if (follow_world(strategy, error) < 0)
         return -1;
-    const struct world world = base->world;
+    const struct world world = strategy->base.world;
     allocate_means(strategy);
     peer_replica_lock(strategy->shared);
     peer_replica_take_in(strategy->shared);
     for (unsigned v = 0; v < peer_replica_vectors(strategy->shared); v++)
         peer_replica_read(strategy->shared, v, 0, elements, strategy->mean[v]);
     peer_replica_unlock(strategy->shared);
-    for (unsigned rank = 0; rank < world.size; rank++)
-        if (rank != world.rank && fetch(strategy, world.members[rank], strategy->theirs) == PEER_ANSWER_STATE)
-            add_to_mean(strategy, 1.0 / ++count);
+    add_others(strategy, &world);
+    strategy->mean_step = strategy->own_steps;
+    return 0;
+}
+
+/* What is saved, evaluated and exported between the same two steps is the same mean. */
+static int peer_average_begin(struct strategy *base, struct error *error)
+{
+    struct peer_to_peer *strategy = of(base);
+    if (strategy->mean_step != strategy->own_steps && take_mean(strategy, error) < 0)
+        return -1;
     swap_means(strategy);
     return 0;
+}
+
+static unsigned peer_averaged(const struct strategy *base, unsigned *ret_of)
+{
+    const struct peer_to_peer *strategy = (const struct peer_to_peer *)base;
+    *ret_of = strategy->mean_of;
+    return strategy->mean_count;
 }
 
 static void peer_average_end(struct strategy *base)
@@ -434,6 +486,7 @@ static int peer_open(const struct strategy_options *options, struct strategy **r
     strategy->hub = options->hub;
     strategy->own = *options->state;
     strategy->seat = options->seat;
+    strategy->mean_step = -1;
     strategy->gossips = options->spec != NULL && options->spec->exchange == EXCHANGE_GOSSIP;
     strategy->random = options->sampler->seed * 2654435761u + options->seat + 1;
     strategy->shared = peer_replica_new(options->state);
@@ -456,6 +509,7 @@ const struct strategy_operations peer_to_peer_strategy = {
     .step_before = peer_step_before,
     .average_begin = peer_average_begin,
     .average_end = peer_average_end,
+    .averaged = peer_averaged,
     .finished = peer_finished,
     .sum = peer_sum,
     .share = peer_share,

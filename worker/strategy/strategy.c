@@ -162,6 +162,12 @@ void strategy_average_end(struct strategy *strategy)
     strategy->operations->average_end(strategy);
 }
 
+unsigned strategy_averaged(const struct strategy *strategy, unsigned *ret_of)
+{
+    *ret_of = 0;
+    return strategy_is_loose(strategy) ? strategy->operations->averaged(strategy, ret_of) : 0;
+}
+
 int64_t strategy_finished(const struct strategy *strategy, unsigned seat)
 {
     return strategy_is_loose(strategy) ? strategy->operations->finished(strategy, seat) : 0;

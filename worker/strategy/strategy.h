@@ -202,6 +202,8 @@ bool strategy_is_loose(const struct strategy *strategy);
 /* Loose strategies: between the two calls the chief's state is the mean of all replicas that can be reached. */
 int strategy_average_begin(struct strategy *strategy, struct error *error);
 void strategy_average_end(struct strategy *strategy);
+/* Replicas in the last mean, and those that there were to be reached; 0 and 0: none was taken. */
+unsigned strategy_averaged(const struct strategy *strategy, unsigned *ret_of);
 
 /* Loose strategies: the examples that the member of a seat has finished, as far as is known here. */
 int64_t strategy_finished(const struct strategy *strategy, unsigned seat);

@@ -22,6 +22,7 @@ struct strategy_operations {
     int64_t (*step_before)(const struct strategy *strategy);              /* NULL: step - 1 */
     int (*average_begin)(struct strategy *strategy, struct error *error); /* NULL: replicas are equal */
     void (*average_end)(struct strategy *strategy);
+    unsigned (*averaged)(const struct strategy *strategy, unsigned *ret_of);
     int64_t (*finished)(const struct strategy *strategy, unsigned seat); /* likewise */
     int (*sum)(struct strategy *strategy, double *values, unsigned count, struct error *error);
     int (*share)(struct strategy *strategy, void *bytes, size_t length, struct error *error);

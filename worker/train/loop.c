@@ -10,6 +10,7 @@
 #include "worker/coordination/stragglers.h"
 #include "worker/data/step_record.h"
 #include "worker/train/abandonment.h"
+#include "worker/train/averaging.h"
 #include "worker/train/best.h"
 #include "worker/train/crew_evaluation.h"
 #include "worker/train/error_exit_code.h"
@@ -231,7 +232,7 @@ static enum outcome evaluate(struct loop *loop, struct error *error)
     if (!evaluation_is_due(trainer))
         return OUTCOME_ON;
     report_phase(trainer->report, STATUS_EVALUATING, NULL);
-    if (strategy_average_begin(trainer->strategy, error) < 0)
+    if (averaging_begin(trainer, error) < 0)
         return judge(loop, error, EXIT_CODE_INTERNAL);
     enum outcome outcome = judge_state(loop, error);
     strategy_average_end(trainer->strategy);
@@ -332,7 +333,7 @@ static enum outcome export_model(struct loop *loop, struct error *error)
     struct trainer *trainer = loop->trainer;
     bool chief = trainer_is_chief(trainer);
     struct whole_model model;
-    if (chief && strategy_average_begin(trainer->strategy, error) < 0)
+    if (chief && averaging_begin(trainer, error) < 0)
         return fail(loop, error, EXIT_CODE_NOT_STORED);
     if (whole_model_take(trainer, &model, error) < 0)
         return judge(loop, error, EXIT_CODE_INTERNAL);

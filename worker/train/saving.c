@@ -10,6 +10,7 @@
 #include "common/memory.h"
 #include "worker/checkpoint/file.h"
 #include "worker/checkpoint/image.h"
+#include "worker/train/averaging.h"
 #include "worker/train/best.h"
 #include "worker/train/resumed_order.h"
 #include "worker/train/state_tensors.h"
@@ -69,6 +70,7 @@ struct json *saving_describe_model(const struct trainer *trainer)
     json_set_string(model, "arithmetic", device_arithmetic(trainer->device));
     resumed_order_describe(model, &trainer->sampler);
     describe_stages(trainer, model);
+    averaging_describe(trainer, model);
     return model;
 }
 
@@ -123,7 +125,7 @@ static int save_state(struct trainer *trainer, enum checkpoint_start *ret_start,
 /* Replicas that differ save their mean. */
 static int start_save(struct trainer *trainer, enum checkpoint_start *ret_start, struct error *error)
 {
-    if (strategy_average_begin(trainer->strategy, error) < 0)
+    if (averaging_begin(trainer, error) < 0)
         return -1;
     int result = save_state(trainer, ret_start, error);
     strategy_average_end(trainer->strategy);
@@ -236,6 +238,8 @@ int saving_consider(struct trainer *trainer, bool now, struct error *error)
         return -1;
     if (!now && !is_due(trainer))
         return 0;
+    if (strategy_is_loose(trainer->strategy) && checkpoint_is_busy(trainer->store))
+        return 0; /* no mean is taken for a save that would be skipped */
     enum checkpoint_start start;
     struct error cause = ERROR_INIT;
     if (start_save(trainer, &start, &cause) < 0) {
