@@ -35,10 +35,13 @@ struct checkpoint_store {
     size_t expected; /* bytes to make ready; 0: nothing is to be done */
     bool copying;    /* the caller's tensors are still being read */
     struct checkpoint_part_key part_key;
-    unsigned part_ranks; /* 0: no parts */
+    unsigned part_ranks;                   /* 0: no parts */
+    struct checkpoint_part_key failed_key; /* of the last save that failed */
+    unsigned failed_ranks;                 /* 0: none, or its parts are gone */
     atomic_bool parts_given_up;
     checkpoint_ask_rank ask_rank;
     checkpoint_name_rank name_rank;
+    checkpoint_tell_late tell_late;
     void *rank_context;
     struct snapshot snapshot;
     struct manifest manifest;
@@ -63,6 +66,7 @@ int checkpoint_store_open(const struct checkpoint_options *options, struct check
     store->keep = options->keep > 0 ? options->keep : 1;
     store->ask_rank = options->ask_rank;
     store->name_rank = options->name_rank;
+    store->tell_late = options->tell_late;
     store->rank_context = options->context;
     store->own = own;
     store->restored.step = -1;
@@ -241,10 +245,17 @@ static int save_snapshot(struct checkpoint_store *store, int64_t *ret_bytes, str
                                            .patience = {.given_up = &store->parts_given_up,
                                                         .ask = store->ask_rank,
                                                         .name = store->name_rank,
+                                                        .tell_late = store->tell_late,
                                                         .context = store->rank_context}};
     if (checkpoint_commit(store->directory, &store->own, &store->manifest, store->snapshot.tensors,
-                          store->snapshot.count, store->part_ranks > 1 ? &parts : NULL, ret_bytes, error) < 0)
+                          store->snapshot.count, store->part_ranks > 1 ? &parts : NULL, ret_bytes, error) < 0) {
+        store->failed_key = store->part_key;
+        store->failed_ranks = store->part_ranks;
         return error_wrap(error, "save step %lld", (long long)name.step);
+    }
+    checkpoint_parts_remove(store->directory, &store->failed_key,
+                            store->failed_ranks); /* all have written newer ones */
+    store->failed_ranks = 0;
     verified_set_add(&store->verified, &name);
     /* The new one is safe; that an old one could not be removed must not make the save a failure. */
     retention_apply(store->directory, &store->own, store->keep, &store->verified, NULL);

@@ -30,6 +30,8 @@ typedef enum checkpoint_rank_fate (*checkpoint_ask_rank)(void *context, const st
 /* What people call a rank: "rank 1 (worker 1, 10.0.0.7:2223)". Likewise. */
 #define CHECKPOINT_RANK_NAME_MAX 160
 typedef void (*checkpoint_name_rank)(void *context, unsigned rank, char name[CHECKPOINT_RANK_NAME_MAX]);
+/* Once for each part that has been waited for for long: of whom, and how long. From the saver's thread. */
+typedef void (*checkpoint_tell_late)(void *context, const char *rank, int64_t step, int64_t waited_ms);
 
 struct checkpoint_options {
     const char *directory; /* created when missing */
@@ -38,6 +40,7 @@ struct checkpoint_options {
     int64_t keep;                   /* whole checkpoints to keep, at least 1 */
     checkpoint_ask_rank ask_rank;   /* where other ranks write parts (part.h); NULL: nobody knows */
     checkpoint_name_rank name_rank; /* NULL: "rank 1" */
+    checkpoint_tell_late tell_late; /* NULL: nobody is told */
     void *context;
 };
 

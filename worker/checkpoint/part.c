@@ -18,7 +18,7 @@
 #include "worker/checkpoint/snapshot.h"
 
 #define WAIT_NS (120 * (int64_t)1000000000)
-#define TAKEN_NS (30 * (int64_t)1000000000)
+#define LATE_NS (30 * (int64_t)1000000000)
 #define BEGUN_NS (2 * (int64_t)1000000000) /* from the vote to the first byte of the file */
 #define LOOK_NS 10000000L
 #define SUM_TEXT_MAX 512
@@ -39,7 +39,8 @@ static char *sum_path(const char *part)
 
 struct part_writer {
     char *directory;
-    char *path; /* of the part last begun */
+    char *path;  /* of the part last begun */
+    char *older; /* and of the one before, of the same generation */
     struct snapshot snapshot;
     struct checkpoint_part_key key;
     pthread_t thread;
@@ -86,7 +87,6 @@ static void tell_failure(const struct part_writer *writer)
 static void *run(void *argument)
 {
     struct part_writer *writer = argument;
-    error_clear(&writer->result);
     if (write_part(writer, &writer->result) < 0) {
         error_wrap(&writer->result, "save this rank's part of step %lld", (long long)writer->key.step);
         tell_failure(writer);
@@ -102,39 +102,64 @@ static void join(struct part_writer *writer)
     writer->has_thread = false;
 }
 
-/* Moved into a checkpoint by now, unless its save was skipped or has failed. */
-static void remove_old_part(struct part_writer *writer)
+static void remove_part(const char *path)
 {
-    if (writer->path == NULL)
+    if (path == NULL)
         return;
-    SCOPED_FREE char *sum = sum_path(writer->path);
+    SCOPED_FREE char *sum = sum_path(path);
     file_calls.unlink(sum);
-    file_calls.unlink(writer->path);
-    free(writer->path);
+    file_calls.unlink(path);
+}
+
+static bool is_of_generation(const struct checkpoint_part_key *a, const struct checkpoint_part_key *b)
+{
+    return a->attempt == b->attempt && a->epoch == b->epoch && a->counter == b->counter;
+}
+
+/* What the chief asks for is never two saves back; the last it may still be about to take. */
+static void make_room(struct part_writer *writer, const struct checkpoint_part_key *key)
+{
+    bool stays = writer->path && is_of_generation(&writer->key, key);
+    remove_part(writer->older);
+    if (!stays)
+        remove_part(writer->path);
+    free(writer->older);
+    writer->older = stays ? writer->path : NULL;
+    if (!stays)
+        free(writer->path);
     writer->path = NULL;
 }
 
-int part_writer_save(struct part_writer *writer, const struct checkpoint_part_key *key,
-                     const struct safetensors_tensor *tensors, unsigned count, enum checkpoint_start *ret_start,
-                     struct error *error)
+bool part_writer_is_busy(const struct part_writer *writer)
 {
-    *ret_start = CHECKPOINT_SKIPPED;
-    if (writer->has_thread && !atomic_load(&writer->done))
-        return 0;
-    join(writer);
-    remove_old_part(writer);
-    snapshot_describe(&writer->snapshot, tensors, count);
-    if (snapshot_copy(&writer->snapshot, error) < 0)
-        return -1;
-    writer->path = part_path(writer->directory, key);
-    writer->key = *key;
+    return writer->has_thread && !atomic_load(&writer->done);
+}
+
+static int start(struct part_writer *writer, struct error *error)
+{
     atomic_store(&writer->done, false);
     errno = pthread_create(&writer->thread, NULL, run, writer);
     if (errno != 0)
         return error_set_errno(error, "cannot start the checkpoint thread");
     writer->has_thread = true;
-    *ret_start = CHECKPOINT_STARTED;
     return 0;
+}
+
+int part_writer_save(struct part_writer *writer, const struct checkpoint_part_key *key,
+                     const struct safetensors_tensor *tensors, unsigned count, struct error *error)
+{
+    join(writer);
+    make_room(writer, key);
+    writer->path = part_path(writer->directory, key);
+    writer->key = *key;
+    snapshot_describe(&writer->snapshot, tensors, count);
+    error_clear(&writer->result);
+    if (snapshot_copy(&writer->snapshot, &writer->result) == 0 && start(writer, &writer->result) == 0)
+        return 0;
+    tell_failure(writer);
+    if (error)
+        *error = writer->result;
+    return -1;
 }
 
 int part_writer_wait(struct part_writer *writer, struct error *error)
@@ -150,20 +175,7 @@ int part_writer_wait(struct part_writer *writer, struct error *error)
 bool part_writer_has(const struct part_writer *writer, const struct checkpoint_part_key *key)
 {
     const struct checkpoint_part_key *own = &writer->key;
-    return writer->path && own->step == key->step && own->counter == key->counter && own->epoch == key->epoch &&
-           own->attempt == key->attempt;
-}
-
-void part_writer_await_taken(struct part_writer *writer, checkpoint_ask_rank ask, void *context)
-{
-    struct checkpoint_part_key chief = writer->key;
-    chief.rank = 0;
-    int64_t until = clock_monotonic_ns() + TAKEN_NS;
-    if (writer->path == NULL || part_writer_wait(writer, NULL) < 0)
-        return;
-    SCOPED_FREE char *sum = sum_path(writer->path);
-    while (access(sum, F_OK) == 0 && clock_monotonic_ns() < until && (!ask || ask(context, &chief) == RANK_STAYS))
-        nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
+    return writer->path && own->step == key->step && is_of_generation(own, key);
 }
 
 void part_writer_free(struct part_writer *writer)
@@ -172,6 +184,7 @@ void part_writer_free(struct part_writer *writer)
         return;
     join(writer);
     snapshot_release(&writer->snapshot);
+    free(writer->older);
     free(writer->path);
     free(writer->directory);
     free(writer);
@@ -241,11 +254,23 @@ static bool is_forgotten(const char *part, enum checkpoint_rank_fate fate, int64
     return clock_monotonic_ns() - *moved_ns > BEGUN_NS;
 }
 
+static bool tell_if_late(const struct checkpoint_parts_patience *patience, const struct checkpoint_part_key *key,
+                         int64_t waited_ns)
+{
+    char name[CHECKPOINT_RANK_NAME_MAX];
+    int64_t late_ns = patience->late_ms > 0 ? patience->late_ms * 1000000 : LATE_NS;
+    if (patience->tell_late == NULL || waited_ns < late_ns)
+        return false;
+    patience->tell_late(patience->context, name_rank(patience, key, name), key->step, waited_ns / 1000000);
+    return true;
+}
+
 /* A rank writes before it leaves: so it is asked for first, and the file is looked for after. */
 static int await_file(const char *part, const char *sum, const struct checkpoint_part_key *key, int64_t until,
                       const struct checkpoint_parts_patience *patience, struct error *error)
 {
-    int64_t moved_ns = 0;
+    int64_t moved_ns = 0, since = clock_monotonic_ns();
+    bool told = false;
     char name[CHECKPOINT_RANK_NAME_MAX];
     for (;;) {
         enum checkpoint_rank_fate fate = ask_rank(patience, key);
@@ -263,21 +288,32 @@ static int await_file(const char *part, const char *sum, const struct checkpoint
         if (clock_monotonic_ns() > until)
             return error_set(error, ERROR_TIMEOUT, "%s has not written its part of step %lld within %.1f s",
                              name_rank(patience, key, name), (long long)key->step, (double)wait_ns(patience) / 1e9);
+        if (!told)
+            told = tell_if_late(patience, key, clock_monotonic_ns() - since);
         nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
     }
 }
 
-static int take_part(const char *directory, const char *saving, const struct checkpoint_part_key *key, int64_t until,
-                     const struct checkpoint_parts_patience *patience, struct manifest_file *file, struct error *error)
+static int await_part(const char *directory, const struct checkpoint_part_key *key, int64_t until,
+                      const struct checkpoint_parts_patience *patience, struct manifest_file *file, struct error *error)
 {
     SCOPED_FREE char *part = part_path(directory, key);
     SCOPED_FREE char *sum = sum_path(part);
+    char name[CHECKPOINT_RANK_NAME_MAX];
     snprintf(file->name, sizeof file->name, CHECKPOINT_SHARD_FORMAT, (int)key->rank);
-    SCOPED_FREE char *target = file_path_join(saving, file->name);
     if (await_file(part, sum, key, until, patience, error) < 0)
         return -1;
     if (read_sum(sum, file, error) < 0)
-        return error_wrap(error, "rank %u", key->rank);
+        return error_wrap(error, "%s", name_rank(patience, key, name));
+    return 0;
+}
+
+static int take_part(const char *directory, const char *saving, const struct checkpoint_part_key *key,
+                     const struct manifest_file *file, struct error *error)
+{
+    SCOPED_FREE char *part = part_path(directory, key);
+    SCOPED_FREE char *sum = sum_path(part);
+    SCOPED_FREE char *target = file_path_join(saving, file->name);
     if (file_calls.rename(part, target) < 0)
         return error_set_errno(error, "cannot rename %s to %s", part, target);
     file_calls.unlink(sum);
@@ -291,11 +327,23 @@ int checkpoint_parts_collect(const char *directory, const char *saving, const st
     int64_t until = clock_monotonic_ns() + wait_ns(patience);
     struct checkpoint_part_key part = *key;
     manifest->files = memory_resize(manifest->files, manifest->file_count + ranks, sizeof *manifest->files);
+    struct manifest_file *files = manifest->files + manifest->file_count; /* of rank 1, 2, … */
+    for (part.rank = 1; part.rank < ranks; part.rank++)
+        if (await_part(directory, &part, until, patience, &files[part.rank - 1], error) < 0)
+            return -1;
     for (part.rank = 1; part.rank < ranks; part.rank++) {
-        struct manifest_file *file = &manifest->files[manifest->file_count];
-        if (take_part(directory, saving, &part, until, patience, file, error) < 0)
+        if (take_part(directory, saving, &part, &files[part.rank - 1], error) < 0)
             return -1;
         manifest->file_count++;
     }
     return 0;
+}
+
+void checkpoint_parts_remove(const char *directory, const struct checkpoint_part_key *key, unsigned ranks)
+{
+    struct checkpoint_part_key part = *key;
+    for (part.rank = 1; part.rank < ranks; part.rank++) {
+        SCOPED_FREE char *path = part_path(directory, &part);
+        remove_part(path);
+    }
 }

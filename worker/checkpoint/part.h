@@ -28,7 +28,7 @@ struct checkpoint_part_key {
     unsigned rank;
 };
 
-/* ---- a rank that is not the chief. One save at a time; a later one finds another under way and is skipped. */
+/* ---- a rank that is not the chief. One save at a time: as long as the writer is busy its rank agrees to no other. */
 
 struct part_writer;
 
@@ -36,17 +36,16 @@ struct part_writer;
 struct part_writer *part_writer_new(const char *directory);
 /* Waits for a save under way. */
 void part_writer_free(struct part_writer *writer);
-/* Copies the tensors, and writes the copy on a thread of its own. The writer's older part goes, if nobody has taken it. */
+/* Whether a save is under way, that is, whether the next would have to wait for it. */
+bool part_writer_is_busy(const struct part_writer *writer);
+/* Waits for a save under way, copies the tensors, and writes the copy on a thread of its own. The part before stays where nobody
+ * has taken it, since the chief may be about to, until the next save; one of an older generation goes at once. */
 int part_writer_save(struct part_writer *writer, const struct checkpoint_part_key *key,
-                     const struct safetensors_tensor *tensors, unsigned count, enum checkpoint_start *ret_start,
-                     struct error *error);
+                     const struct safetensors_tensor *tensors, unsigned count, struct error *error);
 /* Waits for the save under way; -1 when the last one failed. */
 int part_writer_wait(struct part_writer *writer, struct error *error);
 /* Whether that save was begun. */
 bool part_writer_has(const struct part_writer *writer, const struct checkpoint_part_key *key);
-/* Waits until the chief has taken the last part, at most half a minute: the next save removes it. Once the
- * generation is over the chief takes nothing any more. `ask` may be NULL. */
-void part_writer_await_taken(struct part_writer *writer, checkpoint_ask_rank ask, void *context);
 
 /* ---- the chief */
 
@@ -55,15 +54,20 @@ struct checkpoint_parts_patience {
     const atomic_bool *given_up; /* set: no longer */
     checkpoint_ask_rank ask;     /* NULL: nobody knows */
     void *context;
-    checkpoint_name_rank name; /* NULL: "rank 1" */
-    int64_t wait_ms;           /* 0: two minutes */
+    checkpoint_name_rank name;      /* NULL: "rank 1" */
+    checkpoint_tell_late tell_late; /* NULL: nobody is told */
+    int64_t late_ms;                /* after so long; 0: half a minute */
+    int64_t wait_ms;                /* 0: two minutes */
 };
 
-/* Waits up to two minutes for the parts of ranks [1, ranks), moves them into `saving` and adds them to the manifest's files.
+/* Waits up to two minutes for the parts of ranks [1, ranks); once all are there, moves them into `saving` and adds them to the
+ * manifest's files: a save that fails leaves them to the next of the same step.
  * ERROR_TIMEOUT names the first that is missing, ERROR_UNAVAILABLE one that will not come; ERROR_CANCELLED once it is given up.
  * What kept a rank from writing its own is told as it was there, `os_error` too. */
 int checkpoint_parts_collect(const char *directory, const char *saving, const struct checkpoint_part_key *key,
                              unsigned ranks, const struct checkpoint_parts_patience *patience,
                              struct manifest *manifest, struct error *error);
+/* Removes what ranks [1, ranks) have written for a save that has failed. */
+void checkpoint_parts_remove(const char *directory, const struct checkpoint_part_key *key, unsigned ranks);
 
 #endif

@@ -36,11 +36,17 @@ void strategy_memory_plan(const struct strategy_options *options, struct memory_
         operations->memory_plan(options, plan);
 }
 
-void strategy_result_vote(struct strategy_result *result, unsigned rank, unsigned votes)
+static void count_vote(struct strategy_result *result, unsigned rank, unsigned votes)
 {
+    bool saves = (votes & STRATEGY_VOTE_CHECKPOINT) != 0;
     result->leaves[rank] = (votes & STRATEGY_VOTE_LEAVE) != 0;
     result->leaving += result->leaves[rank];
-    result->checkpoint |= (votes & STRATEGY_VOTE_CHECKPOINT) != 0;
+    if (rank == 0)
+        result->checkpoint = saves;
+    else if (result->checkpoint && !saves) {
+        result->checkpoint = false;
+        result->checkpoint_held_by = rank;
+    }
     result->reform |= (votes & STRATEGY_VOTE_REFORM) != 0;
 }
 
@@ -62,7 +68,7 @@ void strategy_result_votes(struct strategy_result *result, const float *words, u
 {
     for (unsigned rank = 0; rank < size; rank++) {
         unsigned word = (unsigned)words[rank];
-        strategy_result_vote(result, rank, word & ((1 << STRATEGY_VOTE_BITS) - 1));
+        count_vote(result, rank, word & ((1 << STRATEGY_VOTE_BITS) - 1));
         result->own_ns[rank] = word_ns(word);
     }
 }

@@ -119,7 +119,7 @@ struct strategy_options {
 /* What a rank wants of the crew; travels with the step's control word, so that all learn it at the same boundary. */
 enum strategy_vote {
     STRATEGY_VOTE_LEAVE = 1,      /* SIGTERM: this rank leaves at the boundary */
-    STRATEGY_VOTE_CHECKPOINT = 2, /* save at this boundary */
+    STRATEGY_VOTE_CHECKPOINT = 2, /* save at this boundary: the chief asks, the others could; it takes all of them */
     STRATEGY_VOTE_REFORM = 4,     /* form the crew anew at this boundary: somebody comes or goes */
 };
 #define STRATEGY_VOTE_BITS 3
@@ -135,8 +135,9 @@ struct strategy_result {
     int64_t own_ns[CREW_SIZE_MAX]; /* by rank: what it took over its own part, waiting for nobody; 0: not measured */
     int64_t own_steps; /* so many parts (0: one): own_ns is then the mean of all but the longest, which took: */
     int64_t longest_ns[CREW_SIZE_MAX];
-    bool checkpoint; /* somebody asked for one */
-    bool reform;     /* likewise: call strategy_reform before the next step */
+    bool checkpoint;             /* all voted for one */
+    unsigned checkpoint_held_by; /* where rank 0 did, the lowest that did not; 0: nobody */
+    bool reform;                 /* somebody voted for it: call strategy_reform before the next step */
 };
 
 /* A rank's word: its votes, and how long its own part has taken, in tenths of a millisecond. A float32 holds it exactly. */
@@ -145,7 +146,6 @@ unsigned strategy_vote_word(unsigned votes, int64_t own_ns);
 void strategy_result_votes(struct strategy_result *result, const float *words, unsigned size);
 /* Likewise longest_ns, from words without votes. */
 void strategy_result_longest(struct strategy_result *result, const float *words, unsigned size);
-void strategy_result_vote(struct strategy_result *result, unsigned rank, unsigned votes);
 /* ERROR_NOT_FINITE, with a remedy, unless loss and norm are numbers. Every rank has the same and comes to the same verdict. */
 int strategy_result_check(const struct strategy_result *result, struct error *error);
 

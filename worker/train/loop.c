@@ -317,7 +317,7 @@ static enum outcome take_step(struct loop *loop, struct error *error)
         tell_size(loop);
     tell_recovery(loop, result.step, loop->lost_step - number + 1);
     tell_stragglers(loop, &result);
-    if (saving_consider(trainer, result.checkpoint, error) < 0)
+    if (saving_consider(trainer, &result, error) < 0)
         return fail(loop, error, EXIT_CODE_SUPERSEDED);
     enum outcome outcome = leave_if_asked(loop, &result, error);
     if (outcome == OUTCOME_ON && result.reform && result.step < trainer->plan.total_steps)

@@ -16,6 +16,7 @@
 #include "worker/train/state_tensors.h"
 
 #define STAGES_TEXT_MAX 65536
+#define HELD_NS (30 * (int64_t)1000000000)
 
 /* Parameter servers save their own shares. */
 static void expect_saves(struct trainer *trainer)
@@ -155,10 +156,22 @@ void saving_name_rank(void *context, unsigned rank, char name[CHECKPOINT_RANK_NA
     snprintf(name, CHECKPOINT_RANK_NAME_MAX, "%s", text);
 }
 
+/* Where the end waits for the save, that is what this process does. */
+void saving_tell_late(void *context, const char *rank, int64_t step, int64_t waited_ms)
+{
+    struct trainer *trainer = context;
+    char text[CHECKPOINT_RANK_NAME_MAX + 128];
+    snprintf(text, sizeof text, "%s has not written its part of step %lld for %.1f s", rank, (long long)step,
+             (double)waited_ms / 1000);
+    if (atomic_load(&trainer->finishes))
+        report_phase(trainer->report, STATUS_SAVING, text);
+    else
+        report_warn(trainer->report, "%s", text);
+}
+
 /* A part that cannot be saved is a warning here, and a failed save in the chief. */
 static void save_part(struct trainer *trainer)
 {
-    enum checkpoint_start start;
     struct error cause = ERROR_INIT;
     const struct checkpoint_part_key key = part_key(trainer);
     if (part_writer_has(trainer->parts, &key))
@@ -167,7 +180,7 @@ static void save_part(struct trainer *trainer)
     state_tensors_init(&tensors, &trainer->state);
     if (training_state_to_host(&trainer->state, &cause) < 0 ||
         part_writer_save(trainer->parts, &key, tensors.tensors + tensors.shared_count,
-                         tensors.count - tensors.shared_count, &start, &cause) < 0)
+                         tensors.count - tensors.shared_count, &cause) < 0)
         report_warn(trainer->report, "no checkpoint of step %lld: %s", (long long)key.step, cause.message);
     state_tensors_release(&tensors);
 }
@@ -175,10 +188,6 @@ static void save_part(struct trainer *trainer)
 static void finish_part(struct trainer *trainer)
 {
     struct error cause = ERROR_INIT;
-    trainer->saved_world = *strategy_world(trainer->strategy);
-    const struct checkpoint_part_key key = part_key(trainer);
-    if (!part_writer_has(trainer->parts, &key))
-        part_writer_await_taken(trainer->parts, saving_ask_rank, trainer);
     save_part(trainer);
     if (part_writer_wait(trainer->parts, &cause) < 0)
         report_warn(trainer->report, "%s", cause.message);
@@ -203,12 +212,39 @@ static bool is_due(const struct trainer *trainer)
            is_due_at(trainer, strategy_step_before(trainer->strategy), trainer->state.progress.step);
 }
 
+static bool asks_for_save(const struct trainer *trainer)
+{
+    int64_t step = trainer->state.progress.step;
+    return trainer->store && trainer->store_begun && is_due_at(trainer, step, step + 1) &&
+           !checkpoint_is_busy(trainer->store);
+}
+
 unsigned saving_votes(const struct trainer *trainer)
 {
-    bool asks = trainer->store && trainer->store_begun && strategy_writers(trainer->strategy) > 1 &&
-                is_due_at(trainer, trainer->state.progress.step, trainer->state.progress.step + 1) &&
-                !checkpoint_is_busy(trainer->store);
-    return asks ? STRATEGY_VOTE_CHECKPOINT : 0;
+    if (strategy_writers(trainer->strategy) == 1)
+        return 0;
+    bool yes = trainer_is_chief(trainer) ? asks_for_save(trainer)
+                                         : trainer->parts == NULL || !part_writer_is_busy(trainer->parts);
+    return yes ? STRATEGY_VOTE_CHECKPOINT : 0;
+}
+
+/* Training goes on without, but somebody should know. */
+static void tell_held(struct trainer *trainer, unsigned rank)
+{
+    int64_t now = clock_monotonic_ns();
+    char name[COLLECTIVE_PEER_TEXT_MAX];
+    if (rank == 0)
+        return;
+    if (trainer->held_ns == 0)
+        trainer->held_ns = now;
+    if (trainer->told_held || now - trainer->held_ns < HELD_NS)
+        return;
+    trainer->told_held = true;
+    collective_peer_describe(strategy_world(trainer->strategy)->peers, rank, name);
+    report_warn(
+        trainer->report,
+        "no checkpoint of step %lld: %s still writes its part of an older one; saves have waited for it for %.1f s",
+        (long long)trainer->state.progress.step, name, (double)(now - trainer->held_ns) / 1e9);
 }
 
 static int tell_results(struct trainer *trainer, struct error *error)
@@ -228,15 +264,16 @@ static int tell_results(struct trainer *trainer, struct error *error)
     return 0;
 }
 
-int saving_consider(struct trainer *trainer, bool now, struct error *error)
+int saving_consider(struct trainer *trainer, const struct strategy_result *result, struct error *error)
 {
-    if (writes_part(trainer) && now)
+    if (writes_part(trainer) && result->checkpoint)
         save_part(trainer);
     if (trainer->store == NULL || !trainer->store_begun)
         return 0;
     if (tell_results(trainer, error) < 0)
         return -1;
-    if (!now && !is_due(trainer))
+    tell_held(trainer, result->checkpoint_held_by);
+    if (!result->checkpoint && !is_due(trainer))
         return 0;
     if (strategy_is_loose(trainer->strategy) && checkpoint_is_busy(trainer->store))
         return 0; /* no mean is taken for a save that would be skipped */
@@ -250,7 +287,28 @@ int saving_consider(struct trainer *trainer, bool now, struct error *error)
     if (start == CHECKPOINT_STARTED) {
         trainer->checkpoint_step = trainer->state.progress.step;
         trainer->checkpoint_ns = clock_monotonic_ns();
+        trainer->held_ns = 0;
+        trainer->told_held = false;
     }
+    return 0;
+}
+
+static int finish_save(struct trainer *trainer, struct error *error)
+{
+    int64_t step = trainer->state.progress.step;
+    if (checkpoint_is_busy(trainer->store))
+        report_phase(trainer->report, STATUS_SAVING, NULL);
+    int last = checkpoint_wait(trainer->store, NULL);
+    if (tell_results(trainer, error) < 0)
+        return -1;
+    if (last < 0 || checkpoint_store_counts(trainer->store).committed_step != step) {
+        enum checkpoint_start start;
+        report_phase(trainer->report, STATUS_SAVING, NULL);
+        if (start_save(trainer, &start, error) < 0 || checkpoint_wait(trainer->store, error) < 0)
+            return -1;
+    }
+    report_checkpoint(trainer->report, step);
+    report_save(trainer->report, NULL);
     return 0;
 }
 
@@ -260,16 +318,10 @@ int saving_finish(struct trainer *trainer, struct error *error)
         finish_part(trainer);
     if (trainer->store == NULL || !trainer->store_begun)
         return 0;
-    int64_t step = trainer->state.progress.step;
-    if (checkpoint_wait(trainer->store, NULL) < 0 || checkpoint_store_counts(trainer->store).committed_step != step) {
-        enum checkpoint_start start;
-        report_phase(trainer->report, STATUS_SAVING, NULL);
-        if (start_save(trainer, &start, error) < 0 || checkpoint_wait(trainer->store, error) < 0)
-            return error_wrap(error, "final checkpoint");
-    }
-    report_checkpoint(trainer->report, step);
-    report_save(trainer->report, NULL);
-    return 0;
+    atomic_store(&trainer->finishes, true);
+    int result = finish_save(trainer, error);
+    atomic_store(&trainer->finishes, false);
+    return result < 0 ? error_wrap(error, "final checkpoint") : 0;
 }
 
 /* The manifest alone is a promise; a job is not over before every byte of its last checkpoint is there. */

@@ -11,13 +11,14 @@
 /* Writes the epoch record if this process is a chief that has not done so. ERROR_STALE: another chief took over. */
 int saving_begin(struct trainer *trainer, struct error *error);
 
-/* What the chief asks of the crew at the next boundary: a save, where several ranks have to take part in it. It does not ask
- * while an older one is under way. */
+/* Where several ranks have to take part in a save: whether the chief asks for one at the next boundary, and whether another rank
+ * could take part in one. Neither while its own older one is under way: so no rank waits for one that does not write. */
 unsigned saving_votes(const struct trainer *trainer);
 
-/* Starts a save of the present step when one is due (or `now`), and tells the report what became of earlier ones. A save that
- * fails is a warning. Only ERROR_STALE and ERROR_CONFLICT are returned: a chief that lost its directory must end. */
-int saving_consider(struct trainer *trainer, bool now, struct error *error);
+/* After a step: starts a save of it when one is due or agreed upon, and tells the report what became of earlier ones, and who has
+ * held them up for half a minute. A save that fails is a warning. Only ERROR_STALE and ERROR_CONFLICT are returned: a chief that
+ * lost its directory must end. */
+int saving_consider(struct trainer *trainer, const struct strategy_result *result, struct error *error);
 
 /* Saves the present step and waits until it is durable; does nothing when it is already. */
 int saving_finish(struct trainer *trainer, struct error *error);
@@ -26,6 +27,8 @@ int saving_finish(struct trainer *trainer, struct error *error);
 enum checkpoint_rank_fate saving_ask_rank(void *context, const struct checkpoint_part_key *key);
 /* For checkpoint_options.name_rank. */
 void saving_name_rank(void *context, unsigned rank, char name[CHECKPOINT_RANK_NAME_MAX]);
+/* For checkpoint_options.tell_late. */
+void saving_tell_late(void *context, const char *rank, int64_t step, int64_t waited_ms);
 
 /* What the manifest says of model and optimizer; the caller frees. */
 struct json *saving_describe_model(const struct trainer *trainer);

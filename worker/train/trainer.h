@@ -6,6 +6,8 @@
 #ifndef COXSWAIN_TRAIN_TRAINER_H
 #define COXSWAIN_TRAIN_TRAINER_H
 
+#include <stdatomic.h>
+
 #include "common/contract/exit_code.h"
 #include "common/error.h"
 #include "common/job/job_document.h"
@@ -72,6 +74,9 @@ struct trainer {
     int64_t told_failures;    /* failed saves that the report has told */
     struct world saved_world; /* whose ranks write the last save that was started; read by its background */
     int64_t told_saves;       /* and those that succeeded */
+    int64_t held_ns;          /* since when saves wait for another rank's last part; 0: they do not */
+    bool told_held;           /* who that is */
+    atomic_bool finishes;     /* waits for a save; read by its background */
     double best_loss;         /* of the evaluations whose weights were kept */
 };
 

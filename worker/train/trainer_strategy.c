@@ -38,10 +38,10 @@ double trainer_learning_rate(void *context, int64_t step)
 unsigned trainer_votes(void *context)
 {
     const struct trainer *trainer = context;
-    unsigned votes = (stop_is_asked() ? STRATEGY_VOTE_LEAVE : 0) | saving_votes(trainer);
+    unsigned votes = stop_is_asked() ? STRATEGY_VOTE_LEAVE : 0;
     if (crew_is_elastic(&trainer->crew) && (votes || member_has_newcomers(trainer->member)))
         votes |= STRATEGY_VOTE_REFORM;
-    return votes;
+    return votes | saving_votes(trainer);
 }
 
 int trainer_open_strategy(struct trainer *trainer, struct error *error)

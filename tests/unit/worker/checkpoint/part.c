@@ -3,6 +3,7 @@
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,13 +15,12 @@
 
 static const float values[] = {1, 2, 3};
 
+static const struct safetensors_tensor tensor = {
+    .name = "a", .dtype = SAFETENSORS_F32, .shape = {3}, .rank = 1, .data = values, .bytes = sizeof values};
+
 static void save(struct part_writer *writer, const struct checkpoint_part_key *key)
 {
-    const struct safetensors_tensor tensor = {
-        .name = "a", .dtype = SAFETENSORS_F32, .shape = {3}, .rank = 1, .data = values, .bytes = sizeof values};
-    enum checkpoint_start start;
-    cr_assert_eq(part_writer_save(writer, key, &tensor, 1, &start, NULL), 0);
-    cr_assert_eq(start, CHECKPOINT_STARTED);
+    cr_assert_eq(part_writer_save(writer, key, &tensor, 1, NULL), 0);
     cr_assert_eq(part_writer_wait(writer, NULL), 0);
 }
 
@@ -123,15 +123,12 @@ Test(part, that_could_not_be_written_says_why_at_once, .timeout = 120)
     SCOPED_FREE char *saving = file_path_join(directory, ".saving");
     cr_assert_eq(file_make_directories(saving, NULL), 0);
     const struct checkpoint_part_key key = {1, 2, 3, 10, 1};
-    const struct safetensors_tensor tensor = {
-        .name = "a", .dtype = SAFETENSORS_F32, .shape = {3}, .rank = 1, .data = values, .bytes = sizeof values};
     struct part_writer *writer = part_writer_new(directory);
-    enum checkpoint_start start;
     plain_write = file_calls.write;
     plain_unlink = file_calls.unlink;
     file_calls.write = write_until_full;
     file_calls.unlink = unlink_makes_room;
-    cr_assert_eq(part_writer_save(writer, &key, &tensor, 1, &start, NULL), 0);
+    cr_assert_eq(part_writer_save(writer, &key, &tensor, 1, NULL), 0);
     cr_expect_eq(part_writer_wait(writer, NULL), -1);
     file_calls.write = plain_write;
     file_calls.unlink = plain_unlink;
@@ -173,5 +170,122 @@ Test(part, a_rank_that_is_frozen_in_a_commit_is_named_at_the_deadline, .timeout 
     cr_expect(strstr(error.message, "rank 1 (worker 1, 10.0.0.7:2223) has not written its part of step 10"), "%s",
               error.message);
     free(manifest.files);
+    file_remove_directory(directory, NULL);
+}
+
+static void stop_waiting(void *context, const char *rank, int64_t step, int64_t waited_ms)
+{
+    cr_expect(strcmp(rank, "rank 1 (worker 1, 10.0.0.7:2223)") == 0 && step == 10 && waited_ms >= 20);
+    atomic_store((atomic_bool *)context, true);
+}
+
+Test(part, that_is_long_in_coming_is_told_before_the_deadline, .timeout = 60)
+{
+    char directory[] = "/tmp/coxswain-part-XXXXXX";
+    cr_assert(mkdtemp(directory));
+    const struct checkpoint_part_key key = {1, 2, 3, 10, 1};
+    atomic_bool given_up = false;
+    const struct checkpoint_parts_patience patience = {
+        .given_up = &given_up, .name = name, .tell_late = stop_waiting, .context = &given_up, .late_ms = 20};
+    struct manifest manifest = {0};
+    struct error error = ERROR_INIT;
+    cr_expect_eq(checkpoint_parts_collect(directory, directory, &key, 2, &patience, &manifest, &error), -1);
+    cr_expect_eq(error.kind, ERROR_CANCELLED, "%s", error.message);
+    free(manifest.files);
+    file_remove_directory(directory, NULL);
+}
+
+/* ---- one save after another */
+
+static pthread_mutex_t disk = PTHREAD_MUTEX_INITIALIZER;
+static int (*plain_fsync)(int descriptor);
+
+static int fsync_with_the_disk(int descriptor)
+{
+    pthread_mutex_lock(&disk);
+    pthread_mutex_unlock(&disk);
+    return plain_fsync(descriptor);
+}
+
+Test(part, a_writer_is_busy_until_its_part_is_on_the_disk, .timeout = 60)
+{
+    char directory[] = "/tmp/coxswain-part-XXXXXX";
+    cr_assert(mkdtemp(directory));
+    const struct checkpoint_part_key key = {1, 2, 3, 10, 1};
+    struct part_writer *writer = part_writer_new(directory);
+    cr_expect_not(part_writer_is_busy(writer));
+    plain_fsync = file_calls.fsync;
+    file_calls.fsync = fsync_with_the_disk;
+    pthread_mutex_lock(&disk);
+    cr_assert_eq(part_writer_save(writer, &key, &tensor, 1, NULL), 0);
+    cr_expect(part_writer_is_busy(writer));
+    pthread_mutex_unlock(&disk);
+    cr_assert_eq(part_writer_wait(writer, NULL), 0);
+    cr_expect_not(part_writer_is_busy(writer));
+    file_calls.fsync = plain_fsync;
+    part_writer_free(writer);
+    file_remove_directory(directory, NULL);
+}
+
+static int collect(const char *directory, const struct checkpoint_part_key *key, unsigned ranks, struct error *error)
+{
+    SCOPED_FREE char *saving = file_path_join(directory, ".saving");
+    atomic_bool given_up = true; /* what is there is taken all the same */
+    const struct checkpoint_parts_patience patience = {.given_up = &given_up};
+    struct manifest manifest = {0};
+    cr_assert_eq(file_make_directories(saving, NULL), 0);
+    int result = checkpoint_parts_collect(directory, saving, key, ranks, &patience, &manifest, error);
+    free(manifest.files);
+    file_remove_directory(saving, NULL);
+    return result;
+}
+
+/* The chief is at its older save still, and the rank at its last. */
+Test(part, the_part_before_the_last_is_still_there_to_be_taken, .timeout = 60)
+{
+    char directory[] = "/tmp/coxswain-part-XXXXXX";
+    cr_assert(mkdtemp(directory));
+    const struct checkpoint_part_key keys[] = {{1, 2, 3, 10, 1}, {1, 2, 3, 20, 1}, {1, 2, 3, 30, 1}};
+    struct part_writer *writer = part_writer_new(directory);
+    for (unsigned i = 0; i < 3; i++)
+        save(writer, &keys[i]);
+    cr_expect_eq(collect(directory, &keys[0], 2, NULL), -1, "no more than two are kept");
+    cr_expect_eq(collect(directory, &keys[1], 2, NULL), 0);
+    cr_expect_eq(collect(directory, &keys[2], 2, NULL), 0);
+    part_writer_free(writer);
+    cr_expect_eq(rmdir(directory), 0, "something was left behind");
+}
+
+Test(part, of_a_save_that_failed_waits_for_the_next_of_that_step, .timeout = 60)
+{
+    char directory[] = "/tmp/coxswain-part-XXXXXX";
+    cr_assert(mkdtemp(directory));
+    const struct checkpoint_part_key keys[] = {{1, 2, 3, 10, 1}, {1, 2, 3, 10, 2}};
+    struct part_writer *writers[] = {part_writer_new(directory), part_writer_new(directory)};
+    save(writers[0], &keys[0]);
+    cr_expect_eq(collect(directory, &keys[0], 3, NULL), -1);
+    save(writers[1], &keys[1]);
+    cr_expect_eq(collect(directory, &keys[0], 3, NULL), 0);
+    save(writers[0], &keys[0]);
+    checkpoint_parts_remove(directory, &keys[0], 3);
+    part_writer_free(writers[0]);
+    part_writer_free(writers[1]);
+    cr_expect_eq(rmdir(directory), 0, "something was left behind");
+}
+
+Test(part, that_there_is_no_memory_to_copy_says_so_at_once, .timeout = 60)
+{
+    char directory[] = "/tmp/coxswain-part-XXXXXX";
+    cr_assert(mkdtemp(directory));
+    struct safetensors_tensor huge = tensor;
+    huge.bytes = (size_t)1 << 60;
+    const struct checkpoint_part_key key = {1, 2, 3, 10, 1};
+    struct part_writer *writer = part_writer_new(directory);
+    struct error error = ERROR_INIT;
+    cr_expect_eq(part_writer_save(writer, &key, &huge, 1, &error), -1);
+    cr_expect_eq(error.kind, ERROR_NO_SPACE);
+    cr_expect_eq(collect(directory, &key, 2, &error), -1);
+    cr_expect(strstr(error.message, "rank 1: ") && strstr(error.message, "no memory"), "%s", error.message);
+    part_writer_free(writer);
     file_remove_directory(directory, NULL);
 }

@@ -138,15 +138,17 @@ static bool votes_arrived(const struct worker *worker, int64_t step, const struc
     for (unsigned rank = 0; rank < run->size; rank++)
         if (result->leaves[rank] != (leaving && rank + 1 == run->size))
             return false;
-    return result->step == step && result->checkpoint == (step == run->steps) && result->leaving == (leaving ? 1 : 0);
+    bool saves = step == run->steps;
+    return result->step == step && result->checkpoint == saves &&
+           result->checkpoint_held_by == (saves ? 0 : run->size - 1) && result->leaving == (leaving ? 1 : 0);
 }
 
-/* The last rank votes, so that its word has the longest way. */
+/* The last rank's word counts, since it has the longest way. */
 static int take_step(struct worker *worker, struct error *error)
 {
     struct board *board = worker->run->board;
     int64_t step = worker->learner.state.progress.step + 1;
-    unsigned votes = 0;
+    unsigned votes = STRATEGY_VOTE_CHECKPOINT;
     if (worker->rank + 1 == worker->run->size)
         votes = (step == worker->run->steps ? STRATEGY_VOTE_CHECKPOINT : 0) |
                 (step == worker->run->leave_at ? STRATEGY_VOTE_LEAVE : 0);
