@@ -95,6 +95,19 @@ static int write_draft(const char *path, const void *bytes, size_t length, char 
     return 0;
 }
 
+/* Over NFS the answer to a link may be lost: it is there, and the client, which asks again, hears that the name is taken. Opened,
+ * since that asks the server how many names it has. */
+static bool is_linked(const char *draft)
+{
+    struct stat status;
+    int descriptor = file_calls.open(draft, O_RDONLY | O_CLOEXEC, 0);
+    if (descriptor < 0)
+        return false;
+    bool twice = fstat(descriptor, &status) == 0 && status.st_nlink == 2;
+    file_calls.close(descriptor);
+    return twice;
+}
+
 /* A new chief may have swept the draft away before it was linked. */
 #define LINK_TRIES 3
 
@@ -105,8 +118,9 @@ int file_write_exclusive(const char *path, const void *bytes, size_t length, str
         if (write_draft(path, bytes, length, &draft, error) < 0)
             return -1;
         int result = file_calls.link(draft, path), number = errno;
+        bool linked = result == 0 || (number == EEXIST && is_linked(draft));
         file_calls.unlink(draft);
-        if (result == 0)
+        if (linked)
             return 0;
         errno = number;
         /* Some storage has no hard links; there, the exclusive create must do. */
