@@ -28,8 +28,8 @@ struct dial {
     enum dial_state state;
     int64_t next_ns; /* DIAL_IDLE: when to dial; else: when to give up and dial again */
     struct link link;
-    struct shared_ring *ring; /* offered */
-    char path[GREETING_PATH_MAX];
+    struct shared_ring *ring;        /* offered */
+    char path[SHARED_FILE_PATH_MAX]; /* its name; "": it has none */
     unsigned char bytes[GREETING_ANSWER_BYTES];
     size_t received;
 };
@@ -75,11 +75,16 @@ static int mesh_secure(struct mesh *mesh, struct link *link, bool answers)
 
 /* ---------------------------------------------------------------- dialling */
 
+static void withdraw(struct dial *dial)
+{
+    if (dial->ring != NULL)
+        shared_ring_withdraw(dial->ring, dial->path);
+    dial->path[0] = '\0';
+}
+
 static void dial_abandon(struct dial *dial)
 {
-    if (dial->path[0] != '\0')
-        shared_ring_unlink(dial->path);
-    dial->path[0] = '\0';
+    withdraw(dial);
     shared_ring_free(dial->ring);
     dial->ring = NULL;
     link_release(&dial->link);
@@ -110,10 +115,8 @@ static void dial_greet(struct mesh *mesh, struct dial *dial)
     snprintf(greeting.job_uid, sizeof(greeting.job_uid), "%s", options->job_uid);
     if (options->transport != COLLECTIVE_TRANSPORT_TCP &&
         getrandom(&greeting.nonce, sizeof(greeting.nonce), 0) == sizeof(greeting.nonce) &&
-        shared_ring_create(greeting.nonce, dial->path, sizeof(dial->path), &dial->ring, NULL) == 0)
-        memcpy(greeting.shared_path, dial->path, sizeof(greeting.shared_path));
-    else
-        dial->path[0] = '\0';
+        shared_ring_create(greeting.nonce, dial->path, &dial->ring, NULL) == 0)
+        memcpy(greeting.shared_path, dial->path, sizeof(dial->path));
     unsigned char bytes[GREETING_BYTES];
     greeting_encode(&greeting, bytes);
     if (link_write(&dial->link, &(struct iovec){bytes, sizeof(bytes)}, 1) != sizeof(bytes))
@@ -145,8 +148,7 @@ static void dial_connected(struct mesh *mesh, struct dial *dial)
 
 static void dial_succeed(struct mesh *mesh, struct dial *dial, unsigned rank, bool shared)
 {
-    shared_ring_unlink(dial->path);
-    dial->path[0] = '\0';
+    withdraw(dial);
     if (shared) {
         link_take_ring(&dial->link, dial->ring);
         dial->ring = NULL;
@@ -363,6 +365,8 @@ int mesh_connect(const struct collective_options *options, int cancel, int64_t d
     mesh->options = options;
     mesh->links = links;
     mesh->missing = options->size - 1;
+    if (options->transport != COLLECTIVE_TRANSPORT_TCP)
+        shared_file_sweep();
     for (unsigned i = 0; i < CREW_SIZE_MAX; i++)
         link_init(&mesh->dials[i].link);
     int status = mesh_run(mesh, cancel, deadline_ms, error);

@@ -3,11 +3,8 @@
  * Memory that two processes map, for bulk data that one writes and the other
  * reads in place; who may touch it when is agreed by messages elsewhere.
  *
- * As with shared_ring, sharing is never assumed: the one side creates a file with
- * a nonce in it, the other must be able to open it and find the nonce. The file
- * has a name only while others are asked to open it. Its maker holds a lock on it
- * as long as it lives: what a killed process leaves behind is swept away by the
- * next that makes one on the machine.
+ * As with shared_ring, sharing is never assumed: the one side creates a file
+ * (shared_file.h) with a nonce in it, the other must be able to open it and find the nonce.
  */
 #ifndef COXSWAIN_COMM_SHARED_AREA_H
 #define COXSWAIN_COMM_SHARED_AREA_H
@@ -16,21 +13,19 @@
 #include <stdint.h>
 
 #include "common/error.h"
-
-#define SHARED_AREA_PATH_MAX 64
+#include "worker/comm/shared_file.h"
 
 struct shared_area {
     unsigned char *bytes; /* page-aligned, `length` of them */
     size_t length;
     void *mapping;
-    int descriptor; /* of the creator; -1 */
+    int descriptor; /* of the creator, which has the file locked; -1 */
 };
 
 /* ERROR_UNSUPPORTED where there is no memory for it. */
 int shared_area_create(uint64_t nonce, size_t length, struct shared_area *ret_area, struct error *error);
-/* Gives it a name; fine when it has one. */
-int shared_area_publish(const struct shared_area *area, char path[SHARED_AREA_PATH_MAX], struct error *error);
-void shared_area_withdraw(const char *path);
+/* Gives it a name until shared_file_withdraw; fine when it has one. */
+int shared_area_publish(const struct shared_area *area, char path[SHARED_FILE_PATH_MAX], struct error *error);
 /* Opens what another process has created, of that very length. Only names that shared_area_publish gives are accepted. */
 int shared_area_open(const char *path, uint64_t nonce, size_t length, struct shared_area *ret_area,
                      struct error *error);

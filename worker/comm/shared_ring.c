@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/comm/shared_ring.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdatomic.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/memory.h"
 #include "common/scope.h"
 
-#define DIRECTORY "/dev/shm/"
-#define NAME_PREFIX "coxswain-"
+#define KIND "ring"
 #define RING_BYTES ((size_t)512 << 10) /* a power of two; both directions stay in a second-level cache */
 #define CACHE_LINE 64
 
@@ -27,13 +23,14 @@ struct direction {
     _Alignas(CACHE_LINE) unsigned char bytes[RING_BYTES];
 };
 
-struct shared_file {
+struct shared_directions {
     uint64_t nonce;
     struct direction directions[2]; /* 0: from the creator, 1: to it */
 };
 
 struct shared_ring {
-    struct shared_file *file;
+    struct shared_directions *file;
+    int descriptor; /* of the creator, which has the file locked while it has a name; -1 */
     struct direction *out, *in;
     /* Kept out of shared memory, so that a peer cannot make us read or write out of bounds. */
     uint64_t written, read;
@@ -41,43 +38,59 @@ struct shared_ring {
 
 static int map_file(int descriptor, bool creator, struct shared_ring **ret_ring, struct error *error)
 {
-    void *memory = mmap(NULL, sizeof(struct shared_file), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    void *memory = mmap(NULL, sizeof(struct shared_directions), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
     if (memory == MAP_FAILED)
         return error_set_errno(error, "map shared memory");
     struct shared_ring *ring = memory_allocate(1, sizeof(*ring));
     ring->file = memory;
+    ring->descriptor = -1;
     ring->out = &ring->file->directions[creator ? 0 : 1];
     ring->in = &ring->file->directions[creator ? 1 : 0];
     *ret_ring = ring;
     return 0;
 }
 
-int shared_ring_create(uint64_t nonce, char *path, size_t path_size, struct shared_ring **ret_ring, struct error *error)
+static void unlock(struct shared_ring *ring)
 {
-    snprintf(path, path_size, DIRECTORY NAME_PREFIX "%ld-%016llx", (long)getpid(), (unsigned long long)nonce);
-    SCOPED_CLOSE int descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (descriptor < 0)
-        return error_set(error, ERROR_UNSUPPORTED, "no shared memory at %s: %s", path, strerror(errno));
-    if (ftruncate(descriptor, sizeof(struct shared_file)) < 0 || map_file(descriptor, true, ret_ring, error) < 0) {
-        unlink(path);
-        return error_set(error, ERROR_UNSUPPORTED, "no shared memory at %s", path);
+    if (ring->descriptor >= 0)
+        close(ring->descriptor);
+    ring->descriptor = -1;
+}
+
+void shared_ring_free(struct shared_ring *ring)
+{
+    if (ring == NULL)
+        return;
+    unlock(ring);
+    munmap(ring->file, sizeof(struct shared_directions));
+    free(ring);
+}
+
+int shared_ring_create(uint64_t nonce, char path[SHARED_FILE_PATH_MAX], struct shared_ring **ret_ring,
+                       struct error *error)
+{
+    SCOPED_CLOSE int descriptor = -1;
+    struct shared_ring *ring;
+    if (shared_file_create(sizeof(struct shared_directions), &descriptor, error) < 0 ||
+        map_file(descriptor, true, &ring, error) < 0)
+        return -1;
+    ring->file->nonce = nonce;
+    if (shared_file_publish(descriptor, KIND, nonce, path, error) < 0) {
+        shared_ring_free(ring);
+        return -1;
     }
-    (*ret_ring)->file->nonce = nonce;
+    ring->descriptor = descriptor;
+    descriptor = -1;
+    *ret_ring = ring;
     return 0;
 }
 
 int shared_ring_open(const char *path, uint64_t nonce, struct shared_ring **ret_ring, struct error *error)
 {
-    if (strncmp(path, DIRECTORY NAME_PREFIX, strlen(DIRECTORY NAME_PREFIX)) != 0 ||
-        strchr(path + strlen(DIRECTORY), '/') != NULL)
-        return error_set(error, ERROR_FORBIDDEN, "%s is not a file of ours", path);
-    SCOPED_CLOSE int descriptor = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
-    struct stat status;
-    if (descriptor < 0 || fstat(descriptor, &status) < 0 || !S_ISREG(status.st_mode) ||
-        status.st_size != sizeof(struct shared_file))
-        return error_set(error, ERROR_UNSUPPORTED, "%s is not shared", path);
+    SCOPED_CLOSE int descriptor = -1;
     struct shared_ring *ring;
-    if (map_file(descriptor, false, &ring, error) < 0)
+    if (shared_file_open(path, KIND, sizeof(struct shared_directions), &descriptor, error) < 0 ||
+        map_file(descriptor, false, &ring, error) < 0)
         return -1;
     if (ring->file->nonce != nonce) {
         shared_ring_free(ring);
@@ -87,17 +100,10 @@ int shared_ring_open(const char *path, uint64_t nonce, struct shared_ring **ret_
     return 0;
 }
 
-void shared_ring_unlink(const char *path)
+void shared_ring_withdraw(struct shared_ring *ring, const char *path)
 {
-    unlink(path);
-}
-
-void shared_ring_free(struct shared_ring *ring)
-{
-    if (ring == NULL)
-        return;
-    munmap(ring->file, sizeof(struct shared_file));
-    free(ring);
+    shared_file_withdraw(path);
+    unlock(ring);
 }
 
 static size_t smaller(size_t a, size_t b)

@@ -6,7 +6,7 @@
  * move and rings the bell (a byte on the socket between them).
  *
  * Whether two processes share memory is never assumed: the one side creates the
- * file with a nonce in it, the other must be able to open it and find the nonce.
+ * file (shared_file.h) with a nonce in it, the other must be able to open it and find the nonce.
  */
 #ifndef COXSWAIN_COMM_SHARED_RING_H
 #define COXSWAIN_COMM_SHARED_RING_H
@@ -16,16 +16,17 @@
 #include <stdint.h>
 
 #include "common/error.h"
+#include "worker/comm/shared_file.h"
 
 struct shared_ring;
 
-/* Creates the file in /dev/shm and maps it; `path` holds its name (ERROR_UNSUPPORTED where there is no such directory). */
-int shared_ring_create(uint64_t nonce, char *path, size_t path_size, struct shared_ring **ret_ring,
+/* Creates the file, with all its room, and maps it; `path` holds its name (ERROR_UNSUPPORTED where there is no memory for it). */
+int shared_ring_create(uint64_t nonce, char path[SHARED_FILE_PATH_MAX], struct shared_ring **ret_ring,
                        struct error *error);
 /* Opens what another process has created. Only names that shared_ring_create makes are accepted. */
 int shared_ring_open(const char *path, uint64_t nonce, struct shared_ring **ret_ring, struct error *error);
-/* Removes the name; the mapping stays. */
-void shared_ring_unlink(const char *path);
+/* The creator removes the name; the mapping stays. */
+void shared_ring_withdraw(struct shared_ring *ring, const char *path);
 void shared_ring_free(struct shared_ring *ring);
 
 /* As much as fits; the number of bytes moved. *ret_bell: the other side sleeps and must be woken. */

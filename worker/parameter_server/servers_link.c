@@ -44,7 +44,7 @@ struct servers_link {
     char *job_uid;
     uint64_t nonce;
     struct shared_area area;
-    char path[SHARED_AREA_PATH_MAX];
+    char path[SHARED_FILE_PATH_MAX];
     float *values, *gradients;
     size_t mapped;
 
@@ -195,7 +195,7 @@ static void withdraw_name(struct servers_link *link)
     for (unsigned i = 0; i < link->options.placement->server_count; i++)
         all &= link->servers[i].opened;
     if (all)
-        shared_area_withdraw(link->path);
+        shared_file_withdraw(link->path);
 }
 
 static void hear(struct one_server *server, const struct ps_message *message)
@@ -549,7 +549,7 @@ void servers_link_free(struct servers_link *link)
     if (link == NULL)
         return;
     if (link->path[0])
-        shared_area_withdraw(link->path);
+        shared_file_withdraw(link->path);
     if (link->mapped)
         munmap(link->values, link->mapped);
     shared_area_release(&link->area);

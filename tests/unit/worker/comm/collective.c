@@ -483,7 +483,7 @@ Test(collective, the_probe_finds_shared_memory_and_leaves_no_file, .timeout = 24
     cr_assert_eq(crew_wait(&c, 0), 0);
     cr_assert_eq(crew_wait(&c, 1), 0);
     char prefix[64];
-    snprintf(prefix, sizeof(prefix), "coxswain-%d-", (int)c.children[1]);
+    snprintf(prefix, sizeof(prefix), "coxswain-ring-%d-", (int)c.children[1]);
     DIR *directory = opendir("/dev/shm");
     for (struct dirent *entry = readdir(directory); entry != NULL; entry = readdir(directory))
         cr_assert_neq(strncmp(entry->d_name, prefix, strlen(prefix)), 0);

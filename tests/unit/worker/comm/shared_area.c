@@ -11,12 +11,12 @@
 Test(shared_area, both_see_what_one_writes)
 {
     struct shared_area one, other;
-    char path[SHARED_AREA_PATH_MAX];
+    char path[SHARED_FILE_PATH_MAX];
     cr_assert(shared_area_create(0x7e57a, 10000, &one, NULL) == 0);
     cr_assert(shared_area_publish(&one, path, NULL) == 0);
     cr_assert(shared_area_publish(&one, path, NULL) == 0, "again");
     cr_assert(shared_area_open(path, 0x7e57a, 10000, &other, NULL) == 0);
-    shared_area_withdraw(path);
+    shared_file_withdraw(path);
     cr_expect(access(path, F_OK) < 0);
     memcpy(one.bytes + 9000, "gradients", 10);
     cr_expect(memcmp(other.bytes + 9000, "gradients", 10) == 0);
@@ -35,12 +35,12 @@ static void expect_refused(const char *path, uint64_t nonce, size_t length, enum
 Test(shared_area, other_files_are_refused)
 {
     struct shared_area area;
-    char path[SHARED_AREA_PATH_MAX];
+    char path[SHARED_FILE_PATH_MAX];
     cr_assert(shared_area_create(0x7e57b, 10000, &area, NULL) == 0);
     cr_assert(shared_area_publish(&area, path, NULL) == 0);
     expect_refused(path, 8, 10000, ERROR_UNSUPPORTED);
     expect_refused(path, 0x7e57b, 10001, ERROR_UNSUPPORTED);
-    shared_area_withdraw(path);
+    shared_file_withdraw(path);
     expect_refused(path, 0x7e57b, 10000, ERROR_UNSUPPORTED);
     expect_refused("/etc/passwd", 7, 10000, ERROR_FORBIDDEN);
     expect_refused("/dev/shm/coxswain-area-/../../etc/passwd", 7, 10000, ERROR_FORBIDDEN);
@@ -57,7 +57,7 @@ static void make_another(void)
 Test(shared_area, what_a_killed_process_leaves_is_swept_away)
 {
     struct shared_area area;
-    char path[SHARED_AREA_PATH_MAX];
+    char path[SHARED_FILE_PATH_MAX];
     int pipes[2];
     cr_assert(pipe(pipes) == 0);
     pid_t child = fork();

@@ -2,7 +2,12 @@
 #include "worker/comm/shared_ring.h"
 
 #include <criterion/criterion.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define NONCE 42
 #define MORE_THAN_FITS ((size_t)1 << 20)
@@ -12,11 +17,11 @@ static unsigned char bytes[MORE_THAN_FITS];
 
 static void open_ring(void)
 {
-    char path[128];
+    char path[SHARED_FILE_PATH_MAX];
     struct error error = ERROR_INIT;
-    cr_assert_eq(shared_ring_create(NONCE, path, sizeof path, &near_end, &error), 0, "%s", error.message);
+    cr_assert_eq(shared_ring_create(NONCE, path, &near_end, &error), 0, "%s", error.message);
     cr_assert_eq(shared_ring_open(path, NONCE, &far_end, &error), 0, "%s", error.message);
-    shared_ring_unlink(path);
+    shared_ring_withdraw(near_end, path);
 }
 
 static void close_ring(void)
@@ -72,4 +77,54 @@ Test(shared_ring, nobody_sleeps_when_there_is_something_to_do)
     cr_assert(shared_ring_may_sleep(far_end, false, false));
     shared_ring_write(near_end, bytes, 10, &bell);
     cr_assert_not(bell, "nobody waits for these bytes");
+}
+
+/* ---- where there is little memory, and what is left of the dead */
+
+/* In a process of its own, whose /dev/shm holds half a ring: 0: refused, 1: taken and full without harm, 2: cannot be tried. */
+static int try_in_a_small_room(void)
+{
+    char path[SHARED_FILE_PATH_MAX];
+    struct error error = ERROR_INIT;
+    if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+        mount("tmpfs", "/dev/shm", "tmpfs", 0, "size=512k") < 0)
+        return 2;
+    if (shared_ring_create(NONCE + 1, path, &near_end, &error) < 0)
+        return error.kind == ERROR_UNSUPPORTED ? 0 : 3;
+    fill();
+    return 1;
+}
+
+Test(shared_ring, where_there_is_no_room_for_it_there_is_none)
+{
+    int status;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(try_in_a_small_room());
+    cr_assert(waitpid(child, &status, 0) == child);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 2)
+        cr_skip_test("nothing can be mounted here");
+    cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %#x: a later write ends the process", status);
+}
+
+Test(shared_ring, what_a_killed_process_leaves_is_swept_away)
+{
+    char path[SHARED_FILE_PATH_MAX];
+    int pipes[2];
+    cr_assert(pipe(pipes) == 0);
+    pid_t child = fork();
+    if (child == 0) {
+        struct shared_ring *ring;
+        if (shared_ring_create(NONCE + 2, path, &ring, NULL) == 0 && write(pipes[1], path, sizeof path) == sizeof path)
+            pause();
+        _exit(1);
+    }
+    cr_assert(read(pipes[0], path, sizeof path) == sizeof path);
+    shared_file_sweep();
+    cr_expect(access(path, F_OK) == 0, "its maker lives");
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    cr_assert(access(path, F_OK) == 0);
+    shared_file_sweep();
+    cr_expect(access(path, F_OK) < 0);
 }
