@@ -225,6 +225,7 @@ static void input_fill(const struct controller *controller, struct job_entry *en
         .gone = entry->gone,
         .gone_count = entry->gone_count,
         .gone_epoch = entry->gone_epoch,
+        .inherited_epoch = entry->inherited_epoch,
         .service = informer_get(controller->services, entry->key),
         .obstacle = {entry->obstacle, entry->obstacle_message, entry->obstacle_retry_ms},
         .certificate = entry->certificate,
@@ -299,7 +300,7 @@ static void reconcile_job(struct controller *controller, struct job_entry *entry
     struct arena views = {0};
     struct progress progress;
     set_job(entry, item->job.uid);
-    job_entry_see_lists(entry, informer_counts(controller->pods).lists);
+    job_entry_see_lists(entry, informer_counts(controller->pods).lists, &item->job.status);
     if (!is_over(&item->job.status))
         progress_read_last_words(entry, &item->job);
     input_fill(controller, entry, item, &input, &views);

@@ -39,10 +39,20 @@ static bool may_create_pods(struct planning *planning)
            planning->crew.earlier_count == 0;
 }
 
+/* Of the promise that is left to keep: see plan.h. */
+static bool may_be_used_up(const struct planning *planning)
+{
+    return planning->old->epoch <= planning->input->inherited_epoch;
+}
+
 static void create_pods(struct planning *planning)
 {
     if (!may_create_pods(planning))
         return;
+    if (may_be_used_up(planning)) {
+        planning_promise_again(planning);
+        return;
+    }
     for (size_t i = 0; i < planning->crew.slot_count; i++)
         if (slot_to_fill(&planning->crew.slots[i]))
             planning_create_pod(planning, planning->crew.slots[i].role, planning->crew.slots[i].index);

@@ -107,7 +107,8 @@ static void forget_gone(struct job_entry *entry, int64_t epoch)
 
 static void note_gone(struct job_entry *entry, const struct pod_view *pod)
 {
-    if (!pod->member || !job_entry_is_about(entry, pod->owner_uid) || pod->epoch < entry->gone_epoch)
+    bool of_job = entry->job_uid && (pod_view_is_of(pod, entry->job_uid) || pod_view_is_orphan_of(pod, entry->job_uid));
+    if (!pod->member || !of_job || pod->epoch < entry->gone_epoch)
         return;
     if (pod->epoch > entry->gone_epoch)
         forget_gone(entry, pod->epoch);
@@ -152,6 +153,8 @@ void job_entry_set_job(struct job_entry *entry, const char *uid)
     entry->certificate.number = FIELD_UNSET;
     entry->key_look = (struct crew_key_look){0};
     forget_gone(entry, 0);
+    entry->inherited_epoch = 0;
+    entry->lists = 0;
     entry->job_uid = uid ? memory_copy_string(uid) : NULL;
 }
 
@@ -171,10 +174,13 @@ void job_entry_see_status(struct job_entry *entry, const struct job_status *stat
         entry->born_ms = FIELD_UNSET;
 }
 
-void job_entry_see_lists(struct job_entry *entry, uint64_t lists)
+void job_entry_see_lists(struct job_entry *entry, uint64_t lists, const struct job_status *status)
 {
     if (lists != entry->born_lists && *entry->pod_write.version)
         entry->born_ms = FIELD_UNSET;
+    if (lists != entry->lists)
+        entry->inherited_epoch = status->epoch;
+    entry->lists = lists;
 }
 
 void job_entry_clock_set(struct job_entry *entry, int64_t by_ms, const struct job_status *status)

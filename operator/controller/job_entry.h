@@ -66,6 +66,8 @@ struct job_entry {
     struct gone_pod *gone; /* of the newest epoch that pods of the job have vanished from */
     size_t gone_count, gone_capacity;
     int64_t gone_epoch;
+    int64_t inherited_epoch; /* see plan.h */
+    uint64_t lists;          /* how often pods had been listed when it was noted; 0: it was not */
 
     struct certificate_generation certificate; /* the newest that was made */
     struct crew_key_look key_look;
@@ -98,9 +100,9 @@ bool job_entry_is_about(const struct job_entry *entry, const char *uid);
 /* What somebody has written a status of is not new any more, whatever becomes of the status. */
 void job_entry_see_status(struct job_entry *entry, const struct job_status *status);
 
-/* Pods are listed anew: which of our creates came and went unseen nobody knows, so the job is not new any more once it
- * may have had some. */
-void job_entry_see_lists(struct job_entry *entry, uint64_t lists);
+/* Pods were listed so often. Listed anew: which of our creates came and went unseen nobody knows, so the job is not new
+ * any more once it may have had some, and the epoch of its status may be used up. */
+void job_entry_see_lists(struct job_entry *entry, uint64_t lists, const struct job_status *status);
 
 /* The wall clock was set: times noted before are moved along, those of the API too. `status` NULL: there is no job. */
 void job_entry_clock_set(struct job_entry *entry, int64_t by_ms, const struct job_status *status);

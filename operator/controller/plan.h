@@ -10,11 +10,15 @@
  * follow from role, index and epoch; a new job's first crew alone needs no such
  * word (first_crew.h). So whatever moment the operator is killed
  * at, its successor finds in the API what was decided:
- *   promised, no pod of the epoch   -> to be created
+ *   promised, no pod of the epoch   -> to be created; by a successor, under the next epoch
  *   promised, the pod is there      -> created; the promise is cleared
  *   promised, was there and is not  -> lost (known until the operator is killed)
  *   not promised, no current pod    -> lost: an event to be judged
  *   a pod below what is promised    -> superseded: its end was judged already
+ *
+ * What a successor finds promised and not there may have been there, and have been removed by force from a node that is
+ * cut off and where its process lives on. A second one of its name and epoch no fence could tell from it. So the
+ * successor first promises what is missing once more, under an epoch that nobody has had.
  */
 #ifndef COXSWAIN_CONTROLLER_PLAN_H
 #define COXSWAIN_CONTROLLER_PLAN_H
@@ -129,6 +133,9 @@ struct plan_input {
     const struct gone_pod *gone;
     size_t gone_count;
     int64_t gone_epoch;
+    /* That the status had when this operator first saw the job, or when it last listed all pods anew: pods of it may have
+     * come and gone unseen. */
+    int64_t inherited_epoch;
     const struct service_view *service; /* the Service of the job's name, NULL: none */
     struct gang_input gang;
     struct queue_input queue;

@@ -122,10 +122,15 @@ void planning_finish(struct planning *planning, enum condition_type type, const 
     planning_event(planning, failed, failed ? reason : "Succeeded", "Finish", message);
 }
 
+void planning_promise_again(struct planning *planning)
+{
+    planning->next->epoch = planning->old->epoch + 1;
+}
+
 /* A promise of an index beyond those of the last scaling, and a crew that starts over, acknowledge the new number. */
 void planning_promise(struct planning *planning, slot_wanted *wanted)
 {
-    planning->next->epoch = planning->old->epoch + 1;
+    planning_promise_again(planning);
     if (planning->next->attempt > planning->old->attempt)
         planning->next->workers = planning->job->document.workers;
     for (size_t i = 0; i < planning->crew.slot_count; i++) {

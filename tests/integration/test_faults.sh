@@ -55,7 +55,7 @@ for round in 1 2 3; do
     api DELETE "$pods_path/$victim" >/dev/null
     if ! wait_for storm disruptions "$round" 40 || ! wait_for storm state Running 40; then break; fi
 done
-[[ $(field storm disruptions) == 3 && $(field storm epoch) == 4 && $(field storm attempt) == 1 ]]
+[[ $(field storm disruptions) == 3 && $(field storm restartCount) == 3 && $(field storm attempt) == 1 ]]
 verdict $? "three disruptions make three restarts" "$(field storm disruptions)"
 [[ $(pods storm coxswain.dev/current=true | wc -l) == 3 ]]
 verdict $? "one current pod for each index" "$(pods storm coxswain.dev/current=true | tr '\n' ' ')"

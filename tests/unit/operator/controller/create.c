@@ -190,3 +190,51 @@ Test(create, a_promised_pod_that_came_and_went_is_lost)
     scene_plan(&scene);
     cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 3, "of an older epoch than what is promised now");
 }
+
+/* It may have been there, and have been removed by force from a node that is cut off, while no operator looked. */
+Test(create, what_a_successor_finds_promised_it_promises_under_another_epoch)
+{
+    scene_plan(&scene);
+    scene_accept(&scene);
+    scene_add_pod(&scene, ROLE_WORKER, 1, 1);
+    scene.input.service = &scene.service;
+    scene.input.inherited_epoch = 1;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.action_count, 0);
+    cr_assert(scene.plan.write_status);
+    cr_assert_eq(scene.plan.status.epoch, 2);
+    cr_assert_eq(scene.plan.status.attempt, 1);
+    cr_assert_eq(scene.plan.status.restart_count, 0, "nobody knows of an end");
+    cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].pending, "0,2");
+    scene_accept(&scene);
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 2, "once");
+    cr_assert_eq(scene.plan.epoch, 2);
+    cr_assert_eq(scene.plan.status.epoch, 2);
+}
+
+Test(create, what_a_successor_finds_whole_keeps_its_epoch)
+{
+    scene_plan(&scene);
+    scene_accept(&scene);
+    for (int64_t i = 0; i < 3; i++)
+        scene_add_pod(&scene, ROLE_WORKER, i, 1);
+    scene.input.service = &scene.service;
+    scene.input.inherited_epoch = 1;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.action_count, 0);
+    cr_assert_eq(scene.plan.status.epoch, 1);
+}
+
+Test(create, a_promise_that_waits_is_made_anew_when_its_wait_is_over)
+{
+    scene_plan(&scene);
+    scene_accept(&scene);
+    scene.job.status.backoff_until_ms = SCENE_NOW + 5000;
+    scene.input.inherited_epoch = 1;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.epoch, 1);
+    scene.input.now_ms += 5000;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.epoch, 2);
+}

@@ -150,6 +150,18 @@ Test(job_entry, what_vanished_is_remembered_for_the_newest_epoch)
     cr_assert_eq(entry->gone_count, 0);
 }
 
+Test(job_entry, one_that_lost_its_owner_before_it_vanished_is_remembered_too)
+{
+    SCOPED_FREE struct pod_record *owned = pod_of("first", 1, 2);
+    struct pod_view view = pod_record_view(owned);
+    view.owner_uid = "";
+    SCOPED_FREE struct pod_record *orphan = pod_record_new(&view);
+    job_entry_set_job(entry, "first");
+    job_entry_add_pod(entry, orphan);
+    job_entry_remove_pod(entry, orphan);
+    cr_assert_eq(entry->gone_count, 1);
+}
+
 static struct pod_record *pod_at(int64_t created_ms, int64_t deletion_ms)
 {
     SCOPED_FREE struct pod_record *plain = pod_of("first", 0, 1);
@@ -188,17 +200,35 @@ Test(job_entry, times_of_pods_move_when_they_were_known_before)
 
 Test(job_entry, a_job_is_new_no_more_when_its_pods_may_have_come_and_gone_unseen)
 {
+    struct job_status blank = {0};
     job_entry_set_job(entry, "first");
     entry->born_ms = 5000;
     entry->born_lists = 1;
-    job_entry_see_lists(entry, 2);
+    job_entry_see_lists(entry, 2, &blank);
     cr_assert_eq(entry->born_ms, 5000, "it has had none");
     own_write_note(&entry->pod_write, "17");
     entry->born_lists = 2;
-    job_entry_see_lists(entry, 2);
+    job_entry_see_lists(entry, 2, &blank);
     cr_assert_eq(entry->born_ms, 5000);
-    job_entry_see_lists(entry, 3);
+    job_entry_see_lists(entry, 3, &blank);
     cr_assert_eq(entry->born_ms, FIELD_UNSET);
+}
+
+Test(job_entry, an_epoch_that_was_there_before_pods_were_listed_may_be_used_up)
+{
+    struct job_status status = {.epoch = 4};
+    job_entry_set_job(entry, "first");
+    job_entry_see_lists(entry, 1, &status);
+    cr_assert_eq(entry->inherited_epoch, 4);
+    status.epoch = 5;
+    job_entry_see_lists(entry, 1, &status);
+    cr_assert_eq(entry->inherited_epoch, 4, "all that comes of the next one is seen");
+    job_entry_see_lists(entry, 2, &status);
+    cr_assert_eq(entry->inherited_epoch, 5, "until all pods are listed anew");
+    job_entry_set_job(entry, "second");
+    status.epoch = 1;
+    job_entry_see_lists(entry, 2, &status);
+    cr_assert_eq(entry->inherited_epoch, 1, "of another job");
 }
 
 Test(job_entry, the_time_of_a_certificate_that_no_status_tells_yet_moves)

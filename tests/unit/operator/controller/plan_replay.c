@@ -8,6 +8,7 @@
 #include <criterion/criterion.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "operator/controller/conditions.h"
@@ -27,7 +28,8 @@ struct model_pod {
     struct pod_view view;
     char name[64], uid[32];
     bool exists, judged;
-    bool seen; /* by this operator, since it was started */
+    bool seen;       /* by this operator, since it was started */
+    bool told_gone;  /* the watch has told of its end, or never will */
     bool ended_by_operator;
     bool node_dead; /* nobody will end it but by force */
     int key;        /* which it has mounted; 0: none yet */
@@ -54,6 +56,7 @@ struct model {
     struct gone_pod gone[PODS_MAX]; /* what the operator remembers */
     size_t gone_count;
     int64_t gone_epoch;
+    int64_t inherited_epoch;
     bool must_see_job, must_see_pods; /* own writes, not yet in the cache */
     bool service, calm;
     bool born;        /* this operator saw the job come into being */
@@ -117,11 +120,25 @@ static void remember_gone(const struct pod_view *pod)
     model.gone[model.gone_count++] = (struct gone_pod){.role = pod->role, .index = pod->index};
 }
 
+/* Of those that are gone nobody hears who lists pods anew, but of those that he knew. */
+static void list_pods(void)
+{
+    for (size_t i = 0; i < model.pod_count; i++)
+        model.pods[i].told_gone |= !model.pods[i].exists && !model.pods[i].seen;
+    model.born &= model.pod_count == 0;
+    model.inherited_epoch = model.cached_job.status.epoch;
+}
+
 static void see_pods(void)
 {
-    for (size_t i = 0; i < model.cache.count; i++)
-        if (!find_pod(model.cache.pods[i].uid))
-            remember_gone(&model.cache.pods[i]);
+    for (size_t i = 0; i < model.pod_count; i++) {
+        struct model_pod *pod = &model.pods[i];
+        if (pod->exists || pod->told_gone)
+            continue;
+        pod->told_gone = true;
+        if (pod->view.member)
+            remember_gone(&pod->view);
+    }
     model.cache.count = 0;
     for (size_t i = 0; i < model.pod_count; i++) {
         if (!model.pods[i].exists)
@@ -154,8 +171,8 @@ static bool is_promised(int64_t index, int64_t epoch)
     return epoch == status->epoch && promises(status, index);
 }
 
-/* `late`: it was on the wire when its operator was killed, and may follow a pod that came of another try and went. */
-static void check_create(int64_t index, int64_t epoch, const char *name, bool late)
+/* `late`: it was on the wire when its operator was killed. */
+static void check_create(int64_t index, int64_t epoch, bool late)
 {
     const struct job_status *status = &model.scene.job.status;
     int64_t attempt = status->attempt > 0 ? status->attempt : 1;
@@ -165,7 +182,6 @@ static void check_create(int64_t index, int64_t epoch, const char *name, bool la
     CHECK(late || !model.taken_over || epoch > 1, "a pod of a first crew is made again, where one of it may live");
     for (size_t i = 0; i < model.pod_count; i++) {
         const struct model_pod *pod = &model.pods[i];
-        CHECK(late || !pod->seen || strcmp(pod->name, name) != 0, "a name is used again");
         if (!pod->exists || pod->stray || pod->foreign || (pod->late && !pod->seen)) /* its epoch fences it off */
             continue;
         CHECK(pod->view.index != index || !pod->view.current, "two current pods of one index");
@@ -182,11 +198,14 @@ static void server_create(int64_t index, int64_t epoch, int64_t attempt, bool la
     pod->stray = late && !(is_promised(index, epoch) && !status_terminal(&model.scene.job.status));
     snprintf(pod->name, sizeof pod->name, "digits-worker-%" PRId64 "-%" PRId64, index, epoch);
     snprintf(pod->uid, sizeof pod->uid, "uid-%zu", model.pod_count);
-    for (size_t i = 0; i < model.pod_count; i++)
-        if (model.pods[i].exists && strcmp(model.pods[i].name, pod->name) == 0)
+    for (size_t i = 0; i < model.pod_count; i++) {
+        bool same = strcmp(model.pods[i].name, pod->name) == 0;
+        if (same && model.pods[i].exists)
             return; /* AlreadyExists */
+        CHECK(!same, "a name is used again");
+    }
     if (!pod->stray)
-        check_create(index, epoch, pod->name, late);
+        check_create(index, epoch, late);
     struct scene helper = {.job = {.status = {.attempt = attempt}}, .input = {.now_ms = model.now_ms}};
     pod->view = *scene_add_pod(&helper, ROLE_WORKER, index, epoch);
     arena_release(&helper.arena);
@@ -317,7 +336,7 @@ static void operator_restart(bool create_on_the_wire, const struct action *actio
         model.on_the_wire.epoch = plan->epoch;
         model.on_the_wire.attempt = plan->attempt;
     }
-    if (!model.calm && model.scene.job.status.attempt == 0)
+    if (!model.calm && chance(30))
         cut_off();
     model.born = false;
     model.counts_since_ms = FIELD_UNSET;
@@ -327,6 +346,7 @@ static void operator_restart(bool create_on_the_wire, const struct action *actio
     for (size_t i = 0; i < model.pod_count; i++)
         model.pods[i].seen = false;
     see_job();
+    list_pods();
     see_pods();
 }
 
@@ -454,7 +474,10 @@ static size_t operator_turn(void)
 {
     if (model.must_see_job || chance(60))
         see_job();
-    if (model.must_see_pods || chance(60))
+    bool lists = !model.calm && chance(2);
+    if (lists)
+        list_pods();
+    if (lists || model.must_see_pods || chance(60))
         see_pods();
     struct training_job job = model.cached_job;
     struct plan_input input = {
@@ -464,6 +487,7 @@ static size_t operator_turn(void)
         .gone = model.gone,
         .gone_count = model.gone_count,
         .gone_epoch = model.gone_epoch,
+        .inherited_epoch = model.inherited_epoch,
         .service = model.service ? &model.scene.service : NULL,
         .queue = {.state = OPTIONAL_READY, .workload = model.workload_there ? &model.workload : NULL},
         .gang = {.state = OPTIONAL_READY, .group = model.group_there ? &model.group : NULL},
@@ -748,9 +772,17 @@ static void run_schedule(uint64_t seed, enum restart_scope scope)
     check_end();
 }
 
+/* PLAN_REPLAY_FIRST and PLAN_REPLAY_LAST in the environment: other seeds than 1 to SCHEDULES. */
+static uint64_t seed_limit(const char *name, uint64_t standard)
+{
+    const char *text = getenv(name);
+    return text ? strtoull(text, NULL, 10) : standard;
+}
+
 static void run_schedules(enum restart_scope scope)
 {
-    for (uint64_t seed = 1; seed <= SCHEDULES; seed++) {
+    uint64_t last = seed_limit("PLAN_REPLAY_LAST", SCHEDULES);
+    for (uint64_t seed = seed_limit("PLAN_REPLAY_FIRST", 1); seed <= last; seed++) {
         run_schedule(seed, scope);
         scene_release(&model.scene);
     }
