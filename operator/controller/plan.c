@@ -94,19 +94,28 @@ static void take_obstacle(struct planning *planning)
     planning->plan->obstacle_over = !matters && input->obstacle.kind != OBSTACLE_NONE;
 }
 
+/* What a successful job had at last it keeps: it is the result. */
+static void update_progress(struct planning *planning)
+{
+    struct job_status *next = planning->next;
+    bool succeeded = condition_is(next, CONDITION_SUCCEEDED, CONDITION_TRUE);
+    if (planning->input->progress)
+        next->progress = *planning->input->progress;
+    if (succeeded && !status_terminal(planning->old))
+        progress_complete(&next->progress);
+    else if (!succeeded && !condition_is(next, CONDITION_RUNNING, CONDITION_TRUE))
+        progress_rest(&next->progress);
+}
+
 static void update_status(struct planning *planning)
 {
-    bool was_over = status_terminal(planning->old);
     planning->next->observed_generation = planning->job->generation;
     if (!planning->job->elastic.enabled && planning->old->attempt > 0)
         planning->next->workers = planning->job->document.workers;
     replicas_update(planning);
     conditions_update(planning);
-    if (planning->input->progress)
-        planning->next->progress = *planning->input->progress;
+    update_progress(planning);
     saves_update(planning);
-    if (!was_over && condition_is(planning->next, CONDITION_SUCCEEDED, CONDITION_TRUE))
-        progress_complete(&planning->next->progress);
 }
 
 /* When a condition last turned. */

@@ -66,6 +66,12 @@ struct progress progress_from_document(const struct status_document *document, c
     return progress;
 }
 
+void progress_rest(struct progress *progress)
+{
+    progress->examples_per_second = NULL;
+    progress->seconds_remaining = FIELD_UNSET;
+}
+
 void progress_complete(struct progress *progress)
 {
     if (progress->total_steps == FIELD_UNSET)

@@ -15,6 +15,9 @@ struct progress progress_none(void);
 struct progress progress_from_document(const struct status_document *document, const struct progress *before,
                                        struct arena *arena);
 
+/* While the crew does not work, nobody knows how fast it does, nor how long it will take. */
+void progress_rest(struct progress *progress);
+
 /* At a job's success all steps are done. */
 void progress_complete(struct progress *progress);
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "operator/controller/progress_poll.h"
+#include "scene.h"
 
 Test(progress_status, unknown_keeps_what_was_known)
 {
@@ -29,4 +30,87 @@ Test(progress_status, unknown_keeps_what_was_known)
     cr_assert_eq(progress.percent, 100);
     cr_assert_eq(progress.seconds_remaining, 0);
     arena_release(&arena);
+}
+
+static struct scene scene;
+
+static void init(void)
+{
+    scene_init_running(&scene, 2);
+    scene.job.status.progress.step = 120;
+    scene.job.status.progress.examples_per_second = "5123.4";
+    scene.job.status.progress.seconds_remaining = 35;
+}
+
+static void fini(void)
+{
+    scene_release(&scene);
+}
+
+TestSuite(progress_rest, .init = init, .fini = fini);
+
+static void assert_rests(void)
+{
+    cr_assert(scene.plan.write_status);
+    cr_assert_null(scene.plan.status.progress.examples_per_second);
+    cr_assert_eq(scene.plan.status.progress.seconds_remaining, FIELD_UNSET);
+    cr_assert_eq(scene.plan.status.progress.step, 120, "what was done is done");
+}
+
+Test(progress_rest, a_crew_that_runs_has_its_pace)
+{
+    scene_plan(&scene);
+    cr_assert_not(scene.plan.write_status);
+    cr_assert_str_eq(scene.plan.status.progress.examples_per_second, "5123.4");
+    cr_assert_eq(scene.plan.status.progress.seconds_remaining, 35);
+}
+
+Test(progress_rest, a_crew_that_restarts_has_none)
+{
+    scene_end_pod(&scene, &scene.pods[1], 137);
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.state, JOB_RESTARTING);
+    assert_rests();
+    scene_accept(&scene);
+    scene_plan(&scene);
+    cr_assert_not(scene.plan.write_status, "it is told with what stopped the crew");
+}
+
+Test(progress_rest, what_a_chief_tells_while_another_is_missing_is_no_pace)
+{
+    struct progress told = scene.job.status.progress;
+    scene.pods[1].ready = false;
+    scene.input.progress = &told;
+    scene.input.progress_due = true;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.state, JOB_PENDING);
+    assert_rests();
+}
+
+Test(progress_rest, a_job_that_is_suspended_has_none)
+{
+    scene.job.run_policy.suspend = true;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.state, JOB_SUSPENDED);
+    assert_rests();
+}
+
+Test(progress_rest, a_job_that_failed_has_none)
+{
+    scene_end_pod(&scene, &scene.pods[0], 70);
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.state, JOB_FAILED);
+    assert_rests();
+}
+
+Test(progress_rest, a_job_that_succeeded_keeps_what_it_had)
+{
+    scene_end_pod(&scene, &scene.pods[0], 0);
+    scene_end_pod(&scene, &scene.pods[1], 0);
+    scene.job.status.progress.total_steps = 130;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.state, JOB_SUCCEEDED);
+    cr_assert_str_eq(scene.plan.status.progress.examples_per_second, "5123.4");
+    cr_assert_eq(scene.plan.status.progress.seconds_remaining, 0);
+    cr_assert_eq(scene.plan.status.progress.step, 130);
 }
