@@ -112,6 +112,7 @@ static void update_status(struct planning *planning)
     planning->next->observed_generation = planning->job->generation;
     if (!planning->job->elastic.enabled && planning->old->attempt > 0)
         planning->next->workers = planning->job->document.workers;
+    scale_down(planning);
     replicas_update(planning);
     conditions_update(planning);
     update_progress(planning);

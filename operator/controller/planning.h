@@ -59,6 +59,9 @@ bool create_is_due(struct planning *planning);
 /* What was refused will be refused for good: the job has failed. */
 bool create_ends_job(struct planning *planning);
 
+/* An elastic job that shrank: whatever the plan says, its status knows of it. */
+void scale_down(struct planning *planning);
+
 /* Adds to the plan. */
 void planning_act(struct planning *planning, enum action_type type, const struct pod_view *pod);
 void planning_create_pod(struct planning *planning, enum role role, int64_t index);

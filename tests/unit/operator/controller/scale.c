@@ -129,3 +129,25 @@ Test(scale, an_index_that_was_scaled_away_may_come_back)
     cr_assert_eq(scene.plan.status.restart_count, 0);
     cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].pending, "1");
 }
+
+/* What is promised above the new number is not told of any more, whichever policy has the word. */
+Test(scale, a_smaller_number_is_acknowledged_by_whatever_is_written)
+{
+    scene_end_pod(&scene, &scene.pods[1], 137);
+    scene_plan(&scene);
+    scene_accept(&scene);
+    cr_assert_str_eq(scene.job.status.replicas[ROLE_WORKER].pending, "1");
+    scene.job.document.workers = 1;
+    scene.pods[0].owner_uid = "";
+    scene.pods[0].adoptable = true;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_ADOPT_POD), 1);
+    cr_assert_null(scene.plan.status.replicas[ROLE_WORKER].pending);
+    cr_assert_eq(scene.plan.status.workers, 1);
+    scene_accept(&scene);
+    scene.pods[0].owner_uid = SCENE_UID;
+    scene.job.document.workers = 2;
+    scene_plan(&scene);
+    cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].pending, "1");
+    cr_assert_eq(scene.plan.status.restart_count, 1, "whose end was judged before");
+}
