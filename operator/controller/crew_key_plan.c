@@ -36,12 +36,12 @@ static bool has_stuck_pod(struct planning *planning)
     return found;
 }
 
-/* One that may have the key that was. */
+/* One that may have the key that was: also where the cache does not show yet that it has come to a node. */
 static bool has_holder(const struct crew *crew)
 {
     for (size_t i = 0; i < crew->slot_count; i++) {
         const struct pod_view *pod = crew->slots[i].occupant;
-        if (pod && pod->scheduled && pod_view_alive(pod))
+        if (pod && pod_view_alive(pod))
             return true;
     }
     return false;

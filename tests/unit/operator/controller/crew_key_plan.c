@@ -77,6 +77,20 @@ Test(crew_key_plan, without_the_key_the_crew_starts_over_and_is_not_split)
     cr_assert_eq(scene.plan.status.attempt, 2, "once");
 }
 
+Test(crew_key_plan, a_pod_that_may_have_started_meanwhile_may_have_the_old_key)
+{
+    lose_worker();
+    for (int i = 0; i < 3; i += 2) {
+        scene.pods[i].scheduled = scene.pods[i].ready = false;
+        scene.pods[i].phase = POD_PENDING;
+        scene.pods[i].startable_ms = FIELD_UNSET;
+    }
+    scene_plan(&scene);
+    look(false);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_KEY), 0);
+    cr_assert_eq(scene.plan.status.attempt, 2);
+}
+
 Test(crew_key_plan, a_pod_that_does_not_start_is_asked_about_now_and_then)
 {
     struct pod_view *pod = &scene.pods[2];

@@ -28,8 +28,8 @@ struct model_pod {
     struct pod_view view;
     char name[64], uid[32];
     bool exists, judged;
-    bool seen;       /* by this operator, since it was started */
-    bool told_gone;  /* the watch has told of its end, or never will */
+    bool seen;      /* by this operator, since it was started */
+    bool told_gone; /* the watch has told of its end, or never will */
     bool ended_by_operator;
     bool node_dead; /* nobody will end it but by force */
     int key;        /* which it has mounted; 0: none yet */
@@ -281,11 +281,12 @@ static void check_event(const struct job_status *before, const struct job_status
     CHECK(fresh, "a pod's end was counted twice");
 }
 
-/* Creates of an untold crew that came between the look of whoever promises it again and this write. */
+/* Creates that came between the look of whoever promises their pods again and this write. */
 static void pass_over_unseen(const struct job_status *next)
 {
     for (size_t i = 0; i < model.pod_count; i++)
-        if (model.pods[i].exists && promises(next, model.pods[i].view.index))
+        if (model.pods[i].exists && model.pods[i].view.epoch + 1 == next->epoch &&
+            promises(next, model.pods[i].view.index))
             model.pods[i].stray = true;
 }
 
@@ -309,7 +310,9 @@ static void server_write_status(const struct plan *plan, const char *resource_ve
     bool never_untold = model.scene.job.elastic.enabled || model.scene.job.run_policy.gang.scheduler != GANG_NONE;
     bool takes_over = status->attempt == 0 && next->attempt > 0 && !model.born && !never_untold;
     model.taken_over |= takes_over;
-    if (takes_over)
+    bool again = next->epoch > status->epoch && next->restart_count == status->restart_count &&
+                 next->attempt == status->attempt && next->workers == status->workers;
+    if (takes_over || again)
         pass_over_unseen(next);
     *status = stored(next);
     char version[24];
