@@ -83,6 +83,7 @@ static const char *completeness(struct planning *planning, int64_t away)
                            planning->job->elastic.min_workers);
 }
 
+/* What others say is copied: the next answer may replace it while this plan is carried out. */
 static void update_running(struct planning *planning)
 {
     int64_t count, away;
@@ -95,14 +96,13 @@ static void update_running(struct planning *planning)
     }
     const char *others = count > 1 ? planning_format(planning, " and %" PRId64 " more", count - 1) : "";
     const char *told = planning->input->crew_message;
-    const char *message = told      ? told
+    const char *message = told      ? planning_format(planning, "%s", told)
                           : missing ? planning_format(planning, "waiting for %s %" PRId64 "%s",
                                                       role_name(missing->role), missing->index, others)
                                     : "the job has no pods";
     condition_set(planning, CONDITION_RUNNING, CONDITION_FALSE, "CrewIncomplete", message);
 }
 
-/* The message is copied: the next answer may replace it while this plan is carried out. */
 static void set_obstructed(struct planning *planning, const char *reason)
 {
     const char *message = planning_format(planning, "%s", planning->obstacle.message);

@@ -216,7 +216,6 @@ static struct saves_input saves_of(const struct status_document *document)
 static void input_fill(const struct controller *controller, struct job_entry *entry, const struct job_item *item,
                        struct plan_input *input, struct arena *arena)
 {
-    bool waits = entry->document && entry->document->phase == STATUS_WAITING && *entry->document->message;
     *input = (struct plan_input){
         .job = &item->job,
         .invalid = item->invalid,
@@ -230,7 +229,7 @@ static void input_fill(const struct controller *controller, struct job_entry *en
         .obstacle = {entry->obstacle, entry->obstacle_message, entry->obstacle_retry_ms},
         .certificate = entry->certificate,
         .key = entry->key_look,
-        .crew_message = waits ? entry->document->message : NULL,
+        .crew_message = progress_crew_waits(entry, &item->job),
         .saves = saves_of(entry->document),
         .born_ms = entry->born_ms,
         .counts_since_ms = entry->counts_since_ms,

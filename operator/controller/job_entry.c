@@ -61,6 +61,7 @@ void job_entry_free(struct job_entry *entry)
     free(entry->gone);
     free(entry->obstacle_message);
     free(entry->document);
+    free(entry->document_pod);
     free(entry->job_uid);
     free(entry->key);
     free(entry);
@@ -143,8 +144,10 @@ void job_entry_set_job(struct job_entry *entry, const char *uid)
     job_entry_clear_obstacle(entry);
     forget_refused(entry);
     free(entry->document);
+    free(entry->document_pod);
     free(entry->job_uid);
     entry->document = NULL;
+    entry->document_pod = NULL;
     entry->document_fresh = false;
     entry->born_ms = entry->counts_since_ms = entry->pods_changed_ms = entry->behind_since_ms = FIELD_UNSET;
     entry->strangers_told = 0;

@@ -80,6 +80,7 @@ struct job_entry {
     unsigned obstacle_count; /* in a row */
 
     struct status_document *document; /* newest from the chief; NULL: none */
+    char *document_pod;               /* the UID of that chief's pod */
     bool document_fresh;              /* not yet handed to a plan */
     int64_t poll_ms;                  /* when to ask next */
     struct http_transfer *poll;

@@ -23,7 +23,7 @@ struct progress_poller {
 struct question {
     struct progress_poller *poller;
     struct job_entry *entry;
-    char *uid;
+    char *uid, *chief; /* of the job, and of the pod that is asked */
     char *evaluator; /* its address; NULL: there is none that could be asked, or it is asked already */
 };
 
@@ -41,7 +41,7 @@ void progress_poller_free(struct progress_poller *poller)
     free(poller);
 }
 
-static bool keep_document(struct job_entry *entry, const char *uid, const char *text, size_t length)
+static bool keep_document(struct job_entry *entry, const char *uid, const char *chief, const char *text, size_t length)
 {
     struct status_document document;
     if (status_document_parse(text, length, &document, NULL) < 0 || strcmp(document.job_uid, uid) != 0 ||
@@ -49,6 +49,9 @@ static bool keep_document(struct job_entry *entry, const char *uid, const char *
         return false;
     if (!entry->document)
         entry->document = memory_allocate(1, sizeof *entry->document);
+    char *pod = memory_copy_string(chief);
+    free(entry->document_pod);
+    entry->document_pod = pod;
     *entry->document = document;
     entry->document_fresh = true;
     return true;
@@ -77,6 +80,7 @@ static void keep_scores(struct job_entry *entry, const char *uid, const char *te
 static void question_free(struct question *question)
 {
     free(question->evaluator);
+    free(question->chief);
     free(question->uid);
     free(question);
 }
@@ -128,7 +132,8 @@ static void chief_answered(void *context, const struct http_response *response)
     struct job_entry *entry = question->entry;
     struct progress_poller *poller = question->poller;
     entry->poll = NULL;
-    bool told = is_answer(response) && keep_document(entry, question->uid, response->body, response->body_length);
+    bool told = is_answer(response) &&
+                keep_document(entry, question->uid, question->chief, response->body, response->body_length);
     if (told && question->evaluator) {
         entry->document_fresh = false; /* not before it is whole: figures would come and go */
         ask(question, question->evaluator, evaluator_answered);
@@ -161,11 +166,14 @@ static bool can_be_asked(const struct pod_view *pod)
 }
 
 static struct question *question_new(struct progress_poller *poller, struct job_entry *entry,
-                                     const struct training_job *job)
+                                     const struct training_job *job, const struct pod_view *chief)
 {
     struct question *question = memory_allocate(1, sizeof *question);
     struct pod_view evaluator;
-    *question = (struct question){.poller = poller, .entry = entry, .uid = memory_copy_string(job->uid)};
+    *question = (struct question){.poller = poller,
+                                  .entry = entry,
+                                  .uid = memory_copy_string(job->uid),
+                                  .chief = memory_copy_string(chief->uid)};
     if (find_pod(entry, job, ROLE_EVALUATOR, &evaluator) && can_be_asked(&evaluator))
         question->evaluator = memory_copy_string(evaluator.ip);
     return question;
@@ -179,7 +187,7 @@ int64_t progress_poll(struct progress_poller *poller, struct job_entry *entry, c
         !can_be_asked(&chief))
         return PLAN_NEVER;
     if (progress_pace_is_turn(&poller->pace, &entry->poll_ms, now_ms) && !entry->poll)
-        ask(question_new(poller, entry, job), chief.ip, chief_answered);
+        ask(question_new(poller, entry, job, &chief), chief.ip, chief_answered);
     return entry->poll_ms;
 }
 
@@ -199,5 +207,15 @@ void progress_read_last_words(struct job_entry *entry, const struct training_job
     struct pod_view chief;
     if (find_pod(entry, job, crew_chief_role(job), &chief) && pod_view_succeeded(&chief) &&
         *chief.termination_message == '{')
-        keep_document(entry, job->uid, chief.termination_message, strlen(chief.termination_message));
+        keep_document(entry, job->uid, chief.uid, chief.termination_message, strlen(chief.termination_message));
+}
+
+const char *progress_crew_waits(const struct job_entry *entry, const struct training_job *job)
+{
+    const struct status_document *document = entry->document;
+    struct pod_view chief;
+    if (!document || document->phase != STATUS_WAITING || *document->message == '\0')
+        return NULL;
+    bool ready = find_pod(entry, job, crew_chief_role(job), &chief) && can_be_asked(&chief);
+    return ready && strcmp(chief.uid, entry->document_pod) == 0 ? document->message : NULL;
 }

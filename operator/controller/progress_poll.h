@@ -30,6 +30,9 @@ void progress_poller_clock_set(struct progress_poller *poller, int64_t by_ms);
 /* Ends a question under way. */
 void progress_forget(struct job_entry *entry);
 
+/* What the chief says it waits for; NULL: nothing, or whoever said so is not the ready chief any more. Lies in the entry. */
+const char *progress_crew_waits(const struct job_entry *entry, const struct training_job *job);
+
 /* The chief's last words: a status document as its termination message. Fills the entry as an answer would. */
 void progress_read_last_words(struct job_entry *entry, const struct training_job *job);
 

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/progress_poll.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+
+#include "common/memory.h"
+
+#define JOB "job-uid-1"
+
+static struct job_entry *entry;
+static struct training_job job = {.name = "digits", .uid = JOB};
+
+static void init(void)
+{
+    entry = job_entry_new("default/digits");
+    job_entry_set_job(entry, JOB);
+}
+
+static void fini(void)
+{
+    for (size_t i = 0; i < entry->pod_count; i++)
+        free((void *)entry->pods[i]);
+    job_entry_free(entry);
+}
+
+TestSuite(progress_poll, .init = init, .fini = fini);
+
+static void add_chief(const char *uid, int64_t epoch, bool ready)
+{
+    SCOPED_BUFFER conditions;
+    SCOPED_JSON *nothing = json_new_object();
+    struct pod_view view;
+    pod_view_read(nothing, &view, &conditions);
+    view.uid = uid;
+    view.job_uid = view.owner_uid = JOB;
+    view.ip = "10.0.0.7";
+    view.role = ROLE_WORKER;
+    view.index = 0;
+    view.epoch = epoch;
+    view.phase = POD_RUNNING;
+    view.member = view.current = true;
+    view.ready = ready;
+    job_entry_add_pod(entry, pod_record_new(&view));
+}
+
+static void chief_told(const char *uid, enum status_phase phase, const char *message)
+{
+    entry->document = memory_allocate(1, sizeof *entry->document);
+    entry->document_pod = memory_copy_string(uid);
+    status_document_init(entry->document);
+    entry->document->phase = phase;
+    snprintf(entry->document->message, sizeof entry->document->message, "%s", message);
+}
+
+Test(progress_poll, what_the_ready_chief_waits_for_counts)
+{
+    add_chief("first", 1, true);
+    cr_assert_null(progress_crew_waits(entry, &job), "nothing was told");
+    chief_told("first", STATUS_WAITING, "waiting for worker 1");
+    cr_assert_str_eq(progress_crew_waits(entry, &job), "waiting for worker 1");
+}
+
+Test(progress_poll, a_chief_that_trains_waits_for_nothing)
+{
+    add_chief("first", 1, true);
+    chief_told("first", STATUS_TRAINING, "step 3");
+    cr_assert_null(progress_crew_waits(entry, &job));
+}
+
+Test(progress_poll, the_words_of_a_chief_that_is_gone_explain_nothing)
+{
+    chief_told("first", STATUS_WAITING, "waiting for worker 1");
+    cr_assert_null(progress_crew_waits(entry, &job));
+    add_chief("second", 2, true);
+    cr_assert_null(progress_crew_waits(entry, &job), "its successor has said nothing yet");
+}
+
+Test(progress_poll, nor_do_those_of_one_that_is_not_ready)
+{
+    add_chief("first", 1, false);
+    chief_told("first", STATUS_WAITING, "waiting for worker 1");
+    cr_assert_null(progress_crew_waits(entry, &job));
+}
