@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "common/contract/environment.h"
+
 bool condition_is(const struct job_status *status, enum condition_type type, enum condition_status wanted)
 {
     return status->conditions[type].status == wanted;
@@ -74,13 +76,24 @@ static const struct slot *first_missing(const struct planning *planning, int64_t
     return first;
 }
 
-static const char *completeness(struct planning *planning, int64_t away)
+static const char *readiness(struct planning *planning, int64_t away)
 {
     if (away == 0)
         return "all required pods are ready";
     return planning_format(planning, "%" PRId64 " of %" PRId64 " workers are ready, and elastic.minWorkers is %" PRId64,
                            planning->job->document.workers - away, planning->job->document.workers,
                            planning->job->elastic.min_workers);
+}
+
+static const char *completeness(struct planning *planning, int64_t away)
+{
+    const char *ready = readiness(planning, away);
+    if (!planning->input->chief_silent)
+        return ready;
+    return planning_format(planning,
+                           "%s; %s 0 answers nothing on port %d, so that its progress is unknown: see whether a "
+                           "NetworkPolicy keeps the operator from it",
+                           ready, role_name(crew_chief_role(planning->job)), PORT_HTTP);
 }
 
 /* What others say is copied: the next answer may replace it while this plan is carried out. */

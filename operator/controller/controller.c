@@ -230,6 +230,7 @@ static void input_fill(const struct controller *controller, struct job_entry *en
         .certificate = entry->certificate,
         .key = entry->key_look,
         .crew_message = progress_crew_waits(entry, &item->job),
+        .chief_silent = progress_chief_is_silent(entry, &item->job),
         .saves = saves_of(entry->document),
         .born_ms = entry->born_ms,
         .counts_since_ms = entry->counts_since_ms,
@@ -793,6 +794,17 @@ static void write_events(struct event_recorder_counts counts, struct buffer *out
                   counts.written, counts.failed, counts.dropped);
 }
 
+static void write_polls(struct progress_counts counts, struct buffer *out)
+{
+    buffer_format(out,
+                  "# HELP coxswain_status_polls_total Questions to chiefs and evaluators, by what came of them.\n"
+                  "# TYPE coxswain_status_polls_total counter\n"
+                  "coxswain_status_polls_total{result=\"answered\"} %" PRIu64 "\n"
+                  "coxswain_status_polls_total{result=\"refused\"} %" PRIu64 "\n"
+                  "coxswain_status_polls_total{result=\"unanswered\"} %" PRIu64 "\n",
+                  counts.answered, counts.refused, counts.unanswered);
+}
+
 int controller_write_metrics(const struct controller *controller, struct buffer *out, struct error *error)
 {
     if (controller->stopped)
@@ -806,5 +818,6 @@ int controller_write_metrics(const struct controller *controller, struct buffer 
                   informer_count(controller->pods), work_queue_depth(controller->queue));
     write_refusals(controller, out);
     write_events(event_recorder_counts(controller->recorder), out);
+    write_polls(progress_poller_counts(controller->poller), out);
     return reconcile_metrics_write(&controller->metrics, out, error);
 }

@@ -39,7 +39,7 @@ struct job_entry *job_entry_new(const char *key)
     struct job_entry *entry = memory_allocate(1, sizeof *entry);
     entry->key = memory_copy_string(key);
     entry->born_ms = entry->counts_since_ms = entry->pods_changed_ms = FIELD_UNSET;
-    entry->behind_since_ms = entry->told_since_ms = FIELD_UNSET;
+    entry->behind_since_ms = entry->told_since_ms = entry->unanswered_since_ms = FIELD_UNSET;
     return entry;
 }
 
@@ -62,6 +62,7 @@ void job_entry_free(struct job_entry *entry)
     free(entry->obstacle_message);
     free(entry->document);
     free(entry->document_pod);
+    free(entry->asked_pod);
     free(entry->job_uid);
     free(entry->key);
     free(entry);
@@ -145,9 +146,12 @@ void job_entry_set_job(struct job_entry *entry, const char *uid)
     forget_refused(entry);
     free(entry->document);
     free(entry->document_pod);
+    free(entry->asked_pod);
     free(entry->job_uid);
     entry->document = NULL;
-    entry->document_pod = NULL;
+    entry->document_pod = entry->asked_pod = NULL;
+    entry->unanswered_since_ms = FIELD_UNSET;
+    entry->silent = false;
     entry->document_fresh = false;
     entry->born_ms = entry->counts_since_ms = entry->pods_changed_ms = entry->behind_since_ms = FIELD_UNSET;
     entry->strangers_told = 0;
@@ -188,8 +192,8 @@ void job_entry_see_lists(struct job_entry *entry, uint64_t lists, const struct j
 
 void job_entry_clock_set(struct job_entry *entry, int64_t by_ms, const struct job_status *status)
 {
-    int64_t *const noted[] = {&entry->born_ms, &entry->counts_since_ms, &entry->pods_changed_ms,
-                              &entry->behind_since_ms, &entry->told_since_ms};
+    int64_t *const noted[] = {&entry->born_ms,         &entry->counts_since_ms, &entry->pods_changed_ms,
+                              &entry->behind_since_ms, &entry->told_since_ms,   &entry->unanswered_since_ms};
     for (size_t i = 0; i < sizeof noted / sizeof *noted; i++)
         if (*noted[i] != FIELD_UNSET)
             *noted[i] += by_ms;

@@ -84,6 +84,9 @@ struct job_entry {
     bool document_fresh;              /* not yet handed to a plan */
     int64_t poll_ms;                  /* when to ask next */
     struct http_transfer *poll;
+    char *asked_pod;             /* the UID of the chief's pod that is asked; NULL: none */
+    int64_t unanswered_since_ms; /* by it; FIELD_UNSET: it has answered, or was not asked */
+    bool silent;                 /* for so long that people should know */
 };
 
 struct job_entry *job_entry_new(const char *key);

@@ -94,7 +94,7 @@ static void take_obstacle(struct planning *planning)
     planning->plan->obstacle_over = !matters && input->obstacle.kind != OBSTACLE_NONE;
 }
 
-/* What a successful job had at last it keeps: it is the result. */
+/* A pace is told while the crew works and its chief is heard. What a successful job had at last is its result. */
 static void update_progress(struct planning *planning)
 {
     struct job_status *next = planning->next;
@@ -103,7 +103,7 @@ static void update_progress(struct planning *planning)
         next->progress = *planning->input->progress;
     if (succeeded && !status_terminal(planning->old))
         progress_complete(&next->progress);
-    else if (!succeeded && !condition_is(next, CONDITION_RUNNING, CONDITION_TRUE))
+    else if (!succeeded && (planning->input->chief_silent || !condition_is(next, CONDITION_RUNNING, CONDITION_TRUE)))
         progress_rest(&next->progress);
 }
 

@@ -144,6 +144,7 @@ struct plan_input {
     struct crew_key_look key;
     const struct progress *progress; /* newest, NULL: none since the last plan */
     const char *crew_message;        /* what the chief says it waits for, NULL: nothing */
+    bool chief_silent;               /* it is ready, and has answered no question for a minute */
     struct saves_input saves;
     bool progress_due; /* it is the job's turn to have its progress written */
     int64_t born_ms;   /* when this operator, holding the lease, saw the job come into being; FIELD_UNSET: it did not */

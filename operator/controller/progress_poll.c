@@ -17,6 +17,7 @@ struct progress_poller {
     progress_told *told;
     void *context;
     struct progress_pace pace;
+    struct progress_counts counts;
 };
 
 /* First the chief, then the evaluator beside it. */
@@ -24,7 +25,7 @@ struct question {
     struct progress_poller *poller;
     struct job_entry *entry;
     char *uid, *chief; /* of the job, and of the pod that is asked */
-    char *evaluator; /* its address; NULL: there is none that could be asked, or it is asked already */
+    char *evaluator;   /* its address; NULL: there is none that could be asked, or it is asked already */
 };
 
 struct progress_poller *progress_poller_new(struct http_client *client, progress_told *told, void *context)
@@ -66,15 +67,16 @@ static const struct status_metric *find_metric(const struct status_document *doc
 }
 
 /* What the evaluator has found, beside what the chief tells. What the chief has found itself is of the end, and newer. */
-static void keep_scores(struct job_entry *entry, const char *uid, const char *text, size_t length)
+static bool keep_scores(struct job_entry *entry, const char *uid, const char *text, size_t length)
 {
     struct status_document scores;
     if (!entry->document || status_document_parse(text, length, &scores, NULL) < 0 ||
         strcmp(scores.job_uid, uid) != 0 || !job_entry_is_about(entry, uid))
-        return;
+        return false;
     for (unsigned i = 0; i < scores.metric_count; i++)
         if (entry->document->metric_count < STATUS_METRICS_MAX && !find_metric(entry->document, scores.metrics[i].name))
             entry->document->metrics[entry->document->metric_count++] = scores.metrics[i];
+    return true;
 }
 
 static void question_free(struct question *question)
@@ -110,6 +112,15 @@ static bool is_answer(const struct http_response *response)
     return !response->error && response->status == 200;
 }
 
+static void count(struct progress_poller *poller, const struct http_response *response, bool told)
+{
+    if (is_cancelled(response))
+        return;
+    poller->counts.answered += told;
+    poller->counts.unanswered += !told && response->error;
+    poller->counts.refused += !told && !response->error;
+}
+
 /* The chief's document is there, whatever the evaluator says. */
 static void evaluator_answered(void *context, const struct http_response *response)
 {
@@ -119,8 +130,8 @@ static void evaluator_answered(void *context, const struct http_response *respon
     bool cancelled = is_cancelled(response);
     entry->poll = NULL;
     entry->document_fresh |= !cancelled && entry->document;
-    if (is_answer(response))
-        keep_scores(entry, question->uid, response->body, response->body_length);
+    count(poller, response,
+          is_answer(response) && keep_scores(entry, question->uid, response->body, response->body_length));
     question_free(question);
     if (!cancelled)
         poller->told(poller->context, entry);
@@ -134,13 +145,16 @@ static void chief_answered(void *context, const struct http_response *response)
     entry->poll = NULL;
     bool told = is_answer(response) &&
                 keep_document(entry, question->uid, question->chief, response->body, response->body_length);
+    count(poller, response, told);
+    if (!is_cancelled(response))
+        progress_heard(entry, question->chief, told, clock_now_ms());
     if (told && question->evaluator) {
         entry->document_fresh = false; /* not before it is whole: figures would come and go */
         ask(question, question->evaluator, evaluator_answered);
         return;
     }
     question_free(question);
-    if (told)
+    if (told || entry->silent)
         poller->told(poller->context, entry);
 }
 
@@ -170,10 +184,8 @@ static struct question *question_new(struct progress_poller *poller, struct job_
 {
     struct question *question = memory_allocate(1, sizeof *question);
     struct pod_view evaluator;
-    *question = (struct question){.poller = poller,
-                                  .entry = entry,
-                                  .uid = memory_copy_string(job->uid),
-                                  .chief = memory_copy_string(chief->uid)};
+    *question = (struct question){
+        .poller = poller, .entry = entry, .uid = memory_copy_string(job->uid), .chief = memory_copy_string(chief->uid)};
     if (find_pod(entry, job, ROLE_EVALUATOR, &evaluator) && can_be_asked(&evaluator))
         question->evaluator = memory_copy_string(evaluator.ip);
     return question;
@@ -184,11 +196,53 @@ int64_t progress_poll(struct progress_poller *poller, struct job_entry *entry, c
 {
     struct pod_view chief;
     if (job->framework != FRAMEWORK_COXSWAIN || !find_pod(entry, job, crew_chief_role(job), &chief) ||
-        !can_be_asked(&chief))
+        !can_be_asked(&chief)) {
+        progress_ask_pod(entry, NULL);
         return PLAN_NEVER;
+    }
+    progress_ask_pod(entry, chief.uid);
     if (progress_pace_is_turn(&poller->pace, &entry->poll_ms, now_ms) && !entry->poll)
         ask(question_new(poller, entry, job, &chief), chief.ip, chief_answered);
     return entry->poll_ms;
+}
+
+static bool is_asked(const struct job_entry *entry, const char *pod_uid)
+{
+    return entry->asked_pod && pod_uid && strcmp(entry->asked_pod, pod_uid) == 0;
+}
+
+void progress_ask_pod(struct job_entry *entry, const char *pod_uid)
+{
+    if (is_asked(entry, pod_uid))
+        return;
+    free(entry->asked_pod);
+    entry->asked_pod = pod_uid ? memory_copy_string(pod_uid) : NULL;
+    entry->unanswered_since_ms = FIELD_UNSET;
+    entry->silent = false;
+}
+
+/* Between two questions many jobs leave minutes: one alone that failed tells of no minute. */
+void progress_heard(struct job_entry *entry, const char *pod_uid, bool answered, int64_t now_ms)
+{
+    if (!is_asked(entry, pod_uid))
+        return;
+    if (answered)
+        entry->unanswered_since_ms = FIELD_UNSET;
+    else if (entry->unanswered_since_ms == FIELD_UNSET)
+        entry->unanswered_since_ms = now_ms;
+    entry->silent = !answered && now_ms - entry->unanswered_since_ms >= PROGRESS_SILENCE_MS;
+}
+
+bool progress_chief_is_silent(const struct job_entry *entry, const struct training_job *job)
+{
+    struct pod_view chief;
+    return entry->silent && find_pod(entry, job, crew_chief_role(job), &chief) && can_be_asked(&chief) &&
+           is_asked(entry, chief.uid);
+}
+
+struct progress_counts progress_poller_counts(const struct progress_poller *poller)
+{
+    return poller->counts;
 }
 
 void progress_poller_clock_set(struct progress_poller *poller, int64_t by_ms)

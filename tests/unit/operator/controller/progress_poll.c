@@ -82,3 +82,42 @@ Test(progress_poll, nor_do_those_of_one_that_is_not_ready)
     chief_told("first", STATUS_WAITING, "waiting for worker 1");
     cr_assert_null(progress_crew_waits(entry, &job));
 }
+
+Test(progress_poll, a_ready_chief_that_answers_nothing_for_a_minute_is_silent)
+{
+    add_chief("first", 1, true);
+    progress_ask_pod(entry, "first");
+    progress_heard(entry, "first", false, 5000);
+    progress_heard(entry, "first", false, 5000 + PROGRESS_SILENCE_MS - 1);
+    cr_assert_not(progress_chief_is_silent(entry, &job));
+    progress_heard(entry, "first", false, 5000 + PROGRESS_SILENCE_MS);
+    cr_assert(progress_chief_is_silent(entry, &job));
+    progress_heard(entry, "first", true, 70000);
+    cr_assert_not(progress_chief_is_silent(entry, &job), "it has answered");
+    progress_heard(entry, "first", false, 71000);
+    cr_assert_not(progress_chief_is_silent(entry, &job), "a minute begins anew");
+}
+
+Test(progress_poll, the_silence_of_one_chief_is_not_anothers)
+{
+    add_chief("first", 1, true);
+    progress_ask_pod(entry, "first");
+    progress_heard(entry, "first", false, 0);
+    progress_heard(entry, "first", false, PROGRESS_SILENCE_MS);
+    add_chief("second", 2, true);
+    cr_assert_not(progress_chief_is_silent(entry, &job));
+    progress_ask_pod(entry, "second");
+    progress_heard(entry, "first", false, 2 * PROGRESS_SILENCE_MS);
+    cr_assert_not(progress_chief_is_silent(entry, &job), "an answer of the first that came late");
+    progress_heard(entry, "second", false, 2 * PROGRESS_SILENCE_MS);
+    cr_assert_not(progress_chief_is_silent(entry, &job));
+}
+
+Test(progress_poll, one_that_is_not_ready_is_not_asked)
+{
+    add_chief("first", 1, false);
+    progress_ask_pod(entry, "first");
+    progress_heard(entry, "first", false, 0);
+    progress_heard(entry, "first", false, PROGRESS_SILENCE_MS);
+    cr_assert_not(progress_chief_is_silent(entry, &job));
+}
