@@ -146,6 +146,13 @@ verdict $? "bounded staleness with backup: a ps and the chief are killed and rep
 wait_for safe state Succeeded 120 && ! says safe 'are lost|were lost'
 verdict $? "nothing is lost" "$(chief_log safe | tail -n 5)"
 
+# 577 digits to learn from: the last batch of each epoch has one, and the second worker's share of it none.
+held=123 slow_servers tailed '"mode":"Async"' "$long"
+find_victims tailed worker 0 && await_step tailed 60 && strike tailed
+verdict $? "shares without examples: the chief is killed and replaced"
+wait_for tailed state Succeeded 120 && ! says tailed 'are lost|were lost'
+verdict $? "and none of them counts as a lost update" "$(chief_log tailed | tail -n 5)"
+
 # ---- one checkpoint for all strategies
 
 delay first 30

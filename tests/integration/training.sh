@@ -35,13 +35,14 @@ roles_of() {
 }
 
 # crew NAME WORKERS STEPS [PATH]: applies a job; PATH is its folder of checkpoints (default: its name). The caller may set
-# model (an mlp), shards (12), strategy, and more (further members of the spec, a comma behind each).
+# model (an mlp), shards (12), held (100 of the 700 digits, for validation), strategy, and more (further members of the spec, a
+# comma behind each).
 crew() {
     api POST "$jobs_path" "{\"apiVersion\":\"coxswain.dev/v1alpha1\",\"kind\":\"TrainingJob\",\"metadata\":{\"name\":\"$1\"},
         \"spec\":{\"strategy\":{${strategy:-\"type\":\"MultiWorkerMirrored\"}},\"workers\":$2,$(roles_of "$1")
         \"runPolicy\":{\"backoffLimit\":100,\"cleanPodPolicy\":\"None\"},\"model\":{${model:-\"preset\":\"mlp\",\"width\":64}},
         \"data\":{\"format\":\"idx\",\"storage\":\"digits\",\"train\":{\"images\":\"images\",\"labels\":\"labels\"},
-            \"validation\":{\"last\":100}},
+            \"validation\":{\"last\":${held:-100}}},
         \"training\":{\"steps\":$3,\"stepsPerEpoch\":1000,\"batchSize\":24,\"logicalShards\":${shards:-12},\"seed\":7,
             \"optimizer\":{\"type\":\"adamw\",\"learningRate\":\"2e-4\"}},
         \"storage\":[{\"name\":\"digits\",\"persistentVolumeClaim\":{\"claimName\":\"digits\"},\"readOnly\":true},

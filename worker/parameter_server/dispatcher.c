@@ -135,6 +135,7 @@ void dispatcher_free(struct dispatcher *dispatcher)
         ticket_set_release(&dispatcher->servers[i].standing.tickets);
         ticket_set_release(&dispatcher->servers[i].settled);
         ticket_set_release(&dispatcher->servers[i].lost);
+        ticket_set_release(&dispatcher->servers[i].hollow);
         ps_message_release(&dispatcher->servers[i].save);
     }
     dispenser_free(dispatcher->dispenser);

@@ -21,6 +21,7 @@
 #include "worker/parameter_server/message.h"
 
 struct dispatcher;
+struct dispatcher_plan;
 
 /* What a dispatcher does with workers and tickets. */
 #define TICKET_FATES(X)                                                                                                \
@@ -51,6 +52,9 @@ struct dispatcher_options {
     struct dispenser_options dispenser;
     double gradient_clip_norm;                   /* Synchronous; 0: none */
     double (*rate)(void *context, int64_t step); /* of step 1 …; any thread */
+    /* Asynchronous: whether a ticket's share has no examples under such a plan, and so no update can be lost with it. NULL: none is so;
+     * any thread. */
+    bool (*is_empty)(void *context, const struct dispatcher_plan *plan, int64_t ticket);
     /* Hears of each, in the order in which it happens; quickly, for everybody waits. NULL: nobody. Any thread. */
     void (*witness)(void *context, enum ticket_fate fate, unsigned worker, int64_t ticket);
     void *context;
@@ -73,7 +77,7 @@ struct server_standing {
     bool holds_state;
     bool holds_guest; /* the state of the server before it too */
     uint32_t lineage;
-    int64_t updates;
+    int64_t updates, empty;                       /* as variables.h has them */
     int64_t base_step, base_epoch, base_consumed; /* of the plan that it was started by */
     struct ticket_set tickets;                    /* released by the caller */
 };
@@ -88,7 +92,7 @@ struct server_start {
     const char
         *path; /* of a checkpoint; "": afresh; SERVER_START_BACKUP: what the next server keeps of it, all of it */
     struct ticket_set tickets;
-    int64_t updates;
+    int64_t updates, empty;
 };
 struct dispatcher_plan {
     uint32_t lineage;
@@ -122,7 +126,7 @@ struct server_saved {
     char name[64];
     int64_t bytes;
     uint32_t crc;
-    int64_t updates;
+    int64_t updates, empty;
     struct ticket_set tickets; /* released by the caller */
 };
 /* Has every server write its shard into a directory; waits for all. ERROR_UNAVAILABLE when one was lost. It may be called after

@@ -81,13 +81,21 @@ int dispatcher_await_servers(struct dispatcher *dispatcher, struct server_standi
 }
 
 /* One that lost its state alone: what it had acknowledged, and its snapshot lacks, is lost there. */
-static int64_t settle(struct dispatcher *dispatcher, struct led_server *server, const struct server_start *start)
+static int64_t settle(struct dispatcher *dispatcher, struct led_server *server, const struct dispatcher_plan *plan)
 {
     const struct ticket_set *finished = dispenser_finished(dispatcher->dispenser);
-    ticket_set_copy(&server->settled, &start->tickets);
+    const struct dispatcher_options *options = &dispatcher->options;
+    int64_t lost = 0, end = ticket_set_end(finished);
+    ticket_set_copy(&server->settled, &plan->starts[server->number].tickets);
     ticket_set_add_all(&server->settled, &server->lost); /* counted before */
-    int64_t lost = ticket_set_count_missing(finished, &server->settled);
-    ticket_set_add_missing(&server->lost, finished, &server->settled);
+    ticket_set_add_all(&server->settled, &server->hollow);
+    for (int64_t ticket = server->settled.low; ticket < end; ticket++) {
+        if (!ticket_set_has(finished, ticket) || ticket_set_has(&server->settled, ticket))
+            continue;
+        bool is_empty = options->is_empty != NULL && options->is_empty(options->context, plan, ticket);
+        ticket_set_add(is_empty ? &server->hollow : &server->lost, ticket);
+        lost += !is_empty;
+    }
     ticket_set_add_all(&server->settled, finished);
     return lost;
 }
@@ -126,10 +134,11 @@ static void settle_start(struct dispatcher *dispatcher, struct led_server *serve
     if (beginning->plan->fetches_only) {
         ticket_set_reset(&server->settled, INT64_MAX); /* nothing is lost */
     } else if (beginning->keeps) {
-        beginning->lost += settle(dispatcher, server, start);
+        beginning->lost += settle(dispatcher, server, beginning->plan);
     } else {
         ticket_set_copy(&server->settled, &start->tickets);
         ticket_set_reset(&server->lost, 0);
+        ticket_set_reset(&server->hollow, 0);
     }
 }
 
@@ -150,6 +159,8 @@ static void send_starts(struct dispatcher *dispatcher, void *context)
         struct ps_message message = {.type = PS_START,
                                      .lineage = plan->lineage,
                                      .updates = start->updates,
+                                     .empty =
+                                         start->empty + ticket_set_count_missing(&server->hollow, &start->tickets),
                                      .base_step = plan->base_step,
                                      .base_epoch = plan->base_epoch,
                                      .base_consumed = plan->base_consumed,
@@ -286,7 +297,8 @@ static int collect(struct dispatcher *dispatcher, struct server_saved saved[PS_S
     }
     for (unsigned i = 0; i < dispatcher->options.server_count; i++) {
         const struct ps_message *save = &dispatcher->servers[i].save;
-        saved[i] = (struct server_saved){.bytes = save->bytes, .crc = save->crc, .updates = save->updates};
+        saved[i] = (struct server_saved){
+            .bytes = save->bytes, .crc = save->crc, .updates = save->updates, .empty = save->empty};
         snprintf(saved[i].name, sizeof saved[i].name, "%.63s", save->path);
         ticket_set_copy(&saved[i].tickets, &save->tickets);
     }

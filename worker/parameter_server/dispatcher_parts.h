@@ -30,7 +30,8 @@ struct led_server {
     bool stands; /* STANDING has come on this stream */
     struct server_standing standing;
     struct ticket_set settled; /* what its state held when it was last started, and what it is told not to wait for */
-    struct ticket_set lost;    /* of these, what was counted as lost */
+    struct ticket_set lost;    /* of these, what was counted as lost … */
+    struct ticket_set hollow;  /* … and what would have been, had its share any examples */
     int64_t asked_ms;          /* when it was last told to start, save, reduce or apply, or was lost */
     int64_t updates_lost;      /* settled there, by this chief or one before it, and in none of its values */
     bool starting;
@@ -121,6 +122,8 @@ void dispatcher_servers_init(struct dispatcher *dispatcher);
 void dispatcher_servers_tick(struct dispatcher *dispatcher);
 void dispatcher_order(struct dispatcher *dispatcher, const struct ps_message *order); /* to all */
 bool dispatcher_all_stand(const struct dispatcher *dispatcher);
+/* Its state will never have these; `are_empty`: nor would it, for they have no updates. */
+void dispatcher_write_off(struct led_server *server, const struct ticket_set *tickets, bool are_empty);
 /* All shares of the step are there. */
 void dispatcher_reduce(struct dispatcher *dispatcher);
 /* After a server came back in the middle of it. */

@@ -106,6 +106,13 @@ void dispatcher_resume_step(struct dispatcher *dispatcher)
 
 /* ---------------------------------------------------------------- what servers say */
 
+void dispatcher_write_off(struct led_server *server, const struct ticket_set *tickets, bool are_empty)
+{
+    if (server->stream != NULL)
+        ps_message_send(server->stream,
+                        &(struct ps_message){.type = PS_WRITE_OFF, .tickets = *tickets, .empty = are_empty});
+}
+
 /* What a server counts as settled, and its values lack. It may not have heard yet of what was written off last. */
 static void count_losses(struct led_server *server)
 {
@@ -114,9 +121,11 @@ static void count_losses(struct led_server *server)
     if (!standing->holds_state || server->dispatcher->options.dispenser.mode == PARAMETER_SERVER_SYNCHRONOUS)
         return;
     int64_t unheard = ticket_set_count_missing(&server->lost, settled);
-    server->updates_lost = settled->low + settled->above_count + unheard - standing->updates;
+    server->updates_lost = settled->low + settled->above_count + unheard - standing->updates - standing->empty;
     if (unheard > 0)
-        ps_message_send(server->stream, &(struct ps_message){.type = PS_WRITE_OFF, .tickets = server->lost});
+        dispatcher_write_off(server, &server->lost, false);
+    if (ticket_set_count_missing(&server->hollow, settled) > 0)
+        dispatcher_write_off(server, &server->hollow, true);
 }
 
 static void on_standing(struct led_server *server, const struct ps_message *message)
@@ -128,6 +137,7 @@ static void on_standing(struct led_server *server, const struct ps_message *mess
                                                 .holds_guest = message->shared,
                                                 .lineage = message->lineage,
                                                 .updates = message->updates,
+                                                .empty = message->empty,
                                                 .base_step = message->base_step,
                                                 .base_epoch = message->base_epoch,
                                                 .base_consumed = message->base_consumed,

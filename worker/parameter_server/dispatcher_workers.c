@@ -120,14 +120,13 @@ static void note_lost(struct dispatcher *dispatcher, const struct ps_message *me
         struct led_server *server = &dispatcher->servers[i];
         if (still_has(server, message->incarnations[i], message->ticket))
             continue;
+        const bool is_empty = message->examples == 0;
         struct ticket_set lost = {0};
-        ticket_set_reset(&lost, 0);
         ticket_set_add(&lost, message->ticket);
         ticket_set_add(&server->settled, message->ticket);
-        ticket_set_add(&server->lost, message->ticket);
-        server->updates_lost++;
-        if (server->stream != NULL)
-            ps_message_send(server->stream, &(struct ps_message){.type = PS_WRITE_OFF, .tickets = lost});
+        ticket_set_add(is_empty ? &server->hollow : &server->lost, message->ticket);
+        server->updates_lost += !is_empty;
+        dispatcher_write_off(server, &lost, is_empty);
         ticket_set_release(&lost);
     }
 }

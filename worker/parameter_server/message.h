@@ -58,21 +58,21 @@
     X(VALUES) /* server: updates; bulk */                                                                                       \
     /* Chief and server */                                                                                                      \
     X(CLAIM)    /* chief: job_uid, generation, server, digest, newest */                                                        \
-    X(STANDING) /* server: incarnation, generation, holds_state, lineage, updates, tickets */                                   \
-    X(START)    /* chief: lineage, path (of a checkpoint; "": afresh), tickets, updates; STANDING follows */                    \
+    X(STANDING) /* server: incarnation, generation, holds_state, lineage, updates, empty, tickets */                            \
+    X(START)    /* chief: lineage, path (of a checkpoint; "": afresh), tickets, updates, empty; STANDING follows */             \
     X(REDUCE)   /* chief: step */                                                                                               \
     X(REDUCED)  /* server: step, squares */                                                                                     \
     X(APPLY)    /* chief: step, rate, scale */                                                                                  \
     X(STEPPED)  /* server: step */                                                                                              \
     X(ADMIT)    /* chief: tickets flow; take workers in */                                                                      \
     X(SAVE)     /* chief: step, path (a directory), last: then no worker is taken in until ADMIT */                             \
-    X(SAVED)    /* server: step, path (file name), bytes, crc, tickets, updates; or text (why not), verdict (errno) */          \
-    X(WRITE_OFF) /* chief: tickets; STANDING follows */                                                                         \
+    X(SAVED) /* server: step, path (file name), bytes, crc, tickets, updates, empty; or text (why not), verdict (errno) */      \
+    X(WRITE_OFF) /* chief: tickets, empty (not 0: all of them are); STANDING follows */                                         \
     X(FINISH)    /* chief: the run is over */                                                                                   \
     X(PARTING)   /* server: asked to leave, save first; chief: go; holds_state: that is done (else it cannot be) */             \
     /* Server and backup */                                                                                                     \
     X(MIRROR)   /* server: job_uid, generation, index, incarnation, digest, newest; SEEN or SUPERSEDED follows */               \
-    X(COPY)     /* server: lineage, updates, tickets; bulk: parameters, slots, staged shares */                                 \
+    X(COPY)     /* server: lineage, updates, empty, tickets, base_*; bulk: parameters, slots, staged shares */                  \
     X(FORWARD)  /* server: ticket, lineage, rate, scale, rows; bulk */                                                          \
     X(FETCH)    /* a server's successor: its state back; COPY follows, or REFUSED */                                            \
     X(MIRRORED) /* backup: ticket (-1: a copy) */                                                                               \
@@ -101,7 +101,7 @@ struct ps_message {
     uint32_t lineage;
     uint32_t verdict;
     bool holds_state, shared, pull, last;
-    int64_t ticket, step, updates;
+    int64_t ticket, step, updates, empty; /* empty: tickets in the table that have no update */
     double rate, scale, loss, squares;
     int64_t correct, targets, examples;
     int64_t per_step, base_step, base_epoch, base_consumed;

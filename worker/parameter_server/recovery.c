@@ -95,10 +95,12 @@ static void start_from(const struct recovery_options *options, const struct reco
     if (!is_synchronous(options) && source->server_count > 0) {
         ticket_set_copy(&start->tickets, &source->tickets[number]);
         start->updates = source->updates[number];
+        start->empty = source->empty[number];
         return;
     }
     ticket_set_reset(&start->tickets, source->step * options->per_step);
-    start->updates = is_synchronous(options) ? source->step : source->step * options->per_step;
+    start->empty = is_synchronous(options) ? 0 : source->empty_before;
+    start->updates = is_synchronous(options) ? source->step : source->step * options->per_step - start->empty;
 }
 
 /* One of its own for whatever may still be on its way from before: also from before a chief that finds no server with a state, and

@@ -32,7 +32,8 @@ struct recovery_source {
     int64_t step, data_epoch, consumed;
     unsigned server_count; /* whose tickets follow; 0: it knows nothing of tickets */
     struct ticket_set tickets[PS_SERVERS_MAX];
-    int64_t updates[PS_SERVERS_MAX];
+    int64_t updates[PS_SERVERS_MAX], empty[PS_SERVERS_MAX];
+    int64_t empty_before; /* where it knows nothing of them: so many before `step` have no update */
 };
 void recovery_source_release(struct recovery_source *source);
 

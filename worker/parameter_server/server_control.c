@@ -28,6 +28,7 @@ void server_control_say_standing(struct ps_server *server, bool answers)
                                      .pull = answers,
                                      .lineage = variables->lineage,
                                      .updates = variables->updates,
+                                     .empty = variables->empty,
                                      .base_step = server->base_step,
                                      .base_epoch = server->base_epoch,
                                      .base_consumed = server->base_consumed,
@@ -93,6 +94,7 @@ static void on_start(struct ps_server *server, const struct ps_message *message)
     }
     ticket_set_copy(&variables->applied, &message->tickets);
     variables->updates = message->updates;
+    variables->empty = message->empty;
     variables->lineage = message->lineage;
     server->base_step = message->base_step;
     server->base_epoch = message->base_epoch;
@@ -151,7 +153,7 @@ static void on_admit(struct ps_server *server, const struct ps_message *message)
 /* The chief hears what came of it: one of them may have been sent again by another worker, and so not be lost. */
 static void on_write_off(struct ps_server *server, const struct ps_message *message)
 {
-    variables_write_off(&server->variables, &message->tickets);
+    variables_write_off(&server->variables, &message->tickets, message->empty != 0);
     server_control_say_standing(server, false);
 }
 

@@ -92,6 +92,7 @@ static struct ps_message describe_state(const struct ps_server *server, const st
     return (struct ps_message){.type = PS_COPY,
                                .lineage = variables->lineage,
                                .updates = variables->updates,
+                               .empty = variables->empty,
                                .base_step = server->base_step,
                                .base_epoch = server->base_epoch,
                                .base_consumed = server->base_consumed,
@@ -105,6 +106,7 @@ static void take_state(struct ps_server *server, struct variables *variables, co
     walk_state(variables, bytes, true);
     variables->lineage = message->lineage;
     variables->updates = message->updates;
+    variables->empty = message->empty;
     ticket_set_copy(&variables->applied, &message->tickets);
     variables->holds_state = true;
     server->base_step = message->base_step;
@@ -549,6 +551,7 @@ static void take_guest(struct guest_link *link)
         walk_state(guest, (float *)link->inbox.bytes, true);
         guest->lineage = message->lineage;
         guest->updates = message->updates;
+        guest->empty = message->empty;
         ticket_set_copy(&guest->applied, &message->tickets);
         record_guest(server, SERVER_KEPT, message->step);
         if (!guest->holds_state) {

@@ -14,8 +14,11 @@ static void write_copy(struct ps_server *server)
     struct ps_message *result = &job->result;
     const struct variables *values = &job->copy.values;
     variables_copy_complete(&job->copy);
-    *result = (struct ps_message){
-        .type = PS_SAVED, .step = job->step, .updates = values->updates, .tickets = values->applied};
+    *result = (struct ps_message){.type = PS_SAVED,
+                                  .step = job->step,
+                                  .updates = values->updates,
+                                  .empty = values->empty,
+                                  .tickets = values->applied};
     if (server->options.store(server->options.context, job->directory, values, name, &result->bytes, &result->crc,
                               &error) < 0) {
         snprintf(result->text, sizeof result->text, "%.250s", error.message);

@@ -100,6 +100,7 @@ void variables_start(struct variables *variables, const float *flat, const struc
         memset(variables->slots[i], 0, (size_t)variables->elements * sizeof(float));
     ticket_set_copy(&variables->applied, applied);
     variables->updates = updates;
+    variables->empty = 0;
     variables->holds_state = true;
 }
 
@@ -246,11 +247,9 @@ int variables_apply(struct variables *variables, const struct update *update, en
 {
     enum update_verdict verdict = variables_judge(variables, update);
     if (verdict == UPDATE_APPLIED) {
-        if (!update_is_empty(update)) {
-            if (apply_update(variables, update, error) < 0)
-                return -1;
-            variables->updates++;
-        }
+        if (!update_is_empty(update) && apply_update(variables, update, error) < 0)
+            return -1;
+        *(update_is_empty(update) ? &variables->empty : &variables->updates) += 1;
         ticket_set_add(&variables->applied, update->ticket);
     }
     *ret_verdict = verdict;
@@ -328,7 +327,9 @@ int variables_apply_step(struct variables *variables, int64_t step, double learn
     return 0;
 }
 
-void variables_write_off(struct variables *variables, const struct ticket_set *tickets)
+void variables_write_off(struct variables *variables, const struct ticket_set *tickets, bool are_empty)
 {
+    if (are_empty)
+        variables->empty += ticket_set_count_missing(tickets, &variables->applied);
     ticket_set_add_all(&variables->applied, tickets);
 }

@@ -52,6 +52,7 @@ struct variables {
     bool holds_state;
     uint32_t lineage;          /* raised by each rollback of the crew */
     int64_t updates;           /* applied in all; Synchronous: steps */
+    int64_t empty;             /* asynchronous: tickets taken whose shares have no examples, and so no update */
     struct ticket_set applied; /* Synchronous: staged shares too */
 
     struct variables_copy *copy; /* under way (variables_copy.h); NULL: none */
@@ -111,7 +112,7 @@ int variables_reduce(struct variables *variables, double *ret_squares, struct er
 int variables_apply_step(struct variables *variables, int64_t step, double learning_rate, double gradient_scale,
                          struct error *error);
 
-/* Marks tickets as settled whose updates are lost for good. */
-void variables_write_off(struct variables *variables, const struct ticket_set *tickets);
+/* Marks tickets as settled whose updates are lost for good; `are_empty`: their shares have no examples, and nothing is lost. */
+void variables_write_off(struct variables *variables, const struct ticket_set *tickets, bool are_empty);
 
 #endif

@@ -407,6 +407,23 @@ static void record_ticket(void *context, enum ticket_fate fate, unsigned worker,
     step_record_ticket(names[fate], worker, ticket);
 }
 
+/* Tickets in a step: Synchronous, the shards that all synchronous strategies cut a batch into; else one a worker. */
+static int64_t tickets_per_step(const struct trainer *trainer, enum parameter_server_mode mode)
+{
+    return mode == PARAMETER_SERVER_SYNCHRONOUS ? trainer->plan.logical_shards : trainer->plan.replicas;
+}
+
+static bool is_empty(void *context, const struct dispatcher_plan *plan, int64_t ticket)
+{
+    struct trainer *trainer = context;
+    const struct ticket_grant grant = {.ticket = ticket,
+                                       .per_step = tickets_per_step(trainer, trainer->job->strategy.mode),
+                                       .base_step = plan->base_step,
+                                       .base_epoch = plan->base_epoch,
+                                       .base_consumed = plan->base_consumed};
+    return ps_share_is_empty(trainer, &grant);
+}
+
 static int open_dispatcher(struct ps_chief *chief, struct error *error)
 {
     struct trainer *trainer = chief->trainer;
@@ -430,6 +447,7 @@ static int open_dispatcher(struct ps_chief *chief, struct error *error)
                       .end = trainer->plan.total_steps * chief->per_step},
         .gradient_clip_norm = clip > 0 ? clip : 0,
         .rate = trainer_learning_rate,
+        .is_empty = is_empty,
         .witness = record_ticket,
         .context = trainer,
     };
@@ -453,12 +471,6 @@ static void release(struct ps_chief *chief)
 static void ask_dispatcher(void *context)
 {
     dispatcher_cancel(context);
-}
-
-/* Tickets in a step: Synchronous, the shards that all synchronous strategies cut a batch into; else one a worker. */
-static int64_t tickets_per_step(const struct trainer *trainer, enum parameter_server_mode mode)
-{
-    return mode == PARAMETER_SERVER_SYNCHRONOUS ? trainer->plan.logical_shards : trainer->plan.replicas;
 }
 
 int ps_chief_run(struct trainer *trainer, enum exit_code *ret_code, struct error *error)

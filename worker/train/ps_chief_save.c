@@ -19,6 +19,7 @@ static struct json *describe_tickets(const struct ps_chief *chief, const struct 
     for (unsigned i = 0; i < chief->placement.server_count; i++) {
         struct json *server = json_append(servers, json_new_object());
         json_set_integer(server, "updates", saved[i].updates);
+        json_set_integer(server, "empty", saved[i].empty);
         json_set(server, "applied", ticket_set_to_json(&saved[i].tickets));
     }
     return tickets;

@@ -24,6 +24,7 @@ static int read_tickets(const struct ps_chief *chief, const struct json *tickets
     for (const struct json *item = json_first(servers); item; item = json_next(item)) {
         unsigned i = source->server_count++;
         source->updates[i] = json_integer_at(item, "updates", 0);
+        source->empty[i] = json_integer_at(item, "empty", 0);
         if (ticket_set_from_json(json_member(item, "applied"), &source->tickets[i], error) < 0)
             return error_wrap(error, "checkpoint of step %lld", (long long)source->step);
     }
@@ -41,6 +42,7 @@ static int read_checkpoint(const struct ps_chief *chief, const struct checkpoint
     source->step = manifest->step;
     source->data_epoch = manifest->data_epoch;
     source->consumed = manifest->examples_consumed;
+    source->empty_before = ps_share_count_empty(chief->trainer, chief->per_step, manifest->step);
     return manifest->tickets ? read_tickets(chief, manifest->tickets, source, error) : 0;
 }
 

@@ -42,9 +42,8 @@ struct range {
     int64_t batch_first, batch; /* of the whole batch */
 };
 
-static struct range find_range(const struct ps_share *share, const struct ticket_grant *grant)
+static struct range find_range(const struct trainer *trainer, const struct ticket_grant *grant)
 {
-    const struct trainer *trainer = share->trainer;
     struct range range;
     ps_share_position(trainer, grant, grant->ticket / grant->per_step, &range.data_epoch, &range.batch_first);
     int64_t left = trainer->sampler.count - range.batch_first, offset;
@@ -52,6 +51,24 @@ static struct range find_range(const struct ps_share *share, const struct ticket
     range.count = sampler_shard(range.batch, grant->per_step, grant->ticket % grant->per_step, &offset);
     range.first = range.batch_first + offset;
     return range;
+}
+
+bool ps_share_is_empty(const struct trainer *trainer, const struct ticket_grant *grant)
+{
+    return grant->ticket / grant->per_step >= grant->base_step && find_range(trainer, grant).count == 0;
+}
+
+static int64_t most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+int64_t ps_share_count_empty(const struct trainer *trainer, int64_t per_step, int64_t steps)
+{
+    int64_t count = trainer->sampler.count, batch = trainer->plan.global_batch;
+    int64_t whole = (count + batch - 1) / batch;
+    int64_t in_last = most(per_step - (count - (whole - 1) * batch), 0), in_others = most(per_step - batch, 0);
+    return steps * in_others + steps / whole * (in_last - in_others);
 }
 
 /* ---------------------------------------------------------------- computing */
@@ -113,7 +130,7 @@ int ps_share_rows(struct ps_share *share, const struct ticket_grant *grant, cons
                   struct row_set *sets, struct error *error)
 {
     const struct parameter_tensor *table = find_table(graph_layout(share->trainer->graph));
-    const struct range range = find_range(share, grant);
+    const struct range range = find_range(share->trainer, grant);
     int64_t width = graph_example_format(share->trainer->graph)->input_elements;
     memset(share->marked, 0, (size_t)table->shape[0] * sizeof *share->marked);
     for (int64_t at = 0; at < range.count; at += share->at_a_time) {
@@ -130,7 +147,7 @@ int ps_share_compute(struct ps_share *share, const struct ticket_grant *grant, b
                      const float *parameters, float *gradients, struct ticket_result *result, struct error *error)
 {
     struct trainer *trainer = share->trainer;
-    struct range range = find_range(share, grant);
+    struct range range = find_range(share->trainer, grant);
     step_record_share(&trainer->sampler, grant->ticket / grant->per_step + 1, range.data_epoch, range.first,
                       range.count);
     int64_t divisor = (whole_batch ? range.batch : range.count) * targets_of_example(trainer), at = 0;

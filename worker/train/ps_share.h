@@ -28,6 +28,11 @@ int ps_share_compute(struct ps_share *share, const struct ticket_grant *grant, b
 /* Sum of squares of what was computed last. */
 int ps_share_squares(struct ps_share *share, const float *gradients, double *ret_squares, struct error *error);
 
+/* Whether a ticket's share has no examples, as the last of a batch that has fewer than it has shares. */
+bool ps_share_is_empty(const struct trainer *trainer, const struct ticket_grant *grant);
+/* How many have none in so many steps from the beginning of the data. */
+int64_t ps_share_count_empty(const struct trainer *trainer, int64_t per_step, int64_t steps);
+
 /* Where the batch of `step` (from 0) begins. */
 void ps_share_position(const struct trainer *trainer, const struct ticket_grant *base, int64_t step,
                        int64_t *ret_data_epoch, int64_t *ret_position);

@@ -37,7 +37,7 @@ static const struct optimizer_spec plain = {.type = OPTIMIZER_SGD, .learning_rat
 struct snapshot_of_server {
     _Atomic float written; /* by a server's thread, for the save under way */
     _Atomic float value;   /* of the last that was whole */
-    int64_t updates;
+    int64_t updates, empty;
     struct ticket_set tickets;
 };
 
@@ -64,6 +64,7 @@ struct play {
     atomic_llong awaited_step; /* workers do not run away from whoever strikes at the steps that he has seen */
     bool late;                 /* a server is killed once all tickets are done */
     bool by_rows;              /* updates are lists of rows: of all of them */
+    int64_t empty_every;       /* one ticket of so many has a share without examples; 0: none has */
     struct row_set rows[SERVERS];
     int64_t end, staleness;
     struct device *device;
@@ -99,6 +100,16 @@ static unsigned draw(struct play *play, unsigned below)
     value ^= value >> 15;
     value *= 2246822519u;
     return (value ^ (value >> 13)) % below;
+}
+
+static bool is_empty(const struct play *play, int64_t ticket)
+{
+    return play->empty_every > 0 && ticket % play->empty_every == play->empty_every - 1;
+}
+
+static int64_t count_empty(const struct play *play)
+{
+    return play->empty_every > 0 ? play->end / play->empty_every : 0;
 }
 
 /* ---------------------------------------------------------------- servers */
@@ -146,7 +157,7 @@ static void witness_server(void *context, enum server_fate fate, uint32_t lineag
     struct play *play = context;
     unsigned server = 0;
     (void)lineage;
-    if (fate != SERVER_APPLIED && fate != SERVER_FETCHED)
+    if (fate != SERVER_FETCHED && (fate != SERVER_APPLIED || is_empty(play, number)))
         return;
     must(sscanf(whose, "ps-%u-", &server) == 1 && server < SERVERS, whose);
     atomic_store(&play->recorded[server], fate == SERVER_FETCHED ? number : atomic_load(&play->recorded[server]) + 1);
@@ -312,11 +323,12 @@ static bool do_ticket(struct one_worker *worker)
 {
     struct play *play = worker->play;
     struct ticket_grant grant;
-    struct ticket_result result = {.targets = 1, .examples = 1, .squares = -1, .server_count = SERVERS};
+    struct ticket_result result = {.squares = -1, .server_count = SERVERS};
     bool outdated = false;
     if (ticket_link_next(worker->tickets, &grant, NULL) < 0 || grant.over)
         return false;
     record(play, WORK_BEGUN, worker->number, grant.ticket);
+    result.targets = result.examples = !is_empty(play, grant.ticket);
     straggle(worker);
     const struct row_set *rows = play->by_rows ? play->rows : NULL;
     if (servers_link_pull(worker->servers, rows, NULL) < 0)
@@ -329,7 +341,7 @@ static bool do_ticket(struct one_worker *worker)
         usleep(draw(play, draw(play, 8) == 0 ? 30000 : 3000));
     thaw(worker);
     keep_in_sight(worker, grant.ticket);
-    struct servers_push push = {.ticket = grant.ticket, .lineage = grant.lineage, .rate = 1, .scale = 1, .rows = rows};
+    struct servers_push push = {.ticket = grant.ticket, .lineage = grant.lineage, .rate = 1, .scale = (double)result.examples, .rows = rows};
     int repetitions = draw(play, 5) == 0 ? 2 : 1; /* as after a lost acknowledgement */
     for (int i = 0; i < repetitions; i++)
         if (servers_link_push(worker->servers, &push, &outdated, result.incarnations, NULL) < 0)
@@ -389,6 +401,12 @@ static double rate(void *context, int64_t step)
     return 1;
 }
 
+static bool has_no_examples(void *context, const struct dispatcher_plan *plan, int64_t ticket)
+{
+    (void)plan;
+    return is_empty(context, ticket);
+}
+
 /* The last snapshot that was whole, as a checkpoint. */
 static struct recovery_source find_source(const struct play *play)
 {
@@ -400,6 +418,7 @@ static struct recovery_source find_source(const struct play *play)
         int64_t step = synchronous ? snapshot->updates : snapshot->tickets.low / 2;
         source.step = step < source.step ? step : source.step;
         source.updates[i] = snapshot->updates;
+        source.empty[i] = snapshot->empty;
         ticket_set_copy(&source.tickets[i], &snapshot->tickets);
     }
     source.server_count = SERVERS;
@@ -445,6 +464,7 @@ static bool take_snapshot(struct play *play, bool last)
     for (unsigned i = 0; i < SERVERS; i++) {
         play->snapshots[i].value = play->snapshots[i].written;
         play->snapshots[i].updates = saved[i].updates;
+        play->snapshots[i].empty = saved[i].empty;
         if (play->mode == PARAMETER_SERVER_SYNCHRONOUS) /* staged shares are no part of it */
             ticket_set_reset(&play->snapshots[i].tickets, saved[i].updates * 2);
         else
@@ -500,6 +520,7 @@ static void start_chief(struct play *play)
         .digest = 5,
         .dispenser = {.mode = play->mode, .tickets_per_step = 2, .staleness = play->staleness, .end = play->end},
         .rate = rate,
+        .is_empty = has_no_examples,
         .witness = witness,
         .context = play,
         .death_ms = play->freezes ? 1500 : 0,
@@ -730,7 +751,7 @@ static void expect_exact_losses(struct play *play, unsigned kills)
 {
     int64_t missing = 0;
     for (unsigned i = 0; i < SERVERS; i++)
-        missing += play->end - play->in_the_end[i];
+        missing += play->end - count_empty(play) - play->in_the_end[i];
     cr_expect(kills >= 8 && missing == dispatcher_lost(play->dispatcher),
               "%lld updates are missing after %u kills, %lld counted", (long long)missing, kills,
               (long long)dispatcher_lost(play->dispatcher));
@@ -754,6 +775,16 @@ Test(histories, what_is_lost_is_counted_through_the_chiefs_death)
     run(&play, 30, &kills);
     expect_exact_losses(&play, kills);
     cr_expect(play.chief_epoch > 1, "the chief was never killed");
+    tear_down(&play);
+}
+
+Test(histories, a_share_without_examples_is_no_loss)
+{
+    struct play play = {.mode = PARAMETER_SERVER_ASYNC, .leaderless = true, .empty_every = 5, .end = 1200};
+    unsigned kills;
+    set_up(&play, 67);
+    run(&play, 30, &kills);
+    expect_exact_losses(&play, kills);
     tear_down(&play);
 }
 
@@ -846,8 +877,8 @@ static void expect_every_update(struct play play, unsigned seed)
     set_up(&play, seed);
     run(&play, 40, &kills);
     for (unsigned i = 0; i < SERVERS; i++)
-        cr_expect(play.in_the_end[i] == play.end, "ps %u has %lld of %lld updates", i, (long long)play.in_the_end[i],
-                  (long long)play.end);
+        cr_expect(play.in_the_end[i] == play.end - count_empty(&play), "ps %u has %lld of %lld updates", i,
+                  (long long)play.in_the_end[i], (long long)(play.end - count_empty(&play)));
     cr_expect(kills >= 8 && dispatcher_lost(play.dispatcher) == 0);
     tear_down(&play);
 }
@@ -865,6 +896,11 @@ Test(histories, with_a_backup_rows_count_exactly_once)
 Test(histories, with_a_backup_every_update_counts_through_the_chiefs_death)
 {
     expect_every_update((struct play){.leaderless = true}, 37);
+}
+
+Test(histories, with_a_backup_a_share_without_examples_is_no_loss)
+{
+    expect_every_update((struct play){.leaderless = true, .empty_every = 7}, 71);
 }
 
 static void expect_synchronous(struct play play, unsigned seed)
