@@ -50,8 +50,8 @@ struct ps_chief {
 /* Waits for all servers, and has each start from what is right. ERROR_UNAVAILABLE: one was lost meanwhile. */
 int ps_chief_start(struct ps_chief *chief, struct error *error);
 
-/* Saves now, and waits. ERROR_UNAVAILABLE: a server was lost. Asynchronous: what servers have applied beyond the step is there as well;
- * `last`, before this process or servers leave: it replaces the newest checkpoint where that is of the same step, and servers
+/* Saves now, and waits. ERROR_UNAVAILABLE: a server was lost. Asynchronous: what servers have applied beyond the step is there as well,
+ * and it replaces the newest checkpoint where that is of the same step. `last`, before this process or servers leave: servers
  * answer nobody after it, this chief included, before the next beginning. */
 int ps_chief_save(struct ps_chief *chief, bool last, struct error *error);
 /* Saves when it is due; what fails is a warning. ERROR_STALE, ERROR_CONFLICT: another chief has the directory. */

@@ -37,8 +37,7 @@ static int64_t saved_step(const struct ps_chief *chief, const struct server_save
     return step;
 }
 
-static int commit(struct ps_chief *chief, const char *directory, const struct server_saved *saved, bool replaces,
-                  struct error *error)
+static int commit(struct ps_chief *chief, const char *directory, const struct server_saved *saved, struct error *error)
 {
     struct trainer *trainer = chief->trainer;
     unsigned count = chief->placement.server_count;
@@ -62,7 +61,8 @@ static int commit(struct ps_chief *chief, const char *directory, const struct se
         .file_count = count,
     };
     ps_share_position(trainer, &chief->base, manifest.step, &manifest.data_epoch, &manifest.examples_consumed);
-    replaces &= manifest.tickets != NULL; /* Synchronous: a step is one state */
+    /* Servers apply more while one ticket is out, and the step with it. Synchronous: a step is one state. */
+    bool replaces = manifest.tickets != NULL;
     if (replaces || checkpoint_store_counts(trainer->store).committed_step != manifest.step)
         step_record_checkpoint(manifest.step, directory);
     if (checkpoint_shards_commit(trainer->store, directory, &manifest, replaces, error) < 0)
@@ -81,7 +81,7 @@ int ps_chief_save(struct ps_chief *chief, bool last, struct error *error)
     if (result == 0)
         result = dispatcher_save(chief->dispatcher, directory, last, saved, error);
     if (result == 0)
-        result = commit(chief, directory, saved, last, error);
+        result = commit(chief, directory, saved, error);
     for (unsigned i = 0; i < PS_SERVERS_MAX; i++)
         ticket_set_release(&saved[i].tickets);
     free(saved);
