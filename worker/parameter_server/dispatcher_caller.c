@@ -202,6 +202,7 @@ static void open_desks(struct dispatcher *dispatcher, void *context)
         witness_rollback(dispatcher, dispenser_finished(dispatcher->dispenser));
     dispatcher->terms = *plan;
     dispatcher->phase = PHASE_OPEN;
+    dispatcher->done_ms = dispatcher_now_ms();
     dispatcher_order(dispatcher, &(struct ps_message){.type = PS_ADMIT});
     if (beginning->keeps && !first) {
         dispatcher_resume_step(dispatcher);

@@ -85,7 +85,8 @@ struct dispatcher {
     struct dispatcher_plan terms; /* lineage and base; no sets */
     struct step_sums sums;
     int64_t told_step;
-    int64_t late; /* Synchronous: shares that came after another worker's answer to the same, and were dropped */
+    int64_t done_ms; /* when a ticket was done last, or tickets began to flow */
+    int64_t late;    /* Synchronous: shares that came after another worker's answer to the same, and were dropped */
     struct stragglers *stragglers; /* Synchronous */
     struct error fatal;
     bool cancelled, finished; /* finished: everybody was told that the run is over */

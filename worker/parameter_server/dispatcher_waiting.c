@@ -51,7 +51,14 @@ static void describe_servers(const struct dispatcher *dispatcher, char text[PS_T
     }
 }
 
-/* Whoever says nothing any more; else, where a step waits for all, whose share it waits for. */
+/* Others may go on meanwhile, as long as they do. */
+static bool all_wait(const struct dispatcher *dispatcher)
+{
+    return dispatcher->options.dispenser.mode == PARAMETER_SERVER_SYNCHRONOUS ||
+           is_long(dispatcher, dispatcher->done_ms, true);
+}
+
+/* Whoever says nothing any more; else, where all wait, for whose share. */
 static void describe_workers(const struct dispatcher *dispatcher, char text[PS_TEXT_MAX])
 {
     char name[WAITING_NAME_MAX];
@@ -63,8 +70,7 @@ static void describe_workers(const struct dispatcher *dispatcher, char text[PS_T
     }
     unsigned worker;
     int64_t ns, now_ns = clock_monotonic_ns();
-    if (text[0] || dispatcher->options.dispenser.mode != PARAMETER_SERVER_SYNCHRONOUS ||
-        !dispenser_slowest(dispatcher->dispenser, now_ns, &worker, &ns) ||
+    if (text[0] || !all_wait(dispatcher) || !dispenser_slowest(dispatcher->dispenser, now_ns, &worker, &ns) ||
         !is_long(dispatcher, dispatcher_now_ms() - ns / 1000000, true))
         return;
     dispatcher_name_worker(dispatcher, worker, name);

@@ -35,6 +35,21 @@ void dispatcher_dismiss_desks(struct dispatcher *dispatcher)
             ps_message_send(desk->stream, &(struct ps_message){.type = PS_OVER});
 }
 
+/* Nobody knows what a worker that beats stands in: its own log and its data are the place to look. */
+static void name_overdue(struct ticket_desk *desk, int64_t ticket)
+{
+    struct dispatcher *dispatcher = desk->dispatcher;
+    char name[WAITING_NAME_MAX];
+    unsigned holder;
+    int64_t ns;
+    if (!dispenser_is_overdue(dispatcher->dispenser, desk->worker, ticket, clock_monotonic_ns(), &holder, &ns))
+        return;
+    dispatcher_name_worker(dispatcher, holder, name);
+    dispatcher_say(dispatcher, "%s has had ticket %lld of step %lld for %lld s; worker %u computes it, too", name,
+                   (long long)ticket, (long long)(ticket / dispatcher->options.dispenser.tickets_per_step + 1),
+                   (long long)(ns / 1000000000), desk->worker);
+}
+
 /* One for each in turn, so that an early asker does not take what a late one needs. */
 static bool deal_round(struct dispatcher *dispatcher)
 {
@@ -45,6 +60,7 @@ static bool deal_round(struct dispatcher *dispatcher)
             !dispenser_take(dispatcher->dispenser, desk->worker, clock_monotonic_ns(), &ticket))
             continue;
         dispatcher_witness(dispatcher, TICKET_TAKE, desk->worker, ticket);
+        name_overdue(desk, ticket);
         give(desk, ticket);
         dealt = true;
     }
@@ -148,6 +164,7 @@ static void on_done(struct ticket_desk *desk, const struct ps_message *message)
         note_lost(dispatcher, message);
     int64_t own_ns;
     bool first = dispenser_done(dispatcher->dispenser, desk->worker, message->ticket, clock_monotonic_ns(), &own_ns);
+    dispatcher->done_ms = dispatcher_now_ms();
     if (own_ns >= 0)
         dispatcher_witness(dispatcher, first ? TICKET_DONE : TICKET_AGAIN, desk->worker, message->ticket);
     else if (first)

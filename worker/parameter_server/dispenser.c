@@ -7,6 +7,10 @@
 
 /* One is computed while the next is on its way. */
 #define HOLDINGS_MAX 2
+/* Half of what a message can tell (ticket_set.h): a server may have some that the chief has not heard of. */
+#define MOST_AHEAD (TICKET_SET_ABOVE_MAX / 2)
+#define OVERDUE_NS ((int64_t)30000000000)
+#define ROUNDS 16 /* of two tickets for each worker */
 
 struct worker {
     bool live;
@@ -163,10 +167,11 @@ static bool is_allowed(const struct dispenser *dispenser, const struct worker *w
 
 static int64_t ticket_limit(const struct dispenser *dispenser)
 {
-    int64_t limit = dispenser->options.end;
-    if (is_synchronous(dispenser) && (dispenser->step + 1) * dispenser->options.tickets_per_step < limit)
-        limit = (dispenser->step + 1) * dispenser->options.tickets_per_step;
-    return limit;
+    const struct dispenser_options *options = &dispenser->options;
+    int64_t limit = is_synchronous(dispenser)
+                        ? (dispenser->step + 1) * options->tickets_per_step
+                        : dispenser->finished.low + (options->most_ahead > 0 ? options->most_ahead : MOST_AHEAD);
+    return limit < options->end ? limit : options->end;
 }
 
 static bool take_free(struct dispenser *dispenser, int64_t *ret_ticket)
@@ -182,6 +187,51 @@ static bool take_free(struct dispenser *dispenser, int64_t *ret_ticket)
         return false;
     *ret_ticket = dispenser->next++;
     return true;
+}
+
+/* How long the last to take a ticket has had it, and who has had it for longest; -1: nobody has it. */
+static int64_t held_ns(const struct dispenser *dispenser, unsigned but, int64_t ticket, int64_t now_ns,
+                       unsigned *ret_first, int64_t *ret_longest_ns)
+{
+    int64_t shortest_ns = -1, longest_ns = -1;
+    for (unsigned i = 0; i < DISPENSER_WORKERS_MAX; i++) {
+        const struct worker *worker = &dispenser->workers[i];
+        for (unsigned j = 0; i != but && worker->live && j < worker->held; j++) {
+            int64_t ns = now_ns - worker->since_ns[j];
+            if (worker->holds[j] != ticket)
+                continue;
+            shortest_ns = shortest_ns < 0 || ns < shortest_ns ? ns : shortest_ns;
+            if (ns > longest_ns)
+                *ret_first = i;
+            longest_ns = ns > longest_ns ? ns : longest_ns;
+        }
+    }
+    *ret_longest_ns = longest_ns;
+    return shortest_ns;
+}
+
+/* Asynchronous: the lowest ticket, of a worker that does not come to its end. */
+static bool take_overdue(const struct dispenser *dispenser, unsigned taker, int64_t now_ns, int64_t *ret_ticket)
+{
+    const struct worker *worker = &dispenser->workers[taker];
+    int64_t low = dispenser->finished.low, longest_ns;
+    int64_t overdue_ns = dispenser->options.overdue_ns > 0 ? dispenser->options.overdue_ns : OVERDUE_NS;
+    bool is_far = dispenser->next - low >= ROUNDS * HOLDINGS_MAX * (int64_t)dispenser_live(dispenser);
+    unsigned first;
+    if (!is_far && dispenser->next < ticket_limit(dispenser))
+        return false;
+    for (unsigned i = 0; i < worker->held; i++)
+        if (worker->holds[i] == low)
+            return false;
+    *ret_ticket = low;
+    return held_ns(dispenser, taker, low, now_ns, &first, &longest_ns) >= overdue_ns;
+}
+
+bool dispenser_is_overdue(const struct dispenser *dispenser, unsigned taker, int64_t ticket, int64_t now_ns,
+                          unsigned *ret_holder, int64_t *ret_ns)
+{
+    return !is_synchronous(dispenser) && ticket == dispenser->finished.low &&
+           held_ns(dispenser, taker, ticket, now_ns, ret_holder, ret_ns) >= 0;
 }
 
 static bool is_slower(const struct worker *a, int64_t a_since, const struct worker *b, int64_t b_since)
@@ -235,7 +285,8 @@ bool dispenser_take(struct dispenser *dispenser, unsigned number, int64_t now_ns
     int64_t ticket;
     if (!worker->live || !is_allowed(dispenser, worker))
         return false;
-    bool found = take_free(dispenser, &ticket);
+    bool found = (!is_synchronous(dispenser) && take_overdue(dispenser, number, now_ns, &ticket)) ||
+                 take_free(dispenser, &ticket);
     if (!found && is_synchronous(dispenser) && dispenser->options.backup_workers > 0)
         found = take_double(dispenser, number, now_ns, &ticket);
     if (!found)

@@ -8,7 +8,10 @@
  *
  * - A worker that is gone leaves the clock, and its tickets go to others. What it
  *   had sent before counts; the successor's repetition does not.
- * - Asynchronous: the lowest ticket that nobody holds, at once.
+ * - Asynchronous: the lowest ticket that nobody holds, at once, but none further than `most_ahead` from the lowest that is not
+ *   finished: tables of tickets are to stay small. That one goes to another worker, too, when those who hold it have had it for
+ *   long, and the others have gone round many times since, or have nothing else to do: a worker may stand in the reading of its
+ *   data for ever. Whoever is first counts.
  * - Bounded staleness (Ho et al. 2013): a worker's clock is the number of tickets
  *   it has finished since it came (it starts with the slowest one's). It may begin
  *   its next only while it is at most `staleness` ahead of the slowest live one.
@@ -35,7 +38,9 @@ struct dispenser_options {
     int64_t tickets_per_step;
     int64_t staleness;
     unsigned backup_workers;
-    int64_t end; /* tickets 0 .. end - 1 make the run */
+    int64_t end;        /* tickets 0 .. end - 1 make the run */
+    int64_t most_ahead; /* 0: 32768 */
+    int64_t overdue_ns; /* 0: 30 s */
 };
 
 struct dispenser;
@@ -54,6 +59,9 @@ unsigned dispenser_live(const struct dispenser *dispenser);
 
 /* The next ticket for a worker that is there; false when it has to wait (or all is done). */
 bool dispenser_take(struct dispenser *dispenser, unsigned worker, int64_t now_ns, int64_t *ret_ticket);
+/* Of a ticket that was just given to a worker: who else has it, and for how long; false when nobody. */
+bool dispenser_is_overdue(const struct dispenser *dispenser, unsigned taker, int64_t ticket, int64_t now_ns,
+                          unsigned *ret_holder, int64_t *ret_ns);
 /* Every server has acknowledged it. False when the ticket was finished already. *ret_ns: how long this worker has had it; -1: it
  * did not. */
 bool dispenser_done(struct dispenser *dispenser, unsigned worker, int64_t ticket, int64_t now_ns, int64_t *ret_ns);
@@ -75,7 +83,8 @@ bool dispenser_is_over(const struct dispenser *dispenser);
 int64_t dispenser_spread(const struct dispenser *dispenser);
 /* Synchronous: whether a worker still computes a share that another has finished, and for how long it has. */
 bool dispenser_is_late(const struct dispenser *dispenser, unsigned worker, int64_t now_ns, int64_t *ret_ns);
-/* Synchronous: whom the step waits for, and for how long; false when for nobody. */
+/* Who has had a ticket for longest that nobody has finished, and for how long; false when nobody has any. Synchronous: the step waits
+ * for that worker. */
 bool dispenser_slowest(const struct dispenser *dispenser, int64_t now_ns, unsigned *ret_worker, int64_t *ret_ns);
 
 #endif

@@ -424,6 +424,13 @@ static bool is_empty(void *context, const struct dispatcher_plan *plan, int64_t 
     return ps_share_is_empty(trainer, &grant);
 }
 
+/* So that the tables of all servers, each ticket with up to 11 digits, take half of a manifest at most. */
+static int64_t most_ahead(const struct trainer *trainer)
+{
+    int64_t most = (int64_t)(MANIFEST_BYTES_MAX / 2 / 12 / trainer->crew.server_count);
+    return most < TICKET_SET_ABOVE_MAX / 2 ? most : TICKET_SET_ABOVE_MAX / 2;
+}
+
 static int open_dispatcher(struct ps_chief *chief, struct error *error)
 {
     struct trainer *trainer = chief->trainer;
@@ -444,7 +451,8 @@ static int open_dispatcher(struct ps_chief *chief, struct error *error)
                       .staleness = strategy->staleness == FIELD_UNSET ? STALENESS_DEFAULT : strategy->staleness,
                       .backup_workers =
                           strategy->backup_workers == FIELD_UNSET ? 0 : (unsigned)strategy->backup_workers,
-                      .end = trainer->plan.total_steps * chief->per_step},
+                      .end = trainer->plan.total_steps * chief->per_step,
+                      .most_ahead = most_ahead(trainer)},
         .gradient_clip_norm = clip > 0 ? clip : 0,
         .rate = trainer_learning_rate,
         .is_empty = is_empty,

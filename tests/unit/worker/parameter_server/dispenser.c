@@ -127,6 +127,62 @@ Test(dispenser, rolls_back_to_a_snapshot)
     dispenser_free(dispenser);
 }
 
+/* ---------------------------------------------------------------- a worker that never comes to the end of a share */
+
+static struct dispenser *make_with_two(int64_t end, int64_t most_ahead)
+{
+    const struct ticket_set none = {0};
+    const struct dispenser_options options = {
+        .mode = PARAMETER_SERVER_ASYNC, .tickets_per_step = 2, .end = end, .most_ahead = most_ahead, .overdue_ns = 100};
+    struct dispenser *dispenser = dispenser_new(&options, &none, 0);
+    dispenser_join(dispenser, 0);
+    dispenser_join(dispenser, 1);
+    return dispenser;
+}
+
+Test(dispenser, a_ticket_that_stands_goes_to_another_worker_too)
+{
+    struct dispenser *dispenser = make_with_two(1000, 0);
+    unsigned holder;
+    int64_t ns;
+    cr_expect(take(dispenser, 1, 0) == 0);
+    for (int64_t ticket = 1; ticket < 64; ticket++) {
+        cr_expect(take(dispenser, 0, 99) == ticket && done(dispenser, 0, ticket, 99));
+        cr_expect(!dispenser_is_overdue(dispenser, 0, ticket, 99, &holder, &ns));
+    }
+    cr_expect(take(dispenser, 0, 99) == 64, "it has not had it for so long");
+    cr_expect(take(dispenser, 0, 100) == 0);
+    cr_expect(dispenser_is_overdue(dispenser, 0, 0, 100, &holder, &ns) && holder == 1 && ns == 100);
+    dispenser_join(dispenser, 2);
+    cr_expect(take(dispenser, 2, 100) == 65, "two have it now");
+    cr_expect(done(dispenser, 0, 0, 101) && !done(dispenser, 1, 0, 200), "whoever is first counts");
+    cr_expect(take(dispenser, 1, 1000) == 66, "64 is not far behind");
+    dispenser_free(dispenser);
+}
+
+/* Nor does anybody who is only slow, while the others have something to do. */
+Test(dispenser, the_last_tickets_go_to_whoever_has_nothing_else_to_do)
+{
+    struct dispenser *dispenser = make_with_two(4, 0);
+    cr_expect(take(dispenser, 1, 0) == 0 && take(dispenser, 1, 0) == 1 && take(dispenser, 0, 0) == 2);
+    cr_expect(done(dispenser, 0, 2, 500) && take(dispenser, 0, 500) == 3 && done(dispenser, 0, 3, 500));
+    cr_expect(take(dispenser, 0, 500) == 0 && done(dispenser, 0, 0, 600));
+    cr_expect(take(dispenser, 0, 600) == 1 && done(dispenser, 0, 1, 700) && dispenser_is_over(dispenser));
+    dispenser_free(dispenser);
+}
+
+Test(dispenser, nobody_runs_further_ahead_than_a_table_may_tell)
+{
+    struct dispenser *dispenser = make_with_two(1000, 10);
+    cr_expect(take(dispenser, 1, 0) == 0);
+    for (int64_t ticket = 1; ticket < 10; ticket++)
+        cr_expect(take(dispenser, 0, 1) == ticket && done(dispenser, 0, ticket, 1));
+    cr_expect(take(dispenser, 0, 1) == -1 && dispenser_finished(dispenser)->above_count == 9);
+    cr_expect(take(dispenser, 0, 100) == 0 && done(dispenser, 0, 0, 101));
+    cr_expect(take(dispenser, 0, 101) == 10);
+    dispenser_free(dispenser);
+}
+
 /* ---------------------------------------------------------------- backup workers, in a time of the test's own */
 
 #define SHARES 4

@@ -379,7 +379,7 @@ static double rate(void *context, int64_t step)
     return 1;
 }
 
-static void start_chief(struct scene *scene)
+static void start_chief(struct scene *scene, enum parameter_server_mode mode)
 {
     const struct dispatcher_options options = {
         .job_uid = "uid",
@@ -390,7 +390,7 @@ static void start_chief(struct scene *scene)
         .workers = scene->seats,
         .worker_count = 1,
         .digest = 5,
-        .dispenser = {.mode = PARAMETER_SERVER_SYNCHRONOUS, .tickets_per_step = 1, .end = 100},
+        .dispenser = {.mode = mode, .tickets_per_step = 1, .end = 100},
         .rate = rate,
         .patience_ms = PATIENCE_MS,
     };
@@ -434,7 +434,7 @@ static void expect_servers_named(unsigned answers, const char *what)
 {
     struct scene scene;
     set_up(&scene, answers);
-    start_chief(&scene);
+    start_chief(&scene, PARAMETER_SERVER_SYNCHRONOUS);
     cr_assert_eq(pthread_create(&scene.thread, NULL, begin, &scene), 0);
     expect_words(&scene, describe_chief, 1, what);
     expect_words(&scene, describe_chief, 2, what);
@@ -449,11 +449,16 @@ Test(waiting, servers_that_are_frozen_at_the_start_are_named_by_the_chief, .time
 }
 
 /* With tickets flowing. */
-static void open_chief(struct scene *scene, unsigned answers)
+static void open_chief_of(struct scene *scene, enum parameter_server_mode mode, unsigned answers)
 {
     set_up(scene, answers | STANDS | HOLDS_STATE);
-    start_chief(scene);
+    start_chief(scene, mode);
     (void)begin(scene);
+}
+
+static void open_chief(struct scene *scene, unsigned answers)
+{
+    open_chief_of(scene, PARAMETER_SERVER_SYNCHRONOUS, answers);
 }
 
 Test(waiting, servers_that_are_frozen_in_a_save_are_named_by_the_chief, .timeout = 120)
@@ -494,6 +499,24 @@ Test(waiting, who_is_frozen_in_a_synchronous_step_is_named_by_the_chief, .timeou
 {
     expect_barrier_named(0, " to sum the step's shares");
     expect_barrier_named(REDUCES, " to apply the step");
+}
+
+/* Its process beats on: it stands in the reading of its data, for example. */
+static void expect_holder_named(enum parameter_server_mode mode)
+{
+    struct scene scene;
+    struct ticket_grant grant;
+    open_chief_of(&scene, mode, OPENS);
+    open_worker(&scene, scene.seats[0].port);
+    cr_assert_eq(ticket_link_next(scene.tickets, &grant, NULL), 0);
+    expect_words(&scene, describe_chief, 0, " to finish its share");
+    tear_down(&scene);
+}
+
+Test(waiting, who_never_ends_a_share_is_named_by_the_chief_once_all_stand, .timeout = 240)
+{
+    expect_holder_named(PARAMETER_SERVER_ASYNC);
+    expect_holder_named(PARAMETER_SERVER_BOUNDED_STALENESS);
 }
 
 /* ---- a worker that says nothing more, at the chief */
@@ -582,7 +605,7 @@ Test(waiting, servers_of_another_version_are_told_by_the_chief, .timeout = 120)
     struct error error = ERROR_INIT;
     char name[WAITING_NAME_MAX];
     set_up(&scene, IS_STRANGE);
-    start_chief(&scene);
+    start_chief(&scene, PARAMETER_SERVER_SYNCHRONOUS);
     cr_assert(dispatcher_await_servers(scene.dispatcher, standings, &error) < 0);
     expect_advice(&error);
     waiting_name("ps", 0, &scene.seats[1], name);
@@ -680,7 +703,7 @@ Test(waiting, callers_of_another_version_are_refused, .timeout = 240)
     struct scene scene;
     set_up(&scene, STANDS | HOLDS_STATE);
     start_server(&scene);
-    start_chief(&scene);
+    start_chief(&scene, PARAMETER_SERVER_SYNCHRONOUS);
     expect_refusal(&scene, 1, PS_METHOD_EXCHANGE);
     expect_refusal(&scene, 1, PS_METHOD_CONTROL);
     expect_refusal(&scene, 1, PS_METHOD_MIRROR);
@@ -694,7 +717,7 @@ Test(waiting, a_backup_that_is_frozen_is_named_by_its_server, .timeout = 120)
     struct scene scene;
     set_up(&scene, OPENS | STANDS | STARTS | ACKNOWLEDGES);
     start_server(&scene);
-    start_chief(&scene);
+    start_chief(&scene, PARAMETER_SERVER_SYNCHRONOUS);
     (void)begin(&scene);
     open_worker(&scene, scene.seats[0].port);
     scene.pushes = true;
