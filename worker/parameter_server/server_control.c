@@ -29,9 +29,9 @@ void server_control_say_standing(struct ps_server *server, bool answers)
                                      .lineage = variables->lineage,
                                      .updates = variables->updates,
                                      .empty = variables->empty,
-                                     .base_step = server->base_step,
-                                     .base_epoch = server->base_epoch,
-                                     .base_consumed = server->base_consumed,
+                                     .base_step = server->base.step,
+                                     .base_epoch = server->base.epoch,
+                                     .base_consumed = server->base.consumed,
                                      .tickets = variables->applied});
 }
 
@@ -96,9 +96,7 @@ static void on_start(struct ps_server *server, const struct ps_message *message)
     variables->updates = message->updates;
     variables->empty = message->empty;
     variables->lineage = message->lineage;
-    server->base_step = message->base_step;
-    server->base_epoch = message->base_epoch;
-    server->base_consumed = message->base_consumed;
+    server->base = data_base_of(message);
     variables->holds_state = true;
     ps_server_record(server, SERVER_LOADED, variables, message->updates, message->path[0] ? message->path : "-");
     server_control_say_standing(server, true);

@@ -87,19 +87,19 @@ static void walk_state(struct variables *variables, float *bytes, bool reads)
         memcpy(reads ? arrays[i] : bytes, reads ? bytes : arrays[i], size);
 }
 
-static struct ps_message describe_state(const struct ps_server *server, const struct variables *variables)
+static struct ps_message describe_state(const struct variables *variables, const struct data_base *base)
 {
     return (struct ps_message){.type = PS_COPY,
                                .lineage = variables->lineage,
                                .updates = variables->updates,
                                .empty = variables->empty,
-                               .base_step = server->base_step,
-                               .base_epoch = server->base_epoch,
-                               .base_consumed = server->base_consumed,
+                               .base_step = base->step,
+                               .base_epoch = base->epoch,
+                               .base_consumed = base->consumed,
                                .tickets = variables->applied};
 }
 
-static void take_state(struct ps_server *server, struct variables *variables, const struct ps_message *message,
+static void take_state(struct variables *variables, struct data_base *base, const struct ps_message *message,
                        float *bytes)
 {
     variables_keep(variables, 0, variables->elements);
@@ -109,9 +109,7 @@ static void take_state(struct ps_server *server, struct variables *variables, co
     variables->empty = message->empty;
     ticket_set_copy(&variables->applied, &message->tickets);
     variables->holds_state = true;
-    server->base_step = message->base_step;
-    server->base_epoch = message->base_epoch;
-    server->base_consumed = message->base_consumed;
+    *base = data_base_of(message);
 }
 
 /* ---------------------------------------------------------------- handing on */
@@ -229,7 +227,7 @@ void mirror_copy(struct ps_server *server)
     if (mirror->copy == NULL)
         return;
     walk_state(&server->variables, mirror->copy, false);
-    struct ps_message message = describe_state(server, &server->variables);
+    struct ps_message message = describe_state(&server->variables, &server->base);
     message.step = mirror->copy_sequence = ++mirror->sequence;
     ps_server_record(server, SERVER_COPIED, &server->variables, message.step, NULL);
     ps_message_send(mirror->stream, &message);
@@ -290,7 +288,7 @@ void mirror_abandon_fetch(struct ps_server *server)
 
 static void take_fetched(struct mirror *mirror)
 {
-    take_state(mirror->server, &mirror->server->variables, &mirror->fetch, (float *)mirror->inbox.bytes);
+    take_state(&mirror->server->variables, &mirror->server->base, &mirror->fetch, (float *)mirror->inbox.bytes);
     bulk_inbox_clear(&mirror->inbox);
     ps_server_record(mirror->server, SERVER_FETCHED, &mirror->server->variables, mirror->server->variables.updates,
                      NULL);
@@ -532,7 +530,7 @@ static void give_back(struct guest_link *link)
         return;
     }
     walk_state(guest, server->guest_copy, false);
-    struct ps_message message = describe_state(server, guest);
+    struct ps_message message = describe_state(guest, &server->guest_base);
     record_guest(server, SERVER_GAVE, guest->updates);
     ps_message_send(link->stream, &message);
     bulk_send(link->stream, server->guest_copy, bytes);
@@ -548,16 +546,11 @@ static void take_guest(struct guest_link *link)
     enum update_verdict verdict;
     link->receiving = false;
     if (message->type == PS_COPY) {
-        walk_state(guest, (float *)link->inbox.bytes, true);
-        guest->lineage = message->lineage;
-        guest->updates = message->updates;
-        guest->empty = message->empty;
-        ticket_set_copy(&guest->applied, &message->tickets);
+        bool is_first = !guest->holds_state;
+        take_state(guest, &server->guest_base, message, (float *)link->inbox.bytes);
         record_guest(server, SERVER_KEPT, message->step);
-        if (!guest->holds_state) {
-            guest->holds_state = true;
+        if (is_first)
             server_control_say_standing(server, false); /* the chief should know */
-        }
     } else {
         const struct update update = {.ticket = message->ticket,
                                       .lineage = message->lineage,

@@ -40,6 +40,11 @@ struct control {
     bool claimed;
 };
 
+/* Where in the data the tickets of a plan begin (dispatcher_plan). */
+struct data_base {
+    int64_t step, epoch, consumed;
+};
+
 struct mirror;
 struct guest_link;
 
@@ -66,16 +71,17 @@ struct ps_server {
     uint32_t worker_epochs[PS_WORKERS_MAX];
     float *outgoing[PS_WORKERS_MAX]; /* values under way; gRPC may look at them after a stream has ended */
     int64_t unled_since_ms, sent_away_ms;
-    int64_t base_step, base_epoch, base_consumed; /* kept for a successor of the chief */
-    double squares;                               /* of the gradient last reduced */
-    int64_t asked_ms;                             /* when the wish to leave was seen; 0: there is none */
-    bool admits;                                  /* tickets flow, says the chief that is there */
-    bool frozen;                                  /* on the way out: nothing more is acknowledged */
-    bool dismissed;                               /* the chief has answered the wish */
+    struct data_base base; /* kept for a successor of the chief */
+    double squares;        /* of the gradient last reduced */
+    int64_t asked_ms;      /* when the wish to leave was seen; 0: there is none */
+    bool admits;           /* tickets flow, says the chief that is there */
+    bool frozen;           /* on the way out: nothing more is acknowledged */
+    bool dismissed;        /* the chief has answered the wish */
     struct ps_server_counts counts;
-    char waiting[PS_TEXT_MAX]; /* as last told */
-    struct mirror *mirror;     /* to the backup; NULL: there is none */
-    struct variables guest;    /* of the server before this one */
+    char waiting[PS_TEXT_MAX];   /* as last told */
+    struct mirror *mirror;       /* to the backup; NULL: there is none */
+    struct variables guest;      /* of the server before this one … */
+    struct data_base guest_base; /* … and what that has kept with them */
     struct guest_link *guest_link;
     struct generation guest_generation; /* of the newest that was here */
     float *guest_copy;
@@ -89,6 +95,11 @@ struct ps_server {
     bool leaving; /* asked to */
     struct error fatal;
 };
+
+static inline struct data_base data_base_of(const struct ps_message *message)
+{
+    return (struct data_base){message->base_step, message->base_epoch, message->base_consumed};
+}
 
 void ps_server_say(struct ps_server *server, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Tells the witness; `path`: its last part is whose. NULL: this server's. */

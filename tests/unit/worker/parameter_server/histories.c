@@ -981,6 +981,41 @@ Test(histories, a_backup_of_a_lineage_that_was_left_is_none, .timeout = 120)
     tear_down(&play);
 }
 
+static void await_standings(struct play *play, struct server_standing standings[PS_SERVERS_MAX])
+{
+    cr_assert(dispatcher_await_servers(play->dispatcher, standings, NULL) == 0);
+    for (unsigned i = 0; i < SERVERS; i++)
+        server_standing_release(&standings[i]);
+}
+
+/* The backup has come back itself, and has not started: it knows of no plan but the one that came with what it keeps. */
+Test(histories, a_state_comes_back_with_its_place_in_the_data, .timeout = 120)
+{
+    struct play play = {.mode = PARAMETER_SERVER_ASYNC, .backup = true, .end = 8};
+    struct dispatcher_plan plan = {.base_step = 5, .base_epoch = 1, .base_consumed = 100};
+    struct server_standing standings[PS_SERVERS_MAX];
+    set_up(&play, 73);
+    start_chief(&play);
+    while (begin(&play) < 0)
+        ;
+    plan.lineage = play.lineage + 1;
+    cr_assert(begin_with(&play, plan, 0, "") == 0);
+    kill_server(&play, 1);
+    do { /* its guest comes by itself; the chief need not have noticed yet that it was lost */
+        usleep(10000);
+        await_standings(&play, standings);
+    } while (standings[1].holds_state || !standings[1].holds_guest);
+    kill_server(&play, 0);
+    do {
+        cr_assert(begin_with(&play, (struct dispatcher_plan){.fetches_only = true}, 0, SERVER_START_BACKUP) < 0);
+        await_standings(&play, standings);
+    } while (!standings[0].holds_state || atomic_load(&play.told) == 0);
+    cr_expect(standings[0].base_step == 5 && standings[0].base_epoch == 1 && standings[0].base_consumed == 100,
+              "step %lld, epoch %lld, %lld consumed", (long long)standings[0].base_step,
+              (long long)standings[0].base_epoch, (long long)standings[0].base_consumed);
+    tear_down(&play);
+}
+
 /* ---------------------------------------------------------------- the bound */
 
 struct clock_of_worker {
