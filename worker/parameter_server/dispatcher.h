@@ -61,9 +61,9 @@ struct dispatcher_options {
     int64_t look_ms;     /* how often to look whether a server is another process now; 0: as lookout.h says */
     int64_t death_ms;    /* silence of a worker that is death; 0: 5000 */
     int64_t patience_ms; /* of dispatcher_describe; 0: as waiting.h says */
+    int64_t save_ms;     /* that the servers have for a save; 0: 120000 */
     int64_t
-        last_save_ms; /* that the servers have for a save once dispatcher_cancel was called; 0: 15000, as a server that
-                             is asked to leave waits for one */
+        last_save_ms; /* the same once dispatcher_cancel was called; 0: 15000, as a server that is asked to leave waits for one */
 };
 
 int dispatcher_start(const struct dispatcher_options *options, struct dispatcher **ret_dispatcher, struct error *error);
@@ -129,7 +129,8 @@ struct server_saved {
     int64_t updates, empty;
     struct ticket_set tickets; /* released by the caller */
 };
-/* Has every server write its shard into a directory; waits for all. ERROR_UNAVAILABLE when one was lost. It may be called after
+/* Has every server write its shard into a directory; waits for all. ERROR_UNAVAILABLE when one was lost, ERROR_SYSTEM when its disk
+ * takes too long: it refuses all saves until it has come to the end of that one. It may be called after
  * dispatcher_cancel too, which does not end it at once: ERROR_CANCELLED when a server's disk takes too long then. `last`, where
  * chief or servers leave next: servers answer nobody after it before a chief begins again, for no ticket can be finished until
  * then, and what each of them acknowledged would be its alone. */

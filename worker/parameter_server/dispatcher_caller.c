@@ -7,6 +7,7 @@
 #include "worker/parameter_server/dispatcher_parts.h"
 
 #define FAREWELL_MS 2000
+#define SAVE_MS_DEFAULT 120000
 #define LAST_SAVE_MS_DEFAULT 15000
 
 void dispatcher_cancel(struct dispatcher *dispatcher)
@@ -159,8 +160,7 @@ static void send_starts(struct dispatcher *dispatcher, void *context)
         struct ps_message message = {.type = PS_START,
                                      .lineage = plan->lineage,
                                      .updates = start->updates,
-                                     .empty =
-                                         start->empty + ticket_set_count_missing(&server->hollow, &start->tickets),
+                                     .empty = start->empty + ticket_set_count_missing(&server->hollow, &start->tickets),
                                      .base_step = plan->base_step,
                                      .base_epoch = plan->base_epoch,
                                      .base_consumed = plan->base_consumed,
@@ -329,21 +329,42 @@ static void order_save(struct dispatcher *dispatcher, void *context)
     dispatcher_order(dispatcher, order);
 }
 
-/* A server that beats while its disk hangs would keep a chief for ever that was asked to leave. */
+static int64_t save_ms(const struct dispatcher *dispatcher)
+{
+    return dispatcher->options.save_ms > 0 ? dispatcher->options.save_ms : SAVE_MS_DEFAULT;
+}
+
+/* A server that beats while its disk hangs would keep the chief for ever, which does nothing else meanwhile. */
 static bool takes_too_long(const struct dispatcher *dispatcher, int64_t began_ms)
 {
     int64_t since_ms = began_ms > dispatcher->cancelled_ms ? began_ms : dispatcher->cancelled_ms;
     int64_t most_ms = dispatcher->options.last_save_ms > 0 ? dispatcher->options.last_save_ms : LAST_SAVE_MS_DEFAULT;
-    return dispatcher->cancelled && dispatcher_now_ms() - since_ms >= most_ms;
+    return dispatcher_now_ms() - began_ms >= save_ms(dispatcher) ||
+           (dispatcher->cancelled && dispatcher_now_ms() - since_ms >= most_ms);
 }
 
+/* Whoever is asked to leave has no time for another. */
 static void await_saves(struct dispatcher *dispatcher)
 {
     int64_t began_ms = dispatcher_now_ms();
-    while (dispatcher->fatal.kind == ERROR_NONE && is_saving(dispatcher) && !dispatcher->saves_no_more) {
+    bool ends = dispatcher->saves_no_more;
+    while (dispatcher->fatal.kind == ERROR_NONE && is_saving(dispatcher) && !ends) {
         wait_for(dispatcher, 200);
-        dispatcher->saves_no_more = is_saving(dispatcher) && takes_too_long(dispatcher, began_ms);
+        ends = is_saving(dispatcher) && takes_too_long(dispatcher, began_ms);
     }
+    dispatcher->saves_no_more = ends && dispatcher->cancelled;
+}
+
+/* Names the first that has not come to its end. */
+static int fail_late(const struct dispatcher *dispatcher, struct error *error)
+{
+    char name[WAITING_NAME_MAX];
+    unsigned late = 0;
+    while (!dispatcher->servers[late].saving)
+        late++;
+    dispatcher_name_server(dispatcher, late, name);
+    return error_set(error, ERROR_SYSTEM, "%s has not written its shard within %lld s; look at its volume", name,
+                     (long long)(save_ms(dispatcher) / 1000));
 }
 
 int dispatcher_save(struct dispatcher *dispatcher, const char *directory, bool last,
@@ -358,6 +379,8 @@ int dispatcher_save(struct dispatcher *dispatcher, const char *directory, bool l
     int result;
     if (dispatcher->fatal.kind != ERROR_NONE)
         result = check(dispatcher, error);
+    else if (is_saving(dispatcher) && !dispatcher->cancelled)
+        result = fail_late(dispatcher, error);
     else if (is_saving(dispatcher))
         result = error_set(error, ERROR_CANCELLED, "left on request before every ps had written its shard");
     else

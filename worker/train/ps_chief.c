@@ -431,6 +431,17 @@ static int64_t most_ahead(const struct trainer *trainer)
     return most < TICKET_SET_ABOVE_MAX / 2 ? most : TICKET_SET_ABOVE_MAX / 2;
 }
 
+/* Two minutes, and what the largest shard takes on a slow disk. */
+static int64_t save_ms(const struct ps_chief *chief)
+{
+    const int64_t slots = optimizer_slot_count(&chief->trainer->job->training.optimizer), bytes_of_ms = 10000;
+    int64_t most = 0;
+    for (unsigned i = 0; i < chief->placement.server_count; i++)
+        if (chief->placement.elements[i] > most)
+            most = chief->placement.elements[i];
+    return 120000 + most * (1 + slots) * (int64_t)sizeof(float) / bytes_of_ms;
+}
+
 static int open_dispatcher(struct ps_chief *chief, struct error *error)
 {
     struct trainer *trainer = chief->trainer;
@@ -456,6 +467,7 @@ static int open_dispatcher(struct ps_chief *chief, struct error *error)
         .gradient_clip_norm = clip > 0 ? clip : 0,
         .rate = trainer_learning_rate,
         .is_empty = is_empty,
+        .save_ms = save_ms(chief),
         .witness = record_ticket,
         .context = trainer,
     };

@@ -43,6 +43,7 @@ struct stage {
     struct dispatcher *dispatcher;
     bool begun;
     uint32_t lineage;
+    int64_t save_ms;
 
     struct rpc *worker_rpc;
     struct address_book *book;
@@ -201,6 +202,7 @@ static void set_up(struct stage *stage)
         .rate = rate,
         .witness = witness,
         .context = stage,
+        .save_ms = stage->save_ms,
         .last_save_ms = 200,
     };
     cr_assert(dispatcher_start(&options, &stage->dispatcher, NULL) == 0);
@@ -415,6 +417,22 @@ Test(dispatcher, a_chief_that_was_asked_to_leave_does_not_wait_for_a_disk_that_h
         cr_expect(error.kind == ERROR_CANCELLED, "%s", error.message);
         error_clear(&error);
     }
+    tear_down(&stage);
+}
+
+/* It trains on; and what the disk still says to that save is no answer to the next. */
+Test(dispatcher, a_chief_does_not_wait_for_ever_for_a_disk_that_hangs, .timeout = 120)
+{
+    struct stage stage = {.servers[1].hangs = true, .save_ms = 200};
+    struct server_saved saved[PS_SERVERS_MAX] = {0};
+    set_up(&stage);
+    cr_assert(begin(&stage, false) == 0);
+    for (int i = 0; i < 2; i++) {
+        struct error error = ERROR_INIT;
+        cr_expect(dispatcher_save(stage.dispatcher, "nowhere", false, saved, &error) < 0);
+        cr_expect(error.kind == ERROR_SYSTEM && strstr(error.message, "ps 1") != NULL, "%s", error.message);
+    }
+    do_tickets(&stage, 1);
     tear_down(&stage);
 }
 
