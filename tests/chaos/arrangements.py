@@ -83,6 +83,7 @@ ARRANGEMENTS = [
                 steps=1500),
     servers("ParameterServer, Async", "Async"),
     servers("ParameterServer, Async, psBackup", "Async", strategy={"psBackup": True}),
+    servers("ParameterServer, Async, psBackup, 3 ps", "Async", ps=3, strategy={"psBackup": True}),
     servers("ParameterServer, BoundedStaleness", "BoundedStaleness", strategy={"staleness": 3}),
     servers("ParameterServer, BoundedStaleness, psBackup", "BoundedStaleness", strategy={"staleness": 3, "psBackup": True}),
     servers("ParameterServer, Synchronous", "Synchronous", training={"logicalShards": 4}),

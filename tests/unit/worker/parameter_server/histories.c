@@ -22,7 +22,7 @@
  * the end every server's parameters say how many updates are in them: each takes 1 off every parameter. */
 
 #define SIGHT 4 /* steps */
-#define SERVERS 2
+#define SERVERS_MAX 3
 #define WORKERS 3
 #define ROWS 300
 #define ELEMENTS (ROWS * 256 + 3)
@@ -51,6 +51,7 @@ struct entry {
 
 struct play {
     enum parameter_server_mode mode;
+    unsigned server_count; /* 0: 2 */
     bool backup, share_memory;
     bool orderly;  /* servers are asked to leave instead of killed */
     bool together; /* all of them, at times one only while the other is being saved */
@@ -65,23 +66,23 @@ struct play {
     bool late;                 /* a server is killed once all tickets are done */
     bool by_rows;              /* updates are lists of rows: of all of them */
     int64_t empty_every;       /* one ticket of so many has a share without examples; 0: none has */
-    struct row_set rows[SERVERS];
+    struct row_set rows[SERVERS_MAX];
     int64_t end, staleness;
     struct device *device;
     struct placement placement;
-    struct crew_seat seats[SERVERS], chief;
-    char hosts[SERVERS + 1][32];
-    struct ps_server *servers[SERVERS];
-    uint32_t server_epochs[SERVERS];
+    struct crew_seat seats[SERVERS_MAX], chief;
+    char hosts[SERVERS_MAX + 1][32];
+    struct ps_server *servers[SERVERS_MAX];
+    uint32_t server_epochs[SERVERS_MAX];
     struct dispatcher *dispatcher;
     uint32_t chief_epoch;
     bool begun; /* tickets have flowed under this chief */
     uint32_t lineage;
-    struct snapshot_of_server snapshots[SERVERS];
+    struct snapshot_of_server snapshots[SERVERS_MAX];
     bool has_snapshot;
-    atomic_llong recorded[SERVERS]; /* likewise, by what the servers' record says */
-    int64_t in_the_end[SERVERS];    /* how many updates are in its parameters */
-    atomic_uint told;               /* by servers, to people */
+    atomic_llong recorded[SERVERS_MAX]; /* likewise, by what the servers' record says */
+    int64_t in_the_end[SERVERS_MAX];    /* how many updates are in its parameters */
+    atomic_uint told;                   /* by servers, to people */
 
     pthread_mutex_t lock;
     struct entry *history;
@@ -159,7 +160,7 @@ static void witness_server(void *context, enum server_fate fate, uint32_t lineag
     (void)lineage;
     if (fate != SERVER_FETCHED && (fate != SERVER_APPLIED || is_empty(play, number)))
         return;
-    must(sscanf(whose, "ps-%u-", &server) == 1 && server < SERVERS, whose);
+    must(sscanf(whose, "ps-%u-", &server) == 1 && server < play->server_count, whose);
     atomic_store(&play->recorded[server], fate == SERVER_FETCHED ? number : atomic_load(&play->recorded[server]) + 1);
 }
 
@@ -235,10 +236,10 @@ static void wake(void *context)
 static void open_worker(struct one_worker *worker)
 {
     struct play *play = worker->play;
-    struct crew_seat seats[1 + SERVERS] = {play->chief, play->seats[0], play->seats[1]};
+    struct crew_seat seats[1 + SERVERS_MAX] = {play->chief, play->seats[0], play->seats[1], play->seats[2]};
     const struct generation generation = {.epoch = worker->epoch};
     cr_assert(rpc_new(tick, worker, 50, &worker->rpc, NULL) == 0);
-    cr_assert(address_book_new(seats, 1 + SERVERS, wake, worker, &worker->book, NULL) == 0);
+    cr_assert(address_book_new(seats, 1 + play->server_count, wake, worker, &worker->book, NULL) == 0);
     cr_assert(ticket_link_new(&(struct ticket_link_options){.rpc = worker->rpc,
                                                             .book = worker->book,
                                                             .chief_port = play->chief.port,
@@ -323,7 +324,7 @@ static bool do_ticket(struct one_worker *worker)
 {
     struct play *play = worker->play;
     struct ticket_grant grant;
-    struct ticket_result result = {.squares = -1, .server_count = SERVERS};
+    struct ticket_result result = {.squares = -1, .server_count = play->server_count};
     bool outdated = false;
     if (ticket_link_next(worker->tickets, &grant, NULL) < 0 || grant.over)
         return false;
@@ -341,7 +342,8 @@ static bool do_ticket(struct one_worker *worker)
         usleep(draw(play, draw(play, 8) == 0 ? 30000 : 3000));
     thaw(worker);
     keep_in_sight(worker, grant.ticket);
-    struct servers_push push = {.ticket = grant.ticket, .lineage = grant.lineage, .rate = 1, .scale = (double)result.examples, .rows = rows};
+    struct servers_push push = {
+        .ticket = grant.ticket, .lineage = grant.lineage, .rate = 1, .scale = (double)result.examples, .rows = rows};
     int repetitions = draw(play, 5) == 0 ? 2 : 1; /* as after a lost acknowledgement */
     for (int i = 0; i < repetitions; i++)
         if (servers_link_push(worker->servers, &push, &outdated, result.incarnations, NULL) < 0)
@@ -413,7 +415,7 @@ static struct recovery_source find_source(const struct play *play)
     struct recovery_source source = {.path = memory_copy_string(play->has_snapshot ? "snapshot" : "")};
     bool synchronous = play->mode == PARAMETER_SERVER_SYNCHRONOUS;
     source.step = INT64_MAX;
-    for (unsigned i = 0; i < SERVERS; i++) {
+    for (unsigned i = 0; i < play->server_count; i++) {
         const struct snapshot_of_server *snapshot = &play->snapshots[i];
         int64_t step = synchronous ? snapshot->updates : snapshot->tickets.low / 2;
         source.step = step < source.step ? step : source.step;
@@ -421,7 +423,7 @@ static struct recovery_source find_source(const struct play *play)
         source.empty[i] = snapshot->empty;
         ticket_set_copy(&source.tickets[i], &snapshot->tickets);
     }
-    source.server_count = SERVERS;
+    source.server_count = play->server_count;
     return source;
 }
 
@@ -429,7 +431,7 @@ static struct recovery_source find_source(const struct play *play)
 static int begin(struct play *play)
 {
     const struct recovery_options options = {.mode = play->mode,
-                                             .server_count = SERVERS,
+                                             .server_count = play->server_count,
                                              .per_step = 2,
                                              .backup = play->backup,
                                              .chief_epoch = play->chief_epoch,
@@ -447,7 +449,7 @@ static int begin(struct play *play)
         play->begun = true;
         play->lineage = plan.lineage;
     }
-    for (unsigned i = 0; i < SERVERS; i++)
+    for (unsigned i = 0; i < play->server_count; i++)
         server_standing_release(&standings[i]);
     recovery_plan_release(&plan, starts);
     recovery_source_release(&source);
@@ -461,7 +463,7 @@ static bool take_snapshot(struct play *play, bool last)
     if (dispatcher_save(play->dispatcher, "nowhere", last, saved, NULL) < 0)
         return false;
     play->has_snapshot = true;
-    for (unsigned i = 0; i < SERVERS; i++) {
+    for (unsigned i = 0; i < play->server_count; i++) {
         play->snapshots[i].value = play->snapshots[i].written;
         play->snapshots[i].updates = saved[i].updates;
         play->snapshots[i].empty = saved[i].empty;
@@ -493,10 +495,10 @@ static void see_off(struct play *play)
         if (!take_snapshot(play, true)) /* one has gone; the others wait for its successor */
             return;
     while (!dispatcher_see_off(play->dispatcher, &gone));
-    for (unsigned i = 0; i < SERVERS; i++)
+    for (unsigned i = 0; i < play->server_count; i++)
         if (gone >> i & 1)
             depart(play, i);
-    for (unsigned i = 0; i < SERVERS; i++)
+    for (unsigned i = 0; i < play->server_count; i++)
         if (play->servers[i] == NULL)
             start_server(play, i);
 }
@@ -513,10 +515,10 @@ static void start_chief(struct play *play)
     const struct dispatcher_options options = {
         .job_uid = "uid",
         .generation = {.epoch = ++play->chief_epoch},
-        .listen_address = play->hosts[SERVERS],
+        .listen_address = play->hosts[play->server_count],
         .port = play->chief.port,
         .servers = play->seats,
-        .server_count = SERVERS,
+        .server_count = play->server_count,
         .digest = 5,
         .dispenser = {.mode = play->mode, .tickets_per_step = 2, .staleness = play->staleness, .end = play->end},
         .rate = rate,
@@ -538,15 +540,15 @@ static void start_chief(struct play *play)
 /* Of all servers, some or none. */
 static void kill_servers(struct play *play, unsigned victim)
 {
-    for (unsigned i = 0; i < SERVERS; i++)
-        if (victim == i || victim == SERVERS)
+    for (unsigned i = 0; i < play->server_count; i++)
+        if (victim == i || victim == play->server_count)
             kill_server(play, i);
 }
 
 /* A server goes with it, before or after, or all, or none. */
 static void kill_chief(struct play *play)
 {
-    unsigned victim = draw(play, SERVERS + 2), before = draw(play, 2);
+    unsigned victim = draw(play, play->server_count + 2), before = draw(play, 2);
     if (before)
         kill_servers(play, victim);
     dispatcher_free(play->dispatcher);
@@ -558,7 +560,7 @@ static void kill_chief(struct play *play)
 static void ask_to_leave(struct play *play, unsigned victim, unsigned number)
 {
     atomic_store(&play->asks_while_saving, play->together && number % 2 == 0);
-    for (unsigned i = 0; i < SERVERS; i++)
+    for (unsigned i = 0; i < play->server_count; i++)
         if (play->together ? i == 0 || number % 2 != 0 : i == victim)
             ps_server_leave(play->servers[i]);
 }
@@ -566,17 +568,17 @@ static void ask_to_leave(struct play *play, unsigned victim, unsigned number)
 /* Whoever draw picks, or stops it for a while. True: the chief that is there must begin. */
 static bool strike(struct play *play, struct crew_of_workers *crew, unsigned number, bool *ret_kills_server)
 {
-    unsigned victim =
-        play->leaderless && number == 3 ? SERVERS + WORKERS : draw(play, SERVERS + WORKERS + play->leaderless);
+    unsigned victim = play->leaderless && number == 3 ? play->server_count + WORKERS
+                                                      : draw(play, play->server_count + WORKERS + play->leaderless);
     if (play->orderly) {
-        ask_to_leave(play, victim % SERVERS, number);
-    } else if (victim == SERVERS + WORKERS) {
+        ask_to_leave(play, victim % play->server_count, number);
+    } else if (victim == play->server_count + WORKERS) {
         kill_chief(play);
         return true;
-    } else if (victim >= SERVERS && play->freezes && number % 4 == 0) {
-        atomic_store(&crew->workers[victim - SERVERS]->frozen_until_ms, clock_monotonic_ms() + 2200);
-    } else if (victim >= SERVERS) {
-        replace_worker(play, crew, victim - SERVERS);
+    } else if (victim >= play->server_count && play->freezes && number % 4 == 0) {
+        atomic_store(&crew->workers[victim - play->server_count]->frozen_until_ms, clock_monotonic_ms() + 2200);
+    } else if (victim >= play->server_count) {
+        replace_worker(play, crew, victim - play->server_count);
     } else {
         kill_server(play, victim);
         *ret_kills_server = true;
@@ -637,7 +639,7 @@ static bool look_at_the_end(struct play *play)
     struct server_saved saved[PS_SERVERS_MAX] = {0};
     if (dispatcher_save(play->dispatcher, "nowhere", false, saved, NULL) < 0)
         return false;
-    for (unsigned i = 0; i < SERVERS; i++) {
+    for (unsigned i = 0; i < play->server_count; i++) {
         ticket_set_release(&saved[i].tickets);
         play->in_the_end[i] = (int64_t)lroundf(-play->snapshots[i].written);
         must(atomic_load(&play->recorded[i]) == play->in_the_end[i], "a server's record is not what its values say");
@@ -659,10 +661,10 @@ static void run(struct play *play, unsigned kills_every, unsigned *ret_kills)
                 ;
         while (!follow(play, &crew, kills_every, ret_kills));
         if (play->late)
-            kill_server(play, draw(play, SERVERS));
+            kill_server(play, draw(play, play->server_count));
         play->late = false;
     } while (!look_at_the_end(play));
-    for (unsigned i = 0; i < SERVERS; i++) {
+    for (unsigned i = 0; i < play->server_count; i++) {
         ps_server_free(play->servers[i]); /* else the chief would wait for their farewell */
         play->servers[i] = NULL;
     }
@@ -675,35 +677,36 @@ static void run(struct play *play, unsigned kills_every, unsigned *ret_kills)
     }
 }
 
-static void list_all_rows(struct row_set *rows)
+static void list_all_rows(const struct play *play, struct row_set *rows)
 {
     row_set_clear(rows);
-    for (uint32_t row = 0; row < ROWS / SERVERS; row++)
+    for (uint32_t row = 0; row < ROWS / play->server_count; row++)
         must(row_set_add(rows, row), "a row more");
 }
 
 static void set_up(struct play *play, unsigned seed)
 {
     cr_assert(device_open(&(struct device_options){.threads = 1}, &play->device, NULL) == 0);
-    placement_init(&play->placement, &layout, SERVERS);
-    for (unsigned i = 0; i < SERVERS; i++)
-        list_all_rows(&play->rows[i]);
+    play->server_count = play->server_count > 0 ? play->server_count : 2;
+    placement_init(&play->placement, &layout, play->server_count);
+    for (unsigned i = 0; i < play->server_count; i++)
+        list_all_rows(play, &play->rows[i]);
     pthread_mutex_init(&play->lock, NULL);
     atomic_store(&play->random, seed);
-    for (unsigned i = 0; i <= SERVERS; i++)
+    for (unsigned i = 0; i <= play->server_count; i++)
         snprintf(play->hosts[i], sizeof play->hosts[i], "127.%u.%u.%u", 100 + (unsigned)getpid() % 100,
                  (unsigned)getpid() / 100 % 250, i + 1);
-    for (unsigned i = 0; i < SERVERS; i++)
+    for (unsigned i = 0; i < play->server_count; i++)
         play->seats[i] = (struct crew_seat){.role = "ps", .index = i, .host = play->hosts[i]};
-    for (unsigned i = 0; i < SERVERS; i++)
+    for (unsigned i = 0; i < play->server_count; i++)
         start_server(play, i);
-    play->chief = (struct crew_seat){.role = "worker", .host = play->hosts[SERVERS]};
+    play->chief = (struct crew_seat){.role = "worker", .host = play->hosts[play->server_count]};
 }
 
 static void tear_down(struct play *play)
 {
     dispatcher_free(play->dispatcher);
-    for (unsigned i = 0; i < SERVERS; i++) {
+    for (unsigned i = 0; i < play->server_count; i++) {
         ps_server_free(play->servers[i]);
         ticket_set_release(&play->snapshots[i].tickets);
         row_set_release(&play->rows[i]);
@@ -726,7 +729,7 @@ Test(histories, a_save_does_not_wait_for_servers_without_a_state, .timeout = 120
     cr_expect(dispatcher_misses_a_server(play.dispatcher));
     cr_expect(dispatcher_save(play.dispatcher, "nowhere", false, saved, &error) < 0 && error.kind == ERROR_UNAVAILABLE,
               "%s", error.message);
-    for (unsigned i = 0; i < SERVERS; i++)
+    for (unsigned i = 0; i < play.server_count; i++)
         server_standing_release(&standings[i]);
     tear_down(&play);
 }
@@ -750,7 +753,7 @@ Test(histories, a_full_volume_is_told_as_one, .timeout = 120)
 static void expect_exact_losses(struct play *play, unsigned kills)
 {
     int64_t missing = 0;
-    for (unsigned i = 0; i < SERVERS; i++)
+    for (unsigned i = 0; i < play->server_count; i++)
         missing += play->end - count_empty(play) - play->in_the_end[i];
     cr_expect(kills >= 8 && missing == dispatcher_lost(play->dispatcher),
               "%lld updates are missing after %u kills, %lld counted", (long long)missing, kills,
@@ -804,7 +807,7 @@ Test(histories, synchronous_steps_are_done_again_after_the_last_ticket, .timeout
     unsigned kills;
     set_up(&play, 19);
     run(&play, 0, &kills);
-    for (unsigned i = 0; i < SERVERS; i++)
+    for (unsigned i = 0; i < play.server_count; i++)
         cr_expect(play.in_the_end[i] == play.end / 2, "ps %u took %lld steps", i, (long long)play.in_the_end[i]);
     tear_down(&play);
 }
@@ -840,7 +843,7 @@ static void expect_nothing_lost(struct play play)
     if (!synchronous) /* there the step under way is done again */
         expect_pushes_to_count(&play);
     cr_expect(!play.together || play.departed >= kills, "%u servers have left", play.departed);
-    for (unsigned i = 0; i < SERVERS; i++)
+    for (unsigned i = 0; i < play.server_count; i++)
         cr_expect(play.in_the_end[i] == (synchronous ? play.end / 2 : play.end), "ps %u", i);
     cr_expect(kills >= 8 && dispatcher_lost(play.dispatcher) == 0, "%u left, %lld updates are lost", kills,
               (long long)dispatcher_lost(play.dispatcher));
@@ -876,7 +879,7 @@ static void expect_every_update(struct play play, unsigned seed)
     play.end = 1200;
     set_up(&play, seed);
     run(&play, 40, &kills);
-    for (unsigned i = 0; i < SERVERS; i++)
+    for (unsigned i = 0; i < play.server_count; i++)
         cr_expect(play.in_the_end[i] == play.end - count_empty(&play), "ps %u has %lld of %lld updates", i,
                   (long long)play.in_the_end[i], (long long)(play.end - count_empty(&play)));
     cr_expect(kills >= 8 && dispatcher_lost(play.dispatcher) == 0);
@@ -898,6 +901,12 @@ Test(histories, with_a_backup_every_update_counts_through_the_chiefs_death)
     expect_every_update((struct play){.leaderless = true}, 37);
 }
 
+/* Who keeps whose state is no matter of pairs then. */
+Test(histories, with_backups_in_a_ring_of_three_every_update_counts_exactly_once)
+{
+    expect_every_update((struct play){.server_count = 3, .leaderless = true}, 79);
+}
+
 Test(histories, with_a_backup_a_share_without_examples_is_no_loss)
 {
     expect_every_update((struct play){.leaderless = true, .empty_every = 7}, 71);
@@ -910,7 +919,7 @@ static void expect_synchronous(struct play play, unsigned seed)
     play.end = 800;
     set_up(&play, seed);
     run(&play, 40, &kills);
-    for (unsigned i = 0; i < SERVERS; i++)
+    for (unsigned i = 0; i < play.server_count; i++)
         cr_expect(play.in_the_end[i] == play.end / 2, "ps %u took %lld steps of %lld", i, (long long)play.in_the_end[i],
                   (long long)play.end / 2);
     cr_expect(kills >= 6);
@@ -941,7 +950,7 @@ static int begin_with(struct play *play, struct dispatcher_plan plan, unsigned s
     struct server_standing standings[PS_SERVERS_MAX];
     int64_t lost;
     cr_assert(dispatcher_await_servers(play->dispatcher, standings, NULL) == 0);
-    for (unsigned i = 0; i < SERVERS; i++)
+    for (unsigned i = 0; i < play->server_count; i++)
         server_standing_release(&standings[i]);
     starts[starter] = (struct server_start){.needed = true, .path = path};
     plan.starts = starts;
@@ -984,7 +993,7 @@ Test(histories, a_backup_of_a_lineage_that_was_left_is_none, .timeout = 120)
 static void await_standings(struct play *play, struct server_standing standings[PS_SERVERS_MAX])
 {
     cr_assert(dispatcher_await_servers(play->dispatcher, standings, NULL) == 0);
-    for (unsigned i = 0; i < SERVERS; i++)
+    for (unsigned i = 0; i < play->server_count; i++)
         server_standing_release(&standings[i]);
 }
 
