@@ -37,13 +37,6 @@ bool worker_rule_local_steps_device(const struct json *self, const struct json *
     return is_foreign(self) || !rule_has(self, "strategy.localSteps") || json_integer_at(self, "devices.count", 1) == 1;
 }
 
-/* Its checkpoints are the servers', none of which scores the whole. */
-bool worker_rule_server_best(const struct json *self, const struct json *old)
-{
-    (void)old;
-    return is_foreign(self) || !is_served(self) || !json_boolean_at(self, "checkpoint.keepBest", false);
-}
-
 bool worker_rule_server_accumulation(const struct json *self, const struct json *old)
 {
     (void)old;

@@ -36,13 +36,19 @@ export: {to: $1.safetensors, storage: runs, weights: ${5:-Best}}
 YAML
 }
 
-# crew NAME SIZE: a whole crew, from start to end; the status of the last that failed
+# crew NAME SIZE [SERVERS]: a whole crew, from start to end; the status of the last that failed
 crew() {
-    local i hosts=() list pids=() status=0
+    local i hosts=() list pids=() status=0 servers=${3:-0}
     for ((i = 1; i <= $2; i++)); do hosts+=("\"$network.$i:2222\""); done
     list=$(IFS=,; echo "${hosts[*]}")
+    ((servers == 0)) || list+="],\"ps\":[\"$network.101:2222\",\"$network.102:2222\""
+    for ((i = 0; i < servers; i++)); do
+        TF_CONFIG="{\"cluster\":{\"worker\":[$list]},\"task\":{\"type\":\"ps\",\"index\":$i}}" \
+            "$worker" --job "$1.yaml" --storage runs="$work" --threads 1 >>"$1.ps$i.log" 2>&1 &
+        pids+=($!)
+    done
     for ((i = 0; i < $2; i++)); do
-        (($2 == 1)) || export TF_CONFIG="{\"cluster\":{\"worker\":[$list]},\"task\":{\"type\":\"worker\",\"index\":$i}}"
+        (($2 + servers == 1)) || export TF_CONFIG="{\"cluster\":{\"worker\":[$list]},\"task\":{\"type\":\"worker\",\"index\":$i}}"
         "$worker" --job "$1.yaml" --storage runs="$work" --threads 1 >>"$1.$i.log" 2>&1 &
         pids+=($!)
     done
@@ -111,6 +117,15 @@ for exchange in SendToAll Gossip; do
     verdict $? "PeerToPeer, $exchange: so have those of two peers" \
         "$loss, not $(metadata "$name/best.safetensors" validationLoss): $(tail -qn 2 "$name".*.log | tr '\n' ' ')"
 done
+
+# ---- servers, which go on while their chief scores what it has pulled
+
+job served "$steps" 'type: ParameterServer, mode: Async' && crew served 1 2
+kept=$(metadata served/best.safetensors step)
+grep -q "exports the weights of step $kept, the best" served.0.log
+verdict $? "ParameterServer keeps and exports its best" "$(tail -n 5 served.0.log)"
+loss=$(scored served) && close "$loss" "$(metadata served/best.safetensors validationLoss)"
+verdict $? "these are the weights that it has scored" "$loss, not $(metadata served/best.safetensors validationLoss)"
 
 # ---- a kill after the best: the successor knows it
 

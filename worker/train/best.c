@@ -58,7 +58,7 @@ static int keep(struct trainer *trainer, const struct whole_model *model, double
 static int decide(struct trainer *trainer, double loss, bool *ret_wanted, struct error *error)
 {
     *ret_wanted = keeps_best(trainer) && loss < trainer->best_loss;
-    if (strategy_has_whole_model(trainer->strategy))
+    if (trainer->strategy == NULL || strategy_has_whole_model(trainer->strategy))
         return 0;
     return strategy_share(trainer->strategy, ret_wanted, sizeof *ret_wanted, error);
 }

@@ -55,7 +55,8 @@ static int evaluate(struct ps_chief *chief, struct error *error)
         return error_set(error, ERROR_NOT_FINITE, "the validation loss after step %lld is %f; lower the learning rate",
                          (long long)chief->step, metrics.loss);
     report_evaluation(trainer->report, chief->step, metrics.loss, classifies ? metrics.accuracy : NAN);
-    return 0;
+    trainer->state.progress.step = chief->step;
+    return best_consider(trainer, metrics.loss, error);
 }
 
 static bool evaluation_is_due(const struct ps_chief *chief)
@@ -65,7 +66,7 @@ static bool evaluation_is_due(const struct ps_chief *chief)
         return false;
     if (chief->step >= trainer->plan.total_steps)
         return true;
-    return trainer->crew.evaluator_count == 0 &&
+    return (trainer->crew.evaluator_count == 0 || trainer->job->checkpoint.keep_best) &&
            chief->step / trainer->plan.evaluate_every != chief->evaluated_step / trainer->plan.evaluate_every;
 }
 
