@@ -210,7 +210,7 @@ static int64_t held_ns(const struct dispenser *dispenser, unsigned but, int64_t 
     return shortest_ns;
 }
 
-/* Asynchronous: the lowest ticket, of a worker that does not come to its end. */
+/* Async: the lowest ticket, of a worker that does not come to its end. */
 static bool take_overdue(const struct dispenser *dispenser, unsigned taker, int64_t now_ns, int64_t *ret_ticket)
 {
     const struct worker *worker = &dispenser->workers[taker];
@@ -230,7 +230,7 @@ static bool take_overdue(const struct dispenser *dispenser, unsigned taker, int6
 bool dispenser_is_overdue(const struct dispenser *dispenser, unsigned taker, int64_t ticket, int64_t now_ns,
                           unsigned *ret_holder, int64_t *ret_ns)
 {
-    return !is_synchronous(dispenser) && ticket == dispenser->finished.low &&
+    return dispenser->options.mode == PARAMETER_SERVER_ASYNC && ticket == dispenser->finished.low &&
            held_ns(dispenser, taker, ticket, now_ns, ret_holder, ret_ns) >= 0;
 }
 
@@ -285,8 +285,9 @@ bool dispenser_take(struct dispenser *dispenser, unsigned number, int64_t now_ns
     int64_t ticket;
     if (!worker->live || !is_allowed(dispenser, worker))
         return false;
-    bool found = (!is_synchronous(dispenser) && take_overdue(dispenser, number, now_ns, &ticket)) ||
-                 take_free(dispenser, &ticket);
+    bool found =
+        (dispenser->options.mode == PARAMETER_SERVER_ASYNC && take_overdue(dispenser, number, now_ns, &ticket)) ||
+        take_free(dispenser, &ticket);
     if (!found && is_synchronous(dispenser) && dispenser->options.backup_workers > 0)
         found = take_double(dispenser, number, now_ns, &ticket);
     if (!found)

@@ -14,7 +14,7 @@
  *   data for ever. Whoever is first counts.
  * - Bounded staleness (Ho et al. 2013): a worker's clock is the number of tickets
  *   it has finished since it came (it starts with the slowest one's). It may begin
- *   its next only while it is at most `staleness` ahead of the slowest live one.
+ *   its next only while it is at most `staleness` ahead of the slowest live one. So nobody computes what another has; else as above.
  * - Synchronous: only tickets of the present step; the next begins when the chief
  *   says that this one was applied. With b backup workers the batch is cut for the
  *   N others; one that finds all shares taken computes the share of the slowest
@@ -59,7 +59,7 @@ unsigned dispenser_live(const struct dispenser *dispenser);
 
 /* The next ticket for a worker that is there; false when it has to wait (or all is done). */
 bool dispenser_take(struct dispenser *dispenser, unsigned worker, int64_t now_ns, int64_t *ret_ticket);
-/* Of a ticket that was just given to a worker: who else has it, and for how long; false when nobody. */
+/* Asynchronous: of a ticket that was just given to a worker, who else has it, and for how long; false when nobody. */
 bool dispenser_is_overdue(const struct dispenser *dispenser, unsigned taker, int64_t ticket, int64_t now_ns,
                           unsigned *ret_holder, int64_t *ret_ns);
 /* Every server has acknowledged it. False when the ticket was finished already. *ret_ns: how long this worker has had it; -1: it
