@@ -25,7 +25,8 @@ struct member_pace {
     struct part parts[STRAGGLER_WINDOW]; /* a ring */
     uint64_t measured;
     bool named, told;
-    uint64_t times; /* named */
+    uint64_t times;  /* named */
+    double named_ns; /* what it has taken since it was named last */
 };
 
 struct stragglers {
@@ -162,13 +163,23 @@ static bool keeps_up(const struct record *record)
     return record->own_ns < STRAGGLER_FACTOR * 3 / 4 * record->due_ns || record->lost_ns < STRAGGLER_LOST_NS / 2.0;
 }
 
-/* The first time, and then at doubling counts. */
+/* The first time, and then at doubling counts; what is left out, once it has lasted. */
 static enum straggler_change note_slow(struct member_pace *pace)
 {
     pace->named = true;
+    pace->named_ns = 0;
     pace->times++;
     pace->told = (pace->times & (pace->times - 1)) == 0;
     return pace->told ? STRAGGLER_IS_SLOW : STRAGGLER_AS_BEFORE;
+}
+
+static enum straggler_change note_still_slow(struct member_pace *pace, double ns)
+{
+    pace->named_ns += ns;
+    if (pace->told || pace->named_ns < STRAGGLER_UNTOLD_NS)
+        return STRAGGLER_AS_BEFORE;
+    pace->told = true;
+    return STRAGGLER_IS_SLOW;
 }
 
 static enum straggler_change note_recovery(struct member_pace *pace)
@@ -200,7 +211,7 @@ enum straggler_change stragglers_add_steps(struct stragglers *stragglers, unsign
         return note_slow(pace);
     if (pace->named && keeps_up(&record))
         return note_recovery(pace);
-    return STRAGGLER_AS_BEFORE;
+    return pace->named ? note_still_slow(pace, (double)ns * (double)(steps > 1 ? steps : 1)) : STRAGGLER_AS_BEFORE;
 }
 
 enum straggler_change stragglers_add(struct stragglers *stragglers, unsigned member, int64_t ns, int64_t *ret_own_ns,

@@ -21,6 +21,8 @@
  * others each as long as their mean. So one that is slow in all is named when they next meet, and one slow step names nobody.
  *
  * Who is named over and over is told of the first time, and then at doubling counts, so that steps of a millisecond flood no log.
+ * In between it is told of once its parts since then have taken STRAGGLER_UNTOLD_NS: who was slow for moments now and then, and then for
+ * good, is heard of.
  */
 #ifndef COXSWAIN_COORDINATION_STRAGGLERS_H
 #define COXSWAIN_COORDINATION_STRAGGLERS_H
@@ -38,6 +40,7 @@
  * straggler: a processor that was lent out for a moment is nobody's fault. */
 #define STRAGGLER_PART_NS 2000000
 #define STRAGGLER_LOST_NS 50000000
+#define STRAGGLER_UNTOLD_NS 5e9
 
 /* Role, index, its own milliseconds, stragglers_measure, the milliseconds of that, stragglers_again, the step. */
 #define STRAGGLER_TEXT "%s %u is a straggler: its part of a step takes %.1f ms, %s %.1f ms%s (step %lld)"

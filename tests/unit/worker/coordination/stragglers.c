@@ -268,6 +268,26 @@ Test(stragglers, who_is_named_over_and_over_is_told_of_at_doubling_counts)
     cr_expect_eq(outcome.again[1], 4);
 }
 
+/* Slow for a moment twice; the third time is not told of at once, and has no end. */
+Test(stragglers, who_was_slow_for_moments_and_then_for_good_is_told_of)
+{
+    struct stragglers *stragglers = stragglers_new(3, NULL);
+    for (unsigned times = 1; times <= 2; times++) {
+        unsigned told = 0;
+        for (unsigned i = 0; i < 10; i++)
+            told += step(stragglers, 110 * MS) == STRAGGLER_IS_SLOW;
+        cr_assert_eq(told, 1);
+        for (unsigned i = 0; i < 20; i++)
+            step(stragglers, 11 * MS);
+    }
+    unsigned told = 0;
+    for (unsigned i = 0; i < 200; i++)
+        told += step(stragglers, 110 * MS) == STRAGGLER_IS_SLOW;
+    cr_expect_eq(told, 1);
+    cr_expect_str_eq(stragglers_again(stragglers, 2), ", named 3 times");
+    stragglers_free(stragglers);
+}
+
 /* The same one at a time: how often it was. */
 Test(stragglers, a_line_says_how_often_it_was)
 {
