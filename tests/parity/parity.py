@@ -4,6 +4,7 @@
     parity.py WORKER [MODEL …]       one step's outputs and gradients to 1e-5, 100 steps' losses to 1e-3, and what is exported
     parity.py --golden FOLDER        writes the small files that the unit tests compare with
 """
+import math
 import pathlib
 import sys
 import tempfile
@@ -19,6 +20,12 @@ GRADIENTS, LOSSES, OUTPUTS = 1e-5, 1e-3, 2e-5
 GPT = {"width": 64, "depth": 2, "heads": 4, "context": 32}
 
 failed = 0
+
+
+def worst_of(differences):
+    """A NaN is worse than any number; max() would pass over all but a first one. Nothing compared is nothing shown."""
+    differences = list(differences)
+    return max(differences, key=lambda d: math.inf if math.isnan(d) else d, default=math.nan)
 
 
 def verdict(worst, limit, name, what):
@@ -102,13 +109,13 @@ def steady_seed(work, folder):
         _, inputs, targets = work.make_data(folder, seed)
         numbers = next(worker.batches(SEED, EXAMPLES, work.lone))
         single, double = (gradients_in(work, kind, inputs[numbers], targets[numbers]) for kind in (torch.float32, torch.float64))
-        if max(distance(single[name], double[name], 1e-3 * largest(double)) for name in double) < GRADIENTS / 2:
+        if worst_of(distance(single[name], double[name], 1e-3 * largest(double)) for name in double) < GRADIENTS / 2:
             return seed
     raise SystemExit(f"{work.name}: no batch of {work.lone} examples is far enough from the rectifiers' edges")
 
 
 def largest(tensors):
-    return max(value.abs().max().item() for value in tensors.values())
+    return worst_of(value.abs().max().item() for value in tensors.values())
 
 
 def check_gradients(work, program, folder, data, inputs, targets):
@@ -119,17 +126,17 @@ def check_gradients(work, program, folder, data, inputs, targets):
     p, after = fresh(work.parameters), exported(work, folder)
     numbers = next(worker.batches(SEED, EXAMPLES, work.lone))
     models.loss(work.function(p, inputs[numbers], True), targets[numbers]).backward()
-    worst = statistics = 0
+    gradients, statistics = [], []
     biggest = largest({name: value.grad for name, value in p.items() if value.grad is not None})
     for name, value in p.items():
         if is_statistic(name):
-            statistics = max(statistics, distance(after[name], value))
+            statistics.append(distance(after[name], value))
             continue
         # A gradient that is zero but for rounding (a bias before a softmax) is compared with the model's largest.
-        worst = max(worst, distance((work.parameters[name] - after[name]) / rate, value.grad, 1e-3 * biggest))
-    verdict(worst, GRADIENTS, work.name, "one step's gradients")
-    if any(map(is_statistic, p)):
-        verdict(statistics, GRADIENTS, work.name, "running statistics")
+        gradients.append(distance((work.parameters[name] - after[name]) / rate, value.grad, 1e-3 * biggest))
+    verdict(worst_of(gradients), GRADIENTS, work.name, "one step's gradients")
+    if statistics:
+        verdict(worst_of(statistics), GRADIENTS, work.name, "running statistics")
 
 
 def lone_step(work, program, folder, data, parameters, seed):
@@ -167,7 +174,7 @@ def token_outputs(gradients, p, inputs):
 def check_outputs(work, program, folder, data, inputs, targets, parameters, what):
     """The classes' probabilities of lone examples, at each token, in a training step. The worker writes no logits, but gradients
     tell them: probabilities are the logits but for a constant."""
-    worst = 0
+    differences = []
     for seed in range(SEED, SEED + LONE_STEPS):
         gradients, numbers = lone_step(work, program, folder / f"{what.replace(' ', '-')}.{seed}", data, parameters, seed)
         p = fresh(parameters)
@@ -175,8 +182,8 @@ def check_outputs(work, program, folder, data, inputs, targets, parameters, what
             theirs = work.function(p, inputs[numbers], True).softmax(1).double()
         theirs[torch.arange(len(theirs)), targets[numbers].flatten()] -= 1
         ours, classes = (token_outputs if work.vocabulary else image_outputs)(gradients, p, inputs[numbers])
-        worst = max(worst, (ours - theirs)[:, classes].abs().max().item())
-    verdict(worst, OUTPUTS, work.name, f"outputs of {what}, class by class")
+        differences.append((ours - theirs)[:, classes].abs().max().item())
+    verdict(worst_of(differences), OUTPUTS, work.name, f"outputs of {what}, class by class")
 
 
 def make_optimizer(work, p):
@@ -192,14 +199,14 @@ def check_training(work, program, folder, data, inputs, targets):
     worker.write_safetensors(folder / "first.safetensors", models.to_hugging_face(work.parameters) if work.foreign else work.parameters)
     found = worker.run(program, folder, job(work, folder, data, STEPS, work.batch, work.optimizer))
     p = fresh(work.parameters)
-    optimizer, worst = make_optimizer(work, p), 0
+    optimizer, losses = make_optimizer(work, p), []
     for step, numbers in zip(range(1, STEPS + 1), worker.batches(SEED, EXAMPLES, work.batch)):
         optimizer.zero_grad()
         loss = models.loss(work.function(p, inputs[numbers], True), targets[numbers])
         loss.backward()
         optimizer.step()
-        worst = max(worst, abs(found["train/loss"][step] - loss.item()) / abs(loss.item()))
-    verdict(worst, LOSSES, work.name, f"losses of {STEPS} steps")
+        losses.append(abs(found["train/loss"][step] - loss.item()) / abs(loss.item()))
+    verdict(worst_of(losses), LOSSES, work.name, f"losses of {STEPS} steps")
     # What the worker exported, evaluated by PyTorch, against the worker's own evaluation of it.
     with torch.no_grad():
         out = work.function(exported(work, folder), inputs[EXAMPLES:], False)
