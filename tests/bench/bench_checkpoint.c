@@ -5,17 +5,21 @@
  * comes the next step's work (matrix products, as many as a transformer with such
  * a state has for 512 tokens), then the fence: the wait is what the save and the
  * fence take of the caller, the slowdown is how much longer the products take
- * beside the copying and writing.
+ * beside the copying and writing. Before each save as many bytes go to the same disk as plainly as can be, written and synced: the
+ * background's rate is held against that one's.
  */
 #include <dnnl.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/clock.h"
 #include "common/memory.h"
 #include "worker/checkpoint/checkpoint.h"
+#include "worker/checkpoint/file.h"
 
 #define ROUNDS 7
 #define TENSORS 12
@@ -34,7 +38,8 @@ static int compare(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-static void fill(struct safetensors_tensor tensors[TENSORS], char names[TENSORS][16], float *values, size_t elements)
+static void fill(struct safetensors_tensor tensors[TENSORS], char names[TENSORS][16], const float *values,
+                 size_t elements)
 {
     for (unsigned i = 0; i < TENSORS; i++) {
         snprintf(names[i], sizeof names[i], "tensor%u", i);
@@ -70,15 +75,39 @@ static double milliseconds_of(int products)
 }
 
 struct rounds {
-    double waits[ROUNDS], alone[ROUNDS], beside[ROUNDS], writes[ROUNDS]; /* ms, ms, ms, MB/s */
+    double waits[ROUNDS], alone[ROUNDS], beside[ROUNDS]; /* ms */
+    double writes[ROUNDS], raw[ROUNDS], share[ROUNDS];   /* MB/s, MB/s, of the one in the other */
 };
 
-static int save_rounds(struct checkpoint_store *store, const struct safetensors_tensor *tensors, int products,
+/* What the disk takes, in MB/s. */
+static int write_plainly(const char *directory, const void *bytes, size_t length, double *ret_rate, struct error *error)
+{
+    SCOPED_FREE char *path = file_path_join(directory, "raw");
+    SCOPED_CLOSE int descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    int64_t started = clock_monotonic_ns();
+    if (descriptor < 0)
+        return error_set_errno(error, "cannot create %s", path);
+    if (file_write_all(descriptor, bytes, length, error) < 0)
+        return -1;
+    if (fsync(descriptor) < 0)
+        return error_set_errno(error, "cannot sync %s", path);
+    *ret_rate = (double)length / 1e6 / ((double)(clock_monotonic_ns() - started) / 1e9);
+    unlink(path);
+    return 0;
+}
+
+static int save_rounds(struct checkpoint_store *store, const char *directory, const float *values, size_t elements,
                        struct rounds *rounds, struct error *error)
 {
+    int products = products_of_a_step(elements);
+    struct safetensors_tensor tensors[TENSORS];
+    char names[TENSORS][16];
+    fill(tensors, names, values, elements);
     for (int round = 0; round < ROUNDS; round++) {
         const struct manifest manifest = {.step = round + 1, .workers = 1, .logical_shards = 1};
         enum checkpoint_start start;
+        if (write_plainly(directory, values, elements * sizeof *values, &rounds->raw[round], error) < 0)
+            return -1;
         rounds->alone[round] = milliseconds_of(products);
         if (checkpoint_save(store, &manifest, tensors, TENSORS, &start, error) < 0)
             return -1;
@@ -89,6 +118,7 @@ static int save_rounds(struct checkpoint_store *store, const struct safetensors_
         struct checkpoint_counts counts = checkpoint_store_counts(store);
         rounds->waits[round] = (double)counts.last_stall_ns / 1e6;
         rounds->writes[round] = (double)counts.last_bytes / 1e6 / ((double)counts.last_save_ns / 1e9);
+        rounds->share[round] = rounds->writes[round] / rounds->raw[round];
     }
     return 0;
 }
@@ -102,22 +132,20 @@ static double median(double *values)
 static void print_rounds(const char *label, size_t bytes, struct rounds *rounds)
 {
     double first = rounds->waits[0], wait = median(rounds->waits), alone = median(rounds->alone);
+    double beside = median(rounds->beside);
     printf(
         "checkpoint %-12s %8.1f MB  wait %6.2f ms median, %6.2f first, %6.2f worst;  step %5.0f ms, %+5.0f ms beside "
-        "the save;  copy+write+sync+verify %5.0f MB/s\n",
-        label, (double)bytes / 1e6, wait, first, rounds->waits[ROUNDS - 1], alone, median(rounds->beside) - alone,
-        median(rounds->writes));
+        "the save (%+.0f %%);  copy+write+sync+verify %5.0f MB/s, %.2f of plain write+sync (%.0f MB/s)\n",
+        label, (double)bytes / 1e6, wait, first, rounds->waits[ROUNDS - 1], alone, beside - alone,
+        100 * (beside / alone - 1), median(rounds->writes), median(rounds->share), median(rounds->raw));
 }
 
 static int measure_in(const char *directory, const char *label, size_t elements, struct error *error)
 {
     SCOPED_FREE float *values = memory_allocate(elements, sizeof *values);
-    struct safetensors_tensor tensors[TENSORS];
-    char names[TENSORS][16];
     struct rounds rounds;
     for (size_t i = 0; i < elements; i++)
         values[i] = (float)i;
-    fill(tensors, names, values, elements);
     const struct checkpoint_options options = {.directory = directory, .job_uid = "", .keep = 2};
     struct checkpoint_store *store;
     if (checkpoint_store_open(&options, &store, error) < 0)
@@ -125,7 +153,7 @@ static int measure_in(const char *directory, const char *label, size_t elements,
     int result = checkpoint_store_begin(store, false, error);
     checkpoint_expect(store, elements * sizeof *values);
     if (result == 0)
-        result = save_rounds(store, tensors, products_of_a_step(elements), &rounds, error);
+        result = save_rounds(store, directory, values, elements, &rounds, error);
     checkpoint_store_free(store);
     if (result == 0)
         print_rounds(label, elements * sizeof *values, &rounds);
