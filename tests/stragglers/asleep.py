@@ -6,8 +6,9 @@ Every worker's step is a sleep of 50 ms (COXSWAIN_READ_DELAY) beside a model tha
 500 ms from some moment on. So six workers need hardly a processor, and the shares hold on a machine that has other work. A pace
 is that of the steps that the chief has applied, by the times in the crew's record (COXSWAIN_RECORD), with and without the
 straggler in turn, in one crew; the share is the median of some rounds', so that a burst of other work in one of them says nothing.
-Prints a table; fails when a strategy that shall keep 80 % does not, or a synchronous
-one does not name the straggler within 20 steps. Nothing is tried twice.
+Prints a table; fails when a strategy that shall keep 80 % does not, when a synchronous
+one does not name the straggler within 20 steps, and when anybody is named who is not slow: another worker at any time, the
+straggler before it is one or once it keeps up again. Nothing is tried twice.
 
     BUILD=build tests/stragglers/asleep.py [REGEX]       only the strategies whose name matches
 """
@@ -24,12 +25,15 @@ import time
 USUAL_MS, SLOW_MS = 50, 500
 ROUNDS, ROUNDS_WITHOUT_VERDICT = 9, 2
 SETTLE_S, MEASURE_S = 1, 3
-START_S, NAME_S = 120, 120
+START_S, NAME_S, QUIET_STEPS = 120, 120, 40
+STARTED = 20  # steps: before, a crew warms up
 LEAST_KEPT, NAMED_WITHIN = 0.80, 20
 
 # name, strategy, workers, servers, the straggler, keeps its pace, names the straggler
 ARRANGEMENTS = [
     ("MultiWorkerMirrored", "type: MultiWorkerMirrored", 6, 0, 2, False, True),
+    ("MultiWorkerMirrored, local steps", "type: MultiWorkerMirrored, localSteps: 4", 6, 0, 2, False, True),
+    ("MultiWorkerMirrored, sharded optimizer", "type: MultiWorkerMirrored, shardedOptimizer: true", 6, 0, 2, False, True),
     ("ParameterServer, Async", "type: ParameterServer, mode: Async", 6, 1, 2, True, False),
     ("ParameterServer, Synchronous", "type: ParameterServer, mode: Synchronous", 6, 1, 2, False, True),
     ("ParameterServer, Synchronous, 1 backup", "type: ParameterServer, mode: Synchronous, backupWorkers: 1", 6, 1, 2, True, True),
@@ -111,11 +115,19 @@ class Crew:
     def step_at(self, ns):
         return max((step for at, step in self.applied() if at <= ns), default=0)
 
+    def names(self):
+        """(worker, step) of whom the chief has named, and when."""
+        with open(os.path.join(self.directory, "worker0.log")) as file:
+            found = re.findall(r"worker (\d+) is a straggler.*?\(step (\d+)\)", file.read())
+        return [(int(worker), int(step)) for worker, step in found]
+
     def named(self, worker, after):
         """The step at which the chief has named the worker; None: it has not."""
+        return next((step for who, step in self.names() if who == worker and step >= after), None)
+
+    def keeps_up_again(self, worker):
         with open(os.path.join(self.directory, "worker0.log")) as file:
-            found = re.findall(rf"worker {worker} is a straggler.*?\(step (\d+)\)", file.read())
-        return next((int(step) for step in found if int(step) >= after), None)
+            return f"worker {worker} keeps up again" in file.read()
 
     def last_words(self):
         with open(os.path.join(self.directory, "worker0.log")) as file:
@@ -146,12 +158,13 @@ def measure(crew):
 
 
 def judge(crew, straggler, keeps, names):
-    """(pace without the straggler, with it, what is kept, after how many steps it was named or None)"""
-    without, with_it, named = [], [], None
+    """(pace without the straggler, with it, what is kept, after how many steps it was named or None, whether it was named before)"""
+    without, with_it, named, early = [], [], None, False
     for number in range(ROUNDS if keeps else ROUNDS_WITHOUT_VERDICT):
         time.sleep(SETTLE_S)
         without.append(measure(crew))
         slowed_at = crew.step()
+        early |= number == 0 and crew.named(straggler, STARTED) is not None
         crew.delay(straggler, SLOW_MS)
         time.sleep(SETTLE_S)
         with_it.append(measure(crew))
@@ -161,7 +174,16 @@ def judge(crew, straggler, keeps, names):
             named = None if at is None else at - slowed_at
         crew.delay(straggler, USUAL_MS)
     kept = statistics.median(after / before if before > 0 else 0 for before, after in zip(without, with_it))
-    return statistics.median(without), statistics.median(with_it), kept, named
+    return statistics.median(without), statistics.median(with_it), kept, named, early
+
+
+def is_named_in_peace(crew, straggler):
+    """Whether the straggler that was is named again once it keeps up and a while has passed."""
+    if not wait_until(lambda: crew.keeps_up_again(straggler), NAME_S):
+        return True
+    begin = crew.step()
+    wait_until(lambda: crew.step() >= begin + QUIET_STEPS, NAME_S)
+    return crew.named(straggler, begin + QUIET_STEPS // 2) is not None
 
 
 def run(number, arrangement):
@@ -169,10 +191,12 @@ def run(number, arrangement):
     with tempfile.TemporaryDirectory() as directory:
         crew = Crew(directory, number, strategy, workers, servers)
         try:
-            if not wait_until(lambda: crew.step() >= 20, START_S):
+            if not wait_until(lambda: crew.step() >= STARTED, START_S):
                 print(f"{name}: does not start: {crew.last_words()}")
                 return False
-            before, after, kept, named = judge(crew, straggler, keeps, names)
+            before, after, kept, named, early = judge(crew, straggler, keeps, names)
+            late = names and is_named_in_peace(crew, straggler)
+            others = sorted({who for who, step in crew.names() if who != straggler and step >= STARTED})
         finally:
             crew.stop()
     verdict = ""
@@ -180,6 +204,8 @@ def run(number, arrangement):
         verdict += " TOO SLOW"
     if names and (named is None or named > NAMED_WITHIN):
         verdict += " NOT NAMED IN TIME"
+    if early or late or others:
+        verdict += " NAMED WITHOUT CAUSE: worker " + ", ".join(map(str, others or [straggler]))
     words = "" if named is None else f"after {named} steps"
     print(f"{name:40} {before:10.2f} {after:14.2f} {100 * kept:6.0f}% {words}{verdict}", flush=True)
     return not verdict
