@@ -6,7 +6,8 @@ round. A rate is given by the clock, and by processor time (of all processes of 
 use the machine: where they take more than a twentieth of it, the verdict goes by processor time.
 
 Ends with 1 when a floor is missed on a quiet machine: one process trains every model at least 1.1 x as fast as the best peer. Where
-others used the machine floors are told, but not judged.
+others used the machine floors are told, but not judged. So it is with missed aims, which the last line counts and names, where
+PEERS_AIMS=1 is set.
 
 Environment: BUILD; PEERS_TORCH and PEERS_TF, the pythons that have them (empty: without); PEERS_SECONDS for all (520; what has
 begun is finished); PEERS_READY, seconds until everybody must be ready (100); PEERS_TURN, seconds a turn (1.0); PEERS_ROUNDS (3);
@@ -36,6 +37,7 @@ TICK = os.sysconf("SC_CLK_TCK")
 STARTED = time.monotonic()
 
 FLOOR, QUIET = 1.1, 0.05
+MEMORY_AIM = 1 / 3
 notes, rows, spent_by_orphans = [], [], [0.0]
 floors = {}  # what has a floor -> why it has no figures, or None
 
@@ -268,18 +270,44 @@ def table(clock):
           f"{'MB: ours, theirs':>17}  aim")
     for row in rows:
         by_clock, by_processor = row["ratios"]
-        ratio = by_processor if clock and by_processor else by_clock
-        aim, reached = row["verdict"](ratio, clock)
+        aim, reached = aim_of(row, clock)
         share = f"{100 * row['share'][clock]:.0f} %" if row["share"] else ""
         memory = f"{row['memory'][0]:.0f}, {row['memory'][1]:.0f}" if row["memory"] and row["memory"][0] else ""
         processor = f"{by_processor:.2f}" if by_processor else ""
         print(f"{row['what']:24} {row['peer']:27} {number(row['ours']):>9} {number(row['theirs']):>9} {by_clock:6.2f} "
               f"{processor:>6} {share:>6} {memory:>17}  {aim}: {'reached' if reached else 'NOT reached'}" if aim else
               f"{row['what']:24} {row['peer']:27} {number(row['ours']):>9} {number(row['theirs']):>9} {by_clock:6.2f}")
-    memories = [row["memory"][0] / row["memory"][1] for row in rows if row["share"] and row["memory"][1]]
-    if memories:
-        print(f"peak resident memory, one process: at most {max(memories):.2f} of a peer's; aim a third: "
-              f"{'reached' if max(memories) <= 1 / 3 else 'NOT reached'}")
+    most = most_memory(rows)
+    if most is not None:
+        print(f"peak resident memory, one process: at most {most:.2f} of a peer's; aim a third: "
+              f"{'reached' if most <= MEMORY_AIM else 'NOT reached'}")
+
+
+def aim_of(row, clock):
+    by_clock, by_processor = row["ratios"]
+    return row["verdict"](by_processor if clock and by_processor else by_clock, clock)
+
+
+def most_memory(found_rows):
+    """The largest share of a peer's memory that we take in one process; None: nothing was measured."""
+    return max((row["memory"][0] / row["memory"][1] for row in found_rows if row["share"] and row["memory"][1]), default=None)
+
+
+def missed_aims(found_rows, clock):
+    """(what was missed, in words; how many aims there were)"""
+    judged = [(f"{row['what']} beside {row['peer']}: {aim}", reached)
+              for row in found_rows for aim, reached in [aim_of(row, clock)] if aim]
+    most = most_memory(found_rows)
+    if most is not None:
+        judged.append(("memory: a third of a peer's", most <= MEMORY_AIM))
+    return [words for words, reached in judged if not reached], len(judged)
+
+
+def judge_aims(found_rows, share, binding):
+    """The last line, and the exit code: a missed aim is one where aims are `binding` and the machine was quiet."""
+    missed, count = missed_aims(found_rows, 1 if share > QUIET else 0)
+    print(f"{count - len(missed)} of {count} aims reached" + "".join(f"; missed: {words}" for words in missed) + ".")
+    return 1 if binding and missed and share <= QUIET else 0
 
 
 def missed_floors(found_rows, wanted):
@@ -337,7 +365,8 @@ def main():
           f"{'processor time' if share > QUIET else 'the clock'}. {time.monotonic() - STARTED:.0f} s.")
     for note in notes:
         print("note:", note)
-    return judge(rows, floors, share)
+    floors_missed = judge(rows, floors, share)
+    return judge_aims(rows, share, os.environ.get("PEERS_AIMS") == "1") or floors_missed
 
 
 if __name__ == "__main__":

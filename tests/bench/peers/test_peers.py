@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What `make bench-peers` calls a missed floor. Prints ok/not ok lines (see tests/run)."""
+"""What `make bench-peers` calls a missed floor, and a missed aim. Prints ok/not ok lines (see tests/run)."""
 import contextlib
 import io
 import os
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from peers import judge  # noqa: E402
+from peers import judge, judge_aims  # noqa: E402
 
 ROWS = [{"what": "mlp, 2 threads", "peer": "PyTorch eager", "ratios": (2.0, 2.0)},
         {"what": "mlp, 2 threads", "peer": "TensorFlow", "ratios": (1.05, 1.4)},
@@ -19,10 +19,10 @@ def say(holds, name):
     print(f"{'ok' if holds else 'not ok'} {name}")
 
 
-def ends(code, words, *arguments):
+def ends(code, words, *arguments, by=judge):
     said = io.StringIO()
     with contextlib.redirect_stdout(said):
-        found = judge(*arguments)
+        found = by(*arguments)
     return found == code and words in said.getvalue()
 
 
@@ -31,3 +31,16 @@ say(ends(0, "was not quiet", ROWS, BOTH, 0.2), "a busy machine judges nobody, an
 say(ends(0, "All 1 floors hold", ROWS, {"lenet, 2 threads": None}, 0.01), "floors go by the clock")
 say(ends(1, "gpt-bytes, 2 threads: no figures of ours", ROWS, {"gpt-bytes, 2 threads": "no figures of ours"}, 0.01),
     "a model without figures misses its floor")
+
+AIMED = [{"what": "mlp, 2 processes", "peer": "DDP over gloo", "ratios": (2.2, 3.5), "memory": None, "share": None,
+          "verdict": lambda ratio, _: ("3 x", ratio >= 3)},
+         {"what": "mlp, 1 thread", "peer": "TensorFlow", "ratios": (2.5, 2.5), "memory": (100, 400), "share": (0.5, 0.5),
+          "verdict": lambda ratio, _: ("2 x", ratio >= 2)},
+         {"what": "all-reduce", "peer": "gloo, TCP", "ratios": (0.5, None), "memory": None, "share": None,
+          "verdict": lambda *_: ("", None)}]
+say(ends(1, "2 of 3 aims reached; missed: mlp, 2 processes beside DDP over gloo: 3 x.", AIMED, 0.01, True, by=judge_aims),
+    "a missed aim is counted, named, and the exit status where that is wished")
+say(ends(0, "2 of 3 aims reached", AIMED, 0.01, False, by=judge_aims), "else it is only told")
+say(ends(0, "3 of 3 aims reached.", AIMED, 0.2, True, by=judge_aims), "on a busy machine aims go by processor time")
+AIMED[1]["memory"] = (200, 400)
+say(ends(1, "missed: memory: a third of a peer's", AIMED[1:], 0.01, True, by=judge_aims), "memory has an aim too")
