@@ -146,6 +146,14 @@ def stacks(crew):
                                check=False)
 
 
+def last_words(crew):
+    """What each process of a crew that hangs has said last: who waits for whom."""
+    for process in crew.processes:
+        if process.runs:
+            with open(process.log, errors="replace") as file:
+                print(f"\n# {process.name}: " + "".join(file.readlines()[-3:]).strip().replace("\n", " | "), end="", flush=True)
+
+
 class Trial:
     """All crews of one strategy."""
 
@@ -180,6 +188,7 @@ class Trial:
             disturbance.run()
             wrong = verdicts.judge(self.arrangement, crew, disturbance.history, undisturbed or crew)
         except Hang as hang:
+            last_words(crew)
             stacks(crew)
             wrong = [str(hang)]
         finally:
