@@ -39,10 +39,18 @@ static bool has_shards(const struct request *request)
     return request->kind == REQUEST_REDUCE_SCATTER || request->kind == REQUEST_ALL_GATHER;
 }
 
+/* The same on both. */
+static bool are_two_with_shared_memory(const struct collective *group)
+{
+    return group->setting.size == 2 && group->lanes[1 - group->setting.rank].link.ring != NULL;
+}
+
 /* What the next operation of a request takes on; where there are shards, each rank's part of it is one piece. */
 static size_t operation_size(const struct collective *group, const struct request *request)
 {
     size_t most = request->kind == REQUEST_BROADCAST ? OPERATION_BYTES : OPERATION_ELEMENTS;
+    if (request->kind == REQUEST_ALL_REDUCE && are_two_with_shared_memory(group))
+        most = OPERATION_BYTES_OF_TWO / sizeof(float);
     size_t left = request->total - request->begun;
     if (has_shards(request)) {
         unsigned ranks = group->setting.size;

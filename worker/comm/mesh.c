@@ -20,6 +20,10 @@
 #define REDIAL_NS (10 * 1000000LL)
 #define HANDSHAKE_NS (2000 * 1000000LL)
 #define GUESTS_MAX 64
+/* Two ranks that share memory have a processor each, if there are two, and move more before one waits for the other; many are as
+ * good with what stays in a second-level cache, and have many rings. */
+#define RING_BYTES_OF_TWO ((size_t)2 << 20)
+#define RING_BYTES ((size_t)512 << 10)
 
 enum dial_state { DIAL_IDLE, DIAL_CONNECTING, DIAL_SECURING, DIAL_GREETED, DIAL_DONE };
 
@@ -108,6 +112,11 @@ static void dial_start(struct dial *dial, const struct collective_peer *peer)
         dial_abandon(dial);
 }
 
+static size_t ring_capacity(const struct collective_options *options)
+{
+    return options->size == 2 ? RING_BYTES_OF_TWO : RING_BYTES;
+}
+
 static void dial_greet(struct mesh *mesh, struct dial *dial)
 {
     const struct collective_options *options = mesh->options;
@@ -115,7 +124,7 @@ static void dial_greet(struct mesh *mesh, struct dial *dial)
     snprintf(greeting.job_uid, sizeof(greeting.job_uid), "%s", options->job_uid);
     if (options->transport != COLLECTIVE_TRANSPORT_TCP &&
         getrandom(&greeting.nonce, sizeof(greeting.nonce), 0) == sizeof(greeting.nonce) &&
-        shared_ring_create(greeting.nonce, dial->path, &dial->ring, NULL) == 0)
+        shared_ring_create(greeting.nonce, ring_capacity(options), dial->path, &dial->ring, NULL) == 0)
         memcpy(greeting.shared_path, dial->path, sizeof(dial->path));
     unsigned char bytes[GREETING_BYTES];
     greeting_encode(&greeting, bytes);
@@ -243,7 +252,7 @@ static void guest_seat(struct mesh *mesh, struct guest *guest, const struct gree
     *link = guest->link;
     link_init(&guest->link);
     if (mesh->options->transport != COLLECTIVE_TRANSPORT_TCP && greeting->shared_path[0] != '\0')
-        (void)shared_ring_open(greeting->shared_path, greeting->nonce, &ring, NULL);
+        (void)shared_ring_open(greeting->shared_path, greeting->nonce, ring_capacity(mesh->options), &ring, NULL);
     guest_answer(link, ring != NULL ? ANSWER_SHARED : ANSWER_TCP);
     if (ring != NULL)
         link_take_ring(link, ring);

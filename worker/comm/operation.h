@@ -19,6 +19,8 @@
 /* The vector of one operation at most; contributions travel in frames of this size at most. */
 #define OPERATION_BYTES FRAME_PAYLOAD_MAX
 #define OPERATION_ELEMENTS (OPERATION_BYTES / sizeof(float))
+/* The same of all-reduces between two ranks that share memory: what comes is added and given back while it is in a near cache. */
+#define OPERATION_BYTES_OF_TWO ((size_t)128 << 10)
 /* Vectors up to this are exchanged whole. */
 #define OPERATION_DIRECT_BYTES ((size_t)16 << 10)
 #define OPERATION_PARTS_MAX 32

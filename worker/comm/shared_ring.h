@@ -20,11 +20,13 @@
 
 struct shared_ring;
 
-/* Creates the file, with all its room, and maps it; `path` holds its name (ERROR_UNSUPPORTED where there is no memory for it). */
-int shared_ring_create(uint64_t nonce, char path[SHARED_FILE_PATH_MAX], struct shared_ring **ret_ring,
+/* Creates the file, with all its room, and maps it; `path` holds its name (ERROR_UNSUPPORTED where there is no memory for it).
+ * `capacity`: the bytes of one direction, a power of two. */
+int shared_ring_create(uint64_t nonce, size_t capacity, char path[SHARED_FILE_PATH_MAX], struct shared_ring **ret_ring,
                        struct error *error);
-/* Opens what another process has created. Only names that shared_ring_create makes are accepted. */
-int shared_ring_open(const char *path, uint64_t nonce, struct shared_ring **ret_ring, struct error *error);
+/* Opens what another process has created, of that very capacity. Only names that shared_ring_create makes are accepted. */
+int shared_ring_open(const char *path, uint64_t nonce, size_t capacity, struct shared_ring **ret_ring,
+                     struct error *error);
 /* The creator removes the name; the mapping stays. */
 void shared_ring_withdraw(struct shared_ring *ring, const char *path);
 void shared_ring_free(struct shared_ring *ring);

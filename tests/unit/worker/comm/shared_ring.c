@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #define NONCE 42
+#define CAPACITY ((size_t)512 << 10)
 #define MORE_THAN_FITS ((size_t)1 << 20)
 
 static struct shared_ring *near_end, *far_end;
@@ -19,8 +20,8 @@ static void open_ring(void)
 {
     char path[SHARED_FILE_PATH_MAX];
     struct error error = ERROR_INIT;
-    cr_assert_eq(shared_ring_create(NONCE, path, &near_end, &error), 0, "%s", error.message);
-    cr_assert_eq(shared_ring_open(path, NONCE, &far_end, &error), 0, "%s", error.message);
+    cr_assert_eq(shared_ring_create(NONCE, CAPACITY, path, &near_end, &error), 0, "%s", error.message);
+    cr_assert_eq(shared_ring_open(path, NONCE, CAPACITY, &far_end, &error), 0, "%s", error.message);
     shared_ring_withdraw(near_end, path);
 }
 
@@ -79,6 +80,18 @@ Test(shared_ring, nobody_sleeps_when_there_is_something_to_do)
     cr_assert_not(bell, "nobody waits for these bytes");
 }
 
+Test(shared_ring, both_ends_agree_on_its_capacity)
+{
+    char path[SHARED_FILE_PATH_MAX];
+    struct error error = ERROR_INIT;
+    struct shared_ring *ring, *other;
+    cr_assert_eq(shared_ring_create(NONCE + 3, CAPACITY, path, &ring, &error), 0, "%s", error.message);
+    cr_expect_eq(shared_ring_open(path, NONCE + 3, CAPACITY / 2, &other, &error), -1);
+    cr_expect_eq(error.kind, ERROR_UNSUPPORTED, "%s", error.message);
+    shared_ring_withdraw(ring, path);
+    shared_ring_free(ring);
+}
+
 /* ---- where there is little memory, and what is left of the dead */
 
 /* In a process of its own, whose /dev/shm holds half a ring: 0: refused, 1: taken and full without harm, 2: cannot be tried. */
@@ -89,7 +102,7 @@ static int try_in_a_small_room(void)
     if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
         mount("tmpfs", "/dev/shm", "tmpfs", 0, "size=512k") < 0)
         return 2;
-    if (shared_ring_create(NONCE + 1, path, &near_end, &error) < 0)
+    if (shared_ring_create(NONCE + 1, CAPACITY, path, &near_end, &error) < 0)
         return error.kind == ERROR_UNSUPPORTED ? 0 : 3;
     fill();
     return 1;
@@ -115,7 +128,8 @@ Test(shared_ring, what_a_killed_process_leaves_is_swept_away)
     pid_t child = fork();
     if (child == 0) {
         struct shared_ring *ring;
-        if (shared_ring_create(NONCE + 2, path, &ring, NULL) == 0 && write(pipes[1], path, sizeof path) == sizeof path)
+        if (shared_ring_create(NONCE + 2, CAPACITY, path, &ring, NULL) == 0 &&
+            write(pipes[1], path, sizeof path) == sizeof path)
             pause();
         _exit(1);
     }
