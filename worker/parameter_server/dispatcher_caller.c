@@ -355,14 +355,16 @@ static void await_saves(struct dispatcher *dispatcher)
     dispatcher->saves_no_more = ends && dispatcher->cancelled;
 }
 
-/* Names the first that has not come to its end. */
-static int fail_late(const struct dispatcher *dispatcher, struct error *error)
+/* Names the first that has not come to its end. Nobody waits for them any more. */
+static int fail_late(struct dispatcher *dispatcher, struct error *error)
 {
     char name[WAITING_NAME_MAX];
     unsigned late = 0;
     while (!dispatcher->servers[late].saving)
         late++;
     dispatcher_name_server(dispatcher, late, name);
+    for (unsigned i = late; i < dispatcher->options.server_count; i++)
+        dispatcher->servers[i].saving = false;
     return error_set(error, ERROR_SYSTEM, "%s has not written its shard within %lld s; look at its volume", name,
                      (long long)(save_ms(dispatcher) / 1000));
 }

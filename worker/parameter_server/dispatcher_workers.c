@@ -45,9 +45,9 @@ static void name_overdue(struct ticket_desk *desk, int64_t ticket)
     if (!dispenser_is_overdue(dispatcher->dispenser, desk->worker, ticket, clock_monotonic_ns(), &holder, &ns))
         return;
     dispatcher_name_worker(dispatcher, holder, name);
+    int64_t step = ticket / dispatcher->options.dispenser.tickets_per_step + 1;
     dispatcher_say(dispatcher, "%s has had ticket %lld of step %lld for %lld s; worker %u computes it, too", name,
-                   (long long)ticket, (long long)(ticket / dispatcher->options.dispenser.tickets_per_step + 1),
-                   (long long)(ns / 1000000000), desk->worker);
+                   (long long)ticket, (long long)step, (long long)(ns / 1000000000), desk->worker);
 }
 
 /* One for each in turn, so that an early asker does not take what a late one needs. */

@@ -203,6 +203,7 @@ static void set_up(struct stage *stage)
         .witness = witness,
         .context = stage,
         .save_ms = stage->save_ms,
+        .patience_ms = 1,
         .last_save_ms = 200,
     };
     cr_assert(dispatcher_start(&options, &stage->dispatcher, NULL) == 0);
@@ -425,12 +426,15 @@ Test(dispatcher, a_chief_does_not_wait_for_ever_for_a_disk_that_hangs, .timeout 
 {
     struct stage stage = {.servers[1].hangs = true, .save_ms = 200};
     struct server_saved saved[PS_SERVERS_MAX] = {0};
+    char text[PS_TEXT_MAX];
     set_up(&stage);
     cr_assert(begin(&stage, false) == 0);
     for (int i = 0; i < 2; i++) {
         struct error error = ERROR_INIT;
         cr_expect(dispatcher_save(stage.dispatcher, "nowhere", false, saved, &error) < 0);
         cr_expect(error.kind == ERROR_SYSTEM && strstr(error.message, "ps 1") != NULL, "%s", error.message);
+        dispatcher_describe(stage.dispatcher, text);
+        cr_expect(strstr(text, "shard") == NULL, "%s", text);
     }
     do_tickets(&stage, 1);
     tear_down(&stage);
