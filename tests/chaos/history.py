@@ -23,6 +23,7 @@ class History:
         self.shares = []  # (generation, name, step, epoch, position, examples)
         self.tickets = []  # (generation, fate, worker, ticket)
         self.servers = []  # (server's name, fate, number, whose); "committed" is the chief's word
+        self.peers = []  # (name, fate, seat, examples), of PeerToPeer
         self.losses = []  # (when, acknowledged updates that are lost, in all)
         self.step = 0
         self.generation = (0, 0, 0)
@@ -41,6 +42,8 @@ class History:
                 self.servers.append((words[2], words[3], int(words[5]), words[6]))
             elif words[0] == "checkpoint":
                 self.servers.append((words[2], "committed", int(words[3]), words[4]))
+            elif words[0] == "peer":
+                self.peers.append((words[2], words[3], int(words[4]), int(words[5])))
             elif words[0] == "lost":
                 self.losses.append((int(words[4]) / 1e9, int(words[3])))
             else:

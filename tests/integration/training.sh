@@ -24,10 +24,12 @@ undelay() {
     rm -f "$1.delay"
 }
 
-# roles_of JOB: the caller's `more` with a role for the workers, whose containers hear of the job's delay
+# roles_of JOB: the caller's `more` with a role for the workers, whose containers hear of the job's delay and, where `recorded` is
+# set, of its record
 roles_of() {
     local template="\"template\":{\"spec\":{\"containers\":[{\"name\":\"trainer\",\"env\":[
-        {\"name\":\"COXSWAIN_READ_DELAY\",\"value\":\"$work/$1.delay\"}]}]}}"
+        {\"name\":\"COXSWAIN_READ_DELAY\",\"value\":\"$work/$1.delay\"}
+        ${recorded:+,{\"name\":\"COXSWAIN_RECORD\",\"value\":\"$work/$1.record\"\}}]}]}}"
     local worker="{\"name\":\"worker\",$template}" all=${more:-}
     [[ $all == *'"roles":['* ]] || all+='"roles":[],'
     all=${all/'"roles":['/"\"roles\":[$worker,"}

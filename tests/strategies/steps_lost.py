@@ -5,6 +5,9 @@
     steps_lost.py RECORD lockstep UNIT         members that all take the same steps, or rounds of UNIT local ones
     steps_lost.py RECORD servers TICKETS STEPS parameter servers: steps that the chief went back by, and updates that they lack in
                                                the end, TICKETS of which are a step
+    steps_lost.py RECORD peers BATCH           peers: what who was lost had finished, and its successor does again, or counts as
+                                               finished although nobody has it, in steps of BATCH examples
+    steps_lost.py RECORD counted BATCH         of these, the examples that are counted and that nobody has
 """
 import os
 import sys
@@ -25,12 +28,37 @@ def steps_missing(history, tickets, steps):
     return back + -(-missing // tickets)
 
 
+def losses(peers):
+    """[(examples done again, examples counted that nobody has)] for each worker that was lost and has a successor."""
+    found, finished, holder = [], {}, {}
+    for line, (name, fate, seat, examples) in enumerate(peers):
+        if fate == "finished":
+            finished[seat] = examples
+        if fate == "begins" and holder.get(seat, name) != name:
+            living = {other for other, *_ in peers[line:]} - {name}
+            had = [count for other, fate, of, count in peers[:line] if fate == "has" and of == seat and other in living]
+            kept = min(examples, max(had, default=0)) if living else examples
+            found.append((max(0, finished.get(seat, 0) - examples), examples - kept))
+            finished[seat] = examples
+        if fate != "has":
+            holder[seat] = name
+    return found
+
+
+def peers_lost(history, batch):
+    return sum(-(-(again + lost) // batch) for again, lost in losses(history.peers))
+
+
+def counted_lost(history, _):
+    return sum(lost for _, lost in losses(history.peers))
+
+
 def main(record, kind, *numbers):
     history = History(record).read()
     if not history.applied:
         sys.exit("# the record has no step")
-    count = steps_again if kind == "lockstep" else steps_missing
-    print(count(history, *map(int, numbers)))
+    counts = {"lockstep": steps_again, "servers": steps_missing, "peers": peers_lost, "counted": counted_lost}
+    print(counts[kind](history, *map(int, numbers)))
 
 
 if __name__ == "__main__":

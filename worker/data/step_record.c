@@ -103,6 +103,16 @@ void step_record_server(const char *fate, uint32_t lineage, int64_t number, cons
     end_line(&line);
 }
 
+void step_record_peer(const char *fate, unsigned seat, int64_t examples)
+{
+    struct buffer line;
+    if (record.file < 0)
+        return;
+    begin_line(&line, "peer");
+    buffer_format(&line, " %s %u %" PRId64, fate, seat, examples);
+    end_line(&line);
+}
+
 void step_record_checkpoint(int64_t step, const char *directory)
 {
     const char *slash = strrchr(directory, '/');

@@ -15,6 +15,8 @@
  *                                                        for another (SERVER_FATES), before anybody else hears of it
  *   checkpoint GENERATION NAME STEP DIRECTORY            its chief, before what the servers have just saved there becomes the
  *                                                        checkpoint of that step
+ *   peer GENERATION NAME FATE SEAT EXAMPLES              PeerToPeer: the worker of that seat begins with so many finished, has finished
+ *                                                        so many; or (has) NAME's replica has taken in its first so many
  *
  * GENERATION is the crew's, "attempt.epoch.counter"; NAME is of the process, "role-index-epoch". A line is one write, whole or not there. A step counts in the highest generation
  * that has applied it. A record that cannot be written is given up with a warning.
@@ -40,6 +42,7 @@ void step_record_share(const struct sampler *sampler, int64_t step, int64_t data
                        int64_t count);
 void step_record_ticket(const char *fate, unsigned worker, int64_t ticket);
 void step_record_server(const char *fate, uint32_t lineage, int64_t number, const char *whose);
+void step_record_peer(const char *fate, unsigned seat, int64_t examples);
 void step_record_checkpoint(int64_t step, const char *directory);
 void step_record_applied(int64_t first, int64_t last);
 void step_record_lost(int64_t updates);

@@ -9,11 +9,17 @@
 #include "common/condition.h"
 #include "common/memory.h"
 #include "worker/comm/rpc.h"
+#include "worker/data/step_record.h"
 
 #define TICK_MS 100
 #define REDIAL_MS 100
 #define VISITORS_MAX (4 * CREW_SIZE_MAX)
 #define SUSPICION_MS_DEFAULT 2000
+
+/* By seat: so many of its examples, in the order in which it finished them, are in a replica. */
+struct holdings {
+    int64_t counts[CREW_SIZE_MAX];
+};
 
 /* A stream that a peer has opened to us. */
 struct visitor {
@@ -25,6 +31,11 @@ struct visitor {
     /* The state that it has asked for: what has been handed over of each vector. */
     bool takes_state;
     uint64_t serial, given;
+    struct holdings given_holdings;
+    /* The meeting that it has asked for: what our parts in it hold. */
+    uint64_t meeting;
+    bool meets;
+    struct holdings met_holdings;
 };
 
 /* What is due to one seat, and our stream to it. */
@@ -36,6 +47,9 @@ struct peer {
     bool in_flight; /* a change that it has not taken yet */
     bool told_done;
     bool stall_told; /* it was named, and has answered nothing in good time since */
+    bool
+        missed; /* a change may be lost with a former stream: what is sent from then on does not make up for it, a meeting does */
+    int64_t sent_count; /* of our examples, with the change in flight */
     int64_t told_total, next_dial_ms;
     int64_t asked_ms; /* when it was greeted, or sent the change in flight */
     /* With the lock held. */
@@ -74,9 +88,13 @@ struct peer_hub {
     struct world next_world;
     bool world_changed;
     int64_t counts[CREW_SIZE_MAX];
+    struct holdings held; /* of our replica; our own examples are all in it */
+    int64_t handed;       /* of our own examples: what some other replica has */
     struct errand meeting, fetch;
     float *sent; /* of the meeting */
+    struct holdings sent_holdings;
     float *const *fetched;
+    struct holdings fetched_holdings;
     uint64_t next_serial;
     bool say_done, done, serves;
     char stall[PEER_STALL_MAX]; /* "": no news */
@@ -91,12 +109,80 @@ static void say(struct peer_hub *hub, struct rpc_stream *stream, const struct pe
         rpc_stream_send(stream, hub->bytes, length);
 }
 
+/* ---- who has what */
+
+/* With the lock held. What becomes known is never less than before. */
+static void raise_counts(int64_t counts[CREW_SIZE_MAX], const int64_t others[CREW_SIZE_MAX])
+{
+    for (unsigned seat = 0; seat < CREW_SIZE_MAX; seat++)
+        if (others[seat] > counts[seat])
+            counts[seat] = others[seat];
+}
+
+static struct holdings copy_holdings(struct peer_hub *hub)
+{
+    pthread_mutex_lock(&hub->lock);
+    struct holdings holdings = hub->held;
+    holdings.counts[hub->options.seat] = hub->counts[hub->options.seat];
+    pthread_mutex_unlock(&hub->lock);
+    return holdings;
+}
+
+/* Our replica has taken in what has these. */
+static void hold_also(struct peer_hub *hub, const int64_t counts[CREW_SIZE_MAX])
+{
+    pthread_mutex_lock(&hub->lock);
+    for (unsigned seat = 0; seat < CREW_SIZE_MAX; seat++)
+        if (seat != hub->options.seat && counts[seat] > hub->held.counts[seat])
+            step_record_peer("has", seat, counts[seat]);
+    raise_counts(hub->held.counts, counts);
+    raise_counts(hub->counts, counts);
+    pthread_mutex_unlock(&hub->lock);
+}
+
+/* Another replica has so many of our examples. */
+static void note_handed(struct peer_hub *hub, int64_t count)
+{
+    pthread_mutex_lock(&hub->lock);
+    if (count > hub->handed)
+        hub->handed = count;
+    pthread_mutex_unlock(&hub->lock);
+    rpc_wake(hub->rpc);
+}
+
+static void put_holdings(struct peer_message *message, const struct holdings *holdings)
+{
+    message->seats = CREW_SIZE_MAX;
+    memcpy(message->counts, holdings->counts, sizeof(message->counts));
+}
+
+/* With the lock held. Whoever dies takes with it only what it has not told. */
+static struct holdings counts_to_tell(const struct peer_hub *hub)
+{
+    struct holdings told;
+    memcpy(told.counts, hub->counts, sizeof(told.counts));
+    told.counts[hub->options.seat] = hub->handed;
+    return told;
+}
+
+static int64_t total_to_tell(struct peer_hub *hub)
+{
+    int64_t total = 0;
+    pthread_mutex_lock(&hub->lock);
+    const struct holdings told = counts_to_tell(hub);
+    pthread_mutex_unlock(&hub->lock);
+    for (unsigned seat = 0; seat < CREW_SIZE_MAX; seat++)
+        total += told.counts[seat];
+    return total;
+}
+
 static void say_counts(struct peer_hub *hub, struct rpc_stream *stream)
 {
-    struct peer_message message = {.type = PEER_COUNTS, .seats = CREW_SIZE_MAX};
+    struct peer_message message = {.type = PEER_COUNTS};
     pthread_mutex_lock(&hub->lock);
-    memcpy(message.counts, hub->counts, sizeof(message.counts));
+    const struct holdings told = counts_to_tell(hub);
     pthread_mutex_unlock(&hub->lock);
+    put_holdings(&message, &told);
     say(hub, stream, &message);
 }
 
@@ -204,9 +290,7 @@ static bool errand_is(const struct errand *errand, const struct peer *peer, uint
 static void merge_counts(struct peer_hub *hub, const struct peer_message *message)
 {
     pthread_mutex_lock(&hub->lock);
-    for (unsigned seat = 0; seat < message->seats; seat++)
-        if (message->counts[seat] > hub->counts[seat])
-            hub->counts[seat] = message->counts[seat];
+    raise_counts(hub->counts, message->counts);
     pthread_mutex_unlock(&hub->lock);
 }
 
@@ -232,6 +316,12 @@ static void hear_meeting(struct peer *peer, const struct peer_message *message)
     if (message->last)
         errand_end(hub, &hub->meeting, ERRAND_NONE);
     pthread_mutex_unlock(&hub->lock);
+    if (!message->last)
+        return;
+    hold_also(hub, message->counts);
+    note_handed(hub, hub->sent_holdings.counts[hub->options.seat]);
+    peer->missed = false;
+    say(hub, peer->stream, &(struct peer_message){.type = PEER_TAKEN, .serial = message->serial});
 }
 
 static void hear_state(struct peer *peer, const struct peer_message *message)
@@ -245,6 +335,8 @@ static void hear_state(struct peer *peer, const struct peer_message *message)
         errand_hear(peer, &hub->fetch, message->last);
         if (fits && message->count > 0)
             memcpy(hub->fetched[message->vector] + message->offset, message->floats, message->count * sizeof(float));
+        if (message->last)
+            memcpy(hub->fetched_holdings.counts, message->counts, sizeof(message->counts));
         if (!fits || message->last)
             errand_end(hub, &hub->fetch, fits ? ERRAND_DONE : ERRAND_FAILED);
     }
@@ -299,12 +391,15 @@ static void peer_message_came(void *context, struct rpc_stream *stream, const vo
     }
     switch (message.type) {
     case PEER_COUNTS:
+        peer->stall_told &= peer->ready; /* one that was long in greeting is named again should it stop */
         peer->ready = true;
         merge_counts(peer->hub, &message);
         rpc_wake(peer->hub->rpc);
         break;
     case PEER_TAKEN:
         note_answer(peer, peer->asked_ms);
+        if (peer->in_flight)
+            note_handed(peer->hub, peer->sent_count);
         peer->in_flight = false;
         rpc_wake(peer->hub->rpc);
         break;
@@ -329,6 +424,7 @@ static void peer_closed(void *context, struct rpc_stream *stream, const struct e
     struct peer_hub *hub = peer->hub;
     peer->stream = NULL;
     peer->ready = false;
+    peer->missed |= peer->in_flight;
     peer->in_flight = false;
     peer->told_done = false;
     peer->next_dial_ms = clock_monotonic_ms() + REDIAL_MS;
@@ -362,8 +458,10 @@ static bool take_update(struct visitor *visitor, const struct peer_message *mess
     struct peer_hub *hub = visitor->hub;
     if (!peer_replica_add(hub->replica, message->offset, message->count, take_part(hub, message)))
         return false;
-    if (message->last)
+    if (message->last) {
+        hold_also(hub, message->counts);
         say(hub, visitor->stream, &(struct peer_message){.type = PEER_TAKEN});
+    }
     return true;
 }
 
@@ -371,10 +469,30 @@ static void meet_visitor(struct visitor *visitor, const struct peer_message *mes
 {
     struct peer_hub *hub = visitor->hub;
     struct peer_message answer = *message;
+    if (message->offset == 0) {
+        visitor->meets = true;
+        visitor->meeting = message->serial;
+        visitor->met_holdings = copy_holdings(hub); /* before the first part: nothing is in it that a part lacks */
+    }
     answer.floats = hub->other;
-    if (!peer_replica_meet(hub->replica, message->offset, message->count, take_part(hub, message), hub->other))
-        answer = (struct peer_message){.type = PEER_NOTHING, .serial = message->serial};
-    say(hub, visitor->stream, &answer);
+    put_holdings(&answer, &visitor->met_holdings);
+    bool met = peer_replica_meet(hub->replica, message->offset, message->count, take_part(hub, message), hub->other);
+    visitor->meets &= met && visitor->meeting == message->serial;
+    if (message->last && visitor->meets)
+        hold_also(hub, message->counts);
+    say(hub, visitor->stream, met ? &answer : &(struct peer_message){.type = PEER_NOTHING, .serial = message->serial});
+}
+
+/* It has our parts of a meeting. */
+static void end_meeting(struct visitor *visitor, uint64_t serial)
+{
+    struct peer_hub *hub = visitor->hub;
+    if (!visitor->meets || visitor->meeting != serial)
+        return;
+    visitor->meets = false;
+    note_handed(hub, visitor->met_holdings.counts[hub->options.seat]);
+    if (visitor->seat < CREW_SIZE_MAX)
+        hub->peers[visitor->seat].missed = false;
 }
 
 /* The next part of each vector, of the same moment: what belongs to a weight stays together. The parts are of many moments, as the
@@ -392,6 +510,7 @@ static void give_parts(struct visitor *visitor)
         peer_replica_read(hub->replica, vector, part.offset, part.count, hub->part);
         part.vector = vector;
         part.last = part.count == left && vector + 1 == vectors;
+        put_holdings(&part, &visitor->given_holdings);
         say(hub, visitor->stream, &part);
     }
     peer_replica_unlock(hub->replica);
@@ -419,6 +538,7 @@ static void give_state(struct visitor *visitor, uint64_t serial)
     visitor->takes_state = true;
     visitor->serial = serial;
     visitor->given = 0;
+    visitor->given_holdings = copy_holdings(hub);
     if (!flows)
         give_parts(visitor);
 }
@@ -446,6 +566,9 @@ static bool hear_visitor(struct visitor *visitor, const struct peer_message *mes
         return take_update(visitor, message);
     case PEER_AVERAGE:
         meet_visitor(visitor, message);
+        return true;
+    case PEER_TAKEN:
+        end_meeting(visitor, message->serial);
         return true;
     case PEER_FETCH:
         give_state(visitor, message->serial);
@@ -536,7 +659,7 @@ static void drop_former(struct peer_hub *hub, const struct world *before)
         peer->ready &= same;
         if (!same) {
             peer->next_dial_ms = 0;
-            peer->stall_told = false;
+            peer->stall_told = peer->in_flight = peer->missed = false;
         }
         pthread_mutex_lock(&hub->lock);
         if (!same)
@@ -573,8 +696,10 @@ static void send_pending(struct peer_hub *hub, struct peer *peer)
     if (!due)
         return;
     /* The trainer adds to it under the lock; it waits for as long as the copy takes. */
-    struct peer_message message = {.type = PEER_UPDATE};
+    struct peer_message message = {.type = PEER_UPDATE, .seats = CREW_SIZE_MAX};
     pthread_mutex_lock(&hub->lock);
+    peer->sent_count = peer->missed ? 0 : hub->counts[hub->options.seat];
+    message.counts[hub->options.seat] = peer->sent_count;
     say_vector(hub, peer->stream, &message, peer->pending);
     memset(peer->pending, 0, peer_replica_elements(hub->replica) * sizeof(float));
     peer->dirty = false;
@@ -593,10 +718,12 @@ static void start_meeting(struct peer_hub *hub, struct peer *peer)
     pthread_mutex_unlock(&hub->lock);
     if (!due)
         return;
+    hub->sent_holdings = copy_holdings(hub); /* before the copy, which then has no less */
     peer_replica_lock(hub->replica);
     peer_replica_read(hub->replica, 0, 0, peer_replica_elements(hub->replica), hub->sent);
     peer_replica_unlock(hub->replica);
     struct peer_message message = {.type = PEER_AVERAGE, .serial = serial};
+    put_holdings(&message, &hub->sent_holdings);
     say_vector(hub, peer->stream, &message, hub->sent);
 }
 
@@ -614,7 +741,7 @@ static void start_fetch(struct peer_hub *hub, struct peer *peer)
 
 static void tend(struct peer_hub *hub, struct peer *peer)
 {
-    int64_t total = peer_hub_total(hub);
+    int64_t total = total_to_tell(hub);
     pthread_mutex_lock(&hub->lock);
     bool say_done = hub->say_done;
     pthread_mutex_unlock(&hub->lock);
@@ -681,10 +808,12 @@ void peer_hub_set_world(struct peer_hub *hub, const struct world *world)
     rpc_wake(hub->rpc);
 }
 
-void peer_hub_publish(struct peer_hub *hub, const float *change)
+void peer_hub_publish(struct peer_hub *hub, const float *change, int64_t examples)
 {
     uint64_t elements = peer_replica_elements(hub->replica);
     pthread_mutex_lock(&hub->lock);
+    if (examples > hub->counts[hub->options.seat])
+        hub->counts[hub->options.seat] = examples;
     for (unsigned seat = 0; seat < CREW_SIZE_MAX; seat++) {
         struct peer *peer = &hub->peers[seat];
         if (!peer->in_world)
@@ -745,6 +874,14 @@ int64_t peer_hub_silence_ms(struct peer_hub *hub)
     int64_t heard_ms = hub->fetch.heard_ms;
     pthread_mutex_unlock(&hub->lock);
     return clock_monotonic_ms() - heard_ms;
+}
+
+void peer_hub_adopt(struct peer_hub *hub)
+{
+    pthread_mutex_lock(&hub->lock);
+    const struct holdings holdings = hub->fetched_holdings;
+    pthread_mutex_unlock(&hub->lock);
+    hold_also(hub, holdings.counts);
 }
 
 void peer_hub_forget(struct peer_hub *hub)

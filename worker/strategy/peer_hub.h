@@ -42,8 +42,8 @@ uint16_t peer_hub_port(const struct peer_hub *hub);
 void peer_hub_serve(struct peer_hub *hub, struct peer_replica *replica);
 void peer_hub_set_world(struct peer_hub *hub, const struct world *world);
 
-/* To be added by every peer. */
-void peer_hub_publish(struct peer_hub *hub, const float *change);
+/* To be added by every peer; with it we have finished so many examples. */
+void peer_hub_publish(struct peer_hub *hub, const float *change, int64_t examples);
 /* Meets the peer half-way, unless a meeting is under way or it cannot be reached. */
 void peer_hub_meet(struct peer_hub *hub, unsigned seat);
 /* Asks a peer for its whole state: parameters, slots. One question at a time; the vectors are written until it is answered. */
@@ -51,17 +51,22 @@ void peer_hub_ask(struct peer_hub *hub, unsigned seat, float *const *ret_vectors
 /* Waits for the answer for at most so long. FAILED: out of reach. */
 enum peer_answer { PEER_ANSWER_PENDING, PEER_ANSWER_STATE, PEER_ANSWER_NOTHING, PEER_ANSWER_FAILED };
 enum peer_answer peer_hub_answer(struct peer_hub *hub, int64_t timeout_ms);
+/* The state that was fetched last is now our replica, and has what its giver's had. */
+void peer_hub_adopt(struct peer_hub *hub);
 /* How long nothing of the answer has come: a large state takes as long as it takes. */
 int64_t peer_hub_silence_ms(struct peer_hub *hub);
 /* Gives the question up. */
 void peer_hub_forget(struct peer_hub *hub);
 
-/* A peer that has not answered for long: rank, role, address, and what it was asked; once, until it answers in good time again.
+/* A peer that has not answered for long: rank, role, address, and what it was asked; once, until it answers in good time again
+ * or greets anew.
  * False: there is no news. Nobody waits for it; the coordinator drops it when it stays silent. */
 #define PEER_STALL_MAX 512
 bool peer_hub_take_stall(struct peer_hub *hub, char text[PEER_STALL_MAX]);
 
-/* Examples finished by each seat, as far as is known here; never fewer than before. */
+/* Examples finished by each seat, as far as is known here; never fewer than before. Of its own a member tells only those that
+ * another replica has taken in (an update, a meeting, a state): what a killed one has told is lost with nobody, and the rest is not
+ * counted, but done again by its successor. */
 void peer_hub_count(struct peer_hub *hub, unsigned seat, int64_t examples);
 int64_t peer_hub_counted(struct peer_hub *hub, unsigned seat);
 int64_t peer_hub_total(struct peer_hub *hub);

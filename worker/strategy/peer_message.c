@@ -32,6 +32,8 @@ static void codec_part(struct codec *codec, struct peer_message *message)
     codec_u64(codec, &message->count);
     if (message->vector >= PEER_VECTORS_MAX || message->count > PEER_PART_MAX)
         codec->failed = true;
+    if (message->last && !codec->failed)
+        codec_counts(codec, message);
 }
 
 static void codec_head(struct codec *codec, struct peer_message *message)

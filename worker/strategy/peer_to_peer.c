@@ -18,6 +18,7 @@
 #include "common/memory.h"
 #include "worker/data/dataset.h"
 #include "worker/data/sampler.h"
+#include "worker/data/step_record.h"
 #include "worker/model/graph.h"
 #include "worker/optimizer/optimizer.h"
 #include "worker/optimizer/training_state.h"
@@ -117,6 +118,7 @@ static void read_progress(struct peer_to_peer *strategy)
 static void place_in_own_examples(struct peer_to_peer *strategy)
 {
     int64_t done = peer_hub_counted(strategy->hub, strategy->seat);
+    step_record_peer("begins", strategy->seat, done);
     strategy->own.progress.data_epoch = done / strategy->sampler.count;
     strategy->own.progress.examples_consumed = done % strategy->sampler.count;
 }
@@ -190,8 +192,10 @@ static int obtain_state(struct peer_to_peer *strategy, struct error *error)
         bool nobody = base->world.source == WORLD_SOURCE_CHIEF;
         if (base->world.rank == 0 && (nobody || others == 0))
             return restore(strategy, error);
-        if (fetch_from_anybody(strategy, base->world.source_rank, &refusals))
+        if (fetch_from_anybody(strategy, base->world.source_rank, &refusals)) {
+            peer_hub_adopt(strategy->hub);
             return 0;
+        }
         if (base->world.rank == 0 && refusals == others)
             return restore(strategy, error);
         if (own_votes(&base->options) & STRATEGY_VOTE_LEAVE)
@@ -238,10 +242,15 @@ static int update(struct peer_to_peer *strategy, struct strategy_result *ret_res
     return result;
 }
 
-static void exchange(struct peer_to_peer *strategy)
+/* What is counted is in the replica already, and in the change that is sent. */
+static void exchange(struct peer_to_peer *strategy, int64_t examples)
 {
+    int64_t finished = peer_hub_counted(strategy->hub, strategy->seat) + examples;
+    step_record_peer("finished", strategy->seat, finished);
     if (!strategy->gossips && strategy->base.world.size > 1)
-        peer_hub_publish(strategy->hub, strategy->change);
+        peer_hub_publish(strategy->hub, strategy->change, finished);
+    else
+        peer_hub_count(strategy->hub, strategy->seat, finished);
     if (strategy->gossips || strategy->own_steps % MEET_EVERY == 0)
         meet_somebody(strategy);
 }
@@ -253,9 +262,7 @@ static int take_own_step(struct peer_to_peer *strategy, struct strategy_result *
         replica_finish_passes(strategy->replica, 0, 0, error) < 0 || update(strategy, ret_result, error) < 0)
         return -1;
     strategy->own_steps++;
-    exchange(strategy);
-    peer_hub_count(strategy->hub, strategy->seat,
-                   peer_hub_counted(strategy->hub, strategy->seat) + ret_result->examples);
+    exchange(strategy, ret_result->examples);
     read_progress(strategy);
     return 0;
 }

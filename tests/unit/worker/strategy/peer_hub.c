@@ -19,7 +19,7 @@
 #define COUNT 4
 #define SEATS 2
 #define HOST "127.0.0.1"
-#define SUSPICION_MS 200
+#define SUSPICION_MS 1 /* nobody is that fast */
 
 struct place {
     float parameters[COUNT], slot[COUNT];
@@ -81,6 +81,13 @@ static void expect_stall(struct peer_hub *hub, uint16_t port, const char *what)
     expect_words(hub, port, words);
 }
 
+static void expect_count(struct peer_hub *hub, unsigned seat, int64_t examples)
+{
+    for (int look = 0; look < 6000 && peer_hub_counted(hub, seat) != examples; look++)
+        usleep(10000);
+    cr_assert_eq(peer_hub_counted(hub, seat), examples);
+}
+
 /* A kernel takes connections for a process that is frozen. */
 static int listen_and_say_nothing(uint16_t *ret_port)
 {
@@ -107,23 +114,26 @@ Test(peer_hub, a_peer_that_is_frozen_before_it_answers_is_named, .timeout = 120)
     close(door);
 }
 
+static void open_pair(struct place *own, struct place *other)
+{
+    open_place(own, 0);
+    open_place(other, 1);
+    const uint16_t ports[SEATS] = {peer_hub_port(own->hub), peer_hub_port(other->hub)};
+    const struct world here = world_of(0, ports), there = world_of(1, ports);
+    peer_hub_set_world(other->hub, &there);
+    peer_hub_set_world(own->hub, &here);
+    peer_hub_count(other->hub, 0, 7);
+    expect_count(own->hub, 0, 7); /* they know each other */
+}
+
 /* Its hub stands still where it would touch the replica. */
 static void expect_stall_in(void (*ask)(struct peer_hub *hub), const char *what)
 {
     struct place own, other;
-    open_place(&own, 0);
-    open_place(&other, 1);
-    const uint16_t ports[SEATS] = {peer_hub_port(own.hub), peer_hub_port(other.hub)};
-    struct world here = world_of(0, ports), there = world_of(1, ports);
-    peer_hub_set_world(other.hub, &there);
-    peer_hub_set_world(own.hub, &here);
-    peer_hub_count(other.hub, 1, 77);
-    for (int look = 0; look < 600 && peer_hub_counted(own.hub, 1) != 77; look++)
-        usleep(100000);
-    cr_assert_eq(peer_hub_counted(own.hub, 1), 77, "they know each other");
+    open_pair(&own, &other);
     peer_replica_lock(other.replica);
     ask(own.hub);
-    expect_stall(own.hub, ports[1], what);
+    expect_stall(own.hub, peer_hub_port(other.hub), what);
     peer_replica_unlock(other.replica);
     close_place(&own);
     close_place(&other);
@@ -132,7 +142,7 @@ static void expect_stall_in(void (*ask)(struct peer_hub *hub), const char *what)
 static void send_change(struct peer_hub *hub)
 {
     static const float change[COUNT] = {1, 2, 3, 4};
-    peer_hub_publish(hub, change);
+    peer_hub_publish(hub, change, 24);
 }
 
 static void meet(struct peer_hub *hub)
@@ -161,6 +171,59 @@ Test(peer_hub, a_peer_that_is_frozen_in_a_meeting_is_named, .timeout = 120)
 Test(peer_hub, a_peer_that_is_frozen_when_it_is_asked_for_its_state_is_named, .timeout = 120)
 {
     expect_stall_in(fetch, "given its state");
+}
+
+/* ---- who has what of whom */
+
+/* The other has the change and the count at once; whoever is told of it has it from one that could go on without us. */
+Test(peer_hub, examples_are_told_when_another_replica_has_them, .timeout = 120)
+{
+    struct place own, other;
+    open_pair(&own, &other);
+    peer_replica_lock(other.replica);
+    send_change(own.hub);
+    expect_stall(own.hub, peer_hub_port(other.hub), "taken a change");
+    cr_expect_eq(peer_hub_counted(own.hub, 0), 24);
+    cr_expect_eq(peer_hub_counted(other.hub, 0), 7, "nobody has it yet");
+    peer_replica_unlock(other.replica);
+    expect_count(other.hub, 0, 24);
+    float values[COUNT];
+    peer_replica_lock(other.replica);
+    peer_replica_read(other.replica, 0, 0, COUNT, values);
+    peer_replica_unlock(other.replica);
+    cr_expect_eq(values[3], 4);
+    close_place(&own);
+    close_place(&other);
+}
+
+Test(peer_hub, who_meets_tells_both_what_they_have, .timeout = 120)
+{
+    struct place own, other;
+    open_pair(&own, &other);
+    peer_hub_count(own.hub, 0, 24);
+    peer_hub_count(other.hub, 1, 48);
+    meet(own.hub);
+    expect_count(other.hub, 0, 24);
+    expect_count(own.hub, 1, 48);
+    close_place(&own);
+    close_place(&other);
+}
+
+Test(peer_hub, a_state_that_is_adopted_brings_what_its_giver_has, .timeout = 120)
+{
+    struct place own, other;
+    enum peer_answer answer;
+    open_pair(&own, &other);
+    peer_hub_count(other.hub, 1, 48);
+    fetch(own.hub);
+    while ((answer = peer_hub_answer(own.hub, 1000)) == PEER_ANSWER_PENDING)
+        ;
+    cr_assert_eq(answer, PEER_ANSWER_STATE);
+    cr_expect_eq(peer_hub_counted(own.hub, 1), 0, "for a mean it is asked likewise");
+    peer_hub_adopt(own.hub);
+    cr_expect_eq(peer_hub_counted(own.hub, 1), 48);
+    close_place(&own);
+    close_place(&other);
 }
 
 /* ---- a peer of another version, at the address of one that has joined */
