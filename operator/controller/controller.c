@@ -698,13 +698,14 @@ void controller_stop(struct controller *controller)
         optional_api_stop(controller->groups[scheduler]);
     optional_api_stop(controller->workloads);
     optional_api_stop(controller->flavors);
-    event_recorder_free(controller->recorder);
+    event_recorder_stop(controller->recorder);
 }
 
 void controller_free(struct controller *controller)
 {
     const char *key;
     void *entry;
+    event_recorder_free(controller->recorder);
     for (size_t at = 0; hash_map_next(&controller->entries, &at, &key, &entry);) {
         work_queue_remove(controller->queue, entry);
         job_entry_free(entry);

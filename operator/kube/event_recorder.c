@@ -28,6 +28,7 @@ struct event_recorder {
     size_t under_way;
     uint64_t sequence;
     struct event_timer *timer; /* running while some series has unwritten repetitions */
+    bool stopped;
     struct event_recorder_counts counts;
 };
 
@@ -57,12 +58,21 @@ static void series_free(void *value)
     free(series);
 }
 
+void event_recorder_stop(struct event_recorder *recorder)
+{
+    recorder->stopped = true;
+    event_timer_cancel(recorder->timer);
+    recorder->timer = NULL;
+    hash_map_release(&recorder->series, series_free);
+    hash_map_init(&recorder->series);
+}
+
 void event_recorder_free(struct event_recorder *recorder)
 {
     if (recorder == NULL)
         return;
-    event_timer_cancel(recorder->timer);
-    hash_map_release(&recorder->series, series_free);
+    event_recorder_stop(recorder);
+    hash_map_release(&recorder->series, NULL);
     free(recorder->controller);
     free(recorder->instance);
     free(recorder);
@@ -247,6 +257,10 @@ void event_recorder_record(struct event_recorder *recorder, const struct event_s
                            const char *reason, const char *action, const char *note)
 {
     recorder->counts.recorded++;
+    if (recorder->stopped) {
+        recorder->counts.dropped++;
+        return;
+    }
     SCOPED_FREE char *key = memory_format("%s/%s/%s/%s/%s", subject->uid ? subject->uid : "", subject->name,
                                           type_names[type], reason, note);
     struct series *series = hash_map_get(&recorder->series, key);

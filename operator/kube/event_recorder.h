@@ -40,7 +40,9 @@ struct event_recorder_options {
 };
 
 struct event_recorder *event_recorder_new(struct kube_client *client, const struct event_recorder_options *options);
-/* Drops what has not been written. */
+/* Drops what has not been written, and what is recorded from here on. Before the client is freed. */
+void event_recorder_stop(struct event_recorder *recorder);
+/* Stops as well. After a stop it may come after the client's end: calls that are ended with it may still want to record. */
 void event_recorder_free(struct event_recorder *recorder);
 
 /* `reason` and `action` in CamelCase ("PodReplaced", "Replace"), `note` a sentence for a person. */

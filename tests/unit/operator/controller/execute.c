@@ -664,3 +664,30 @@ Test(execute, what_is_wrong_with_a_spec_is_told_in_its_own_words)
     cr_assert(strstr(last_event, "spec.workers: must be a whole number"), "%s", last_event);
     stop();
 }
+
+/* ---- the end of the operator */
+
+static void hold(struct scripted_request *request)
+{
+    scripted_hold(request);
+}
+
+/* As main.c ends: the client takes the calls with it that are on the wire. */
+Test(execute, what_is_under_way_when_the_operator_ends_tells_nobody)
+{
+    start(hold);
+    scene_add_pod(&scene, ROLE_WORKER, 0, 1)->owner_uid = "somebody";
+    scene.input.service = NULL;
+    int before = done.calls;
+    begin_to_execute();
+    LOOP_UNTIL(server.requests > 0);
+    event_recorder_stop(recorder);
+    kube_client_free(client);
+    cr_assert_eq(done.calls, before + 1);
+    cr_assert_eq(done.kind, ERROR_CANCELLED);
+    cr_assert_eq(event_recorder_counts(recorder).dropped, 1);
+    event_recorder_free(recorder);
+    event_loop_free(loop);
+    job_entry_free(entry);
+    scene_release(&scene);
+}
