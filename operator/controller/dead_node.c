@@ -24,7 +24,7 @@ static bool is_stuck(const struct planning *planning, const struct pod_view *pod
 static void force_delete(struct planning *planning, const struct pod_view *pod)
 {
     planning_act(planning, ACTION_FORCE_DELETE_POD, pod);
-    planning_event_of_action(planning, "PodForceDeleted", "ForceDelete",
+    planning_event_of_newest(planning, "PodForceDeleted", "ForceDelete",
                              planning_format(planning,
                                              "pod %s did not end for %" PRId64
                                              " s after it was asked to: its node is taken for dead",

@@ -32,6 +32,7 @@ struct execution {
     struct json *status_patch; /* NULL: no status write, or it is done */
     enum kube_priority status_priority, pods_priority;
     struct json *certificate; /* a Secret to be created when the one in its place is gone */
+    bool *deleted;            /* by action: that pod's end was asked for */
     size_t open;              /* requests without an answer */
     bool created, refused;    /* of the creates: one succeeded, one did not */
     struct error failed;
@@ -88,12 +89,19 @@ static struct event_subject subject_of(const struct execution *execution)
     };
 }
 
+static bool is_true(const struct execution *execution, const struct plan_event *event, bool written)
+{
+    if (event->action_number > 0)
+        return execution->deleted[event->action_number - 1];
+    return written || event->of_action;
+}
+
 static void emit_events(struct execution *execution, bool written)
 {
     struct event_subject subject = subject_of(execution);
     for (size_t i = 0; i < execution->plan.event_count; i++) {
         const struct plan_event *event = &execution->plan.events[i];
-        if (!written && !event->of_action)
+        if (!is_true(execution, event, written))
             continue;
         event_recorder_record(execution->executor.recorder, &subject, event->warning ? EVENT_WARNING : EVENT_NORMAL,
                               event->reason, event->action, event->note);
@@ -441,11 +449,27 @@ static void delete_answered(void *context, const struct kube_answer *answer)
     write_answered(context, answer, NULL, "delete");
 }
 
-static void delete_pod(struct execution *execution, const struct pod_view *pod, int64_t grace_seconds)
+/* Lies in the plan's arena. */
+struct pod_deletion {
+    struct execution *execution;
+    size_t action; /* its place among the plan's */
+};
+
+static void pod_deleted(void *context, const struct kube_answer *answer)
 {
-    struct resource_path path = {KUBE_PODS, execution->namespace, pod->name, NULL};
-    struct kube_delete_options what = {.uid = pod->uid, .grace_seconds = grace_seconds};
-    struct kube_call_options options = call_options(execution, pod_write_answered, execution);
+    const struct pod_deletion *deletion = context;
+    struct execution *execution = deletion->execution;
+    execution->deleted[deletion->action] = !answer->error;
+    pod_write_answered(execution, answer);
+}
+
+static void delete_pod(struct execution *execution, const struct action *action, int64_t grace_seconds)
+{
+    struct resource_path path = {KUBE_PODS, execution->namespace, action->pod->name, NULL};
+    struct kube_delete_options what = {.uid = action->pod->uid, .grace_seconds = grace_seconds};
+    struct pod_deletion *deletion = arena_allocate(&execution->plan.arena, 1, sizeof *deletion);
+    *deletion = (struct pod_deletion){execution, (size_t)(action - execution->plan.actions)};
+    struct kube_call_options options = call_options(execution, pod_deleted, deletion);
     execution->open++;
     kube_client_delete(execution->executor.client, &path, &what, &options);
 }
@@ -869,10 +893,10 @@ static void act(struct execution *execution, const struct training_job *job, con
         remove_current(execution, action->pod);
         return;
     case ACTION_DELETE_POD:
-        delete_pod(execution, action->pod, -1);
+        delete_pod(execution, action, -1);
         return;
     case ACTION_FORCE_DELETE_POD:
-        delete_pod(execution, action->pod, 0);
+        delete_pod(execution, action, 0);
         return;
     case ACTION_DELETE_JOB:
         delete_job(execution);
@@ -917,6 +941,7 @@ void execute_plan(const struct executor *executor, struct job_entry *entry, cons
     execution->namespace = arena_copy_string(&execution->plan.arena, job->namespace);
     execution->name = arena_copy_string(&execution->plan.arena, job->name);
     execution->uid = arena_copy_string(&execution->plan.arena, job->uid);
+    execution->deleted = arena_allocate(&execution->plan.arena, execution->plan.action_count, sizeof(bool));
     execution->status_priority = status_priority(&execution->plan, &job->status);
     execution->pods_priority = pods_priority(&execution->plan);
     if (execution->plan.write_status)

@@ -190,6 +190,7 @@ struct action {
 struct plan_event {
     bool warning;
     bool of_action; /* told when the actions are answered, also without a status write */
+    size_t action_number; /* of the action, from 1, that must have been done for it; 0: of none */
     const char *reason, *action, *note;
 };
 

@@ -61,6 +61,12 @@ void planning_event_of_action(struct planning *planning, const char *reason, con
         (struct plan_event){.warning = true, .of_action = true, .reason = reason, .action = action, .note = note};
 }
 
+void planning_event_of_newest(struct planning *planning, const char *reason, const char *action, const char *note)
+{
+    planning_event_of_action(planning, reason, action, note);
+    planning->plan->events[planning->plan->event_count - 1].action_number = planning->plan->action_count;
+}
+
 void planning_hold(struct planning *planning, const char *reason, const char *message)
 {
     if (planning->hold_reason)

@@ -69,6 +69,8 @@ void planning_create_pod(struct planning *planning, enum role role, int64_t inde
 void planning_event(struct planning *planning, bool warning, const char *reason, const char *action, const char *note);
 /* A warning that tells of an action rather than of the status. */
 void planning_event_of_action(struct planning *planning, const char *reason, const char *action, const char *note);
+/* The same of the newest action alone: it is told when that was done. */
+void planning_event_of_newest(struct planning *planning, const char *reason, const char *action, const char *note);
 /* The status says that pods are ended on purpose: the job is suspended, or about to be. */
 #define SUSPENDING "Suspending" /* the reason of Suspended=False while pods are left */
 bool suspend_sends_away(const struct job_status *status);

@@ -14,12 +14,13 @@ static bool blocks(const struct training_job *job, const struct pod_view *pod)
     return pod_view_alive(pod) && pod->attempt < job->status.attempt && pod->role != ROLE_EVALUATOR;
 }
 
-/* A copy that somebody made, owner reference and all: it must not take part, and nobody can know what it does. */
+/* A copy that somebody made, owner reference and all: it must not take part, and nobody can know what it does. It is about
+ * to be deleted. */
 static void tell_of_copy(struct planning *planning, const struct pod_view *pod)
 {
     if (pod->member || pod_view_deleting(pod))
         return;
-    planning_event_of_action(planning, "PodUnknown", "ReplacePod",
+    planning_event_of_newest(planning, "PodUnknown", "ReplacePod",
                              planning_format(planning,
                                              "pod %s belongs to the job, but the operator did not make it under that "
                                              "name: it is ended",
@@ -35,8 +36,8 @@ bool replace_plan(struct planning *planning)
         const struct pod_view *pod = planning->crew.superseded[i];
         bool goes = pod_view_alive(pod) || !is_kept(&planning->crew, pod);
         if (goes) {
-            tell_of_copy(planning, pod);
             planning_delete_pod(planning, pod);
+            tell_of_copy(planning, pod);
         }
         if (pod->current && (pod_view_alive(pod) || !goes) && !blocks(planning->job, pod))
             planning_act(planning, ACTION_REMOVE_CURRENT, pod);

@@ -691,3 +691,31 @@ Test(execute, what_is_under_way_when_the_operator_ends_tells_nobody)
     job_entry_free(entry);
     scene_release(&scene);
 }
+
+/* ---- a pod that is told to be deleted is */
+
+static _Atomic bool is_away;
+
+static void delete_unless_away(struct scripted_request *request)
+{
+    if (is_away && is_for(request, "DELETE"))
+        scripted_reply(request, 500, "{\"kind\":\"Status\",\"code\":500,\"message\":\"etcd\"}");
+    else
+        note_any_event(request);
+}
+
+Test(execute, a_pod_that_could_not_be_deleted_is_not_told_to_be)
+{
+    start(delete_unless_away);
+    scene.pods[1].deletion_ms = scene.input.now_ms - 200000;
+    scene.pods[1].grace_ms = 30000;
+    is_away = true;
+    execute();
+    cr_assert_eq(done.kind, ERROR_UNAVAILABLE);
+    cr_assert_eq(event_recorder_counts(recorder).recorded, 0);
+    is_away = false;
+    execute();
+    LOOP_UNTIL(event_recorder_counts(recorder).written > 0);
+    cr_assert(strstr(last_event, "\"PodForceDeleted\""), "%s", last_event);
+    stop();
+}
