@@ -767,15 +767,23 @@ static void workload_create(struct execution *execution, struct json *workload)
     json_free(workload);
 }
 
+static void note_no_priority(struct execution *execution, const struct error *error)
+{
+    SCOPED_FREE char *message = NULL;
+    note_failure(execution, error, "priorityClassName");
+    if (error->kind == ERROR_CANCELLED)
+        return;
+    enum obstacle_kind kind = refusal_of_priority(error, &message);
+    refuse(execution, kind, message);
+}
+
 static void priority_answered(void *context, const struct kube_answer *answer)
 {
     struct workload_creation creation = *(struct workload_creation *)context;
     struct execution *execution = creation.execution;
     free(context);
     if (answer->error) {
-        note_failure(execution, answer->error, "priorityClassName");
-        if (answer->error->kind != ERROR_CANCELLED)
-            refuse(execution, OBSTACLE_OUTAGE, answer->error->message);
+        note_no_priority(execution, answer->error);
         json_free(creation.workload);
     } else {
         json_set_integer(json_member(creation.workload, "spec"), "priority",

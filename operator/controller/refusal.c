@@ -87,3 +87,24 @@ enum obstacle_kind refusal_of_create(const struct error *error, const char *role
         *ret_message = memory_copy_string(words);
     return kind;
 }
+
+enum obstacle_kind refusal_of_priority(const struct error *error, char **ret_message)
+{
+    static const struct {
+        enum error_kind kind;
+        const char *remedy;
+    } rows[] = {
+        {ERROR_NOT_FOUND, "create the PriorityClass of runPolicy.priorityClassName"},
+        {ERROR_FORBIDDEN,
+         "PriorityClasses belong to no namespace: give the operator a ClusterRole that may get priorityclasses of "
+         "scheduling.k8s.io, or create the job anew without runPolicy.priorityClassName"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (rows[i].kind != error->kind || error->http_status == 0)
+            continue;
+        *ret_message = memory_format("%s; %s; it is tried again", error->message, rows[i].remedy);
+        return OBSTACLE_FORBIDDEN;
+    }
+    *ret_message = memory_copy_string(error->message);
+    return OBSTACLE_OUTAGE;
+}

@@ -14,6 +14,9 @@
 /* `role` of a pod, NULL: it is no pod. `ret_message` is the server's words with the remedy; free with free(). */
 enum obstacle_kind refusal_of_create(const struct error *error, const char *role, char **ret_message);
 
+/* Why the PriorityClass of a Workload cannot be read. */
+enum obstacle_kind refusal_of_priority(const struct error *error, char **ret_message);
+
 /* The fields that pods do not have and for which one was refused, in the server's words, which lie in the error; NULL: it
  * was refused for something else. */
 const char *refusal_unknown_fields(const struct error *error);

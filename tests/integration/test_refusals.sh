@@ -18,7 +18,20 @@ says() {
     api GET "$jobs_path/$1" | grep -q "$2"
 }
 
-plane_start
+mkdir crds
+cp "$root"/tests/integration/crds/kueue-*.yaml crds
+cat >crds/priority.yaml <<YAML
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: priorityclasses.scheduling.k8s.io}
+spec:
+  group: scheduling.k8s.io
+  names: {kind: PriorityClass, listKind: PriorityClassList, plural: priorityclasses, singular: priorityclass}
+  scope: Cluster
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {value: {type: integer}}}}}
+YAML
+plane_start --crd "$work/crds"
 echo '[{"method": "POST", "path": "/pods", "fault": "status", "status": 408, "times": 1}]' >rules.json
 faulty_serve 1
 operator_start "$work/faulty"
@@ -43,3 +56,14 @@ uid=$(api GET api/v1/namespaces/default/services/lost | sed -n 's/.*"coxswain.de
 api PATCH api/v1/namespaces/default/services/lost "{\"metadata\":{\"labels\":{\"coxswain.dev/job-uid\":\"$uid\"}}}" >answer.json
 until_true "$patience" says lost '"AllScheduled"'
 verdict $? "with its label all is well" "$(cat answer.json; api GET "$jobs_path/lost")"
+
+# ---- a PriorityClass that is not there
+
+job important '{"priorityClassName":"high"}' 1 'sleep 600' '{"kueue.x-k8s.io/queue-name":"research"}'
+until_true "$patience" says important 'waiting in queue research: .*high.* create the PriorityClass of runPolicy'
+verdict $? "a PriorityClass that is missing is named" "$(api GET "$jobs_path/important")"
+api POST apis/scheduling.k8s.io/v1/priorityclasses \
+    '{"apiVersion":"scheduling.k8s.io/v1","kind":"PriorityClass","metadata":{"name":"high"},"value":7}' >answer.json
+has_workload() { api GET apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads/important | grep -q '"priority": *7'; }
+until_true "$patience" has_workload
+verdict $? "and read once it is there" "$(cat answer.json; api GET "$jobs_path/important")"
