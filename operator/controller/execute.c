@@ -44,7 +44,7 @@ struct creation {
     struct kube_resource resource;
     enum kube_priority priority;
     char *name;
-    const char *role; /* of a pod, else NULL */
+    const struct action *action; /* of a pod, else NULL */
     bool dry_run, strict;
     struct json *pod;     /* of one that is strict: what is tried again without */
     struct json *service; /* of a Secret: the Service that is made after it; whoever sees the one has the other */
@@ -188,6 +188,12 @@ static void refuse(struct execution *execution, enum obstacle_kind kind, const c
         job_entry_set_obstacle(execution->entry, execution->uid, kind, message, clock_now_ms());
 }
 
+/* NULL: it is no pod. */
+static const char *role_of(const struct creation *creation)
+{
+    return creation->action ? role_name(creation->action->role) : NULL;
+}
+
 static void creation_end(struct creation *creation)
 {
     struct execution *execution = creation->execution;
@@ -220,7 +226,7 @@ static struct own_write *own_write_of(struct execution *execution, const struct 
 /* Pods without an owner are adopted, or not, once the cache shows them. */
 static bool is_jobs(const struct creation *creation, const struct owner *owner, const struct json *object)
 {
-    const char *label = creation->role ? "" : owner_label(object);
+    const char *label = creation->action ? "" : owner_label(object);
     return owner_is_job(owner->uid, label, creation->execution->uid);
 }
 
@@ -233,13 +239,23 @@ static char *why_taken(const struct creation *creation, const struct json *objec
                : owner_name_taken(creation->resource.plural, creation->name, &owner);
 }
 
+/* A pod that existed and does not may have been ours, and its process may live on where it was removed by force: under this
+ * name and epoch none is made again. */
+static bool came_and_went(const struct creation *creation, const struct kube_answer *answer)
+{
+    return creation->action && answer->error && answer->error->kind == ERROR_NOT_FOUND &&
+           strcmp(answer->reason, "NotFound") == 0;
+}
+
 /* AlreadyExists: ours, from before a crash or from a try whose answer was lost? */
 static void owner_checked(void *context, const struct kube_answer *answer)
 {
     struct creation *creation = context;
     struct execution *execution = creation->execution;
     SCOPED_FREE char *taken = answer->error ? NULL : why_taken(creation, answer->object);
-    if (answer->error) {
+    if (came_and_went(creation, answer)) {
+        job_entry_note_lost(execution->entry, execution->uid, creation->action, execution->plan.epoch);
+    } else if (answer->error) {
         note_failure(execution, answer->error, creation->name);
     } else if (taken) {
         refuse(execution, OBSTACLE_NAME_TAKEN, taken);
@@ -264,7 +280,7 @@ static void note_refusal(const struct creation *creation, const struct error *er
     note_failure(creation->execution, error, creation->name);
     if (error->kind == ERROR_CANCELLED)
         return;
-    enum obstacle_kind kind = refusal_of_create(error, creation->role, &message);
+    enum obstacle_kind kind = refusal_of_create(error, role_of(creation), &message);
     refuse(creation->execution, kind, message);
 }
 
@@ -351,9 +367,9 @@ static void pod_created(void *context, const struct kube_answer *answer)
         created(context, answer);
         return;
     }
-    ignore_fields(execution, creation->role, fields);
+    ignore_fields(execution, role_of(creation), fields);
     struct creation again = {
-        .execution = execution, .resource = creation->resource, .priority = creation->priority, .role = creation->role};
+        .execution = execution, .resource = creation->resource, .priority = creation->priority, .action = creation->action};
     send_creation(again, creation->pod, created);
     creation_end(creation);
 }
@@ -369,7 +385,7 @@ static void create_pod(struct execution *execution, const struct pod_builder *bu
     struct creation creation = {.execution = execution,
                                 .resource = KUBE_PODS,
                                 .priority = execution->pods_priority,
-                                .role = role_name(action->role)};
+                                .action = action};
     creation.strict = !execution->entry->fields_ignored;
     if (creation.strict && !execution->plan.first_pods)
         creation.pod = pod;

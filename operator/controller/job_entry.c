@@ -107,18 +107,28 @@ static void forget_gone(struct job_entry *entry, int64_t epoch)
     entry->gone_epoch = epoch;
 }
 
-static void note_gone(struct job_entry *entry, const struct pod_view *pod)
+static void add_gone(struct job_entry *entry, struct gone_pod pod, int64_t epoch)
 {
-    bool of_job = entry->job_uid && (pod_view_is_of(pod, entry->job_uid) || pod_view_is_orphan_of(pod, entry->job_uid));
-    if (!pod->member || !of_job || pod->epoch < entry->gone_epoch)
+    if (epoch < entry->gone_epoch)
         return;
-    if (pod->epoch > entry->gone_epoch)
-        forget_gone(entry, pod->epoch);
+    if (epoch > entry->gone_epoch)
+        forget_gone(entry, epoch);
     if (entry->gone_count == entry->gone_capacity) {
         entry->gone_capacity = entry->gone_capacity ? 2 * entry->gone_capacity : 4;
         entry->gone = memory_resize(entry->gone, entry->gone_capacity, sizeof *entry->gone);
     }
-    entry->gone[entry->gone_count++] = (struct gone_pod){.role = pod->role, .index = pod->index};
+    entry->gone[entry->gone_count++] = pod;
+}
+
+void job_entry_note_lost(struct job_entry *entry, const char *uid, const struct action *action, int64_t epoch)
+{
+    if (job_entry_is_about(entry, uid))
+        add_gone(entry, (struct gone_pod){.role = action->role, .index = action->index}, epoch);
+}
+
+static bool is_of_job(const struct job_entry *entry, const struct pod_view *pod)
+{
+    return entry->job_uid && (pod_view_is_of(pod, entry->job_uid) || pod_view_is_orphan_of(pod, entry->job_uid));
 }
 
 void job_entry_remove_pod(struct job_entry *entry, const struct pod_record *pod)
@@ -130,7 +140,8 @@ void job_entry_remove_pod(struct job_entry *entry, const struct pod_record *pod)
         if (entry->pod_moves)
             entry->pod_moves[i] = entry->pod_moves[entry->pod_count];
     }
-    note_gone(entry, &view);
+    if (view.member && is_of_job(entry, &view))
+        add_gone(entry, (struct gone_pod){.role = view.role, .index = view.index}, view.epoch);
 }
 
 bool job_entry_is_about(const struct job_entry *entry, const char *uid)

@@ -96,6 +96,9 @@ void job_entry_add_pod(struct job_entry *entry, const struct pod_record *pod);
 void job_entry_change_pod(struct job_entry *entry, const struct pod_record *old, const struct pod_record *pod);
 void job_entry_remove_pod(struct job_entry *entry, const struct pod_record *pod);
 
+/* A pod of the job `uid` was made as `action` has it and is gone, although the cache has shown neither. */
+void job_entry_note_lost(struct job_entry *entry, const char *uid, const struct action *action, int64_t epoch);
+
 /* The job of this name is now that of `uid`, NULL: there is none. What is known of another one is forgotten, and what
  * is still heard of it is not noted. End a question under way before (progress_forget). */
 void job_entry_set_job(struct job_entry *entry, const char *uid);

@@ -423,6 +423,32 @@ Test(execute, whose_the_name_is_already_is_told)
     stop();
 }
 
+static void have_had_the_pod(struct scripted_request *request)
+{
+    if (is_for(request, "GET /api/v1/namespaces/default/pods"))
+        scripted_reply(request, 404, "{\"kind\":\"Status\",\"reason\":\"NotFound\",\"code\":404,\"message\":\"\"}");
+    else
+        have_the_pod_of(request);
+}
+
+Test(execute, a_pod_that_came_and_went_unseen_does_not_come_again)
+{
+    start_afresh(have_had_the_pod);
+    execute();
+    cr_assert_eq(done.kind, ERROR_NONE);
+    cr_assert_eq(entry->obstacle, OBSTACLE_NONE);
+    cr_assert_eq(entry->gone_epoch, 1);
+    cr_assert_eq(entry->gone_count, 1);
+    scene.input.gone = entry->gone;
+    scene.input.gone_count = entry->gone_count;
+    scene.input.gone_epoch = entry->gone_epoch;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0, "not under that epoch");
+    cr_assert_eq(scene.plan.status.restarts.disruptions, 1);
+    cr_assert_eq(scene.plan.status.epoch, 2);
+    stop();
+}
+
 static const char *service_labels;
 
 static void have_the_service(struct scripted_request *request)
