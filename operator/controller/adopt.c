@@ -3,23 +3,23 @@
 
 #include "operator/controller/first_crew.h"
 
-/* Why the API server does not let it be adopted; NULL: nobody knows of that. */
-static const char *refusal_of(const struct planning *planning, const struct pod_view *pod)
+/* That the API server does not let it be adopted; NULL: nobody knows of that. */
+static const struct refused_pod *refusal_of(const struct planning *planning, const struct pod_view *pod)
 {
     const struct plan_input *input = planning->input;
     for (size_t i = 0; i < input->refused_count; i++)
         if (strcmp(input->refused[i].uid, pod->uid) == 0)
-            return input->refused[i].words;
+            return &input->refused[i];
     return NULL;
 }
 
 static const char *reason_of(struct planning *planning, const struct pod_view *pod)
 {
-    const char *refusal = refusal_of(planning, pod);
+    const struct refused_pod *refusal = refusal_of(planning, pod);
     if (*pod->owner_uid)
         return "belongs to another owner";
     if (refusal)
-        return planning_format(planning, "has no owner and may not be given one (%s)", refusal);
+        return planning_format(planning, "has no owner and may not be given one (%s)", refusal->words);
     return pod->adoptable ? "has no owner and is of an epoch that the job has not come to"
                           : "has no owner and is not as the operator made it";
 }
@@ -30,7 +30,7 @@ static bool may_adopt(const struct planning *planning, const struct pod_view *po
     const struct job_status *old = planning->old;
     bool counted = pod->epoch <= old->epoch && pod->attempt <= old->attempt;
     bool first = pod->epoch == FIRST_EPOCH && pod->attempt == FIRST_ATTEMPT;
-    return pod->adoptable && (counted || first) && !refusal_of(planning, pod);
+    return pod->adoptable && (counted || first);
 }
 
 static void tell(struct planning *planning, const struct pod_view *pod, size_t count)
@@ -43,6 +43,15 @@ static void tell(struct planning *planning, const struct pod_view *pod, size_t c
                                              pod->name, others, reason_of(planning, pod)));
 }
 
+/* What was refused may be allowed by now. The job has gone on without it, so nobody waits for the answer. */
+static void try_again(struct planning *planning, const struct pod_view *pod, const struct refused_pod *refusal)
+{
+    if (planning->now_ms < refusal->retry_ms)
+        planning_requeue(planning, refusal->retry_ms);
+    else
+        planning_act(planning, ACTION_ADOPT_POD, pod);
+}
+
 /* As the controllers of Kubernetes do it: before anything is judged, since a pod that has lost its owner reference is not
  * gone. What was made otherwise is left alone, and told of once. */
 bool adopt_plan(struct planning *planning)
@@ -51,12 +60,17 @@ bool adopt_plan(struct planning *planning)
     const struct pod_view *left = crew->stranger;
     size_t left_count = crew->stranger_count;
     for (size_t i = 0; i < crew->orphan_count; i++) {
-        if (may_adopt(planning, crew->orphans[i])) {
-            planning_act(planning, ACTION_ADOPT_POD, crew->orphans[i]);
-        } else {
-            left = crew->orphans[i];
-            left_count++;
+        const struct pod_view *pod = crew->orphans[i];
+        const struct refused_pod *refusal = refusal_of(planning, pod);
+        bool may = may_adopt(planning, pod);
+        if (may && !refusal) {
+            planning_act(planning, ACTION_ADOPT_POD, pod);
+            continue;
         }
+        if (may)
+            try_again(planning, pod, refusal);
+        left = pod;
+        left_count++;
     }
     planning->plan->strangers = left_count;
     if (left_count > planning->input->strangers_told)

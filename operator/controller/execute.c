@@ -31,10 +31,11 @@ struct execution {
     const char *namespace, *name, *uid;
     struct json *status_patch; /* NULL: no status write, or it is done */
     enum kube_priority status_priority, pods_priority;
-    struct json *certificate; /* a Secret to be created when the one in its place is gone */
-    bool *deleted;            /* by action: that pod's end was asked for */
-    size_t open;              /* requests without an answer */
-    bool created, refused;    /* of the creates: one succeeded, one did not */
+    struct json *certificate;   /* a Secret to be created when the one in its place is gone */
+    struct adoption *adoptions; /* that wait for word of the job */
+    bool *deleted;              /* by action: that pod's end was asked for */
+    size_t open;                /* requests without an answer */
+    bool created, refused;      /* of the creates: one succeeded, one did not */
     struct error failed;
 };
 
@@ -368,8 +369,10 @@ static void pod_created(void *context, const struct kube_answer *answer)
         return;
     }
     ignore_fields(execution, role_of(creation), fields);
-    struct creation again = {
-        .execution = execution, .resource = creation->resource, .priority = creation->priority, .action = creation->action};
+    struct creation again = {.execution = execution,
+                             .resource = creation->resource,
+                             .priority = creation->priority,
+                             .action = creation->action};
     send_creation(again, creation->pod, created);
     creation_end(creation);
 }
@@ -382,10 +385,8 @@ static void create_pod(struct execution *execution, const struct pod_builder *bu
         refuse(execution, OBSTACLE_REJECTED, error.message);
         return;
     }
-    struct creation creation = {.execution = execution,
-                                .resource = KUBE_PODS,
-                                .priority = execution->pods_priority,
-                                .action = action};
+    struct creation creation = {
+        .execution = execution, .resource = KUBE_PODS, .priority = execution->pods_priority, .action = action};
     creation.strict = !execution->entry->fields_ignored;
     if (creation.strict && !execution->plan.first_pods)
         creation.pod = pod;
@@ -513,6 +514,7 @@ static void remove_current(struct execution *execution, const struct pod_view *p
 
 /* An orphan that is to be the job's. */
 struct adoption {
+    struct adoption *next;
     struct execution *execution;
     struct json *config; /* what is applied to it */
     char *name;
@@ -525,55 +527,82 @@ static void note_no_adoption(struct adoption *adoption, const struct kube_answer
     enum error_kind kind = answer->error->kind;
     bool refused = kind == ERROR_FORBIDDEN || (kind == ERROR_INVALID && !is_about_uid(answer));
     if (refused && job_entry_is_about(entry, adoption->execution->uid))
-        job_entry_refuse_adoption(entry, json_string_at(adoption->config, "metadata.uid", ""), answer->error->message);
+        job_entry_refuse_adoption(entry, json_string_at(adoption->config, "metadata.uid", ""), answer->error->message,
+                                  clock_now_ms());
     note_refused(adoption->execution, answer, "adopt a pod");
 }
 
-static void adoption_end(struct adoption *adoption)
+static void adoption_free(struct adoption *adoption)
 {
-    struct execution *execution = adoption->execution;
     json_free(adoption->config);
     free(adoption->name);
     free(adoption);
-    request_end(execution);
 }
 
 static void adopted(void *context, const struct kube_answer *answer)
 {
     struct adoption *adoption = context;
+    struct execution *execution = adoption->execution;
     if (answer->error)
         note_no_adoption(adoption, answer);
     else
-        own_write_note(&adoption->execution->entry->pod_write, version_of(answer));
-    adoption_end(adoption);
+        own_write_note(&execution->entry->pod_write, version_of(answer));
+    adoption_free(adoption);
+    request_end(execution);
+}
+
+/* By apply, which adds to what others say: of two who do it at a time the API server refuses the second. */
+static void apply_adoption(struct adoption *adoption)
+{
+    struct execution *execution = adoption->execution;
+    struct resource_path path = {KUBE_PODS, execution->namespace, adoption->name, NULL};
+    struct kube_call_options options = call_options(execution, adopted, adoption);
+    execution->open++;
+    kube_client_apply(execution->executor.client, &path, adoption->config, MANAGER_ADOPTION, &options);
+}
+
+static bool is_living_job(const struct execution *execution, const struct json *job)
+{
+    return strcmp(json_string_at(job, "metadata.uid", ""), execution->uid) == 0 &&
+           !json_at(job, "metadata.deletionTimestamp");
 }
 
 /* Whoever deletes a job and keeps its pods wants them to have no owner: the cache may not show that yet. */
 static void owner_lives(void *context, const struct kube_answer *answer)
 {
-    struct adoption *adoption = context;
-    struct execution *execution = adoption->execution;
+    struct execution *execution = context;
     struct error leaves = ERROR_INIT;
-    bool same = strcmp(json_string_at(answer->object, "metadata.uid", ""), execution->uid) == 0;
-    if (answer->error) {
-        note_no_adoption(adoption, answer);
-    } else if (!same || json_at(answer->object, "metadata.deletionTimestamp")) {
+    bool lives = !answer->error && is_living_job(execution, answer->object);
+    if (!answer->error && !lives) {
         error_set(&leaves, ERROR_CONFLICT, "the job is being deleted");
         note_failure(execution, &leaves, "adopt a pod");
-    } else {
-        struct resource_path path = {KUBE_PODS, execution->namespace, adoption->name, NULL};
-        struct kube_call_options options = call_options(execution, adopted, adoption);
-        kube_client_apply(execution->executor.client, &path, adoption->config, MANAGER_ADOPTION, &options);
-        return;
     }
-    adoption_end(adoption);
+    for (struct adoption *adoption = execution->adoptions, *next; adoption; adoption = next) {
+        next = adoption->next;
+        if (lives) {
+            apply_adoption(adoption);
+            continue;
+        }
+        if (answer->error)
+            note_no_adoption(adoption, answer);
+        adoption_free(adoption);
+    }
+    request_end(execution);
 }
 
-/* By apply, which adds to what others say: of two who do it at a time the API server refuses the second. */
+/* One question for all. */
+static void ask_for_owner(struct execution *execution)
+{
+    struct resource_path path = {JOBS, execution->namespace, execution->name, NULL};
+    struct kube_call_options options = call_options(execution, owner_lives, execution);
+    execution->open++;
+    kube_client_get(execution->executor.client, &path, &options);
+}
+
 static void adopt_pod(struct execution *execution, const struct training_job *job, const struct pod_view *pod)
 {
     struct adoption *adoption = memory_allocate(1, sizeof *adoption);
-    *adoption = (struct adoption){execution, json_new_object(), memory_copy_string(pod->name)};
+    *adoption = (struct adoption){execution->adoptions, execution, json_new_object(), memory_copy_string(pod->name)};
     json_set_string(adoption->config, "apiVersion", "v1");
     json_set_string(adoption->config, "kind", "Pod");
     struct json *metadata = json_set_object(adoption->config, "metadata");
@@ -581,10 +610,9 @@ static void adopt_pod(struct execution *execution, const struct training_job *jo
     json_set_string(metadata, "namespace", job->namespace);
     json_set_string(metadata, "uid", pod->uid);
     json_append(json_set_array(metadata, "ownerReferences"), child_owner_reference(job));
-    struct resource_path path = {JOBS, execution->namespace, execution->name, NULL};
-    struct kube_call_options options = call_options(execution, owner_lives, adoption);
-    execution->open++;
-    kube_client_get(execution->executor.client, &path, &options);
+    if (!execution->adoptions)
+        ask_for_owner(execution);
+    execution->adoptions = adoption;
 }
 
 /* Its name is this job's alone, and Secrets are not ours to read: one that exists is ours. */

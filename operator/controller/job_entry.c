@@ -11,6 +11,8 @@
 #define OBSTACLE_BASE_MS 2000
 #define OBSTACLE_DOUBLINGS_MAX 5
 #define OUTAGE_DOUBLINGS_MAX 2 /* an API server that is back is not to be waited for */
+#define ADOPTION_BASE_MS 10000
+#define ADOPTION_DOUBLINGS_MAX 6 /* the job does without the pod: once in ten minutes will do */
 
 struct job_item *job_item_new(const struct json *object)
 {
@@ -208,6 +210,8 @@ void job_entry_clock_set(struct job_entry *entry, int64_t by_ms, const struct jo
     for (size_t i = 0; i < sizeof noted / sizeof *noted; i++)
         if (*noted[i] != FIELD_UNSET)
             *noted[i] += by_ms;
+    for (size_t i = 0; i < entry->refused_count; i++)
+        entry->refused[i].retry_ms += by_ms;
     entry->obstacle_retry_ms += by_ms;
     entry->poll_ms += by_ms;
     entry->certificate.from_ms += by_ms;
@@ -242,14 +246,29 @@ void job_entry_note_told(struct job_entry *entry, const struct plan *plan)
     entry->queue_change_told = plan->queue_change_waits;
 }
 
-void job_entry_refuse_adoption(struct job_entry *entry, const char *pod_uid, const char *words)
+static struct refused_pod *refused_pod(struct job_entry *entry, const char *pod_uid)
 {
+    for (size_t i = 0; i < entry->refused_count; i++)
+        if (strcmp(entry->refused[i].uid, pod_uid) == 0)
+            return &entry->refused[i];
     if (entry->refused_count == entry->refused_capacity) {
         entry->refused_capacity = entry->refused_capacity ? 2 * entry->refused_capacity : 4;
         entry->refused = memory_resize(entry->refused, entry->refused_capacity, sizeof *entry->refused);
     }
-    entry->refused[entry->refused_count++] =
-        (struct refused_pod){memory_copy_string(pod_uid), memory_copy_string(words)};
+    struct refused_pod *pod = &entry->refused[entry->refused_count++];
+    *pod = (struct refused_pod){.uid = memory_copy_string(pod_uid)};
+    return pod;
+}
+
+void job_entry_refuse_adoption(struct job_entry *entry, const char *pod_uid, const char *words, int64_t now_ms)
+{
+    struct refused_pod *pod = refused_pod(entry, pod_uid);
+    unsigned doublings = pod->count < ADOPTION_DOUBLINGS_MAX ? pod->count : ADOPTION_DOUBLINGS_MAX;
+    pod->count++;
+    pod->retry_ms = now_ms + ((int64_t)ADOPTION_BASE_MS << doublings);
+    char *copy = memory_copy_string(words);
+    free(pod->words);
+    pod->words = copy;
 }
 
 void job_entry_set_obstacle(struct job_entry *entry, const char *uid, enum obstacle_kind kind, const char *message,

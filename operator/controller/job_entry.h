@@ -122,8 +122,8 @@ void job_entry_forget_told(struct job_entry *entry, const struct plan *plan);
 /* The events of the plan were told. */
 void job_entry_note_told(struct job_entry *entry, const struct plan *plan);
 
-/* The API server does not let this pod be adopted, in these words. */
-void job_entry_refuse_adoption(struct job_entry *entry, const char *pod_uid, const char *words);
+/* The API server does not let this pod be adopted, in these words. Each time it is asked later again. */
+void job_entry_refuse_adoption(struct job_entry *entry, const char *pod_uid, const char *words, int64_t now_ms);
 
 /* Notes a refusal of something of the job `uid`. The same one again, as it may be, waits longer. */
 void job_entry_set_obstacle(struct job_entry *entry, const char *uid, enum obstacle_kind kind, const char *message,

@@ -79,9 +79,11 @@ struct gone_pod {
     int64_t index;
 };
 
-/* An orphan that the API server does not let be adopted, and why. */
+/* An orphan that the API server does not let be adopted, why, and when it is asked again. */
 struct refused_pod {
     char *uid, *words;
+    int64_t retry_ms;
+    unsigned count; /* how often it was */
 };
 
 /* Of jobs with a gang scheduler. */
@@ -189,7 +191,7 @@ struct action {
 
 struct plan_event {
     bool warning;
-    bool of_action; /* told when the actions are answered, also without a status write */
+    bool of_action;       /* told when the actions are answered, also without a status write */
     size_t action_number; /* of the action, from 1, that must have been done for it; 0: of none */
     const char *reason, *action, *note;
 };

@@ -95,16 +95,23 @@ Test(adopt, an_epoch_that_was_never_given_is_not_adopted)
 Test(adopt, what_the_server_refuses_is_left_alone_and_the_job_goes_on)
 {
     char uid[] = "uid-1", words[] = "denied by a webhook";
-    struct refused_pod refused = {uid, words};
     orphan(&scene.pods[1]);
+    scene.input.now_ms += 60000;
+    struct refused_pod refused = {.uid = uid, .words = words, .retry_ms = scene.input.now_ms + 5000};
     scene.input.refused = &refused;
     scene.input.refused_count = 1;
-    scene.input.now_ms += 60000;
     scene_plan(&scene);
     cr_assert_eq(scene_count(&scene, ACTION_ADOPT_POD), 0);
     cr_assert_str_eq(event_reason(0), "PodNotOurs");
     cr_assert(strstr(scene.plan.events[0].note, "(denied by a webhook)"), "%s", scene.plan.events[0].note);
     cr_assert_eq(scene.plan.status.restart_count, 1, "its place is judged");
+    cr_assert_leq(scene.plan.requeue_ms, refused.retry_ms);
+    scene.input.strangers_told = scene.plan.strangers;
+    scene.input.now_ms = refused.retry_ms;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_ADOPT_POD), 1, "it may be allowed by now");
+    cr_assert_eq(scene.plan.status.restart_count, 1, "the job does not wait for that");
+    cr_assert_eq(scene.plan.strangers, 1, "nor is it told again");
 }
 
 Test(adopt, a_plan_that_does_not_look_forgets_nothing)

@@ -239,3 +239,18 @@ Test(job_entry, the_time_of_a_certificate_that_no_status_tells_yet_moves)
     cr_assert_eq(entry->certificate.from_ms, 4000);
     cr_assert_eq(entry->certificate.period_ms, 1000);
 }
+
+Test(job_entry, an_adoption_that_is_refused_is_asked_for_ever_more_rarely)
+{
+    struct job_entry *fresh = job_entry_new("n/j");
+    static const int64_t after_ms[] = {10000, 20000, 40000, 80000, 160000, 320000, 640000, 640000};
+    for (size_t i = 0; i < sizeof after_ms / sizeof *after_ms; i++) {
+        job_entry_refuse_adoption(fresh, "uid-1", i ? "still no" : "no", 1000);
+        cr_assert_eq(fresh->refused[0].retry_ms, 1000 + after_ms[i]);
+    }
+    cr_assert_eq(fresh->refused_count, 1);
+    cr_assert_str_eq(fresh->refused[0].words, "still no");
+    job_entry_clock_set(fresh, -500, NULL);
+    cr_assert_eq(fresh->refused[0].retry_ms, 640500);
+    job_entry_free(fresh);
+}
