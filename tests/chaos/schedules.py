@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Random lives of jobs, many at a time, while everything the operator asks of the API server goes through tests/faultproxy
-(cut, repeated, refused, late, malformed) and the operator itself is killed again and again. In each life pods are deleted,
+(cut, repeated, refused, late, malformed) and the operator itself is killed again and again, every other one with a Lease as
+the chart runs it, which is taken away with it so that its successor need not wait. In each life pods are deleted,
 processes die of SIGKILL, the job is suspended and resumed, in a random order; then it succeeds, its pods are deleted, and it
 is deleted. Whatever happened, the rules of the contract hold: each disruption and each failure is counted once, no pod has had
 its name twice, no index has two current pods, no counter goes back, what is over stays over, nothing is left behind.
@@ -256,11 +257,16 @@ class Life:
         self.vanish()
 
 
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/default/leases/coxswain-operator"
+LEADING = ("--leader-elect", "--lease-namespace", "default")
+
+
 class Killer(threading.Thread):
     """Starts operators, and kills each after a while."""
 
-    def __init__(self, binaries, directory, seed):
+    def __init__(self, plane, binaries, directory, seed):
         super().__init__(daemon=True)
+        self.plane = plane
         self.command = [os.path.join(binaries, "coxswain-operator"), "--kubeconfig", os.path.join(directory, "faulty")]
         self.draw, self.over, self.kills = random.Random(seed), threading.Event(), 0
         self.unasked = []  # exit codes of operators that fell by themselves
@@ -268,12 +274,16 @@ class Killer(threading.Thread):
 
     def run(self):
         while not self.over.is_set():
-            operator = subprocess.Popen(self.command, stdout=self.log, stderr=self.log)
+            leads = self.kills % 2 == 1
+            command = [*self.command, *(LEADING if leads else ())]
+            operator = subprocess.Popen(command, stdout=self.log, stderr=self.log)
             self.over.wait(self.draw.uniform(3, 15))
             if operator.poll() is not None:
                 self.unasked.append(operator.returncode)
             operator.kill()
             operator.wait()
+            if leads:
+                self.plane.ask("DELETE", LEASE)
             self.kills += 1
 
 
@@ -335,7 +345,7 @@ def main():
     plane = Plane(binaries, root, directory)
     proxy = subprocess.Popen([os.path.join(binaries, "tests/faultproxy"), "--kubeconfig", plane.kubeconfig, "--rules",
                               "rules.json", "--seed", str(seed), "--out", "faulty"], stderr=subprocess.DEVNULL)
-    killer = Killer(binaries, directory, seed)
+    killer = Killer(plane, binaries, directory, seed)
     try:
         wait_until(lambda: os.path.exists("faulty"), 60)
         killer.start()
