@@ -117,6 +117,11 @@ current() {
     k get pods -l "coxswain.dev/job-name=$1,coxswain.dev/index=$2,coxswain.dev/current=true" -o 'jsonpath={.items[*].metadata.name}'
 }
 
+# stamp KIND NAME PATH: a time that the API shows, in seconds
+stamp() {
+    date -d "$(k get "$1" "$2" -o "jsonpath={$3}")" +%s
+}
+
 # replaced JOB INDEX OLD: another pod is that worker, and it runs
 replaced() {
     local now

@@ -62,9 +62,14 @@ sleep 5
 program_start kube-apiserver
 until_true 120 api_server_answers
 verdict $? "the API server is back"
-back=$SECONDS
+back=$(date +%s) asking=$SECONDS
+k get tj runs >/dev/null
+asked=$((SECONDS - asking)) # what one question costs on this machine, now
 until_true 120 replaced runs 2 "$old"
-verdict $? "what happened meanwhile is seen, $((SECONDS - back)) s later"
+verdict $? "what happened meanwhile is seen" "$(k get pods)"
+took=$(($(stamp pod "$(current runs 2)" .metadata.creationTimestamp) - back))
+((took <= 30 + 10 * asked))
+verdict $? "within 30 s: after $took s, where a question takes $asked s"
 expect runs readySummary 3/3
 expect runs restarts.disruptions 3
 verdict $? "each counted once" "$(status_of runs restarts)"
