@@ -228,6 +228,12 @@ static bool call_repeat_with_new_credentials(struct kube_call *call, const struc
     return true;
 }
 
+/* Only who deletes may be answered with nothing. A stream's body is taken as it comes. */
+static bool is_owed_object(const struct kube_call *call)
+{
+    return call->verb != VERB_DELETE && call->verb != VERB_STREAM;
+}
+
 static void failure_take(struct kube_call *call, const struct http_response *response, const struct json *body)
 {
     struct error failure = ERROR_INIT;
@@ -235,7 +241,7 @@ static void failure_take(struct kube_call *call, const struct http_response *res
         failure = *response->error;
     else if (!is_success(response->status))
         kube_status_to_error(response->status, body, &failure);
-    else if (body == NULL && response->body_length > 0)
+    else if (body == NULL && (response->body_length > 0 || is_owed_object(call)))
         error_set(&failure, ERROR_CORRUPT, "the API server's answer is not JSON");
     failure.http_status = response->status;
     if (failure.kind != ERROR_NONE)

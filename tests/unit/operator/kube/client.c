@@ -55,6 +55,22 @@ Test(client, an_object_is_read)
     fixture_stop();
 }
 
+static void give_nothing(struct scripted_request *request)
+{
+    scripted_reply(request, 200, "");
+}
+
+/* Cut off before its first byte it looks like a success, of a Lease that nobody holds for instance. */
+Test(client, an_answer_without_its_object_is_none)
+{
+    fixture_start(give_nothing, NULL, NULL);
+    get_once();
+    cr_assert_eq(answer.error.kind, ERROR_CORRUPT);
+    create_once();
+    cr_assert_eq(answer.error.kind, ERROR_CORRUPT);
+    fixture_stop();
+}
+
 static void refuse_quota(struct scripted_request *request)
 {
     scripted_reply(request, 403,
