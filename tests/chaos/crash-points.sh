@@ -61,7 +61,7 @@ if [[ ${1:-} == lane ]]; then
             api DELETE "$pods_path/$pod" '{"gracePeriodSeconds":0}' >/dev/null
             removed=0
         done
-        return $removed
+        return "$removed"
     }
 
     # The successor comes once the first one is dead.
