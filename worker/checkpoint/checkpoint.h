@@ -30,7 +30,7 @@ typedef enum checkpoint_rank_fate (*checkpoint_ask_rank)(void *context, const st
 /* What people call a rank: "rank 1 (worker 1, 10.0.0.7:2223)". Likewise. */
 #define CHECKPOINT_RANK_NAME_MAX 160
 typedef void (*checkpoint_name_rank)(void *context, unsigned rank, char name[CHECKPOINT_RANK_NAME_MAX]);
-/* Once for each part that has been waited for for long: of whom, and how long. From the saver's thread. */
+/* Each half minute that a part is waited for: whose, and how long. From the saver's thread. */
 typedef void (*checkpoint_tell_late)(void *context, const char *rank, int64_t step, int64_t waited_ms);
 
 struct checkpoint_options {

@@ -254,23 +254,23 @@ static bool is_forgotten(const char *part, enum checkpoint_rank_fate fate, int64
     return clock_monotonic_ns() - *moved_ns > BEGUN_NS;
 }
 
-static bool tell_if_late(const struct checkpoint_parts_patience *patience, const struct checkpoint_part_key *key,
-                         int64_t waited_ns)
+/* Once each so long; `told`: how often so far. */
+static void tell_if_late(const struct checkpoint_parts_patience *patience, const struct checkpoint_part_key *key,
+                         int64_t waited_ns, int64_t *told)
 {
     char name[CHECKPOINT_RANK_NAME_MAX];
     int64_t late_ns = patience->late_ms > 0 ? patience->late_ms * 1000000 : LATE_NS;
-    if (patience->tell_late == NULL || waited_ns < late_ns)
-        return false;
+    if (patience->tell_late == NULL || waited_ns / late_ns <= *told)
+        return;
+    *told = waited_ns / late_ns;
     patience->tell_late(patience->context, name_rank(patience, key, name), key->step, waited_ns / 1000000);
-    return true;
 }
 
 /* A rank writes before it leaves: so it is asked for first, and the file is looked for after. */
 static int await_file(const char *part, const char *sum, const struct checkpoint_part_key *key, int64_t until,
                       const struct checkpoint_parts_patience *patience, struct error *error)
 {
-    int64_t moved_ns = 0, since = clock_monotonic_ns();
-    bool told = false;
+    int64_t moved_ns = 0, told = 0, since = clock_monotonic_ns();
     char name[CHECKPOINT_RANK_NAME_MAX];
     for (;;) {
         enum checkpoint_rank_fate fate = ask_rank(patience, key);
@@ -288,8 +288,7 @@ static int await_file(const char *part, const char *sum, const struct checkpoint
         if (clock_monotonic_ns() > until)
             return error_set(error, ERROR_TIMEOUT, "%s has not written its part of step %lld within %.1f s",
                              name_rank(patience, key, name), (long long)key->step, (double)wait_ns(patience) / 1e9);
-        if (!told)
-            told = tell_if_late(patience, key, clock_monotonic_ns() - since);
+        tell_if_late(patience, key, clock_monotonic_ns() - since, &told);
         nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
     }
 }

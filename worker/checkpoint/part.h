@@ -56,7 +56,7 @@ struct checkpoint_parts_patience {
     void *context;
     checkpoint_name_rank name;      /* NULL: "rank 1" */
     checkpoint_tell_late tell_late; /* NULL: nobody is told */
-    int64_t late_ms;                /* after so long; 0: half a minute */
+    int64_t late_ms;                /* each so long; 0: half a minute */
     int64_t wait_ms;                /* 0: two minutes */
 };
 

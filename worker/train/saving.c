@@ -236,10 +236,10 @@ static void tell_held(struct trainer *trainer, unsigned rank)
     if (rank == 0)
         return;
     if (trainer->held_ns == 0)
-        trainer->held_ns = now;
-    if (trainer->told_held || now - trainer->held_ns < HELD_NS)
+        trainer->held_ns = trainer->told_held_ns = now;
+    if (now - trainer->told_held_ns < HELD_NS)
         return;
-    trainer->told_held = true;
+    trainer->told_held_ns = now;
     collective_peer_describe(strategy_world(trainer->strategy)->peers, rank, name);
     report_warn(
         trainer->report,
@@ -288,7 +288,6 @@ int saving_consider(struct trainer *trainer, const struct strategy_result *resul
         trainer->checkpoint_step = trainer->state.progress.step;
         trainer->checkpoint_ns = clock_monotonic_ns();
         trainer->held_ns = 0;
-        trainer->told_held = false;
     }
     return 0;
 }

@@ -75,7 +75,7 @@ struct trainer {
     struct world saved_world; /* whose ranks write the last save that was started; read by its background */
     int64_t told_saves;       /* and those that succeeded */
     int64_t held_ns;          /* since when saves wait for another rank's last part; 0: they do not */
-    bool told_held;           /* who that is */
+    int64_t told_held_ns;     /* when it was last told whose */
     atomic_bool finishes;     /* waits for a save; read by its background */
     double best_loss;         /* of the evaluations whose weights were kept */
 };
