@@ -43,7 +43,7 @@ crew_let() {
 
 # crew_step NAME: the last that the chief has applied
 crew_step() {
-    tail -c 65536 "$1.record" 2>/dev/null | awk '$1 == "applied" && $3 ~ /^worker-0-/ { step = $5 } END { print step + 0 }'
+    tac "$1.record" 2>/dev/null | awk '$1 == "applied" && $3 ~ /^worker-0-/ { step = $5; exit } END { print step + 0 }'
 }
 
 # crew_is_at NAME STEP: the chief has applied that step, or a later one
