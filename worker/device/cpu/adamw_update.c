@@ -19,12 +19,14 @@ CPU_VECTORISED static void run_piece(const void *context, int64_t piece, void *s
     int64_t first = piece * CPU_RUN, count = cpu_run_length(op->count, piece);
     const float *restrict gradients = op->gradients + first;
     float *restrict p = op->parameters + first, *restrict m = op->m + first, *restrict v = op->v + first;
+    float beta1 = op->beta1, beta2 = op->beta2, epsilon = op->epsilon, scale = op->gradient_scale;
+    float rate = job->rate_over_correction1, root = job->inverse_root_correction2, keep = job->keep;
     for (int64_t i = 0; i < count; i++) {
-        float g = gradients[i] * op->gradient_scale;
-        m[i] = op->beta1 * m[i] + (1.0f - op->beta1) * g;
-        v[i] = op->beta2 * v[i] + (1.0f - op->beta2) * g * g;
-        float spread = __builtin_sqrtf(v[i]) * job->inverse_root_correction2 + op->epsilon;
-        p[i] = p[i] * job->keep - job->rate_over_correction1 * m[i] / spread;
+        float g = gradients[i] * scale;
+        m[i] = beta1 * m[i] + (1.0f - beta1) * g;
+        v[i] = beta2 * v[i] + (1.0f - beta2) * g * g;
+        float spread = __builtin_sqrtf(v[i]) * root + epsilon;
+        p[i] = p[i] * keep - rate * m[i] / spread;
     }
 }
 

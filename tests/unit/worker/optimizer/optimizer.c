@@ -89,6 +89,41 @@ Test(optimizer, adamw_corrects_its_bias_and_decays_apart)
     close_bench(&b);
 }
 
+#define LONG_COUNT 1003
+
+/* Long vectors are updated many elements at a time: what an element becomes must not follow from where it stands. */
+Test(optimizer, adamw_gives_an_element_the_same_bits_alone_and_among_many)
+{
+    struct optimizer_spec spec = {
+        .type = OPTIMIZER_ADAMW, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8, .weight_decay = 0.1};
+    struct bench b = open_bench();
+    static float g[LONG_COUNT], together[3][LONG_COUNT], alone[3][LONG_COUNT]; /* parameter and slots */
+    for (int i = 0; i < LONG_COUNT; i++) {
+        g[i] = i % 7 == 0 ? 0 : (float)(i * i % 1009 - 500) * 1e-3f;
+        together[0][i] = alone[0][i] = (float)(i % 13) - 6;
+    }
+    struct optimizer_range range = {.learning_rate = 0.01, .gradient_scale = 0.7};
+    for (range.step = 1; range.step <= 3; range.step++) {
+        range.elements = LONG_COUNT;
+        range.parameters = together[0];
+        range.gradients = g;
+        range.slots[0] = together[1];
+        range.slots[1] = together[2];
+        optimizer_update(b.stream, &spec, &range);
+        range.elements = 1;
+        for (int i = 0; i < LONG_COUNT; i++) {
+            range.parameters = &alone[0][i];
+            range.gradients = &g[i];
+            range.slots[0] = &alone[1][i];
+            range.slots[1] = &alone[2][i];
+            optimizer_update(b.stream, &spec, &range);
+        }
+        cr_assert_eq(device_stream_synchronise(b.stream, NULL), 0);
+        cr_assert_arr_eq(together, alone, sizeof alone);
+    }
+    close_bench(&b);
+}
+
 Test(optimizer, the_norm_is_summed_over_fixed_blocks_and_clips)
 {
     struct bench b = open_bench();
