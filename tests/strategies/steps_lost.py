@@ -12,6 +12,8 @@
 import os
 import sys
 
+TOO_LATE = 9  # the exit status when no successor has begun, as after a crew that was done before its member was killed
+
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "chaos"))
 from history import History, check_updates  # noqa: E402
 
@@ -46,7 +48,10 @@ def losses(peers):
 
 
 def peers_lost(history, batch):
-    return sum(-(-(again + lost) // batch) for again, lost in losses(history.peers))
+    found = losses(history.peers)
+    if not found:
+        sys.exit(TOO_LATE)
+    return sum(-(-(again + lost) // batch) for again, lost in found)
 
 
 def counted_lost(history, _):
