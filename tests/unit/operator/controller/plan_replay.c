@@ -284,10 +284,12 @@ static void check_event(const struct job_status *before, const struct job_status
 /* Creates that came between the look of whoever promises their pods again and this write. */
 static void pass_over_unseen(const struct job_status *next)
 {
-    for (size_t i = 0; i < model.pod_count; i++)
-        if (model.pods[i].exists && model.pods[i].view.epoch + 1 == next->epoch &&
-            promises(next, model.pods[i].view.index))
-            model.pods[i].stray = true;
+    for (size_t i = 0; i < model.pod_count; i++) {
+        struct model_pod *pod = &model.pods[i];
+        bool untold = model.scene.job.status.attempt == 0, unseen = pod->late && !pod->seen;
+        if (pod->exists && (untold || unseen) && pod->view.epoch < next->epoch && promises(next, pod->view.index))
+            pod->stray = true;
+    }
 }
 
 static void server_write_status(const struct plan *plan, const char *resource_version)
@@ -307,12 +309,11 @@ static void server_write_status(const struct plan *plan, const char *resource_ve
     CHECK(!condition_is(next, CONDITION_SUSPENDED, CONDITION_TRUE) || next->replicas[ROLE_WORKER].active == 0,
           "Suspended is True while a pod lives");
     CHECK(next->observed_generation == model.cached_job.generation, "observedGeneration");
-    bool never_untold = model.scene.job.elastic.enabled || model.scene.job.run_policy.gang.scheduler != GANG_NONE;
+    bool never_untold = model.scene.job.elastic.enabled || model.scene.job.run_policy.gang.scheduler != GANG_NONE ||
+                        !model.options.untold_crews;
     bool takes_over = status->attempt == 0 && next->attempt > 0 && !model.born && !never_untold;
     model.taken_over |= takes_over;
-    bool again = next->epoch > status->epoch && next->restart_count == status->restart_count &&
-                 next->attempt == status->attempt && next->workers == status->workers;
-    if (takes_over || again)
+    if (takes_over || (status->attempt > 0 && next->epoch > status->epoch))
         pass_over_unseen(next);
     *status = stored(next);
     char version[24];
@@ -744,7 +745,6 @@ static void run_schedule(uint64_t seed, enum restart_scope scope)
     model.now_ms = SCENE_NOW;
     model.counts_since_ms = FIELD_UNSET;
     model.options = plan_options_default;
-    model.options.untold_crews = true;
     scene_init(&model.scene, WORKERS);
     model.scene.job.run_policy.restart_scope = scope;
     model.scene.job.run_policy.backoff_limit = (int64_t)draw(8);
@@ -754,7 +754,8 @@ static void run_schedule(uint64_t seed, enum restart_scope scope)
     model.scene.job.elastic.max_workers = WORKERS;
     model.scene.job.queue_name = chance(30) ? "queue" : NULL;
     model.scene.job.run_policy.gang.scheduler = chance(30) ? GANG_VOLCANO : GANG_NONE;
-    model.born = chance(60);
+    model.options.untold_crews = chance(80); /* else nobody holds a lease */
+    model.born = model.options.untold_crews && chance(60);
     model.key_lost_in = seed % 3 == 0 ? (int)(seed % STEPS) : -1;
     see_job();
     for (int step = 0; step < STEPS; step++) {
