@@ -82,6 +82,7 @@ static void expect_no_wait(enum checkpoint_rank_fate fate_of_1, const char *word
     cr_expect(strstr(error.message, words) && strstr(error.message, "step 10"), "%s", error.message);
     free(manifest.files);
     part_writer_free(writer);
+    file_remove_directory(saving, NULL);
     file_remove_directory(directory, NULL);
 }
 
@@ -170,6 +171,7 @@ Test(part, a_rank_that_is_frozen_in_a_commit_is_named_at_the_deadline, .timeout 
     cr_expect(strstr(error.message, "rank 1 (worker 1, 10.0.0.7:2223) has not written its part of step 10"), "%s",
               error.message);
     free(manifest.files);
+    file_remove_directory(saving, NULL);
     file_remove_directory(directory, NULL);
 }
 
