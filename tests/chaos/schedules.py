@@ -5,7 +5,8 @@
 the chart runs it, which is taken away with it so that its successor need not wait. In each life pods are deleted,
 processes die of SIGKILL, the job is suspended and resumed, in a random order; then it succeeds, its pods are deleted, and it
 is deleted. Whatever happened, the rules of the contract hold: each disruption and each failure is counted once, no pod has had
-its name twice, no index has two current pods, no counter goes back, what is over stays over, nothing is left behind.
+its name twice, no index has two current pods unless one came late, no counter goes back, what is over stays over, nothing is
+left behind.
 
     BUILD=build tests/chaos/schedules.py        make schedules
     SCHEDULES=n          so many lives (200)
@@ -41,7 +42,10 @@ class Broken(Exception):
 class World:
     """All jobs and pods, seen without the proxy, and what no single moment of any life may show."""
 
-    def __init__(self, plane):
+    def __init__(self, plane, killer):
+        self.killer = killer
+        self.promised = {}  # by job and epoch: how many operators had been killed when a status first had it
+        self.late = set()  # names of pods that came when nobody wanted them any longer
         self.jobs, self.pods = {}, {}  # by name; pods by job and name
         self.uids = {}  # of pods, by name
         self.broken = []
@@ -67,6 +71,7 @@ class World:
         for field in ("attempt", "epoch", "restartCount"):
             if now.get(field, 0) < before.get(field, 0):
                 self.broken.append(f"{name}: {field} goes back from {before[field]} to {now.get(field, 0)}")
+        self.promised.setdefault((name, now.get("epoch", 0)), self.killer.kills)
         if before.get("state") in OVER and now.get("state") != before["state"]:
             self.broken.append(f"{name}: was {before['state']}, and is {now.get('state')}")
         self.jobs[name] = job
@@ -79,15 +84,23 @@ class World:
     def take_pod_of(self, job, kind, pod):
         name, uid = pod["metadata"]["name"], pod["metadata"]["uid"]
         pods = self.pods.setdefault(job, {})
+        if name not in self.uids and self.comes_late(job, epoch_of(pod)):
+            self.late.add(name)
         if self.uids.setdefault(name, uid) != uid:
             self.broken.append(f"{name}: created twice")
         if kind == "DELETED":
             pods.pop(name, None)
             return
         pods[name] = pod
-        same = [other for other in self.current(job) if index_of(other) == index_of(pod)]
+        same = [other for other in self.current(job)
+                if index_of(other) == index_of(pod) and other["metadata"]["name"] not in self.late]
         if len(same) > 1:
             self.broken.append(f"{name}: not the only current pod of its index")
+
+    def comes_late(self, job, epoch):
+        """A create that was on the wire when its operator was killed: its successor has promised a higher epoch, or will."""
+        kills = self.promised.get((job, epoch), self.killer.kills)
+        return epoch < self.status(job).get("epoch", 0) or kills < self.killer.kills
 
     def status(self, job):
         return self.jobs.get(job, {}).get("status", {})
@@ -101,6 +114,10 @@ class World:
 
 def index_of(pod):
     return int(pod["metadata"]["labels"]["coxswain.dev/index"])
+
+
+def epoch_of(pod):
+    return int(pod["metadata"]["name"].rsplit("-", 1)[1])
 
 
 def process_of(pod):
@@ -280,11 +297,11 @@ class Killer(threading.Thread):
             self.over.wait(self.draw.uniform(3, 15))
             if operator.poll() is not None:
                 self.unasked.append(operator.returncode)
+            self.kills += 1
             operator.kill()
             operator.wait()
             if leads:
                 self.plane.ask("DELETE", LEASE)
-            self.kills += 1
 
 
 def setting(name, standard):
@@ -310,8 +327,8 @@ def lane(plane, world, numbers, seed, end):
             report(f"life {number} (SCHEDULES_SEED={seed})", repr(error))
 
 
-def run_lives(plane, seed):
-    world = World(plane)
+def run_lives(plane, seed, killer):
+    world = World(plane, killer)
     wanted, seconds = setting("SCHEDULES", 200), setting("SCHEDULES_SECONDS", 1200)
     numbers = list(reversed(range(wanted)))
     end = time.monotonic() + seconds
@@ -349,7 +366,7 @@ def main():
     try:
         wait_until(lambda: os.path.exists("faulty"), 60)
         killer.start()
-        run_lives(plane, seed)
+        run_lives(plane, seed, killer)
         report("no operator fell but by the kills", ", ".join(map(str, killer.unasked)))
         print(f"# {killer.kills} operators killed", flush=True)
     finally:
