@@ -107,7 +107,7 @@ bool job_entry_is_about(const struct job_entry *entry, const char *uid);
 /* What somebody has written a status of is not new any more, whatever becomes of the status. */
 void job_entry_see_status(struct job_entry *entry, const struct job_status *status);
 
-/* Pods were listed so often. Listed anew: which of our creates came and went unseen nobody knows, so the job is not new
+/* Pods were listed so often, each time to the end. Listed anew: which of our creates came and went unseen nobody knows, so the job is not new
  * any more once it may have had some, and the epoch of its status may be used up. */
 void job_entry_see_lists(struct job_entry *entry, uint64_t lists, const struct job_status *status);
 

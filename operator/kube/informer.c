@@ -76,9 +76,10 @@ static void trouble_end(struct informer *informer)
 static void list_complete(struct informer *informer, const char *resource_version)
 {
     position_set(informer, resource_version);
-    trouble_end(informer);
     informer->phase = WATCH;
+    informer->counts.lists++;
     informer_table_end_list(&informer->table);
+    trouble_end(informer);
     bool is_first = !informer->synced;
     informer->synced = true;
     if (is_first && informer->options.on_synced)
@@ -114,7 +115,8 @@ static int event_take(void *context, const struct watch_event *event, struct err
     informer->counts.events++;
     if (event->type == WATCH_ERROR)
         return kube_status_to_error((int)json_integer_at(event->object, "code", 500), event->object, error);
-    trouble_end(informer);
+    if (informer->phase == WATCH) /* a list is no help before it is complete */
+        trouble_end(informer);
     if (event->type == WATCH_BOOKMARK) {
         bookmark_take(informer, event->object);
         return 0;
@@ -326,7 +328,6 @@ static void watch_start(struct informer *informer)
         resource_path_append_query(&path, "sendInitialEvents", "true", NULL);
         resource_path_append_query(&path, "resourceVersionMatch", "NotOlderThan", NULL);
         query_number(&path, "timeoutSeconds", STREAMED_LIST_SECONDS);
-        informer->counts.lists++;
     } else {
         resource_path_append_query(&path, "resourceVersion", informer->position, NULL);
         query_number(&path, "timeoutSeconds", informer->options.watch_seconds);
@@ -360,12 +361,10 @@ static void go_on(struct informer *informer)
     informer->phase = stream ? STREAMED_LIST : PAGED_LIST;
     if (informer->next_page == NULL)
         informer_table_begin_list(&informer->table);
-    if (stream) {
+    if (stream)
         watch_start(informer);
-        return;
-    }
-    informer->counts.lists += informer->next_page == NULL;
-    page_start(informer);
+    else
+        page_start(informer);
 }
 
 /* ---------------------------------------------------------------- life cycle */

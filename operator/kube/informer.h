@@ -45,8 +45,8 @@ struct informer_options {
     void (*on_changed)(void *context, const char *key, const void *old, const void *item);
     void (*on_deleted)(void *context, const char *key, const void *item);
     void (*on_synced)(void *context); /* once, when the first state is complete */
-    void (*on_shown_again)(
-        void *context); /* a refusal (informer_refusal) is over, and what was seen before it goes on */
+    /* A refusal (informer_refusal) is over: what was seen before it goes on, or all of it was listed anew. */
+    void (*on_shown_again)(void *context);
     /* Something failed and is tried again by itself; for the log. */
     void (*on_trouble)(void *context, const struct error *error);
     void *context;
@@ -80,7 +80,8 @@ bool informer_next(const struct informer *informer, size_t *at, const char **ret
  * (KEP-5504). NULL, "" and what is no number count as seen. */
 bool informer_has_seen(const struct informer *informer, const char *resource_version);
 
-/* For metrics: how often lists were started, watches were started, events were taken. */
+/* How often lists were completed, watches were started, events were taken. What came and went before a list's snapshot
+ * nobody has heard of, and that goes for all that was made until it counts. */
 struct informer_counts {
     uint64_t lists, watches, events;
 };

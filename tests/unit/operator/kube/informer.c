@@ -174,6 +174,36 @@ Test(informer, after_410_what_vanished_is_reported)
     stop(informer);
 }
 
+/* In turn: a whole list, one that fails on its second page, one whose second page never comes. */
+static void listing_slowly(struct scripted_request *request)
+{
+    static int lists;
+    if (asks(request, "watch=true")) {
+        scripted_reply(request, 410, "{\"kind\":\"Status\",\"code\":410,\"reason\":\"Expired\"}");
+    } else if (asks(request, "continue=")) {
+        if (lists == 2)
+            scripted_reply(request, 500, "{}");
+        else
+            scripted_hold(request);
+    } else if (++lists == 1) {
+        scripted_reply(request, 200, LIST("5", OBJECT("a", "1", "1") "," OBJECT("b", "2", "1")));
+    } else {
+        scripted_reply(request, 200,
+                       "{\"items\":[" OBJECT("a", "1", "1") "],\"metadata\":{\"resourceVersion\":\"9\","
+                                                            "\"continue\":\"more\"}}");
+    }
+}
+
+Test(informer, a_list_counts_once_it_is_complete)
+{
+    fixture_start(listing_slowly, NULL, NULL);
+    struct informer *informer = start((struct informer_options){.never_stream_list = true});
+    LOOP_UNTIL(scripted_count(&server, "GET /api/v1/pods?limit=500&continue=more") == 2);
+    cr_assert_str_eq(told, "+n/a=1 +n/b=1 ! ", "what vanished is not known yet");
+    cr_assert_eq(informer_counts(informer).lists, 1);
+    stop(informer);
+}
+
 static void gone(struct scripted_request *request)
 {
     if (asks(request, "limit="))
@@ -298,6 +328,41 @@ Test(informer, a_refusal_is_told_and_tried_again)
 }
 
 static bool allowed;
+
+static void on_shown_again(void *context)
+{
+    (void)context;
+    tell("shown ");
+}
+
+/* The first state, then no right to look until it is given again, when the state is listed anew: a has vanished. */
+static void listing_anew(struct scripted_request *request)
+{
+    static int streams;
+    if (!asks(request, "sendInitialEvents")) {
+        scripted_reply(request, 410, "{\"kind\":\"Status\",\"code\":410,\"reason\":\"Expired\"}");
+    } else if (++streams == 2) {
+        forbidding(request);
+    } else if (streams > 3) {
+        scripted_hold(request);
+    } else {
+        scripted_stream(request);
+        if (streams == 1)
+            scripted_chunk(request, EVENT("ADDED", OBJECT("a", "1", "1")));
+        scripted_chunk(request, EVENT("ADDED", OBJECT("b", "2", "1")) INITIAL_END("9"));
+        scripted_end(request);
+    }
+}
+
+Test(informer, what_vanished_behind_a_refusal_is_told_before_its_end)
+{
+    fixture_start(listing_anew, NULL, NULL);
+    struct informer *informer = start((struct informer_options){.on_shown_again = on_shown_again});
+    LOOP_UNTIL(informer_counts(informer).lists == 2);
+    cr_assert_str_eq(told, "+n/a=1 +n/b=1 ! -n/a=1 shown ");
+    cr_assert_null(informer_refusal(informer));
+    stop(informer);
+}
 
 static void forbidding_sometimes(struct scripted_request *request)
 {
