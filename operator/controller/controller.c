@@ -526,16 +526,27 @@ static void child_event(void *context, const char *key, const void *item)
     look(context, key);
 }
 
+static void look_at_all(struct controller *controller)
+{
+    const char *key;
+    void *entry;
+    for (size_t at = 0; hash_map_next(&controller->entries, &at, &key, &entry);)
+        work_queue_add(controller->queue, entry);
+}
+
 static void all_synced(void *context)
 {
     struct controller *controller = context;
-    const char *key;
-    void *entry;
     if (!is_synced(controller))
         return;
     log_info("caches are complete", NULL);
-    for (size_t at = 0; hash_map_next(&controller->entries, &at, &key, &entry);)
-        work_queue_add(controller->queue, entry);
+    look_at_all(controller);
+}
+
+/* Jobs have waited for what was refused. */
+static void shown_again(void *context)
+{
+    look_at_all(context);
 }
 
 static void trouble(void *context, const struct error *error)
@@ -550,7 +561,7 @@ static struct informer_options base_options(struct controller *controller, struc
         .resource = resource,
         .name_space = controller->options.name_space,
         .on_synced = all_synced,
-        .on_shown_again = all_synced,
+        .on_shown_again = shown_again,
         .on_trouble = trouble,
         .context = controller,
     };
@@ -597,11 +608,7 @@ static void flavor_added(void *context, const char *key, const void *item)
 {
     (void)key;
     (void)item;
-    struct controller *controller = context;
-    const char *name;
-    void *entry;
-    for (size_t at = 0; hash_map_next(&controller->entries, &at, &name, &entry);)
-        work_queue_add(controller->queue, entry);
+    look_at_all(context);
 }
 
 static void prepare_queue(struct controller *controller)
