@@ -162,7 +162,8 @@ static void wake(void *context)
     rpc_wake(*(struct rpc **)context);
 }
 
-static void lead(struct crew_seat *seat)
+/* A server whose chief has gone answers nobody: it is there as long as the measurement. */
+static struct dispatcher *lead(struct crew_seat *seat)
 {
     struct dispatcher *dispatcher;
     struct server_standing standing[PS_SERVERS_MAX] = {0};
@@ -177,7 +178,7 @@ static void lead(struct crew_seat *seat)
     if (dispatcher_start(&options, &dispatcher, NULL) < 0 || dispatcher_await_servers(dispatcher, standing, NULL) < 0 ||
         dispatcher_begin(dispatcher, &plan, &lost, NULL) < 0)
         exit(1);
-    dispatcher_free(dispatcher);
+    return dispatcher;
 }
 
 /* One kind of exchange: what is pulled and pushed, and how. */
@@ -263,13 +264,14 @@ static void measure_against(struct lone_server *server, measurement *measure, do
     struct placement placement;
     struct rpc *rpc;
     struct address_book *book;
-    lead(&server->seat);
+    struct dispatcher *dispatcher = lead(&server->seat);
     placement_init(&placement, server->layout, 1);
     if (rpc_new(tick, NULL, 100, &rpc, NULL) < 0 || address_book_new(&server->seat, 1, wake, &rpc, &book, NULL) < 0)
         exit(1);
     rpc_start_ticks(rpc);
     measure(rpc, book, &server->seat, &placement, raw);
     rpc_stop(rpc);
+    dispatcher_free(dispatcher);
     kill(server->process, SIGKILL);
     waitpid(server->process, NULL, 0);
 }
