@@ -130,7 +130,8 @@ struct server_saved {
     struct ticket_set tickets; /* released by the caller */
 };
 /* Has every server write its shard into a directory; waits for all. ERROR_UNAVAILABLE when one was lost, ERROR_SYSTEM when its disk
- * takes too long: it refuses all saves until it has come to the end of that one. It may be called after
+ * takes too long: it refuses all saves until it has come to the end of that one, which `last` and a save behind EVENT_OVER wait
+ * for, as long as for their own. It may be called after
  * dispatcher_cancel too, which does not end it at once: ERROR_CANCELLED when a server's disk takes too long then. `last`, where
  * chief or servers leave next: servers answer nobody after it before a chief begins again, for no ticket can be finished until
  * then, and what each of them acknowledged would be its alone. */

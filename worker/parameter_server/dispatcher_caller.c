@@ -275,13 +275,30 @@ static bool is_saving(const struct dispatcher *dispatcher)
     return false;
 }
 
+static bool is_busy(const struct dispatcher *dispatcher)
+{
+    for (unsigned i = 0; i < dispatcher->options.server_count; i++)
+        if (dispatcher->servers[i].busy)
+            return true;
+    return false;
+}
+
+/* It may have come to the end of the other since. */
+static bool is_put_off(const struct dispatcher *dispatcher)
+{
+    for (unsigned i = 0; i < dispatcher->options.server_count; i++)
+        if (dispatcher->servers[i].saved && dispatcher->servers[i].save.verdict == PS_SAVE_WAITS)
+            return true;
+    return false;
+}
+
 /* As it failed there: whether a volume is full is told from the errno. */
 static int fail_as(unsigned number, const struct ps_message *save, struct error *error)
 {
     bool full = save->verdict == ENOSPC || save->verdict == EDQUOT;
     error_set(error, full ? ERROR_NO_SPACE : ERROR_SYSTEM, "ps %u: %s", number, save->text);
     if (error)
-        error->os_error = (int)save->verdict;
+        error->os_error = save->verdict == PS_SAVE_WAITS ? 0 : (int)save->verdict;
     return -1;
 }
 
@@ -334,25 +351,46 @@ static int64_t save_ms(const struct dispatcher *dispatcher)
     return dispatcher->options.save_ms > 0 ? dispatcher->options.save_ms : SAVE_MS_DEFAULT;
 }
 
-/* A server that beats while its disk hangs would keep the chief for ever, which does nothing else meanwhile. */
-static bool takes_too_long(const struct dispatcher *dispatcher, int64_t began_ms)
+/* A server that beats while its disk hangs would keep the chief for ever, which does nothing else meanwhile. Once the chief is
+ * asked to leave, all that a save waits for counts. */
+static bool takes_too_long(const struct dispatcher *dispatcher, int64_t began_ms, int64_t save_began_ms)
 {
-    int64_t since_ms = began_ms > dispatcher->cancelled_ms ? began_ms : dispatcher->cancelled_ms;
+    int64_t since_ms = save_began_ms > dispatcher->cancelled_ms ? save_began_ms : dispatcher->cancelled_ms;
     int64_t most_ms = dispatcher->options.last_save_ms > 0 ? dispatcher->options.last_save_ms : LAST_SAVE_MS_DEFAULT;
     return dispatcher_now_ms() - began_ms >= save_ms(dispatcher) ||
            (dispatcher->cancelled && dispatcher_now_ms() - since_ms >= most_ms);
 }
 
 /* Whoever is asked to leave has no time for another. */
-static void await_saves(struct dispatcher *dispatcher)
+static void await_none(struct dispatcher *dispatcher, bool (*any)(const struct dispatcher *dispatcher),
+                       int64_t save_began_ms)
 {
     int64_t began_ms = dispatcher_now_ms();
     bool ends = dispatcher->saves_no_more;
-    while (dispatcher->fatal.kind == ERROR_NONE && is_saving(dispatcher) && !ends) {
+    while (dispatcher->fatal.kind == ERROR_NONE && any(dispatcher) && !ends) {
         wait_for(dispatcher, 200);
-        ends = is_saving(dispatcher) && takes_too_long(dispatcher, began_ms);
+        ends = any(dispatcher) && takes_too_long(dispatcher, began_ms, save_began_ms);
     }
     dispatcher->saves_no_more = ends && dispatcher->cancelled;
+}
+
+/* All servers are ordered again when one was busy, for a step of a synchronous run may lie between; what the others wrote is
+ * written again. A busy one that waits is named by the order that it has not done. */
+static void save_all(struct dispatcher *dispatcher, struct ps_message *order, bool waits)
+{
+    int64_t began_ms = dispatcher_now_ms();
+    do {
+        dispatcher->awaits_disks = waits;
+        if (waits)
+            await_none(dispatcher, is_busy, began_ms);
+        dispatcher->awaits_disks = false;
+        if (waits && is_busy(dispatcher))
+            return;
+        /* No chief has given an order this number: what a server still says to an earlier one is no answer. */
+        order->step = clock_monotonic_ns();
+        on_rpc(dispatcher, order_save, order);
+        await_none(dispatcher, is_saving, began_ms);
+    } while (waits && is_put_off(dispatcher) && !is_saving(dispatcher) && dispatcher->fatal.kind == ERROR_NONE);
 }
 
 /* Names the first that has not come to its end. Nobody waits for them any more. */
@@ -360,11 +398,13 @@ static int fail_late(struct dispatcher *dispatcher, struct error *error)
 {
     char name[WAITING_NAME_MAX];
     unsigned late = 0;
-    while (!dispatcher->servers[late].saving)
+    while (!dispatcher->servers[late].saving && !dispatcher->servers[late].busy)
         late++;
     dispatcher_name_server(dispatcher, late, name);
-    for (unsigned i = late; i < dispatcher->options.server_count; i++)
+    for (unsigned i = late; i < dispatcher->options.server_count; i++) {
+        dispatcher->servers[i].busy |= dispatcher->servers[i].saving;
         dispatcher->servers[i].saving = false;
+    }
     return error_set(error, ERROR_SYSTEM, "%s has not written its shard within %lld s; look at its volume", name,
                      (long long)(save_ms(dispatcher) / 1000));
 }
@@ -373,17 +413,17 @@ int dispatcher_save(struct dispatcher *dispatcher, const char *directory, bool l
                     struct server_saved saved[PS_SERVERS_MAX], struct error *error)
 {
     pthread_mutex_lock(&dispatcher->lock);
-    /* No chief has given an order this number: what a server still says to an earlier one is no answer. */
-    struct ps_message order = {.type = PS_SAVE, .step = clock_monotonic_ns(), .last = last};
+    struct ps_message order = {.type = PS_SAVE, .last = last};
+    bool waits = last || dispatcher->phase == PHASE_OVER;
     snprintf(order.path, sizeof order.path, "%s", directory);
-    on_rpc(dispatcher, order_save, &order);
-    await_saves(dispatcher);
+    save_all(dispatcher, &order, waits);
+    bool is_late = is_saving(dispatcher) || (waits && is_busy(dispatcher));
     int result;
     if (dispatcher->fatal.kind != ERROR_NONE)
         result = check(dispatcher, error);
-    else if (is_saving(dispatcher) && !dispatcher->cancelled)
+    else if (is_late && !dispatcher->cancelled)
         result = fail_late(dispatcher, error);
-    else if (is_saving(dispatcher))
+    else if (is_late)
         result = error_set(error, ERROR_CANCELLED, "left on request before every ps had written its shard");
     else
         result = collect(dispatcher, saved, error);

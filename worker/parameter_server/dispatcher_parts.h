@@ -40,6 +40,7 @@ struct led_server {
     bool parting_by_save; /* it did before the last save was ordered: what it acknowledged is there */
     double squares;
     bool saving, saved;
+    bool busy;              /* it writes a save that nobody waits for any more, and refuses others until that is done */
     int64_t save_number;    /* of the order under way */
     struct ps_message save; /* its answer */
 };
@@ -91,7 +92,8 @@ struct dispatcher {
     struct error fatal;
     bool cancelled, finished; /* finished: everybody was told that the run is over */
     int64_t cancelled_ms;
-    bool saves_no_more;                                           /* a save took too long after that */
+    bool awaits_disks;  /* a save begins once no server is busy with another */
+    bool saves_no_more; /* a save took too long after that */
     void (*errand)(struct dispatcher *dispatcher, void *context); /* of the other thread, for the rpc's; NULL: none */
     void *errand_context;
     struct dispatcher_event events[EVENTS_MAX];

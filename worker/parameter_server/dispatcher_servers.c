@@ -150,6 +150,7 @@ static void on_standing(struct led_server *server, const struct ps_message *mess
 
 static void on_saved(struct led_server *server, const struct ps_message *message)
 {
+    server->busy = message->verdict == PS_SAVE_WAITS;
     if (!server->saving || message->step != server->save_number)
         return;
     struct ticket_set tickets = server->save.tickets;
@@ -224,7 +225,7 @@ static void on_closed(void *context, struct rpc_stream *stream, const struct err
     bool stood = server->stands;
     server->stream = NULL;
     server->asked_ms = stood ? dispatcher_now_ms() : server->asked_ms; /* not with each vain try */
-    server->stands = server->saving = server->starting = server->parting = false;
+    server->stands = server->saving = server->busy = server->starting = server->parting = false;
     if (stood && !dispatcher->finished) {
         struct dispatcher_event event = {.kind = EVENT_SERVER_LOST};
         char name[WAITING_NAME_MAX];

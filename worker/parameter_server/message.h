@@ -81,6 +81,9 @@
     X(SEEN)       /* server: generation */                                                                                      \
     X(SUPERSEDED) /* backup, to a server of which it has met a successor: newest */
 
+/* A verdict of SAVED that is no errno: the save before is still being written. SAVED of that one follows, for whoever leads then. */
+#define PS_SAVE_WAITS UINT32_MAX
+
 enum ps_message_type {
     PS_NONE,
 #define X(name) PS_##name,

@@ -73,10 +73,12 @@ bool server_store_begin(struct ps_server *server, const struct ps_message *order
     struct store_job *job = &server->store;
     struct ps_message refusal = {.type = PS_SAVED, .step = order->step};
     struct error error = ERROR_INIT;
-    if (job->busy)
+    if (job->busy) {
         snprintf(refusal.text, sizeof refusal.text, "the checkpoint before is still being written");
-    else if (variables_copy_begin(&job->copy, &server->variables, &error) < 0)
+        refusal.verdict = PS_SAVE_WAITS;
+    } else if (variables_copy_begin(&job->copy, &server->variables, &error) < 0) {
         snprintf(refusal.text, sizeof refusal.text, "%.250s", error.message);
+    }
     if (refusal.text[0]) {
         ps_message_send(server->control->stream, &refusal);
         return false;

@@ -29,6 +29,7 @@ struct false_server {
     bool holds_state;
     bool dies_of_start; /* the next one */
     bool hangs;         /* never answers a save */
+    unsigned refuses;   /* saves, each for one before it that it then comes to the end of */
     bool parts;         /* asks to leave as soon as it is led */
     uint32_t lineage;
     int64_t updates;
@@ -110,8 +111,17 @@ static void on_start(struct false_server *server, struct rpc_stream *stream, con
 }
 
 /* What it has still to say to an earlier order comes first. */
-static void on_save(struct rpc_stream *stream, const struct ps_message *message)
+static void on_save(struct false_server *server, struct rpc_stream *stream, const struct ps_message *message)
 {
+    if (server->refuses > 0) {
+        server->refuses--;
+        ps_message_send(stream, &(struct ps_message){.type = PS_SAVED,
+                                                     .step = message->step,
+                                                     .verdict = PS_SAVE_WAITS,
+                                                     .text = "it writes another"});
+        ps_message_send(stream, &(struct ps_message){.type = PS_SAVED, .step = message->step - 1, .path = "earlier"});
+        return;
+    }
     ps_message_send(stream, &(struct ps_message){.type = PS_SAVED, .step = message->step - 1, .path = "earlier"});
     ps_message_send(stream, &(struct ps_message){.type = PS_SAVED, .step = message->step, .path = "this one"});
 }
@@ -128,7 +138,7 @@ static void on_message(void *context, struct rpc_stream *stream, const void *byt
     if (message.type == PS_START)
         on_start(server, stream, &message);
     else if (message.type == PS_SAVE && !server->hangs)
-        on_save(stream, &message);
+        on_save(server, stream, &message);
     ps_message_release(&message);
 }
 
@@ -437,6 +447,60 @@ Test(dispatcher, a_chief_does_not_wait_for_ever_for_a_disk_that_hangs, .timeout 
         cr_expect(strstr(text, "shard") == NULL, "%s", text);
     }
     do_tickets(&stage, 1);
+    tear_down(&stage);
+}
+
+static void expect_saved(struct stage *stage, bool last)
+{
+    struct server_saved saved[PS_SERVERS_MAX] = {0};
+    struct error error = ERROR_INIT;
+    cr_assert(dispatcher_save(stage->dispatcher, "nowhere", last, saved, &error) == 0, "%s", error.message);
+    for (unsigned i = 0; i < SERVERS; i++) {
+        cr_expect_str_eq(saved[i].name, "this one");
+        ticket_set_release(&saved[i].tickets);
+    }
+}
+
+/* There will be another. */
+Test(dispatcher, a_save_on_the_way_does_not_wait_for_a_slow_disk, .timeout = 120)
+{
+    struct stage stage = {0};
+    struct server_saved saved[PS_SERVERS_MAX] = {0};
+    struct error error = ERROR_INIT;
+    set_up(&stage);
+    stage.servers[1].refuses = 1;
+    cr_assert(begin(&stage, false) == 0);
+    cr_expect(dispatcher_save(stage.dispatcher, "nowhere", false, saved, &error) < 0);
+    cr_expect(error.kind == ERROR_SYSTEM && error.os_error == 0, "%s", error.message);
+    cr_expect(strstr(error.message, "it writes another") != NULL, "%s", error.message);
+    expect_saved(&stage, false);
+    tear_down(&stage);
+}
+
+/* A finished run would fail for good. */
+Test(dispatcher, the_final_save_waits_for_a_slow_disk, .timeout = 120)
+{
+    struct stage stage = {0};
+    struct dispatcher_event event;
+    set_up(&stage);
+    cr_assert(begin(&stage, false) == 0);
+    do_tickets(&stage, END);
+    do
+        cr_assert(dispatcher_next_event(stage.dispatcher, 60000, &event, NULL) == 0 && event.kind != EVENT_NONE);
+    while (event.kind != EVENT_OVER);
+    stage.servers[0].refuses = 1;
+    stage.servers[1].refuses = 2;
+    expect_saved(&stage, false);
+    tear_down(&stage);
+}
+
+Test(dispatcher, the_save_before_somebody_leaves_waits_for_a_slow_disk, .timeout = 120)
+{
+    struct stage stage = {0};
+    set_up(&stage);
+    stage.servers[1].refuses = 1;
+    cr_assert(begin(&stage, false) == 0);
+    expect_saved(&stage, true);
     tear_down(&stage);
 }
 
