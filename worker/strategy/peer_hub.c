@@ -36,6 +36,7 @@ struct visitor {
     uint64_t meeting;
     bool meets;
     struct holdings met_holdings;
+    bool drops; /* of the update that comes, a part was dropped */
 };
 
 /* What is due to one seat, and our stream to it. */
@@ -46,9 +47,7 @@ struct peer {
     bool ready;     /* it has greeted us */
     bool in_flight; /* a change that it has not taken yet */
     bool told_done;
-    bool stall_told; /* it was named, and has answered nothing in good time since */
-    bool
-        missed; /* a change may be lost with a former stream: what is sent from then on does not make up for it, a meeting does */
+    bool stall_told;    /* it was named, and has answered nothing in good time since */
     int64_t sent_count; /* of our examples, with the change in flight */
     int64_t told_total, next_dial_ms;
     int64_t asked_ms; /* when it was greeted, or sent the change in flight */
@@ -56,6 +55,7 @@ struct peer {
     bool in_world;
     float *pending; /* changes that wait; NULL: never any */
     bool dirty;
+    int64_t pending_from; /* they are of our examples after so many */
 };
 
 enum errand_state { ERRAND_NONE, ERRAND_WANTED, ERRAND_ASKED, ERRAND_DONE, ERRAND_NOTHING, ERRAND_FAILED };
@@ -138,6 +138,18 @@ static void hold_also(struct peer_hub *hub, const int64_t counts[CREW_SIZE_MAX])
     raise_counts(hub->held.counts, counts);
     raise_counts(hub->counts, counts);
     pthread_mutex_unlock(&hub->lock);
+}
+
+/* Our replica has added a seat's update; whether it has now all that this seat has told with it. It does not when an update before
+ * that was lost, with a stream or with a newcomer's fetch: what comes later does not make up for that, a meeting does. */
+static bool hold_update(struct peer_hub *hub, unsigned seat, const struct peer_message *update)
+{
+    pthread_mutex_lock(&hub->lock);
+    bool joins_on = seat < CREW_SIZE_MAX && hub->held.counts[seat] >= update->from;
+    pthread_mutex_unlock(&hub->lock);
+    if (joins_on)
+        hold_also(hub, update->counts);
+    return joins_on;
 }
 
 /* Another replica has so many of our examples. */
@@ -320,7 +332,6 @@ static void hear_meeting(struct peer *peer, const struct peer_message *message)
         return;
     hold_also(hub, message->counts);
     note_handed(hub, hub->sent_holdings.counts[hub->options.seat]);
-    peer->missed = false;
     say(hub, peer->stream, &(struct peer_message){.type = PEER_TAKEN, .serial = message->serial});
 }
 
@@ -343,9 +354,22 @@ static void hear_state(struct peer *peer, const struct peer_message *message)
     pthread_mutex_unlock(&hub->lock);
 }
 
+static void end_update(struct peer *peer, bool is_held)
+{
+    note_answer(peer, peer->asked_ms);
+    if (peer->in_flight && is_held)
+        note_handed(peer->hub, peer->sent_count);
+    peer->in_flight = false;
+    rpc_wake(peer->hub->rpc);
+}
+
 static void hear_nothing(struct peer *peer, const struct peer_message *message)
 {
     struct peer_hub *hub = peer->hub;
+    if (message->serial == 0) {
+        end_update(peer, false);
+        return;
+    }
     pthread_mutex_lock(&hub->lock);
     if (errand_is(&hub->fetch, peer, message->serial))
         errand_end(hub, &hub->fetch, ERRAND_NOTHING);
@@ -397,11 +421,7 @@ static void peer_message_came(void *context, struct rpc_stream *stream, const vo
         rpc_wake(peer->hub->rpc);
         break;
     case PEER_TAKEN:
-        note_answer(peer, peer->asked_ms);
-        if (peer->in_flight)
-            note_handed(peer->hub, peer->sent_count);
-        peer->in_flight = false;
-        rpc_wake(peer->hub->rpc);
+        end_update(peer, true);
         break;
     case PEER_AVERAGE:
         hear_meeting(peer, &message);
@@ -424,7 +444,6 @@ static void peer_closed(void *context, struct rpc_stream *stream, const struct e
     struct peer_hub *hub = peer->hub;
     peer->stream = NULL;
     peer->ready = false;
-    peer->missed |= peer->in_flight;
     peer->in_flight = false;
     peer->told_done = false;
     peer->next_dial_ms = clock_monotonic_ms() + REDIAL_MS;
@@ -453,16 +472,15 @@ static bool greet(struct visitor *visitor, const struct peer_message *hello)
     return visitor->greeted;
 }
 
-static bool take_update(struct visitor *visitor, const struct peer_message *message)
+static void take_update(struct visitor *visitor, const struct peer_message *message)
 {
     struct peer_hub *hub = visitor->hub;
-    if (!peer_replica_add(hub->replica, message->offset, message->count, take_part(hub, message)))
-        return false;
-    if (message->last) {
-        hold_also(hub, message->counts);
-        say(hub, visitor->stream, &(struct peer_message){.type = PEER_TAKEN});
-    }
-    return true;
+    bool added = peer_replica_add(hub->replica, message->offset, message->count, take_part(hub, message));
+    visitor->drops = !added || (message->offset > 0 && visitor->drops);
+    if (!message->last)
+        return;
+    bool is_held = !visitor->drops && hold_update(hub, visitor->seat, message);
+    say(hub, visitor->stream, &(struct peer_message){.type = is_held ? PEER_TAKEN : PEER_NOTHING});
 }
 
 static void meet_visitor(struct visitor *visitor, const struct peer_message *message)
@@ -491,8 +509,6 @@ static void end_meeting(struct visitor *visitor, uint64_t serial)
         return;
     visitor->meets = false;
     note_handed(hub, visitor->met_holdings.counts[hub->options.seat]);
-    if (visitor->seat < CREW_SIZE_MAX)
-        hub->peers[visitor->seat].missed = false;
 }
 
 /* The next part of each vector, of the same moment: what belongs to a weight stays together. The parts are of many moments, as the
@@ -563,7 +579,8 @@ static bool hear_visitor(struct visitor *visitor, const struct peer_message *mes
         merge_counts(visitor->hub, message);
         return true;
     case PEER_UPDATE:
-        return take_update(visitor, message);
+        take_update(visitor, message);
+        return true;
     case PEER_AVERAGE:
         meet_visitor(visitor, message);
         return true;
@@ -659,7 +676,7 @@ static void drop_former(struct peer_hub *hub, const struct world *before)
         peer->ready &= same;
         if (!same) {
             peer->next_dial_ms = 0;
-            peer->stall_told = peer->in_flight = peer->missed = false;
+            peer->stall_told = peer->in_flight = false;
         }
         pthread_mutex_lock(&hub->lock);
         if (!same)
@@ -698,7 +715,8 @@ static void send_pending(struct peer_hub *hub, struct peer *peer)
     /* The trainer adds to it under the lock; it waits for as long as the copy takes. */
     struct peer_message message = {.type = PEER_UPDATE, .seats = CREW_SIZE_MAX};
     pthread_mutex_lock(&hub->lock);
-    peer->sent_count = peer->missed ? 0 : hub->counts[hub->options.seat];
+    peer->sent_count = hub->counts[hub->options.seat];
+    message.from = peer->pending_from;
     message.counts[hub->options.seat] = peer->sent_count;
     say_vector(hub, peer->stream, &message, peer->pending);
     memset(peer->pending, 0, peer_replica_elements(hub->replica) * sizeof(float));
@@ -812,7 +830,8 @@ void peer_hub_publish(struct peer_hub *hub, const float *change, int64_t example
 {
     uint64_t elements = peer_replica_elements(hub->replica);
     pthread_mutex_lock(&hub->lock);
-    if (examples > hub->counts[hub->options.seat])
+    int64_t before = hub->counts[hub->options.seat];
+    if (examples > before)
         hub->counts[hub->options.seat] = examples;
     for (unsigned seat = 0; seat < CREW_SIZE_MAX; seat++) {
         struct peer *peer = &hub->peers[seat];
@@ -822,6 +841,8 @@ void peer_hub_publish(struct peer_hub *hub, const float *change, int64_t example
             peer->pending = memory_allocate(elements, sizeof(*peer->pending));
         for (uint64_t i = 0; i < elements; i++)
             peer->pending[i] += change[i];
+        if (!peer->dirty)
+            peer->pending_from = before;
         peer->dirty = true;
     }
     pthread_mutex_unlock(&hub->lock);

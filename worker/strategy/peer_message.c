@@ -34,6 +34,8 @@ static void codec_part(struct codec *codec, struct peer_message *message)
         codec->failed = true;
     if (message->last && !codec->failed)
         codec_counts(codec, message);
+    if (message->last && message->type == PEER_UPDATE)
+        codec_i64(codec, &message->from);
 }
 
 static void codec_head(struct codec *codec, struct peer_message *message)

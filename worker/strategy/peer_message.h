@@ -6,14 +6,15 @@
  *
  *     HELLO      caller: job, attempt, epoch, seat. Unknown or superseded: the stream is closed
  *     COUNTS     both: examples finished, by seat; of its own those that another replica has taken in
- *     UPDATE     caller: a part of a change that the other shall add; answered by TAKEN after the last part
+ *     UPDATE     caller: a part of a change that the other shall add. After the last part the other answers with TAKEN when it has
+ *                now all that the caller has finished until then, with NOTHING when it lacks some of it
  *     AVERAGE    caller: a part of its parameters; answered at once by the same part of the other's, and both move to the mean.
  *                After the last answer the caller says TAKEN
  *     FETCH      caller: asks for the whole state; answered by STATE parts, or by NOTHING when the other has none yet
  *     DONE       the chief: the result is stored
  *
  * With the last part of an UPDATE, an AVERAGE or a STATE goes what the whole has of each seat's examples, in the order in which
- * that seat finished them.
+ * that seat finished them; of an UPDATE, the caller's are those after `from`.
  *
  * On the wire: a magic number, the crew's protocol (worker/comm/protocol.h), the fields in a fixed little-endian order, the
  * CRC-32C of head and floats together.
@@ -56,12 +57,13 @@ struct peer_message {
     enum peer_message_type type;
     char job_uid[PEER_UID_MAX];    /* HELLO */
     uint32_t attempt, epoch, seat; /* HELLO */
-    uint64_t serial;               /* of a FETCH or an AVERAGE; the answer, and the TAKEN for it, have the same */
+    uint64_t serial; /* of a FETCH or an AVERAGE, never 0; the answer, and the TAKEN for it, have the same */
     uint32_t vector;
     bool last;              /* part of the last vector */
     uint64_t offset, count; /* elements */
     uint32_t seats;
     int64_t counts[CREW_SIZE_MAX]; /* COUNTS, and with a last part: `seats` of them */
+    int64_t from;                  /* with the last part of an UPDATE */
     const float *floats;           /* `count` of them; after decoding they may lie unaligned: copy them out */
 };
 

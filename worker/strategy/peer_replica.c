@@ -109,13 +109,12 @@ bool peer_replica_add(struct peer_replica *replica, uint64_t offset, uint64_t co
     if (!is_within(replica, offset, count))
         return false;
     peer_replica_lock(replica);
-    if (replica->whole) {
-        for (uint64_t i = 0; i < count; i++)
-            replica->inbox[offset + i] += change[i];
-        replica->inbox_is_empty = false;
-    }
+    bool whole = replica->whole;
+    for (uint64_t i = 0; whole && i < count; i++)
+        replica->inbox[offset + i] += change[i];
+    replica->inbox_is_empty &= !whole;
     peer_replica_unlock(replica);
-    return true;
+    return whole;
 }
 
 bool peer_replica_meet(struct peer_replica *replica, uint64_t offset, uint64_t count, const float *theirs,
@@ -140,13 +139,12 @@ bool peer_replica_settle(struct peer_replica *replica, uint64_t offset, uint64_t
     if (!is_within(replica, offset, count))
         return false;
     peer_replica_lock(replica);
-    if (replica->whole) {
-        for (uint64_t i = 0; i < count; i++)
-            replica->inbox[offset + i] += 0.5f * (theirs[i] - sent[offset + i]);
-        replica->inbox_is_empty = false;
-    }
+    bool whole = replica->whole;
+    for (uint64_t i = 0; whole && i < count; i++)
+        replica->inbox[offset + i] += 0.5f * (theirs[i] - sent[offset + i]);
+    replica->inbox_is_empty &= !whole;
     peer_replica_unlock(replica);
-    return true;
+    return whole;
 }
 
 bool peer_replica_read(struct peer_replica *replica, unsigned vector, uint64_t offset, uint64_t count,

@@ -38,7 +38,7 @@ void peer_replica_take_in(struct peer_replica *replica);
 /* Until the state is there nothing is given away, and what comes is dropped. Clears the inbox. */
 void peer_replica_set_whole(struct peer_replica *replica, bool whole);
 
-/* The peers: */
+/* The peers; false, too: dropped. */
 bool peer_replica_is_whole(struct peer_replica *replica);
 bool peer_replica_add(struct peer_replica *replica, uint64_t offset, uint64_t count, const float *change);
 /* Moves half the way towards `theirs`; ret_ours: where it was. */

@@ -6,6 +6,7 @@
 
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -122,8 +123,8 @@ static void open_pair(struct place *own, struct place *other)
     const struct world here = world_of(0, ports), there = world_of(1, ports);
     peer_hub_set_world(other->hub, &there);
     peer_hub_set_world(own->hub, &here);
-    peer_hub_count(other->hub, 0, 7);
-    expect_count(own->hub, 0, 7); /* they know each other */
+    peer_hub_count(other->hub, 3, 7);
+    expect_count(own->hub, 3, 7); /* they know each other */
 }
 
 /* Its hub stands still where it would touch the replica. */
@@ -175,6 +176,22 @@ Test(peer_hub, a_peer_that_is_frozen_when_it_is_asked_for_its_state_is_named, .t
 
 /* ---- who has what of whom */
 
+static float value_of(struct place *place, unsigned i)
+{
+    float values[COUNT];
+    peer_replica_lock(place->replica);
+    peer_replica_read(place->replica, 0, 0, COUNT, values);
+    peer_replica_unlock(place->replica);
+    return values[i];
+}
+
+static void await_value(struct place *place, unsigned i, float value)
+{
+    for (int look = 0; look < 6000 && value_of(place, i) != value; look++)
+        usleep(10000);
+    cr_assert_eq(value_of(place, i), value);
+}
+
 /* The other has the change and the count at once; whoever is told of it has it from one that could go on without us. */
 Test(peer_hub, examples_are_told_when_another_replica_has_them, .timeout = 120)
 {
@@ -184,14 +201,10 @@ Test(peer_hub, examples_are_told_when_another_replica_has_them, .timeout = 120)
     send_change(own.hub);
     expect_stall(own.hub, peer_hub_port(other.hub), "taken a change");
     cr_expect_eq(peer_hub_counted(own.hub, 0), 24);
-    cr_expect_eq(peer_hub_counted(other.hub, 0), 7, "nobody has it yet");
+    cr_expect_eq(peer_hub_counted(other.hub, 0), 0, "nobody has it yet");
     peer_replica_unlock(other.replica);
     expect_count(other.hub, 0, 24);
-    float values[COUNT];
-    peer_replica_lock(other.replica);
-    peer_replica_read(other.replica, 0, 0, COUNT, values);
-    peer_replica_unlock(other.replica);
-    cr_expect_eq(values[3], 4);
+    cr_expect_eq(value_of(&other, 3), 4);
     close_place(&own);
     close_place(&other);
 }
@@ -224,6 +237,126 @@ Test(peer_hub, a_state_that_is_adopted_brings_what_its_giver_has, .timeout = 120
     cr_expect_eq(peer_hub_counted(own.hub, 1), 48);
     close_place(&own);
     close_place(&other);
+}
+
+/* The other has dealt with what was sent it: a count may overtake a change, but not one that was sent with the count before. */
+static void await_sent(struct place *own, struct place *other)
+{
+    for (int i = 0; i < 2; i++) {
+        int64_t examples = peer_hub_counted(own->hub, 2) + 1;
+        peer_hub_count(own->hub, 2, examples);
+        expect_count(other->hub, 2, examples);
+    }
+}
+
+/* A newcomer's state is fetched in parts of many moments: it cannot say whether a change that came meanwhile is in it. */
+Test(peer_hub, a_change_that_a_newcomer_cannot_keep_does_not_count_until_it_has_met, .timeout = 120)
+{
+    static const float change[COUNT] = {1, 2, 3, 4};
+    struct place own, other;
+    open_pair(&own, &other);
+    peer_replica_set_whole(other.replica, false);
+    peer_hub_publish(own.hub, change, 24);
+    await_sent(&own, &other);
+    cr_expect_eq(peer_hub_counted(other.hub, 0), 0, "it has thrown the change away");
+    peer_replica_set_whole(other.replica, true);
+    peer_hub_publish(own.hub, change,
+                     48); /* goes when the first is answered, and what is told of that goes before it */
+    await_value(&other, 3, 4);
+    await_sent(&own, &other);
+    cr_expect_eq(peer_hub_counted(other.hub, 0), 0, "it has this change, but not the one before it");
+    meet(own.hub);
+    expect_count(other.hub, 0, 48);
+    peer_hub_publish(own.hub, change, 72);
+    expect_count(other.hub, 0, 72);
+    close_place(&own);
+    close_place(&other);
+}
+
+/* ---- a peer that loses the first update with its stream, has the second without the first, and then all */
+
+struct loser {
+    sem_t heard;
+    unsigned updates;
+    int64_t froms[3], told[3]; /* an update begins behind; when it came, so many had been told */
+    int64_t known;
+};
+
+static void answer(struct rpc_stream *stream, const struct peer_message *message)
+{
+    unsigned char bytes[PEER_HEAD_MAX];
+    rpc_stream_send(stream, bytes, peer_message_encode(message, bytes, sizeof bytes));
+}
+
+static void lose_update(struct loser *loser, struct rpc_stream *stream, const struct peer_message *update)
+{
+    unsigned number = loser->updates++;
+    cr_assert_lt(number, 3);
+    loser->froms[number] = update->from;
+    loser->told[number] = loser->known;
+    if (number == 0)
+        rpc_stream_close(stream);
+    else
+        answer(stream, &(struct peer_message){.type = number == 1 ? PEER_NOTHING : PEER_TAKEN});
+    sem_post(&loser->heard);
+}
+
+static void loser_message(void *context, struct rpc_stream *stream, const void *bytes, size_t length)
+{
+    struct loser *loser = context;
+    struct peer_message message;
+    cr_assert_eq(peer_message_decode(bytes, length, &message, NULL), 0);
+    if (message.type == PEER_HELLO)
+        answer(stream, &(struct peer_message){.type = PEER_COUNTS, .seats = SEATS, .counts = {0, 7}});
+    if (message.type == PEER_UPDATE)
+        lose_update(loser, stream, &message);
+    if (message.type != PEER_COUNTS)
+        return;
+    loser->known = message.counts[0];
+    if (loser->known == 72)
+        sem_post(&loser->heard);
+}
+
+static void loser_closed(void *context, struct rpc_stream *stream, const struct error *error)
+{
+    (void)context, (void)stream, (void)error;
+}
+
+static void loser_opened(void *context, struct rpc_stream *stream, struct rpc_stream_events *ret_events,
+                         void **ret_context)
+{
+    (void)stream;
+    *ret_events = (struct rpc_stream_events){.message = loser_message, .closed = loser_closed};
+    *ret_context = context;
+}
+
+Test(peer_hub, an_update_that_is_lost_is_told_by_where_the_next_begins, .timeout = 120)
+{
+    static const struct rpc_method method = {PEER_METHOD_EXCHANGE, loser_opened};
+    static const float change[COUNT] = {1, 2, 3, 4};
+    static struct loser loser;
+    struct place own;
+    struct rpc *rpc;
+    struct rpc_server *door;
+    sem_init(&loser.heard, 0, 0);
+    cr_assert_eq(rpc_new(NULL, NULL, 1000, &rpc, NULL), 0);
+    cr_assert_eq(rpc_server_start(rpc, HOST, 0, &method, 1, &loser, &door, NULL), 0);
+    open_place(&own, 0);
+    const uint16_t ports[SEATS] = {peer_hub_port(own.hub), rpc_server_port(door)};
+    struct world world = world_of(0, ports);
+    peer_hub_set_world(own.hub, &world);
+    expect_count(own.hub, 1, 7); /* they know each other */
+    for (int64_t finished = 24; finished <= 72; finished += 24) {
+        peer_hub_publish(own.hub, change, finished);
+        sem_wait(&loser.heard);
+    }
+    sem_wait(&loser.heard); /* it is told that all count */
+    for (int i = 0; i < 3; i++) {
+        cr_expect_eq(loser.froms[i], 24l * i);
+        cr_expect_eq(loser.told[i], 0);
+    }
+    close_place(&own);
+    rpc_free(rpc);
 }
 
 /* ---- a peer of another version, at the address of one that has joined */

@@ -20,7 +20,8 @@ static const struct peer_message messages[] = {
      .count = 3,
      .floats = floats,
      .seats = 2,
-     .counts = {5, 1ll << 40}},
+     .counts = {5, 1ll << 40},
+     .from = 1ll << 39},
     {.type = PEER_TAKEN},
     {.type = PEER_AVERAGE, .serial = 9, .offset = 1ull << 40, .count = 1, .floats = floats},
     {.type = PEER_STATE, .serial = 9, .vector = 2, .count = 0},
@@ -50,6 +51,7 @@ Test(peer_message, comes_back_as_it_was_sent)
         cr_expect_eq(back.last, messages[i].last);
         cr_expect_eq(back.offset, messages[i].offset);
         cr_expect_eq(back.count, messages[i].count);
+        cr_expect_eq(back.from, messages[i].from);
         cr_expect_eq(memcmp(back.counts, messages[i].counts, sizeof(back.counts)), 0);
         if (back.count > 0)
             cr_expect_arr_eq(back.floats, floats, back.count * sizeof(float));

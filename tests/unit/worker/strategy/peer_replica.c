@@ -114,7 +114,8 @@ Test(peer_replica, without_a_state_nothing_is_given_or_kept)
     const float change[COUNT] = {1, 1, 1, 1};
     float seen[COUNT];
     set_up(&scene, 1, false);
-    cr_assert(peer_replica_add(scene.replica, 0, COUNT, change));
+    cr_assert_not(peer_replica_add(scene.replica, 0, COUNT, change));
+    cr_assert_not(peer_replica_settle(scene.replica, 0, COUNT, change, change));
     cr_assert_not(peer_replica_meet(scene.replica, 0, COUNT, change, seen));
     cr_assert_not(peer_replica_is_whole(scene.replica));
     peer_replica_set_whole(scene.replica, true);
