@@ -24,13 +24,10 @@ static const char *reason_of(struct planning *planning, const struct pod_view *p
                           : "has no owner and is not as the operator made it";
 }
 
-/* Made for this job, under an epoch that its status has counted or for a first crew untold. */
+/* Made for this job. */
 static bool may_adopt(const struct planning *planning, const struct pod_view *pod)
 {
-    const struct job_status *old = planning->old;
-    bool counted = pod->epoch <= old->epoch && pod->attempt <= old->attempt;
-    bool first = pod->epoch == FIRST_EPOCH && pod->attempt == FIRST_ATTEMPT;
-    return pod->adoptable && (counted || first);
+    return pod->adoptable && first_crew_or_told(pod, planning->old->epoch, planning->old->attempt);
 }
 
 static void tell(struct planning *planning, const struct pod_view *pod, size_t count)

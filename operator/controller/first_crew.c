@@ -7,6 +7,12 @@
 #include "operator/controller/crew_certificate.h"
 #include "operator/controller/replicas.h"
 
+bool first_crew_or_told(const struct pod_view *pod, int64_t told_epoch, int64_t told_attempt)
+{
+    bool first = pod->epoch == FIRST_EPOCH && pod->attempt == FIRST_ATTEMPT;
+    return first || (pod->epoch <= told_epoch && pod->attempt <= told_attempt);
+}
+
 bool first_crew_may_lie_ahead(const struct job_status *status)
 {
     bool blank = status->attempt == 0 && status->epoch == 0;

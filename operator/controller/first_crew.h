@@ -46,6 +46,9 @@
 /* Of the first crew that a status promises. */
 int64_t first_crew_told_epoch(const struct planning *planning);
 
+/* An operator may have made it: the status has counted its epoch and attempt, or it is of a first crew untold. */
+bool first_crew_or_told(const struct pod_view *pod, int64_t told_epoch, int64_t told_attempt);
+
 /* The status is as if nobody had ever written it. */
 bool first_crew_may_lie_ahead(const struct job_status *status);
 

@@ -128,9 +128,13 @@ void job_entry_note_lost(struct job_entry *entry, const char *uid, const struct 
         add_gone(entry, (struct gone_pod){.role = action->role, .index = action->index}, epoch);
 }
 
+/* One that has lost its owner is the job's as for adopt_plan: what somebody else made counts for nothing when it goes. */
 static bool is_of_job(const struct job_entry *entry, const struct pod_view *pod)
 {
-    return entry->job_uid && (pod_view_is_of(pod, entry->job_uid) || pod_view_is_orphan_of(pod, entry->job_uid));
+    if (!entry->job_uid)
+        return false;
+    return pod_view_is_of(pod, entry->job_uid) || (pod_view_is_orphan_of(pod, entry->job_uid) && pod->adoptable &&
+                                                   first_crew_or_told(pod, entry->told_epoch, entry->told_attempt));
 }
 
 void job_entry_remove_pod(struct job_entry *entry, const struct pod_record *pod)
@@ -174,6 +178,7 @@ void job_entry_set_job(struct job_entry *entry, const char *uid)
     entry->key_look = (struct crew_key_look){0};
     forget_gone(entry, 0);
     entry->inherited_epoch = 0;
+    entry->told_epoch = entry->told_attempt = 0;
     entry->lists = 0;
     entry->job_uid = uid ? memory_copy_string(uid) : NULL;
 }
@@ -192,6 +197,8 @@ void job_entry_see_status(struct job_entry *entry, const struct job_status *stat
 {
     if (!first_crew_may_lie_ahead(status))
         entry->born_ms = FIELD_UNSET;
+    entry->told_epoch = status->epoch > entry->told_epoch ? status->epoch : entry->told_epoch;
+    entry->told_attempt = status->attempt > entry->told_attempt ? status->attempt : entry->told_attempt;
 }
 
 void job_entry_see_lists(struct job_entry *entry, uint64_t lists, const struct job_status *status)

@@ -66,8 +66,9 @@ struct job_entry {
     struct gone_pod *gone; /* of the newest epoch that pods of the job have vanished from */
     size_t gone_count, gone_capacity;
     int64_t gone_epoch;
-    int64_t inherited_epoch; /* see plan.h */
-    uint64_t lists;          /* how often pods had been listed when it was noted; 0: it was not */
+    int64_t inherited_epoch;          /* see plan.h */
+    uint64_t lists;                   /* how often pods had been listed when it was noted; 0: it was not */
+    int64_t told_epoch, told_attempt; /* the highest that any status of the job had */
 
     struct certificate_generation certificate; /* the newest that was made */
     struct crew_key_look key_look;
@@ -104,7 +105,8 @@ void job_entry_note_lost(struct job_entry *entry, const char *uid, const struct 
 void job_entry_set_job(struct job_entry *entry, const char *uid);
 bool job_entry_is_about(const struct job_entry *entry, const char *uid);
 
-/* What somebody has written a status of is not new any more, whatever becomes of the status. */
+/* Each status that the cache shows. What somebody has written a status of is not new any more, whatever becomes of the
+ * status. */
 void job_entry_see_status(struct job_entry *entry, const struct job_status *status);
 
 /* Pods were listed so often, each time to the end. Listed anew: which of our creates came and went unseen nobody knows, so the job is not new

@@ -150,16 +150,46 @@ Test(job_entry, what_vanished_is_remembered_for_the_newest_epoch)
     cr_assert_eq(entry->gone_count, 0);
 }
 
-Test(job_entry, one_that_lost_its_owner_before_it_vanished_is_remembered_too)
+/* An orphan comes and goes. */
+static void lose_orphan(int64_t index, int64_t epoch, bool adoptable)
 {
-    SCOPED_FREE struct pod_record *owned = pod_of("first", 1, 2);
+    SCOPED_FREE struct pod_record *owned = pod_of("first", index, epoch);
     struct pod_view view = pod_record_view(owned);
     view.owner_uid = "";
+    view.adoptable = adoptable;
+    view.attempt = 1;
     SCOPED_FREE struct pod_record *orphan = pod_record_new(&view);
-    job_entry_set_job(entry, "first");
     job_entry_add_pod(entry, orphan);
     job_entry_remove_pod(entry, orphan);
+}
+
+Test(job_entry, one_that_lost_its_owner_before_it_vanished_is_remembered_too)
+{
+    struct job_status status = {.epoch = 2, .attempt = 1};
+    job_entry_set_job(entry, "first");
+    lose_orphan(0, 1, true);
+    cr_assert_eq(entry->gone_count, 1, "of a first crew untold");
+    job_entry_see_status(entry, &status);
+    lose_orphan(1, 2, true);
     cr_assert_eq(entry->gone_count, 1);
+    cr_assert_eq(entry->gone_epoch, 2);
+    cr_assert_eq(entry->gone[0].index, 1);
+}
+
+Test(job_entry, a_strangers_pod_that_goes_counts_for_nothing)
+{
+    struct job_status status = {.epoch = 2, .attempt = 1};
+    SCOPED_FREE struct pod_record *own = pod_of("first", 0, 2);
+    job_entry_set_job(entry, "first");
+    job_entry_see_status(entry, &status);
+    job_entry_add_pod(entry, own);
+    lose_orphan(1, 2, false);
+    cr_assert_eq(entry->gone_count, 0, "it only held a name that the job needs");
+    lose_orphan(1, 999, true);
+    cr_assert_eq(entry->gone_epoch, 0, "no operator has come to that epoch");
+    job_entry_remove_pod(entry, own);
+    cr_assert_eq(entry->gone_count, 1);
+    cr_assert_eq(entry->gone_epoch, 2, "a loss is still told from it");
 }
 
 static struct pod_record *pod_at(int64_t created_ms, int64_t deletion_ms)
