@@ -226,7 +226,7 @@ static void input_fill(const struct controller *controller, struct job_entry *en
         .gone_epoch = entry->gone_epoch,
         .inherited_epoch = entry->inherited_epoch,
         .service = informer_get(controller->services, entry->key),
-        .obstacle = {entry->obstacle, entry->obstacle_message, entry->obstacle_retry_ms},
+        .obstacle = {entry->obstacle, entry->obstacle_message, entry->obstacle_retry_ms, entry->obstacle_plural},
         .certificate = entry->certificate,
         .key = entry->key_look,
         .crew_message = progress_crew_waits(entry, &item->job),

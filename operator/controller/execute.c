@@ -182,11 +182,21 @@ static void request_end(struct execution *execution)
 
 /* ---------------------------------------------------------------- creates */
 
-static void refuse(struct execution *execution, enum obstacle_kind kind, const char *message)
+static void obstruct(struct execution *execution, enum obstacle_kind kind, const char *plural, const char *message)
 {
     execution->refused = true;
     if (!obstacle_is_final(execution->entry->obstacle))
-        job_entry_set_obstacle(execution->entry, execution->uid, kind, message, clock_now_ms());
+        job_entry_set_obstacle(execution->entry, execution->uid, kind, plural, message, clock_now_ms());
+}
+
+static void refuse(struct execution *execution, enum obstacle_kind kind, const char *message)
+{
+    obstruct(execution, kind, NULL, message);
+}
+
+static void refuse_creation(const struct creation *creation, enum obstacle_kind kind, const char *message)
+{
+    obstruct(creation->execution, kind, creation->resource.plural, message);
 }
 
 /* NULL: it is no pod. */
@@ -259,7 +269,7 @@ static void owner_checked(void *context, const struct kube_answer *answer)
     } else if (answer->error) {
         note_failure(execution, answer->error, creation->name);
     } else if (taken) {
-        refuse(execution, OBSTACLE_NAME_TAKEN, taken);
+        refuse_creation(creation, OBSTACLE_NAME_TAKEN, taken);
     } else {
         own_write_note(own_write_of(execution, creation), version_of(answer));
         execution->created = true;
@@ -282,7 +292,7 @@ static void note_refusal(const struct creation *creation, const struct error *er
     if (error->kind == ERROR_CANCELLED)
         return;
     enum obstacle_kind kind = refusal_of_create(error, role_of(creation), &message);
-    refuse(creation->execution, kind, message);
+    refuse_creation(creation, kind, message);
 }
 
 static void created(void *context, const struct kube_answer *answer)

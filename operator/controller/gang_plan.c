@@ -20,10 +20,11 @@ static const char *looking(struct planning *planning, const struct gang_kind *ki
     return planning_format(planning, "looking for %s of %s", POD_GROUP_PLURAL, kind->group);
 }
 
-/* A create that found the API gone is told by its state from here on. */
+/* A create that found the API gone is told by its state from here on. What else was not created still waits its time. */
 static void forget_outage(struct planning *planning)
 {
-    if (planning->obstacle.kind != OBSTACLE_OUTAGE)
+    const char *plural = planning->obstacle.plural;
+    if (planning->obstacle.kind != OBSTACLE_OUTAGE || !plural || strcmp(plural, POD_GROUP_PLURAL) != 0)
         return;
     planning->obstacle = (struct obstacle){.kind = OBSTACLE_NONE};
     planning->plan->obstacle_over = true;
@@ -32,7 +33,8 @@ static void forget_outage(struct planning *planning)
 static void wait_for_api(struct planning *planning, const struct gang_kind *kind)
 {
     bool missing = planning->input->gang.state == OPTIONAL_MISSING;
-    forget_outage(planning);
+    if (missing)
+        forget_outage(planning);
     const char *scheduler = gang_scheduler_words[planning->job->run_policy.gang.scheduler];
     planning_await_api(planning, planning->input->gang.state);
     planning_hold(planning, missing ? "GangSchedulerMissing" : "PodGroupPending",

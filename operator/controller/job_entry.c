@@ -278,8 +278,8 @@ void job_entry_refuse_adoption(struct job_entry *entry, const char *pod_uid, con
     pod->words = copy;
 }
 
-void job_entry_set_obstacle(struct job_entry *entry, const char *uid, enum obstacle_kind kind, const char *message,
-                            int64_t now_ms)
+void job_entry_set_obstacle(struct job_entry *entry, const char *uid, enum obstacle_kind kind, const char *plural,
+                            const char *message, int64_t now_ms)
 {
     if (!job_entry_is_about(entry, uid))
         return;
@@ -289,6 +289,7 @@ void job_entry_set_obstacle(struct job_entry *entry, const char *uid, enum obsta
     char *copy = memory_copy_string(message);
     free(entry->obstacle_message);
     entry->obstacle = kind;
+    entry->obstacle_plural = plural;
     entry->obstacle_message = copy;
     entry->obstacle_retry_ms = now_ms + ((int64_t)OBSTACLE_BASE_MS << doublings);
 }

@@ -76,6 +76,7 @@ struct job_entry {
     bool fields_ignored; /* its templates have fields that pods do not have, and that was told */
 
     enum obstacle_kind obstacle;
+    const char *obstacle_plural; /* see plan.h; a constant */
     char *obstacle_message;
     int64_t obstacle_retry_ms;
     unsigned obstacle_count; /* in a row */
@@ -127,9 +128,10 @@ void job_entry_note_told(struct job_entry *entry, const struct plan *plan);
 /* The API server does not let this pod be adopted, in these words. Each time it is asked later again. */
 void job_entry_refuse_adoption(struct job_entry *entry, const char *pod_uid, const char *words, int64_t now_ms);
 
-/* Notes a refusal of something of the job `uid`. The same one again, as it may be, waits longer. */
-void job_entry_set_obstacle(struct job_entry *entry, const char *uid, enum obstacle_kind kind, const char *message,
-                            int64_t now_ms);
+/* Notes a refusal of something of the job `uid`: `plural`, a constant, as in plan.h. The same one again, as it may be,
+ * waits longer. */
+void job_entry_set_obstacle(struct job_entry *entry, const char *uid, enum obstacle_kind kind, const char *plural,
+                            const char *message, int64_t now_ms);
 void job_entry_clear_obstacle(struct job_entry *entry);
 
 #endif

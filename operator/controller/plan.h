@@ -55,7 +55,8 @@ bool obstacle_is_final(enum obstacle_kind kind);
 struct obstacle {
     enum obstacle_kind kind;
     const char *message;
-    int64_t retry_ms; /* when to try again */
+    int64_t retry_ms;   /* when to try again */
+    const char *plural; /* of what the API server was to create; NULL: it was not asked to */
 };
 
 struct plan_options {

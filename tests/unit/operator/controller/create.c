@@ -46,7 +46,7 @@ Test(create, a_quota_is_waited_for_and_named)
 {
     scene_plan(&scene);
     scene_accept(&scene);
-    scene.input.obstacle = (struct obstacle){OBSTACLE_QUOTA, "pods: used 10, limit 10", SCENE_NOW + 4000};
+    scene.input.obstacle = (struct obstacle){OBSTACLE_QUOTA, "pods: used 10, limit 10", SCENE_NOW + 4000, NULL};
     scene_plan(&scene);
     cr_assert_eq(scene.plan.action_count, 0);
     cr_assert_leq(scene.plan.requeue_ms, SCENE_NOW + 4000);
@@ -63,7 +63,7 @@ Test(create, a_rejected_template_fails_the_job_in_the_servers_words)
 {
     scene_plan(&scene);
     scene_accept(&scene);
-    scene.input.obstacle = (struct obstacle){OBSTACLE_REJECTED, "spec.containers[0].image: Required value", 0};
+    scene.input.obstacle = (struct obstacle){OBSTACLE_REJECTED, "spec.containers[0].image: Required value", 0, NULL};
     scene_plan(&scene);
     cr_assert_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), "PodRejected");
     cr_assert_str_eq(scene.plan.status.conditions[CONDITION_FAILED].message,
@@ -164,7 +164,7 @@ Test(create, an_obstacle_is_over_when_nothing_is_left_to_create)
 {
     scene_plan(&scene);
     scene_accept(&scene);
-    scene.input.obstacle = (struct obstacle){OBSTACLE_OUTAGE, "timed out", SCENE_NOW + 4000};
+    scene.input.obstacle = (struct obstacle){OBSTACLE_OUTAGE, "timed out", SCENE_NOW + 4000, NULL};
     for (int64_t i = 0; i < 3; i++)
         scene_add_pod(&scene, ROLE_WORKER, i, 1);
     scene.input.service = &scene.service;

@@ -130,7 +130,7 @@ Test(crew_certificate, a_refusal_waits_for_its_time)
     encrypted(&scene);
     scene_plan(&scene);
     scene_accept(&scene);
-    scene.input.obstacle = (struct obstacle){OBSTACLE_FORBIDDEN, "no", SCENE_NOW + 5000};
+    scene.input.obstacle = (struct obstacle){OBSTACLE_FORBIDDEN, "no", SCENE_NOW + 5000, NULL};
     check_none(&scene, FIELD_UNSET);
     cr_assert_leq(scene.plan.requeue_ms, SCENE_NOW + 5000);
     cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0);

@@ -433,6 +433,7 @@ Test(execute, whose_the_name_is_already_is_told)
     start_afresh(have_the_pod_of);
     execute();
     cr_assert_eq(entry->obstacle, OBSTACLE_NAME_TAKEN);
+    cr_assert_str_eq(entry->obstacle_plural, "pods");
     cr_assert_str_eq(entry->obstacle_message, "pods digits-worker-0-1 exists and belongs to ReplicaSet web: remove it, "
                                               "or give the job another name");
     stop();

@@ -261,7 +261,7 @@ Test(gang, pods_are_marked_as_each_scheduler_wants)
 Test(gang, a_group_whose_name_is_taken_is_tried_again_later)
 {
     begin();
-    scene.input.obstacle = (struct obstacle){OBSTACLE_NAME_TAKEN, "taken", scene.input.now_ms + 2000};
+    scene.input.obstacle = (struct obstacle){OBSTACLE_NAME_TAKEN, "taken", scene.input.now_ms + 2000, NULL};
     scene_plan(&scene);
     cr_assert_eq(scene_count(&scene, ACTION_CREATE_GROUP), 0);
     cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_FALSE), "NameTaken");
@@ -274,11 +274,33 @@ Test(gang, that_the_api_is_gone_is_told_and_not_that_a_create_failed)
 {
     begin();
     scene.input.obstacle =
-        (struct obstacle){OBSTACLE_OUTAGE, "the server could not find it", scene.input.now_ms + 2000};
+        (struct obstacle){OBSTACLE_OUTAGE, "the server could not find it", scene.input.now_ms + 2000, POD_GROUP_PLURAL};
     scene_plan(&scene);
     cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_FALSE), "CreateFailed");
+    scene.input.gang.state = OPTIONAL_UNKNOWN;
+    scene_plan(&scene);
+    cr_assert_not(scene.plan.obstacle_over, "nobody knows that it is gone");
     scene.input.gang.state = OPTIONAL_MISSING;
     scene_plan(&scene);
     cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_FALSE), "GangSchedulerMissing");
     cr_assert(scene.plan.obstacle_over);
+}
+
+Test(gang, what_else_was_not_created_waits_its_time_without_the_api_too)
+{
+    static const enum optional_state states[] = {OPTIONAL_UNKNOWN, OPTIONAL_MISSING};
+    begin();
+    scene.input.service = NULL;
+    scene.input.obstacle =
+        (struct obstacle){OBSTACLE_OUTAGE, "no answer from a webhook", scene.input.now_ms + 2000, "services"};
+    for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
+        scene.input.gang.state = states[i];
+        scene_plan(&scene);
+        cr_assert_not(scene.plan.obstacle_over);
+        cr_assert_eq(scene_count(&scene, ACTION_CREATE_SERVICE), 0);
+        cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_FALSE), "CreateFailed");
+    }
+    scene.input.now_ms += 2000;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_SERVICE), 1);
 }

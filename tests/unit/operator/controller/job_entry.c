@@ -21,19 +21,19 @@ Test(job_entry, a_refusal_of_an_earlier_job_is_not_the_next_ones)
 {
     job_entry_set_job(entry, "first");
     job_entry_set_job(entry, NULL);
-    job_entry_set_obstacle(entry, "first", OBSTACLE_REJECTED, "the answer came late", 0);
+    job_entry_set_obstacle(entry, "first", OBSTACLE_REJECTED, NULL, "the answer came late", 0);
     cr_assert_eq(entry->obstacle, OBSTACLE_NONE);
     job_entry_set_job(entry, "second");
-    job_entry_set_obstacle(entry, "first", OBSTACLE_REJECTED, "the answer came later still", 0);
+    job_entry_set_obstacle(entry, "first", OBSTACLE_REJECTED, NULL, "the answer came later still", 0);
     cr_assert_eq(entry->obstacle, OBSTACLE_NONE);
-    job_entry_set_obstacle(entry, "second", OBSTACLE_QUOTA, "full", 0);
+    job_entry_set_obstacle(entry, "second", OBSTACLE_QUOTA, NULL, "full", 0);
     cr_assert_eq(entry->obstacle, OBSTACLE_QUOTA);
 }
 
 Test(job_entry, another_job_of_the_name_starts_without_memories)
 {
     job_entry_set_job(entry, "first");
-    job_entry_set_obstacle(entry, "first", OBSTACLE_QUOTA, "full", 0);
+    job_entry_set_obstacle(entry, "first", OBSTACLE_QUOTA, NULL, "full", 0);
     entry->counts_since_ms = entry->pods_changed_ms = entry->behind_since_ms = 7;
     job_entry_set_job(entry, "first");
     cr_assert_eq(entry->obstacle, OBSTACLE_QUOTA);
@@ -104,9 +104,9 @@ Test(job_entry, times_of_the_status_move_while_they_stay_what_they_were)
 Test(job_entry, the_same_refusal_again_waits_longer)
 {
     job_entry_set_job(entry, "first");
-    job_entry_set_obstacle(entry, "first", OBSTACLE_QUOTA, "full", 0);
+    job_entry_set_obstacle(entry, "first", OBSTACLE_QUOTA, NULL, "full", 0);
     int64_t first_ms = entry->obstacle_retry_ms;
-    job_entry_set_obstacle(entry, "first", OBSTACLE_QUOTA, "full", 0);
+    job_entry_set_obstacle(entry, "first", OBSTACLE_QUOTA, NULL, "full", 0);
     cr_assert_eq(entry->obstacle_retry_ms, 2 * first_ms);
 }
 
@@ -114,7 +114,7 @@ Test(job_entry, an_outage_is_never_waited_for_long)
 {
     job_entry_set_job(entry, "first");
     for (int i = 0; i < 20; i++)
-        job_entry_set_obstacle(entry, "first", OBSTACLE_OUTAGE, "no answer", 0);
+        job_entry_set_obstacle(entry, "first", OBSTACLE_OUTAGE, NULL, "no answer", 0);
     cr_assert_leq(entry->obstacle_retry_ms, 10000);
 }
 

@@ -409,7 +409,7 @@ Test(queue, a_successor_waits_until_its_place_is_known)
 static void refuse_workload(enum obstacle_kind kind)
 {
     turn();
-    scene.input.obstacle = (struct obstacle){kind, "workloads digits exists", scene.input.now_ms + 2000};
+    scene.input.obstacle = (struct obstacle){kind, "workloads digits exists", scene.input.now_ms + 2000, NULL};
 }
 
 Test(queue, a_workload_that_is_refused_is_told_and_tried_again_later)

@@ -166,7 +166,7 @@ Test(wake_up, a_refused_create_is_tried_again_in_time)
     scene_plan(&scene);
     store();
     int64_t retry_ms = scene.input.now_ms + 8 * SECOND_MS;
-    scene.input.obstacle = (struct obstacle){OBSTACLE_OUTAGE, "no answer", retry_ms};
+    scene.input.obstacle = (struct obstacle){OBSTACLE_OUTAGE, "no answer", retry_ms, NULL};
     check_done_at(creates_pod, retry_ms);
 }
 

@@ -57,7 +57,7 @@ Test(work_queue, an_outage_is_over_within_half_a_minute)
     job_entry_set_job(entry, "uid");
     for (int failures = 0; failures < 200; failures++) {
         entry->executing = true;
-        job_entry_set_obstacle(entry, "uid", OBSTACLE_OUTAGE, "no answer", clock_now_ms());
+        job_entry_set_obstacle(entry, "uid", OBSTACLE_OUTAGE, NULL, "no answer", clock_now_ms());
         work_queue_failed(queue, entry);
         int64_t looked_at_ms = entry->timer_ms, created_ms = entry->obstacle_retry_ms, now_ms = clock_now_ms();
         int64_t later_ms = looked_at_ms > created_ms ? looked_at_ms : created_ms;
@@ -77,7 +77,7 @@ static int64_t comes_back_after_ms(int64_t outage_ms, int64_t try_ms)
     while (now_ms < outage_ms) {
         now_ms += try_ms;
         entry->executing = true;
-        job_entry_set_obstacle(entry, "uid", OBSTACLE_OUTAGE, "no answer", now_ms);
+        job_entry_set_obstacle(entry, "uid", OBSTACLE_OUTAGE, NULL, "no answer", now_ms);
         int64_t before_ms = clock_now_ms();
         work_queue_failed(queue, entry);
         int64_t looked_at_ms = now_ms + entry->timer_ms - before_ms;
