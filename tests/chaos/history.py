@@ -254,6 +254,20 @@ def check_updates(servers, total):
     return found, sum(total - len(values) for values in ends.values())
 
 
+def check_held(peers):
+    """Sentences about successors of peers that begin behind examples which no replica but their predecessor's has ever had; what has
+    only been computed must be taken again. Who restores a checkpoint has what is counted in it, and all that was before is void."""
+    found, held = [], defaultdict(int)  # by seat
+    for name, fate, seat, examples in peers:
+        if fate == "restored":
+            held = defaultdict(int, {seat: examples})
+        elif fate == "has":
+            held[seat] = max(held[seat], examples)
+        elif fate == "begins" and examples > held[seat]:
+            found.append(f"{name} begins with {examples} examples finished, of which others have had {held[seat]}")
+    return found
+
+
 def check_epochs(batches, steps, batch, examples):
     """Sentences about whatever is not exactly once; none when all is well."""
     found, seen = [], Counter()

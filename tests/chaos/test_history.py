@@ -11,7 +11,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import verdicts  # noqa: E402
 import watched  # noqa: E402
 from arrangements import mirrored, servers  # noqa: E402
-from history import History, check_counted, check_epochs, check_staleness, check_updates  # noqa: E402
+from history import History, check_counted, check_epochs, check_held, check_staleness, check_updates  # noqa: E402
 
 EXAMPLES, BATCH, STEPS = 5, 2, 6  # an epoch is 2 + 2 + 1
 
@@ -199,6 +199,25 @@ class Reading(unittest.TestCase):
         self.assertEqual(self.updates(*start[:-1], *back), ([], 1))
         self.assertTrue(self.updates(*start, "ps-1-2 mirrored 1 ps-0-1", *back)[0])
         self.assertTrue(self.updates(*start, *back, "ps-0-3 applied 1 -")[0])
+
+    def held(self, *events):
+        lines = [f"peer 1.0.0 {event}" for event in events]
+        return check_held(self.read(lines).peers)
+
+    def test_a_peer_that_goes_on_behind_what_nobody_has_is_noticed(self):
+        start = ["worker-0-0 restored 0 0", "worker-0-0 begins 0 0", "worker-1-1 begins 1 0", "worker-1-1 finished 1 24",
+                 "worker-0-0 has 1 24", "worker-1-1 finished 1 48"]
+        self.assertEqual(self.held(*start, "worker-1-2 begins 1 24"), [])
+        self.assertTrue(self.held(*start, "worker-1-2 begins 1 48"))
+        self.assertTrue(self.held(*start, "worker-1-2 begins 1 48", "worker-0-0 has 1 48"))
+        self.assertTrue(self.held(*start, "worker-0-0 has 0 48", "worker-1-2 begins 1 48"))
+        self.assertEqual(self.held(*start, "worker-2-3 has 1 48", "worker-1-2 begins 1 48"), [])
+
+    def test_what_was_before_a_checkpoint_that_peers_go_back_to_is_void(self):
+        back = ["worker-0-0 has 1 48", "worker-0-3 restored 0 36", "worker-0-3 begins 0 36"]
+        self.assertEqual(self.held(*back, "worker-1-4 begins 1 0"), [])
+        self.assertTrue(self.held(*back, "worker-1-4 begins 1 48"))
+        self.assertTrue(self.held("worker-0-3 begins 0 36"))
 
     def test_a_pod_that_was_created_twice_is_noticed(self):
         def seen(*uids):

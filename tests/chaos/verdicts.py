@@ -5,7 +5,7 @@ import math
 import re
 
 from arrangements import BATCH, EXAMPLES
-from history import check_counted, check_epochs, check_staleness, check_updates
+from history import check_counted, check_epochs, check_held, check_staleness, check_updates
 
 ACCURACY = re.compile(r"held-out examples: accuracy ([0-9.]+) %")
 LOST = re.compile(r"([0-9]+) acknowledged updates were lost")
@@ -143,6 +143,13 @@ def check_applied(arrangement, crew, history):
     return wrong[:3]
 
 
+def check_peers(arrangement, history):
+    """Peers count nothing that was lost with one of them."""
+    if arrangement.strategy["type"] != "PeerToPeer":
+        return []
+    return check_held(history.peers)[:3] if history.peers else ["the record does not say what the peers have"]
+
+
 def check_record(crew):
     """That no process has stopped recording, which would look like shares that nobody computed."""
     return [f"a record is not whole: {line.strip()}" for line in crew.logs() if CUT_SHORT in line][:1]
@@ -179,5 +186,5 @@ def judge(arrangement, crew, history, undisturbed):
         wrong += check_repeats(arrangement, crew, history)
     wrong += check_leaving(arrangement, crew, history)
     wrong += check_servers(arrangement, crew, history) + check_examples(arrangement, history) + check_bound(arrangement, history)
-    wrong += check_tickets(arrangement, history) + check_applied(arrangement, crew, history)
+    wrong += check_tickets(arrangement, history) + check_applied(arrangement, crew, history) + check_peers(arrangement, history)
     return wrong + check_end(arrangement, crew, undisturbed)

@@ -42,7 +42,7 @@ def losses(peers):
             kept = min(examples, max(had, default=0)) if living else examples
             found.append((max(0, finished.get(seat, 0) - examples), examples - kept))
             finished[seat] = examples
-        if fate != "has":
+        if fate in ("begins", "finished"):
             holder[seat] = name
     return found
 

@@ -16,7 +16,8 @@
  *   checkpoint GENERATION NAME STEP DIRECTORY            its chief, before what the servers have just saved there becomes the
  *                                                        checkpoint of that step
  *   peer GENERATION NAME FATE SEAT EXAMPLES              PeerToPeer: the worker of that seat begins with so many finished, has finished
- *                                                        so many; or (has) NAME's replica has taken in its first so many
+ *                                                        so many; (has) NAME's replica has taken in its first so many; or
+ *                                                        (restored) NAME has them from a checkpoint, and whatever was before is void
  *
  * GENERATION is the crew's, "attempt.epoch.counter"; NAME is of the process, "role-index-epoch". A line is one write, whole or not there. A step counts in the highest generation
  * that has applied it. A record that cannot be written is given up with a warning.

@@ -138,7 +138,9 @@ static int restore(struct peer_to_peer *strategy, struct error *error)
     const struct strategy_options *options = &strategy->base.options;
     if (options->restore(options->context, error) < 0)
         return -1;
-    peer_hub_count(strategy->hub, strategy->seat, options->state->progress.step * options->global_batch);
+    int64_t examples = options->state->progress.step * options->global_batch;
+    peer_hub_count(strategy->hub, strategy->seat, examples);
+    step_record_peer("restored", strategy->seat, examples);
     return 0;
 }
 
