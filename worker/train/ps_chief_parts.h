@@ -11,6 +11,7 @@
 
 #include "common/contract/exit_code.h"
 #include "worker/parameter_server/dispatcher.h"
+#include "worker/parameter_server/recovery.h"
 #include "worker/parameter_server/servers_link.h"
 #include "worker/parameter_server/ticket_link.h"
 #include "worker/train/trainer.h"
@@ -49,6 +50,11 @@ struct ps_chief {
 
 /* Waits for all servers, and has each start from what is right. ERROR_UNAVAILABLE: one was lost meanwhile. */
 int ps_chief_start(struct ps_chief *chief, struct error *error);
+
+/* What a checkpoint says of its servers' tickets; `source` has its step and position already. Of a crew of another size nothing,
+ * whose tickets are cut otherwise: what is above the step is then computed again. */
+int ps_chief_read_tickets(const struct ps_chief *chief, const struct json *tickets, struct recovery_source *source,
+                          struct error *error);
 
 /* Saves now, and waits. ERROR_UNAVAILABLE: a server was lost. Asynchronous: what servers have applied beyond the step is there as well,
  * and it replaces the newest checkpoint where that is of the same step. `last`, before this process or servers leave: servers

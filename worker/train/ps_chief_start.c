@@ -13,9 +13,29 @@
 
 /* ---------------------------------------------------------------- reading a checkpoint */
 
-/* Tickets of a crew of another size are cut otherwise: what is above the step is then computed again. */
-static int read_tickets(const struct ps_chief *chief, const struct json *tickets, struct recovery_source *source,
-                        struct error *error)
+/* For a checkpoint of a version that did not count them. Where a crew of another size made a part of it, its shares were cut
+ * otherwise: there are no more than what has no update. */
+static int64_t count_empty(const struct ps_chief *chief, const struct recovery_source *source, unsigned server)
+{
+    const struct ticket_set *tickets = &source->tickets[server];
+    struct ticket_grant grant = {.per_step = chief->per_step,
+                                 .base_step = source->step,
+                                 .base_epoch = source->data_epoch,
+                                 .base_consumed = source->consumed};
+    int64_t whole = tickets->low / chief->per_step;
+    int64_t empty = ps_share_count_empty(chief->trainer, chief->per_step, whole);
+    for (grant.ticket = whole * chief->per_step; grant.ticket < tickets->low; grant.ticket++)
+        empty += ps_share_is_empty(chief->trainer, &grant);
+    for (unsigned i = 0; i < tickets->above_count; i++) {
+        grant.ticket = tickets->above[i];
+        empty += ps_share_is_empty(chief->trainer, &grant);
+    }
+    int64_t most = tickets->low + tickets->above_count - source->updates[server];
+    return empty < most ? empty : most;
+}
+
+int ps_chief_read_tickets(const struct ps_chief *chief, const struct json *tickets, struct recovery_source *source,
+                          struct error *error)
 {
     const struct json *servers = json_member(tickets, "servers");
     if (json_integer_at(tickets, "perStep", 0) != chief->per_step ||
@@ -24,9 +44,10 @@ static int read_tickets(const struct ps_chief *chief, const struct json *tickets
     for (const struct json *item = json_first(servers); item; item = json_next(item)) {
         unsigned i = source->server_count++;
         source->updates[i] = json_integer_at(item, "updates", 0);
-        source->empty[i] = json_integer_at(item, "empty", 0);
         if (ticket_set_from_json(json_member(item, "applied"), &source->tickets[i], error) < 0)
             return error_wrap(error, "checkpoint of step %lld", (long long)source->step);
+        const struct json *empty = json_member(item, "empty");
+        source->empty[i] = empty ? json_integer_at(item, "empty", 0) : count_empty(chief, source, i);
     }
     return 0;
 }
@@ -43,7 +64,7 @@ static int read_checkpoint(const struct ps_chief *chief, const struct checkpoint
     source->data_epoch = manifest->data_epoch;
     source->consumed = manifest->examples_consumed;
     source->empty_before = ps_share_count_empty(chief->trainer, chief->per_step, manifest->step);
-    return manifest->tickets ? read_tickets(chief, manifest->tickets, source, error) : 0;
+    return manifest->tickets ? ps_chief_read_tickets(chief, manifest->tickets, source, error) : 0;
 }
 
 static int find_source(const struct ps_chief *chief, struct recovery_source *source, struct error *error)
