@@ -755,11 +755,13 @@ const struct error *controller_refusal(const struct controller *controller)
     return refusal;
 }
 
+/* What no job has asked for lately keeps none. */
+#define NEED_MS 60000
 static void write_optional(const struct optional_api *api, struct buffer *out)
 {
     struct kube_resource resource = optional_api_resource(api);
     buffer_format(out, "coxswain_watch_refused{resource=\"%s.%s\"} %d\n", resource.plural, resource.group,
-                  *optional_api_refusal(api) != '\0');
+                  optional_api_is_missed(api, NEED_MS));
 }
 
 static void write_refusals(const struct controller *controller, struct buffer *out)

@@ -19,7 +19,8 @@ struct optional_api {
     struct informer *informer; /* NULL: not found */
     bool missing, stopped;
     struct error refusal; /* of the discovery; of the collection that was lost */
-    int64_t retry_ns;
+    int64_t retry_ns, needed_ns;
+    struct event_timer *look; /* while there is an informer */
 };
 
 struct optional_api *optional_api_new(struct kube_client *client, const struct optional_api_options *options)
@@ -35,6 +36,8 @@ void optional_api_stop(struct optional_api *api)
     api->stopped = true;
     if (api->call)
         kube_call_cancel(api->call);
+    event_timer_cancel(api->look);
+    api->look = NULL;
     if (api->informer)
         informer_free(api->informer);
     api->informer = NULL;
@@ -67,14 +70,6 @@ static bool lists_plural(const struct optional_api *api)
     return false;
 }
 
-static void found(struct optional_api *api)
-{
-    const char *version = api->options.versions[api->version];
-    api->options.informer.resource = (struct kube_resource){api->options.group, version, api->options.plural};
-    api->missing = false;
-    api->informer = informer_start(api->client, &api->options.informer);
-}
-
 /* An answer that is none says nothing about the API: it is asked again soon. */
 #define DOUBT_RETRY_MS 2000
 
@@ -82,6 +77,37 @@ static void give_up(struct optional_api *api, bool missing)
 {
     api->missing = missing;
     api->retry_ns = clock_monotonic_ns() + (missing ? OPTIONAL_RETRY_MS : DOUBT_RETRY_MS) * INT64_C(1000000);
+}
+
+/* A collection that was there and is not any more may be served in another version. */
+static void drop_lost(struct optional_api *api)
+{
+    const struct error *refusal = informer_refusal(api->informer);
+    if (!refusal || refusal->http_status != 404)
+        return;
+    api->refusal = *refusal;
+    informer_free(api->informer);
+    api->informer = NULL;
+    event_timer_cancel(api->look);
+    api->look = NULL;
+    give_up(api, false);
+}
+
+/* Where nobody needs it any more its informer would ask for what is gone for ever. */
+static void look_on(void *context)
+{
+    struct optional_api *api = context;
+    api->look = event_timer_start(kube_client_loop(api->client), OPTIONAL_RETRY_MS, look_on, api);
+    drop_lost(api);
+}
+
+static void found(struct optional_api *api)
+{
+    const char *version = api->options.versions[api->version];
+    api->options.informer.resource = (struct kube_resource){api->options.group, version, api->options.plural};
+    api->missing = false;
+    api->informer = informer_start(api->client, &api->options.informer);
+    api->look = event_timer_start(kube_client_loop(api->client), OPTIONAL_RETRY_MS, look_on, api);
 }
 
 static void ask(struct optional_api *api);
@@ -135,20 +161,9 @@ static bool shows(const struct optional_api *api)
     return api->informer && informer_synced(api->informer) && !informer_refusal(api->informer);
 }
 
-/* A collection that was there and is not any more may be served in another version. */
-static void drop_lost(struct optional_api *api)
-{
-    const struct error *refusal = informer_refusal(api->informer);
-    if (!refusal || refusal->http_status != 404)
-        return;
-    api->refusal = *refusal;
-    informer_free(api->informer);
-    api->informer = NULL;
-    give_up(api, false);
-}
-
 enum optional_state optional_api_need(struct optional_api *api)
 {
+    api->needed_ns = clock_monotonic_ns();
     if (api->informer)
         drop_lost(api);
     if (api->informer)
@@ -170,6 +185,12 @@ const char *optional_api_refusal(const struct optional_api *api)
 {
     const struct error *error = api->informer ? informer_refusal(api->informer) : &api->refusal;
     return error && is_refusal(error) ? error->message : "";
+}
+
+bool optional_api_is_missed(const struct optional_api *api, int64_t within_ms)
+{
+    bool needed = api->needed_ns > 0 && clock_monotonic_ns() - api->needed_ns <= within_ms * INT64_C(1000000);
+    return needed && *optional_api_refusal(api) != '\0';
 }
 
 const void *optional_api_get(const struct optional_api *api, const char *key)

@@ -4,8 +4,8 @@
  * discovery when the first job needs it, in the versions that this operator knows,
  * and from then on cached by an informer. While it is missing it is looked for
  * again from time to time, as long as somebody needs it; so is one that was there
- * and is not found any more. A copy that the server does not let grow further is
- * not shown.
+ * and is not found any more, whose watch ends then, needed or not. A copy that the
+ * server does not let grow further is not shown.
  */
 #ifndef COXSWAIN_CONTROLLER_OPTIONAL_API_H
 #define COXSWAIN_CONTROLLER_OPTIONAL_API_H
@@ -39,6 +39,8 @@ void optional_api_free(struct optional_api *api);
 enum optional_state optional_api_need(struct optional_api *api);
 /* The server's words when it refuses to show it; "" when it does not. Valid until the loop's next turn. */
 const char *optional_api_refusal(const struct optional_api *api);
+/* It is refused, and somebody needed it within that time. */
+bool optional_api_is_missed(const struct optional_api *api, int64_t within_ms);
 /* What is served, in the version found; while it is none, in the best one. */
 struct kube_resource optional_api_resource(const struct optional_api *api);
 /* NULL when it is absent, or not OPTIONAL_READY. */

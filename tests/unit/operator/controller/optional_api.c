@@ -186,3 +186,17 @@ Test(optional_api, a_version_that_is_served_no_more_is_followed_by_another)
     cr_assert_str_eq(optional_api_resource(api).version, "v1");
     stop(api);
 }
+
+Test(optional_api, what_is_gone_is_asked_for_no_more_though_nobody_needs_it)
+{
+    phase = 0;
+    struct optional_api *api = start(change_version);
+    LOOP_UNTIL(optional_api_need(api) == OPTIONAL_READY);
+    cr_assert_not(optional_api_is_missed(api, 60000));
+    phase = 1;
+    LOOP_UNTIL(strcmp(optional_api_resource(api).version, "v1") == 0);
+    cr_assert_not(optional_api_is_missed(api, 0), "it stands in nobody's way");
+    optional_api_need(api);
+    cr_assert(optional_api_is_missed(api, 60000), "%s", optional_api_refusal(api));
+    stop(api);
+}
