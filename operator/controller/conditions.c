@@ -87,13 +87,21 @@ static const char *readiness(struct planning *planning, int64_t away)
 
 static const char *completeness(struct planning *planning, int64_t away)
 {
-    const char *ready = readiness(planning, away);
-    if (!planning->input->chief_silent)
+    const char *ready = readiness(planning, away), *chief = role_name(crew_chief_role(planning->job));
+    switch (planning->input->chief_voice) {
+    case CHIEF_SILENT:
+        return planning_format(planning,
+                               "%s; %s 0 answers nothing on port %d, so that its progress is unknown: see whether a "
+                               "NetworkPolicy keeps the operator from it",
+                               ready, chief, PORT_HTTP);
+    case CHIEF_STRANGE:
+        return planning_format(planning,
+                               "%s; %s 0 answers on port %d, but with no status of this job, so that its progress is "
+                               "unknown: see whether its image is a worker of another version",
+                               ready, chief, PORT_HTTP);
+    default:
         return ready;
-    return planning_format(planning,
-                           "%s; %s 0 answers nothing on port %d, so that its progress is unknown: see whether a "
-                           "NetworkPolicy keeps the operator from it",
-                           ready, role_name(crew_chief_role(planning->job)), PORT_HTTP);
+    }
 }
 
 /* What others say is copied: the next answer may replace it while this plan is carried out. */

@@ -230,7 +230,7 @@ static void input_fill(const struct controller *controller, struct job_entry *en
         .certificate = entry->certificate,
         .key = entry->key_look,
         .crew_message = progress_crew_waits(entry, &item->job),
-        .chief_silent = progress_chief_is_silent(entry, &item->job),
+        .chief_voice = progress_chief_voice(entry, &item->job),
         .saves = saves_of(entry->document),
         .born_ms = entry->born_ms,
         .counts_since_ms = entry->counts_since_ms,

@@ -168,7 +168,7 @@ void job_entry_set_job(struct job_entry *entry, const char *uid)
     entry->document = NULL;
     entry->document_pod = entry->asked_pod = NULL;
     entry->unanswered_since_ms = FIELD_UNSET;
-    entry->silent = false;
+    entry->voice = CHIEF_HEARD;
     entry->document_fresh = false;
     entry->born_ms = entry->counts_since_ms = entry->pods_changed_ms = entry->behind_since_ms = FIELD_UNSET;
     entry->strangers_told = 0;

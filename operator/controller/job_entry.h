@@ -87,8 +87,8 @@ struct job_entry {
     int64_t poll_ms;                  /* when to ask next */
     struct http_transfer *poll;
     char *asked_pod;             /* the UID of the chief's pod that is asked; NULL: none */
-    int64_t unanswered_since_ms; /* by it; FIELD_UNSET: it has answered, or was not asked */
-    bool silent;                 /* for so long that people should know */
+    int64_t unanswered_since_ms; /* by it; FIELD_UNSET: it has told its status, or was not asked */
+    enum chief_voice voice;      /* of it; see plan.h */
 };
 
 struct job_entry *job_entry_new(const char *key);

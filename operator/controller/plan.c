@@ -103,7 +103,8 @@ static void update_progress(struct planning *planning)
         next->progress = *planning->input->progress;
     if (succeeded && !status_terminal(planning->old))
         progress_complete(&next->progress);
-    else if (!succeeded && (planning->input->chief_silent || !condition_is(next, CONDITION_RUNNING, CONDITION_TRUE)))
+    else if (!succeeded &&
+             (planning->input->chief_voice != CHIEF_HEARD || !condition_is(next, CONDITION_RUNNING, CONDITION_TRUE)))
         progress_rest(&next->progress);
 }
 

@@ -125,6 +125,13 @@ struct crew_key_look {
     bool there;
 };
 
+/* How a chief that is ready has taken every question for a minute. */
+enum chief_voice {
+    CHIEF_HEARD, /* not so: it has told its status, or is not asked */
+    CHIEF_SILENT,
+    CHIEF_STRANGE, /* it answers, but not with a status of the job */
+};
+
 struct plan_input {
     const struct training_job *job;
     const char *invalid; /* what is wrong with the spec, NULL: nothing */
@@ -147,7 +154,7 @@ struct plan_input {
     struct crew_key_look key;
     const struct progress *progress; /* newest, NULL: none since the last plan */
     const char *crew_message;        /* what the chief says it waits for, NULL: nothing */
-    bool chief_silent;               /* it is ready, and has answered no question for a minute */
+    enum chief_voice chief_voice;
     struct saves_input saves;
     bool progress_due; /* it is the job's turn to have its progress written */
     int64_t born_ms;   /* when this operator, holding the lease, saw the job come into being; FIELD_UNSET: it did not */

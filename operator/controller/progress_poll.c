@@ -137,6 +137,13 @@ static void evaluator_answered(void *context, const struct http_response *respon
         poller->told(poller->context, entry);
 }
 
+static enum chief_voice voice_of(const struct http_response *response, bool told)
+{
+    if (told)
+        return CHIEF_HEARD;
+    return response->error ? CHIEF_SILENT : CHIEF_STRANGE;
+}
+
 static void chief_answered(void *context, const struct http_response *response)
 {
     struct question *question = context;
@@ -147,14 +154,14 @@ static void chief_answered(void *context, const struct http_response *response)
                 keep_document(entry, question->uid, question->chief, response->body, response->body_length);
     count(poller, response, told);
     if (!is_cancelled(response))
-        progress_heard(entry, question->chief, told, clock_now_ms());
+        progress_heard(entry, question->chief, voice_of(response, told), clock_now_ms());
     if (told && question->evaluator) {
         entry->document_fresh = false; /* not before it is whole: figures would come and go */
         ask(question, question->evaluator, evaluator_answered);
         return;
     }
     question_free(question);
-    if (told || entry->silent)
+    if (told || entry->voice != CHIEF_HEARD)
         poller->told(poller->context, entry);
 }
 
@@ -218,26 +225,28 @@ void progress_ask_pod(struct job_entry *entry, const char *pod_uid)
     free(entry->asked_pod);
     entry->asked_pod = pod_uid ? memory_copy_string(pod_uid) : NULL;
     entry->unanswered_since_ms = FIELD_UNSET;
-    entry->silent = false;
+    entry->voice = CHIEF_HEARD;
 }
 
 /* Between two questions many jobs leave minutes: one alone that failed tells of no minute. */
-void progress_heard(struct job_entry *entry, const char *pod_uid, bool answered, int64_t now_ms)
+void progress_heard(struct job_entry *entry, const char *pod_uid, enum chief_voice voice, int64_t now_ms)
 {
     if (!is_asked(entry, pod_uid))
         return;
-    if (answered)
+    if (voice == CHIEF_HEARD)
         entry->unanswered_since_ms = FIELD_UNSET;
     else if (entry->unanswered_since_ms == FIELD_UNSET)
         entry->unanswered_since_ms = now_ms;
-    entry->silent = !answered && now_ms - entry->unanswered_since_ms >= PROGRESS_SILENCE_MS;
+    bool should_know = voice != CHIEF_HEARD && now_ms - entry->unanswered_since_ms >= PROGRESS_SILENCE_MS;
+    entry->voice = should_know ? voice : CHIEF_HEARD;
 }
 
-bool progress_chief_is_silent(const struct job_entry *entry, const struct training_job *job)
+enum chief_voice progress_chief_voice(const struct job_entry *entry, const struct training_job *job)
 {
     struct pod_view chief;
-    return entry->silent && find_pod(entry, job, crew_chief_role(job), &chief) && can_be_asked(&chief) &&
-           is_asked(entry, chief.uid);
+    bool counts =
+        find_pod(entry, job, crew_chief_role(job), &chief) && can_be_asked(&chief) && is_asked(entry, chief.uid);
+    return counts ? entry->voice : CHIEF_HEARD;
 }
 
 struct progress_counts progress_poller_counts(const struct progress_poller *poller)

@@ -13,7 +13,7 @@
 #include "common/http_client.h"
 #include "operator/controller/job_entry.h"
 
-/* For so long may a chief that is ready not answer before the status says so. */
+/* For so long may a chief that is ready not tell its status before the status says so. */
 #define PROGRESS_SILENCE_MS 60000
 
 /* Questions, by what came of them. */
@@ -25,7 +25,7 @@ struct progress_counts {
 
 struct progress_poller;
 
-/* A document came and lies in the entry, or the chief is silent. */
+/* A document came and lies in the entry, or the chief is not heard. */
 typedef void progress_told(void *context, struct job_entry *entry);
 
 /* `client` is for plain HTTP to pods; it must outlive the poller. */
@@ -46,10 +46,10 @@ const char *progress_crew_waits(const struct job_entry *entry, const struct trai
 
 /* The chief of this pod is asked from now on: what is known of another's silence is forgotten. */
 void progress_ask_pod(struct job_entry *entry, const char *pod_uid);
-/* What came of a question to it. */
-void progress_heard(struct job_entry *entry, const char *pod_uid, bool answered, int64_t now_ms);
-/* The chief is ready, and has answered nothing for PROGRESS_SILENCE_MS. */
-bool progress_chief_is_silent(const struct job_entry *entry, const struct training_job *job);
+/* What came of a question to it: its status, nothing, or something else. */
+void progress_heard(struct job_entry *entry, const char *pod_uid, enum chief_voice voice, int64_t now_ms);
+/* Where the chief is ready, and has not told its status for PROGRESS_SILENCE_MS: what it did instead at last. */
+enum chief_voice progress_chief_voice(const struct job_entry *entry, const struct training_job *job);
 
 /* The chief's last words: a status document as its termination message. Fills the entry as an answer would. */
 void progress_read_last_words(struct job_entry *entry, const struct training_job *job);

@@ -36,7 +36,7 @@ Test(conditions, a_crew_that_waits_says_so_in_the_chiefs_words)
 Test(conditions, a_chief_that_is_not_heard_is_named_with_the_usual_cause)
 {
     scene.job.status.progress.examples_per_second = "5123.4";
-    scene.input.chief_silent = true;
+    scene.input.chief_voice = CHIEF_SILENT;
     scene_plan(&scene);
     cr_assert_str_eq(scene_reason(&scene, CONDITION_RUNNING, CONDITION_TRUE), "CrewComplete");
     cr_assert_str_eq(scene.plan.status.conditions[CONDITION_RUNNING].message,
@@ -46,7 +46,13 @@ Test(conditions, a_chief_that_is_not_heard_is_named_with_the_usual_cause)
     scene_accept(&scene);
     scene_plan(&scene);
     cr_assert_not(scene.plan.write_status, "said once");
-    scene.input.chief_silent = false;
+    scene.input.chief_voice = CHIEF_STRANGE;
+    scene_plan(&scene);
+    cr_assert_str_eq(scene.plan.status.conditions[CONDITION_RUNNING].message,
+                     "all required pods are ready; worker 0 answers on port 8080, but with no status of this job, so "
+                     "that its progress is unknown: see whether its image is a worker of another version");
+    cr_assert_null(scene.plan.status.progress.examples_per_second);
+    scene.input.chief_voice = CHIEF_HEARD;
     scene_plan(&scene);
     cr_assert_str_eq(scene.plan.status.conditions[CONDITION_RUNNING].message, "all required pods are ready");
 }

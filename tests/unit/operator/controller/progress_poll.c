@@ -87,37 +87,50 @@ Test(progress_poll, a_ready_chief_that_answers_nothing_for_a_minute_is_silent)
 {
     add_chief("first", 1, true);
     progress_ask_pod(entry, "first");
-    progress_heard(entry, "first", false, 5000);
-    progress_heard(entry, "first", false, 5000 + PROGRESS_SILENCE_MS - 1);
-    cr_assert_not(progress_chief_is_silent(entry, &job));
-    progress_heard(entry, "first", false, 5000 + PROGRESS_SILENCE_MS);
-    cr_assert(progress_chief_is_silent(entry, &job));
-    progress_heard(entry, "first", true, 70000);
-    cr_assert_not(progress_chief_is_silent(entry, &job), "it has answered");
-    progress_heard(entry, "first", false, 71000);
-    cr_assert_not(progress_chief_is_silent(entry, &job), "a minute begins anew");
+    progress_heard(entry, "first", CHIEF_SILENT, 5000);
+    progress_heard(entry, "first", CHIEF_SILENT, 5000 + PROGRESS_SILENCE_MS - 1);
+    cr_assert_eq(progress_chief_voice(entry, &job), CHIEF_HEARD);
+    progress_heard(entry, "first", CHIEF_SILENT, 5000 + PROGRESS_SILENCE_MS);
+    cr_assert_eq(progress_chief_voice(entry, &job), CHIEF_SILENT);
+    progress_heard(entry, "first", CHIEF_HEARD, 70000);
+    cr_assert_eq(progress_chief_voice(entry, &job), CHIEF_HEARD, "it has answered");
+    progress_heard(entry, "first", CHIEF_SILENT, 71000);
+    cr_assert_eq(progress_chief_voice(entry, &job), CHIEF_HEARD, "a minute begins anew");
 }
 
 Test(progress_poll, the_silence_of_one_chief_is_not_anothers)
 {
     add_chief("first", 1, true);
     progress_ask_pod(entry, "first");
-    progress_heard(entry, "first", false, 0);
-    progress_heard(entry, "first", false, PROGRESS_SILENCE_MS);
+    progress_heard(entry, "first", CHIEF_SILENT, 0);
+    progress_heard(entry, "first", CHIEF_SILENT, PROGRESS_SILENCE_MS);
     add_chief("second", 2, true);
-    cr_assert_not(progress_chief_is_silent(entry, &job));
+    cr_assert_eq(progress_chief_voice(entry, &job), CHIEF_HEARD);
     progress_ask_pod(entry, "second");
-    progress_heard(entry, "first", false, 2 * PROGRESS_SILENCE_MS);
-    cr_assert_not(progress_chief_is_silent(entry, &job), "an answer of the first that came late");
-    progress_heard(entry, "second", false, 2 * PROGRESS_SILENCE_MS);
-    cr_assert_not(progress_chief_is_silent(entry, &job));
+    progress_heard(entry, "first", CHIEF_SILENT, 2 * PROGRESS_SILENCE_MS);
+    cr_assert_eq(progress_chief_voice(entry, &job), CHIEF_HEARD, "an answer of the first that came late");
+    progress_heard(entry, "second", CHIEF_SILENT, 2 * PROGRESS_SILENCE_MS);
+    cr_assert_eq(progress_chief_voice(entry, &job), CHIEF_HEARD);
 }
 
 Test(progress_poll, one_that_is_not_ready_is_not_asked)
 {
     add_chief("first", 1, false);
     progress_ask_pod(entry, "first");
-    progress_heard(entry, "first", false, 0);
-    progress_heard(entry, "first", false, PROGRESS_SILENCE_MS);
-    cr_assert_not(progress_chief_is_silent(entry, &job));
+    progress_heard(entry, "first", CHIEF_SILENT, 0);
+    progress_heard(entry, "first", CHIEF_SILENT, PROGRESS_SILENCE_MS);
+    cr_assert_eq(progress_chief_voice(entry, &job), CHIEF_HEARD);
+}
+
+Test(progress_poll, one_that_answers_with_something_else_is_not_silent)
+{
+    add_chief("first", 1, true);
+    progress_ask_pod(entry, "first");
+    progress_heard(entry, "first", CHIEF_SILENT, 0);
+    progress_heard(entry, "first", CHIEF_STRANGE, PROGRESS_SILENCE_MS - 1);
+    cr_assert_eq(progress_chief_voice(entry, &job), CHIEF_HEARD, "not for a minute yet");
+    progress_heard(entry, "first", CHIEF_STRANGE, PROGRESS_SILENCE_MS);
+    cr_assert_eq(progress_chief_voice(entry, &job), CHIEF_STRANGE);
+    progress_heard(entry, "first", CHIEF_HEARD, PROGRESS_SILENCE_MS + 1000);
+    cr_assert_eq(progress_chief_voice(entry, &job), CHIEF_HEARD);
 }
