@@ -44,11 +44,22 @@ int64_t first_crew_told_epoch(const struct planning *planning)
     return may_have_been ? FIRST_EPOCH + 1 : FIRST_EPOCH;
 }
 
+/* What was promised is cleared from the status as pods are seen. */
+static bool is_wholly_promised(const struct crew *crew)
+{
+    bool wholly = crew->slot_count > 0;
+    for (size_t i = 0; i < crew->slot_count; i++)
+        wholly &= crew->slots[i].promised;
+    return wholly;
+}
+
+/* An epoch that was raised while the first crew was still to come is none in which it ran. */
 bool first_crew_is_unmade(const struct planning *planning)
 {
     const struct job_status *old = planning->old;
-    return old->attempt <= FIRST_ATTEMPT && old->epoch <= first_crew_told_epoch(planning) && old->restart_count == 0 &&
-           planning->crew.newest_epoch == 0 && planning->input->gone_epoch == 0;
+    bool first = old->epoch <= first_crew_told_epoch(planning) || is_wholly_promised(&planning->crew);
+    return first && old->attempt <= FIRST_ATTEMPT && old->restart_count == 0 && planning->crew.newest_epoch == 0 &&
+           planning->input->gone_epoch == 0;
 }
 
 bool first_crew_may_begin(const struct planning *planning)

@@ -276,3 +276,28 @@ Test(first_crew, whose_job_waits_for_something_or_has_a_past_is_promised_first)
         cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0, "change %zu", i);
     }
 }
+
+/* A field of its template that pods do not have still ends the job, and does not become one that it has run with. */
+Test(first_crew, promised_again_and_again_is_still_the_first)
+{
+    scene.input.born_ms = FIELD_UNSET;
+    for (int successor = 0; successor < 3; successor++) {
+        scene_plan(&scene);
+        scene_accept(&scene);
+        scene.input.inherited_epoch = scene.job.status.epoch;
+    }
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.epoch, FIRST_EPOCH + 3);
+    cr_assert(scene.plan.first_pods);
+    struct pod_view *pod = scene_add_pod(&scene, ROLE_WORKER, 0, scene.plan.epoch);
+    scene_plan(&scene);
+    cr_assert_not(scene.plan.first_pods);
+    scene.input.now_ms += 60000;
+    scene.input.counts_since_ms = SCENE_NOW;
+    scene_plan(&scene);
+    cr_assert(scene.plan.write_status);
+    scene_accept(&scene);
+    pod->owner_uid = pod->job_uid = "another";
+    scene_plan(&scene);
+    cr_assert_not(scene.plan.first_pods, "one was seen, whatever became of it");
+}
