@@ -39,8 +39,7 @@ static bool may_create_pods(struct planning *planning)
            planning->crew.earlier_count == 0;
 }
 
-/* Of the promise that is left to keep: see plan.h. */
-static bool may_be_used_up(const struct planning *planning)
+bool create_promises_again(const struct planning *planning)
 {
     return planning->old->epoch <= planning->input->inherited_epoch;
 }
@@ -49,7 +48,7 @@ static void create_pods(struct planning *planning)
 {
     if (!may_create_pods(planning))
         return;
-    if (may_be_used_up(planning)) {
+    if (create_promises_again(planning)) {
         planning_promise_again(planning);
         return;
     }

@@ -66,6 +66,8 @@ bool crew_key_plan(struct planning *planning)
     bool known = look->epoch == planning->old->epoch;
     if (!due && !stuck)
         return false;
+    if (!stuck && create_promises_again(planning)) /* and what is heard of the key counts for one epoch */
+        return false;
     if (known && stuck && planning->now_ms < look->at_ms + ASK_AGAIN_MS)
         planning_requeue(planning, look->at_ms + ASK_AGAIN_MS);
     else if (stuck)

@@ -56,6 +56,8 @@ bool deleting_says_nothing(const struct planning *planning);
 bool create_may_be_tried(struct planning *planning);
 /* Pods are promised that nothing keeps from being created now. */
 bool create_is_due(struct planning *planning);
+/* The promise that is left to keep may be used up (plan.h): it is made anew first. */
+bool create_promises_again(const struct planning *planning);
 /* What was refused will be refused for good: the job has failed. */
 bool create_ends_job(struct planning *planning);
 

@@ -130,3 +130,15 @@ Test(crew_key_plan, crews_without_a_key_are_left_alone)
     cr_assert_eq(scene_count(&scene, ACTION_LOOK_FOR_KEY), 0);
     cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 1);
 }
+
+Test(crew_key_plan, a_successor_of_the_operator_asks_once)
+{
+    lose_worker();
+    scene.input.inherited_epoch = scene.job.status.epoch;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.action_count, 0, "it promises anew first");
+    scene_accept(&scene);
+    scene_plan(&scene);
+    look(true);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 1);
+}
