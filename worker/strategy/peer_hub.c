@@ -168,10 +168,13 @@ static void put_holdings(struct peer_message *message, const struct holdings *ho
     memcpy(message->counts, holdings->counts, sizeof(message->counts));
 }
 
-/* With the lock held. Whoever dies takes with it only what it has not told. */
+/* With the lock held. Whoever dies takes with it only what it has not told. Who has no replica has nothing to tell: when all that
+ * have one are gone, what it has heard of them is, too. */
 static struct holdings counts_to_tell(const struct peer_hub *hub)
 {
-    struct holdings told;
+    struct holdings told = {{0}};
+    if (!peer_replica_is_whole(hub->replica))
+        return told;
     memcpy(told.counts, hub->counts, sizeof(told.counts));
     told.counts[hub->options.seat] = hub->handed;
     return told;
@@ -550,6 +553,7 @@ static void give_state(struct visitor *visitor, uint64_t serial)
         say(hub, visitor->stream, &(struct peer_message){.type = PEER_NOTHING, .serial = serial});
         return;
     }
+    say_counts(hub, visitor->stream); /* a newcomer has forgotten all that it had heard */
     bool flows = visitor->takes_state;
     visitor->takes_state = true;
     visitor->serial = serial;
@@ -751,6 +755,8 @@ static void start_fetch(struct peer_hub *hub, struct peer *peer)
     bool due = hub->fetch.state == ERRAND_WANTED && &hub->peers[hub->fetch.seat] == peer;
     if (due)
         errand_ask(&hub->fetch);
+    if (due && !peer_replica_is_whole(hub->replica))
+        memset(hub->counts, 0, sizeof(hub->counts));
     uint64_t serial = hub->fetch.serial;
     pthread_mutex_unlock(&hub->lock);
     if (due)
@@ -917,6 +923,14 @@ void peer_hub_count(struct peer_hub *hub, unsigned seat, int64_t examples)
     pthread_mutex_lock(&hub->lock);
     if (examples > hub->counts[seat])
         hub->counts[seat] = examples;
+    pthread_mutex_unlock(&hub->lock);
+}
+
+void peer_hub_restore(struct peer_hub *hub, int64_t examples)
+{
+    pthread_mutex_lock(&hub->lock);
+    memset(hub->counts, 0, sizeof(hub->counts));
+    hub->counts[hub->options.seat] = examples;
     pthread_mutex_unlock(&hub->lock);
 }
 

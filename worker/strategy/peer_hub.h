@@ -64,10 +64,13 @@ void peer_hub_forget(struct peer_hub *hub);
 #define PEER_STALL_MAX 512
 bool peer_hub_take_stall(struct peer_hub *hub, char text[PEER_STALL_MAX]);
 
-/* Examples finished by each seat, as far as is known here; never fewer than before. Of its own a member tells only those that
+/* Examples finished by each seat, as far as is known here; never fewer than before, but that a newcomer knows what the giver of its
+ * state does, or what is in its checkpoint, and tells nothing until then: what it has heard before may be lost with who said it. Of its own a member tells only those that
  * another replica has taken in (an update, a meeting, a state): what a killed one has told is lost with nobody, and the rest is not
  * counted, but done again by its successor. */
 void peer_hub_count(struct peer_hub *hub, unsigned seat, int64_t examples);
+/* Our state is a checkpoint's, all examples of which count as our own. */
+void peer_hub_restore(struct peer_hub *hub, int64_t examples);
 int64_t peer_hub_counted(struct peer_hub *hub, unsigned seat);
 int64_t peer_hub_total(struct peer_hub *hub);
 

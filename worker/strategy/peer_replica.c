@@ -2,6 +2,7 @@
 #include "worker/strategy/peer_replica.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "common/memory.h"
@@ -12,7 +13,8 @@ struct peer_replica {
     unsigned vectors;
     float *values[PEER_VECTORS_MAX];
     float *inbox;
-    bool inbox_is_empty, whole;
+    bool inbox_is_empty;
+    atomic_bool whole; /* written with the lock held */
 };
 
 struct peer_replica *peer_replica_new(struct training_state *state)
@@ -93,10 +95,7 @@ void peer_replica_set_whole(struct peer_replica *replica, bool whole)
 
 bool peer_replica_is_whole(struct peer_replica *replica)
 {
-    peer_replica_lock(replica);
-    bool whole = replica->whole;
-    peer_replica_unlock(replica);
-    return whole;
+    return replica->whole;
 }
 
 static bool is_within(const struct peer_replica *replica, uint64_t offset, uint64_t count)

@@ -38,8 +38,9 @@ void peer_replica_take_in(struct peer_replica *replica);
 /* Until the state is there nothing is given away, and what comes is dropped. Clears the inbox. */
 void peer_replica_set_whole(struct peer_replica *replica, bool whole);
 
-/* The peers; false, too: dropped. */
+/* Without the lock. */
 bool peer_replica_is_whole(struct peer_replica *replica);
+/* The peers; false, too: dropped. */
 bool peer_replica_add(struct peer_replica *replica, uint64_t offset, uint64_t count, const float *change);
 /* Moves half the way towards `theirs`; ret_ours: where it was. */
 bool peer_replica_meet(struct peer_replica *replica, uint64_t offset, uint64_t count, const float *theirs,

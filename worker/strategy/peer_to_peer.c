@@ -139,7 +139,7 @@ static int restore(struct peer_to_peer *strategy, struct error *error)
     if (options->restore(options->context, error) < 0)
         return -1;
     int64_t examples = options->state->progress.step * options->global_batch;
-    peer_hub_count(strategy->hub, strategy->seat, examples);
+    peer_hub_restore(strategy->hub, examples);
     step_record_peer("restored", strategy->seat, examples);
     return 0;
 }

@@ -222,23 +222,6 @@ Test(peer_hub, who_meets_tells_both_what_they_have, .timeout = 120)
     close_place(&other);
 }
 
-Test(peer_hub, a_state_that_is_adopted_brings_what_its_giver_has, .timeout = 120)
-{
-    struct place own, other;
-    enum peer_answer answer;
-    open_pair(&own, &other);
-    peer_hub_count(other.hub, 1, 48);
-    fetch(own.hub);
-    while ((answer = peer_hub_answer(own.hub, 1000)) == PEER_ANSWER_PENDING)
-        ;
-    cr_assert_eq(answer, PEER_ANSWER_STATE);
-    cr_expect_eq(peer_hub_counted(own.hub, 1), 0, "for a mean it is asked likewise");
-    peer_hub_adopt(own.hub);
-    cr_expect_eq(peer_hub_counted(own.hub, 1), 48);
-    close_place(&own);
-    close_place(&other);
-}
-
 /* The other has dealt with what was sent it: a count may overtake a change, but not one that was sent with the count before. */
 static void await_sent(struct place *own, struct place *other)
 {
@@ -247,6 +230,59 @@ static void await_sent(struct place *own, struct place *other)
         peer_hub_count(own->hub, 2, examples);
         expect_count(other->hub, 2, examples);
     }
+}
+
+static void await_state(struct peer_hub *hub)
+{
+    enum peer_answer answer;
+    fetch(hub);
+    while ((answer = peer_hub_answer(hub, 1000)) == PEER_ANSWER_PENDING)
+        ;
+    cr_assert_eq(answer, PEER_ANSWER_STATE);
+}
+
+/* Those who said it may all be gone, and the state with them. */
+Test(peer_hub, what_a_newcomer_has_heard_before_its_state_is_void, .timeout = 120)
+{
+    struct place own, other;
+    open_pair(&own, &other);
+    peer_replica_set_whole(own.replica, false);
+    peer_hub_count(own.hub, 5, 50);
+    await_state(own.hub);
+    peer_hub_adopt(own.hub);
+    cr_expect_eq(peer_hub_counted(own.hub, 3), 7, "what the giver knows");
+    cr_expect_eq(peer_hub_counted(own.hub, 5), 0);
+    peer_replica_set_whole(own.replica, true);
+    await_sent(&own, &other);
+    cr_expect_eq(peer_hub_counted(other.hub, 5), 0, "it has told nothing of it");
+    close_place(&own);
+    close_place(&other);
+}
+
+Test(peer_hub, what_was_heard_before_a_checkpoint_is_restored_is_void, .timeout = 120)
+{
+    struct place own;
+    open_place(&own, 0);
+    peer_replica_set_whole(own.replica, false);
+    peer_hub_count(own.hub, 5, 50);
+    peer_hub_count(own.hub, 0, 90);
+    peer_hub_restore(own.hub, 24);
+    cr_expect_eq(peer_hub_counted(own.hub, 0), 24);
+    cr_expect_eq(peer_hub_total(own.hub), 24);
+    close_place(&own);
+}
+
+Test(peer_hub, a_state_that_is_adopted_brings_what_its_giver_has, .timeout = 120)
+{
+    struct place own, other;
+    open_pair(&own, &other);
+    peer_hub_count(other.hub, 1, 48);
+    await_state(own.hub);
+    cr_expect_eq(peer_hub_counted(own.hub, 1), 0, "for a mean it is asked likewise");
+    peer_hub_adopt(own.hub);
+    cr_expect_eq(peer_hub_counted(own.hub, 1), 48);
+    close_place(&own);
+    close_place(&other);
 }
 
 /* A newcomer's state is fetched in parts of many moments: it cannot say whether a change that came meanwhile is in it. */
