@@ -11,6 +11,7 @@
 #   BUILD=build tests/chaos/crash-points.sh        make crash-points
 #   CRASH_LANES=n   so many at a time (2)
 #   CRASH_FROM=n CRASH_TO=n   only these points
+#   CRASH_CREATES=yes   the points are the answers to creates of pods alone, whose number no timing changes
 #   CRASH_SCHEDULERS="Coscheduling None Removed"   only these lives: with a PodGroup, without, and without whose pods are removed
 # Prints ok/not ok lines (see tests/run).
 # shellcheck disable=SC2016,SC2317 # the pods' scripts are expanded in the pods; functions are called by until_true
@@ -19,6 +20,7 @@ set -uo pipefail
 bin=$(cd "${BUILD:?}" && pwd)
 root=$(cd "$(dirname "$0")/../.." && pwd)
 lanes=${CRASH_LANES:-2}
+creates=${CRASH_CREATES:-}
 patience=120
 
 # ---- one lane: a control plane of its own, and a life for every so manyth point
@@ -38,8 +40,10 @@ if [[ ${1:-} == lane ]]; then
 
     # crashed POINT WHEN: an operator that dies there
     crashed() {
+        local of='"writes": true'
+        [[ -z $creates ]] || of='"method": "POST", "path": "/pods"'
         echo "[{\"path\": \"/leases\", \"fault\": \"none\"},
-               {\"writes\": true, \"fault\": \"kill\", \"skip\": $(($1 - 1)), \"times\": 1, \"afterwards\": $2}]" >rules.json
+               {$of, \"fault\": \"kill\", \"skip\": $(($1 - 1)), \"times\": 1, \"afterwards\": $2}]" >rules.json
         rm -f faulty victim operator.log
         "$bin/tests/faultproxy" --kubeconfig state/kubeconfig --rules rules.json --victim victim --out faulty 2>proxy.log &
         proxy=$!
@@ -131,7 +135,9 @@ if [[ ${1:-} == lane ]]; then
         kill "$operator" "$proxy" "$watcher" 2>/dev/null
         wait "$operator" "$proxy" "$watcher" 2>/dev/null
         api DELETE "$jobs_path/$name" >/dev/null
-        if [[ -n $kept && -n $where ]]; then
+        if [[ -n $creates && ($scheduler == Removed && -n $kept || -z $where) ]]; then
+            echo "not ok pod $point is created, and none was there to be removed: $(cat why)"
+        elif [[ -n $kept && -n $where ]]; then
             echo "# killed at write $point, $where: no pod is there that is still promised"
         elif ((result != 0)); then
             echo "not ok killed at write $point, ${where:-nowhere}: $(cat why)"
@@ -145,7 +151,7 @@ if [[ ${1:-} == lane ]]; then
 
     for scheduler in ${CRASH_SCHEDULERS:-Coscheduling None Removed}; do
         point=$((CRASH_FROM + lane))
-        while ((point <= CRASH_TO)) && killed "$point" false && killed "$point" true; do
+        while ((point <= CRASH_TO)) && { [[ -n $creates ]] || killed "$point" false; } && killed "$point" true; do
             point=$((point + lanes))
         done
     done
