@@ -15,6 +15,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/clock.h"
 #include "common/memory.h"
 #include "worker/data/dataset.h"
 #include "worker/data/sampler.h"
@@ -29,6 +30,7 @@
 #define MEET_EVERY 16    /* own steps, when updates are sent to all */
 #define SILENCE_MS 30000 /* nothing of a state has come: it is given up */
 #define FETCH_LOOK_MS 200
+#define MEAN_SHARE 4 /* of the grace period; the rest is for the step before the mean, and for its save */
 #define RETRY_NS 50000000L
 #define MISSING_TEXT_MAX 1024
 
@@ -49,6 +51,9 @@ struct peer_to_peer {
     float *theirs[PEER_VECTORS_MAX]; /* and a peer's */
     int64_t mean_step;               /* own steps when it was taken; -1: never */
     unsigned mean_count, mean_of;    /* replicas in it, and those that there were */
+    unsigned mean_left;              /* while it is taken: others that have not been asked, or not answered */
+    int64_t leave_ms;                /* likewise: when it was seen that we are asked to leave; 0: we are not */
+    bool mean_is_hurried;            /* and somebody was not waited for */
 };
 
 static struct peer_to_peer *of(struct strategy *base)
@@ -149,17 +154,37 @@ static unsigned own_votes(const struct strategy_options *options)
     return options->votes != NULL ? options->votes(options->context) : 0;
 }
 
-/* Follows the world meanwhile, which may tell that the peer is gone. A newcomer that is asked to leave waits no longer. */
+/* The mean's share of the grace period is over, or this one's part of that: each that is left has as much. */
+static bool mean_is_due(struct peer_to_peer *strategy, int64_t asked_ms)
+{
+    int64_t now_ms = clock_monotonic_ms(), share_ms = strategy->base.options.grace_ms / MEAN_SHARE;
+    if (strategy->leave_ms == 0)
+        strategy->leave_ms = now_ms;
+    int64_t since_ms = asked_ms > strategy->leave_ms ? asked_ms : strategy->leave_ms;
+    bool due = share_ms > 0 && now_ms - since_ms >= (strategy->leave_ms + share_ms - since_ms) / strategy->mean_left;
+    strategy->mean_is_hurried |= due;
+    return due;
+}
+
+/* Whoever is asked to leave: a newcomer at once, for it has nothing that could be lost. */
+static bool waits_no_longer(struct peer_to_peer *strategy, int64_t asked_ms)
+{
+    if (!(own_votes(&strategy->base.options) & STRATEGY_VOTE_LEAVE))
+        return false;
+    return !strategy->base.holds_state || mean_is_due(strategy, asked_ms);
+}
+
+/* Follows the world meanwhile, which may tell that the peer is gone. */
 static enum peer_answer fetch(struct peer_to_peer *strategy, unsigned seat, float *const *vectors)
 {
-    const struct strategy *base = &strategy->base;
+    int64_t asked_ms = clock_monotonic_ms();
     enum peer_answer answer = PEER_ANSWER_PENDING;
     peer_hub_ask(strategy->hub, seat, vectors);
     while (answer == PEER_ANSWER_PENDING && peer_hub_silence_ms(strategy->hub) < SILENCE_MS) {
         answer = peer_hub_answer(strategy->hub, FETCH_LOOK_MS);
         if (answer == PEER_ANSWER_PENDING && follow_world(strategy, NULL) < 0)
             break;
-        if (!base->holds_state && (own_votes(&base->options) & STRATEGY_VOTE_LEAVE))
+        if (answer == PEER_ANSWER_PENDING && waits_no_longer(strategy, asked_ms))
             break;
     }
     peer_hub_forget(strategy->hub);
@@ -342,6 +367,8 @@ static void tell_missing(struct peer_to_peer *strategy, const struct world *worl
         collective_peer_describe(world->peers, rank, name);
         length += snprintf(text + length, sizeof text - (size_t)length, " %s", name);
     }
+    if (strategy->mean_is_hurried && length > 0 && (size_t)length < sizeof text)
+        snprintf(text + length, sizeof text - (size_t)length, "; this worker is asked to leave, and waited no longer");
     if (options->on_warning != NULL)
         options->on_warning(options->context, text);
 }
@@ -351,12 +378,16 @@ static void add_others(struct peer_to_peer *strategy, const struct world *world)
 {
     bool missing[CREW_SIZE_MAX] = {false};
     strategy->mean_count = strategy->mean_of = 1;
+    strategy->mean_left = world->size - 1;
+    strategy->leave_ms = 0;
+    strategy->mean_is_hurried = false;
     for (unsigned rank = 0; rank < world->size; rank++) {
         if (rank == world->rank)
             continue;
         enum peer_answer answer = fetch(strategy, world->members[rank], strategy->theirs);
         missing[rank] = answer != PEER_ANSWER_STATE && answer != PEER_ANSWER_NOTHING;
         strategy->mean_of += answer != PEER_ANSWER_NOTHING;
+        strategy->mean_left--;
         if (answer == PEER_ANSWER_STATE)
             add_to_mean(strategy, 1.0 / ++strategy->mean_count);
     }

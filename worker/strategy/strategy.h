@@ -89,6 +89,7 @@ struct strategy_options {
     struct endpoint *endpoint;
     struct peer_hub *hub; /* PeerToPeer, instead of the endpoint */
     unsigned seat, peers; /* PeerToPeer: our seat, and by how many the global batch is divided */
+    int64_t grace_ms;     /* PeerToPeer: from a vote to leave until the process is killed; 0: no end */
     const char *job_uid;
     enum collective_transport transport;
     uint64_t machine;            /* which this one is, for Hierarchical; 0: found out */

@@ -80,6 +80,7 @@ int trainer_open_strategy(struct trainer *trainer, struct error *error)
         .hub = trainer->hub,
         .seat = trainer->crew.rank,
         .peers = trainer->crew.expected,
+        .grace_ms = trainer->identity->grace_ms,
         .job_uid = trainer->identity->job_uid,
         .sums_wait_for_pass = trainer->identity->sums_wait_for_pass,
         .on_stall = tell_warning,

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A chief of peers, and one that is in its world and gives nothing, though it greets and its member beats on.
+ */
+#include <criterion/criterion.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/unit/loopback.h"
+#include "tests/unit/worker/strategy/learner.h"
+#include "worker/comm/rpc.h"
+#include "worker/strategy/peer_hub.h"
+#include "worker/strategy/peer_message.h"
+
+#define SIZE 2
+#define PORT 2222
+#define BATCH 8
+#define GRACE_MS 400
+#define NO_DEATH_MS 600000
+
+struct scene {
+    char hosts[SIZE][LOOPBACK_HOST_MAX];
+    struct crew_seat seats[SIZE];
+    struct learner chief;
+    struct peer_hub *hub;
+    struct member *silent;
+    struct rpc *rpc;
+    pthread_t joining;
+    unsigned votes;
+    char warning[1024];
+};
+
+static double constant_rate(void *context, int64_t step)
+{
+    (void)context, (void)step;
+    return 0.01;
+}
+
+static unsigned read_votes(void *context)
+{
+    return ((struct scene *)context)->votes;
+}
+
+static void take_warning(void *context, const char *text)
+{
+    struct scene *scene = context;
+    snprintf(scene->warning, sizeof scene->warning, "%s", text);
+}
+
+static int fresh_state(void *context, struct error *error)
+{
+    (void)context, (void)error;
+    return 0;
+}
+
+static void *join_crew(void *context)
+{
+    struct scene *scene = context;
+    struct world world;
+    cr_assert_eq(member_agree(scene->silent, &(struct member_standing){0}, &world, NULL), 0);
+    return NULL;
+}
+
+static struct member_options place_in_crew(struct scene *scene, unsigned rank, uint16_t port)
+{
+    return (struct member_options){.job_uid = LEARNER_JOB_UID,
+                                   .attempt = 1,
+                                   .epoch = 1,
+                                   .rank = rank,
+                                   .size = SIZE,
+                                   .seats = scene->seats,
+                                   .listen_address = scene->hosts[rank],
+                                   .data_port = port,
+                                   .loose = true,
+                                   .logical_shards = SIZE,
+                                   .death_ms = NO_DEATH_MS,
+                                   .lost_ms = NO_DEATH_MS};
+}
+
+static void greet_and_say_no_more(void *context, struct rpc_stream *stream, const void *bytes, size_t length)
+{
+    unsigned char answer[PEER_HEAD_MAX];
+    struct peer_message message;
+    (void)context;
+    if (peer_message_decode(bytes, length, &message, NULL) == 0 && message.type == PEER_HELLO)
+        rpc_stream_send(stream, answer,
+                        peer_message_encode(&(struct peer_message){.type = PEER_COUNTS}, answer, sizeof answer));
+}
+
+static void on_end(void *context, struct rpc_stream *stream, const struct error *error)
+{
+    (void)context, (void)stream, (void)error;
+}
+
+static void on_call(void *context, struct rpc_stream *stream, struct rpc_stream_events *ret_events, void **ret_context)
+{
+    (void)stream;
+    *ret_events = (struct rpc_stream_events){.message = greet_and_say_no_more, .closed = on_end};
+    *ret_context = context;
+}
+
+static void open_silent(struct scene *scene)
+{
+    static const struct rpc_method method = {PEER_METHOD_EXCHANGE, on_call};
+    struct rpc_server *door;
+    struct error error = ERROR_INIT;
+    cr_assert_eq(rpc_new(NULL, NULL, 1000, &scene->rpc, NULL), 0);
+    cr_assert_eq(rpc_server_start(scene->rpc, scene->hosts[1], 0, &method, 1, NULL, &door, &error), 0, "%s",
+                 error.message);
+    const struct member_options options = place_in_crew(scene, 1, rpc_server_port(door));
+    cr_assert_eq(member_start(&options, &scene->silent, &error), 0, "%s", error.message);
+    cr_assert_eq(pthread_create(&scene->joining, NULL, join_crew, scene), 0);
+}
+
+static int open_chief(struct scene *scene, struct error *error)
+{
+    static const char job[] = "{\"name\":\"test\",\"strategy\":{\"type\":\"PeerToPeer\"},\"workers\":2,"
+                              "\"model\":{\"preset\":\"mlp\"},\"data\":{\"format\":\"synthetic\",\"examples\":64},"
+                              "\"training\":{\"steps\":100,\"batchSize\":8,\"logicalShards\":2,\"seed\":5}}";
+    const struct peer_hub_options hub = {
+        .job_uid = LEARNER_JOB_UID, .attempt = 1, .epoch = 1, .listen_address = scene->hosts[0]};
+    struct learner *chief = &scene->chief;
+    if (learner_open_job(chief, job, error) < 0 || learner_open_model(chief, 1, BATCH, false, error) < 0 ||
+        learner_open_state(chief, error) < 0 || peer_hub_open(&hub, &scene->hub, error) < 0)
+        return -1;
+    const struct member_options member = place_in_crew(scene, 0, peer_hub_port(scene->hub));
+    if (member_start(&member, &chief->member, error) < 0)
+        return -1;
+    struct strategy_options options = learner_options(chief, STRATEGY_PEER_TO_PEER);
+    options.hub = scene->hub;
+    options.peers = SIZE;
+    options.global_batch = BATCH;
+    options.logical_shards = SIZE;
+    options.total_steps = 100;
+    options.grace_ms = GRACE_MS;
+    options.learning_rate = constant_rate;
+    options.votes = read_votes;
+    options.restore = fresh_state;
+    options.on_warning = take_warning;
+    options.context = scene;
+    return strategy_open(&options, &chief->strategy, error);
+}
+
+Test(peer_to_peer, a_chief_that_is_asked_to_leave_waits_no_longer_than_it_may_for_the_mean, .timeout = 300)
+{
+    static struct scene scene;
+    struct error error = ERROR_INIT;
+    unsigned of = 0;
+    for (unsigned rank = 0; rank < SIZE; rank++) {
+        loopback_host(scene.hosts[rank], rank + 1);
+        scene.seats[rank] = (struct crew_seat){"worker", rank, scene.hosts[rank], PORT};
+    }
+    open_silent(&scene);
+    cr_assert_eq(open_chief(&scene, &error), 0, "%s", error.message);
+    struct strategy *strategy = scene.chief.strategy;
+    cr_assert_eq(strategy_reform(strategy, &error), 0, "%s", error.message);
+    pthread_join(scene.joining, NULL);
+    scene.votes = STRATEGY_VOTE_LEAVE;
+    cr_assert_eq(strategy_average_begin(strategy, &error), 0, "%s", error.message);
+    cr_expect_eq(strategy_averaged(strategy, &of), 1);
+    cr_expect_eq(of, SIZE);
+    cr_expect_not_null(strstr(scene.warning, "is of 1 of 2 replicas: without rank 1 (worker 1, "), "%s", scene.warning);
+    cr_expect_not_null(strstr(scene.warning, "is asked to leave, and waited no longer"), "%s", scene.warning);
+    strategy_average_end(strategy);
+    learner_close(&scene.chief);
+    peer_hub_free(scene.hub);
+    member_free(scene.silent);
+    rpc_free(scene.rpc);
+}
