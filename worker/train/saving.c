@@ -34,6 +34,7 @@ static void expect_saves(struct trainer *trainer)
 
 int saving_begin(struct trainer *trainer, struct error *error)
 {
+    trainer->held_ns = 0;
     if (trainer->store == NULL || trainer->store_begun)
         return 0;
     if (checkpoint_store_begin(trainer->store, !trainer->restored_by_us, error) < 0)
@@ -228,11 +229,14 @@ unsigned saving_votes(const struct trainer *trainer)
     return yes ? STRATEGY_VOTE_CHECKPOINT : 0;
 }
 
-/* Training goes on without, but somebody should know. */
-static void tell_held(struct trainer *trainer, unsigned rank)
+/* Training goes on without, but somebody should know. What comes of a save that all agree on is told elsewhere. */
+static void tell_held(struct trainer *trainer, const struct strategy_result *result)
 {
+    unsigned rank = result->checkpoint_held_by;
     int64_t now = clock_monotonic_ns();
     char name[COLLECTIVE_PEER_TEXT_MAX];
+    if (result->checkpoint)
+        trainer->held_ns = 0;
     if (rank == 0)
         return;
     if (trainer->held_ns == 0)
@@ -272,7 +276,7 @@ int saving_consider(struct trainer *trainer, const struct strategy_result *resul
         return 0;
     if (tell_results(trainer, error) < 0)
         return -1;
-    tell_held(trainer, result->checkpoint_held_by);
+    tell_held(trainer, result);
     if (!result->checkpoint && !is_due(trainer))
         return 0;
     if (strategy_is_loose(trainer->strategy) && checkpoint_is_busy(trainer->store))
@@ -287,7 +291,6 @@ int saving_consider(struct trainer *trainer, const struct strategy_result *resul
     if (start == CHECKPOINT_STARTED) {
         trainer->checkpoint_step = trainer->state.progress.step;
         trainer->checkpoint_ns = clock_monotonic_ns();
-        trainer->held_ns = 0;
     }
     return 0;
 }

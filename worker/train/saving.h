@@ -8,7 +8,8 @@
 
 #include "worker/train/trainer.h"
 
-/* Writes the epoch record if this process is a chief that has not done so. ERROR_STALE: another chief took over. */
+/* Whenever a crew has formed: writes the epoch record if this process is a chief that has not done so. ERROR_STALE: another chief took
+ * over. Whom saves waited for before is forgotten. */
 int saving_begin(struct trainer *trainer, struct error *error);
 
 /* Where several ranks have to take part in a save: whether the chief asks for one at the next boundary, and whether another rank

@@ -15,7 +15,14 @@ static unsigned two_writers(const struct strategy *strategy)
     return 2;
 }
 
-static const struct strategy_operations shared_operations = {.writers = two_writers}, plain_operations = {0};
+static int fail_to_average(struct strategy *strategy, struct error *error)
+{
+    (void)strategy;
+    return error_set(error, ERROR_UNAVAILABLE, "nobody answers");
+}
+
+static const struct strategy_operations shared_operations = {.writers = two_writers}, plain_operations = {0},
+                                        failing_operations = {.writers = two_writers, .average_begin = fail_to_average};
 
 static pthread_mutex_t disk = PTHREAD_MUTEX_INITIALIZER;
 static int (*plain_fsync)(int descriptor);
@@ -57,4 +64,29 @@ Test(saving, where_the_chief_writes_alone_nobody_is_asked)
     struct strategy strategy = {.operations = &plain_operations, .world = {.rank = 1, .size = 2}};
     const struct trainer trainer = {.crew = {.size = 2, .rank = 1}, .strategy = &strategy};
     cr_expect_eq(saving_votes(&trainer), 0);
+}
+
+/* The next wait would be told of with the time of this one. */
+Test(saving, a_wait_for_a_rank_ends_with_the_save_that_all_agree_on_and_with_the_crew, .timeout = 60)
+{
+    char directory[] = "/tmp/coxswain-saving-XXXXXX";
+    cr_assert(mkdtemp(directory));
+    struct strategy strategy = {.operations = &failing_operations, .world = {.size = 2}};
+    struct trainer trainer = {.crew = {.size = 2}, .strategy = &strategy, .store_begun = true};
+    const struct checkpoint_options options = {.directory = directory, .job_uid = "", .keep = 1};
+    const struct report_options report = {.job_uid = "", .role = "worker", .http_port = -1, .unit = "examples"};
+    const struct strategy_result held = {.checkpoint_held_by = 1}, agreed = {.checkpoint = true};
+    cr_assert_eq(checkpoint_store_open(&options, &trainer.store, NULL), 0);
+    cr_assert_eq(report_open(&report, &trainer.report, NULL), 0);
+    cr_assert_eq(saving_consider(&trainer, &held, NULL), 0);
+    cr_expect_neq(trainer.held_ns, 0);
+    cr_assert_eq(saving_consider(&trainer, &agreed, NULL), 0);
+    cr_expect_eq(trainer.held_ns, 0, "a save that failed");
+    cr_assert_eq(saving_consider(&trainer, &held, NULL), 0);
+    cr_expect_neq(trainer.held_ns, 0);
+    cr_assert_eq(saving_begin(&trainer, NULL), 0);
+    cr_expect_eq(trainer.held_ns, 0, "a crew that formed anew");
+    report_free(trainer.report);
+    checkpoint_store_free(trainer.store);
+    file_remove_directory(directory, NULL);
 }
