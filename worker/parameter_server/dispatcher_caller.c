@@ -381,6 +381,8 @@ static void save_all(struct dispatcher *dispatcher, struct ps_message *order, bo
     int64_t began_ms = dispatcher_now_ms();
     do {
         dispatcher->awaits_disks = waits;
+        for (unsigned i = 0; waits && i < dispatcher->options.server_count; i++)
+            dispatcher->servers[i].asked_ms = dispatcher_now_ms();
         if (waits)
             await_none(dispatcher, is_busy, began_ms);
         dispatcher->awaits_disks = false;
@@ -393,20 +395,49 @@ static void save_all(struct dispatcher *dispatcher, struct ps_message *order, bo
     } while (waits && is_put_off(dispatcher) && !is_saving(dispatcher) && dispatcher->fatal.kind == ERROR_NONE);
 }
 
-/* Names the first that has not come to its end. Nobody waits for them any more. */
+static bool is_late(const struct led_server *server)
+{
+    return server->saving || server->busy;
+}
+
+/* "ps 0 (…), ps 2 (…)": those that are late, and have (not) said anything since they were told; "" for none. */
+static void name_late(const struct dispatcher *dispatcher, bool answers, char text[PS_TEXT_MAX])
+{
+    text[0] = '\0';
+    for (unsigned i = 0; i < dispatcher->options.server_count; i++) {
+        const struct led_server *server = &dispatcher->servers[i];
+        char name[WAITING_NAME_MAX];
+        size_t length = strlen(text);
+        if (!is_late(server) || (server->heard_ms > server->asked_ms) != answers)
+            continue;
+        dispatcher_name_server(dispatcher, i, name);
+        snprintf(text + length, PS_TEXT_MAX - length, "%s%s", length > 0 ? ", " : "", name);
+    }
+}
+
+/* Only of one that answers is it the volume that is slow. Nobody waits for them any more. */
 static int fail_late(struct dispatcher *dispatcher, struct error *error)
 {
-    char name[WAITING_NAME_MAX];
-    unsigned late = 0;
-    while (!dispatcher->servers[late].saving && !dispatcher->servers[late].busy)
-        late++;
-    dispatcher_name_server(dispatcher, late, name);
-    for (unsigned i = late; i < dispatcher->options.server_count; i++) {
-        dispatcher->servers[i].busy |= dispatcher->servers[i].saving;
-        dispatcher->servers[i].saving = false;
+    char slow[PS_TEXT_MAX], silent[PS_TEXT_MAX];
+    long long seconds = (long long)(save_ms(dispatcher) / 1000);
+    name_late(dispatcher, true, slow);
+    name_late(dispatcher, false, silent);
+    for (unsigned i = 0; i < dispatcher->options.server_count; i++) {
+        struct led_server *server = &dispatcher->servers[i];
+        server->busy |= server->saving;
+        server->saving = false;
     }
-    return error_set(error, ERROR_SYSTEM, "%s has not written its shard within %lld s; look at its volume", name,
-                     (long long)(save_ms(dispatcher) / 1000));
+    if (!silent[0])
+        return error_set(error, ERROR_SYSTEM,
+                         "shards not written within %lld s, and none is begun before they are: %s; look at the volume",
+                         seconds, slow);
+    if (!slow[0])
+        return error_set(error, ERROR_SYSTEM, "no answer to a save within %lld s: %s; look at the log there", seconds,
+                         silent);
+    return error_set(error, ERROR_SYSTEM,
+                     "shards not written within %lld s, and none is begun before they are: %s; look at the volume; no "
+                     "answer at all: %s; look at the log there",
+                     seconds, slow, silent);
 }
 
 int dispatcher_save(struct dispatcher *dispatcher, const char *directory, bool last,
@@ -417,13 +448,13 @@ int dispatcher_save(struct dispatcher *dispatcher, const char *directory, bool l
     bool waits = last || dispatcher->phase == PHASE_OVER;
     snprintf(order.path, sizeof order.path, "%s", directory);
     save_all(dispatcher, &order, waits);
-    bool is_late = is_saving(dispatcher) || (waits && is_busy(dispatcher));
+    bool some_are_late = is_saving(dispatcher) || (waits && is_busy(dispatcher));
     int result;
     if (dispatcher->fatal.kind != ERROR_NONE)
         result = check(dispatcher, error);
-    else if (is_late && !dispatcher->cancelled)
+    else if (some_are_late && !dispatcher->cancelled)
         result = fail_late(dispatcher, error);
-    else if (is_late)
+    else if (some_are_late)
         result = error_set(error, ERROR_CANCELLED, "left on request before every ps had written its shard");
     else
         result = collect(dispatcher, saved, error);

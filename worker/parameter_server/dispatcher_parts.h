@@ -33,6 +33,8 @@ struct led_server {
     struct ticket_set lost;    /* of these, what was counted as lost … */
     struct ticket_set hollow;  /* … and what would have been, had its share any examples */
     int64_t asked_ms;          /* when it was last told to start, save, reduce or apply, or was lost */
+    int64_t heard_ms;          /* when it last said anything … */
+    int64_t prompted_ms;       /* … and was last asked to, while a save waits for it */
     int64_t updates_lost;      /* settled there, by this chief or one before it, and in none of its values */
     bool starting;
     bool reduced, stepped;
@@ -112,6 +114,11 @@ void dispatcher_say(struct dispatcher *dispatcher, const char *format, ...) __at
 /* "ps 1 (10.0.0.7:2222)"; "worker 2 (…)". */
 void dispatcher_name_server(const struct dispatcher *dispatcher, unsigned number, char name[WAITING_NAME_MAX]);
 void dispatcher_name_worker(const struct dispatcher *dispatcher, unsigned worker, char name[WAITING_NAME_MAX]);
+
+static inline bool dispatcher_awaits_disk(const struct led_server *server)
+{
+    return server->saving || (server->busy && server->dispatcher->awaits_disks);
+}
 
 static inline void dispatcher_witness(const struct dispatcher *dispatcher, enum ticket_fate fate, unsigned worker,
                                       int64_t ticket)

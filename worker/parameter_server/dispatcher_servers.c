@@ -7,6 +7,7 @@
 #include "worker/parameter_server/dispatcher_parts.h"
 
 #define REDIAL_MS 100
+#define PROMPT_MS 1000
 
 bool dispatcher_all_stand(const struct dispatcher *dispatcher)
 {
@@ -171,6 +172,7 @@ static void on_parting(struct led_server *server)
 
 static void hear(struct led_server *server, const struct ps_message *message)
 {
+    server->heard_ms = dispatcher_now_ms();
     if (message->type == PS_STANDING)
         on_standing(server, message);
     else if (message->type == PS_REDUCED)
@@ -250,6 +252,17 @@ static void claim(struct led_server *server)
     ps_message_send(server->stream, &message);
 }
 
+/* Whether it is the server that does not answer, or only its disk, nothing else tells. */
+static void prompt(struct led_server *server)
+{
+    if (!dispatcher_awaits_disk(server) || dispatcher_now_ms() - server->prompted_ms < PROMPT_MS)
+        return;
+    server->prompted_ms = dispatcher_now_ms();
+    struct ps_message message = {.type = PS_LOOK, .server = server->number, .newest = server->lookout.met};
+    snprintf(message.job_uid, sizeof message.job_uid, "%s", server->dispatcher->job_uid);
+    ps_message_send(server->stream, &message);
+}
+
 static void dial(struct led_server *server)
 {
     static const struct rpc_stream_events events = {.message = on_message, .closed = on_closed};
@@ -299,7 +312,9 @@ void dispatcher_servers_tick(struct dispatcher *dispatcher)
         struct led_server *server = &dispatcher->servers[i];
         if (server->stream == NULL)
             dial(server);
-        else
+        else {
             lookout_tick(&server->lookout);
+            prompt(server);
+        }
     }
 }

@@ -29,7 +29,7 @@ static const char *undone(const struct dispatcher *dispatcher, const struct led_
 {
     if (server->starting)
         return "to take its state";
-    if (server->saving || (server->busy && dispatcher->awaits_disks))
+    if (dispatcher_awaits_disk(server))
         return "to write its shard";
     if (dispatcher->phase == PHASE_REDUCING && !server->reduced)
         return "to sum the step's shares";
