@@ -130,7 +130,7 @@ class Crew:
     def judge(self, process, replace):
         if process.code not in REPLACED | {0}:
             self.failures.append(f"{process.name} ended with {process.code}: {self.last_words(process)}")
-        elif process.superseded and process.role != "evaluator" and process.code not in REPLACED:
+        elif process.superseded and process.role not in ("evaluator", "ps") and process.code not in REPLACED:
             self.failures.append(f"{process.name}, superseded, ended with {process.code}: {self.last_words(process)}")
         elif replace and process.code != 0 and not process.superseded:
             self.spawn(process.role, process.index)

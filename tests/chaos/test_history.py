@@ -73,6 +73,15 @@ class Reading(unittest.TestCase):
         self.assertEqual(self.judge(back, lived=False), [])
         self.assertEqual(self.judge(undisturbed() + [applied("1.0.2", "worker-0-0", 6, 9)]), [])
 
+    def test_a_superseded_server_may_end_well_only_where_the_last_checkpoint_is_of_it(self):
+        former = types.SimpleNamespace(name="ps-1-4", role="ps", superseded=True, code=0)
+        crew = types.SimpleNamespace(processes=[former])
+        lines = ["server 1.0.1 ps-1-4 saved 0 6 d", "server 1.0.1 ps-1-9 saved 0 6 e",
+                 "checkpoint 1.0.1 worker-0-0 6 d", "checkpoint 1.0.1 worker-0-0 6 e"]
+        self.assertTrue(verdicts.check_superseded(crew, self.read(lines)))
+        self.assertEqual(verdicts.check_superseded(crew, self.read(lines[:3])), [])
+        self.assertTrue(verdicts.check_superseded(crew, self.read(lines[1:3])))
+
     def test_what_one_that_died_had_only_begun_is_not_repeated(self):
         ahead = [*undisturbed(), share("1.0.1", "worker-1-1", 7, [1]), applied("1.0.2", "worker-0-0", 6, 9)]
         self.assertEqual(self.judge(ahead), [])

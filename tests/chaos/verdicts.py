@@ -5,7 +5,7 @@ import math
 import re
 
 from arrangements import BATCH, EXAMPLES
-from history import check_counted, check_epochs, check_held, check_staleness, check_updates
+from history import check_counted, check_epochs, check_held, check_staleness, check_updates, seat
 
 ACCURACY = re.compile(r"held-out examples: accuracy ([0-9.]+) %")
 LOST = re.compile(r"([0-9]+) acknowledged updates were lost")
@@ -118,6 +118,15 @@ def check_leaving(arrangement, crew, history):
     return [f"{updates_lost(crew)} updates were lost although all servers that ended had been asked to leave"]
 
 
+def check_superseded(crew, history):
+    """A superseded ps has no good end, but where it returned before the crew had turned to its successor, and served the end of the
+    run: then its shard is in the last checkpoint."""
+    last = next((whose for _, fate, _, whose in reversed(history.servers) if fate == "committed"), None)
+    served = {seat(name): name for name, fate, _, whose in history.servers if fate == "saved" and whose == last}
+    return [f"{p.name}, superseded, ended with 0, and is not in the last checkpoint" for p in crew.processes
+            if p.role == "ps" and p.superseded and p.code == 0 and served.get(seat(p.name)) != p.name]
+
+
 def check_bound(arrangement, history):
     bound = arrangement.strategy.get("staleness")
     return [] if bound is None else check_staleness(history.tickets, bound)[:3]
@@ -181,7 +190,7 @@ def judge(arrangement, crew, history, undisturbed):
     wrong = list(crew.failures)
     if wrong:
         return wrong
-    wrong += check_record(crew)
+    wrong += check_record(crew) + check_superseded(crew, history)
     if arrangement.lockstep:
         wrong += check_repeats(arrangement, crew, history)
     wrong += check_leaving(arrangement, crew, history)
