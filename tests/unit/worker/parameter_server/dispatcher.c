@@ -482,11 +482,13 @@ static void expect_saved(struct stage *stage, bool last)
 {
     struct server_saved saved[PS_SERVERS_MAX] = {0};
     struct error error = ERROR_INIT;
+    unsigned right = 0;
     cr_assert(dispatcher_save(stage->dispatcher, "nowhere", last, saved, &error) == 0, "%s", error.message);
     for (unsigned i = 0; i < SERVERS; i++) {
-        cr_expect_str_eq(saved[i].name, "this one");
+        right += strcmp(saved[i].name, "this one") == 0;
         ticket_set_release(&saved[i].tickets);
     }
+    cr_expect(right == SERVERS);
 }
 
 /* There will be another. */
