@@ -31,16 +31,21 @@ struct optional_api *optional_api_new(struct kube_client *client, const struct o
     return api;
 }
 
-void optional_api_stop(struct optional_api *api)
+static void stop_watching(struct optional_api *api)
 {
-    api->stopped = true;
-    if (api->call)
-        kube_call_cancel(api->call);
     event_timer_cancel(api->look);
     api->look = NULL;
     if (api->informer)
         informer_free(api->informer);
     api->informer = NULL;
+}
+
+void optional_api_stop(struct optional_api *api)
+{
+    api->stopped = true;
+    if (api->call)
+        kube_call_cancel(api->call);
+    stop_watching(api);
 }
 
 void optional_api_free(struct optional_api *api)
@@ -86,10 +91,7 @@ static void drop_lost(struct optional_api *api)
     if (!refusal || refusal->http_status != 404)
         return;
     api->refusal = *refusal;
-    informer_free(api->informer);
-    api->informer = NULL;
-    event_timer_cancel(api->look);
-    api->look = NULL;
+    stop_watching(api);
     give_up(api, false);
 }
 

@@ -112,13 +112,18 @@ static bool is_answer(const struct http_response *response)
     return !response->error && response->status == 200;
 }
 
-static void count(struct progress_poller *poller, const struct http_response *response, bool told)
+static enum chief_voice voice_of(const struct http_response *response, bool told)
 {
-    if (is_cancelled(response))
-        return;
-    poller->counts.answered += told;
-    poller->counts.unanswered += !told && response->error;
-    poller->counts.refused += !told && !response->error;
+    if (told)
+        return CHIEF_HEARD;
+    return response->error ? CHIEF_SILENT : CHIEF_STRANGE;
+}
+
+static void count(struct progress_poller *poller, enum chief_voice voice)
+{
+    poller->counts.answered += voice == CHIEF_HEARD;
+    poller->counts.unanswered += voice == CHIEF_SILENT;
+    poller->counts.refused += voice == CHIEF_STRANGE;
 }
 
 /* The chief's document is there, whatever the evaluator says. */
@@ -130,18 +135,12 @@ static void evaluator_answered(void *context, const struct http_response *respon
     bool cancelled = is_cancelled(response);
     entry->poll = NULL;
     entry->document_fresh |= !cancelled && entry->document;
-    count(poller, response,
-          is_answer(response) && keep_scores(entry, question->uid, response->body, response->body_length));
+    bool told = is_answer(response) && keep_scores(entry, question->uid, response->body, response->body_length);
     question_free(question);
-    if (!cancelled)
-        poller->told(poller->context, entry);
-}
-
-static enum chief_voice voice_of(const struct http_response *response, bool told)
-{
-    if (told)
-        return CHIEF_HEARD;
-    return response->error ? CHIEF_SILENT : CHIEF_STRANGE;
+    if (cancelled)
+        return;
+    count(poller, voice_of(response, told));
+    poller->told(poller->context, entry);
 }
 
 static void chief_answered(void *context, const struct http_response *response)
@@ -152,9 +151,11 @@ static void chief_answered(void *context, const struct http_response *response)
     entry->poll = NULL;
     bool told = is_answer(response) &&
                 keep_document(entry, question->uid, question->chief, response->body, response->body_length);
-    count(poller, response, told);
-    if (!is_cancelled(response))
-        progress_heard(entry, question->chief, voice_of(response, told), clock_now_ms());
+    if (!is_cancelled(response)) {
+        enum chief_voice voice = voice_of(response, told);
+        count(poller, voice);
+        progress_heard(entry, question->chief, voice, clock_now_ms());
+    }
     if (told && question->evaluator) {
         entry->document_fresh = false; /* not before it is whole: figures would come and go */
         ask(question, question->evaluator, evaluator_answered);

@@ -69,6 +69,11 @@ field_is() {
     [[ $now == "$3" ]]
 }
 
+# job_says JOB PATTERN: somewhere in its object
+job_says() {
+    api GET "$jobs_path/$1" | grep -q "$2"
+}
+
 # wait_for JOB FIELD VALUE [SECONDS]
 wait_for() {
     local now

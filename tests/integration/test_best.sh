@@ -12,12 +12,8 @@ trap 'kill -KILL $(jobs -p) 2>/dev/null; rm -rf "$work"' EXIT
 cd "$work" || exit 1
 . "$root/tests/integration/digits.sh"
 . "$root/tests/integration/network.sh"
+. "$root/tests/integration/verdict.sh"
 unset COXSWAIN_JOB COXSWAIN_JOB_UID TF_CONFIG
-
-# verdict $? NAME [WHY]: reports that status. Given as a word, since $(…) in WHY sets $? anew.
-verdict() {
-    if (($1 == 0)); then echo "ok $2"; else echo "not ok $2${3:+: $3}"; fi
-}
 
 # job NAME STEPS [STRATEGY [DEVICES [WEIGHTS [WORKERS]]]]: the rate goes up and up, so that it learns and then goes wrong
 job() {

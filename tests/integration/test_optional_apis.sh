@@ -14,10 +14,6 @@ finish_also() {
     faulty_stop
 }
 
-says() {
-    api GET "$jobs_path/$1" | grep -q "$2"
-}
-
 mkdir crds
 cp "$root"/tests/integration/crds/{coscheduling,kueue-*}.yaml crds
 plane_start --crd "$work/crds"
@@ -26,10 +22,10 @@ faulty_serve 1
 operator_start "$work/faulty"
 
 job queued '{}' 1 'sleep 600' '{"kueue.x-k8s.io/queue-name":"research"}'
-until_true "$patience" says queued 'the operator may not see the Workloads of Kueue: made by faultproxy'
+until_true "$patience" job_says queued 'the operator may not see the Workloads of Kueue: made by faultproxy'
 verdict $? "a job with a queue says what the operator may not see" "$(api GET "$jobs_path/queued")"
 job gang '{"gang":{"scheduler":"Coscheduling"}}' 1 'sleep 600'
-until_true "$patience" says gang 'the operator may not see podgroups of scheduling.x-k8s.io: made by faultproxy'
+until_true "$patience" job_says gang 'the operator may not see podgroups of scheduling.x-k8s.io: made by faultproxy'
 verdict $? "so does a gang" "$(api GET "$jobs_path/gang")"
 refused() { metric "coxswain_watch_refused{resource=\"$1\"}"; }
 [[ $(refused workloads.kueue.x-k8s.io) == 1 && $(refused podgroups.scheduling.x-k8s.io) == 1 &&
@@ -49,7 +45,7 @@ wait_for gang state Running "$patience"
 verdict $? "with the right to see it a gang runs" "$(api GET "$jobs_path/gang")"
 api DELETE apis/apiextensions.k8s.io/v1/customresourcedefinitions/podgroups.scheduling.x-k8s.io >/dev/null
 job later '{"gang":{"scheduler":"Coscheduling"}}' 1 'sleep 600'
-until_true "$patience" says later GangSchedulerMissing && no_pods_of later
+until_true "$patience" job_says later GangSchedulerMissing && no_pods_of later
 verdict $? "an API that is not served any more is missed" "$(api GET "$jobs_path/later")"
 curl -sS --cacert ca.pem -H "Authorization: Bearer $token" -H "Content-Type: application/yaml" \
     --data-binary @crds/coscheduling.yaml "$server/apis/apiextensions.k8s.io/v1/customresourcedefinitions" >answer.json

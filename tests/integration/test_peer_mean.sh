@@ -13,12 +13,8 @@ trap 'kill -KILL "${pids[@]}" 2>/dev/null; rm -rf "$work"' EXIT
 cd "$work" || exit 1
 . "$root/tests/integration/digits.sh"
 . "$root/tests/integration/network.sh"
+. "$root/tests/integration/verdict.sh"
 unset COXSWAIN_JOB COXSWAIN_JOB_UID TF_CONFIG
-
-# verdict $? NAME [WHY]
-verdict() {
-    if (($1 == 0)); then echo "ok $2"; else echo "not ok $2${3:+: $3}"; fi
-}
 
 # job NAME STEPS SAVES EVALUATIONS: every so many steps
 job() {
@@ -44,16 +40,6 @@ start() {
         pids+=($!)
     done
     unset TF_CONFIG
-}
-
-# until_true SECONDS COMMAND…: it succeeds by then
-until_true() {
-    local limit=$((SECONDS + $1))
-    shift
-    until "$@"; do
-        ((SECONDS < limit)) || return 1
-        sleep 0.1
-    done
 }
 
 # has_mean NAME WORDS: one of its manifests says so
@@ -95,7 +81,7 @@ job both 100000000 2 2
 echo 20 >delay # milliseconds a batch: it learns for minutes, whenever the second comes
 export COXSWAIN_READ_DELAY=$work/delay
 start both
-until_true 120 best_is_saved && same_parameters best.safetensors "$saved/rank-00000.safetensors"
+until_true 30 best_is_saved && same_parameters best.safetensors "$saved/rank-00000.safetensors"
 verdict $? "an evaluation and a save after the same step have the same mean, of all" "step ${step:-?}, $(means both)"
 unset COXSWAIN_READ_DELAY
 ! grep -q 'replicas: without' both.0.log
@@ -105,8 +91,8 @@ wait "${pids[@]}" 2>/dev/null
 
 job frozen 100000000 1 100000000
 start frozen
-until_true 120 has_mean frozen '2 of 2' && kill -STOP "${pids[1]}" &&
-    until_true 120 grep -q 'is of 1 of 2 replicas: without rank 1 (worker 1, ' frozen.0.log
+until_true 30 has_mean frozen '2 of 2' && kill -STOP "${pids[1]}" &&
+    until_true 30 grep -q 'is of 1 of 2 replicas: without rank 1 (worker 1, ' frozen.0.log
 verdict $? "who has not given its replica is named" "$(tail -n 3 frozen.0.log)"
-until_true 120 has_mean frozen '1 of 2'
+until_true 30 has_mean frozen '1 of 2'
 verdict $? "and the manifest says of how many the mean is" "$(means frozen)"

@@ -14,10 +14,6 @@ finish_also() {
     faulty_stop
 }
 
-says() {
-    api GET "$jobs_path/$1" | grep -q "$2"
-}
-
 mkdir crds
 cp "$root"/tests/integration/crds/kueue-*.yaml crds
 cat >crds/priority.yaml <<YAML
@@ -45,7 +41,7 @@ verdict $? "a create that timed out on its way is tried again" "$(api GET "$jobs
 # ---- a Service that is not found
 
 api PATCH api/v1/namespaces/default/services/lost '{"metadata":{"labels":{"coxswain.dev/job-uid":null}}}' >answer.json
-until_true "$patience" says lost 'services lost is this job.s, but has lost the label'
+until_true "$patience" job_says lost 'services lost is this job.s, but has lost the label'
 verdict $? "a Service that lost its label is named" "$(cat answer.json; api GET "$jobs_path/lost")"
 asked='coxswain_kube_requests_total{verb="create",resource="services",code="409"}'
 before=$(metric "$asked")
@@ -54,13 +50,13 @@ sleep 5
 verdict $? "and asked for now and then" "$before, then $(metric "$asked")"
 uid=$(api GET api/v1/namespaces/default/services/lost | sed -n 's/.*"coxswain.dev\/job-uid": *"\([^"]*\)".*/\1/p')
 api PATCH api/v1/namespaces/default/services/lost "{\"metadata\":{\"labels\":{\"coxswain.dev/job-uid\":\"$uid\"}}}" >answer.json
-until_true "$patience" says lost '"AllScheduled"'
+until_true "$patience" job_says lost '"AllScheduled"'
 verdict $? "with its label all is well" "$(cat answer.json; api GET "$jobs_path/lost")"
 
 # ---- a PriorityClass that is not there
 
 job important '{"priorityClassName":"high"}' 1 'sleep 600' '{"kueue.x-k8s.io/queue-name":"research"}'
-until_true "$patience" says important 'waiting in queue research: .*high.* create the PriorityClass of runPolicy'
+until_true "$patience" job_says important 'waiting in queue research: .*high.* create the PriorityClass of runPolicy'
 verdict $? "a PriorityClass that is missing is named" "$(api GET "$jobs_path/important")"
 api POST apis/scheduling.k8s.io/v1/priorityclasses \
     '{"apiVersion":"scheduling.k8s.io/v1","kind":"PriorityClass","metadata":{"name":"high"},"value":7}' >answer.json

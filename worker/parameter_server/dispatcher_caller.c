@@ -267,27 +267,26 @@ int dispatcher_next_event(struct dispatcher *dispatcher, int64_t timeout_ms, str
 
 /* ---------------------------------------------------------------- saving */
 
-static bool is_saving(const struct dispatcher *dispatcher)
+static bool is_saving(const struct led_server *server)
 {
-    for (unsigned i = 0; i < dispatcher->options.server_count; i++)
-        if (dispatcher->servers[i].saving)
-            return true;
-    return false;
+    return server->saving;
 }
 
-static bool is_busy(const struct dispatcher *dispatcher)
+static bool is_busy(const struct led_server *server)
 {
-    for (unsigned i = 0; i < dispatcher->options.server_count; i++)
-        if (dispatcher->servers[i].busy)
-            return true;
-    return false;
+    return server->busy;
 }
 
 /* It may have come to the end of the other since. */
-static bool is_put_off(const struct dispatcher *dispatcher)
+static bool is_put_off(const struct led_server *server)
+{
+    return server->saved && server->save.verdict == PS_SAVE_WAITS;
+}
+
+static bool any(const struct dispatcher *dispatcher, bool (*is)(const struct led_server *server))
 {
     for (unsigned i = 0; i < dispatcher->options.server_count; i++)
-        if (dispatcher->servers[i].saved && dispatcher->servers[i].save.verdict == PS_SAVE_WAITS)
+        if (is(&dispatcher->servers[i]))
             return true;
     return false;
 }
@@ -362,37 +361,44 @@ static bool takes_too_long(const struct dispatcher *dispatcher, int64_t began_ms
 }
 
 /* Whoever is asked to leave has no time for another. */
-static void await_none(struct dispatcher *dispatcher, bool (*any)(const struct dispatcher *dispatcher),
+static void await_none(struct dispatcher *dispatcher, bool (*is)(const struct led_server *server),
                        int64_t save_began_ms)
 {
     int64_t began_ms = dispatcher_now_ms();
     bool ends = dispatcher->saves_no_more;
-    while (dispatcher->fatal.kind == ERROR_NONE && any(dispatcher) && !ends) {
+    while (dispatcher->fatal.kind == ERROR_NONE && any(dispatcher, is) && !ends) {
         wait_for(dispatcher, 200);
-        ends = any(dispatcher) && takes_too_long(dispatcher, began_ms, save_began_ms);
+        ends = any(dispatcher, is) && takes_too_long(dispatcher, began_ms, save_began_ms);
     }
     dispatcher->saves_no_more = ends && dispatcher->cancelled;
 }
 
+/* A busy one is named by the order that it has not done. */
+static void await_disks(struct dispatcher *dispatcher, int64_t save_began_ms)
+{
+    dispatcher->awaits_disks = true;
+    for (unsigned i = 0; i < dispatcher->options.server_count; i++)
+        dispatcher->servers[i].asked_ms = dispatcher_now_ms();
+    await_none(dispatcher, is_busy, save_began_ms);
+    dispatcher->awaits_disks = false;
+}
+
 /* All servers are ordered again when one was busy, for a step of a synchronous run may lie between; what the others wrote is
- * written again. A busy one that waits is named by the order that it has not done. */
+ * written again. */
 static void save_all(struct dispatcher *dispatcher, struct ps_message *order, bool waits)
 {
     int64_t began_ms = dispatcher_now_ms();
     do {
-        dispatcher->awaits_disks = waits;
-        for (unsigned i = 0; waits && i < dispatcher->options.server_count; i++)
-            dispatcher->servers[i].asked_ms = dispatcher_now_ms();
         if (waits)
-            await_none(dispatcher, is_busy, began_ms);
-        dispatcher->awaits_disks = false;
-        if (waits && is_busy(dispatcher))
+            await_disks(dispatcher, began_ms);
+        if (waits && any(dispatcher, is_busy))
             return;
         /* No chief has given an order this number: what a server still says to an earlier one is no answer. */
         order->step = clock_monotonic_ns();
         on_rpc(dispatcher, order_save, order);
         await_none(dispatcher, is_saving, began_ms);
-    } while (waits && is_put_off(dispatcher) && !is_saving(dispatcher) && dispatcher->fatal.kind == ERROR_NONE);
+    } while (waits && any(dispatcher, is_put_off) && !any(dispatcher, is_saving) &&
+             dispatcher->fatal.kind == ERROR_NONE);
 }
 
 static bool is_late(const struct led_server *server)
@@ -448,7 +454,7 @@ int dispatcher_save(struct dispatcher *dispatcher, const char *directory, bool l
     bool waits = last || dispatcher->phase == PHASE_OVER;
     snprintf(order.path, sizeof order.path, "%s", directory);
     save_all(dispatcher, &order, waits);
-    bool some_are_late = is_saving(dispatcher) || (waits && is_busy(dispatcher));
+    bool some_are_late = any(dispatcher, is_saving) || (waits && any(dispatcher, is_busy));
     int result;
     if (dispatcher->fatal.kind != ERROR_NONE)
         result = check(dispatcher, error);

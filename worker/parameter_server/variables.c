@@ -247,9 +247,11 @@ int variables_apply(struct variables *variables, const struct update *update, en
 {
     enum update_verdict verdict = variables_judge(variables, update);
     if (verdict == UPDATE_APPLIED) {
-        if (!update_is_empty(update) && apply_update(variables, update, error) < 0)
+        bool is_empty = update_is_empty(update);
+        if (!is_empty && apply_update(variables, update, error) < 0)
             return -1;
-        *(update_is_empty(update) ? &variables->empty : &variables->updates) += 1;
+        variables->empty += is_empty;
+        variables->updates += !is_empty;
         ticket_set_add(&variables->applied, update->ticket);
     }
     *ret_verdict = verdict;

@@ -3,7 +3,6 @@
 
 #include <criterion/criterion.h>
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 
 #include "common/memory.h"
 #include "common/scope.h"
+#include "tests/unit/worker/checkpoint/held_disk.h"
 #include "worker/checkpoint/file.h"
 
 static const float values[] = {1, 2, 3};
@@ -201,16 +201,6 @@ Test(part, that_is_long_in_coming_is_told_before_the_deadline, .timeout = 60)
 
 /* ---- one save after another */
 
-static pthread_mutex_t disk = PTHREAD_MUTEX_INITIALIZER;
-static int (*plain_fsync)(int descriptor);
-
-static int fsync_with_the_disk(int descriptor)
-{
-    pthread_mutex_lock(&disk);
-    pthread_mutex_unlock(&disk);
-    return plain_fsync(descriptor);
-}
-
 Test(part, a_writer_is_busy_until_its_part_is_on_the_disk, .timeout = 60)
 {
     char directory[] = "/tmp/coxswain-part-XXXXXX";
@@ -218,15 +208,13 @@ Test(part, a_writer_is_busy_until_its_part_is_on_the_disk, .timeout = 60)
     const struct checkpoint_part_key key = {1, 2, 3, 10, 1};
     struct part_writer *writer = part_writer_new(directory);
     cr_expect_not(part_writer_is_busy(writer));
-    plain_fsync = file_calls.fsync;
-    file_calls.fsync = fsync_with_the_disk;
-    pthread_mutex_lock(&disk);
+    held_disk_hold();
     cr_assert_eq(part_writer_save(writer, &key, &tensor, 1, NULL), 0);
     cr_expect(part_writer_is_busy(writer));
-    pthread_mutex_unlock(&disk);
+    held_disk_let_go();
     cr_assert_eq(part_writer_wait(writer, NULL), 0);
     cr_expect_not(part_writer_is_busy(writer));
-    file_calls.fsync = plain_fsync;
+    held_disk_end();
     part_writer_free(writer);
     file_remove_directory(directory, NULL);
 }

@@ -8,6 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/unit/worker/comm/killed_maker.h"
+
 Test(shared_area, both_see_what_one_writes)
 {
     struct shared_area one, other;
@@ -54,25 +56,13 @@ static void make_another(void)
     shared_area_release(&area);
 }
 
-Test(shared_area, what_a_killed_process_leaves_is_swept_away)
+static bool publish_one(char path[SHARED_FILE_PATH_MAX])
 {
     struct shared_area area;
-    char path[SHARED_FILE_PATH_MAX];
-    int pipes[2];
-    cr_assert(pipe(pipes) == 0);
-    pid_t child = fork();
-    if (child == 0) {
-        if (shared_area_create(0x7e57c, 10000, &area, NULL) == 0 && shared_area_publish(&area, path, NULL) == 0 &&
-            write(pipes[1], path, sizeof path) == sizeof path)
-            pause();
-        _exit(1);
-    }
-    cr_assert(read(pipes[0], path, sizeof path) == sizeof path);
-    make_another();
-    cr_expect(access(path, F_OK) == 0, "its maker lives");
-    kill(child, SIGKILL);
-    waitpid(child, NULL, 0);
-    cr_assert(access(path, F_OK) == 0);
-    make_another();
-    cr_expect(access(path, F_OK) < 0);
+    return shared_area_create(0x7e57c, 10000, &area, NULL) == 0 && shared_area_publish(&area, path, NULL) == 0;
+}
+
+Test(shared_area, what_a_killed_process_leaves_is_swept_away)
+{
+    killed_maker_expect_swept(publish_one, make_another);
 }

@@ -9,6 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/unit/worker/comm/killed_maker.h"
+
 #define NONCE 42
 #define CAPACITY ((size_t)512 << 10)
 #define MORE_THAN_FITS ((size_t)1 << 20)
@@ -120,25 +122,13 @@ Test(shared_ring, where_there_is_no_room_for_it_there_is_none)
     cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %#x: a later write ends the process", status);
 }
 
+static bool publish_one(char path[SHARED_FILE_PATH_MAX])
+{
+    struct shared_ring *ring;
+    return shared_ring_create(NONCE + 2, CAPACITY, path, &ring, NULL) == 0;
+}
+
 Test(shared_ring, what_a_killed_process_leaves_is_swept_away)
 {
-    char path[SHARED_FILE_PATH_MAX];
-    int pipes[2];
-    cr_assert(pipe(pipes) == 0);
-    pid_t child = fork();
-    if (child == 0) {
-        struct shared_ring *ring;
-        if (shared_ring_create(NONCE + 2, CAPACITY, path, &ring, NULL) == 0 &&
-            write(pipes[1], path, sizeof path) == sizeof path)
-            pause();
-        _exit(1);
-    }
-    cr_assert(read(pipes[0], path, sizeof path) == sizeof path);
-    shared_file_sweep();
-    cr_expect(access(path, F_OK) == 0, "its maker lives");
-    kill(child, SIGKILL);
-    waitpid(child, NULL, 0);
-    cr_assert(access(path, F_OK) == 0);
-    shared_file_sweep();
-    cr_expect(access(path, F_OK) < 0);
+    killed_maker_expect_swept(publish_one, shared_file_sweep);
 }

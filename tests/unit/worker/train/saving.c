@@ -2,9 +2,9 @@
 #include "worker/train/saving.h"
 
 #include <criterion/criterion.h>
-#include <pthread.h>
 #include <stdlib.h>
 
+#include "tests/unit/worker/checkpoint/held_disk.h"
 #include "worker/checkpoint/file.h"
 #include "worker/checkpoint/part.h"
 #include "worker/strategy/strategy_table.h"
@@ -24,16 +24,6 @@ static int fail_to_average(struct strategy *strategy, struct error *error)
 static const struct strategy_operations shared_operations = {.writers = two_writers}, plain_operations = {0},
                                         failing_operations = {.writers = two_writers, .average_begin = fail_to_average};
 
-static pthread_mutex_t disk = PTHREAD_MUTEX_INITIALIZER;
-static int (*plain_fsync)(int descriptor);
-
-static int fsync_with_the_disk(int descriptor)
-{
-    pthread_mutex_lock(&disk);
-    pthread_mutex_unlock(&disk);
-    return plain_fsync(descriptor);
-}
-
 Test(saving, a_rank_agrees_to_a_save_once_its_last_part_is_written, .timeout = 60)
 {
     char directory[] = "/tmp/coxswain-saving-XXXXXX";
@@ -46,15 +36,13 @@ Test(saving, a_rank_agrees_to_a_save_once_its_last_part_is_written, .timeout = 6
     const struct trainer trainer = {
         .crew = {.size = 2, .rank = 1}, .strategy = &strategy, .parts = part_writer_new(directory)};
     cr_expect_eq(saving_votes(&trainer), STRATEGY_VOTE_CHECKPOINT);
-    plain_fsync = file_calls.fsync;
-    file_calls.fsync = fsync_with_the_disk;
-    pthread_mutex_lock(&disk);
+    held_disk_hold();
     cr_assert_eq(part_writer_save(trainer.parts, &key, &tensor, 1, NULL), 0);
     cr_expect_eq(saving_votes(&trainer), 0);
-    pthread_mutex_unlock(&disk);
+    held_disk_let_go();
     cr_assert_eq(part_writer_wait(trainer.parts, NULL), 0);
     cr_expect_eq(saving_votes(&trainer), STRATEGY_VOTE_CHECKPOINT);
-    file_calls.fsync = plain_fsync;
+    held_disk_end();
     part_writer_free(trainer.parts);
     file_remove_directory(directory, NULL);
 }
