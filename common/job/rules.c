@@ -1253,12 +1253,6 @@ const struct rule rules[] = {
                  "!" NAMED("roles", "'evaluator'"),
      .message = "is missing, and an evaluator needs held-out examples; give some, such as {last: 1000}, or leave the "
                 "evaluator out"},
-    {.name = "Precision",
-     .about = &shared_type,
-     .field = "training.precision",
-     .holds = worker_rule_precision,
-     .cel = OURS "!has(self.training) || self.training.precision != 'bfloat16'",
-     .message = "Coxswain's own worker computes in float32 only so far; leave it out"},
     {.name = "Texts",
      .about = &shared_type,
      .field = "data.format",

@@ -196,12 +196,6 @@ bool worker_rule_evaluator_examples(const struct json *self, const struct json *
 
 /* ---------------------------------------------------------------- model, data, weights */
 
-bool worker_rule_precision(const struct json *self, const struct json *old)
-{
-    (void)old;
-    return is_foreign(self) || !rule_is(self, "training.precision", "bfloat16");
-}
-
 static bool is_preset_of_texts(const struct json *self)
 {
     return strncmp(json_string_at(self, "model.preset", ""), "gpt", 3) == 0;

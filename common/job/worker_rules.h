@@ -20,7 +20,6 @@ bool worker_rule_ring(const struct json *self, const struct json *old);
 bool worker_rule_global_statistics(const struct json *self, const struct json *old);
 bool worker_rule_gpu_strategy(const struct json *self, const struct json *old);
 bool worker_rule_gpu_count(const struct json *self, const struct json *old);
-bool worker_rule_precision(const struct json *self, const struct json *old);
 bool worker_rule_texts(const struct json *self, const struct json *old);
 bool worker_rule_export_names(const struct json *self, const struct json *old);
 bool worker_rule_init_path(const struct json *self, const struct json *old);

@@ -317,6 +317,12 @@ struct scale {
     float factor;
     float *x;
 };
+/* y = the bfloat16 next to x, of two equally near the even one, as a float32; y may be x. */
+struct round_bfloat16 {
+    int64_t count;
+    const float *x;
+    float *y;
+};
 /* y += factor * x */
 struct axpy {
     int64_t count;
@@ -385,6 +391,7 @@ struct copy_columns {
     X(square_sums)                                                                                                     \
     X(fill)                                                                                                            \
     X(scale)                                                                                                           \
+    X(round_bfloat16)                                                                                                  \
     X(axpy)                                                                                                            \
     X(merge_vectors)                                                                                                   \
     X(copy)

@@ -47,6 +47,7 @@ int graph_new(const struct graph_options *options, struct graph **ret_graph, str
 {
     struct graph *graph = memory_allocate(1, sizeof *graph);
     graph->device = options->device;
+    graph->precision = options->precision;
     graph->max_examples = options->max_examples;
     graph->evaluation_only = options->evaluation_only;
     graph->layout_only = options->layout_only;
@@ -102,6 +103,11 @@ bool graph_has_global_statistics(const struct graph *graph)
 int64_t graph_max_examples(const struct graph *graph)
 {
     return graph->max_examples;
+}
+
+enum precision graph_precision(const struct graph *graph)
+{
+    return graph->precision;
 }
 
 /* A product costs once forwards and twice backwards, once when its input needs no gradient. */

@@ -7,6 +7,11 @@
  * The graph does not own parameters or gradients: a pass is given flat arrays in
  * the order of graph_layout(). One graph serves one stream at a time.
  *
+ * PRECISION_BFLOAT16: what layers give each other, on the way there and back,
+ * what they read of the batch, and the weights of products are rounded to
+ * bfloat16. All arithmetic is float32, as are parameters, their gradients and
+ * the statistics of normalisations.
+ *
  *     graph_forward_backward(graph, stream, &pass, error);   returns at once
  *     for each bucket b from 0: wait for graph_bucket_event(graph, b), reduce it
  */
@@ -44,10 +49,11 @@ int64_t example_targets(const struct example_format *format);
 struct graph_options {
     struct device *device;
     const struct model_spec *model; /* read during graph_new only */
-    int64_t max_examples;           /* of one pass: the largest logical shard or evaluation batch, at least 1 */
-    bool evaluation_only;           /* plans no backward pass */
-    bool layout_only;               /* plans no pass at all: for layout, format and partitions */
-    bool plan_only;                 /* plans passes that it has no memory for: for graph_memory_plan */
+    enum precision precision;
+    int64_t max_examples; /* of one pass: the largest logical shard or evaluation batch, at least 1 */
+    bool evaluation_only; /* plans no backward pass */
+    bool layout_only;     /* plans no pass at all: for layout, format and partitions */
+    bool plan_only;       /* plans passes that it has no memory for: for graph_memory_plan */
 
     /* A graph that runs one part of a model (graph_stage.h): */
     const struct graph_partition *partition; /* NULL: the whole model; read during graph_new only */
@@ -64,6 +70,7 @@ void graph_free(struct graph *graph);
 const struct parameter_layout *graph_layout(const struct graph *graph); /* lives as long as the graph */
 const struct example_format *graph_example_format(const struct graph *graph);
 int64_t graph_max_examples(const struct graph *graph);
+enum precision graph_precision(const struct graph *graph);
 
 /* Every tensor of the layout, or where a layer is split over devices its slices: which layer (of graph_layer_count()) has it,
  * and which elements of the flat array. Returns how many; `ret_pieces` may be NULL. */

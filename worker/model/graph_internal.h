@@ -39,6 +39,7 @@ struct graph_node {
 
 struct graph {
     struct device *device;
+    enum precision precision;
     int64_t max_examples;
     bool evaluation_only, layout_only, plan_only;
     enum loss_type loss;
@@ -54,7 +55,8 @@ struct graph {
     bool *block_stays; /* each slot has one of its own, which holds its value from the way there to the way back */
     unsigned block_count;
     int workspace, spare, loss_workspace; /* blocks: any launch's, a second gradient's, the loss's */
-    int batch_inputs, batch_targets;      /* blocks: the batch near the device; none where all memory is shared */
+    int batch_inputs, batch_targets; /* blocks: the batch near the device, or rounded; none where it is read in place */
+    int rounded_parameters;          /* block: for products */
     int64_t arena_bytes, activation_bytes, workspace_bytes;
     char *arena;
     bool *written; /* a flag a layer, for the backward pass */
@@ -99,8 +101,10 @@ struct graph_run {
 };
 int graph_check_pass(const struct graph *graph, const struct graph_pass *pass, struct error *error);
 void *graph_block_memory(const struct graph *graph, int block, unsigned slot);
-/* Brings the batch near the device where it is not. */
+/* Brings the batch near the device where it is not; rounds what is read of it, and the parameters. */
 void graph_run_begin(struct graph_run *run);
+/* Rounds what a layer gives another, in a graph that does. */
+void graph_run_round(const struct graph_run *run, float *values, int64_t count);
 void graph_run_forward(const struct graph_run *run);
 /* `gradient`: where the loss leaves that of the last layer; NULL in an evaluation. */
 void graph_run_loss(const struct graph_run *run, float *gradient);

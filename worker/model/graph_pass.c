@@ -26,13 +26,40 @@ static const void *bring(const struct graph_run *run, const void *from, int64_t 
     return block_memory(run, block);
 }
 
+static void round_into(const struct graph_run *run, const float *from, int64_t count, float *to)
+{
+    device_round_bfloat16(run->stream, &(struct round_bfloat16){count, from, to});
+}
+
+void graph_run_round(const struct graph_run *run, float *values, int64_t count)
+{
+    if (run->graph->precision == PRECISION_BFLOAT16)
+        round_into(run, values, count, values);
+}
+
+/* What layers read of the batch, and a copy of the parameters: once a pass, for all its products. */
+static void round_what_is_given(struct graph_run *run)
+{
+    const struct graph *graph = run->graph;
+    if (graph->rounded_parameters != NO_BLOCK)
+        round_into(run, run->pass->parameters, graph->layout.elements, block_memory(run, graph->rounded_parameters));
+    if (graph->batch_inputs == NO_BLOCK || graph->format.input_type != ELEMENT_FLOAT32)
+        return;
+    float *inputs = block_memory(run, graph->batch_inputs);
+    round_into(run, run->inputs, run->pass->examples * graph->format.input_elements, inputs);
+    run->inputs = inputs;
+}
+
 void graph_run_begin(struct graph_run *run)
 {
     const struct graph *graph = run->graph;
+    bool far = !device_memory_is_shared(graph->device);
     int64_t input_bytes = run->pass->examples * (int64_t)example_input_bytes(&graph->format);
     int64_t target_bytes = run->pass->examples * (int64_t)example_target_bytes(&graph->format);
-    run->inputs = bring(run, run->pass->inputs, input_bytes, graph->batch_inputs);
+    run->inputs = bring(run, run->pass->inputs, input_bytes, far ? graph->batch_inputs : NO_BLOCK);
     run->targets = bring(run, run->pass->targets, target_bytes, graph->batch_targets);
+    if (graph->precision == PRECISION_BFLOAT16)
+        round_what_is_given(run);
 }
 
 static const void *output_of(const struct graph_run *run, int layer)
@@ -73,8 +100,20 @@ static struct layer_call prepare(const struct graph_run *run, unsigned number)
         int64_t offset = graph->tensors[node->tensors[p]].offset + node->shift[p];
         call.parameters[p] = run->pass->parameters + offset;
         call.gradients[p] = run->pass->gradients ? run->pass->gradients + offset : NULL;
+        if (p == 0 && graph->rounded_parameters != NO_BLOCK)
+            call.weight = (const float *)block_memory(run, graph->rounded_parameters) + offset;
+        else if (p == 0)
+            call.weight = call.parameters[0];
     }
     return call;
+}
+
+static void run_layer(const struct graph_run *run, unsigned number)
+{
+    const struct layer *layer = &run->graph->nodes[number].layer;
+    struct layer_call call = prepare(run, number);
+    layer->kind->forward(&call);
+    graph_run_round(run, call.y, call.n * layer_shape_elements(&layer->output));
 }
 
 void graph_run_forward(const struct graph_run *run)
@@ -82,8 +121,7 @@ void graph_run_forward(const struct graph_run *run)
     for (unsigned i = 0; i < run->graph->node_count; i++) {
         if (run->graph->nodes[i].in_place || !run->graph->nodes[i].own)
             continue;
-        struct layer_call call = prepare(run, i);
-        run->graph->nodes[i].layer.kind->forward(&call);
+        run_layer(run, i);
     }
 }
 
@@ -102,6 +140,9 @@ void graph_run_loss(const struct graph_run *run, float *gradient)
             run->stream,
             &(struct mean_squared_error){rows, graph->format.target_elements / graph_loss_rows(graph), output,
                                          run->targets, run->pass->scale, gradient, workspace, run->pass->sums});
+    if (gradient != NULL)
+        graph_run_round(run, gradient,
+                        run->pass->examples * layer_shape_elements(&graph->nodes[graph->node_count - 1].layer.output));
 }
 
 /* `written`, a flag a layer: the second consumer of an output adds to the gradient that the first wrote. */
@@ -122,6 +163,8 @@ static void hand_to_input(const struct graph_run *run, const struct layer_call *
         device_copy(run->stream, &(struct copy){count * (int64_t)sizeof(float), call->dy, target});
     else if (!passes && written[before])
         device_axpy(run->stream, &(struct axpy){count, 1.0f, call->dx, target});
+    if (written[before])
+        graph_run_round(run, target, count);
     written[before] = true;
 }
 
@@ -159,6 +202,13 @@ static void take_back_gradient(const struct graph_run *run, unsigned number)
                                             run->pass->gradients + tensor->offset});
 }
 
+static void backward_input(const struct graph_run *run, const struct layer_call *call)
+{
+    const struct layer *layer = call->layer;
+    layer->kind->backward_input(call);
+    graph_run_round(run, call->dx, call->n * layer_shape_elements(&layer->inputs[call->input]));
+}
+
 /* Of a layer whose inputs have gradients of their own each. */
 static void backward_each_input(const struct graph_run *run, struct layer_call *call, unsigned number, bool *written)
 {
@@ -169,7 +219,7 @@ static void backward_each_input(const struct graph_run *run, struct layer_call *
         if (before == MODEL_INPUT || !graph->nodes[before].needs_gradient)
             continue;
         call->dx = block_memory(run, written[before] ? graph->spare : graph->nodes[before].gradient);
-        node->layer.kind->backward_input(call);
+        backward_input(run, call);
         hand_to_input(run, call, number, call->input, written);
     }
 }
@@ -183,8 +233,7 @@ static void repeat_inputs(const struct graph_run *run, unsigned number)
         if (owner == MODEL_INPUT || graph->nodes[owner].repeated == NO_BLOCK ||
             graph_last_reader(graph, (unsigned)owner) != number)
             continue;
-        struct layer_call call = prepare(run, (unsigned)owner);
-        graph->nodes[owner].layer.kind->forward(&call);
+        run_layer(run, (unsigned)owner);
     }
 }
 
@@ -210,7 +259,7 @@ static void backward_layer(const struct graph_run *run, unsigned number, bool *w
     take_back_gradient(run, number);
     announce_buckets(run, number);
     if (wanted && kind->backward_input && !node->gradient_in_place)
-        kind->backward_input(&call);
+        backward_input(run, &call);
     for (unsigned i = 0; i < node->layer.input_count; i++)
         hand_to_input(run, &call, number, i, written);
 }

@@ -263,16 +263,18 @@ static bool reads_batch(const struct graph *graph)
     return false;
 }
 
-/* Shared memory may be far from the device: what a pass reads more than once is copied first. */
+/* Shared memory may be far from the device: what a pass reads more than once is copied first. So is what is rounded, which
+ * is the caller's. */
 static void plan_batch(struct graph *graph)
 {
-    graph->batch_inputs = graph->batch_targets = NO_BLOCK;
-    if (device_memory_is_shared(graph->device))
-        return;
+    bool far = !device_memory_is_shared(graph->device), rounds = graph->precision == PRECISION_BFLOAT16;
     int end = backward_step(graph, 0);
-    if (reads_batch(graph))
+    graph->batch_inputs = graph->batch_targets = graph->rounded_parameters = NO_BLOCK;
+    if (rounds)
+        graph->rounded_parameters = add_block(graph, graph->layout.elements, sizeof(float), 0, end);
+    if (reads_batch(graph) && (far || (rounds && graph->format.input_type == ELEMENT_FLOAT32)))
         graph->batch_inputs = add_block(graph, graph->max_examples, example_input_bytes(&graph->format), 0, end);
-    if (graph->nodes[graph->node_count - 1].own)
+    if (far && graph->nodes[graph->node_count - 1].own)
         graph->batch_targets = add_block(graph, graph->max_examples, example_target_bytes(&graph->format), 0, end);
     keep_block(graph, graph->batch_inputs);
 }
@@ -311,9 +313,14 @@ static int allocate_arenas(struct graph *graph, struct error *error)
     return 0;
 }
 
+static int64_t block_bytes(const struct graph *graph, int block)
+{
+    return block == NO_BLOCK ? 0 : graph->blocks[block].bytes;
+}
+
 int graph_plan_memory(struct graph *graph, struct error *error)
 {
-    size_t most = 6 * graph->node_count + 5;
+    size_t most = 6 * graph->node_count + 6;
     graph->blocks = memory_allocate(most, sizeof *graph->blocks);
     graph->block_stays = memory_allocate(most, sizeof *graph->block_stays);
     plan_batch(graph);
@@ -332,7 +339,7 @@ int graph_plan_memory(struct graph *graph, struct error *error)
     graph->loss_workspace = add_block(graph, 2 * rows, sizeof(double), loss, loss);
     graph->arena_bytes = place_blocks(graph, false);
     graph->slot_bytes = place_blocks(graph, true);
-    graph->workspace_bytes = graph->workspace == NO_BLOCK ? 0 : graph->blocks[graph->workspace].bytes;
+    graph->workspace_bytes = block_bytes(graph, graph->workspace) + block_bytes(graph, graph->rounded_parameters);
     graph->activation_bytes = graph->arena_bytes - graph->workspace_bytes + graph->slot_bytes * graph->slots;
     return graph->plan_only ? 0 : allocate_arenas(graph, error);
 }

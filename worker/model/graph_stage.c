@@ -188,6 +188,8 @@ static void take_gradients(const struct graph_run *run, const struct graph_stage
             device_axpy(run->stream, &(struct axpy){count, 1.0f, pass->gradients[i], target});
         else
             device_copy(run->stream, &(struct copy){count * (int64_t)sizeof(float), pass->gradients[i], target});
+        if (graph->written[gradient->layer])
+            graph_run_round(run, target, count);
         graph->written[gradient->layer] = true;
     }
 }

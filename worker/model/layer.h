@@ -67,6 +67,7 @@ struct layer_call {
     float *dx; /* of the first input, or of `input` */
     unsigned input;
     const float *parameters[LAYER_PARAMETERS_MAX];
+    const float *weight; /* the first, as a product reads it */
     float *gradients[LAYER_PARAMETERS_MAX];
     float *kept;      /* layer_kind.kept floats, from forward to backward */
     float *workspace; /* layer_kind.workspace floats, for one launch */

@@ -50,7 +50,7 @@ static void forward(const struct layer_call *call)
     device_conv2d_forward(call->stream, &(struct conv2d_forward){
                                             .shape = shape_of(call->layer, call->n),
                                             .x = call->x[0],
-                                            .weight = call->parameters[WEIGHT],
+                                            .weight = call->weight,
                                             .bias = call->parameters[BIAS],
                                             .y = call->y,
                                             .workspace = call->workspace,
@@ -76,7 +76,7 @@ static void backward_input(const struct layer_call *call)
     device_conv2d_backward_data(call->stream, &(struct conv2d_backward_data){
                                                   .shape = shape_of(call->layer, call->n),
                                                   .dy = call->dy,
-                                                  .weight = call->parameters[WEIGHT],
+                                                  .weight = call->weight,
                                                   .relu_output = call->layer->input_is_relu ? call->x[0] : NULL,
                                                   .dx = call->dx,
                                                   .workspace = call->workspace,

@@ -57,6 +57,7 @@ static bool fill_call(struct bench *bench, const struct layer *layer, struct lay
         whole &= (call->parameters[p] = piece(bench, elements, MADE_UP, error)) != NULL;
         whole &= (call->gradients[p] = piece(bench, elements, 0, error)) != NULL;
     }
+    call->weight = call->parameters[0];
     return whole;
 }
 

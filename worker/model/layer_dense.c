@@ -41,7 +41,7 @@ static void forward(const struct layer_call *call)
                                            .n = call->layer->spec.units,
                                            .k = features_in(call->layer),
                                            .x = call->x[0],
-                                           .weight = call->parameters[WEIGHT],
+                                           .weight = call->weight,
                                            .bias = call->parameters[BIAS],
                                            .y = call->y,
                                            .activation = call->layer->applies_relu ? ACTIVATION_RELU : ACTIVATION_NONE,
@@ -69,7 +69,7 @@ static void backward_input(const struct layer_call *call)
                                                  .n = call->layer->spec.units,
                                                  .k = features_in(call->layer),
                                                  .dy = call->dy,
-                                                 .weight = call->parameters[WEIGHT],
+                                                 .weight = call->weight,
                                                  .relu_output = call->layer->input_is_relu ? call->x[0] : NULL,
                                                  .dx = call->dx,
                                              });

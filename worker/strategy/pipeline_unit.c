@@ -97,6 +97,7 @@ static int plan_graph(struct pipeline *pipeline, struct pipeline_unit *unit, str
     const struct graph_options graph = {
         .device = unit->device,
         .model = options->model,
+        .precision = graph_precision(options->graph),
         .max_examples = graph_max_examples(options->graph),
         .partition = &pipeline->partition,
         .part = unit->part,

@@ -27,7 +27,11 @@ static int open_lane(const struct replica *replica, struct lane *lane, struct er
 {
     const struct strategy_options *options = &replica->options;
     const struct graph_options graph = {
-        .device = options->device, .model = options->model, .max_examples = graph_max_examples(options->graph)};
+        .device = options->device,
+        .model = options->model,
+        .precision = graph_precision(options->graph),
+        .max_examples = graph_max_examples(options->graph),
+    };
     size_t bytes = (size_t)graph_layout(options->graph)->elements * sizeof(float);
     if (device_stream_new(options->device, &lane->stream, error) < 0 ||
         device_event_new(options->device, &lane->passed, error) < 0 || graph_new(&graph, &lane->graph, error) < 0)

@@ -149,6 +149,7 @@ int memory_budget_plan(const struct trainer *trainer, const struct job_document 
     const struct graph_options options = {
         .device = trainer->device,
         .model = &job->model,
+        .precision = job->training.precision,
         .max_examples = question.steps.max_shard_examples,
         .plan_only = true,
         .layout_only = job->strategy.type == STRATEGY_PIPELINE || trainer->crew.part == CREW_SERVES,

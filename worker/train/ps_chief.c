@@ -323,6 +323,7 @@ static int start_worker(struct ps_chief *chief, struct error *error)
         return 0;
     const struct graph_options options = {.device = trainer->device,
                                           .model = &trainer->job->model,
+                                          .precision = trainer->job->training.precision,
                                           .max_examples = graph_max_examples(trainer->graph),
                                           .evaluation_only = true};
     if (graph_new(&options, &chief->graph, error) < 0 || ps_worker_new(trainer, &chief->worker, error) < 0)

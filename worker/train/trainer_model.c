@@ -12,6 +12,7 @@ int trainer_open_graphs(struct trainer *trainer, struct error *error)
         const struct graph_options options = {
             .device = trainer->devices[i].device,
             .model = &trainer->job->model,
+            .precision = trainer->job->training.precision,
             .max_examples = trainer->plan.max_shard_examples,
             .layout_only = staged || trainer->crew.part == CREW_SERVES,
             .evaluation_only = trainer->crew.part == CREW_EVALUATES,

@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# training.precision: bfloat16 learns as float32 does, to the same bits under all strategies that promise them, and goes on from
+# the other precision's checkpoint. Prints ok/not ok lines (see tests/run).
+set -uo pipefail
+
+root=$(cd "$(dirname "$0")/../.." && pwd)
+. "$root/tests/integration/by_hand.sh"
+
+# job NAME [FOLDER]: FOLDER is that of its checkpoints
+job() {
+    cat >"$1.yaml" <<YAML
+devices: {count: ${devices:-1}}
+model: {preset: ${model:-lenet}}
+data:
+  format: idx
+  train: {images: $work/images, labels: $work/labels}
+  validation: {last: 100}
+training:
+  steps: ${steps:-36}
+  batchSize: 50
+  logicalShards: 6
+  precision: ${precision:-bfloat16}
+  optimizer: {type: adamw, learningRate: "2e-3"}
+  seed: 7
+strategy: {type: ${strategy:-OneDevice}${more:-}}
+storage: [{name: runs}]
+checkpoint: {storage: runs, path: ${2:-$1}, everySteps: 18, keep: 2}
+export: {to: $1.safetensors, storage: runs}
+YAML
+}
+
+
+make_digits
+
+precision=float32 job float32
+lone float32
+verdict $? "float32 trains" "$(tail -n 1 float32.log)"
+job one
+lone one
+verdict $? "bfloat16 trains" "$(tail -n 1 one.log)"
+grep -q 'accuracy 9[0-9]\|accuracy 100' one.log && grep -q 'accuracy 9[0-9]\|accuracy 100' float32.log
+verdict $? "both learn the digits" "$(grep -h accuracy float32.log one.log | tail -n 2)"
+! same_weights one float32
+verdict $? "with other weights" "else the rest shows nothing"
+
+job twice
+worker_options=(--threads 3)
+lone twice && same_weights twice one
+verdict $? "the same bits again, with another number of threads" "$(tail -n 1 twice.log)"
+worker_options=(--threads 1)
+
+strategy=MultiWorkerMirrored job crew
+crew crew 2 && same_weights crew one
+verdict $? "two workers: the bits of one" "$(tails crew)"
+strategy=Mirrored devices=3 job mirrors
+lone mirrors && same_weights mirrors one
+verdict $? "three devices: the bits of one" "$(tail -n 1 mirrors.log)"
+strategy=Pipeline devices=2 job stages
+lone stages && same_weights stages one
+verdict $? "two stages: the bits of one" "$(tail -n 1 stages.log)"
+
+precision=float32 steps=18 job begun
+lone begun && job ended begun && lone ended && grep -q 'step 36/36' ended.log
+verdict $? "goes on from a checkpoint of float32" "$(tail -n 2 ended.log)"
+precision=float32 steps=54 job back one
+lone back && grep -q 'step 54/54' back.log
+verdict $? "and float32 from one of bfloat16" "$(tail -n 2 back.log)"

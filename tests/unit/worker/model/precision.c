@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * bfloat16: what is rounded and what is not, against a product computed by hand;
+ * and how far whole models are from their float32.
+ */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/philox.h"
+#include "worker/device/bfloat16.h"
+#include "worker/model/graph.h"
+
+#define U FIELD_UNSET
+
+struct bench {
+    struct device *device;
+    struct device_stream *stream;
+    struct graph *graph;
+    float *parameters, *gradients;
+    void *inputs, *targets;
+    struct loss_sums sums;
+    int64_t examples;
+};
+
+static float number(uint32_t seed, int64_t i)
+{
+    return (float)(philox(seed, (uint64_t)i, 0).word[0] >> 8) / 8388608.0f - 1.0f;
+}
+
+static void fill(void *memory, enum element_type type, int64_t count, int64_t classes, uint32_t seed)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (type == ELEMENT_FLOAT32)
+            ((float *)memory)[i] = number(seed, i);
+        else
+            ((int32_t *)memory)[i] = (int32_t)(philox(seed, (uint64_t)i, 0).word[0] % (uint32_t)classes);
+}
+
+static struct bench open_bench(const struct model_spec *model, int64_t examples, enum precision precision)
+{
+    struct error error = ERROR_INIT;
+    struct bench b = {.examples = examples};
+    const struct device_options options = {.type = DEVICE_TYPE_CPU, .threads = 2};
+    cr_assert_eq(device_open(&options, &b.device, &error), 0, "%s", error.message);
+    cr_assert_eq(device_stream_new(b.device, &b.stream, &error), 0, "%s", error.message);
+    const struct graph_options graph = {
+        .device = b.device, .model = model, .max_examples = examples, .precision = precision};
+    cr_assert_eq(graph_new(&graph, &b.graph, &error), 0, "%s", error.message);
+    const struct example_format *format = graph_example_format(b.graph);
+    int64_t elements = graph_layout(b.graph)->elements;
+    b.parameters = calloc((size_t)elements, sizeof(float));
+    b.gradients = calloc((size_t)elements, sizeof(float));
+    b.inputs = calloc((size_t)examples, example_input_bytes(format));
+    b.targets = calloc((size_t)examples, example_target_bytes(format));
+    graph_initialise(graph_layout(b.graph), 11, b.parameters);
+    fill(b.inputs, format->input_type, examples * format->input_elements, format->classes, 2);
+    fill(b.targets, format->target_type, examples * format->target_elements, format->classes, 3);
+    return b;
+}
+
+static void close_bench(struct bench *b)
+{
+    free(b->parameters), free(b->gradients), free(b->inputs), free(b->targets);
+    graph_free(b->graph);
+    device_stream_free(b->stream);
+    device_close(b->device);
+}
+
+static void backward(struct bench *b, bool accumulate)
+{
+    struct error error = ERROR_INIT;
+    const struct graph_pass pass = {.parameters = b->parameters,
+                                    .inputs = b->inputs,
+                                    .targets = b->targets,
+                                    .examples = b->examples,
+                                    .scale = 1.0f / (float)b->examples,
+                                    .gradients = b->gradients,
+                                    .accumulate = accumulate,
+                                    .sums = &b->sums};
+    cr_assert_eq(graph_forward_backward(b->graph, b->stream, &pass, &error), 0, "%s", error.message);
+    cr_assert_eq(device_stream_synchronise(b->stream, &error), 0, "%s", error.message);
+}
+
+static double distance(const float *a, const float *b, int64_t count)
+{
+    double difference = 0, norm = 0;
+    for (int64_t i = 0; i < count; i++) {
+        difference += ((double)a[i] - (double)b[i]) * ((double)a[i] - (double)b[i]);
+        norm += (double)b[i] * (double)b[i];
+    }
+    return sqrt(difference / norm);
+}
+
+/* ---------------------------------------------------------------- by hand */
+
+enum { EXAMPLES = 6, IN = 19, HIDDEN = 13, OUT = 3 };
+
+#define DENSE(name_of, width)                                                                                          \
+    {                                                                                                                  \
+        .name = name_of, .type = LAYER_DENSE, .units = width, .filters = U, .kernel = U, .stride = U, .padding = U,    \
+        .size = U, .heads = U, .bias = true                                                                            \
+    }
+static struct layer_spec dense_layers[] = {
+    DENSE("a", HIDDEN),
+    {.type = LAYER_TANH, .units = U, .filters = U, .kernel = U, .stride = U, .padding = U, .size = U, .heads = U},
+    DENSE("b", OUT),
+};
+static const struct model_spec dense = {
+    .input_shape = {IN}, .input_rank = 1, .layers = dense_layers, .layer_count = 3, .loss = LOSS_MEAN_SQUARED_ERROR};
+
+/* y[rows,n] = x[rows,k] w[n,k]^T + bias, rounded. */
+static void product(int rows, int n, int k, const float *x, const float *weight, const float *bias, float *y)
+{
+    for (int r = 0; r < rows; r++)
+        for (int j = 0; j < n; j++) {
+            double sum = (double)bias[j];
+            for (int i = 0; i < k; i++)
+                sum += (double)x[r * k + i] * (double)weight[j * k + i];
+            y[r * n + j] = bfloat16_round((float)sum);
+        }
+}
+
+/* dw[n,k] and db[n], which are not. */
+static void weight_gradient(int rows, int n, int k, const float *dy, const float *x, float *dweight, float *dbias)
+{
+    for (int j = 0; j < n; j++) {
+        double bias = 0;
+        for (int r = 0; r < rows; r++)
+            bias += (double)dy[r * n + j];
+        dbias[j] = (float)bias;
+        for (int i = 0; i < k; i++) {
+            double sum = 0;
+            for (int r = 0; r < rows; r++)
+                sum += (double)dy[r * n + j] * (double)x[r * k + i];
+            dweight[j * k + i] = (float)sum;
+        }
+    }
+}
+
+static const float *parameter(const struct bench *b, const char *name)
+{
+    return b->parameters + parameter_layout_find(graph_layout(b->graph), name)->offset;
+}
+
+static const float *gradient(const struct bench *b, const char *name)
+{
+    return b->gradients + parameter_layout_find(graph_layout(b->graph), name)->offset;
+}
+
+static void rounded(const float *from, int count, float *to)
+{
+    for (int i = 0; i < count; i++)
+        to[i] = bfloat16_round(from[i]);
+}
+
+Test(precision, values_and_weights_are_rounded_gradients_of_weights_are_not)
+{
+    struct bench b = open_bench(&dense, EXAMPLES, PRECISION_BFLOAT16);
+    float x[EXAMPLES * IN], wa[HIDDEN * IN], wb[OUT * HIDDEN], a[EXAMPLES * HIDDEN], t[EXAMPLES * HIDDEN];
+    float y[EXAMPLES * OUT], dy[EXAMPLES * OUT], dt[EXAMPLES * HIDDEN], da[EXAMPLES * HIDDEN];
+    float dwa[HIDDEN * IN], dba[HIDDEN], dwb[OUT * HIDDEN], dbb[OUT];
+    const float *targets = b.targets;
+    double loss = 0;
+    for (int i = 0; i < HIDDEN; i++) /* a bias is none of a product's operands */
+        ((float *)parameter(&b, "a.bias"))[i] = number(9, i);
+    backward(&b, false);
+
+    rounded(b.inputs, EXAMPLES * IN, x);
+    rounded(parameter(&b, "a.weight"), HIDDEN * IN, wa);
+    rounded(parameter(&b, "b.weight"), OUT * HIDDEN, wb);
+    product(EXAMPLES, HIDDEN, IN, x, wa, parameter(&b, "a.bias"), a);
+    for (int i = 0; i < EXAMPLES * HIDDEN; i++)
+        t[i] = bfloat16_round(tanhf(a[i]));
+    product(EXAMPLES, OUT, HIDDEN, t, wb, parameter(&b, "b.bias"), y);
+    for (int i = 0; i < EXAMPLES * OUT; i++) {
+        loss += ((double)y[i] - (double)targets[i]) * ((double)y[i] - (double)targets[i]) / OUT;
+        dy[i] = bfloat16_round(2.0f * (y[i] - targets[i]) / (float)OUT / (float)EXAMPLES);
+    }
+    for (int r = 0; r < EXAMPLES; r++)
+        for (int i = 0; i < HIDDEN; i++) {
+            double sum = 0;
+            for (int j = 0; j < OUT; j++)
+                sum += (double)dy[r * OUT + j] * (double)wb[j * HIDDEN + i];
+            dt[r * HIDDEN + i] = bfloat16_round((float)sum);
+        }
+    for (int i = 0; i < EXAMPLES * HIDDEN; i++)
+        da[i] = bfloat16_round(dt[i] * (1.0f - t[i] * t[i]));
+    weight_gradient(EXAMPLES, OUT, HIDDEN, dy, t, dwb, dbb);
+    weight_gradient(EXAMPLES, HIDDEN, IN, da, x, dwa, dba);
+
+    cr_expect_leq(fabs(b.sums.loss - loss), 1e-6 * loss, "%g, expected %g", b.sums.loss, loss);
+    cr_expect_leq(distance(gradient(&b, "b.weight"), dwb, OUT * HIDDEN), 1e-6);
+    cr_expect_leq(distance(gradient(&b, "b.bias"), dbb, OUT), 1e-6);
+    cr_expect_leq(distance(gradient(&b, "a.weight"), dwa, HIDDEN * IN), 1e-6);
+    cr_expect_leq(distance(gradient(&b, "a.bias"), dba, HIDDEN), 1e-6);
+    close_bench(&b);
+}
+
+/* ---------------------------------------------------------------- whole models */
+
+static const struct model_spec transformer = {
+    .preset = PRESET_GPT_BYTES, .width = 24, .depth = 2, .heads = 3, .context = 11};
+static const struct model_spec lenet = {.preset = PRESET_LENET, .depth = U};
+static const struct model_spec resnet = {.preset = PRESET_RESNET20, .depth = U};
+static const struct model_spec *const models[] = {&transformer, &lenet, &resnet};
+enum { MODELS = sizeof models / sizeof *models };
+
+/* Roundings add up from layer to layer, and normalisations over a few examples make much of them. */
+static const double most[MODELS] = {0.03, 0.03, 0.3};
+
+Test(precision, gradients_are_near_those_of_float32)
+{
+    for (int m = 0; m < MODELS; m++) {
+        struct bench exact = open_bench(models[m], 4, PRECISION_FLOAT32);
+        struct bench b = open_bench(models[m], 4, PRECISION_BFLOAT16);
+        backward(&exact, false);
+        backward(&b, false);
+        const struct parameter_layout *layout = graph_layout(b.graph);
+        double off = distance(b.gradients + layout->statistics, exact.gradients + layout->statistics,
+                              layout->elements - layout->statistics);
+        cr_expect(off > 1e-4 && off < most[m], "model %d: gradients are off by %g", m, off);
+        off = fabs(b.sums.loss - exact.sums.loss) / exact.sums.loss;
+        cr_expect(off > 0 && off < 1e-2, "model %d: the loss is off by %g", m, off);
+        close_bench(&b);
+        close_bench(&exact);
+    }
+}
+
+Test(precision, accumulated_gradients_have_the_bits_of_added_ones)
+{
+    for (int m = 0; m < MODELS; m++) {
+        struct bench b = open_bench(models[m], 3, PRECISION_BFLOAT16);
+        int64_t elements = graph_layout(b.graph)->elements;
+        float *alone = malloc((size_t)elements * sizeof *alone);
+        backward(&b, false);
+        memcpy(alone, b.gradients, (size_t)elements * sizeof *alone);
+        backward(&b, true);
+        for (int64_t i = 0; i < elements; i++)
+            cr_assert_eq(b.gradients[i], alone[i] + alone[i], "model %d, gradient %lld", m, (long long)i);
+        free(alone);
+        close_bench(&b);
+    }
+}
+
+Test(precision, the_plan_has_room_for_rounded_parameters)
+{
+    struct memory_plan plans[2];
+    for (int p = 0; p < 2; p++) {
+        struct bench b = open_bench(&lenet, 4, p ? PRECISION_BFLOAT16 : PRECISION_FLOAT32);
+        graph_memory_plan(b.graph, 0, &plans[p]);
+        cr_expect_eq(graph_precision(b.graph), p ? PRECISION_BFLOAT16 : PRECISION_FLOAT32);
+        close_bench(&b);
+    }
+    cr_expect_geq(plans[1].bytes[MEMORY_WORKSPACE],
+                  plans[0].bytes[MEMORY_WORKSPACE] + plans[0].bytes[MEMORY_PARAMETERS]);
+    cr_expect_eq(plans[1].bytes[MEMORY_PARAMETERS], plans[0].bytes[MEMORY_PARAMETERS]);
+}
