@@ -104,15 +104,41 @@ static const char *completeness(struct planning *planning, int64_t away)
     }
 }
 
+/* Of the crew's pods the one that has been there from the beginning. */
+static int64_t oldest_epoch(const struct planning *planning)
+{
+    int64_t oldest = planning->next->epoch;
+    for (size_t i = 0; i < planning->crew.slot_count; i++) {
+        const struct slot *slot = &planning->crew.slots[i];
+        if (slot->occupant && slot->occupant->epoch < oldest)
+            oldest = slot->occupant->epoch;
+    }
+    return oldest;
+}
+
+/* A successor is not there yet, whether the crew can work without or not. Who was late from the beginning is none. */
+static bool is_restarting(const struct planning *planning)
+{
+    int64_t oldest = oldest_epoch(planning);
+    for (size_t i = 0; i < planning->crew.slot_count; i++) {
+        const struct slot *slot = &planning->crew.slots[i];
+        const struct pod_view *pod = slot->occupant;
+        if (slot->failed || (pod ? pod->epoch > oldest && !slot_fulfilled(slot) : slot->wanted))
+            return true;
+    }
+    return false;
+}
+
 /* What others say is copied: the next answer may replace it while this plan is carried out. */
 static void update_running(struct planning *planning)
 {
     int64_t count, away;
     const struct slot *missing = first_missing(planning, &count, &away);
     if (!missing && planning->crew.slot_count > 0) {
-        condition_set(planning, CONDITION_RUNNING, CONDITION_TRUE, away > 0 ? "CrewSufficient" : "CrewComplete",
-                      completeness(planning, away));
-        condition_end(planning, CONDITION_RESTARTING, "CrewComplete", "all required pods are ready again");
+        const char *reason = away > 0 ? "CrewSufficient" : "CrewComplete";
+        condition_set(planning, CONDITION_RUNNING, CONDITION_TRUE, reason, completeness(planning, away));
+        if (!is_restarting(planning))
+            condition_end(planning, CONDITION_RESTARTING, reason, "all required pods are ready again");
         return;
     }
     const char *others = count > 1 ? planning_format(planning, " and %" PRId64 " more", count - 1) : "";
@@ -181,10 +207,10 @@ static enum job_state state_of(const struct job_status *status)
         return JOB_FAILED;
     if (has_suspended(status))
         return JOB_SUSPENDED;
+    if (condition_is(status, CONDITION_RUNNING, CONDITION_TRUE)) /* also while one whom it can do without is replaced */
+        return JOB_RUNNING;
     if (condition_is(status, CONDITION_RESTARTING, CONDITION_TRUE))
         return JOB_RESTARTING;
-    if (condition_is(status, CONDITION_RUNNING, CONDITION_TRUE))
-        return JOB_RUNNING;
     return status->attempt > 0 ? JOB_PENDING : JOB_CREATED;
 }
 

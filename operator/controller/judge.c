@@ -80,17 +80,47 @@ static const char *describe(struct planning *planning, const struct verdict *ver
     return planning_format(planning, "%s", buffer_text(&text));
 }
 
-static int64_t ran_ms(const struct planning *planning)
+/* The API keeps whole seconds: what may be less than a second more is none. */
+static int64_t lasted_ms(int64_t from_ms, int64_t to_ms)
 {
-    const struct condition *running = &planning->old->conditions[CONDITION_RUNNING];
-    if (running->status != CONDITION_TRUE)
-        return 0;
-    int64_t ran =
-        planning->now_ms - planning_time(planning, STATUS_TIME_RUNNING) - 1000; /* the API keeps whole seconds */
-    return ran > 0 ? ran : 0;
+    int64_t ms = to_ms - from_ms - 1000;
+    return from_ms != FIELD_UNSET && ms > 0 ? ms : 0;
 }
 
-/* A crew that ran for this long was not thrown out by the same thing at once. */
+/* Since when no pod has been restarting; INT64_MAX: none ever was. */
+static int64_t calm_ms(const struct planning *planning)
+{
+    const struct condition *restarting = &planning->old->conditions[CONDITION_RESTARTING];
+    if (restarting->status == CONDITION_ABSENT)
+        return INT64_MAX;
+    return restarting->status == CONDITION_TRUE
+               ? 0
+               : lasted_ms(planning_time(planning, STATUS_TIME_RESTARTING), planning->now_ms);
+}
+
+/* From its start to its end by the clock of its node. Of one that has vanished nobody knows more than that it is no
+ * successor that came a moment ago. */
+static int64_t pod_ran_ms(const struct planning *planning, const struct pod_view *pod)
+{
+    if (!pod)
+        return calm_ms(planning);
+    return lasted_ms(pod->started_ms, pod->finished_ms != FIELD_UNSET ? pod->finished_ms : planning->now_ms);
+}
+
+/* How well it went with the pod that is to blame. A crew may run for hours while one whom it can do without comes and ends
+ * again and again; one who is needed has worked for as long only as the others were there. */
+static int64_t ran_ms(const struct planning *planning, const struct slot *cause)
+{
+    int64_t pod_ms = pod_ran_ms(planning, cause->occupant);
+    if (!slot_required(cause))
+        return pod_ms;
+    if (!condition_is(planning->old, CONDITION_RUNNING, CONDITION_TRUE))
+        return 0;
+    int64_t crew_ms = lasted_ms(planning_time(planning, STATUS_TIME_RUNNING), planning->now_ms);
+    return pod_ms < crew_ms ? pod_ms : crew_ms;
+}
+
+/* Who ran for this long was not thrown out by the same thing at once. */
 #define COLLATERAL_GRACE_MS 60000
 
 static bool another_is_missing(const struct crew *crew)
@@ -107,8 +137,8 @@ static enum ending_kind charge(const struct planning *planning, const struct ver
     const struct job_status *old = planning->old;
     int64_t let_off = old->restart_count - old->restarts.failures - old->restarts.disruptions -
                       old->restarts.out_of_memory - old->restarts.ignored;
-    bool repeats = verdict->ending.kind == ENDING_COLLATERAL && let_off > 0 && ran_ms(planning) < COLLATERAL_GRACE_MS &&
-                   !another_is_missing(&planning->crew);
+    bool repeats = verdict->ending.kind == ENDING_COLLATERAL && let_off > 0 &&
+                   ran_ms(planning, verdict->cause) < COLLATERAL_GRACE_MS && !another_is_missing(&planning->crew);
     return repeats ? ENDING_FAILURE : verdict->ending.kind;
 }
 
@@ -128,8 +158,8 @@ static void restart(struct planning *planning, const struct verdict *verdict, co
     if (verdict->whole_crew)
         next->attempt++;
     planning_promise(planning, verdict->whole_crew ? belongs_to_crew : is_failed);
-    int64_t delay_ms =
-        restart_delay_ms(next->restart_count, ran_ms(planning), restart_delay_seed(planning->job->uid, next->epoch));
+    int64_t delay_ms = restart_delay_ms(next->restart_count, ran_ms(planning, verdict->cause),
+                                        restart_delay_seed(planning->job->uid, next->epoch));
     next->backoff_until_ms = delay_ms > 0 ? planning->now_ms + delay_ms : FIELD_UNSET;
     const char *reason = ending_reason(verdict->ending.kind);
     condition_set(planning, CONDITION_RESTARTING, CONDITION_TRUE, reason, what);

@@ -21,6 +21,7 @@
     X(STATUS_TIME_CHARGED, charged_ms)                                                                                 \
     X(STATUS_TIME_CERTIFICATE, certificate_from_ms)                                                                    \
     X(STATUS_TIME_RUNNING, conditions[CONDITION_RUNNING].last_transition_ms)                                           \
+    X(STATUS_TIME_RESTARTING, conditions[CONDITION_RESTARTING].last_transition_ms)                                     \
     X(STATUS_TIME_SUSPENDED, conditions[CONDITION_SUSPENDED].last_transition_ms)
 #define X(name, field) name,
 enum status_time { STATUS_TIMES(X) STATUS_TIME_COUNT };

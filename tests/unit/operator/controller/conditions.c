@@ -56,3 +56,49 @@ Test(conditions, a_chief_that_is_not_heard_is_named_with_the_usual_cause)
     scene_plan(&scene);
     cr_assert_str_eq(scene.plan.status.conditions[CONDITION_RUNNING].message, "all required pods are ready");
 }
+
+Test(conditions, a_restart_stands_there_while_the_crew_runs_without_the_pod)
+{
+    scene.job.roles[ROLE_EVALUATOR].count = 1;
+    scene_end_pod(&scene, scene_add_pod(&scene, ROLE_EVALUATOR, 0, 1), 139);
+    scene_plan(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_RUNNING, CONDITION_TRUE), "CrewComplete");
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_TRUE), "PodFailed");
+    cr_assert_eq(scene.plan.status.state, JOB_RUNNING);
+    scene_accept(&scene);
+    scene_plan(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_TRUE), "PodFailed", "nobody is there yet");
+    struct pod_view *successor = scene_add_pod(&scene, ROLE_EVALUATOR, 0, 2);
+    successor->ready = false;
+    scene_plan(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_TRUE), "PodFailed", "nor ready");
+    successor->ready = true;
+    scene_plan(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_FALSE), "CrewComplete");
+}
+
+Test(conditions, a_worker_that_is_replaced_is_told_of_by_an_elastic_crew_that_goes_on)
+{
+    scene.job.elastic.enabled = true;
+    scene.job.elastic.min_workers = 1;
+    scene_end_pod(&scene, &scene.pods[1], 137);
+    scene.pods[1].end_reason = "OOMKilled";
+    scene_plan(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_RUNNING, CONDITION_TRUE), "CrewSufficient");
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_TRUE), "OutOfMemory");
+}
+
+Test(conditions, who_was_late_from_the_beginning_is_not_restarting)
+{
+    scene.job.elastic.enabled = true;
+    scene.job.elastic.min_workers = 1;
+    scene.pods[1].ready = false; /* no node has room */
+    scene_end_pod(&scene, &scene.pods[0], 137);
+    scene_plan(&scene);
+    scene_accept(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_TRUE), "PodFailed");
+    scene.list[0] = scene_add_pod(&scene, ROLE_WORKER, 0, 2);
+    scene.input.pod_count = 2;
+    scene_plan(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_FALSE), "CrewSufficient");
+}

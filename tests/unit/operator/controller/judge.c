@@ -152,3 +152,95 @@ Test(judge, collateral_after_a_good_run_is_let_off)
     scene_plan(&scene);
     cr_assert_eq(scene.plan.status.restarts.failures, 0);
 }
+
+/* An elastic crew of which one worker comes and ends again and again, while the others work. */
+static void let_one_be_dispensable(void)
+{
+    scene.job.elastic.enabled = true;
+    scene.job.elastic.min_workers = 2;
+    scene.input.now_ms += 3600000;
+}
+
+static struct pod_view *successor(void)
+{
+    scene_plan(&scene);
+    scene_accept(&scene);
+    scene.list[2] = scene_add_pod(&scene, ROLE_WORKER, 2, scene.job.status.epoch);
+    scene.input.pod_count = 3;
+    return &scene.pods[scene.pod_count - 1];
+}
+
+Test(judge, whom_the_crew_can_do_without_backs_off_while_it_runs)
+{
+    let_one_be_dispensable();
+    scene.job.status.restart_count = 5;
+    scene.pods[2].started_ms = scene.input.now_ms - 2000;
+    scene_end_pod(&scene, &scene.pods[2], 137);
+    scene_plan(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_RUNNING, CONDITION_TRUE), "CrewSufficient");
+    cr_assert_geq(scene.plan.status.backoff_until_ms, scene.input.now_ms + 16000 - 10000);
+    scene.pods[2].started_ms = scene.input.now_ms - 60000;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.backoff_until_ms, FIELD_UNSET, "it has worked for a minute");
+    scene.pods[2].started_ms = FIELD_UNSET;
+    scene.pods[2].exit_code = EXIT_CODE_NONE;
+    scene_plan(&scene);
+    cr_assert_geq(scene.plan.status.backoff_until_ms, scene.input.now_ms + 16000, "its node has refused it");
+}
+
+Test(judge, an_evaluator_backs_off_by_its_own_time)
+{
+    scene.job.roles[ROLE_EVALUATOR].count = 1;
+    scene.job.status.restart_count = 5;
+    scene.input.now_ms += 3600000;
+    struct pod_view *evaluator = scene_add_pod(&scene, ROLE_EVALUATOR, 0, 1);
+    scene.input.now_ms += 2000;
+    scene_end_pod(&scene, evaluator, 139);
+    scene_plan(&scene);
+    cr_assert_geq(scene.plan.status.backoff_until_ms, scene.input.now_ms + 16000 - 10000);
+    evaluator->started_ms -= 600000;
+    scene.job.status.conditions[CONDITION_RUNNING].status = CONDITION_FALSE;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.backoff_until_ms, FIELD_UNSET, "whatever the crew does");
+}
+
+Test(judge, one_that_vanishes_again_and_again_backs_off_while_the_crew_runs)
+{
+    let_one_be_dispensable();
+    scene.input.pod_count = 2;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.restarts.disruptions, 1);
+    scene_accept(&scene);
+    scene.job.status.restart_count = 5;
+    successor();
+    scene_plan(&scene);
+    scene_accept(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_FALSE), "CrewComplete");
+    scene.input.now_ms += 1000;
+    scene.input.pod_count = 2;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.restarts.disruptions, 2);
+    cr_assert_geq(scene.plan.status.backoff_until_ms, scene.input.now_ms + 16000);
+    scene.input.now_ms += 60000;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.backoff_until_ms, FIELD_UNSET, "it was there for a minute");
+}
+
+Test(judge, who_is_thrown_out_by_a_crew_that_runs_spends_backoff_limit)
+{
+    let_one_be_dispensable();
+    struct pod_view *newcomer = &scene.pods[2];
+    newcomer->started_ms = scene.input.now_ms - 1000;
+    for (int64_t turn = 1; turn <= 7; turn++) {
+        scene_end_pod(&scene, newcomer, 160);
+        newcomer = successor();
+        cr_assert_eq(scene.job.status.restart_count, turn);
+        cr_assert_eq(scene.job.status.restarts.failures, turn - 1, "the first may follow from another's end");
+        scene_plan(&scene);
+        scene_accept(&scene);
+        scene.input.now_ms += 1000;
+    }
+    scene_end_pod(&scene, newcomer, 160);
+    scene_plan(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), "BackoffLimitExceeded");
+}
