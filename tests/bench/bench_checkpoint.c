@@ -77,6 +77,7 @@ static double milliseconds_of(int products)
 struct rounds {
     double waits[ROUNDS], alone[ROUNDS], beside[ROUNDS]; /* ms */
     double writes[ROUNDS], raw[ROUNDS], share[ROUNDS];   /* MB/s, MB/s, of the one in the other */
+    double checks[ROUNDS];                               /* ms */
 };
 
 /* What the disk takes, in MB/s. */
@@ -118,6 +119,7 @@ static int save_rounds(struct checkpoint_store *store, const char *directory, co
         struct checkpoint_counts counts = checkpoint_store_counts(store);
         rounds->waits[round] = (double)counts.last_stall_ns / 1e6;
         rounds->writes[round] = (double)counts.last_bytes / 1e6 / ((double)counts.last_save_ns / 1e9);
+        rounds->checks[round] = (double)counts.last_check_ns / 1e6;
         rounds->share[round] = rounds->writes[round] / rounds->raw[round];
     }
     return 0;
@@ -135,9 +137,11 @@ static void print_rounds(const char *label, size_t bytes, struct rounds *rounds)
     double beside = median(rounds->beside);
     printf(
         "checkpoint %-12s %8.1f MB  wait %6.2f ms median, %6.2f first, %6.2f worst;  step %5.0f ms, %+5.0f ms beside "
-        "the save (%+.0f %%);  copy+write+sync+verify %5.0f MB/s, %.2f of plain write+sync (%.0f MB/s)\n",
+        "the save (%+.0f %%);  copy+write+sync+commit %5.0f MB/s, %.2f of plain write+sync (%.0f MB/s); read back in "
+        "%.0f ms\n",
         label, (double)bytes / 1e6, wait, first, rounds->waits[ROUNDS - 1], alone, beside - alone,
-        100 * (beside / alone - 1), median(rounds->writes), median(rounds->share), median(rounds->raw));
+        100 * (beside / alone - 1), median(rounds->writes), median(rounds->share), median(rounds->raw),
+        median(rounds->checks));
 }
 
 static int measure_in(const char *directory, const char *label, size_t elements, struct error *error)

@@ -103,14 +103,6 @@ void checkpoint_store_free(struct checkpoint_store *store)
 
 /* ---- restoring */
 
-static void move_aside(const struct checkpoint_store *store, const char *name)
-{
-    SCOPED_FREE char *from = file_path_join(store->directory, name);
-    SCOPED_FREE char *to = memory_format("%s/" CHECKPOINT_BAD_PREFIX "%s", store->directory, name);
-    /* Where even that fails (a read-only directory), the next loader finds it bad again: nothing is lost. */
-    file_calls.rename(from, to);
-}
-
 /* Damage is moved aside; what only could not be read now (a storage hiccup) stays where it is. */
 static bool is_damage(const struct error *error)
 {
@@ -144,7 +136,7 @@ static enum trial try_candidate(struct restoration *restoration, const struct ch
         error_set(error, cause.kind, "cannot read checkpoint %s: %s", path, cause.message);
         return TRIAL_FAILED;
     }
-    move_aside(store, name);
+    checkpoint_move_aside(store->directory, name);
     if (restoration->quarantined)
         restoration->quarantined(restoration->context, name, cause.message);
     return TRIAL_BAD;
@@ -223,6 +215,11 @@ int checkpoint_store_check(const struct checkpoint_store *store, struct error *e
     return lineage_check_current(store->directory, &store->own, error);
 }
 
+/* Of one save. */
+struct progress {
+    int64_t bytes, committed_ns;
+};
+
 static int copy_tensors(struct checkpoint_store *store, struct error *error)
 {
     int result = snapshot_copy(&store->snapshot, error);
@@ -234,7 +231,7 @@ static int copy_tensors(struct checkpoint_store *store, struct error *error)
 }
 
 /* Everything but the thread's bookkeeping: what the background does for one save. */
-static int save_snapshot(struct checkpoint_store *store, int64_t *ret_bytes, struct error *error)
+static int save_snapshot(struct checkpoint_store *store, struct progress *progress, struct error *error)
 {
     if (copy_tensors(store, error) < 0)
         return error_wrap(error, "save step %lld", (long long)store->manifest.step);
@@ -248,11 +245,14 @@ static int save_snapshot(struct checkpoint_store *store, int64_t *ret_bytes, str
                                                         .tell_late = store->tell_late,
                                                         .context = store->rank_context}};
     if (checkpoint_commit(store->directory, &store->own, &store->manifest, store->snapshot.tensors,
-                          store->snapshot.count, store->part_ranks > 1 ? &parts : NULL, ret_bytes, error) < 0) {
+                          store->snapshot.count, store->part_ranks > 1 ? &parts : NULL, &progress->bytes, error) < 0) {
         store->failed_key = store->part_key;
         store->failed_ranks = store->part_ranks;
         return error_wrap(error, "save step %lld", (long long)name.step);
     }
+    progress->committed_ns = clock_monotonic_ns();
+    if (checkpoint_read_back(store->directory, &store->own, &store->manifest, error) < 0)
+        return error_wrap(error, "save step %lld", (long long)name.step);
     checkpoint_parts_remove(store->directory, &store->failed_key,
                             store->failed_ranks); /* all have written newer ones */
     store->failed_ranks = 0;
@@ -300,11 +300,13 @@ static void *run_saver(void *argument)
             break;
         pthread_mutex_unlock(&store->mutex);
         struct error cause = ERROR_INIT;
-        int64_t bytes = 0, started = clock_monotonic_ns();
-        int result = save_snapshot(store, &bytes, &cause);
+        int64_t started = clock_monotonic_ns();
+        struct progress progress = {.committed_ns = started};
+        int result = save_snapshot(store, &progress, &cause);
         pthread_mutex_lock(&store->mutex);
-        store->counts.last_save_ns = clock_monotonic_ns() - started;
-        record_result(store, result, bytes, &cause);
+        store->counts.last_save_ns = progress.committed_ns - started;
+        store->counts.last_check_ns = clock_monotonic_ns() - progress.committed_ns;
+        record_result(store, result, progress.bytes, &cause);
         store->busy = false;
         pthread_cond_broadcast(&store->changed);
     }

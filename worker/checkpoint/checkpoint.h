@@ -5,8 +5,8 @@
  *
  * Life cycle, in the chief: open (claims the directory: older chiefs commit
  * nothing more) -> restore (or not) -> begin (says what it starts from; nothing may
- * be saved before) -> save … fence … wait -> free. A save copies the tensors and then writes, syncs, verifies
- * and commits them in a thread of its own: training goes on with the next step's passes at once, and calls
+ * be saved before) -> save … fence … wait -> free. A save copies the tensors and then writes, syncs,
+ * commits and reads them back in a thread of its own: training goes on with the next step's passes at once, and calls
  * checkpoint_fence before it changes a tensor. One save at a time; one that finds another still under way is skipped.
  */
 #ifndef COXSWAIN_CHECKPOINT_H
@@ -112,7 +112,8 @@ int checkpoint_store_result(struct checkpoint_store *store, struct error *error)
 struct checkpoint_counts {
     int64_t committed_step; /* of the newest commit in this process or the restored one, -1: none */
     int64_t saved, skipped, failed;
-    int64_t last_save_ns;  /* background copy and write of the last save */
+    int64_t last_save_ns;  /* background copy, write and commit of the last save */
+    int64_t last_check_ns; /* what the background took after the commit: reading back, and older ones' removal */
     int64_t last_stall_ns; /* what the caller waited for it, in checkpoint_save and checkpoint_fence */
     int64_t last_bytes;
 };

@@ -21,15 +21,7 @@ static int write_shard(const char *saving, struct manifest *manifest, const stru
     manifest->file_count = 1;
     snprintf(file->name, sizeof file->name, CHECKPOINT_SHARD_FORMAT, 0);
     SCOPED_FREE char *path = file_path_join(saving, file->name);
-    if (safetensors_write(path, tensors, count, NULL, &file->crc32c, &file->bytes, error) < 0)
-        return -1;
-    uint32_t crc;
-    int64_t bytes;
-    if (file_digest(path, &crc, &bytes, error) < 0)
-        return -1;
-    if (crc != file->crc32c || bytes != file->bytes)
-        return error_set(error, ERROR_CORRUPT, "%s reads back differently from what was written", path);
-    return 0;
+    return safetensors_write(path, tensors, count, NULL, DISK_FILE_PAST_CACHE, &file->crc32c, &file->bytes, error);
 }
 
 static int write_manifest(const char *saving, const struct manifest *manifest, struct error *error)
@@ -84,6 +76,40 @@ int checkpoint_commit(const char *directory, const struct epoch_record *own, str
     for (unsigned i = 0; i < manifest->file_count; i++)
         *ret_bytes += manifest->files[i].bytes;
     return 0;
+}
+
+static int read_back(const char *directory, const struct manifest_file *file, struct error *error)
+{
+    SCOPED_FREE char *path = file_path_join(directory, file->name);
+    uint32_t crc;
+    int64_t bytes;
+    if (disk_file_digest(path, &crc, &bytes, error) < 0)
+        return -1;
+    if (crc != file->crc32c || bytes != file->bytes)
+        return error_set(error, ERROR_CORRUPT, "%s reads back differently from what was written", path);
+    return 0;
+}
+
+int checkpoint_read_back(const char *directory, const struct epoch_record *own, const struct manifest *manifest,
+                         struct error *error)
+{
+    const struct checkpoint_name name = {.step = manifest->step, .attempt = own->attempt, .epoch = own->epoch};
+    char text[CHECKPOINT_NAME_MAX];
+    checkpoint_name_format(&name, text);
+    SCOPED_FREE char *final = file_path_join(directory, text);
+    if (read_back(final, &manifest->files[0], error) == 0)
+        return 0;
+    /* Where a newer chief has chosen it, that one has seen its digests. */
+    if (lineage_check_current(directory, own, NULL) == 0 && checkpoint_move_aside(directory, text) == 0)
+        error_wrap(error, "%s is moved aside", text);
+    return -1;
+}
+
+int checkpoint_move_aside(const char *directory, const char *name)
+{
+    SCOPED_FREE char *from = file_path_join(directory, name);
+    SCOPED_FREE char *to = memory_format("%s/" CHECKPOINT_BAD_PREFIX "%s", directory, name);
+    return file_calls.rename(from, to);
 }
 
 /* ---- a second save of the same step */

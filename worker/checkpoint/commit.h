@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Writes one checkpoint and makes it visible in a single step: files into
- * `.saving-<name>/`, each synced and read back; the manifest; sync; rename; sync
+ * `.saving-<name>/`, each synced; the manifest; sync; rename; sync
  * of the parent. The rename is the commit. A process that ends before it leaves
  * a directory that nobody loads.
  */
@@ -34,6 +34,14 @@ int checkpoint_commit_directory(const char *directory, const char *saving, const
  * one under another name, and the next chief puts it back. A failure leaves the older one. */
 int checkpoint_replace_directory(const char *directory, const char *saving, const struct epoch_record *own,
                                  const struct manifest *manifest, struct error *error);
+
+/* What the disk holds of the file that this process wrote for it, against the digest: from the disk, where that goes (disk_file.h).
+ * What does not read back as it was written is moved aside. */
+int checkpoint_read_back(const char *directory, const struct epoch_record *own, const struct manifest *manifest,
+                         struct error *error);
+/* Out of every loader's sight, for a person to look at. Where even that fails (a read-only directory), the next loader finds it bad
+ * again: nothing is lost. */
+int checkpoint_move_aside(const char *directory, const char *name);
 
 /* Removes what unfinished saves and records of earlier chiefs left behind, and puts back what one of them was about to replace. For
  * whoever has claimed the directory. */

@@ -61,8 +61,8 @@ static int write_part(struct part_writer *writer, struct error *error)
     uint32_t crc, read_crc;
     int64_t bytes, read_bytes;
     if (file_make_directories(writer->directory, error) < 0 ||
-        safetensors_write(writer->path, writer->snapshot.tensors, writer->snapshot.count, NULL, &crc, &bytes, error) <
-            0 ||
+        safetensors_write(writer->path, writer->snapshot.tensors, writer->snapshot.count, NULL, DISK_FILE_CACHED, &crc,
+                          &bytes, error) < 0 ||
         file_digest(writer->path, &read_crc, &read_bytes, error) < 0)
         return -1;
     if (crc != read_crc || bytes != read_bytes)

@@ -9,14 +9,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/crc32c.h"
 #include "common/memory.h"
 #include "common/scope.h"
-#include "worker/checkpoint/file.h"
 
 #define METADATA "__metadata__"
 #define LENGTH_BYTES 8
-#define ALIGNMENT 8 /* the header is padded with spaces, so that tensor data is aligned in a mapping */
+/* The header is padded with spaces, so that tensor data begins at a block of the disk. */
+#define ALIGNMENT DISK_FILE_BLOCK
 
 static const struct {
     const char *name;
@@ -60,61 +59,27 @@ static int print_header(const struct safetensors_tensor *tensors, unsigned count
     }
     if (json_print(header, out, error) < 0)
         return -1;
-    while (out->length % ALIGNMENT != 0)
+    while ((LENGTH_BYTES + out->length) % ALIGNMENT != 0)
         if (buffer_append_byte(out, ' ', error) < 0)
             return -1;
     return 0;
 }
 
-struct digesting_writer {
-    int descriptor;
-    uint32_t crc;
-    int64_t size;
-};
-
-static int writer_append(struct digesting_writer *writer, const void *bytes, size_t length, struct error *error)
-{
-    if (file_write_all(writer->descriptor, bytes, length, error) < 0)
-        return -1;
-    writer->crc = crc32c(writer->crc, bytes, length);
-    writer->size += (int64_t)length;
-    return 0;
-}
-
-static int write_contents(struct digesting_writer *writer, const struct buffer *header,
-                          const struct safetensors_tensor *tensors, unsigned count, struct error *error)
-{
-    uint64_t length = htole64(header->length);
-    if (writer_append(writer, &length, sizeof length, error) < 0 ||
-        writer_append(writer, header->data, header->length, error) < 0)
-        return -1;
-    for (unsigned i = 0; i < count; i++)
-        if (writer_append(writer, tensors[i].data, tensors[i].bytes, error) < 0)
-            return -1;
-    if (file_calls.fsync(writer->descriptor) < 0)
-        return error_set_errno(error, "cannot sync");
-    return 0;
-}
-
 int safetensors_write(const char *path, const struct safetensors_tensor *tensors, unsigned count,
-                      const struct json *metadata, uint32_t *ret_crc, int64_t *ret_size, struct error *error)
+                      const struct json *metadata, enum disk_file_way way, uint32_t *ret_crc, int64_t *ret_size,
+                      struct error *error)
 {
     SCOPED_BUFFER header;
     buffer_init(&header, SAFETENSORS_HEADER_MAX);
     if (print_header(tensors, count, metadata, &header, error) < 0)
         return error_wrap(error, "%s: header", path);
-    struct digesting_writer writer = {.descriptor =
-                                          file_calls.open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644)};
-    if (writer.descriptor < 0)
-        return error_set_errno(error, "cannot create %s", path);
-    int result = write_contents(&writer, &header, tensors, count, error);
-    if (file_calls.close(writer.descriptor) < 0 && result == 0)
-        result = error_set_errno(error, "cannot close");
-    if (result < 0)
-        return error_wrap(error, "%s", path);
-    *ret_crc = writer.crc;
-    *ret_size = writer.size;
-    return 0;
+    uint64_t length = htole64(header.length);
+    SCOPED_FREE struct disk_file_span *spans = memory_allocate((size_t)count + 2, sizeof *spans);
+    spans[0] = (struct disk_file_span){&length, sizeof length};
+    spans[1] = (struct disk_file_span){header.data, header.length};
+    for (unsigned i = 0; i < count; i++)
+        spans[2 + i] = (struct disk_file_span){tensors[i].data, tensors[i].bytes};
+    return disk_file_write(path, spans, count + 2, way, ret_crc, ret_size, error);
 }
 
 /* ---- reading */

@@ -13,6 +13,7 @@
 
 #include "common/error.h"
 #include "common/json.h"
+#include "worker/checkpoint/disk_file.h"
 
 #define SAFETENSORS_RANK_MAX 8
 /* Headers beyond this are refused; a million tensors would fit. */
@@ -36,10 +37,11 @@ struct safetensors_tensor {
     size_t bytes;
 };
 
-/* Writes a new file whole, syncs and closes it. `metadata` is an object of strings, or NULL. The digest covers
+/* Writes a new file whole, syncs and closes it (disk_file.h). `metadata` is an object of strings, or NULL. The digest covers
  * all bytes of the file. */
 int safetensors_write(const char *path, const struct safetensors_tensor *tensors, unsigned count,
-                      const struct json *metadata, uint32_t *ret_crc, int64_t *ret_size, struct error *error);
+                      const struct json *metadata, enum disk_file_way way, uint32_t *ret_crc, int64_t *ret_size,
+                      struct error *error);
 
 /* A file opened for reading: mapped, header parsed and checked (known dtypes, sizes that match shapes, ranges that
  * cover the data without overlap or gap). Tensor data points into the mapping. */

@@ -82,7 +82,7 @@ static int write_draft(const struct export *export, const char *draft, struct er
     json_set_string(metadata, "format", "pt"); /* what loaders of the PyTorch world look for */
     uint32_t crc;
     int64_t bytes;
-    return safetensors_write(draft, renamed.tensors, count, metadata, &crc, &bytes, error);
+    return safetensors_write(draft, renamed.tensors, count, metadata, DISK_FILE_CACHED, &crc, &bytes, error);
 }
 
 int export_check(const struct parameter_layout *layout, enum export_names names, struct error *error)

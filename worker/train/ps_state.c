@@ -151,7 +151,7 @@ int ps_state_store(void *context, const char *directory, const struct variables 
     snprintf(ret_name, 64, CHECKPOINT_SHARD_FORMAT, (int)copy->options.server);
     SCOPED_FREE char *path = file_path_join(directory, ret_name);
     collect(&shard, copy);
-    int result = safetensors_write(path, shard.tensors, shard.count, NULL, ret_crc, ret_bytes, error);
+    int result = safetensors_write(path, shard.tensors, shard.count, NULL, DISK_FILE_CACHED, ret_crc, ret_bytes, error);
     free(shard.tensors);
     free(shard.names);
     if (result < 0 || file_digest(path, &crc, &bytes, error) < 0)

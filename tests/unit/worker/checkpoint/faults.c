@@ -342,6 +342,35 @@ Test(faults, a_full_disk_fails_the_save_and_nothing_else)
     cr_assert_eq(test_restored_step(directory), 30);
 }
 
+/* Takes it all, and keeps something else of what is longer than a few words. */
+static ssize_t forgetful_write(int descriptor, const void *bytes, size_t length)
+{
+    SCOPED_FREE unsigned char *kept = memory_allocate(length, 1);
+    memcpy(kept, bytes, length);
+    if (length >= TEST_ELEMENTS)
+        kept[length / 2] ^= 4;
+    return real.write(descriptor, kept, length);
+}
+
+Test(faults, what_reads_back_differently_fails_the_save_and_is_moved_aside)
+{
+    const char *directory = test_directory();
+    struct checkpoint_store *store = test_open(directory, 1);
+    struct error error = ERROR_INIT;
+    SCOPED_FREE char *bad = memory_format("%s/.bad-step-00000020.attempt-1.epoch-1", directory);
+    cr_assert_eq(checkpoint_store_begin(store, false, NULL), 0);
+    cr_assert_eq(test_save(store, 10, NULL), 0);
+    real = file_calls;
+    file_calls.write = forgetful_write;
+    cr_assert_eq(test_save(store, 20, &error), -1);
+    file_calls = real;
+    cr_assert_eq(error.kind, ERROR_CORRUPT, "%s", error.message);
+    cr_assert_eq(access(bad, F_OK), 0, "%s", error.message);
+    cr_assert_eq(checkpoint_store_counts(store).committed_step, 10);
+    checkpoint_store_free(store);
+    cr_assert_eq(test_restored_step(directory), 10);
+}
+
 /* ---- retention */
 
 Test(faults, retention_never_leaves_only_bad_ones)

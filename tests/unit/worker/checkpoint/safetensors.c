@@ -34,7 +34,8 @@ Test(safetensors, what_is_written_reads_back)
     int64_t size, size_again;
     SCOPED_JSON *metadata = json_new_object();
     json_set_string(metadata, "format", "pt");
-    cr_assert_eq(safetensors_write(path, tensors, 3, metadata, &crc, &size, &error), 0, "%s", error.message);
+    cr_assert_eq(safetensors_write(path, tensors, 3, metadata, DISK_FILE_CACHED, &crc, &size, &error), 0, "%s",
+                 error.message);
     cr_assert_eq(file_digest(path, &again, &size_again, &error), 0);
     cr_assert_eq(crc, again);
     cr_assert_eq(size, size_again);

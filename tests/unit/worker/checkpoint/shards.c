@@ -28,7 +28,7 @@ static int commit(struct checkpoint_store *store, float value, bool replaces, bo
         .name = "w", .dtype = SAFETENSORS_F32, .shape = {1}, .rank = 1, .data = &value, .bytes = sizeof value};
     cr_assert(checkpoint_shards_begin(store, &directory, NULL) == 0);
     snprintf(path, sizeof path, "%s/shard", directory);
-    cr_assert(safetensors_write(path, &tensor, 1, NULL, &file.crc32c, &file.bytes, NULL) == 0);
+    cr_assert(safetensors_write(path, &tensor, 1, NULL, DISK_FILE_CACHED, &file.crc32c, &file.bytes, NULL) == 0);
     int result = checkpoint_shards_commit(store, directory, &manifest, replaces, error);
     *ret_draft_stays = access(directory, F_OK) == 0;
     free(directory);

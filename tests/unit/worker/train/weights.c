@@ -132,7 +132,7 @@ Test(weights, of_another_model_are_refused_with_a_sentence)
     const struct safetensors_tensor llama = {"model.embed_tokens.weight", SAFETENSORS_F32, {1}, 1, &zero, sizeof zero};
     uint32_t crc;
     int64_t bytes;
-    cr_assert_eq(safetensors_write(b.path, &llama, 1, NULL, &crc, &bytes, NULL), 0);
+    cr_assert_eq(safetensors_write(b.path, &llama, 1, NULL, DISK_FILE_CACHED, &crc, &bytes, NULL), 0);
     refused(&gpt, b.path, ERROR_UNSUPPORTED, "Llama");
     close_bench(&b);
 }
@@ -170,11 +170,13 @@ Test(weights, slots_are_left_out_unless_they_are_of_another_model)
     *last = tensors[0];
     last->name = slot;
     snprintf(slot, sizeof slot, "adam.m/%s", tensors[0].name);
-    cr_assert_eq(safetensors_write(from.path, tensors, layout->tensor_count + 1, NULL, &crc, &bytes, NULL), 0);
+    cr_assert_eq(
+        safetensors_write(from.path, tensors, layout->tensor_count + 1, NULL, DISK_FILE_CACHED, &crc, &bytes, NULL), 0);
     cr_assert_eq(load(&to, from.path, &error), 0, "%s", error.message);
     cr_assert(same_values(from.state.parameters, to.state.parameters, layout->elements));
     snprintf(slot, sizeof slot, "adam.m/another.weight");
-    cr_assert_eq(safetensors_write(from.path, tensors, layout->tensor_count + 1, NULL, &crc, &bytes, NULL), 0);
+    cr_assert_eq(
+        safetensors_write(from.path, tensors, layout->tensor_count + 1, NULL, DISK_FILE_CACHED, &crc, &bytes, NULL), 0);
     refused(&mlp, from.path, ERROR_INVALID, "nothing in the model takes its tensor adam.m/another.weight");
     close_bench(&from);
     close_bench(&to);
@@ -303,14 +305,14 @@ Test(weights, half_precision_becomes_float32)
     uint32_t crc;
     int64_t bytes;
     struct safetensors_tensor tensor = {"d.weight", SAFETENSORS_F16, {3, 2}, 2, half, sizeof half};
-    cr_assert_eq(safetensors_write(b.path, &tensor, 1, NULL, &crc, &bytes, NULL), 0);
+    cr_assert_eq(safetensors_write(b.path, &tensor, 1, NULL, DISK_FILE_CACHED, &crc, &bytes, NULL), 0);
     cr_assert_eq(load(&b, b.path, &error), 0, "%s", error.message);
     const float *w = b.state.parameters;
     cr_assert(w[0] == 1.0f && w[1] == -2.0f && w[2] == 1.0f / 16777216.0f && w[3] == 65504.0f && w[4] == 0.0f);
     cr_assert_float_eq(w[5], 1.0 / 3, 1e-4);
     tensor.dtype = SAFETENSORS_BF16;
     tensor.data = brain;
-    cr_assert_eq(safetensors_write(b.path, &tensor, 1, NULL, &crc, &bytes, NULL), 0);
+    cr_assert_eq(safetensors_write(b.path, &tensor, 1, NULL, DISK_FILE_CACHED, &crc, &bytes, NULL), 0);
     cr_assert_eq(load(&b, b.path, &error), 0, "%s", error.message);
     cr_assert(w[0] == 1.0f && w[1] == -2.0f && w[3] == 3.140625f);
     close_bench(&b);
