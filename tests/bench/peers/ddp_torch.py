@@ -54,7 +54,8 @@ def run(rank, what):
 if "RANK" in os.environ:
     run(int(os.environ["RANK"]), sys.argv[1])
 else:
-    address = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(20000 + os.getpid() % 10000)}
+    host, port = turns.free_addresses(1)[0].split(":")
+    address = {"MASTER_ADDR": host, "MASTER_PORT": port}
     crew = turns.Crew([([sys.executable, __file__, sys.argv[1]], {"RANK": str(rank), **address}) for rank in range(SIZE)])
     if sys.argv[1] == "all-reduce":
         for line in crew.members[0].stdout:

@@ -10,8 +10,7 @@ SIZE = 2
 work = sys.argv[1]
 
 if "TF_CONFIG" not in os.environ:
-    port = 20000 + os.getpid() % 10000
-    workers = [f"127.0.0.1:{port + i}" for i in range(SIZE)]
+    workers = turns.free_addresses(SIZE)
     configurations = [{"cluster": {"worker": workers}, "task": {"type": "worker", "index": i}} for i in range(SIZE)]
     turns.Crew([([sys.executable, __file__, work], {"TF_CONFIG": json.dumps(c)}) for c in configurations]).serve()
 else:

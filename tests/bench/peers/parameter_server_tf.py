@@ -48,9 +48,10 @@ def lead(resolver, steps):
 
 
 def main():
-    port, members = 20000 + os.getpid() % 10000, {"worker": 2, "ps": 1, "chief": 1}
+    members = {"worker": 2, "ps": 1, "chief": 1}
     names = [(role, index) for role, count in members.items() for index in range(count)]
-    cluster = {role: [f"127.0.0.1:{port + names.index((role, i))}" for i in range(count)] for role, count in members.items()}
+    addresses = dict(zip(names, turns.free_addresses(len(names))))
+    cluster = {role: [addresses[role, index] for index in range(count)] for role, count in members.items()}
     os.environ.update(GRPC_FAIL_FAST="use_caller", CUDA_VISIBLE_DEVICES="", TF_CPP_MIN_LOG_LEVEL="3")
     for role, index in names[:-1]:
         environment = {**os.environ, "TF_CONFIG": json.dumps({"cluster": cluster, "task": {"type": role, "index": index}})}

@@ -8,6 +8,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from peers import judge, judge_aims  # noqa: E402
+from turns import free_addresses  # noqa: E402
 
 ROWS = [{"what": "mlp, 2 threads", "peer": "PyTorch eager", "ratios": (2.0, 2.0)},
         {"what": "mlp, 2 threads", "peer": "TensorFlow", "ratios": (1.05, 1.4)},
@@ -44,3 +45,5 @@ say(ends(0, "2 of 3 aims reached", AIMED, 0.01, False, by=judge_aims), "else it 
 say(ends(0, "3 of 3 aims reached.", AIMED, 0.2, True, by=judge_aims), "on a busy machine aims go by processor time")
 AIMED[1]["memory"] = (200, 400)
 say(ends(1, "missed: memory: a third of a peer's", AIMED[1:], 0.01, True, by=judge_aims), "memory has an aim too")
+
+say(len(set(free_addresses(64))) == 64, "the servers of a cluster have a port each")

@@ -4,6 +4,7 @@
 Lines it reads: `SECONDS s` or `STEPS n`. Lines it writes: `ready`, then one `UNITS SECONDS` a turn.
 """
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -13,6 +14,16 @@ WARM_UP = 4
 
 def say(*words):
     print(*words, flush=True)
+
+
+def free_addresses(count):
+    """Of this machine, one for each of a cluster's servers. Two clusters that meet on one port may both wait for ever: servers
+    of TensorFlow share it without a word."""
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    addresses = [f"127.0.0.1:{held.getsockname()[1]}" for held in sockets]
+    for held in sockets:
+        held.close()
+    return addresses
 
 
 def serve(step, units, warm_up=WARM_UP):
