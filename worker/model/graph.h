@@ -102,6 +102,7 @@ struct graph_pass {
     const float *parameters; /* device memory, graph_layout()->elements */
     const void *inputs;      /* shared memory, `examples` of example_input_bytes each */
     const void *targets;     /* shared memory */
+    bool batch_is_near;      /* both are device memory instead, and need not be copied there */
     int64_t examples;        /* 0 .. max_examples; 0 gives zero gradients and zero sums */
     float scale;             /* 1 / targets of the global batch; gradients carry it, sums do not */
     float *gradients;        /* device memory, flat */

@@ -20,7 +20,7 @@ static void *block_memory(const struct graph_run *run, int block)
 /* Where the pass finds a part of the batch: in the block that it is copied to, if there is one. */
 static const void *bring(const struct graph_run *run, const void *from, int64_t bytes, int block)
 {
-    if (block == NO_BLOCK)
+    if (block == NO_BLOCK || run->pass->batch_is_near)
         return from;
     device_copy(run->stream, &(struct copy){bytes, from, block_memory(run, block)});
     return block_memory(run, block);

@@ -15,33 +15,9 @@
 
 /* ---------------------------------------------------------------- examples */
 
-static int64_t batch_size(const struct replica *replica, int64_t position)
-{
-    return sampler_batch(replica->options.sampler, replica->options.global_batch, position);
-}
-
 void replica_next_position(const struct replica *replica, int64_t *data_epoch, int64_t *position)
 {
     sampler_advance(replica->options.sampler, replica->options.global_batch, data_epoch, position);
-}
-
-static int read_batch(struct replica *replica, struct batch *batch, int64_t data_epoch, int64_t position,
-                      struct error *error)
-{
-    if (batch->filled && batch->data_epoch == data_epoch && batch->position == position)
-        return 0;
-    batch->filled = false;
-    int64_t size = batch_size(replica, position), from, last;
-    sampler_shard(size, replica->shards, replica->first, &from);
-    int64_t to = sampler_shard(size, replica->shards, replica->end - 1, &last) + last;
-    for (int64_t i = from; i < to; i++)
-        replica->indices[i - from] = sampler_index(replica->options.sampler, data_epoch, position + i);
-    if (dataset_read(replica->options.dataset, replica->indices, to - from, batch->inputs, batch->targets, error) < 0)
-        return -1;
-    batch->filled = true;
-    batch->data_epoch = data_epoch;
-    batch->position = position;
-    return 0;
 }
 
 /* ---------------------------------------------------------------- passes */
@@ -68,21 +44,17 @@ static void merge_slots(struct replica *replica, unsigned subtree, unsigned slot
 
 struct graph_pass replica_pass(const struct replica *replica, unsigned shard)
 {
-    const struct example_format *format = graph_example_format(replica->options.graph);
-    const struct batch *batch = &replica->batches[replica->current];
-    int64_t first, own_first;
-    int64_t count = sampler_shard(replica->examples, replica->shards, shard, &first);
-    sampler_shard(replica->examples, replica->shards, replica->first, &own_first);
-    size_t offset = (size_t)(first - own_first);
+    const struct batch_shard part = replica_batch_shard(replica, &replica->batches[replica->current], shard);
     return (struct graph_pass){.parameters = replica->options.state->parameters,
-                               .inputs = (char *)batch->inputs + offset * example_input_bytes(format),
-                               .targets = (char *)batch->targets + offset * example_target_bytes(format),
-                               .examples = count,
+                               .inputs = part.inputs,
+                               .targets = part.targets,
+                               .batch_is_near = replica->copies != NULL,
+                               .examples = part.count,
                                .scale = (float)(1.0 / replica_target_count(replica)),
                                .sums = &replica->sums[shard - replica->first],
                                .seed = (uint64_t)replica->options.state->progress.seed,
                                .step = replica->options.state->progress.step + 1,
-                               .first_example = first,
+                               .first_example = part.first,
                                .exchange = replica->exchange,
                                .shard = shard};
 }
@@ -117,13 +89,11 @@ static int start_pass(struct replica *replica, unsigned subtree, unsigned leaf, 
     return 0;
 }
 
-static void record_share(const struct replica *replica, int64_t data_epoch, int64_t position)
+static void record_share(const struct replica *replica, const struct batch *batch)
 {
-    int64_t size = batch_size(replica, position), from, last;
-    sampler_shard(size, replica->shards, replica->first, &from);
-    int64_t to = sampler_shard(size, replica->shards, replica->end - 1, &last) + last;
-    step_record_share(replica->options.sampler, replica->options.state->progress.step + 1, data_epoch, position + from,
-                      to - from);
+    int64_t first, count = replica_batch_share(replica, batch->size, &first);
+    step_record_share(replica->options.sampler, replica->options.state->progress.step + 1, batch->data_epoch,
+                      batch->position + first, count);
 }
 
 static int start_passes(struct replica *replica, struct error *error)
@@ -137,19 +107,27 @@ static int start_passes(struct replica *replica, struct error *error)
     return 0;
 }
 
-int replica_launch_passes(struct replica *replica, int64_t *ret_examples, struct error *error)
+/* That of the state's position, which may have been read ahead. */
+static int take_batch(struct replica *replica, struct error *error)
 {
     const struct training_progress *progress = &replica->options.state->progress;
-    int64_t data_epoch = progress->data_epoch, position = progress->examples_consumed;
-    if (replica->batches[!replica->current].filled && replica->batches[!replica->current].position == position &&
-        replica->batches[!replica->current].data_epoch == data_epoch)
+    if (replica_batch_is(&replica->batches[!replica->current], progress->data_epoch, progress->examples_consumed))
         replica->current = !replica->current;
-    if (read_batch(replica, &replica->batches[replica->current], data_epoch, position, error) < 0)
+    return replica_batch_read(replica, &replica->batches[replica->current], progress->data_epoch,
+                              progress->examples_consumed, error);
+}
+
+int replica_launch_passes(struct replica *replica, int64_t *ret_examples, struct error *error)
+{
+    if (take_batch(replica, error) < 0)
         return -1;
-    record_share(replica, data_epoch, position);
-    replica->examples = batch_size(replica, position);
+    struct batch *batch = &replica->batches[replica->current];
+    record_share(replica, batch);
+    replica->examples = batch->size;
+    replica_batch_begin_use(replica, batch);
     if (start_passes(replica, error) < 0)
         return -1;
+    replica_batch_end_use(replica, batch);
     device_event_record(replica->passed, replica->stream);
     *ret_examples = replica->examples;
     return 0;
@@ -160,7 +138,7 @@ int replica_read_ahead(struct replica *replica, struct error *error)
     const struct training_progress *progress = &replica->options.state->progress;
     int64_t data_epoch = progress->data_epoch, position = progress->examples_consumed;
     replica_next_position(replica, &data_epoch, &position);
-    return read_batch(replica, &replica->batches[!replica->current], data_epoch, position, error);
+    return replica_batch_read(replica, &replica->batches[!replica->current], data_epoch, position, error);
 }
 
 int replica_start_passes(struct replica *replica, int64_t *ret_examples, struct error *error)
@@ -238,14 +216,9 @@ void replica_settle(struct replica *replica)
 
 /* ---------------------------------------------------------------- life cycle */
 
-static int64_t largest_shard(const struct strategy_options *options, unsigned shards)
-{
-    return (options->global_batch + shards - 1) / shards;
-}
-
 static int check_shape(const struct replica *replica, struct error *error)
 {
-    int64_t largest = largest_shard(&replica->options, replica->shards);
+    int64_t largest = replica_largest_shard(&replica->options, replica->shards);
     if (dataset_count(replica->options.dataset) < 1)
         return error_set(error, ERROR_INVALID, "there are no training examples");
     if (largest > graph_max_examples(replica->options.graph))
@@ -286,23 +259,6 @@ static int allocate_gradients(struct replica *replica, struct error *error)
     return 0;
 }
 
-static int allocate_batches(struct replica *replica, struct error *error)
-{
-    struct device *device = replica->options.device;
-    const struct example_format *format = graph_example_format(replica->options.graph);
-    int64_t own = replica->end - replica->first;
-    replica->max_examples = own * largest_shard(&replica->options, replica->shards);
-    replica->indices = memory_allocate((size_t)replica->max_examples, sizeof(*replica->indices));
-    for (unsigned i = 0; i < 2; i++) {
-        struct batch *batch = &replica->batches[i];
-        size_t examples = (size_t)replica->max_examples;
-        if (device_allocate(device, MEMORY_SHARED, examples * example_input_bytes(format), &batch->inputs, error) < 0 ||
-            device_allocate(device, MEMORY_SHARED, examples * example_target_bytes(format), &batch->targets, error) < 0)
-            return -1;
-    }
-    return 0;
-}
-
 static int allocate_sums(struct replica *replica, struct error *error)
 {
     struct device *device = replica->options.device;
@@ -321,7 +277,7 @@ void replica_memory_plan(const struct strategy_options *options, unsigned shards
     struct memory_plan pass;
     const struct example_format *format = graph_example_format(options->graph);
     int64_t sums = reduction_cover(shards, first, end, cover), lanes = side_by_side ? end - first : 0;
-    int64_t examples = (end - first) * largest_shard(options, shards);
+    int64_t examples = (end - first) * replica_largest_shard(options, shards);
     graph_memory_plan(options->graph, 0, &pass);
     if (lanes > 1)
         sums = lanes;
@@ -348,7 +304,7 @@ int replica_new(const struct strategy_options *options, unsigned shards, unsigne
         replica->control_pointers[i] = replica->controls[i];
     if (check_shape(replica, error) < 0 || device_stream_new(options->device, &replica->stream, error) < 0 ||
         device_event_new(options->device, &replica->passed, error) < 0 || allocate_gradients(replica, error) < 0 ||
-        allocate_batches(replica, error) < 0 || allocate_sums(replica, error) < 0) {
+        replica_batches_allocate(replica, error) < 0 || allocate_sums(replica, error) < 0) {
         replica_free(replica);
         return -1;
     }
@@ -383,13 +339,9 @@ void replica_free(struct replica *replica)
         device_free(device, replica->gradients[i]);
     for (unsigned i = 0; i < REDUCTION_DEPTH_MAX; i++)
         device_free(device, replica->partial[i]);
-    for (unsigned i = 0; i < 2; i++) {
-        device_free(device, replica->batches[i].inputs);
-        device_free(device, replica->batches[i].targets);
-    }
+    replica_batches_free(replica);
     device_free(device, replica->sums);
     device_free(device, replica->norm_blocks);
-    free(replica->indices);
     free(replica);
 }
 

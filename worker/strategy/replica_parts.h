@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A replica's inside, for the files that make it: replica.c (passes and sums) and
- * replica_update.c (the optimizer's step). Only they include it.
+ * A replica's inside, for the files that make it: replica.c (passes and sums),
+ * replica_batch.c (its examples) and replica_update.c (the optimizer's step). Only
+ * they include it.
  */
 #ifndef COXSWAIN_STRATEGY_REPLICA_PARTS_H
 #define COXSWAIN_STRATEGY_REPLICA_PARTS_H
@@ -10,11 +11,15 @@
 #include "worker/model/graph.h"
 #include "worker/strategy/replica.h"
 
-/* Examples of one batch that this replica computes. Two of these: one is computed, the other read ahead. */
+/* Examples of one batch that this replica computes. Two of these: one is computed, the other read ahead. Where the device has a
+ * memory of its own what is read is copied there at once, beside the passes; each shard begins there as a buffer does, so that a
+ * product has the same bits wherever its shard is computed. */
 struct batch {
     bool filled;
-    int64_t data_epoch, position; /* of the global batch */
-    void *inputs, *targets;
+    int64_t data_epoch, position, size; /* of the global batch */
+    void *inputs, *targets;             /* shared memory */
+    void *near_inputs, *near_targets;   /* the device's own; NULL: the device reads shared memory */
+    struct device_event *copied, *used; /* the device's own has been filled; has been read by all passes */
 };
 
 struct replica_lanes;
@@ -40,6 +45,7 @@ struct replica {
 
     struct batch batches[2];
     unsigned current;
+    struct device_stream *copies; /* of batches, to the device; NULL: there are none */
     int64_t *indices;
     int64_t max_examples; /* of ours in a batch */
     int64_t examples;     /* in the global batch of this step */
@@ -47,6 +53,27 @@ struct replica {
 
 /* The pass of one of its shards, but for where its gradients go. */
 struct graph_pass replica_pass(const struct replica *replica, unsigned shard);
+/* The largest number of examples that a shard has. */
+int64_t replica_largest_shard(const struct strategy_options *options, unsigned shards);
+
+int replica_batches_allocate(struct replica *replica, struct error *error);
+void replica_batches_free(struct replica *replica);
+bool replica_batch_is(const struct batch *batch, int64_t data_epoch, int64_t position);
+/* Unless it is there already: reads it, on this thread, and starts to copy it to the device. */
+int replica_batch_read(struct replica *replica, struct batch *batch, int64_t data_epoch, int64_t position,
+                       struct error *error);
+/* Of a global batch of `size` this replica has so many examples, from *ret_first on. */
+int64_t replica_batch_share(const struct replica *replica, int64_t size, int64_t *ret_first);
+/* What a pass reads. */
+struct batch_shard {
+    int64_t first, count; /* examples of the global batch */
+    const void *inputs, *targets;
+};
+struct batch_shard replica_batch_shard(const struct replica *replica, const struct batch *batch, unsigned shard);
+/* Around the launches of passes that read it: they wait for its copies, which are not overwritten before they are done. */
+void replica_batch_begin_use(struct replica *replica, struct batch *batch);
+void replica_batch_end_use(struct replica *replica, struct batch *batch);
+
 /* Where the batch behind this one starts. */
 void replica_next_position(const struct replica *replica, int64_t *data_epoch, int64_t *position);
 /* What losses and gradients of this step divide by: examples, or target tokens. */

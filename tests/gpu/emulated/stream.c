@@ -1,4 +1,9 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * EMULATED_LATE=even, odd or all: streams with such a number, in the order in which they were made, begin with what is queued only
+ * once somebody waits for it. Then a host or a stream that does not wait reads too early, or overwrites what has not been read,
+ * each time.
+ */
 #include "tests/gpu/emulated/stream.h"
 
 #include <pthread.h>
@@ -10,8 +15,14 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static unsigned long queued, done; /* of all streams */
 
+/* So many entries of a stream, from its beginning on. */
+struct place {
+    unsigned long stream, entries;
+};
+
 struct CUevent_st {
     unsigned long recorded, reached; /* by the lock */
+    struct place place;              /* where it was recorded last */
 };
 
 struct entry {
@@ -21,17 +32,26 @@ struct entry {
 };
 
 struct CUstream_st {
+    struct CUstream_st *next; /* by the lock, like the rest */
     pthread_t thread;
-    struct entry *first, *last; /* by the lock, like the rest */
-    bool busy, ends;
+    struct entry *first, *last;
+    bool busy, ends, late;
+    unsigned long number, appended, run, wanted; /* entries */
 };
+static struct CUstream_st *streams; /* by the lock */
+static unsigned long streams_made;
 
 /* ---------------------------------------------------------------- the queue */
+
+static bool has_work(const struct CUstream_st *stream)
+{
+    return stream->first && (!stream->late || stream->ends || stream->run < stream->wanted);
+}
 
 static struct entry *next_entry(struct CUstream_st *stream)
 {
     pthread_mutex_lock(&lock);
-    while (!stream->first && !stream->ends)
+    while (!has_work(stream) && !(stream->ends && !stream->first))
         pthread_cond_wait(&changed, &lock);
     struct entry *entry = stream->first;
     if (entry)
@@ -46,6 +66,7 @@ static void drop_first(struct CUstream_st *stream)
     struct entry *entry = stream->first;
     stream->first = entry->next;
     stream->busy = false;
+    stream->run++;
     done++;
     pthread_cond_broadcast(&changed);
     pthread_mutex_unlock(&lock);
@@ -64,7 +85,16 @@ static void *stream_main(void *context)
     return NULL;
 }
 
-void emulated_queue_function(cudaStream_t stream, cudaHostFn_t *function, void *context)
+/* With the lock. Somebody waits for so much of the stream, if it is still there. */
+static void want(struct place place)
+{
+    for (struct CUstream_st *stream = streams; stream; stream = stream->next)
+        if (stream->number == place.stream && stream->wanted < place.entries)
+            stream->wanted = place.entries;
+    pthread_cond_broadcast(&changed);
+}
+
+static void append(cudaStream_t stream, cudaHostFn_t *function, void *context, bool at_once)
 {
     struct entry *entry = calloc(1, sizeof *entry);
     if (!entry)
@@ -76,9 +106,17 @@ void emulated_queue_function(cudaStream_t stream, cudaHostFn_t *function, void *
     else
         stream->first = entry;
     stream->last = entry;
+    stream->appended++;
+    if (at_once)
+        stream->wanted = stream->appended;
     queued++;
     pthread_cond_broadcast(&changed);
     pthread_mutex_unlock(&lock);
+}
+
+void emulated_queue_function(cudaStream_t stream, cudaHostFn_t *function, void *context)
+{
+    append(stream, function, context, true);
 }
 
 void emulated_queue_job(cudaStream_t stream, cudaHostFn_t *function, const void *job, size_t bytes)
@@ -87,7 +125,7 @@ void emulated_queue_job(cudaStream_t stream, cudaHostFn_t *function, const void 
     if (!copy)
         abort();
     memcpy(copy, job, bytes);
-    emulated_queue_function(stream, function, copy);
+    append(stream, function, copy, false);
 }
 
 /* ---------------------------------------------------------------- what is queued */
@@ -152,11 +190,29 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t *function, void
 
 /* ---------------------------------------------------------------- streams */
 
+static bool is_late(unsigned long number)
+{
+    const char *late = getenv("EMULATED_LATE");
+    return late && (strcmp(late, "all") == 0 || strcmp(late, number % 2 ? "odd" : "even") == 0);
+}
+
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *ret_stream, unsigned flags)
 {
     (void)flags;
     struct CUstream_st *stream = calloc(1, sizeof *stream);
-    if (!stream || pthread_create(&stream->thread, NULL, stream_main, stream) != 0) {
+    if (!stream)
+        return cudaErrorMemoryAllocation;
+    pthread_mutex_lock(&lock);
+    stream->number = streams_made;
+    stream->late = is_late(stream->number);
+    const bool made = pthread_create(&stream->thread, NULL, stream_main, stream) == 0;
+    if (made) {
+        streams_made++;
+        stream->next = streams;
+        streams = stream;
+    }
+    pthread_mutex_unlock(&lock);
+    if (!made) {
         free(stream);
         return cudaErrorMemoryAllocation;
     }
@@ -172,6 +228,12 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
     pthread_cond_broadcast(&changed);
     pthread_mutex_unlock(&lock);
     pthread_join(stream->thread, NULL);
+    pthread_mutex_lock(&lock);
+    struct CUstream_st **at = &streams;
+    while (*at != stream)
+        at = &(*at)->next;
+    *at = stream->next;
+    pthread_mutex_unlock(&lock);
     free(stream);
     return cudaSuccess;
 }
@@ -179,6 +241,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
 cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
     pthread_mutex_lock(&lock);
+    want((struct place){stream->number, stream->appended});
     while (stream->first || stream->busy)
         pthread_cond_wait(&changed, &lock);
     pthread_mutex_unlock(&lock);
@@ -188,6 +251,8 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 cudaError_t cudaDeviceSynchronize(void)
 {
     pthread_mutex_lock(&lock);
+    for (struct CUstream_st *stream = streams; stream; stream = stream->next)
+        want((struct place){stream->number, stream->appended});
     const unsigned long until = queued;
     while (done < until)
         pthread_cond_wait(&changed, &lock);
@@ -201,12 +266,8 @@ cudaError_t cudaDeviceSynchronize(void)
 struct mark {
     struct CUevent_st *event;
     unsigned long number;
+    struct place place;
 };
-
-static void queue_mark(cudaStream_t stream, cudaHostFn_t *function, cudaEvent_t event, unsigned long number)
-{
-    emulated_queue_job(stream, function, &(struct mark){event, number}, sizeof(struct mark));
-}
 
 static void reach(void *context)
 {
@@ -219,28 +280,27 @@ static void reach(void *context)
     free(mark);
 }
 
-static void await_reached(cudaEvent_t event, unsigned long number)
+static void await_reached(const struct mark *mark)
 {
     pthread_mutex_lock(&lock);
-    while (event->reached < number)
+    want(mark->place);
+    while (mark->event->reached < mark->number)
         pthread_cond_wait(&changed, &lock);
     pthread_mutex_unlock(&lock);
 }
 
 static void wait_for(void *context)
 {
-    struct mark *mark = context;
-    await_reached(mark->event, mark->number);
-    free(mark);
+    await_reached(context);
+    free(context);
 }
 
-static unsigned long recorded_of(cudaEvent_t event, bool anew)
+static struct mark last_recording(cudaEvent_t event)
 {
     pthread_mutex_lock(&lock);
-    event->recorded += anew;
-    const unsigned long number = event->recorded;
+    const struct mark mark = {event, event->recorded, event->place};
     pthread_mutex_unlock(&lock);
-    return number;
+    return mark;
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
@@ -260,27 +320,37 @@ cudaError_t cudaEventDestroy(cudaEvent_t event)
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
-    queue_mark(stream, reach, event, recorded_of(event, true));
+    pthread_mutex_lock(&lock);
+    event->recorded++;
+    event->place = (struct place){stream->number, stream->appended + 1};
+    pthread_mutex_unlock(&lock);
+    const struct mark mark = last_recording(event);
+    emulated_queue_job(stream, reach, &mark, sizeof mark);
     return cudaSuccess;
 }
 
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags)
 {
     (void)flags;
-    queue_mark(stream, wait_for, event, recorded_of(event, false));
+    const struct mark mark = last_recording(event);
+    emulated_queue_job(stream, wait_for, &mark, sizeof mark);
     return cudaSuccess;
 }
 
+/* Who asks again and again waits as well. */
 cudaError_t cudaEventQuery(cudaEvent_t event)
 {
+    const struct mark mark = last_recording(event);
     pthread_mutex_lock(&lock);
-    const bool reached = event->reached >= event->recorded;
+    want(mark.place);
+    const bool reached = event->reached >= mark.number;
     pthread_mutex_unlock(&lock);
     return reached ? cudaSuccess : cudaErrorNotReady;
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
-    await_reached(event, recorded_of(event, false));
+    const struct mark mark = last_recording(event);
+    await_reached(&mark);
     return cudaSuccess;
 }
