@@ -60,6 +60,8 @@
 #define ENV_READ_DELAY "COXSWAIN_READ_DELAY"
 /* 0: a crew's sums begin when the backward pass has ended, not bucket by bucket beside it; to measure what that is worth. */
 #define ENV_OVERLAP "COXSWAIN_OVERLAP"
+/* 0: the host waits for the GPU in each step, and queues the next one only then; to measure what the other is worth. */
+#define ENV_GPU_AHEAD "COXSWAIN_GPU_AHEAD"
 
 /* Ports of a pod. Collectives over TCP listen on a port announced at the join (0 picks a free one when taken). */
 #define PORT_CREW 2222       /* gRPC; TensorFlow's servers too */

@@ -67,6 +67,7 @@ void compare_sides(struct side *cpu, struct side *gpu, const char *name, side_ca
 
 void check_operations(struct side *cpu, struct side *gpu);
 void check_not_a_number(struct side *cpu, struct side *gpu);
+void check_steps(struct side *cpu, struct side *gpu);
 void check_streams(struct side *gpu);
 /* `small`: only models that are small enough for finite differences. */
 void check_models(struct side *cpu, struct side *gpu, bool small);

@@ -19,6 +19,7 @@ static int rehearse(void)
     side_open(&another, DEVICE_TYPE_CPU);
     check_operations(&cpu, &another);
     check_not_a_number(&cpu, &another);
+    check_steps(&cpu, &another);
     side_close(&another);
     side_close(&cpu);
     return verdicts_exit_status();
@@ -42,6 +43,7 @@ int main(int argc, char **argv)
     printf("%s; %s\n", device_description(gpu.device), device_description(cpu.device));
     check_operations(&cpu, &gpu);
     check_not_a_number(&cpu, &gpu);
+    check_steps(&cpu, &gpu);
     if (strcmp(what, "operations") != 0) {
         check_streams(&gpu);
         check_models(&cpu, &gpu, strcmp(what, "small") == 0);

@@ -174,15 +174,15 @@ ELEMENTWISE(axpy, 0.37f, side_numbers(s, n[0], 1), side_output(s, n[0]))
 ELEMENTWISE(square_sums, side_numbers(s, n[0], 1),
             side_output_doubles(s, (n[0] + SQUARE_SUM_BLOCK - 1) / SQUARE_SUM_BLOCK))
 ELEMENTWISE(sgd_update, side_output(s, n[0]), n[3] ? side_output(s, n[0]) : NULL, side_numbers(s, n[0], 1), 0.1f, 0.9f,
-            0.01f, 0.5f)
+            0.01f, 0.5f, NULL)
 
 static void adamw_update(struct side *s, const int64_t *n)
 {
     float *v = side_output(s, n[0]);
     device_relu_forward(s->stream, &(struct relu_forward){n[0], v, v}); /* second moments are not negative */
-    device_adamw_update(s->stream,
-                        &(struct adamw_update){n[0], side_output(s, n[0]), side_output(s, n[0]), v,
-                                               side_numbers(s, n[0], 1), 1e-3f, 0.9f, 0.999f, 1e-8f, 0.1f, 0.5f, 3});
+    device_adamw_update(s->stream, &(struct adamw_update){n[0], side_output(s, n[0]), side_output(s, n[0]), v,
+                                                          side_numbers(s, n[0], 1), 1e-3f, 0.9f, 0.999f, 1e-8f, 0.1f,
+                                                          0.5f, 3, NULL});
 }
 
 /* A tree over three vectors. */

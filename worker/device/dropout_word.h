@@ -12,7 +12,8 @@
 static inline PHILOX_DEVICE struct philox_words dropout_words(const struct dropout *op, int64_t example, int64_t block)
 {
     uint64_t number = (uint64_t)(op->first_example + example);
-    return philox(op->key, (uint64_t)op->layer << 32 | (uint64_t)block, (uint64_t)op->step << 32 | number);
+    uint32_t step = op->values != 0 ? op->values->pass : op->step;
+    return philox(op->key, (uint64_t)op->layer << 32 | (uint64_t)block, (uint64_t)step << 32 | number);
 }
 
 /* Words below it are dropped. */

@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 enum activation { ACTIVATION_NONE, ACTIVATION_RELU };
+struct step_values;
 
 /* y[M,N] = activation(x[M,K] w[N,K]^T + bias[N]); bias may be NULL. */
 struct dense_forward {
@@ -171,6 +172,7 @@ struct dropout {
     uint64_t key;
     uint32_t layer, step;
     int64_t first_example;
+    const struct step_values *values; /* NULL, or in place of `step` */
 };
 
 /* Ba et al. 2016, epsilon 1e-5, over the last axis of x[rows,C]; mean and rstd have `rows` elements. */
@@ -282,12 +284,50 @@ struct mean_squared_error {
     struct loss_sums *sums;
 };
 
+/* What an update takes from the learning rate and, for AdamW, from the number of the step. */
+struct update_factors {
+    float rate;
+    float rate_over_correction1; /* rate / (1 - beta1^step) */
+    float inverse_root_correction2;
+    float keep; /* 1 - rate * weight_decay */
+};
+/* What launches of a step read that differs from step to step, or is found out by the device itself: in device memory, so that the
+ * host can queue what comes next before it knows, and queue equal launches again unchanged. */
+struct step_values {
+    struct update_factors factors;
+    uint32_t pass; /* the step whose passes come next: dropouts are a function of it */
+    /* By judge_step: */
+    float gradient_scale;
+    int32_t refused; /* loss or norm is not a number, or the stream has failed: the update changes nothing */
+};
+
+/* Everything that is not judge_step's. */
+struct begin_step {
+    struct update_factors factors;
+    uint32_t pass;
+    struct step_values *values;
+};
+
+/* The end of a step's passes: the gradient's norm from sums over its blocks, added in their order, the factor that keeps it within
+ * `limit` (0: none), and whether the update may be made. Norm and losses go to shared memory as well, for the host. */
+struct judge_step {
+    int64_t blocks;
+    const double *block_sums; /* square_sums */
+    int64_t passes;
+    const struct loss_sums *sums;
+    double limit;
+    struct step_values *values;
+    double *ret_norm;           /* shared memory */
+    struct loss_sums *ret_sums; /* shared memory: those of each pass */
+};
+
 /* g' = gradient * gradient_scale + weight_decay * p; v = momentum * v + g'; p -= rate * v (velocity NULL: p -= rate * g'). */
 struct sgd_update {
     int64_t count;
     float *parameters, *velocity;
     const float *gradients;
     float rate, momentum, weight_decay, gradient_scale;
+    const struct step_values *values; /* NULL, or in place of rate and gradient_scale */
 };
 
 /* Loshchilov and Hutter 2019: decay apart from the moments; `step` counts from 1 for the bias corrections. */
@@ -297,6 +337,15 @@ struct adamw_update {
     const float *gradients;
     float rate, beta1, beta2, epsilon, weight_decay, gradient_scale;
     int64_t step;
+    const struct step_values *values; /* NULL, or in place of rate, gradient_scale, weight_decay and step */
+};
+
+/* Running statistics, whose step is subtracted as it is. */
+struct statistics_update {
+    int64_t count;
+    float *statistics;
+    const float *steps;
+    const struct step_values *values; /* NULL, or nothing changes where they refuse */
 };
 
 /* sums[i] = sum of squares of block i of SQUARE_SUM_BLOCK elements (the last may be short). */
@@ -386,8 +435,11 @@ struct copy_columns {
     X(attention_backward)                                                                                              \
     X(softmax_cross_entropy)                                                                                           \
     X(mean_squared_error)                                                                                              \
+    X(begin_step)                                                                                                      \
+    X(judge_step)                                                                                                      \
     X(sgd_update)                                                                                                      \
     X(adamw_update)                                                                                                    \
+    X(statistics_update)                                                                                               \
     X(square_sums)                                                                                                     \
     X(fill)                                                                                                            \
     X(scale)                                                                                                           \
@@ -410,9 +462,20 @@ union operation_arguments {
 #undef X
 };
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* For an update of AdamW; step counts from 1. */
+struct update_factors adamw_factors(float rate, float beta1, float beta2, float weight_decay, int64_t step);
+
 /* Floats of workspace that an operation wants for a shape; the same for every device. */
 int64_t conv2d_workspace(const struct conv2d_shape *shape);
 int64_t layer_norm_workspace(int64_t rows, int64_t c);
 int64_t batch_norm_workspace(int64_t rows, int64_t c);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

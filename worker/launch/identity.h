@@ -29,6 +29,7 @@ struct identity {
     const char *arithmetic;           /* COXSWAIN_ARITHMETIC; NULL: the best there is */
     const char *read_delay;           /* COXSWAIN_READ_DELAY; likewise */
     bool sums_wait_for_pass;          /* COXSWAIN_OVERLAP is 0 */
+    bool waits_for_device;            /* COXSWAIN_GPU_AHEAD is 0 */
     int64_t grace_ms;                 /* COXSWAIN_GRACE_SECONDS, or what Kubernetes gives */
     int64_t lost_ms;                  /* COXSWAIN_CHIEF_TIMEOUT; 0: not told */
     int threads;                      /* COXSWAIN_THREADS; 0: not told */

@@ -110,8 +110,9 @@ struct graph_pass {
     struct loss_sums *sums;  /* shared memory; overwritten; valid once the stream has passed */
     /* What dropouts are a function of; evaluations have none. */
     uint64_t seed;
-    int64_t step;          /* being computed, from 1 */
-    int64_t first_example; /* number of the pass's first example in the global batch */
+    int64_t step;                     /* being computed, from 1 */
+    const struct step_values *values; /* NULL, or device memory that says it in place of `step` */
+    int64_t first_example;            /* number of the pass's first example in the global batch */
     /* With those that compute the batch's other shards, for layers with global statistics; NULL: the pass is the batch. */
     struct shard_exchange *exchange;
     unsigned shard; /* which this one is */

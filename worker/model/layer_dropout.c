@@ -25,6 +25,7 @@ static void drop(const struct layer_call *call, float rate, const float *from, f
                                      .layer = call->number,
                                      .step = (uint32_t)call->pass->step,
                                      .first_example = call->pass->first_example,
+                                     .values = call->pass->values,
                                  });
 }
 

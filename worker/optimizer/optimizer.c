@@ -31,7 +31,14 @@ static void sgd_launch(struct device_stream *stream, const struct optimizer_spec
                                   .momentum = (float)spec->momentum,
                                   .weight_decay = (float)spec->weight_decay,
                                   .gradient_scale = (float)range->gradient_scale,
+                                  .values = range->values,
                               });
+}
+
+static struct update_factors sgd_factors(const struct optimizer_spec *spec, double learning_rate, int64_t step)
+{
+    (void)spec, (void)step;
+    return (struct update_factors){.rate = (float)learning_rate};
 }
 
 static void adamw_launch(struct device_stream *stream, const struct optimizer_spec *spec,
@@ -50,7 +57,13 @@ static void adamw_launch(struct device_stream *stream, const struct optimizer_sp
                                     .weight_decay = (float)spec->weight_decay,
                                     .gradient_scale = (float)range->gradient_scale,
                                     .step = range->step,
+                                    .values = range->values,
                                 });
+}
+
+static struct update_factors adamw_factors_of(const struct optimizer_spec *spec, double learning_rate, int64_t step)
+{
+    return adamw_factors((float)learning_rate, (float)spec->beta1, (float)spec->beta2, (float)spec->weight_decay, step);
 }
 
 static const struct {
@@ -58,14 +71,20 @@ static const struct {
     const char *slot_names[OPTIMIZER_SLOTS_MAX];
     void (*launch)(struct device_stream *stream, const struct optimizer_spec *spec,
                    const struct optimizer_range *range);
+    struct update_factors (*factors)(const struct optimizer_spec *spec, double learning_rate, int64_t step);
 } optimizers[] = {
-    [OPTIMIZER_SGD] = {sgd_slots, {"momentum"}, sgd_launch},
-    [OPTIMIZER_ADAMW] = {adamw_slots, {"adam.m", "adam.v"}, adamw_launch},
+    [OPTIMIZER_SGD] = {sgd_slots, {"momentum"}, sgd_launch, sgd_factors},
+    [OPTIMIZER_ADAMW] = {adamw_slots, {"adam.m", "adam.v"}, adamw_launch, adamw_factors_of},
 };
 
 unsigned optimizer_slot_count(const struct optimizer_spec *spec)
 {
     return optimizers[spec->type].slots(spec);
+}
+
+struct update_factors optimizer_factors(const struct optimizer_spec *spec, double learning_rate, int64_t step)
+{
+    return optimizers[spec->type].factors(spec, learning_rate, step);
 }
 
 bool optimizer_rests(const struct optimizer_spec *spec)
@@ -86,8 +105,8 @@ void optimizer_update(struct device_stream *stream, const struct optimizer_spec 
         trained = range->statistics < end ? range->statistics : end;
     int64_t statistics = trained - range->offset;
     if (statistics > 0)
-        device_axpy(stream, &(struct axpy){statistics, -1.0f, range->gradients + range->offset,
-                                           range->parameters + range->offset});
+        device_statistics_update(stream, &(struct statistics_update){statistics, range->parameters + range->offset,
+                                                                     range->gradients + range->offset, range->values});
     struct optimizer_range rest = *range;
     rest.offset = trained;
     rest.elements = end - trained;

@@ -37,7 +37,10 @@ struct optimizer_range {
     int64_t step;          /* the step being applied, from 1 */
     double learning_rate;  /* of this step: schedule_rate */
     double gradient_scale; /* from gradient_clip_factor; 1 without clipping */
+    /* Device memory, or NULL: in place of the last three, with optimizer_factors of them; nothing changes where it refuses. */
+    const struct step_values *values;
 };
+struct update_factors optimizer_factors(const struct optimizer_spec *spec, double learning_rate, int64_t step);
 void optimizer_update(struct device_stream *stream, const struct optimizer_spec *spec,
                       const struct optimizer_range *range);
 

@@ -137,6 +137,7 @@ int training_state_to_host(struct training_state *state, struct error *error)
 
 int training_state_to_device(struct training_state *state, struct error *error)
 {
+    state->writings++;
     if (!state->host.stream)
         return 0;
     copy_flat(state, flat_bytes(state), state->host.parameters, state->parameters);

@@ -47,6 +47,7 @@ struct training_state {
         float *parameters, *slots[TRAINING_SLOTS_MAX]; /* shared memory */
         struct device_stream *stream;                  /* of the copies; NULL: there are none */
     } host;
+    uint64_t writings;        /* by training_state_to_device, so far */
     struct shard_plan shards; /* of size 0: the slots are as long as the parameters */
     unsigned shard_rank;
     struct training_progress progress;

@@ -4,20 +4,24 @@
  * tree as any crew sums them. The reference for all other strategies.
  */
 #include "common/memory.h"
+#include "worker/device/device.h"
 #include "worker/model/graph.h"
 #include "worker/strategy/replica.h"
+#include "worker/strategy/replica_ahead.h"
 #include "worker/strategy/statistics_exchange.h"
 #include "worker/strategy/strategy_table.h"
 
 struct one_device {
     struct strategy base;
     struct replica *replica;
+    struct replica_ahead *ahead;            /* takes its steps; NULL: the host does */
     struct statistics_exchange *statistics; /* NULL: no layer needs it */
 };
 
 static void one_device_close(struct strategy *base)
 {
     struct one_device *strategy = (struct one_device *)base;
+    replica_ahead_free(strategy->ahead);
     replica_free(strategy->replica);
     statistics_exchange_free(strategy->statistics);
     free(strategy);
@@ -34,6 +38,11 @@ static int make_exchange(struct one_device *strategy, struct error *error)
     return replica_use_exchange(strategy->replica, statistics_exchange_base(strategy->statistics), error);
 }
 
+static bool goes_ahead(const struct strategy_options *options)
+{
+    return !device_memory_is_shared(options->device) && !options->waits_for_device;
+}
+
 static int one_device_open(const struct strategy_options *options, struct strategy **ret_strategy, struct error *error)
 {
     struct one_device *strategy = memory_allocate(1, sizeof(*strategy));
@@ -41,7 +50,8 @@ static int one_device_open(const struct strategy_options *options, struct strate
     strategy->base.end_shard = options->logical_shards;
     strategy->base.world = (struct world){.size = 1, .logical_shards = options->logical_shards};
     if (replica_new(options, options->logical_shards, 0, options->logical_shards, &strategy->replica, error) < 0 ||
-        make_exchange(strategy, error) < 0) {
+        make_exchange(strategy, error) < 0 ||
+        (goes_ahead(options) && replica_ahead_new(strategy->replica, &strategy->ahead, error) < 0)) {
         one_device_close(&strategy->base);
         return -1;
     }
@@ -79,9 +89,17 @@ static int one_device_step(struct strategy *base, double learning_rate, unsigned
 {
     struct one_device *strategy = (struct one_device *)base;
     struct replica *replica = strategy->replica;
+    if (strategy->ahead != NULL)
+        return replica_ahead_step(strategy->ahead, learning_rate, votes, ret_result, error);
     if (run_passes(strategy, votes, error) < 0)
         return -1;
     return replica_apply(replica, learning_rate, replica_controls(replica)[0], 1, ret_result, error);
+}
+
+static int one_device_settle(struct strategy *base, struct error *error)
+{
+    const struct one_device *strategy = (const struct one_device *)base;
+    return strategy->ahead != NULL ? replica_ahead_settle(strategy->ahead, error) : 0;
 }
 
 static int one_device_sum(struct strategy *base, double *values, unsigned count, struct error *error)
@@ -103,6 +121,7 @@ const struct strategy_operations one_device_strategy = {
     .memory_plan = one_device_memory_plan,
     .reform = one_device_reform,
     .step = one_device_step,
+    .settle = one_device_settle,
     .sum = one_device_sum,
     .share = one_device_share,
     .close = one_device_close,

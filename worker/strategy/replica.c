@@ -22,9 +22,9 @@ void replica_next_position(const struct replica *replica, int64_t *data_epoch, i
 
 /* ---------------------------------------------------------------- passes */
 
-double replica_target_count(const struct replica *replica)
+double replica_target_count(const struct replica *replica, int64_t examples)
 {
-    return (double)(replica->examples * example_targets(graph_example_format(replica->options.graph)));
+    return (double)(examples * example_targets(graph_example_format(replica->options.graph)));
 }
 
 static float *slot_memory(struct replica *replica, unsigned subtree, unsigned slot)
@@ -44,16 +44,18 @@ static void merge_slots(struct replica *replica, unsigned subtree, unsigned slot
 
 struct graph_pass replica_pass(const struct replica *replica, unsigned shard)
 {
-    const struct batch_shard part = replica_batch_shard(replica, &replica->batches[replica->current], shard);
+    const struct batch *batch = &replica->batches[replica->current];
+    const struct batch_shard part = replica_batch_shard(replica, batch, shard);
     return (struct graph_pass){.parameters = replica->options.state->parameters,
                                .inputs = part.inputs,
                                .targets = part.targets,
                                .batch_is_near = replica->copies != NULL,
                                .examples = part.count,
-                               .scale = (float)(1.0 / replica_target_count(replica)),
+                               .scale = (float)(1.0 / replica_target_count(replica, batch->size)),
                                .sums = &replica->sums[shard - replica->first],
                                .seed = (uint64_t)replica->options.state->progress.seed,
                                .step = replica->options.state->progress.step + 1,
+                               .values = replica->values,
                                .first_example = part.first,
                                .exchange = replica->exchange,
                                .shard = shard};
@@ -89,7 +91,7 @@ static int start_pass(struct replica *replica, unsigned subtree, unsigned leaf, 
     return 0;
 }
 
-static void record_share(const struct replica *replica, const struct batch *batch)
+void replica_record_share(const struct replica *replica, const struct batch *batch)
 {
     int64_t first, count = replica_batch_share(replica, batch->size, &first);
     step_record_share(replica->options.sampler, replica->options.state->progress.step + 1, batch->data_epoch,
@@ -117,18 +119,26 @@ static int take_batch(struct replica *replica, struct error *error)
                               progress->examples_consumed, error);
 }
 
-int replica_launch_passes(struct replica *replica, int64_t *ret_examples, struct error *error)
+int replica_queue_passes(struct replica *replica, struct error *error)
 {
     if (take_batch(replica, error) < 0)
         return -1;
     struct batch *batch = &replica->batches[replica->current];
-    record_share(replica, batch);
-    replica->examples = batch->size;
     replica_batch_begin_use(replica, batch);
     if (start_passes(replica, error) < 0)
         return -1;
     replica_batch_end_use(replica, batch);
     device_event_record(replica->passed, replica->stream);
+    return 0;
+}
+
+int replica_launch_passes(struct replica *replica, int64_t *ret_examples, struct error *error)
+{
+    if (replica_queue_passes(replica, error) < 0)
+        return -1;
+    const struct batch *batch = &replica->batches[replica->current];
+    replica_record_share(replica, batch);
+    replica->examples = batch->size;
     *ret_examples = replica->examples;
     return 0;
 }
@@ -181,7 +191,7 @@ static void sum_controls(struct replica *replica, unsigned subtree)
     for (unsigned leaf = 0; leaf < replica->cover[subtree].count; leaf++) {
         unsigned slot, merges;
         reduction_leaf_place(replica->cover[subtree].count, leaf, &slot, &merges);
-        const struct loss_sums *sums = &replica->sums[replica->cover[subtree].first + leaf - replica->first];
+        const struct loss_sums *sums = &replica->seen[replica->cover[subtree].first + leaf - replica->first];
         slots[slot][CONTROL_LOSS] = (float)sums->loss;
         slots[slot][CONTROL_CORRECT] = (float)sums->correct;
         for (; merges > 0; merges--, slot--)
@@ -190,6 +200,13 @@ static void sum_controls(struct replica *replica, unsigned subtree)
     }
     memset(replica->controls[subtree], 0, sizeof(replica->controls[subtree]));
     memcpy(replica->controls[subtree], slots[0], sizeof(slots[0]));
+}
+
+void replica_sum_controls(struct replica *replica, unsigned rank, unsigned votes)
+{
+    for (unsigned subtree = 0; subtree < replica->cover_count; subtree++)
+        sum_controls(replica, subtree);
+    replica->controls[0][CONTROL_VOTES + rank] = (float)votes;
 }
 
 int replica_await_passes(struct replica *replica, struct error *error)
@@ -203,9 +220,7 @@ int replica_finish_passes(struct replica *replica, unsigned rank, unsigned votes
 {
     if (replica_await_passes(replica, error) < 0 || check_exchange(replica, error) < 0)
         return -1;
-    for (unsigned subtree = 0; subtree < replica->cover_count; subtree++)
-        sum_controls(replica, subtree);
-    replica->controls[0][CONTROL_VOTES + rank] = (float)votes;
+    replica_sum_controls(replica, rank, votes);
     return 0;
 }
 
@@ -266,6 +281,7 @@ static int allocate_sums(struct replica *replica, struct error *error)
     size_t shards = replica->end - replica->first;
     if (device_allocate(device, MEMORY_SHARED, shards * sizeof(*replica->sums), (void **)&replica->sums, error) < 0)
         return -1;
+    replica->seen = replica->sums;
     return device_allocate(device, MEMORY_SHARED, (size_t)blocks * sizeof(double), (void **)&replica->norm_blocks,
                            error);
 }
@@ -340,7 +356,7 @@ void replica_free(struct replica *replica)
     for (unsigned i = 0; i < REDUCTION_DEPTH_MAX; i++)
         device_free(device, replica->partial[i]);
     replica_batches_free(replica);
-    device_free(device, replica->sums);
+    device_free(device, replica->seen);
     device_free(device, replica->norm_blocks);
     free(replica);
 }

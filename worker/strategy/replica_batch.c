@@ -142,9 +142,8 @@ static int allocate_near(struct replica *replica, struct batch *batch, struct er
         device_allocate(device, MEMORY_DEVICE, shards * near_stride(replica, example_target_bytes(format)),
                         &batch->near_targets, error) < 0)
         return -1;
-    return device_event_new(device, &batch->copied, error) < 0 || device_event_new(device, &batch->used, error) < 0
-               ? -1
-               : 0;
+    return device_event_new(device, &batch->copied, error) < 0 || device_event_new(device, &batch->used, error) < 0 ? -1
+                                                                                                                    : 0;
 }
 
 int replica_batches_allocate(struct replica *replica, struct error *error)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A replica's inside, for the files that make it: replica.c (passes and sums),
- * replica_batch.c (its examples) and replica_update.c (the optimizer's step). Only
- * they include it.
+ * replica_batch.c (its examples), replica_update.c (the optimizer's step) and
+ * replica_ahead.c (both without the host). Only they include it.
  */
 #ifndef COXSWAIN_STRATEGY_REPLICA_PARTS_H
 #define COXSWAIN_STRATEGY_REPLICA_PARTS_H
@@ -37,7 +37,10 @@ struct replica {
     float *partial[REDUCTION_DEPTH_MAX]; /* partial sums above slot 0, shared by all subtrees */
     float controls[REDUCTION_COVER_MAX][CONTROL_WORDS_MAX];
     const float *control_pointers[REDUCTION_COVER_MAX];
-    struct loss_sums *sums; /* one a shard of ours */
+    struct loss_sums *sums; /* one a shard of ours: where passes leave them, */
+    struct loss_sums *seen; /* and where the host finds them: the same, but for replica_ahead.c */
+    const struct step_values
+        *values; /* device memory that tells passes their step; NULL: they are told by their arguments */
     double *norm_blocks;
 
     struct shard_exchange *exchange; /* NULL: each pass is for itself */
@@ -48,7 +51,7 @@ struct replica {
     struct device_stream *copies; /* of batches, to the device; NULL: there are none */
     int64_t *indices;
     int64_t max_examples; /* of ours in a batch */
-    int64_t examples;     /* in the global batch of this step */
+    int64_t examples;     /* in the global batch of the step that is being taken */
 };
 
 /* The pass of one of its shards, but for where its gradients go. */
@@ -76,7 +79,13 @@ void replica_batch_end_use(struct replica *replica, struct batch *batch);
 
 /* Where the batch behind this one starts. */
 void replica_next_position(const struct replica *replica, int64_t *data_epoch, int64_t *position);
-/* What losses and gradients of this step divide by: examples, or target tokens. */
-double replica_target_count(const struct replica *replica);
+/* What losses and gradients of a step divide by: the targets of so many examples. */
+double replica_target_count(const struct replica *replica, int64_t examples);
+/* Takes the batch of the state's position and queues its passes: replica_launch_passes, but for the record of who takes part. */
+int replica_queue_passes(struct replica *replica, struct error *error);
+/* The examples of a batch count as this replica's in the step that is being taken. */
+void replica_record_share(const struct replica *replica, const struct batch *batch);
+/* replica->seen into the control words of its contributions. */
+void replica_sum_controls(struct replica *replica, unsigned rank, unsigned votes);
 
 #endif

@@ -18,7 +18,7 @@ static const struct parameter_layout *layout_of(const struct replica_update *upd
 void replica_update_read(const struct replica_update *update, struct strategy_result *result)
 {
     result->examples = update->replicas[0]->examples;
-    result->loss = (double)update->controls[CONTROL_LOSS] / replica_target_count(update->replicas[0]);
+    result->loss = (double)update->controls[CONTROL_LOSS] / replica_target_count(update->replicas[0], result->examples);
     result->correct = (int64_t)update->controls[CONTROL_CORRECT];
     strategy_result_votes(result, update->controls + CONTROL_VOTES, update->size);
 }

@@ -135,6 +135,11 @@ int strategy_step(struct strategy *strategy, double learning_rate, unsigned vote
     return 0;
 }
 
+int strategy_settle(struct strategy *strategy, struct error *error)
+{
+    return strategy->operations->settle != NULL ? strategy->operations->settle(strategy, error) : 0;
+}
+
 int64_t strategy_step_before(const struct strategy *strategy)
 {
     if (strategy->operations->step_before != NULL)

@@ -93,6 +93,7 @@ struct strategy_options {
     const char *job_uid;
     enum collective_transport transport;
     uint64_t machine;            /* which this one is, for Hierarchical; 0: found out */
+    bool waits_for_device;       /* OneDevice: in each step, although the device could go on by itself */
     bool sums_wait_for_pass;     /* MultiWorkerMirrored: no sum begins before the whole backward pass is over */
     int64_t step_deadline_ms;    /* 0: 300 s without progress */
     int64_t connect_deadline_ms; /* of a new generation's mesh; 0: 60 s */
@@ -164,6 +165,9 @@ int strategy_reform(struct strategy *strategy, struct error *error);
  * rank's, or-ed together. */
 int strategy_step(struct strategy *strategy, double learning_rate, unsigned votes, struct strategy_result *ret_result,
                   struct error *error);
+
+/* Waits for what a step has left under way on the devices: before somebody else reads parameters there or uses a graph. */
+int strategy_settle(struct strategy *strategy, struct error *error);
 
 /* values[i] becomes the sum over all ranks, for small host vectors (evaluation). Exact, and the same for any crew, when for each i
  * only one rank adds something other than 0, or when all are integers below 2^53. */

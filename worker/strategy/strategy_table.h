@@ -19,6 +19,7 @@ struct strategy_operations {
     int (*reform)(struct strategy *strategy, struct error *error);
     int (*step)(struct strategy *strategy, double learning_rate, unsigned votes, struct strategy_result *ret_result,
                 struct error *error);
+    int (*settle)(struct strategy *strategy, struct error *error);        /* NULL: a step leaves nothing under way */
     int64_t (*step_before)(const struct strategy *strategy);              /* NULL: step - 1 */
     int (*average_begin)(struct strategy *strategy, struct error *error); /* NULL: replicas are equal */
     void (*average_end)(struct strategy *strategy);

@@ -52,6 +52,8 @@ static int evaluate_own_blocks(struct trainer *trainer, int64_t examples, int64_
 
 int crew_evaluate(struct trainer *trainer, struct loss_sums *ret_sums, struct error *error)
 {
+    if (strategy_settle(trainer->strategy, error) < 0)
+        return -1;
     int64_t examples = dataset_count(trainer->validation);
     int64_t block = block_examples(examples), blocks = (examples + block - 1) / block;
     SCOPED_FREE double *values = memory_allocate((size_t)blocks * SUMS_PER_BLOCK, sizeof *values);

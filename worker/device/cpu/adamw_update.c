@@ -4,11 +4,20 @@
 #include "worker/device/cpu/cpu.h"
 
 /* The factors that are the same for every element, rounded once. */
+struct update_factors adamw_factors(float rate, float beta1, float beta2, float weight_decay, int64_t step)
+{
+    return (struct update_factors){
+        .rate = rate,
+        .rate_over_correction1 = (float)((double)rate / (1.0 - pow((double)beta1, (double)step))),
+        .inverse_root_correction2 = (float)(1.0 / sqrt(1.0 - pow((double)beta2, (double)step))),
+        .keep = 1.0f - rate * weight_decay,
+    };
+}
+
 struct adamw {
     const struct adamw_update *op;
-    float rate_over_correction1; /* rate / (1 - beta1^step) */
-    float inverse_root_correction2;
-    float keep; /* 1 - rate * weight_decay */
+    struct update_factors factors;
+    float gradient_scale;
 };
 
 CPU_VECTORISED static void run_piece(const void *context, int64_t piece, void *scratch)
@@ -19,8 +28,9 @@ CPU_VECTORISED static void run_piece(const void *context, int64_t piece, void *s
     int64_t first = piece * CPU_RUN, count = cpu_run_length(op->count, piece);
     const float *restrict gradients = op->gradients + first;
     float *restrict p = op->parameters + first, *restrict m = op->m + first, *restrict v = op->v + first;
-    float beta1 = op->beta1, beta2 = op->beta2, epsilon = op->epsilon, scale = op->gradient_scale;
-    float rate = job->rate_over_correction1, root = job->inverse_root_correction2, keep = job->keep;
+    float beta1 = op->beta1, beta2 = op->beta2, epsilon = op->epsilon, scale = job->gradient_scale;
+    float rate = job->factors.rate_over_correction1, root = job->factors.inverse_root_correction2;
+    float keep = job->factors.keep;
     for (int64_t i = 0; i < count; i++) {
         float g = gradients[i] * scale;
         m[i] = beta1 * m[i] + (1.0f - beta1) * g;
@@ -32,12 +42,14 @@ CPU_VECTORISED static void run_piece(const void *context, int64_t piece, void *s
 
 void cpu_adamw_update(const struct cpu_call *call, const struct adamw_update *op)
 {
-    double step = (double)op->step;
-    struct adamw job = {
-        .op = op,
-        .rate_over_correction1 = (float)((double)op->rate / (1.0 - pow((double)op->beta1, step))),
-        .inverse_root_correction2 = (float)(1.0 / sqrt(1.0 - pow((double)op->beta2, step))),
-        .keep = 1.0f - op->rate * op->weight_decay,
-    };
+    struct adamw job = {.op = op, .gradient_scale = op->gradient_scale};
+    if (op->values != NULL && op->values->refused)
+        return;
+    if (op->values != NULL) {
+        job.factors = op->values->factors;
+        job.gradient_scale = op->values->gradient_scale;
+    } else {
+        job.factors = adamw_factors(op->rate, op->beta1, op->beta2, op->weight_decay, op->step);
+    }
     team_run(call->team, cpu_runs(op->count), run_piece, &job);
 }

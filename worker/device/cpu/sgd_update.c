@@ -19,5 +19,12 @@ CPU_VECTORISED static void run_piece(const void *context, int64_t piece, void *s
 
 void cpu_sgd_update(const struct cpu_call *call, const struct sgd_update *op)
 {
-    team_run(call->team, cpu_runs(op->count), run_piece, op);
+    struct sgd_update job = *op;
+    if (op->values != NULL && op->values->refused)
+        return;
+    if (op->values != NULL) {
+        job.rate = op->values->factors.rate;
+        job.gradient_scale = op->values->gradient_scale;
+    }
+    team_run(call->team, cpu_runs(op->count), run_piece, &job);
 }

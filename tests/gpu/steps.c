@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Steps that the device judges by itself: norms and verdicts are the CPU's, an
+ * update by values in device memory has the bits of one by arguments, and one that
+ * is refused changes nothing.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "tests/gpu/check.h"
+
+enum { COUNT = 5000, BLOCKS_MAX = 5000, PASSES = 3 };
+#define RATE 1e-3f
+#define BETA1 0.9f
+#define BETA2 0.999f
+#define DECAY 0.1f
+#define STEP 3
+
+/* What a step is given, and has left behind. */
+struct judged {
+    struct step_values *values;
+    double *norm;
+    struct loss_sums *sums;
+};
+
+/* `first_loss` of its passes; block sums 1/7, 2/7, … */
+static struct judged judge(struct side *s, int64_t blocks, double limit, double first_loss)
+{
+    static double block_sums[BLOCKS_MAX];
+    const struct loss_sums losses[PASSES] = {{first_loss, 1, 4}, {2.5, 2, 4}, {0.25, 3, 3}};
+    struct judged judged = {.values = (struct step_values *)side_workspace(s, 8), .norm = side_output_doubles(s, 1)};
+    double *near_blocks = side_workspace(s, BLOCKS_MAX), *near_losses = side_workspace(s, PASSES * 3);
+    for (int64_t i = 0; i < blocks; i++)
+        block_sums[i] = (double)(i + 1) / 7;
+    if (blocks > 0)
+        side_put(s, near_blocks, block_sums, blocks * (int64_t)sizeof *block_sums);
+    side_put(s, near_losses, losses, sizeof losses);
+    judged.sums = (struct loss_sums *)side_output_doubles(s, PASSES * 3);
+    device_begin_step(s->stream, &(struct begin_step){.factors = adamw_factors(RATE, BETA1, BETA2, DECAY, STEP),
+                                                      .pass = 9,
+                                                      .values = judged.values});
+    device_judge_step(s->stream, &(struct judge_step){.blocks = blocks,
+                                                      .block_sums = near_blocks,
+                                                      .passes = PASSES,
+                                                      .sums = (struct loss_sums *)near_losses,
+                                                      .limit = limit,
+                                                      .values = judged.values,
+                                                      .ret_norm = judged.norm,
+                                                      .ret_sums = judged.sums});
+    return judged;
+}
+
+/* Four vectors that updates of both kinds, running statistics and a dropout change. */
+struct vectors {
+    float *adamw, *sgd, *statistics, *dropped;
+};
+
+static struct vectors update(struct side *s, const struct step_values *values, float scale)
+{
+    struct vectors vectors = {side_output(s, COUNT), side_output(s, COUNT), side_output(s, COUNT),
+                              side_output(s, COUNT)};
+    float *m = side_output(s, COUNT), *v = side_output(s, COUNT), *gradients = side_numbers(s, COUNT, 1);
+    device_relu_forward(s->stream, &(struct relu_forward){COUNT, v, v});
+    device_adamw_update(s->stream, &(struct adamw_update){COUNT, vectors.adamw, m, v, gradients, RATE, BETA1, BETA2,
+                                                          1e-8f, DECAY, scale, STEP, values});
+    device_sgd_update(s->stream,
+                      &(struct sgd_update){COUNT, vectors.sgd, NULL, gradients, RATE, 0.9f, 0.01f, scale, values});
+    device_statistics_update(s->stream, &(struct statistics_update){COUNT, vectors.statistics, gradients, values});
+    device_dropout(s->stream, &(struct dropout){.examples = 5,
+                                                .elements = COUNT / 5,
+                                                .x = gradients,
+                                                .y = vectors.dropped,
+                                                .rate = 0.3f,
+                                                .key = 77,
+                                                .step = 9,
+                                                .values = values});
+    return vectors;
+}
+
+/* Sizes: blocks, limit. */
+static void judged_step(struct side *s, const int64_t *n)
+{
+    const struct judged judged = judge(s, n[0], (double)n[1], 1.5);
+    (void)update(s, judged.values, 0);
+}
+
+static bool are_equal(struct side *s, const float *a, const float *b)
+{
+    static float first[COUNT], second[COUNT];
+    side_get(s, first, a, sizeof first);
+    side_get(s, second, b, sizeof second);
+    return memcmp(first, second, sizeof first) == 0;
+}
+
+static void check_values(struct side *gpu)
+{
+    const double limit = 2;
+    const struct judged judged = judge(gpu, 4, limit, 1.5); /* norm: root of 10/7 */
+    const struct vectors by_values = update(gpu, judged.values, 0);
+    gpu->output_count = 2; /* the same numbers again */
+    const struct vectors by_arguments = update(gpu, NULL, 1);
+    verdict(are_equal(gpu, by_values.adamw, by_arguments.adamw) && are_equal(gpu, by_values.sgd, by_arguments.sgd) &&
+                are_equal(gpu, by_values.statistics, by_arguments.statistics) &&
+                are_equal(gpu, by_values.dropped, by_arguments.dropped),
+            "values in device memory have the bits of arguments", "they differ");
+    verdict(fabs(*judged.norm - sqrt(10.0 / 7)) < 1e-15 && judged.sums[2].correct == 3, "the host sees norm and losses",
+            "%.17g", *judged.norm);
+    side_clear(gpu);
+}
+
+static void check_refusal(struct side *gpu, double loss, const char *name)
+{
+    const struct judged judged = judge(gpu, 4, 0, loss);
+    float *start = side_numbers(gpu, COUNT, 77 + gpu->output_count);
+    const struct vectors vectors = update(gpu, judged.values, 0);
+    struct step_values values;
+    side_get(gpu, &values, judged.values, sizeof values);
+    verdict(values.refused != 0 && are_equal(gpu, start, vectors.adamw), name, "it changed something");
+    side_clear(gpu);
+}
+
+void check_steps(struct side *cpu, struct side *gpu)
+{
+    static const int64_t sizes[][4] = {{0, 0}, {1, 0}, {700, 3}, {4999, 0}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        compare_sides(cpu, gpu, "judged step", judged_step, sizes[i], 0);
+    check_values(gpu);
+    check_refusal(gpu, NAN, "an update behind a loss that is no number changes nothing");
+    check_refusal(gpu, INFINITY, "likewise an infinite one");
+}
