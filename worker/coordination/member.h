@@ -18,9 +18,9 @@
  *
  * Every error that is not to be retried has its exit code: ERROR_STALE 163 (a
  * newer incarnation has taken our seat, or our generation is superseded),
- * ERROR_TIMEOUT 160 (the crew is lost), ERROR_INVALID 64 (another job, or a
- * crew of another shape), ERROR_DEVICE 162 (our device has not the crew's
- * arithmetic).
+ * ERROR_TIMEOUT 160 (the crew is lost), ERROR_FORBIDDEN 160 (it is of another
+ * version), ERROR_INVALID 64 (another job, or a crew of another shape),
+ * ERROR_DEVICE 162 (our device has not the crew's arithmetic).
  */
 #ifndef COXSWAIN_COORDINATION_MEMBER_H
 #define COXSWAIN_COORDINATION_MEMBER_H

@@ -30,7 +30,7 @@ static void fail_for_good(struct member *member, enum error_kind kind, const cha
 void member_not_understood(struct member *member, const char *why)
 {
     pthread_mutex_lock(&member->lock);
-    fail_for_good(member, ERROR_UNAVAILABLE, why);
+    fail_for_good(member, ERROR_FORBIDDEN, why);
     pthread_mutex_unlock(&member->lock);
 }
 

@@ -81,7 +81,7 @@ struct server_standing {
     int64_t base_step, base_epoch, base_consumed; /* of the plan that it was started by */
     struct ticket_set tickets;                    /* released by the caller */
 };
-/* ERROR_STALE when a server knows a newer chief. */
+/* ERROR_STALE when a server knows a newer chief, ERROR_FORBIDDEN when one is of another version. */
 int dispatcher_await_servers(struct dispatcher *dispatcher, struct server_standing standings[PS_SERVERS_MAX],
                              struct error *error);
 void server_standing_release(struct server_standing *standing);

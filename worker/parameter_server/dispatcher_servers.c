@@ -196,7 +196,7 @@ static void fail_stranger(struct led_server *server, const struct error *cause)
     pthread_mutex_lock(&dispatcher->lock);
     dispatcher_name_server(dispatcher, server->number, name);
     snprintf(text, sizeof text, "%s: %s", name, cause->message);
-    dispatcher_fail(dispatcher, ERROR_UNAVAILABLE, text);
+    dispatcher_fail(dispatcher, ERROR_FORBIDDEN, text);
     pthread_cond_broadcast(&dispatcher->changed);
     pthread_mutex_unlock(&dispatcher->lock);
 }

@@ -329,7 +329,7 @@ static void fail_stranger(struct mirror *mirror, const struct error *cause)
     struct error error = ERROR_INIT;
     char name[WAITING_NAME_MAX];
     waiting_name("ps", backup_number(server), &server->options.servers[backup_number(server)], name);
-    error_set(&error, ERROR_UNAVAILABLE, "%s: %s", name, cause->message);
+    error_set(&error, ERROR_FORBIDDEN, "%s: %s", name, cause->message);
     ps_server_fail(server, &error);
 }
 

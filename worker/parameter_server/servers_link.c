@@ -381,7 +381,7 @@ static int await(struct servers_link *link, bool impatient, struct error *error)
     }
     link->asked_ms = 0;
     if (link->refused)
-        return error_set(error, link->strange ? ERROR_UNAVAILABLE : ERROR_STALE, "a ps has refused this process: %s",
+        return error_set(error, link->strange ? ERROR_FORBIDDEN : ERROR_STALE, "a ps has refused this process: %s",
                          link->refusal);
     if (link->cancelled)
         return error_set(error, ERROR_CANCELLED, "left on request");

@@ -55,8 +55,8 @@ void servers_link_tick(struct servers_link *link);
 float *servers_link_values(struct servers_link *link);
 float *servers_link_gradients(struct servers_link *link);
 
-/* Errors of both: ERROR_CANCELLED (servers_link_cancel), ERROR_STALE (a server has refused us), ERROR_UNAVAILABLE,
- * ERROR_TIMEOUT. */
+/* Errors of both: ERROR_CANCELLED (servers_link_cancel), ERROR_STALE (a server has refused us), ERROR_FORBIDDEN (a server is
+ * of another version), ERROR_UNAVAILABLE, ERROR_TIMEOUT. */
 /* `rows`: by server, which rows of its tables; the others' values stay as they were. NULL: all. Here and in a push they must
  * outlive the link. */
 int servers_link_pull(struct servers_link *link, const struct row_set *rows, struct error *error);

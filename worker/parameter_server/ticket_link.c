@@ -273,7 +273,7 @@ int ticket_link_next(struct ticket_link *link, struct ticket_grant *ret_grant, s
     }
     link->asked_ms = 0;
     if (link->refused) {
-        result = error_set(error, link->strange ? ERROR_UNAVAILABLE : ERROR_STALE,
+        result = error_set(error, link->strange ? ERROR_FORBIDDEN : ERROR_STALE,
                            "the chief has refused this worker: %s", link->refusal);
     } else if (link->cancelled) {
         result = error_set(error, ERROR_CANCELLED, "left on request; the crew goes on without this worker");

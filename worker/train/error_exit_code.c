@@ -8,6 +8,7 @@ enum exit_code error_exit_code(const struct error *error, enum exit_code code)
         return EXIT_CODE_SUPERSEDED;
     case ERROR_TIMEOUT:
     case ERROR_UNAVAILABLE:
+    case ERROR_FORBIDDEN: /* of another version, or without the key: no crew of ours */
         return EXIT_CODE_LOST_CREW;
     case ERROR_CANCELLED:
         return EXIT_CODE_LEFT;

@@ -106,7 +106,7 @@ Test(protocol, a_member_says_what_is_wrong_and_ends, .timeout = 120)
     struct member_standing standing = {.applied_step = 0};
     struct world world;
     cr_assert_eq(member_agree(member, &standing, &world, &error), -1);
-    cr_assert_eq(error.kind, ERROR_UNAVAILABLE, "its end is nobody's failure");
+    cr_assert_eq(error.kind, ERROR_FORBIDDEN, "no other try will do");
     cr_assert_not_null(strstr(error.message, ADVICE), "%s", error.message);
     member_free(member);
     rpc_free(rpc);

@@ -582,7 +582,7 @@ Test(waiting, a_worker_that_is_frozen_with_a_ticket_is_named_by_the_chief, .time
 
 static void expect_advice(const struct error *error)
 {
-    cr_expect(error->kind == ERROR_UNAVAILABLE && strstr(error->message, ADVICE), "%s", error->message);
+    cr_expect(error->kind == ERROR_FORBIDDEN && strstr(error->message, ADVICE), "%s", error->message);
 }
 
 Test(waiting, servers_and_chiefs_of_another_version_are_told_by_the_worker, .timeout = 120)

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A member whose chief is of another version ends, whatever it was to train with. The test plays the chief.
+ */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/crc32c.h"
+#include "tests/unit/loopback.h"
+#include "tests/unit/worker/strategy/learner.h"
+#include "worker/comm/little_endian.h"
+#include "worker/comm/protocol.h"
+#include "worker/comm/rpc.h"
+#include "worker/coordination/chief.h"
+#include "worker/coordination/message.h"
+#include "worker/strategy/peer_hub.h"
+#include "worker/train/error_exit_code.h"
+
+#define SIZE 2
+#define PORT 2222
+#define BATCH 24
+
+struct scene {
+    char hosts[SIZE][LOOPBACK_HOST_MAX];
+    struct crew_seat seats[SIZE];
+    struct rpc *rpc;
+    struct learner learner;
+    struct peer_hub *hub;
+};
+
+static void answer(void *context, struct rpc_stream *stream, const void *bytes, size_t length)
+{
+    (void)context, (void)bytes, (void)length;
+    const struct coordination_message message = {
+        .type = COORDINATION_BEAT, .job_uid = LEARNER_JOB_UID, .generation = {1, 1, 0}, .size = SIZE};
+    SCOPED_BUFFER foreign;
+    buffer_init(&foreign, COORDINATION_MESSAGE_MAX);
+    cr_assert_eq(coordination_message_encode(&message, &foreign, NULL), 0);
+    unsigned char *start = (unsigned char *)foreign.data;
+    put_u32(start + 4, CREW_PROTOCOL + 1);
+    put_u32(start + foreign.length - 4, crc32c(0, start, foreign.length - 4));
+    rpc_stream_send(stream, foreign.data, foreign.length);
+}
+
+static void closed(void *context, struct rpc_stream *stream, const struct error *error)
+{
+    (void)context, (void)stream, (void)error;
+}
+
+static void opened(void *context, struct rpc_stream *stream, struct rpc_stream_events *ret_events, void **ret_context)
+{
+    (void)context, (void)stream;
+    *ret_context = NULL;
+    *ret_events = (struct rpc_stream_events){.message = answer, .closed = closed};
+}
+
+static void play_chief(struct scene *scene)
+{
+    static const struct rpc_method methods[] = {{CREW_METHOD_JOIN, opened}};
+    struct rpc_server *server;
+    for (unsigned rank = 0; rank < SIZE; rank++) {
+        loopback_host(scene->hosts[rank], rank);
+        scene->seats[rank] = (struct crew_seat){"worker", rank, scene->hosts[rank], PORT};
+    }
+    cr_assert_eq(rpc_new(NULL, NULL, 20, &scene->rpc, NULL), 0);
+    cr_assert_eq(rpc_server_start(scene->rpc, scene->hosts[0], PORT, methods, 1, NULL, &server, NULL), 0);
+}
+
+static double rate(void *context, int64_t step)
+{
+    (void)context, (void)step;
+    return 0.01;
+}
+
+static int open_peer(struct scene *scene, struct member_options member, struct error *error)
+{
+    const struct peer_hub_options hub = {
+        .job_uid = LEARNER_JOB_UID, .attempt = 1, .epoch = 1, .seat = 1, .listen_address = scene->hosts[1]};
+    if (peer_hub_open(&hub, &scene->hub, error) < 0)
+        return -1;
+    member.job_uid = LEARNER_JOB_UID;
+    member.listen_address = scene->hosts[1];
+    member.data_port = peer_hub_port(scene->hub);
+    member.loose = true;
+    return member_start(&member, &scene->learner.member, error);
+}
+
+static int open_strategy(struct scene *scene, enum strategy_type type, struct error *error)
+{
+    static const char text[] = "{\"name\":\"test\",\"strategy\":{\"type\":\"OneDevice\"},"
+                               "\"model\":{\"preset\":\"mlp\",\"width\":8},"
+                               "\"data\":{\"format\":\"synthetic\",\"examples\":90},"
+                               "\"training\":{\"steps\":7,\"batchSize\":24,\"seed\":5,"
+                               "\"optimizer\":{\"type\":\"sgd\",\"learningRate\":\"0.02\"}}}";
+    const struct member_options member = {
+        .attempt = 1, .rank = 1, .size = SIZE, .seats = scene->seats, .logical_shards = SIZE};
+    struct learner *learner = &scene->learner;
+    if (learner_open_job(learner, text, error) < 0 ||
+        learner_open_model(learner, 1, BATCH / SIZE, type == STRATEGY_PIPELINE, error) < 0 ||
+        learner_open_state(learner, error) < 0 ||
+        (type == STRATEGY_PEER_TO_PEER ? open_peer(scene, member, error)
+                                       : learner_open_member(learner, member, error)) < 0)
+        return -1;
+    struct strategy_options options = learner_options(learner, type);
+    options.global_batch = BATCH;
+    options.logical_shards = SIZE;
+    options.stages = type == STRATEGY_PIPELINE ? SIZE : 0;
+    options.crew_size = SIZE;
+    options.crew_rank = 1;
+    options.hub = scene->hub;
+    options.peers = SIZE;
+    options.total_steps = 7;
+    options.spec = &learner->job.strategy;
+    options.learning_rate = rate;
+    return strategy_open(&options, &learner->strategy, error);
+}
+
+static void expect_end(enum strategy_type type)
+{
+    static struct scene scene;
+    struct error error = ERROR_INIT;
+    play_chief(&scene);
+    cr_assert_eq(open_strategy(&scene, type, &error), 0, "%s", error.message);
+    cr_assert_eq(strategy_reform(scene.learner.strategy, &error), -1);
+    cr_expect_not_null(strstr(error.message, "give all pods of the job the same image"), "%s", error.message);
+    cr_expect_neq(error.kind, ERROR_UNAVAILABLE, "that would be tried again");
+    cr_expect_eq(error_exit_code(&error, EXIT_CODE_NO_CHECKPOINT), EXIT_CODE_LOST_CREW);
+    learner_close(&scene.learner);
+    peer_hub_free(scene.hub);
+    rpc_free(scene.rpc);
+}
+
+Test(stranger, ends_a_worker_of_multi_worker_mirrored, .timeout = 60)
+{
+    expect_end(STRATEGY_MULTI_WORKER_MIRRORED);
+}
+
+Test(stranger, ends_a_stage_of_a_pipeline, .timeout = 60)
+{
+    expect_end(STRATEGY_PIPELINE);
+}
+
+Test(stranger, ends_a_peer, .timeout = 60)
+{
+    expect_end(STRATEGY_PEER_TO_PEER);
+}
