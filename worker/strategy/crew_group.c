@@ -52,6 +52,12 @@ int crew_group_sum(struct collective *group, float *words, size_t count, struct 
     return collective_all_reduce(group, contributions, words, count, error);
 }
 
+int crew_group_meet(struct collective *group, struct error *error)
+{
+    collective_set_label(group, "until everything is stored");
+    return collective_barrier(group, error);
+}
+
 int crew_group_tell(struct collective *group, unsigned root, void *bytes, size_t length, struct error *error)
 {
     bool all[CREW_SIZE_MAX];

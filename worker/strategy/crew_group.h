@@ -18,6 +18,8 @@ void crew_group_close(const struct strategy_options *options, struct collective 
 /* Adds `words` over all ranks, in place: what a rank puts in is its own and, where the reduction asks for more contributions,
  * zeros. Exact where at most one rank has another value than zero in a place. */
 int crew_group_sum(struct collective *group, float *words, size_t count, struct error *error);
+/* Returns when every rank has called it, however long one of them is at its disk. */
+int crew_group_meet(struct collective *group, struct error *error);
 /* From rank `root` to everybody. */
 int crew_group_tell(struct collective *group, unsigned root, void *bytes, size_t length, struct error *error);
 

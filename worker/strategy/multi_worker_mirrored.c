@@ -414,6 +414,12 @@ static int mirrored_sum(struct strategy *base, double *values, unsigned count, s
     return 0;
 }
 
+static int mirrored_meet(struct strategy *base, struct error *error)
+{
+    struct multi_worker_mirrored *strategy = (struct multi_worker_mirrored *)base;
+    return check_group(strategy, error) < 0 ? -1 : crew_group_meet(strategy->group, error);
+}
+
 static int mirrored_share(struct strategy *base, void *bytes, size_t length, struct error *error)
 {
     struct multi_worker_mirrored *strategy = (struct multi_worker_mirrored *)base;
@@ -482,6 +488,7 @@ const struct strategy_operations multi_worker_mirrored_strategy = {
     .step = mirrored_step,
     .step_before = mirrored_step_before,
     .sum = mirrored_sum,
+    .meet = mirrored_meet,
     .share = mirrored_share,
     .writers = mirrored_writers,
     .close = mirrored_close,

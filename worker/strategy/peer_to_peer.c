@@ -453,9 +453,8 @@ static int await_done(struct peer_to_peer *strategy, struct error *error)
     return 0;
 }
 
-static int peer_sum(struct strategy *base, double *values, unsigned count, struct error *error)
+static int peer_meet(struct strategy *base, struct error *error)
 {
-    (void)values, (void)count;
     if (base->world.rank != 0)
         return await_done(of(base), error);
     peer_hub_say_done(of(base)->hub);
@@ -551,7 +550,7 @@ const struct strategy_operations peer_to_peer_strategy = {
     .average_end = peer_average_end,
     .averaged = peer_averaged,
     .finished = peer_finished,
-    .sum = peer_sum,
+    .meet = peer_meet,
     .share = peer_share,
     .close = peer_close,
 };

@@ -331,6 +331,14 @@ static int pipeline_sum(struct strategy *base, double *values, unsigned count, s
     return check_formed(pipeline, error) < 0 ? -1 : pipeline_exchange_sum(pipeline, values, count, error);
 }
 
+static int pipeline_meet(struct strategy *base, struct error *error)
+{
+    struct pipeline *pipeline = (struct pipeline *)base;
+    if (pipeline->shape.size == 1)
+        return 0;
+    return check_formed(pipeline, error) < 0 ? -1 : crew_group_meet(pipeline->group, error);
+}
+
 static int pipeline_share_bytes(struct strategy *base, void *bytes, size_t length, struct error *error)
 {
     struct pipeline *pipeline = (struct pipeline *)base;
@@ -432,6 +440,7 @@ const struct strategy_operations pipeline_strategy = {
     .reform = pipeline_reform,
     .step = pipeline_step,
     .sum = pipeline_sum,
+    .meet = pipeline_meet,
     .share = pipeline_share_bytes,
     .evaluate = pipeline_evaluate,
     .evaluation_part = pipeline_evaluation_part,

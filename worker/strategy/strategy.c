@@ -194,6 +194,11 @@ int strategy_share(struct strategy *strategy, void *bytes, size_t length, struct
     return strategy->operations->share(strategy, bytes, length, error);
 }
 
+int strategy_meet(struct strategy *strategy, struct error *error)
+{
+    return strategy->operations->meet ? strategy->operations->meet(strategy, error) : 0;
+}
+
 bool strategy_evaluates(const struct strategy *strategy)
 {
     return strategy->operations->evaluate != NULL;

@@ -198,11 +198,15 @@ int strategy_describe(struct strategy *strategy, struct buffer *text, struct err
 /* Where each layer runs, or NULL. */
 const unsigned *strategy_stages(const struct strategy *strategy, unsigned *ret_layers);
 
+/* Returns when every rank has called it, however long one of them has something to store first. Of loose strategies it is the end
+ * of the run: ranks wait for the chief, the chief releases them. */
+int strategy_meet(struct strategy *strategy, struct error *error);
+
 /* Rank 0's bytes to all (choices that the chief makes for everyone). */
 int strategy_share(struct strategy *strategy, void *bytes, size_t length, struct error *error);
 
 /* Whether each rank goes at its own pace (PeerToPeer): then replicas differ, only the chief evaluates and saves, and
- * strategy_reform is called once. strategy_sum is then the end of the run: ranks wait for the chief, the chief releases them. */
+ * strategy_reform is called once, and strategy_sum never. */
 bool strategy_is_loose(const struct strategy *strategy);
 /* Loose strategies: between the two calls the chief's state is the mean of all replicas that can be reached. */
 int strategy_average_begin(struct strategy *strategy, struct error *error);

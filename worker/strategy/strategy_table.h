@@ -25,7 +25,9 @@ struct strategy_operations {
     void (*average_end)(struct strategy *strategy);
     unsigned (*averaged)(const struct strategy *strategy, unsigned *ret_of);
     int64_t (*finished)(const struct strategy *strategy, unsigned seat); /* likewise */
-    int (*sum)(struct strategy *strategy, double *values, unsigned count, struct error *error);
+    int (*sum)(struct strategy *strategy, double *values, unsigned count,
+               struct error *error);                             /* NULL where average_begin is not */
+    int (*meet)(struct strategy *strategy, struct error *error); /* NULL: there is one process */
     int (*share)(struct strategy *strategy, void *bytes, size_t length, struct error *error);
     /* NULL: each process evaluates with a model of its own. */
     int (*evaluate)(struct strategy *strategy, const struct dataset *dataset, int64_t first, int64_t count,

@@ -369,21 +369,22 @@ static int tell_strategy(struct trainer *trainer, struct error *error)
     return 0;
 }
 
-/* Workers stay until the chief has everything on the disk: should it be lost before, its successor needs them. */
+/* Workers stay until the chief has everything on the disk: should it be lost before, its successor needs them. That takes as long
+ * as it takes, so they meet there, and before whatever they do together otherwise. */
 static enum outcome finish(struct loop *loop, struct error *error)
 {
     struct trainer *trainer = loop->trainer;
-    double done = 1;
     if (saving_finish(trainer, error) < 0)
         return fail(loop, error, EXIT_CODE_NOT_STORED);
+    bool apart = !strategy_has_whole_model(trainer->strategy);
+    if ((apart && strategy_meet(trainer->strategy, error) < 0) || tell_strategy(trainer, error) < 0)
+        return judge(loop, error, EXIT_CODE_INTERNAL);
     if (trainer->job->export_to) {
         enum outcome outcome = export_model(loop, error);
         if (outcome != OUTCOME_ON)
             return outcome;
     }
-    if (tell_strategy(trainer, error) < 0)
-        return judge(loop, error, EXIT_CODE_INTERNAL);
-    if (strategy_sum(trainer->strategy, &done, 1, error) < 0)
+    if (strategy_meet(trainer->strategy, error) < 0)
         return judge(loop, error, EXIT_CODE_INTERNAL);
     tell_recovery(loop, trainer->state.progress.step, 0);
     tell_finished(trainer);

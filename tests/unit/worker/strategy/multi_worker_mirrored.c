@@ -5,6 +5,7 @@
  */
 #include <criterion/criterion.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,7 @@ struct board {
     uint32_t digest[RANKS_MAX];
     volatile int64_t step[RANKS_MAX];
     volatile int64_t pause_at[RANKS_MAX];
+    atomic_uint stalls; /* that ranks have told */
     double loss[RANKS_MAX], sum[RANKS_MAX];
     char shared[RANKS_MAX][16];
     char error[RANKS_MAX][512];
@@ -39,6 +41,8 @@ struct run {
     int64_t leave_at; /* the step at which the last rank votes to leave; 0: never */
     int64_t step_deadline_ms;
     useconds_t restore_us; /* how long the chief takes to restore */
+    int64_t stall_ms;      /* else not told */
+    unsigned stores_until; /* the chief stores until others have stalled so often */
     struct board *board;
     struct crew_seat seats[RANKS_MAX];
     char hosts[RANKS_MAX][LOOPBACK_HOST_MAX];
@@ -69,6 +73,12 @@ static void expect_change(void *context)
     struct worker *worker = context;
     worker->announced++;
     worker->changed_early |= training_state_digest(&worker->learner.state) != worker->boundary;
+}
+
+static void count_stall(void *context, const char *text)
+{
+    (void)text;
+    atomic_fetch_add(&((struct worker *)context)->run->board->stalls, 1);
 }
 
 static int open_job(struct worker *worker, struct error *error)
@@ -110,10 +120,21 @@ static int open_worker(struct worker *worker, uint32_t epoch, struct error *erro
     options.logical_shards = run->shards;
     options.gradient_clip_norm = run->clip;
     options.step_deadline_ms = run->step_deadline_ms;
+    options.stall_ms = run->stall_ms;
+    options.on_stall = run->stall_ms > 0 ? count_stall : NULL;
     options.restore = fresh_state;
     options.before_change = expect_change;
     options.context = worker;
     return strategy_open(&options, &learner->strategy, error);
+}
+
+/* As a chief does that has much to write. */
+static int store_and_meet(struct worker *worker, struct error *error)
+{
+    const struct run *run = worker->run;
+    while (worker->rank == 0 && atomic_load(&run->board->stalls) < run->stores_until)
+        usleep(10000);
+    return strategy_meet(worker->learner.strategy, error);
 }
 
 static int check_host_values(struct worker *worker, struct error *error)
@@ -177,7 +198,7 @@ static int advance(struct worker *worker, bool *formed, struct error *error)
         return 0;
     }
     if (worker->learner.state.progress.step == worker->run->steps)
-        return check_host_values(worker, error);
+        return store_and_meet(worker, error) < 0 ? -1 : check_host_values(worker, error);
     if (board->pause_at[worker->rank] == worker->learner.state.progress.step) {
         board->pause_at[worker->rank] = -1;
         raise(SIGSTOP);
@@ -314,6 +335,22 @@ Test(multi_worker_mirrored, a_long_restore_of_the_chief_is_waited_for, .timeout 
 {
     struct run run = {
         .model = "mlp", .size = 2, .shards = 2, .steps = 2, .step_deadline_ms = 2000, .restore_us = 3500 * 1000};
+    prepare(&run);
+    start(&run, 0, 1);
+    start(&run, 1, 1);
+    finish(&run);
+}
+
+/* Stalls of 100 ms, more of them than the deadline has. */
+Test(multi_worker_mirrored, a_chief_that_stores_for_long_is_waited_for, .timeout = 240)
+{
+    struct run run = {.model = "mlp",
+                      .size = 2,
+                      .shards = 2,
+                      .steps = 2,
+                      .step_deadline_ms = 2000,
+                      .stall_ms = 100,
+                      .stores_until = 40};
     prepare(&run);
     start(&run, 0, 1);
     start(&run, 1, 1);

@@ -142,7 +142,7 @@ static int train(struct stage *stage)
             return -1;
     }
     stage->digest = training_state_digest(&stage->learner.state);
-    return evaluate(stage);
+    return evaluate(stage) < 0 ? -1 : strategy_meet(stage->learner.strategy, &stage->error);
 }
 
 static void *run_stage(void *context)
