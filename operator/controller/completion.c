@@ -4,11 +4,10 @@
 #include "operator/controller/conditions.h"
 
 /* Many programs exit 0 when they are asked to end. Who is asked because the job is suspended has not finished its work by
- * that, unless it had before; times are whole seconds, and to go on from the last checkpoint loses nothing. */
+ * that, unless it had before; where that is not sure, to go on from the last checkpoint loses nothing. */
 static bool was_sent_away(const struct planning *planning, const struct pod_view *pod)
 {
-    return suspend_sends_away(planning->old) && pod_view_deleting(pod) &&
-           (pod->finished_ms == FIELD_UNSET || pod->finished_ms >= pod->deletion_ms);
+    return suspend_sends_away(planning->old) && pod_view_was_asked_to_end(pod);
 }
 
 static bool slot_done(const struct planning *planning, const struct slot *slot)

@@ -487,6 +487,7 @@ static void pod_added(void *context, const char *key, const void *item)
     struct controller *controller = context;
     struct job_entry *entry = entry_of_pod(controller, key, item);
     job_entry_add_pod(entry, item);
+    job_entry_note_wait(entry, item, clock_now_ms());
     look_at_pods(controller, entry);
 }
 
@@ -501,6 +502,7 @@ static void pod_changed(void *context, const char *key, const void *old, const v
         job_entry_add_pod(entry, item);
         look_at_pods(controller, before);
     }
+    job_entry_note_wait(entry, item, clock_now_ms());
     look_at_pods(controller, entry);
 }
 

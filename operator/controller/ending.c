@@ -16,42 +16,10 @@ const char *ending_reason(enum ending_kind kind)
     return reasons[kind];
 }
 
-static bool is_one_of(const char *text, const char *const *words)
-{
-    for (; *words; words++)
-        if (strcmp(text, *words) == 0)
-            return true;
-    return false;
-}
-
-/* What a kubelet reports while image, command or configuration keep a container from starting. */
-static bool waits_in_vain(const struct pod_view *pod)
-{
-    static const char *const reasons_to_wait[] = {
-        "ErrImagePull",
-        "ImagePullBackOff",
-        "ErrImageNeverPull",
-        "InvalidImageName",
-        "RegistryUnavailable",
-        "ImageInspectError",
-        "SignatureValidationFailed",
-        "CreateContainerError",
-        "CreateContainerConfigError",
-        "RunContainerError",
-        "PreCreateHookError",
-        "PreStartHookError",
-        "PostStartHookError",
-        "ErrImagePullBackOff",
-        NULL,
-    };
-    return is_one_of(pod->waiting_reason, reasons_to_wait);
-}
-
 /* What a kubelet reports of a container whose command could not be run: the code beside it is the runtime's. */
 static bool never_ran(const struct pod_view *pod)
 {
-    static const char *const start_errors[] = {"StartError", "ContainerCannotRun", NULL};
-    return is_one_of(pod->end_reason, start_errors);
+    return strcmp(pod->end_reason, "StartError") == 0 || strcmp(pod->end_reason, "ContainerCannotRun") == 0;
 }
 
 static enum ending_kind own_code_kind(int code)
@@ -77,18 +45,13 @@ static enum ending_kind foreign_code_kind(int code)
     return code == EXIT_CODE_RESTART_ASKED || code == EXIT_CODE_LOST_CREW ? ENDING_COLLATERAL : ENDING_FAILURE;
 }
 
-static bool asked_to_end_first(const struct pod_view *pod)
-{
-    return pod_view_deleting(pod) && (pod->finished_ms == FIELD_UNSET || pod->finished_ms >= pod->deletion_ms);
-}
-
 static enum ending_kind ended_kind(const struct pod_view *pod, enum framework framework)
 {
     if (pod_view_succeeded(pod))
         return ENDING_SUCCESS;
     if (strcmp(pod->end_reason, "OOMKilled") == 0)
         return ENDING_OUT_OF_MEMORY;
-    if (pod->disruption_target || asked_to_end_first(pod))
+    if (pod->disruption_target || pod_view_was_asked_to_end(pod))
         return ENDING_DISRUPTION;
     if (strcmp(pod->reason, "Evicted") == 0)
         return ENDING_FAILURE;
@@ -110,10 +73,9 @@ struct ending ending_classify(const struct pod_view *pod, enum framework framewo
                                .check_ms = FIELD_UNSET};
     if (pod_view_deleting(pod))
         return (struct ending){.kind = ENDING_DISRUPTION, .at_ms = pod->deletion_ms, .check_ms = FIELD_UNSET};
-    int64_t since_ms = pod->startable_ms != FIELD_UNSET ? pod->startable_ms : pod->created_ms;
-    if (!waits_in_vain(pod) || since_ms == FIELD_UNSET)
+    if (!pod_view_waits_in_vain(pod))
         return (struct ending){.kind = ENDING_NONE, .check_ms = FIELD_UNSET};
-    int64_t final_ms = since_ms + start_failure_ms;
+    int64_t final_ms = (pod->waiting_ms != FIELD_UNSET ? pod->waiting_ms : now_ms) + start_failure_ms;
     if (now_ms < final_ms)
         return (struct ending){.kind = ENDING_NONE, .check_ms = final_ms};
     return (struct ending){.kind = ENDING_PERMANENT, .at_ms = now_ms, .check_ms = FIELD_UNSET};

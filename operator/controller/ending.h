@@ -36,8 +36,7 @@ struct ending {
     unsigned rule;    /* of failurePolicy, from 1; 0: none matched */
 };
 
-/* `start_failure_ms`: how long its container may fail to start, once it has a node and its turn, before that is
- * permanent. */
+/* `start_failure_ms`: how long its container may wait in vain to be started before that is permanent. */
 struct ending ending_classify(const struct pod_view *pod, enum framework framework, int64_t start_failure_ms,
                               int64_t now_ms);
 

@@ -60,6 +60,7 @@ void job_entry_free(struct job_entry *entry)
     free(entry->refused);
     free(entry->pods);
     free(entry->pod_moves);
+    free(entry->waits_since_ms);
     free(entry->gone);
     free(entry->obstacle_message);
     free(entry->document);
@@ -77,7 +78,12 @@ void job_entry_add_pod(struct job_entry *entry, const struct pod_record *pod)
         entry->pods = memory_resize(entry->pods, entry->pod_capacity, sizeof *entry->pods);
         if (entry->pod_moves)
             entry->pod_moves = memory_resize(entry->pod_moves, entry->pod_capacity, sizeof *entry->pod_moves);
+        if (entry->waits_since_ms)
+            entry->waits_since_ms =
+                memory_resize(entry->waits_since_ms, entry->pod_capacity, sizeof *entry->waits_since_ms);
     }
+    if (entry->waits_since_ms)
+        entry->waits_since_ms[entry->pod_count] = FIELD_UNSET;
     if (entry->pod_moves)
         entry->pod_moves[entry->pod_count] = (struct pod_moves){0};
     entry->pods[entry->pod_count++] = pod;
@@ -101,6 +107,28 @@ void job_entry_change_pod(struct job_entry *entry, const struct pod_record *old,
         pod_moves_change(&entry->pod_moves[i], &before, &after);
     }
     entry->pods[i] = pod;
+}
+
+static void begin_waits(struct job_entry *entry)
+{
+    entry->waits_since_ms = memory_allocate(entry->pod_capacity, sizeof *entry->waits_since_ms);
+    for (size_t i = 0; i < entry->pod_count; i++)
+        entry->waits_since_ms[i] = FIELD_UNSET;
+}
+
+void job_entry_note_wait(struct job_entry *entry, const struct pod_record *pod, int64_t now_ms)
+{
+    struct pod_view view = pod_record_view(pod);
+    bool waits = pod_view_waits_in_vain(&view);
+    size_t i = waits || entry->waits_since_ms ? position(entry, pod) : entry->pod_count;
+    if (i == entry->pod_count)
+        return;
+    if (!entry->waits_since_ms)
+        begin_waits(entry);
+    if (!waits)
+        entry->waits_since_ms[i] = FIELD_UNSET;
+    else if (entry->waits_since_ms[i] == FIELD_UNSET)
+        entry->waits_since_ms[i] = now_ms;
 }
 
 static void forget_gone(struct job_entry *entry, int64_t epoch)
@@ -145,6 +173,8 @@ void job_entry_remove_pod(struct job_entry *entry, const struct pod_record *pod)
         entry->pods[i] = entry->pods[--entry->pod_count];
         if (entry->pod_moves)
             entry->pod_moves[i] = entry->pod_moves[entry->pod_count];
+        if (entry->waits_since_ms)
+            entry->waits_since_ms[i] = entry->waits_since_ms[entry->pod_count];
     }
     if (view.member && is_of_job(entry, &view))
         add_gone(entry, (struct gone_pod){.role = view.role, .index = view.index}, view.epoch);
@@ -190,6 +220,8 @@ static void move_pods(struct job_entry *entry, int64_t by_ms)
     for (size_t i = 0; i < entry->pod_count; i++) {
         struct pod_view pod = pod_record_view(entry->pods[i]);
         pod_moves_clock_set(&entry->pod_moves[i], &pod, by_ms);
+        if (entry->waits_since_ms && entry->waits_since_ms[i] != FIELD_UNSET)
+            entry->waits_since_ms[i] += by_ms;
     }
 }
 
@@ -231,10 +263,13 @@ void job_entry_clock_set(struct job_entry *entry, int64_t by_ms, const struct jo
 const struct pod_view **job_entry_views(const struct job_entry *entry, struct arena *arena)
 {
     const struct pod_view **views = pod_record_views(entry->pods, entry->pod_count, arena);
-    for (size_t i = 0; entry->pod_moves && i < entry->pod_count; i++) {
+    for (size_t i = 0; (entry->pod_moves || entry->waits_since_ms) && i < entry->pod_count; i++) {
         struct pod_view *moved = arena_allocate(arena, 1, sizeof *moved);
         *moved = *views[i];
-        pod_moves_apply(&entry->pod_moves[i], moved);
+        if (entry->pod_moves)
+            pod_moves_apply(&entry->pod_moves[i], moved);
+        if (entry->waits_since_ms)
+            moved->waiting_ms = entry->waits_since_ms[i];
         views[i] = moved;
     }
     return views;

@@ -41,6 +41,7 @@ struct job_entry {
     const struct pod_record **pods; /* borrowed from the informer's cache, kept current by its events */
     size_t pod_count, pod_capacity;
     struct pod_moves *pod_moves; /* of each; NULL: the clock was not set */
+    int64_t *waits_since_ms;     /* of each, since when its container waits in vain (pod_view.h); NULL: none has */
 
     bool queued, executing;
     bool dirty; /* something changed while it was executing */
@@ -96,6 +97,8 @@ void job_entry_free(struct job_entry *entry);
 
 void job_entry_add_pod(struct job_entry *entry, const struct pod_record *pod);
 void job_entry_change_pod(struct job_entry *entry, const struct pod_record *old, const struct pod_record *pod);
+/* The cache shows this state of the pod from now on. */
+void job_entry_note_wait(struct job_entry *entry, const struct pod_record *pod, int64_t now_ms);
 void job_entry_remove_pod(struct job_entry *entry, const struct pod_record *pod);
 
 /* A pod of the job `uid` was made as `action` has it and is gone, although the cache has shown neither. */

@@ -155,6 +155,7 @@ struct pod_record *pod_record_read(const struct json *pod)
 struct pod_view pod_record_view(const struct pod_record *record)
 {
     struct pod_view view = {
+        .waiting_ms = FIELD_UNSET,
         .exit_code = record->exit_code,
         .role = (enum role)record->role,
         .phase = (enum pod_phase)record->phase,

@@ -227,7 +227,7 @@ static void read_container(const struct json *pod, struct pod_view *view)
 
 void pod_view_read(const struct json *pod, struct pod_view *ret_view, struct buffer *conditions)
 {
-    *ret_view = (struct pod_view){0};
+    *ret_view = (struct pod_view){.waiting_ms = FIELD_UNSET};
     read_metadata(pod, ret_view);
     read_status(pod, ret_view);
     read_container(pod, ret_view);
@@ -270,4 +270,45 @@ bool pod_view_deleting(const struct pod_view *pod)
 bool pod_view_succeeded(const struct pod_view *pod)
 {
     return pod->exit_code == 0 || (pod->exit_code == EXIT_CODE_NONE && pod->phase == POD_SUCCEEDED);
+}
+
+static bool is_one_of(const char *text, const char *const *words)
+{
+    for (; *words; words++)
+        if (strcmp(text, *words) == 0)
+            return true;
+    return false;
+}
+
+/* What a kubelet reports while image, command or configuration keep a container from starting. */
+bool pod_view_waits_in_vain(const struct pod_view *pod)
+{
+    static const char *const reasons_to_wait[] = {
+        "ErrImagePull",
+        "ImagePullBackOff",
+        "ErrImageNeverPull",
+        "InvalidImageName",
+        "RegistryUnavailable",
+        "ImageInspectError",
+        "SignatureValidationFailed",
+        "CreateContainerError",
+        "CreateContainerConfigError",
+        "RunContainerError",
+        "PreCreateHookError",
+        "PreStartHookError",
+        "PostStartHookError",
+        "ErrImagePullBackOff",
+        NULL,
+    };
+    return is_one_of(pod->waiting_reason, reasons_to_wait);
+}
+
+/* Clocks of nodes may be late, and the API keeps whole seconds. Little is lost by patience with them: what is deleted after
+ * its end is gone at once. */
+#define NODE_CLOCK_LATE_MS 30000
+
+bool pod_view_was_asked_to_end(const struct pod_view *pod)
+{
+    return pod_view_deleting(pod) &&
+           (pod->finished_ms == FIELD_UNSET || pod->finished_ms >= pod->deletion_ms - NODE_CLOCK_LATE_MS);
 }

@@ -42,8 +42,9 @@ struct pod_view {
     int64_t epoch, attempt, index;
     int64_t created_ms, started_ms, finished_ms;
     int64_t
-        startable_ms;    /* since when nothing but itself keeps the container from starting: it has a node, and the init
+        startable_ms;   /* since when nothing but itself keeps the container from starting: it has a node, and the init
                              containers before it are done */
+    int64_t waiting_ms; /* since when its container was seen to wait in vain, in memory only; FIELD_UNSET: it was not */
     int64_t deletion_ms; /* when it was asked to end: deletionTimestamp less its grace period */
     int64_t grace_ms;    /* how long it may take to end then; 0 once it was deleted by force */
     int exit_code;       /* of that container, EXIT_CODE_NONE until it has ended */
@@ -72,5 +73,9 @@ bool pod_view_alive(const struct pod_view *pod);
 bool pod_view_ended(const struct pod_view *pod);
 bool pod_view_deleting(const struct pod_view *pod);
 bool pod_view_succeeded(const struct pod_view *pod);
+/* Image, command or configuration keep its container from starting: a kubelet tries again. */
+bool pod_view_waits_in_vain(const struct pod_view *pod);
+/* It had not ended when it was asked to, as far as can be told: one tells the API server's clock, the other its node's. */
+bool pod_view_was_asked_to_end(const struct pod_view *pod);
 
 #endif

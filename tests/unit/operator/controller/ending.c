@@ -29,7 +29,9 @@ static const struct end ends[] = {
     {"preempted", 137, "Error", "", true, NEVER, T, ENDING_DISRUPTION, ENDING_DISRUPTION},
     {"permanent code under preemption", 70, "Error", "", true, NEVER, T, ENDING_DISRUPTION, ENDING_DISRUPTION},
     {"deleted before it finished", 143, "Error", "", false, T - 1000, T, ENDING_DISRUPTION, ENDING_DISRUPTION},
-    {"deleted after it finished", 65, "Error", "", false, T + 1000, T, ENDING_PERMANENT, ENDING_FAILURE},
+    {"deleted before it finished, by a late clock", 1, "Error", "", false, T, T - 5000, ENDING_DISRUPTION,
+     ENDING_DISRUPTION},
+    {"deleted after it finished", 65, "Error", "", false, T + 31000, T, ENDING_PERMANENT, ENDING_FAILURE},
     {"node refused it", EXIT_CODE_NONE, "", "OutOfcpu", false, NEVER, NEVER, ENDING_DISRUPTION, ENDING_DISRUPTION},
     {"evicted for its disk", 137, "Error", "Evicted", false, NEVER, T, ENDING_FAILURE, ENDING_FAILURE},
     {"evicted by pressure", 137, "Error", "Evicted", true, NEVER, T, ENDING_DISRUPTION, ENDING_DISRUPTION},
@@ -88,31 +90,30 @@ Test(ending, a_registry_hiccup_is_waited_for)
     pod->phase = POD_PENDING;
     pod->waiting_reason = "ImagePullBackOff";
     pod->waiting_message = "no such image";
-    struct ending ending = ending_classify(pod, FRAMEWORK_COXSWAIN, START_FAILURE_MS, T);
-    cr_assert_eq(ending.kind, ENDING_NONE);
-    cr_assert_eq(ending.check_ms, T + START_FAILURE_MS);
-    ending = ending_classify(pod, FRAMEWORK_COXSWAIN, START_FAILURE_MS, T + START_FAILURE_MS);
-    cr_assert_eq(ending.kind, ENDING_PERMANENT);
-    pod->waiting_reason = "ContainerCreating";
-    ending = ending_classify(pod, FRAMEWORK_COXSWAIN, START_FAILURE_MS, T + START_FAILURE_MS);
-    cr_assert_eq(ending.kind, ENDING_NONE);
-    scene_release(&scene);
-}
-
-Test(ending, who_waits_for_a_node_has_not_waited_for_its_image)
-{
-    struct scene scene;
-    scene_init(&scene, 1);
-    struct pod_view *pod = scene_add_pod(&scene, ROLE_WORKER, 0, 1);
-    pod->phase = POD_PENDING;
-    pod->waiting_reason = "ImagePullBackOff";
-    pod->startable_ms = pod->created_ms + 3600000;
-    int64_t final_ms = pod->startable_ms + START_FAILURE_MS;
+    pod->waiting_ms = T - 1000;
+    int64_t final_ms = pod->waiting_ms + START_FAILURE_MS;
     struct ending ending = ending_classify(pod, FRAMEWORK_COXSWAIN, START_FAILURE_MS, final_ms - 1);
     cr_assert_eq(ending.kind, ENDING_NONE);
     cr_assert_eq(ending.check_ms, final_ms);
     ending = ending_classify(pod, FRAMEWORK_COXSWAIN, START_FAILURE_MS, final_ms);
     cr_assert_eq(ending.kind, ENDING_PERMANENT);
+    pod->waiting_reason = "ContainerCreating";
+    ending = ending_classify(pod, FRAMEWORK_COXSWAIN, START_FAILURE_MS, final_ms);
+    cr_assert_eq(ending.kind, ENDING_NONE);
+    scene_release(&scene);
+}
+
+Test(ending, the_first_hiccup_after_a_long_pull_is_one)
+{
+    struct scene scene;
+    scene_init(&scene, 1);
+    struct pod_view *pod = scene_add_pod(&scene, ROLE_WORKER, 0, 1);
+    pod->phase = POD_PENDING;
+    pod->waiting_reason = "ErrImagePull";
+    int64_t now_ms = pod->startable_ms + 3600000;
+    struct ending ending = ending_classify(pod, FRAMEWORK_COXSWAIN, START_FAILURE_MS, now_ms);
+    cr_assert_eq(ending.kind, ENDING_NONE);
+    cr_assert_eq(ending.check_ms, now_ms + START_FAILURE_MS);
     scene_release(&scene);
 }
 
@@ -179,12 +180,13 @@ Test(ending, of_long_last_words_the_end_is_told)
     scene_release(&scene);
 }
 
-/* Of worker 0, whose image cannot be pulled, `ms` after it was made, when the clock was set by `by_ms` meanwhile. */
+/* Of worker 0, `ms` after it was first seen to wait for its image, when the clock was set by `by_ms` meanwhile. */
 static enum ending_kind kind_after_move(struct scene *scene, int64_t by_ms, int64_t ms)
 {
     struct job_entry *entry = job_entry_new("n/a");
     SCOPED_FREE struct pod_record *pod = pod_record_new(&scene->pods[0]);
     job_entry_add_pod(entry, pod);
+    job_entry_note_wait(entry, pod, scene->pods[0].created_ms);
     job_entry_clock_set(entry, by_ms, NULL);
     scene->list[0] = job_entry_views(entry, &scene->arena)[0];
     scene->input.now_ms = scene->pods[0].created_ms + by_ms + ms;

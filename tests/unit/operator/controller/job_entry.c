@@ -228,6 +228,48 @@ Test(job_entry, times_of_pods_move_when_they_were_known_before)
     arena_release(&arena);
 }
 
+static struct pod_record *waiting_pod(const char *reason)
+{
+    SCOPED_FREE struct pod_record *plain = pod_at(5000, FIELD_UNSET);
+    struct pod_view view = pod_record_view(plain);
+    view.waiting_reason = reason;
+    return pod_record_new(&view);
+}
+
+static int64_t waits_since(size_t pod)
+{
+    struct arena arena = {0};
+    int64_t ms = job_entry_views(entry, &arena)[pod]->waiting_ms;
+    arena_release(&arena);
+    return ms;
+}
+
+Test(job_entry, who_waits_in_vain_does_so_until_the_kubelet_says_something_else)
+{
+    SCOPED_FREE struct pod_record *other = pod_at(5000, FIELD_UNSET), *fails = waiting_pod("ErrImagePull"),
+                                  *backs_off = waiting_pod("ImagePullBackOff"),
+                                  *starts = waiting_pod("ContainerCreating");
+    job_entry_add_pod(entry, other);
+    job_entry_note_wait(entry, other, 6000);
+    job_entry_add_pod(entry, fails);
+    cr_assert_eq(waits_since(1), FIELD_UNSET);
+    job_entry_note_wait(entry, fails, 7000);
+    cr_assert_eq(waits_since(0), FIELD_UNSET);
+    cr_assert_eq(waits_since(1), 7000);
+    job_entry_change_pod(entry, fails, backs_off);
+    job_entry_note_wait(entry, backs_off, 9000);
+    cr_assert_eq(waits_since(1), 7000, "still");
+    job_entry_clock_set(entry, 100, NULL);
+    job_entry_remove_pod(entry, other);
+    cr_assert_eq(waits_since(0), 7100);
+    job_entry_change_pod(entry, backs_off, starts);
+    job_entry_note_wait(entry, starts, 10000);
+    cr_assert_eq(waits_since(0), FIELD_UNSET);
+    job_entry_change_pod(entry, starts, fails);
+    job_entry_note_wait(entry, fails, 11000);
+    cr_assert_eq(waits_since(0), 11000, "anew");
+}
+
 Test(job_entry, a_job_is_new_no_more_when_its_pods_may_have_come_and_gone_unseen)
 {
     struct job_status blank = {0};

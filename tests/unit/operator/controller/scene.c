@@ -91,6 +91,7 @@ struct pod_view *scene_add_pod(struct scene *scene, enum role role, int64_t inde
         .startable_ms = scene->input.now_ms,
         .started_ms = scene->input.now_ms,
         .finished_ms = FIELD_UNSET,
+        .waiting_ms = FIELD_UNSET,
         .deletion_ms = FIELD_UNSET,
         .exit_code = EXIT_CODE_NONE,
         .role = role,

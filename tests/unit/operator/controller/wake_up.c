@@ -141,11 +141,11 @@ Test(wake_up, a_crew_that_fails_again_comes_back_when_its_delay_is_over)
 Test(wake_up, an_image_that_cannot_be_had_is_given_up_in_time)
 {
     scene_run(&scene);
-    int64_t created_ms = scene.pods[1].created_ms;
     scene.pods[1].ready = false;
     scene.pods[1].phase = POD_PENDING;
     scene.pods[1].waiting_reason = "ImagePullBackOff";
-    check_done_at(is_failed, created_ms + scene.options.start_failure_ms);
+    scene.pods[1].waiting_ms = scene.input.now_ms - SECOND_MS;
+    check_done_at(is_failed, scene.pods[1].waiting_ms + scene.options.start_failure_ms);
 }
 
 Test(wake_up, a_pod_of_a_dead_node_is_removed_in_time)
