@@ -293,6 +293,14 @@ static void tell_later(const struct controller *controller, struct job_entry *en
     work_queue_add_at(controller->queue, entry, input->now_ms + TELL_RETRY_MS);
 }
 
+static void carry_out(struct controller *controller, struct job_entry *entry, const struct training_job *job,
+                      struct plan *plan)
+{
+    entry->executing = true;
+    controller->executing++;
+    execute_plan(&controller->executor, entry, job, plan);
+}
+
 static void reconcile_job(struct controller *controller, struct job_entry *entry, const struct job_item *item)
 {
     struct plan plan = {0};
@@ -316,13 +324,35 @@ static void reconcile_job(struct controller *controller, struct job_entry *entry
         tell_later(controller, entry, &input);
     } else if (plan_has_work(&plan)) {
         entry->told_since_ms = FIELD_UNSET;
-        entry->executing = true;
-        controller->executing++;
-        execute_plan(&controller->executor, entry, &item->job, &plan);
+        carry_out(controller, entry, &item->job, &plan);
     }
     plan_release(&plan);
     arena_release(&views);
     durations_observe(&controller->metrics.planning, clock_monotonic_ns() - start_ns);
+}
+
+/* The garbage collector asks its pods to end; those of a dead node do not answer. */
+static void reconcile_without_job(struct controller *controller, struct job_entry *entry)
+{
+    struct plan plan = {0};
+    struct arena views = {0};
+    size_t length = strcspn(entry->key, "/");
+    SCOPED_FREE char *namespace = memory_format("%.*s", (int)length, entry->key);
+    const struct training_job gone = {.namespace = namespace,
+                                      .name = entry->key + length + 1,
+                                      .uid = "",
+                                      .run_policy.force_delete_after_seconds = FIELD_UNSET};
+    struct plan_input input = {.job = &gone,
+                               .pods = job_entry_views(entry, &views),
+                               .pod_count = entry->pod_count,
+                               .now_ms = clock_now_ms(),
+                               .options = &controller->options.plan};
+    plan_without_job(&input, &plan);
+    work_queue_add_at(controller->queue, entry, plan.requeue_ms);
+    if (plan_has_work(&plan))
+        carry_out(controller, entry, &gone, &plan);
+    plan_release(&plan);
+    arena_release(&views);
 }
 
 static void reconcile(void *context, struct job_entry *entry)
@@ -334,6 +364,10 @@ static void reconcile(void *context, struct job_entry *entry)
     if (!item) {
         if (entry->pod_count == 0)
             forget(controller, entry);
+        else if (informer_has_seen(controller->pods, entry->pod_write.version))
+            reconcile_without_job(controller, entry);
+        else
+            work_queue_add_at(controller->queue, entry, clock_now_ms() + UNSEEN_RETRY_MS);
         return;
     }
     if (!sees_own_writes(controller, entry, &item->job)) {

@@ -251,6 +251,14 @@ void plan_job(const struct plan_input *input, struct plan *ret_plan)
     decide_write(&planning);
 }
 
+void plan_without_job(const struct plan_input *input, struct plan *ret_plan)
+{
+    ret_plan->requeue_ms = PLAN_NEVER;
+    ret_plan->now_ms = input->now_ms;
+    struct planning planning = {.input = input, .job = input->job, .plan = ret_plan, .now_ms = input->now_ms};
+    dead_node_plan(&planning);
+}
+
 bool plan_has_work(const struct plan *plan)
 {
     bool tells = false;

@@ -237,6 +237,8 @@ struct plan {
 };
 
 void plan_job(const struct plan_input *input, struct plan *ret_plan);
+/* The job is gone, and pods of it are left: `job` has no more than its names and the defaults. */
+void plan_without_job(const struct plan_input *input, struct plan *ret_plan);
 /* Something is to be done or told. */
 bool plan_has_work(const struct plan *plan);
 /* All that it does is to tell people that pods of a crew come and go: no action, no promise that pods wait for, nothing

@@ -28,7 +28,8 @@ enum {
     DISRUPTION_TARGET = 16,
     OWNED_BY_JOB = 32,
     ADOPTABLE = 64,
-    BEGUN = 128
+    BEGUN = 128,
+    FENCED = 256,
 };
 
 static const size_t number_fields[] = {
@@ -43,7 +44,7 @@ static const size_t number_fields[] = {
 struct pod_record {
     int32_t exit_code;
     uint16_t present; /* a bit for each text that is not empty */
-    uint8_t flags;
+    uint16_t flags;
     uint8_t role : 4, phase : 4;
     char bytes[]; /* the numbers, then those texts, one after the other */
 };
@@ -66,12 +67,12 @@ static bool owner_is_job(const struct pod_view *view)
     return strcmp(view->owner_uid, view->job_uid) == 0;
 }
 
-static uint8_t flags_of(const struct pod_view *view)
+static uint16_t flags_of(const struct pod_view *view)
 {
-    return (uint8_t)((view->member ? MEMBER : 0) | (view->current ? CURRENT : 0) | (view->ready ? READY : 0) |
-                     (view->scheduled ? SCHEDULED : 0) | (view->disruption_target ? DISRUPTION_TARGET : 0) |
-                     (owner_is_job(view) ? OWNED_BY_JOB : 0) | (view->adoptable ? ADOPTABLE : 0) |
-                     (view->begun ? BEGUN : 0));
+    return (uint16_t)((view->member ? MEMBER : 0) | (view->current ? CURRENT : 0) | (view->ready ? READY : 0) |
+                      (view->scheduled ? SCHEDULED : 0) | (view->disruption_target ? DISRUPTION_TARGET : 0) |
+                      (owner_is_job(view) ? OWNED_BY_JOB : 0) | (view->adoptable ? ADOPTABLE : 0) |
+                      (view->begun ? BEGUN : 0) | (view->fenced ? FENCED : 0));
 }
 
 /* Small numbers of either sign take a byte, FIELD_UNSET too. */
@@ -166,6 +167,7 @@ struct pod_view pod_record_view(const struct pod_record *record)
         .disruption_target = record->flags & DISRUPTION_TARGET,
         .adoptable = record->flags & ADOPTABLE,
         .begun = record->flags & BEGUN,
+        .fenced = record->flags & FENCED,
     };
     const char *from = record->bytes;
     for (unsigned i = 0; i < NUMBER_FIELDS; i++)

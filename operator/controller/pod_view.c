@@ -137,6 +137,7 @@ static void read_metadata(const struct json *pod, struct pod_view *view)
     view->grace_ms = grace_ms(pod);
     if (view->deletion_ms != FIELD_UNSET)
         view->deletion_ms -= view->grace_ms;
+    view->fenced = view->deletion_ms != FIELD_UNSET && find(json_member(main_container(pod), "env"), "name", ENV_JOB);
     view->adoptable = view->member && !owner_is_any(pod) && is_told_its_labels(pod);
 }
 

@@ -95,3 +95,53 @@ Test(dead_node, a_clock_that_is_set_takes_nothing_from_its_time)
     cr_assert_eq(forced_after_move(-3600000, due_ms - 1), 0);
     cr_assert_eq(forced_after_move(-3600000, due_ms), 1, "nor does it add any");
 }
+
+/* Worker 1 of a job of the same name that was deleted. */
+static void leave_to_another_job(bool fenced)
+{
+    scene.pods[1].owner_uid = scene.pods[1].job_uid = "the-job-before";
+    scene.pods[1].fenced = fenced;
+}
+
+Test(dead_node, what_an_earlier_job_has_left_there_is_removed_as_well)
+{
+    int64_t due_ms = GRACE_MS + scene.options.dead_node_ms;
+    leave_to_another_job(true);
+    cr_assert_eq(forced_after(due_ms - 1), 0);
+    cr_assert_leq(scene.plan.requeue_ms, scene.pods[1].deletion_ms + due_ms);
+    cr_assert_eq(forced_after(due_ms), 1);
+    scene.job.framework = FRAMEWORK_PYTORCH;
+    cr_assert_eq(forced_after(due_ms), 1, "whatever the new one is");
+    scene.pods[1].owner_uid = "";
+    cr_assert_eq(forced_after(due_ms), 0, "left on purpose");
+    scene.pods[1].owner_uid = "somebody";
+    cr_assert_eq(forced_after(due_ms), 0, "somebody else's");
+}
+
+Test(dead_node, of_another_framework_when_the_new_job_says_so)
+{
+    leave_to_another_job(false);
+    cr_assert_eq(forced_after(3600000), 0, "nothing keeps it from writing");
+    scene.job.run_policy.force_delete_after_seconds = 10;
+    cr_assert_eq(forced_after(GRACE_MS + 9999), 0);
+    cr_assert_eq(forced_after(GRACE_MS + 10000), 1);
+}
+
+Test(dead_node, without_any_job_of_the_name)
+{
+    leave_to_another_job(true);
+    scene.pods[0].deletion_ms = scene.pods[1].deletion_ms; /* as if it had no fence */
+    scene.pods[0].grace_ms = GRACE_MS;
+    scene.job.uid = "";
+    int64_t due_ms = scene.pods[1].deletion_ms + GRACE_MS + scene.options.dead_node_ms;
+    for (int late = 0; late < 2; late++) {
+        scene.input.now_ms = due_ms - 1 + late;
+        plan_release(&scene.plan);
+        plan_without_job(&scene.input, &scene.plan);
+        cr_assert_eq(scene.plan.action_count, late);
+        cr_assert_eq(scene.plan.requeue_ms, late ? PLAN_NEVER : due_ms);
+    }
+    cr_assert_eq(scene.plan.actions[0].type, ACTION_FORCE_DELETE_POD);
+    cr_assert_eq(scene.plan.actions[0].pod, &scene.pods[1]);
+    cr_assert_not(scene.plan.write_status);
+}

@@ -97,6 +97,25 @@ Test(pod_view, deletion_was_asked_for_a_grace_period_earlier)
     cr_assert_eq(pod->deletion_ms - pod->created_ms, 30000);
 }
 
+/* Only workers of ours have the job's document; whether one is matters once it is to end. */
+Test(pod_view, one_of_ours_that_is_to_end_is_fenced)
+{
+#define DELETED "\"deletionTimestamp\":\"2026-11-20T14:01:00Z\""
+#define WITH(name)                                                                                                     \
+    "\"spec\":{\"containers\":[{\"name\":\"trainer\",\"env\":[{\"name\":\"" name "\",\"value\":\"{}\"}]}]}"
+    static const struct {
+        const char *text;
+        bool fenced;
+    } pods[] = {{"{\"metadata\":{" DELETED "}," WITH("COXSWAIN_JOB") "}", true},
+                {"{\"metadata\":{" DELETED "}," WITH("TF_CONFIG") "}", false},
+                {"{\"metadata\":{}," WITH("COXSWAIN_JOB") "}", false},
+                {"{\"metadata\":{" DELETED "}}", false}};
+    for (size_t i = 0; i < sizeof pods / sizeof *pods; i++) {
+        SCOPED_FREE struct pod_record *record = record_of(pods[i].text);
+        cr_expect_eq(pod_record_view(record).fenced, pods[i].fenced, "%s", pods[i].text);
+    }
+}
+
 Test(pod_view, main_container_is_the_first_without_a_trainer)
 {
     SCOPED_FREE struct pod_record *record = record_of(
