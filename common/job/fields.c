@@ -1313,7 +1313,8 @@ static const struct field restarts_fields[] = {
     COUNTER("disruptions", job_status, restarts.disruptions, "Preemptions, drains and lost nodes."),
     COUNTER("outOfMemory", job_status, restarts.out_of_memory,
             "Containers killed at their memory limit; these spend backoffLimit."),
-    COUNTER("ignored", job_status, restarts.ignored, "Ends that a rule of failurePolicy lets off."),
+    COUNTER("ignored", job_status, restarts.ignored,
+            "Ends that a rule of failurePolicy lets off, and failures that were counted and then taken back."),
 };
 static OBJECT_TYPE(restarts_type, "Restarts", restarts_fields);
 

@@ -12,7 +12,7 @@
 /* Whether pods may be there. When not, `ret_reason` and `ret_message` say why. */
 bool queue_admits(struct planning *planning, const char **ret_reason, const char **ret_message);
 
-/* The Workload of a suspended job goes: its quota is free. */
+/* The Workload of a suspended job goes: its quota is free. Only once no pod is left. */
 void queue_dismiss(struct planning *planning);
 /* The Workload as it should be while the job wants to run. `suspended`: the status says so, and no pod is left. */
 void queue_keep(struct planning *planning, bool suspended);

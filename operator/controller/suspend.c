@@ -81,13 +81,15 @@ static void resume(struct planning *planning)
 bool suspend_plan(struct planning *planning)
 {
     const char *reason, *why;
-    bool suspended = condition_is(planning->old, CONDITION_SUSPENDED, CONDITION_TRUE);
+    bool pods_are_gone =
+        condition_is(planning->old, CONDITION_SUSPENDED, CONDITION_TRUE) && planning->crew.alive_count == 0;
     if (planning->job->run_policy.suspend) {
         suspend(planning, "Suspended", "runPolicy.suspend is true");
-        queue_dismiss(planning);
+        if (pods_are_gone)
+            queue_dismiss(planning);
         return true;
     }
-    queue_keep(planning, suspended && planning->crew.alive_count == 0);
+    queue_keep(planning, pods_are_gone);
     if (!queue_admits(planning, &reason, &why)) {
         if (create_ends_job(planning))
             return true;

@@ -361,6 +361,17 @@ static void make_key(void)
     model.key_there = true;
 }
 
+/* By a pod that its operator knew of. */
+static bool quota_is_used(void)
+{
+    for (size_t i = 0; i < model.pod_count; i++) {
+        const struct model_pod *pod = &model.pods[i];
+        if (pod->exists && pod->seen && !pod->foreign && !pod->stray && pod_view_alive(&pod->view))
+            return true;
+    }
+    return false;
+}
+
 static void operator_do(const struct action *action, const struct training_job *job, const struct plan *plan)
 {
     struct model_pod *pod;
@@ -401,6 +412,7 @@ static void operator_do(const struct action *action, const struct training_job *
         model.workload_there = true;
         break;
     case ACTION_DELETE_WORKLOAD:
+        CHECK(!model.workload.reserved || !quota_is_used(), "a Workload goes while pods use its quota");
         model.workload_there = false;
         break;
     case ACTION_RELEASE_WORKLOAD:

@@ -96,6 +96,9 @@ Test(queue, another_queue_waits_while_one_has_given_quota)
     scene_plan(&scene);
     cr_assert_eq(scene.plan.event_count, 0, "told once");
     scene.job.run_policy.suspend = true;
+    turn();
+    scene.input.pod_count = 0;
+    turn();
     scene_plan(&scene);
     cr_assert_eq(scene_count(&scene, ACTION_DELETE_WORKLOAD), 1, "what comes next is the other queue's");
 }
@@ -214,13 +217,22 @@ Test(queue, without_kueue_a_new_job_waits_and_says_so)
     cr_assert_leq(scene.plan.requeue_ms, scene.input.now_ms + OPTIONAL_RETRY_MS);
 }
 
-Test(queue, a_suspended_job_gives_its_workload_back)
+Test(queue, a_suspended_job_gives_its_workload_back_after_its_pods)
 {
     run();
     scene.job.run_policy.suspend = true;
+    for (int i = 0; i < 2; i++) {
+        turn();
+        cr_assert_eq(scene_count(&scene, ACTION_DELETE_WORKLOAD), 0, "pods run on its quota");
+    }
+    scene.input.pod_count = 0;
+    turn();
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_SUSPENDED, CONDITION_TRUE), "Suspended");
     scene_plan(&scene);
     cr_assert_eq(scene_count(&scene, ACTION_DELETE_WORKLOAD), 1);
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_WORKLOAD), 0);
+    workload.deleting = true;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_DELETE_WORKLOAD), 0);
 }
 
 Test(queue, a_flavor_that_is_not_known_is_waited_for)

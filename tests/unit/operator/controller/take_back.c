@@ -94,17 +94,45 @@ Test(take_back, not_for_the_disruption_of_another_crew)
     cr_assert_eq(scene.plan.status.restarts.disruptions, 1);
 }
 
-Test(take_back, where_only_the_pod_was_replaced_the_disruption_counts_by_itself)
+/* Of a crew that goes on without the pod. */
+static void charge_one(int exit_code)
 {
-    scene.job.run_policy.restart_scope = RESTART_SCOPE_POD;
-    scene_end_pod(&scene, &scene.pods[1], 1);
+    scene_end_pod(&scene, &scene.pods[1], exit_code);
     scene_plan(&scene);
     scene_accept(&scene);
     cr_assert_eq(scene.job.status.restarts.failures, 1);
     scene.input.now_ms += 5000;
+}
+
+Test(take_back, where_only_the_pod_was_replaced_the_disruption_counts_by_itself)
+{
+    scene.job.run_policy.restart_scope = RESTART_SCOPE_POD;
+    charge_one(1);
     scene.pods[0].disruption_target = true;
     scene_end_pod(&scene, &scene.pods[0], 143);
     scene_plan(&scene);
     cr_assert_eq(scene.plan.status.restarts.failures, 0);
     cr_assert_eq(scene.plan.status.restarts.disruptions, 1);
+    cr_assert_eq(scene.plan.status.restarts.ignored, 1);
+    cr_assert_eq(scene.plan.status.restart_count, 2);
+}
+
+/* Else the next that only follows from another's end would be taken for one that repeats. */
+Test(take_back, who_follows_later_is_let_off_as_if_nothing_had_been_charged)
+{
+    scene.job.run_policy.restart_scope = RESTART_SCOPE_POD;
+    charge_one(1);
+    scene.pods[0].disruption_target = true;
+    scene_end_pod(&scene, &scene.pods[0], 143);
+    scene_plan(&scene);
+    scene_accept(&scene);
+    scene.list[0] = scene_add_pod(&scene, ROLE_WORKER, 0, 3);
+    scene.list[1] = scene_add_pod(&scene, ROLE_WORKER, 1, 3);
+    scene.input.pod_count = 2;
+    scene_plan(&scene);
+    scene_accept(&scene);
+    scene_end_pod(&scene, &scene.pods[scene.pod_count - 1], 138);
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.restart_count, 3);
+    cr_assert_eq(scene.plan.status.restarts.failures, 0);
 }
