@@ -254,15 +254,25 @@ static int64_t patience_ms(const struct collective *group)
     return shorter < WAKE_MS ? shorter : WAKE_MS;
 }
 
+/* Gives others the processor for a moment. A process that is stopped is found here more often than asleep. */
+static void lend_processor(struct collective *group, int64_t now)
+{
+    sched_yield();
+    int64_t late = clock_monotonic_ns() - now;
+    if (late > LATE_NS)
+        group->frozen_ns += late;
+}
+
 /* Moves bytes until the request is done: spins briefly, since an answer is often microseconds away, then sleeps. */
 static void drive(struct collective *group, const struct request *request)
 {
     int64_t stalls_told = 0, spin_until = clock_monotonic_ns() + SPIN_NS;
     while (!request_done(request) && !atomic_load(&group->aborted)) {
+        int64_t now;
         if (collective_progress(group)) {
             spin_until = group->progress_ns + SPIN_NS;
-        } else if (clock_monotonic_ns() < spin_until) {
-            sched_yield();
+        } else if ((now = clock_monotonic_ns()) < spin_until) {
+            lend_processor(group, now);
         } else if (!request_done(request)) {
             group_sleep(group, (int)patience_ms(group));
             check_patience(group, request, &stalls_told);

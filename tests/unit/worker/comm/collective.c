@@ -9,12 +9,14 @@
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -612,6 +614,38 @@ Test(collective, who_is_stopped_while_it_waits_knows_it, .timeout = 240)
     crew_fork(&c, stand_still);
     for (unsigned rank = 0; rank < 2; rank++)
         cr_assert_eq(crew_wait(&c, rank), 0, "rank %u", rank);
+}
+
+static bool stops_in_yield;
+
+/* In place of the C library's. */
+int sched_yield(void)
+{
+    if (stops_in_yield)
+        usleep(STOPPED_US);
+    stops_in_yield = false;
+    return (int)syscall(SYS_sched_yield);
+}
+
+/* As if somebody stopped rank 0 while it lets others have the processor: each round until it comes to that and knows it. */
+static void stand_still_in_yield(struct crew *c)
+{
+    float knows = 0;
+    for (int round = 0; knows == 0 && round < ROUNDS_MAX; round++) {
+        if (c->rank == 1)
+            usleep(20000);
+        stops_in_yield = c->rank == 0;
+        FAILED(collective_barrier(c->group, &c->error) < 0);
+        stops_in_yield = false;
+        const float own = c->rank == 0 && collective_take_frozen_ns(c->group) > NOTICED_NS, *vectors[] = {&own};
+        FAILED(collective_all_reduce(c->group, vectors, &knows, 1, &c->error) < 0);
+    }
+    FAILED(knows == 0);
+}
+
+Test(collective, who_is_stopped_while_it_looks_for_answers_knows_it, .timeout = 240)
+{
+    run_crew(2, 1, COLLECTIVE_TRANSPORT_AUTO, stand_still_in_yield);
 }
 
 /* Each time the thread sleeps on the operation already when the caller comes to wait for it, and then the bell rings for both. */
