@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Parameter servers: pull + push of one 67 MB layer between two processes, through
- * shared memory and through gRPC, beside a raw loopback stream in the same run; and
+ * shared memory and over TCP, beside a raw loopback stream in the same run; and
  * the real worker: an MLP, 2 workers of one thread + 1 ps, batch 64 a worker. And a
  * table of 50,000 x 64 of which a step's 2,000 tokens name some rows: these rows
  * alone, and all of it.
@@ -201,7 +201,8 @@ static int push_and_pull(const struct kind *kind, int64_t ticket)
 
 /* Median nanoseconds of an exchange; *ret_bytes: of tensors in one. */
 static double exchange(struct rpc *rpc, struct address_book *book, struct crew_seat *seat,
-                       const struct placement *placement, const struct kind *kind, bool *ret_shared, double *ret_bytes)
+                       const struct placement *placement, const struct kind *kind, const char **ret_way,
+                       double *ret_bytes)
 {
     static unsigned index;
     const struct servers_link_options options = {.rpc = rpc,
@@ -215,7 +216,6 @@ static double exchange(struct rpc *rpc, struct address_book *book, struct crew_s
     static int64_t ticket;
     double times[ROUNDS_MAX];
     int rounds = 0;
-    int64_t shared, sent;
     if (servers_link_new(&options, &links, NULL) < 0)
         exit(1);
     atomic_store(&linked, true);
@@ -227,9 +227,9 @@ static double exchange(struct rpc *rpc, struct address_book *book, struct crew_s
             exit(1);
         times[rounds++] = (double)(clock_monotonic_ns() - from);
     }
-    servers_link_traffic(links, &shared, &sent);
-    *ret_shared = shared > 0;
-    *ret_bytes = (double)(shared + sent) / rounds;
+    struct servers_traffic traffic = servers_link_traffic(links);
+    *ret_way = traffic.shared ? "shared memory" : traffic.lined ? "TCP" : "gRPC";
+    *ret_bytes = (double)(traffic.shared + traffic.lined + traffic.streamed) / rounds;
     atomic_store(&linked, false);
     qsort(times, (size_t)rounds, sizeof *times, compare);
     return times[rounds / 2];
@@ -280,12 +280,12 @@ static void measure_layer(struct rpc *rpc, struct address_book *book, struct cre
                           const struct placement *placement, double raw)
 {
     for (int share = 0; share < 2; share++) {
-        bool shared;
+        const char *way;
         double bytes;
         const struct kind kind = {.layout = &layer, .share = share};
-        double rate = 2.0 * (double)BYTES / exchange(rpc, book, seat, placement, &kind, &shared, &bytes);
-        printf("ps 67 MB layer, push + pull, %-13s %6.2f GB/s, %3.0f %% of a raw loopback stream (%.2f GB/s)\n",
-               shared ? "shared memory" : "gRPC", rate, 100 * rate / raw, raw);
+        double rate = 2.0 * (double)BYTES / exchange(rpc, book, seat, placement, &kind, &way, &bytes);
+        printf("ps 67 MB layer, push + pull, %-13s %6.2f GB/s, %3.0f %% of a raw loopback stream (%.2f GB/s)\n", way,
+               rate, 100 * rate / raw, raw);
         fflush(stdout);
     }
 }
@@ -309,17 +309,17 @@ static void measure_table(struct rpc *rpc, struct address_book *book, struct cre
     static struct row_set rows; /* outlives the link */
     draw_rows(placement, &rows);
     for (int share = 0; share < 2; share++) {
-        bool shared;
+        const char *way;
         double bytes[2], times[2];
         for (int listed = 0; listed < 2; listed++) {
             const struct kind kind = {.layout = &embedding, .rows = listed ? &rows : NULL, .share = share};
-            times[listed] = exchange(rpc, book, seat, placement, &kind, &shared, &bytes[listed]);
+            times[listed] = exchange(rpc, book, seat, placement, &kind, &way, &bytes[listed]);
         }
         bytes[1] += 2.0 * rows.count * sizeof(uint32_t); /* the lists */
         printf("ps table of 50,000 x 64, 2,000 tokens, push + pull, %-13s %u rows: %.0f bytes, %.2f ms; "
                "all: %.0f bytes, %.2f ms (%.1f times the bytes, %.1f times as long)\n",
-               shared ? "shared memory" : "gRPC", rows.count, bytes[1], times[1] / 1e6, bytes[0], times[0] / 1e6,
-               bytes[0] / bytes[1], times[0] / times[1]);
+               way, rows.count, bytes[1], times[1] / 1e6, bytes[0], times[0] / 1e6, bytes[0] / bytes[1],
+               times[0] / times[1]);
         fflush(stdout);
     }
 }

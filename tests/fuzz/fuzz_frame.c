@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Frames, greetings and answers of the data plane. The fuzzer cannot guess a
+ * Frames, greetings, answers and heads of loads of the data plane. The fuzzer cannot guess a
  * CRC-32C, so it is mended first: what lies behind the check is tested as well.
  */
 #include <string.h>
@@ -24,6 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
     struct frame_header header;
     struct greeting greeting;
     enum greeting_answer answer;
+    struct load_head head;
     for (int mend = 0; mend < 2; mend++) {
         load(bytes, FRAME_HEADER_BYTES, data, length, mend);
         if (frame_header_decode(bytes, &header, NULL) == 0)
@@ -34,6 +35,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t length)
         load(bytes, GREETING_ANSWER_BYTES, data, length, mend);
         if (greeting_answer_decode(bytes, &answer, NULL) == 0)
             greeting_answer_encode(answer, again);
+        load(bytes, LOAD_HEAD_BYTES, data, length, mend);
+        if (load_head_decode(bytes, &head, NULL) == 0)
+            load_head_encode(&head, again);
     }
     return 0;
 }

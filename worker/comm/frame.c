@@ -10,6 +10,7 @@
 #define GREETING_MAGIC 0x31475843u /* "CXG1" */
 #define GREETING_PROOF (GREETING_BYTES - 4 - CREW_PROOF_BYTES)
 #define ANSWER_MAGIC 0x31415843u /* "CXA1" */
+#define LOAD_MAGIC 0x314c5843u   /* "CXL1" */
 
 static void seal(unsigned char *bytes, size_t size)
 {
@@ -110,5 +111,21 @@ int greeting_answer_decode(const unsigned char bytes[GREETING_ANSWER_BYTES], enu
     if (!sealed(bytes, GREETING_ANSWER_BYTES, ANSWER_MAGIC) || answer < ANSWER_TCP || answer > ANSWER_REFUSED)
         return error_set(error, ERROR_CORRUPT, "the answer to a greeting fails its check");
     *ret_answer = answer;
+    return 0;
+}
+
+void load_head_encode(const struct load_head *head, unsigned char bytes[LOAD_HEAD_BYTES])
+{
+    put_u32(bytes, LOAD_MAGIC);
+    put_u64(bytes + 4, head->number);
+    put_u64(bytes + 12, head->length);
+    seal(bytes, LOAD_HEAD_BYTES);
+}
+
+int load_head_decode(const unsigned char bytes[LOAD_HEAD_BYTES], struct load_head *ret_head, struct error *error)
+{
+    if (!sealed(bytes, LOAD_HEAD_BYTES, LOAD_MAGIC))
+        return error_set(error, ERROR_CORRUPT, "the head of a load fails its check");
+    *ret_head = (struct load_head){.number = get_u64(bytes + 4), .length = get_u64(bytes + 12)};
     return 0;
 }

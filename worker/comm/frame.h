@@ -2,7 +2,8 @@
  *
  * Frames of the data plane. A connection starts with a greeting and its answer;
  * then frames follow, a header of FRAME_HEADER_BYTES and a payload each. All
- * numbers are little-endian; greeting, answer and header end in their CRC-32C.
+ * numbers are little-endian; greeting, answer and header end in their CRC-32C. On a
+ * line (bulk_line.h) loads follow instead, a head of LOAD_HEAD_BYTES and all of its bytes.
  */
 #ifndef COXSWAIN_COMM_FRAME_H
 #define COXSWAIN_COMM_FRAME_H
@@ -61,5 +62,16 @@ enum greeting_answer { ANSWER_TCP = 1, ANSWER_SHARED, ANSWER_LATER, ANSWER_STALE
 void greeting_answer_encode(enum greeting_answer answer, unsigned char bytes[GREETING_ANSWER_BYTES]);
 int greeting_answer_decode(const unsigned char bytes[GREETING_ANSWER_BYTES], enum greeting_answer *ret_answer,
                            struct error *error);
+
+#define LOAD_HEAD_BYTES 24
+
+struct load_head {
+    uint64_t number; /* of loads on this line before */
+    uint64_t length; /* bytes; what the receiver expects, or it is refused */
+};
+
+void load_head_encode(const struct load_head *head, unsigned char bytes[LOAD_HEAD_BYTES]);
+/* ERROR_CORRUPT for anything that is not an intact head. */
+int load_head_decode(const unsigned char bytes[LOAD_HEAD_BYTES], struct load_head *ret_head, struct error *error);
 
 #endif

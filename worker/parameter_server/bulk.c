@@ -24,6 +24,7 @@ int bulk_inbox_expect(struct bulk_inbox *inbox, size_t length, void *where, stru
         void *memory = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (memory == MAP_FAILED)
             return error_set(error, ERROR_NO_SPACE, "no memory for an update of %zu bytes", length);
+        (void)madvise(memory, length, MADV_HUGEPAGE);
         inbox->bytes = memory;
         inbox->capacity = length;
         inbox->owned = true;

@@ -6,8 +6,8 @@
  *
  * Tensors travel apart: a message that announces them is followed on the same
  * stream by bulk messages, each a head of BULK_HEAD_BYTES and raw bytes of the
- * server's packed array, or by nothing where memory is shared. Of tables only the
- * rows travel that the message lists (placement_rows.h).
+ * server's packed array; on a line (worker/comm/bulk_line.h) where the message says so; nowhere where memory is shared. Of
+ * tables only the rows travel that the message lists (placement_rows.h).
  */
 #ifndef COXSWAIN_PARAMETER_SERVER_MESSAGE_H
 #define COXSWAIN_PARAMETER_SERVER_MESSAGE_H
@@ -51,11 +51,11 @@
     X(REFUSED) /* generation is stale, or another job's: text */                                                                \
     /* Worker and server */                                                                                                     \
     X(OPEN) /* worker: job_uid, generation, index, server, incarnation (nonce of the area), digest, path of the area, newest */ \
-    X(OPENED) /* server: incarnation, generation, shared, holds_state */                                                        \
-    X(PULL)   /* worker: rows */                                                                                                \
-    X(PUSH)   /* worker: ticket, lineage, rate, scale, rows, pull (all values too); bulk */                                     \
+    X(OPENED) /* server: incarnation, generation, shared, holds_state, port and token (of a line) */                            \
+    X(PULL)   /* worker: rows, lined */                                                                                         \
+    X(PUSH)   /* worker: ticket, lineage, rate, scale, rows, pull (all values too), lined; bulk */                              \
     X(ACK)    /* server: ticket, verdict, incarnation */                                                                        \
-    X(VALUES) /* server: updates; bulk */                                                                                       \
+    X(VALUES) /* server: updates, lined (as was asked); bulk */                                                                 \
     /* Chief and server */                                                                                                      \
     X(CLAIM)    /* chief: job_uid, generation, server, digest, newest */                                                        \
     X(STANDING) /* server: incarnation, generation, holds_state, lineage, updates, empty, tickets */                            \
@@ -103,7 +103,10 @@ struct ps_message {
     uint32_t digest;              /* of the model's layout */
     uint32_t lineage;
     uint32_t verdict;
+    uint32_t port;
+    uint64_t token;
     bool holds_state, shared, pull, last;
+    bool lined;                           /* the bytes of gradients and values go on the line */
     int64_t ticket, step, updates, empty; /* empty: tickets in the table that have no update */
     double rate, scale, loss, squares;
     int64_t correct, targets, examples;

@@ -69,6 +69,7 @@ static void tell_waits(struct ps_server *server)
 static void tick(void *context)
 {
     struct ps_server *server = context;
+    server_exchange_tick(server);
     server_control_tick(server);
     server_succession_tick(server);
     server_store_tick(server);
@@ -83,12 +84,29 @@ static const struct rpc_method methods[] = {
     {PS_METHOD_MIRROR, mirror_opened},
 };
 
+static void wake(void *context)
+{
+    rpc_wake(((struct ps_server *)context)->rpc);
+}
+
+static int open_lines(struct ps_server *server, struct error *error)
+{
+    const struct bulk_lines_options options = {.job_uid = server->job_uid,
+                                               .listens = true,
+                                               .listen_address = server->options.listen_address,
+                                               .port = server->options.data_port,
+                                               .wake = wake,
+                                               .context = server};
+    bool is_large = (size_t)server->variables.elements * sizeof(float) >= BULK_LINE_LOAD_MIN;
+    return is_large ? bulk_lines_start(&options, &server->lines, error) : 0;
+}
+
 static int open_door(struct ps_server *server, struct error *error)
 {
     const struct ps_server_options *options = &server->options;
     if (variables_init(&server->variables, &options->variables, error) < 0 ||
         rpc_new(tick, server, TICK_MS, &server->rpc, error) < 0 || server_store_start(server, error) < 0 ||
-        mirror_start(server, error) < 0)
+        mirror_start(server, error) < 0 || open_lines(server, error) < 0)
         return -1;
     if (rpc_server_start(server->rpc, options->listen_address, options->port, methods, sizeof methods / sizeof *methods,
                          server, &server->door, error) < 0)
@@ -151,6 +169,7 @@ void ps_server_free(struct ps_server *server)
         rpc_stop(server->rpc);
     server_store_stop(server);
     mirror_stop(server);
+    bulk_lines_free(server->lines);
     if (server->rpc)
         rpc_free(server->rpc);
     for (unsigned i = 0; i < PS_WORKERS_MAX; i++)

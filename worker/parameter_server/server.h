@@ -42,7 +42,8 @@ struct ps_server_options {
     const char *job_uid;
     struct generation generation; /* its own attempt and epoch */
     const char *listen_address;
-    uint16_t port; /* 0: any free one */
+    uint16_t port;      /* 0: any free one */
+    uint16_t data_port; /* for lines; 0, or one that is taken: any free one */
     struct variables_options variables;
     uint32_t digest;                 /* parameter_layout_digest */
     bool backup;                     /* hand each update to the next server before acknowledging it */

@@ -38,8 +38,33 @@ static void refuse(struct exchange *exchange, const char *text)
     ps_message_send(exchange->stream, &message);
 }
 
+/* A line that is busy, or was never opened, is asked for by nobody who goes by the rules. */
+static bool line_is_ready(const struct exchange *exchange)
+{
+    return exchange->line != NULL && bulk_line_is_ready(exchange->line);
+}
+
+/* All of them need not be copied: those that are updated before they are sent are kept. */
+static void send_on_line(struct exchange *exchange, const struct row_set *rows)
+{
+    struct ps_server *server = exchange->server;
+    struct variables *variables = &server->variables;
+    const struct variables_options *options = &variables->options;
+    float *outgoing = server->outgoing[exchange->worker];
+    variables_copy_end(&exchange->values, variables);
+    if (rows != NULL && rows->listed) {
+        placement_carry(options->placement, options->server, rows, variables->parameters, ORDER_PACKED, outgoing,
+                        ORDER_CARRIED);
+        bulk_line_send(exchange->line, outgoing, bytes_of(server, rows));
+    } else if (variables_copy_begin(&exchange->values, variables, VARIABLES_PARAMETERS, NULL) == 0) {
+        bulk_line_send_from(exchange->line, own_bytes(server), variables_copy_give, &exchange->values);
+    } else {
+        rpc_stream_close(exchange->stream);
+    }
+}
+
 /* The values as they are now, by value, so that the next update may come. */
-static void send_values(struct exchange *exchange, const struct row_set *rows)
+static void send_values(struct exchange *exchange, const struct row_set *rows, bool lined)
 {
     struct ps_server *server = exchange->server;
     const struct variables *variables = &server->variables;
@@ -54,7 +79,16 @@ static void send_values(struct exchange *exchange, const struct row_set *rows)
         ps_message_send(exchange->stream, &message);
         return;
     }
+    if (lined && !line_is_ready(exchange)) {
+        rpc_stream_close(exchange->stream);
+        return;
+    }
+    message.lined = lined;
     ps_message_send(exchange->stream, &message);
+    if (lined) {
+        send_on_line(exchange, rows);
+        return;
+    }
     float *outgoing = server->outgoing[exchange->worker];
     placement_carry(placement, number, rows, variables->parameters, ORDER_PACKED, outgoing, ORDER_CARRIED);
     bulk_send(exchange->stream, outgoing, bytes_of(server, rows));
@@ -67,7 +101,7 @@ void server_exchange_acknowledge(struct exchange *exchange, int64_t ticket, uint
                                                            .verdict = verdict,
                                                            .incarnation = exchange->server->incarnation});
     if (pull)
-        send_values(exchange, NULL);
+        send_values(exchange, NULL, exchange->push.lined);
 }
 
 static void admit(struct exchange *exchange)
@@ -76,12 +110,17 @@ static void admit(struct exchange *exchange)
     if (!exchange->open || exchange->answered || server->frozen || !server->admits)
         return;
     exchange->answered = true;
-    ps_message_send(exchange->stream, &(struct ps_message){.type = PS_OPENED,
-                                                           .incarnation = server->incarnation,
-                                                           .generation = server->options.generation,
-                                                           .lineage = server->variables.lineage,
-                                                           .shared = exchange->shared,
-                                                           .holds_state = true});
+    struct ps_message message = {.type = PS_OPENED,
+                                 .incarnation = server->incarnation,
+                                 .generation = server->options.generation,
+                                 .lineage = server->variables.lineage,
+                                 .shared = exchange->shared,
+                                 .holds_state = true};
+    if (server->lines != NULL && !exchange->shared && exchange->line == NULL) {
+        exchange->line = bulk_line_expect(server->lines, &message.token);
+        message.port = bulk_lines_port(server->lines);
+    }
+    ps_message_send(exchange->stream, &message);
 }
 
 void server_exchange_admit(struct ps_server *server)
@@ -143,6 +182,34 @@ static void on_open(struct exchange *exchange, const struct ps_message *message)
     admit(exchange);
 }
 
+/* The values after an update begin to travel while it is applied, where nobody else has to hear of it first. */
+static bool hand_over_early(struct exchange *exchange, const struct update *update)
+{
+    struct ps_server *server = exchange->server;
+    struct variables *variables = &server->variables;
+    if (!exchange->push.pull || !exchange->push.lined || update->rows->listed || update_is_empty(update) ||
+        variables->options.shares > 0 || server->mirror != NULL ||
+        variables_judge(variables, update) != UPDATE_APPLIED || !line_is_ready(exchange))
+        return false;
+    variables_copy_end(&exchange->values, variables);
+    if (variables_copy_expect(&exchange->values, variables, VARIABLES_PARAMETERS, NULL) < 0)
+        return false;
+    server->counts.pulls++;
+    ps_message_send(exchange->stream, &(struct ps_message){.type = PS_VALUES,
+                                                           .updates = variables->updates + 1,
+                                                           .lineage = variables->lineage,
+                                                           .lined = true});
+    bulk_line_send_from(exchange->line, own_bytes(server), variables_copy_give, &exchange->values);
+    return true;
+}
+
+static void reached(void *context, int64_t end)
+{
+    struct exchange *exchange = context;
+    variables_copy_reach(&exchange->values, end);
+    bulk_line_poke(exchange->line);
+}
+
 static void count(struct ps_server *server, const struct update *update, enum update_verdict verdict)
 {
     bool empty = server->variables.options.shares == 0 && update_is_empty(update);
@@ -158,7 +225,7 @@ static void take_update(struct exchange *exchange)
     struct variables *variables = &server->variables;
     struct error error = ERROR_INIT;
     enum update_verdict verdict;
-    const struct update update = {
+    struct update update = {
         .ticket = exchange->push.ticket,
         .lineage = exchange->push.lineage,
         .learning_rate = exchange->push.rate,
@@ -167,8 +234,11 @@ static void take_update(struct exchange *exchange)
                                       : (const float *)exchange->inbox.bytes,
         .flat = exchange->shared,
         .rows = &exchange->rows,
+        .context = exchange,
     };
     exchange->pushing = false;
+    bool handed_over = hand_over_early(exchange, &update);
+    update.reached = handed_over ? reached : NULL;
     int result = variables->options.shares > 0 ? variables_stage(variables, &update, &verdict, &error)
                                                : variables_apply(variables, &update, &verdict, &error);
     if (result < 0) {
@@ -179,13 +249,17 @@ static void take_update(struct exchange *exchange)
     if (verdict == UPDATE_APPLIED && variables->options.shares == 0)
         ps_server_record(server, SERVER_APPLIED, variables, update.ticket, NULL);
     if (!mirror_update(server, exchange, &update, verdict, exchange->push.pull))
-        server_exchange_acknowledge(exchange, update.ticket, verdict, exchange->push.pull);
+        server_exchange_acknowledge(exchange, update.ticket, verdict, exchange->push.pull && !handed_over);
 }
 
 static void on_push(struct exchange *exchange, const struct ps_message *message)
 {
     if (!knows_rows(exchange, message))
         return;
+    if (exchange->pushing) { /* its bytes are not all there */
+        rpc_stream_close(exchange->stream);
+        return;
+    }
     exchange->push = *message;
     exchange->push.tickets = (struct ticket_set){0};
     exchange->push.rows = (struct row_set){0};
@@ -194,8 +268,28 @@ static void on_push(struct exchange *exchange, const struct ps_message *message)
     size_t bytes = bytes_of(exchange->server, &exchange->rows);
     if (exchange->shared || bytes == 0)
         take_update(exchange);
-    else if (bulk_inbox_expect(&exchange->inbox, bytes, NULL, NULL) < 0)
+    else if ((message->lined && !line_is_ready(exchange)) || bulk_inbox_expect(&exchange->inbox, bytes, NULL, NULL) < 0)
         rpc_stream_close(exchange->stream);
+    else if (message->lined)
+        bulk_line_receive(exchange->line, exchange->inbox.bytes, bytes);
+}
+
+/* Of an update whose bytes are coming on the line, and of the line's end, which is the stream's. */
+static void tend_line(struct exchange *exchange)
+{
+    if (exchange->pushing && exchange->push.lined && !bulk_line_is_busy(exchange->line))
+        take_update(exchange);
+    if (!bulk_line_is_busy(exchange->line))
+        variables_copy_end(&exchange->values, &exchange->server->variables);
+    if (bulk_line_state(exchange->line) == BULK_LINE_CLOSED)
+        rpc_stream_close(exchange->stream);
+}
+
+void server_exchange_tick(struct ps_server *server)
+{
+    for (struct exchange *exchange = server->exchanges; exchange != NULL; exchange = exchange->next)
+        if (exchange->line != NULL)
+            tend_line(exchange);
 }
 
 static void hear(struct exchange *exchange, const struct ps_message *message)
@@ -205,7 +299,7 @@ static void hear(struct exchange *exchange, const struct ps_message *message)
     else if (message->type == PS_PUSH && exchange->answered)
         on_push(exchange, message);
     else if (message->type == PS_PULL && exchange->answered && knows_rows(exchange, message))
-        send_values(exchange, &message->rows);
+        send_values(exchange, &message->rows, message->lined);
 }
 
 static void on_pieces(void *context, struct rpc_stream *stream, const struct rpc_piece *pieces, unsigned count)
@@ -219,7 +313,8 @@ static void on_pieces(void *context, struct rpc_stream *stream, const struct rpc
     } else if (!bulk) {
         hear(exchange, &message);
         ps_message_release(&message);
-    } else if (!exchange->pushing || bulk_inbox_take(&exchange->inbox, pieces, count, NULL) < 0) {
+    } else if (!exchange->pushing || exchange->push.lined ||
+               bulk_inbox_take(&exchange->inbox, pieces, count, NULL) < 0) {
         rpc_stream_close(stream);
     } else if (bulk_inbox_is_full(&exchange->inbox)) {
         take_update(exchange);
@@ -238,6 +333,9 @@ static void on_closed(void *context, struct rpc_stream *stream, const struct err
         }
     }
     mirror_forget(server, exchange);
+    bulk_line_free(exchange->line);
+    variables_copy_end(&exchange->values, &server->variables);
+    variables_copy_release(&exchange->values);
     shared_area_release(&exchange->area);
     bulk_inbox_release(&exchange->inbox);
     row_set_release(&exchange->rows);

@@ -10,6 +10,7 @@
 
 #include <pthread.h>
 
+#include "worker/comm/bulk_line.h"
 #include "worker/comm/rpc.h"
 #include "worker/comm/shared_area.h"
 #include "worker/parameter_server/bulk.h"
@@ -31,6 +32,8 @@ struct exchange {
     struct row_set rows;    /* of that update */
     bool pushing;
     struct bulk_inbox inbox;
+    struct bulk_line *line;       /* NULL: none was offered */
+    struct variables_copy values; /* on their way on the line */
 };
 
 /* The chief's. */
@@ -61,6 +64,7 @@ struct ps_server {
     char *job_uid;
     struct rpc *rpc;
     struct rpc_server *door;
+    struct bulk_lines *lines; /* NULL: the values are too few */
     uint64_t incarnation;
     struct variables variables;
 
@@ -134,6 +138,8 @@ bool server_is_superseded(struct ps_server *server, struct generation newest);
 bool server_is_of_a_past_attempt(struct ps_server *server, struct generation caller);
 void server_succession_tick(struct ps_server *server);
 
+/* What lines have brought. */
+void server_exchange_tick(struct ps_server *server);
 /* Tickets flow (again): whoever has waited for it may begin. */
 void server_exchange_admit(struct ps_server *server);
 /* Sends all workers away, and takes none in before the chief says so. */

@@ -76,7 +76,7 @@ bool server_store_begin(struct ps_server *server, const struct ps_message *order
     if (job->busy) {
         snprintf(refusal.text, sizeof refusal.text, "the checkpoint before is still being written");
         refusal.verdict = PS_SAVE_WAITS;
-    } else if (variables_copy_begin(&job->copy, &server->variables, &error) < 0) {
+    } else if (variables_copy_begin(&job->copy, &server->variables, VARIABLES_WITH_SLOTS, &error) < 0) {
         snprintf(refusal.text, sizeof refusal.text, "%.250s", error.message);
     }
     if (refusal.text[0]) {

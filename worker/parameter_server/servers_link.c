@@ -11,6 +11,7 @@
 #include "common/clock.h"
 #include "common/condition.h"
 #include "common/memory.h"
+#include "worker/comm/bulk_line.h"
 #include "worker/comm/shared_area.h"
 #include "worker/comm/traffic.h"
 #include "worker/parameter_server/bulk.h"
@@ -37,6 +38,11 @@ struct one_server {
     uint64_t acknowledger; /* whose word it was; it may have died since, and a successor be there for the pull */
     struct bulk_inbox inbox;
     float *packed; /* gradients on their way, where they are not contiguous */
+    char address[RESOLVE_ADDRESS_MAX];
+    struct bulk_line *line; /* NULL: none was offered, or it could not be had */
+    uint64_t line_moved;    /* as last seen */
+    bool lined;             /* it has opened */
+    bool receives;          /* values are coming on it */
 };
 
 struct servers_link {
@@ -58,7 +64,8 @@ struct servers_link {
     bool cancelled, refused;
     bool strange; /* for its protocol */
     char refusal[PS_TEXT_MAX];
-    int64_t bytes_shared, bytes_sent;
+    struct bulk_lines *lines; /* once one was offered */
+    struct servers_traffic traffic;
 };
 
 static size_t packed_bytes(const struct one_server *server)
@@ -98,6 +105,42 @@ static const struct placement_run *lone_run(const struct one_server *server, con
     return placement->run_counts[server->number] == 1 ? &placement->runs[server->number][0] : NULL;
 }
 
+/* ---------------------------------------------------------------- lines; with the lock held */
+
+static void wake_rpc(void *context)
+{
+    rpc_wake(((struct servers_link *)context)->options.rpc);
+}
+
+static void dial_line(struct one_server *server, const struct ps_message *offer)
+{
+    struct servers_link *link = server->link;
+    const struct bulk_lines_options options = {.job_uid = link->job_uid, .wake = wake_rpc, .context = link};
+    if (offer->shared || offer->port == 0 || offer->port > UINT16_MAX ||
+        (link->lines == NULL && bulk_lines_start(&options, &link->lines, NULL) < 0))
+        return;
+    server->line = bulk_line_dial(link->lines, server->address, (uint16_t)offer->port, offer->token);
+    server->line_moved = 0;
+}
+
+static void drop_line(struct one_server *server)
+{
+    bulk_line_free(server->line);
+    server->line = NULL;
+    server->lined = server->receives = false;
+}
+
+static bool is_lined(const struct one_server *server, size_t bytes)
+{
+    return server->line != NULL && bytes >= BULK_LINE_LOAD_MIN;
+}
+
+static int64_t *traffic_of(struct one_server *server, size_t bytes)
+{
+    struct servers_traffic *traffic = &server->link->traffic;
+    return server->shared ? &traffic->shared : is_lined(server, bytes) ? &traffic->lined : &traffic->streamed;
+}
+
 /* ---------------------------------------------------------------- what goes out; with the lock held */
 
 static void send_open(struct one_server *server)
@@ -122,17 +165,21 @@ static void send_gradients(struct one_server *server)
     struct servers_link *link = server->link;
     const struct row_set *rows = push_rows(server);
     const struct placement_run *run = lone_run(server, rows);
-    const float *bytes = run ? link->gradients + run->offset : server->packed;
+    const float *from = run ? link->gradients + run->offset : server->packed;
+    size_t bytes = carried_bytes(server, rows);
     if (run == NULL)
         placement_carry(link->options.placement, server->number, rows, link->gradients, ORDER_LAYOUT, server->packed,
                         ORDER_CARRIED);
-    bulk_send(server->stream, bytes, carried_bytes(server, rows));
-    link->bytes_sent += (int64_t)carried_bytes(server, rows);
+    if (is_lined(server, bytes))
+        bulk_line_send(server->line, from, bytes);
+    else
+        bulk_send(server->stream, from, bytes);
 }
 
 static void send_push(struct one_server *server)
 {
     const struct servers_push *asked = &server->link->asked;
+    size_t bytes = carried_bytes(server, push_rows(server));
     server->push = ERRAND_SENT;
     if (asked->pull)
         server->pull = ERRAND_SENT;
@@ -142,24 +189,27 @@ static void send_push(struct one_server *server)
                                                          .rate = asked->rate,
                                                          .scale = asked->scale,
                                                          .pull = asked->pull,
+                                                         .lined = is_lined(server, bytes),
                                                          .rows = listed(push_rows(server))});
-    if (!server->shared) {
+    *traffic_of(server, bytes) += (int64_t)bytes;
+    if (server->shared)
+        traffic_count(bytes);
+    else
         send_gradients(server);
-        return;
-    }
-    server->link->bytes_shared += (int64_t)carried_bytes(server, push_rows(server));
-    traffic_count(carried_bytes(server, push_rows(server)));
 }
 
 static void run_errands(struct one_server *server)
 {
-    if (!server->opened)
-        return;
+    if (!server->opened || (server->line != NULL && !server->lined))
+        return; /* which way they go is not known yet */
     if (server->push == ERRAND_WANTED)
         send_push(server);
     if (server->pull == ERRAND_WANTED && server->push == ERRAND_NONE) {
         server->pull = ERRAND_SENT;
-        ps_message_send(server->stream, &(struct ps_message){.type = PS_PULL, .rows = listed(pull_rows(server))});
+        ps_message_send(server->stream,
+                        &(struct ps_message){.type = PS_PULL,
+                                             .lined = is_lined(server, carried_bytes(server, pull_rows(server))),
+                                             .rows = listed(pull_rows(server))});
     }
 }
 
@@ -182,10 +232,43 @@ static void finish_pull(struct one_server *server)
     if (!server->shared && lone_run(server, rows) == NULL && bytes > 0)
         placement_carry(link->options.placement, server->number, rows, (const float *)server->inbox.bytes,
                         ORDER_CARRIED, link->values, ORDER_LAYOUT);
-    *(server->shared ? &link->bytes_shared : &link->bytes_sent) += (int64_t)bytes;
+    *traffic_of(server, bytes) += (int64_t)bytes;
+    server->receives = false;
     bulk_inbox_clear(&server->inbox);
     server->pull = ERRAND_NONE;
     pthread_cond_broadcast(&link->changed);
+}
+
+/* Values are coming. */
+static void begin_pull(struct one_server *server, bool lined)
+{
+    size_t bytes = carried_bytes(server, pull_rows(server));
+    if (server->shared || bytes == 0) {
+        finish_pull(server);
+    } else if ((lined && !is_lined(server, bytes)) || server->receives || expect_values(server) < 0) {
+        rpc_stream_close(server->stream);
+    } else if (lined) {
+        server->receives = true;
+        bulk_line_receive(server->line, server->inbox.bytes, bytes);
+    }
+}
+
+/* A line that opens is used, one that cannot be had is forgotten, and one that breaks ends the stream, to begin anew with both. */
+static void tend_line(struct one_server *server)
+{
+    enum bulk_line_state state = bulk_line_state(server->line);
+    uint64_t moved = bulk_line_moved(server->line);
+    if (moved != server->line_moved)
+        server->heard_ms = clock_monotonic_ms();
+    server->line_moved = moved;
+    if (server->receives && !bulk_line_is_busy(server->line))
+        finish_pull(server);
+    if (state == BULK_LINE_OPEN)
+        server->lined = true;
+    else if (state == BULK_LINE_CLOSED && server->lined)
+        rpc_stream_close(server->stream);
+    else if (state == BULK_LINE_CLOSED)
+        drop_line(server);
 }
 
 /* Once nobody is on the way to open it. */
@@ -208,6 +291,7 @@ static void hear(struct one_server *server, const struct ps_message *message)
         if (generation_compare_chiefs(message->generation, server->newest) > 0)
             server->newest = message->generation;
         withdraw_name(link);
+        dial_line(server, message);
         run_errands(server);
         break;
     case PS_ACK:
@@ -221,10 +305,7 @@ static void hear(struct one_server *server, const struct ps_message *message)
     case PS_VALUES:
         if (server->pull != ERRAND_SENT)
             break;
-        if (server->shared || carried_bytes(server, pull_rows(server)) == 0)
-            finish_pull(server);
-        else if (expect_values(server) < 0)
-            rpc_stream_close(server->stream);
+        begin_pull(server, message->lined);
         break;
     case PS_REFUSED:
         link->refused = true;
@@ -260,7 +341,7 @@ static void on_pieces(void *context, struct rpc_stream *stream, const struct rpc
     } else if (!bulk) {
         hear(server, &message);
         ps_message_release(&message);
-    } else if (bulk_inbox_take(&server->inbox, pieces, count, NULL) < 0) {
+    } else if (server->receives || bulk_inbox_take(&server->inbox, pieces, count, NULL) < 0) {
         rpc_stream_close(stream);
     } else if (bulk_inbox_is_full(&server->inbox)) {
         finish_pull(server);
@@ -277,6 +358,7 @@ static void on_closed(void *context, struct rpc_stream *stream, const struct err
     link->lost += server->opened;
     server->stream = NULL;
     server->opened = false;
+    drop_line(server);
     bulk_inbox_clear(&server->inbox);
     if (server->push == ERRAND_SENT)
         server->push = ERRAND_WANTED;
@@ -292,13 +374,12 @@ static void dial(struct one_server *server)
 {
     static const struct rpc_stream_events events = {.pieces = on_pieces, .closed = on_closed};
     struct servers_link *link = server->link;
-    char address[RESOLVE_ADDRESS_MAX];
     if (clock_monotonic_ms() < server->next_dial_ms ||
-        !address_book_ask(link->options.book, link->options.first_seat + server->number, address))
+        !address_book_ask(link->options.book, link->options.first_seat + server->number, server->address))
         return;
     server->next_dial_ms = clock_monotonic_ms() + REDIAL_MS;
-    if (rpc_stream_open(link->options.rpc, address, link->options.servers[server->number].port, PS_METHOD_EXCHANGE, 0,
-                        &events, server, &server->stream, NULL) == 0)
+    if (rpc_stream_open(link->options.rpc, server->address, link->options.servers[server->number].port,
+                        PS_METHOD_EXCHANGE, 0, &events, server, &server->stream, NULL) == 0)
         send_open(server);
 }
 
@@ -306,6 +387,8 @@ void servers_link_tick(struct servers_link *link)
 {
     pthread_mutex_lock(&link->lock);
     for (unsigned i = 0; i < link->options.placement->server_count; i++) {
+        if (link->servers[i].line != NULL)
+            tend_line(&link->servers[i]);
         if (link->servers[i].stream == NULL && !link->refused)
             dial(&link->servers[i]);
         run_errands(&link->servers[i]);
@@ -478,12 +561,12 @@ void servers_link_describe(struct servers_link *link, char text[PS_TEXT_MAX])
     pthread_mutex_unlock(&link->lock);
 }
 
-void servers_link_traffic(struct servers_link *link, int64_t *ret_shared, int64_t *ret_sent)
+struct servers_traffic servers_link_traffic(struct servers_link *link)
 {
     pthread_mutex_lock(&link->lock);
-    *ret_shared = link->bytes_shared;
-    *ret_sent = link->bytes_sent;
+    struct servers_traffic traffic = link->traffic;
     pthread_mutex_unlock(&link->lock);
+    return traffic;
 }
 
 /* ---------------------------------------------------------------- life cycle */
@@ -502,6 +585,7 @@ static int make_arrays(struct servers_link *link, struct error *error)
         bytes = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (bytes == MAP_FAILED)
             return error_set(error, ERROR_NO_SPACE, "no memory for %zu bytes of values and gradients", length);
+        (void)madvise(bytes, length, MADV_HUGEPAGE);
         link->mapped = length;
     }
     link->values = (float *)bytes;
@@ -548,6 +632,7 @@ void servers_link_free(struct servers_link *link)
 {
     if (link == NULL)
         return;
+    bulk_lines_free(link->lines);
     if (link->path[0])
         shared_file_withdraw(link->path);
     if (link->mapped)

@@ -2,7 +2,8 @@
  *
  * All parameter servers as one peer sees them: their values in one flat array,
  * its gradients in another. Where a server proves to share memory with us, it
- * writes and reads these arrays itself; else the bytes travel as bulk messages.
+ * writes and reads these arrays itself; else the bytes travel on lines
+ * (worker/comm/bulk_line.h) or, where they are few or no line can be had, as bulk messages.
  *
  * A link heals by itself: a server that is lost is dialled until it, or its
  * successor, is there, and is told again what it has not acknowledged. So a call
@@ -76,7 +77,10 @@ int servers_link_push(struct servers_link *link, const struct servers_push *push
 void servers_link_cancel(struct servers_link *link);
 /* Whom a call has been waiting for, and for what; "" for nobody. From any thread. */
 void servers_link_describe(struct servers_link *link, char text[PS_TEXT_MAX]);
-/* Bytes of tensors that went through shared memory, and through gRPC. */
-void servers_link_traffic(struct servers_link *link, int64_t *ret_shared, int64_t *ret_sent);
+/* Bytes of tensors that went through shared memory, on lines and through gRPC. */
+struct servers_traffic {
+    int64_t shared, lined, streamed;
+};
+struct servers_traffic servers_link_traffic(struct servers_link *link);
 
 #endif

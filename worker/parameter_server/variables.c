@@ -9,6 +9,8 @@
 #include "worker/parameter_server/variables_copy.h"
 #include "worker/strategy/reduction_tree.h"
 
+#define REACH_ELEMENTS ((int64_t)1 << 20)
+
 static int allocate_flat(struct variables *variables, float **ret_flat, struct error *error)
 {
     size_t elements = variables->elements > 0 ? (size_t)variables->elements : 1;
@@ -135,6 +137,20 @@ static bool is_of_rows(const struct update *update)
     return update->rows != NULL && update->rows->listed;
 }
 
+/* Piece by piece, for whoever wants the values as they come. */
+static int apply_reaching(struct variables *variables, const struct update *update, struct error *error)
+{
+    for (int64_t first = 0; first < variables->elements; first += REACH_ELEMENTS) {
+        int64_t left = variables->elements - first, count = left < REACH_ELEMENTS ? left : REACH_ELEMENTS;
+        const struct placement_run piece = {.local = first, .elements = count};
+        launch(variables, &piece, update->gradients + first, update->learning_rate, update->gradient_scale);
+        if (device_stream_synchronise(variables->stream, error) < 0)
+            return -1;
+        update->reached(update->context, first + count);
+    }
+    return 0;
+}
+
 static void apply_all(struct variables *variables, const struct update *update)
 {
     const struct placement *placement = variables->options.placement;
@@ -238,6 +254,8 @@ static int apply_update(struct variables *variables, const struct update *update
         return apply_spread(variables, update, error);
     if (is_of_rows(update))
         return apply_touched(variables, update, error);
+    if (update->reached != NULL && !update->flat)
+        return apply_reaching(variables, update, error);
     apply_all(variables, update);
     return device_stream_synchronise(variables->stream, error);
 }

@@ -55,7 +55,7 @@ struct variables {
     int64_t empty;             /* asynchronous: tickets taken whose shares have no examples, and so no update */
     struct ticket_set applied; /* Synchronous: staged shares too */
 
-    struct variables_copy *copy; /* under way (variables_copy.h); NULL: none */
+    struct variables_copy *copies; /* under way (variables_copy.h) */
 
     float *spread; /* a whole gradient, 0 where rows did not come; NULL: never needed */
     struct row_buffer {
@@ -91,6 +91,9 @@ struct update {
     const float *gradients; /* of what travels for `rows`, packed, unless `flat`: then in the layout's order */
     bool flat;
     const struct row_set *rows; /* NULL: all */
+    /* Told while all of the packed parameters are updated, from the first to the last: those before `end` are done. May be NULL. */
+    void (*reached)(void *context, int64_t end);
+    void *context;
 };
 /* Asynchronous: there is nothing to apply then, and the optimizer must not take a gradient of 0 for it, by which momentum and
  * decay would go on: its ticket alone is taken. */

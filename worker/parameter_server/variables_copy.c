@@ -7,10 +7,12 @@
 #include <sys/mman.h>
 
 #include "common/memory.h"
+#include "worker/comm/link.h"
 
 #define SEGMENT_ELEMENTS ((int64_t)1 << 16)
 
-enum segment_state { SEGMENT_OUT, SEGMENT_UNDER_WAY, SEGMENT_COPIED };
+/* AHEAD: of the update that is being applied, and not there yet. */
+enum segment_state { SEGMENT_OUT, SEGMENT_UNDER_WAY, SEGMENT_COPIED, SEGMENT_AHEAD };
 
 static int64_t count_segments(int64_t elements)
 {
@@ -43,23 +45,32 @@ static bool copy_segment(struct variables_copy *copy, int64_t number)
     return true;
 }
 
-/* Briefly: for a part of a segment at most. */
+static bool is_settled(const struct variables_copy *copy, int64_t number)
+{
+    int state = atomic_load(&copy->states[number]);
+    return state == SEGMENT_COPIED || state == SEGMENT_AHEAD;
+}
+
+/* Briefly: for a part of a segment at most. Who sends a segment may leave it where it is. */
 static void await_segment(struct variables_copy *copy, int64_t number)
 {
-    while (atomic_load(&copy->states[number]) != SEGMENT_COPIED)
+    while (!is_settled(copy, number) && !copy_segment(copy, number))
         sched_yield();
 }
 
-void variables_keep(struct variables *variables, int64_t first, int64_t count)
+static void keep_in(struct variables_copy *copy, int64_t first, int64_t count)
 {
-    struct variables_copy *copy = variables->copy;
-    if (copy == NULL || count <= 0)
-        return;
     int64_t begin = first / SEGMENT_ELEMENTS, end = count_segments(first + count);
     for (int64_t i = begin; i < end; i++)
         (void)copy_segment(copy, i);
     for (int64_t i = begin; i < end; i++)
         await_segment(copy, i);
+}
+
+void variables_keep(struct variables *variables, int64_t first, int64_t count)
+{
+    for (struct variables_copy *copy = variables->copies; copy != NULL && count > 0; copy = copy->next)
+        keep_in(copy, first, count);
 }
 
 /* From the end, since updates come from the beginning. */
@@ -71,17 +82,42 @@ void variables_copy_complete(struct variables_copy *copy)
         await_segment(copy, i);
 }
 
+/* From where it is, unless an update has come before; no update comes meanwhile. What has been sent need not be kept. */
+static size_t give_segment(struct variables_copy *copy, int64_t number, size_t offset, size_t length, struct link *link)
+{
+    int expected = SEGMENT_OUT;
+    bool is_in_place = atomic_compare_exchange_strong(&copy->states[number], &expected, SEGMENT_UNDER_WAY);
+    if (expected == SEGMENT_AHEAD)
+        return BULK_LINE_LATER;
+    if (!is_in_place)
+        await_segment(copy, number);
+    const float *from = is_in_place ? copy->from[0] : own_array(copy, 0);
+    struct iovec part = {(unsigned char *)from + offset, length};
+    size_t given = link_write(link, &part, 1);
+    if (is_in_place)
+        atomic_store(&copy->states[number], given == length ? SEGMENT_COPIED : SEGMENT_OUT);
+    return given;
+}
+
+size_t variables_copy_give(void *context, size_t offset, struct link *link)
+{
+    struct variables_copy *copy = context;
+    const size_t segment = (size_t)SEGMENT_ELEMENTS * sizeof(float);
+    const size_t end = (offset / segment + 1) * segment, all = (size_t)copy->values.elements * sizeof(float);
+    return give_segment(copy, (int64_t)(offset / segment), offset, (end < all ? end : all) - offset, link);
+}
+
 /* ---------------------------------------------------------------- life cycle */
 
 /* A server's values keep their size. Pages come when they are written to first, mostly on the other thread. */
-static int reserve(struct variables_copy *copy, const struct variables *variables, struct error *error)
+static int reserve(struct variables_copy *copy, const struct variables *variables, unsigned slots, struct error *error)
 {
-    size_t bytes = ((size_t)variables->elements * (1 + variables->slot_count) + 1) * sizeof(float);
+    size_t bytes = ((size_t)variables->elements * (1 + slots) + 1) * sizeof(float);
     if (copy->memory != NULL)
         return 0;
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
-        return error_set(error, ERROR_NO_SPACE, "no memory for a checkpoint's copy of %zu bytes", bytes);
+        return error_set(error, ERROR_NO_SPACE, "no memory for a copy of %zu bytes of a server's values", bytes);
     copy->memory = memory;
     copy->bytes = bytes;
     copy->segments = count_segments(variables->elements);
@@ -89,31 +125,58 @@ static int reserve(struct variables_copy *copy, const struct variables *variable
     return 0;
 }
 
-int variables_copy_begin(struct variables_copy *copy, struct variables *variables, struct error *error)
+static int begin(struct variables_copy *copy, struct variables *variables, enum variables_part part,
+                 enum segment_state state, struct error *error)
 {
-    if (reserve(copy, variables, error) < 0)
+    unsigned slots = part == VARIABLES_WITH_SLOTS ? variables->slot_count : 0;
+    if (reserve(copy, variables, slots, error) < 0)
         return -1;
     struct ticket_set applied = copy->values.applied;
     ticket_set_copy(&applied, &variables->applied);
     copy->values = *variables;
     copy->values.applied = applied;
-    copy->values.copy = NULL;
+    copy->values.copies = NULL;
+    copy->values.slot_count = slots;
     copy->values.parameters = copy->memory;
     copy->from[0] = variables->parameters;
-    for (unsigned i = 0; i < variables->slot_count; i++) {
+    for (unsigned i = 0; i < slots; i++) {
         copy->values.slots[i] = copy->memory + (int64_t)(i + 1) * variables->elements;
         copy->from[1 + i] = variables->slots[i];
     }
     for (int64_t i = 0; i < copy->segments; i++)
-        atomic_store(&copy->states[i], SEGMENT_OUT);
-    variables->copy = copy;
+        atomic_store(&copy->states[i], state);
+    copy->next = variables->copies;
+    variables->copies = copy;
     return 0;
+}
+
+int variables_copy_begin(struct variables_copy *copy, struct variables *variables, enum variables_part part,
+                         struct error *error)
+{
+    return begin(copy, variables, part, SEGMENT_OUT, error);
+}
+
+int variables_copy_expect(struct variables_copy *copy, struct variables *variables, enum variables_part part,
+                          struct error *error)
+{
+    copy->reached = 0;
+    return begin(copy, variables, part, SEGMENT_AHEAD, error);
+}
+
+void variables_copy_reach(struct variables_copy *copy, int64_t end)
+{
+    int64_t whole = end == copy->values.elements ? copy->segments : end / SEGMENT_ELEMENTS;
+    for (; copy->reached < whole; copy->reached++)
+        atomic_store(&copy->states[copy->reached], SEGMENT_OUT);
 }
 
 void variables_copy_end(struct variables_copy *copy, struct variables *variables)
 {
-    if (variables->copy == copy)
-        variables->copy = NULL;
+    struct variables_copy **place = &variables->copies;
+    while (*place != NULL && *place != copy)
+        place = &(*place)->next;
+    if (*place == copy)
+        *place = copy->next;
 }
 
 void variables_copy_release(struct variables_copy *copy)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/train/parameter_server.h"
 
+#include "common/contract/environment.h"
 #include "worker/comm/traffic.h"
 #include "worker/data/step_record.h"
 #include "worker/parameter_server/server.h"
@@ -50,6 +51,7 @@ static int serve(struct trainer *trainer, const struct placement *placement, enu
         .generation = {.attempt = (uint32_t)trainer->identity->attempt, .epoch = (uint32_t)trainer->identity->epoch},
         .listen_address = trainer_listen_address(trainer),
         .port = crew_own_seat(&trainer->crew)->port,
+        .data_port = PORT_COLLECTIVE,
         .variables = {.device = trainer->device,
                       .optimizer = &trainer->job->training.optimizer,
                       .placement = placement,

@@ -24,7 +24,7 @@
 #define SIGHT 4 /* steps */
 #define SERVERS_MAX 3
 #define WORKERS 3
-#define ROWS 300
+#define ROWS 600
 #define ELEMENTS (ROWS * 256 + 3)
 
 static struct parameter_tensor tensors[] = {
@@ -208,6 +208,7 @@ struct one_worker {
     struct address_book *book;
     struct ticket_link *tickets;
     struct servers_link *servers;
+    bool fresh; /* the values came with the last push */
     atomic_bool ready;
 };
 
@@ -319,6 +320,28 @@ static void keep_in_sight(const struct one_worker *worker, int64_t ticket)
         usleep(1000);
 }
 
+/* Each update takes the same off all that a server has. */
+static void expect_values_of_one_moment(const struct one_worker *worker)
+{
+    const struct placement *placement = &worker->play->placement;
+    const float *values = servers_link_values(worker->servers);
+    for (unsigned server = 0; server < placement->server_count; server++) {
+        float first = values[placement->runs[server][0].offset];
+        for (unsigned i = 0; i < placement->run_counts[server]; i++)
+            for (int64_t j = 0; j < placement->runs[server][i].elements; j++)
+                must(values[placement->runs[server][i].offset + j] == first, "values of two moments were handed out");
+    }
+}
+
+/* As ps_worker.c does it. */
+static bool pull(struct one_worker *worker, const struct row_set *rows)
+{
+    if (!worker->fresh && servers_link_pull(worker->servers, rows, NULL) < 0)
+        return false;
+    expect_values_of_one_moment(worker);
+    return true;
+}
+
 /* False when the worker is over, or was killed on the way. */
 static bool do_ticket(struct one_worker *worker)
 {
@@ -332,7 +355,7 @@ static bool do_ticket(struct one_worker *worker)
     result.targets = result.examples = !is_empty(play, grant.ticket);
     straggle(worker);
     const struct row_set *rows = play->by_rows ? play->rows : NULL;
-    if (servers_link_pull(worker->servers, rows, NULL) < 0)
+    if (!pull(worker, rows))
         return false;
     float *gradients = servers_link_gradients(worker->servers);
     float value = play->mode == PARAMETER_SERVER_SYNCHRONOUS ? 0.5f : 1.0f; /* two shares make one */
@@ -344,6 +367,7 @@ static bool do_ticket(struct one_worker *worker)
     keep_in_sight(worker, grant.ticket);
     struct servers_push push = {
         .ticket = grant.ticket, .lineage = grant.lineage, .rate = 1, .scale = (double)result.examples, .rows = rows};
+    push.pull = play->mode == PARAMETER_SERVER_ASYNC && rows == NULL;
     int repetitions = draw(play, 5) == 0 ? 2 : 1; /* as after a lost acknowledgement */
     for (int i = 0; i < repetitions; i++)
         if (servers_link_push(worker->servers, &push, &outdated, result.incarnations, NULL) < 0)
@@ -352,6 +376,7 @@ static bool do_ticket(struct one_worker *worker)
         return false;
     if (!outdated)
         record(play, WORK_PUSHED, worker->number, grant.ticket);
+    worker->fresh = push.pull && !outdated;
     ticket_link_done(worker->tickets, outdated ? NULL : &result);
     return true;
 }

@@ -2,19 +2,22 @@
 #include "worker/parameter_server/servers_link.h"
 
 #include <criterion/criterion.h>
-#include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "worker/comm/bulk_line.h"
+#include "worker/comm/link.h"
 #include "worker/parameter_server/bulk.h"
 
 /* A worker whose server does as the test says. */
 
-#define ELEMENTS 3
+#define ELEMENTS 40000 /* enough for a line */
 #define FIRST 100
 #define SUCCESSOR 200
 
-static struct parameter_tensor tensors[] = {{.name = "w", .shape = {3}, .rank = 1, .offset = 0, .elements = ELEMENTS}};
+static struct parameter_tensor tensors[] = {
+    {.name = "w", .shape = {ELEMENTS}, .rank = 1, .offset = 0, .elements = ELEMENTS}};
 static const struct parameter_layout layout = {.tensors = tensors, .tensor_count = 1, .elements = ELEMENTS};
 
 struct scene {
@@ -24,38 +27,139 @@ struct scene {
     struct rpc *server_rpc, *rpc;
     struct address_book *book;
     struct servers_link *link;
-    uint64_t incarnation; /* of the server; the rpc's thread only */
+    /* Of the server: it dies behind its word; says a port where nobody is; cuts the line in the first push, or in the first values;
+     * goes by the rules. */
+    enum { DIES, LIES, CUTS_PUSH, CUTS_VALUES, KEEPS } manner;
     float values[ELEMENTS];
+
+    /* The server's; its rpc's thread only. */
+    uint64_t incarnation;
+    struct bulk_lines *lines;
+    struct bulk_line *line;
+    struct rpc_stream *stream;
+    struct ps_message push;
+    bool receives, cutting;
+    struct bulk_inbox inbox;
+    float gradients[ELEMENTS];
+    unsigned opened, pushed;
 };
+
+static void offer(struct scene *scene, struct rpc_stream *stream)
+{
+    struct ps_message message = {.type = PS_OPENED, .incarnation = scene->incarnation};
+    scene->stream = stream;
+    scene->opened++;
+    if (scene->manner == LIES)
+        message.port = 1;
+    if (scene->manner > LIES) {
+        scene->line = bulk_line_expect(scene->lines, &message.token);
+        message.port = bulk_lines_port(scene->lines);
+    }
+    ps_message_send(stream, &message);
+}
+
+static void cut(struct scene *scene)
+{
+    bulk_line_free(scene->line);
+    scene->line = NULL;
+    scene->receives = scene->cutting = false;
+    scene->manner = KEEPS;
+}
+
+static void acknowledge(struct scene *scene, struct rpc_stream *stream, int64_t ticket)
+{
+    scene->pushed++;
+    ps_message_send(stream, &(struct ps_message){.type = PS_ACK, .ticket = ticket, .incarnation = scene->incarnation});
+}
+
+static void hear_push(struct scene *scene, struct rpc_stream *stream, const struct ps_message *message)
+{
+    scene->push = *message;
+    if (scene->manner == DIES) { /* its successor has another name */
+        acknowledge(scene, stream, message->ticket);
+        rpc_stream_close(stream);
+        scene->incarnation = SUCCESSOR;
+    } else if (message->lined) {
+        scene->receives = true;
+        bulk_line_receive(scene->line, scene->gradients, sizeof scene->gradients);
+        if (scene->manner == CUTS_PUSH)
+            cut(scene);
+    } else {
+        cr_assert(bulk_inbox_expect(&scene->inbox, sizeof scene->gradients, scene->gradients, NULL) == 0);
+    }
+}
+
+static size_t give_half(void *context, size_t offset, struct link *link)
+{
+    struct iovec part = {(unsigned char *)context + offset, sizeof(float) * ELEMENTS / 2 - offset};
+    return part.iov_len > 0 ? link_write(link, &part, 1) : 0;
+}
+
+static void send_values(struct scene *scene, struct rpc_stream *stream, bool lined)
+{
+    ps_message_send(stream, &(struct ps_message){.type = PS_VALUES, .lined = lined});
+    scene->cutting = scene->manner == CUTS_VALUES;
+    if (scene->cutting)
+        bulk_line_send_from(scene->line, sizeof scene->values, give_half, scene->values);
+    else if (lined)
+        bulk_line_send(scene->line, scene->values, sizeof scene->values);
+    else
+        bulk_send(stream, scene->values, sizeof scene->values);
+}
 
 static void answer(struct scene *scene, struct rpc_stream *stream, const struct ps_message *message)
 {
-    if (message->type == PS_OPEN) {
-        ps_message_send(stream, &(struct ps_message){.type = PS_OPENED, .incarnation = scene->incarnation});
-    } else if (message->type == PS_PUSH) { /* dies behind its word; its successor has another name */
-        ps_message_send(
-            stream, &(struct ps_message){.type = PS_ACK, .ticket = message->ticket, .incarnation = scene->incarnation});
-        rpc_stream_close(stream);
-        scene->incarnation = SUCCESSOR;
-    } else if (message->type == PS_PULL) {
-        ps_message_send(stream, &(struct ps_message){.type = PS_VALUES});
-        bulk_send(stream, scene->values, sizeof scene->values);
-    }
+    if (message->type == PS_OPEN)
+        offer(scene, stream);
+    else
+        cr_expect(message->lined == (scene->line != NULL));
+    if (message->type == PS_PUSH)
+        hear_push(scene, stream, message);
+    else if (message->type == PS_PULL)
+        send_values(scene, stream, message->lined);
+}
+
+/* The update is there. */
+static void take_push(struct scene *scene)
+{
+    scene->receives = false;
+    acknowledge(scene, scene->stream, scene->push.ticket);
+    if (scene->push.pull)
+        send_values(scene, scene->stream, scene->push.lined);
+}
+
+static void server_tick(void *context)
+{
+    struct scene *scene = context;
+    if (scene->cutting && bulk_line_moved(scene->line) > 0)
+        cut(scene);
+    if (scene->receives && !bulk_line_is_busy(scene->line))
+        take_push(scene);
 }
 
 static void on_pieces(void *context, struct rpc_stream *stream, const struct rpc_piece *pieces, unsigned count)
 {
+    struct scene *scene = context;
     struct ps_message message = {0};
     bool bulk;
     cr_assert(bulk_or_message(pieces, count, &bulk, &message, NULL) == 0);
     if (!bulk)
-        answer(context, stream, &message);
+        answer(scene, stream, &message);
+    else if (scene->manner != DIES && bulk_inbox_take(&scene->inbox, pieces, count, NULL) == 0 &&
+             bulk_inbox_is_full(&scene->inbox))
+        take_push(scene);
     ps_message_release(&message);
 }
 
 static void on_closed(void *context, struct rpc_stream *stream, const struct error *error)
 {
-    (void)context, (void)stream, (void)error;
+    struct scene *scene = context;
+    (void)error;
+    if (stream != scene->stream)
+        return;
+    bulk_line_free(scene->line);
+    scene->line = NULL;
+    scene->receives = scene->cutting = false;
 }
 
 static void opened(void *context, struct rpc_stream *stream, struct rpc_stream_events *ret_events, void **ret_context)
@@ -75,15 +179,23 @@ static void wake(void *context)
     rpc_wake(((struct scene *)context)->rpc);
 }
 
-static void set_up(struct scene *scene)
+static void wake_server(void *context)
+{
+    rpc_wake(((struct scene *)context)->server_rpc);
+}
+
+static void set_up(struct scene *scene, int manner)
 {
     static const struct rpc_method methods[] = {{PS_METHOD_EXCHANGE, opened}};
     struct rpc_server *door;
-    *scene = (struct scene){.incarnation = FIRST, .values = {1, 2, 3}};
+    *scene = (struct scene){.incarnation = FIRST, .values = {1, 2, 3}, .manner = manner};
     placement_init(&scene->placement, &layout, 1);
     snprintf(scene->host, sizeof scene->host, "127.%u.%u.1", 100 + (unsigned)getpid() % 100,
              (unsigned)getpid() / 100 % 250);
-    cr_assert(rpc_new(NULL, NULL, 1000, &scene->server_rpc, NULL) == 0);
+    const struct bulk_lines_options lines = {
+        .job_uid = "uid", .listens = true, .listen_address = scene->host, .wake = wake_server, .context = scene};
+    cr_assert(rpc_new(server_tick, scene, 20, &scene->server_rpc, NULL) == 0);
+    cr_assert(bulk_lines_start(&lines, &scene->lines, NULL) == 0);
     cr_assert(rpc_server_start(scene->server_rpc, scene->host, 0, methods, 1, scene, &door, NULL) == 0);
     scene->seat = (struct crew_seat){.role = "ps", .host = scene->host, .port = rpc_server_port(door)};
     cr_assert(rpc_new(tick, scene, 20, &scene->rpc, NULL) == 0);
@@ -96,6 +208,7 @@ static void set_up(struct scene *scene)
                                                  .job_uid = "uid"};
     cr_assert(servers_link_new(&options, &scene->link, NULL) == 0);
     rpc_start_ticks(scene->rpc);
+    rpc_start_ticks(scene->server_rpc);
 }
 
 static void tear_down(struct scene *scene)
@@ -104,6 +217,8 @@ static void tear_down(struct scene *scene)
     address_book_free(scene->book);
     rpc_free(scene->rpc);
     servers_link_free(scene->link);
+    rpc_stop(scene->server_rpc);
+    bulk_lines_free(scene->lines);
     rpc_free(scene->server_rpc);
     placement_release(&scene->placement);
 }
@@ -111,13 +226,70 @@ static void tear_down(struct scene *scene)
 /* The chief counts what is lost by this: were the successor named, which has only sent values, nobody would miss the update. */
 Test(servers_link, an_update_is_told_with_who_acknowledged_it_though_the_values_are_a_successors, .timeout = 120)
 {
-    struct scene scene;
+    static struct scene scene;
     bool outdated;
     uint64_t incarnations[PS_SERVERS_MAX] = {0};
     const struct servers_push push = {.ticket = 7, .rate = 1, .scale = 1, .pull = true};
-    set_up(&scene);
+    set_up(&scene, DIES);
     cr_assert(servers_link_push(scene.link, &push, &outdated, incarnations, NULL) == 0);
     cr_expect(incarnations[0] == FIRST, "%llu acknowledged it", (unsigned long long)incarnations[0]);
     cr_expect(servers_link_values(scene.link)[2] == 3);
+    tear_down(&scene);
+}
+
+/* ---------------------------------------------------------------- lines */
+
+/* Pulls, pushes and takes the values after it, `opened` streams in all. */
+static void exchange(struct scene *scene, unsigned opened)
+{
+    bool outdated;
+    uint64_t incarnations[PS_SERVERS_MAX] = {0};
+    const struct servers_push push = {.ticket = 7, .rate = 1, .scale = 1, .pull = true};
+    float *values = servers_link_values(scene->link), *gradients = servers_link_gradients(scene->link);
+    for (unsigned i = 0; i < ELEMENTS; i++)
+        gradients[i] = (float)i, scene->values[i] = (float)(i + 1);
+    cr_assert(servers_link_pull(scene->link, NULL, NULL) == 0);
+    for (unsigned i = 0; i < ELEMENTS; i++)
+        cr_assert(values[i] == (float)(i + 1));
+    memset(values, 0, sizeof scene->values);
+    cr_assert(servers_link_push(scene->link, &push, &outdated, incarnations, NULL) == 0);
+    for (unsigned i = 0; i < ELEMENTS; i++)
+        cr_assert(values[i] == (float)(i + 1) && scene->gradients[i] == (float)i);
+    cr_expect(scene->pushed == 1 && scene->opened == opened, "%u streams", scene->opened);
+}
+
+Test(servers_link, large_values_and_gradients_travel_on_a_line, .timeout = 120)
+{
+    static struct scene scene;
+    set_up(&scene, KEEPS);
+    exchange(&scene, 1);
+    struct servers_traffic traffic = servers_link_traffic(scene.link);
+    cr_expect(traffic.lined == 3 * (int64_t)sizeof scene.values && traffic.shared == 0 && traffic.streamed == 0);
+    tear_down(&scene);
+}
+
+Test(servers_link, where_no_line_can_be_had_they_travel_on_the_stream, .timeout = 120)
+{
+    static struct scene scene;
+    set_up(&scene, LIES);
+    exchange(&scene, 1);
+    cr_expect(servers_link_traffic(scene.link).streamed == 3 * (int64_t)sizeof scene.values);
+    tear_down(&scene);
+}
+
+Test(servers_link, a_line_that_is_cut_in_an_update_is_opened_anew_and_the_update_told_again, .timeout = 120)
+{
+    static struct scene scene;
+    set_up(&scene, CUTS_PUSH);
+    exchange(&scene, 2);
+    tear_down(&scene);
+}
+
+Test(servers_link, a_line_that_is_cut_in_the_midst_of_values_is_opened_anew_and_they_are_asked_for_again,
+     .timeout = 120)
+{
+    static struct scene scene;
+    set_up(&scene, CUTS_VALUES);
+    exchange(&scene, 2);
     tear_down(&scene);
 }

@@ -3,6 +3,10 @@
 
 #include <criterion/criterion.h>
 #include <pthread.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "worker/comm/link.h"
 
 /* Of several segments, the last one short. */
 #define ELEMENTS (5 * 65536 + 123)
@@ -60,7 +64,7 @@ Test(variables_copy, what_is_updated_meanwhile_is_copied_first)
     set_up();
     apply(0);
     float parameter = variables.parameters[0], velocity = variables.slots[0][0];
-    cr_assert(variables_copy_begin(&copy, &variables, NULL) == 0);
+    cr_assert(variables_copy_begin(&copy, &variables, VARIABLES_WITH_SLOTS, NULL) == 0);
     apply(1);
     apply(2);
     variables_copy_complete(&copy);
@@ -80,7 +84,7 @@ static void write_part(int64_t first, int64_t count)
 Test(variables_copy, a_part_alone_may_be_written)
 {
     set_up();
-    cr_assert(variables_copy_begin(&copy, &variables, NULL) == 0);
+    cr_assert(variables_copy_begin(&copy, &variables, VARIABLES_WITH_SLOTS, NULL) == 0);
     write_part(65535, 2); /* of two segments */
     write_part(ELEMENTS - 1, 1);
     write_part(ELEMENTS - 1, 0);
@@ -105,7 +109,7 @@ Test(variables_copy, updates_go_on_while_another_thread_copies)
     for (int64_t ticket = 0; ticket < UPDATES; ticket += 2) {
         pthread_t thread;
         float parameter = variables.parameters[0], velocity = variables.slots[0][0];
-        cr_assert(variables_copy_begin(&copy, &variables, NULL) == 0);
+        cr_assert(variables_copy_begin(&copy, &variables, VARIABLES_WITH_SLOTS, NULL) == 0);
         cr_assert(pthread_create(&thread, NULL, complete, &copy) == 0);
         apply(ticket);
         apply(ticket + 1);
@@ -113,5 +117,146 @@ Test(variables_copy, updates_go_on_while_another_thread_copies)
         expect_moment(ticket, parameter, velocity);
         variables_copy_end(&copy, &variables);
     }
+    tear_down();
+}
+
+/* ---------------------------------------------------------------- sending */
+
+static unsigned char received[ELEMENTS * sizeof(float)];
+
+/* What a link takes and gives at once, a socket's worth. */
+static void receive(struct link *link, size_t *length)
+{
+    for (size_t got; (got = link_read(link, received + *length, sizeof received - *length)) > 0;)
+        *length += got;
+}
+
+/* Sends all, in turns with the updates that are given the number of the turn. */
+static void pass_on(struct variables_copy *from, void (*update)(int64_t turn))
+{
+    struct link out, in;
+    int sockets[2];
+    size_t given = 0, length = 0;
+    cr_assert(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets) == 0);
+    link_init(&out);
+    link_init(&in);
+    out.socket = sockets[0];
+    in.socket = sockets[1];
+    for (int64_t turn = 0; given < sizeof received; turn++) {
+        for (size_t step = 1; step > 0 && given < sizeof received; given += step)
+            step = variables_copy_give(from, given, &out);
+        update(turn);
+        receive(&in, &length);
+    }
+    receive(&in, &length);
+    cr_assert(length == sizeof received);
+    link_release(&out);
+    link_release(&in);
+}
+
+static void apply_next(int64_t turn)
+{
+    (void)turn;
+    apply(variables.updates);
+}
+
+static void apply_none(int64_t turn)
+{
+    (void)turn;
+}
+
+static void expect_sent(float parameter)
+{
+    float value;
+    for (size_t i = 0; i < ELEMENTS; i++) {
+        memcpy(&value, received + i * sizeof value, sizeof value);
+        cr_assert(value == parameter, "element %zu: %g", i, (double)value);
+    }
+}
+
+/* A socket takes less than a segment, so that updates come in the middle of each. */
+Test(variables_copy, what_is_sent_is_of_one_moment_though_updates_come_in_between)
+{
+    set_up();
+    apply(0);
+    float parameter = variables.parameters[0];
+    cr_assert(variables_copy_begin(&copy, &variables, VARIABLES_PARAMETERS, NULL) == 0);
+    pass_on(&copy, apply_next);
+    expect_sent(parameter);
+    cr_expect(variables.updates > 2 && variables.parameters[0] != parameter);
+    variables_copy_end(&copy, &variables);
+    tear_down();
+}
+
+Test(variables_copy, what_nobody_updates_is_sent_without_a_copy)
+{
+    set_up();
+    apply(0);
+    cr_assert(variables_copy_begin(&copy, &variables, VARIABLES_PARAMETERS, NULL) == 0);
+    pass_on(&copy, apply_none);
+    expect_sent(variables.parameters[0]);
+    for (int64_t i = 0; i < ELEMENTS; i++)
+        cr_assert(copy.memory[i] == 0);
+    variables_copy_end(&copy, &variables);
+    tear_down();
+}
+
+Test(variables_copy, several_are_under_way_each_of_its_moment)
+{
+    struct variables_copy other = {0};
+    set_up();
+    apply(0);
+    float first = variables.parameters[0], velocity = variables.slots[0][0];
+    cr_assert(variables_copy_begin(&copy, &variables, VARIABLES_WITH_SLOTS, NULL) == 0);
+    apply(1);
+    float second = variables.parameters[0];
+    cr_assert(variables_copy_begin(&other, &variables, VARIABLES_PARAMETERS, NULL) == 0);
+    apply(2);
+    variables_copy_complete(&copy);
+    expect_moment(1, first, velocity);
+    variables_copy_end(&copy, &variables);
+    apply(3);
+    variables_copy_complete(&other);
+    cr_expect(other.values.parameters[ELEMENTS - 1] == second);
+    variables_copy_end(&other, &variables);
+    variables_copy_end(&other, &variables); /* fine, once more */
+    cr_expect(variables.copies == NULL);
+    variables_copy_release(&other);
+    tear_down();
+}
+
+/* ---------------------------------------------------------------- values after an update that is being applied */
+
+static void reach(void *context, int64_t end)
+{
+    (void)context;
+    variables_copy_reach(&copy, end);
+}
+
+static void apply_reaching(int64_t ticket)
+{
+    enum update_verdict verdict;
+    const struct update update = {
+        .ticket = ticket, .learning_rate = 1, .gradient_scale = 1, .gradients = flat, .reached = reach};
+    cr_assert(variables_apply(&variables, &update, &verdict, NULL) == 0 && verdict == UPDATE_APPLIED);
+}
+
+Test(variables_copy, values_after_an_update_are_given_as_it_reaches_them)
+{
+    struct link nowhere;
+    set_up();
+    link_init(&nowhere);
+    cr_assert(variables_copy_expect(&copy, &variables, VARIABLES_PARAMETERS, NULL) == 0);
+    cr_expect(variables_copy_give(&copy, 0, &nowhere) == BULK_LINE_LATER);
+    variables_copy_reach(&copy, 65536 + 1);
+    cr_expect(variables_copy_give(&copy, 65536 * sizeof(float), &nowhere) == BULK_LINE_LATER, "a part is not enough");
+    variables_copy_end(&copy, &variables);
+    cr_assert(variables_copy_expect(&copy, &variables, VARIABLES_PARAMETERS, NULL) == 0);
+    apply_reaching(0);
+    float parameter = variables.parameters[0];
+    apply(1); /* does not spoil it */
+    pass_on(&copy, apply_none);
+    expect_sent(parameter);
+    variables_copy_end(&copy, &variables);
     tear_down();
 }

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/comm/bulk_line.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+#include "tests/unit/crew_files.h"
+#include "tests/unit/loopback.h"
+#include "worker/comm/crew_key.h"
+#include "worker/comm/frame.h"
+#include "worker/comm/link.h"
+#include "worker/comm/socket_address.h"
+
+#define LENGTH ((size_t)3000001)
+#define OWN_LENGTH ((size_t)100000)
+
+/* Both sides in one process: who is called, and who dials. */
+struct sides {
+    char host[LOOPBACK_HOST_MAX];
+    struct bulk_lines *called, *dials;
+    struct bulk_line *expected, *dialled;
+    uint64_t token;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    unsigned char *from, *to;
+};
+
+static void wake(void *context)
+{
+    struct sides *sides = context;
+    pthread_mutex_lock(&sides->lock);
+    pthread_cond_broadcast(&sides->changed);
+    pthread_mutex_unlock(&sides->lock);
+}
+
+static bool is_open(struct bulk_line *line)
+{
+    return bulk_line_state(line) == BULK_LINE_OPEN;
+}
+
+static bool is_closed(struct bulk_line *line)
+{
+    return bulk_line_state(line) == BULK_LINE_CLOSED;
+}
+
+static bool is_idle(struct bulk_line *line)
+{
+    return !bulk_line_is_busy(line);
+}
+
+/* The test's own limit of time ends what never comes. */
+static void await(struct sides *sides, struct bulk_line *line, bool (*holds)(struct bulk_line *line))
+{
+    pthread_mutex_lock(&sides->lock);
+    while (!holds(line))
+        pthread_cond_wait(&sides->changed, &sides->lock);
+    pthread_mutex_unlock(&sides->lock);
+}
+
+static void set_up(struct sides *sides, const char *called_as, const char *dials_as)
+{
+    *sides = (struct sides){.from = malloc(LENGTH), .to = malloc(LENGTH)};
+    pthread_mutex_init(&sides->lock, NULL);
+    pthread_cond_init(&sides->changed, NULL);
+    loopback_host(sides->host, 7);
+    for (size_t i = 0; i < LENGTH; i++)
+        sides->from[i] = (unsigned char)(i * 2654435761u >> 13);
+    const struct bulk_lines_options called = {
+        .job_uid = called_as, .listens = true, .listen_address = sides->host, .wake = wake, .context = sides};
+    const struct bulk_lines_options dials = {.job_uid = dials_as, .wake = wake, .context = sides};
+    cr_assert_eq(bulk_lines_start(&called, &sides->called, NULL), 0);
+    cr_assert_eq(bulk_lines_start(&dials, &sides->dials, NULL), 0);
+    cr_assert_eq(bulk_lines_port(sides->dials), 0);
+    sides->expected = bulk_line_expect(sides->called, &sides->token);
+}
+
+static void dial(struct sides *sides, uint64_t token)
+{
+    sides->dialled = bulk_line_dial(sides->dials, sides->host, bulk_lines_port(sides->called), token);
+}
+
+static void open_both(struct sides *sides)
+{
+    set_up(sides, "uid", "uid");
+    dial(sides, sides->token);
+    await(sides, sides->dialled, is_open);
+    await(sides, sides->expected, is_open);
+}
+
+static void tear_down(struct sides *sides)
+{
+    bulk_line_free(sides->expected);
+    bulk_line_free(sides->dialled);
+    bulk_lines_free(sides->called);
+    bulk_lines_free(sides->dials);
+    free(sides->from);
+    free(sides->to);
+}
+
+static void carry(struct sides *sides, struct bulk_line *from, struct bulk_line *to, size_t length)
+{
+    memset(sides->to, 0, LENGTH);
+    bulk_line_send(from, sides->from, length);
+    bulk_line_receive(to, sides->to, length);
+    await(sides, from, is_idle);
+    await(sides, to, is_idle);
+    cr_assert(memcmp(sides->from, sides->to, length) == 0, "%zu bytes came as others", length);
+}
+
+/* A small load behind a large one: a reader that waits for much must hear of little. */
+static void expect_carried(struct sides *sides)
+{
+    carry(sides, sides->dialled, sides->expected, LENGTH);
+    carry(sides, sides->expected, sides->dialled, 1);
+    carry(sides, sides->dialled, sides->expected, 70000);
+    carry(sides, sides->expected, sides->dialled, LENGTH);
+    cr_expect(bulk_line_moved(sides->dialled) == 2 * LENGTH + 70001);
+    cr_expect(bulk_line_is_ready(sides->dialled));
+}
+
+Test(bulk_line, carries_loads_either_way, .timeout = 120)
+{
+    struct sides sides;
+    open_both(&sides);
+    expect_carried(&sides);
+    tear_down(&sides);
+}
+
+Test(bulk_line, carries_them_under_the_crews_tls, .timeout = 120)
+{
+    struct sides sides;
+    struct crew_files files;
+    crew_files_open(&files);
+    crew_files_make(&files, CREW_TLS_EVEN, -1);
+    cr_assert_eq(crew_certificates_open(files.directory, NULL), 0);
+    open_both(&sides);
+    expect_carried(&sides);
+    tear_down(&sides);
+    crew_files_close(&files);
+}
+
+static size_t give_own(void *context, size_t offset, struct link *link)
+{
+    struct iovec part = {(unsigned char *)context + offset,
+                         offset < OWN_LENGTH ? OWN_LENGTH - offset : LENGTH - offset};
+    return link_write(link, &part, 1);
+}
+
+Test(bulk_line, a_load_may_be_given_piece_by_piece, .timeout = 120)
+{
+    struct sides sides;
+    open_both(&sides);
+    bulk_line_receive(sides.dialled, sides.to, LENGTH);
+    bulk_line_send_from(sides.expected, LENGTH, give_own, sides.from);
+    await(&sides, sides.dialled, is_idle);
+    cr_expect(memcmp(sides.from, sides.to, LENGTH) == 0);
+    tear_down(&sides);
+}
+
+Test(bulk_line, who_shows_another_token_or_is_of_another_job_is_refused, .timeout = 120)
+{
+    struct sides sides;
+    set_up(&sides, "uid", "uid");
+    dial(&sides, sides.token + 1);
+    await(&sides, sides.dialled, is_closed);
+    cr_expect(bulk_line_state(sides.expected) == BULK_LINE_OPENING);
+    tear_down(&sides);
+    set_up(&sides, "uid", "another");
+    dial(&sides, sides.token);
+    await(&sides, sides.dialled, is_closed);
+    cr_expect(bulk_line_state(sides.expected) == BULK_LINE_OPENING);
+    tear_down(&sides);
+}
+
+Test(bulk_line, a_token_is_good_for_one_line, .timeout = 120)
+{
+    struct sides sides;
+    open_both(&sides);
+    struct bulk_line *second = bulk_line_dial(sides.dials, sides.host, bulk_lines_port(sides.called), sides.token);
+    await(&sides, second, is_closed);
+    bulk_line_free(second);
+    expect_carried(&sides);
+    tear_down(&sides);
+}
+
+Test(bulk_line, who_has_not_the_crews_key_is_not_answered, .timeout = 120)
+{
+    struct sides sides;
+    struct greeting greeting = {.job_uid = "uid"};
+    unsigned char bytes[GREETING_BYTES], answer;
+    union socket_address where;
+    set_up(&sides, "uid", "uid");
+    greeting.nonce = sides.token;
+    greeting_encode(&greeting, bytes);
+    crew_key_set("the key of this crew", 20);
+    cr_assert_eq(socket_address_parse(sides.host, bulk_lines_port(sides.called), &where, NULL), 0);
+    int stranger = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    cr_assert_eq(connect(stranger, &where.any, socket_address_size(&where)), 0);
+    cr_assert_eq(send(stranger, bytes, sizeof bytes, MSG_NOSIGNAL), (ssize_t)sizeof bytes);
+    cr_expect(recv(stranger, &answer, 1, 0) <= 0);
+    close(stranger);
+    dial(&sides, sides.token);
+    await(&sides, sides.dialled, is_open);
+    tear_down(&sides);
+    crew_key_set(NULL, 0);
+}
+
+Test(bulk_line, a_line_that_nobody_answers_closes_soon, .timeout = 120)
+{
+    struct sides sides;
+    union socket_address where;
+    socklen_t size = sizeof where;
+    set_up(&sides, "uid", "uid");
+    int silent = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    cr_assert_eq(socket_address_parse(sides.host, 0, &where, NULL), 0);
+    cr_assert_eq(bind(silent, &where.any, socket_address_size(&where)), 0);
+    cr_assert_eq(listen(silent, 1), 0);
+    cr_assert_eq(getsockname(silent, &where.any, &size), 0);
+    sides.dialled = bulk_line_dial(sides.dials, sides.host, socket_address_port(&where), sides.token);
+    await(&sides, sides.dialled, is_closed);
+    close(silent);
+    tear_down(&sides);
+}
+
+Test(bulk_line, sides_that_expect_different_lengths_part, .timeout = 120)
+{
+    struct sides sides;
+    open_both(&sides);
+    memset(sides.to, 0, LENGTH);
+    bulk_line_send(sides.dialled, sides.from, LENGTH);
+    bulk_line_receive(sides.expected, sides.to, LENGTH - 1);
+    await(&sides, sides.expected, is_closed);
+    cr_expect(bulk_line_is_busy(sides.expected), "what has not come is told as there");
+    for (size_t i = 0; i < LENGTH; i++)
+        cr_assert(sides.to[i] == 0);
+    bulk_line_free(sides.expected); /* closes the connection */
+    sides.expected = NULL;
+    await(&sides, sides.dialled, is_closed);
+    tear_down(&sides);
+}
+
+Test(bulk_line, what_is_begun_while_a_load_is_under_way_closes_it, .timeout = 120)
+{
+    struct sides sides;
+    open_both(&sides);
+    bulk_line_receive(sides.expected, sides.to, LENGTH);
+    cr_expect_not(bulk_line_is_ready(sides.expected));
+    bulk_line_receive(sides.expected, sides.to, LENGTH);
+    await(&sides, sides.expected, is_closed);
+    cr_expect(bulk_line_is_busy(sides.expected));
+    tear_down(&sides);
+}
+
+/* Says that it sends all, and goes no further than half. */
+static size_t give_half(void *context, size_t offset, struct link *link)
+{
+    struct iovec part = {(unsigned char *)context + offset, LENGTH / 2 - offset};
+    return part.iov_len > 0 ? link_write(link, &part, 1) : 0;
+}
+
+/* In the middle of a load, whose memory is gone then: a touch would end the process. */
+Test(bulk_line, a_line_that_is_given_up_touches_nothing_any_more, .timeout = 120)
+{
+    struct sides sides;
+    open_both(&sides);
+    unsigned char *page = mmap(NULL, LENGTH, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    cr_assert(page != MAP_FAILED);
+    bulk_line_receive(sides.expected, page, LENGTH);
+    bulk_line_send_from(sides.dialled, LENGTH, give_half, sides.from);
+    while (bulk_line_moved(sides.expected) == 0)
+        usleep(1000);
+    bulk_line_free(sides.expected);
+    munmap(page, LENGTH);
+    sides.expected = NULL;
+    await(&sides, sides.dialled, is_closed);
+    tear_down(&sides);
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Lines' inside, for the files that make them: bulk_line.c (the thread, loads) and
+ * bulk_line_opening.c (dialling and being dialled). Only they include it.
+ */
+#ifndef COXSWAIN_COMM_BULK_LINE_PARTS_H
+#define COXSWAIN_COMM_BULK_LINE_PARTS_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "worker/comm/bulk_line.h"
+#include "worker/comm/endpoint.h"
+#include "worker/comm/frame.h"
+#include "worker/comm/link.h"
+
+#define BULK_GUESTS_MAX 64
+
+/* Dialled: in that order. Expected: only the first and the last two. */
+enum line_phase { LINE_WAITING, LINE_CONNECTING, LINE_SECURING, LINE_GREETED, LINE_OPEN, LINE_CLOSED };
+enum load_kind { LOAD_NONE, LOAD_OUT, LOAD_IN };
+
+struct bulk_line {
+    struct bulk_line *next;
+    struct bulk_lines *lines;
+    uint64_t token;
+    atomic_int phase, load; /* changed by the thread; `load` begins with the owner, who may look at any time */
+    atomic_ullong moved;
+    atomic_bool poked;
+    atomic_bool dropped, left; /* by its owner: what is under way is to end; the thread may release it */
+
+    pthread_mutex_t lock; /* of what follows */
+    struct link link;
+    int64_t until_ns; /* of dialling */
+    unsigned char answer[GREETING_ANSWER_BYTES];
+    size_t answered;
+
+    bool is_new;     /* the load has not been looked at */
+    bool waits;      /* for more to send */
+    uint64_t number; /* of loads before this one, either way */
+    unsigned char head[LOAD_HEAD_BYTES];
+    size_t head_done, length, done;
+    unsigned char *bytes;
+    bulk_line_give *give;
+    void *context;
+};
+
+/* A connection made to us, which has not said whose it is yet. */
+struct line_guest {
+    struct link link;
+    bool secured;
+    int64_t until_ns;
+    size_t received;
+    unsigned char bytes[GREETING_BYTES];
+};
+
+struct bulk_lines {
+    struct bulk_lines_options options;
+    char *job_uid;
+    struct endpoint *endpoint;
+    int bell; /* an eventfd: there is something to do */
+    pthread_t thread;
+    bool has_thread;
+
+    pthread_mutex_t lock; /* of what follows; taken before a line's */
+    struct bulk_line *first;
+    bool stopping;
+
+    /* The thread's. */
+    struct line_guest guests[BULK_GUESTS_MAX];
+    unsigned guest_count;
+};
+
+/* Not in the list yet, and then in it. */
+struct bulk_line *line_new(struct bulk_lines *lines, uint64_t token);
+void line_enter(struct bulk_line *line);
+
+/* The thread's, both with the line's lock held. */
+void line_set_phase(struct bulk_line *line, enum line_phase phase);
+/* What a line that is dialled can do now; `ready`: something has come. */
+void line_open_further(struct bulk_line *line, bool ready);
+bool line_is_being_dialled(const struct bulk_line *line);
+
+/* The thread's part of being dialled. */
+void lines_accept(struct bulk_lines *lines);
+void lines_advance_guests(struct bulk_lines *lines);
+
+#endif
