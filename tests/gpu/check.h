@@ -3,6 +3,8 @@
  * Cases that run on the CPU and on a GPU and compare. Each case fills its
  * buffers from seeds, so that both sides see the same numbers, and names what is
  * to be compared; a third run, on the GPU again, must give the bits of the second.
+ * Where values are bfloat16 the CPU computes in float32 with numbers that are
+ * rounded so, and its results are rounded before they are compared.
  *
  * Prints ok/not ok lines (see tests/run). Criterion is not needed.
  */
@@ -22,7 +24,7 @@ int verdicts_exit_status(void);
 /* Ends the program when a call has failed that no case is about. */
 void must(int result, const struct error *error);
 
-enum output_kind { OUTPUT_FLOATS, OUTPUT_DOUBLES, OUTPUT_LOSS };
+enum output_kind { OUTPUT_FLOATS, OUTPUT_VALUES, OUTPUT_DOUBLES, OUTPUT_LOSS };
 struct output {
     enum output_kind kind;
     int64_t count;
@@ -34,6 +36,8 @@ struct output {
 struct side {
     struct device *device;
     struct device_stream *stream;
+    bool rounds;        /* values are bfloat16, */
+    enum stored stored; /* and lie so in memory */
     void *buffers[SIDE_BUFFERS_MAX];
     unsigned buffer_count;
     struct output outputs[SIDE_BUFFERS_MAX];
@@ -46,10 +50,15 @@ void side_clear(struct side *side);
 
 /* Device memory of `count` numbers in [-1, 1), or tokens in [0, limit), that depend on `seed` alone. */
 float *side_numbers(struct side *side, int64_t count, uint32_t seed);
+/* The same as values. */
+float *side_values(struct side *side, int64_t count, uint32_t seed);
+/* From the value on. */
+float *side_from(const struct side *side, float *values, int64_t element);
 int32_t *side_tokens(struct side *side, int64_t count, int64_t limit, uint32_t seed);
 double *side_workspace(struct side *side, int64_t count);
 /* The same, to be compared when the operation has run; poisoned with numbers. */
 float *side_output(struct side *side, int64_t count);
+float *side_output_values(struct side *side, int64_t count);
 double *side_output_doubles(struct side *side, int64_t count);
 struct loss_sums *side_output_loss(struct side *side);
 
@@ -61,10 +70,12 @@ void side_get(struct side *side, void *to, const void *from, int64_t bytes);
 double relative_error(const float *found, const float *expected, int64_t count);
 
 typedef void side_case(struct side *side, const int64_t *sizes);
-/* Runs it on all sides; outputs may differ by `tolerance` (relative, of norms; 0: not in a bit). */
+/* Runs it on all sides; outputs may differ by `tolerance` (relative, of norms; 0: not in a bit), values that are bfloat16 by a
+ * last place. */
 void compare_sides(struct side *cpu, struct side *gpu, const char *name, side_case *function, const int64_t *sizes,
                    double tolerance);
 
+/* With values in float32, then in bfloat16. */
 void check_operations(struct side *cpu, struct side *gpu);
 void check_not_a_number(struct side *cpu, struct side *gpu);
 void check_steps(struct side *cpu, struct side *gpu);

@@ -21,7 +21,8 @@ void learner_open(struct learner *learner, const struct work *work, struct side 
 {
     struct error error = ERROR_INIT;
     *learner = (struct learner){.work = work, .side = side};
-    struct graph_options options = {.device = side->device, .model = &work->model, .max_examples = work->batch};
+    struct graph_options options = {
+        .device = side->device, .model = &work->model, .precision = work->precision, .max_examples = work->batch};
     must(graph_new(&options, &learner->graph, &error), &error);
     const struct parameter_layout *layout = graph_layout(learner->graph);
     must(training_state_init(&learner->state, side->device, layout, &work->optimizer, 7, &error), &error);

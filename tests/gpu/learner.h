@@ -16,7 +16,9 @@ struct work {
     struct model_spec model;
     struct optimizer_spec optimizer;
     int64_t batch;
-    float difference; /* step of the finite differences; 0: none, the model is too large for them */
+    enum precision precision;
+    bool small;       /* enough for a GPU that is emulated */
+    float difference; /* step of the finite differences; 0: none, the model is too large or too coarse for them */
 };
 
 /* One model on one side. */

@@ -42,21 +42,37 @@ _Pragma("GCC diagnostic ignored \"-Woverride-init\"") /* LAYER's defaults */
     {                                                                                                                  \
         .type = OPTIMIZER_ADAMW, .learning_rate = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .epsilon = 1e-8                  \
     }
+#define ODD_LAYERS                                                                                                     \
+    {                                                                                                                  \
+        .input_shape = {11, 9, 3}, .input_rank = 3, .layers = odd_layers, .layer_count = 13,                           \
+        .loss = LOSS_SOFTMAX_CROSS_ENTROPY                                                                             \
+    }
+#define SMALL_GPT                                                                                                      \
+    {                                                                                                                  \
+        .preset = PRESET_GPT_BYTES, .depth = 1, .width = 12, .heads = 2, .context = 9                                  \
+    }
+#define GPT_BYTES                                                                                                      \
+    {                                                                                                                  \
+        .preset = PRESET_GPT_BYTES, .depth = 4, .width = 128, .heads = 4, .context = 256                               \
+    }
+#define BFLOAT16 .precision = PRECISION_BFLOAT16
 static const struct work works[] = {
-    {"odd layers",
-     {.input_shape = {11, 9, 3},
-      .input_rank = 3,
-      .layers = odd_layers,
-      .layer_count = 13,
-      .loss = LOSS_SOFTMAX_CROSS_ENTROPY},
-     SGD,
-     5,
-     2e-3f},
-    {"small gpt", {.preset = PRESET_GPT_BYTES, .depth = 1, .width = 12, .heads = 2, .context = 9}, ADAMW, 3, 5e-3f},
-    {"mlp", {.preset = PRESET_MLP, .depth = FIELD_UNSET, .width = FIELD_UNSET}, SGD, 128, 0},
-    {"lenet", {.preset = PRESET_LENET, .depth = FIELD_UNSET}, SGD, 128, 0},
-    {"gpt-bytes", {.preset = PRESET_GPT_BYTES, .depth = 4, .width = 128, .heads = 4, .context = 256}, ADAMW, 4, 0},
+    {"odd layers", ODD_LAYERS, SGD, .batch = 5, .difference = 2e-3f},
+    {"small gpt", SMALL_GPT, ADAMW, .batch = 3, .difference = 5e-3f},
+    {"odd layers in bfloat16", ODD_LAYERS, SGD, .batch = 5, .small = true, BFLOAT16},
+    {"small gpt in bfloat16", SMALL_GPT, ADAMW, .batch = 3, .small = true, BFLOAT16},
+    {"mlp", {.preset = PRESET_MLP, .depth = FIELD_UNSET, .width = FIELD_UNSET}, SGD, .batch = 128},
+    {"lenet", {.preset = PRESET_LENET, .depth = FIELD_UNSET}, SGD, .batch = 128},
+    {"gpt-bytes", GPT_BYTES, ADAMW, .batch = 4},
+    {"lenet in bfloat16", {.preset = PRESET_LENET, .depth = FIELD_UNSET}, SGD, .batch = 128, BFLOAT16},
+    {"gpt-bytes in bfloat16", GPT_BYTES, ADAMW, .batch = 4, BFLOAT16},
 };
+
+/* In bfloat16 a sum that is added in another order now and then falls on the other side of a rounding. */
+static double allowed(const struct work *work, double in_float32, double in_bfloat16)
+{
+    return work->precision == PRECISION_BFLOAT16 ? in_bfloat16 : in_float32;
+}
 
 /* ---------------------------------------------------------------- gradients */
 
@@ -74,8 +90,9 @@ static void compare_gradients(const struct work *work, struct learner *cpu, stru
     learner_backward(gpu, &gpu_pass);
     float *expected = learner_gradients(cpu), *found = learner_gradients(gpu);
     double error = relative_error(found, expected, cpu->state.layout.elements);
-    say(work, error < 1e-5, "gradients are the CPU's", error, 0);
-    say(work, fabs(learner_mean_loss(gpu) - learner_mean_loss(cpu)) < 1e-6 * learner_mean_loss(cpu),
+    say(work, error < allowed(work, 1e-5, 2e-2), "gradients are the CPU's", error, 0);
+    say(work,
+        fabs(learner_mean_loss(gpu) - learner_mean_loss(cpu)) < allowed(work, 1e-6, 1e-3) * learner_mean_loss(cpu),
         "the loss is the CPU's", learner_mean_loss(gpu), learner_mean_loss(cpu));
     free(found);
     free(expected);
@@ -164,6 +181,26 @@ static void carry_state(struct learner *from, struct learner *to)
     must(training_state_to_device(&to->state, &error), &error);
 }
 
+/* Half of the bytes of values. */
+static void check_memory(const struct work *work, struct side *gpu)
+{
+    struct error error = ERROR_INIT;
+    struct memory_plan plans[2];
+    for (int p = 0; p < 2; p++) {
+        struct graph *graph = NULL;
+        const struct graph_options options = {.device = gpu->device,
+                                              .model = &work->model,
+                                              .max_examples = 256,
+                                              .precision = p ? PRECISION_BFLOAT16 : PRECISION_FLOAT32,
+                                              .plan_only = true};
+        must(graph_new(&options, &graph, &error), &error);
+        graph_memory_plan(graph, 0, &plans[p]);
+        graph_free(graph);
+    }
+    double part = (double)plans[1].bytes[MEMORY_ACTIVATIONS] / (double)plans[0].bytes[MEMORY_ACTIVATIONS];
+    say(work, part < 0.7, "activations take little more than half of float32's memory", part, 0.5);
+}
+
 static void check_training(const struct work *work, struct learner *cpu, struct learner *gpu)
 {
     double start = learner_loss(gpu), on_cpu = 0, on_gpu = 0, worst = 0;
@@ -172,7 +209,7 @@ static void check_training(const struct work *work, struct learner *cpu, struct 
         on_gpu = learner_train(gpu, 1);
         worst = fmax(worst, fabs(on_gpu - on_cpu) / on_cpu);
     }
-    say(work, worst < 2e-3, "ten steps have the CPU's losses", on_gpu, on_cpu);
+    say(work, worst < allowed(work, 2e-3, 1e-2), "ten steps have the CPU's losses", on_gpu, on_cpu);
     say(work, on_gpu < start, "the loss falls", on_gpu, start);
     carry_state(gpu, cpu);
     say(work, state_error(cpu, gpu) == 0, "a state goes from GPU to CPU", state_error(cpu, gpu), 0);
@@ -181,7 +218,8 @@ static void check_training(const struct work *work, struct learner *cpu, struct 
     say(work, state_error(gpu, cpu) == 0, "and back", state_error(gpu, cpu), 0);
     on_cpu = learner_train(cpu, 1);
     on_gpu = learner_train(gpu, 1);
-    say(work, fabs(on_gpu - on_cpu) < 1e-5 * on_cpu && on_gpu < next, "and training goes on there", on_gpu, on_cpu);
+    say(work, fabs(on_gpu - on_cpu) < allowed(work, 1e-5, 2e-3) * on_cpu && on_gpu < next, "and training goes on there",
+        on_gpu, on_cpu);
 }
 
 static uint32_t digest_after(const struct work *work, struct side *gpu, int steps)
@@ -206,7 +244,7 @@ void check_models(struct side *cpu, struct side *gpu, bool small)
 {
     for (size_t i = 0; i < sizeof works / sizeof *works; i++) {
         const struct work *work = &works[i];
-        if (small && work->difference == 0)
+        if (small && work->difference == 0 && !work->small)
             continue;
         struct learner on_cpu, on_gpu;
         learner_open(&on_cpu, work, cpu);
@@ -214,6 +252,8 @@ void check_models(struct side *cpu, struct side *gpu, bool small)
         compare_gradients(work, &on_cpu, &on_gpu);
         check_accumulation(work, &on_gpu);
         check_no_examples(work, &on_gpu);
+        if (work->precision == PRECISION_BFLOAT16)
+            check_memory(work, gpu);
         if (work->difference > 0)
             check_differences(work, &on_gpu);
         check_training(work, &on_cpu, &on_gpu);

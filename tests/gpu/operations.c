@@ -9,26 +9,29 @@
 
 static void dense_forward(struct side *s, const int64_t *n)
 {
-    device_dense_forward(
-        s->stream, &(struct dense_forward){n[0], n[1], n[2], side_numbers(s, n[0] * n[2], 1),
-                                           side_numbers(s, n[1] * n[2], 2), n[3] ? side_numbers(s, n[1], 3) : NULL,
-                                           side_output(s, n[0] * n[1]), n[3] ? ACTIVATION_RELU : ACTIVATION_NONE});
+    device_dense_forward_stored(
+        s->stream, s->stored,
+        &(struct dense_forward){n[0], n[1], n[2], side_values(s, n[0] * n[2], 1), side_values(s, n[1] * n[2], 2),
+                                n[3] ? side_numbers(s, n[1], 3) : NULL, side_output_values(s, n[0] * n[1]),
+                                n[3] ? ACTIVATION_RELU : ACTIVATION_NONE});
 }
 
 static void dense_backward_data(struct side *s, const int64_t *n)
 {
-    device_dense_backward_data(s->stream,
-                               &(struct dense_backward_data){
-                                   n[0], n[1], n[2], side_numbers(s, n[0] * n[1], 1), side_numbers(s, n[1] * n[2], 2),
-                                   n[3] ? side_numbers(s, n[0] * n[2], 3) : NULL, side_output(s, n[0] * n[2])});
+    device_dense_backward_data_stored(s->stream, s->stored,
+                                      &(struct dense_backward_data){n[0], n[1], n[2], side_values(s, n[0] * n[1], 1),
+                                                                    side_values(s, n[1] * n[2], 2),
+                                                                    n[3] ? side_values(s, n[0] * n[2], 3) : NULL,
+                                                                    side_output_values(s, n[0] * n[2])});
 }
 
 static void dense_backward_weight(struct side *s, const int64_t *n)
 {
-    device_dense_backward_weight(
-        s->stream, &(struct dense_backward_weight){n[0], n[1], n[2], side_numbers(s, n[0] * n[1], 1),
-                                                   side_numbers(s, n[0] * n[2], 2), side_output(s, n[1] * n[2]),
-                                                   side_output(s, n[1]), n[3]});
+    device_dense_backward_weight_stored(
+        s->stream, s->stored,
+        &(struct dense_backward_weight){n[0], n[1], n[2], side_values(s, n[0] * n[1], 1),
+                                        side_values(s, n[0] * n[2], 2), side_output(s, n[1] * n[2]),
+                                        side_output(s, n[1]), n[3]});
 }
 
 /* Sizes: images, side, channels in, channels out, kernel, stride, padding. */
@@ -56,31 +59,33 @@ static int64_t weights_of(const struct conv2d_shape *s)
 static void conv2d_forward(struct side *s, const int64_t *n)
 {
     struct conv2d_shape shape = conv2d_shape(n);
-    device_conv2d_forward(s->stream,
-                          &(struct conv2d_forward){shape, side_numbers(s, inputs_of(&shape), 1),
-                                                   side_numbers(s, weights_of(&shape), 2), side_numbers(s, shape.o, 3),
-                                                   side_output(s, outputs_of(&shape)),
-                                                   side_numbers(s, conv2d_workspace(&shape), 4), ACTIVATION_RELU});
+    device_conv2d_forward_stored(
+        s->stream, s->stored,
+        &(struct conv2d_forward){shape, side_values(s, inputs_of(&shape), 1), side_values(s, weights_of(&shape), 2),
+                                 side_numbers(s, shape.o, 3), side_output_values(s, outputs_of(&shape)),
+                                 side_numbers(s, conv2d_workspace(&shape), 4), ACTIVATION_RELU});
 }
 
 static void conv2d_backward_data(struct side *s, const int64_t *n)
 {
     struct conv2d_shape shape = conv2d_shape(n);
-    device_conv2d_backward_data(s->stream,
-                                &(struct conv2d_backward_data){
-                                    shape, side_numbers(s, outputs_of(&shape), 1),
-                                    side_numbers(s, weights_of(&shape), 2), side_numbers(s, inputs_of(&shape), 3),
-                                    side_output(s, inputs_of(&shape)), side_numbers(s, conv2d_workspace(&shape), 4)});
+    device_conv2d_backward_data_stored(s->stream, s->stored,
+                                       &(struct conv2d_backward_data){shape, side_values(s, outputs_of(&shape), 1),
+                                                                      side_values(s, weights_of(&shape), 2),
+                                                                      side_values(s, inputs_of(&shape), 3),
+                                                                      side_output_values(s, inputs_of(&shape)),
+                                                                      side_numbers(s, conv2d_workspace(&shape), 4)});
 }
 
 static void backward_weight(struct side *s, const int64_t *n, bool accumulate)
 {
     struct conv2d_shape shape = conv2d_shape(n);
-    device_conv2d_backward_weight(
-        s->stream, &(struct conv2d_backward_weight){shape, side_numbers(s, outputs_of(&shape), 1),
-                                                    side_numbers(s, inputs_of(&shape), 2),
-                                                    side_output(s, weights_of(&shape)), side_output(s, shape.o),
-                                                    side_numbers(s, conv2d_workspace(&shape), 4), accumulate});
+    device_conv2d_backward_weight_stored(
+        s->stream, s->stored,
+        &(struct conv2d_backward_weight){shape, side_values(s, outputs_of(&shape), 1),
+                                         side_values(s, inputs_of(&shape), 2), side_output(s, weights_of(&shape)),
+                                         side_output(s, shape.o), side_numbers(s, conv2d_workspace(&shape), 4),
+                                         accumulate});
 }
 
 static void conv2d_backward_weight(struct side *s, const int64_t *n)
@@ -113,8 +118,9 @@ static int64_t pool_outputs(const struct pool_shape *s)
 static void max_pool_forward(struct side *s, const int64_t *n)
 {
     struct pool_shape shape = pool_shape(n);
-    device_max_pool_forward(s->stream, &(struct max_pool_forward){shape, side_numbers(s, pool_inputs(&shape), 1),
-                                                                  side_output(s, pool_outputs(&shape))});
+    device_max_pool_forward_stored(s->stream, s->stored,
+                                   &(struct max_pool_forward){shape, side_values(s, pool_inputs(&shape), 1),
+                                                              side_output_values(s, pool_outputs(&shape))});
 }
 
 /* Behind a rectifier, so that windows have equal elements: zeros. */
@@ -122,11 +128,12 @@ static void backward_max_pool(struct side *s, const int64_t *n, bool relu)
 {
     struct pool_shape shape = pool_shape(n);
     int64_t inputs = pool_inputs(&shape), outputs = pool_outputs(&shape);
-    float *x = side_numbers(s, inputs, 1), *y = side_numbers(s, outputs, 2);
-    device_relu_forward(s->stream, &(struct relu_forward){inputs, x, x});
-    device_max_pool_forward(s->stream, &(struct max_pool_forward){shape, x, y});
-    device_max_pool_backward(
-        s->stream, &(struct max_pool_backward){shape, x, y, side_numbers(s, outputs, 3), side_output(s, inputs), relu});
+    float *x = side_values(s, inputs, 1), *y = side_values(s, outputs, 2);
+    device_relu_forward_stored(s->stream, s->stored, &(struct relu_forward){inputs, x, x});
+    device_max_pool_forward_stored(s->stream, s->stored, &(struct max_pool_forward){shape, x, y});
+    device_max_pool_backward_stored(
+        s->stream, s->stored,
+        &(struct max_pool_backward){shape, x, y, side_values(s, outputs, 3), side_output_values(s, inputs), relu});
 }
 
 static void max_pool_backward(struct side *s, const int64_t *n)
@@ -142,39 +149,46 @@ static void max_pool_backward_rectified(struct side *s, const int64_t *n)
 static void average_pool_forward(struct side *s, const int64_t *n)
 {
     struct pool_shape shape = pool_shape(n);
-    device_average_pool_forward(s->stream,
-                                &(struct average_pool_forward){shape, side_numbers(s, pool_inputs(&shape), 1),
-                                                               side_output(s, pool_outputs(&shape))});
+    device_average_pool_forward_stored(s->stream, s->stored,
+                                       &(struct average_pool_forward){shape, side_values(s, pool_inputs(&shape), 1),
+                                                                      side_output_values(s, pool_outputs(&shape))});
 }
 
 static void average_pool_backward(struct side *s, const int64_t *n)
 {
     struct pool_shape shape = pool_shape(n);
-    device_average_pool_backward(s->stream,
-                                 &(struct average_pool_backward){shape, side_numbers(s, pool_outputs(&shape), 1),
-                                                                 side_output(s, pool_inputs(&shape))});
+    device_average_pool_backward_stored(s->stream, s->stored,
+                                        &(struct average_pool_backward){shape, side_values(s, pool_outputs(&shape), 1),
+                                                                        side_output_values(s, pool_inputs(&shape))});
 }
 
 #define ELEMENTWISE(name, ...)                                                                                         \
     static void name(struct side *s, const int64_t *n)                                                                 \
     {                                                                                                                  \
+        device_##name##_stored(s->stream, s->stored, &(struct name){n[0], __VA_ARGS__});                               \
+    }
+/* What has no values. */
+#define ELEMENTWISE_FLOATS(name, ...)                                                                                  \
+    static void name(struct side *s, const int64_t *n)                                                                 \
+    {                                                                                                                  \
         device_##name(s->stream, &(struct name){n[0], __VA_ARGS__});                                                   \
     }
-ELEMENTWISE(relu_forward, side_numbers(s, n[0], 1), side_output(s, n[0]))
-ELEMENTWISE(relu_backward, side_numbers(s, n[0], 1), side_numbers(s, n[0], 2), side_output(s, n[0]))
-ELEMENTWISE(gelu_forward, side_numbers(s, n[0], 1), side_output(s, n[0]))
-ELEMENTWISE(gelu_backward, side_numbers(s, n[0], 1), side_numbers(s, n[0], 2), side_output(s, n[0]))
-ELEMENTWISE(tanh_forward, side_numbers(s, n[0], 1), side_output(s, n[0]))
-ELEMENTWISE(tanh_backward, side_numbers(s, n[0], 1), side_numbers(s, n[0], 2), side_output(s, n[0]))
-ELEMENTWISE(add_forward, side_numbers(s, n[0], 1), side_numbers(s, n[0], 2), side_output(s, n[0]),
+ELEMENTWISE(relu_forward, side_values(s, n[0], 1), side_output_values(s, n[0]))
+ELEMENTWISE(relu_backward, side_values(s, n[0], 1), side_values(s, n[0], 2), side_output_values(s, n[0]))
+ELEMENTWISE(gelu_forward, side_values(s, n[0], 1), side_output_values(s, n[0]))
+ELEMENTWISE(gelu_backward, side_values(s, n[0], 1), side_values(s, n[0], 2), side_output_values(s, n[0]))
+ELEMENTWISE(tanh_forward, side_values(s, n[0], 1), side_output_values(s, n[0]))
+ELEMENTWISE(tanh_backward, side_values(s, n[0], 1), side_values(s, n[0], 2), side_output_values(s, n[0]))
+ELEMENTWISE(add_forward, side_values(s, n[0], 1), side_values(s, n[0], 2), side_output_values(s, n[0]),
             n[1] ? ACTIVATION_RELU : ACTIVATION_NONE)
-ELEMENTWISE(fill, 0.37f, side_output(s, n[0]))
-ELEMENTWISE(scale, 0.37f, side_output(s, n[0]))
-ELEMENTWISE(axpy, 0.37f, side_numbers(s, n[0], 1), side_output(s, n[0]))
-ELEMENTWISE(square_sums, side_numbers(s, n[0], 1),
-            side_output_doubles(s, (n[0] + SQUARE_SUM_BLOCK - 1) / SQUARE_SUM_BLOCK))
-ELEMENTWISE(sgd_update, side_output(s, n[0]), n[3] ? side_output(s, n[0]) : NULL, side_numbers(s, n[0], 1), 0.1f, 0.9f,
-            0.01f, 0.5f, NULL)
+ELEMENTWISE(round_bfloat16, side_numbers(s, n[0], 1), side_output_values(s, n[0]))
+ELEMENTWISE_FLOATS(fill, 0.37f, side_output(s, n[0]))
+ELEMENTWISE_FLOATS(scale, 0.37f, side_output(s, n[0]))
+ELEMENTWISE(axpy, 0.37f, side_values(s, n[0], 1), side_output_values(s, n[0]))
+ELEMENTWISE_FLOATS(square_sums, side_numbers(s, n[0], 1),
+                   side_output_doubles(s, (n[0] + SQUARE_SUM_BLOCK - 1) / SQUARE_SUM_BLOCK))
+ELEMENTWISE_FLOATS(sgd_update, side_output(s, n[0]), n[3] ? side_output(s, n[0]) : NULL, side_numbers(s, n[0], 1), 0.1f,
+                   0.9f, 0.01f, 0.5f, NULL)
 
 static void adamw_update(struct side *s, const int64_t *n)
 {
@@ -201,53 +215,60 @@ static void copy_bytes(struct side *s, const int64_t *n)
 /* Sizes: rows, columns, and how far apart the rows lie there and here. What is between the columns stays. */
 static void copy_columns(struct side *s, const int64_t *n)
 {
-    device_copy_columns(s->stream, &(struct copy_columns){n[0], n[1], n[2], n[3], side_numbers(s, n[0] * n[2], 1),
-                                                          side_output(s, n[0] * n[3])});
+    device_copy_columns_stored(s->stream, s->stored,
+                               &(struct copy_columns){n[0], n[1], n[2], n[3], side_values(s, n[0] * n[2], 1),
+                                                      side_output_values(s, n[0] * n[3])});
 }
 
 /* Behind the first columns of both. */
 static void copy_columns_within(struct side *s, const int64_t *n)
 {
-    const float *from = side_numbers(s, n[0] * n[2], 1) + (n[2] - n[1]);
-    device_copy_columns(
-        s->stream, &(struct copy_columns){n[0], n[1], n[2], n[3], from, side_output(s, n[0] * n[3]) + (n[3] - n[1])});
+    const float *from = side_from(s, side_values(s, n[0] * n[2], 1), n[2] - n[1]);
+    device_copy_columns_stored(s->stream, s->stored,
+                               &(struct copy_columns){n[0], n[1], n[2], n[3], from,
+                                                      side_from(s, side_output_values(s, n[0] * n[3]), n[3] - n[1])});
 }
 
 static void layer_norm_forward(struct side *s, const int64_t *n)
 {
-    device_layer_norm_forward(
-        s->stream, &(struct layer_norm_forward){n[0], n[1], side_numbers(s, n[0] * n[1], 1), side_numbers(s, n[1], 2),
-                                                side_numbers(s, n[1], 3), side_output(s, n[0] * n[1]),
-                                                side_output(s, n[0]), side_output(s, n[0])});
+    device_layer_norm_forward_stored(s->stream, s->stored,
+                                     &(struct layer_norm_forward){n[0], n[1], side_values(s, n[0] * n[1], 1),
+                                                                  side_numbers(s, n[1], 2), side_numbers(s, n[1], 3),
+                                                                  side_output_values(s, n[0] * n[1]),
+                                                                  side_output(s, n[0]), side_output(s, n[0])});
 }
 
 static void layer_norm_backward(struct side *s, const int64_t *n)
 {
-    float *x = side_numbers(s, n[0] * n[1], 1), *weight = side_numbers(s, n[1], 2), *bias = side_numbers(s, n[1], 3);
-    float *mean = side_numbers(s, n[0], 4), *rstd = side_numbers(s, n[0], 5), *y = side_numbers(s, n[0] * n[1], 6);
-    device_layer_norm_forward(s->stream, &(struct layer_norm_forward){n[0], n[1], x, weight, bias, y, mean, rstd});
-    device_layer_norm_backward(s->stream, &(struct layer_norm_backward){
-                                              n[0], n[1], x, weight, mean, rstd, side_numbers(s, n[0] * n[1], 7),
-                                              side_output(s, n[0] * n[1]), side_output(s, n[1]), side_output(s, n[1]),
-                                              side_numbers(s, layer_norm_workspace(n[0], n[1]), 8), n[3]});
+    float *x = side_values(s, n[0] * n[1], 1), *weight = side_numbers(s, n[1], 2), *bias = side_numbers(s, n[1], 3);
+    float *mean = side_numbers(s, n[0], 4), *rstd = side_numbers(s, n[0], 5), *y = side_values(s, n[0] * n[1], 6);
+    device_layer_norm_forward_stored(s->stream, s->stored,
+                                     &(struct layer_norm_forward){n[0], n[1], x, weight, bias, y, mean, rstd});
+    device_layer_norm_backward_stored(
+        s->stream, s->stored,
+        &(struct layer_norm_backward){n[0], n[1], x, weight, mean, rstd, side_values(s, n[0] * n[1], 7),
+                                      side_output_values(s, n[0] * n[1]), side_output(s, n[1]), side_output(s, n[1]),
+                                      side_numbers(s, layer_norm_workspace(n[0], n[1]), 8), n[3]});
 }
 
 /* Sizes: B, T, C, vocabulary. */
 static void embedding_forward(struct side *s, const int64_t *n)
 {
-    device_embedding_forward(
-        s->stream, &(struct embedding_forward){n[0], n[1], n[2], n[3], side_tokens(s, n[0] * n[1], n[3], 1),
-                                               side_numbers(s, n[3] * n[2], 2), side_numbers(s, n[1] * n[2], 3),
-                                               side_output(s, n[0] * n[1] * n[2])});
+    device_embedding_forward_stored(
+        s->stream, s->stored,
+        &(struct embedding_forward){n[0], n[1], n[2], n[3], side_tokens(s, n[0] * n[1], n[3], 1),
+                                    side_numbers(s, n[3] * n[2], 2), side_numbers(s, n[1] * n[2], 3),
+                                    side_output_values(s, n[0] * n[1] * n[2])});
 }
 
 /* A tied output has begun the token table's gradient. */
 static void backward_embedding(struct side *s, const int64_t *n, bool accumulate, bool begun)
 {
-    device_embedding_backward(
-        s->stream, &(struct embedding_backward){n[0], n[1], n[2], n[3], side_tokens(s, n[0] * n[1], n[3], 1),
-                                                side_numbers(s, n[0] * n[1] * n[2], 2), side_output(s, n[3] * n[2]),
-                                                side_output(s, n[1] * n[2]), accumulate, begun});
+    device_embedding_backward_stored(
+        s->stream, s->stored,
+        &(struct embedding_backward){n[0], n[1], n[2], n[3], side_tokens(s, n[0] * n[1], n[3], 1),
+                                     side_values(s, n[0] * n[1] * n[2], 2), side_output(s, n[3] * n[2]),
+                                     side_output(s, n[1] * n[2]), accumulate, begun});
 }
 
 static void embedding_backward(struct side *s, const int64_t *n)
@@ -277,31 +298,32 @@ static float *variances(struct side *s, int64_t count, uint32_t seed)
 /* Sizes: rows, C, rectified or added. */
 static void batch_norm_forward(struct side *s, const int64_t *n)
 {
-    device_batch_norm_forward(
-        s->stream, &(struct batch_norm_forward){.rows = n[0],
-                                                .c = n[1],
-                                                .x = side_numbers(s, n[0] * n[1], 1),
-                                                .weight = side_numbers(s, n[1], 2),
-                                                .bias = side_numbers(s, n[1], 3),
-                                                .y = side_output(s, n[0] * n[1]),
-                                                .mean = side_output(s, n[1]),
-                                                .rstd = side_output(s, n[1]),
-                                                .variance = side_output(s, n[1]),
-                                                .workspace = side_numbers(s, batch_norm_workspace(n[0], n[1]), 4),
-                                                .activation = n[2] ? ACTIVATION_RELU : ACTIVATION_NONE});
+    device_batch_norm_forward_stored(
+        s->stream, s->stored,
+        &(struct batch_norm_forward){.rows = n[0],
+                                     .c = n[1],
+                                     .x = side_values(s, n[0] * n[1], 1),
+                                     .weight = side_numbers(s, n[1], 2),
+                                     .bias = side_numbers(s, n[1], 3),
+                                     .y = side_output_values(s, n[0] * n[1]),
+                                     .mean = side_output(s, n[1]),
+                                     .rstd = side_output(s, n[1]),
+                                     .variance = side_output(s, n[1]),
+                                     .workspace = side_numbers(s, batch_norm_workspace(n[0], n[1]), 4),
+                                     .activation = n[2] ? ACTIVATION_RELU : ACTIVATION_NONE});
 }
 
 static void batch_norm_backward(struct side *s, const int64_t *n)
 {
     struct batch_norm_backward batch = {.rows = n[0],
                                         .c = n[1],
-                                        .x = side_numbers(s, n[0] * n[1], 1),
+                                        .x = side_values(s, n[0] * n[1], 1),
                                         .weight = side_numbers(s, n[1], 2),
                                         .mean = side_numbers(s, n[1], 3),
                                         .rstd = variances(s, n[1], 4),
                                         .variance = variances(s, n[1], 5),
-                                        .dy = side_numbers(s, n[0] * n[1], 6),
-                                        .dx = side_output(s, n[0] * n[1]),
+                                        .dy = side_values(s, n[0] * n[1], 6),
+                                        .dx = side_output_values(s, n[0] * n[1]),
                                         .dweight = side_output(s, n[1]),
                                         .dbias = side_output(s, n[1]),
                                         .running_mean = side_numbers(s, n[1], 7),
@@ -312,16 +334,16 @@ static void batch_norm_backward(struct side *s, const int64_t *n)
                                         .share = 0.5f,
                                         .workspace = side_numbers(s, batch_norm_workspace(n[0], n[1]), 9),
                                         .accumulate = n[2]};
-    device_batch_norm_backward(s->stream, &batch);
+    device_batch_norm_backward_stored(s->stream, s->stored, &batch);
 }
 
 static void batch_norm_inference(struct side *s, const int64_t *n)
 {
-    device_batch_norm_inference(
-        s->stream,
-        &(struct batch_norm_inference){n[0], n[1], side_numbers(s, n[0] * n[1], 1), side_numbers(s, n[1], 2),
+    device_batch_norm_inference_stored(
+        s->stream, s->stored,
+        &(struct batch_norm_inference){n[0], n[1], side_values(s, n[0] * n[1], 1), side_numbers(s, n[1], 2),
                                        side_numbers(s, n[1], 3), side_numbers(s, n[1], 4), variances(s, n[1], 5),
-                                       side_output(s, n[0] * n[1]), n[2] ? ACTIVATION_RELU : ACTIVATION_NONE});
+                                       side_output_values(s, n[0] * n[1]), n[2] ? ACTIVATION_RELU : ACTIVATION_NONE});
 }
 
 /* Sizes: B, H, W, C, O, stride. */
@@ -338,71 +360,79 @@ static int64_t strided(int64_t size, int64_t stride)
 static void shortcut_forward(struct side *s, const int64_t *n)
 {
     int64_t outputs = n[0] * strided(n[1], n[5]) * strided(n[2], n[5]) * n[4];
-    device_shortcut_forward(s->stream,
-                            &(struct shortcut_forward){shortcut_of(n), side_numbers(s, n[0] * n[1] * n[2] * n[3], 1),
-                                                       side_output(s, outputs)});
+    device_shortcut_forward_stored(s->stream, s->stored,
+                                   &(struct shortcut_forward){shortcut_of(n),
+                                                              side_values(s, n[0] * n[1] * n[2] * n[3], 1),
+                                                              side_output_values(s, outputs)});
 }
 
 static void shortcut_backward(struct side *s, const int64_t *n)
 {
     int64_t outputs = n[0] * strided(n[1], n[5]) * strided(n[2], n[5]) * n[4];
-    device_shortcut_backward(s->stream, &(struct shortcut_backward){shortcut_of(n), side_numbers(s, outputs, 1),
-                                                                    side_output(s, n[0] * n[1] * n[2] * n[3])});
+    device_shortcut_backward_stored(s->stream, s->stored,
+                                    &(struct shortcut_backward){shortcut_of(n), side_values(s, outputs, 1),
+                                                                side_output_values(s, n[0] * n[1] * n[2] * n[3])});
 }
 
 /* Sizes: examples, elements, step. */
 static void dropout(struct side *s, const int64_t *n)
 {
-    device_dropout(s->stream, &(struct dropout){.examples = n[0],
-                                                .elements = n[1],
-                                                .x = side_numbers(s, n[0] * n[1], 1),
-                                                .y = side_output(s, n[0] * n[1]),
-                                                .rate = 0.3f,
-                                                .key = 0x1234567890abcdefu,
-                                                .layer = 5,
-                                                .step = (uint32_t)n[2],
-                                                .first_example = (int64_t)1 << 33});
+    device_dropout_stored(s->stream, s->stored,
+                          &(struct dropout){.examples = n[0],
+                                            .elements = n[1],
+                                            .x = side_values(s, n[0] * n[1], 1),
+                                            .y = side_output_values(s, n[0] * n[1]),
+                                            .rate = 0.3f,
+                                            .key = 0x1234567890abcdefu,
+                                            .layer = 5,
+                                            .step = (uint32_t)n[2],
+                                            .first_example = (int64_t)1 << 33});
 }
 
 /* Sizes: B, T, C, heads. */
 static void attention_forward(struct side *s, const int64_t *n)
 {
-    device_attention_forward(
-        s->stream, &(struct attention_forward){n[0], n[1], n[2], n[3], side_numbers(s, n[0] * n[1] * n[2] * 3, 1),
-                                               side_output(s, n[0] * n[1] * n[2]), side_output(s, n[0] * n[3] * n[1])});
+    device_attention_forward_stored(
+        s->stream, s->stored,
+        &(struct attention_forward){n[0], n[1], n[2], n[3], side_values(s, n[0] * n[1] * n[2] * 3, 1),
+                                    side_output_values(s, n[0] * n[1] * n[2]), side_output(s, n[0] * n[3] * n[1])});
 }
 
 static void attention_backward(struct side *s, const int64_t *n)
 {
     int64_t outputs = n[0] * n[1] * n[2];
-    float *qkv = side_numbers(s, outputs * 3, 1), *y = side_numbers(s, outputs, 2);
+    float *qkv = side_values(s, outputs * 3, 1), *y = side_values(s, outputs, 2);
     float *logsumexp = side_numbers(s, n[0] * n[3] * n[1], 3);
-    device_attention_forward(s->stream, &(struct attention_forward){n[0], n[1], n[2], n[3], qkv, y, logsumexp});
-    device_attention_backward(s->stream,
-                              &(struct attention_backward){n[0], n[1], n[2], n[3], qkv, y, side_numbers(s, outputs, 4),
-                                                           logsumexp, side_output(s, outputs * 3)});
+    device_attention_forward_stored(s->stream, s->stored,
+                                    &(struct attention_forward){n[0], n[1], n[2], n[3], qkv, y, logsumexp});
+    device_attention_backward_stored(s->stream, s->stored,
+                                     &(struct attention_backward){n[0], n[1], n[2], n[3], qkv, y,
+                                                                  side_values(s, outputs, 4), logsumexp,
+                                                                  side_output_values(s, outputs * 3)});
 }
 
 /* In place where the last size says so. */
 static void softmax_cross_entropy(struct side *s, const int64_t *n)
 {
-    float *dlogits = side_output(s, n[0] * n[1]);
-    device_softmax_cross_entropy(
-        s->stream, &(struct softmax_cross_entropy){n[0], n[1], n[3] ? dlogits : side_numbers(s, n[0] * n[1], 1),
-                                                   side_tokens(s, n[0], n[1], 2), 0.01f, dlogits,
-                                                   side_workspace(s, 2 * n[0]), side_output_loss(s)});
+    float *dlogits = side_output_values(s, n[0] * n[1]);
+    device_softmax_cross_entropy_stored(
+        s->stream, s->stored,
+        &(struct softmax_cross_entropy){n[0], n[1], n[3] ? dlogits : side_values(s, n[0] * n[1], 1),
+                                        side_tokens(s, n[0], n[1], 2), 0.01f, dlogits, side_workspace(s, 2 * n[0]),
+                                        side_output_loss(s)});
 }
 
 static void mean_squared_error(struct side *s, const int64_t *n)
 {
-    device_mean_squared_error(
-        s->stream, &(struct mean_squared_error){n[0], n[1], side_numbers(s, n[0] * n[1], 1),
-                                                side_numbers(s, n[0] * n[1], 2), 0.01f, side_output(s, n[0] * n[1]),
-                                                side_workspace(s, 2 * n[0]), side_output_loss(s)});
+    device_mean_squared_error_stored(s->stream, s->stored,
+                                     &(struct mean_squared_error){n[0], n[1], side_values(s, n[0] * n[1], 1),
+                                                                  side_numbers(s, n[0] * n[1], 2), 0.01f,
+                                                                  side_output_values(s, n[0] * n[1]),
+                                                                  side_workspace(s, 2 * n[0]), side_output_loss(s)});
 }
 
 #define SIZES_MAX 7
-#define CASES_MAX 7
+#define CASES_MAX 8
 static const struct {
     const char *name;
     side_case *function;
@@ -422,7 +452,7 @@ static const struct {
 #define CONV                                                                                                           \
     {                                                                                                                  \
         {1, 5, 1, 1, 1, 1, 0}, {3, 9, 3, 5, 3, 1, 1}, {2, 11, 4, 70, 5, 2, 2}, {5, 13, 33, 7, 3, 3, 0},                \
-            {64, 25, 1, 32, 3, 1, 0}, {32, 10, 32, 64, 3, 1, 0},                                                       \
+            {64, 25, 1, 32, 3, 1, 0}, {32, 10, 32, 64, 3, 1, 0}, {64, 25, 64, 8, 3, 1, 0},                             \
         {                                                                                                              \
             -1                                                                                                         \
         }                                                                                                              \
@@ -458,6 +488,7 @@ static const struct {
     {"tanh_backward", tanh_backward, 0, COUNTS},
     {"add_forward", add_forward, 0, COUNTS},
     {"add_forward rectified", add_forward, 0, {{255, 1}, {70001, 1}, {-1}}},
+    {"round_bfloat16", round_bfloat16, 0, COUNTS},
     {"fill", fill, 0, COUNTS},
     {"scale", scale, 0, COUNTS},
     {"axpy", axpy, 0, COUNTS},
@@ -524,10 +555,21 @@ static const struct {
     {"mean_squared_error", mean_squared_error, 2e-6, LOSS},
 };
 
-void check_operations(struct side *cpu, struct side *gpu)
+static void check_all(struct side *cpu, struct side *gpu)
 {
     for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
         for (int c = 0; c < CASES_MAX && operations[i].sizes[c][0] >= 0; c++)
             compare_sides(cpu, gpu, operations[i].name, operations[i].function, operations[i].sizes[c],
                           operations[i].tolerance);
+}
+
+/* Operations without values are checked twice. */
+void check_operations(struct side *cpu, struct side *gpu)
+{
+    check_all(cpu, gpu);
+    cpu->rounds = gpu->rounds = true;
+    gpu->stored = device_stores_bfloat16(gpu->device) ? STORED_BFLOAT16 : STORED_FLOAT32;
+    check_all(cpu, gpu);
+    cpu->rounds = gpu->rounds = false;
+    gpu->stored = STORED_FLOAT32;
 }

@@ -39,6 +39,8 @@ struct device_backend {
     void (*stream_wait)(struct device_stream *stream, struct device_event *event);
     void (*stream_call)(struct device_stream *stream, device_host_function *function, void *context);
     void (*launch)(struct device_stream *stream, enum device_operation operation, const void *arguments);
+    /* The same, of an operation whose values lie as bfloat16; NULL: they never do. */
+    void (*launch_bfloat16)(struct device_stream *stream, enum device_operation operation, const void *arguments);
 
     int (*event_new)(struct device *device, struct device_event **ret_event, struct error *error);
     void (*event_free)(struct device_event *event);

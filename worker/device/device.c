@@ -94,6 +94,20 @@ void device_launch(struct device_stream *stream, enum device_operation operation
     stream->backend->launch(stream, operation, arguments);
 }
 
+bool device_stores_bfloat16(const struct device *device)
+{
+    return device->backend->launch_bfloat16 != NULL;
+}
+
+void device_launch_stored(struct device_stream *stream, enum stored stored, enum device_operation operation,
+                          const void *arguments)
+{
+    if (stored == STORED_BFLOAT16)
+        stream->backend->launch_bfloat16(stream, operation, arguments);
+    else
+        stream->backend->launch(stream, operation, arguments);
+}
+
 int device_event_new(struct device *device, struct device_event **ret_event, struct error *error)
 {
     return device->backend->event_new(device, ret_event, error);

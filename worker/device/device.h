@@ -80,11 +80,21 @@ void device_stream_call(struct device_stream *stream, device_host_function *func
 /* The general launch: `arguments` is the struct that belongs to `operation`. */
 void device_launch(struct device_stream *stream, enum device_operation operation, const void *arguments);
 
-/* device_dense_forward(stream, &(struct dense_forward){…}) and so on. */
+/* Whether values may lie as bfloat16; and a launch of an operation whose values do as `stored` says. */
+bool device_stores_bfloat16(const struct device *device);
+void device_launch_stored(struct device_stream *stream, enum stored stored, enum device_operation operation,
+                          const void *arguments);
+
+/* device_dense_forward(stream, &(struct dense_forward){…}) and so on; device_dense_forward_stored(stream, stored, …). */
 #define X(name)                                                                                                        \
     static inline void device_##name(struct device_stream *stream, const struct name *arguments)                       \
     {                                                                                                                  \
         device_launch(stream, OPERATION_##name, arguments);                                                            \
+    }                                                                                                                  \
+    static inline void device_##name##_stored(struct device_stream *stream, enum stored stored,                        \
+                                              const struct name *arguments)                                            \
+    {                                                                                                                  \
+        device_launch_stored(stream, stored, OPERATION_##name, arguments);                                             \
     }
 DEVICE_OPERATIONS(X)
 #undef X

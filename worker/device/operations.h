@@ -9,6 +9,11 @@
  * width, NH heads. M, N, K are those of a matrix product. A result depends on
  * shapes, inputs and instruction set only, never on the number of threads.
  *
+ * Values (what layers give each other: inputs, outputs, the gradients of both,
+ * logits) and the weights of dense layers and convolutions lie in memory as the
+ * launch says (enum stored); parameters else, their gradients, statistics and
+ * targets are float32 always, and so is all arithmetic.
+ *
  * `accumulate` means: the finished result is added to what is there, so that
  * adding shard by shard gives the bits of adding finished shard gradients.
  */
@@ -17,6 +22,14 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+
+/* STORED_BFLOAT16 is for devices that have it (device_stores_bfloat16): a value is two bytes, the upper half of a float32, and
+ * rounded to the nearest where it is written. Pointers to values are then to such numbers, whatever their type here says. */
+enum stored { STORED_FLOAT32, STORED_BFLOAT16 };
+static inline int64_t stored_bytes(enum stored stored)
+{
+    return stored == STORED_BFLOAT16 ? 2 : 4;
+}
 
 enum activation { ACTIVATION_NONE, ACTIVATION_RELU };
 struct step_values;
@@ -366,13 +379,13 @@ struct scale {
     float factor;
     float *x;
 };
-/* y = the bfloat16 next to x, of two equally near the even one, as a float32; y may be x. */
+/* y = the bfloat16 next to x, of two equally near the even one. x is float32, y a value, which may be x where that is, too. */
 struct round_bfloat16 {
     int64_t count;
     const float *x;
     float *y;
 };
-/* y += factor * x */
+/* y += factor * x; both are values, or float32. */
 struct axpy {
     int64_t count;
     float factor;
@@ -395,7 +408,7 @@ struct copy {
     void *to;
 };
 
-/* Columns of a matrix into columns of another: `columns` floats of each of `rows` rows, which lie so many floats apart. */
+/* Columns of a matrix of values into columns of another: `columns` of each of `rows` rows, which lie so many floats apart. */
 struct copy_columns {
     int64_t rows, columns, from_row, to_row;
     const float *from;

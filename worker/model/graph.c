@@ -53,6 +53,9 @@ int graph_new(const struct graph_options *options, struct graph **ret_graph, str
     graph->layout_only = options->layout_only;
     graph->plan_only = options->plan_only;
     graph->slots = 1;
+    /* What crosses between the parts of a model is float32. */
+    if (options->precision == PRECISION_BFLOAT16 && !options->partition && device_stores_bfloat16(options->device))
+        graph->stored = STORED_BFLOAT16;
     if (build(graph, options, error) < 0) {
         graph_free(graph);
         return -1;

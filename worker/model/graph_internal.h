@@ -40,6 +40,7 @@ struct graph_node {
 struct graph {
     struct device *device;
     enum precision precision;
+    enum stored stored; /* how values lie in its blocks */
     int64_t max_examples;
     bool evaluation_only, layout_only, plan_only;
     enum loss_type loss;
@@ -54,9 +55,9 @@ struct graph {
     struct memory_block *blocks;
     bool *block_stays; /* each slot has one of its own, which holds its value from the way there to the way back */
     unsigned block_count;
-    int workspace, spare, loss_workspace; /* blocks: any launch's, a second gradient's, the loss's */
-    int batch_inputs, batch_targets; /* blocks: the batch near the device, or rounded; none where it is read in place */
-    int rounded_parameters;          /* block: for products */
+    int workspace, spare, loss_workspace;   /* blocks: any launch's, a second gradient's, the loss's */
+    int batch_inputs, batch_targets;        /* blocks: the batch near the device; none where all memory is shared */
+    int rounded_inputs, rounded_parameters; /* blocks: as layers and products read them, in bfloat16; else none */
     int64_t arena_bytes, activation_bytes, workspace_bytes;
     char *arena;
     bool *written; /* a flag a layer, for the backward pass */
@@ -103,7 +104,7 @@ int graph_check_pass(const struct graph *graph, const struct graph_pass *pass, s
 void *graph_block_memory(const struct graph *graph, int block, unsigned slot);
 /* Brings the batch near the device where it is not; rounds what is read of it, and the parameters. */
 void graph_run_begin(struct graph_run *run);
-/* Rounds what a layer gives another, in a graph that does. */
+/* Rounds what a layer gives another, in a graph that does and where writing it has not. */
 void graph_run_round(const struct graph_run *run, float *values, int64_t count);
 void graph_run_forward(const struct graph_run *run);
 /* `gradient`: where the loss leaves that of the last layer; NULL in an evaluation. */

@@ -28,12 +28,12 @@ static const void *bring(const struct graph_run *run, const void *from, int64_t 
 
 static void round_into(const struct graph_run *run, const float *from, int64_t count, float *to)
 {
-    device_round_bfloat16(run->stream, &(struct round_bfloat16){count, from, to});
+    device_round_bfloat16_stored(run->stream, run->graph->stored, &(struct round_bfloat16){count, from, to});
 }
 
 void graph_run_round(const struct graph_run *run, float *values, int64_t count)
 {
-    if (run->graph->precision == PRECISION_BFLOAT16)
+    if (run->graph->precision == PRECISION_BFLOAT16 && run->graph->stored == STORED_FLOAT32)
         round_into(run, values, count, values);
 }
 
@@ -43,9 +43,9 @@ static void round_what_is_given(struct graph_run *run)
     const struct graph *graph = run->graph;
     if (graph->rounded_parameters != NO_BLOCK)
         round_into(run, run->pass->parameters, graph->layout.elements, block_memory(run, graph->rounded_parameters));
-    if (graph->batch_inputs == NO_BLOCK || graph->format.input_type != ELEMENT_FLOAT32)
+    if (graph->rounded_inputs == NO_BLOCK)
         return;
-    float *inputs = block_memory(run, graph->batch_inputs);
+    float *inputs = block_memory(run, graph->rounded_inputs);
     round_into(run, run->inputs, run->pass->examples * graph->format.input_elements, inputs);
     run->inputs = inputs;
 }
@@ -53,13 +53,11 @@ static void round_what_is_given(struct graph_run *run)
 void graph_run_begin(struct graph_run *run)
 {
     const struct graph *graph = run->graph;
-    bool far = !device_memory_is_shared(graph->device);
     int64_t input_bytes = run->pass->examples * (int64_t)example_input_bytes(&graph->format);
     int64_t target_bytes = run->pass->examples * (int64_t)example_target_bytes(&graph->format);
-    run->inputs = bring(run, run->pass->inputs, input_bytes, far ? graph->batch_inputs : NO_BLOCK);
+    run->inputs = bring(run, run->pass->inputs, input_bytes, graph->batch_inputs);
     run->targets = bring(run, run->pass->targets, target_bytes, graph->batch_targets);
-    if (graph->precision == PRECISION_BFLOAT16)
-        round_what_is_given(run);
+    round_what_is_given(run);
 }
 
 static const void *output_of(const struct graph_run *run, int layer)
@@ -77,6 +75,13 @@ static float share_of(const struct graph_run *run)
     return run->pass->scale * (float)(run->pass->examples * example_targets(&run->graph->format));
 }
 
+/* A parameter as products read it. */
+static const void *weight_at(const struct graph_run *run, int64_t offset)
+{
+    const char *rounded = block_memory(run, run->graph->rounded_parameters);
+    return rounded ? rounded + offset * stored_bytes(run->graph->stored) : (void *)(run->pass->parameters + offset);
+}
+
 static struct layer_call prepare(const struct graph_run *run, unsigned number)
 {
     const struct graph *graph = run->graph;
@@ -84,6 +89,7 @@ static struct layer_call prepare(const struct graph_run *run, unsigned number)
     struct layer_call call = {
         .layer = &node->layer,
         .stream = run->stream,
+        .stored = graph->stored,
         .pass = run->pass,
         .number = node->slice.place,
         .evaluation = run->evaluation,
@@ -100,10 +106,8 @@ static struct layer_call prepare(const struct graph_run *run, unsigned number)
         int64_t offset = graph->tensors[node->tensors[p]].offset + node->shift[p];
         call.parameters[p] = run->pass->parameters + offset;
         call.gradients[p] = run->pass->gradients ? run->pass->gradients + offset : NULL;
-        if (p == 0 && graph->rounded_parameters != NO_BLOCK)
-            call.weight = (const float *)block_memory(run, graph->rounded_parameters) + offset;
-        else if (p == 0)
-            call.weight = call.parameters[0];
+        if (p == 0)
+            call.weight = weight_at(run, offset);
     }
     return call;
 }
@@ -132,12 +136,13 @@ void graph_run_loss(const struct graph_run *run, float *gradient)
     const float *output = output_of(run, (int)graph->node_count - 1);
     double *workspace = block_memory(run, graph->loss_workspace);
     if (graph->loss == LOSS_SOFTMAX_CROSS_ENTROPY)
-        device_softmax_cross_entropy(
-            run->stream, &(struct softmax_cross_entropy){rows, graph->format.classes, output, run->targets,
-                                                         run->pass->scale, gradient, workspace, run->pass->sums});
+        device_softmax_cross_entropy_stored(run->stream, graph->stored,
+                                            &(struct softmax_cross_entropy){rows, graph->format.classes, output,
+                                                                            run->targets, run->pass->scale, gradient,
+                                                                            workspace, run->pass->sums});
     else
-        device_mean_squared_error(
-            run->stream,
+        device_mean_squared_error_stored(
+            run->stream, graph->stored,
             &(struct mean_squared_error){rows, graph->format.target_elements / graph_loss_rows(graph), output,
                                          run->targets, run->pass->scale, gradient, workspace, run->pass->sums});
     if (gradient != NULL)
@@ -158,11 +163,11 @@ static void hand_to_input(const struct graph_run *run, const struct layer_call *
     int64_t count = call->n * layer_shape_elements(&node->layer.inputs[input]);
     bool passes = node->layer.kind->gradient_passes || node->gradient_in_place;
     if (passes && written[before])
-        device_axpy(run->stream, &(struct axpy){count, 1.0f, call->dy, target});
+        device_axpy_stored(run->stream, graph->stored, &(struct axpy){count, 1.0f, call->dy, target});
     else if (passes && target != call->dy)
-        device_copy(run->stream, &(struct copy){count * (int64_t)sizeof(float), call->dy, target});
+        device_copy(run->stream, &(struct copy){count * stored_bytes(graph->stored), call->dy, target});
     else if (!passes && written[before])
-        device_axpy(run->stream, &(struct axpy){count, 1.0f, call->dx, target});
+        device_axpy_stored(run->stream, graph->stored, &(struct axpy){count, 1.0f, call->dx, target});
     if (written[before])
         graph_run_round(run, target, count);
     written[before] = true;

@@ -30,6 +30,12 @@ static int add_block(struct graph *graph, int64_t elements, size_t element_bytes
     return (int)graph->block_count++;
 }
 
+/* Of a pass's values, so many for each example. */
+static int add_values(struct graph *graph, int64_t elements, int first, int last)
+{
+    return add_block(graph, graph->max_examples * elements, (size_t)stored_bytes(graph->stored), first, last);
+}
+
 static bool reads_output(const struct graph *graph, unsigned reader, unsigned node)
 {
     for (unsigned k = 0; k < graph->nodes[reader].layer.input_count; k++)
@@ -93,12 +99,11 @@ static void plan_activations(struct graph *graph, unsigned number)
     if (!node->own)
         return;
     if (!node->in_place)
-        node->output = add_block(graph, n * layer_shape_elements(&layer->output), sizeof(float), (int)number,
-                                 last_use(graph, number));
+        node->output = add_values(graph, layer_shape_elements(&layer->output), (int)number, last_use(graph, number));
     if (repeats(graph, number))
         node->repeated =
-            add_block(graph, n * layer_shape_elements(&layer->output), sizeof(float),
-                      backward_step(graph, graph_last_reader(graph, number)), backward_step(graph, number));
+            add_values(graph, layer_shape_elements(&layer->output),
+                       backward_step(graph, graph_last_reader(graph, number)), backward_step(graph, number));
     if (layer->kind->kept)
         node->kept = add_block(graph, layer->kind->kept(layer, n), sizeof(float), (int)number,
                                graph->evaluation_only ? (int)number : backward_step(graph, number));
@@ -114,8 +119,7 @@ static void plan_values(struct graph *graph)
     for (unsigned i = 0; i < graph->value_count; i++) {
         struct graph_node *node = &graph->nodes[graph->values[i].layer];
         if (graph->values[i].to == graph->part)
-            node->output = add_block(graph, graph->max_examples * graph->values[i].elements, sizeof(float), 0,
-                                     backward_step(graph, 0));
+            node->output = add_values(graph, graph->values[i].elements, 0, backward_step(graph, 0));
         if (graph->values[i].to == graph->part || graph->values[i].from == graph->part)
             keep_block(graph, node->output);
     }
@@ -157,8 +161,8 @@ static void plan_gradient(struct graph *graph, unsigned number)
     int end = (int)number;
     for (int next = end; next != MODEL_INPUT; next = gradient_heir(graph, end))
         end = next;
-    node->gradient = add_block(graph, graph->max_examples * layer_shape_elements(&node->layer.output), sizeof(float),
-                               backward_step(graph, first_user), backward_step(graph, (unsigned)end));
+    node->gradient = add_values(graph, layer_shape_elements(&node->layer.output), backward_step(graph, first_user),
+                                backward_step(graph, (unsigned)end));
 }
 
 /* Whether the only consumer of a layer hands its own gradient on as the layer's. */
@@ -202,7 +206,7 @@ static void plan_gradients(struct graph *graph)
             continue;
         if (!shares_gradient(graph, i))
             plan_gradient(graph, i);
-        int64_t elements = graph->max_examples * layer_shape_elements(&node->layer.output);
+        int64_t elements = layer_shape_elements(&node->layer.output);
         if (node->consumers > 1 && elements > spare)
             spare = elements;
     }
@@ -212,7 +216,7 @@ static void plan_gradients(struct graph *graph)
         if (node->own && heir != MODEL_INPUT && shares_gradient(graph, (unsigned)heir))
             graph->nodes[heir].gradient = node->gradient;
     }
-    graph->spare = add_block(graph, spare, sizeof(float), (int)graph->node_count, backward_step(graph, 0));
+    graph->spare = add_values(graph, spare, (int)graph->node_count, backward_step(graph, 0));
 }
 
 /* What the borrower of a tensor puts into its gradient, until the lender adds its own part: a finished sum that an
@@ -263,18 +267,28 @@ static bool reads_batch(const struct graph *graph)
     return false;
 }
 
-/* Shared memory may be far from the device: what a pass reads more than once is copied first. So is what is rounded, which
- * is the caller's. */
+/* What is the caller's is rounded on the way into blocks of the graph. */
+static void plan_rounded(struct graph *graph)
+{
+    int end = backward_step(graph, 0);
+    graph->rounded_inputs = graph->rounded_parameters = NO_BLOCK;
+    if (graph->precision != PRECISION_BFLOAT16)
+        return;
+    graph->rounded_parameters = add_block(graph, graph->layout.elements, (size_t)stored_bytes(graph->stored), 0, end);
+    if (graph->format.input_type == ELEMENT_FLOAT32 && reads_batch(graph))
+        graph->rounded_inputs = add_values(graph, graph->format.input_elements, 0, end);
+}
+
+/* Shared memory may be far from the device: what a pass reads more than once is copied first. */
 static void plan_batch(struct graph *graph)
 {
-    bool far = !device_memory_is_shared(graph->device), rounds = graph->precision == PRECISION_BFLOAT16;
-    int end = backward_step(graph, 0);
-    graph->batch_inputs = graph->batch_targets = graph->rounded_parameters = NO_BLOCK;
-    if (rounds)
-        graph->rounded_parameters = add_block(graph, graph->layout.elements, sizeof(float), 0, end);
-    if (reads_batch(graph) && (far || (rounds && graph->format.input_type == ELEMENT_FLOAT32)))
-        graph->batch_inputs = add_block(graph, graph->max_examples, example_input_bytes(&graph->format), 0, end);
-    if (far && graph->nodes[graph->node_count - 1].own)
+    graph->batch_inputs = graph->batch_targets = NO_BLOCK;
+    if (device_memory_is_shared(graph->device))
+        return;
+    int end = backward_step(graph, 0), last_read = graph->rounded_inputs == NO_BLOCK ? end : 0;
+    if (reads_batch(graph))
+        graph->batch_inputs = add_block(graph, graph->max_examples, example_input_bytes(&graph->format), 0, last_read);
+    if (graph->nodes[graph->node_count - 1].own)
         graph->batch_targets = add_block(graph, graph->max_examples, example_target_bytes(&graph->format), 0, end);
     keep_block(graph, graph->batch_inputs);
 }
@@ -320,9 +334,10 @@ static int64_t block_bytes(const struct graph *graph, int block)
 
 int graph_plan_memory(struct graph *graph, struct error *error)
 {
-    size_t most = 6 * graph->node_count + 6;
+    size_t most = 6 * graph->node_count + 7;
     graph->blocks = memory_allocate(most, sizeof *graph->blocks);
     graph->block_stays = memory_allocate(most, sizeof *graph->block_stays);
+    plan_rounded(graph);
     plan_batch(graph);
     for (unsigned i = 0; i < graph->node_count; i++)
         plan_activations(graph, i);

@@ -56,6 +56,7 @@ struct graph_pass;
 struct layer_call {
     const struct layer *layer;
     struct device_stream *stream;
+    enum stored stored; /* how x, y, dy, dx and weight lie in memory */
     const struct graph_pass *pass;
     unsigned number; /* of the layer in the model's list */
     bool evaluation; /* a forward pass that nothing learns from */
@@ -67,13 +68,19 @@ struct layer_call {
     float *dx; /* of the first input, or of `input` */
     unsigned input;
     const float *parameters[LAYER_PARAMETERS_MAX];
-    const float *weight; /* the first, as a product reads it */
+    const void *weight; /* the first, as a product reads it */
     float *gradients[LAYER_PARAMETERS_MAX];
     float *kept;      /* layer_kind.kept floats, from forward to backward */
     float *workspace; /* layer_kind.workspace floats, for one launch */
     bool accumulate;
     bool lent_begun; /* gradients[0] holds what a borrower of the tensor has put there: add to it */
 };
+
+/* From the element on; `values` are a call's x, y, dy or dx. */
+static inline void *layer_values(const struct layer_call *call, const void *values, int64_t element)
+{
+    return (char *)values + element * stored_bytes(call->stored);
+}
 
 #define LAYER_INPUTS_ANY 0
 struct layer_kind {

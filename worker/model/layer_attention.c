@@ -27,31 +27,33 @@ static int resolve(struct layer *layer, struct error *error)
 static void forward(const struct layer_call *call)
 {
     const struct layer *layer = call->layer;
-    device_attention_forward(call->stream, &(struct attention_forward){
-                                               .b = call->n,
-                                               .t = layer->output.dims[0],
-                                               .c = layer->output.dims[1],
-                                               .heads = layer->spec.heads,
-                                               .qkv = call->x[0],
-                                               .y = call->y,
-                                               .logsumexp = call->kept,
-                                           });
+    device_attention_forward_stored(call->stream, call->stored,
+                                    &(struct attention_forward){
+                                        .b = call->n,
+                                        .t = layer->output.dims[0],
+                                        .c = layer->output.dims[1],
+                                        .heads = layer->spec.heads,
+                                        .qkv = call->x[0],
+                                        .y = call->y,
+                                        .logsumexp = call->kept,
+                                    });
 }
 
 static void backward_input(const struct layer_call *call)
 {
     const struct layer *layer = call->layer;
-    device_attention_backward(call->stream, &(struct attention_backward){
-                                                .b = call->n,
-                                                .t = layer->output.dims[0],
-                                                .c = layer->output.dims[1],
-                                                .heads = layer->spec.heads,
-                                                .qkv = call->x[0],
-                                                .y = call->y,
-                                                .dy = call->dy,
-                                                .logsumexp = call->kept,
-                                                .dqkv = call->dx,
-                                            });
+    device_attention_backward_stored(call->stream, call->stored,
+                                     &(struct attention_backward){
+                                         .b = call->n,
+                                         .t = layer->output.dims[0],
+                                         .c = layer->output.dims[1],
+                                         .heads = layer->spec.heads,
+                                         .qkv = call->x[0],
+                                         .y = call->y,
+                                         .dy = call->dy,
+                                         .logsumexp = call->kept,
+                                         .dqkv = call->dx,
+                                     });
 }
 
 static int64_t kept(const struct layer *layer, int64_t n)

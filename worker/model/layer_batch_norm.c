@@ -37,17 +37,18 @@ static enum activation activation_of(const struct layer *layer)
 
 static void infer(const struct layer_call *call)
 {
-    device_batch_norm_inference(call->stream, &(struct batch_norm_inference){
-                                                  .rows = rows(call->layer, call->n),
-                                                  .c = width(call->layer),
-                                                  .x = call->x[0],
-                                                  .weight = call->parameters[WEIGHT],
-                                                  .bias = call->parameters[BIAS],
-                                                  .running_mean = call->parameters[RUNNING_MEAN],
-                                                  .running_variance = call->parameters[RUNNING_VARIANCE],
-                                                  .y = call->y,
-                                                  .activation = activation_of(call->layer),
-                                              });
+    device_batch_norm_inference_stored(call->stream, call->stored,
+                                       &(struct batch_norm_inference){
+                                           .rows = rows(call->layer, call->n),
+                                           .c = width(call->layer),
+                                           .x = call->x[0],
+                                           .weight = call->parameters[WEIGHT],
+                                           .bias = call->parameters[BIAS],
+                                           .running_mean = call->parameters[RUNNING_MEAN],
+                                           .running_variance = call->parameters[RUNNING_VARIANCE],
+                                           .y = call->y,
+                                           .activation = activation_of(call->layer),
+                                       });
 }
 
 static struct batch_norm_peers peers_of(const struct layer_call *call)
@@ -64,48 +65,50 @@ static void forward(const struct layer_call *call)
         infer(call);
         return;
     }
-    device_batch_norm_forward(call->stream, &(struct batch_norm_forward){
-                                                .rows = rows(call->layer, call->n),
-                                                .c = c,
-                                                .x = call->x[0],
-                                                .weight = call->parameters[WEIGHT],
-                                                .bias = call->parameters[BIAS],
-                                                .y = call->y,
-                                                .mean = call->kept,
-                                                .rstd = call->kept + c,
-                                                .variance = call->kept + 2 * c,
-                                                .workspace = call->workspace,
-                                                .activation = activation_of(call->layer),
-                                                .peers = peers_of(call),
-                                            });
+    device_batch_norm_forward_stored(call->stream, call->stored,
+                                     &(struct batch_norm_forward){
+                                         .rows = rows(call->layer, call->n),
+                                         .c = c,
+                                         .x = call->x[0],
+                                         .weight = call->parameters[WEIGHT],
+                                         .bias = call->parameters[BIAS],
+                                         .y = call->y,
+                                         .mean = call->kept,
+                                         .rstd = call->kept + c,
+                                         .variance = call->kept + 2 * c,
+                                         .workspace = call->workspace,
+                                         .activation = activation_of(call->layer),
+                                         .peers = peers_of(call),
+                                     });
 }
 
 static void backward(const struct layer_call *call)
 {
     double momentum = call->layer->spec.momentum;
     int64_t c = width(call->layer);
-    device_batch_norm_backward(call->stream, &(struct batch_norm_backward){
-                                                 .rows = rows(call->layer, call->n),
-                                                 .c = c,
-                                                 .x = call->x[0],
-                                                 .weight = call->parameters[WEIGHT],
-                                                 .mean = call->kept,
-                                                 .rstd = call->kept + c,
-                                                 .variance = call->kept + 2 * c,
-                                                 .dy = call->dy,
-                                                 .dx = call->dx,
-                                                 .dweight = call->gradients[WEIGHT],
-                                                 .dbias = call->gradients[BIAS],
-                                                 .running_mean = call->parameters[RUNNING_MEAN],
-                                                 .running_variance = call->parameters[RUNNING_VARIANCE],
-                                                 .mean_step = call->gradients[RUNNING_MEAN],
-                                                 .variance_step = call->gradients[RUNNING_VARIANCE],
-                                                 .momentum = (float)(momentum > 0 ? momentum : DEFAULT_MOMENTUM),
-                                                 .share = call->share,
-                                                 .workspace = call->workspace,
-                                                 .accumulate = call->accumulate,
-                                                 .peers = peers_of(call),
-                                             });
+    device_batch_norm_backward_stored(call->stream, call->stored,
+                                      &(struct batch_norm_backward){
+                                          .rows = rows(call->layer, call->n),
+                                          .c = c,
+                                          .x = call->x[0],
+                                          .weight = call->parameters[WEIGHT],
+                                          .mean = call->kept,
+                                          .rstd = call->kept + c,
+                                          .variance = call->kept + 2 * c,
+                                          .dy = call->dy,
+                                          .dx = call->dx,
+                                          .dweight = call->gradients[WEIGHT],
+                                          .dbias = call->gradients[BIAS],
+                                          .running_mean = call->parameters[RUNNING_MEAN],
+                                          .running_variance = call->parameters[RUNNING_VARIANCE],
+                                          .mean_step = call->gradients[RUNNING_MEAN],
+                                          .variance_step = call->gradients[RUNNING_VARIANCE],
+                                          .momentum = (float)(momentum > 0 ? momentum : DEFAULT_MOMENTUM),
+                                          .share = call->share,
+                                          .workspace = call->workspace,
+                                          .accumulate = call->accumulate,
+                                          .peers = peers_of(call),
+                                      });
 }
 
 static int64_t kept(const struct layer *layer, int64_t n)

@@ -48,24 +48,27 @@ static void forward(const struct layer_call *call)
 {
     const struct layer *layer = call->layer;
     for (unsigned i = 0; i < layer->input_count; i++)
-        device_copy_columns(call->stream, &(struct copy_columns){.rows = rows_of(call),
-                                                                 .columns = width_of(&layer->inputs[i]),
-                                                                 .from_row = width_of(&layer->inputs[i]),
-                                                                 .to_row = width_of(&layer->output),
-                                                                 .from = call->x[i],
-                                                                 .to = call->y + column_of(layer, i)});
+        device_copy_columns_stored(call->stream, call->stored,
+                                   &(struct copy_columns){.rows = rows_of(call),
+                                                          .columns = width_of(&layer->inputs[i]),
+                                                          .from_row = width_of(&layer->inputs[i]),
+                                                          .to_row = width_of(&layer->output),
+                                                          .from = call->x[i],
+                                                          .to = layer_values(call, call->y, column_of(layer, i))});
 }
 
 static void backward(const struct layer_call *call)
 {
     const struct layer *layer = call->layer;
     int64_t columns = width_of(&layer->inputs[call->input]);
-    device_copy_columns(call->stream, &(struct copy_columns){.rows = rows_of(call),
-                                                             .columns = columns,
-                                                             .from_row = width_of(&layer->output),
-                                                             .to_row = columns,
-                                                             .from = call->dy + column_of(layer, call->input),
-                                                             .to = call->dx});
+    device_copy_columns_stored(
+        call->stream, call->stored,
+        &(struct copy_columns){.rows = rows_of(call),
+                               .columns = columns,
+                               .from_row = width_of(&layer->output),
+                               .to_row = columns,
+                               .from = layer_values(call, call->dy, column_of(layer, call->input)),
+                               .to = call->dx});
 }
 
 const struct layer_kind layer_concat = {

@@ -47,40 +47,43 @@ static struct conv2d_shape shape_of(const struct layer *layer, int64_t n)
 
 static void forward(const struct layer_call *call)
 {
-    device_conv2d_forward(call->stream, &(struct conv2d_forward){
-                                            .shape = shape_of(call->layer, call->n),
-                                            .x = call->x[0],
-                                            .weight = call->weight,
-                                            .bias = call->parameters[BIAS],
-                                            .y = call->y,
-                                            .workspace = call->workspace,
-                                            .activation = call->layer->applies_relu ? ACTIVATION_RELU : ACTIVATION_NONE,
-                                        });
+    device_conv2d_forward_stored(call->stream, call->stored,
+                                 &(struct conv2d_forward){
+                                     .shape = shape_of(call->layer, call->n),
+                                     .x = call->x[0],
+                                     .weight = call->weight,
+                                     .bias = call->parameters[BIAS],
+                                     .y = call->y,
+                                     .workspace = call->workspace,
+                                     .activation = call->layer->applies_relu ? ACTIVATION_RELU : ACTIVATION_NONE,
+                                 });
 }
 
 static void backward_parameters(const struct layer_call *call)
 {
-    device_conv2d_backward_weight(call->stream, &(struct conv2d_backward_weight){
-                                                    .shape = shape_of(call->layer, call->n),
-                                                    .dy = call->dy,
-                                                    .x = call->x[0],
-                                                    .dweight = call->gradients[WEIGHT],
-                                                    .dbias = call->gradients[BIAS],
-                                                    .workspace = call->workspace,
-                                                    .accumulate = call->accumulate,
-                                                });
+    device_conv2d_backward_weight_stored(call->stream, call->stored,
+                                         &(struct conv2d_backward_weight){
+                                             .shape = shape_of(call->layer, call->n),
+                                             .dy = call->dy,
+                                             .x = call->x[0],
+                                             .dweight = call->gradients[WEIGHT],
+                                             .dbias = call->gradients[BIAS],
+                                             .workspace = call->workspace,
+                                             .accumulate = call->accumulate,
+                                         });
 }
 
 static void backward_input(const struct layer_call *call)
 {
-    device_conv2d_backward_data(call->stream, &(struct conv2d_backward_data){
-                                                  .shape = shape_of(call->layer, call->n),
-                                                  .dy = call->dy,
-                                                  .weight = call->weight,
-                                                  .relu_output = call->layer->input_is_relu ? call->x[0] : NULL,
-                                                  .dx = call->dx,
-                                                  .workspace = call->workspace,
-                                              });
+    device_conv2d_backward_data_stored(call->stream, call->stored,
+                                       &(struct conv2d_backward_data){
+                                           .shape = shape_of(call->layer, call->n),
+                                           .dy = call->dy,
+                                           .weight = call->weight,
+                                           .relu_output = call->layer->input_is_relu ? call->x[0] : NULL,
+                                           .dx = call->dx,
+                                           .workspace = call->workspace,
+                                       });
 }
 
 static int64_t workspace(const struct layer *layer, int64_t n)

@@ -36,43 +36,46 @@ static int resolve(struct layer *layer, struct error *error)
 
 static void forward(const struct layer_call *call)
 {
-    device_dense_forward(call->stream, &(struct dense_forward){
-                                           .m = call->n * rows(call->layer),
-                                           .n = call->layer->spec.units,
-                                           .k = features_in(call->layer),
-                                           .x = call->x[0],
-                                           .weight = call->weight,
-                                           .bias = call->parameters[BIAS],
-                                           .y = call->y,
-                                           .activation = call->layer->applies_relu ? ACTIVATION_RELU : ACTIVATION_NONE,
-                                       });
+    device_dense_forward_stored(call->stream, call->stored,
+                                &(struct dense_forward){
+                                    .m = call->n * rows(call->layer),
+                                    .n = call->layer->spec.units,
+                                    .k = features_in(call->layer),
+                                    .x = call->x[0],
+                                    .weight = call->weight,
+                                    .bias = call->parameters[BIAS],
+                                    .y = call->y,
+                                    .activation = call->layer->applies_relu ? ACTIVATION_RELU : ACTIVATION_NONE,
+                                });
 }
 
 static void backward_parameters(const struct layer_call *call)
 {
-    device_dense_backward_weight(call->stream, &(struct dense_backward_weight){
-                                                   .m = call->n * rows(call->layer),
-                                                   .n = call->layer->spec.units,
-                                                   .k = features_in(call->layer),
-                                                   .dy = call->dy,
-                                                   .x = call->x[0],
-                                                   .dweight = call->gradients[WEIGHT],
-                                                   .dbias = call->gradients[BIAS],
-                                                   .accumulate = call->accumulate,
-                                               });
+    device_dense_backward_weight_stored(call->stream, call->stored,
+                                        &(struct dense_backward_weight){
+                                            .m = call->n * rows(call->layer),
+                                            .n = call->layer->spec.units,
+                                            .k = features_in(call->layer),
+                                            .dy = call->dy,
+                                            .x = call->x[0],
+                                            .dweight = call->gradients[WEIGHT],
+                                            .dbias = call->gradients[BIAS],
+                                            .accumulate = call->accumulate,
+                                        });
 }
 
 static void backward_input(const struct layer_call *call)
 {
-    device_dense_backward_data(call->stream, &(struct dense_backward_data){
-                                                 .m = call->n * rows(call->layer),
-                                                 .n = call->layer->spec.units,
-                                                 .k = features_in(call->layer),
-                                                 .dy = call->dy,
-                                                 .weight = call->weight,
-                                                 .relu_output = call->layer->input_is_relu ? call->x[0] : NULL,
-                                                 .dx = call->dx,
-                                             });
+    device_dense_backward_data_stored(call->stream, call->stored,
+                                      &(struct dense_backward_data){
+                                          .m = call->n * rows(call->layer),
+                                          .n = call->layer->spec.units,
+                                          .k = features_in(call->layer),
+                                          .dy = call->dy,
+                                          .weight = call->weight,
+                                          .relu_output = call->layer->input_is_relu ? call->x[0] : NULL,
+                                          .dx = call->dx,
+                                      });
 }
 
 static double multiply_adds(const struct layer *layer)

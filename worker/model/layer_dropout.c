@@ -15,18 +15,19 @@ static int resolve(struct layer *layer, struct error *error)
 
 static void drop(const struct layer_call *call, float rate, const float *from, float *to)
 {
-    device_dropout(call->stream, &(struct dropout){
-                                     .examples = call->n,
-                                     .elements = layer_shape_elements(&call->layer->output),
-                                     .x = from,
-                                     .y = to,
-                                     .rate = rate,
-                                     .key = call->pass->seed,
-                                     .layer = call->number,
-                                     .step = (uint32_t)call->pass->step,
-                                     .first_example = call->pass->first_example,
-                                     .values = call->pass->values,
-                                 });
+    device_dropout_stored(call->stream, call->stored,
+                          &(struct dropout){
+                              .examples = call->n,
+                              .elements = layer_shape_elements(&call->layer->output),
+                              .x = from,
+                              .y = to,
+                              .rate = rate,
+                              .key = call->pass->seed,
+                              .layer = call->number,
+                              .step = (uint32_t)call->pass->step,
+                              .first_example = call->pass->first_example,
+                              .values = call->pass->values,
+                          });
 }
 
 static void forward(const struct layer_call *call)

@@ -16,29 +16,32 @@ static int64_t count(const struct layer_call *call)
 
 static void relu_ahead(const struct layer_call *call)
 {
-    device_relu_forward(call->stream, &(struct relu_forward){count(call), call->x[0], call->y});
+    device_relu_forward_stored(call->stream, call->stored, &(struct relu_forward){count(call), call->x[0], call->y});
 }
 static void relu_back(const struct layer_call *call)
 {
-    device_relu_backward(call->stream, &(struct relu_backward){count(call), call->y, call->dy, call->dx});
+    device_relu_backward_stored(call->stream, call->stored,
+                                &(struct relu_backward){count(call), call->y, call->dy, call->dx});
 }
 
 static void gelu_ahead(const struct layer_call *call)
 {
-    device_gelu_forward(call->stream, &(struct gelu_forward){count(call), call->x[0], call->y});
+    device_gelu_forward_stored(call->stream, call->stored, &(struct gelu_forward){count(call), call->x[0], call->y});
 }
 static void gelu_back(const struct layer_call *call)
 {
-    device_gelu_backward(call->stream, &(struct gelu_backward){count(call), call->x[0], call->dy, call->dx});
+    device_gelu_backward_stored(call->stream, call->stored,
+                                &(struct gelu_backward){count(call), call->x[0], call->dy, call->dx});
 }
 
 static void tanh_ahead(const struct layer_call *call)
 {
-    device_tanh_forward(call->stream, &(struct tanh_forward){count(call), call->x[0], call->y});
+    device_tanh_forward_stored(call->stream, call->stored, &(struct tanh_forward){count(call), call->x[0], call->y});
 }
 static void tanh_back(const struct layer_call *call)
 {
-    device_tanh_backward(call->stream, &(struct tanh_backward){count(call), call->y, call->dy, call->dx});
+    device_tanh_backward_stored(call->stream, call->stored,
+                                &(struct tanh_backward){count(call), call->y, call->dy, call->dx});
 }
 
 const struct layer_kind layer_relu = {

@@ -23,33 +23,35 @@ static int resolve(struct layer *layer, struct error *error)
 static void forward(const struct layer_call *call)
 {
     const struct layer *layer = call->layer;
-    device_embedding_forward(call->stream, &(struct embedding_forward){
-                                               .b = call->n,
-                                               .t = layer->output.dims[0],
-                                               .c = layer->output.dims[1],
-                                               .vocabulary = layer->spec.size,
-                                               .tokens = call->x[0],
-                                               .token = call->parameters[TOKEN],
-                                               .position = call->parameters[POSITION],
-                                               .y = call->y,
-                                           });
+    device_embedding_forward_stored(call->stream, call->stored,
+                                    &(struct embedding_forward){
+                                        .b = call->n,
+                                        .t = layer->output.dims[0],
+                                        .c = layer->output.dims[1],
+                                        .vocabulary = layer->spec.size,
+                                        .tokens = call->x[0],
+                                        .token = call->parameters[TOKEN],
+                                        .position = call->parameters[POSITION],
+                                        .y = call->y,
+                                    });
 }
 
 static void backward_parameters(const struct layer_call *call)
 {
     const struct layer *layer = call->layer;
-    device_embedding_backward(call->stream, &(struct embedding_backward){
-                                                .b = call->n,
-                                                .t = layer->output.dims[0],
-                                                .c = layer->output.dims[1],
-                                                .vocabulary = layer->spec.size,
-                                                .tokens = call->x[0],
-                                                .dy = call->dy,
-                                                .dtoken = call->gradients[TOKEN],
-                                                .dposition = call->gradients[POSITION],
-                                                .accumulate = call->accumulate,
-                                                .token_begun = call->lent_begun,
-                                            });
+    device_embedding_backward_stored(call->stream, call->stored,
+                                     &(struct embedding_backward){
+                                         .b = call->n,
+                                         .t = layer->output.dims[0],
+                                         .c = layer->output.dims[1],
+                                         .vocabulary = layer->spec.size,
+                                         .tokens = call->x[0],
+                                         .dy = call->dy,
+                                         .dtoken = call->gradients[TOKEN],
+                                         .dposition = call->gradients[POSITION],
+                                         .accumulate = call->accumulate,
+                                         .token_begun = call->lent_begun,
+                                     });
 }
 
 const struct layer_kind layer_embedding = {

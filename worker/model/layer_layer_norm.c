@@ -27,35 +27,37 @@ static int resolve(struct layer *layer, struct error *error)
 static void forward(const struct layer_call *call)
 {
     int64_t r = rows(call->layer, call->n);
-    device_layer_norm_forward(call->stream, &(struct layer_norm_forward){
-                                                .rows = r,
-                                                .c = width(call->layer),
-                                                .x = call->x[0],
-                                                .weight = call->parameters[WEIGHT],
-                                                .bias = call->parameters[BIAS],
-                                                .y = call->y,
-                                                .mean = call->kept,
-                                                .rstd = call->kept + r,
-                                            });
+    device_layer_norm_forward_stored(call->stream, call->stored,
+                                     &(struct layer_norm_forward){
+                                         .rows = r,
+                                         .c = width(call->layer),
+                                         .x = call->x[0],
+                                         .weight = call->parameters[WEIGHT],
+                                         .bias = call->parameters[BIAS],
+                                         .y = call->y,
+                                         .mean = call->kept,
+                                         .rstd = call->kept + r,
+                                     });
 }
 
 static void backward(const struct layer_call *call)
 {
     int64_t r = rows(call->layer, call->n);
-    device_layer_norm_backward(call->stream, &(struct layer_norm_backward){
-                                                 .rows = r,
-                                                 .c = width(call->layer),
-                                                 .x = call->x[0],
-                                                 .weight = call->parameters[WEIGHT],
-                                                 .mean = call->kept,
-                                                 .rstd = call->kept + r,
-                                                 .dy = call->dy,
-                                                 .dx = call->dx,
-                                                 .dweight = call->gradients[WEIGHT],
-                                                 .dbias = call->gradients[BIAS],
-                                                 .workspace = call->workspace,
-                                                 .accumulate = call->accumulate,
-                                             });
+    device_layer_norm_backward_stored(call->stream, call->stored,
+                                      &(struct layer_norm_backward){
+                                          .rows = r,
+                                          .c = width(call->layer),
+                                          .x = call->x[0],
+                                          .weight = call->parameters[WEIGHT],
+                                          .mean = call->kept,
+                                          .rstd = call->kept + r,
+                                          .dy = call->dy,
+                                          .dx = call->dx,
+                                          .dweight = call->gradients[WEIGHT],
+                                          .dbias = call->gradients[BIAS],
+                                          .workspace = call->workspace,
+                                          .accumulate = call->accumulate,
+                                      });
 }
 
 static int64_t kept(const struct layer *layer, int64_t n)

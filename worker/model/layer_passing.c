@@ -31,9 +31,9 @@ static int add_resolve(struct layer *layer, struct error *error)
 static void add_ahead(const struct layer_call *call)
 {
     int64_t count = call->n * layer_shape_elements(&call->layer->output);
-    device_add_forward(call->stream,
-                       &(struct add_forward){count, call->x[0], call->x[1], call->y,
-                                             call->layer->applies_relu ? ACTIVATION_RELU : ACTIVATION_NONE});
+    device_add_forward_stored(call->stream, call->stored,
+                              &(struct add_forward){count, call->x[0], call->x[1], call->y,
+                                                    call->layer->applies_relu ? ACTIVATION_RELU : ACTIVATION_NONE});
 }
 
 const struct layer_kind layer_flatten = {

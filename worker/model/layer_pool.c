@@ -38,29 +38,33 @@ static struct pool_shape shape_of(const struct layer_call *call)
 
 static void max_forward(const struct layer_call *call)
 {
-    device_max_pool_forward(call->stream, &(struct max_pool_forward){shape_of(call), call->x[0], call->y});
+    device_max_pool_forward_stored(call->stream, call->stored,
+                                   &(struct max_pool_forward){shape_of(call), call->x[0], call->y});
 }
 
 static void max_backward(const struct layer_call *call)
 {
-    device_max_pool_backward(call->stream, &(struct max_pool_backward){
-                                               .shape = shape_of(call),
-                                               .x = call->x[0],
-                                               .y = call->y,
-                                               .dy = call->dy,
-                                               .dx = call->dx,
-                                               .relu = call->layer->input_is_relu,
-                                           });
+    device_max_pool_backward_stored(call->stream, call->stored,
+                                    &(struct max_pool_backward){
+                                        .shape = shape_of(call),
+                                        .x = call->x[0],
+                                        .y = call->y,
+                                        .dy = call->dy,
+                                        .dx = call->dx,
+                                        .relu = call->layer->input_is_relu,
+                                    });
 }
 
 static void average_forward(const struct layer_call *call)
 {
-    device_average_pool_forward(call->stream, &(struct average_pool_forward){shape_of(call), call->x[0], call->y});
+    device_average_pool_forward_stored(call->stream, call->stored,
+                                       &(struct average_pool_forward){shape_of(call), call->x[0], call->y});
 }
 
 static void average_backward(const struct layer_call *call)
 {
-    device_average_pool_backward(call->stream, &(struct average_pool_backward){shape_of(call), call->dy, call->dx});
+    device_average_pool_backward_stored(call->stream, call->stored,
+                                        &(struct average_pool_backward){shape_of(call), call->dy, call->dx});
 }
 
 const struct layer_kind layer_max_pool = {

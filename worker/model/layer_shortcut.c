@@ -26,12 +26,14 @@ static struct shortcut_shape shape_of(const struct layer_call *call)
 
 static void forward(const struct layer_call *call)
 {
-    device_shortcut_forward(call->stream, &(struct shortcut_forward){shape_of(call), call->x[0], call->y});
+    device_shortcut_forward_stored(call->stream, call->stored,
+                                   &(struct shortcut_forward){shape_of(call), call->x[0], call->y});
 }
 
 static void backward(const struct layer_call *call)
 {
-    device_shortcut_backward(call->stream, &(struct shortcut_backward){shape_of(call), call->dy, call->dx});
+    device_shortcut_backward_stored(call->stream, call->stored,
+                                    &(struct shortcut_backward){shape_of(call), call->dy, call->dx});
 }
 
 const struct layer_kind layer_shortcut = {

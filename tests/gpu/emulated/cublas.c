@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "tests/gpu/emulated/stream.h"
+#include "worker/device/bfloat16.h"
 
 struct cublasContext {
     cudaStream_t stream;
@@ -17,17 +18,40 @@ struct cublasContext {
 struct product {
     int64_t m, n, k, a_stride, b_stride, c_stride;
     cublasOperation_t a_operation, b_operation;
-    float alpha, beta, *c;
-    const float *a, *b;
+    float alpha, beta;
+    void *c;
+    const void *a, *b;
+    cudaDataType operands, result;
 };
+
+/* A matrix's number i; a bfloat16 is the upper half of a float32. */
+static float number(const void *matrix, cudaDataType type, int64_t i)
+{
+    if (type == CUDA_R_32F)
+        return ((const float *)matrix)[i];
+    const uint32_t bits = (uint32_t)((const uint16_t *)matrix)[i] << 16;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static void put(void *matrix, cudaDataType type, int64_t i, float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    if (type == CUDA_R_32F)
+        ((float *)matrix)[i] = value;
+    else
+        ((uint16_t *)matrix)[i] = (uint16_t)(bfloat16_round_bits(bits) >> 16);
+}
 
 /* sums[i] of column j: a's columns are gone through one after the other. */
 static void sum_column(const struct product *job, const float *a, int64_t j, float *sums)
 {
     memset(sums, 0, (size_t)job->m * sizeof *sums);
     for (int64_t k = 0; k < job->k; k++) {
-        const float factor =
-            job->b_operation == CUBLAS_OP_N ? job->b[j * job->b_stride + k] : job->b[k * job->b_stride + j];
+        const int64_t at = job->b_operation == CUBLAS_OP_N ? j * job->b_stride + k : k * job->b_stride + j;
+        const float factor = number(job->b, job->operands, at);
         const float *column = a + k * job->m;
         for (int64_t i = 0; i < job->m; i++)
             sums[i] += column[i] * factor;
@@ -38,8 +62,8 @@ static void pack(const struct product *job, float *to)
 {
     for (int64_t k = 0; k < job->k; k++)
         for (int64_t i = 0; i < job->m; i++)
-            to[k * job->m + i] =
-                job->a_operation == CUBLAS_OP_N ? job->a[k * job->a_stride + i] : job->a[i * job->a_stride + k];
+            to[k * job->m + i] = number(
+                job->a, job->operands, job->a_operation == CUBLAS_OP_N ? k * job->a_stride + i : i * job->a_stride + k);
 }
 
 static void multiply(void *context)
@@ -50,27 +74,60 @@ static void multiply(void *context)
         abort();
     pack(job, a);
     for (int64_t j = 0; j < job->n; j++) {
-        float *c = job->c + j * job->c_stride;
         sum_column(job, a, j, sums);
-        for (int64_t i = 0; i < job->m; i++)
-            c[i] = job->alpha * sums[i] + (job->beta != 0 ? job->beta * c[i] : 0);
+        for (int64_t i = 0; i < job->m; i++) {
+            const int64_t at = j * job->c_stride + i;
+            const float before = job->beta != 0 ? job->beta * number(job->c, job->result, at) : 0;
+            put(job->c, job->result, at, job->alpha * sums[i] + before);
+        }
     }
     free(sums);
     free(a);
     free(job);
 }
 
+static cublasStatus_t queue(cublasHandle_t handle, const struct product *job)
+{
+    const int64_t a_rows = job->a_operation == CUBLAS_OP_N ? job->m : job->k;
+    const int64_t b_rows = job->b_operation == CUBLAS_OP_N ? job->k : job->n;
+    if (job->m < 0 || job->n < 0 || job->k < 0 || job->a_stride < a_rows || job->b_stride < b_rows ||
+        job->c_stride < job->m)
+        return CUBLAS_STATUS_INVALID_VALUE;
+    emulated_queue_job(handle->stream, multiply, job, sizeof *job);
+    return CUBLAS_STATUS_SUCCESS;
+}
+
 cublasStatus_t cublasSgemm_v2_64(cublasHandle_t handle, cublasOperation_t a_operation, cublasOperation_t b_operation,
                                  int64_t m, int64_t n, int64_t k, const float *alpha, const float *a, int64_t a_stride,
                                  const float *b, int64_t b_stride, const float *beta, float *c, int64_t c_stride)
 {
-    const int64_t a_rows = a_operation == CUBLAS_OP_N ? m : k, b_rows = b_operation == CUBLAS_OP_N ? k : n;
-    if (m < 0 || n < 0 || k < 0 || a_stride < a_rows || b_stride < b_rows || c_stride < m)
-        return CUBLAS_STATUS_INVALID_VALUE;
-    const struct product job = {m,           n,      k,     a_stride, b_stride, c_stride, a_operation,
-                                b_operation, *alpha, *beta, c,        a,        b};
-    emulated_queue_job(handle->stream, multiply, &job, sizeof job);
-    return CUBLAS_STATUS_SUCCESS;
+    const struct product job = {m,      n,     k, a_stride, b_stride, c_stride,   a_operation, b_operation,
+                                *alpha, *beta, c, a,        b,        CUDA_R_32F, CUDA_R_32F};
+    return queue(handle, &job);
+}
+
+/* Of the table of types that NVIDIA's manual has: those of the worker. */
+cublasStatus_t cublasGemmEx_64(cublasHandle_t handle, cublasOperation_t a_operation, cublasOperation_t b_operation,
+                               int64_t m, int64_t n, int64_t k, const void *alpha, const void *a, cudaDataType a_type,
+                               int64_t a_stride, const void *b, cudaDataType b_type, int64_t b_stride, const void *beta,
+                               void *c, cudaDataType c_type, int64_t c_stride, cublasComputeType_t compute,
+                               cublasGemmAlgo_t algorithm)
+{
+    const struct product job = {
+        m, n, k, a_stride, b_stride, c_stride, a_operation, b_operation, *(const float *)alpha, *(const float *)beta,
+        c, a, b, a_type,   c_type};
+    if (a_type != CUDA_R_16BF || b_type != CUDA_R_16BF || (c_type != CUDA_R_16BF && c_type != CUDA_R_32F) ||
+        compute != CUBLAS_COMPUTE_32F || algorithm != CUBLAS_GEMM_DEFAULT)
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    return queue(handle, &job);
+}
+
+cublasStatus_t cublasSetMathMode(cublasHandle_t handle, cublasMath_t mode)
+{
+    (void)handle;
+    return ((int)mode & ~(int)CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION) == CUBLAS_DEFAULT_MATH
+               ? CUBLAS_STATUS_SUCCESS
+               : CUBLAS_STATUS_INVALID_VALUE;
 }
 
 cublasStatus_t cublasCreate_v2(cublasHandle_t *handle)
@@ -101,7 +158,8 @@ cublasStatus_t cublasSetWorkspace_v2(cublasHandle_t handle, void *workspace, siz
 
 const char *cublasGetStatusString(cublasStatus_t status)
 {
-    return status == CUBLAS_STATUS_SUCCESS        ? "CUBLAS_STATUS_SUCCESS"
-           : status == CUBLAS_STATUS_ALLOC_FAILED ? "CUBLAS_STATUS_ALLOC_FAILED"
-                                                  : "CUBLAS_STATUS_INVALID_VALUE";
+    return status == CUBLAS_STATUS_SUCCESS         ? "CUBLAS_STATUS_SUCCESS"
+           : status == CUBLAS_STATUS_ALLOC_FAILED  ? "CUBLAS_STATUS_ALLOC_FAILED"
+           : status == CUBLAS_STATUS_NOT_SUPPORTED ? "CUBLAS_STATUS_NOT_SUPPORTED"
+                                                   : "CUBLAS_STATUS_INVALID_VALUE";
 }

@@ -17,6 +17,7 @@
 #include <math.h>
 
 #include "worker/device/cuda/read_share.cuh"
+#include "worker/device/cuda/stored.cuh"
 #include "worker/device/cuda/warp.cuh"
 
 #define ATTENTION_TILE 64
@@ -54,9 +55,9 @@ static __device__ inline int attention_thread(void)
 }
 
 /* 64 rows from row `first` on, zeros behind row t; by column, by row, or (neither NULL) both. */
-template <int COLUMNS>
-static __device__ inline void load_tile(const struct attention_head &head, const float *from, int64_t row_stride,
-                                        int64_t first, float *by_column, float *by_row)
+template <int COLUMNS, typename Stored>
+static __device__ inline void load_tile(const struct attention_head &head, const values<Stored> &from,
+                                        int64_t row_stride, int64_t first, float *by_column, float *by_row)
 {
     const int wide = ATTENTION_SIDE * COLUMNS;
     for (int i = attention_thread(); i < ATTENTION_TILE * wide; i += ATTENTION_SIDE * ATTENTION_SIDE) {
@@ -126,9 +127,10 @@ static __device__ inline void multiply_scores(const float *scores, const float *
     }
 }
 
-template <int COLUMNS>
-static __device__ inline void store_rows(const struct attention_head &head, float *to, int64_t row_stride,
-                                         int64_t first, const float sums[ATTENTION_SHARE][COLUMNS])
+template <int COLUMNS, typename Stored>
+static __device__ inline void store_rows(const struct attention_head &head, const values<Stored> &to,
+                                         int64_t row_stride, int64_t first,
+                                         const float sums[ATTENTION_SHARE][COLUMNS])
 {
 #pragma unroll
     for (int i = 0; i < ATTENTION_SHARE; i++)
@@ -137,7 +139,7 @@ static __device__ inline void store_rows(const struct attention_head &head, floa
             const int64_t row = first + threadIdx.y * ATTENTION_SHARE + i;
             const int column = (int)threadIdx.x * COLUMNS + j;
             if (row < head.t && column < head.width)
-                to[row * row_stride + column] = sums[i][j];
+                to.put(row * row_stride + column, sums[i][j]);
         }
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/device/cuda/pool.cuh"
 
-static __global__ void each_input(struct average_pool_backward op)
+template <typename Stored> static __global__ void each_input(struct average_pool_backward op)
 {
     const struct pool_shape &s = op.shape;
     EACH_IMAGE_ELEMENT(image, i, s.b, s.h * s.w * s.c)
@@ -13,13 +13,13 @@ static __global__ void each_input(struct average_pool_backward op)
         float gradient = 0;
         for (int r = rows.first; r < rows.end; r++)
             for (int q = columns.first; q < columns.end; q++)
-                gradient += op.dy[outputs + (r * s.ow + q) * s.c] * share;
-        op.dx[image * s.h * s.w * s.c + i] = gradient;
+                gradient += values<Stored>(op.dy)[outputs + (r * s.ow + q) * s.c] * share;
+        values<Stored>(op.dx).put(image * s.h * s.w * s.c + i, gradient);
     }
 }
 
 void cuda_average_pool_backward(const struct cuda_call *call, const struct average_pool_backward *op)
 {
     const struct pool_shape *s = &op->shape;
-    launch_each_image(call, s->b, s->h * s->w * s->c, each_input, *op);
+    launch_each_image(call, s->b, s->h * s->w * s->c, KERNEL_FOR(call, each_input), *op);
 }

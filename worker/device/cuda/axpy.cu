@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/device/cuda/each.cuh"
+#include "worker/device/cuda/stored.cuh"
 
-static __global__ void each_element(struct axpy op)
-{
-    EACH(i, op.count);
-    op.y[i] += op.factor * op.x[i];
-}
+struct add_scaled {
+    float factor;
+    __device__ float operator()(float x, float y, int64_t) const
+    {
+        return y + factor * x;
+    }
+};
 
 void cuda_axpy(const struct cuda_call *call, const struct axpy *op)
 {
-    launch_each(call, op->count, each_element, *op);
+    launch_map(call, op->count, op->x, op->y, op->y, add_scaled{op->factor});
 }

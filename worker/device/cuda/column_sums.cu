@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/device/cuda/column_sums.cuh"
+#include "worker/device/cuda/stored.cuh"
 
-struct matrix_element {
-    const float *x;
+template <typename Stored> struct matrix_element {
+    values<Stored> x;
     int64_t columns;
     __device__ float operator()(int64_t row, int64_t column) const
     {
@@ -13,6 +14,9 @@ struct matrix_element {
 void cuda_column_sums(const struct cuda_call *call, const float *x, int64_t rows, int64_t columns, float *sums,
                       bool accumulate)
 {
-    struct matrix_element element = {x, columns};
-    launch_column_sums(call, rows, columns, sums, accumulate, element);
+    if (call->stored == STORED_BFLOAT16)
+        launch_column_sums(call, rows, columns, sums, accumulate,
+                           matrix_element<struct bfloat16>{values<struct bfloat16>(x), columns});
+    else
+        launch_column_sums(call, rows, columns, sums, accumulate, matrix_element<float>{values<float>(x), columns});
 }

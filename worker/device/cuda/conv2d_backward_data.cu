@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/device/cuda/correlation.cuh"
 #include "worker/device/cuda/each.cuh"
+#include "worker/device/cuda/finish.cuh"
+#include "worker/device/cuda/patches.cuh"
 
 /* packed[kh][kw][o][c] = weight[o][c][K-1-kh][K-1-kw]: the kernel turned by half a turn. */
 static __global__ void pack_turned_weight(struct conv2d_backward_data op)
@@ -12,10 +14,31 @@ static __global__ void pack_turned_weight(struct conv2d_backward_data op)
     op.workspace[(turned * s.o + i / window / s.c) * s.c + i / window % s.c] = op.weight[i];
 }
 
+static void by_products(const struct cuda_call *call, const struct conv2d_backward_data *op)
+{
+    const struct conv2d_shape *s = &op->shape;
+    const int64_t pixels = s->b * s->h * s->w;
+    const struct patch_view view = {(const struct bfloat16 *)op->dy, s->b,      s->oh, s->ow, s->o, s->kernel, 1,
+                                    s->kernel - 1 - s->padding,      s->stride, s->h,  s->w};
+    const struct patch_weights weights = {op->weight, (struct bfloat16 *)op->workspace, s->o, s->c, s->kernel, 0, true};
+    const struct product_finish finish = {pixels, s->c, NULL, false, op->relu_output, op->dx};
+    struct cuda_product product = {
+        pixels, s->c, s->o, op->dy, op->weight, op->dx, false, false, false, STORED_BFLOAT16, STORED_BFLOAT16, 0, 0};
+    if (patches_are_pixels(s))
+        cuda_multiply(call, &product);
+    else
+        multiply_patches(call, &view, &weights, op->dx);
+    finish_product(call, &finish);
+}
+
 /* The correlation of the dilated gradient with the turned kernel. */
 void cuda_conv2d_backward_data(const struct cuda_call *call, const struct conv2d_backward_data *op)
 {
     const struct conv2d_shape *s = &op->shape;
+    if (call->stored == STORED_BFLOAT16) {
+        by_products(call, op);
+        return;
+    }
     struct correlation job = {};
     job.view = {
         op->dy,         (int)s->oh, (int)s->ow, (int)s->o,         (int)s->kernel, 1, (int)(s->kernel - 1 - s->padding),

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/device/cuda/correlation.cuh"
 #include "worker/device/cuda/each.cuh"
+#include "worker/device/cuda/patches.cuh"
 
 /* Pixels are cut into groups so that about so many blocks run; each sums alone, then groups are added in order. */
 #define BLOCKS_WANTED 528
@@ -98,22 +99,48 @@ template <int ROWS, int COLUMNS> static void launch(const struct cuda_call *call
     launch_kernel(call, blocks, TILE_THREADS, 0, sum_group<ROWS, COLUMNS>, *job);
 }
 
+static void by_products(const struct cuda_call *call, const struct weight_gradient *job)
+{
+    const struct conv2d_backward_weight *op = &job->op;
+    const struct conv2d_shape *s = &op->shape;
+    const struct patch_view view = {(const struct bfloat16 *)op->x, s->b, s->h, s->w, s->c, s->kernel, s->stride,
+                                    s->padding, 1, s->oh, s->ow};
+    struct cuda_product product = {s->o, s->c, job->view.pixels, op->dy, op->x, op->dweight, true, false,
+                                   op->accumulate, STORED_BFLOAT16, STORED_FLOAT32, 0, 0};
+    if (patches_are_pixels(s)) {
+        cuda_multiply(call, &product);
+        return;
+    }
+    sum_patches(call, &view, op->dy, s->o, op->workspace);
+    launch_each(call, (int64_t)job->taps * job->o, add_groups, *job);
+}
+
+static void by_tiles(const struct cuda_call *call, struct weight_gradient *job)
+{
+    if (job->taps <= 2 * TILE_SIDE)
+        launch<2, 2>(call, job);
+    else if (job->o <= 2 * TILE_SIDE)
+        launch<8, 2>(call, job);
+    else
+        launch<8, 4>(call, job);
+    launch_each(call, (int64_t)job->taps * job->o, add_groups, *job);
+}
+
 void cuda_conv2d_backward_weight(const struct cuda_call *call, const struct conv2d_backward_weight *op)
 {
     const struct conv2d_shape *s = &op->shape;
     struct weight_gradient job = {};
+    job.groups = 1;
+    job.partial = op->workspace;
     job.op = *op;
     job.view = {op->x,           (int)s->h, (int)s->w,  (int)s->c,  (int)s->kernel,      (int)s->stride,
                 (int)s->padding, 1,         (int)s->oh, (int)s->ow, s->b * s->oh * s->ow};
     job.taps = (int)(s->kernel * s->kernel * s->c);
     job.o = (int)s->o;
-    if (job.taps <= 2 * TILE_SIDE)
-        launch<2, 2>(call, &job);
-    else if (job.o <= 2 * TILE_SIDE)
-        launch<8, 2>(call, &job);
+    if (call->stored == STORED_BFLOAT16)
+        by_products(call, &job);
     else
-        launch<8, 4>(call, &job);
-    launch_each(call, (int64_t)job.taps * job.o, add_groups, job);
+        by_tiles(call, &job);
     if (op->dbias)
         cuda_column_sums(call, op->dy, job.view.pixels, s->o, op->dbias, op->accumulate);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/device/cuda/correlation.cuh"
 #include "worker/device/cuda/each.cuh"
+#include "worker/device/cuda/finish.cuh"
+#include "worker/device/cuda/patches.cuh"
 
 /* packed[kh][kw][c][o] = weight[o][c][kh][kw] */
 static __global__ void pack_weight(struct conv2d_forward op)
@@ -11,9 +13,31 @@ static __global__ void pack_weight(struct conv2d_forward op)
     op.workspace[(i % window * s.c + i / window % s.c) * s.o + i / window / s.c] = op.weight[i];
 }
 
+static void by_products(const struct cuda_call *call, const struct conv2d_forward *op)
+{
+    const struct conv2d_shape *s = &op->shape;
+    const int64_t pixels = s->b * s->oh * s->ow;
+    const struct patch_view view = {
+        (const struct bfloat16 *)op->x, s->b, s->h, s->w, s->c, s->kernel, s->stride, s->padding, 1, s->oh, s->ow};
+    const struct patch_weights weights = {op->weight, (struct bfloat16 *)op->workspace, s->o, s->c, s->kernel, 0,
+                                          false};
+    const struct product_finish finish = {pixels, s->o, op->bias, op->activation == ACTIVATION_RELU, NULL, op->y};
+    struct cuda_product product = {
+        pixels, s->o, s->c, op->x, op->weight, op->y, false, true, false, STORED_BFLOAT16, STORED_BFLOAT16, 0, 0};
+    if (patches_are_pixels(s))
+        cuda_multiply(call, &product);
+    else
+        multiply_patches(call, &view, &weights, op->y);
+    finish_product(call, &finish);
+}
+
 void cuda_conv2d_forward(const struct cuda_call *call, const struct conv2d_forward *op)
 {
     const struct conv2d_shape *s = &op->shape;
+    if (call->stored == STORED_BFLOAT16) {
+        by_products(call, op);
+        return;
+    }
     struct correlation job = {};
     job.view = {op->x,           (int)s->h, (int)s->w,  (int)s->c,  (int)s->kernel,      (int)s->stride,
                 (int)s->padding, 1,         (int)s->oh, (int)s->ow, s->b * s->oh * s->ow};

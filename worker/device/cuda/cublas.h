@@ -15,7 +15,9 @@
     X(cublasDestroy_v2)                                                                                                \
     X(cublasSetStream_v2)                                                                                              \
     X(cublasSetWorkspace_v2)                                                                                           \
+    X(cublasSetMathMode)                                                                                               \
     X(cublasSgemm_v2_64)                                                                                               \
+    X(cublasGemmEx_64)                                                                                                 \
     X(cublasGetStatusString)
 
 struct cublas {

@@ -36,10 +36,13 @@ struct cuda_call {
     cudaStream_t stream;
     struct cuda_fault *fault;
     float *scratch; /* CUDA_SCRATCH_BYTES of device memory that only this stream uses, for one operation at a time */
+    void *patches;  /* CUDA_PATCHES_BYTES, likewise: the scratch is cuBLAS's while it multiplies them */
     struct cuda_stream *owner;
+    enum stored stored; /* how values lie in memory */
 };
 #define CUDA_SCRATCH_BYTES (32 << 20)
 #define CUDA_SCRATCH_FLOATS (CUDA_SCRATCH_BYTES / 4)
+#define CUDA_PATCHES_BYTES (32 << 20)
 
 /* The stream has failed; what is launched on it from now on is skipped. */
 void cuda_call_fail(const struct cuda_call *call, const char *what, const char *why);
@@ -49,16 +52,19 @@ DEVICE_OPERATIONS(X)
 #undef X
 
 /* Row-major c[m,n] = op(a) op(b), or c += that product; op(a) is [m,k], op(b) [k,n]; `a` is stored transposed, as
- * [k,m], where a_transposed says so, `b` likewise as [n,k]. Rows are packed. By cuBLAS, in full float32. */
+ * [k,m], where a_transposed says so, `b` likewise as [n,k]. By cuBLAS, whose sums are float32: of float32, which is not cut to
+ * TF32, or of bfloat16, where c may be either. */
 struct cuda_product {
     int64_t m, n, k;
-    const float *a, *b;
-    float *c;
+    const void *a, *b;
+    void *c;
     bool a_transposed, b_transposed, accumulate;
+    enum stored operands, result;
+    int64_t a_row, b_row; /* how far apart the stored rows of a and b lie; 0: packed */
 };
 void cuda_multiply(const struct cuda_call *call, const struct cuda_product *product);
 
-/* sums[column] (+)= the sum over rows of x[rows,columns]: the gradient of a bias. */
+/* sums[column] (+)= the sum over rows of the values x[rows,columns]: the gradient of a bias. */
 void cuda_column_sums(const struct cuda_call *call, const float *x, int64_t rows, int64_t columns, float *sums,
                       bool accumulate);
 

@@ -102,6 +102,7 @@ const struct device_backend cuda_backend = {
     .stream_wait = cuda_stream_wait,
     .stream_call = cuda_stream_call,
     .launch = cuda_launch,
+    .launch_bfloat16 = cuda_launch_bfloat16,
     .event_new = cuda_event_new,
     .event_free = cuda_event_free,
     .event_record = cuda_event_record,

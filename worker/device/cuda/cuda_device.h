@@ -44,6 +44,7 @@ struct cuda_stream {
     cudaStream_t stream;
     struct cuda_health *health;
     float *scratch;          /* of the operations, and cuBLAS's workspace: a stream does one thing at a time */
+    void *patches;           /* what convolutions by cuBLAS multiply */
     cublasHandle_t products; /* made at the first product */
 };
 
@@ -70,6 +71,7 @@ int cuda_stream_synchronise(struct device_stream *stream, struct error *error);
 void cuda_stream_wait(struct device_stream *stream, struct device_event *event);
 void cuda_stream_call(struct device_stream *stream, device_host_function *function, void *context);
 void cuda_launch(struct device_stream *stream, enum device_operation operation, const void *arguments);
+void cuda_launch_bfloat16(struct device_stream *stream, enum device_operation operation, const void *arguments);
 
 int cuda_event_new(struct device *device, struct device_event **ret_event, struct error *error);
 void cuda_event_free(struct device_event *event);

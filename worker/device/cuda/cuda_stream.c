@@ -32,9 +32,9 @@ void cuda_call_fail(const struct cuda_call *call, const char *what, const char *
     atomic_store(&health->failed, true);
 }
 
-void cuda_launch(struct device_stream *base, enum device_operation operation, const void *arguments)
+static void launch(struct cuda_stream *stream, enum stored stored, enum device_operation operation,
+                   const void *arguments)
 {
-    struct cuda_stream *stream = (struct cuda_stream *)base;
     if (atomic_load(&stream->health->failed))
         return;
     cuda_device_enter(stream->device);
@@ -42,12 +42,24 @@ void cuda_launch(struct device_stream *base, enum device_operation operation, co
         .stream = stream->stream,
         .fault = (struct cuda_fault *)stream->health->fault,
         .scratch = stream->scratch,
+        .patches = stream->patches,
         .owner = stream,
+        .stored = stored,
     };
     operations[operation].run(&call, arguments);
     cudaError_t result = cudaGetLastError();
     if (result != cudaSuccess)
         cuda_call_fail(&call, operations[operation].name, cudaGetErrorString(result));
+}
+
+void cuda_launch(struct device_stream *stream, enum device_operation operation, const void *arguments)
+{
+    launch((struct cuda_stream *)stream, STORED_FLOAT32, operation, arguments);
+}
+
+void cuda_launch_bfloat16(struct device_stream *stream, enum device_operation operation, const void *arguments)
+{
+    launch((struct cuda_stream *)stream, STORED_BFLOAT16, operation, arguments);
 }
 
 /* ---------------------------------------------------------------- products */
@@ -60,7 +72,7 @@ static bool succeeded(const struct cuda_call *call, cublasStatus_t status)
 }
 
 /* One handle a stream, with a workspace of its own: then equal products have equal bits. Not in the 32 bits of TF32,
- * which is cuBLAS's default too. */
+ * which is cuBLAS's default too; and sums of products in bfloat16 stay float32, also where they are made in parts. */
 static bool prepare_products(const struct cuda_call *call)
 {
     struct cuda_stream *stream = call->owner;
@@ -69,28 +81,55 @@ static bool prepare_products(const struct cuda_call *call)
         return true;
     return succeeded(call, cublas->cublasCreate_v2(&stream->products)) &&
            succeeded(call, cublas->cublasSetStream_v2(stream->products, stream->stream)) &&
+           succeeded(call, cublas->cublasSetMathMode(
+                               stream->products, (cublasMath_t)(CUBLAS_DEFAULT_MATH |
+                                                                CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION))) &&
            succeeded(call, cublas->cublasSetWorkspace_v2(stream->products, stream->scratch, CUDA_SCRATCH_BYTES));
 }
 
-/* cuBLAS counts down columns: what it sees of row-major matrices are their transposes, and c^T = b^T a^T. */
-void cuda_multiply(const struct cuda_call *call, const struct cuda_product *product)
+static cublasStatus_t multiply_float32(const struct cuda_stream *stream, const struct cuda_product *product,
+                                       const float *start)
 {
-    const float one = 1, start = product->accumulate ? 1 : 0;
+    const float one = 1;
+    return stream->device->cublas.cublasSgemm_v2_64(stream->products, product->b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
+                                                    product->a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N, product->n,
+                                                    product->m, product->k, &one, product->b, product->b_row,
+                                                    product->a, product->a_row, start, product->c, product->n);
+}
+
+static cublasStatus_t multiply_bfloat16(const struct cuda_stream *stream, const struct cuda_product *product,
+                                        const float *start)
+{
+    const float one = 1;
+    return stream->device->cublas.cublasGemmEx_64(stream->products, product->b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
+                                                  product->a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N, product->n,
+                                                  product->m, product->k, &one, product->b, CUDA_R_16BF, product->b_row,
+                                                  product->a, CUDA_R_16BF, product->a_row, start, product->c,
+                                                  product->result == STORED_BFLOAT16 ? CUDA_R_16BF : CUDA_R_32F,
+                                                  product->n, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+}
+
+/* cuBLAS counts down columns: what it sees of row-major matrices are their transposes, and c^T = b^T a^T. */
+void cuda_multiply(const struct cuda_call *call, const struct cuda_product *given)
+{
+    struct cuda_product rows = *given, *product = &rows;
+    const float start = product->accumulate ? 1 : 0;
     if (product->m == 0 || product->n == 0)
         return;
     if (product->k == 0) {
         if (!product->accumulate)
-            (void)cudaMemsetAsync(product->c, 0, (size_t)(product->m * product->n) * sizeof(float), call->stream);
+            (void)cudaMemsetAsync(product->c, 0, (size_t)(product->m * product->n * stored_bytes(product->result)),
+                                  call->stream);
         return;
     }
     if (!prepare_products(call))
         return;
-    struct cuda_stream *stream = call->owner;
-    succeeded(call, stream->device->cublas.cublasSgemm_v2_64(
-                        stream->products, product->b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
-                        product->a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N, product->n, product->m, product->k, &one,
-                        product->b, product->b_transposed ? product->k : product->n, product->a,
-                        product->a_transposed ? product->m : product->k, &start, product->c, product->n));
+    if (product->a_row == 0)
+        product->a_row = product->a_transposed ? product->m : product->k;
+    if (product->b_row == 0)
+        product->b_row = product->b_transposed ? product->k : product->n;
+    succeeded(call, product->operands == STORED_BFLOAT16 ? multiply_bfloat16(call->owner, product, &start)
+                                                         : multiply_float32(call->owner, product, &start));
 }
 
 /* ---------------------------------------------------------------- order */
@@ -145,7 +184,8 @@ int cuda_stream_new(struct device *base, struct device_stream **ret_stream, stru
     struct cuda_stream *stream = memory_allocate(1, sizeof *stream);
     *stream = (struct cuda_stream){.base.backend = &cuda_backend, .device = device, .health = health};
     if (cuda_check(cudaStreamCreateWithFlags(&stream->stream, cudaStreamNonBlocking), "making a stream", error) < 0 ||
-        cuda_check(cudaMalloc((void **)&stream->scratch, CUDA_SCRATCH_BYTES), "memory of a stream", error) < 0) {
+        cuda_check(cudaMalloc((void **)&stream->scratch, CUDA_SCRATCH_BYTES), "memory of a stream", error) < 0 ||
+        cuda_check(cudaMalloc(&stream->patches, CUDA_PATCHES_BYTES), "memory of a stream", error) < 0) {
         cuda_stream_free(&stream->base);
         return -1;
     }
@@ -167,6 +207,7 @@ void cuda_stream_free(struct device_stream *base)
     if (stream->stream)
         (void)cudaStreamDestroy(stream->stream);
     (void)cudaFree(stream->scratch);
+    (void)cudaFree(stream->patches);
     device->taken[stream->health - device->healths] = false;
     free(stream);
 }

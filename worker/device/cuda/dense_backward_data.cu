@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/device/cuda/each.cuh"
-
-static __global__ void mask_element(struct dense_backward_data op)
-{
-    EACH(i, op.m * op.k);
-    if (!(op.relu_output[i] > 0))
-        op.dx[i] = 0;
-}
+#include "worker/device/cuda/finish.cuh"
 
 void cuda_dense_backward_data(const struct cuda_call *call, const struct dense_backward_data *op)
 {
-    struct cuda_product product = {op->m, op->k, op->n, op->dy, op->weight, op->dx, false, false, false};
+    struct cuda_product product = {op->m, op->k, op->n,        op->dy,       op->weight, op->dx, false,
+                                   false, false, call->stored, call->stored, 0,          0};
+    struct product_finish finish = {op->m, op->k, NULL, false, op->relu_output, op->dx};
     cuda_multiply(call, &product);
-    if (op->relu_output)
-        launch_each(call, op->m * op->k, mask_element, *op);
+    finish_product(call, &finish);
 }

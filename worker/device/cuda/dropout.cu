@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/device/cuda/each.cuh"
+#include "worker/device/cuda/stored.cuh"
 #include "worker/device/dropout_word.h"
 
 /* One thread a block of four elements. */
-static __global__ void each_block(struct dropout op)
+template <typename Stored> static __global__ void each_block(struct dropout op)
 {
     const int64_t blocks = (op.elements + 3) / 4;
     EACH(i, op.examples * blocks);
@@ -12,10 +12,10 @@ static __global__ void each_block(struct dropout op)
     const uint32_t limit = dropout_limit(op.rate);
     const struct philox_words words = dropout_words(&op, example, block);
     for (int64_t at = 4 * block; at < 4 * block + 4 && at < op.elements; at++)
-        op.y[first + at] = words.word[at % 4] < limit ? 0 : op.x[first + at] * keep;
+        values<Stored>(op.y).put(first + at, words.word[at % 4] < limit ? 0 : values<Stored>(op.x)[first + at] * keep);
 }
 
 void cuda_dropout(const struct cuda_call *call, const struct dropout *op)
 {
-    launch_each(call, op->examples * ((op->elements + 3) / 4), each_block, *op);
+    launch_each(call, op->examples * ((op->elements + 3) / 4), KERNEL_FOR(call, each_block), *op);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/device/cuda/each.cuh"
+#include "worker/device/cuda/stored.cuh"
 #include "worker/device/cuda/warp.cuh"
 
 #define COLUMNS 4          /* of a lane */
@@ -20,7 +20,7 @@ static __device__ void store(const struct token_job &job, int64_t at, float sum)
 }
 
 /* A warp owns a row of the table and 32 * COLUMNS columns, and adds the gradients of a segment's tokens in order. */
-static __global__ void each_table_row(struct token_job job)
+template <typename Stored> static __global__ void each_table_row(struct token_job job)
 {
     const struct embedding_backward &op = job.op;
     EACH_ROW(row, lane, op.vocabulary);
@@ -30,7 +30,7 @@ static __global__ void each_table_row(struct token_job job)
     for (int64_t i = first; i < end; i += WARP) {
         const bool hit = i + lane < end && op.tokens[i + lane] == row;
         for (unsigned hits = __ballot_sync(~0u, hit); hits != 0; hits &= hits - 1) {
-            const float *dy = op.dy + (i + __ffs((int)hits) - 1) * op.c + column;
+            const values<Stored> dy = values<Stored>(op.dy) + ((i + __ffs((int)hits) - 1) * op.c + column);
             for (int j = 0; j < COLUMNS; j++)
                 if (column + j * WARP < op.c)
                     sums[j] += dy[j * WARP];
@@ -52,12 +52,12 @@ static __global__ void add_segments(struct token_job job)
     job.op.dtoken[i] = job.op.accumulate || job.op.token_begun ? job.op.dtoken[i] + sum : sum;
 }
 
-static __global__ void each_position(struct embedding_backward op)
+template <typename Stored> static __global__ void each_position(struct embedding_backward op)
 {
     EACH(i, op.t * op.c);
     float sum = 0;
     for (int64_t b = 0; b < op.b; b++)
-        sum += op.dy[b * op.t * op.c + i];
+        sum += values<Stored>(op.dy)[b * op.t * op.c + i];
     op.dposition[i] = op.accumulate ? op.dposition[i] + sum : sum;
 }
 
@@ -74,8 +74,8 @@ void cuda_embedding_backward(const struct cuda_call *call, const struct embeddin
     struct token_job job = {*op, segments_for(op), call->scratch};
     dim3 blocks((unsigned)((op->vocabulary + ROWS_PER_BLOCK - 1) / ROWS_PER_BLOCK),
                 (unsigned)((op->c + WARP * COLUMNS - 1) / (WARP * COLUMNS)), (unsigned)job.segments);
-    launch_kernel(call, blocks, dim3(WARP, ROWS_PER_BLOCK), 0, each_table_row, job);
+    launch_kernel(call, blocks, dim3(WARP, ROWS_PER_BLOCK), 0, KERNEL_FOR(call, each_table_row), job);
     if (job.segments > 1)
         launch_each(call, op->vocabulary * op->c, add_segments, job);
-    launch_each(call, op->t * op->c, each_position, *op);
+    launch_each(call, op->t * op->c, KERNEL_FOR(call, each_position), *op);
 }

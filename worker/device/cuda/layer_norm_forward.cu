@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/device/cuda/stored.cuh"
 #include "worker/device/cuda/warp.cuh"
 
 #define EPSILON 1e-5f
 
-static __global__ void each_row(struct layer_norm_forward op)
+template <typename Stored> static __global__ void each_row(struct layer_norm_forward op)
 {
     EACH_ROW(row, lane, op.rows);
     const int c = (int)op.c;
-    const float *x = op.x + row * op.c;
-    float *y = op.y + row * op.c;
+    const values<Stored> x = values<Stored>(op.x) + row * op.c, y = values<Stored>(op.y) + row * op.c;
     float sum = 0, squares = 0;
     for (int i = lane; i < c; i += WARP)
         sum += x[i];
@@ -17,7 +17,7 @@ static __global__ void each_row(struct layer_norm_forward op)
         squares += (x[i] - mean) * (x[i] - mean);
     const float rstd = 1.0f / sqrtf(warp_sum(squares) / (float)c + EPSILON);
     for (int i = lane; i < c; i += WARP)
-        y[i] = (x[i] - mean) * rstd * op.weight[i] + op.bias[i];
+        y.put(i, (x[i] - mean) * rstd * op.weight[i] + op.bias[i]);
     if (lane == 0) {
         op.mean[row] = mean;
         op.rstd[row] = rstd;
@@ -26,5 +26,5 @@ static __global__ void each_row(struct layer_norm_forward op)
 
 void cuda_layer_norm_forward(const struct cuda_call *call, const struct layer_norm_forward *op)
 {
-    launch_rows(call, op->rows, each_row, *op);
+    launch_rows(call, op->rows, KERNEL_FOR(call, each_row), *op);
 }

@@ -3,26 +3,26 @@
 
 #include "worker/device/cuda/pool.cuh"
 
-static __global__ void each_output(struct max_pool_forward op)
+template <typename Stored> static __global__ void each_output(struct max_pool_forward op)
 {
     const struct pool_shape &s = op.shape;
     EACH_IMAGE_ELEMENT(image, i, s.b, s.oh * s.ow * s.c)
     {
         const struct place at = place_of(i, s.ow, s.c);
         const struct range rows = covered(s, at.row, s.h), columns = covered(s, at.column, s.w);
-        const float *x = op.x + image * s.h * s.w * s.c + at.channel;
+        const values<Stored> x = values<Stored>(op.x) + (image * s.h * s.w * s.c + at.channel);
         float maximum = -INFINITY;
         for (int r = rows.first; r < rows.end; r++)
             for (int q = columns.first; q < columns.end; q++) {
                 float value = x[(r * s.w + q) * s.c];
                 maximum = value <= maximum || maximum != maximum ? maximum : value; // a NaN is the largest
             }
-        op.y[image * s.oh * s.ow * s.c + i] = maximum;
+        values<Stored>(op.y).put(image * s.oh * s.ow * s.c + i, maximum);
     }
 }
 
 void cuda_max_pool_forward(const struct cuda_call *call, const struct max_pool_forward *op)
 {
     const struct pool_shape *s = &op->shape;
-    launch_each_image(call, s->b, s->oh * s->ow * s->c, each_output, *op);
+    launch_each_image(call, s->b, s->oh * s->ow * s->c, KERNEL_FOR(call, each_output), *op);
 }

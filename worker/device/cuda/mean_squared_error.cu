@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/device/cuda/stored.cuh"
 #include "worker/device/cuda/warp.cuh"
 
-static __global__ void each_row(struct mean_squared_error op)
+template <typename Stored> static __global__ void each_row(struct mean_squared_error op)
 {
     EACH_ROW(row, lane, op.rows);
     const float slope = 2.0f * op.scale / (float)op.width;
     double sum = 0;
     for (int64_t i = row * op.width + lane; i < (row + 1) * op.width; i += WARP) {
-        float difference = op.y[i] - op.targets[i];
+        float difference = values<Stored>(op.y)[i] - op.targets[i];
         sum += (double)difference * (double)difference;
         if (op.dy)
-            op.dy[i] = slope * difference;
+            values<Stored>(op.dy).put(i, slope * difference);
     }
     sum = warp_sum(sum);
     if (lane == 0)
@@ -19,6 +20,6 @@ static __global__ void each_row(struct mean_squared_error op)
 
 void cuda_mean_squared_error(const struct cuda_call *call, const struct mean_squared_error *op)
 {
-    launch_rows(call, op->rows, each_row, *op);
+    launch_rows(call, op->rows, KERNEL_FOR(call, each_row), *op);
     cuda_loss_sums(call, op->workspace, op->rows, false, op->sums);
 }

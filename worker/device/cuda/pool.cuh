@@ -6,7 +6,7 @@
 #ifndef COXSWAIN_DEVICE_CUDA_POOL_CUH
 #define COXSWAIN_DEVICE_CUDA_POOL_CUH
 
-#include "worker/device/cuda/each.cuh"
+#include "worker/device/cuda/stored.cuh"
 
 struct range {
     int first, end;

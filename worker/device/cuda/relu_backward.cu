@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/device/cuda/each.cuh"
+#include "worker/device/cuda/stored.cuh"
 
-static __global__ void each_element(struct relu_backward op)
-{
-    EACH(i, op.count);
-    op.dx[i] = op.y[i] > 0 ? op.dy[i] : 0;
-}
+struct pass_positive {
+    __device__ float operator()(float y, float dy, int64_t) const
+    {
+        return y > 0 ? dy : 0;
+    }
+};
 
 void cuda_relu_backward(const struct cuda_call *call, const struct relu_backward *op)
 {
-    launch_each(call, op->count, each_element, *op);
+    launch_map(call, op->count, op->y, op->dy, op->dx, pass_positive());
 }

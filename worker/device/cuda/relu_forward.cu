@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/device/cuda/each.cuh"
+#include "worker/device/cuda/stored.cuh"
 
-static __global__ void each_element(struct relu_forward op)
-{
-    EACH(i, op.count);
-    op.y[i] = op.x[i] <= 0 ? 0 : op.x[i];
-}
+struct rectify {
+    __device__ float operator()(float x, float, int64_t) const
+    {
+        return x <= 0 ? 0 : x;
+    }
+};
 
 void cuda_relu_forward(const struct cuda_call *call, const struct relu_forward *op)
 {
-    launch_each(call, op->count, each_element, *op);
+    launch_map(call, op->count, op->x, NULL, op->y, rectify());
 }

@@ -2,15 +2,16 @@
 #include <limits.h>
 #include <math.h>
 
+#include "worker/device/cuda/stored.cuh"
 #include "worker/device/cuda/warp.cuh"
 
 /* Workspace of a row: its loss, and 1 when the largest logit (the first of equals) is the target. `dlogits` may be
  * `logits`: each lane writes only what it alone has read. */
-static __global__ void each_row(struct softmax_cross_entropy op, struct cuda_fault *fault)
+template <typename Stored> static __global__ void each_row(struct softmax_cross_entropy op, struct cuda_fault *fault)
 {
     EACH_ROW(row, lane, op.rows);
     const int classes = (int)op.classes, target = op.targets[row];
-    const float *logits = op.logits + row * op.classes;
+    const values<Stored> logits = values<Stored>(op.logits) + row * op.classes;
     const bool bad = target < 0 || target >= classes;
     if (bad && lane == 0)
         report_fault(fault, CUDA_FAULT_TARGET, target, op.classes);
@@ -33,14 +34,14 @@ static __global__ void each_row(struct softmax_cross_entropy op, struct cuda_fau
     }
     if (!op.dlogits)
         return;
-    float *dlogits = op.dlogits + row * op.classes;
+    const values<Stored> dlogits = values<Stored>(op.dlogits) + row * op.classes;
     const float share = op.scale / sum;
     for (int j = lane; j < classes; j += WARP)
-        dlogits[j] = expf(logits[j] - maximum) * share - (j == target ? op.scale : 0.0f);
+        dlogits.put(j, expf(logits[j] - maximum) * share - (j == target ? op.scale : 0.0f));
 }
 
 void cuda_softmax_cross_entropy(const struct cuda_call *call, const struct softmax_cross_entropy *op)
 {
-    launch_rows(call, op->rows, each_row, *op, call->fault);
+    launch_rows(call, op->rows, KERNEL_FOR(call, each_row), *op, call->fault);
     cuda_loss_sums(call, op->workspace, op->rows, true, op->sums);
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/device/cuda/each.cuh"
+#include "worker/device/cuda/stored.cuh"
 
-static __global__ void each_element(struct tanh_backward op)
-{
-    EACH(i, op.count);
-    op.dx[i] = op.dy[i] * (1.0f - op.y[i] * op.y[i]);
-}
+struct slope {
+    __device__ float operator()(float y, float dy, int64_t) const
+    {
+        return dy * (1.0f - y * y);
+    }
+};
 
 void cuda_tanh_backward(const struct cuda_call *call, const struct tanh_backward *op)
 {
-    launch_each(call, op->count, each_element, *op);
+    launch_map(call, op->count, op->y, op->dy, op->dx, slope());
 }

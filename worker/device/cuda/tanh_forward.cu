@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/device/cuda/each.cuh"
+#include "worker/device/cuda/stored.cuh"
 
-static __global__ void each_element(struct tanh_forward op)
-{
-    EACH(i, op.count);
-    op.y[i] = tanhf(op.x[i]);
-}
+struct tangent {
+    __device__ float operator()(float x, float, int64_t) const
+    {
+        return tanhf(x);
+    }
+};
 
 void cuda_tanh_forward(const struct cuda_call *call, const struct tanh_forward *op)
 {
-    launch_each(call, op->count, each_element, *op);
+    launch_map(call, op->count, op->x, NULL, op->y, tangent());
 }

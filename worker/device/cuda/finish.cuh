@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What is left to do to a product's rows: a bias, a rectifier, a mask. Of values
+ * y[rows,columns], 16 bytes at a time where rows allow it.
+ */
+#ifndef COXSWAIN_DEVICE_CUDA_FINISH_CUH
+#define COXSWAIN_DEVICE_CUDA_FINISH_CUH
+
+#include "worker/device/cuda/stored.cuh"
+
+struct product_finish {
+    int64_t rows, columns;
+    const float *bias; /* [columns], or NULL */
+    bool relu;
+    const float *mask; /* values [rows,columns]: y becomes zero where they are not positive; or NULL */
+    float *y;
+};
+void finish_product(const struct cuda_call *call, const struct product_finish *job);
+
+#endif

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Values as a launch says that they lie in memory (operations.h): kernels are
+ * templates over the stored type, compute in float32, and read and write through
+ * `values`. Elementwise ones take 16 bytes at a time.
+ */
+#ifndef COXSWAIN_DEVICE_CUDA_STORED_CUH
+#define COXSWAIN_DEVICE_CUDA_STORED_CUH
+
+#include "worker/device/bfloat16.h"
+#include "worker/device/cuda/each.cuh"
+
+struct bfloat16 {
+    uint16_t bits;
+};
+
+static __device__ inline float widen(float x)
+{
+    return x;
+}
+static __device__ inline float widen(struct bfloat16 x)
+{
+    const uint32_t bits = (uint32_t)x.bits << 16;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static __device__ inline void narrow(float x, float *to)
+{
+    *to = x;
+}
+static __device__ inline void narrow(float x, struct bfloat16 *to)
+{
+#ifdef __CUDA_ARCH__
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(to->bits) : "f"(x));
+#else
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    to->bits = (uint16_t)(bfloat16_round_bits(bits) >> 16);
+#endif
+}
+
+/* Behind a pointer of an operation's arguments. */
+template <typename Stored> struct values {
+    Stored *start;
+
+    __host__ __device__ explicit values(const float *memory) : start((Stored *)memory)
+    {
+    }
+    __device__ float operator[](int64_t i) const
+    {
+        return widen(start[i]);
+    }
+    __device__ void put(int64_t i, float value) const
+    {
+        narrow(value, start + i);
+    }
+    __device__ values operator+(int64_t elements) const
+    {
+        return values((const float *)(start + elements));
+    }
+};
+
+/* Calls function<Stored>(arguments…) for the type that the call's values have. */
+#define BY_STORED(call, function, ...)                                                                                 \
+    ((call)->stored == STORED_BFLOAT16 ? function<struct bfloat16>(__VA_ARGS__) : function<float>(__VA_ARGS__))
+/* The kernel for it. */
+#define KERNEL_FOR(call, kernel) ((call)->stored == STORED_BFLOAT16 ? kernel<struct bfloat16> : kernel<float>)
+
+/* ---------------------------------------------------------------- elementwise */
+
+/* y[i] = map(a[i], b[i], i), where y may be a or b; b may be NULL, then it is a. */
+struct element_job {
+    int64_t count;
+    const float *a, *b;
+    float *y;
+    bool aligned; /* to 16 bytes, all three */
+};
+
+template <typename Stored> struct alignas(16) element_pack {
+    static const int LENGTH = 16 / (int)sizeof(Stored);
+    Stored at[LENGTH];
+};
+
+template <typename Stored, typename Map> static __global__ void map_pack(struct element_job job, Map map)
+{
+    typedef struct element_pack<Stored> pack;
+    EACH(number, (job.count + pack::LENGTH - 1) / pack::LENGTH);
+    const int64_t first = number * pack::LENGTH;
+    const values<Stored> a(job.a), b(job.b), y(job.y);
+    if (!job.aligned || first + pack::LENGTH > job.count) {
+        for (int64_t i = first; i < first + pack::LENGTH && i < job.count; i++)
+            y.put(i, map(a[i], b[i], i));
+        return;
+    }
+    const pack some = *(const pack *)(a.start + first), others = *(const pack *)(b.start + first);
+    pack result;
+#pragma unroll
+    for (int i = 0; i < pack::LENGTH; i++)
+        narrow(map(widen(some.at[i]), widen(others.at[i]), first + i), &result.at[i]);
+    *(pack *)(y.start + first) = result;
+}
+
+template <typename Stored, typename Map>
+static void launch_map_of(const struct cuda_call *call, const struct element_job &job, const Map &map)
+{
+    const int64_t packs = (job.count + element_pack<Stored>::LENGTH - 1) / element_pack<Stored>::LENGTH;
+    launch_kernel(call, (unsigned)((packs + EACH_THREADS - 1) / EACH_THREADS), EACH_THREADS, 0, map_pack<Stored, Map>,
+                  job, map);
+}
+
+template <typename Map>
+static void launch_map(const struct cuda_call *call, int64_t count, const float *a, const float *b, float *y,
+                       const Map &map)
+{
+    b = b ? b : a;
+    const uintptr_t places = (uintptr_t)a | (uintptr_t)b | (uintptr_t)y;
+    const struct element_job job = {count, a, b, y, places % 16 == 0};
+    if (count == 0)
+        return;
+    if (call->stored == STORED_BFLOAT16)
+        launch_map_of<struct bfloat16>(call, job, map);
+    else
+        launch_map_of<float>(call, job, map);
+}
+
+#endif
