@@ -136,13 +136,17 @@ static int begin(struct local_rounds *rounds, struct error *error)
     return device_stream_synchronise(rounds->stream, error);
 }
 
+static void announce_change(const struct local_rounds *rounds)
+{
+    if (rounds->options.before_change != NULL)
+        rounds->options.before_change(rounds->options.context);
+}
+
 /* Back to the start; only a device that has failed can prevent it, and then nothing of it is used again. */
 static void roll_back(struct local_rounds *rounds)
 {
-    const struct strategy_options *options = &rounds->options;
     replica_settle(rounds->replica);
-    if (options->before_change != NULL)
-        options->before_change(options->context);
+    announce_change(rounds);
     for (unsigned i = 0; i < rounds->vector_count; i++)
         copy(rounds, rounds->start[i], rounds->vectors[i]);
     (void)device_stream_synchronise(rounds->stream, NULL);
@@ -196,6 +200,7 @@ static void average_statistics(struct local_rounds *rounds)
 static int take_outer_step(struct local_rounds *rounds, struct error *error)
 {
     double share = 1 / fmax(1, (double)rounds->words[ROUND_EXAMPLES]);
+    announce_change(rounds); /* a rank without examples has changed nothing before */
     scale(rounds, share, rounds->exchange[0]);
     scale(rounds, rounds->momentum, rounds->velocity);
     add(rounds, 1, rounds->exchange[0], rounds->velocity);

@@ -343,3 +343,42 @@ Test(local_rounds, a_worker_without_examples_takes_no_step)
 {
     try_crew(2, (int64_t[]){0, 3, 3});
 }
+
+/* ---------------------------------------------------------------- who copies the state, for a checkpoint */
+
+struct reader {
+    struct training_state *state;
+    uint32_t start; /* digest of what is being copied */
+    bool told, told_late;
+};
+
+static void await_copy(void *context)
+{
+    struct reader *reader = context;
+    reader->told_late |= !reader->told && training_state_digest(reader->state) != reader->start;
+    reader->told = true;
+}
+
+/* A rank that has examples is told of by their first update. */
+Test(local_rounds, a_rank_without_examples_announces_the_change_too, .timeout = 120)
+{
+    static struct scene scene;
+    struct strategy_result result;
+    struct error error = ERROR_INIT;
+    open_rounds(&scene, BATCH, 2 * BATCH, 0, 4, 0.7, 0.9);
+    struct training_state *state = &scene.learner.state;
+    for (int64_t i = 0; i < state->layout.elements; i++)
+        state->slots[state->slot_count - 1][i] = 1; /* on its way from earlier rounds */
+    struct reader reader = {.state = state, .start = training_state_digest(state)};
+    local_rounds_free(scene.rounds);
+    scene.options.before_change = await_copy;
+    scene.options.context = &reader;
+    cr_assert_eq(local_rounds_new(&scene.options, &scene.rounds, &error), 0, "%s", error.message);
+    cr_assert_eq(local_rounds_fit(scene.rounds, 2 * BATCH, 0, 1, &error), 0, "%s", error.message);
+    join_alone(&scene);
+    cr_assert_eq(run_round(&scene, &result, &error), 0, "%s", error.message);
+    cr_expect_eq(result.examples, 0);
+    cr_expect(reader.told && !reader.told_late);
+    cr_expect_neq(training_state_digest(state), reader.start, "it did change");
+    close_scene(&scene);
+}
