@@ -35,6 +35,8 @@ static void expect_saves(struct trainer *trainer)
 int saving_begin(struct trainer *trainer, struct error *error)
 {
     trainer->held_ns = 0;
+    if (trainer->checkpoint_step > trainer->state.progress.step)
+        trainer->checkpoint_step = -1; /* nothing came of it, or the crew would not be behind it */
     if (trainer->store == NULL || trainer->store_begun)
         return 0;
     if (checkpoint_store_begin(trainer->store, !trainer->restored_by_us, error) < 0)

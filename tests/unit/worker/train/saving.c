@@ -78,3 +78,22 @@ Test(saving, a_wait_for_a_rank_ends_with_the_save_that_all_agree_on_and_with_the
     checkpoint_store_free(trainer.store);
     file_remove_directory(directory, NULL);
 }
+
+/* A rank that was lost while step 20 was saved has brought the crew back to step 10. */
+Test(saving, a_step_that_is_reached_again_is_saved_again, .timeout = 60)
+{
+    char directory[] = "/tmp/coxswain-saving-XXXXXX";
+    cr_assert(mkdtemp(directory));
+    struct strategy strategy = {.operations = &shared_operations, .world = {.size = 2}};
+    const struct job_document job = {.checkpoint = {.every_steps = 10, .every_ms = FIELD_UNSET}};
+    struct trainer trainer = {
+        .job = &job, .crew = {.size = 2}, .strategy = &strategy, .store_begun = true, .checkpoint_step = 20};
+    const struct checkpoint_options options = {.directory = directory, .job_uid = "", .keep = 1};
+    cr_assert_eq(checkpoint_store_open(&options, &trainer.store, NULL), 0);
+    trainer.state.progress.step = 10;
+    cr_assert_eq(saving_begin(&trainer, NULL), 0);
+    trainer.state.progress.step = 19;
+    cr_expect_eq(saving_votes(&trainer), STRATEGY_VOTE_CHECKPOINT);
+    checkpoint_store_free(trainer.store);
+    file_remove_directory(directory, NULL);
+}
