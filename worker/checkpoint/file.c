@@ -80,13 +80,20 @@ int file_write(const char *path, const void *bytes, size_t length, struct error 
     return write_new(path, O_TRUNC, bytes, length, error);
 }
 
-/* A name that no other process takes, whatever machine or container it runs in. */
-static int write_draft(const char *path, const void *bytes, size_t length, char **ret_draft, struct error *error)
+int file_draft_name(const char *path, char **ret_draft, struct error *error)
 {
     uint64_t nonce;
     if (getrandom(&nonce, sizeof nonce, 0) != sizeof nonce)
         return error_set_errno(error, "no random number for a draft of %s", path);
-    char *draft = memory_format("%s" FILE_DRAFT_MARK "%016llx", path, (unsigned long long)nonce);
+    *ret_draft = memory_format("%s" FILE_DRAFT_MARK "%016llx", path, (unsigned long long)nonce);
+    return 0;
+}
+
+static int write_draft(const char *path, const void *bytes, size_t length, char **ret_draft, struct error *error)
+{
+    char *draft;
+    if (file_draft_name(path, &draft, error) < 0)
+        return -1;
     if (write_new(draft, O_EXCL, bytes, length, error) < 0) {
         free(draft);
         return -1;
@@ -139,6 +146,20 @@ int file_replace(const char *path, const void *bytes, size_t length, struct erro
     if (file_calls.rename(draft, path) < 0)
         return error_set_errno(error, "cannot replace %s", path);
     return 0;
+}
+
+void file_remove_drafts(const char *directory, const char *name)
+{
+    SCOPED_FREE char *prefix = memory_format("%s" FILE_DRAFT_MARK, name);
+    DIR *entries = opendir(directory);
+    struct dirent *entry;
+    while (entries != NULL && (entry = readdir(entries)) != NULL) {
+        SCOPED_FREE char *draft = file_path_join(directory, entry->d_name);
+        if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0)
+            file_calls.unlink(draft);
+    }
+    if (entries != NULL)
+        closedir(entries);
 }
 
 int file_sync_directory(const char *path, struct error *error)

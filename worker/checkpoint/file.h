@@ -41,6 +41,11 @@ int file_write(const char *path, const void *bytes, size_t length, struct error 
 int file_write_exclusive(const char *path, const void *bytes, size_t length, struct error *error);
 int file_replace(const char *path, const void *bytes, size_t length, struct error *error);
 
+/* The name of such a draft, which no other process takes, whatever machine or container it runs in; free() it. */
+int file_draft_name(const char *path, char **ret_draft, struct error *error);
+/* Removes the drafts of a file that others have left; whoever still writes one finds it gone. What cannot be removed stays. */
+void file_remove_drafts(const char *directory, const char *name);
+
 /* Writes all bytes to an open descriptor, in as many calls as it takes. */
 int file_write_all(int descriptor, const void *bytes, size_t length, struct error *error);
 

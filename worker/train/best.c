@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/train/best.h"
 
+#include <errno.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +13,7 @@
 #include "common/scope.h"
 #include "worker/checkpoint/file.h"
 #include "worker/checkpoint/safetensors.h"
+#include "worker/checkpoint/snapshot.h"
 #include "worker/train/export.h"
 #include "worker/train/whole_model.h"
 
@@ -19,45 +22,197 @@ static char *best_path(const struct trainer *trainer)
     return file_path_join(trainer->checkpoint_directory, CHECKPOINT_BEST);
 }
 
+/* Weights on their way to the disk. */
+struct kept {
+    struct snapshot values; /* one tensor: all parameters, as the layout has them */
+    int64_t step;
+    double loss;
+};
+
+struct best {
+    struct trainer *trainer;
+    pthread_t thread;
+    bool thread_runs;
+    pthread_mutex_t mutex; /* of what follows */
+    pthread_cond_t changed;
+    struct kept kept[2]; /* the thread has kept[at_work] while it writes; the other one waits for it, or is free */
+    unsigned at_work;
+    bool writes, waits, stopping;
+    double stored, promised; /* lowest losses: on the disk, and on their way there */
+};
+
 static bool keeps_best(const struct trainer *trainer)
 {
     return trainer->job->checkpoint.keep_best && trainer->store && trainer->store_begun;
 }
 
-void best_begin(struct trainer *trainer)
+static double read_loss(const struct trainer *trainer)
 {
     struct safetensors_file file;
-    trainer->best_loss = INFINITY;
-    if (!keeps_best(trainer))
-        return;
+    double kept = INFINITY;
     SCOPED_FREE char *path = best_path(trainer);
     if (safetensors_open(path, &file, NULL) < 0)
-        return;
+        return INFINITY;
     const char *job = safetensors_metadata(&file, "job"), *loss = safetensors_metadata(&file, "validationLoss");
     if (job && loss && strcmp(job, trainer->identity->job_uid) == 0 && isfinite(strtod(loss, NULL)))
-        trainer->best_loss = strtod(loss, NULL);
+        kept = strtod(loss, NULL);
     safetensors_close(&file);
+    return kept;
 }
 
-static int keep(struct trainer *trainer, const struct whole_model *model, double loss, struct error *error)
+void best_begin(struct trainer *trainer)
 {
+    if (!keeps_best(trainer) || trainer->best != NULL)
+        return;
+    struct best *best = memory_allocate(1, sizeof *best);
+    best->trainer = trainer;
+    best->stored = best->promised = read_loss(trainer);
+    pthread_mutex_init(&best->mutex, NULL);
+    pthread_cond_init(&best->changed, NULL);
+    trainer->best = best;
+}
+
+/* ---- in the background */
+
+static int write_kept(const struct best *best, const struct kept *kept, struct error *error)
+{
+    const struct trainer *trainer = best->trainer;
     char text[40];
     SCOPED_FREE char *path = best_path(trainer);
     SCOPED_JSON *metadata = json_new_object();
     json_set_string(metadata, "job", trainer->identity->job_uid);
-    snprintf(text, sizeof text, "%lld", (long long)trainer->state.progress.step);
+    snprintf(text, sizeof text, "%lld", (long long)kept->step);
     json_set_string(metadata, "step", text);
-    snprintf(text, sizeof text, "%.17g", loss);
+    snprintf(text, sizeof text, "%.17g", kept->loss);
     json_set_string(metadata, "validationLoss", text);
-    if (checkpoint_store_check(trainer->store, error) < 0)
+    const struct export export = {.layout = graph_layout(trainer->graph),
+                                  .parameters = kept->values.tensors[0].data,
+                                  .names = EXPORT_OWN_NAMES,
+                                  .metadata = metadata,
+                                  .store = trainer->store};
+    return export_write(&export, path, error);
+}
+
+static void tell_failure(const struct best *best, int64_t step, const struct error *cause)
+{
+    report_warn(best->trainer->report, "the best weights so far, of step %lld, could not be kept: %s", (long long)step,
+                cause->message);
+}
+
+/* With the lock held, but while it writes. */
+static void write_next(struct best *best)
+{
+    struct error cause = ERROR_INIT;
+    best->at_work = 1 - best->at_work;
+    const struct kept *kept = &best->kept[best->at_work];
+    best->waits = false;
+    best->writes = true;
+    pthread_mutex_unlock(&best->mutex);
+    int result = write_kept(best, kept, &cause);
+    if (result < 0)
+        tell_failure(best, kept->step, &cause);
+    pthread_mutex_lock(&best->mutex);
+    best->writes = false;
+    if (result == 0)
+        best->stored = kept->loss;
+    else if (!best->waits)
+        best->promised = best->stored;
+    pthread_cond_broadcast(&best->changed);
+}
+
+static void *write_all(void *context)
+{
+    struct best *best = context;
+    pthread_mutex_lock(&best->mutex);
+    while (best->waits || !best->stopping)
+        if (best->waits)
+            write_next(best);
+        else
+            pthread_cond_wait(&best->changed, &best->mutex);
+    pthread_mutex_unlock(&best->mutex);
+    return NULL;
+}
+
+static int start_thread(struct best *best, struct error *error)
+{
+    if (best->thread_runs)
+        return 0;
+    errno = pthread_create(&best->thread, NULL, write_all, best);
+    if (errno != 0)
+        return error_set_errno(error, "start a thread");
+    best->thread_runs = true;
+    return 0;
+}
+
+/* Takes the place of what waits. */
+static int keep(struct best *best, const struct whole_model *model, double loss, struct error *error)
+{
+    const struct safetensors_tensor all = {.name = "parameters",
+                                           .dtype = SAFETENSORS_F32,
+                                           .rank = 1,
+                                           .shape = {model->layout->elements},
+                                           .data = model->parameters,
+                                           .bytes = (size_t)model->layout->elements * sizeof(float)};
+    if (start_thread(best, error) < 0)
         return -1;
-    return export_write(&(struct export){model->layout, model->parameters, EXPORT_OWN_NAMES, metadata}, path, error);
+    pthread_mutex_lock(&best->mutex);
+    struct kept *kept = &best->kept[1 - best->at_work];
+    best->waits = false;
+    snapshot_describe(&kept->values, &all, 1);
+    int result = snapshot_copy(&kept->values, error);
+    kept->step = best->trainer->state.progress.step;
+    kept->loss = loss;
+    best->waits = result == 0;
+    best->promised = best->waits ? loss : best->writes ? best->kept[best->at_work].loss : best->stored;
+    pthread_cond_broadcast(&best->changed);
+    pthread_mutex_unlock(&best->mutex);
+    return result;
+}
+
+void best_wait(struct trainer *trainer)
+{
+    struct best *best = trainer->best;
+    if (best == NULL)
+        return;
+    pthread_mutex_lock(&best->mutex);
+    while (best->waits || best->writes)
+        pthread_cond_wait(&best->changed, &best->mutex);
+    pthread_mutex_unlock(&best->mutex);
+}
+
+void best_free(struct best *best)
+{
+    if (best == NULL)
+        return;
+    pthread_mutex_lock(&best->mutex);
+    best->stopping = true;
+    pthread_cond_broadcast(&best->changed);
+    pthread_mutex_unlock(&best->mutex);
+    if (best->thread_runs)
+        pthread_join(best->thread, NULL);
+    for (unsigned i = 0; i < 2; i++)
+        snapshot_release(&best->kept[i].values);
+    pthread_cond_destroy(&best->changed);
+    pthread_mutex_destroy(&best->mutex);
+    free(best);
+}
+
+/* ---- in the loop */
+
+static bool is_better(struct best *best, double loss)
+{
+    if (best == NULL)
+        return false;
+    pthread_mutex_lock(&best->mutex);
+    bool better = loss < best->promised;
+    pthread_mutex_unlock(&best->mutex);
+    return better;
 }
 
 /* The chief knows what it has kept; where all take part they must hear of it. */
 static int decide(struct trainer *trainer, double loss, bool *ret_wanted, struct error *error)
 {
-    *ret_wanted = keeps_best(trainer) && loss < trainer->best_loss;
+    *ret_wanted = is_better(trainer->best, loss);
     if (trainer->strategy == NULL || strategy_has_whole_model(trainer->strategy))
         return 0;
     return strategy_share(trainer->strategy, ret_wanted, sizeof *ret_wanted, error);
@@ -74,14 +229,13 @@ int best_consider(struct trainer *trainer, double loss, struct error *error)
         return 0;
     if (whole_model_take(trainer, &model, error) < 0)
         return -1;
-    if (trainer_is_chief(trainer) && keep(trainer, &model, loss, &cause) < 0)
-        report_warn(trainer->report, "the best weights so far, of step %lld, could not be kept: %s",
-                    (long long)trainer->state.progress.step, cause.message);
-    else
-        trainer->best_loss = loss;
+    if (trainer_is_chief(trainer) && keep(trainer->best, &model, loss, &cause) < 0)
+        tell_failure(trainer->best, trainer->state.progress.step, &cause);
     whole_model_release(&model);
     return 0;
 }
+
+/* ---- the export */
 
 /* Our own file, so names and shapes fit unless somebody has changed it. */
 static int read_best(const struct trainer *trainer, const struct safetensors_file *file, float *parameters,
@@ -108,9 +262,9 @@ static int export_best(struct trainer *trainer, struct error *error)
     SCOPED_FREE float *parameters = memory_allocate((size_t)graph_layout(trainer->graph)->elements, sizeof *parameters);
     int result = read_best(trainer, &file, parameters, error);
     if (result == 0)
-        result =
-            export_write(&(struct export){graph_layout(trainer->graph), parameters, trainer->job->export_names, NULL},
-                         trainer->export_path, error);
+        result = export_write(&(struct export){graph_layout(trainer->graph), parameters, trainer->job->export_names,
+                                               NULL, trainer->store},
+                              trainer->export_path, error);
     if (result == 0)
         report_say(trainer->report, "exports the weights of step %s, the best with a validation loss of %s",
                    safetensors_metadata(&file, "step"), safetensors_metadata(&file, "validationLoss"));
@@ -120,8 +274,10 @@ static int export_best(struct trainer *trainer, struct error *error)
 
 int best_export(struct trainer *trainer, const struct whole_model *model, struct error *error)
 {
+    best_wait(trainer);
     if (trainer->job->export_weights == EXPORT_BEST && trainer->job->checkpoint.keep_best && trainer->store)
         return export_best(trainer, error);
-    return export_write(&(struct export){model->layout, model->parameters, trainer->job->export_names, NULL},
-                        trainer->export_path, error);
+    return export_write(
+        &(struct export){model->layout, model->parameters, trainer->job->export_names, NULL, trainer->store},
+        trainer->export_path, error);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/train/export.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,14 +99,40 @@ int export_check(const struct parameter_layout *layout, enum export_names names,
     return 0;
 }
 
+static int check_store(const struct export *export, struct error *error)
+{
+    return export->store ? checkpoint_store_check(export->store, error) : 0;
+}
+
+/* A chief that stood still while it wrote may not be the chief any more. */
+static int take_name(const struct export *export, const char *draft, const char *path, struct error *error)
+{
+    if (check_store(export, error) < 0)
+        return -1;
+    if (file_calls.rename(draft, path) < 0)
+        return errno == ENOENT ? error_set(error, ERROR_STALE, "another process has begun to write %s", path)
+                               : error_set_errno(error, "cannot rename %s", draft);
+    return 0;
+}
+
+static int write_whole(const struct export *export, const char *directory, const char *path, struct error *error)
+{
+    SCOPED_FREE char *draft = NULL;
+    const char *slash = strrchr(path, '/');
+    file_remove_drafts(directory, slash ? slash + 1 : path);
+    if (file_draft_name(path, &draft, error) < 0)
+        return -1;
+    if (write_draft(export, draft, error) == 0 && take_name(export, draft, path, error) == 0)
+        return 0;
+    file_calls.unlink(draft);
+    return -1;
+}
+
 int export_write(const struct export *export, const char *path, struct error *error)
 {
     SCOPED_FREE char *directory = directory_of(path);
-    SCOPED_FREE char *draft = memory_format("%s.draft", path);
     if (export_check(export->layout, export->names, error) < 0 || file_make_directories(directory, error) < 0 ||
-        write_draft(export, draft, error) < 0)
+        check_store(export, error) < 0 || write_whole(export, directory, path, error) < 0)
         return error_wrap(error, "export");
-    if (file_calls.rename(draft, path) < 0)
-        return error_set_errno(error, "export: cannot rename %s", draft);
     return file_sync_directory(directory, error);
 }

@@ -8,6 +8,7 @@
 #include "common/error.h"
 #include "common/job/job_document.h"
 #include "common/json.h"
+#include "worker/checkpoint/checkpoint.h"
 #include "worker/model/parameter_layout.h"
 
 struct export
@@ -15,13 +16,15 @@ struct export
     const struct parameter_layout *layout;
     const float *parameters; /* host memory */
     enum export_names names;
-    const struct json *metadata; /* an object of strings for __metadata__, or NULL */
+    const struct json *metadata;          /* an object of strings for __metadata__, or NULL */
+    const struct checkpoint_store *store; /* whose chief writes; NULL: there is no other */
 };
 
 /* ERROR_INVALID names the first tensor that `names` has no word for. */
 int export_check(const struct parameter_layout *layout, enum export_names names, struct error *error);
 
-/* Creates missing directories; replaces an older file. */
+/* Creates missing directories; replaces an older file. Of two that write it the later gets its name; ERROR_STALE: another
+ * process does, or a newer chief has the store; ERROR_CONFLICT: another job has. */
 int export_write(const struct export *export, const char *path, struct error *error);
 
 #endif

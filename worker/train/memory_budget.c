@@ -67,6 +67,14 @@ static void add_snapshot(const struct question *question, struct memory_plan *pl
         plan->bytes[MEMORY_SNAPSHOT] += plan->bytes[MEMORY_OPTIMIZER];
 }
 
+/* The best weights: those that are being written, and yet better ones that wait. */
+static void add_best(const struct question *question, struct memory_plan *plan)
+{
+    const struct trainer *trainer = question->trainer;
+    if (trainer_is_chief(trainer) && trainer->checkpoint_directory != NULL && question->job->checkpoint.keep_best)
+        plan->bytes[MEMORY_SNAPSHOT] += 2 * graph_layout(question->graph)->elements * (int64_t)sizeof(float);
+}
+
 /* A ps: its part of the variables; a gradient for each share of a batch, and their sum, where it waits for all. */
 static void add_server(const struct question *question, struct memory_plan *plan)
 {
@@ -127,6 +135,7 @@ static void add_all(const struct question *question, struct memory_plan *plan)
         add_server(question, plan);
         return;
     }
+    add_best(question, plan);
     if (is_parameter_server(question)) {
         add_ps_worker(question, &pass, plan);
         return;

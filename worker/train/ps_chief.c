@@ -253,6 +253,7 @@ static int finish(struct ps_chief *chief, struct error *error)
     if (evaluation_is_due(chief) && evaluate(chief, error) < 0)
         return -1;
     chief->code = EXIT_CODE_NOT_STORED;
+    best_wait(trainer);
     if (trainer->store && checkpoint_store_counts(trainer->store).committed_step != chief->step &&
         ps_chief_save(chief, false, error) < 0)
         return error_wrap(error, "final checkpoint");

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "worker/strategy/peer_hub.h"
+#include "worker/train/best.h"
 #include "worker/train/error_exit_code.h"
 #include "worker/train/trainer_stages.h"
 
@@ -45,6 +46,7 @@ int trainer_open(struct trainer *trainer, const struct arguments *arguments, con
 
 void trainer_release(struct trainer *trainer)
 {
+    best_free(trainer->best);
     strategy_close(trainer->strategy);
     if (trainer->store) /* a save under way asks the member about the others */
         checkpoint_store_free(trainer->store);

@@ -28,6 +28,7 @@
 #include "worker/train/step_plan.h"
 
 struct abandonment;
+struct best;
 
 struct trainer {
     /* Given; outlive the trainer. */
@@ -77,7 +78,7 @@ struct trainer {
     int64_t held_ns;          /* since when saves wait for another rank's last part; 0: they do not */
     int64_t told_held_ns;     /* when it was last told whose */
     atomic_bool finishes;     /* waits for a save; read by its background */
-    double best_loss;         /* of the evaluations whose weights were kept */
+    struct best *best;        /* the chief's, where it keeps the best weights (best.h) */
 };
 
 /* On failure *ret_code says how the process should end; the trainer must be released all the same. */

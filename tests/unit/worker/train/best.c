@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * The best weights on a slow disk, and two chiefs that write the same file.
+ */
+#include "worker/train/best.h"
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/contract/checkpoint_layout.h"
+#include "common/memory.h"
+#include "common/scope.h"
+#include "tests/unit/worker/checkpoint/held_disk.h"
+#include "tests/unit/worker/strategy/learner.h"
+#include "worker/checkpoint/file.h"
+#include "worker/strategy/strategy_table.h"
+#include "worker/train/export.h"
+#include "worker/train/saving.h"
+#include "worker/train/whole_model.h"
+
+static const struct strategy_operations plain_operations = {0};
+static const struct identity identity = {.job_uid = "uid", .epoch = 1};
+
+struct scene {
+    char directory[64];
+    struct learner learner;
+    struct strategy strategy;
+    struct trainer trainer;
+};
+
+static void open_store(const char *directory, int64_t epoch, struct checkpoint_store **ret_store)
+{
+    const struct checkpoint_options options = {.directory = directory, .job_uid = "uid", .epoch = epoch, .keep = 1};
+    struct error error = ERROR_INIT;
+    cr_assert_eq(checkpoint_store_open(&options, ret_store, &error), 0, "%s", error.message);
+    cr_assert_eq(checkpoint_store_begin(*ret_store, false, &error), 0, "%s", error.message);
+}
+
+static void set_up(struct scene *scene)
+{
+    static const char text[] = "{\"name\":\"test\",\"strategy\":{\"type\":\"OneDevice\"},"
+                               "\"model\":{\"preset\":\"mlp\",\"width\":8},"
+                               "\"data\":{\"format\":\"synthetic\",\"examples\":90},"
+                               "\"training\":{\"steps\":7,\"batchSize\":24,\"seed\":5,"
+                               "\"optimizer\":{\"type\":\"sgd\",\"learningRate\":\"0.02\"}}}";
+    const struct report_options report = {.job_uid = "", .role = "worker", .http_port = -1, .unit = "examples"};
+    struct learner *learner = &scene->learner;
+    struct error error = ERROR_INIT;
+    snprintf(scene->directory, sizeof scene->directory, "/tmp/coxswain-best-XXXXXX");
+    cr_assert(mkdtemp(scene->directory));
+    cr_assert(learner_open_job(learner, text, &error) == 0 && learner_open_model(learner, 1, 24, false, &error) == 0 &&
+                  learner_open_state(learner, &error) == 0,
+              "%s", error.message);
+    learner->job.checkpoint.keep_best = true;
+    scene->strategy.operations = &plain_operations;
+    scene->trainer = (struct trainer){.identity = &identity,
+                                      .job = &learner->job,
+                                      .crew = {.size = 1},
+                                      .graph = learner->graph,
+                                      .state = learner->state,
+                                      .strategy = &scene->strategy,
+                                      .store_begun = true,
+                                      .checkpoint_directory = scene->directory,
+                                      .export_path = memory_format("%s/export.safetensors", scene->directory)};
+    cr_assert_eq(report_open(&report, &scene->trainer.report, NULL), 0);
+    open_store(scene->directory, 1, &scene->trainer.store);
+    best_begin(&scene->trainer);
+}
+
+static void tear_down(struct scene *scene)
+{
+    best_free(scene->trainer.best);
+    checkpoint_store_free(scene->trainer.store);
+    report_free(scene->trainer.report);
+    learner_close(&scene->learner);
+    free(scene->trainer.export_path);
+    file_remove_directory(scene->directory, NULL);
+}
+
+static void fill(struct scene *scene, float value)
+{
+    for (int64_t i = 0; i < scene->trainer.state.layout.elements; i++)
+        scene->trainer.state.parameters[i] = value;
+}
+
+/* After step `step`, whose number is all its parameters. */
+static void evaluate(struct scene *scene, int64_t step, double loss)
+{
+    struct error error = ERROR_INIT;
+    fill(scene, (float)step);
+    scene->trainer.state.progress.step = step;
+    cr_assert_eq(best_consider(&scene->trainer, loss, &error), 0, "%s", error.message);
+}
+
+/* The value that all tensors consist of. */
+static float value_in(const char *path)
+{
+    struct safetensors_file file;
+    struct error error = ERROR_INIT;
+    cr_assert_eq(safetensors_open(path, &file, &error), 0, "%s", error.message);
+    float first = *(const float *)file.tensors[0].data;
+    for (unsigned t = 0; t < file.count; t++)
+        for (size_t i = 0; i < file.tensors[t].bytes / sizeof(float); i++)
+            cr_assert_eq(((const float *)file.tensors[t].data)[i], first, "a mixture");
+    safetensors_close(&file);
+    return first;
+}
+
+static float kept_value(const struct scene *scene)
+{
+    SCOPED_FREE char *path = file_path_join(scene->directory, CHECKPOINT_BEST);
+    return value_in(path);
+}
+
+Test(best, training_goes_on_while_they_are_written_and_the_best_come_next, .timeout = 60)
+{
+    static struct scene scene;
+    set_up(&scene);
+    held_disk_hold();
+    evaluate(&scene, 1, 3);
+    evaluate(&scene, 2, 2);
+    evaluate(&scene, 3, 1);
+    evaluate(&scene, 4, 1.5);
+    held_disk_let_go();
+    best_wait(&scene.trainer);
+    held_disk_end();
+    cr_expect_eq(kept_value(&scene), 3);
+    tear_down(&scene);
+}
+
+/* ---- a disk that fails */
+
+static int fail_to_sync(int descriptor)
+{
+    (void)descriptor;
+    errno = EIO;
+    return -1;
+}
+
+Test(best, those_that_could_not_be_written_do_not_count, .timeout = 60)
+{
+    static struct scene scene;
+    set_up(&scene);
+    evaluate(&scene, 1, 3);
+    best_wait(&scene.trainer);
+    file_calls.fsync = fail_to_sync;
+    evaluate(&scene, 2, 1);
+    best_wait(&scene.trainer);
+    file_calls.fsync = fsync;
+    evaluate(&scene, 3, 2);
+    best_wait(&scene.trainer);
+    cr_expect_eq(kept_value(&scene), 3);
+    tear_down(&scene);
+}
+
+/* ---- two chiefs: something happens while the first one writes */
+
+static void (*meanwhile)(void);
+static struct scene *scene_of_both;
+
+static int sync_after_the_other(int descriptor)
+{
+    void (*other)(void) = meanwhile;
+    meanwhile = NULL;
+    if (other)
+        other();
+    return fsync(descriptor);
+}
+
+static ssize_t write_after_the_other(int descriptor, const void *bytes, size_t length)
+{
+    static unsigned writes;
+    void (*other)(void) = meanwhile;
+    if (other && ++writes == 3) { /* in the midst of the tensors */
+        meanwhile = NULL;
+        other();
+    }
+    return write(descriptor, bytes, length);
+}
+
+static void claim_directory(void)
+{
+    struct checkpoint_store *newer;
+    open_store(scene_of_both->directory, 2, &newer);
+    checkpoint_store_free(newer);
+}
+
+Test(best, a_chief_that_was_superseded_while_it_wrote_changes_no_export, .timeout = 60)
+{
+    static struct scene scene;
+    struct error error = ERROR_INIT;
+    struct whole_model model;
+    set_up(&scene);
+    scene_of_both = &scene;
+    fill(&scene, 1);
+    cr_assert_eq(whole_model_take(&scene.trainer, &model, &error), 0, "%s", error.message);
+    meanwhile = claim_directory;
+    file_calls.fsync = sync_after_the_other;
+    cr_expect_eq(best_export(&scene.trainer, &model, &error), -1);
+    file_calls.fsync = fsync;
+    cr_expect_eq(error.kind, ERROR_STALE, "%s", error.message);
+    cr_expect_neq(access(scene.trainer.export_path, F_OK), 0);
+    whole_model_release(&model);
+    tear_down(&scene);
+}
+
+Test(best, a_superseded_chief_leaves_the_best_of_the_next_one, .timeout = 60)
+{
+    static struct scene scene;
+    set_up(&scene);
+    scene_of_both = &scene;
+    evaluate(&scene, 1, 3);
+    best_wait(&scene.trainer);
+    meanwhile = claim_directory;
+    file_calls.fsync = sync_after_the_other;
+    evaluate(&scene, 2, 2);
+    best_wait(&scene.trainer);
+    file_calls.fsync = fsync;
+    cr_expect_eq(kept_value(&scene), 1);
+    tear_down(&scene);
+}
+
+static void export_sevens(void)
+{
+    const struct trainer *trainer = &scene_of_both->trainer;
+    SCOPED_FREE float *sevens = memory_allocate((size_t)trainer->state.layout.elements, sizeof *sevens);
+    struct error error = ERROR_INIT;
+    for (int64_t i = 0; i < trainer->state.layout.elements; i++)
+        sevens[i] = 7;
+    const struct export export = {.layout = &trainer->state.layout, .parameters = sevens, .names = EXPORT_OWN_NAMES};
+    cr_assert_eq(export_write(&export, trainer->export_path, &error), 0, "%s", error.message);
+}
+
+Test(best, of_two_that_export_to_one_file_the_later_writes_it_whole, .timeout = 60)
+{
+    static struct scene scene;
+    struct error error = ERROR_INIT;
+    struct whole_model model;
+    set_up(&scene);
+    scene_of_both = &scene;
+    fill(&scene, 1);
+    cr_assert_eq(whole_model_take(&scene.trainer, &model, &error), 0, "%s", error.message);
+    meanwhile = export_sevens;
+    file_calls.write = write_after_the_other;
+    cr_expect_eq(best_export(&scene.trainer, &model, &error), -1);
+    file_calls.write = write;
+    cr_expect_eq(error.kind, ERROR_STALE, "%s", error.message);
+    cr_expect_eq(value_in(scene.trainer.export_path), 7);
+    whole_model_release(&model);
+    tear_down(&scene);
+}
