@@ -34,14 +34,30 @@ static void condition_read(const struct json *object, struct condition *conditio
     clock_parse(json_string_at(object, "lastTransitionTime", ""), &condition->last_transition_ms);
 }
 
+/* Other controllers and people may say something of a job as well; a status is written as a whole. */
+#define OTHERS_MAX (256 * 1024)
+
+static const char *others_read(const struct json *others, struct arena *arena)
+{
+    SCOPED_BUFFER text;
+    buffer_init(&text, OTHERS_MAX);
+    return json_count(others) > 0 && json_print(others, &text, NULL) == 0 ? arena_copy_string(arena, buffer_text(&text))
+                                                                          : NULL;
+}
+
 static void conditions_read(const struct json *list, struct job_status *status, struct arena *arena)
 {
+    SCOPED_JSON *others = json_new_array();
     memset(status->conditions, 0, sizeof status->conditions);
     for (const struct json *item = json_first(list); item; item = json_next(item)) {
-        int type = words_find(condition_type_words, json_string_at(item, "type", ""));
+        const char *name = json_string_at(item, "type", "");
+        int type = words_find(condition_type_words, name);
         if (type >= 0)
             condition_read(item, &status->conditions[type], arena);
+        else if (*name != '\0')
+            json_append(others, json_copy(item));
     }
+    status->other_conditions = others_read(others, arena);
 }
 
 static int64_t *replica_count(struct replica_status *replicas, size_t index)
@@ -92,6 +108,12 @@ static void conditions_to_json(const struct job_status *status, struct json *obj
         if (status->conditions[type].status != CONDITION_ABSENT)
             json_append(json_set_array(object, "conditions"),
                         condition_to_json((enum condition_type)type, &status->conditions[type]));
+    SCOPED_JSON *others = NULL;
+    const char *text = status->other_conditions;
+    if (!text || json_parse(text, strlen(text), OTHERS_MAX, &others, NULL) < 0)
+        return;
+    for (const struct json *item = json_first(others); item; item = json_next(item))
+        json_append(json_set_array(object, "conditions"), json_copy(item));
 }
 
 static bool has_replicas(const struct replica_status *replicas)

@@ -188,6 +188,7 @@ struct job_status {
     int64_t certificate_generation;  /* the newest of the crew's certificates, FIELD_UNSET: none */
     int64_t certificate_from_ms;     /* when the crew begins to present it */
     struct condition conditions[CONDITION_TYPE_COUNT];
+    const char *other_conditions; /* of types that are not ours, as a JSON list; NULL: none */
     struct replica_status replicas[ROLE_COUNT];
     struct progress progress;
 };

@@ -147,11 +147,17 @@ struct json *queue_build_release(const struct training_job *job, const char *ver
 
 /* ---------------------------------------------------------------- flavors */
 
+static void take_members(struct json *place, const char *name, const struct json *from)
+{
+    const struct json *members = json_member(from, name);
+    for (const struct json *item = json_first(members); item; item = json_next(item))
+        json_set(json_set_object(place, name), json_key(item), json_copy(item));
+}
+
 static void take_place(struct json *place, const struct json *from)
 {
-    const struct json *selector = json_member(from, "nodeSelector"), *tolerations = json_member(from, "tolerations");
-    for (const struct json *label = json_first(selector); label; label = json_next(label))
-        json_set(json_set_object(place, "nodeSelector"), json_key(label), json_copy(label));
+    const struct json *tolerations = json_member(from, "tolerations");
+    take_members(place, "nodeSelector", from);
     for (const struct json *item = json_first(tolerations); item; item = json_next(item))
         json_append(json_set_array(place, "tolerations"), json_copy(item));
 }
@@ -184,6 +190,8 @@ struct json *queue_placement(const struct workload_view *view, queue_flavor *fla
             return NULL;
         }
         take_place(place, part);
+        take_members(place, "labels", part);
+        take_members(place, "annotations", part);
     }
     return placement;
 }
@@ -192,6 +200,12 @@ void queue_place(struct json *pod, enum role role, const struct json *placement)
 {
     if (placement == NULL)
         return;
-    take_place(json_member(pod, "spec"), json_member(placement, role_name(role)));
-    json_set_string(json_set_object(json_member(pod, "metadata"), "labels"), LABEL_QUEUE_POD_SET, role_name(role));
+    const struct json *place = json_member(placement, role_name(role)), *given = json_member(place, "labels");
+    struct json *metadata = json_member(pod, "metadata"), *labels = json_set_object(metadata, "labels");
+    take_place(json_member(pod, "spec"), place);
+    take_members(metadata, "annotations", place);
+    for (const struct json *label = json_first(given); label; label = json_next(label))
+        if (!json_member(labels, json_key(label))) /* by the others it is known whose the pod is */
+            json_set(labels, json_key(label), json_copy(label));
+    json_set_string(labels, LABEL_QUEUE_POD_SET, role_name(role));
 }

@@ -24,12 +24,13 @@ struct json *queue_build_status(const struct training_job *job, const char *vers
 struct json *queue_build_release(const struct training_job *job, const char *version, const struct workload_view *view,
                                  int64_t now_ms);
 
-/* Where the pods of each role belong, {"worker":{"nodeSelector":{},"tolerations":[]}}, from the Workload's assignments and
+/* Where the pods of each role belong and how they are marked,
+ * {"worker":{"nodeSelector":{},"tolerations":[],"labels":{},"annotations":{}}}, from the Workload's assignments and
  * the flavors that `flavor_of` finds. NULL: one of them is not known; `ret_missing` is its name, free with free(). */
 typedef const char *queue_flavor(void *context, const char *name);
 struct json *queue_placement(const struct workload_view *view, queue_flavor *flavor_of, void *context,
                              char **ret_missing);
-/* Sends a pod there; `placement` NULL: anywhere. */
+/* Sends a pod there, and marks it; `placement` NULL: anywhere. A label that it has stays what it is. */
 void queue_place(struct json *pod, enum role role, const struct json *placement);
 
 #endif

@@ -38,7 +38,14 @@ static void add_flavors(struct json *part, const struct json *flavors)
     }
 }
 
-/* Admission checks may say more about where pods belong. */
+static void add_members(struct json *part, const char *name, const struct json *update)
+{
+    const struct json *members = json_member(update, name);
+    for (const struct json *item = json_first(members); item; item = json_next(item))
+        json_set(json_set_object(part, name), json_key(item), json_copy(item));
+}
+
+/* Admission checks may say more about where pods belong, and mark them: for the room that was asked for, say. */
 static void add_updates(struct json *parts, const struct json *workload)
 {
     const struct json *checks = json_at(workload, "status.admissionChecks");
@@ -46,12 +53,12 @@ static void add_updates(struct json *parts, const struct json *workload)
         const struct json *updates = json_member(check, "podSetUpdates");
         for (const struct json *update = json_first(updates); update; update = json_next(update)) {
             struct json *part = json_member(parts, json_string_at(update, "name", ""));
-            const struct json *selector = json_member(update, "nodeSelector"),
-                              *list = json_member(update, "tolerations");
+            const struct json *list = json_member(update, "tolerations");
             if (part == NULL)
                 continue;
-            for (const struct json *label = json_first(selector); label; label = json_next(label))
-                json_set(json_set_object(part, "nodeSelector"), json_key(label), json_copy(label));
+            add_members(part, "nodeSelector", update);
+            add_members(part, "labels", update);
+            add_members(part, "annotations", update);
             for (const struct json *item = json_first(list); item; item = json_next(item))
                 json_append(json_set_array(part, "tolerations"), json_copy(item));
         }

@@ -18,7 +18,7 @@ struct workload_view {
     const char *waiting;        /* why it is not admitted, in Kueue's words */
     const char *evicted_reason; /* "Preempted", … */
     const char *evicted_message;
-    /* JSON, by part: {"worker":{"flavors":["spot"],"nodeSelector":{},"tolerations":[]}} */
+    /* JSON, by part: {"worker":{"flavors":["spot"],"nodeSelector":{},"labels":{},"annotations":{},"tolerations":[]}} */
     const char *assignments;
     bool deleting, has_admission;
     bool reserved, admitted, evicted, finished; /* conditions that are True */

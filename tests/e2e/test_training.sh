@@ -100,6 +100,19 @@ until_true 120 stepped rough $((before + 1))
 verdict $? "training goes on without the API server" "step $(step_of rough)"
 whole rough "and with it again"
 
+# What the status counts, against the pods themselves: alive are those that have not ended, ready those of the crew that say so.
+told() {
+    status_of rough "replicaStatuses[?(@.role==\"worker\")]['active','ready']"
+}
+there() {
+    k get pods -l coxswain.dev/job-name=rough -o 'jsonpath={range .items[*]}{.status.phase} {.metadata.labels.coxswain\.dev/current} {.status.conditions[?(@.type=="Ready")].status}{"\n"}{end}' |
+        awk '$1 != "Succeeded" && $1 != "Failed" { alive++ } $1 == "Running" && $2 == "true" && $NF == "True" { ready++ }
+            END { print alive + 0 " " ready + 0 }'
+}
+counts_hold() { [[ $(told) == "$(there)" && $(told) == "2 2" ]]; }
+until_true 120 counts_hold
+verdict $? "active and ready are what the pods are" "told $(told), there $(there)"
+
 hasten
 succeeds rough "the disturbed job succeeds"
 kill "$watcher"
@@ -108,9 +121,13 @@ status_is rough restarts.failures 1
 verdict $? "one failure among so many disruptions" "$(status_of rough restarts)"
 cmp "$CLUSTER/volumes/runs/"{calm,rough}/model.safetensors
 verdict $? "with the weights of the undisturbed run"
-why=$(awk '/Failed/ { print "Failed was said" }
-    NF == 4 { if ($2 < e || $3 < f || $4 < d) print "went back: " $0; e = $2; f = $3; d = $4 }' seen | sort | uniq | head -n 3)
-[[ -z $why && -s seen ]]
+# What is not there yet is 0, and leaves its place in the line empty.
+why=$(awk -F'[ ]' '/Failed/ { print "Failed was said" }
+    NF != 4 { print "no status: " $0 }
+    { if ($2 + 0 < e || $3 + 0 < f || $4 + 0 < d) print "went back: " $0; e = $2 + 0; f = $3 + 0; d = $4 + 0 }
+    END { if (e < 2 || f < 1 || d < 1) print "seen to the end: epoch " e + 0 ", " f + 0 " failures, " d + 0 " disruptions" }' seen |
+    sort | uniq | head -n 3)
+[[ -z $why ]]
 verdict $? "and a status that never went back" "$why"
 
 # ---------------------------------------------------------------- a full volume

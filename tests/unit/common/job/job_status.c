@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/job/job_status.h"
 
+#include "common/memory.h"
 #include "manifest.h"
 
 static const char full[] = "{\"observedGeneration\":2,\"state\":\"Restarting\",\"readySummary\":\"3/4\",\"workers\":4,"
@@ -51,6 +52,24 @@ Test(job_status, an_absent_one_counts_from_zero)
     cr_expect(status.epoch == 0 && status.attempt == 0 && status.state == JOB_CREATED);
     cr_expect(status.start_ms == FIELD_UNSET && status.backoff_until_ms == FIELD_UNSET);
     cr_expect(status.progress.step == FIELD_UNSET && status.progress.examples_per_second == NULL);
+}
+
+/* What somebody else says of the job stays there when the operator's own conditions change. */
+Test(job_status, keeps_conditions_of_others)
+{
+    static const char theirs[] = "{\"type\":\"example.com/Billed\",\"status\":\"True\",\"reason\":\"Paid\"}";
+    SCOPED_FREE char *text = memory_format("{\"conditions\":[%s,{\"type\":\"Running\",\"status\":\"True\"}]}", theirs);
+    SCOPED_JSON *object = parsed(text);
+    SCOPED(arena_release) struct arena arena = {0};
+    struct job_status status;
+    job_status_read(object, &status, &arena);
+    status.conditions[CONDITION_RUNNING].status = CONDITION_ABSENT;
+    SCOPED_JSON *again = job_status_to_json(&status);
+    SCOPED_BUFFER printed;
+    buffer_init(&printed, 4096);
+    cr_assert_eq(json_print(json_at(again, "conditions"), &printed, NULL), 0);
+    SCOPED_FREE char *expected = memory_format("[%s]", theirs);
+    cr_assert_str_eq(buffer_text(&printed), expected);
 }
 
 Test(job_status, bears_what_is_wrong)

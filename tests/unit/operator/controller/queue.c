@@ -301,7 +301,8 @@ static void expect(const struct json *json, const char *expected)
     "{\"type\":\"Evicted\",\"status\":\"True\",\"reason\":\"Preempted\",\"message\":\"m\"},"                           \
     "{\"type\":\"PodsReady\",\"status\":\"False\"}],\"admission\":{\"podSetAssignments\":[{\"name\":\"worker\","       \
     "\"flavors\":{" flavors "}}]},\"admissionChecks\":[{\"podSetUpdates\":[{\"name\":\"worker\",\"nodeSelector\":"     \
-    "{\"rack\":\"7\"},\"tolerations\":[{\"key\":\"t\"}]},{\"name\":\"nobody\"}]}]}}"
+    "{\"rack\":\"7\"},\"tolerations\":[{\"key\":\"t\"}],\"labels\":{\"asked\":\"r1\",\"mine\":\"no\"},"                \
+    "\"annotations\":{\"consume\":\"r1\"}},{\"name\":\"nobody\",\"labels\":{\"no\":\"no\"}}]}]}}"
 
 Test(queue, a_workload_is_read)
 {
@@ -322,11 +323,14 @@ Test(queue, flavors_and_checks_say_where_pods_belong)
     char *missing = NULL;
     SCOPED_JSON *placement = queue_placement(view, flavor, NULL, &missing);
     cr_assert_null(missing);
-    SCOPED_JSON *pod =
-        parse("{\"metadata\":{},\"spec\":{\"nodeSelector\":{\"own\":\"1\"},\"tolerations\":[{\"key\":\"o\"}]}}");
+    SCOPED_JSON *pod = parse("{\"metadata\":{\"labels\":{\"mine\":\"1\"}},\"spec\":{\"nodeSelector\":{\"own\":\"1\"},"
+                             "\"tolerations\":[{\"key\":\"o\"}]}}");
     queue_place(pod, ROLE_WORKER, placement);
     expect(json_member(pod, "spec"), "{\"nodeSelector\":{\"own\":\"1\",\"pool\":\"spot\",\"gpu\":\"a\",\"rack\":\"7\"},"
                                      "\"tolerations\":[{\"key\":\"o\"},{\"key\":\"spot\"},{\"key\":\"t\"}]}");
+    expect(json_member(pod, "metadata"),
+           "{\"labels\":{\"mine\":\"1\",\"asked\":\"r1\",\"kueue.x-k8s.io/podset\":\"worker\"},"
+           "\"annotations\":{\"consume\":\"r1\"}}");
 }
 
 Test(queue, a_flavor_that_is_missing_is_named)
