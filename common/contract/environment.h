@@ -62,6 +62,8 @@
 #define ENV_OVERLAP "COXSWAIN_OVERLAP"
 /* 0: the host waits for the GPU in each step, and queues the next one only then; to measure what the other is worth. */
 #define ENV_GPU_AHEAD "COXSWAIN_GPU_AHEAD"
+/* 0: a step is not launched as CUDA graphs, but operation by operation; likewise. */
+#define ENV_GPU_GRAPHS "COXSWAIN_GPU_GRAPHS"
 
 /* Ports of a pod. Collectives over TCP listen on a port announced at the join (0 picks a free one when taken). */
 #define PORT_CREW 2222       /* gRPC; TensorFlow's servers too */

@@ -80,6 +80,7 @@ void check_operations(struct side *cpu, struct side *gpu);
 void check_not_a_number(struct side *cpu, struct side *gpu);
 void check_steps(struct side *cpu, struct side *gpu);
 void check_streams(struct side *gpu);
+void check_recordings(struct side *gpu);
 /* `small`: only models that are small enough for finite differences. */
 void check_models(struct side *cpu, struct side *gpu, bool small);
 

@@ -46,6 +46,7 @@ int main(int argc, char **argv)
     check_steps(&cpu, &gpu);
     if (strcmp(what, "operations") != 0) {
         check_streams(&gpu);
+        check_recordings(&gpu);
         check_models(&cpu, &gpu, strcmp(what, "small") == 0);
     }
     side_close(&gpu);

@@ -42,6 +42,12 @@ struct device_backend {
     /* The same, of an operation whose values lie as bfloat16; NULL: they never do. */
     void (*launch_bfloat16)(struct device_stream *stream, enum device_operation operation, const void *arguments);
 
+    /* NULL, all four: it cannot record. */
+    int (*record_begin)(struct device_stream *stream, struct error *error);
+    int (*record_end)(struct device_stream *stream, struct device_recording **ret_recording, struct error *error);
+    void (*replay)(struct device_stream *stream, struct device_recording *recording);
+    void (*recording_free)(struct device_recording *recording);
+
     int (*event_new)(struct device *device, struct device_event **ret_event, struct error *error);
     void (*event_free)(struct device_event *event);
     void (*event_record)(struct device_event *event, struct device_stream *stream);
@@ -57,6 +63,9 @@ struct device_stream {
     const struct device_backend *backend;
 };
 struct device_event {
+    const struct device_backend *backend;
+};
+struct device_recording {
     const struct device_backend *backend;
 };
 struct communicator {

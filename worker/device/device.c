@@ -108,6 +108,32 @@ void device_launch_stored(struct device_stream *stream, enum stored stored, enum
         stream->backend->launch(stream, operation, arguments);
 }
 
+bool device_can_record(const struct device *device)
+{
+    return device->backend->record_begin != NULL;
+}
+
+int device_record_begin(struct device_stream *stream, struct error *error)
+{
+    return stream->backend->record_begin(stream, error);
+}
+
+int device_record_end(struct device_stream *stream, struct device_recording **ret_recording, struct error *error)
+{
+    return stream->backend->record_end(stream, ret_recording, error);
+}
+
+void device_replay(struct device_stream *stream, struct device_recording *recording)
+{
+    stream->backend->replay(stream, recording);
+}
+
+void device_recording_free(struct device_recording *recording)
+{
+    if (recording)
+        recording->backend->recording_free(recording);
+}
+
 int device_event_new(struct device *device, struct device_event **ret_event, struct error *error)
 {
     return device->backend->event_new(device, ret_event, error);

@@ -26,6 +26,7 @@
 struct device;
 struct device_stream;
 struct device_event;
+struct device_recording;
 
 struct device_options {
     enum device_type type;  /* DEVICE_TYPE_GPU where there is none: ERROR_UNSUPPORTED; DEVICE_TYPE_AUTO: the CPU then */
@@ -76,6 +77,19 @@ void device_stream_wait(struct device_stream *stream, struct device_event *event
 /* Calls `function` in the stream's order, on a thread of the device: keep it short, launch nothing from it. */
 typedef void device_host_function(void *context);
 void device_stream_call(struct device_stream *stream, device_host_function *function, void *context);
+
+/* Launches that are queued again and again: made once between device_record_begin and device_record_end, when nothing of them is
+ * done, they go onto a stream together with one call, as often as wanted. Arguments are those of then: what differs must be read
+ * from device memory (struct step_values). In between that thread launches on that stream and does nothing else with the device:
+ * it waits for nothing, records no event, allocates nothing. What an operation does the first time (a library that is set up)
+ * cannot be recorded: launch it once before. */
+bool device_can_record(const struct device *device);
+int device_record_begin(struct device_stream *stream, struct error *error);
+/* To be called in any case. Fails where something launched could not be recorded: nothing has been done then, or ever will be. */
+int device_record_end(struct device_stream *stream, struct device_recording **ret_recording, struct error *error);
+void device_replay(struct device_stream *stream, struct device_recording *recording);
+/* Once streams have passed it. Fine for NULL. */
+void device_recording_free(struct device_recording *recording);
 
 /* The general launch: `arguments` is the struct that belongs to `operation`. */
 void device_launch(struct device_stream *stream, enum device_operation operation, const void *arguments);

@@ -28,6 +28,7 @@ struct identity {
     const char *step_record;          /* COXSWAIN_RECORD; NULL: not told */
     const char *arithmetic;           /* COXSWAIN_ARITHMETIC; NULL: the best there is */
     const char *read_delay;           /* COXSWAIN_READ_DELAY; likewise */
+    bool launches_singly;             /* COXSWAIN_GPU_GRAPHS is 0 */
     bool sums_wait_for_pass;          /* COXSWAIN_OVERLAP is 0 */
     bool waits_for_device;            /* COXSWAIN_GPU_AHEAD is 0 */
     int64_t grace_ms;                 /* COXSWAIN_GRACE_SECONDS, or what Kubernetes gives */

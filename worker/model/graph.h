@@ -115,7 +115,8 @@ struct graph_pass {
     int64_t first_example;            /* number of the pass's first example in the global batch */
     /* With those that compute the batch's other shards, for layers with global statistics; NULL: the pass is the batch. */
     struct shard_exchange *exchange;
-    unsigned shard; /* which this one is */
+    unsigned shard;     /* which this one is */
+    bool is_whole_step; /* nobody waits for a bucket: their events are not recorded */
 };
 
 /* Enqueues the pass. Fails only for a pass that does not fit the plan (ERROR_INVALID). */

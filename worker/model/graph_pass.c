@@ -175,7 +175,7 @@ static void hand_to_input(const struct graph_run *run, const struct layer_call *
 
 static void announce_buckets(const struct graph_run *run, unsigned layer)
 {
-    for (unsigned b = 0; b < run->graph->bucket_count; b++)
+    for (unsigned b = 0; b < run->graph->bucket_count && !run->pass->is_whole_step; b++)
         if (run->graph->bucket_layers[b] == layer)
             device_event_record(run->graph->bucket_events[b], run->stream);
 }

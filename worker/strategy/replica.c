@@ -56,6 +56,7 @@ struct graph_pass replica_pass(const struct replica *replica, unsigned shard)
                                .seed = (uint64_t)replica->options.state->progress.seed,
                                .step = replica->options.state->progress.step + 1,
                                .values = replica->values,
+                               .is_whole_step = replica->values != NULL,
                                .first_example = part.first,
                                .exchange = replica->exchange,
                                .shard = shard};
@@ -98,7 +99,7 @@ void replica_record_share(const struct replica *replica, const struct batch *bat
                       batch->position + first, count);
 }
 
-static int start_passes(struct replica *replica, struct error *error)
+int replica_queue_shards(struct replica *replica, struct error *error)
 {
     if (replica->lanes != NULL)
         return replica_lanes_start(replica, error);
@@ -110,7 +111,7 @@ static int start_passes(struct replica *replica, struct error *error)
 }
 
 /* That of the state's position, which may have been read ahead. */
-static int take_batch(struct replica *replica, struct error *error)
+int replica_take_batch(struct replica *replica, struct error *error)
 {
     const struct training_progress *progress = &replica->options.state->progress;
     if (replica_batch_is(&replica->batches[!replica->current], progress->data_epoch, progress->examples_consumed))
@@ -119,13 +120,13 @@ static int take_batch(struct replica *replica, struct error *error)
                               progress->examples_consumed, error);
 }
 
-int replica_queue_passes(struct replica *replica, struct error *error)
+static int queue_passes(struct replica *replica, struct error *error)
 {
-    if (take_batch(replica, error) < 0)
+    if (replica_take_batch(replica, error) < 0)
         return -1;
     struct batch *batch = &replica->batches[replica->current];
     replica_batch_begin_use(replica, batch);
-    if (start_passes(replica, error) < 0)
+    if (replica_queue_shards(replica, error) < 0)
         return -1;
     replica_batch_end_use(replica, batch);
     device_event_record(replica->passed, replica->stream);
@@ -134,7 +135,7 @@ int replica_queue_passes(struct replica *replica, struct error *error)
 
 int replica_launch_passes(struct replica *replica, int64_t *ret_examples, struct error *error)
 {
-    if (replica_queue_passes(replica, error) < 0)
+    if (queue_passes(replica, error) < 0)
         return -1;
     const struct batch *batch = &replica->batches[replica->current];
     replica_record_share(replica, batch);

@@ -81,8 +81,11 @@ void replica_batch_end_use(struct replica *replica, struct batch *batch);
 void replica_next_position(const struct replica *replica, int64_t *data_epoch, int64_t *position);
 /* What losses and gradients of a step divide by: the targets of so many examples. */
 double replica_target_count(const struct replica *replica, int64_t examples);
-/* Takes the batch of the state's position and queues its passes: replica_launch_passes, but for the record of who takes part. */
-int replica_queue_passes(struct replica *replica, struct error *error);
+/* The batch of the state's position becomes the current one. */
+int replica_take_batch(struct replica *replica, struct error *error);
+/* Queues the passes of the current batch: launches alone, the same ones for batches of a size in the same buffer, where passes are
+ * told their step by `values`. */
+int replica_queue_shards(struct replica *replica, struct error *error);
 /* The examples of a batch count as this replica's in the step that is being taken. */
 void replica_record_share(const struct replica *replica, const struct batch *batch);
 /* replica->seen into the control words of its contributions. */

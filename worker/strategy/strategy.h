@@ -94,6 +94,7 @@ struct strategy_options {
     enum collective_transport transport;
     uint64_t machine;            /* which this one is, for Hierarchical; 0: found out */
     bool waits_for_device;       /* OneDevice: in each step, although the device could go on by itself */
+    bool launches_singly;        /* likewise: each operation, although the device can record them */
     bool sums_wait_for_pass;     /* MultiWorkerMirrored: no sum begins before the whole backward pass is over */
     int64_t step_deadline_ms;    /* 0: 300 s without progress */
     int64_t connect_deadline_ms; /* of a new generation's mesh; 0: 60 s */

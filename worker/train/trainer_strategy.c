@@ -83,6 +83,7 @@ int trainer_open_strategy(struct trainer *trainer, struct error *error)
         .grace_ms = trainer->identity->grace_ms,
         .job_uid = trainer->identity->job_uid,
         .waits_for_device = trainer->identity->waits_for_device,
+        .launches_singly = trainer->identity->launches_singly,
         .sums_wait_for_pass = trainer->identity->sums_wait_for_pass,
         .on_stall = tell_warning,
         .on_notice = tell_notice,

@@ -34,13 +34,14 @@ struct emulated_place {
 /* Where the running fiber is, by the names that kernels know. */
 extern __thread struct emulated_place threadIdx, blockIdx, blockDim, gridDim;
 
-/* A launch: run(context) is one thread's run of the kernel; the context is from malloc. */
+/* A launch: run(context) is one thread's run of the kernel. */
 struct emulated_grid {
     struct emulated_place blocks, threads;
     size_t shared_bytes;
     void *kernel;
     void (*run)(void *context);
     void *context;
+    size_t context_bytes;
 };
 
 /* Runs all blocks, one after the other, on the calling thread; frees nothing. */
@@ -55,7 +56,7 @@ unsigned emulated_lane(void);
 uint64_t emulated_exchange(unsigned lanes, uint64_t word, unsigned from);
 unsigned emulated_ballot(unsigned lanes, bool predicate);
 
-/* runtime.c: checks the grid's sizes and queues it on the stream, which then owns its context. */
+/* runtime.c: checks the grid's sizes and queues it, and a copy of its context, on the stream. */
 cudaError_t emulated_launch(cudaStream_t stream, const struct emulated_grid *grid);
 cudaError_t emulated_set_attribute(void *kernel, enum cudaFuncAttribute attribute, int value);
 

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tests/gpu/emulated/stream.h"
+#include "tests/gpu/emulated/graph.h"
 
 #define DEVICES_MAX 64
 #define ALIGNMENT 256
@@ -18,7 +18,7 @@
 static __thread int current_device;
 static __thread cudaError_t last_error;
 
-static cudaError_t fail(cudaError_t error)
+cudaError_t emulated_fail(cudaError_t error)
 {
     last_error = error;
     return error;
@@ -43,6 +43,14 @@ const char *cudaGetErrorString(cudaError_t error)
         return "invalid resource handle";
     case cudaErrorNotReady:
         return "device not ready";
+    case cudaErrorStreamCaptureUnsupported:
+        return "operation not permitted when stream is capturing";
+    case cudaErrorStreamCaptureInvalidated:
+        return "operation failed due to a previous error during capture";
+    case cudaErrorStreamCaptureUnmatched:
+        return "the stream is not capturing";
+    case cudaErrorStreamCaptureIsolation:
+        return "dependency created on uncaptured work in another stream";
     }
     return "unrecognized error code";
 }
@@ -78,7 +86,7 @@ static cudaError_t check_device(int device)
 {
     int count = 0;
     (void)cudaGetDeviceCount(&count);
-    return device >= 0 && device < count ? cudaSuccess : fail(cudaErrorInvalidDevice);
+    return device >= 0 && device < count ? cudaSuccess : emulated_fail(cudaErrorInvalidDevice);
 }
 
 cudaError_t cudaSetDevice(int device)
@@ -122,6 +130,8 @@ static size_t used[DEVICES_MAX];
 
 static cudaError_t allocate(enum cudaMemoryType type, void **memory, size_t bytes)
 {
+    if (emulated_forbids())
+        return emulated_fail(cudaErrorStreamCaptureUnsupported);
     struct allocation *made = calloc(1, sizeof *made);
     size_t rounded = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     const bool on_device = type == cudaMemoryTypeDevice;
@@ -138,7 +148,7 @@ static cudaError_t allocate(enum cudaMemoryType type, void **memory, size_t byte
     pthread_mutex_unlock(&lock);
     if (!found) {
         free(made);
-        return fail(cudaErrorMemoryAllocation);
+        return emulated_fail(cudaErrorMemoryAllocation);
     }
     memset(found, 0xff, bytes);
     *memory = found;
@@ -147,6 +157,8 @@ static cudaError_t allocate(enum cudaMemoryType type, void **memory, size_t byte
 
 static cudaError_t give_back(enum cudaMemoryType type, void *memory)
 {
+    if (emulated_forbids())
+        return emulated_fail(cudaErrorStreamCaptureUnsupported);
     pthread_mutex_lock(&lock);
     struct allocation **at = &allocations;
     while (*at && !((*at)->memory == memory && (*at)->attributes.type == type))
@@ -158,7 +170,7 @@ static cudaError_t give_back(enum cudaMemoryType type, void *memory)
     }
     pthread_mutex_unlock(&lock);
     if (!found)
-        return memory ? fail(cudaErrorInvalidValue) : cudaSuccess;
+        return memory ? emulated_fail(cudaErrorInvalidValue) : cudaSuccess;
     free(found->memory);
     free(found);
     return cudaSuccess;
@@ -214,7 +226,7 @@ static struct {
 cudaError_t emulated_set_attribute(void *kernel, enum cudaFuncAttribute attribute, int value)
 {
     if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 || value > EMULATED_SHARED_BYTES_MAX)
-        return fail(cudaErrorInvalidValue);
+        return emulated_fail(cudaErrorInvalidValue);
     int i = 0;
     pthread_mutex_lock(&lock);
     while (i < ATTRIBUTES_MAX && asked[i].kernel && asked[i].kernel != kernel)
@@ -224,7 +236,7 @@ cudaError_t emulated_set_attribute(void *kernel, enum cudaFuncAttribute attribut
         asked[i].shared_bytes = (size_t)value;
     }
     pthread_mutex_unlock(&lock);
-    return i < ATTRIBUTES_MAX ? cudaSuccess : fail(cudaErrorInvalidValue);
+    return i < ATTRIBUTES_MAX ? cudaSuccess : emulated_fail(cudaErrorInvalidValue);
 }
 
 static size_t shared_bytes_allowed(const void *kernel)
@@ -250,8 +262,7 @@ static bool grid_is_valid(const struct emulated_grid *grid)
 cudaError_t emulated_launch(cudaStream_t stream, const struct emulated_grid *grid)
 {
     if (!grid_is_valid(grid)) {
-        free(grid->context);
-        return fail(cudaErrorInvalidConfiguration);
+        return emulated_fail(cudaErrorInvalidConfiguration);
     }
     emulated_queue_grid(stream, grid);
     return cudaSuccess;

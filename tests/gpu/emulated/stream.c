@@ -4,7 +4,7 @@
  * once somebody waits for it. Then a host or a stream that does not wait reads too early, or overwrites what has not been read,
  * each time.
  */
-#include "tests/gpu/emulated/stream.h"
+#include "tests/gpu/emulated/graph.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -116,11 +116,17 @@ static void append(cudaStream_t stream, cudaHostFn_t *function, void *context, b
 
 void emulated_queue_function(cudaStream_t stream, cudaHostFn_t *function, void *context)
 {
+    if (emulated_captures(stream))
+        emulated_spoil_capture();
     append(stream, function, context, true);
 }
 
 void emulated_queue_job(cudaStream_t stream, cudaHostFn_t *function, const void *job, size_t bytes)
 {
+    if (emulated_captures(stream)) {
+        emulated_capture_job(function, job, bytes);
+        return;
+    }
     void *copy = malloc(bytes);
     if (!copy)
         abort();
@@ -130,17 +136,28 @@ void emulated_queue_job(cudaStream_t stream, cudaHostFn_t *function, const void 
 
 /* ---------------------------------------------------------------- what is queued */
 
+struct grid_job {
+    struct emulated_grid grid;
+    _Alignas(16) char context[];
+};
+
 static void run_grid(void *context)
 {
-    struct emulated_grid *grid = context;
-    emulated_run_grid(grid);
-    free(grid->context);
-    free(grid);
+    struct grid_job *job = context;
+    job->grid.context = job->context;
+    emulated_run_grid(&job->grid);
+    free(job);
 }
 
 void emulated_queue_grid(cudaStream_t stream, const struct emulated_grid *grid)
 {
-    emulated_queue_job(stream, run_grid, grid, sizeof *grid);
+    struct grid_job *job = calloc(1, sizeof *job + grid->context_bytes);
+    if (!job)
+        abort();
+    job->grid = *grid;
+    memcpy(job->context, grid->context, grid->context_bytes);
+    emulated_queue_job(stream, run_grid, job, sizeof *job + grid->context_bytes);
+    free(job);
 }
 
 struct copying {
@@ -240,6 +257,8 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
+    if (emulated_forbids())
+        return emulated_fail(cudaErrorStreamCaptureUnsupported);
     pthread_mutex_lock(&lock);
     want((struct place){stream->number, stream->appended});
     while (stream->first || stream->busy)
@@ -250,6 +269,8 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 
 cudaError_t cudaDeviceSynchronize(void)
 {
+    if (emulated_forbids())
+        return emulated_fail(cudaErrorStreamCaptureUnsupported);
     pthread_mutex_lock(&lock);
     for (struct CUstream_st *stream = streams; stream; stream = stream->next)
         want((struct place){stream->number, stream->appended});
@@ -320,6 +341,8 @@ cudaError_t cudaEventDestroy(cudaEvent_t event)
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
+    if (emulated_captures(stream) && emulated_forbids())
+        return emulated_fail(cudaErrorStreamCaptureIsolation);
     pthread_mutex_lock(&lock);
     event->recorded++;
     event->place = (struct place){stream->number, stream->appended + 1};
@@ -332,6 +355,8 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags)
 {
     (void)flags;
+    if (emulated_captures(stream) && emulated_forbids())
+        return emulated_fail(cudaErrorStreamCaptureIsolation);
     const struct mark mark = last_recording(event);
     emulated_queue_job(stream, wait_for, &mark, sizeof mark);
     return cudaSuccess;
@@ -340,6 +365,8 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 /* Who asks again and again waits as well. */
 cudaError_t cudaEventQuery(cudaEvent_t event)
 {
+    if (emulated_forbids())
+        return emulated_fail(cudaErrorStreamCaptureUnsupported);
     const struct mark mark = last_recording(event);
     pthread_mutex_lock(&lock);
     want(mark.place);
@@ -350,6 +377,8 @@ cudaError_t cudaEventQuery(cudaEvent_t event)
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
+    if (emulated_forbids())
+        return emulated_fail(cudaErrorStreamCaptureUnsupported);
     const struct mark mark = last_recording(event);
     await_reached(&mark);
     return cudaSuccess;

@@ -8,7 +8,7 @@
 
 #include "tests/gpu/emulated/block.h"
 
-/* Copies the grid; its context belongs to the queue, which frees it. */
+/* Copies the grid and its context. */
 void emulated_queue_grid(cudaStream_t stream, const struct emulated_grid *grid);
 /* Runs function(context) in the stream's order. */
 void emulated_queue_function(cudaStream_t stream, cudaHostFn_t *function, void *context);

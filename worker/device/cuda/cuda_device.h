@@ -46,6 +46,8 @@ struct cuda_stream {
     float *scratch;          /* of the operations, and cuBLAS's workspace: a stream does one thing at a time */
     void *patches;           /* what convolutions by cuBLAS multiply */
     cublasHandle_t products; /* made at the first product */
+    bool records;            /* what is launched now is recorded; failures are the recording's, not the stream's: */
+    struct error record_error;
 };
 
 struct cuda_event {
@@ -72,6 +74,11 @@ void cuda_stream_wait(struct device_stream *stream, struct device_event *event);
 void cuda_stream_call(struct device_stream *stream, device_host_function *function, void *context);
 void cuda_launch(struct device_stream *stream, enum device_operation operation, const void *arguments);
 void cuda_launch_bfloat16(struct device_stream *stream, enum device_operation operation, const void *arguments);
+
+int cuda_record_begin(struct device_stream *stream, struct error *error);
+int cuda_record_end(struct device_stream *stream, struct device_recording **ret_recording, struct error *error);
+void cuda_replay(struct device_stream *stream, struct device_recording *recording);
+void cuda_recording_free(struct device_recording *recording);
 
 int cuda_event_new(struct device *device, struct device_event **ret_event, struct error *error);
 void cuda_event_free(struct device_event *event);

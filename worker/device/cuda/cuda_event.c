@@ -34,6 +34,10 @@ void cuda_event_record(struct device_event *base, struct device_stream *stream)
     struct cuda_event *event = (struct cuda_event *)base;
     struct cuda_stream *on = (struct cuda_stream *)stream;
     cuda_device_enter(event->device);
+    if (on->records) {
+        error_set(&on->record_error, ERROR_INTERNAL, "an event cannot be recorded in a recording");
+        return;
+    }
     event->health = on->health;
     (void)cudaEventRecord(event->event, on->stream);
 }

@@ -26,6 +26,11 @@ static const struct {
 void cuda_call_fail(const struct cuda_call *call, const char *what, const char *why)
 {
     struct cuda_health *health = call->owner->health;
+    if (call->owner->records) {
+        if (call->owner->record_error.kind == ERROR_NONE)
+            error_set(&call->owner->record_error, ERROR_DEVICE, "GPU: %s: %s", what, why);
+        return;
+    }
     if (atomic_load(&health->failed))
         return;
     error_set(&health->error, ERROR_DEVICE, "GPU: %s: %s", what, why);
@@ -138,14 +143,20 @@ void cuda_stream_wait(struct device_stream *base, struct device_event *event)
 {
     struct cuda_stream *stream = (struct cuda_stream *)base;
     cuda_device_enter(stream->device);
-    (void)cudaStreamWaitEvent(stream->stream, ((struct cuda_event *)event)->event, 0);
+    if (stream->records)
+        error_set(&stream->record_error, ERROR_INTERNAL, "a wait for an event cannot be recorded");
+    else
+        (void)cudaStreamWaitEvent(stream->stream, ((struct cuda_event *)event)->event, 0);
 }
 
 void cuda_stream_call(struct device_stream *base, device_host_function *function, void *context)
 {
     struct cuda_stream *stream = (struct cuda_stream *)base;
     cuda_device_enter(stream->device);
-    (void)cudaLaunchHostFunc(stream->stream, function, context);
+    if (stream->records)
+        error_set(&stream->record_error, ERROR_INTERNAL, "a call of the host cannot be recorded");
+    else
+        (void)cudaLaunchHostFunc(stream->stream, function, context);
 }
 
 int cuda_stream_synchronise(struct device_stream *base, struct error *error)

@@ -14,8 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <new>
-
 #include "tests/gpu/emulated/block.h"
 
 #define __global__
@@ -124,16 +122,15 @@ static inline cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, v
                                              const Arguments &...arguments)
 {
     using held = emulated_arguments<Parameters...>;
-    void *memory = malloc(sizeof(held));
-    if (!memory)
-        return cudaErrorMemoryAllocation;
+    held job{kernel, emulated_values<Parameters...>(arguments...)};
     const struct emulated_grid grid = {
         {config->gridDim.x, config->gridDim.y, config->gridDim.z},
         {config->blockDim.x, config->blockDim.y, config->blockDim.z},
         config->dynamicSmemBytes,
         (void *)kernel,
         held::run,
-        new (memory) held{kernel, emulated_values<Parameters...>(arguments...)},
+        &job,
+        sizeof job,
     };
     return emulated_launch(config->stream, &grid);
 }

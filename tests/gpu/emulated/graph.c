@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Streams that capture: what is queued on one in the meantime does not run, but
+ * becomes a graph, which can then be launched any number of times. As the manual
+ * says, the thread that captures must not wait for anything, nor ask whether
+ * something is over, nor allocate: that fails, and spoils the capture. So does, as
+ * far as is emulated here, an event that is recorded or waited for on the stream, a
+ * host function or an operation of NCCL.
+ *
+ * EMULATED_CAPTURE=fails: none comes to anything.
+ */
+#include "tests/gpu/emulated/graph.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct node {
+    struct node *next;
+    cudaHostFn_t *function;
+    size_t bytes;
+    char job[];
+};
+
+struct CUgraph_st {
+    struct node *first, **end;
+    bool spoilt;
+};
+
+struct CUgraphExec_st {
+    struct node *first;
+};
+
+static __thread struct CUgraph_st *current; /* what this thread captures */
+static __thread cudaStream_t captured;
+
+bool emulated_captures(cudaStream_t stream)
+{
+    return current && captured == stream;
+}
+
+void emulated_capture_job(cudaHostFn_t *function, const void *job, size_t bytes)
+{
+    struct node *node = malloc(sizeof *node + bytes);
+    if (!node)
+        abort();
+    *node = (struct node){NULL, function, bytes};
+    memcpy(node->job, job, bytes);
+    *current->end = node;
+    current->end = &node->next;
+}
+
+void emulated_spoil_capture(void)
+{
+    current->spoilt = true;
+}
+
+bool emulated_forbids(void)
+{
+    if (current)
+        emulated_spoil_capture();
+    return current != NULL;
+}
+
+static void free_nodes(struct node *node)
+{
+    while (node) {
+        struct node *next = node->next;
+        free(node);
+        node = next;
+    }
+}
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode)
+{
+    (void)mode;
+    if (current)
+        return emulated_fail(cudaErrorStreamCaptureUnsupported);
+    current = calloc(1, sizeof *current);
+    if (!current)
+        abort();
+    current->end = &current->first;
+    current->spoilt = getenv("EMULATED_CAPTURE") != NULL;
+    captured = stream;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *ret_graph)
+{
+    struct CUgraph_st *graph = current;
+    if (!emulated_captures(stream))
+        return emulated_fail(cudaErrorStreamCaptureUnmatched);
+    current = NULL;
+    *ret_graph = NULL;
+    if (graph->spoilt) {
+        (void)cudaGraphDestroy(graph);
+        return emulated_fail(cudaErrorStreamCaptureInvalidated);
+    }
+    *ret_graph = graph;
+    return cudaSuccess;
+}
+
+/* The graph may be destroyed behind it. */
+cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *ret_exec, cudaGraph_t graph, unsigned long long flags)
+{
+    struct CUgraphExec_st *exec = calloc(1, sizeof *exec);
+    if (!exec || flags != 0)
+        abort();
+    exec->first = graph->first;
+    graph->first = NULL;
+    *ret_exec = exec;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
+{
+    if (emulated_captures(stream))
+        return emulated_fail(cudaErrorStreamCaptureUnsupported);
+    for (const struct node *node = exec->first; node; node = node->next)
+        emulated_queue_job(stream, node->function, node->job, node->bytes);
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph)
+{
+    free_nodes(graph->first);
+    free(graph);
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec)
+{
+    free_nodes(exec->first);
+    free(exec);
+    return cudaSuccess;
+}
