@@ -81,7 +81,7 @@ struct status_document {
     int64_t failed_saves; /* since the last one that succeeded; STATUS_UNKNOWN: this process has ended none */
     enum save_failure save_failure;
     char save_message[256];
-    double goodput; /* share of the wall time since the first start that went into steps that were kept, 0 to 1 */
+    double goodput; /* share of the time since this process began that went into steps that were kept, 0 to 1 */
     char message[256];
     int64_t updated_at_ms;
 };

@@ -251,7 +251,7 @@ static void update_status(struct report *report, const struct step_report *step)
 void report_step(struct report *report, struct step_report step, int64_t examples, int64_t step_ns)
 {
     int64_t steps = step.steps > 0 ? step.steps : 1;
-    pace_add(&report->pace, step_ns, steps, examples);
+    pace_add(&report->pace, step.step, step_ns, steps, examples);
     sparkline_add(&report->losses, step.loss);
     step.milliseconds = (double)step_ns / 1e6 / (double)steps;
     step.examples_per_second = report->pace.examples_per_second;
