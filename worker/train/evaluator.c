@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "common/crc32c.h"
 #include "worker/checkpoint/checkpoint_name.h"
 #include "worker/checkpoint/file.h"
 #include "worker/checkpoint/image.h"
@@ -29,15 +30,30 @@ static int score(struct trainer *trainer, const struct checkpoint_image *image, 
     return 0;
 }
 
-/* The newest checkpoint, unless it is scored already. One that vanishes meanwhile was retired: there is a newer one. */
-static int look(struct trainer *trainer, int64_t *scored_step, struct error *error)
+/* Of what its files hold. */
+static struct evaluator_scored identify(const struct manifest *manifest)
+{
+    struct evaluator_scored one = {.step = manifest->step};
+    for (unsigned i = 0; i < manifest->file_count; i++)
+        one.digest = crc32c(one.digest, &manifest->files[i].crc32c, sizeof manifest->files[i].crc32c);
+    return one;
+}
+
+static bool is_same(const struct evaluator_scored *one, const struct evaluator_scored *other)
+{
+    return one->step == other->step && one->digest == other->digest;
+}
+
+/* One that vanishes meanwhile was retired or replaced: there is a newer one. */
+int evaluator_look(struct trainer *trainer, struct evaluator_scored *scored, struct error *error)
 {
     struct manifest manifest;
     if (checkpoint_newest_manifest(trainer->checkpoint_directory, &manifest, NULL) < 0)
         return 0;
     const struct checkpoint_name name = {.step = manifest.step, .attempt = manifest.attempt, .epoch = manifest.epoch};
+    const struct evaluator_scored newest = identify(&manifest);
     manifest_release(&manifest);
-    if (name.step == *scored_step)
+    if (is_same(&newest, scored))
         return 0;
     char text[CHECKPOINT_NAME_MAX];
     checkpoint_name_format(&name, text);
@@ -46,10 +62,10 @@ static int look(struct trainer *trainer, int64_t *scored_step, struct error *err
     if (checkpoint_image_open(path, &name, &image, NULL) < 0)
         return 0;
     int result = score(trainer, &image, error);
-    checkpoint_image_release(&image);
     if (result == 0)
-        *scored_step = name.step;
-    return result;
+        *scored = identify(&image.manifest);
+    checkpoint_image_release(&image);
+    return result < 0 ? -1 : 1;
 }
 
 static int check(const struct trainer *trainer, struct error *error)
@@ -65,14 +81,14 @@ static int check(const struct trainer *trainer, struct error *error)
 
 int evaluator_run(struct trainer *trainer, struct error *error)
 {
-    int64_t scored_step = -1;
+    struct evaluator_scored scored = {.step = -1};
     if (check(trainer, error) < 0)
         return -1;
     report_phase(trainer->report, STATUS_EVALUATING, NULL);
-    while (scored_step < trainer->plan.total_steps) {
+    while (scored.step < trainer->plan.total_steps) {
         if (stop_is_asked())
             return error_set(error, ERROR_CANCELLED, "left on request; the crew goes on without an evaluator");
-        if (look(trainer, &scored_step, error) < 0)
+        if (evaluator_look(trainer, &scored, error) < 0)
             return -1;
         nanosleep(&(struct timespec){.tv_nsec = LOOK_EVERY_NS}, NULL);
     }
