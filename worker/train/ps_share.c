@@ -8,6 +8,11 @@
 #include "worker/data/step_record.h"
 #include "worker/optimizer/gradient_norm.h"
 
+/* Some of a pass over the data. */
+struct examples {
+    int64_t data_epoch, first, count;
+};
+
 struct ps_share {
     struct trainer *trainer;
     struct device_stream *stream;
@@ -15,8 +20,9 @@ struct ps_share {
     struct loss_sums *sums;
     double *norm_blocks;
     int64_t *indices;
-    int64_t at_a_time; /* examples of one pass */
-    bool *marked;      /* tokens of a share; NULL: no table's rows travel one by one */
+    int64_t at_a_time;    /* examples of one pass */
+    struct examples read; /* what inputs and targets hold; count 0: nothing */
+    bool *marked;         /* tokens of a share; NULL: no table's rows travel one by one */
 };
 
 /* ---------------------------------------------------------------- which examples */
@@ -78,13 +84,21 @@ static int64_t targets_of_example(const struct trainer *trainer)
     return example_targets(graph_example_format(trainer->graph));
 }
 
+/* Nothing where they have been read last, as for the rows of a table that a share's tokens name. */
 static int read_examples(struct ps_share *share, const struct range *range, int64_t at, int64_t count,
                          struct error *error)
 {
     struct trainer *trainer = share->trainer;
+    const struct examples wanted = {range->data_epoch, range->first + at, count}, *read = &share->read;
+    if (read->data_epoch == wanted.data_epoch && read->first == wanted.first && read->count == count && count > 0)
+        return 0;
+    share->read.count = 0;
     for (int64_t i = 0; i < count; i++)
         share->indices[i] = sampler_index(&trainer->sampler, range->data_epoch, range->first + at + i);
-    return dataset_read(trainer->training, share->indices, count, share->inputs, share->targets, error);
+    if (dataset_read(trainer->training, share->indices, count, share->inputs, share->targets, error) < 0)
+        return -1;
+    share->read = wanted;
+    return 0;
 }
 
 /* Examples [at, at + count) of the range, added to what is there unless they are the first. */

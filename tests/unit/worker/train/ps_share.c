@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a worker of parameter servers reads for a ticket.
+ */
+#include "worker/train/ps_share.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+
+#include "common/memory.h"
+#include "tests/unit/worker/strategy/learner.h"
+#include "worker/data/dataset_format.h"
+
+#define BATCH 12
+
+static unsigned examples_read;
+static const struct dataset_kind *plain_kind;
+
+static int count_read(const struct dataset *dataset, int64_t index, void *input, void *target, struct error *error)
+{
+    examples_read++;
+    return plain_kind->read(dataset, index, input, target, error);
+}
+
+static void open_learner(struct learner *learner, int64_t at_a_time)
+{
+    static const char text[] = "{\"name\":\"test\",\"strategy\":{\"type\":\"OneDevice\"},"
+                               "\"model\":{\"preset\":\"gpt-bytes\",\"vocabulary\":4096,\"width\":32,\"depth\":1,"
+                               "\"heads\":2,\"context\":8},"
+                               "\"data\":{\"format\":\"synthetic\",\"examples\":90},"
+                               "\"training\":{\"steps\":7,\"batchSize\":12,\"seed\":5,"
+                               "\"optimizer\":{\"type\":\"sgd\",\"learningRate\":\"0.02\"}}}";
+    static struct dataset_kind counting;
+    struct error error = ERROR_INIT;
+    cr_assert(learner_open_job(learner, text, &error) == 0 &&
+                  learner_open_model(learner, 1, at_a_time, false, &error) == 0 &&
+                  learner_open_state(learner, &error) == 0,
+              "%s", error.message);
+    plain_kind = learner->dataset->kind;
+    counting = *plain_kind;
+    counting.read = count_read;
+    learner->dataset->kind = &counting;
+}
+
+struct outcome {
+    float *gradients;
+    double loss;
+    unsigned read;
+};
+
+/* Two tickets of a share each: the second must not take what was read for the first. */
+static struct outcome do_tickets(struct learner *learner, bool by_rows)
+{
+    struct trainer trainer = {.job = &learner->job,
+                              .graph = learner->graph,
+                              .device = learner->devices[0].device,
+                              .training = learner->dataset,
+                              .sampler = learner->sampler,
+                              .plan.global_batch = BATCH};
+    const int64_t elements = graph_layout(learner->graph)->elements;
+    struct outcome outcome = {.gradients = memory_allocate((size_t)elements, sizeof(float))};
+    struct placement placement;
+    struct row_set rows[PS_SERVERS_MAX] = {{0}};
+    struct ps_share *share;
+    struct ticket_result result;
+    struct error error = ERROR_INIT;
+    placement_init(&placement, graph_layout(learner->graph), 1);
+    cr_assert(placement_has_tables(&placement));
+    cr_assert_eq(ps_share_new(&trainer, &share, &error), 0, "%s", error.message);
+    examples_read = 0;
+    for (int64_t ticket = 0; ticket < 2; ticket++) {
+        const struct ticket_grant grant = {.ticket = ticket, .per_step = 2};
+        if (by_rows)
+            cr_assert_eq(ps_share_rows(share, &grant, &placement, rows, &error), 0, "%s", error.message);
+        cr_assert_eq(
+            ps_share_compute(share, &grant, false, learner->state.parameters, outcome.gradients, &result, &error), 0,
+            "%s", error.message);
+    }
+    outcome.loss = result.loss;
+    outcome.read = examples_read;
+    ps_share_free(share);
+    row_set_release(&rows[0]);
+    placement_release(&placement);
+    return outcome;
+}
+
+static void expect_reads(int64_t at_a_time, unsigned times)
+{
+    struct learner learner = {0};
+    open_learner(&learner, at_a_time);
+    struct outcome all = do_tickets(&learner, false), rows = do_tickets(&learner, true);
+    cr_expect_eq(all.read, BATCH);
+    cr_expect_eq(rows.read, times * BATCH, "%u", rows.read);
+    cr_expect_eq(rows.loss, all.loss);
+    cr_expect_arr_eq(rows.gradients, all.gradients, (size_t)graph_layout(learner.graph)->elements * sizeof(float));
+    free(all.gradients);
+    free(rows.gradients);
+    learner_close(&learner);
+}
+
+Test(ps_share, a_share_is_read_once_for_its_rows_and_its_gradients)
+{
+    expect_reads(BATCH / 2, 1);
+}
+
+Test(ps_share, one_that_takes_several_passes_is_read_for_each)
+{
+    expect_reads(BATCH / 4, 2);
+}
