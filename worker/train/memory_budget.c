@@ -75,19 +75,51 @@ static void add_best(const struct question *question, struct memory_plan *plan)
         plan->bytes[MEMORY_SNAPSHOT] += 2 * graph_layout(question->graph)->elements * (int64_t)sizeof(float);
 }
 
-/* A ps: its part of the variables; a gradient for each share of a batch, and their sum, where it waits for all. */
-static void add_server(const struct question *question, struct memory_plan *plan)
+/* What servers hold of the values: this one, and the one before it, whose backup it is. */
+static void read_placement(const struct question *question, int64_t *ret_own, int64_t *ret_guest)
 {
     const struct crew *crew = &question->trainer->crew;
-    const struct strategy_spec *strategy = &question->job->strategy;
     struct placement placement;
     placement_init(&placement, graph_layout(question->graph), crew->server_count);
-    int64_t bytes = placement.elements[crew->rank] * (int64_t)sizeof(float) * (strategy->ps_backup ? 2 : 1);
+    unsigned before = (crew->rank + crew->server_count - 1) % crew->server_count;
+    *ret_own = placement.elements[crew->rank] * (int64_t)sizeof(float);
+    *ret_guest = question->job->strategy.ps_backup ? placement.elements[before] * (int64_t)sizeof(float) : 0;
     placement_release(&placement);
-    plan->bytes[MEMORY_PARAMETERS] += bytes;
-    plan->bytes[MEMORY_OPTIMIZER] += bytes * optimizer_slot_count(&question->job->training.optimizer);
-    if (strategy->mode == PARAMETER_SERVER_SYNCHRONOUS)
-        plan->bytes[MEMORY_GRADIENTS] += bytes * (question->steps.logical_shards + 1);
+}
+
+/* A ps: its part of the variables; a gradient for each share of a batch, and their sum, where it waits for all. */
+static void add_server_state(const struct question *question, int64_t own, int64_t guest, struct memory_plan *plan)
+{
+    int64_t slots = optimizer_slot_count(&question->job->training.optimizer);
+    plan->bytes[MEMORY_PARAMETERS] += own + guest;
+    plan->bytes[MEMORY_OPTIMIZER] += (own + guest) * slots;
+    if (question->job->strategy.mode == PARAMETER_SERVER_SYNCHRONOUS)
+        plan->bytes[MEMORY_GRADIENTS] += (own + guest) * (question->steps.logical_shards + 1);
+    if (question->trainer->checkpoint_directory != NULL)
+        plan->bytes[MEMORY_SNAPSHOT] += own * (1 + slots);
+}
+
+/* For each worker that does not share memory: values on their way out, or those of them that an update would overwrite meanwhile,
+ * and an update on its way in. With a backup, for each worker an update on its way there; and both states, as one server sends
+ * them and the other receives them. */
+static void add_server_exchange(const struct question *question, int64_t own, int64_t guest, struct memory_plan *plan)
+{
+    const struct trainer *trainer = question->trainer;
+    const struct crew *crew = &trainer->crew;
+    int64_t slots = optimizer_slot_count(&question->job->training.optimizer);
+    int64_t workers = crew->size - crew_has_own_chief(crew);
+    if (crew_members_here(crew, trainer->identity) == 1)
+        plan->bytes[MEMORY_EXCHANGE] += 2 * workers * own;
+    if (guest > 0)
+        plan->bytes[MEMORY_EXCHANGE] += workers * own + 2 * (own + guest) * (1 + slots);
+}
+
+static void add_server(const struct question *question, struct memory_plan *plan)
+{
+    int64_t own, guest;
+    read_placement(question, &own, &guest);
+    add_server_state(question, own, guest, plan);
+    add_server_exchange(question, own, guest, plan);
 }
 
 /* Values and gradients of a worker, and packed once more on their way; the chief's copy for evaluations and its model for them. */

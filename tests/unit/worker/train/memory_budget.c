@@ -232,3 +232,58 @@ Test(memory_budget, the_absurd_is_refused_too)
     EXPECT_SAYS(error, "parameters 5942 MiB");
     close_scene(&scene);
 }
+
+/* ---- a ps */
+
+static struct memory_plan plan_server(const char *strategy, const char *host, unsigned workers, bool saves)
+{
+    struct job_document job;
+    struct memory_plan plan;
+    struct error error = ERROR_INIT;
+    SCOPED_FREE char *text = memory_format("{\"name\":\"test\",\"strategy\":{\"type\":\"ParameterServer\"%s},"
+                                           "\"model\":{\"preset\":\"mlp\",\"width\":64},"
+                                           "\"data\":{\"format\":\"synthetic\",\"examples\":600},\"training\":"
+                                           "{\"steps\":1,\"batchSize\":48,\"optimizer\":{\"type\":\"adamw\"}}}",
+                                           strategy);
+    SCOPED_JSON *json = NULL;
+    struct crew_seat seats[2] = {{.role = "worker", .host = host}, {.role = "worker", .index = 1, .host = host}};
+    struct crew_seat servers[2] = {{.role = "ps", .host = host}, {.role = "ps", .index = 1, .host = host}};
+    const struct identity identity = {.role = "ps"};
+    char directory[] = "checkpoints";
+    cr_assert_eq(json_parse(text, strlen(text), 1 << 16, &json, &error), 0, "%s", error.message);
+    cr_assert_eq(job_document_parse(json, &job, &error), 0, "%s", error.message);
+    struct trainer trainer = {.job = &job,
+                              .identity = &identity,
+                              .crew = {.seats = seats,
+                                       .size = workers,
+                                       .least = workers,
+                                       .expected = workers,
+                                       .servers = servers,
+                                       .server_count = 2,
+                                       .part = CREW_SERVES},
+                              .checkpoint_directory = saves ? directory : NULL};
+    cr_assert_eq(device_open(&(struct device_options){.threads = 1}, &trainer.device, NULL), 0);
+    cr_assert_eq(memory_budget_plan(&trainer, &job, &plan, &error), 0, "%s", error.message);
+    device_close(trainer.device);
+    job_document_release(&job);
+    return plan;
+}
+
+/* Two slots, so that the state is three times the parameters. */
+Test(memory_budget, a_ps_plans_for_its_saves_and_for_what_travels)
+{
+    struct memory_plan plain = plan_server("", "10.0.0.7", 1, false), saving = plan_server("", "10.0.0.7", 1, true),
+                       two = plan_server("", "10.0.0.7", 2, false), near = plan_server("", "127.0.0.7", 2, false),
+                       backup = plan_server(",\"psBackup\":true", "127.0.0.7", 2, false);
+    int64_t own = plain.bytes[MEMORY_PARAMETERS], both = backup.bytes[MEMORY_PARAMETERS];
+    cr_assert_gt(own, 0);
+    cr_expect_eq(plain.bytes[MEMORY_OPTIMIZER], 2 * own);
+    cr_expect_eq(plain.bytes[MEMORY_SNAPSHOT], 0);
+    cr_expect_eq(saving.bytes[MEMORY_SNAPSHOT], 3 * own);
+    cr_expect_eq(plain.bytes[MEMORY_EXCHANGE], 2 * own);
+    cr_expect_eq(two.bytes[MEMORY_EXCHANGE], 4 * own);
+    cr_expect_eq(near.bytes[MEMORY_EXCHANGE], 0, "they share memory");
+    cr_expect_gt(both, own);
+    cr_expect_eq(backup.bytes[MEMORY_OPTIMIZER], 2 * both);
+    cr_expect_eq(backup.bytes[MEMORY_EXCHANGE], 2 * own + 2 * 3 * both);
+}
