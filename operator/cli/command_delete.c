@@ -34,7 +34,8 @@ static int delete_jobs(struct cluster *cluster, const struct command_line *line,
             fprintf(stderr, "cox delete: %s: not gone yet, the time is over\n", line->names[i]);
             return EXIT_TIMEOUT;
         }
-        printf("%s is %s\n", line->names[i], line->no_wait ? "being deleted" : "deleted");
+        bool gone = !line->no_wait && end == AWAIT_HOLDS;
+        printf("%s is %s\n", line->names[i], gone ? "deleted" : "being deleted");
     }
     return EXIT_SUCCESS;
 }

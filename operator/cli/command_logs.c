@@ -66,7 +66,7 @@ static int read_log(struct cluster *cluster, const struct command_line *line, co
     struct log_text *log = &texts->logs[texts->count++];
     buffer_init(text, CLUSTER_ANSWER_MAX);
     log_speaker(pod, log->speaker);
-    int result = log_path(line, pod, false, &path, error);
+    int result = log_path(line, pod, false, NULL, &path, error);
     if (result == 0)
         result = cluster_read(cluster, buffer_text(&path), text, error);
     log->text = buffer_text(text);

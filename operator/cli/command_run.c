@@ -102,7 +102,7 @@ int command_run(int count, char **words)
     if (event_loop_new(&loop, &error) < 0 || run_job(&options, loop, &terminal, &outcome, &error) < 0) {
         access_explain(&error);
         fprintf(stderr, "cox run: %s\n", error.message);
-        code = EXIT_FAILURE;
+        code = error.kind == ERROR_CANCELLED ? EXIT_INTERRUPTED : EXIT_FAILURE;
     } else {
         code = outcome.interrupted ? EXIT_INTERRUPTED : outcome.succeeded ? EXIT_SUCCESS : EXIT_FAILURE;
         if (code == EXIT_FAILURE && !options.kubeconfig && !options.context)

@@ -42,7 +42,7 @@ struct top {
     const struct command_line *line;
     struct terminal terminal;
     struct top_row *rows;
-    unsigned count;
+    unsigned count, room;
 };
 
 static struct top_row *row_of(struct top *top, const struct json *job)
@@ -72,12 +72,15 @@ static void job_seen(void *context, const char *key, const void *item)
     (void)key;
     struct top *top = context;
     struct top_row *row = row_of(top, item);
-    if (!row && top->count < TOP_JOBS_MAX) {
+    if (!row) {
+        if (top->count == top->room) {
+            top->room = top->room ? 2 * top->room : 64;
+            top->rows = memory_resize(top->rows, top->room, sizeof *top->rows);
+        }
         row = &top->rows[top->count++];
         *row = (struct top_row){.job = NULL};
     }
-    if (row)
-        top_row_take(row, item);
+    top_row_take(row, item);
 }
 
 static void job_changed(void *context, const char *key, const void *old, const void *item)
@@ -145,7 +148,6 @@ static int top_jobs(struct cluster *cluster, const struct command_line *line, st
 {
     struct top top = {.line = line};
     terminal_init(&top.terminal);
-    top.rows = memory_allocate(TOP_JOBS_MAX, sizeof *top.rows);
     struct informer_options options = {
         .resource = {API_GROUP, API_VERSION, TRAINING_JOB_PLURAL},
         .name_space = line->all_namespaces ? NULL : cluster->name_space,
@@ -184,7 +186,7 @@ static int follow_job(struct cluster *cluster, struct job_follow *follow, struct
         if (event_loop_turn(cluster->loop, JOB_REFRESH_MS, error) < 0 ||
             job_follow_check(follow, "cox top", &terminal, error) < 0)
             return -1;
-        bool enough = once ? *view->state != '\0' : job_view_over(view) && job_follow_log_ended(follow);
+        bool enough = once ? *view->state != '\0' : job_follow_is_over(follow);
         if (enough)
             break;
         if (!once)

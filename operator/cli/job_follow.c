@@ -12,6 +12,9 @@
 #include "operator/kube/informer.h"
 
 #define LOG_RETRY_MS 200
+#define LOG_RETRY_MAX_MS 3200
+/* A job is over before its chief's last lines are here, or without any. */
+#define LAST_LINES_MS 3000
 #define LOG_LINE_MAX (64 * 1024)
 
 struct job_follow {
@@ -27,6 +30,8 @@ struct job_follow {
     /* The chief's log. */
     struct kube_call *log;
     struct event_timer *retry;
+    int64_t retry_ms;
+    int64_t over_ms;         /* when the job was first seen to be over; 0: it is not */
     char pod[VIEW_TEXT_MAX]; /* whose log is read, or was read last */
     bool heard;              /* a line of it came */
     bool ended;
@@ -49,6 +54,12 @@ static void drop(void *item)
 /* ---------------------------------------------------------------- the chief's log */
 
 static void log_next(struct job_follow *follow);
+
+static const struct pod_line *chief_of(const struct job_view *view)
+{
+    const struct pod_line *chief = job_view_pod(view, "chief", 0);
+    return chief ? chief : job_view_pod(view, "worker", 0);
+}
 
 static int log_data(void *context, const char *bytes, size_t length, struct error *error)
 {
@@ -81,26 +92,25 @@ static void log_answered(void *context, const struct kube_answer *answer)
     if (answer->error && answer->error->kind == ERROR_CANCELLED)
         return;
     bool forbidden = answer->error && answer->error->http_status == 403;
-    follow->ended = follow->heard || forbidden;
+    const struct pod_line *chief = chief_of(follow->view);
+    bool silent = !answer->error && chief && chief->container_ended && strcmp(chief->name, follow->pod) == 0;
+    follow->ended = follow->heard || forbidden || silent;
     if (!follow->ended)
         follow->pod[0] = '\0';
-    follow->retry = event_timer_start(kube_client_loop(follow->client), LOG_RETRY_MS, log_retry, follow);
+    follow->retry_ms = follow->ended                             ? LOG_RETRY_MS
+                       : 2 * follow->retry_ms < LOG_RETRY_MAX_MS ? 2 * follow->retry_ms
+                                                                 : LOG_RETRY_MAX_MS;
+    follow->retry = event_timer_start(kube_client_loop(follow->client), follow->retry_ms, log_retry, follow);
     follow->changed(follow->context);
 }
 
-static const struct pod_line *chief_of(const struct job_view *view)
-{
-    const struct pod_line *chief = job_view_pod(view, "chief", 0);
-    return chief ? chief : job_view_pod(view, "worker", 0);
-}
-
-static void log_start(struct job_follow *follow)
+static void log_start(struct job_follow *follow, const char *container)
 {
     SCOPED_BUFFER path;
     buffer_init(&path, 4096);
     struct resource_path log = {KUBE_PODS, follow->view->name_space, follow->pod, "log"};
     if (resource_path_append(&path, &log, NULL) < 0 || resource_path_append_query(&path, "follow", "true", NULL) < 0 ||
-        resource_path_append_query(&path, "container", TRAINER_CONTAINER, NULL) < 0)
+        resource_path_append_query(&path, "container", container, NULL) < 0)
         return;
     follow->heard = follow->ended = false;
     buffer_clear(&follow->line);
@@ -118,15 +128,27 @@ static void log_next(struct job_follow *follow)
         strcmp(chief->name, follow->pod) == 0)
         return;
     snprintf(follow->pod, sizeof follow->pod, "%s", chief->name);
-    log_start(follow);
+    log_start(follow, chief->container);
 }
 
-bool job_follow_log_ended(const struct job_follow *follow)
+static bool log_has_ended(const struct job_follow *follow)
 {
     const struct pod_line *chief = chief_of(follow->view);
     if (follow->pods_hidden && !follow->log)
         return true;
     return follow->ended && (!chief || strcmp(chief->name, follow->pod) == 0);
+}
+
+bool job_follow_is_over(struct job_follow *follow)
+{
+    int64_t now_ms = clock_now_ms();
+    if (!job_view_over(follow->view)) {
+        follow->over_ms = 0;
+        return false;
+    }
+    if (follow->over_ms == 0)
+        follow->over_ms = now_ms;
+    return log_has_ended(follow) || now_ms - follow->over_ms > LAST_LINES_MS;
 }
 
 /* ---------------------------------------------------------------- what is watched */
@@ -185,6 +207,7 @@ struct job_follow *job_follow_start(struct kube_client *client, struct job_view 
 {
     struct job_follow *follow = memory_allocate(1, sizeof *follow);
     follow->client = client;
+    follow->retry_ms = LOG_RETRY_MS;
     follow->view = view;
     follow->changed = changed;
     follow->context = context;

@@ -7,6 +7,8 @@
 
 #include "common/contract/exit_code.h"
 #include "common/contract/labels.h"
+#include "common/memory.h"
+#include "operator/cli/pod_container.h"
 
 void job_view_init(struct job_view *view, const char *name_space, const char *name)
 {
@@ -30,6 +32,9 @@ void job_view_init(struct job_view *view, const char *name_space, const char *na
 void job_view_release(struct job_view *view)
 {
     buffer_release(&view->events);
+    free(view->pods);
+    view->pods = NULL;
+    view->pod_count = view->pod_room = 0;
 }
 
 /* ---------------------------------------------------------------- the job */
@@ -130,12 +135,15 @@ static void describe_end(struct pod_line *line, const struct json *terminated)
 
 void pod_line_describe(struct pod_line *line, const struct json *pod)
 {
-    const struct json *container = json_first(json_at(pod, "status.containerStatuses"));
+    const char *trainer = pod_trainer(pod);
+    const struct json *container = pod_container_status(pod, trainer);
     const struct json *terminated = json_at(container, "state.terminated");
     const char *phase = json_string_at(pod, "status.phase", "Pending");
     const char *process = json_string_at(container, "containerID", "");
     const char *waiting = json_string_at(container, "state.waiting.reason", "");
     snprintf(line->address, sizeof line->address, "%s", json_string_at(pod, "status.podIP", ""));
+    snprintf(line->container, sizeof line->container, "%s", trainer);
+    line->container_ended = pod_container_ended(pod, trainer);
     line->ready = is_ready(pod);
     line->ended = strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0;
     line->process = strncmp(process, "process://", 10) == 0 ? strtoll(process + 10, NULL, 10) : 0;
@@ -163,15 +171,30 @@ static int pod_compare(const void *left, const void *right)
 {
     const struct pod_line *a = left, *b = right;
     int roles = strcmp(a->role, b->role);
-    if (roles != 0 || a->index == b->index)
-        return roles != 0 ? roles : strcmp(a->name, b->name);
-    return a->index < b->index ? -1 : 1;
+    if (roles != 0)
+        return roles;
+    if (a->index != b->index)
+        return a->index < b->index ? -1 : 1;
+    /* Names of one place differ in the number at their end: of two digits it is the later one. */
+    size_t lengths[] = {strlen(a->name), strlen(b->name)};
+    return lengths[0] != lengths[1] ? (lengths[0] < lengths[1] ? -1 : 1) : strcmp(a->name, b->name);
 }
 
 static void pod_remove(struct job_view *view, struct pod_line *line)
 {
     const struct pod_line *end = view->pods + view->pod_count--;
     memmove(line, line + 1, (size_t)(end - line - 1) * sizeof *line);
+}
+
+static struct pod_line *pod_add(struct job_view *view)
+{
+    if (view->pod_count == view->pod_room) {
+        view->pod_room = view->pod_room ? 2 * view->pod_room : 16;
+        view->pods = memory_resize(view->pods, view->pod_room, sizeof *view->pods);
+    }
+    struct pod_line *line = &view->pods[view->pod_count++];
+    *line = (struct pod_line){.index = 0};
+    return line;
 }
 
 void job_view_take_pod(struct job_view *view, const char *name, const struct json *pod)
@@ -182,12 +205,8 @@ void job_view_take_pod(struct job_view *view, const char *name, const struct jso
             pod_remove(view, line);
         return;
     }
-    if (!line && view->pod_count == VIEW_PODS_MAX)
-        return;
-    if (!line) {
-        line = &view->pods[view->pod_count++];
-        *line = (struct pod_line){.index = 0};
-    }
+    if (!line)
+        line = pod_add(view);
     char before[sizeof line->words];
     memcpy(before, line->words, sizeof before);
     const struct json *labels = json_at(pod, "metadata.labels");

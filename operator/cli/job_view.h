@@ -16,7 +16,6 @@
 #include "common/contract/status_document.h"
 #include "common/json.h"
 
-#define VIEW_PODS_MAX 64
 #define VIEW_TEXT_MAX 256
 #define VIEW_LOSSES_MAX 4096
 #define VIEW_EVENTS_MAX (64 * 1024)
@@ -26,8 +25,10 @@ struct pod_line {
     int64_t index;
     char words[64]; /* "ready", "starting", "killed", … */
     bool ready, ended;
-    int64_t process;  /* of the trainer, from process://…; 0: none */
-    char address[64]; /* of the pod, "" while it has none */
+    int64_t process;    /* of the trainer, from process://…; 0: none */
+    char address[64];   /* of the pod, "" while it has none */
+    char container[64]; /* that trains */
+    bool container_ended;
 };
 
 /* A crew that was incomplete steps again. */
@@ -55,9 +56,9 @@ struct job_view {
     char doing[VIEW_TEXT_MAX]; /* what the chief says while it does not step */
     double losses[VIEW_LOSSES_MAX];
     unsigned loss_count;
-    unsigned loss_stride, loss_skipped;  /* every loss_stride-th line is kept */
-    struct pod_line pods[VIEW_PODS_MAX]; /* by role and index */
-    unsigned pod_count;
+    unsigned loss_stride, loss_skipped; /* every loss_stride-th line is kept */
+    struct pod_line *pods;              /* by role and index; of one place the later ones last */
+    unsigned pod_count, pod_room;
     int64_t first_step_ms, last_step_ms; /* 0: none yet */
     struct buffer events;                /* whole lines that nobody has printed yet */
 };

@@ -15,30 +15,86 @@
 
 #define PATH_MAX_LENGTH 4096
 #define TURN_MS 1000
+/* Until a stream that was cut is opened again; longer each time that it brings nothing. */
+#define AGAIN_MS 500
+#define AGAIN_MAX_MS 8000
 
 struct log_follower {
     struct cluster *cluster;
     const struct command_line *line;
     struct log_queue *queue;
     struct log_stream *streams;
-    unsigned open;
+    const struct informer *pods;
+    unsigned open; /* streams, those that are to be opened again too */
     bool refused;
     struct error refusal; /* by which no log of the namespace may be read */
 };
 
-/* One pod's log; stays in the list when it has ended, so that it is read once. */
+/* One pod's log; stays in the list when it has ended, so that it is read once. Its stream may end before the log does: the API
+ * server, the kubelet or what stands between goes away. Then it is opened again where it was cut. */
 struct log_stream {
     struct log_follower *follower;
     struct log_stream *next;
-    char *uid;
+    char *key, *uid; /* the pod's */
     char speaker[LOG_SPEAKER_MAX];
     struct log_inlet *inlet;
     struct kube_call *call;
+    struct event_timer *again;
+    int64_t again_ms;
 };
 
 static int take(void *context, const char *bytes, size_t length, struct error *error)
 {
-    return log_inlet_take(((struct log_stream *)context)->inlet, bytes, length, clock_now_ms(), error);
+    struct log_stream *stream = context;
+    stream->again_ms = AGAIN_MS;
+    return log_inlet_take(stream->inlet, bytes, length, clock_now_ms(), error);
+}
+
+static void stream_end(struct log_stream *stream)
+{
+    stream->follower->open--;
+    log_inlet_close(stream->inlet, clock_now_ms());
+}
+
+static void ended(void *context, const struct kube_answer *answer);
+
+static void stream_open(struct log_stream *stream, const struct json *pod, const char *since)
+{
+    struct log_follower *follower = stream->follower;
+    SCOPED_BUFFER path;
+    buffer_init(&path, PATH_MAX_LENGTH);
+    if (log_path(follower->line, pod, true, since, &path, NULL) < 0) {
+        stream_end(stream);
+        return;
+    }
+    struct kube_stream_options options = {
+        .path_and_query = buffer_text(&path), .on_data = take, .answered = ended, .context = stream};
+    stream->call = kube_client_stream(follower->cluster->client, &options);
+}
+
+static const struct json *pod_of(const struct log_stream *stream)
+{
+    const struct json *pod = informer_get(stream->follower->pods, stream->key);
+    return strcmp(json_string_at(pod, "metadata.uid", ""), stream->uid) == 0 ? pod : NULL;
+}
+
+static void open_again(void *context)
+{
+    struct log_stream *stream = context;
+    const struct json *pod = pod_of(stream);
+    stream->again = NULL;
+    if (pod)
+        stream_open(stream, pod, log_inlet_since(stream->inlet));
+    else
+        stream_end(stream);
+}
+
+/* The end of a container's log, or a refusal that another try would meet too. */
+static bool is_last(const struct log_stream *stream, const struct error *error)
+{
+    if (!log_may_go_on(stream->follower->line, pod_of(stream)))
+        return true;
+    return error && (error->http_status == 400 || error->http_status == 404);
 }
 
 static void ended(void *context, const struct kube_answer *answer)
@@ -46,34 +102,33 @@ static void ended(void *context, const struct kube_answer *answer)
     struct log_stream *stream = context;
     struct log_follower *follower = stream->follower;
     stream->call = NULL;
-    follower->open--;
-    log_inlet_close(stream->inlet, clock_now_ms());
-    if (!answer->error || answer->error->kind == ERROR_CANCELLED)
-        return;
-    if (answer->error->http_status == 403) {
+    if (answer->error && answer->error->http_status == 403) {
         follower->refused = true;
         follower->refusal = *answer->error;
-    } else {
-        fprintf(stderr, "cox logs: %s: %s\n", stream->speaker, answer->error->message);
     }
+    if (follower->refused || is_last(stream, answer->error)) {
+        stream_end(stream);
+        if (answer->error && !follower->refused && answer->error->kind != ERROR_CANCELLED)
+            fprintf(stderr, "cox logs: %s: %s\n", stream->speaker, answer->error->message);
+        return;
+    }
+    log_inlet_cut(stream->inlet);
+    stream->again = event_timer_start(follower->cluster->loop, stream->again_ms, open_again, stream);
+    stream->again_ms = 2 * stream->again_ms < AGAIN_MAX_MS ? 2 * stream->again_ms : AGAIN_MAX_MS;
 }
 
 static void stream_start(struct log_follower *follower, const struct json *pod)
 {
-    SCOPED_BUFFER path;
-    buffer_init(&path, PATH_MAX_LENGTH);
-    if (log_path(follower->line, pod, true, &path, NULL) < 0)
-        return;
     struct log_stream *stream = memory_allocate(1, sizeof *stream);
-    *stream = (struct log_stream){.follower = follower, .next = follower->streams};
+    *stream = (struct log_stream){.follower = follower, .next = follower->streams, .again_ms = AGAIN_MS};
+    stream->key =
+        memory_format("%s/%s", json_string_at(pod, "metadata.namespace", ""), json_string_at(pod, "metadata.name", ""));
     stream->uid = memory_copy_string(json_string_at(pod, "metadata.uid", ""));
     log_speaker(pod, stream->speaker);
     stream->inlet = log_queue_open(follower->queue, stream->speaker);
-    struct kube_stream_options options = {
-        .path_and_query = buffer_text(&path), .on_data = take, .answered = ended, .context = stream};
-    stream->call = kube_client_stream(follower->cluster->client, &options);
     follower->streams = stream;
     follower->open++;
+    stream_open(stream, pod, NULL);
 }
 
 static void pod_seen(void *context, const char *key, const void *item)
@@ -111,6 +166,9 @@ static void streams_free(struct log_follower *follower)
         next = stream->next;
         if (stream->call)
             kube_call_cancel(stream->call);
+        if (stream->again)
+            event_timer_cancel(stream->again);
+        free(stream->key);
         free(stream->uid);
         free(stream);
     }
@@ -178,6 +236,7 @@ int log_follow(struct cluster *cluster, const struct command_line *line, const s
                                        .context = &follower};
     struct informer *jobs = informer_start(cluster->client, &of_jobs);
     struct informer *pods = informer_start(cluster->client, &of_pods);
+    follower.pods = pods;
     struct access to_jobs = {0}, to_pods = {0};
     int status = 0;
     while (status >= 0 && !cluster->interrupted && !is_done(&follower, jobs, pods, key)) {

@@ -6,6 +6,8 @@
 
 #include "common/memory.h"
 
+#define LOG_TIME_MAX 48
+
 struct log_line {
     struct log_line *next;
     int64_t came_ms;
@@ -18,7 +20,11 @@ struct log_inlet {
     struct log_inlet *next;
     char speaker[LOG_SPEAKER_MAX];
     bool closed;
-    struct buffer begun; /* a line that is not complete yet */
+    struct buffer begun;     /* a line that is not complete yet */
+    char time[LOG_TIME_MAX]; /* of the last line; "": none */
+    unsigned same;           /* lines of that time */
+    bool again;              /* lines come that have been taken before */
+    unsigned again_same;     /* of that time, as far as they have come again */
     struct log_line *first, **last;
 };
 
@@ -67,9 +73,36 @@ struct log_inlet *log_queue_open(struct log_queue *queue, const char *speaker)
     return inlet;
 }
 
+static int compare_times(const char *left, const char *right)
+{
+    const struct log_text a = {.text = left, .end = left + strlen(left)},
+                          b = {.text = right, .end = right + strlen(right)};
+    return log_time_compare(&a, &b);
+}
+
+/* Whether that line, by its time, was taken before the stream was cut; else it is the last one from now on. */
+static bool was_taken(struct log_inlet *inlet)
+{
+    char time[LOG_TIME_MAX];
+    size_t length = inlet->begun.length < sizeof time ? inlet->begun.length : sizeof time - 1;
+    snprintf(time, sizeof time, "%.*s", (int)length, length > 0 ? buffer_text(&inlet->begun) : "");
+    time[strcspn(time, " ")] = '\0';
+    int order = *inlet->time ? compare_times(time, inlet->time) : 1;
+    if (inlet->again && (order < 0 || (order == 0 && inlet->again_same++ < inlet->same)))
+        return true;
+    inlet->again = false;
+    inlet->same = order == 0 ? inlet->same + 1 : 1;
+    memcpy(inlet->time, time, sizeof time);
+    return false;
+}
+
 static void line_end(struct log_inlet *inlet, int64_t now_ms)
 {
     size_t length = inlet->begun.length;
+    if (was_taken(inlet)) {
+        buffer_clear(&inlet->begun);
+        return;
+    }
     struct log_line *line = memory_allocate(1, sizeof *line + length + 1);
     line->came_ms = now_ms;
     line->length = length;
@@ -83,6 +116,7 @@ static void line_end(struct log_inlet *inlet, int64_t now_ms)
 
 int log_inlet_take(struct log_inlet *inlet, const char *bytes, size_t length, int64_t now_ms, struct error *error)
 {
+    inlet->closed = false;
     while (length > 0) {
         const char *newline = memchr(bytes, '\n', length);
         size_t part = newline ? (size_t)(newline - bytes) : length;
@@ -95,6 +129,19 @@ int log_inlet_take(struct log_inlet *inlet, const char *bytes, size_t length, in
         length -= part;
     }
     return 0;
+}
+
+void log_inlet_cut(struct log_inlet *inlet)
+{
+    buffer_clear(&inlet->begun);
+    inlet->closed = true;
+    inlet->again = *inlet->time != '\0';
+    inlet->again_same = 0;
+}
+
+const char *log_inlet_since(const struct log_inlet *inlet)
+{
+    return *inlet->time ? inlet->time : NULL;
 }
 
 void log_inlet_close(struct log_inlet *inlet, int64_t now_ms)

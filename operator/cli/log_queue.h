@@ -29,6 +29,11 @@ void log_queue_free(struct log_queue *queue);
 struct log_inlet *log_queue_open(struct log_queue *queue, const char *speaker);
 /* Bytes as the API gives them with timestamps=true, cut anywhere. */
 int log_inlet_take(struct log_inlet *inlet, const char *bytes, size_t length, int64_t now_ms, struct error *error);
+/* The stream was cut and is to be opened again: the line that was begun will come whole, and what of the new stream has been taken
+ * before is left out. Nobody waits for it meanwhile. */
+void log_inlet_cut(struct log_inlet *inlet);
+/* The time of the last line; NULL: none came. */
+const char *log_inlet_since(const struct log_inlet *inlet);
 /* No more will come: what is left is a line, and nobody waits for another. */
 void log_inlet_close(struct log_inlet *inlet, int64_t now_ms);
 

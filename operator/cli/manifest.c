@@ -81,11 +81,15 @@ static void answered(void *context, const struct kube_answer *answer)
         result->error = *answer->error;
 }
 
-static int wait_for(struct kube_client *client, struct answer *answer, struct error *error)
+static int wait_for(struct kube_call *call, struct kube_client *client, const struct answer *answer,
+                    const bool *interrupted, struct error *error)
 {
-    while (!answer->came) {
+    while (!answer->came && !*interrupted)
         if (event_loop_turn(kube_client_loop(client), -1, error) < 0)
             return -1;
+    if (!answer->came) {
+        kube_call_cancel(call);
+        return error_set(error, ERROR_CANCELLED, "interrupted before the API server has answered");
     }
     if (answer->failed && error)
         *error = answer->error;
@@ -109,7 +113,7 @@ static void path_of(const struct json *document, const char *name_space, char gr
 }
 
 static int document_apply(const struct json *document, const char *name_space, struct kube_client *client,
-                          struct error *error)
+                          const bool *interrupted, struct error *error)
 {
     char group[128], plural[128];
     struct resource_path path;
@@ -117,14 +121,14 @@ static int document_apply(const struct json *document, const char *name_space, s
     path_of(document, name_space, group, plural, &path);
     struct answer created = {.came = false}, patched = {.came = false};
     struct kube_call_options options = {.answered = answered, .context = &created};
-    kube_client_create(client, &path, document, &options);
-    if (wait_for(client, &created, &cause) == 0)
+    struct kube_call *call = kube_client_create(client, &path, document, &options);
+    if (wait_for(call, client, &created, interrupted, &cause) == 0)
         return 0;
     if (cause.kind == ERROR_ALREADY_EXISTS) {
         path.name = json_string_at(document, "metadata.name", "");
         options.context = &patched;
-        kube_client_patch(client, &path, document, &options);
-        if (wait_for(client, &patched, &cause) == 0)
+        call = kube_client_patch(client, &path, document, &options);
+        if (wait_for(call, client, &patched, interrupted, &cause) == 0)
             return 0;
     }
     if (error)
@@ -133,10 +137,11 @@ static int document_apply(const struct json *document, const char *name_space, s
                       json_string_at(document, "metadata.name", ""));
 }
 
-int manifest_apply(const struct manifest *manifest, struct kube_client *client, struct error *error)
+int manifest_apply(const struct manifest *manifest, struct kube_client *client, const bool *interrupted,
+                   struct error *error)
 {
     for (const struct json *item = json_first(manifest->documents); item; item = json_next(item)) {
-        if (document_apply(item, manifest->name_space, client, error) < 0)
+        if (document_apply(item, manifest->name_space, client, interrupted, error) < 0)
             return -1;
     }
     return 0;

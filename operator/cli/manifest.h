@@ -30,7 +30,8 @@ struct manifest_request {
 int manifest_read(const struct manifest_request *request, struct manifest *ret_manifest, struct error *error);
 void manifest_release(struct manifest *manifest);
 
-/* Runs the client's loop until every document is stored. */
-int manifest_apply(const struct manifest *manifest, struct kube_client *client, struct error *error);
+/* Runs the client's loop until every document is stored; ERROR_CANCELLED once `interrupted`, which what the loop calls may set. */
+int manifest_apply(const struct manifest *manifest, struct kube_client *client, const bool *interrupted,
+                   struct error *error);
 
 #endif

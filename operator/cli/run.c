@@ -17,7 +17,6 @@
 
 #define REFRESH_MS 200
 /* After the job's end: for the log's last lines. */
-#define LAST_LINES_MS 3000
 
 struct run {
     const struct run_options *options;
@@ -107,7 +106,7 @@ static int run_start(struct run *run, struct error *error)
         return -1;
     job_view_init(&run->view, run->manifest.name_space, run->manifest.name);
     preemption_init(&run->preemption, run->options->preempt);
-    if (manifest_apply(&run->manifest, run->client, error) < 0)
+    if (manifest_apply(&run->manifest, run->client, &run->interrupted, error) < 0)
         return -1;
     run->follow = job_follow_start(run->client, &run->view, changed, run);
     return 0;
@@ -117,19 +116,14 @@ static int run_start(struct run *run, struct error *error)
 
 static int run_follow(struct run *run, struct error *error)
 {
-    int64_t over_ms = 0;
     while (!run->interrupted) {
         if (event_loop_turn(run->loop, REFRESH_MS, error) < 0 ||
             job_follow_check(run->follow, "cox run", run->terminal, error) < 0)
             return -1;
-        int64_t now_ms = clock_now_ms();
-        terminal_show(run->terminal, &run->view, now_ms);
+        terminal_show(run->terminal, &run->view, clock_now_ms());
         if (run->plane && control_plane_trouble(run->plane))
             return error_set(error, ERROR_UNAVAILABLE, "%s", control_plane_trouble(run->plane));
-        if (!job_view_over(&run->view))
-            continue;
-        over_ms = over_ms ? over_ms : now_ms;
-        if (job_follow_log_ended(run->follow) || now_ms - over_ms > LAST_LINES_MS)
+        if (job_follow_is_over(run->follow))
             return 0;
     }
     return 0;

@@ -9,7 +9,6 @@
 #include "common/json.h"
 
 #define TOP_LOSSES_MAX 24 /* columns of the curve */
-#define TOP_JOBS_MAX 1000
 #define TOP_TEXT_MAX (1024 * 1024)
 
 /* A job and what its loss was while somebody looked. Zeroed before the first top_row_take; release with top_row_release. */

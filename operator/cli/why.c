@@ -141,11 +141,13 @@ static bool it_backs_off(const struct why_input *input, struct buffer *out)
     return true;
 }
 
-/* What keeps pods from being created stands in the condition Scheduled; these reasons have words of their own. */
+/* What keeps pods from being created stands in the condition Scheduled, and where all of them wait for a queue in Suspended;
+ * these reasons have words of their own. */
 static const char *const holds[][2] = {
     {"QuotaExceeded", "room in the namespace's quota"},
     {"Queued", "its queue to admit it"},
     {"Evicted", "its queue to admit it again"},
+    {"KueueMissing", "Kueue"},
     {"PodGroupPending", "the gang scheduler"},
     {"WaitingForPredecessor", "what is left of an earlier job of its name"},
 };
@@ -159,6 +161,16 @@ static void print_hold(const char *reason, struct buffer *out)
         }
     }
     buffer_format(out, "waits (%s): ", reason);
+}
+
+static bool its_queue_keeps_it(const struct why_input *input, struct buffer *out)
+{
+    const struct json *suspended = job_condition(input->job, "Suspended");
+    if (!is(suspended, "status", "True") || is(suspended, "reason", "Suspended"))
+        return false;
+    print_hold(json_string_at(suspended, "reason", ""), out);
+    print_words(json_string_at(suspended, "message", ""), out);
+    return true;
 }
 
 static bool pods_cannot_be_created(const struct why_input *input, struct buffer *out)
@@ -352,8 +364,8 @@ static bool what_the_conditions_say(const struct why_input *input, struct buffer
 void why_print(const struct why_input *input, struct buffer *out)
 {
     static bool (*const answers[])(const struct why_input *input, struct buffer *out) = {
-        it_is_being_deleted,    nobody_looks, it_is_over, it_is_suspended,         it_backs_off,
-        pods_cannot_be_created, pods_keep_it, it_runs,    what_the_conditions_say,
+        it_is_being_deleted, nobody_looks,           it_is_over,   it_is_suspended, its_queue_keeps_it,
+        it_backs_off,        pods_cannot_be_created, pods_keep_it, it_runs,         what_the_conditions_say,
     };
     buffer_format(out, "%s ", name_of(input->job));
     for (size_t i = 0; i < sizeof answers / sizeof *answers; i++)

@@ -180,6 +180,11 @@ verdict $? "Kueue: a labelled job has a Workload" "$(status_of queued conditions
 verdict $? "Kueue: with all that was written of it" "$(workload .spec)"
 expect queued state Suspended && pods_are queued 0
 verdict $? "Kueue: no pod is there before it is admitted" "$(status_of queued state)"
+queue_is_named() {
+    why=$("$bin/cox" why queued -n "$space") && [[ $why == "queued waits for its queue to admit it: waiting in queue research"* ]]
+}
+until_true 60 queue_is_named
+verdict $? "Kueue: cox why says that it waits for its queue" "$why"
 kubectl create -f - >/dev/null <<'YAML'
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: ResourceFlavor

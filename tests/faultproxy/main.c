@@ -206,6 +206,7 @@ static void append_query(struct buffer *url, const struct http_exchange *exchang
                                         "tailLines",
                                         "limitBytes",
                                         "sinceSeconds",
+                                        "sinceTime",
                                         "timestamps",
                                         "previous",
                                         "pretty",

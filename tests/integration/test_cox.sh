@@ -90,6 +90,21 @@ cox 0 wait gone --timeout 180s
 pods_are_gone() { cox 0 logs gone && grep -q '^worker-0: its pod is gone$' err && [[ ! -s out ]]; }
 until_true 60 pods_are_gone && cox 0 logs gone -f && grep -q '^worker-0: its pod is gone$' err
 verdict $? "logs that are gone are told" "$(said)"
+cat >foreign.yaml <<'YAML'
+apiVersion: coxswain.dev/v1alpha1
+kind: TrainingJob
+metadata: {name: foreign}
+spec:
+  framework: PyTorch
+  image: any
+  strategy: {type: MultiWorkerMirrored}
+  workers: 1
+  roles:
+  - name: worker
+    template: {spec: {containers: [{name: pytorch, command: [/bin/sh, -c, "echo step one is taken"]}]}}
+YAML
+cox 0 run foreign.yaml --kubeconfig "$work/state/kubeconfig" && printed 'chief: step one is taken'
+verdict $? "a foreign job's log is shown, whatever its container is called" "$(said)"
 job bad '{}' 1 'echo no such data; exit 65'
 cox 1 wait bad --timeout 180s && printed 'bad: Failed: .*65' && cox 0 why bad && printed 'it has failed'
 verdict $? "and how it failed, with 1" "$(said)"

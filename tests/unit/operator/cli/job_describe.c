@@ -10,7 +10,8 @@ Test(job_describe, all_there_is)
         "[{'metadata':{'name':'digits-worker-0-2','creationTimestamp':'2026-11-20T14:00:20Z','labels':{"
         "'coxswain.dev/current':'true'}},'spec':{'nodeName':'n1'},'status':{'phase':'Running','conditions':[{'type':"
         "'Ready','status':'True'}]}},{'metadata':{'name':'digits-worker-0-1','creationTimestamp':"
-        "'2026-11-20T14:00:00Z'},'spec':{'nodeName':'n2'},'status':{'phase':'Failed','containerStatuses':[{'state':{"
+        "'2026-11-20T14:00:00Z'},'spec':{'nodeName':'n2'},'status':{'phase':'Failed','containerStatuses':[{'name':'"
+        "trainer','state':{"
         "'terminated':{'exitCode':137}}}]}}]");
     SCOPED_JSON *events = json_of("[{'metadata':{'creationTimestamp':'2026-11-20T14:00:10Z'},'type':'Warning','reason':"
                                   "'PodDisrupted','note':'worker 0: was deleted','regarding':{'name':'digits'}}]");

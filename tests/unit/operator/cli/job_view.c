@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "job_json.h"
 #include "operator/cli/view_print.h"
 
 static struct json *parse(const char *text)
@@ -48,14 +49,15 @@ Test(job_view, a_pod_comes_is_killed_and_is_replaced)
 {
     struct job_view view;
     job_view_init(&view, "default", "digits");
-    SCOPED_JSON *running = parse(
+    SCOPED_JSON *running = parse("{\"metadata\":{\"labels\":{\"coxswain.dev/role\":\"worker\",\"coxswain.dev/"
+                                 "index\":\"1\"}},\"status\":{\"phase\":"
+                                 "\"Running\",\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"}],"
+                                 "\"containerStatuses\":[{\"name\":\"trainer\",\"containerID\":"
+                                 "\"process://4242\",\"state\":{\"running\":{}}}]}}");
+    SCOPED_JSON *killed = parse(
         "{\"metadata\":{\"labels\":{\"coxswain.dev/role\":\"worker\",\"coxswain.dev/"
         "index\":\"1\"}},\"status\":{\"phase\":"
-        "\"Running\",\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"}],\"containerStatuses\":[{\"containerID\":"
-        "\"process://4242\",\"state\":{\"running\":{}}}]}}");
-    SCOPED_JSON *killed = parse("{\"metadata\":{\"labels\":{\"coxswain.dev/role\":\"worker\",\"coxswain.dev/"
-                                "index\":\"1\"}},\"status\":{\"phase\":"
-                                "\"Failed\",\"containerStatuses\":[{\"state\":{\"terminated\":{\"exitCode\":137}}}]}}");
+        "\"Failed\",\"containerStatuses\":[{\"name\":\"trainer\",\"state\":{\"terminated\":{\"exitCode\":137}}}]}}");
     job_view_take_pod(&view, "digits-worker-1-1", running);
     const struct pod_line *pod = job_view_pod(&view, "worker", 1);
     cr_assert_eq(pod->process, 4242);
@@ -73,6 +75,59 @@ Test(job_view, a_pod_comes_is_killed_and_is_replaced)
 }
 
 /* The operator's progress is some seconds old when it comes. */
+#define PLACE(name) "'metadata':{'name':'" name "','labels':{'coxswain.dev/role':'worker','coxswain.dev/index':'0'}}"
+
+Test(job_view, a_pod_is_what_its_trainer_is)
+{
+    struct job_view view;
+    job_view_init(&view, "default", "digits");
+    SCOPED_JSON *foreign =
+        json_of("{" PLACE("a") ",'spec':{'containers':[{'name':'pytorch'},{'name':'istio'}]},'status':{"
+                               "'phase':'Running','containerStatuses':[{'name':'istio','state':{'running':{}}},{'name':"
+                               "'pytorch','state':{"
+                               "'terminated':{'exitCode':3}}}]}}");
+    SCOPED_JSON *ours = json_of("{" PLACE("b") ",'spec':{'containers':[{'name':'istio'},{'name':'trainer'}]},'status':{"
+                                               "'phase':'Running','containerStatuses':[{'name':'istio','state':{'"
+                                               "terminated':{'exitCode':9}}},{'name':'trainer',"
+                                               "'state':{'running':{}}}]}}");
+    job_view_take_pod(&view, "digits-worker-0-1", foreign);
+    cr_expect_str_eq(view.pods[0].container, "pytorch");
+    cr_expect_str_eq(view.pods[0].words, "ended with 3");
+    cr_expect(view.pods[0].container_ended);
+    job_view_take_pod(&view, "digits-worker-0-1", ours);
+    cr_expect_str_eq(view.pods[0].container, "trainer");
+    cr_expect_str_eq(view.pods[0].words, "running");
+    cr_expect_not(view.pods[0].container_ended);
+    job_view_release(&view);
+}
+
+Test(job_view, of_two_that_have_ended_the_later_counts)
+{
+    struct job_view view;
+    job_view_init(&view, "default", "digits");
+    SCOPED_JSON *ended = json_of("{" PLACE("a") ",'status':{'phase':'Failed'}}");
+    job_view_take_pod(&view, "digits-worker-0-10", ended);
+    job_view_take_pod(&view, "digits-worker-0-9", ended);
+    cr_expect_str_eq(job_view_pod(&view, "worker", 0)->name, "digits-worker-0-10");
+    job_view_release(&view);
+}
+
+Test(job_view, no_pod_of_a_large_crew_is_left_out)
+{
+    struct job_view view;
+    job_view_init(&view, "default", "digits");
+    for (int i = 999; i >= 0; i--) {
+        char name[64];
+        snprintf(name, sizeof name, "digits-worker-%d-1", i);
+        SCOPED_JSON *pod = json_of("{'status':{'phase':'Running'}}");
+        job_view_take_pod(&view, name, pod);
+    }
+    cr_expect_eq(view.pod_count, 1000);
+    job_view_take_pod(&view, "digits-worker-7-1", NULL);
+    cr_expect_eq(view.pod_count, 999);
+    job_view_release(&view);
+}
+
 Test(job_view, the_newest_evaluation_counts)
 {
     struct job_view view;

@@ -61,6 +61,24 @@ Test(log_queue, nobody_waits_for_a_log_that_has_ended)
     log_queue_free(queue);
 }
 
+Test(log_queue, a_log_that_was_cut_goes_on_where_it_was)
+{
+    struct log_queue *queue = log_queue_new(&style);
+    struct log_inlet *a = log_queue_open(queue, "a"), *b = log_queue_open(queue, "b");
+    cr_expect_null(log_inlet_since(a));
+    take(a, "2026-11-20T14:00:01.5Z one\n2026-11-20T14:00:02Z two\n2026-11-20T14:00:02Z three\n2026-11-20T14:00:0", 0);
+    take(b, "2026-11-20T14:00:09Z other\n", 0);
+    expect(queue, 0, "a | one\na | two\na | three\n");
+    log_inlet_cut(a);
+    cr_expect_str_eq(log_inlet_since(a), "2026-11-20T14:00:02Z");
+    expect(queue, 0, "b | other\n");
+    take(a, "2026-11-20T14:00:01.5Z one\n2026-11-20T14:00:02Z two\n2026-11-20T14:00:02Z three\n", 0);
+    take(a, "2026-11-20T14:00:02Z four\n2026-11-20T14:00:03Z five\n", 0);
+    log_inlet_close(b, 0);
+    expect(queue, 0, "a | four\na | five\n");
+    log_queue_free(queue);
+}
+
 Test(log_queue, holds_so_much_and_no_more)
 {
     struct log_queue *queue = log_queue_new(&style);

@@ -8,6 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/memory.h"
+
 static pid_t sleeper(void)
 {
     pid_t child = fork();
@@ -28,6 +30,8 @@ static int end_of(pid_t child)
 
 static void add_pod(struct job_view *view, int64_t index, pid_t process)
 {
+    if (!view->pods)
+        view->pods = memory_allocate(4, sizeof *view->pods);
     struct pod_line *pod = &view->pods[view->pod_count++];
     snprintf(pod->name, sizeof pod->name, "digits-worker-%lld-1", (long long)index);
     snprintf(pod->role, sizeof pod->role, "worker");

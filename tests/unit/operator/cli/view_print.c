@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/memory.h"
 #include "common/utf8.h"
 
 /* Columns of the widest line, without attributes. */
@@ -37,6 +38,7 @@ static void fill(struct job_view *view)
         job_view_take_log(view, line, step);
     }
     job_view_take_log(view, "waiting for worker 1, which was lost while step 61 was under way; it comes back", 70);
+    view->pods = memory_allocate(1, sizeof *view->pods);
     snprintf(view->pods[0].name, sizeof view->pods[0].name, "a-job-with-rather-a-long-name-worker-0-1");
     snprintf(view->pods[0].role, sizeof view->pods[0].role, "worker");
     snprintf(view->pods[0].words, sizeof view->pods[0].words, "CrashLoopBackOff");

@@ -48,11 +48,27 @@ Test(why, quota_and_other_refusals)
         "digits waits for what is left of an earlier job of its name: waiting until 2 pods of an earlier job are gone");
 }
 
-Test(why, a_queue_and_what_it_has_no_words_for)
+#define SUSPENDED(reason, message)                                                                                     \
+    "'state':'Suspended','conditions':[{'type':'Suspended','status':'True','reason':'" reason "','message':'" message  \
+    "'},{'type':'Scheduled','status':'False','reason':'Suspended','message':'the job is suspended'}]"
+
+Test(why, a_queue_that_has_not_admitted_it)
 {
-    expect(JOB("", "'state':'Created','conditions':[{'type':'Scheduled','status':'False','reason':'Queued','message':"
-                   "'insufficient quota for cpu in flavor default'}]"),
-           "[]", "[]", "digits waits for its queue to admit it: insufficient quota for cpu in flavor default");
+    expect(
+        JOB("", SUSPENDED("Queued", "waiting in queue team: insufficient quota for cpu in flavor default")), "[]", "[]",
+        "digits waits for its queue to admit it: waiting in queue team: insufficient quota for cpu in flavor default");
+    expect(JOB("", SUSPENDED("Evicted", "evicted from queue team: preempted")), "[]", "[]",
+           "digits waits for its queue to admit it again: evicted from queue team: preempted");
+    expect(JOB("", SUSPENDED("KueueMissing", "the cluster does not serve the Workloads of Kueue")), "[]", "[]",
+           "digits waits for Kueue: the cluster does not serve the Workloads of Kueue");
+}
+
+Test(why, a_successor_without_a_place_and_what_it_has_no_words_for)
+{
+    expect(JOB("",
+               "'state':'Restarting','conditions':[{'type':'Scheduled','status':'False','reason':'Queued','message':"
+               "'where the queue wants the pods is not known yet'}]"),
+           "[]", "[]", "digits waits for its queue to admit it: where the queue wants the pods is not known yet");
     expect(JOB("", "'state':'Pending','conditions':[{'type':'Scheduled','status':'False','reason':'CreateForbidden',"
                    "'message':'violates PodSecurity'}]"),
            "[]", "[]", "digits waits (CreateForbidden): violates PodSecurity");
