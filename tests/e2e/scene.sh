@@ -50,9 +50,10 @@ scene_record() {
     kubectl get tj,pods -A -o yaml >"$1/objects.yaml" 2>&1
 }
 
-# install [OPTION…]: namespaces under the restricted level, the chart with two operators
+# install [OPTION…]: empty volumes, namespaces under the restricted level, the chart with two operators
 install() {
     local name why
+    rm -rf "${CLUSTER:?}/volumes/"*
     for name in coxswain-system $space; do
         kubectl create namespace "$name" >/dev/null
         kubectl label namespace "$name" pod-security.kubernetes.io/enforce=restricted >/dev/null
