@@ -50,7 +50,8 @@ int ticket_link_new(const struct ticket_link_options *options, struct ticket_lin
 void ticket_link_free(struct ticket_link *link);
 void ticket_link_tick(struct ticket_link *link);
 
-/* Waits for the next ticket. ERROR_STALE: superseded. ERROR_FORBIDDEN: the chief is of another version. ERROR_TIMEOUT: no chief. ERROR_CANCELLED: ticket_link_cancel. */
+/* Waits for the next ticket. ERROR_STALE: superseded. ERROR_FORBIDDEN: the chief is of another version. ERROR_TIMEOUT: no chief.
+ * ERROR_CANCELLED: ticket_link_cancel. */
 int ticket_link_next(struct ticket_link *link, struct ticket_grant *ret_grant, struct error *error);
 /* The ticket of the last grant: every server has it. NULL: it is void. */
 void ticket_link_done(struct ticket_link *link, const struct ticket_result *result);

@@ -268,6 +268,14 @@ static void save_before_parting(struct trainer *trainer, const struct strategy_r
                     (long long)result->step, cause.message);
 }
 
+/* Those who stay wait for what a leaving chief stores, however long it takes, rather than in the next step. Nobody who leaves waits
+ * for another's disk. */
+static int await_leaving_chief(struct trainer *trainer, const struct strategy_result *result, struct error *error)
+{
+    bool waits = result->leaves[0] && result->leaving == 1 && !strategy_is_loose(trainer->strategy);
+    return waits ? strategy_meet(trainer->strategy, error) : 0;
+}
+
 /* Whoever leaves does so here, at a boundary that all know; the chief's state goes to the disk first, and everybody's when
  * nobody stays to hold it. */
 static enum outcome leave_if_asked(struct loop *loop, const struct strategy_result *result, struct error *error)
@@ -279,6 +287,9 @@ static enum outcome leave_if_asked(struct loop *loop, const struct strategy_resu
     const struct world *world = strategy_world(trainer->strategy);
     bool own = result->leaves[world->rank], all = result->leaving == world->size;
     save_before_parting(trainer, result);
+    int met = await_leaving_chief(trainer, result, error);
+    if (!own && met < 0)
+        return judge(loop, error, EXIT_CODE_INTERNAL);
     if (!own)
         return OUTCOME_ON; /* the next step fails as soon as the leaver is gone, and the crew forms anew */
     if (trainer->member && !trainer_is_chief(trainer)) /* a chief's goodbye waits for the others, who stay */

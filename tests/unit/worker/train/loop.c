@@ -43,15 +43,24 @@ static int describe(struct strategy *strategy, struct buffer *text, struct error
     return 0;
 }
 
-static const struct strategy_operations whole_operations = {.reform = form, .sum = sum_in_time, .meet = meet},
-                                        parted_operations = {.reform = form,
-                                                             .sum = sum_in_time,
-                                                             .meet = meet,
-                                                             .gather = gather,
-                                                             .describe = describe};
+/* The chief leaves after the first step. */
+static int step(struct strategy *strategy, double rate, unsigned votes, struct strategy_result *ret_result,
+                struct error *error)
+{
+    (void)rate, (void)votes;
+    int64_t *taken = &((struct trainer *)strategy->options.context)->state.progress.step;
+    if (*taken == 1 && meetings == 0)
+        return error_set(error, ERROR_TIMEOUT, "rank 1 waits 300.0 s for rank 0");
+    *ret_result = (struct strategy_result){.step = ++*taken, .leaving = *taken == 1, .leaves = {*taken == 1}};
+    return 0;
+}
 
-/* Of rank 1 of 2, after the last step. */
-static void end_run(const struct strategy_operations *operations)
+static const struct strategy_operations
+    whole_operations = {.reform = form, .step = step, .sum = sum_in_time, .meet = meet},
+    parted_operations = {.reform = form, .sum = sum_in_time, .meet = meet, .gather = gather, .describe = describe};
+
+/* Of rank 1 of 2. */
+static void end_run(const struct strategy_operations *operations, int64_t steps)
 {
     static struct crew_seat seats[2];
     static struct dataset none;
@@ -63,9 +72,11 @@ static void end_run(const struct strategy_operations *operations)
                               .job = &job,
                               .crew = {.seats = seats, .size = 2, .least = 2, .expected = 2, .rank = 1},
                               .validation = &none,
+                              .plan = {.total_steps = steps, .evaluate_every = steps + 1},
                               .strategy = &strategy};
     struct error error = ERROR_INIT;
     enum exit_code code;
+    strategy.options.context = &trainer;
     cr_assert_eq(report_open(&report, &trainer.report, NULL), 0);
     cr_expect_eq(loop_run(&trainer, &code, &error), 0, "%s", error.message);
     report_free(trainer.report);
@@ -73,13 +84,19 @@ static void end_run(const struct strategy_operations *operations)
 
 Test(loop, the_others_wait_for_what_the_chief_stores_however_long_it_takes, .timeout = 60)
 {
-    end_run(&whole_operations);
+    end_run(&whole_operations, 0);
     cr_expect_eq(meetings, 1);
 }
 
 Test(loop, those_that_have_more_to_do_together_wait_before_that, .timeout = 60)
 {
-    end_run(&parted_operations);
+    end_run(&parted_operations, 0);
     cr_expect_eq(described_after, 1);
     cr_expect_eq(meetings, 2);
+}
+
+Test(loop, those_who_stay_wait_for_what_a_leaving_chief_stores, .timeout = 60)
+{
+    end_run(&whole_operations, 2);
+    cr_expect_eq(meetings, 2, "once more at the end");
 }
