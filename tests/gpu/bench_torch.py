@@ -4,8 +4,9 @@
     bench_torch.py GPU_BENCH [SECONDS]
 
 PyTorch: `default` as it comes (TF32 in convolutions, no wait between steps), `float32` without TF32, which is what we
-compute in, `graph` the same captured once in a CUDA graph, with AdamW fused. Ours waits after every step, and copies its
-batch to the GPU in every step; PyTorch's lies there.
+compute in, `graph` the same captured once in a CUDA graph, with AdamW fused. Ours copies a batch to the GPU for every step, and
+the host hears of each; PyTorch's lies there, and it waits once for many. Ours is in CUDA graphs, then `launched` one by one,
+then with a host that waits for the GPU in each step (`waiting`).
 """
 import os
 import subprocess
@@ -70,15 +71,16 @@ def measure(name, batch, mode, seconds):
 def main():
     seconds = float(sys.argv[2]) if len(sys.argv) > 2 else 1.0
     lines = subprocess.run([sys.argv[1], str(seconds)], check=True, capture_output=True, text=True).stdout.split("\n")
-    ours = {(name, int(batch)): float(ms) for name, batch, ms, _ in (line.split() for line in lines if line)}
+    ours = {(name, int(batch)): [float(ms), float(launched), float(waiting)]
+            for name, batch, ms, _, launched, waiting in (line.split() for line in lines if line)}
     print(f"PyTorch {torch.__version__}, {torch.cuda.get_device_name()}; ms a step (how many times ours)")
-    print(f"{'model':10} {'batch':>6} {'ours':>9} {'units/s':>12} {'default':>16} {'float32':>16} {'graph':>16}")
+    print(f"{'model':10} {'batch':>6} {'ours':>9} {'launched':>9} {'waiting':>9} {'units/s':>12} {'default':>16} {'float32':>16} {'graph':>16}")
     for name, batch in BATCHES:
-        mine = ours[(name, batch)]
+        mine, launched, waiting = ours[(name, batch)]
         units = batch * models.WORKS[name].units / mine * 1e3
         others = [measure(name, batch, mode, seconds) * 1e3 for mode in ("default", "float32", "graph")]
         cells = " ".join(f"{ms:9.4f} {f'({ms / mine:.2f})':>6}" for ms in others)
-        print(f"{name:10} {batch:6} {mine:9.4f} {units:12.0f} {cells}", flush=True)
+        print(f"{name:10} {batch:6} {mine:9.4f} {launched:9.4f} {waiting:9.4f} {units:12.0f} {cells}", flush=True)
 
 
 main()
