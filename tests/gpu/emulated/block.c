@@ -31,6 +31,9 @@ struct fiber {
     struct emulated_place place;
     uint64_t words[2]; /* what it hands to its warp, in turns: who is late still reads the one before */
     unsigned turn;
+    struct factors {
+        uint32_t left[4], right[2];
+    } factors[2]; /* likewise */
 };
 
 /* What the thread that plays blocks has: fibers are made once and run many kernels' threads. */
@@ -270,4 +273,40 @@ unsigned emulated_ballot(unsigned lanes, bool predicate)
     for (unsigned lane = 0; lane < EMULATED_WARP && number_of(warp) + lane < player->count; lane++)
         votes |= (unsigned)warp[lane].words[turn] << lane;
     return votes;
+}
+
+/* Neighbours along the inner axis share a word, the first in its lower half. */
+static float half_of(uint32_t word, unsigned half)
+{
+    const uint32_t bits = half ? word & 0xffff0000 : word << 16;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static float left_at(const struct fiber *warp, unsigned turn, unsigned row, unsigned k)
+{
+    const struct factors *factors = &warp[row % 8 * 4 + k % 8 / 2].factors[turn];
+    return half_of(factors->left[row / 8 + k / 8 * 2], k % 2);
+}
+
+static float right_at(const struct fiber *warp, unsigned turn, unsigned k, unsigned column)
+{
+    const struct factors *factors = &warp[column * 4 + k % 8 / 2].factors[turn];
+    return half_of(factors->right[k / 8], k % 2);
+}
+
+void emulated_multiply_tile(float sums[4], const uint32_t left[4], const uint32_t right[2])
+{
+    struct fiber *self = player->running;
+    const unsigned lane = emulated_lane(), turn = self->turn++ % 2;
+    const struct fiber *warp = self - lane;
+    if (number_of(warp) + EMULATED_WARP > player->count)
+        undefined("a product of tiles without a whole warp");
+    memcpy(self->factors[turn].left, left, sizeof self->factors[turn].left);
+    memcpy(self->factors[turn].right, right, sizeof self->factors[turn].right);
+    yield(FIBER_AT_WARP_BARRIER);
+    for (unsigned i = 0; i < 4; i++)
+        for (unsigned k = 0; k < 16; k++)
+            sums[i] += left_at(warp, turn, lane / 4 + i / 2 * 8, k) * right_at(warp, turn, k, lane % 4 * 2 + i % 2);
 }

@@ -17,7 +17,6 @@
 #include <math.h>
 
 #include "worker/device/cuda/read_share.cuh"
-#include "worker/device/cuda/stored.cuh"
 #include "worker/device/cuda/warp.cuh"
 
 #define ATTENTION_TILE 64
@@ -55,9 +54,9 @@ static __device__ inline int attention_thread(void)
 }
 
 /* 64 rows from row `first` on, zeros behind row t; by column, by row, or (neither NULL) both. */
-template <int COLUMNS, typename Stored>
-static __device__ inline void load_tile(const struct attention_head &head, const values<Stored> &from,
-                                        int64_t row_stride, int64_t first, float *by_column, float *by_row)
+template <int COLUMNS>
+static __device__ inline void load_tile(const struct attention_head &head, const float *from, int64_t row_stride,
+                                        int64_t first, float *by_column, float *by_row)
 {
     const int wide = ATTENTION_SIDE * COLUMNS;
     for (int i = attention_thread(); i < ATTENTION_TILE * wide; i += ATTENTION_SIDE * ATTENTION_SIDE) {
@@ -127,10 +126,9 @@ static __device__ inline void multiply_scores(const float *scores, const float *
     }
 }
 
-template <int COLUMNS, typename Stored>
-static __device__ inline void store_rows(const struct attention_head &head, const values<Stored> &to,
-                                         int64_t row_stride, int64_t first,
-                                         const float sums[ATTENTION_SHARE][COLUMNS])
+template <int COLUMNS>
+static __device__ inline void store_rows(const struct attention_head &head, float *to, int64_t row_stride,
+                                         int64_t first, const float sums[ATTENTION_SHARE][COLUMNS])
 {
 #pragma unroll
     for (int i = 0; i < ATTENTION_SHARE; i++)
@@ -139,7 +137,7 @@ static __device__ inline void store_rows(const struct attention_head &head, cons
             const int64_t row = first + threadIdx.y * ATTENTION_SHARE + i;
             const int column = (int)threadIdx.x * COLUMNS + j;
             if (row < head.t && column < head.width)
-                to.put(row * row_stride + column, sums[i][j]);
+                to[row * row_stride + column] = sums[i][j];
         }
 }
 
@@ -170,7 +168,8 @@ static void launch_attention(const struct cuda_call *call, const Operation &op, 
                       shared_bytes, kernel, op);
 }
 
-/* Columns of a head's width that a thread has, rounded up to a kernel that there is; 0: too wide. */
+/* Columns of a head's width that a thread has (or 16ths of what a warp has), rounded up to a kernel that there is; 0: too
+ * wide. */
 static inline int attention_columns(const struct cuda_call *call, int64_t c, int64_t heads)
 {
     const int64_t width = c / heads;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/device/cuda/attention.cuh"
+#include "worker/device/cuda/attention_tensor.cuh"
 
 /* A block's shared memory; dots are sum(dy y) of each query row. Each kernel needs some tiles by row as well. */
 struct attention_tiles {
@@ -21,29 +21,29 @@ static __device__ struct attention_tiles attention_tiles(const struct attention_
     return tiles;
 }
 
-template <int COLUMNS, typename Stored>
+template <int COLUMNS>
 static __device__ void load_keys(const struct attention_backward &op, const struct attention_head &head, int64_t key,
                                  const struct attention_tiles &tiles, float *keys_by_row)
 {
-    load_tile<COLUMNS>(head, values<Stored>(op.qkv) + head.key, head.qkv_row, key, tiles.keys, keys_by_row);
-    load_tile<COLUMNS>(head, values<Stored>(op.qkv) + head.value, head.qkv_row, key, tiles.values, NULL);
+    load_tile<COLUMNS>(head, op.qkv + head.key, head.qkv_row, key, tiles.keys, keys_by_row);
+    load_tile<COLUMNS>(head, op.qkv + head.value, head.qkv_row, key, tiles.values, NULL);
 }
 
 /* With the statistics of their rows; a warp takes every eighth row. */
-template <int COLUMNS, typename Stored>
+template <int COLUMNS>
 static __device__ void load_queries(const struct attention_backward &op, const struct attention_head &head,
                                     int64_t query, const struct attention_tiles &tiles, float *queries_by_row,
                                     float *dy_by_row)
 {
-    load_tile<COLUMNS>(head, values<Stored>(op.qkv) + head.query, head.qkv_row, query, tiles.queries, queries_by_row);
-    load_tile<COLUMNS>(head, values<Stored>(op.dy) + head.output, head.output_row, query, tiles.dy, dy_by_row);
+    load_tile<COLUMNS>(head, op.qkv + head.query, head.qkv_row, query, tiles.queries, queries_by_row);
+    load_tile<COLUMNS>(head, op.dy + head.output, head.output_row, query, tiles.dy, dy_by_row);
     const int lane = attention_thread() % WARP;
     for (int row = attention_thread() / WARP; row < ATTENTION_TILE; row += ATTENTION_SIDE * ATTENTION_SIDE / WARP) {
         const int64_t at = head.output + (query + row) * head.output_row;
         float dot = 0;
         if (query + row < head.t)
             for (int i = lane; i < head.width; i += WARP)
-                dot += values<Stored>(op.dy)[at + i] * values<Stored>(op.y)[at + i];
+                dot += op.dy[at + i] * op.y[at + i];
         dot = warp_sum(dot);
         if (lane > 0)
             continue;
@@ -72,17 +72,17 @@ static __device__ void weigh(const struct attention_head &head, int64_t query, i
         }
 }
 
-template <int COLUMNS, typename Stored> static __global__ void each_query_tile(struct attention_backward op)
+template <int COLUMNS> static __global__ void each_query_tile(struct attention_backward op)
 {
     extern __shared__ __align__(16) float shared[];
     const struct attention_head head = attention_head(op.t, op.c, op.heads, blockIdx.y);
     const struct attention_tiles tiles = attention_tiles(head, shared);
     const int64_t query = (int64_t)(gridDim.x - 1 - blockIdx.x) * ATTENTION_TILE;
     float sums[ATTENTION_SHARE][COLUMNS] = {};
-    load_queries<COLUMNS, Stored>(op, head, query, tiles, NULL, NULL);
+    load_queries<COLUMNS>(op, head, query, tiles, NULL, NULL);
     for (int64_t key = 0; key <= query; key += ATTENTION_TILE) {
         float weights[ATTENTION_SHARE][ATTENTION_SHARE] = {}, dscores[ATTENTION_SHARE][ATTENTION_SHARE] = {};
-        load_keys<COLUMNS, Stored>(op, head, key, tiles, tiles.by_row);
+        load_keys<COLUMNS>(op, head, key, tiles, tiles.by_row);
         __syncthreads();
         weigh(head, query, key, tiles, weights, dscores);
         store_by_key(tiles.scores, dscores);
@@ -90,10 +90,10 @@ template <int COLUMNS, typename Stored> static __global__ void each_query_tile(s
         multiply_scores<COLUMNS>(tiles.scores, tiles.by_row, sums);
         __syncthreads();
     }
-    store_rows<COLUMNS>(head, values<Stored>(op.dqkv) + head.query, head.qkv_row, query, sums);
+    store_rows<COLUMNS>(head, op.dqkv + head.query, head.qkv_row, query, sums);
 }
 
-template <int COLUMNS, typename Stored> static __global__ void each_key_tile(struct attention_backward op)
+template <int COLUMNS> static __global__ void each_key_tile(struct attention_backward op)
 {
     extern __shared__ __align__(16) float shared[];
     const struct attention_head head = attention_head(op.t, op.c, op.heads, blockIdx.y);
@@ -101,10 +101,10 @@ template <int COLUMNS, typename Stored> static __global__ void each_key_tile(str
     const int64_t key = (int64_t)blockIdx.x * ATTENTION_TILE;
     float *queries = tiles.by_row, *dy = queries + ATTENTION_TILE * ATTENTION_SIDE * COLUMNS;
     float dkeys[ATTENTION_SHARE][COLUMNS] = {}, dvalues[ATTENTION_SHARE][COLUMNS] = {};
-    load_keys<COLUMNS, Stored>(op, head, key, tiles, NULL);
+    load_keys<COLUMNS>(op, head, key, tiles, NULL);
     for (int64_t query = key; query < op.t; query += ATTENTION_TILE) {
         float weights[ATTENTION_SHARE][ATTENTION_SHARE] = {}, dscores[ATTENTION_SHARE][ATTENTION_SHARE] = {};
-        load_queries<COLUMNS, Stored>(op, head, query, tiles, queries, dy);
+        load_queries<COLUMNS>(op, head, query, tiles, queries, dy);
         __syncthreads();
         weigh(head, query, key, tiles, weights, dscores);
         store_by_query(tiles.scores, weights);
@@ -116,28 +116,24 @@ template <int COLUMNS, typename Stored> static __global__ void each_key_tile(str
         multiply_scores<COLUMNS>(tiles.scores, queries, dkeys);
         __syncthreads();
     }
-    store_rows<COLUMNS>(head, values<Stored>(op.dqkv) + head.key, head.qkv_row, key, dkeys);
-    store_rows<COLUMNS>(head, values<Stored>(op.dqkv) + head.value, head.qkv_row, key, dvalues);
-}
-
-template <int COLUMNS, typename Stored> static void launch_stored(const struct cuda_call *call, const struct attention_backward *op)
-{
-    const size_t statistics = 2 * ATTENTION_TILE * sizeof(float);
-    const int64_t width = op->c / op->heads;
-    launch_attention(call, *op, each_query_tile<COLUMNS, Stored>, attention_bytes(width, COLUMNS, 4, 1) + statistics);
-    launch_attention(call, *op, each_key_tile<COLUMNS, Stored>, attention_bytes(width, COLUMNS, 4, 2) + statistics);
+    store_rows<COLUMNS>(head, op.dqkv + head.key, head.qkv_row, key, dkeys);
+    store_rows<COLUMNS>(head, op.dqkv + head.value, head.qkv_row, key, dvalues);
 }
 
 template <int COLUMNS> static void launch_both(const struct cuda_call *call, const struct attention_backward *op)
 {
-    if (call->stored == STORED_BFLOAT16)
-        launch_stored<COLUMNS, struct bfloat16>(call, op);
-    else
-        launch_stored<COLUMNS, float>(call, op);
+    const size_t statistics = 2 * ATTENTION_TILE * sizeof(float);
+    const int64_t width = op->c / op->heads;
+    launch_attention(call, *op, each_query_tile<COLUMNS>, attention_bytes(width, COLUMNS, 4, 1) + statistics);
+    launch_attention(call, *op, each_key_tile<COLUMNS>, attention_bytes(width, COLUMNS, 4, 2) + statistics);
 }
 
 void cuda_attention_backward(const struct cuda_call *call, const struct attention_backward *op)
 {
+    if (call->stored == STORED_BFLOAT16) {
+        attention_backward_bfloat16(call, op);
+        return;
+    }
     switch (attention_columns(call, op->c, op->heads)) {
     case 2:
         launch_both<2>(call, op);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/device/cuda/attention.cuh"
+#include "worker/device/cuda/attention_tensor.cuh"
 
 /* What a row of queries knows after the keys seen so far: the largest score, the sum of powers, the weighted values. */
 template <int COLUMNS> struct row_state {
@@ -51,7 +51,7 @@ static __device__ void absorb(const struct attention_head &head, int64_t query, 
     }
 }
 
-template <int COLUMNS, typename Stored>
+template <int COLUMNS>
 static __device__ void finish(const struct attention_forward &op, const struct attention_head &head, int64_t query,
                               struct row_state<COLUMNS> *state)
 {
@@ -63,52 +63,48 @@ static __device__ void finish(const struct attention_forward &op, const struct a
         if (threadIdx.x == 0 && row < head.t)
             op.logsumexp[head.statistics + row] = state->maximum[i] + logf(state->sum[i]);
     }
-    store_rows<COLUMNS>(head, values<Stored>(op.y) + head.output, head.output_row, query, state->output);
+    store_rows<COLUMNS>(head, op.y + head.output, head.output_row, query, state->output);
 }
 
 /* The longest rows of tiles come first. */
-template <int COLUMNS, typename Stored> static __global__ void each_query_tile(struct attention_forward op)
+template <int COLUMNS> static __global__ void each_query_tile(struct attention_forward op)
 {
     extern __shared__ __align__(16) float shared[];
     const struct attention_head head = attention_head(op.t, op.c, op.heads, blockIdx.y);
     const int by_column = head.width * ATTENTION_PITCH, by_row = ATTENTION_TILE * ATTENTION_SIDE * COLUMNS;
-    float *queries = shared, *keys = queries + by_column, *value_rows = keys + by_column, *powers = value_rows + by_row;
+    float *queries = shared, *keys = queries + by_column, *values = keys + by_column, *powers = values + by_row;
     const int64_t query = (int64_t)(gridDim.x - 1 - blockIdx.x) * ATTENTION_TILE;
     struct row_state<COLUMNS> state = {
     };
     for (int i = 0; i < ATTENTION_SHARE; i++)
         state.maximum[i] = -INFINITY;
-    load_tile<COLUMNS>(head, values<Stored>(op.qkv) + head.query, head.qkv_row, query, queries, NULL);
+    load_tile<COLUMNS>(head, op.qkv + head.query, head.qkv_row, query, queries, NULL);
     for (int64_t key = 0; key <= query; key += ATTENTION_TILE) {
         float scores[ATTENTION_SHARE][ATTENTION_SHARE] = {};
-        load_tile<COLUMNS>(head, values<Stored>(op.qkv) + head.key, head.qkv_row, key, keys, NULL);
-        load_tile<COLUMNS>(head, values<Stored>(op.qkv) + head.value, head.qkv_row, key, NULL, value_rows);
+        load_tile<COLUMNS>(head, op.qkv + head.key, head.qkv_row, key, keys, NULL);
+        load_tile<COLUMNS>(head, op.qkv + head.value, head.qkv_row, key, NULL, values);
         __syncthreads();
         multiply_rows(head, queries, keys, scores);
         absorb<COLUMNS>(head, query, key, scores, &state);
         store_by_key(powers, scores);
         __syncthreads();
-        multiply_scores<COLUMNS>(powers, value_rows, state.output);
+        multiply_scores<COLUMNS>(powers, values, state.output);
         __syncthreads();
     }
-    finish<COLUMNS, Stored>(op, head, query, &state);
-}
-
-template <int COLUMNS, typename Stored> static void launch_stored(const struct cuda_call *call, const struct attention_forward *op)
-{
-    launch_attention(call, *op, each_query_tile<COLUMNS, Stored>, attention_bytes(op->c / op->heads, COLUMNS, 2, 1));
+    finish<COLUMNS>(op, head, query, &state);
 }
 
 template <int COLUMNS> static void launch(const struct cuda_call *call, const struct attention_forward *op)
 {
-    if (call->stored == STORED_BFLOAT16)
-        launch_stored<COLUMNS, struct bfloat16>(call, op);
-    else
-        launch_stored<COLUMNS, float>(call, op);
+    launch_attention(call, *op, each_query_tile<COLUMNS>, attention_bytes(op->c / op->heads, COLUMNS, 2, 1));
 }
 
 void cuda_attention_forward(const struct cuda_call *call, const struct attention_forward *op)
 {
+    if (call->stored == STORED_BFLOAT16) {
+        attention_forward_bfloat16(call, op);
+        return;
+    }
     switch (attention_columns(call, op->c, op->heads)) {
     case 2:
         launch<2>(call, op);

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/device/cuda/attention_tensor.cuh"
+
+/* What a lane knows of its two rows after the keys seen so far: the largest score, the sum of powers, the weighted
+ * values. */
+template <int STEPS> struct lane_state {
+    float maximum[2], sum[2], output[2 * STEPS][4];
+};
+
+/* The four lanes of a row. */
+static __device__ float row_maximum(float x)
+{
+    for (int distance = 2; distance > 0; distance /= 2)
+        x = fmaxf(x, __shfl_xor_sync(~0u, x, distance));
+    return x;
+}
+
+static __device__ float row_sum(float x)
+{
+    for (int distance = 2; distance > 0; distance /= 2)
+        x += __shfl_xor_sync(~0u, x, distance);
+    return x;
+}
+
+/* Scores become powers against the row's new maximum; what was summed before is brought to it. */
+template <int STEPS>
+static __device__ void absorb(const struct attention_head &head, int64_t query, int64_t key,
+                              float scores[KEY_TILES][4], struct lane_state<STEPS> *state)
+{
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        float maximum = -INFINITY, sum = 0;
+#pragma unroll
+        for (int j = 0; j < KEY_TILES; j++)
+#pragma unroll
+            for (int i = 2 * half; i < 2 * half + 2; i++) {
+                const int64_t row = query + sum_row(i), column = key + sum_column(j, i);
+                scores[j][i] = column <= row && column < head.t ? scores[j][i] * head.scale : -INFINITY;
+                maximum = fmaxf(maximum, scores[j][i]);
+            }
+        maximum = fmaxf(state->maximum[half], row_maximum(maximum));
+        const float shrink = expf(state->maximum[half] - maximum);
+#pragma unroll
+        for (int j = 0; j < KEY_TILES; j++)
+#pragma unroll
+            for (int i = 2 * half; i < 2 * half + 2; i++) {
+                scores[j][i] = expf(scores[j][i] - maximum);
+                sum += scores[j][i];
+            }
+        state->sum[half] = state->sum[half] * shrink + row_sum(sum);
+        state->maximum[half] = maximum;
+#pragma unroll
+        for (int j = 0; j < 2 * STEPS; j++) {
+            state->output[j][2 * half] *= shrink;
+            state->output[j][2 * half + 1] *= shrink;
+        }
+    }
+}
+
+template <int STEPS>
+static __device__ void finish(const struct attention_forward &op, const struct attention_head &head, int64_t query,
+                              struct lane_state<STEPS> *state)
+{
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        const int64_t row = query + sum_row(2 * half);
+        const float share = 1.0f / state->sum[half];
+#pragma unroll
+        for (int j = 0; j < 2 * STEPS; j++) {
+            state->output[j][2 * half] *= share;
+            state->output[j][2 * half + 1] *= share;
+        }
+        if (threadIdx.x % 4 == 0 && row < head.t)
+            op.logsumexp[head.statistics + row] = state->maximum[half] + logf(state->sum[half]);
+    }
+    store_sums<STEPS>(head, (struct bfloat16 *)op.y + head.output, head.output_row, query, state->output);
+}
+
+/* The longest rows of tiles come first. */
+template <int STEPS>
+static __global__ void __launch_bounds__(TILE_WARPS *WARP) each_query_tile(struct attention_forward op, bool whole)
+{
+    extern __shared__ __align__(16) float shared[];
+    const struct attention_head head = attention_head(op.t, op.c, op.heads, blockIdx.y);
+    const struct bfloat16 *qkv = (const struct bfloat16 *)op.qkv;
+    struct bfloat16 *queries = (struct bfloat16 *)shared, *keys = queries + ROW_TILE(STEPS);
+    struct bfloat16 *turned_values = keys + ROW_TILE(STEPS);
+    const int64_t query = (int64_t)(gridDim.x - 1 - blockIdx.x) * ATTENTION_TILE;
+    struct lane_state<STEPS> state = {};
+    state.maximum[0] = state.maximum[1] = -INFINITY;
+    load_rows<STEPS>(head, whole, qkv + head.query, head.qkv_row, query, queries);
+    for (int64_t key = 0; key <= query; key += ATTENTION_TILE) {
+        float scores[KEY_TILES][4] = {};
+        load_rows<STEPS>(head, whole, qkv + head.key, head.qkv_row, key, keys);
+        load_turned<STEPS>(head, qkv + head.value, head.qkv_row, key, turned_values);
+        __syncthreads();
+        multiply_tiles<STEPS>(queries, keys, scores);
+        absorb<STEPS>(head, query, key, scores, &state);
+        multiply_turned<STEPS>(scores, turned_values, state.output);
+        __syncthreads();
+    }
+    finish<STEPS>(op, head, query, &state);
+}
+
+template <int STEPS> static void launch(const struct cuda_call *call, const struct attention_forward *op)
+{
+    const size_t elements = 2 * ROW_TILE(STEPS) + TURNED_TILE(STEPS);
+    launch_tiles(call, *op, each_query_tile<STEPS>, heads_are_whole(op->c, op->heads, op->qkv, op->qkv),
+                 elements * sizeof(struct bfloat16));
+}
+
+void attention_forward_bfloat16(const struct cuda_call *call, const struct attention_forward *op)
+{
+    switch (attention_columns(call, op->c, op->heads)) {
+    case 2:
+        launch<2>(call, op);
+        break;
+    case 4:
+        launch<4>(call, op);
+        break;
+    case 8:
+        launch<8>(call, op);
+        break;
+    }
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Attention of values stored as bfloat16: tiles of 64 queries by 64 keys as in
+ * attention.cuh, whose products are tensor cores'. A block of four warps works on
+ * a tile; a warp has 16 rows of it, scores and sums stay in its registers. Softmax
+ * weights and their gradients are rounded to bfloat16 where they are factors.
+ *
+ * Tiles lie in shared memory by row, padded with zeros to 16 STEPS columns, or
+ * turned (by column) where a product runs over rows. Pitches keep the lanes of a
+ * warp in different banks.
+ */
+#ifndef COXSWAIN_DEVICE_CUDA_ATTENTION_TENSOR_CUH
+#define COXSWAIN_DEVICE_CUDA_ATTENTION_TENSOR_CUH
+
+#include "worker/device/cuda/attention.cuh"
+#include "worker/device/cuda/tensor_core.cuh"
+
+#define WARP_ROWS 16 /* of a tile */
+#define TILE_WARPS (ATTENTION_TILE / WARP_ROWS)
+#define ROW_PITCH(steps) ((steps) * 16 + 8)
+#define TURNED_PITCH (ATTENTION_TILE + 8)
+#define KEY_TILES (ATTENTION_TILE / 8) /* of sums, side by side */
+
+/* Elements of a tile by row, and of a turned one. */
+#define ROW_TILE(steps) (ATTENTION_TILE * ROW_PITCH(steps))
+#define TURNED_TILE(steps) ((steps) * 16 * TURNED_PITCH)
+
+static __device__ inline int tile_thread_number(void)
+{
+    return (int)(threadIdx.y * WARP + threadIdx.x);
+}
+
+/* 64 rows from row `first` on, zeros behind row t and behind the width; `from` is the head's column 0 of row 0. */
+template <int STEPS, int LENGTH>
+static __device__ inline void load_pieces(const struct attention_head &head, const struct bfloat16 *from,
+                                          int64_t row_stride, int64_t first, struct bfloat16 *to)
+{
+    struct alignas(sizeof(struct bfloat16) * LENGTH) piece {
+        struct bfloat16 at[LENGTH];
+    };
+    const int wide = STEPS * 16 / LENGTH;
+    for (int i = tile_thread_number(); i < ATTENTION_TILE * wide; i += TILE_WARPS * WARP) {
+        const int row = i / wide, column = i % wide * LENGTH;
+        piece some = {};
+        if (first + row < head.t && column < head.width)
+            some = *(const piece *)(from + (first + row) * row_stride + column);
+        *(piece *)(to + row * ROW_PITCH(STEPS) + column) = some;
+    }
+}
+
+/* 16 bytes at a time where `whole` says that heads are made of such. */
+template <int STEPS>
+static __device__ inline void load_rows(const struct attention_head &head, bool whole, const struct bfloat16 *from,
+                                        int64_t row_stride, int64_t first, struct bfloat16 *to)
+{
+    if (whole)
+        load_pieces<STEPS, 8>(head, from, row_stride, first, to);
+    else
+        load_pieces<STEPS, 1>(head, from, row_stride, first, to);
+}
+
+/* The same, turned. */
+template <int STEPS>
+static __device__ inline void load_turned(const struct attention_head &head, const struct bfloat16 *from,
+                                          int64_t row_stride, int64_t first, struct bfloat16 *to)
+{
+    const int wide = STEPS * 16;
+    for (int i = tile_thread_number(); i < ATTENTION_TILE / 2 * wide; i += TILE_WARPS * WARP) {
+        const int row = i / wide * 2, column = i % wide;
+        const struct bfloat16 *place = from + (first + row) * row_stride + column;
+        const bool inside = column < head.width;
+        const uint32_t low = inside && first + row < head.t ? place[0].bits : 0;
+        const uint32_t high = inside && first + row + 1 < head.t ? place[row_stride].bits : 0;
+        *(bfloat16_pair *)(to + column * TURNED_PITCH + row) = high << 16 | low;
+    }
+}
+
+/* scores += the inner products of the warp's rows of `left` with all rows of `right`. */
+template <int STEPS>
+static __device__ inline void multiply_tiles(const struct bfloat16 *left, const struct bfloat16 *right,
+                                             float scores[KEY_TILES][4])
+{
+    const int lane = (int)threadIdx.x;
+    left += threadIdx.y * WARP_ROWS * ROW_PITCH(STEPS);
+#pragma unroll
+    for (int step = 0; step < STEPS; step++) {
+        uint32_t rows[4];
+        read_left(left + step * 16, ROW_PITCH(STEPS), lane, rows);
+#pragma unroll
+        for (int j = 0; j < KEY_TILES; j++) {
+            uint32_t columns[2];
+            read_right(right + j * 8 * ROW_PITCH(STEPS) + step * 16, ROW_PITCH(STEPS), lane, columns);
+            multiply_tile(scores[j], rows, columns);
+        }
+    }
+}
+
+/* sums += the warp's scores, rounded, times the tile that lies turned. */
+template <int STEPS>
+static __device__ inline void multiply_turned(const float scores[KEY_TILES][4], const struct bfloat16 *turned,
+                                              float sums[2 * STEPS][4])
+{
+#pragma unroll
+    for (int step = 0; step < ATTENTION_TILE / 16; step++) {
+        uint32_t rows[4];
+        sums_as_left(scores[2 * step], scores[2 * step + 1], rows);
+#pragma unroll
+        for (int j = 0; j < 2 * STEPS; j++) {
+            uint32_t columns[2];
+            read_right(turned + j * 8 * TURNED_PITCH + step * 16, TURNED_PITCH, (int)threadIdx.x, columns);
+            multiply_tile(sums[j], rows, columns);
+        }
+    }
+}
+
+/* The row of a tile that element i of a lane's sums is of, and the column. */
+static __device__ inline int sum_row(int i)
+{
+    return (int)(threadIdx.y * WARP_ROWS + threadIdx.x / 4) + i / 2 * 8;
+}
+static __device__ inline int sum_column(int tile, int i)
+{
+    return tile * 8 + (int)threadIdx.x % 4 * 2 + i % 2;
+}
+
+template <int STEPS>
+static __device__ inline void store_sums(const struct attention_head &head, struct bfloat16 *to, int64_t row_stride,
+                                         int64_t first, const float sums[2 * STEPS][4])
+{
+#pragma unroll
+    for (int j = 0; j < 2 * STEPS; j++)
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const int64_t row = first + sum_row(i);
+            const int column = sum_column(j, i);
+            if (row < head.t && column < head.width)
+                narrow(sums[j][i], to + row * row_stride + column);
+        }
+}
+
+/* Whether rows of heads can be read 16 bytes at a time. */
+static inline bool heads_are_whole(int64_t c, int64_t heads, const void *values, const void *others)
+{
+    return c / heads % 8 == 0 && ((uintptr_t)values | (uintptr_t)others) % 16 == 0;
+}
+
+/* A block a tile of each head; more shared memory than 48 KiB must be asked for. */
+template <typename Operation>
+static void launch_tiles(const struct cuda_call *call, const Operation &op, void (*kernel)(Operation, bool), bool whole,
+                         size_t shared_bytes)
+{
+    const unsigned tiles = (unsigned)((op.t + ATTENTION_TILE - 1) / ATTENTION_TILE);
+    if (op.b == 0)
+        return;
+    cudaError_t result =
+        shared_bytes > 48 * 1024
+            ? cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared_bytes)
+            : cudaSuccess;
+    if (result != cudaSuccess)
+        cuda_call_fail(call, "attention", cudaGetErrorString(result));
+    else
+        launch_kernel(call, dim3(tiles, (unsigned)(op.b * op.heads)), dim3(WARP, TILE_WARPS), shared_bytes, kernel, op,
+                      whole);
+}
+
+void attention_forward_bfloat16(const struct cuda_call *call, const struct attention_forward *op);
+void attention_backward_bfloat16(const struct cuda_call *call, const struct attention_backward *op);
+
+#endif
