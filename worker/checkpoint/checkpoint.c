@@ -39,6 +39,7 @@ struct checkpoint_store {
     struct checkpoint_part_key failed_key; /* of the last save that failed */
     unsigned failed_ranks;                 /* 0: none, or its parts are gone */
     atomic_bool parts_given_up;
+    atomic_llong parts_hurry_ms;
     checkpoint_ask_rank ask_rank;
     checkpoint_name_rank name_rank;
     checkpoint_tell_late tell_late;
@@ -240,6 +241,7 @@ static int save_snapshot(struct checkpoint_store *store, struct progress *progre
     const struct checkpoint_parts parts = {.key = &store->part_key,
                                            .ranks = store->part_ranks,
                                            .patience = {.given_up = &store->parts_given_up,
+                                                        .hurry_ms = &store->parts_hurry_ms,
                                                         .ask = store->ask_rank,
                                                         .name = store->name_rank,
                                                         .tell_late = store->tell_late,
@@ -380,6 +382,11 @@ int checkpoint_save(struct checkpoint_store *store, const struct manifest *manif
 void checkpoint_give_up_parts(struct checkpoint_store *store)
 {
     atomic_store(&store->parts_given_up, true);
+}
+
+void checkpoint_hurry_parts(struct checkpoint_store *store, int64_t wait_ms)
+{
+    atomic_store(&store->parts_hurry_ms, wait_ms);
 }
 
 int checkpoint_save_with_parts(struct checkpoint_store *store, const struct manifest *manifest,

@@ -97,6 +97,9 @@ int checkpoint_save_with_parts(struct checkpoint_store *store, const struct mani
 /* A save under way waits no longer for parts: who would write them is gone. */
 void checkpoint_give_up_parts(struct checkpoint_store *store);
 
+/* From now on a part that has not grown for so long is waited for no longer. From any thread. */
+void checkpoint_hurry_parts(struct checkpoint_store *store, int64_t wait_ms);
+
 /* Whether a save is under way: the next would be skipped. */
 bool checkpoint_is_busy(struct checkpoint_store *store);
 

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -24,10 +25,23 @@
 #define SUM_TEXT_MAX 512
 #define FAILED_WORD "failed " /* in place of a digest: errno and, in words, the reason follow */
 
+/* Of all parts of a save. */
+static char *save_path(const char *directory, const struct checkpoint_part_key *key)
+{
+    return memory_format("%s/" CHECKPOINT_PART_PREFIX "%" PRIu32 ".%" PRIu32 ".%" PRIu32 "-step-%08lld", directory,
+                         key->attempt, key->epoch, key->counter, (long long)key->step);
+}
+
 static char *part_path(const char *directory, const struct checkpoint_part_key *key)
 {
-    return memory_format("%s/" CHECKPOINT_PART_PREFIX "%" PRIu32 ".%" PRIu32 ".%" PRIu32 "-step-%08lld-rank-%05u",
-                         directory, key->attempt, key->epoch, key->counter, (long long)key->step, key->rank);
+    SCOPED_FREE char *save = save_path(directory, key);
+    return memory_format("%s-rank-%05u", save, key->rank);
+}
+
+static char *call_path(const char *directory, const struct checkpoint_part_key *key)
+{
+    SCOPED_FREE char *save = save_path(directory, key);
+    return memory_format("%s-called", save);
 }
 
 static char *sum_path(const char *part)
@@ -190,6 +204,20 @@ void part_writer_free(struct part_writer *writer)
     free(writer);
 }
 
+/* ---- calling for them */
+
+int checkpoint_parts_call(const char *directory, const struct checkpoint_part_key *key, struct error *error)
+{
+    SCOPED_FREE char *call = call_path(directory, key);
+    return file_make_directories(directory, error) < 0 ? -1 : file_write(call, "\n", 1, error);
+}
+
+bool checkpoint_parts_are_called(const char *directory, const struct checkpoint_part_key *key)
+{
+    SCOPED_FREE char *call = call_path(directory, key);
+    return access(call, F_OK) == 0;
+}
+
 /* ---- collecting */
 
 static int take_failure(const char *text, struct error *error)
@@ -241,6 +269,9 @@ static const char *name_rank(const struct checkpoint_parts_patience *patience, c
 
 static int64_t wait_ns(const struct checkpoint_parts_patience *patience)
 {
+    int64_t hurry_ms = patience->hurry_ms ? atomic_load(patience->hurry_ms) : 0;
+    if (hurry_ms > 0)
+        return hurry_ms * 1000000;
     return patience->wait_ms > 0 ? patience->wait_ms * 1000000 : WAIT_NS;
 }
 
@@ -266,11 +297,18 @@ static void tell_if_late(const struct checkpoint_parts_patience *patience, const
     patience->tell_late(patience->context, name_rank(patience, key, name), key->step, waited_ns / 1000000);
 }
 
+/* How much of it is there, as far as its disk has it (safetensors_write). */
+static int64_t size_of(const char *part)
+{
+    struct stat status;
+    return stat(part, &status) == 0 ? (int64_t)status.st_size : -1;
+}
+
 /* A rank writes before it leaves: so it is asked for first, and the file is looked for after. */
-static int await_file(const char *part, const char *sum, const struct checkpoint_part_key *key, int64_t until,
+static int await_file(const char *part, const char *sum, const struct checkpoint_part_key *key,
                       const struct checkpoint_parts_patience *patience, struct error *error)
 {
-    int64_t moved_ns = 0, told = 0, since = clock_monotonic_ns();
+    int64_t moved_ns = 0, told = 0, since = clock_monotonic_ns(), size = -1, grown_ns = since;
     char name[CHECKPOINT_RANK_NAME_MAX];
     for (;;) {
         enum checkpoint_rank_fate fate = ask_rank(patience, key);
@@ -285,22 +323,26 @@ static int await_file(const char *part, const char *sum, const struct checkpoint
                              name_rank(patience, key, name), (long long)key->step);
         if (given_up)
             return error_set(error, ERROR_CANCELLED, "the crew that held step %lld is gone", (long long)key->step);
-        if (clock_monotonic_ns() > until)
-            return error_set(error, ERROR_TIMEOUT, "%s has not written its part of step %lld within %.1f s",
+        int64_t size_now = size_of(part), now = clock_monotonic_ns();
+        grown_ns = size_now == size ? grown_ns : now;
+        size = size_now;
+        if (now - grown_ns > wait_ns(patience))
+            return error_set(error, ERROR_TIMEOUT,
+                             "%s has not written its part of step %lld: nothing more of it has come for %.1f s",
                              name_rank(patience, key, name), (long long)key->step, (double)wait_ns(patience) / 1e9);
         tell_if_late(patience, key, clock_monotonic_ns() - since, &told);
         nanosleep(&(struct timespec){.tv_nsec = LOOK_NS}, NULL);
     }
 }
 
-static int await_part(const char *directory, const struct checkpoint_part_key *key, int64_t until,
+static int await_part(const char *directory, const struct checkpoint_part_key *key,
                       const struct checkpoint_parts_patience *patience, struct manifest_file *file, struct error *error)
 {
     SCOPED_FREE char *part = part_path(directory, key);
     SCOPED_FREE char *sum = sum_path(part);
     char name[CHECKPOINT_RANK_NAME_MAX];
     snprintf(file->name, sizeof file->name, CHECKPOINT_SHARD_FORMAT, (int)key->rank);
-    if (await_file(part, sum, key, until, patience, error) < 0)
+    if (await_file(part, sum, key, patience, error) < 0)
         return -1;
     if (read_sum(sum, file, error) < 0)
         return error_wrap(error, "%s", name_rank(patience, key, name));
@@ -323,12 +365,11 @@ int checkpoint_parts_collect(const char *directory, const char *saving, const st
                              unsigned ranks, const struct checkpoint_parts_patience *patience,
                              struct manifest *manifest, struct error *error)
 {
-    int64_t until = clock_monotonic_ns() + wait_ns(patience);
     struct checkpoint_part_key part = *key;
     manifest->files = memory_resize(manifest->files, manifest->file_count + ranks, sizeof *manifest->files);
     struct manifest_file *files = manifest->files + manifest->file_count; /* of rank 1, 2, … */
     for (part.rank = 1; part.rank < ranks; part.rank++)
-        if (await_part(directory, &part, until, patience, &files[part.rank - 1], error) < 0)
+        if (await_part(directory, &part, patience, &files[part.rank - 1], error) < 0)
             return -1;
     for (part.rank = 1; part.rank < ranks; part.rank++) {
         if (take_part(directory, saving, &part, &files[part.rank - 1], error) < 0)

@@ -57,16 +57,25 @@ struct checkpoint_parts_patience {
     checkpoint_name_rank name;      /* NULL: "rank 1" */
     checkpoint_tell_late tell_late; /* NULL: nobody is told */
     int64_t late_ms;                /* each so long; 0: half a minute */
-    int64_t wait_ms;                /* 0: two minutes */
+    int64_t wait_ms;                /* that a part has not grown; 0: two minutes */
+    const atomic_llong *hurry_ms;   /* instead, unless it is NULL or 0 */
 };
 
-/* Waits up to two minutes for the parts of ranks [1, ranks); once all are there, moves them into `saving` and adds them to the
+/* Waits for the parts of ranks [1, ranks), as long as they grow; once all are there, moves them into `saving` and adds them to the
  * manifest's files: a save that fails leaves them to the next of the same step.
  * ERROR_TIMEOUT names the first that is missing, ERROR_UNAVAILABLE one that will not come; ERROR_CANCELLED once it is given up.
  * What kept a rank from writing its own is told as it was there, `os_error` too. */
 int checkpoint_parts_collect(const char *directory, const char *saving, const struct checkpoint_part_key *key,
                              unsigned ranks, const struct checkpoint_parts_patience *patience,
                              struct manifest *manifest, struct error *error);
+/* ---- any rank. One that cannot wait for a boundary at which all agree on a save calls for the parts of the last one, which all who
+ * have not left it still hold; they look for the call when they see that it goes. Until the next chief sweeps it away. The rank of
+ * the key does not matter. */
+int checkpoint_parts_call(const char *directory, const struct checkpoint_part_key *key, struct error *error);
+bool checkpoint_parts_are_called(const char *directory, const struct checkpoint_part_key *key);
+
+/* ---- the chief */
+
 /* Removes what ranks [1, ranks) have written for a save that has failed. */
 void checkpoint_parts_remove(const char *directory, const struct checkpoint_part_key *key, unsigned ranks);
 

@@ -350,24 +350,43 @@ static int64_t save_ms(const struct dispatcher *dispatcher)
     return dispatcher->options.save_ms > 0 ? dispatcher->options.save_ms : SAVE_MS_DEFAULT;
 }
 
+static int64_t later(int64_t one_ms, int64_t other_ms)
+{
+    return one_ms > other_ms ? one_ms : other_ms;
+}
+
+/* Without the lock, since it asks a disk. */
+static void look_at_shards(struct dispatcher *dispatcher, const char *directory)
+{
+    if (directory == NULL || dispatcher->options.written == NULL)
+        return;
+    pthread_mutex_unlock(&dispatcher->lock);
+    int64_t written = dispatcher->options.written(dispatcher->options.context, directory);
+    pthread_mutex_lock(&dispatcher->lock);
+    if (written != dispatcher->written)
+        dispatcher->grown_ms = dispatcher_now_ms();
+    dispatcher->written = written;
+}
+
 /* A server that beats while its disk hangs would keep the chief for ever, which does nothing else meanwhile. Once the chief is
  * asked to leave, all that a save waits for counts. */
 static bool takes_too_long(const struct dispatcher *dispatcher, int64_t began_ms, int64_t save_began_ms)
 {
-    int64_t since_ms = save_began_ms > dispatcher->cancelled_ms ? save_began_ms : dispatcher->cancelled_ms;
+    int64_t since_ms = later(later(save_began_ms, dispatcher->cancelled_ms), dispatcher->grown_ms);
     int64_t most_ms = dispatcher->options.last_save_ms > 0 ? dispatcher->options.last_save_ms : LAST_SAVE_MS_DEFAULT;
-    return dispatcher_now_ms() - began_ms >= save_ms(dispatcher) ||
+    return dispatcher_now_ms() - later(began_ms, dispatcher->grown_ms) >= save_ms(dispatcher) ||
            (dispatcher->cancelled && dispatcher_now_ms() - since_ms >= most_ms);
 }
 
 /* Whoever is asked to leave has no time for another. */
 static void await_none(struct dispatcher *dispatcher, bool (*is)(const struct led_server *server),
-                       int64_t save_began_ms)
+                       int64_t save_began_ms, const char *directory)
 {
     int64_t began_ms = dispatcher_now_ms();
     bool ends = dispatcher->saves_no_more;
     while (dispatcher->fatal.kind == ERROR_NONE && any(dispatcher, is) && !ends) {
         wait_for(dispatcher, 200);
+        look_at_shards(dispatcher, directory);
         ends = any(dispatcher, is) && takes_too_long(dispatcher, began_ms, save_began_ms);
     }
     dispatcher->saves_no_more = ends && dispatcher->cancelled;
@@ -379,7 +398,7 @@ static void await_disks(struct dispatcher *dispatcher, int64_t save_began_ms)
     dispatcher->awaits_disks = true;
     for (unsigned i = 0; i < dispatcher->options.server_count; i++)
         dispatcher->servers[i].asked_ms = dispatcher_now_ms();
-    await_none(dispatcher, is_busy, save_began_ms);
+    await_none(dispatcher, is_busy, save_began_ms, NULL);
     dispatcher->awaits_disks = false;
 }
 
@@ -396,7 +415,7 @@ static void save_all(struct dispatcher *dispatcher, struct ps_message *order, bo
         /* No chief has given an order this number: what a server still says to an earlier one is no answer. */
         order->step = clock_monotonic_ns();
         on_rpc(dispatcher, order_save, order);
-        await_none(dispatcher, is_saving, began_ms);
+        await_none(dispatcher, is_saving, began_ms, order->path);
     } while (waits && any(dispatcher, is_put_off) && !any(dispatcher, is_saving) &&
              dispatcher->fatal.kind == ERROR_NONE);
 }

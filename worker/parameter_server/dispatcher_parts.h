@@ -94,8 +94,9 @@ struct dispatcher {
     struct error fatal;
     bool cancelled, finished; /* finished: everybody was told that the run is over */
     int64_t cancelled_ms;
-    bool awaits_disks;  /* a save begins once no server is busy with another */
-    bool saves_no_more; /* a save took too long after that */
+    bool awaits_disks;         /* a save begins once no server is busy with another */
+    bool saves_no_more;        /* a save took too long after that */
+    int64_t written, grown_ms; /* bytes of a save's shards when they were last looked at, and when there were others */
     void (*errand)(struct dispatcher *dispatcher, void *context); /* of the other thread, for the rpc's; NULL: none */
     void *errand_context;
     struct dispatcher_event events[EVENTS_MAX];

@@ -471,6 +471,7 @@ static int open_dispatcher(struct ps_chief *chief, struct error *error)
         .rate = trainer_learning_rate,
         .is_empty = is_empty,
         .save_ms = save_ms(chief),
+        .written = ps_chief_written,
         .witness = record_ticket,
         .context = trainer,
     };

@@ -60,6 +60,8 @@ int ps_chief_read_tickets(const struct ps_chief *chief, const struct json *ticke
  * and it replaces the newest checkpoint where that is of the same step. `last`, before this process or servers leave: servers
  * answer nobody after it, this chief included, before the next beginning. */
 int ps_chief_save(struct ps_chief *chief, bool last, struct error *error);
+/* For dispatcher_options.written. */
+int64_t ps_chief_written(void *context, const char *directory);
 /* Saves when it is due; what fails is a warning. ERROR_STALE, ERROR_CONFLICT: another chief has the directory. */
 int ps_chief_save_if_due(struct ps_chief *chief, struct error *error);
 

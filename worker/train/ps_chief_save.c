@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "common/clock.h"
+#include "common/contract/checkpoint_layout.h"
 #include "common/memory.h"
 #include "worker/data/step_record.h"
 #include "worker/train/ps_chief_parts.h"
@@ -70,6 +72,19 @@ static int commit(struct ps_chief *chief, const char *directory, const struct se
     report_checkpoint(trainer->report, manifest.step);
     report_save(trainer->report, NULL);
     return 0;
+}
+
+int64_t ps_chief_written(void *context, const char *directory)
+{
+    const struct trainer *trainer = context;
+    int64_t bytes = 0;
+    for (unsigned i = 0; i < trainer->crew.server_count; i++) {
+        SCOPED_FREE char *path = memory_format("%s/" CHECKPOINT_SHARD_FORMAT, directory, (int)i);
+        struct stat status;
+        if (stat(path, &status) == 0)
+            bytes += status.st_size;
+    }
+    return bytes;
 }
 
 int ps_chief_save(struct ps_chief *chief, bool last, struct error *error)

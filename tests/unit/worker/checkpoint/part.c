@@ -8,9 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/memory.h"
 #include "common/scope.h"
 #include "tests/unit/worker/checkpoint/held_disk.h"
+#include "worker/checkpoint/commit.h"
 #include "worker/checkpoint/file.h"
 
 static const float values[] = {1, 2, 3};
@@ -173,6 +175,67 @@ Test(part, a_rank_that_is_frozen_in_a_commit_is_named_at_the_deadline, .timeout 
     free(manifest.files);
     file_remove_directory(saving, NULL);
     file_remove_directory(directory, NULL);
+}
+
+struct slow_disk {
+    char *part;
+    unsigned looks; /* of who waits */
+    int64_t since_ns;
+};
+
+#define SLOW_WAIT_MS 50
+
+/* Who waits asks before it looks how much is there: so there is always more. */
+static enum checkpoint_rank_fate write_slowly(void *context, const struct checkpoint_part_key *key)
+{
+    (void)key;
+    struct slow_disk *disk = context;
+    FILE *file = fopen(disk->part, "a");
+    cr_assert(file != NULL && fputc('x', file) == 'x' && fclose(file) == 0);
+    disk->looks++;
+    bool long_since = clock_monotonic_ns() - disk->since_ns > 10 * SLOW_WAIT_MS * (int64_t)1000000;
+    if (long_since && disk->looks >= 10) {
+        SCOPED_FREE char *sum = memory_format("%s.sum", disk->part);
+        cr_assert_eq(file_write(sum, "00000001 1\n", 11, NULL), 0);
+    }
+    return RANK_STAYS;
+}
+
+Test(part, that_grows_is_waited_for_however_long_it_takes, .timeout = 120)
+{
+    char directory[] = "/tmp/coxswain-part-XXXXXX";
+    cr_assert(mkdtemp(directory));
+    SCOPED_FREE char *saving = file_path_join(directory, ".saving");
+    SCOPED_FREE char *part = file_path_join(directory, ".part-1.2.3-step-00000010-rank-00001");
+    cr_assert_eq(file_make_directories(saving, NULL), 0);
+    const struct checkpoint_part_key key = {1, 2, 3, 10, 1};
+    atomic_bool given_up = false;
+    struct slow_disk disk = {.part = part, .since_ns = clock_monotonic_ns()};
+    const struct checkpoint_parts_patience patience = {
+        .given_up = &given_up, .ask = write_slowly, .context = &disk, .wait_ms = SLOW_WAIT_MS};
+    struct manifest manifest = {0};
+    struct error error = ERROR_INIT;
+    cr_expect_eq(checkpoint_parts_collect(directory, saving, &key, 2, &patience, &manifest, &error), 0, "%s",
+                 error.message);
+    free(manifest.files);
+    file_remove_directory(saving, NULL);
+    file_remove_directory(directory, NULL);
+}
+
+/* One of the same step that another crew has called for, or of another step, is none of ours. */
+Test(part, a_call_for_parts_is_for_that_boundary_of_that_crew)
+{
+    char directory[] = "/tmp/coxswain-part-XXXXXX";
+    cr_assert(mkdtemp(directory));
+    const struct checkpoint_part_key called = {1, 2, 3, 10, 1}, same = {1, 2, 3, 10, 0}, later = {1, 2, 3, 11, 1},
+                                     newer = {1, 2, 4, 10, 1};
+    cr_expect_not(checkpoint_parts_are_called(directory, &called));
+    cr_assert_eq(checkpoint_parts_call(directory, &called, NULL), 0);
+    cr_expect(checkpoint_parts_are_called(directory, &same), "whoever looks");
+    cr_expect_not(checkpoint_parts_are_called(directory, &later));
+    cr_expect_not(checkpoint_parts_are_called(directory, &newer));
+    cr_assert_eq(checkpoint_remove_leftovers(directory, NULL), 0);
+    cr_expect_eq(rmdir(directory), 0, "the next chief sweeps it away");
 }
 
 static void stop_waiting(void *context, const char *rank, int64_t step, int64_t waited_ms)

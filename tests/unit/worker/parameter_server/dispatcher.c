@@ -21,6 +21,7 @@
 #define SERVERS 2
 #define END 320
 #define FEW 40
+#define SLOW_LOOKS 10
 
 struct stage;
 
@@ -47,6 +48,8 @@ struct stage {
     bool begun;
     uint32_t lineage;
     int64_t save_ms;
+    int64_t (*written)(void *context, const char *directory);
+    unsigned looks;
 
     struct rpc *worker_rpc;
     struct address_book *book;
@@ -220,6 +223,7 @@ static void set_up(struct stage *stage)
         .witness = witness,
         .context = stage,
         .save_ms = stage->save_ms,
+        .written = stage->written,
         .patience_ms = 1,
         .last_save_ms = 200,
     };
@@ -455,6 +459,35 @@ Test(dispatcher, a_chief_does_not_wait_for_ever_for_a_disk_that_hangs, .timeout 
     }
     do_tickets(&stage, 1);
     tear_down(&stage);
+}
+
+/* Whoever waits looks before it loses its patience: at every look there is more, and at the last nothing. */
+static int64_t write_slowly(void *context, const char *directory)
+{
+    struct stage *stage = context;
+    cr_expect_str_eq(directory, "nowhere");
+    stage->looks++;
+    return stage->looks < SLOW_LOOKS ? stage->looks : SLOW_LOOKS;
+}
+
+static void expect_patience(bool leaves)
+{
+    struct stage stage = {.servers[1].hangs = true, .save_ms = 200, .written = write_slowly};
+    struct server_saved saved[PS_SERVERS_MAX] = {0};
+    struct error error = ERROR_INIT;
+    set_up(&stage);
+    cr_assert(begin(&stage, false) == 0);
+    if (leaves)
+        dispatcher_cancel(stage.dispatcher);
+    cr_expect(dispatcher_save(stage.dispatcher, "nowhere", leaves, saved, &error) < 0);
+    cr_expect(stage.looks >= SLOW_LOOKS, "%u looks, %s", stage.looks, error.message);
+    tear_down(&stage);
+}
+
+Test(dispatcher, a_disk_is_waited_for_as_long_as_it_writes, .timeout = 120)
+{
+    expect_patience(false);
+    expect_patience(true);
 }
 
 /* Tries again until one has been heard in time, which is up to the machine. */
