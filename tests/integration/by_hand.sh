@@ -4,7 +4,7 @@
 # Workers that a script starts by hand, alone or as crews told by TF_CONFIG, without a control plane: source this file first,
 # with `root` set to the sources. Sets `worker` (the program) and `work`, a directory of the script's own, which is the
 # working directory and the storage "runs" of its jobs. The job NAME is the document NAME.yaml there; its processes write
-# NAME.log when alone, else NAME.INDEX.log, servers NAME.psINDEX.log. While there is a file NAME.delay (NAME.INDEX.delay), each
+# NAME.log when alone, else NAME.INDEX.log, servers NAME.psINDEX.log, others NAME.ROLE.log. While there is a file NAME.delay (NAME.INDEX.delay), each
 # reading of a batch takes that process so many milliseconds longer. All goes at the end, whoever still runs as well.
 
 bin=$(cd "${BUILD:?}" && pwd) || exit 1
@@ -59,10 +59,15 @@ hosts() {
     (IFS=,; echo "[${list[*]}]")
 }
 
-# start_member NAME ROLE INDEX [EPOCH]: one process of the crew in `cluster`, a worker or a ps; adds it to `pids`
+# start_member NAME ROLE INDEX [EPOCH]: one process of the crew in `cluster`, a worker, a ps, a chief (place 200) or an evaluator
+# (300); adds it to `pids`
 start_member() {
     local place=$3 log=$1.$3.log
-    if [[ $2 == ps ]]; then place=$((100 + $3)) log=$1.ps$3.log; fi
+    case $2 in
+    ps) place=$((100 + $3)) log=$1.ps$3.log ;;
+    chief) place=200 log=$1.chief.log ;;
+    evaluator) place=300 log=$1.evaluator.log ;;
+    esac
     TF_CONFIG="{\"cluster\":$cluster,\"task\":{\"type\":\"$2\",\"index\":$3}}" COXSWAIN_EPOCH=${4:-0} launch "$1" "$log" &
     pids[place]=$!
 }

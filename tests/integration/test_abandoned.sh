@@ -2,52 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Workers that are asked to leave in a step, or an evaluation, that does not end: after half of the grace period they abandon it,
-# save the boundary before it and end with 143; what goes on from there ends in the bits of an undisturbed run. Such a step waits
-# for examples that do not come. Prints ok/not ok lines (see tests/run).
+# save the boundary before it and end with 143, also where several hold parts of the state; what goes on from there ends in the
+# bits of an undisturbed run. Prints ok/not ok lines (see tests/run).
 set -uo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
-. "$root/tests/integration/by_hand.sh"
-
-# job NAME
-job() {
-    cat >"$1.yaml" <<YAML
-model: {preset: mlp, width: 32}
-data: {format: synthetic, examples: 1024, validation: {last: 256}}
-training: {steps: 12, batchSize: 64, logicalShards: 2, seed: 7, optimizer: {type: adamw, learningRate: "2e-3"}}
-strategy: {type: ${strategy:-OneDevice}}
-storage: [{name: runs}]
-checkpoint: {storage: runs, path: $1, everySteps: 1000, keep: 2}
-evaluate: {everySteps: ${evaluates:-12}}
-export: {to: $1.safetensors, storage: runs}
-YAML
-}
-
-# stand LOG: who writes that log reads six batches, each a step ahead, and then none: the sixth step does not end
-stand() {
-    echo 0 0 0 0 0 0 86400000 >"${1%.log}.delay"
-    export COXSWAIN_RECORD=$work/${1%%.*}.record
-}
-
-# has_applied NAME STEP: its chief has
-has_applied() {
-    grep -qs "^applied [^ ]* worker-0-[^ ]* [0-9]* $2 " "$1.record"
-}
-
-# has_abandoned STATUS LOG WHAT
-has_abandoned() {
-    [[ $1 == 143 ]] && grep -q "left on request: $3 of 12 did not end within half of the grace period (2 s) and was abandoned" "$2"
-}
-
-# drawn FOLDER: so many steps' losses stand in its TensorBoard file
-drawn() {
-    grep -rao 'train/loss' "$1/tensorboard" | wc -l
-}
-
-export COXSWAIN_GRACE_SECONDS=2
-job reference
-lone reference
-verdict $? "a run that nobody disturbs" "$(tail -n 1 reference.log)"
+. "$root/tests/integration/abandoned.sh"
 
 # ---- one process
 
@@ -59,7 +19,7 @@ abandons_alone() {
     until_true 60 has_applied "$1" 5
     kill -TERM "$victim"
     await "$victim"
-    has_abandoned $? "$1.log" "$2"
+    has_abandoned $? "$1.log" "$2 of 12"
     verdict $? "${2% [0-9]*} that does not end is abandoned" "$(tail -n 1 "$1.log")"
     [[ $(saved_step "$1") == 5 ]]
     verdict $? "and the boundary before it saved" "$(ls "$1")"
@@ -77,21 +37,15 @@ abandons_alone alone "step 6"
 evaluates=5 job tested
 abandons_alone tested "the evaluation after step 5"
 
-# ---- a crew
+devices=2 strategy=Pipeline job pipeline
+abandons_alone pipeline "step 6"
 
-# standing NAME: a crew of two, each of which has taken five steps and waits for the batch of the sixth
-standing() {
-    strategy=MultiWorkerMirrored job "$1"
-    stand "$1.0.log"
-    stand "$1.1.log"
-    start_crew "$1" 2
-    until_true 60 has_applied "$1" 5
-}
+# ---- a crew
 
 standing both
 kill -TERM "${pids[@]}"
 await "${pids[0]}"
-has_abandoned $? both.0.log "step 6"
+has_abandoned $? both.0.log "step 6 of 12"
 verdict $? "a crew that is asked as a whole abandons its step" "$(tails both)"
 await "${pids[1]}"
 [[ $? == 143 && $(saved_step both) == 5 ]]
@@ -103,9 +57,52 @@ verdict $? "a later start ends in the same bits, too" "$(tails both)"
 standing one
 kill -TERM "${pids[1]}"
 await "${pids[1]}"
-has_abandoned $? one.1.log "step 6"
+has_abandoned $? one.1.log "step 6 of 12"
 verdict $? "one of two abandons its step alone" "$(tails one)"
 rm one.*.delay
 start_member one worker 1 1
 await_crew && same_weights one
 verdict $? "and its successor brings the crew to the same bits" "$(tails one)"
+
+# ---- a crew that shares the state out
+
+# shares_out NAME STRATEGY WHAT: whoever of it is asked, all save the boundary
+shares_out() {
+    local asked
+    standing "$1-all" "$2"
+    kill -TERM "${pids[@]}"
+    left "$1-all" 0 && left "$1-all" 1 && grep -qs "step 6 of 12 did not end .* was abandoned" "$1-all".?.log
+    verdict $? "$3 that is asked as a whole leaves its step" "$(tails "$1-all")"
+    [[ $(saved_step "$1-all") == 5 ]]
+    verdict $? "and has saved the boundary, each its part" "$(ls "$1-all")"
+    undelay "$1-all"
+    crew "$1-all" 2 && same_weights "$1-all"
+    verdict $? "a later start ends in the same bits" "$(tails "$1-all")"
+    for asked in 0 1; do
+        standing "$1-$asked" "$2" 5 "$asked"
+        kill -TERM "${pids[$asked]}"
+        await "${pids[$asked]}"
+        has_abandoned $? "$1-$asked.$asked.log" "step 6 of 12"
+        verdict $? "worker $asked of $3 leaves its step alone" "$(tails "$1-$asked")"
+        until_true 60 has_saved "$1-$asked" 5
+        verdict $? "and the boundary is saved, by the other too" "$(tails "$1-$asked") $(ls -A "$1-$asked")"
+        undelay "$1-$asked"
+        start_member "$1-$asked" worker "$asked" 1
+        await_crew && same_weights "$1-$asked"
+        verdict $? "its successor brings the crew to the same bits" "$(tails "$1-$asked")"
+    done
+}
+
+# in_vain: who stands is not asked, and cannot hear that its part is called for
+in_vain() {
+    standing vain Pipeline 5 1
+    kill -TERM "${pids[0]}"
+    await "${pids[0]}"
+    has_abandoned $? vain.0.log "step 6 of 12" && [[ $(saved_step vain) == 0 ]]
+    verdict $? "whose part does not come is not waited for long" "$(tails vain)"
+    end_crew KILL
+}
+
+shares_out stages Pipeline "a pipeline over two pods"
+shares_out shards "MultiWorkerMirrored, shardedOptimizer: true" "a crew with a sharded optimizer"
+in_vain

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -37,6 +38,17 @@ void collective_abort(struct collective *group, enum error_kind kind, const char
     struct error error = ERROR_INIT;
     error_set(&error, kind, "%s", reason);
     collective_fail(group, &error);
+}
+
+/* The lock is that of whoever moves bytes, and is not held for long; descriptors stay open until the group is freed. */
+void collective_break_off(struct collective *group, enum error_kind kind, const char *reason)
+{
+    collective_abort(group, kind, reason);
+    pthread_mutex_lock(&group->lock);
+    for (unsigned rank = 0; rank < group->setting.size; rank++)
+        if (group->lanes[rank].link.socket >= 0)
+            shutdown(group->lanes[rank].link.socket, SHUT_RDWR);
+    pthread_mutex_unlock(&group->lock);
 }
 
 int collective_failure(struct collective *group, struct error *error)

@@ -125,6 +125,9 @@ void collective_free(struct collective *group);
 
 /* Ends every operation with `kind` and `reason` within microseconds. From any thread; the first abort wins. */
 void collective_abort(struct collective *group, enum error_kind kind, const char *reason);
+/* The same, and the connections end, so that all peers fail with it at once rather than when this process does. From any thread,
+ * once the group is connected. */
+void collective_break_off(struct collective *group, enum error_kind kind, const char *reason);
 
 /* Whether every operation fails, and why: without waiting, for who waits for something else that peers have a part in. From any
  * thread. */

@@ -64,7 +64,9 @@ struct ps_server_options {
     void (*witness)(void *context, enum server_fate fate, uint32_t lineage, int64_t number, const char *whose);
     void *context;
     int64_t patience_ms; /* before `waits` names anybody; 0: as waiting.h says */
-    int64_t look_ms;     /* how often to look whether the backup is another process now; 0: as lookout.h says */
+    int64_t
+        leave_ms; /* that one that is asked to leave waits for the chief's save, half of it more for its end; 0: 15000 */
+    int64_t look_ms; /* how often to look whether the backup is another process now; 0: as lookout.h says */
 };
 
 int ps_server_start(const struct ps_server_options *options, struct ps_server **ret_server, struct error *error);

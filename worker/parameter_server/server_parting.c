@@ -4,7 +4,7 @@
 #include "worker/parameter_server/server_parts.h"
 
 /* Well within a pod's grace period, and what a chief needs that is on its way. */
-#define LEAVE_MS 15000
+#define LEAVE_MS_DEFAULT 15000
 #define UNLED_MS 2000
 
 void ps_server_leave(struct ps_server *server)
@@ -13,6 +13,13 @@ void ps_server_leave(struct ps_server *server)
     server->leaving = true;
     pthread_mutex_unlock(&server->lock);
     rpc_wake(server->rpc);
+}
+
+/* Longer where it writes for the chief: to go then would be the end of everybody's save. */
+static int64_t leave_ms(const struct ps_server *server)
+{
+    int64_t ms = server->options.leave_ms > 0 ? server->options.leave_ms : LEAVE_MS_DEFAULT;
+    return server->store.busy ? ms + ms / 2 : ms;
 }
 
 static bool is_asked(struct ps_server *server)
@@ -65,6 +72,6 @@ void server_parting_tick(struct ps_server *server)
         begin(server, now_ms);
     bool unled = server->control == NULL && now_ms - server->unled_since_ms > UNLED_MS;
     bool unsaved = server->dismissed && (server->mirror == NULL || mirror_is_whole(server));
-    if (unled || unsaved || now_ms - server->asked_ms > LEAVE_MS)
+    if (unled || unsaved || now_ms - server->asked_ms > leave_ms(server))
         ps_server_cancel(server);
 }

@@ -2,6 +2,7 @@
 #include "worker/strategy/local_rounds.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -40,6 +41,11 @@ struct local_rounds {
     float *exchange[VECTORS_MAX]; /* shared memory: what the ranks add up */
     float *velocity;              /* LOCAL_ROUNDS_SLOT */
     float words[ROUND_WORDS_MAX];
+    atomic_bool away; /* the vectors may be others than at the start */
+
+    /* The state's boundaries are the rounds', and no business of the steps in them. */
+    void (*leaves_boundary)(void *context);
+    void (*at_boundary)(void *context);
 };
 
 /* ---------------------------------------------------------------- flat vectors */
@@ -127,13 +133,39 @@ static int take_step(struct local_rounds *rounds, struct error *error)
 
 /* ---------------------------------------------------------------- a round */
 
+static void tell(const struct local_rounds *rounds, void (*what)(void *context))
+{
+    if (what != NULL)
+        what(rounds->options.context);
+}
+
 static int begin(struct local_rounds *rounds, struct error *error)
 {
+    tell(rounds, rounds->leaves_boundary);
     memset(rounds->words, 0, sizeof(rounds->words));
     rounds->own.progress = rounds->state->progress;
     for (unsigned i = 0; i < rounds->vector_count; i++)
         copy(rounds, rounds->vectors[i], rounds->start[i]);
-    return device_stream_synchronise(rounds->stream, error);
+    if (device_stream_synchronise(rounds->stream, error) < 0)
+        return -1;
+    atomic_store(&rounds->away, true);
+    tell(rounds, rounds->at_boundary);
+    return 0;
+}
+
+void local_rounds_stand_at_start(struct local_rounds *rounds)
+{
+    struct training_state *state = rounds->state;
+    if (!atomic_load(&rounds->away))
+        return;
+    state->parameters = rounds->start[0];
+    for (unsigned i = 0; i < state->optimizer_slots; i++)
+        state->slots[i] = rounds->start[1 + i];
+    if (state->host.stream != NULL)
+        return;
+    state->host.parameters = state->parameters;
+    for (unsigned i = 0; i < state->optimizer_slots; i++)
+        state->host.slots[i] = state->slots[i];
 }
 
 static void announce_change(const struct local_rounds *rounds)
@@ -270,12 +302,16 @@ int local_rounds_run(struct local_rounds *rounds, struct collective *group, cons
     if (run(rounds, group, world, votes, error) < 0) {
         *abandoned = rounds->own.progress.step - rounds->state->progress.step;
         roll_back(rounds);
+        atomic_store(&rounds->away, false);
         return -1;
     }
+    tell(rounds, rounds->leaves_boundary);
+    tell(rounds, rounds->options.before_change);
     if (take_outer_step(rounds, error) < 0)
         return -1;
     read_words(rounds, world, ret_result);
     rounds->state->progress = rounds->own.progress;
+    atomic_store(&rounds->away, false);
     return 0;
 }
 
@@ -333,9 +369,12 @@ int local_rounds_new(const struct strategy_options *options, struct local_rounds
                                     .momentum = given_or(options->spec->outer_momentum, MOMENTUM_DEFAULT),
                                     .vector_count = 1 + state->optimizer_slots,
                                     .vectors = {state->parameters},
-                                    .velocity = state->slots[state->slot_count - 1]};
+                                    .velocity = state->slots[state->slot_count - 1],
+                                    .leaves_boundary = options->leaves_boundary,
+                                    .at_boundary = options->at_boundary};
     rounds->own.slots[state->optimizer_slots] = NULL; /* the velocity is no business of the optimizer */
     rounds->options.state = &rounds->own;
+    rounds->options.leaves_boundary = rounds->options.at_boundary = NULL;
     for (unsigned i = 0; i < state->optimizer_slots; i++)
         rounds->vectors[1 + i] = state->slots[i];
     if (allocate_all(rounds, error) < 0) {

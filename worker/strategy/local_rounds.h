@@ -36,6 +36,9 @@ int local_rounds_fit(struct local_rounds *rounds, unsigned shards, unsigned firs
 int local_rounds_run(struct local_rounds *rounds, struct collective *group, const struct world *world, unsigned votes,
                      struct strategy_result *ret_result, int64_t *abandoned, struct error *error);
 
+/* While a round is under way, from another thread: the state's arrays are those of its start from here on. */
+void local_rounds_stand_at_start(struct local_rounds *rounds);
+
 /* The step at which the round that ends at `step` began. */
 int64_t local_rounds_begin(const struct local_rounds *rounds, int64_t step);
 

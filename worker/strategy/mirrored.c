@@ -90,7 +90,6 @@ static int mirrored_share(struct strategy *base, void *bytes, size_t length, str
 
 const struct strategy_operations mirrored_strategy = {
     .type = STRATEGY_MIRRORED,
-    .announces_change = true,
     .open = mirrored_open,
     .memory_plan = mirrored_memory_plan,
     .reform = mirrored_reform,
@@ -102,7 +101,6 @@ const struct strategy_operations mirrored_strategy = {
 
 const struct strategy_operations central_storage_strategy = {
     .type = STRATEGY_CENTRAL_STORAGE,
-    .announces_change = true,
     .open = central_open,
     .memory_plan = central_memory_plan,
     .reform = mirrored_reform,

@@ -391,6 +391,26 @@ static int mirrored_step(struct strategy *base, double learning_rate, unsigned v
                              error);
 }
 
+static void mirrored_stand_at_boundary(struct strategy *base)
+{
+    struct local_rounds *rounds = ((struct multi_worker_mirrored *)base)->rounds;
+    if (rounds != NULL)
+        local_rounds_stand_at_start(rounds);
+}
+
+static void mirrored_break_off(struct strategy *base)
+{
+    struct collective *group = ((struct multi_worker_mirrored *)base)->group;
+    if (group != NULL)
+        collective_break_off(group, ERROR_UNAVAILABLE, "this worker leaves");
+}
+
+static bool mirrored_is_whole(const struct strategy *base)
+{
+    const struct sharded_optimizer *shards = ((const struct multi_worker_mirrored *)base)->shards;
+    return shards == NULL || sharded_optimizer_is_whole(shards);
+}
+
 static int64_t mirrored_step_before(const struct strategy *base)
 {
     const struct local_rounds *rounds = ((const struct multi_worker_mirrored *)base)->rounds;
@@ -481,11 +501,13 @@ static void mirrored_memory_plan(const struct strategy_options *options, struct 
 
 const struct strategy_operations multi_worker_mirrored_strategy = {
     .type = STRATEGY_MULTI_WORKER_MIRRORED,
-    .announces_change = true,
     .open = mirrored_open,
     .memory_plan = mirrored_memory_plan,
     .reform = mirrored_reform,
     .step = mirrored_step,
+    .stand_at_boundary = mirrored_stand_at_boundary,
+    .break_off = mirrored_break_off,
+    .is_whole = mirrored_is_whole,
     .step_before = mirrored_step_before,
     .sum = mirrored_sum,
     .meet = mirrored_meet,

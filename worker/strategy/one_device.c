@@ -116,7 +116,6 @@ static int one_device_share(struct strategy *base, void *bytes, size_t length, s
 
 const struct strategy_operations one_device_strategy = {
     .type = STRATEGY_ONE_DEVICE,
-    .announces_change = true,
     .open = one_device_open,
     .memory_plan = one_device_memory_plan,
     .reform = one_device_reform,

@@ -257,6 +257,7 @@ static int update(struct peer_to_peer *strategy, struct strategy_result *ret_res
     const struct strategy_options *options = &strategy->base.options;
     strategy->own.progress.step = options->state->progress.step;
     double rate = options->learning_rate(options->context, options->state->progress.step + 1);
+    strategy_leave_boundary(options); /* without the lock, which who gives the step up takes for the mean */
     peer_replica_lock(strategy->shared);
     if (!strategy->gossips)
         memcpy(strategy->change, strategy->own.parameters,
@@ -291,6 +292,8 @@ static int take_own_step(struct peer_to_peer *strategy, struct strategy_result *
     strategy->own_steps++;
     exchange(strategy, ret_result->examples);
     read_progress(strategy);
+    if (strategy->base.options.at_boundary != NULL)
+        strategy->base.options.at_boundary(strategy->base.options.context);
     return 0;
 }
 
@@ -495,6 +498,7 @@ static int open_replica(struct peer_to_peer *strategy, struct error *error)
     strategy->replica_options.sampler = &strategy->sampler;
     strategy->replica_options.global_batch = (options->global_batch + workers - 1) / workers;
     strategy->replica_options.member = NULL;
+    strategy->replica_options.before_change = strategy->replica_options.leaves_boundary = NULL;
     unsigned own_shards = (unsigned)((shards + workers - 1) / workers);
     return replica_new(&strategy->replica_options, own_shards, 0, own_shards, &strategy->replica, error);
 }

@@ -269,6 +269,13 @@ static int pipeline_step(struct strategy *base, double learning_rate, unsigned v
     return pipeline_apply(pipeline, learning_rate, votes, ret_result, error);
 }
 
+static void pipeline_break_off(struct strategy *base)
+{
+    struct collective *group = ((struct pipeline *)base)->group;
+    if (group)
+        collective_break_off(group, ERROR_UNAVAILABLE, "this worker leaves");
+}
+
 /* ---------------------------------------------------------------- evaluation */
 
 /* Whether the loss of the share's examples is computed in this process. */
@@ -435,10 +442,10 @@ static int pipeline_open(const struct strategy_options *options, struct strategy
 
 const struct strategy_operations pipeline_strategy = {
     .type = STRATEGY_PIPELINE,
-    .announces_change = true,
     .open = pipeline_open,
     .reform = pipeline_reform,
     .step = pipeline_step,
+    .break_off = pipeline_break_off,
     .sum = pipeline_sum,
     .meet = pipeline_meet,
     .share = pipeline_share_bytes,

@@ -99,8 +99,7 @@ static int update(struct pipeline *pipeline, double learning_rate, const struct 
         .gradient_scale = limit > 0 ? gradient_clip_factor(result->gradient_norm, limit) : 1.0,
     };
     memcpy(range.slots, state->slots, sizeof range.slots);
-    if (options->before_change)
-        options->before_change(options->context);
+    strategy_leave_boundary(options);
     optimizer_update(pipeline->stream, options->optimizer, &range);
     return device_stream_synchronise(pipeline->stream, error);
 }

@@ -259,8 +259,7 @@ int replica_ahead_step(struct replica_ahead *ahead, double learning_rate, unsign
     if (take_passes(ahead, error) < 0)
         return -1;
     ahead->under_way = false;
-    if (options->before_change)
-        options->before_change(options->context);
+    strategy_leave_boundary(options);
     if (queue_update(ahead, learning_rate, result.step, error) < 0)
         return -1;
     replica_update_advance(&update, result.step);

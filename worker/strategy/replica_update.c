@@ -104,9 +104,7 @@ int replica_update(const struct replica_update *update, struct strategy_result *
     replica_update_read(update, &result);
     if (measure_norm(update, &result.gradient_norm, error) < 0 || strategy_result_check(&result, error) < 0)
         return -1;
-    const struct strategy_options *options = &update->replicas[0]->options;
-    if (options->before_change)
-        options->before_change(options->context);
+    strategy_leave_boundary(&update->replicas[0]->options);
     for (unsigned i = 0; i < update->count; i++)
         start_update(update, i, &result);
     if (synchronise(update, error) < 0)

@@ -130,8 +130,8 @@ int sharded_optimizer_update(struct sharded_optimizer *optimizer, const struct s
         .learning_rate = verdict->learning_rate,
         .gradient_scale = limit > 0 ? gradient_clip_factor(verdict->norm, limit) : 1.0,
     };
-    if (options->before_change)
-        options->before_change(options->context);
+    strategy_leave_boundary(options);
+    optimizer->torn = true;
     update_statistics(optimizer, range);
     update_shard(optimizer, own, 0, range);
     update_shard(optimizer, shard_mirrored(plan, own), shard_elements(plan, own), range);
@@ -146,8 +146,16 @@ int sharded_optimizer_gather(struct sharded_optimizer *optimizer, struct collect
                              struct error *error)
 {
     struct training_state *state = optimizer->options.state;
-    return collective_all_gather(group, state->parameters, (size_t)state->layout.elements, &optimizer->shards, givers,
-                                 error);
+    if (collective_all_gather(group, state->parameters, (size_t)state->layout.elements, &optimizer->shards, givers,
+                              error) < 0)
+        return -1;
+    optimizer->torn = false;
+    return 0;
+}
+
+bool sharded_optimizer_is_whole(const struct sharded_optimizer *optimizer)
+{
+    return !optimizer->torn;
 }
 
 int sharded_optimizer_apply(struct sharded_optimizer *optimizer, struct collective *group, const struct world *world,
@@ -205,4 +213,5 @@ void sharded_optimizer_forget(struct sharded_optimizer *optimizer)
 {
     optimizer->summed_step = 0;
     optimizer->verdict = (struct sharded_verdict){0};
+    optimizer->torn = false;
 }

@@ -36,6 +36,8 @@ int sharded_optimizer_apply(struct sharded_optimizer *optimizer, struct collecti
  * nothing has changed then. *holds_state is false while it must not be relied on. */
 int sharded_optimizer_agree(struct sharded_optimizer *optimizer, struct collective *group, const struct world *world,
                             bool *holds_state, bool *ret_lost, struct error *error);
+/* Whether all parameters here are of one step. */
+bool sharded_optimizer_is_whole(const struct sharded_optimizer *optimizer);
 /* The state comes from elsewhere: no step is under way. */
 void sharded_optimizer_forget(struct sharded_optimizer *optimizer);
 

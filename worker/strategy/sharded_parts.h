@@ -23,6 +23,7 @@ struct sharded_optimizer {
     double *ordered;                 /* the same in the order of the flat arrays */
     int64_t summed_step;             /* the step whose sums are all here; 0: none */
     struct sharded_verdict verdict;  /* the last that was reached or told */
+    bool torn;                       /* own parameters are newer than those of others' shards */
 };
 
 /* Own and mirrored slots and parameters, and the state's position. */

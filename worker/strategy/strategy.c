@@ -110,6 +110,32 @@ void strategy_close(struct strategy *strategy)
         strategy->operations->close(strategy);
 }
 
+void strategy_leave_boundary(const struct strategy_options *options)
+{
+    if (options->leaves_boundary)
+        options->leaves_boundary(options->context);
+    if (options->before_change)
+        options->before_change(options->context);
+}
+
+void strategy_stand_at_boundary(struct strategy *strategy)
+{
+    if (strategy->operations->stand_at_boundary != NULL)
+        strategy->operations->stand_at_boundary(strategy);
+}
+
+void strategy_break_off(struct strategy *strategy)
+{
+    if (strategy->operations->break_off != NULL)
+        strategy->operations->break_off(strategy);
+}
+
+bool strategy_is_whole(const struct strategy *strategy)
+{
+    return strategy->holds_state &&
+           (strategy->operations->is_whole == NULL || strategy->operations->is_whole(strategy));
+}
+
 static void announce_change(const struct strategy *strategy)
 {
     if (strategy->options.before_change)
@@ -125,8 +151,6 @@ int strategy_reform(struct strategy *strategy, struct error *error)
 int strategy_step(struct strategy *strategy, double learning_rate, unsigned votes, struct strategy_result *ret_result,
                   struct error *error)
 {
-    if (!strategy->operations->announces_change)
-        announce_change(strategy);
     strategy->reform_is_planned = false;
     strategy->steps_abandoned = 0;
     if (strategy->operations->step(strategy, learning_rate, votes, ret_result, error) < 0)

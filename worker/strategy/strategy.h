@@ -116,6 +116,10 @@ struct strategy_options {
     /* Called before anything in `state` changes: until it returns, somebody may still be reading the last boundary's bytes. May be
      * NULL. */
     void (*before_change)(void *context);
+    /* In a step the last boundary's state is still to be had (strategy_stand_at_boundary), until the first of these is called, which
+     * does not return where somebody gives the step up; and again once the second is. May be NULL. */
+    void (*leaves_boundary)(void *context);
+    void (*at_boundary)(void *context);
     void *context;
 };
 
@@ -152,6 +156,9 @@ void strategy_result_longest(struct strategy_result *result, const float *words,
 /* ERROR_NOT_FINITE, with a remedy, unless loss and norm are numbers. Every rank has the same and comes to the same verdict. */
 int strategy_result_check(const struct strategy_result *result, struct error *error);
 
+/* For strategies, before a step's first change to the state: from here on nobody reads it, or gives the step up. */
+void strategy_leave_boundary(const struct strategy_options *options);
+
 /* Adds what the strategy will allocate beside `graph`, the devices' graphs and `state`: gradients, batches, more sets of
  * variables and graphs. Before strategy_open, of a graph that need have no memory; data set, state and member are not read. */
 void strategy_memory_plan(const struct strategy_options *options, struct memory_plan *plan);
@@ -182,6 +189,13 @@ int strategy_evaluate(struct strategy *strategy, const struct dataset *dataset, 
 int64_t strategy_step_before(const struct strategy *strategy);
 /* Steps that the last strategy_step had taken when it failed and took them back: they are done again. */
 int64_t strategy_steps_abandoned(const struct strategy *strategy);
+/* For a step, or an evaluation, that is given up while it is under way, from another thread: the state is that of the last boundary
+ * from here on; there is no way back into the step. */
+void strategy_stand_at_boundary(struct strategy *strategy);
+/* Likewise: this rank takes no further part in what the crew does, and all others hear of it at once, whatever they wait for. */
+void strategy_break_off(struct strategy *strategy);
+/* Whether all that this rank has to save is of one step: not while it is copied from others, or shared out among them. */
+bool strategy_is_whole(const struct strategy *strategy);
 /* The held-out blocks are dealt to `count` parts in turn; this process's is `index`. */
 void strategy_evaluation_part(const struct strategy *strategy, unsigned *ret_index, unsigned *ret_count);
 

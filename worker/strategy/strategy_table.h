@@ -11,8 +11,6 @@
 
 struct strategy_operations {
     enum strategy_type type;
-    bool
-        announces_change; /* calls options.before_change itself, as late as it can; else strategy_step does at its start */
     int (*open)(const struct strategy_options *options, struct strategy **ret_strategy, struct error *error);
     /* NULL: nothing that is known before. */
     void (*memory_plan)(const struct strategy_options *options, struct memory_plan *plan);
@@ -20,6 +18,9 @@ struct strategy_operations {
     int (*step)(struct strategy *strategy, double learning_rate, unsigned votes, struct strategy_result *ret_result,
                 struct error *error);
     int (*settle)(struct strategy *strategy, struct error *error);        /* NULL: a step leaves nothing under way */
+    void (*stand_at_boundary)(struct strategy *strategy);                 /* NULL: the state does until it is changed */
+    void (*break_off)(struct strategy *strategy);                         /* NULL: nobody waits for this rank */
+    bool (*is_whole)(const struct strategy *strategy);                    /* NULL: as long as it holds the state */
     int64_t (*step_before)(const struct strategy *strategy);              /* NULL: step - 1 */
     int (*average_begin)(struct strategy *strategy, struct error *error); /* NULL: replicas are equal */
     void (*average_end)(struct strategy *strategy);

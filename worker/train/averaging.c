@@ -8,10 +8,17 @@ int averaging_begin(struct trainer *trainer, struct error *error)
     unsigned of;
     if (strategy_average_begin(trainer->strategy, error) < 0)
         return -1;
+    trainer->averaged = true;
     unsigned count = strategy_averaged(trainer->strategy, &of);
     if (of > 0)
         report_replicas_missing(trainer->report, of - count);
     return 0;
+}
+
+void averaging_end(struct trainer *trainer)
+{
+    trainer->averaged = false;
+    strategy_average_end(trainer->strategy);
 }
 
 void averaging_describe(const struct trainer *trainer, struct json *model)

@@ -9,8 +9,9 @@
 #include "common/json.h"
 #include "worker/train/trainer.h"
 
-/* As strategy_average_begin, and strategy_average_end ends it. */
+/* As strategy_average_begin and strategy_average_end. */
 int averaging_begin(struct trainer *trainer, struct error *error);
+void averaging_end(struct trainer *trainer);
 /* "replicas" of a manifest's model, as "2 of 3"; nothing where replicas are equal. */
 void averaging_describe(const struct trainer *trainer, struct json *model);
 

@@ -10,7 +10,9 @@
 #include "worker/checkpoint/checkpoint_name.h"
 #include "worker/checkpoint/file.h"
 #include "worker/checkpoint/image.h"
+#include "worker/train/abandonment.h"
 #include "worker/train/evaluation.h"
+#include "worker/train/leaving.h"
 #include "worker/train/state_tensors.h"
 #include "worker/train/stop.h"
 
@@ -79,12 +81,9 @@ static int check(const struct trainer *trainer, struct error *error)
     return 0;
 }
 
-int evaluator_run(struct trainer *trainer, struct error *error)
+static int follow(struct trainer *trainer, struct error *error)
 {
     struct evaluator_scored scored = {.step = -1};
-    if (check(trainer, error) < 0)
-        return -1;
-    report_phase(trainer->report, STATUS_EVALUATING, NULL);
     while (scored.step < trainer->plan.total_steps) {
         if (stop_is_asked())
             return error_set(error, ERROR_CANCELLED, "left on request; the crew goes on without an evaluator");
@@ -93,4 +92,30 @@ int evaluator_run(struct trainer *trainer, struct error *error)
         nanosleep(&(struct timespec){.tv_nsec = LOOK_EVERY_NS}, NULL);
     }
     return 0;
+}
+
+static void abandon(void *context)
+{
+    leaving_end(context, "an evaluation", "half", "the crew goes on without an evaluator");
+}
+
+static void ask(void *context)
+{
+    abandonment_ask(((struct trainer *)context)->abandonment);
+}
+
+int evaluator_run(struct trainer *trainer, struct error *error)
+{
+    const struct abandonment_options options = {
+        .patience_ms = trainer->identity->grace_ms / 2, .abandon = abandon, .context = trainer};
+    if (check(trainer, error) < 0 || abandonment_new(&options, &trainer->abandonment, error) < 0)
+        return -1;
+    report_phase(trainer->report, STATUS_EVALUATING, NULL);
+    abandonment_step_begins(trainer->abandonment);
+    stop_notify(ask, trainer);
+    int result = follow(trainer, error);
+    stop_notify(NULL, NULL);
+    abandonment_free(trainer->abandonment);
+    trainer->abandonment = NULL;
+    return result;
 }

@@ -9,22 +9,25 @@
 #include "worker/train/saving.h"
 #include "worker/train/stop.h"
 
+/* A rank that has heard the call for its part begins to write within that, where it can. */
+#define PART_MS 10000
+
+/* The chief, or another of several that hold the state between them. */
 static bool saves(const struct trainer *trainer)
 {
-    return trainer->store != NULL && trainer->job->checkpoint.save_on_preemption;
+    return (trainer->store != NULL || trainer->parts != NULL) && trainer->job->checkpoint.save_on_preemption;
 }
 
-/* Of a crew's strategies MultiWorkerMirrored alone changes nothing until everybody's gradients are there, and then all of it. */
-bool leaving_can_abandon(const struct trainer *trainer)
+/* Who has no store, and holds what others hold as well, has nothing to save. */
+static bool needs_save(const struct trainer *trainer)
 {
     const struct strategy_spec *strategy = &trainer->job->strategy;
-    if (trainer_serves_parameters(trainer) || strategy->type == STRATEGY_PIPELINE)
-        return false;
-    if (trainer->crew.size == 1)
-        return saves(trainer);
-    bool whole =
-        strategy->type == STRATEGY_MULTI_WORKER_MIRRORED && strategy->local_steps <= 0 && !strategy->sharded_optimizer;
-    return whole && (!trainer_is_chief(trainer) || saves(trainer));
+    return trainer_is_chief(trainer) || strategy->type == STRATEGY_PIPELINE || strategy->sharded_optimizer;
+}
+
+bool leaving_can_abandon(const struct trainer *trainer)
+{
+    return !trainer_serves_parameters(trainer) && (!needs_save(trainer) || saves(trainer));
 }
 
 static void name_unfinished(const struct trainer *trainer, char text[96])
@@ -36,29 +39,53 @@ static void name_unfinished(const struct trainer *trainer, char text[96])
         snprintf(text, 96, "step %lld of %lld", step + 1, total);
 }
 
-/* A chief's crew waits for a successor; so do the others, and the chief's save is not theirs to wait for. */
-static void abandon(void *context)
+void leaving_end(const struct trainer *trainer, const char *unfinished, const char *share, const char *follows)
 {
-    struct trainer *trainer = context;
-    struct error error = ERROR_INIT, cause = ERROR_INIT;
-    int64_t step = trainer->state.progress.step;
-    bool wanted = trainer_is_chief(trainer), saved = wanted && saving_finish(trainer, &cause) == 0;
-    if (wanted && !saved)
-        report_warn(trainer->report, "no checkpoint of step %lld: %s", (long long)step, cause.message);
-    if (trainer->member && !wanted)
-        member_leave(trainer->member);
-    char unfinished[96];
-    name_unfinished(trainer, unfinished);
+    struct error error = ERROR_INIT;
     error_set(&error, ERROR_CANCELLED,
-              "left on request: %s did not end within half of the grace period (%lld s) and was abandoned; %s",
-              unfinished, (long long)trainer->identity->grace_ms / 1000,
-              saved    ? "a later start goes on from the checkpoint of the last boundary"
-              : wanted ? "what was not saved is lost"
-                       : "the rest of the crew waits for a successor");
+              "left on request: %s did not end within %s of the grace period (%lld s) and was abandoned; %s",
+              unfinished, share, (long long)trainer->identity->grace_ms / 1000, follows);
     termination_report(EXIT_CODE_LEFT, &error);
     report_flush(trainer->report);
     (void)fflush(NULL);
     _exit(EXIT_CODE_LEFT);
+}
+
+static const char *name_what_follows(const struct trainer *trainer, bool wanted, bool saved)
+{
+    if (saved && trainer_is_chief(trainer))
+        return "a later start goes on from the checkpoint of the last boundary";
+    if (saved)
+        return "its part of the last boundary's checkpoint is saved";
+    if (wanted)
+        return "what was not saved is lost";
+    return strategy_is_loose(trainer->strategy) ? "the rest of the crew goes on"
+                                                : "the rest of the crew waits for a successor";
+}
+
+/* A chief's crew waits for a successor; so do the others, and the chief's save is not theirs to wait for, unless it is of parts. */
+static void abandon(void *context)
+{
+    struct trainer *trainer = context;
+    struct error cause = ERROR_INIT;
+    char unfinished[96];
+    bool wanted = needs_save(trainer);
+    int64_t step = trainer->state.progress.step;
+    name_unfinished(trainer, unfinished);
+    strategy_stand_at_boundary(trainer->strategy);
+    if (strategy_writers(trainer->strategy) > 1) {
+        int64_t quarter_ms = trainer->identity->grace_ms / 4;
+        if (trainer->store)
+            checkpoint_hurry_parts(trainer->store, quarter_ms > PART_MS ? quarter_ms : PART_MS);
+        saving_call(trainer);
+        strategy_break_off(trainer->strategy);
+    }
+    bool saved = wanted && saving_finish(trainer, &cause) == 0;
+    if (wanted && !saved)
+        report_warn(trainer->report, "no checkpoint of step %lld: %s", (long long)step, cause.message);
+    if (trainer->member && !trainer_is_chief(trainer))
+        member_leave(trainer->member);
+    leaving_end(trainer, unfinished, "half", name_what_follows(trainer, wanted, saved));
 }
 
 static void asked(void *context)

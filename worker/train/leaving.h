@@ -8,17 +8,26 @@
  * wish is voted for as a step begins: one that comes in a step is heeded after the
  * next. The half is therefore for what two steps take; of a longer one the second
  * is abandoned.
+ *
+ * Where several ranks hold the state between them, each saves its part of that
+ * boundary: those that are asked, and those that see one of them go and find that
+ * it has called for theirs (saving.h).
  */
 #ifndef COXSWAIN_TRAIN_LEAVING_H
 #define COXSWAIN_TRAIN_LEAVING_H
 
 #include "worker/train/trainer.h"
 
-/* Whether a step of this trainer can be abandoned, and something is won by it: its process alone holds all of the state and
- * saves it, or the others of its crew do. */
+/* Whether a step of this trainer can be abandoned, and something is won by it: what it holds is saved, or others hold it too. Parts of
+ * a crew with parameter servers have loops of their own, and see to it there. */
 bool leaving_can_abandon(const struct trainer *trainer);
 
 int leaving_open(struct trainer *trainer, struct error *error);
 void leaving_close(struct trainer *trainer);
+
+/* Ends the process, which leaves in the midst of something: what did not end within "half" of the grace period, and what follows
+ * from that. */
+_Noreturn void leaving_end(const struct trainer *trainer, const char *unfinished, const char *share,
+                           const char *follows);
 
 #endif

@@ -54,12 +54,22 @@ static int64_t steps_under_way(const struct trainer *trainer)
     return abandoned > 1 ? abandoned : 1;
 }
 
+/* Who left in the midst of a step took a part of the state away, but what is on the disk. */
+static void save_if_called(struct trainer *trainer)
+{
+    struct error cause = ERROR_INIT;
+    if (saving_is_called(trainer) && saving_finish(trainer, &cause) < 0)
+        report_warn(trainer->report, "no checkpoint of step %lld, after which somebody left: %s",
+                    (long long)trainer->state.progress.step, cause.message);
+}
+
 /* A lost member is mended; everything else ends the process. */
 static enum outcome judge(struct loop *loop, const struct error *error, enum exit_code code)
 {
     struct trainer *trainer = loop->trainer;
     if (error->kind != ERROR_UNAVAILABLE || trainer->member == NULL)
         return fail(loop, error, code);
+    save_if_called(trainer);
     if (loop->lost_ns == 0) {
         loop->lost_ns = clock_monotonic_ns();
         loop->lost_step = trainer->state.progress.step + steps_under_way(trainer);
@@ -85,12 +95,13 @@ static void tell_recovery(struct loop *loop, int64_t step, int64_t repeated)
 
 /* ---- forming the crew */
 
-/* Asked to leave while the crew was incomplete: what this chief holds may be nowhere else. */
+/* Asked to leave while the crew was incomplete: what this chief holds may be nowhere else. Where several hold parts, all who are
+ * asked save theirs; should one be missing there is no checkpoint. */
 static void save_before_leaving(struct trainer *trainer)
 {
     struct error cause = ERROR_INIT;
-    bool alone = strategy_writers(trainer->strategy) == 1; /* else the others' parts would be missing */
-    if (alone && trainer_is_chief(trainer) && trainer->store_begun && trainer->job->checkpoint.save_on_preemption &&
+    bool holds = trainer_is_chief(trainer) ? trainer->store_begun : strategy_writers(trainer->strategy) > 1;
+    if (holds && strategy_is_whole(trainer->strategy) && trainer->job->checkpoint.save_on_preemption &&
         saving_finish(trainer, &cause) < 0)
         report_warn(trainer->report, "left without a checkpoint: %s", cause.message);
 }
@@ -235,7 +246,7 @@ static enum outcome evaluate(struct loop *loop, struct error *error)
     if (averaging_begin(trainer, error) < 0)
         return judge(loop, error, EXIT_CODE_INTERNAL);
     enum outcome outcome = judge_state(loop, error);
-    strategy_average_end(trainer->strategy);
+    averaging_end(trainer);
     return outcome;
 }
 
@@ -351,7 +362,7 @@ static enum outcome export_model(struct loop *loop, struct error *error)
     int result = chief ? best_export(trainer, &model, error) : 0;
     whole_model_release(&model);
     if (chief)
-        strategy_average_end(trainer->strategy);
+        averaging_end(trainer);
     return result < 0 ? fail(loop, error, EXIT_CODE_NOT_STORED) : OUTCOME_ON;
 }
 

@@ -5,8 +5,10 @@
 #include "worker/comm/traffic.h"
 #include "worker/data/step_record.h"
 #include "worker/parameter_server/server.h"
+#include "worker/train/abandonment.h"
 #include "worker/train/error_exit_code.h"
 #include "worker/train/evaluator.h"
+#include "worker/train/leaving.h"
 #include "worker/train/ps_chief.h"
 #include "worker/train/ps_state.h"
 #include "worker/train/ps_worker.h"
@@ -37,9 +39,32 @@ static void record_fate(void *context, enum server_fate fate, uint32_t lineage, 
     step_record_server(names[fate], lineage, number, whose);
 }
 
+struct serving {
+    struct trainer *trainer;
+    struct ps_server *server;
+};
+
 static void ask_server(void *context)
 {
-    ps_server_leave(context);
+    struct serving *serving = context;
+    abandonment_ask(serving->trainer->abandonment);
+    ps_server_leave(serving->server);
+}
+
+/* Nobody waits for it any more. */
+static void abandon_shard(void *context)
+{
+    leaving_end(context, "the writing of a checkpoint's shard", "three quarters", "it is in no checkpoint");
+}
+
+/* A server that has nothing more to do waits for its disk alone, which may stand. */
+static void end_server(struct serving *serving)
+{
+    struct trainer *trainer = serving->trainer;
+    abandonment_step_begins(trainer->abandonment);
+    ps_server_free(serving->server);
+    abandonment_free(trainer->abandonment);
+    trainer->abandonment = NULL;
 }
 
 static int serve(struct trainer *trainer, const struct placement *placement, enum exit_code *ret_code,
@@ -61,6 +86,7 @@ static int serve(struct trainer *trainer, const struct placement *placement, enu
         .backup = trainer->job->strategy.ps_backup,
         .servers = trainer->crew.servers,
         .lost_ms = trainer->identity->lost_ms,
+        .leave_ms = trainer->identity->grace_ms / 2,
         .load = ps_state_load,
         .store = ps_state_store,
         .say = tell,
@@ -68,23 +94,29 @@ static int serve(struct trainer *trainer, const struct placement *placement, enu
         .witness = record_fate,
         .context = trainer,
     };
-    struct ps_server *server;
-    if (ps_server_start(&options, &server, error) < 0) {
+    const struct abandonment_options abandonment = {
+        .patience_ms = trainer->identity->grace_ms / 4 * 3, .abandon = abandon_shard, .context = trainer};
+    struct serving serving = {.trainer = trainer};
+    if (ps_server_start(&options, &serving.server, error) < 0) {
         *ret_code = error_exit_code(error, EXIT_CODE_INTERNAL);
         return -1;
     }
+    if (abandonment_new(&abandonment, &trainer->abandonment, error) < 0) {
+        ps_server_free(serving.server);
+        return -1;
+    }
     report_phase(trainer->report, STATUS_TRAINING, NULL);
-    stop_notify(ask_server, server);
-    int result = ps_server_wait(server, error);
+    stop_notify(ask_server, &serving);
+    int result = ps_server_wait(serving.server, error);
     if (result < 0) /* what it reads is what it starts from */
         *ret_code = error_exit_code(error, EXIT_CODE_NO_CHECKPOINT);
     stop_notify(NULL, NULL);
-    struct ps_server_counts counts = ps_server_counts(server);
+    struct ps_server_counts counts = ps_server_counts(serving.server);
     report_say(trainer->report, "served     %lld updates, %lld pulls; %lld updates came twice",
                (long long)counts.applied, (long long)counts.pulls, (long long)counts.duplicates);
     int64_t per_step = synchronous ? trainer->plan.logical_shards : trainer->plan.replicas;
     report_traffic(trainer->report, traffic_sent(), counts.applied / per_step);
-    ps_server_free(server);
+    end_server(&serving);
     return result;
 }
 

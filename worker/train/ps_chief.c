@@ -11,9 +11,11 @@
 #include "common/memory.h"
 #include "worker/comm/traffic.h"
 #include "worker/data/step_record.h"
+#include "worker/train/abandonment.h"
 #include "worker/train/best.h"
 #include "worker/train/error_exit_code.h"
 #include "worker/train/evaluation.h"
+#include "worker/train/leaving.h"
 #include "worker/train/ps_chief_parts.h"
 #include "worker/train/ps_share.h"
 #include "worker/train/ps_worker.h"
@@ -23,6 +25,7 @@
 
 #define TICK_MS 200
 #define LOOK_EVERY_MS 500
+#define ABANDON_SHARE 4 /* of the grace period; servers that are asked too wait for half of it for their save */
 
 /* ---------------------------------------------------------------- evaluation */
 
@@ -42,10 +45,16 @@ static int evaluate(struct ps_chief *chief, struct error *error)
     struct loss_sums sums;
     chief->code = EXIT_CODE_BAD_DATA;
     report_phase(trainer->report, STATUS_EVALUATING, NULL);
-    if (fetch_values(chief, error) < 0 ||
-        evaluation_run(chief->graph ? chief->graph : trainer->graph, trainer->device, trainer->stream,
-                       trainer->state.parameters, trainer->validation, 0, dataset_count(trainer->validation), &sums,
-                       error) < 0)
+    chief->trainer->evaluates = true;
+    abandonment_step_begins(trainer->abandonment);
+    int result = fetch_values(chief, error);
+    if (result == 0)
+        result = evaluation_run(chief->graph ? chief->graph : trainer->graph, trainer->device, trainer->stream,
+                                trainer->state.parameters, trainer->validation, 0, dataset_count(trainer->validation),
+                                &sums, error);
+    abandonment_step_ends(trainer->abandonment);
+    chief->trainer->evaluates = false;
+    if (result < 0)
         return -1;
     struct evaluation_metrics metrics = evaluation_metrics(&sums);
     bool classifies = graph_example_format(trainer->graph)->target_elements == 1 && sums.count > 0;
@@ -342,7 +351,7 @@ static void stop_worker(struct ps_chief *chief)
         ps_worker_cancel(chief->worker);
         pthread_join(chief->thread, NULL);
     }
-    ps_worker_free(chief->worker);
+    chief->thread_runs = false;
 }
 
 /* ---------------------------------------------------------------- life cycle */
@@ -471,6 +480,7 @@ static int open_dispatcher(struct ps_chief *chief, struct error *error)
         .rate = trainer_learning_rate,
         .is_empty = is_empty,
         .save_ms = save_ms(chief),
+        .last_save_ms = trainer->identity->grace_ms / 2,
         .written = ps_chief_written,
         .witness = record_ticket,
         .context = trainer,
@@ -480,7 +490,7 @@ static int open_dispatcher(struct ps_chief *chief, struct error *error)
 
 static void release(struct ps_chief *chief)
 {
-    stop_worker(chief);
+    ps_worker_free(chief->worker);
     if (chief->rpc)
         rpc_stop(chief->rpc);
     dispatcher_free(chief->dispatcher);
@@ -492,9 +502,50 @@ static void release(struct ps_chief *chief)
     placement_release(&chief->placement);
 }
 
-static void ask_dispatcher(void *context)
+/* In an evaluation nothing is saved yet; what worker 0 computes beside holds nothing. */
+static void abandon(void *context)
 {
-    dispatcher_cancel(context);
+    struct ps_chief *chief = context;
+    struct trainer *trainer = chief->trainer;
+    char unfinished[96] = "a share";
+    if (trainer->evaluates) {
+        snprintf(unfinished, sizeof unfinished, "the evaluation after step %lld of %lld", (long long)chief->step,
+                 (long long)trainer->plan.total_steps);
+        save_before_leaving(chief);
+    }
+    leaving_end(trainer, unfinished, "a quarter", "the crew waits for another chief");
+}
+
+static void ask(void *context)
+{
+    struct ps_chief *chief = context;
+    abandonment_ask(chief->trainer->abandonment);
+    dispatcher_cancel(chief->dispatcher);
+}
+
+static int open_all(struct ps_chief *chief, struct error *error)
+{
+    struct trainer *trainer = chief->trainer;
+    const struct abandonment_options options = {
+        .patience_ms = trainer->identity->grace_ms / ABANDON_SHARE, .abandon = abandon, .context = chief};
+    if (abandonment_new(&options, &trainer->abandonment, error) < 0 || open_dispatcher(chief, error) < 0 ||
+        open_values(chief, error) < 0)
+        return -1;
+    stop_notify(ask, chief);
+    return start_worker(chief, error);
+}
+
+/* All that is left to wait for is worker 0's share, which may not end. */
+static void end(struct ps_chief *chief)
+{
+    struct trainer *trainer = chief->trainer;
+    abandonment_step_begins(trainer->abandonment);
+    stop_worker(chief);
+    abandonment_step_ends(trainer->abandonment);
+    stop_notify(NULL, NULL);
+    abandonment_free(trainer->abandonment);
+    trainer->abandonment = NULL;
+    release(chief);
 }
 
 int ps_chief_run(struct trainer *trainer, enum exit_code *ret_code, struct error *error)
@@ -509,18 +560,15 @@ int ps_chief_run(struct trainer *trainer, enum exit_code *ret_code, struct error
     }
     placement_init(&chief.placement, graph_layout(trainer->graph), trainer->crew.server_count);
     report_phase(trainer->report, STATUS_JOINING, NULL);
-    int result = -1;
-    if (open_dispatcher(&chief, error) == 0 && open_values(&chief, error) == 0 && start_worker(&chief, error) == 0) {
-        stop_notify(ask_dispatcher, chief.dispatcher);
+    int result = open_all(&chief, error);
+    if (result == 0)
         result = run(&chief, error);
-        stop_notify(NULL, NULL);
-    }
     if (result < 0 && chief.worker_error.kind != ERROR_NONE) {
         error_set(error, chief.worker_error.kind, "%s", chief.worker_error.message);
         chief.code = EXIT_CODE_BAD_DATA;
     }
     if (result < 0)
         *ret_code = error_exit_code(error, chief.code);
-    release(&chief);
+    end(&chief);
     return result;
 }

@@ -8,6 +8,8 @@
 #include "worker/optimizer/gradient_norm.h"
 #include "worker/parameter_server/servers_link.h"
 #include "worker/parameter_server/ticket_link.h"
+#include "worker/train/abandonment.h"
+#include "worker/train/leaving.h"
 #include "worker/train/ps_share.h"
 #include "worker/train/stop.h"
 
@@ -287,15 +289,45 @@ void ps_worker_free(struct ps_worker *worker)
     free(worker);
 }
 
+/* It holds nothing that is not the servers' as well. */
+static void abandon(void *context)
+{
+    struct ps_worker *worker = context;
+    ticket_link_leave(worker->tickets);
+    leaving_end(worker->trainer, "a share", "half",
+                "the crew goes on without this worker, and another takes its share");
+}
+
+static void ask(void *context)
+{
+    struct ps_worker *worker = context;
+    abandonment_ask(worker->trainer->abandonment);
+    ps_worker_cancel(worker);
+}
+
+static int work(struct ps_worker *worker, struct error *error)
+{
+    struct trainer *trainer = worker->trainer;
+    const struct abandonment_options options = {
+        .patience_ms = trainer->identity->grace_ms / 2, .abandon = abandon, .context = worker};
+    if (abandonment_new(&options, &trainer->abandonment, error) < 0)
+        return -1;
+    abandonment_step_begins(trainer->abandonment);
+    stop_notify(ask, worker);
+    int result = ps_worker_work(worker, error);
+    stop_notify(NULL, NULL);
+    abandonment_free(trainer->abandonment);
+    trainer->abandonment = NULL;
+    return result;
+}
+
 int ps_worker_run(struct trainer *trainer, struct error *error)
 {
     struct ps_worker *worker;
     if (ps_worker_new(trainer, &worker, error) < 0)
         return -1;
     report_phase(trainer->report, STATUS_TRAINING, NULL);
-    stop_notify(ps_worker_cancel, worker);
-    int result = ps_worker_work(worker, error);
-    stop_notify(NULL, NULL);
+    int result = work(worker, error);
     ticket_link_leave(worker->tickets);
     ps_worker_free(worker);
     return result;

@@ -126,13 +126,15 @@ static int save_state(struct trainer *trainer, enum checkpoint_start *ret_start,
     return result;
 }
 
-/* Replicas that differ save their mean. */
+/* Replicas that differ save their mean; an evaluation that is abandoned was of it. */
 static int start_save(struct trainer *trainer, enum checkpoint_start *ret_start, struct error *error)
 {
+    if (trainer->averaged)
+        return save_state(trainer, ret_start, error);
     if (averaging_begin(trainer, error) < 0)
         return -1;
     int result = save_state(trainer, ret_start, error);
-    strategy_average_end(trainer->strategy);
+    averaging_end(trainer);
     return result;
 }
 
@@ -327,6 +329,25 @@ int saving_finish(struct trainer *trainer, struct error *error)
     best_wait(trainer);
     atomic_store(&trainer->finishes, false);
     return result < 0 ? error_wrap(error, "final checkpoint") : 0;
+}
+
+/* ---- a boundary that the crew has left, or wants to */
+
+void saving_call(struct trainer *trainer)
+{
+    struct error cause = ERROR_INIT;
+    const struct checkpoint_part_key key = part_key(trainer);
+    bool writes = trainer_is_chief(trainer) || writes_part(trainer);
+    if (writes && checkpoint_parts_call(trainer->checkpoint_directory, &key, &cause) < 0)
+        report_warn(trainer->report, "who is not asked to leave will not save step %lld: %s", (long long)key.step,
+                    cause.message);
+}
+
+bool saving_is_called(const struct trainer *trainer)
+{
+    const struct checkpoint_part_key key = part_key(trainer);
+    return trainer->checkpoint_directory && strategy_writers(trainer->strategy) > 1 &&
+           strategy_is_whole(trainer->strategy) && checkpoint_parts_are_called(trainer->checkpoint_directory, &key);
 }
 
 /* The manifest alone is a promise; a job is not over before every byte of its last checkpoint is there. */

@@ -24,6 +24,12 @@ int saving_consider(struct trainer *trainer, const struct strategy_result *resul
 /* Saves the present step and waits until it is durable; does nothing when it is already. */
 int saving_finish(struct trainer *trainer, struct error *error);
 
+/* Where several ranks hold the state, and this one is about to give up the step under way: has the others save the present one too,
+ * as soon as they see that it goes. */
+void saving_call(struct trainer *trainer);
+/* Whether one that was lost has called for a save of the present step. */
+bool saving_is_called(const struct trainer *trainer);
+
 /* A checkpoint_ask_rank; the context is the trainer. */
 enum checkpoint_rank_fate saving_ask_rank(void *context, const struct checkpoint_part_key *key);
 /* For checkpoint_options.name_rank. */

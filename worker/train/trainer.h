@@ -70,6 +70,7 @@ struct trainer {
     unsigned stage_layers;    /* how many */
     int64_t evaluated_step;   /* -1: none since the crew formed */
     bool evaluates;           /* what may be abandoned is an evaluation, not a step */
+    bool averaged;            /* the state is the mean of all replicas (averaging.h) */
     int64_t checkpoint_step;  /* last step whose save was started */
     int64_t checkpoint_ns;    /* when */
     int64_t told_failures;    /* failed saves that the report has told */

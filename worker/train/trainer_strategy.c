@@ -24,7 +24,16 @@ static void before_change(void *context)
     struct trainer *trainer = context;
     if (trainer->store)
         checkpoint_fence(trainer->store);
-    abandonment_holds_off(trainer->abandonment);
+}
+
+static void leaves_boundary(void *context)
+{
+    abandonment_holds_off(((struct trainer *)context)->abandonment);
+}
+
+static void at_boundary(void *context)
+{
+    abandonment_step_begins(((struct trainer *)context)->abandonment);
 }
 
 double trainer_learning_rate(void *context, int64_t step)
@@ -93,6 +102,8 @@ int trainer_open_strategy(struct trainer *trainer, struct error *error)
         .in_any_order = trainer->job->training.determinism == DETERMINISM_RUN,
         .restore = restoring_state,
         .before_change = before_change,
+        .leaves_boundary = leaves_boundary,
+        .at_boundary = at_boundary,
         .context = trainer,
     };
     return strategy_open(&options, &trainer->strategy, error);

@@ -9,7 +9,10 @@ static struct checkpoint_store *const a_store = (struct checkpoint_store *)&a_st
 static bool can_abandon(struct strategy_spec strategy, unsigned size, unsigned rank, struct checkpoint_store *store)
 {
     const struct job_document job = {.strategy = strategy, .checkpoint.save_on_preemption = true};
-    const struct trainer trainer = {.job = &job, .crew = {.size = size, .rank = rank}, .store = store};
+    const struct trainer trainer = {.job = &job,
+                                    .crew = {.size = size, .rank = rank},
+                                    .store = rank == 0 ? store : NULL,
+                                    .parts = rank == 0 ? NULL : (struct part_writer *)store};
     return leaving_can_abandon(&trainer);
 }
 
@@ -18,7 +21,7 @@ static const struct strategy_spec mirrored = {.type = STRATEGY_MULTI_WORKER_MIRR
 Test(leaving, a_lone_worker_abandons_what_it_can_save)
 {
     static const enum strategy_type types[] = {STRATEGY_ONE_DEVICE, STRATEGY_MIRRORED, STRATEGY_CENTRAL_STORAGE,
-                                               STRATEGY_MULTI_WORKER_MIRRORED};
+                                               STRATEGY_MULTI_WORKER_MIRRORED, STRATEGY_PIPELINE};
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         cr_assert(can_abandon((struct strategy_spec){.type = types[i]}, 1, 0, a_store));
         cr_assert_not(can_abandon((struct strategy_spec){.type = types[i]}, 1, 0, NULL));
@@ -32,14 +35,19 @@ Test(leaving, of_a_crew_whose_replicas_are_equal_each_may)
     cr_assert(can_abandon(mirrored, 3, 2, NULL), "the others hold what it holds");
 }
 
-Test(leaving, whose_state_is_nowhere_whole_between_boundaries_never)
+Test(leaving, of_one_that_shares_the_state_out_each_that_can_save)
 {
-    struct strategy_spec local = mirrored, sharded = mirrored;
-    local.local_steps = 4;
-    sharded.sharded_optimizer = true;
-    cr_assert_not(can_abandon(local, 2, 0, a_store));
-    cr_assert_not(can_abandon(sharded, 2, 1, a_store));
-    cr_assert_not(can_abandon((struct strategy_spec){.type = STRATEGY_PIPELINE}, 1, 0, a_store));
-    cr_assert_not(can_abandon((struct strategy_spec){.type = STRATEGY_PEER_TO_PEER}, 2, 0, a_store));
+    const struct strategy_spec sharded = {.type = STRATEGY_MULTI_WORKER_MIRRORED, .sharded_optimizer = true},
+                               pipeline = {.type = STRATEGY_PIPELINE};
+    for (unsigned rank = 0; rank < 2; rank++) {
+        cr_assert(can_abandon(sharded, 2, rank, a_store));
+        cr_assert(can_abandon(pipeline, 2, rank, a_store));
+        cr_assert_not(can_abandon(sharded, 2, rank, NULL), "what it has is nowhere else");
+        cr_assert_not(can_abandon(pipeline, 2, rank, NULL));
+    }
+}
+
+Test(leaving, servers_crews_see_to_it_themselves)
+{
     cr_assert_not(can_abandon((struct strategy_spec){.type = STRATEGY_PARAMETER_SERVER}, 2, 0, a_store));
 }
