@@ -11,6 +11,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -616,14 +617,13 @@ Test(collective, who_is_stopped_while_it_waits_knows_it, .timeout = 240)
         cr_assert_eq(crew_wait(&c, rank), 0, "rank %u", rank);
 }
 
-static bool stops_in_yield;
+static atomic_bool stops_in_yield;
 
-/* In place of the C library's. */
+/* In place of the C library's, for all tests of this program. */
 int sched_yield(void)
 {
-    if (stops_in_yield)
+    if (atomic_exchange(&stops_in_yield, false))
         usleep(STOPPED_US);
-    stops_in_yield = false;
     return (int)syscall(SYS_sched_yield);
 }
 
