@@ -45,7 +45,7 @@ struct mirror {
     int64_t copy_sequence;     /* of the copy that began the stream */
     struct pending *first, **end;
     struct carrier *carriers;
-    float *copy;
+    struct variables_copy copy; /* on its way */
     bool fetching, fetched;
     int64_t fetching_ms;     /* since when */
     struct ps_message fetch; /* the COPY that comes back */
@@ -73,7 +73,7 @@ static int64_t state_elements(const struct variables *variables)
     return variables->elements * (int64_t)(1 + variables->slot_count + variables->options.shares);
 }
 
-static void walk_state(struct variables *variables, float *bytes, bool reads)
+static void read_state(struct variables *variables, const float *bytes)
 {
     float *arrays[1 + OPTIMIZER_SLOTS_MAX + VARIABLES_SHARES_MAX];
     unsigned count = 0;
@@ -84,7 +84,7 @@ static void walk_state(struct variables *variables, float *bytes, bool reads)
         arrays[count++] = variables->shares[i];
     size_t size = (size_t)variables->elements * sizeof *bytes;
     for (unsigned i = 0; i < count; i++, bytes += variables->elements)
-        memcpy(reads ? arrays[i] : bytes, reads ? bytes : arrays[i], size);
+        memcpy(arrays[i], bytes, size);
 }
 
 static struct ps_message describe_state(const struct variables *variables, const struct data_base *base)
@@ -103,7 +103,7 @@ static void take_state(struct variables *variables, struct data_base *base, cons
                        float *bytes)
 {
     variables_keep(variables, 0, variables->elements);
-    walk_state(variables, bytes, true);
+    read_state(variables, bytes);
     variables->lineage = message->lineage;
     variables->updates = message->updates;
     variables->empty = message->empty;
@@ -221,17 +221,14 @@ void mirror_copy(struct ps_server *server)
         rpc_stream_close(mirror->stream);
         return;
     }
-    size_t bytes = (size_t)state_elements(&server->variables) * sizeof(float);
-    if (mirror->copy == NULL)
-        mirror->copy = malloc(bytes + 1);
-    if (mirror->copy == NULL)
+    variables_copy_end(&mirror->copy, &server->variables);
+    if (variables_copy_begin(&mirror->copy, &server->variables, VARIABLES_WHOLE, NULL) < 0)
         return;
-    walk_state(&server->variables, mirror->copy, false);
     struct ps_message message = describe_state(&server->variables, &server->base);
     message.step = mirror->copy_sequence = ++mirror->sequence;
     ps_server_record(server, SERVER_COPIED, &server->variables, message.step, NULL);
     ps_message_send(mirror->stream, &message);
-    bulk_send(mirror->stream, mirror->copy, bytes);
+    bulk_send_later(mirror->stream, variables_copy_place, &mirror->copy, variables_copy_bytes(&mirror->copy));
     mirror->copied = true;
 }
 
@@ -304,6 +301,8 @@ static void hear_backup(struct mirror *mirror, struct ps_message *message)
     size_t bytes = (size_t)state_elements(&mirror->server->variables) * sizeof(float);
     if (message->type == PS_MIRRORED) {
         settle(mirror, message->step);
+        if (mirror->settled >= mirror->copy_sequence)
+            variables_copy_end(&mirror->copy, &mirror->server->variables);
     } else if (message->type == PS_SEEN) {
         lookout_meet(&mirror->lookout, message->generation);
     } else if (message->type == PS_SUPERSEDED) {
@@ -359,6 +358,7 @@ static void on_backup_closed(void *context, struct rpc_stream *stream, const str
     struct mirror *mirror = context;
     mirror->stream = NULL;
     mirror->copied = mirror->closing = false;
+    variables_copy_end(&mirror->copy, &mirror->server->variables);
     bulk_inbox_clear(&mirror->inbox);
 }
 
@@ -522,18 +522,15 @@ static void give_back(struct guest_link *link)
 {
     struct ps_server *server = link->server;
     struct variables *guest = &server->guest;
-    size_t bytes = (size_t)state_elements(guest) * sizeof(float);
-    if (server->guest_copy == NULL)
-        server->guest_copy = malloc(bytes + 1);
-    if (!guest->holds_state || server->guest_copy == NULL) {
+    variables_copy_end(&server->guest_copy, guest);
+    if (!guest->holds_state || variables_copy_begin(&server->guest_copy, guest, VARIABLES_WHOLE, NULL) < 0) {
         say(link, PS_REFUSED, 0);
         return;
     }
-    walk_state(guest, server->guest_copy, false);
     struct ps_message message = describe_state(guest, &server->guest_base);
     record_guest(server, SERVER_GAVE, guest->updates);
     ps_message_send(link->stream, &message);
-    bulk_send(link->stream, server->guest_copy, bytes);
+    bulk_send_later(link->stream, variables_copy_place, &server->guest_copy, variables_copy_bytes(&server->guest_copy));
 }
 
 /* All of what was announced is there. */
@@ -648,8 +645,10 @@ static void on_guest_closed(void *context, struct rpc_stream *stream, const stru
 {
     (void)stream, (void)error;
     struct guest_link *link = context;
-    if (link->server->guest_link == link)
+    if (link->server->guest_link == link) {
         link->server->guest_link = NULL;
+        variables_copy_end(&link->server->guest_copy, &link->server->guest);
+    }
     ps_message_release(&link->message);
     bulk_inbox_release(&link->inbox);
     free(link);
@@ -707,7 +706,7 @@ void mirror_free(struct ps_server *server)
 {
     struct mirror *mirror = server->mirror;
     variables_release(&server->guest);
-    free(server->guest_copy);
+    variables_copy_release(&server->guest_copy);
     if (mirror == NULL)
         return;
     while (mirror->first != NULL) {
@@ -723,6 +722,6 @@ void mirror_free(struct ps_server *server)
     }
     ps_message_release(&mirror->fetch);
     bulk_inbox_release(&mirror->inbox);
-    free(mirror->copy);
+    variables_copy_release(&mirror->copy);
     free(mirror);
 }

@@ -88,7 +88,7 @@ struct ps_server {
     struct data_base guest_base; /* … and what that has kept with them */
     struct guest_link *guest_link;
     struct generation guest_generation; /* of the newest that was here */
-    float *guest_copy;
+    struct variables_copy guest_copy;   /* on its way back */
 
     pthread_t storing;
     bool storing_runs;

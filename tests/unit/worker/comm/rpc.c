@@ -385,3 +385,93 @@ Test(rpc, a_caller_in_the_clear_is_not_heard, .timeout = 120)
     cr_assert_eq(end_of_call("", "", files.directory), ERROR_UNAVAILABLE);
     crew_files_close(&files);
 }
+
+/* ---------------------------------------------------------------- bodies that are asked for later */
+
+struct later {
+    struct rpc *rpc;
+    uint16_t port;
+    struct rpc_stream *stream;
+    unsigned asked;
+    char heard[64];
+    sem_t done;
+};
+
+static const void *body_of(void *context, size_t offset, size_t length)
+{
+    struct later *later = context;
+    static const char bytes[] = "0123456789";
+    cr_expect(offset + length < sizeof bytes);
+    later->asked++;
+    return bytes + offset;
+}
+
+static void later_message(void *context, struct rpc_stream *stream, const void *bytes, size_t length)
+{
+    struct later *later = context;
+    (void)stream;
+    strncat(later->heard, bytes, length);
+    strcat(later->heard, " ");
+}
+
+static void later_closed(void *context, struct rpc_stream *stream, const struct error *error)
+{
+    (void)stream, (void)error;
+    sem_post(&((struct later *)context)->done);
+}
+
+static void later_tick(void *context)
+{
+    static const struct rpc_stream_events told = {.message = later_message, .closed = later_closed};
+    struct later *later = context;
+    if (later->stream != NULL)
+        return;
+    rpc_stream_open(later->rpc, "127.0.0.1", later->port, "/Test/Echo", 0, &told, later, &later->stream, NULL);
+    rpc_stream_send(later->stream, "one", 3);
+    rpc_stream_send_later(later->stream, "two:", 4, body_of, later, 2, 3);
+    rpc_stream_send_later(later->stream, "three:", 6, body_of, later, 5, 2);
+    cr_expect(later->asked == 0, "before its turn");
+    rpc_stream_send(later->stream, "bye", 3);
+}
+
+Test(rpc, a_body_is_asked_for_when_its_turn_comes, .timeout = 120)
+{
+    struct witness witness;
+    struct later later = {0};
+    struct rpc *server = server_start(&witness, &later.port);
+    sem_init(&later.done, 0, 0);
+    cr_assert_eq(rpc_new(later_tick, &later, 20, &later.rpc, NULL), 0);
+    rpc_start_ticks(later.rpc);
+    sem_wait(&later.done);
+    rpc_free(later.rpc);
+    cr_expect_str_eq(later.heard, "one two:234 three:56 bye ");
+    cr_expect_eq(later.asked, 2);
+    rpc_free(server);
+}
+
+/* What waits in a queue when its stream ends is forgotten, and nobody is asked. */
+static void forgotten_tick(void *context)
+{
+    static const struct rpc_stream_events told = {.message = later_message, .closed = later_closed};
+    struct later *later = context;
+    if (later->stream != NULL)
+        return;
+    rpc_stream_open(later->rpc, "127.0.0.1", later->port, "/Test/Nothing", 0, &told, later, &later->stream, NULL);
+    for (int i = 0; i < 1000; i++)
+        rpc_stream_send_later(later->stream, "two:", 4, body_of, later, 2, 3);
+    rpc_stream_close(later->stream);
+}
+
+Test(rpc, bodies_of_a_stream_that_ends_are_not_asked_for, .timeout = 120)
+{
+    struct witness witness;
+    struct later later = {0};
+    struct rpc *server = server_start(&witness, &later.port);
+    sem_init(&later.done, 0, 0);
+    cr_assert_eq(rpc_new(forgotten_tick, &later, 20, &later.rpc, NULL), 0);
+    rpc_start_ticks(later.rpc);
+    sem_wait(&later.done);
+    rpc_free(later.rpc);
+    cr_expect(later.asked < 1000, "%u", later.asked);
+    rpc_free(server);
+}
