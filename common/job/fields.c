@@ -57,7 +57,7 @@ static const struct field strategy_fields[] = {
      .description =
          "How gradients are summed. Auto takes what suits the devices and the network; Ring passes parts around and "
          "needs training.determinism Run; Hierarchical sums on each machine first; ReduceToOne gathers on one device; "
-         "NCCL lets the GPUs of MultiWorkerMirrored's workers send them to each other, in the tree's order or, with "
+         "NCCL lets the GPUs of Mirrored and MultiWorkerMirrored send them to each other, in the tree's order or, with "
          "determinism Run, in the library's."},
     {.name = "stages",
      .kind = FIELD_INTEGER,

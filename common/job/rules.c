@@ -1168,10 +1168,11 @@ const struct rule rules[] = {
      .field = "strategy.collective",
      .holds = worker_rule_nccl,
      .cel = OURS "!has(self.strategy.collective) || self.strategy.collective != 'NCCL' || "
-                 "(self.strategy.type == 'MultiWorkerMirrored' && !has(self.strategy.localSteps) && "
-                 "self.devices.count == 1 && self.devices.type != 'CPU')",
-     .message = "NCCL sums between the workers of MultiWorkerMirrored only so far, with one GPU each and without "
-                "localSteps; take Auto"},
+                 "((self.strategy.type == 'MultiWorkerMirrored' || "
+                 "(self.strategy.type == 'Mirrored' && self.devices.count > 1)) && "
+                 "!has(self.strategy.localSteps) && self.devices.type != 'CPU')",
+     .message = "NCCL sums on several GPUs, those of Mirrored (devices.count) or of MultiWorkerMirrored, so far "
+                "without localSteps; take Auto"},
     {.name = "Ring",
      .about = &shared_type,
      .field = "strategy.collective",

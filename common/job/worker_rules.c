@@ -47,8 +47,9 @@ bool worker_rule_server_accumulation(const struct json *self, const struct json 
 bool worker_rule_nccl(const struct json *self, const struct json *old)
 {
     (void)old;
-    bool can = rule_is(self, "strategy.type", "MultiWorkerMirrored") && !rule_has(self, "strategy.localSteps") &&
-               json_integer_at(self, "devices.count", 1) == 1 && !rule_is(self, "devices.type", "CPU");
+    bool several = rule_is(self, "strategy.type", "MultiWorkerMirrored") ||
+                   (rule_is(self, "strategy.type", "Mirrored") && json_integer_at(self, "devices.count", 1) > 1);
+    bool can = several && !rule_has(self, "strategy.localSteps") && !rule_is(self, "devices.type", "CPU");
     return is_foreign(self) || !rule_is(self, "strategy.collective", "NCCL") || can;
 }
 

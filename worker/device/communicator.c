@@ -24,10 +24,10 @@ int communicator_identify(struct device *device, struct communicator_id *ret_id,
     return device->backend->communicators->identify(device, ret_id, error);
 }
 
-int communicator_start(struct device *device, const struct communicator_id *id, unsigned rank, unsigned size,
-                       struct communicator **ret_communicator, struct error *error)
+int communicator_start(struct device *const *devices, unsigned count, const struct communicator_id *id, unsigned first,
+                       unsigned size, struct communicator **ret_communicator, struct error *error)
 {
-    return device->backend->communicators->start(device, id, rank, size, ret_communicator, error);
+    return devices[0]->backend->communicators->start(devices, count, id, first, size, ret_communicator, error);
 }
 
 int communicator_poll(struct communicator *communicator, bool *ret_handed_over, struct error *error)
@@ -35,10 +35,10 @@ int communicator_poll(struct communicator *communicator, bool *ret_handed_over, 
     return communicator->backend->poll(communicator, ret_handed_over, error);
 }
 
-int communicator_enqueue(struct communicator *communicator, struct device_stream *stream,
+int communicator_enqueue(struct communicator *communicator, struct device_stream *const *streams,
                          const struct communicator_operation *operations, unsigned count, struct error *error)
 {
-    return communicator->backend->enqueue(communicator, stream, operations, count, error);
+    return communicator->backend->enqueue(communicator, streams, operations, count, error);
 }
 
 int communicator_abort(struct communicator *communicator, int64_t deadline_ms, struct error *error)

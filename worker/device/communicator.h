@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Devices of several processes as one group, whose vectors go from the memory of
- * one device to that of another without the host, in the order of streams. GPUs
- * have it by NCCL; a device that has none says so in communicator_prepare.
+ * Devices of one process or several as one group, whose vectors go from the
+ * memory of one device to that of another without the host, in the order of
+ * streams. Each device is a rank of the group, those of a process side by side.
+ * GPUs have it by NCCL; a device that has none says so in communicator_prepare.
  *
  * Nothing here waits for a peer: whatever is started goes on in the background
  * until communicator_poll says that it has been handed over, or why it never
  * will be. A peer that is gone may as well show as nothing at all: whoever waits
  * needs a verdict of its own, and then communicator_abort.
  *
- *     communicator_prepare                      once
+ *     communicator_prepare                      once for each device
  *     communicator_identify in rank 0, the id to everybody by other means
  *     communicator_start, communicator_poll     until handed over
  *     communicator_enqueue, communicator_poll   until handed over; any number of times
@@ -46,10 +47,11 @@ int communicator_prepare(struct device *device, struct communicator_standing *re
 
 /* A name for a group to be. */
 int communicator_identify(struct device *device, struct communicator_id *ret_id, struct error *error);
-int communicator_start(struct device *device, const struct communicator_id *id, unsigned rank, unsigned size,
-                       struct communicator **ret_communicator, struct error *error);
+/* This process's devices, all of one kind, as the ranks from `first` on of `size`. */
+int communicator_start(struct device *const *devices, unsigned count, const struct communicator_id *id, unsigned first,
+                       unsigned size, struct communicator **ret_communicator, struct error *error);
 
-/* *ret_handed_over: what was started is on its stream, and more may be put behind it there. ERROR_UNAVAILABLE: a peer or the way to
+/* *ret_handed_over: what was started is on its streams, and more may be put behind it there. ERROR_UNAVAILABLE: a peer or the way to
  * it is lost; ERROR_UNSUPPORTED: the library refuses the group; ERROR_DEVICE. Only abort is left then. */
 int communicator_poll(struct communicator *communicator, bool *ret_handed_over, struct error *error);
 
@@ -60,17 +62,19 @@ enum communicator_operation_kind {
 };
 struct communicator_operation {
     enum communicator_operation_kind kind;
-    unsigned peer;   /* not this rank itself */
-    float *vector;   /* device memory, in place until the stream has passed */
+    unsigned device; /* of this process, as given to communicator_start */
+    unsigned peer;   /* a rank of the group, not the device itself */
+    float *vector;   /* the device's memory, in place until its stream has passed */
     size_t elements; /* at least one */
 };
 
-/* All of them at once, in the stream's order; at least one. */
-int communicator_enqueue(struct communicator *communicator, struct device_stream *stream,
+/* All of them at once, each on the stream of its device, in the order of these; at least one. What devices of this process send
+ * each other belongs to one call. */
+int communicator_enqueue(struct communicator *communicator, struct device_stream *const *streams,
                          const struct communicator_operation *operations, unsigned count, struct error *error);
 
 /* Ends whatever is under way and frees; fine for NULL. Streams go on, behind operations that are half done. ERROR_TIMEOUT: the
- * library has not come back by then. The device is then out of bounds: nothing of it is freed or waited for any more, and the
+ * library has not come back by then. The devices are then out of bounds: nothing of them is freed or waited for any more, and the
  * process can only end, by _exit. */
 int communicator_abort(struct communicator *communicator, int64_t deadline_ms, struct error *error);
 

@@ -27,9 +27,11 @@
 
 struct crew_communicator {
     struct strategy_options options;
-    struct collective *group; /* of the generation; NULL: none is formed */
+    struct collective *group; /* of the generation; NULL: none is formed, or this process is alone */
     struct world world;
-    struct communicator *communicator; /* NULL in a crew of one */
+    struct device *devices[STRATEGY_DEVICES_MAX]; /* of this process */
+    unsigned device_count;                        /* of each */
+    struct communicator *communicator;            /* NULL for a lone device */
     bool is_there;
     bool told; /* that there is one, or that there is none */
     unsigned failures;
@@ -39,6 +41,9 @@ struct crew_communicator *crew_communicator_new(const struct strategy_options *o
 {
     struct crew_communicator *crew = memory_allocate(1, sizeof *crew);
     crew->options = *options;
+    crew->device_count = options->device_count;
+    for (unsigned i = 0; i < options->device_count; i++)
+        crew->devices[i] = options->devices[i].device;
     return crew;
 }
 
@@ -90,13 +95,19 @@ static void nap(unsigned turn)
     nanosleep(&(struct timespec){.tv_nsec = turn < 1024 ? 20000 : 200000}, NULL);
 }
 
+/* The lone process has nobody who could be lost. */
+static int check_peers(const struct crew_communicator *crew, struct error *error)
+{
+    return crew->group != NULL ? collective_check(crew->group, error) : 0;
+}
+
 /* One more turn; -1 when there is no sense in any. */
 static int patience_keep(struct patience *patience, struct error *error)
 {
     const struct crew_communicator *crew = patience->crew;
     int64_t stall_ms = crew->options.stall_ms > 0 ? crew->options.stall_ms : STALL_MS_DEFAULT;
     int64_t waited_ms = (clock_monotonic_ns() - patience->started_ns) / MILLION;
-    if (collective_check(crew->group, error) < 0)
+    if (check_peers(crew, error) < 0)
         return -1;
     if (waited_ms > patience->deadline_ms)
         return error_set(error, ERROR_TIMEOUT, "waited %lld s for %s; all peers are alive: look at NCCL_DEBUG=INFO",
@@ -130,21 +141,22 @@ static int await_handed_over(struct crew_communicator *crew, const char *what, i
 
 /* ---------------------------------------------------------------- who can be in it */
 
-static bool same_versions(const struct crew_device *devices, const struct collective_peer *peers, unsigned size,
-                          struct buffer *why)
+/* A process says the same version of all of its devices. */
+static bool same_versions(const struct crew_device *devices, unsigned each, const struct collective_peer *peers,
+                          unsigned size, struct buffer *why)
 {
     char texts[2][COMMUNICATOR_VERSION_MAX], names[2][COLLECTIVE_PEER_TEXT_MAX];
     unsigned rank = 0;
-    while (rank < size && devices[rank].standing.version != 0 &&
-           devices[rank].standing.version == devices[0].standing.version)
+    while (rank < size && devices[rank * each].standing.version != 0 &&
+           devices[rank * each].standing.version == devices[0].standing.version)
         rank++;
     if (rank == size)
         return true;
     collective_peer_describe(peers, 0, names[0]);
     collective_peer_describe(peers, rank, names[1]);
     communicator_version_text(devices[0].standing.version, texts[0]);
-    communicator_version_text(devices[rank].standing.version, texts[1]);
-    if (devices[rank].standing.version == 0)
+    communicator_version_text(devices[rank * each].standing.version, texts[1]);
+    if (devices[rank * each].standing.version == 0)
         buffer_format(why, "%s takes no part in it: it lacks NCCL, or has failed with it", names[1]);
     else
         buffer_format(why, "%s has NCCL %s, %s has %s; take the same image for all", names[0], texts[0], names[1],
@@ -158,26 +170,27 @@ static bool share_a_device(const struct crew_device *one, const struct crew_devi
            !(one->standing.may_share_device && other->standing.may_share_device);
 }
 
-static bool own_devices(const struct crew_device *devices, const struct collective_peer *peers, unsigned size,
-                        struct buffer *why)
+/* Those of one process are different ones. */
+static bool own_devices(const struct crew_device *devices, unsigned each, const struct collective_peer *peers,
+                        unsigned size, struct buffer *why)
 {
     char names[2][COLLECTIVE_PEER_TEXT_MAX];
-    for (unsigned rank = 1; rank < size; rank++)
-        for (unsigned other = 0; other < rank; other++) {
-            if (!share_a_device(&devices[rank], &devices[other]))
+    for (unsigned place = each; place < size * each; place++)
+        for (unsigned other = 0; other < place / each * each; other++) {
+            if (!share_a_device(&devices[place], &devices[other]))
                 continue;
-            collective_peer_describe(peers, other, names[0]);
-            collective_peer_describe(peers, rank, names[1]);
+            collective_peer_describe(peers, other / each, names[0]);
+            collective_peer_describe(peers, place / each, names[1]);
             buffer_format(why, "%s and %s are on one GPU, which NCCL does not take twice", names[0], names[1]);
             return false;
         }
     return true;
 }
 
-bool crew_devices_fit(const struct crew_device *devices, const struct collective_peer *peers, unsigned size,
-                      struct buffer *why)
+bool crew_devices_fit(const struct crew_device *devices, unsigned each, const struct collective_peer *peers,
+                      unsigned size, struct buffer *why)
 {
-    return same_versions(devices, peers, size, why) && own_devices(devices, peers, size, why);
+    return same_versions(devices, each, peers, size, why) && own_devices(devices, each, peers, size, why);
 }
 
 enum number { NUMBER_VERSION, NUMBER_PLACE, NUMBER_MACHINE, NUMBER_SHARES, NUMBERS };
@@ -190,6 +203,8 @@ static double number_of(uint64_t value)
 /* Exact: each number is one rank's. */
 static int sum_numbers(struct crew_communicator *crew, double *values, size_t count, struct error *error)
 {
+    if (crew->group == NULL)
+        return 0;
     size_t total = exact_values_floats(count, crew->world.size);
     SCOPED_FREE float *places = memory_allocate(total, sizeof *places);
     exact_values_put(values, count, crew->world.rank, places);
@@ -199,27 +214,37 @@ static int sum_numbers(struct crew_communicator *crew, double *values, size_t co
     return 0;
 }
 
-static int exchange_devices(struct crew_communicator *crew, struct crew_device ret_devices[CREW_SIZE_MAX],
-                            struct error *error)
+static unsigned count_places(const struct crew_communicator *crew)
+{
+    return crew->world.size * crew->device_count;
+}
+
+static void tell_own(const struct crew_communicator *crew, double *numbers)
 {
     const struct communicator_standing *own = crew->options.communicator;
-    double values[CREW_SIZE_MAX * NUMBERS] = {0}, *mine = &values[(size_t)crew->world.rank * NUMBERS];
     uint64_t machine = crew->options.machine != 0 ? crew->options.machine : crew_nodes_machine();
     bool gives_up = crew->options.collective == COLLECTIVE_AUTO && crew->failures >= FAILURES_MAX;
-    if (own != NULL && !gives_up) {
-        mine[NUMBER_VERSION] = own->version;
-        mine[NUMBER_PLACE] = number_of(own->place);
-        mine[NUMBER_MACHINE] = number_of(machine);
-        mine[NUMBER_SHARES] = own->may_share_device;
+    for (unsigned i = 0; own != NULL && !gives_up && i < crew->device_count; i++, numbers += NUMBERS) {
+        numbers[NUMBER_VERSION] = own[i].version;
+        numbers[NUMBER_PLACE] = number_of(own[i].place);
+        numbers[NUMBER_MACHINE] = number_of(machine);
+        numbers[NUMBER_SHARES] = own[i].may_share_device;
     }
-    if (sum_numbers(crew, values, (size_t)crew->world.size * NUMBERS, error) < 0)
+}
+
+static int exchange_devices(struct crew_communicator *crew, struct crew_device *ret_devices, struct error *error)
+{
+    size_t count = (size_t)count_places(crew) * NUMBERS;
+    SCOPED_FREE double *values = memory_allocate(count, sizeof *values);
+    tell_own(crew, values + (size_t)crew->world.rank * crew->device_count * NUMBERS);
+    if (sum_numbers(crew, values, count, error) < 0)
         return -1;
-    for (unsigned rank = 0; rank < crew->world.size; rank++) {
-        const double *theirs = &values[(size_t)rank * NUMBERS];
-        ret_devices[rank] = (struct crew_device){.standing = {.version = (int)theirs[NUMBER_VERSION],
-                                                              .place = (uint64_t)theirs[NUMBER_PLACE],
-                                                              .may_share_device = theirs[NUMBER_SHARES] != 0},
-                                                 .machine = (uint64_t)theirs[NUMBER_MACHINE]};
+    for (unsigned place = 0; place < count_places(crew); place++) {
+        const double *theirs = &values[(size_t)place * NUMBERS];
+        ret_devices[place] = (struct crew_device){.standing = {.version = (int)theirs[NUMBER_VERSION],
+                                                               .place = (uint64_t)theirs[NUMBER_PLACE],
+                                                               .may_share_device = theirs[NUMBER_SHARES] != 0},
+                                                  .machine = (uint64_t)theirs[NUMBER_MACHINE]};
     }
     return 0;
 }
@@ -267,14 +292,14 @@ static int start(struct crew_communicator *crew, struct error *cause, struct err
     struct invitation invitation = {0};
     if (crew->world.rank == 0)
         invitation.holds = communicator_identify(options->device, &invitation.id, cause) == 0;
-    if (crew_group_tell(crew->group, 0, &invitation, sizeof invitation, error) < 0)
+    if (crew->group != NULL && crew_group_tell(crew->group, 0, &invitation, sizeof invitation, error) < 0)
         return -1;
     if (!invitation.holds)
         return 0;
     int64_t deadline = options->connect_deadline_ms > 0 ? options->connect_deadline_ms : CONNECT_MS_DEFAULT;
-    if (communicator_start(options->device, &invitation.id, crew->world.rank, crew->world.size, &crew->communicator,
-                           cause) == 0)
-        (void)await_handed_over(crew, "NCCL to connect the crew's GPUs", deadline, cause);
+    if (communicator_start(crew->devices, crew->device_count, &invitation.id, crew->world.rank * crew->device_count,
+                           count_places(crew), &crew->communicator, cause) == 0)
+        (void)await_handed_over(crew, "NCCL to connect the GPUs", deadline, cause);
     return 0;
 }
 
@@ -294,10 +319,11 @@ static int vote(struct crew_communicator *crew, bool joined, unsigned *ret_faile
 static int do_without_it(struct crew_communicator *crew, unsigned failed, const struct error *cause,
                          struct error *error)
 {
-    char name[COLLECTIVE_PEER_TEXT_MAX];
+    char name[COLLECTIVE_PEER_TEXT_MAX] = "this worker's GPUs";
     SCOPED_BUFFER why;
     buffer_init(&why, 2 * WHY_MAX);
-    collective_peer_describe(crew->world.peers, failed, name);
+    if (crew->group != NULL)
+        collective_peer_describe(crew->world.peers, failed, name);
     buffer_format(&why, "%s could not join%s%s", name, cause->message[0] ? ": " : "; see what it says", cause->message);
     crew->failures++;
     int result = communicator_abort(crew->communicator, ABORT_MS, error);
@@ -322,16 +348,16 @@ static int join(struct crew_communicator *crew, struct error *error)
 int crew_communicator_form(struct crew_communicator *crew, struct collective *group, const struct world *world,
                            struct error *error)
 {
-    struct crew_device devices[CREW_SIZE_MAX];
     SCOPED_BUFFER why;
     buffer_init(&why, WHY_MAX);
     crew->group = group;
     crew->world = *world;
+    SCOPED_FREE struct crew_device *devices = memory_allocate(count_places(crew), sizeof *devices);
     if (exchange_devices(crew, devices, error) < 0)
         return -1;
-    if (!crew_devices_fit(devices, world->peers, world->size, &why))
+    if (!crew_devices_fit(devices, crew->device_count, world->peers, world->size, &why))
         return do_without(crew, ERROR_CONFLICT, buffer_text(&why), error);
-    if (world->size > 1)
+    if (count_places(crew) > 1)
         return join(crew, error);
     crew->is_there = true;
     return 0;
@@ -352,7 +378,7 @@ int crew_communicator_end(struct crew_communicator *crew, struct error *error)
 static void count_traffic(const struct crew_communicator *crew, const struct communicator_operation *operations,
                           unsigned count)
 {
-    size_t size = crew->world.size;
+    size_t size = count_places(crew);
     for (unsigned i = 0; i < count; i++) {
         size_t bytes = operations[i].elements * sizeof(float);
         if (operations[i].kind != COMMUNICATOR_RECEIVE)
@@ -363,21 +389,21 @@ static void count_traffic(const struct crew_communicator *crew, const struct com
 /* Peers that are gone show in the collective as well, and there with their names; but the library may hear of it first. */
 static int count_failure(struct crew_communicator *crew, struct error *cause, struct error *error)
 {
-    if (collective_check(crew->group, error) < 0)
+    if (check_peers(crew, error) < 0)
         return -1;
-    if (cause->kind == ERROR_UNAVAILABLE && ++crew->failures > FAILURES_MAX)
+    if (crew->group == NULL || (cause->kind == ERROR_UNAVAILABLE && ++crew->failures > FAILURES_MAX))
         cause->kind = ERROR_DEVICE;
     return error_set(error, cause->kind, "%s", cause->message);
 }
 
-int crew_communicator_queue(struct crew_communicator *crew, struct device_stream *stream,
+int crew_communicator_queue(struct crew_communicator *crew, struct device_stream *const *streams,
                             const struct communicator_operation *operations, unsigned count, struct error *error)
 {
     struct error cause = ERROR_INIT;
     if (count == 0)
         return 0;
     count_traffic(crew, operations, count);
-    if (communicator_enqueue(crew->communicator, stream, operations, count, &cause) < 0 ||
+    if (communicator_enqueue(crew->communicator, streams, operations, count, &cause) < 0 ||
         await_handed_over(crew, "NCCL to take over gradients", step_deadline(crew), &cause) < 0)
         return count_failure(crew, &cause, error);
     return 0;

@@ -4,7 +4,8 @@
  * generation beside its collective, which carries the group's name and says
  * whether peers are still there: whoever waits for a device that waits for a lost
  * one is told so by the coordinator, through the collective, and not by the
- * library.
+ * library. All workers have equally many devices; those of a lone process need no
+ * collective.
  *
  * All ranks come to the same verdict on whether there is such a group. Without
  * one, and with collective Auto, gradients go through the host.
@@ -19,8 +20,9 @@ struct crew_communicator;
 
 /* Options are borrowed. */
 struct crew_communicator *crew_communicator_new(const struct strategy_options *options);
-/* Every rank calls it once the group is connected. Fails where there must be one and is not: ERROR_CONFLICT when such ranks never
- * can be a group, ERROR_DEVICE when they have tried. A crew of one has one, which has nothing to do. */
+/* Every rank calls it once the group is connected; a lone process with none. Fails where there must be one and is not:
+ * ERROR_CONFLICT when such ranks never can be a group, ERROR_DEVICE when they have tried. A lone device has one, which has
+ * nothing to do. */
 int crew_communicator_form(struct crew_communicator *crew, struct collective *group, const struct world *world,
                            struct error *error);
 bool crew_communicator_is_there(const struct crew_communicator *crew);
@@ -29,19 +31,19 @@ int crew_communicator_end(struct crew_communicator *crew, struct error *error);
 /* After crew_communicator_end. */
 void crew_communicator_free(struct crew_communicator *crew);
 
-/* Puts them on the stream; what is launched there next comes behind them. `count` may be 0. */
-int crew_communicator_queue(struct crew_communicator *crew, struct device_stream *stream,
+/* Puts them on the streams, one a device; what is launched there next comes behind them. `count` may be 0. */
+int crew_communicator_queue(struct crew_communicator *crew, struct device_stream *const *streams,
                             const struct communicator_operation *operations, unsigned count, struct error *error);
 /* Until the event is done, and nothing has gone wrong in what it stands behind. */
 int crew_communicator_await(struct crew_communicator *crew, struct device_event *event, struct error *error);
 
-/* What each rank says of itself. */
+/* What each rank says of a device of its own. */
 struct crew_device {
     struct communicator_standing standing;
     uint64_t machine;
 };
-/* Whether such ranks can be a group; else appends why not. */
-bool crew_devices_fit(const struct crew_device *devices, const struct collective_peer *peers, unsigned size,
-                      struct buffer *why);
+/* Whether they can be a group, rank by rank `each` of them; else appends why not. */
+bool crew_devices_fit(const struct crew_device *devices, unsigned each, const struct collective_peer *peers,
+                      unsigned size, struct buffer *why);
 
 #endif

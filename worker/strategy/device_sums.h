@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A crew's gradients summed where they are, in the memory of its devices, by a
- * stream of their own that waits for each part of the backward pass in turn.
+ * Gradients summed where they are, in the memory of the devices that made them:
+ * of one process, or of a crew whose workers have equally many. On each device a
+ * stream of their own waits for each part of the backward pass in turn.
  *
- * In the tree's order: of each part every rank owns a slice. All send all
- * contributions to a slice to its owner, which adds them as the tree says, on the
- * device, and gives the sum to all: the bytes of a ring, and the bits of one
- * worker. In any order: the library's all-reduce of one sum a rank.
+ * In the tree's order: of each part every device owns a slice. All send all
+ * contributions to a slice to its owner, which adds them as the tree says and
+ * gives the sum to all: the bytes of a ring, and the bits of one device. In any
+ * order: the library's all-reduce of one sum a device.
  */
 #ifndef COXSWAIN_STRATEGY_DEVICE_SUMS_H
 #define COXSWAIN_STRATEGY_DEVICE_SUMS_H
@@ -18,11 +19,10 @@
 struct device_sums;
 
 struct device_sums_options {
-    struct device *device;
-    const struct graph *graph;
-    unsigned rank, size;
-    unsigned contributions[CREW_SIZE_MAX]; /* by rank */
-    const struct reduction_merge *merges;  /* over all of them: the tree. Outlive the sums */
+    const struct strategy_device *devices; /* of this process, each with its own gradients; borrowed */
+    unsigned device_count;
+    unsigned rank, size; /* of the process */
+    unsigned shards;     /* leaves of the tree, dealt to the ranks and by them to their devices */
     bool in_any_order;
 };
 
@@ -34,7 +34,7 @@ void device_sums_free(struct device_sums *sums);
 /* Queues the sums of a step whose passes are under way, behind these. */
 int device_sums_start(struct device_sums *sums, struct crew_communicator *crew, const struct replica_set *set,
                       struct error *error);
-/* Until they lie in the set's first contribution. */
+/* Until they lie in each device's first contribution. */
 int device_sums_wait(struct device_sums *sums, struct crew_communicator *crew, struct error *error);
 /* After a failure and crew_communicator_end: until nothing is read or written any more. */
 int device_sums_settle(struct device_sums *sums, struct error *error);
@@ -49,7 +49,7 @@ struct device_part {
 unsigned device_parts_plan(const struct graph_bucket *buckets, unsigned count, int64_t least,
                            struct device_part *ret_parts);
 
-/* What of a part `owner` of `size` ranks sums: [*ret_first, *ret_end), may be empty. */
+/* What of a part `owner` of `size` devices sums: [*ret_first, *ret_end), may be empty. */
 void device_part_slice(int64_t elements, unsigned owner, unsigned size, int64_t *ret_first, int64_t *ret_end);
 
 #endif

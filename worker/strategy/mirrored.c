@@ -2,22 +2,56 @@
  *
  * Mirrored and CentralStorage: one process, several devices. With Mirrored each
  * device has the whole state and makes the same update; with CentralStorage there
- * is one state, and the devices share out the one update.
+ * is one state, and the devices share out the one update. Where Mirrored's devices
+ * know each other (crew_communicator.h) gradients go between them, else through the
+ * host.
  */
 #include "common/memory.h"
+#include "worker/strategy/crew_communicator.h"
+#include "worker/strategy/device_sums.h"
 #include "worker/strategy/replica_set.h"
 #include "worker/strategy/strategy_table.h"
 
 struct mirrored {
     struct strategy base;
     struct replica_set *replicas;
+    struct crew_communicator *devices; /* NULL: gradients go through the host */
+    struct device_sums *sums;          /* by way of `devices` */
 };
 
 static void mirrored_close(struct strategy *base)
 {
     struct mirrored *strategy = (struct mirrored *)base;
+    (void)crew_communicator_end(strategy->devices, NULL);
+    (void)device_sums_settle(strategy->sums, NULL);
+    device_sums_free(strategy->sums);
     replica_set_free(strategy->replicas);
+    crew_communicator_free(strategy->devices);
     free(strategy);
+}
+
+/* Before there are gradients: they lie where they are summed. */
+static int connect_devices(struct mirrored *strategy, struct error *error)
+{
+    struct strategy_options *options = &strategy->base.options;
+    if (!options->may_sum_on_devices || options->communicator == NULL)
+        return 0;
+    strategy->devices = crew_communicator_new(options);
+    if (crew_communicator_form(strategy->devices, NULL, &strategy->base.world, error) < 0)
+        return -1;
+    options->gradients_stay = crew_communicator_is_there(strategy->devices);
+    return 0;
+}
+
+static int make_sums(struct mirrored *strategy, struct error *error)
+{
+    const struct strategy_options *options = &strategy->base.options;
+    const struct device_sums_options sums = {.devices = options->devices,
+                                             .device_count = options->device_count,
+                                             .size = 1,
+                                             .shards = options->logical_shards,
+                                             .in_any_order = options->in_any_order};
+    return options->gradients_stay ? device_sums_new(&sums, &strategy->sums, error) : 0;
 }
 
 static int open_with(const struct strategy_options *options, enum replica_variables variables,
@@ -27,8 +61,10 @@ static int open_with(const struct strategy_options *options, enum replica_variab
     strategy->base.options = *options;
     strategy->base.end_shard = options->logical_shards;
     strategy->base.world = (struct world){.size = 1, .logical_shards = options->logical_shards};
-    if (replica_set_new(options, variables, options->logical_shards, 0, options->logical_shards, &strategy->replicas,
-                        error) < 0) {
+    if (connect_devices(strategy, error) < 0 ||
+        replica_set_new(&strategy->base.options, variables, options->logical_shards, 0, options->logical_shards,
+                        &strategy->replicas, error) < 0 ||
+        make_sums(strategy, error) < 0) {
         mirrored_close(&strategy->base);
         return -1;
     }
@@ -64,13 +100,24 @@ static int mirrored_reform(struct strategy *base, struct error *error)
     return replica_set_spread(((struct mirrored *)base)->replicas, error);
 }
 
+static int reduce(struct mirrored *strategy, unsigned votes, struct error *error)
+{
+    struct replica_set *replicas = strategy->replicas;
+    if (strategy->sums == NULL)
+        return replica_set_finish_passes(replicas, 0, votes, error) < 0 ? -1 : replica_set_reduce(replicas, error);
+    if (device_sums_start(strategy->sums, strategy->devices, replicas, error) < 0 ||
+        replica_set_finish_passes(replicas, 0, votes, error) < 0)
+        return -1;
+    return device_sums_wait(strategy->sums, strategy->devices, error);
+}
+
 static int mirrored_step(struct strategy *base, double learning_rate, unsigned votes,
                          struct strategy_result *ret_result, struct error *error)
 {
-    struct replica_set *replicas = ((struct mirrored *)base)->replicas;
+    struct mirrored *strategy = (struct mirrored *)base;
+    struct replica_set *replicas = strategy->replicas;
     int64_t examples;
-    if (replica_set_start_passes(replicas, &examples, error) < 0 ||
-        replica_set_finish_passes(replicas, 0, votes, error) < 0 || replica_set_reduce(replicas, error) < 0)
+    if (replica_set_start_passes(replicas, &examples, error) < 0 || reduce(strategy, votes, error) < 0)
         return -1;
     return replica_set_apply(replicas, learning_rate, replica_set_controls(replicas)[0], 1, ret_result, error);
 }

@@ -95,14 +95,12 @@ static bool has_shards(const struct strategy *base)
 static int make_sums(struct multi_worker_mirrored *strategy, const struct world *world, struct error *error)
 {
     const struct strategy_options *options = &strategy->base.options;
-    struct device_sums_options sums = {.device = options->device,
-                                       .graph = options->graph,
-                                       .rank = world->rank,
-                                       .size = world->size,
-                                       .merges = reduction_plan_merges(strategy->plan),
-                                       .in_any_order = options->in_any_order};
-    for (unsigned rank = 0; rank < world->size; rank++)
-        sums.contributions[rank] = reduction_plan_contributions(strategy->plan, rank);
+    const struct device_sums_options sums = {.devices = options->devices,
+                                             .device_count = options->device_count,
+                                             .rank = world->rank,
+                                             .size = world->size,
+                                             .shards = world->logical_shards,
+                                             .in_any_order = options->in_any_order};
     return device_sums_new(&sums, &strategy->sums, error);
 }
 

@@ -117,7 +117,7 @@ static void plan_sums(struct replica_set *set, unsigned shards, unsigned first, 
 
 static int plan_reduction(struct replica_set *set, struct error *error)
 {
-    if (set->output_count > 1 || set->options.member != NULL)
+    if (set->output_count > 1 || set->options.member != NULL || set->options.gradients_stay)
         return 0;
     const struct device_reduction_options options = {.algorithm = set->options.collective,
                                                      .devices = set->count,
@@ -331,9 +331,14 @@ bool replica_set_bucket_is_final(const struct replica_set *set, unsigned index)
     return true;
 }
 
-struct device_event *replica_set_bucket_event(const struct replica_set *set, unsigned index)
+struct device_event *replica_set_bucket_event(const struct replica_set *set, unsigned device, unsigned index)
 {
-    return replica_bucket_event(set->replicas[0], index);
+    return replica_bucket_event(set->replicas[device], index);
+}
+
+float *const *replica_set_device_gradients(const struct replica_set *set, unsigned device)
+{
+    return set->replicas[device]->gradients;
 }
 
 bool replica_set_has_passed(const struct replica_set *set)
@@ -371,7 +376,7 @@ static struct replica_update update_of(struct replica_set *set)
     return (struct replica_update){.replicas = set->replicas,
                                    .count = set->count,
                                    .shares_variables = set->variables == VARIABLES_CENTRAL,
-                                   .gradient = set->inputs[0]};
+                                   .gradient = set->options.gradients_stay ? NULL : set->inputs[0]};
 }
 
 int replica_set_apply(struct replica_set *set, double learning_rate, const float *controls, unsigned size,

@@ -51,8 +51,10 @@ int replica_set_wait_bucket(struct replica_set *set, unsigned index, struct erro
 bool replica_set_bucket_is_final(const struct replica_set *set, unsigned index);
 bool replica_set_has_passed(const struct replica_set *set);
 int replica_set_await_passes(struct replica_set *set, struct error *error);
-/* For who lets a stream of the device wait, and not the host: of a set of one device. */
-struct device_event *replica_set_bucket_event(const struct replica_set *set, unsigned index);
+/* For who lets a stream of the device wait, and not the host. */
+struct device_event *replica_set_bucket_event(const struct replica_set *set, unsigned device, unsigned index);
+/* With options.gradients_stay: what one device contributes by itself. The sums are wanted in each device's first. */
+float *const *replica_set_device_gradients(const struct replica_set *set, unsigned device);
 /* In place of the buckets: the devices sum their gradients into the first contribution (device_reduction.h). */
 int replica_set_reduce(struct replica_set *set, struct error *error);
 
@@ -64,7 +66,7 @@ void replica_set_read_controls(const struct replica_set *set, const float *contr
 /* The state's step and position: those behind the batch under way. */
 void replica_set_advance(struct replica_set *set, int64_t step);
 
-/* The optimizer's step with the reduced gradient, which lies in the first contribution. */
+/* The optimizer's step with the reduced gradient, which lies in the first contribution (of each device, where gradients stay). */
 int replica_set_apply(struct replica_set *set, double learning_rate, const float *controls, unsigned size,
                       struct strategy_result *ret_result, struct error *error);
 

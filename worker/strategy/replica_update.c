@@ -15,6 +15,11 @@ static const struct parameter_layout *layout_of(const struct replica_update *upd
     return graph_layout(update->replicas[0]->options.graph);
 }
 
+static const float *gradient_of(const struct replica_update *update, unsigned index)
+{
+    return update->gradient != NULL ? update->gradient : update->replicas[index]->gradients[0];
+}
+
 void replica_update_read(const struct replica_update *update, struct strategy_result *result)
 {
     result->examples = update->replicas[0]->examples;
@@ -58,7 +63,7 @@ static int measure_norm(const struct replica_update *update, double *ret_norm, s
         replica_slice(layout, i, update->count, &first, &end);
         first = first > layout->statistics ? first : layout->statistics;
         if (first < end)
-            gradient_norm_launch(update->replicas[i]->stream, update->gradient + first, end - first,
+            gradient_norm_launch(update->replicas[i]->stream, gradient_of(update, i) + first, end - first,
                                  sums + (first - layout->statistics) / SQUARE_SUM_BLOCK);
     }
     if (synchronise(update, error) < 0)
@@ -79,7 +84,7 @@ static void start_update(const struct replica_update *update, unsigned index, co
                                     .elements = end - first,
                                     .statistics = layout_of(update)->statistics,
                                     .parameters = state->parameters,
-                                    .gradients = update->gradient,
+                                    .gradients = gradient_of(update, index),
                                     .step = result->step,
                                     .learning_rate = update->learning_rate,
                                     .gradient_scale =

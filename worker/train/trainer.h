@@ -50,10 +50,10 @@ struct trainer {
     struct strategy_device
         devices[STRATEGY_DEVICES_MAX]; /* with a graph each where the strategy replicates the model */
     unsigned device_count;
-    struct device *device;                     /* the first */
-    struct communicator_standing communicator; /* of the first; version 0: gradients go through the host */
-    struct device_stream *stream;              /* for evaluations */
-    struct graph *graph;                       /* of the first */
+    struct device *device;                                            /* the first */
+    struct communicator_standing communicators[STRATEGY_DEVICES_MAX]; /* version 0: gradients go through the host */
+    struct device_stream *stream;                                     /* for evaluations */
+    struct graph *graph;                                              /* of the first */
     struct dataset *training, *validation;
     struct sampler sampler;
     struct training_state state;

@@ -23,24 +23,36 @@ bool trainer_may_sum_on_devices(const struct trainer *trainer)
 {
     const struct job_document *job = trainer->job;
     const struct strategy_spec *strategy = &job->strategy;
-    return strategy->type == STRATEGY_MULTI_WORKER_MIRRORED && job->devices.type != DEVICE_TYPE_CPU &&
+    bool several = strategy->type == STRATEGY_MULTI_WORKER_MIRRORED ||
+                   (strategy->type == STRATEGY_MIRRORED && job->devices.count > 1);
+    return several && job->devices.type != DEVICE_TYPE_CPU &&
            (strategy->collective == COLLECTIVE_AUTO || strategy->collective == COLLECTIVE_NCCL) &&
-           job->devices.count == 1 && strategy->local_steps <= 0 && !strategy->sharded_optimizer;
+           strategy->local_steps <= 0 && !strategy->sharded_optimizer;
 }
 
-/* NCCL is there, or it need not be; then people are told why gradients take the longer way. */
+static int prepare_communicators(struct trainer *trainer, struct error *error)
+{
+    for (unsigned i = 0; i < trainer->device_count; i++)
+        if (communicator_prepare(trainer->devices[i].device, &trainer->communicators[i], error) < 0)
+            return -1;
+    return 0;
+}
+
+/* NCCL is there, or it need not be; then people are told why gradients take the longer way. What a worker's own GPUs tell each
+ * other no network sees. */
 static int find_communicator(struct trainer *trainer, struct error *error)
 {
     struct error cause = ERROR_INIT;
-    bool must = trainer->job->strategy.collective == COLLECTIVE_NCCL;
+    const struct strategy_spec *strategy = &trainer->job->strategy;
+    bool must = strategy->collective == COLLECTIVE_NCCL, alone = strategy->type == STRATEGY_MIRRORED;
     if (!trainer_may_sum_on_devices(trainer) || (!must && device_memory_is_shared(trainer->device)))
         return 0;
-    if (!must && trainer->identity->crew_tls_directory) {
+    if (!must && !alone && trainer->identity->crew_tls_directory) {
         report_say(trainer->report, "the crew's traffic is TLS, which NCCL has not: gradients go through the host; "
                                     "write strategy.collective: NCCL to send them in the clear");
         return 0;
     }
-    if (communicator_prepare(trainer->device, &trainer->communicator, must ? error : &cause) == 0)
+    if (prepare_communicators(trainer, must ? error : &cause) == 0)
         return 0;
     if (must)
         return -1;

@@ -98,7 +98,7 @@ int trainer_open_strategy(struct trainer *trainer, struct error *error)
         .on_notice = tell_notice,
         .on_warning = tell_warning,
         .may_sum_on_devices = trainer_may_sum_on_devices(trainer),
-        .communicator = trainer->communicator.version > 0 ? &trainer->communicator : NULL,
+        .communicator = trainer->communicators[0].version > 0 ? trainer->communicators : NULL,
         .in_any_order = trainer->job->training.determinism == DETERMINISM_RUN,
         .restore = restoring_state,
         .before_change = before_change,

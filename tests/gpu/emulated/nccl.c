@@ -3,9 +3,10 @@
  * As much of NCCL as the worker uses, for GPUs that the processor plays: a
  * library of its own, found like the real one. It is as strict as the manual: a
  * communicator that has something in progress takes no more; what is queued comes
- * onto its stream some time after ncclGroupEnd has returned; vectors must lie in
- * the memory of the device; an operation whose peer is gone stands until the
- * communicator is aborted.
+ * onto its stream some time after ncclGroupEnd has returned; vectors and streams
+ * must be those of the communicator's device; several communicators of one thread
+ * are joined in one group, and what they send each other is queued in one; an
+ * operation whose peer is gone stands until the communicator is aborted.
  *
  *   EMULATED_NCCL_VERSION    23007
  *   EMULATED_NCCL_SLOW_MS    each operation of a stream takes so much longer
@@ -27,7 +28,8 @@
 #define HAND_OVER_US 200
 
 struct ncclComm {
-    int rank, ranks;
+    int rank, ranks, device;
+    struct ncclComm *next_to_form; /* in the open group */
     char root[WIRE_NAME_MAX];
     int sockets[WIRE_RANKS_MAX];
     _Atomic bool stop, gone;
@@ -44,15 +46,17 @@ struct sum {
     size_t count;
 };
 
-/* What one ncclGroupEnd puts onto the stream. */
+/* What one ncclGroupEnd puts onto the stream of a communicator. */
 struct group {
+    struct group *next;
     struct ncclComm *comm;
     cudaStream_t stream;
     struct wire_message *messages, **end;
     struct sum sum; /* to: NULL without one */
 };
 
-static __thread struct group *open_group;
+static __thread struct group *open_groups; /* one a communicator */
+static __thread struct ncclComm *to_form;
 static __thread unsigned depth;
 static __thread ncclResult_t group_error;
 
@@ -155,12 +159,18 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *ret_comm, int ranks, ncclUniqueI
         return ncclSystemError;
     comm->rank = rank;
     comm->ranks = ranks;
+    (void)cudaGetDevice(&comm->device);
     memcpy(comm->root, id.internal, sizeof comm->root);
     pthread_mutex_init(&comm->lock, NULL);
     pthread_cond_init(&comm->changed, NULL);
     comm->state = ncclInProgress;
-    run_in_background(comm, form, comm);
     *ret_comm = comm;
+    if (depth > 0) {
+        comm->next_to_form = to_form;
+        to_form = comm;
+        return ncclSuccess;
+    }
+    run_in_background(comm, form, comm);
     return ncclInProgress;
 }
 
@@ -250,43 +260,93 @@ ncclResult_t ncclGroupStart(void)
     return ncclSuccess;
 }
 
+/* What a communicator of this thread sends another that is in the group as well must be received in it: the library connects the
+ * two before it hands either over. */
+static bool is_answered(const struct group *group, const struct group *groups)
+{
+    for (const struct group *peer = groups; peer; peer = peer->next)
+        for (const struct wire_message *message = group->messages; message; message = message->next) {
+            unsigned sent = 0, received = 0;
+            if (strcmp(peer->comm->root, group->comm->root) != 0 || message->receives ||
+                message->peer != peer->comm->rank)
+                continue;
+            for (const struct wire_message *one = group->messages; one; one = one->next)
+                sent += one->peer == message->peer && !one->receives;
+            for (const struct wire_message *one = peer->messages; one; one = one->next)
+                received += one->peer == group->comm->rank && one->receives;
+            if (sent != received)
+                return false;
+        }
+    return true;
+}
+
+static ncclResult_t give_up(struct group *groups, ncclResult_t result)
+{
+    while (groups) {
+        struct group *next = groups->next;
+        free_group(groups);
+        groups = next;
+    }
+    return result;
+}
+
 ncclResult_t ncclGroupEnd(void)
 {
     if (depth == 0)
         return ncclInvalidUsage;
     if (--depth > 0)
         return ncclSuccess;
-    struct group *group = open_group;
-    open_group = NULL;
-    if (group_error != ncclSuccess) {
-        if (group)
-            free_group(group);
-        return group_error;
-    }
-    if (!group)
+    struct group *groups = open_groups;
+    struct ncclComm *comms = to_form;
+    open_groups = NULL;
+    to_form = NULL;
+    if (group_error != ncclSuccess)
+        return give_up(groups, group_error);
+    for (const struct group *group = groups; group; group = group->next)
+        if (!is_answered(group, groups))
+            return give_up(groups, ncclInvalidUsage);
+    if (!groups && !comms)
         return ncclSuccess;
-    set_state(group->comm, ncclInProgress);
-    run_in_background(group->comm, hand_over, group);
+    for (; comms; comms = comms->next_to_form)
+        run_in_background(comms, form, comms);
+    while (groups) {
+        struct group *next = groups->next; /* whoever it is handed to frees it */
+        set_state(groups->comm, ncclInProgress);
+        run_in_background(groups->comm, hand_over, groups);
+        groups = next;
+    }
     return ncclInProgress;
 }
 
-static bool is_on_device(const void *memory)
+static bool is_on_device(const void *memory, int device)
 {
     struct cudaPointerAttributes attributes;
-    return cudaPointerGetAttributes(&attributes, memory) == cudaSuccess && attributes.type == cudaMemoryTypeDevice;
+    return cudaPointerGetAttributes(&attributes, memory) == cudaSuccess && attributes.type == cudaMemoryTypeDevice &&
+           attributes.device == device;
 }
 
-/* The group that is open; NULL when the operation cannot be part of it. */
+/* The communicator's part of the group that is open; NULL when there is none. */
+static struct group *part_of(struct ncclComm *comm, cudaStream_t stream)
+{
+    struct group *group = open_groups;
+    while (group && group->comm != comm)
+        group = group->next;
+    if (depth == 0 || group)
+        return group;
+    group = calloc(1, sizeof *group);
+    if (!group)
+        abort();
+    *group = (struct group){.next = open_groups, .comm = comm, .stream = stream};
+    group->end = &group->messages;
+    return open_groups = group;
+}
+
+/* Likewise; NULL when the operation cannot be part of it. */
 static struct group *group_for(struct ncclComm *comm, cudaStream_t stream, const void *memory, ncclDataType_t type)
 {
-    if (depth > 0 && !open_group && (open_group = calloc(1, sizeof *open_group))) {
-        open_group->comm = comm;
-        open_group->stream = stream;
-        open_group->end = &open_group->messages;
-    }
-    struct group *group = depth > 0 ? open_group : NULL;
-    if (group && group->comm == comm && group->stream == stream && state_of(comm) == ncclSuccess &&
-        type == ncclFloat32 && is_on_device(memory))
+    struct group *group = part_of(comm, stream);
+    if (group && group->stream == stream && emulated_stream_device(stream) == comm->device &&
+        state_of(comm) == ncclSuccess && type == ncclFloat32 && is_on_device(memory, comm->device))
         return group;
     group_error = ncclInvalidUsage;
     return NULL;

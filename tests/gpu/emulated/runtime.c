@@ -97,6 +97,12 @@ cudaError_t cudaSetDevice(int device)
     return cudaSuccess;
 }
 
+cudaError_t cudaGetDevice(int *device)
+{
+    *device = current_device;
+    return cudaSuccess;
+}
+
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device)
 {
     if (check_device(device) != cudaSuccess)
@@ -261,8 +267,9 @@ static bool grid_is_valid(const struct emulated_grid *grid)
 
 cudaError_t emulated_launch(cudaStream_t stream, const struct emulated_grid *grid)
 {
-    if (!grid_is_valid(grid)) {
-        return emulated_fail(cudaErrorInvalidConfiguration);
+    const bool is_valid = grid_is_valid(grid);
+    if (!is_valid || emulated_stream_device(stream) != current_device) {
+        return emulated_fail(is_valid ? cudaErrorInvalidResourceHandle : cudaErrorInvalidConfiguration);
     }
     emulated_queue_grid(stream, grid);
     return cudaSuccess;

@@ -34,6 +34,7 @@ struct entry {
 struct CUstream_st {
     struct CUstream_st *next; /* by the lock, like the rest */
     pthread_t thread;
+    int device;
     struct entry *first, *last;
     bool busy, ends, late;
     unsigned long number, appended, run, wanted; /* entries */
@@ -219,6 +220,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *ret_stream, unsigned flags)
     struct CUstream_st *stream = calloc(1, sizeof *stream);
     if (!stream)
         return cudaErrorMemoryAllocation;
+    (void)cudaGetDevice(&stream->device);
     pthread_mutex_lock(&lock);
     stream->number = streams_made;
     stream->late = is_late(stream->number);
@@ -235,6 +237,11 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *ret_stream, unsigned flags)
     }
     *ret_stream = stream;
     return cudaSuccess;
+}
+
+int emulated_stream_device(cudaStream_t stream)
+{
+    return stream->device;
 }
 
 /* What is queued still runs. */

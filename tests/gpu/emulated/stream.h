@@ -10,6 +10,8 @@
 
 /* Copies the grid and its context. */
 void emulated_queue_grid(cudaStream_t stream, const struct emulated_grid *grid);
+/* The device that was the thread's when it was made. */
+int emulated_stream_device(cudaStream_t stream);
 /* Runs function(context) in the stream's order. */
 void emulated_queue_function(cudaStream_t stream, cudaHostFn_t *function, void *context);
 /* Likewise, with a copy of the job's bytes, which the function frees. */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * GPUs of several processes as one group, by NCCL. The communicator does not
- * block: a call may answer ncclInProgress, and until ncclCommGetAsyncError says
- * otherwise no other call but that and ncclCommAbort is made.
+ * GPUs of one process or several as one group, by NCCL: a communicator of its own
+ * for each GPU here, whose calls are grouped, since each waits for its peers among
+ * the others. They do not block: a call may answer ncclInProgress, and until
+ * ncclCommGetAsyncError says otherwise of all of them no other call but that and
+ * ncclCommAbort is made.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -17,14 +19,24 @@
 
 #define PLACE_TEXT_MAX 64
 
-struct cuda_communicator {
-    struct communicator base;
+struct cuda_communicator;
+
+struct cuda_rank {
+    struct cuda_communicator *communicator;
     struct cuda_device *device;
     ncclComm_t comm;
-    /* Between communicator_abort and the thread that it leaves the call to: */
+    pthread_t thread; /* of the call to abort */
+};
+
+struct cuda_communicator {
+    struct communicator base;
+    const struct nccl *nccl;
+    struct cuda_rank *ranks; /* here, one a device */
+    unsigned count;
+    /* Between communicator_abort and the threads that it leaves the calls to: */
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    bool gone;
+    unsigned gone;
 };
 
 /* ---------------------------------------------------------------- errors */
@@ -111,36 +123,74 @@ static int identify(struct device *base, struct communicator_id *ret_id, struct 
     return 0;
 }
 
+/* ---------------------------------------------------------------- groups of calls */
+
+static bool goes_on(ncclResult_t result)
+{
+    return result == ncclSuccess || result == ncclInProgress;
+}
+
+/* A group that was begun is always ended, or the thread would stay in it. */
+static ncclResult_t end_group(const struct nccl *nccl, ncclResult_t result)
+{
+    ncclResult_t end = nccl->ncclGroupEnd();
+    return goes_on(result) ? end : result;
+}
+
 /* ---------------------------------------------------------------- life cycle */
 
 static void free_communicator(struct cuda_communicator *communicator)
 {
     pthread_cond_destroy(&communicator->changed);
     pthread_mutex_destroy(&communicator->lock);
+    free(communicator->ranks);
     free(communicator);
 }
 
-static int start(struct device *base, const struct communicator_id *id, unsigned rank, unsigned size,
-                 struct communicator **ret_communicator, struct error *error)
+static struct cuda_communicator *make_communicator(struct device *const *devices, unsigned count)
 {
-    struct cuda_device *device = (struct cuda_device *)base;
-    ncclConfig_t config = NCCL_CONFIG_NON_BLOCKING;
-    ncclUniqueId name;
-    sigset_t before;
-    ncclComm_t comm = NULL;
-    memcpy(name.internal, id->bytes, sizeof name.internal);
-    cuda_device_enter(device);
-    hold_signals(&before);
-    ncclResult_t result = device->nccl.ncclCommInitRankConfig(&comm, (int)size, name, (int)rank, &config);
-    release_signals(&before);
-    if (check(&device->nccl, result, "forming a group", error) < 0)
-        return -1;
     struct cuda_communicator *communicator = memory_allocate(1, sizeof *communicator);
     communicator->base.backend = &cuda_communicators;
-    communicator->device = device;
-    communicator->comm = comm;
+    communicator->nccl = &((const struct cuda_device *)devices[0])->nccl;
+    communicator->ranks = memory_allocate(count, sizeof *communicator->ranks);
+    communicator->count = count;
+    for (unsigned i = 0; i < count; i++)
+        communicator->ranks[i] =
+            (struct cuda_rank){.communicator = communicator, .device = (struct cuda_device *)devices[i]};
     pthread_mutex_init(&communicator->lock, NULL);
     condition_init(&communicator->changed);
+    return communicator;
+}
+
+static ncclResult_t join_all(struct cuda_communicator *communicator, ncclUniqueId name, unsigned first, unsigned size)
+{
+    ncclConfig_t config = NCCL_CONFIG_NON_BLOCKING;
+    const struct nccl *nccl = communicator->nccl;
+    ncclResult_t result = nccl->ncclGroupStart();
+    if (result != ncclSuccess)
+        return result;
+    for (unsigned i = 0; i < communicator->count && goes_on(result); i++) {
+        struct cuda_rank *rank = &communicator->ranks[i];
+        cuda_device_enter(rank->device);
+        result = nccl->ncclCommInitRankConfig(&rank->comm, (int)size, name, (int)(first + i), &config);
+    }
+    return end_group(nccl, result);
+}
+
+static int start(struct device *const *devices, unsigned count, const struct communicator_id *id, unsigned first,
+                 unsigned size, struct communicator **ret_communicator, struct error *error)
+{
+    struct cuda_communicator *communicator = make_communicator(devices, count);
+    ncclUniqueId name;
+    sigset_t before;
+    memcpy(name.internal, id->bytes, sizeof name.internal);
+    hold_signals(&before);
+    ncclResult_t result = join_all(communicator, name, first, size);
+    release_signals(&before);
+    if (check(communicator->nccl, result, "forming a group", error) < 0) {
+        free_communicator(communicator);
+        return -1;
+    }
     *ret_communicator = &communicator->base;
     return 0;
 }
@@ -148,24 +198,38 @@ static int start(struct device *base, const struct communicator_id *id, unsigned
 /* On a thread of its own, since it may not come back. */
 static void *abort_comm(void *context)
 {
-    struct cuda_communicator *communicator = context;
-    cuda_device_enter(communicator->device);
-    (void)communicator->device->nccl.ncclCommAbort(communicator->comm);
+    struct cuda_rank *rank = context;
+    struct cuda_communicator *communicator = rank->communicator;
+    cuda_device_enter(rank->device);
+    (void)communicator->nccl->ncclCommAbort(rank->comm);
     pthread_mutex_lock(&communicator->lock);
-    communicator->gone = true;
+    communicator->gone++;
     pthread_cond_signal(&communicator->changed);
     pthread_mutex_unlock(&communicator->lock);
     return NULL;
 }
 
-static bool await_abort(struct cuda_communicator *communicator, int64_t deadline_ms)
+/* At once: one may wait for what another has under way. Returns how many calls have begun. */
+static unsigned start_aborts(struct cuda_communicator *communicator)
+{
+    unsigned begun = 0;
+    sigset_t before;
+    hold_signals(&before);
+    while (begun < communicator->count &&
+           pthread_create(&communicator->ranks[begun].thread, NULL, abort_comm, &communicator->ranks[begun]) == 0)
+        begun++;
+    release_signals(&before);
+    return begun;
+}
+
+static bool await_aborts(struct cuda_communicator *communicator, int64_t deadline_ms)
 {
     int64_t until_ns = clock_monotonic_ns() + deadline_ms * 1000000;
     bool waits = true;
     pthread_mutex_lock(&communicator->lock);
-    while (!communicator->gone && waits)
+    while (communicator->gone < communicator->count && waits)
         waits = condition_wait_until(&communicator->changed, &communicator->lock, until_ns);
-    bool gone = communicator->gone;
+    bool gone = communicator->gone == communicator->count;
     pthread_mutex_unlock(&communicator->lock);
     return gone;
 }
@@ -173,18 +237,15 @@ static bool await_abort(struct cuda_communicator *communicator, int64_t deadline
 static int abort_communicator(struct communicator *base, int64_t deadline_ms, struct error *error)
 {
     struct cuda_communicator *communicator = (struct cuda_communicator *)base;
-    pthread_t thread;
-    sigset_t before;
-    hold_signals(&before);
-    bool runs = pthread_create(&thread, NULL, abort_comm, communicator) == 0;
-    release_signals(&before);
-    if (!runs || !await_abort(communicator, deadline_ms)) {
-        atomic_store(&communicator->device->out_of_bounds, true);
+    if (start_aborts(communicator) < communicator->count || !await_aborts(communicator, deadline_ms)) {
+        for (unsigned i = 0; i < communicator->count; i++)
+            atomic_store(&communicator->ranks[i].device->out_of_bounds, true);
         return error_set(error, ERROR_TIMEOUT,
                          "NCCL has not let go of a lost peer within %lld ms; this process cannot join a new crew",
                          (long long)deadline_ms);
     }
-    pthread_join(thread, NULL);
+    for (unsigned i = 0; i < communicator->count; i++)
+        pthread_join(communicator->ranks[i].thread, NULL);
     free_communicator(communicator);
     return 0;
 }
@@ -194,57 +255,60 @@ static int abort_communicator(struct communicator *base, int64_t deadline_ms, st
 static int poll_communicator(struct communicator *base, bool *ret_handed_over, struct error *error)
 {
     const struct cuda_communicator *communicator = (const struct cuda_communicator *)base;
-    const struct nccl *nccl = &communicator->device->nccl;
-    ncclResult_t state = ncclSuccess;
-    if (check(nccl, nccl->ncclCommGetAsyncError(communicator->comm, &state), "asking for its state", error) < 0 ||
-        check(nccl, state, "the crew's GPUs", error) < 0)
-        return -1;
-    *ret_handed_over = state == ncclSuccess;
+    const struct nccl *nccl = communicator->nccl;
+    bool handed_over = true;
+    for (unsigned i = 0; i < communicator->count; i++) {
+        ncclResult_t state = ncclSuccess;
+        if (check(nccl, nccl->ncclCommGetAsyncError(communicator->ranks[i].comm, &state), "asking for its state",
+                  error) < 0 ||
+            check(nccl, state, "the crew's GPUs", error) < 0)
+            return -1;
+        handed_over &= state == ncclSuccess;
+    }
+    *ret_handed_over = handed_over;
     return 0;
 }
 
-static ncclResult_t queue_one(const struct cuda_communicator *communicator, cudaStream_t stream,
+static ncclResult_t queue_one(const struct cuda_communicator *communicator, struct device_stream *const *streams,
                               const struct communicator_operation *operation)
 {
-    const struct nccl *nccl = &communicator->device->nccl;
+    const struct nccl *nccl = communicator->nccl;
+    ncclComm_t comm = communicator->ranks[operation->device].comm;
+    cudaStream_t stream = ((const struct cuda_stream *)streams[operation->device])->stream;
     switch (operation->kind) {
     case COMMUNICATOR_SUM:
         return nccl->ncclAllReduce(operation->vector, operation->vector, operation->elements, ncclFloat32, ncclSum,
-                                   communicator->comm, stream);
+                                   comm, stream);
     case COMMUNICATOR_SEND:
-        return nccl->ncclSend(operation->vector, operation->elements, ncclFloat32, (int)operation->peer,
-                              communicator->comm, stream);
+        return nccl->ncclSend(operation->vector, operation->elements, ncclFloat32, (int)operation->peer, comm, stream);
     case COMMUNICATOR_RECEIVE:
-        return nccl->ncclRecv(operation->vector, operation->elements, ncclFloat32, (int)operation->peer,
-                              communicator->comm, stream);
+        return nccl->ncclRecv(operation->vector, operation->elements, ncclFloat32, (int)operation->peer, comm, stream);
     }
     return ncclInvalidArgument;
 }
 
-/* A group that was begun is always ended, or the thread would stay in it. */
-static ncclResult_t queue_all(const struct cuda_communicator *communicator, cudaStream_t stream,
+static ncclResult_t queue_all(const struct cuda_communicator *communicator, struct device_stream *const *streams,
                               const struct communicator_operation *operations, unsigned count)
 {
-    const struct nccl *nccl = &communicator->device->nccl;
-    ncclResult_t result = nccl->ncclGroupStart();
+    ncclResult_t result = communicator->nccl->ncclGroupStart();
     if (result != ncclSuccess)
         return result;
-    for (unsigned i = 0; i < count && (result == ncclSuccess || result == ncclInProgress); i++)
-        result = queue_one(communicator, stream, &operations[i]);
-    ncclResult_t end = nccl->ncclGroupEnd();
-    return result == ncclSuccess || result == ncclInProgress ? end : result;
+    for (unsigned i = 0; i < count && goes_on(result); i++) {
+        cuda_device_enter(communicator->ranks[operations[i].device].device);
+        result = queue_one(communicator, streams, &operations[i]);
+    }
+    return end_group(communicator->nccl, result);
 }
 
-static int enqueue(struct communicator *base, struct device_stream *stream,
+static int enqueue(struct communicator *base, struct device_stream *const *streams,
                    const struct communicator_operation *operations, unsigned count, struct error *error)
 {
     const struct cuda_communicator *communicator = (const struct cuda_communicator *)base;
     sigset_t before;
-    cuda_device_enter(communicator->device);
     hold_signals(&before);
-    ncclResult_t result = queue_all(communicator, ((struct cuda_stream *)stream)->stream, operations, count);
+    ncclResult_t result = queue_all(communicator, streams, operations, count);
     release_signals(&before);
-    return check(&communicator->device->nccl, result, "queueing work", error);
+    return check(communicator->nccl, result, "queueing work", error);
 }
 
 const struct communicator_backend cuda_communicators = {

@@ -60,6 +60,7 @@ cudaError_t cudaGetLastError(void);
 
 cudaError_t cudaGetDeviceCount(int *count);
 cudaError_t cudaSetDevice(int device);
+cudaError_t cudaGetDevice(int *device);
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device);
 cudaError_t cudaDeviceGetPCIBusId(char *text, int size, int device);
 cudaError_t cudaDeviceSynchronize(void);

@@ -14,15 +14,21 @@ static void fill(struct crew_device devices[SIZE], struct collective_peer peers[
         devices[rank] = (struct crew_device){.standing = {.version = 23007, .place = rank}, .machine = 5};
 }
 
-static void expect(const struct crew_device *devices, const struct collective_peer *peers, const char *words)
+static void expect_of(const struct crew_device *devices, unsigned each, const struct collective_peer *peers,
+                      const char *words)
 {
     SCOPED_BUFFER why;
     buffer_init(&why, 1024);
-    bool fits = crew_devices_fit(devices, peers, SIZE, &why);
+    bool fits = crew_devices_fit(devices, each, peers, SIZE, &why);
     if (words == NULL)
         cr_expect(fits, "%s", buffer_text(&why));
     else
         cr_expect(!fits && strstr(buffer_text(&why), words) != NULL, "'%s' lacks '%s'", buffer_text(&why), words);
+}
+
+static void expect(const struct crew_device *devices, const struct collective_peer *peers, const char *words)
+{
+    expect_of(devices, 1, peers, words);
 }
 
 Test(crew_communicator, equal_libraries_and_a_device_each)
@@ -52,6 +58,22 @@ Test(crew_communicator, a_gpu_is_one_ranks)
     devices[2].machine = 5;
     devices[1].standing.may_share_device = devices[2].standing.may_share_device = true;
     expect(devices, peers, NULL);
+}
+
+Test(crew_communicator, several_devices_a_rank_are_asked_one_by_one)
+{
+    enum { EACH = 2 };
+    struct crew_device devices[SIZE * EACH];
+    struct collective_peer peers[SIZE];
+    fill(devices, peers);
+    for (unsigned place = 0; place < SIZE * EACH; place++)
+        devices[place] = (struct crew_device){.standing = {.version = 23007, .place = place}, .machine = 5};
+    expect_of(devices, EACH, peers, NULL);
+    devices[3].standing.place = 1;
+    expect_of(devices, EACH, peers, "rank 0 (:0) and rank 1 (:0) are on one GPU");
+    devices[3].standing.place = 3;
+    devices[4].standing.version = devices[5].standing.version = 21805;
+    expect_of(devices, EACH, peers, "rank 2 (:0) has 2.18.5");
 }
 
 Test(crew_communicator, a_processor_has_none)
