@@ -1169,10 +1169,8 @@ const struct rule rules[] = {
      .holds = worker_rule_nccl,
      .cel = OURS "!has(self.strategy.collective) || self.strategy.collective != 'NCCL' || "
                  "((self.strategy.type == 'MultiWorkerMirrored' || "
-                 "(self.strategy.type == 'Mirrored' && self.devices.count > 1)) && "
-                 "!has(self.strategy.localSteps) && self.devices.type != 'CPU')",
-     .message = "NCCL sums on several GPUs, those of Mirrored (devices.count) or of MultiWorkerMirrored, so far "
-                "without localSteps; take Auto"},
+                 "(self.strategy.type == 'Mirrored' && self.devices.count > 1)) && self.devices.type != 'CPU')",
+     .message = "NCCL sums on several GPUs, those of Mirrored (devices.count) or of MultiWorkerMirrored; take Auto"},
     {.name = "Ring",
      .about = &shared_type,
      .field = "strategy.collective",

@@ -49,7 +49,7 @@ bool worker_rule_nccl(const struct json *self, const struct json *old)
     (void)old;
     bool several = rule_is(self, "strategy.type", "MultiWorkerMirrored") ||
                    (rule_is(self, "strategy.type", "Mirrored") && json_integer_at(self, "devices.count", 1) > 1);
-    bool can = several && !rule_has(self, "strategy.localSteps") && !rule_is(self, "devices.type", "CPU");
+    bool can = several && !rule_is(self, "devices.type", "CPU");
     return is_foreign(self) || !rule_is(self, "strategy.collective", "NCCL") || can;
 }
 

@@ -82,6 +82,16 @@ static void plan_tree(struct device_sums *sums)
     reduction_merges(options->shards, 0, options->shards, inputs, sums->merges, root);
 }
 
+static void cut(struct device_sums *sums, int64_t elements)
+{
+    sums->parts = memory_allocate((size_t)(elements / DEVICE_PART_ELEMENTS + 1), sizeof *sums->parts);
+    for (int64_t at = 0; at < elements; at += DEVICE_PART_ELEMENTS) {
+        int64_t left = elements - at;
+        sums->parts[sums->part_count++] =
+            (struct device_part){.offset = at, .elements = left < DEVICE_PART_ELEMENTS ? left : DEVICE_PART_ELEMENTS};
+    }
+}
+
 static void plan_parts(struct device_sums *sums)
 {
     const struct graph *graph = sums->options.devices[0].graph;
@@ -139,7 +149,10 @@ int device_sums_new(const struct device_sums_options *options, struct device_sum
     sums->lanes = memory_allocate(options->device_count, sizeof *sums->lanes);
     sums->streams = memory_allocate(options->device_count, sizeof(struct device_stream *));
     plan_tree(sums);
-    plan_parts(sums);
+    if (options->elements > 0)
+        cut(sums, options->elements);
+    else
+        plan_parts(sums);
     allocate_operations(sums);
     for (unsigned i = 0; i < options->device_count; i++)
         if (open_lane(sums, i, error) < 0) {
@@ -312,6 +325,19 @@ static int sum_in_any_order(const struct work *work, struct error *error)
     return queue(work, error);
 }
 
+static int sum(const struct work *work, struct error *error)
+{
+    if (work->sums->places == 1)
+        return 0;
+    return (work->sums->options.in_any_order ? sum_in_any_order : sum_in_order)(work, error);
+}
+
+static void record_done(struct device_sums *sums)
+{
+    for (unsigned device = 0; device < sums->options.device_count; device++)
+        device_event_record(sums->lanes[device].done, sums->streams[device]);
+}
+
 int device_sums_start(struct device_sums *sums, struct crew_communicator *crew, const struct replica_set *set,
                       struct error *error)
 {
@@ -323,13 +349,24 @@ int device_sums_start(struct device_sums *sums, struct crew_communicator *crew, 
         work.part = &sums->parts[i];
         for (unsigned device = 0; device < options->device_count; device++)
             device_stream_wait(sums->streams[device], replica_set_bucket_event(set, device, work.part->last));
-        if (sums->places == 1)
-            continue;
-        if ((options->in_any_order ? sum_in_any_order : sum_in_order)(&work, error) < 0)
+        if (sum(&work, error) < 0)
             return -1;
     }
-    for (unsigned device = 0; device < options->device_count; device++)
-        device_event_record(sums->lanes[device].done, sums->streams[device]);
+    record_done(sums);
+    return 0;
+}
+
+int device_sums_start_vector(struct device_sums *sums, struct crew_communicator *crew, float *vector,
+                             struct error *error)
+{
+    float *const own[] = {vector};
+    struct work work = {.sums = sums, .crew = crew, .own = {own}};
+    for (unsigned i = 0; i < sums->part_count; i++) {
+        work.part = &sums->parts[i];
+        if (sum(&work, error) < 0)
+            return -1;
+    }
+    record_done(sums);
     return 0;
 }
 

@@ -23,6 +23,7 @@ struct device_sums_options {
     unsigned device_count;
     unsigned rank, size; /* of the process */
     unsigned shards;     /* leaves of the tree, dealt to the ranks and by them to their devices */
+    int64_t elements;    /* of vectors that are summed whole; 0: those are gradients, in the graph's buckets */
     bool in_any_order;
 };
 
@@ -34,7 +35,10 @@ void device_sums_free(struct device_sums *sums);
 /* Queues the sums of a step whose passes are under way, behind these. */
 int device_sums_start(struct device_sums *sums, struct crew_communicator *crew, const struct replica_set *set,
                       struct error *error);
-/* Until they lie in each device's first contribution. */
+/* Likewise of a vector that each rank's lone device contributes, in place; nothing else touches it by then. */
+int device_sums_start_vector(struct device_sums *sums, struct crew_communicator *crew, float *vector,
+                             struct error *error);
+/* Until all that was started is there: in each device's first contribution. */
 int device_sums_wait(struct device_sums *sums, struct crew_communicator *crew, struct error *error);
 /* After a failure and crew_communicator_end: until nothing is read or written any more. */
 int device_sums_settle(struct device_sums *sums, struct error *error);

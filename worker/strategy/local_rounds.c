@@ -11,6 +11,8 @@
 #include "worker/data/sampler.h"
 #include "worker/model/graph.h"
 #include "worker/optimizer/training_state.h"
+#include "worker/strategy/crew_communicator.h"
+#include "worker/strategy/device_sums.h"
 #include "worker/strategy/replica.h"
 #include "worker/strategy/replica_update.h"
 #include "worker/strategy/round_pace.h"
@@ -38,8 +40,12 @@ struct local_rounds {
     unsigned vector_count;
     float *vectors[VECTORS_MAX];  /* where the round goes on, in the state */
     float *start[VECTORS_MAX];    /* their values at its start */
-    float *exchange[VECTORS_MAX]; /* shared memory: what the ranks add up */
-    float *velocity;              /* LOCAL_ROUNDS_SLOT */
+    float *exchange[VECTORS_MAX]; /* what the ranks add up */
+    enum device_memory place;     /* of these: the device's with `sums`, else shared memory */
+    struct crew_communicator *devices;
+    struct device_sums *sums;    /* NULL: over the group */
+    struct strategy_device lone; /* for them */
+    float *velocity;             /* LOCAL_ROUNDS_SLOT */
     float words[ROUND_WORDS_MAX];
     atomic_bool away; /* the vectors may be others than at the start */
 
@@ -201,8 +207,21 @@ static unsigned round_words(unsigned size)
     return ROUND_VOTES + 2 * size;
 }
 
+static int add_up_on_devices(struct local_rounds *rounds, struct collective *group, unsigned size, struct error *error)
+{
+    const float *words = rounds->words;
+    for (unsigned i = 0; i < rounds->vector_count; i++)
+        if (device_sums_start_vector(rounds->sums, rounds->devices, rounds->exchange[i], error) < 0)
+            return -1;
+    if (collective_all_reduce(group, &words, rounds->words, round_words(size), error) < 0)
+        return -1;
+    return device_sums_wait(rounds->sums, rounds->devices, error);
+}
+
 static int add_up(struct local_rounds *rounds, struct collective *group, unsigned size, struct error *error)
 {
+    if (rounds->sums != NULL)
+        return add_up_on_devices(rounds, group, size, error);
     collective_ticket tickets[VECTORS_MAX + 1];
     for (unsigned i = 0; i < rounds->vector_count; i++)
         tickets[i] = collective_all_reduce_start(group, (const float *const *)&rounds->exchange[i], rounds->exchange[i],
@@ -341,15 +360,53 @@ static int allocate(struct local_rounds *rounds, enum device_memory kind, float 
     return 0;
 }
 
+static int place_exchange(struct local_rounds *rounds, enum device_memory place, struct error *error)
+{
+    for (unsigned i = 0; i < rounds->vector_count; i++) {
+        if (rounds->exchange[i] != NULL && rounds->place == place)
+            continue;
+        device_free(rounds->options.device, rounds->exchange[i]);
+        rounds->exchange[i] = NULL;
+        if (allocate(rounds, place, &rounds->exchange[i], error) < 0)
+            return -1;
+    }
+    rounds->place = place;
+    return 0;
+}
+
 static int allocate_all(struct local_rounds *rounds, struct error *error)
 {
     if (device_stream_new(rounds->options.device, &rounds->stream, error) < 0)
         return -1;
     for (unsigned i = 0; i < rounds->vector_count; i++)
-        if (allocate(rounds, MEMORY_DEVICE, &rounds->start[i], error) < 0 ||
-            allocate(rounds, MEMORY_SHARED, &rounds->exchange[i], error) < 0)
+        if (allocate(rounds, MEMORY_DEVICE, &rounds->start[i], error) < 0)
             return -1;
-    return 0;
+    return place_exchange(rounds, MEMORY_SHARED, error);
+}
+
+int local_rounds_join(struct local_rounds *rounds, struct crew_communicator *devices, const struct world *world,
+                      struct error *error)
+{
+    bool there = crew_communicator_is_there(devices);
+    device_sums_free(rounds->sums);
+    rounds->sums = NULL;
+    rounds->devices = devices;
+    rounds->lone = (struct strategy_device){rounds->options.device, rounds->options.graph};
+    const struct device_sums_options sums = {.devices = &rounds->lone,
+                                             .device_count = 1,
+                                             .rank = world->rank,
+                                             .size = world->size,
+                                             .shards = world->size,
+                                             .elements = elements(rounds),
+                                             .in_any_order = rounds->options.in_any_order};
+    if (place_exchange(rounds, there ? MEMORY_DEVICE : MEMORY_SHARED, error) < 0)
+        return -1;
+    return there ? device_sums_new(&sums, &rounds->sums, error) : 0;
+}
+
+int local_rounds_settle(struct local_rounds *rounds, struct error *error)
+{
+    return rounds == NULL ? 0 : device_sums_settle(rounds->sums, error);
 }
 
 static double given_or(double value, double otherwise)
@@ -372,6 +429,7 @@ int local_rounds_new(const struct strategy_options *options, struct local_rounds
                                     .velocity = state->slots[state->slot_count - 1],
                                     .leaves_boundary = options->leaves_boundary,
                                     .at_boundary = options->at_boundary};
+    rounds->options.gradients_stay = true;            /* nobody else reads them */
     rounds->own.slots[state->optimizer_slots] = NULL; /* the velocity is no business of the optimizer */
     rounds->options.state = &rounds->own;
     rounds->options.leaves_boundary = rounds->options.at_boundary = NULL;
@@ -396,6 +454,7 @@ void local_rounds_free(struct local_rounds *rounds)
 {
     if (rounds == NULL)
         return;
+    device_sums_free(rounds->sums);
     replica_free(rounds->replica);
     if (rounds->stream != NULL)
         device_stream_free(rounds->stream);

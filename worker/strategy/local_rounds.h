@@ -20,6 +20,7 @@
 /* The outer optimizer's velocity is a slot of the training state, its last. */
 #define LOCAL_ROUNDS_SLOT "outer.momentum"
 
+struct crew_communicator;
 struct local_rounds;
 
 /* `options` is borrowed; its state has LOCAL_ROUNDS_SLOT. */
@@ -31,7 +32,14 @@ void local_rounds_free(struct local_rounds *rounds);
 /* This rank's logical shards are [first, end). */
 int local_rounds_fit(struct local_rounds *rounds, unsigned shards, unsigned first, unsigned end, struct error *error);
 
-/* One round, whose sums go over `group`, in which every rank contributes one vector. *abandoned: when it fails, the steps that
+/* The crew is formed, and the sums of its rounds go from device to device where `devices` can (crew_communicator.h), else, and with
+ * NULL, over the group. After crew_communicator_end and local_rounds_settle, if not for the first time. */
+int local_rounds_join(struct local_rounds *rounds, struct crew_communicator *devices, const struct world *world,
+                      struct error *error);
+/* After a failure and crew_communicator_end: until nothing is read or written any more. */
+int local_rounds_settle(struct local_rounds *rounds, struct error *error);
+
+/* One round, whose words (and sums, unless devices have their own way) go over `group`, in which every rank contributes one vector. *abandoned: when it fails, the steps that
  * it had taken. */
 int local_rounds_run(struct local_rounds *rounds, struct collective *group, const struct world *world, unsigned votes,
                      struct strategy_result *ret_result, int64_t *abandoned, struct error *error);

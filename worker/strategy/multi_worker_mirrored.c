@@ -69,7 +69,9 @@ static int disband(struct multi_worker_mirrored *strategy, struct error *error)
 {
     int result = crew_communicator_end(strategy->devices, error);
     close_group(strategy);
-    return result < 0 ? -1 : device_sums_settle(strategy->sums, error);
+    if (result < 0 || device_sums_settle(strategy->sums, error) < 0)
+        return -1;
+    return local_rounds_settle(strategy->rounds, error);
 }
 
 static const enum collective_algorithm algorithms[] = {
@@ -144,10 +146,10 @@ static int fit_to_world(struct multi_worker_mirrored *strategy, const struct wor
 /* Gradients lie where they are summed. */
 static int fit_replicas(struct multi_worker_mirrored *strategy, const struct world *world, struct error *error)
 {
-    if (strategy->rounds != NULL)
-        return 0;
     if (strategy->devices != NULL && crew_communicator_form(strategy->devices, strategy->group, world, error) < 0)
         return -1;
+    if (strategy->rounds != NULL)
+        return local_rounds_join(strategy->rounds, strategy->devices, world, error);
     if (strategy->replicas != NULL && crew_communicator_is_there(strategy->devices) != (strategy->sums != NULL))
         release_replicas(strategy);
     return strategy->replicas != NULL ? 0 : make_replicas(strategy, world, error);

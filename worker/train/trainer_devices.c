@@ -27,7 +27,7 @@ bool trainer_may_sum_on_devices(const struct trainer *trainer)
                    (strategy->type == STRATEGY_MIRRORED && job->devices.count > 1);
     return several && job->devices.type != DEVICE_TYPE_CPU &&
            (strategy->collective == COLLECTIVE_AUTO || strategy->collective == COLLECTIVE_NCCL) &&
-           strategy->local_steps <= 0 && !strategy->sharded_optimizer;
+           !strategy->sharded_optimizer;
 }
 
 static int prepare_communicators(struct trainer *trainer, struct error *error)
