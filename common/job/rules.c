@@ -1201,9 +1201,8 @@ const struct rule rules[] = {
      .about = &shared_type,
      .field = "devices.type",
      .holds = worker_rule_gpu_strategy,
-     .cel = OURS "self.devices.type != 'GPU' || !(self.strategy.type == 'PeerToPeer' || " SHARDED
-                 " || (self.strategy.type == 'Pipeline' && self.workers > 1))",
-     .message = "PeerToPeer, Pipeline over several workers and shardedOptimizer compute on CPUs only so far; take CPU"},
+     .cel = OURS "self.devices.type != 'GPU' || !(self.strategy.type == 'PeerToPeer' || " SHARDED ")",
+     .message = "PeerToPeer and shardedOptimizer compute on CPUs only so far; take CPU"},
     {.name = "GpuCount",
      .about = &shared_type,
      .field = "devices.count",

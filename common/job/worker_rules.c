@@ -90,9 +90,8 @@ static bool asks_for_gpus(const struct json *self)
 bool worker_rule_gpu_strategy(const struct json *self, const struct json *old)
 {
     (void)old;
-    bool on_cpus = rule_is(self, "strategy.type", "PeerToPeer") ||
-                   json_boolean_at(self, "strategy.shardedOptimizer", false) ||
-                   (rule_is(self, "strategy.type", "Pipeline") && json_integer_at(self, "workers", 1) > 1);
+    bool on_cpus =
+        rule_is(self, "strategy.type", "PeerToPeer") || json_boolean_at(self, "strategy.shardedOptimizer", false);
     return !asks_for_gpus(self) || !on_cpus;
 }
 

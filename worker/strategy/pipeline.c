@@ -59,8 +59,6 @@ static int take_shape(struct pipeline *pipeline, struct error *error)
                          "strategy.stages: %u stages and %u devices a worker: one must divide the other, so that a "
                          "worker holds whole stages or whole replicas",
                          stages, devices);
-    if (size > 1 && !device_memory_is_shared(options->device))
-        return error_set(error, ERROR_UNSUPPORTED, "Pipeline over several workers computes on CPUs only so far");
     pipeline->shape = (struct pipeline_shape){
         .stages = stages, .replicas = all / stages, .devices = devices, .size = size, .rank = options->crew_rank};
     return 0;
@@ -199,7 +197,7 @@ void pipeline_close_units(struct pipeline *pipeline)
     if (pipeline->stream)
         device_stream_free(pipeline->stream);
     device_free(pipeline->base.options.device, pipeline->norm_blocks);
-    pipeline_blocks_free(pipeline->blocks);
+    pipeline_blocks_free(pipeline, pipeline->blocks);
     reduction_plan_free(pipeline->plan);
     free(pipeline->units);
     free(pipeline->lanes);

@@ -84,7 +84,7 @@ static unsigned list_own(const struct pipeline *pipeline, int64_t offset, const 
     unsigned count = 0;
     for (unsigned s = 0; s < pipeline->share_count; s++)
         for (unsigned i = 0; i < pipeline->shares[s].cover_count; i++)
-            ret_inputs[count++] = pipeline->shares[s].gradients[i] + offset;
+            ret_inputs[count++] = pipeline->shares[s].host_gradients[i] + offset;
     return count;
 }
 
@@ -138,7 +138,7 @@ static int receive_contributions(struct exchange *exchange, const float **inputs
 static int share_results(struct exchange *exchange, struct error *error)
 {
     const struct circle *circle = &exchange->circle;
-    float *gradient = exchange->pipeline->shares[0].gradients[0];
+    float *gradient = exchange->pipeline->shares[0].host_gradients[0];
     for (unsigned i = 1; i < circle->count; i++) {
         unsigned member = (circle->own + i) % circle->count;
         transfer_send_start(exchange->pipeline->group, circle->first + member * circle->step, CHANNEL_RESULT,
@@ -164,7 +164,7 @@ static int exchange_chunks(struct exchange *exchange, struct error *error)
     if (receive_contributions(exchange, inputs, error) < 0)
         return -1;
     int64_t start = chunk_start(circle, circle->own);
-    reduction_plan_combine(pipeline->plan, inputs, pipeline->shares[0].gradients[0] + start,
+    reduction_plan_combine(pipeline->plan, inputs, pipeline->shares[0].host_gradients[0] + start,
                            (size_t)(chunk_start(circle, circle->own + 1) - start));
     if (share_results(exchange, error) < 0)
         return -1;
@@ -209,7 +209,7 @@ static float *table_gradient(const struct pipeline *pipeline, unsigned layer)
     unsigned t = 0;
     while (layout->tensors[t].layer != layer)
         t++;
-    return pipeline->shares[0].gradients[0] + layout->tensors[t].offset;
+    return pipeline->shares[0].host_gradients[0] + layout->tensors[t].offset;
 }
 
 static int exchange_table(struct pipeline *pipeline, const struct graph_crossing *table, struct error *error)
@@ -253,7 +253,8 @@ struct pipeline_blocks {
     struct block_piece *pieces;
     int64_t *spread; /* the blocks that are put together, in order */
     unsigned run_count, piece_count, spread_count;
-    double *sums;
+    double *sums;        /* shared memory, like the next */
+    float *spread_parts; /* the elements of those that are put together */
 };
 
 /* The whole model's tensors, split ones slice by slice. */
@@ -332,12 +333,21 @@ static void list_spread(struct pipeline_blocks *blocks, const int *holders, int6
         }
 }
 
+static int allocate_shared(const struct pipeline *pipeline, struct pipeline_blocks *blocks, size_t sums,
+                           struct error *error)
+{
+    struct device *device = pipeline->base.options.device;
+    size_t elements = (size_t)blocks->spread_count * SQUARE_SUM_BLOCK;
+    if (device_allocate(device, MEMORY_SHARED, sums * sizeof(double), (void **)&blocks->sums, error) < 0)
+        return -1;
+    return device_allocate(device, MEMORY_SHARED, elements * sizeof(float), (void **)&blocks->spread_parts, error);
+}
+
 int pipeline_blocks_new(const struct pipeline *pipeline, struct pipeline_blocks **ret_blocks, struct error *error)
 {
     const struct parameter_layout *whole = graph_layout(pipeline->base.options.graph);
     const struct parameter_layout *held = &pipeline->base.options.state->layout;
     struct pipeline_blocks *blocks = memory_allocate(1, sizeof *blocks);
-    (void)error;
     blocks->elements = whole->elements - whole->statistics;
     blocks->count = gradient_norm_blocks(blocks->elements);
     unsigned count;
@@ -346,7 +356,6 @@ int pipeline_blocks_new(const struct pipeline *pipeline, struct pipeline_blocks 
     blocks->runs = memory_allocate(most, sizeof *blocks->runs);
     blocks->pieces = memory_allocate(2 * most, sizeof *blocks->pieces);
     blocks->spread = memory_allocate(most, sizeof *blocks->spread);
-    blocks->sums = memory_allocate(most, sizeof *blocks->sums);
     SCOPED_FREE int *holders = find_holders(pipeline, pieces, count, blocks->count);
     SCOPED_FREE int64_t *spread_number = memory_allocate(most, sizeof *spread_number);
     list_spread(blocks, holders, spread_number);
@@ -355,19 +364,29 @@ int pipeline_blocks_new(const struct pipeline *pipeline, struct pipeline_blocks 
         if (here >= 0 && pieces[p].offset >= whole->statistics)
             add_piece(blocks, holders, pieces[p].offset - whole->statistics, here, pieces[p].elements, spread_number);
     }
+    if (allocate_shared(pipeline, blocks, most, error) < 0) {
+        pipeline_blocks_free(pipeline, blocks);
+        return -1;
+    }
     *ret_blocks = blocks;
     return 0;
 }
 
-void pipeline_blocks_free(struct pipeline_blocks *blocks)
+void pipeline_blocks_free(const struct pipeline *pipeline, struct pipeline_blocks *blocks)
 {
     if (blocks == NULL)
         return;
+    device_free(pipeline->base.options.device, blocks->sums);
+    device_free(pipeline->base.options.device, blocks->spread_parts);
     free(blocks->runs);
     free(blocks->pieces);
     free(blocks->spread);
-    free(blocks->sums);
     free(blocks);
+}
+
+static size_t spread_bytes(const struct pipeline_blocks *blocks)
+{
+    return (size_t)blocks->spread_count * SQUARE_SUM_BLOCK * sizeof(float);
 }
 
 /* Fills our places among the exact values of all sums and the elements of the blocks that are spread. */
@@ -378,14 +397,17 @@ static int measure_blocks(struct pipeline *pipeline, float *exact, float *spread
     for (unsigned i = 0; i < blocks->run_count; i++)
         gradient_norm_launch(pipeline->stream, gradient + blocks->runs[i].offset, blocks->runs[i].elements,
                              blocks->sums + blocks->runs[i].block);
+    memset(blocks->spread_parts, 0, spread_bytes(blocks));
+    for (unsigned i = 0; i < blocks->piece_count; i++)
+        device_copy(pipeline->stream, &(struct copy){.bytes = blocks->pieces[i].elements * (int64_t)sizeof(float),
+                                                     .from = gradient + blocks->pieces[i].local,
+                                                     .to = blocks->spread_parts + blocks->pieces[i].shared});
     if (device_stream_synchronise(pipeline->stream, error) < 0)
         return -1;
     for (unsigned i = 0; i < blocks->run_count; i++)
         exact_values_put(blocks->sums + blocks->runs[i].block, (size_t)blocks->runs[i].count, 0,
                          exact + exact_values_floats((size_t)blocks->runs[i].block, 1));
-    for (unsigned i = 0; i < blocks->piece_count; i++)
-        memcpy(spread + blocks->pieces[i].shared, gradient + blocks->pieces[i].local,
-               (size_t)blocks->pieces[i].elements * sizeof *spread);
+    memcpy(spread, blocks->spread_parts, spread_bytes(blocks));
     return 0;
 }
 
@@ -394,9 +416,10 @@ static int finish_norm(struct pipeline *pipeline, const float *exact, const floa
 {
     struct pipeline_blocks *blocks = pipeline->blocks;
     exact_values_sum(exact, (size_t)blocks->count, 1, blocks->sums);
+    memcpy(blocks->spread_parts, spread, spread_bytes(blocks));
     for (unsigned i = 0; i < blocks->spread_count; i++) {
         int64_t left = blocks->elements - blocks->spread[i] * SQUARE_SUM_BLOCK;
-        gradient_norm_launch(pipeline->stream, spread + (size_t)i * SQUARE_SUM_BLOCK,
+        gradient_norm_launch(pipeline->stream, blocks->spread_parts + (size_t)i * SQUARE_SUM_BLOCK,
                              left < SQUARE_SUM_BLOCK ? left : SQUARE_SUM_BLOCK, blocks->sums + blocks->spread[i]);
     }
     if (device_stream_synchronise(pipeline->stream, error) < 0)

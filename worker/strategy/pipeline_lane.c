@@ -15,7 +15,8 @@ static int act(struct pipeline_lane *lane, struct pipeline_action action, struct
     if (pipeline_passing_before(unit, action, error) < 0)
         return -1;
     struct pipeline_span span = {.action = action, .start_ns = clock_monotonic_ns()};
-    if (pipeline_unit_launch(unit, action, error) < 0 || device_stream_synchronise(lane->stream, error) < 0)
+    if (pipeline_unit_launch(unit, action, error) < 0 || pipeline_passing_behind(unit, action, error) < 0 ||
+        device_stream_synchronise(lane->stream, error) < 0)
         return -1;
     span.end_ns = clock_monotonic_ns();
     if (!lane->pipeline->evaluates)

@@ -74,9 +74,10 @@ struct pipeline_share {
     bool begins;         /* the first stage is here, which takes the examples in */
     struct reduction_subtree cover[REDUCTION_COVER_MAX];
     unsigned cover_count;
-    float *gradients[REDUCTION_COVER_MAX]; /* in the layout of what the process holds */
-    float *partial[REDUCTION_DEPTH_MAX];   /* partial sums above slot 0 */
-    struct loss_sums *sums;                /* by micro-batch; filled by the stage with the loss */
+    float *gradients[REDUCTION_COVER_MAX];      /* in the layout of what the process holds */
+    float *partial[REDUCTION_DEPTH_MAX];        /* partial sums above slot 0 */
+    float *host_gradients[REDUCTION_COVER_MAX]; /* what other processes are told: the gradients, or copies of them */
+    struct loss_sums *sums;                     /* by micro-batch; filled by the stage with the loss */
     struct pipeline_batch batches[2];
     unsigned current;
     int64_t *indices;
@@ -108,6 +109,7 @@ struct pipeline_unit {
     const float **values, **gradients;                   /* by crossing: where what comes in lies */
     float **arrivals;            /* by crossing, values first: of what comes from other processes */
     struct transfer *departures; /* by crossing and slot, values first: what goes there */
+    float **outgoing;            /* likewise, where the host cannot read the device's memory: a copy that it can */
 };
 
 /* A device of this process, and its thread: a stage of one replica, part by part as the timetable says. */
@@ -172,6 +174,9 @@ int pipeline_catch_up(struct pipeline *pipeline, struct world *world, struct err
 /* pipeline_share.c */
 int pipeline_share_init(struct pipeline *pipeline, struct pipeline_share *share, unsigned replica, struct error *error);
 void pipeline_share_release(struct pipeline *pipeline, struct pipeline_share *share);
+/* The gradients as the host is to see them; and the first of these back again. */
+int pipeline_share_to_host(struct pipeline *pipeline, struct pipeline_share *share, struct error *error);
+int pipeline_share_from_host(struct pipeline *pipeline, struct pipeline_share *share, struct error *error);
 int64_t pipeline_batch_size(const struct pipeline *pipeline, int64_t position);
 void pipeline_next_position(const struct pipeline *pipeline, int64_t *data_epoch, int64_t *position);
 /* By which the loss of the batch under way is divided. */
@@ -210,8 +215,9 @@ int pipeline_await(struct pipeline *pipeline, struct error *error);
 int64_t pipeline_own_ns(const struct pipeline *pipeline);
 
 /* pipeline_passing.c, on a lane's thread. Before an action: wait until what it reads is there and what it overwrites was taken.
- * After it: hand on. */
+ * Behind it on the stream: copies for the host, if it needs them. After it: hand on. */
 int pipeline_passing_before(struct pipeline_unit *unit, struct pipeline_action action, struct error *error);
+int pipeline_passing_behind(struct pipeline_unit *unit, struct pipeline_action action, struct error *error);
 void pipeline_passing_after(struct pipeline_unit *unit, struct pipeline_action action);
 void pipeline_passing_reset(struct pipeline_unit *unit);
 void pipeline_passing_init(struct pipeline_unit *unit);
@@ -244,7 +250,7 @@ int pipeline_exchange_controls(struct pipeline *pipeline, unsigned word, float (
 int pipeline_exchange_sum(struct pipeline *pipeline, double *values, unsigned count, struct error *error);
 int pipeline_exchange_gather(struct pipeline *pipeline, float *whole, struct error *error);
 int pipeline_blocks_new(const struct pipeline *pipeline, struct pipeline_blocks **ret_blocks, struct error *error);
-void pipeline_blocks_free(struct pipeline_blocks *blocks);
+void pipeline_blocks_free(const struct pipeline *pipeline, struct pipeline_blocks *blocks);
 /* For collective_reduction.combine: rank by rank; `context` is the shape. */
 void pipeline_add_ranks(const void *context, const float *const *inputs, float *result, size_t elements);
 

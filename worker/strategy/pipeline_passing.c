@@ -88,10 +88,21 @@ static unsigned rank_of(const struct pipeline_unit *unit, unsigned part)
     return pipeline_rank_of(&pipeline->shape, pipeline->partition.stage_of_part[part], unit->share->replica);
 }
 
+static unsigned departure_number(const struct pipeline_unit *unit, const struct direction *direction, unsigned crossing,
+                                 unsigned micro_batch)
+{
+    return (direction->first + crossing) * unit->slots + slot_of(unit, micro_batch);
+}
+
 static struct transfer *departure_of(const struct pipeline_unit *unit, const struct direction *direction,
                                      unsigned crossing, unsigned micro_batch)
 {
-    return &unit->departures[(direction->first + crossing) * unit->slots + slot_of(unit, micro_batch)];
+    return &unit->departures[departure_number(unit, direction, crossing, micro_batch)];
+}
+
+static size_t most_bytes(const struct pipeline_unit *unit, const struct graph_crossing *crossing)
+{
+    return (size_t)graph_crossing_floats(crossing, graph_max_examples(unit->graph)) * sizeof(float);
 }
 
 static int receive(struct pipeline_unit *unit, const struct direction *direction, unsigned crossing,
@@ -100,20 +111,36 @@ static int receive(struct pipeline_unit *unit, const struct direction *direction
     const struct graph_crossing *what = &direction->crossings[crossing];
     const struct pipeline *pipeline = unit->pipeline;
     float **arrival = &unit->arrivals[direction->first + crossing];
-    size_t most = (size_t)graph_crossing_floats(what, graph_max_examples(unit->graph)) * sizeof(float);
-    if (*arrival == NULL && device_allocate(unit->device, MEMORY_SHARED, most, (void **)arrival, error) < 0)
+    if (*arrival == NULL &&
+        device_allocate(unit->device, MEMORY_SHARED, most_bytes(unit, what), (void **)arrival, error) < 0)
         return -1;
     direction->in[crossing] = *arrival;
     return transfer_receive(pipeline->group, rank_of(unit, what->from), channel_of(unit, direction, crossing), *arrival,
                             bytes_of(unit, what, micro_batch), error);
 }
 
+/* Behind what makes it, where the host cannot send it from where it is. */
+static int copy_out(struct pipeline_unit *unit, const struct direction *direction, unsigned crossing,
+                    unsigned micro_batch, struct error *error)
+{
+    const struct graph_crossing *what = &direction->crossings[crossing];
+    float **outgoing = &unit->outgoing[departure_number(unit, direction, crossing, micro_batch)];
+    if (*outgoing == NULL &&
+        device_allocate(unit->device, MEMORY_SHARED, most_bytes(unit, what), (void **)outgoing, error) < 0)
+        return -1;
+    device_copy(unit->stream, &(struct copy){.bytes = (int64_t)bytes_of(unit, what, micro_batch),
+                                             .from = direction->out(unit->graph, crossing, slot_of(unit, micro_batch)),
+                                             .to = *outgoing});
+    return 0;
+}
+
 static void send(struct pipeline_unit *unit, const struct direction *direction, unsigned crossing, unsigned micro_batch)
 {
     const struct graph_crossing *what = &direction->crossings[crossing];
     const struct pipeline *pipeline = unit->pipeline;
+    const float *copy = unit->outgoing[departure_number(unit, direction, crossing, micro_batch)];
     transfer_send_start(pipeline->group, rank_of(unit, what->to), channel_of(unit, direction, crossing),
-                        direction->out(unit->graph, crossing, slot_of(unit, micro_batch)),
+                        copy != NULL ? copy : direction->out(unit->graph, crossing, slot_of(unit, micro_batch)),
                         bytes_of(unit, what, micro_batch), departure_of(unit, direction, crossing, micro_batch));
 }
 
@@ -153,6 +180,18 @@ int pipeline_passing_before(struct pipeline_unit *unit, struct pipeline_action a
             await_taken(unit, &direction, i, action.micro_batch, error) < 0)
             return -1;
     }
+    return 0;
+}
+
+int pipeline_passing_behind(struct pipeline_unit *unit, struct pipeline_action action, struct error *error)
+{
+    struct direction direction = direction_of(unit, action.work);
+    if (device_memory_is_shared(unit->device))
+        return 0;
+    for (unsigned i = 0; i < direction.count; i++)
+        if (direction.crossings[i].from == unit->part && peer_of(unit, direction.crossings[i].to) == NULL &&
+            copy_out(unit, &direction, i, action.micro_batch, error) < 0)
+            return -1;
     return 0;
 }
 
@@ -206,6 +245,7 @@ void pipeline_passing_init(struct pipeline_unit *unit)
     unit->gradients = memory_allocate(pipeline->gradient_count + 1, sizeof(float *));
     unit->arrivals = memory_allocate(crossing_count(pipeline) + 1, sizeof(float *));
     unit->departures = memory_allocate((size_t)crossing_count(pipeline) * unit->slots + 1, sizeof *unit->departures);
+    unit->outgoing = memory_allocate((size_t)crossing_count(pipeline) * unit->slots + 1, sizeof(float *));
 }
 
 void pipeline_passing_release(struct pipeline_unit *unit)
@@ -213,8 +253,11 @@ void pipeline_passing_release(struct pipeline_unit *unit)
     for (unsigned i = 0; unit->arrivals && i < crossing_count(unit->pipeline); i++)
         if (unit->arrivals[i])
             device_free(unit->device, unit->arrivals[i]);
-    for (unsigned i = 0; unit->departures && i < crossing_count(unit->pipeline) * unit->slots; i++)
+    for (unsigned i = 0; unit->departures && i < crossing_count(unit->pipeline) * unit->slots; i++) {
         transfer_release(&unit->departures[i]);
+        device_free(unit->device, unit->outgoing[i]);
+    }
+    free(unit->outgoing);
     free(unit->arrivals);
     free(unit->departures);
     free(unit->values_out);

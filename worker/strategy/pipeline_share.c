@@ -147,6 +147,30 @@ void pipeline_share_controls(const struct pipeline_share *share, float (*ret_con
     }
 }
 
+/* ---- what the host sees */
+
+static int copy(struct pipeline *pipeline, const float *from, float *to, struct error *error)
+{
+    if (from == to)
+        return 0;
+    int64_t bytes = pipeline->base.options.state->layout.elements * (int64_t)sizeof(float);
+    device_copy(pipeline->stream, &(struct copy){.bytes = bytes, .from = from, .to = to});
+    return device_stream_synchronise(pipeline->stream, error);
+}
+
+int pipeline_share_to_host(struct pipeline *pipeline, struct pipeline_share *share, struct error *error)
+{
+    for (unsigned i = 0; i < share->cover_count; i++)
+        if (copy(pipeline, share->gradients[i], share->host_gradients[i], error) < 0)
+            return -1;
+    return 0;
+}
+
+int pipeline_share_from_host(struct pipeline *pipeline, struct pipeline_share *share, struct error *error)
+{
+    return copy(pipeline, share->host_gradients[0], share->gradients[0], error);
+}
+
 /* ---- life cycle */
 
 static unsigned partial_slots(const struct pipeline_share *share)
@@ -166,11 +190,18 @@ static int allocate_gradients(const struct pipeline *pipeline, struct pipeline_s
 {
     struct device *device = pipeline->base.options.device;
     size_t bytes = (size_t)pipeline->base.options.state->layout.elements * sizeof(float);
-    for (unsigned i = 0; i < share->cover_count; i++)
-        if (device_allocate(device, MEMORY_SHARED, bytes, (void **)&share->gradients[i], error) < 0)
+    bool far = !device_memory_is_shared(device) && pipeline->shape.size > 1;
+    for (unsigned i = 0; i < share->cover_count; i++) {
+        if (device_allocate(device, MEMORY_DEVICE, bytes, (void **)&share->gradients[i], error) < 0)
             return -1;
+        share->host_gradients[i] = share->gradients[i];
+        if (far && device_allocate(device, MEMORY_SHARED, bytes, (void **)&share->host_gradients[i], error) < 0) {
+            share->host_gradients[i] = NULL;
+            return -1;
+        }
+    }
     for (unsigned slot = partial_slots(share); slot > 0; slot--)
-        if (device_allocate(device, MEMORY_SHARED, bytes, (void **)&share->partial[slot], error) < 0)
+        if (device_allocate(device, MEMORY_DEVICE, bytes, (void **)&share->partial[slot], error) < 0)
             return -1;
     return 0;
 }
@@ -217,8 +248,11 @@ int pipeline_share_init(struct pipeline *pipeline, struct pipeline_share *share,
 void pipeline_share_release(struct pipeline *pipeline, struct pipeline_share *share)
 {
     struct device *device = pipeline->base.options.device;
-    for (unsigned i = 0; i < REDUCTION_COVER_MAX; i++)
+    for (unsigned i = 0; i < REDUCTION_COVER_MAX; i++) {
+        if (share->host_gradients[i] != share->gradients[i])
+            device_free(device, share->host_gradients[i]);
         device_free(device, share->gradients[i]);
+    }
     for (unsigned i = 0; i < REDUCTION_DEPTH_MAX; i++)
         device_free(device, share->partial[i]);
     for (unsigned i = 0; i < 2; i++) {

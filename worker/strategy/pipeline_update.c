@@ -21,14 +21,32 @@ static void combine_range(const struct pipeline *pipeline, const struct graph_bu
                            (size_t)range->elements);
 }
 
+static bool has_tables(const struct pipeline *pipeline)
+{
+    for (unsigned i = 0; i < pipeline->gradient_count; i++)
+        if (pipeline->gradients[i].table)
+            return true;
+    return false;
+}
+
+static int exchange(struct pipeline *pipeline, struct error *error)
+{
+    bool several = pipeline->shape.replicas > 1;
+    if (!several && !has_tables(pipeline))
+        return 0;
+    for (unsigned s = 0; s < pipeline->share_count; s++)
+        if (pipeline_share_to_host(pipeline, &pipeline->shares[s], error) < 0)
+            return -1;
+    if ((several && pipeline_exchange_gradients(pipeline, error) < 0) || pipeline_exchange_tables(pipeline, error) < 0)
+        return -1;
+    return pipeline_share_from_host(pipeline, &pipeline->shares[0], error);
+}
+
 /* The result lies in the first share's first gradient. */
 int pipeline_reduce(struct pipeline *pipeline, struct error *error)
 {
-    bool crew = pipeline->shape.size > 1;
-    if (crew && pipeline->shape.replicas > 1 && pipeline_exchange_gradients(pipeline, error) < 0)
-        return -1;
-    if (crew)
-        return pipeline_exchange_tables(pipeline, error);
+    if (pipeline->shape.size > 1)
+        return exchange(pipeline, error);
     if (pipeline->shape.replicas == 1)
         return 0;
     for (unsigned u = 0; u < pipeline->unit_count; u++)
