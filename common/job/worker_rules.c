@@ -90,9 +90,7 @@ static bool asks_for_gpus(const struct json *self)
 bool worker_rule_gpu_strategy(const struct json *self, const struct json *old)
 {
     (void)old;
-    bool on_cpus =
-        rule_is(self, "strategy.type", "PeerToPeer") || json_boolean_at(self, "strategy.shardedOptimizer", false);
-    return !asks_for_gpus(self) || !on_cpus;
+    return !asks_for_gpus(self) || !rule_is(self, "strategy.type", "PeerToPeer");
 }
 
 bool worker_rule_gpu_count(const struct json *self, const struct json *old)
@@ -100,7 +98,8 @@ bool worker_rule_gpu_count(const struct json *self, const struct json *old)
     (void)old;
     static const char *const mirroring[] = {"Mirrored", "MultiWorkerMirrored", NULL};
     return !asks_for_gpus(self) || json_integer_at(self, "devices.count", 1) == 1 ||
-           rule_is_one_of(self, "strategy.type", mirroring);
+           (rule_is_one_of(self, "strategy.type", mirroring) &&
+            !json_boolean_at(self, "strategy.shardedOptimizer", false));
 }
 
 /* ---------------------------------------------------------------- how many */

@@ -125,6 +125,22 @@ static void copy_flat(struct training_state *state, size_t bytes, const float *f
     device_copy(state->host.stream, &(struct copy){(int64_t)bytes, from, to});
 }
 
+int training_state_parameters_to_host(struct training_state *state, struct error *error)
+{
+    if (!state->host.stream)
+        return 0;
+    copy_flat(state, flat_bytes(state), state->parameters, state->host.parameters);
+    return device_stream_synchronise(state->host.stream, error);
+}
+
+int training_state_parameters_to_device(struct training_state *state, struct error *error)
+{
+    if (!state->host.stream)
+        return 0;
+    copy_flat(state, flat_bytes(state), state->host.parameters, state->parameters);
+    return device_stream_synchronise(state->host.stream, error);
+}
+
 int training_state_to_host(struct training_state *state, struct error *error)
 {
     if (!state->host.stream)

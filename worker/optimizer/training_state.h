@@ -69,6 +69,10 @@ void training_state_release(struct training_state *state);
 int training_state_to_host(struct training_state *state, struct error *error);
 int training_state_to_device(struct training_state *state, struct error *error);
 
+/* The parameters alone. */
+int training_state_parameters_to_host(struct training_state *state, struct error *error);
+int training_state_parameters_to_device(struct training_state *state, struct error *error);
+
 /* "progress", "parameters", then the slots, as the host sees them. Pointers into the state. */
 #define TRAINING_STATE_SPANS_MAX (2 + TRAINING_SLOTS_MAX)
 struct state_span {

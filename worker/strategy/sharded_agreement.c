@@ -87,7 +87,7 @@ static int give_half(const struct sharded_optimizer *optimizer, struct collectiv
 {
     const struct training_state *state = optimizer->options.state;
     for (unsigned s = 0; s < state->slot_count; s++)
-        if (state_transfer_give(group, rank, half.channel, state->slots[s] + half.first,
+        if (state_transfer_give(group, rank, half.channel, state->host.slots[s] + half.first,
                                 (size_t)half.elements * sizeof(float), error) < 0)
             return -1;
     return 0;
@@ -98,7 +98,7 @@ static int take_half(const struct sharded_optimizer *optimizer, struct collectiv
 {
     const struct training_state *state = optimizer->options.state;
     for (unsigned s = 0; s < state->slot_count; s++)
-        if (state_transfer_take(group, rank, half.channel, state->slots[s] + half.first,
+        if (state_transfer_take(group, rank, half.channel, state->host.slots[s] + half.first,
                                 (size_t)half.elements * sizeof(float), state->slot_names[s], error) < 0)
             return -1;
     return 0;
@@ -120,18 +120,22 @@ static int refill(const struct sharded_optimizer *optimizer, struct collective *
     return 0;
 }
 
+/* By way of the host's copies. */
 static int spread(struct sharded_optimizer *optimizer, struct collective *group, const struct world *world,
                   const struct holdings *holdings, struct error *error)
 {
-    struct training_progress progress = optimizer->options.state->progress;
+    struct training_state *state = optimizer->options.state;
+    struct training_progress progress = state->progress;
+    if (holdings->holds[world->rank] && training_state_to_host(state, error) < 0)
+        return -1;
     for (unsigned rank = 0; rank < world->size; rank++)
         if (!holdings->holds[rank] && refill(optimizer, group, world, rank, error) < 0)
             return -1;
     if (sharded_optimizer_gather(optimizer, group, holdings->givers, error) < 0 ||
         crew_group_tell(group, world->source_rank, &progress, sizeof progress, error) < 0)
         return -1;
-    optimizer->options.state->progress = progress;
-    return 0;
+    state->progress = progress;
+    return holdings->holds[world->rank] ? 0 : training_state_to_device(state, error);
 }
 
 int sharded_optimizer_agree(struct sharded_optimizer *optimizer, struct collective *group, const struct world *world,

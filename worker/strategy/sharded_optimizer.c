@@ -146,8 +146,10 @@ int sharded_optimizer_gather(struct sharded_optimizer *optimizer, struct collect
                              struct error *error)
 {
     struct training_state *state = optimizer->options.state;
-    if (collective_all_gather(group, state->parameters, (size_t)state->layout.elements, &optimizer->shards, givers,
-                              error) < 0)
+    if (training_state_parameters_to_host(state, error) < 0 ||
+        collective_all_gather(group, state->host.parameters, (size_t)state->layout.elements, &optimizer->shards, givers,
+                              error) < 0 ||
+        training_state_parameters_to_device(state, error) < 0)
         return -1;
     optimizer->torn = false;
     return 0;
@@ -181,9 +183,6 @@ int sharded_optimizer_new(const struct strategy_options *options, struct replica
                           struct sharded_optimizer **ret_optimizer, struct error *error)
 {
     const struct shard_plan *plan = &options->state->shards;
-    if (!device_memory_is_shared(options->device))
-        return error_set(error, ERROR_UNSUPPORTED,
-                         "strategy.shardedOptimizer: this worker shards the optimizer's slots on CPUs only so far");
     struct sharded_optimizer *optimizer = memory_allocate(1, sizeof *optimizer);
     optimizer->options = *options;
     optimizer->replicas = replicas;
