@@ -45,6 +45,24 @@ static struct strategy_device device_of(const struct strategy_options *options, 
     return options->devices[index];
 }
 
+/* One set of variables, which not all devices reach. */
+static bool has_copies(const struct replica_set *set)
+{
+    return set->variables == VARIABLES_CENTRAL && set->count > 1 &&
+           !device_memory_is_shared(device_of(&set->options, 0).device);
+}
+
+/* Of the parameters alone. */
+static int make_copy(const struct replica_set *set, const struct strategy_device *device, struct training_state *copy,
+                     struct error *error)
+{
+    const struct parameter_layout *layout = graph_layout(device->graph);
+    *copy = (struct training_state){
+        .device = device->device, .layout = *layout, .progress.seed = set->options.state->progress.seed};
+    return device_allocate(device->device, MEMORY_DEVICE, (size_t)layout->elements * sizeof(float),
+                           (void **)&copy->parameters, error);
+}
+
 /* What the replica of device `index` is told: its own device, model and state. */
 static int own_options(struct replica_set *set, unsigned index, struct strategy_options *ret_options,
                        struct error *error)
@@ -53,9 +71,11 @@ static int own_options(struct replica_set *set, unsigned index, struct strategy_
     *ret_options = set->options;
     ret_options->device = device.device;
     ret_options->graph = device.graph;
-    if (index == 0 || set->variables == VARIABLES_CENTRAL)
+    if (index == 0 || (set->variables == VARIABLES_CENTRAL && !has_copies(set)))
         return 0;
     ret_options->state = &set->mirrors[index];
+    if (has_copies(set))
+        return make_copy(set, &device, &set->mirrors[index], error);
     return training_state_init(&set->mirrors[index], device.device, graph_layout(device.graph), set->options.optimizer,
                                set->options.state->progress.seed, error);
 }
@@ -165,10 +185,11 @@ void replica_set_memory_plan(const struct strategy_options *options, enum replic
         unsigned from, to;
         reduction_rank_leaves(end - first, i, count_devices(options), &from, &to);
         replica_memory_plan(options, shards, first + from, first + to, side_by_side, plan);
-        if (i == 0 || variables == VARIABLES_CENTRAL)
+        bool central = variables == VARIABLES_CENTRAL;
+        if (i == 0 || (central && device_memory_is_shared(device_of(options, 0).device)))
             continue;
         plan->bytes[MEMORY_PARAMETERS] += state.bytes[MEMORY_PARAMETERS];
-        plan->bytes[MEMORY_OPTIMIZER] += state.bytes[MEMORY_OPTIMIZER];
+        plan->bytes[MEMORY_OPTIMIZER] += central ? 0 : state.bytes[MEMORY_OPTIMIZER];
     }
 }
 
@@ -236,8 +257,28 @@ static int copy_to_mirror(struct replica_set *set, struct training_state *mirror
     return training_state_to_device(mirror, error);
 }
 
+/* By way of the host. */
+static int give_parameters(struct replica_set *set, struct error *error)
+{
+    const struct training_state *state = set->options.state;
+    if (training_state_parameters_to_host(set->options.state, error) < 0)
+        return -1;
+    for (unsigned i = 1; i < set->count; i++)
+        device_copy(set->streams[i], &(struct copy){.bytes = state->layout.elements * (int64_t)sizeof(float),
+                                                    .from = state->host.parameters,
+                                                    .to = set->mirrors[i].parameters});
+    for (unsigned i = 1; i < set->count; i++) {
+        if (device_stream_synchronise(set->streams[i], error) < 0)
+            return -1;
+        set->mirrors[i].progress = state->progress;
+    }
+    return 0;
+}
+
 int replica_set_spread(struct replica_set *set, struct error *error)
 {
+    if (has_copies(set))
+        return give_parameters(set, error);
     if (set->variables == VARIABLES_CENTRAL || set->count == 1)
         return 0;
     if (training_state_to_host(set->options.state, error) < 0)
@@ -375,7 +416,8 @@ static struct replica_update update_of(struct replica_set *set)
 {
     return (struct replica_update){.replicas = set->replicas,
                                    .count = set->count,
-                                   .shares_variables = set->variables == VARIABLES_CENTRAL,
+                                   .shares_variables = set->variables == VARIABLES_CENTRAL && !has_copies(set),
+                                   .first_updates = has_copies(set),
                                    .gradient = set->options.gradients_stay ? NULL : set->inputs[0]};
 }
 
@@ -386,7 +428,9 @@ int replica_set_apply(struct replica_set *set, double learning_rate, const float
     update.learning_rate = learning_rate;
     update.controls = controls;
     update.size = size;
-    return replica_update(&update, ret_result, error);
+    if (replica_update(&update, ret_result, error) < 0)
+        return -1;
+    return has_copies(set) ? give_parameters(set, error) : 0;
 }
 
 struct device_stream *const *replica_set_streams(const struct replica_set *set, unsigned *ret_count)

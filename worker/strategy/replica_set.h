@@ -18,7 +18,8 @@
 struct replica_set;
 
 /* VARIABLES_MIRRORED: every device has the whole state and makes the same update. VARIABLES_CENTRAL: there is one state, which
- * all read, and one update, of which each device computes a slice; needs memory that all devices share. */
+ * all read, and one update, of which each device computes a slice; where they do not share memory the first makes the update, and
+ * the others have copies of its parameters. */
 enum replica_variables { VARIABLES_MIRRORED, VARIABLES_CENTRAL };
 
 /* The shards [first, end) of `shards`, at least one a device. Options are borrowed. */

@@ -110,7 +110,7 @@ int replica_update(const struct replica_update *update, struct strategy_result *
     if (measure_norm(update, &result.gradient_norm, error) < 0 || strategy_result_check(&result, error) < 0)
         return -1;
     strategy_leave_boundary(&update->replicas[0]->options);
-    for (unsigned i = 0; i < update->count; i++)
+    for (unsigned i = 0; i < (update->first_updates ? 1 : update->count); i++)
         start_update(update, i, &result);
     if (synchronise(update, error) < 0)
         return -1;

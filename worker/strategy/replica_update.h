@@ -14,6 +14,7 @@ struct replica_update {
     struct replica *const *replicas;
     unsigned count;
     bool shares_variables; /* one state for all: each updates a slice of it. Else each its own, and the same */
+    bool first_updates;    /* alone, all of it: the others read copies of its parameters */
     const float *gradient; /* reduced; all devices can read it. NULL: each has it in its first contribution */
     double learning_rate;
     const float *controls; /* reduced, of a crew of `size` */

@@ -63,7 +63,7 @@ static int find_communicator(struct trainer *trainer, struct error *error)
 /* Whose devices have all of the model each, and find each other's gradients in memory that all of them reach. */
 static bool mirrors_the_model(const struct job_document *job)
 {
-    return job->strategy.type == STRATEGY_MIRRORED ||
+    return job->strategy.type == STRATEGY_MIRRORED || job->strategy.type == STRATEGY_CENTRAL_STORAGE ||
            (job->strategy.type == STRATEGY_MULTI_WORKER_MIRRORED && !job->strategy.sharded_optimizer);
 }
 
