@@ -6,6 +6,7 @@
 
 /* Long stripes cost fewer launches and messages; so many blocks of all ranks' stripes together are enough. */
 #define ROUND_BLOCKS 16
+#define ROUND_BLOCKS_LONGER 128
 /* Each rank gets at least so many, where there are that many, so that shards are of nearly the same length. */
 #define STRIPES_WANTED 4
 
@@ -14,11 +15,11 @@ static int64_t at_least_one(int64_t value)
     return value > 0 ? value : 1;
 }
 
-void shard_plan_init(struct shard_plan *plan, const struct parameter_layout *layout, unsigned size)
+void shard_plan_init(struct shard_plan *plan, const struct parameter_layout *layout, unsigned size, bool longer)
 {
     int64_t wanted =
         at_least_one(gradient_norm_blocks(layout->elements - layout->statistics) / ((int64_t)STRIPES_WANTED * size));
-    int64_t most = at_least_one(ROUND_BLOCKS / size);
+    int64_t most = at_least_one((longer ? ROUND_BLOCKS_LONGER : ROUND_BLOCKS) / size);
     *plan = (struct shard_plan){.size = size,
                                 .statistics = layout->statistics,
                                 .elements = layout->elements,

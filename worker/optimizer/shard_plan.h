@@ -12,6 +12,7 @@
 #ifndef COXSWAIN_OPTIMIZER_SHARD_PLAN_H
 #define COXSWAIN_OPTIMIZER_SHARD_PLAN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "worker/model/parameter_layout.h"
@@ -26,7 +27,8 @@ struct shard_stripe {
     int64_t first, elements, slot;
 };
 
-void shard_plan_init(struct shard_plan *plan, const struct parameter_layout *layout, unsigned size);
+/* `longer`: for devices to which a launch or a message costs more. */
+void shard_plan_init(struct shard_plan *plan, const struct parameter_layout *layout, unsigned size, bool longer);
 /* Of the shard that `owner` owns. */
 int64_t shard_stripes(const struct shard_plan *plan, unsigned owner);
 int64_t shard_elements(const struct shard_plan *plan, unsigned owner);

@@ -98,7 +98,7 @@ int training_state_init_shard(struct training_state *state, struct device *devic
                               int64_t seed, unsigned rank, unsigned size, struct error *error)
 {
     *state = (struct training_state){.device = device, .layout = *layout, .shard_rank = rank, .progress.seed = seed};
-    shard_plan_init(&state->shards, layout, size);
+    shard_plan_init(&state->shards, layout, size, !device_memory_is_shared(device));
     return start(state, optimizer, error);
 }
 

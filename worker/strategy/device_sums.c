@@ -13,9 +13,14 @@
 struct lane {
     struct device *device;
     struct device_event *done;
-    int64_t stride;  /* the longest of its slices */
-    float *foreign;  /* others' contributions to a slice, `stride` apart */
-    float **vectors; /* the contributions to the slice at hand, in the tree's order */
+    float *foreign;  /* others' contributions to what it sums of a part, segment by segment */
+    float **vectors; /* the contributions to the segment at hand, in the tree's order */
+};
+
+/* A stretch of the whole vector, and the place that sums it; with shards, the owner's mirror does so, too. */
+struct segment {
+    int64_t first, elements;
+    unsigned owner;
 };
 
 struct device_sums {
@@ -24,12 +29,15 @@ struct device_sums {
     struct device_stream **streams; /* one a lane */
     struct device_part *parts;
     unsigned part_count;
+    struct segment *segments;
+    unsigned *segment_ends; /* by part, one behind its last */
+    unsigned segment_count, segment_capacity;
     unsigned places, first;  /* devices of all ranks, and the first of ours */
     unsigned *contributions; /* by place */
     unsigned inputs;         /* contributions of all places */
     struct reduction_merge *merges;
     struct communicator_operation *operations;
-    unsigned operation_count;
+    unsigned operation_count, operation_capacity;
 };
 
 /* ---------------------------------------------------------------- shapes */
@@ -103,41 +111,104 @@ static void plan_parts(struct device_sums *sums)
     sums->part_count = device_parts_plan(buckets, count, DEVICE_PART_ELEMENTS, sums->parts);
 }
 
-static void plan_slices(struct device_sums *sums, unsigned index)
+static void add_segment(struct device_sums *sums, int64_t first, int64_t end, unsigned owner)
 {
-    struct lane *lane = &sums->lanes[index];
-    for (unsigned i = 0; i < sums->part_count; i++) {
-        int64_t first, end;
-        device_part_slice(sums->parts[i].elements, sums->first + index, sums->places, &first, &end);
-        lane->stride = end - first > lane->stride ? end - first : lane->stride;
+    if (end <= first)
+        return;
+    if (sums->segment_count == sums->segment_capacity) {
+        sums->segment_capacity = 2 * sums->segment_capacity + 16;
+        sums->segments = memory_resize(sums->segments, sums->segment_capacity, sizeof *sums->segments);
     }
+    sums->segments[sums->segment_count++] = (struct segment){first, end - first, owner};
+}
+
+/* Each place sums a slice. */
+static void cut_evenly(struct device_sums *sums, const struct device_part *part)
+{
+    for (unsigned place = 0; place < sums->places; place++) {
+        int64_t first, end;
+        device_part_slice(part->elements, place, sums->places, &first, &end);
+        add_segment(sums, part->offset + first, part->offset + end, place);
+    }
+}
+
+/* Each the stripes that are its own. */
+static void cut_by_shards(struct device_sums *sums, const struct device_part *part)
+{
+    const struct shard_plan *plan = sums->options.plan;
+    int64_t end = part->offset + part->elements;
+    for (int64_t at = part->offset, next; at < end; at = next) {
+        int64_t stripe = at < plan->statistics ? 0 : (at - plan->statistics) / plan->stripe;
+        next = plan->statistics + (stripe + 1) * plan->stripe;
+        next = next < end ? next : end;
+        add_segment(sums, at, next, (unsigned)(stripe % plan->size));
+    }
+}
+
+static void plan_segments(struct device_sums *sums)
+{
+    sums->segment_ends = memory_allocate(sums->part_count, sizeof *sums->segment_ends);
+    for (unsigned i = 0; i < sums->part_count; i++) {
+        if (sums->options.plan != NULL)
+            cut_by_shards(sums, &sums->parts[i]);
+        else
+            cut_evenly(sums, &sums->parts[i]);
+        sums->segment_ends[i] = sums->segment_count;
+    }
+}
+
+static unsigned first_segment(const struct device_sums *sums, unsigned part)
+{
+    return part == 0 ? 0 : sums->segment_ends[part - 1];
+}
+
+/* Places that sum a segment, the owner first; returns how many. */
+static unsigned summers_of(const struct device_sums *sums, const struct segment *segment, unsigned ret_places[2])
+{
+    const struct shard_plan *plan = sums->options.plan;
+    ret_places[0] = segment->owner;
+    ret_places[1] = plan != NULL ? shard_mirror(plan, segment->owner) : segment->owner;
+    return ret_places[1] == ret_places[0] ? 1 : 2;
+}
+
+static bool sums_it(const struct device_sums *sums, const struct segment *segment, unsigned place)
+{
+    unsigned summers[2], count = summers_of(sums, segment, summers);
+    return summers[0] == place || summers[count - 1] == place;
+}
+
+/* Room for a contribution, so that each begins where copies like it. */
+static int64_t room_for(const struct segment *segment)
+{
+    return (segment->elements + SLICE_UNIT - 1) / SLICE_UNIT * SLICE_UNIT;
+}
+
+/* What comes in from others with any part, at most. */
+static size_t foreign_bytes(const struct device_sums *sums, unsigned place)
+{
+    int64_t most = 0, foreign = sums->inputs - sums->contributions[place];
+    for (unsigned part = 0; part < sums->part_count; part++) {
+        int64_t elements = 0;
+        for (unsigned i = first_segment(sums, part); i < sums->segment_ends[part]; i++)
+            if (sums_it(sums, &sums->segments[i], place))
+                elements += foreign * room_for(&sums->segments[i]);
+        most = elements > most ? elements : most;
+    }
+    return (size_t)most * sizeof(float);
 }
 
 static int open_lane(struct device_sums *sums, unsigned index, struct error *error)
 {
     struct lane *lane = &sums->lanes[index];
-    size_t foreign = sums->inputs - sums->contributions[sums->first + index];
+    size_t foreign = foreign_bytes(sums, sums->first + index);
     lane->device = sums->options.devices[index].device;
     lane->vectors = memory_allocate(sums->inputs, sizeof *lane->vectors);
-    plan_slices(sums, index);
     if (device_stream_new(lane->device, &sums->streams[index], error) < 0 ||
         device_event_new(lane->device, &lane->done, error) < 0)
         return -1;
-    if (sums->options.in_any_order || foreign == 0 || lane->stride == 0)
+    if ((sums->options.in_any_order && sums->options.plan == NULL) || foreign == 0)
         return 0;
-    return device_allocate(lane->device, MEMORY_DEVICE, foreign * (size_t)lane->stride * sizeof(float),
-                           (void **)&lane->foreign, error);
-}
-
-/* What others put into our slices, and we into theirs; the sums need less. */
-static void allocate_operations(struct device_sums *sums)
-{
-    size_t most = 0;
-    for (unsigned i = 0; i < sums->options.device_count; i++) {
-        size_t own = sums->contributions[sums->first + i];
-        most += sums->inputs - own + (own + 1) * sums->places;
-    }
-    sums->operations = memory_allocate(most, sizeof *sums->operations);
+    return device_allocate(lane->device, MEMORY_DEVICE, foreign, (void **)&lane->foreign, error);
 }
 
 int device_sums_new(const struct device_sums_options *options, struct device_sums **ret_sums, struct error *error)
@@ -153,7 +224,7 @@ int device_sums_new(const struct device_sums_options *options, struct device_sum
         cut(sums, options->elements);
     else
         plan_parts(sums);
-    allocate_operations(sums);
+    plan_segments(sums);
     for (unsigned i = 0; i < options->device_count; i++)
         if (open_lane(sums, i, error) < 0) {
             device_sums_free(sums);
@@ -177,6 +248,8 @@ void device_sums_free(struct device_sums *sums)
     free(sums->lanes);
     free(sums->streams);
     free(sums->parts);
+    free(sums->segments);
+    free(sums->segment_ends);
     free(sums->contributions);
     free(sums->merges);
     free(sums->operations);
@@ -185,25 +258,27 @@ void device_sums_free(struct device_sums *sums)
 
 /* ---------------------------------------------------------------- a step */
 
-/* A part, and where its gradients lie: own[device][contribution] is the whole vector. */
+/* A part, and where what is summed lies: own[device][contribution] is the whole vector. */
 struct work {
     struct device_sums *sums;
     struct crew_communicator *crew;
-    const struct device_part *part;
+    unsigned part;
     float *const *own[STRATEGY_DEVICES_MAX];
 };
 
-static float *own_part(const struct work *work, unsigned device, unsigned contribution)
+static void plan_operation(struct device_sums *sums, struct communicator_operation operation)
 {
-    return work->own[device][contribution] + work->part->offset;
+    if (sums->operation_count == sums->operation_capacity) {
+        sums->operation_capacity = 2 * sums->operation_capacity + 64;
+        sums->operations = memory_resize(sums->operations, sums->operation_capacity, sizeof *sums->operations);
+    }
+    sums->operations[sums->operation_count++] = operation;
 }
 
-/* With nothing to be sent or received there is no operation, for either side. */
-static void plan_operation(struct device_sums *sums, struct communicator_operation operation, int64_t elements)
+static void plan_passing(const struct work *work, enum communicator_operation_kind kind, unsigned device, unsigned peer,
+                         float *vector, const struct segment *segment)
 {
-    operation.elements = (size_t)elements;
-    if (elements > 0)
-        sums->operations[sums->operation_count++] = operation;
+    plan_operation(work->sums, (struct communicator_operation){kind, device, peer, vector, (size_t)segment->elements});
 }
 
 static int queue(const struct work *work, struct error *error)
@@ -213,27 +288,45 @@ static int queue(const struct work *work, struct error *error)
     return crew_communicator_queue(work->crew, work->sums->streams, work->sums->operations, count, error);
 }
 
-/* The contributions of all places to the device's slice come here, its own go to the slices of the others. */
+/* Fills the device's `vectors` with all contributions to a segment that it sums; *foreign: where the next of others' lies. */
+static void place_vectors(const struct work *work, unsigned device, const struct segment *segment, float **foreign)
+{
+    const struct device_sums *sums = work->sums;
+    unsigned input = 0;
+    for (unsigned place = 0; place < sums->places; place++)
+        for (unsigned i = 0; i < sums->contributions[place]; i++) {
+            bool own = place == sums->first + device;
+            sums->lanes[device].vectors[input++] = own ? work->own[device][i] + segment->first : *foreign;
+            *foreign += own ? 0 : room_for(segment);
+        }
+}
+
+static void receive_all(const struct work *work, unsigned device, const struct segment *segment, float **foreign)
+{
+    const struct device_sums *sums = work->sums;
+    unsigned input = 0;
+    place_vectors(work, device, segment, foreign);
+    for (unsigned place = 0; place < sums->places; place++)
+        for (unsigned i = 0; i < sums->contributions[place]; i++, input++)
+            if (place != sums->first + device)
+                plan_passing(work, COMMUNICATOR_RECEIVE, device, place, sums->lanes[device].vectors[input], segment);
+}
+
+/* The contributions of all places to what the device sums come here, its own go to all others that sum. */
 static void scatter(const struct work *work, unsigned device)
 {
-    struct device_sums *sums = work->sums;
-    struct lane *lane = &sums->lanes[device];
-    unsigned own = sums->first + device, input = 0, foreign = 0;
-    int64_t first, end, from, to;
-    device_part_slice(work->part->elements, own, sums->places, &first, &end);
-    for (unsigned place = 0; place < sums->places; place++) {
-        device_part_slice(work->part->elements, place, sums->places, &from, &to);
-        for (unsigned i = 0; place != own && i < sums->contributions[own]; i++)
-            plan_operation(
-                sums,
-                (struct communicator_operation){COMMUNICATOR_SEND, device, place, own_part(work, device, i) + from, 0},
-                to - from);
-        for (unsigned i = 0; i < sums->contributions[place]; i++, input++) {
-            float *vector = place == own ? own_part(work, device, i) + first : lane->foreign + lane->stride * foreign++;
-            if (place != own)
-                plan_operation(sums, (struct communicator_operation){COMMUNICATOR_RECEIVE, device, place, vector, 0},
-                               end - first);
-            lane->vectors[input] = vector;
+    const struct device_sums *sums = work->sums;
+    unsigned own = sums->first + device;
+    float *foreign = sums->lanes[device].foreign;
+    for (unsigned s = first_segment(sums, work->part); s < sums->segment_ends[work->part]; s++) {
+        const struct segment *segment = &sums->segments[s];
+        unsigned summers[2], count = summers_of(sums, segment, summers);
+        for (unsigned k = 0; k < count; k++) {
+            if (summers[k] == own)
+                receive_all(work, device, segment, &foreign);
+            for (unsigned i = 0; summers[k] != own && i < sums->contributions[own]; i++)
+                plan_passing(work, COMMUNICATOR_SEND, device, summers[k], work->own[device][i] + segment->first,
+                             segment);
         }
     }
 }
@@ -253,39 +346,48 @@ static void merge(struct device_stream *stream, const struct reduction_merge *me
 }
 
 /* The root of the tree comes to lie in the first of all contributions; it is wanted in the device's own first. */
-static void sum_slice(const struct work *work, unsigned device)
+static void sum_segments(const struct work *work, unsigned device)
 {
     const struct device_sums *sums = work->sums;
-    float *const *vectors = sums->lanes[device].vectors;
-    int64_t first, end;
-    device_part_slice(work->part->elements, sums->first + device, sums->places, &first, &end);
-    if (end == first)
-        return;
-    float *result = own_part(work, device, 0) + first;
-    merge(sums->streams[device], sums->merges, sums->inputs - 1, vectors, end - first);
-    if (vectors[0] != result)
-        device_copy(sums->streams[device],
-                    &(struct copy){.bytes = (end - first) * (int64_t)sizeof(float), .from = vectors[0], .to = result});
-}
-
-static void gather(const struct work *work, unsigned device)
-{
-    struct device_sums *sums = work->sums;
-    unsigned own = sums->first + device;
-    float *result = own_part(work, device, 0);
-    int64_t first, end, from, to;
-    device_part_slice(work->part->elements, own, sums->places, &first, &end);
-    for (unsigned place = 0; place < sums->places; place++) {
-        if (place == own)
+    float **vectors = sums->lanes[device].vectors, *foreign = sums->lanes[device].foreign;
+    for (unsigned s = first_segment(sums, work->part); s < sums->segment_ends[work->part]; s++) {
+        const struct segment *segment = &sums->segments[s];
+        float *result = work->own[device][0] + segment->first;
+        if (!sums_it(sums, segment, sums->first + device))
             continue;
-        device_part_slice(work->part->elements, place, sums->places, &from, &to);
-        plan_operation(sums, (struct communicator_operation){COMMUNICATOR_SEND, device, place, result + first, 0},
-                       end - first);
-        plan_operation(sums, (struct communicator_operation){COMMUNICATOR_RECEIVE, device, place, result + from, 0},
-                       to - from);
+        place_vectors(work, device, segment, &foreign);
+        merge(sums->streams[device], sums->merges, sums->inputs - 1, vectors, segment->elements);
+        if (vectors[0] != result)
+            device_copy(
+                sums->streams[device],
+                &(struct copy){.bytes = segment->elements * (int64_t)sizeof(float), .from = vectors[0], .to = result});
     }
 }
 
+/* From the owners to those who have not summed themselves. */
+static void gather(const struct work *work, unsigned device)
+{
+    const struct device_sums *sums = work->sums;
+    unsigned own = sums->first + device;
+    for (unsigned s = first_segment(sums, work->part); s < sums->segment_ends[work->part]; s++) {
+        const struct segment *segment = &sums->segments[s];
+        float *vector = work->own[device][0] + segment->first;
+        for (unsigned place = 0; segment->owner == own && place < sums->places; place++)
+            if (!sums_it(sums, segment, place))
+                plan_passing(work, COMMUNICATOR_SEND, device, place, vector, segment);
+        if (!sums_it(sums, segment, own))
+            plan_passing(work, COMMUNICATOR_RECEIVE, device, segment->owner, vector, segment);
+    }
+}
+
+static int gather_all(const struct work *work, struct error *error)
+{
+    for (unsigned device = 0; device < work->sums->options.device_count; device++)
+        gather(work, device);
+    return queue(work, error);
+}
+
+/* Shards stay where they are summed. */
 static int sum_in_order(const struct work *work, struct error *error)
 {
     unsigned devices = work->sums->options.device_count;
@@ -294,33 +396,32 @@ static int sum_in_order(const struct work *work, struct error *error)
     if (queue(work, error) < 0)
         return -1;
     for (unsigned device = 0; device < devices; device++)
-        sum_slice(work, device);
-    for (unsigned device = 0; device < devices; device++)
-        gather(work, device);
-    return queue(work, error);
+        sum_segments(work, device);
+    return work->sums->options.plan != NULL ? 0 : gather_all(work, error);
 }
 
 static void sum_own(const struct work *work, unsigned device)
 {
+    const struct device_part *part = &work->sums->parts[work->part];
     struct reduction_merge merges[REDUCTION_COVER_MAX];
     float **vectors = work->sums->lanes[device].vectors;
     unsigned count = work->sums->contributions[work->sums->first + device];
     for (unsigned i = 0; i < count; i++) {
-        vectors[i] = own_part(work, device, i);
+        vectors[i] = work->own[device][i] + part->offset;
         merges[i] = (struct reduction_merge){0, i + 1};
     }
-    merge(work->sums->streams[device], merges, count - 1, vectors, work->part->elements);
+    merge(work->sums->streams[device], merges, count - 1, vectors, part->elements);
 }
 
 static int sum_in_any_order(const struct work *work, struct error *error)
 {
     struct device_sums *sums = work->sums;
+    const struct device_part *part = &sums->parts[work->part];
     for (unsigned device = 0; device < sums->options.device_count; device++) {
         sum_own(work, device);
         plan_operation(sums,
                        (struct communicator_operation){COMMUNICATOR_SUM, device, sums->first + device,
-                                                       own_part(work, device, 0), 0},
-                       work->part->elements);
+                                                       work->own[device][0] + part->offset, (size_t)part->elements});
     }
     return queue(work, error);
 }
@@ -329,7 +430,8 @@ static int sum(const struct work *work, struct error *error)
 {
     if (work->sums->places == 1)
         return 0;
-    return (work->sums->options.in_any_order ? sum_in_any_order : sum_in_order)(work, error);
+    bool any = work->sums->options.in_any_order && work->sums->options.plan == NULL;
+    return (any ? sum_in_any_order : sum_in_order)(work, error);
 }
 
 static void record_done(struct device_sums *sums)
@@ -345,10 +447,10 @@ int device_sums_start(struct device_sums *sums, struct crew_communicator *crew, 
     struct work work = {.sums = sums, .crew = crew};
     for (unsigned device = 0; device < options->device_count; device++)
         work.own[device] = replica_set_device_gradients(set, device);
-    for (unsigned i = 0; i < sums->part_count; i++) {
-        work.part = &sums->parts[i];
+    for (; work.part < sums->part_count; work.part++) {
+        unsigned last = sums->parts[work.part].last;
         for (unsigned device = 0; device < options->device_count; device++)
-            device_stream_wait(sums->streams[device], replica_set_bucket_event(set, device, work.part->last));
+            device_stream_wait(sums->streams[device], replica_set_bucket_event(set, device, last));
         if (sum(&work, error) < 0)
             return -1;
     }
@@ -361,11 +463,21 @@ int device_sums_start_vector(struct device_sums *sums, struct crew_communicator 
 {
     float *const own[] = {vector};
     struct work work = {.sums = sums, .crew = crew, .own = {own}};
-    for (unsigned i = 0; i < sums->part_count; i++) {
-        work.part = &sums->parts[i];
+    for (; work.part < sums->part_count; work.part++)
         if (sum(&work, error) < 0)
             return -1;
-    }
+    record_done(sums);
+    return 0;
+}
+
+int device_sums_start_gather(struct device_sums *sums, struct crew_communicator *crew, float *vector,
+                             struct error *error)
+{
+    float *const own[] = {vector};
+    struct work work = {.sums = sums, .crew = crew, .own = {own}};
+    for (; work.part < sums->part_count; work.part++)
+        if (gather_all(&work, error) < 0)
+            return -1;
     record_done(sums);
     return 0;
 }

@@ -13,6 +13,7 @@
 #define COXSWAIN_STRATEGY_DEVICE_SUMS_H
 
 #include "worker/model/graph.h"
+#include "worker/optimizer/shard_plan.h"
 #include "worker/strategy/crew_communicator.h"
 #include "worker/strategy/replica_set.h"
 
@@ -25,6 +26,9 @@ struct device_sums_options {
     unsigned shards;     /* leaves of the tree, dealt to the ranks and by them to their devices */
     int64_t elements;    /* of vectors that are summed whole; 0: those are gradients, in the graph's buckets */
     bool in_any_order;
+    /* NULL: everybody gets all sums. Else with a device each, in the tree's order: sums stay with the owners of shards and with
+     * those who mirror them. */
+    const struct shard_plan *plan;
 };
 
 /* Options are copied. */
@@ -37,6 +41,9 @@ int device_sums_start(struct device_sums *sums, struct crew_communicator *crew, 
                       struct error *error);
 /* Likewise of a vector that each rank's lone device contributes, in place; nothing else touches it by then. */
 int device_sums_start_vector(struct device_sums *sums, struct crew_communicator *crew, float *vector,
+                             struct error *error);
+/* With a plan: what the owners have of a vector goes to those who have not summed it. */
+int device_sums_start_gather(struct device_sums *sums, struct crew_communicator *crew, float *vector,
                              struct error *error);
 /* Until all that was started is there: in each device's first contribution. */
 int device_sums_wait(struct device_sums *sums, struct crew_communicator *crew, struct error *error);

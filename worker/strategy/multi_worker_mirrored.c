@@ -102,7 +102,8 @@ static int make_sums(struct multi_worker_mirrored *strategy, const struct world 
                                              .rank = world->rank,
                                              .size = world->size,
                                              .shards = world->logical_shards,
-                                             .in_any_order = options->in_any_order};
+                                             .in_any_order = options->in_any_order,
+                                             .plan = has_shards(&strategy->base) ? &options->state->shards : NULL};
     return device_sums_new(&sums, &strategy->sums, error);
 }
 
@@ -120,9 +121,12 @@ static int make_replicas(struct multi_worker_mirrored *strategy, const struct wo
     if (replica_set_new(&options, shards ? VARIABLES_CENTRAL : VARIABLES_MIRRORED, world->logical_shards,
                         base->first_shard, base->end_shard, &strategy->replicas, error) < 0)
         return -1;
-    if (options.gradients_stay)
-        return make_sums(strategy, world, error);
-    return shards ? sharded_optimizer_new(&base->options, strategy->replicas, &strategy->shards, error) : 0;
+    if ((options.gradients_stay && make_sums(strategy, world, error) < 0) ||
+        (shards && sharded_optimizer_new(&base->options, strategy->replicas, &strategy->shards, error) < 0))
+        return -1;
+    if (shards)
+        sharded_optimizer_use(strategy->shards, strategy->sums, strategy->devices);
+    return 0;
 }
 
 /* A crew of the same shape as before keeps its plan, and its replicas. */
@@ -344,6 +348,8 @@ static int reduce(struct multi_worker_mirrored *strategy, unsigned votes, struct
 static int reduce_on_devices(struct multi_worker_mirrored *strategy, unsigned votes, struct error *error)
 {
     const struct world *world = &strategy->base.world;
+    if (strategy->shards != NULL)
+        sharded_optimizer_begin(strategy->shards);
     if (device_sums_start(strategy->sums, strategy->devices, strategy->replicas, error) < 0 ||
         replica_set_await_passes(strategy->replicas, error) < 0)
         return -1;

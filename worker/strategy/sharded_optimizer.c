@@ -6,11 +6,25 @@
 #include "worker/optimizer/gradient_norm.h"
 #include "worker/optimizer/optimizer.h"
 #include "worker/optimizer/training_state.h"
+#include "worker/strategy/crew_communicator.h"
+#include "worker/strategy/device_sums.h"
 #include "worker/strategy/sharded_parts.h"
 
 static const struct shard_plan *plan_of(const struct sharded_optimizer *optimizer)
 {
     return &optimizer->options.state->shards;
+}
+
+void sharded_optimizer_use(struct sharded_optimizer *optimizer, struct device_sums *sums,
+                           struct crew_communicator *devices)
+{
+    optimizer->device_sums = sums;
+    optimizer->devices = devices;
+}
+
+void sharded_optimizer_begin(struct sharded_optimizer *optimizer)
+{
+    optimizer->summed_step = 0;
 }
 
 collective_ticket sharded_optimizer_reduce(struct sharded_optimizer *optimizer, struct collective *group,
@@ -19,7 +33,7 @@ collective_ticket sharded_optimizer_reduce(struct sharded_optimizer *optimizer, 
 {
     struct collective_shards here = optimizer->shards;
     here.offset = (size_t)offset;
-    optimizer->summed_step = 0;
+    sharded_optimizer_begin(optimizer);
     return collective_reduce_scatter_start(group, contributions, result, (size_t)elements, &here);
 }
 
@@ -160,6 +174,19 @@ bool sharded_optimizer_is_whole(const struct sharded_optimizer *optimizer)
     return !optimizer->torn;
 }
 
+static int give_parameters(struct sharded_optimizer *optimizer, struct collective *group, struct error *error)
+{
+    if (optimizer->device_sums == NULL)
+        return sharded_optimizer_gather(optimizer, group, NULL, error);
+    if (device_sums_start_gather(optimizer->device_sums, optimizer->devices, optimizer->options.state->parameters,
+                                 error) < 0)
+        return -1;
+    if (device_sums_wait(optimizer->device_sums, optimizer->devices, error) < 0)
+        return -1;
+    optimizer->torn = false;
+    return 0;
+}
+
 int sharded_optimizer_apply(struct sharded_optimizer *optimizer, struct collective *group, const struct world *world,
                             double learning_rate, const float *controls, struct strategy_result *ret_result,
                             struct error *error)
@@ -170,8 +197,7 @@ int sharded_optimizer_apply(struct sharded_optimizer *optimizer, struct collecti
     if (measure_norm(optimizer, group, &result.gradient_norm, error) < 0 || strategy_result_check(&result, error) < 0)
         return -1;
     const struct sharded_verdict verdict = {result.step, result.gradient_norm, learning_rate};
-    if (sharded_optimizer_update(optimizer, &verdict, error) < 0 ||
-        sharded_optimizer_gather(optimizer, group, NULL, error) < 0)
+    if (sharded_optimizer_update(optimizer, &verdict, error) < 0 || give_parameters(optimizer, group, error) < 0)
         return -1;
     *ret_result = result;
     return 0;

@@ -16,6 +16,8 @@
 #include "worker/strategy/replica_set.h"
 #include "worker/strategy/strategy.h"
 
+struct crew_communicator;
+struct device_sums;
 struct sharded_optimizer;
 
 /* Options, whose state is a shard (training_state_init_shard), and replicas are borrowed. */
@@ -23,6 +25,11 @@ int sharded_optimizer_new(const struct strategy_options *options, struct replica
                           struct sharded_optimizer **ret_optimizer, struct error *error);
 void sharded_optimizer_free(struct sharded_optimizer *optimizer);
 
+/* The sums go from device to device (with the state's plan), and so do new parameters. Borrowed. */
+void sharded_optimizer_use(struct sharded_optimizer *optimizer, struct device_sums *sums,
+                           struct crew_communicator *devices);
+/* Whoever sums in another way than the next one says so before: what was summed is overwritten. */
+void sharded_optimizer_begin(struct sharded_optimizer *optimizer);
 /* Sums the elements from `offset` on where they are owned. */
 collective_ticket sharded_optimizer_reduce(struct sharded_optimizer *optimizer, struct collective *group,
                                            const float *const *contributions, float *result, int64_t offset,

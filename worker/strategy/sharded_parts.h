@@ -17,13 +17,15 @@ struct sharded_verdict {
 struct sharded_optimizer {
     struct strategy_options options;
     struct replica_set *replicas;
-    struct collective_shards shards; /* of the flat arrays */
-    int64_t owner_blocks;            /* places for each owner's blocks of the norm, at most that many are used */
-    double *sums;                    /* shared memory: the blocks' sums, owner by owner */
-    double *ordered;                 /* the same in the order of the flat arrays */
-    int64_t summed_step;             /* the step whose sums are all here; 0: none */
-    struct sharded_verdict verdict;  /* the last that was reached or told */
-    bool torn;                       /* own parameters are newer than those of others' shards */
+    struct device_sums *device_sums;   /* NULL: through the host */
+    struct crew_communicator *devices; /* of these sums */
+    struct collective_shards shards;   /* of the flat arrays */
+    int64_t owner_blocks;              /* places for each owner's blocks of the norm, at most that many are used */
+    double *sums;                      /* shared memory: the blocks' sums, owner by owner */
+    double *ordered;                   /* the same in the order of the flat arrays */
+    int64_t summed_step;               /* the step whose sums are all here; 0: none */
+    struct sharded_verdict verdict;    /* the last that was reached or told */
+    bool torn;                         /* own parameters are newer than those of others' shards */
 };
 
 /* Own and mirrored slots and parameters, and the state's position. */

@@ -42,7 +42,7 @@ static int64_t slot_elements(const struct question *question)
     struct shard_plan shards;
     if (!question->job->strategy.sharded_optimizer)
         return layout->elements;
-    shard_plan_init(&shards, layout, crew->size);
+    shard_plan_init(&shards, layout, crew->size, !device_memory_is_shared(question->trainer->device));
     return shard_elements(&shards, crew->rank) + shard_elements(&shards, shard_mirrored(&shards, crew->rank));
 }
 

@@ -26,8 +26,7 @@ bool trainer_may_sum_on_devices(const struct trainer *trainer)
     bool several = strategy->type == STRATEGY_MULTI_WORKER_MIRRORED ||
                    (strategy->type == STRATEGY_MIRRORED && job->devices.count > 1);
     return several && job->devices.type != DEVICE_TYPE_CPU &&
-           (strategy->collective == COLLECTIVE_AUTO || strategy->collective == COLLECTIVE_NCCL) &&
-           !strategy->sharded_optimizer;
+           (strategy->collective == COLLECTIVE_AUTO || strategy->collective == COLLECTIVE_NCCL);
 }
 
 static int prepare_communicators(struct trainer *trainer, struct error *error)

@@ -10,7 +10,7 @@ static void expect_partition(int64_t statistics, int64_t elements, unsigned size
 {
     struct parameter_layout layout = {.elements = elements, .statistics = statistics};
     struct shard_plan plan;
-    shard_plan_init(&plan, &layout, size);
+    shard_plan_init(&plan, &layout, size, false);
     cr_assert_eq(plan.stripe % SQUARE_SUM_BLOCK, 0);
     unsigned char *owned = calloc((size_t)elements + 1, 1);
     for (unsigned owner = 0; owner < size; owner++) {
@@ -46,7 +46,7 @@ Test(shard_plan, shards_of_a_large_model_are_equal)
     struct parameter_layout layout = {.elements = 124439808};
     for (unsigned size = 2; size <= 64; size++) {
         struct shard_plan plan;
-        shard_plan_init(&plan, &layout, size);
+        shard_plan_init(&plan, &layout, size, false);
         int64_t least = layout.elements, most = 0;
         for (unsigned owner = 0; owner < size; owner++) {
             int64_t own = shard_elements(&plan, owner);
