@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "tests/unit/worker/checkpoint/directory.h"
 #include "tests/unit/worker/strategy/learner.h"
-#include "worker/checkpoint/file.h"
 #include "worker/train/state_tensors.h"
 
 static void save(struct checkpoint_store *store, struct learner *learner, float value)
@@ -73,5 +73,5 @@ Test(evaluator, a_checkpoint_that_replaces_another_of_its_step_is_scored_too, .t
     device_stream_free(trainer.stream);
     report_free(trainer.report);
     learner_close(&learner);
-    file_remove_directory(directory, NULL);
+    test_directory_remove(directory);
 }
