@@ -99,7 +99,7 @@ static int64_t calm_ms(const struct planning *planning)
 }
 
 /* From its start to its end by the clock of its node. Of one that has vanished nobody knows more than that it is no
- * successor that came a moment ago. */
+ * successor that came a moment ago, and that the crew was whole. */
 static int64_t pod_ran_ms(const struct planning *planning, const struct pod_view *pod)
 {
     if (!pod)
@@ -112,7 +112,7 @@ static int64_t pod_ran_ms(const struct planning *planning, const struct pod_view
 static int64_t ran_ms(const struct planning *planning, const struct slot *cause)
 {
     int64_t pod_ms = pod_ran_ms(planning, cause->occupant);
-    if (!slot_required(cause))
+    if (cause->occupant && !slot_required(cause))
         return pod_ms;
     if (!condition_is(planning->old, CONDITION_RUNNING, CONDITION_TRUE))
         return 0;

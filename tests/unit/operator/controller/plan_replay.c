@@ -3,7 +3,8 @@
  * The plan against a model of a cluster: pods that start, fail, are deleted and
  * vanish at random; caches that lag; an operator that is killed before or after any
  * single write, with a create still on the wire. The rules of the contract are
- * checked at every write, and every job must come to its end.
+ * checked at every write (whose fault an end was, and how long its successor waits,
+ * are judged here once more), and every job must come to its end.
  */
 #include <criterion/criterion.h>
 #include <inttypes.h>
@@ -12,8 +13,10 @@
 #include <string.h>
 
 #include "operator/controller/conditions.h"
+#include "operator/controller/ending.h"
 #include "operator/controller/first_crew.h"
 #include "operator/controller/index_set.h"
+#include "operator/controller/restart_delay.h"
 #include "scene.h"
 
 #define SCHEDULES 5000
@@ -23,11 +26,20 @@
 #define JUMP_MS 1800000
 #define DELETIONS 10000
 #define PODS_MAX SCENE_PODS_MAX
+#define LET_OFF 139 /* an exit code, by a rule of failurePolicy */
+
+/* Where pods may be; whether they are is the job's choice. */
+static const struct place {
+    enum role role;
+    int64_t index;
+} places[] = {{ROLE_WORKER, 0}, {ROLE_WORKER, 1}, {ROLE_WORKER, 2}, {ROLE_PS, 0}, {ROLE_EVALUATOR, 0}};
+#define PLACES (sizeof places / sizeof *places)
 
 struct model_pod {
     struct pod_view view;
     char name[64], uid[32];
     bool exists, judged;
+    bool settled;   /* a status knows that it was there: it promises it no longer */
     bool seen;      /* by this operator, since it was started */
     bool told_gone; /* the watch has told of its end, or never will */
     bool ended_by_operator;
@@ -71,10 +83,12 @@ struct model {
     struct workload_view workload;
     struct {
         bool there;
-        int64_t index, epoch, attempt;
+        struct place place;
+        int64_t epoch, attempt;
     } on_the_wire;
     int64_t counts_since_ms;
-    int64_t events; /* restarts that the status has counted */
+    bool clock_is_set; /* now and then */
+    struct failure_rule rule;
     struct plan_options options;
 };
 
@@ -152,51 +166,74 @@ static void see_pods(void)
     model.must_see_pods = false;
 }
 
-static bool promises(const struct job_status *status, int64_t index)
+static bool promises(const struct job_status *status, struct place place)
 {
     SCOPED(arena_release) struct arena arena = {0};
     struct index_set set = index_set_make(&arena, WORKERS);
-    index_set_parse(&set, status->replicas[ROLE_WORKER].pending);
-    return index_set_has(&set, index);
+    index_set_parse(&set, status->replicas[place.role].pending);
+    return index_set_has(&set, place.index);
+}
+
+static struct place place_of(const struct model_pod *pod)
+{
+    return (struct place){pod->view.role, pod->view.index};
+}
+
+static bool is_at(const struct model_pod *pod, struct place place)
+{
+    return pod->view.role == place.role && pod->view.index == place.index;
 }
 
 /* ---------------------------------------------------------------- the API server */
 
 /* The first crew alone comes without a word. */
-static bool is_promised(int64_t index, int64_t epoch)
+static bool is_promised(struct place place, int64_t epoch)
 {
     const struct job_status *status = &model.scene.job.status;
     if (status->attempt == 0)
         return epoch == 1;
-    return epoch == status->epoch && promises(status, index);
+    return epoch == status->epoch && promises(status, place);
+}
+
+/* Of an elastic crew one may have been scaled away meanwhile. */
+static void check_predecessor(const struct model_pod *pod, int64_t attempt)
+{
+    bool counts = pod->settled && pod->view.attempt == attempt && !pod->stray && !model.scene.job.elastic.enabled;
+    CHECK(!counts || pod->judged || pod->ended_by_operator, "a pod is replaced whose end nobody has judged");
 }
 
 /* `late`: it was on the wire when its operator was killed. */
-static void check_create(int64_t index, int64_t epoch, bool late)
+static void check_create(struct place place, int64_t epoch, bool late)
 {
     const struct job_status *status = &model.scene.job.status;
     int64_t attempt = status->attempt > 0 ? status->attempt : 1;
     CHECK(!status_terminal(status), "a pod is created after the end");
     CHECK(status->attempt > 0 || model.born || late, "a pod is created without a promise");
-    CHECK(is_promised(index, epoch), "a pod is created that was not promised, or of another epoch");
+    CHECK(is_promised(place, epoch), "a pod is created that was not promised, or of another epoch");
     CHECK(late || !model.taken_over || epoch > 1, "a pod of a first crew is made again, where one of it may live");
+    CHECK(late || model.clock_is_set || status->backoff_until_ms == FIELD_UNSET ||
+              model.now_ms >= status->backoff_until_ms,
+          "a pod is created before the back-off is over");
     for (size_t i = 0; i < model.pod_count; i++) {
         const struct model_pod *pod = &model.pods[i];
+        if (is_at(pod, place) && !pod->foreign && !late)
+            check_predecessor(pod, attempt);
         if (!pod->exists || pod->stray || pod->foreign || (pod->late && !pod->seen)) /* its epoch fences it off */
             continue;
-        CHECK(pod->view.index != index || !pod->view.current, "two current pods of one index");
-        CHECK(pod->view.attempt == attempt || !pod_view_alive(&pod->view), "two attempts at a time");
+        CHECK(!is_at(pod, place) || !pod->view.current, "two current pods of one index");
+        CHECK(pod->view.attempt == attempt || !pod_view_alive(&pod->view) || pod->view.role == ROLE_EVALUATOR,
+              "two attempts at a time");
     }
 }
 
-static void server_create(int64_t index, int64_t epoch, int64_t attempt, bool late)
+static void server_create(struct place place, int64_t epoch, int64_t attempt, bool late)
 {
     CHECK(model.pod_count < PODS_MAX, "too many pods");
     struct model_pod *pod = &model.pods[model.pod_count];
     *pod = (struct model_pod){.exists = true};
     pod->late = late;
-    pod->stray = late && !(is_promised(index, epoch) && !status_terminal(&model.scene.job.status));
-    snprintf(pod->name, sizeof pod->name, "digits-worker-%" PRId64 "-%" PRId64, index, epoch);
+    pod->stray = late && !(is_promised(place, epoch) && !status_terminal(&model.scene.job.status));
+    snprintf(pod->name, sizeof pod->name, "digits-%s-%" PRId64 "-%" PRId64, role_name(place.role), place.index, epoch);
     snprintf(pod->uid, sizeof pod->uid, "uid-%zu", model.pod_count);
     for (size_t i = 0; i < model.pod_count; i++) {
         bool same = strcmp(model.pods[i].name, pod->name) == 0;
@@ -205,9 +242,9 @@ static void server_create(int64_t index, int64_t epoch, int64_t attempt, bool la
         CHECK(!same, "a name is used again");
     }
     if (!pod->stray)
-        check_create(index, epoch, late);
+        check_create(place, epoch, late);
     struct scene helper = {.job = {.status = {.attempt = attempt}}, .input = {.now_ms = model.now_ms}};
-    pod->view = *scene_add_pod(&helper, ROLE_WORKER, index, epoch);
+    pod->view = *scene_add_pod(&helper, place.role, place.index, epoch);
     arena_release(&helper.arena);
     pod->view.name = pod->name;
     pod->view.uid = pod->uid;
@@ -248,37 +285,183 @@ static struct job_status stored(const struct job_status *status)
     return copy;
 }
 
+/* As the operator has it. NULL: it is gone, or never was. */
+static const struct pod_view *cached(const struct model_pod *pod)
+{
+    for (size_t i = 0; i < model.cache.count; i++)
+        if (strcmp(model.cache.pods[i].uid, pod->uid) == 0)
+            return &model.cache.pods[i];
+    return NULL;
+}
+
+/* What the contract says of an end, ENDING_NONE: there is none. */
+static enum ending_kind kind_of(const struct pod_view *pod)
+{
+    if (!pod)
+        return ENDING_DISRUPTION;
+    if (!pod_view_ended(pod))
+        return pod_view_deleting(pod) ? ENDING_DISRUPTION : ENDING_NONE;
+    if (pod->exit_code == 0)
+        return ENDING_SUCCESS;
+    if (pod->exit_code == LET_OFF && model.scene.job.run_policy.failure_policy.rule_count > 0)
+        return ENDING_IGNORED;
+    if (strcmp(pod->end_reason, "OOMKilled") == 0)
+        return ENDING_OUT_OF_MEMORY;
+    if (pod->disruption_target || pod_view_deleting(pod) || pod->exit_code == 143)
+        return ENDING_DISRUPTION;
+    if (pod->exit_code == 160 || pod->exit_code == 163)
+        return ENDING_COLLATERAL;
+    return pod->exit_code < 128 ? ENDING_PERMANENT : ENDING_FAILURE;
+}
+
+/* The pods that an event is about. */
+struct event {
+    bool found, fresh;
+    bool strange;                      /* one that came too late stands in the place of one that has vanished */
+    bool kinds[ENDING_COLLATERAL + 1]; /* how they have ended */
+    int64_t ran_ms;                    /* at most so long the one of them that ran longest */
+};
+
+static struct model_pod *newest_at(struct place place)
+{
+    struct model_pod *newest = NULL;
+    for (size_t i = 0; i < model.pod_count; i++)
+        if (is_at(&model.pods[i], place) && !model.pods[i].stray && !model.pods[i].foreign)
+            newest = &model.pods[i];
+    return newest;
+}
+
+static bool has_stray(struct place place)
+{
+    for (size_t i = 0; i < model.pod_count; i++)
+        if (model.pods[i].stray && is_at(&model.pods[i], place) && cached(&model.pods[i]))
+            return true;
+    return false;
+}
+
+static bool was_scaled_away(const struct model_pod *pod, const struct job_status *before)
+{
+    bool beyond = pod->view.role == ROLE_WORKER && pod->view.index >= before->workers;
+    return pod->ended_by_operator && (beyond || (promises(before, place_of(pod)) && pod->view.epoch < before->epoch));
+}
+
+/* Since when nobody knows for how long one had run that has vanished from a crew that can do without. */
+static int64_t most_ran_ms(const struct model_pod *pod)
+{
+    bool is_needed = pod->view.role != ROLE_EVALUATOR && !model.scene.job.elastic.enabled;
+    if (!cached(pod))
+        return is_needed ? model.now_ms - pod->view.created_ms : INT64_MAX;
+    return pod->view.started_ms == FIELD_UNSET ? 0 : model.now_ms - pod->view.started_ms;
+}
+
+/* It was replaced, though its successor has not come yet. */
+static bool is_superseded(const struct model_pod *pod, const struct job_status *before)
+{
+    bool replaced = promises(before, place_of(pod)) && pod->view.epoch < before->epoch;
+    return replaced || (pod->view.attempt < before->attempt && pod->view.role != ROLE_EVALUATOR);
+}
+
+/* It came and went before its operator saw it: its promise is still to be kept. */
+static bool is_unknown(const struct model_pod *pod, const struct job_status *before)
+{
+    if (cached(pod) || pod->view.epoch != before->epoch || !promises(before, place_of(pod)))
+        return false;
+    for (size_t i = 0; i < model.gone_count; i++)
+        if (model.gone_epoch == pod->view.epoch && is_at(pod, (struct place){model.gone[i].role, model.gone[i].index}))
+            return false;
+    return true;
+}
+
+static void add_to_event(struct event *event, struct model_pod *pod, const struct job_status *before)
+{
+    enum ending_kind kind = is_superseded(pod, before) ? ENDING_NONE : kind_of(cached(pod));
+    event->found = true;
+    event->strange |= has_stray(place_of(pod));
+    event->fresh |= !pod->judged;
+    if (kind != ENDING_NONE && !pod->judged) {
+        int64_t ran_ms = most_ran_ms(pod);
+        event->kinds[kind] = true;
+        event->ran_ms = ran_ms > event->ran_ms ? ran_ms : event->ran_ms;
+    }
+    pod->judged = true;
+}
+
+/* One class, that of one of the pods; collateral may cost nothing, or stand for a failure that nobody sees. */
+static void check_class(const struct job_status *before, const struct job_status *after, const struct event *event)
+{
+    int64_t failures = after->restarts.failures - before->restarts.failures,
+            disruptions = after->restarts.disruptions - before->restarts.disruptions,
+            out_of_memory = after->restarts.out_of_memory - before->restarts.out_of_memory,
+            ignored = after->restarts.ignored - before->restarts.ignored;
+    int64_t classes = failures + disruptions + out_of_memory + ignored;
+    bool costs = event->kinds[ENDING_FAILURE] || event->kinds[ENDING_DISRUPTION] ||
+                 event->kinds[ENDING_OUT_OF_MEMORY] || event->kinds[ENDING_IGNORED];
+    CHECK(classes == 1 || (classes == 0 && !costs), "an event counts once");
+    CHECK(!failures || event->kinds[ENDING_FAILURE] || !costs, "a failure is counted where there was none");
+    CHECK(!disruptions || event->kinds[ENDING_DISRUPTION], "a disruption is counted where there was none");
+    CHECK(!out_of_memory || event->kinds[ENDING_OUT_OF_MEMORY], "memory is blamed that was there");
+    CHECK(!ignored || event->kinds[ENDING_IGNORED], "what no rule names is ignored");
+}
+
+/* Whatever the crew does meanwhile. */
+static void check_backoff(const struct job_status *after, const struct event *event)
+{
+    int64_t least_ms = restart_delay_ms(after->restart_count, event->ran_ms, 0);
+    if (status_terminal(after) || model.clock_is_set || least_ms == 0)
+        return;
+    CHECK(after->backoff_until_ms != FIELD_UNSET && after->backoff_until_ms >= model.now_ms + least_ms,
+          "pods that did not run for long are replaced too soon");
+}
+
 /* The event that a status counts is about pods which really have ended and were never judged before. */
 static void check_event(const struct job_status *before, const struct job_status *after)
 {
+    struct event event = {0};
     if (after->restart_count == before->restart_count)
         return;
     CHECK(after->restart_count == before->restart_count + 1, "two events in one write");
-    int64_t classes = after->restarts.failures + after->restarts.disruptions + after->restarts.out_of_memory -
-                      before->restarts.failures - before->restarts.disruptions - before->restarts.out_of_memory;
-    CHECK(classes == 0 || classes == 1, "an event counts once");
-    bool fresh = false, found = false;
-    for (int64_t index = 0; index < WORKERS; index++) {
-        struct model_pod *newest = NULL;
-        for (size_t i = 0; i < model.pod_count; i++)
-            if (model.pods[i].view.index == index && !model.pods[i].stray && !model.pods[i].foreign)
-                newest = &model.pods[i];
-        if (!newest || !(promises(after, index) || status_terminal(after)))
+    for (size_t i = 0; i < PLACES; i++) {
+        struct model_pod *newest = newest_at(places[i]);
+        if (!newest || !(promises(after, places[i]) || status_terminal(after)))
             continue;
         bool ended = !newest->exists || pod_view_ended(&newest->view) || pod_view_deleting(&newest->view);
         if (!ended || (newest->exists && pod_view_succeeded(&newest->view) && !pod_view_deleting(&newest->view)))
             continue;
-        bool anew = index >= before->workers || (promises(before, index) && newest->view.epoch < before->epoch);
-        if (newest->ended_by_operator && anew) /* it was scaled away */
+        if (places[i].role == ROLE_WORKER && places[i].index >= model.cached_job.document.workers)
+            continue;
+        if (was_scaled_away(newest, before) || is_unknown(newest, before))
             continue;
         CHECK(!newest->ended_by_operator || newest->view.attempt < before->attempt,
               "the operator's own deletion is counted");
-        found = true;
-        fresh |= !newest->judged;
-        newest->judged = true;
+        add_to_event(&event, newest, before);
     }
-    CHECK(found, "an event without a pod that ended");
-    CHECK(fresh, "a pod's end was counted twice");
+    CHECK(event.found, "an event without a pod that ended");
+    CHECK(event.fresh, "a pod's end was counted twice");
+    if (!event.strange)
+        check_class(before, after, &event);
+    check_backoff(after, &event);
+}
+
+/* Whose promise is cleared was there. */
+static void settle(const struct job_status *next)
+{
+    for (size_t i = 0; i < model.pod_count; i++) {
+        struct model_pod *pod = &model.pods[i];
+        pod->settled |=
+            pod->seen && pod->view.epoch <= next->epoch && next->attempt > 0 && !promises(next, place_of(pod));
+    }
+}
+
+/* No time is left out but what the job was suspended. */
+static void check_deadline(const struct job_status *before, const struct job_status *after)
+{
+    bool over = condition_is(after, CONDITION_FAILED, CONDITION_TRUE) &&
+                strcmp(after->conditions[CONDITION_FAILED].reason, "DeadlineExceeded") == 0;
+    int64_t seconds = model.scene.job.run_policy.active_deadline_seconds;
+    if (!over || status_terminal(before) || model.clock_is_set)
+        return;
+    CHECK(seconds != FIELD_UNSET && model.now_ms >= before->start_ms + before->suspended_ms + 1000 * seconds,
+          "the deadline comes too early");
 }
 
 /* Creates that came between the look of whoever promises their pods again and this write. */
@@ -287,7 +470,7 @@ static void pass_over_unseen(const struct job_status *next)
     for (size_t i = 0; i < model.pod_count; i++) {
         struct model_pod *pod = &model.pods[i];
         bool untold = model.scene.job.status.attempt == 0, unseen = pod->late && !pod->seen;
-        if (pod->exists && (untold || unseen) && pod->view.epoch < next->epoch && promises(next, pod->view.index))
+        if (pod->exists && (untold || unseen) && pod->view.epoch < next->epoch && promises(next, place_of(pod)))
             pod->stray = true;
     }
 }
@@ -303,6 +486,7 @@ static void server_write_status(const struct plan *plan, const char *resource_ve
     CHECK(!status_terminal(status) || status_terminal(next), "terminal is terminal");
     CHECK(!(status_terminal(status) && next->epoch != status->epoch), "an epoch after the end");
     check_event(status, next);
+    check_deadline(status, next);
     int64_t spent = next->restarts.failures + next->restarts.out_of_memory;
     int64_t limit = model.scene.job.run_policy.backoff_limit;
     CHECK(spent <= limit || (spent == limit + 1 && status_terminal(next)), "backoffLimit is overrun");
@@ -315,6 +499,7 @@ static void server_write_status(const struct plan *plan, const char *resource_ve
     model.taken_over |= takes_over;
     if (takes_over || (status->attempt > 0 && next->epoch > status->epoch))
         pass_over_unseen(next);
+    settle(next);
     *status = stored(next);
     char version[24];
     snprintf(version, sizeof version, "%" PRId64, (int64_t)strtoll(resource_version, NULL, 10) + 1);
@@ -336,7 +521,7 @@ static void operator_restart(bool create_on_the_wire, const struct action *actio
 {
     if (create_on_the_wire && !model.on_the_wire.there) {
         model.on_the_wire.there = true;
-        model.on_the_wire.index = action->index;
+        model.on_the_wire.place = (struct place){action->role, action->index};
         model.on_the_wire.epoch = plan->epoch;
         model.on_the_wire.attempt = plan->attempt;
     }
@@ -439,7 +624,7 @@ static void operator_do(const struct action *action, const struct training_job *
               "a pod comes before its Workload is admitted");
         CHECK(job->run_policy.gang.scheduler == GANG_NONE || strcmp(model.group.phase, "Pending") != 0,
               "a pod comes before its PodGroup has left Pending");
-        server_create(action->index, plan->epoch, plan->attempt, false);
+        server_create((struct place){action->role, action->index}, plan->epoch, plan->attempt, false);
         model.must_see_pods = true;
         break;
     case ACTION_ADOPT_POD:
@@ -605,7 +790,7 @@ static void pod_suffer(struct model_pod *pod)
         break;
     default: {
         int code = codes[draw(sizeof codes / sizeof *codes)];
-        if (view->phase == POD_RUNNING && (code != 0 || view->index != 0 || chance(5)))
+        if (view->phase == POD_RUNNING && (code != 0 || view->role != ROLE_WORKER || view->index != 0 || chance(5)))
             pod_end(pod, code);
     }
     }
@@ -673,7 +858,7 @@ static void clock_jumps(void)
 static void world_turn(void)
 {
     model.now_ms += (int64_t)draw(1500);
-    if (!model.calm && chance(1))
+    if (!model.calm && model.clock_is_set && chance(1))
         clock_jumps();
     if (!model.calm && model.scene.job.queue_name && chance(1)) {
         model.scene.job.queue_name = NULL; /* the label is taken off */
@@ -685,7 +870,7 @@ static void world_turn(void)
     }
     if (model.on_the_wire.there && (model.calm || chance(30))) {
         model.on_the_wire.there = false;
-        server_create(model.on_the_wire.index, model.on_the_wire.epoch, model.on_the_wire.attempt, true);
+        server_create(model.on_the_wire.place, model.on_the_wire.epoch, model.on_the_wire.attempt, true);
     }
     for (size_t i = 0; i < model.pod_count; i++) {
         if (!model.pods[i].exists)
@@ -717,7 +902,7 @@ static void chief_finishes(void)
 {
     for (size_t i = 0; i < model.pod_count; i++) {
         struct model_pod *pod = &model.pods[i];
-        if (pod->exists && pod->view.index == 0 && pod->view.current && pod->view.ready && chance(30))
+        if (pod->exists && is_at(pod, places[0]) && pod->view.current && pod->view.ready && chance(30))
             pod_end(pod, 0);
     }
 }
@@ -764,6 +949,13 @@ static void run_schedule(uint64_t seed, enum restart_scope scope)
     model.scene.job.elastic.enabled = chance(30);
     model.scene.job.elastic.min_workers = 1;
     model.scene.job.elastic.max_workers = WORKERS;
+    model.scene.job.roles[ROLE_PS].count = chance(15);
+    model.scene.job.roles[ROLE_EVALUATOR].count = chance(25);
+    model.rule = (struct failure_rule){
+        .action = FAILURE_IGNORE, .has_exit_codes = true, .exit_codes = {EXIT_CODES_IN, {LET_OFF}, 1}};
+    model.scene.job.run_policy.failure_policy = (struct failure_policy){&model.rule, chance(25)};
+    model.scene.job.run_policy.active_deadline_seconds = chance(10) ? 30 + (int64_t)draw(300) : FIELD_UNSET;
+    model.clock_is_set = chance(50);
     model.scene.job.queue_name = chance(30) ? "queue" : NULL;
     model.scene.job.run_policy.gang.scheduler = chance(30) ? GANG_VOLCANO : GANG_NONE;
     model.options.untold_crews = chance(80); /* else nobody holds a lease */
