@@ -114,6 +114,7 @@ static void update_status(struct planning *planning)
     if (!planning->job->elastic.enabled && planning->old->attempt > 0)
         planning->next->workers = planning->job->document.workers;
     scale_down(planning);
+    suspend_take_back(planning);
     replicas_update(planning);
     conditions_update(planning);
     update_progress(planning);

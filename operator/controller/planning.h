@@ -64,6 +64,9 @@ bool create_ends_job(struct planning *planning);
 /* An elastic job that shrank: whatever the plan says, its status knows of it. */
 void scale_down(struct planning *planning);
 
+/* A pod lives that came too late: whatever the plan says, the job is not suspended yet. */
+void suspend_take_back(struct planning *planning);
+
 /* Adds to the plan. */
 void planning_act(struct planning *planning, enum action_type type, const struct pod_view *pod);
 void planning_create_pod(struct planning *planning, enum role role, int64_t index);

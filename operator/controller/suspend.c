@@ -66,6 +66,13 @@ static void suspend(struct planning *planning, const char *reason, const char *w
         planning_event(planning, false, reason, "Suspend", planning_format(planning, "no pod is left: %s", why));
 }
 
+void suspend_take_back(struct planning *planning)
+{
+    if (condition_is(planning->next, CONDITION_SUSPENDED, CONDITION_TRUE) && !status_terminal(planning->next) &&
+        planning->crew.alive_count > 0)
+        say_suspending(planning);
+}
+
 static void resume(struct planning *planning)
 {
     count_suspended_time(planning);

@@ -339,10 +339,15 @@ static bool has_stray(struct place place)
     return false;
 }
 
+static bool is_beyond(const struct model_pod *pod, const struct job_status *before)
+{
+    return model.scene.job.elastic.enabled && pod->view.role == ROLE_WORKER && pod->view.index >= before->workers;
+}
+
 static bool was_scaled_away(const struct model_pod *pod, const struct job_status *before)
 {
-    bool beyond = pod->view.role == ROLE_WORKER && pod->view.index >= before->workers;
-    return pod->ended_by_operator && (beyond || (promises(before, place_of(pod)) && pod->view.epoch < before->epoch));
+    return pod->ended_by_operator &&
+           (is_beyond(pod, before) || (promises(before, place_of(pod)) && pod->view.epoch < before->epoch));
 }
 
 /* Since when nobody knows for how long one had run that has vanished from a crew that can do without. */
@@ -358,7 +363,8 @@ static int64_t most_ran_ms(const struct model_pod *pod)
 static bool is_superseded(const struct model_pod *pod, const struct job_status *before)
 {
     bool replaced = promises(before, place_of(pod)) && pod->view.epoch < before->epoch;
-    return replaced || (pod->view.attempt < before->attempt && pod->view.role != ROLE_EVALUATOR);
+    return replaced || is_beyond(pod, before) ||
+           (pod->view.attempt < before->attempt && pod->view.role != ROLE_EVALUATOR);
 }
 
 /* It came and went before its operator saw it: its promise is still to be kept. */
@@ -447,8 +453,7 @@ static void settle(const struct job_status *next)
 {
     for (size_t i = 0; i < model.pod_count; i++) {
         struct model_pod *pod = &model.pods[i];
-        pod->settled |=
-            pod->seen && pod->view.epoch <= next->epoch && next->attempt > 0 && !promises(next, place_of(pod));
+        pod->settled |= cached(pod) && next->attempt > 0 && !promises(next, place_of(pod));
     }
 }
 

@@ -57,6 +57,26 @@ Test(suspend, resume_counts_the_time_and_starts_a_new_attempt)
     cr_assert_eq(scene.plan.status.start_ms, SCENE_NOW);
 }
 
+/* The plan has something else to do first. */
+Test(suspend, is_taken_back_for_a_pod_that_came_too_late_while_another_is_adopted)
+{
+    scene_plan(&scene);
+    scene_accept(&scene);
+    scene.input.pod_count = 0;
+    scene_plan(&scene);
+    scene_accept(&scene);
+    scene.input.now_ms += 5000;
+    scene_end_pod(&scene, &scene.pods[0], 143);
+    scene.pods[0].owner_uid = "";
+    scene.pods[0].adoptable = true;
+    scene.input.pod_count = 2;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_ADOPT_POD), 1);
+    cr_assert_eq(scene.plan.status.replicas[ROLE_WORKER].active, 1);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_SUSPENDED, CONDITION_FALSE), "Suspending");
+    cr_assert_eq(scene.plan.status.suspended_ms, 5000);
+}
+
 Test(suspend, a_change_of_mind_waits_for_the_old_pods)
 {
     scene_plan(&scene);
