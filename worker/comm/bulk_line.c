@@ -12,7 +12,7 @@
 /* A line's turn, before the others have theirs. */
 #define TURN_BYTES ((size_t)4 << 20)
 /* A reader sleeps until there is so much, or all that is missing. */
-#define READ_MIN ((size_t)256 << 10)
+#define READ_MIN ((size_t)1 << 20)
 #define LOOK_MS 100
 
 static void ring(struct bulk_lines *lines)
