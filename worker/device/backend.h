@@ -32,6 +32,9 @@ struct device_backend {
     int (*allocate)(struct device *device, enum device_memory kind, size_t bytes, void **ret_memory,
                     struct error *error);
     void (*free)(struct device *device, void *memory);
+    /* NULL, both: there is nothing to gain. */
+    bool (*pin)(struct device *device, void *memory, size_t bytes);
+    void (*unpin)(struct device *device, void *memory);
 
     int (*stream_new)(struct device *device, struct device_stream **ret_stream, struct error *error);
     void (*stream_free)(struct device_stream *stream);

@@ -63,6 +63,16 @@ void device_free(struct device *device, void *memory)
         device->backend->free(device, memory);
 }
 
+bool device_pin(struct device *device, void *memory, size_t bytes)
+{
+    return device->backend->pin != NULL && device->backend->pin(device, memory, bytes);
+}
+
+void device_unpin(struct device *device, void *memory)
+{
+    device->backend->unpin(device, memory);
+}
+
 int device_stream_new(struct device *device, struct device_stream **ret_stream, struct error *error)
 {
     return device->backend->stream_new(device, ret_stream, error);

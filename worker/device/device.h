@@ -58,6 +58,10 @@ bool device_memory_is_shared(const struct device *device);
 int device_allocate(struct device *device, enum device_memory kind, size_t bytes, void **ret_memory,
                     struct error *error);
 void device_free(struct device *device, void *memory);
+/* Memory of the host that is not from here, which copies are then to take as quickly as MEMORY_SHARED: until device_unpin, before
+ * the memory goes. False: they take it as it is. */
+bool device_pin(struct device *device, void *memory, size_t bytes);
+void device_unpin(struct device *device, void *memory);
 
 int device_stream_new(struct device *device, struct device_stream **ret_stream, struct error *error);
 /* Waits for what is queued. */

@@ -7,6 +7,7 @@
 #include "common/memory.h"
 #include "worker/data/step_record.h"
 #include "worker/optimizer/gradient_norm.h"
+#include "worker/train/ps_staging.h"
 
 /* Some of a pass over the data. */
 struct examples {
@@ -103,7 +104,7 @@ static int read_examples(struct ps_share *share, const struct range *range, int6
 
 /* Examples [at, at + count) of the range, added to what is there unless they are the first. */
 static int run_pass(struct ps_share *share, const struct ticket_grant *grant, const struct range *range, int64_t at,
-                    int64_t count, struct graph_pass *pass, struct error *error)
+                    int64_t count, struct graph_pass *pass, struct ps_staging *staging, struct error *error)
 {
     struct trainer *trainer = share->trainer;
     if (read_examples(share, range, at, count, error) < 0)
@@ -114,6 +115,8 @@ static int run_pass(struct ps_share *share, const struct ticket_grant *grant, co
     pass->first_example = range->first + at - range->batch_first;
     if (graph_forward_backward(trainer->graph, share->stream, pass, error) < 0)
         return -1;
+    if (staging != NULL && at + count == range->count)
+        ps_staging_take(staging);
     return device_stream_synchronise(share->stream, error);
 }
 
@@ -158,24 +161,27 @@ int ps_share_rows(struct ps_share *share, const struct ticket_grant *grant, cons
 }
 
 int ps_share_compute(struct ps_share *share, const struct ticket_grant *grant, bool whole_batch,
-                     const float *parameters, float *gradients, struct ticket_result *result, struct error *error)
+                     const struct ps_arrays *arrays, struct ticket_result *result, struct error *error)
 {
+    struct ps_staging *staging = arrays->staging;
     struct trainer *trainer = share->trainer;
     struct range range = find_range(share->trainer, grant);
     step_record_share(&trainer->sampler, grant->ticket / grant->per_step + 1, range.data_epoch, range.first,
                       range.count);
     int64_t divisor = (whole_batch ? range.batch : range.count) * targets_of_example(trainer), at = 0;
-    struct graph_pass pass = {.parameters = parameters,
+    struct graph_pass pass = {.parameters = arrays->values,
                               .inputs = share->inputs,
                               .targets = share->targets,
                               .scale = (float)(1.0 / (double)(divisor > 0 ? divisor : 1)),
-                              .gradients = gradients,
+                              .gradients = arrays->gradients,
                               .sums = share->sums,
                               .seed = (uint64_t)trainer->job->training.seed};
     *result = (struct ticket_result){.squares = -1};
+    if (staging != NULL)
+        ps_staging_bring(staging, share->stream);
     do {
         int64_t count = lesser(range.count - at, share->at_a_time);
-        if (run_pass(share, grant, &range, at, count, &pass, error) < 0)
+        if (run_pass(share, grant, &range, at, count, &pass, staging, error) < 0)
             return -1;
         result->loss += share->sums->loss;
         result->correct += share->sums->correct;
@@ -183,7 +189,7 @@ int ps_share_compute(struct ps_share *share, const struct ticket_grant *grant, b
     } while (at < range.count);
     result->examples = range.count;
     result->targets = range.count * targets_of_example(trainer);
-    return 0;
+    return staging != NULL ? ps_staging_wait(staging, error) : 0;
 }
 
 int ps_share_squares(struct ps_share *share, const float *gradients, double *ret_squares, struct error *error)

@@ -12,6 +12,7 @@
 #include "worker/train/trainer.h"
 
 struct ps_share;
+struct ps_staging;
 
 /* Borrows the trainer's device, graph and training data. */
 int ps_share_new(struct trainer *trainer, struct ps_share **ret_share, struct error *error);
@@ -21,9 +22,17 @@ void ps_share_free(struct ps_share *share);
 int ps_share_rows(struct ps_share *share, const struct ticket_grant *grant, const struct placement *placement,
                   struct row_set *sets, struct error *error);
 
+/* Where the values are, and where gradients are wanted, as the device sees them. */
+struct ps_arrays {
+    const float *values;
+    float *gradients;
+    struct ps_staging
+        *staging; /* whose they are, and which passes them on to the host and from it; NULL: the host sees them, too */
+};
+
 /* Flat gradients of the mean loss of the share (`whole_batch`: its part of the mean of the whole batch). Waits for the device. */
 int ps_share_compute(struct ps_share *share, const struct ticket_grant *grant, bool whole_batch,
-                     const float *parameters, float *gradients, struct ticket_result *result, struct error *error);
+                     const struct ps_arrays *arrays, struct ticket_result *result, struct error *error);
 
 /* Sum of squares of what was computed last. */
 int ps_share_squares(struct ps_share *share, const float *gradients, double *ret_squares, struct error *error);

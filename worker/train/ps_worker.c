@@ -11,6 +11,7 @@
 #include "worker/train/abandonment.h"
 #include "worker/train/leaving.h"
 #include "worker/train/ps_share.h"
+#include "worker/train/ps_staging.h"
 #include "worker/train/stop.h"
 
 #define TICK_MS 200
@@ -25,36 +26,29 @@ struct ps_worker {
     struct ticket_link *tickets;
     struct servers_link *servers;
     struct ps_share *share;
-    float *device_values, *device_gradients; /* where the device does not see the host's memory; else NULL */
-    bool tells;                              /* the status is this worker's: no chief shares the process */
-    bool waits;                              /* it says that it waits; the rpc's thread only */
-    bool fresh;                              /* values came with the last push */
-    bool by_rows;                            /* there are tables, whose rows travel one by one */
-    struct row_set rows[PS_SERVERS_MAX];     /* those of the ticket, by server */
+    struct ps_staging *staging;          /* where the device does not see the host's memory; else NULL */
+    bool tells;                          /* the status is this worker's: no chief shares the process */
+    bool waits;                          /* it says that it waits; the rpc's thread only */
+    bool fresh;                          /* values came with the last push */
+    bool by_rows;                        /* there are tables, whose rows travel one by one */
+    struct row_set rows[PS_SERVERS_MAX]; /* those of the ticket, by server */
 };
 
 /* ---------------------------------------------------------------- one ticket */
 
-static int copy_flat(struct ps_worker *worker, const float *from, float *to, struct error *error)
+static struct ps_arrays arrays_of(struct ps_worker *worker)
 {
-    struct trainer *trainer = worker->trainer;
-    int64_t bytes = graph_layout(trainer->graph)->elements * (int64_t)sizeof(float);
-    device_copy(trainer->stream, &(struct copy){bytes, from, to});
-    return device_stream_synchronise(trainer->stream, error);
+    if (worker->staging != NULL)
+        return (struct ps_arrays){ps_staging_values(worker->staging), ps_staging_gradients(worker->staging),
+                                  worker->staging};
+    return (struct ps_arrays){servers_link_values(worker->servers), servers_link_gradients(worker->servers), NULL};
 }
 
 static int compute(struct ps_worker *worker, const struct ticket_grant *grant, struct ticket_result *result,
                    struct error *error)
 {
-    float *values = servers_link_values(worker->servers), *gradients = servers_link_gradients(worker->servers);
-    bool whole_batch = worker->mode == PARAMETER_SERVER_SYNCHRONOUS;
-    if (worker->device_values == NULL)
-        return ps_share_compute(worker->share, grant, whole_batch, values, gradients, result, error);
-    if (copy_flat(worker, values, worker->device_values, error) < 0 ||
-        ps_share_compute(worker->share, grant, whole_batch, worker->device_values, worker->device_gradients, result,
-                         error) < 0)
-        return -1;
-    return copy_flat(worker, worker->device_gradients, gradients, error);
+    const struct ps_arrays arrays = arrays_of(worker);
+    return ps_share_compute(worker->share, grant, worker->mode == PARAMETER_SERVER_SYNCHRONOUS, &arrays, result, error);
 }
 
 /* Asynchronous: each update is clipped by its own norm, which is told once a step otherwise, of the last share: it has examples,
@@ -63,8 +57,7 @@ static int measure(struct ps_worker *worker, const struct ticket_grant *grant, s
                    double *ret_scale, struct error *error)
 {
     double limit = worker->trainer->job->training.gradient_clip_norm;
-    const float *gradients =
-        worker->device_gradients ? worker->device_gradients : servers_link_gradients(worker->servers);
+    const float *gradients = arrays_of(worker).gradients;
     bool last = grant->ticket % grant->per_step == grant->per_step - 1;
     *ret_scale = result->examples > 0 ? 1 : 0;
     if (worker->mode == PARAMETER_SERVER_SYNCHRONOUS || result->examples == 0 || !(limit > 0 || last))
@@ -232,15 +225,13 @@ static int open_links(struct ps_worker *worker, struct error *error)
                : 0;
 }
 
-static int open_device_memory(struct ps_worker *worker, struct error *error)
+static int open_staging(struct ps_worker *worker, struct error *error)
 {
-    struct trainer *trainer = worker->trainer;
-    size_t bytes = (size_t)graph_layout(trainer->graph)->elements * sizeof(float);
+    const struct trainer *trainer = worker->trainer;
     if (device_memory_is_shared(trainer->device))
         return 0;
-    if (device_allocate(trainer->device, MEMORY_DEVICE, bytes, (void **)&worker->device_values, error) < 0)
-        return -1;
-    return device_allocate(trainer->device, MEMORY_DEVICE, bytes, (void **)&worker->device_gradients, error);
+    return ps_staging_new(trainer->device, trainer->graph, servers_link_values(worker->servers),
+                          servers_link_gradients(worker->servers), &worker->staging, error);
 }
 
 int ps_worker_new(struct trainer *trainer, struct ps_worker **ret_worker, struct error *error)
@@ -257,8 +248,8 @@ int ps_worker_new(struct trainer *trainer, struct ps_worker **ret_worker, struct
     worker->seats[0] = crew->seats[0];
     for (unsigned i = 0; i < crew->server_count; i++)
         worker->seats[1 + i] = crew->servers[i];
-    if (ps_share_new(trainer, &worker->share, error) < 0 || open_device_memory(worker, error) < 0 ||
-        open_links(worker, error) < 0) {
+    if (ps_share_new(trainer, &worker->share, error) < 0 || open_links(worker, error) < 0 ||
+        open_staging(worker, error) < 0) {
         ps_worker_free(worker);
         return -1;
     }
@@ -277,11 +268,10 @@ void ps_worker_free(struct ps_worker *worker)
     address_book_free(worker->book);
     if (worker->rpc)
         rpc_free(worker->rpc);
+    ps_staging_free(worker->staging);
     servers_link_free(worker->servers);
     ticket_link_free(worker->tickets);
     ps_share_free(worker->share);
-    device_free(worker->trainer->device, worker->device_values);
-    device_free(worker->trainer->device, worker->device_gradients);
     placement_release(&worker->placement);
     for (unsigned i = 0; i < PS_SERVERS_MAX; i++)
         row_set_release(&worker->rows[i]);

@@ -2,7 +2,8 @@
  *
  * GPUs and their memory. EMULATED_GPUS says how many there are (1); each has
  * EMULATED_GPU_MEMORY MiB (4096). New memory is full of not-a-numbers. Each process has GPUs of its own, unless
- * EMULATED_GPUS_SHARED=1.
+ * EMULATED_GPUS_SHARED=1. With EMULATED_PAGEABLE=refused an asynchronous copy of memory that is neither a device's nor pinned
+ * fails, where a GPU would have the host wait.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -128,6 +129,7 @@ struct allocation {
     void *memory;
     size_t bytes;
     struct cudaPointerAttributes attributes;
+    bool registered; /* the memory is somebody else's */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -147,7 +149,7 @@ static cudaError_t allocate(enum cudaMemoryType type, void **memory, size_t byte
         (!on_device || (rounded <= memory_of_a_device() && used[current_device] <= memory_of_a_device() - rounded));
     void *found = NULL; /* of so many bytes and no more, so that the address sanitizer sees who reaches beyond */
     if (made && fits && posix_memalign(&found, ALIGNMENT, bytes > 0 ? bytes : 1) == 0) {
-        *made = (struct allocation){allocations, found, rounded, {type, current_device}};
+        *made = (struct allocation){allocations, found, rounded, {type, current_device}, false};
         allocations = made;
         used[current_device] += on_device ? rounded : 0;
     }
@@ -161,13 +163,13 @@ static cudaError_t allocate(enum cudaMemoryType type, void **memory, size_t byte
     return cudaSuccess;
 }
 
-static cudaError_t give_back(enum cudaMemoryType type, void *memory)
+static cudaError_t give_back(enum cudaMemoryType type, bool registered, void *memory)
 {
     if (emulated_forbids())
         return emulated_fail(cudaErrorStreamCaptureUnsupported);
     pthread_mutex_lock(&lock);
     struct allocation **at = &allocations;
-    while (*at && !((*at)->memory == memory && (*at)->attributes.type == type))
+    while (*at && !((*at)->memory == memory && (*at)->attributes.type == type && (*at)->registered == registered))
         at = &(*at)->next;
     struct allocation *found = *at;
     if (found) {
@@ -177,7 +179,8 @@ static cudaError_t give_back(enum cudaMemoryType type, void *memory)
     pthread_mutex_unlock(&lock);
     if (!found)
         return memory ? emulated_fail(cudaErrorInvalidValue) : cudaSuccess;
-    free(found->memory);
+    if (!registered)
+        free(found->memory);
     free(found);
     return cudaSuccess;
 }
@@ -189,7 +192,7 @@ cudaError_t cudaMalloc(void **memory, size_t bytes)
 
 cudaError_t cudaFree(void *memory)
 {
-    return give_back(cudaMemoryTypeDevice, memory);
+    return give_back(cudaMemoryTypeDevice, false, memory);
 }
 
 cudaError_t cudaHostAlloc(void **memory, size_t bytes, unsigned flags)
@@ -200,7 +203,41 @@ cudaError_t cudaHostAlloc(void **memory, size_t bytes, unsigned flags)
 
 cudaError_t cudaFreeHost(void *memory)
 {
-    return give_back(cudaMemoryTypeHost, memory);
+    return give_back(cudaMemoryTypeHost, false, memory);
+}
+
+static bool overlaps(const struct allocation *allocation, const void *memory, size_t bytes)
+{
+    const char *first = memory, *other = allocation->memory;
+    return first < other + allocation->bytes && other < first + bytes;
+}
+
+cudaError_t cudaHostRegister(void *memory, size_t bytes, unsigned flags)
+{
+    (void)flags;
+    if (emulated_forbids())
+        return emulated_fail(cudaErrorStreamCaptureUnsupported);
+    bool is_new = bytes > 0;
+    struct allocation *made = calloc(1, sizeof *made);
+    if (!made)
+        return emulated_fail(cudaErrorMemoryAllocation);
+    pthread_mutex_lock(&lock);
+    for (const struct allocation *at = allocations; at; at = at->next)
+        is_new &= !overlaps(at, memory, bytes);
+    if (is_new) {
+        *made = (struct allocation){allocations, memory, bytes, {cudaMemoryTypeHost, current_device}, true};
+        allocations = made;
+    }
+    pthread_mutex_unlock(&lock);
+    if (is_new)
+        return cudaSuccess;
+    free(made);
+    return emulated_fail(cudaErrorInvalidValue);
+}
+
+cudaError_t cudaHostUnregister(void *memory)
+{
+    return give_back(cudaMemoryTypeHost, true, memory);
 }
 
 cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *memory)

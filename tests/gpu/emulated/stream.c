@@ -174,9 +174,19 @@ static void copy(void *context)
     free(job);
 }
 
+static bool is_pageable(const void *memory)
+{
+    struct cudaPointerAttributes attributes;
+    return cudaPointerGetAttributes(&attributes, memory) == cudaSuccess &&
+           attributes.type == cudaMemoryTypeUnregistered;
+}
+
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind, cudaStream_t stream)
 {
     (void)kind;
+    const char *pageable = getenv("EMULATED_PAGEABLE");
+    if (pageable && strcmp(pageable, "refused") == 0 && bytes > 0 && (is_pageable(to) || is_pageable(from)))
+        return cudaErrorInvalidValue;
     emulated_queue_job(stream, copy, &(struct copying){to, from, bytes}, sizeof(struct copying));
     return cudaSuccess;
 }

@@ -70,6 +70,23 @@ static void cuda_free(struct device *base, void *memory)
         (void)cudaFree(memory);
 }
 
+static bool cuda_pin(struct device *base, void *memory, size_t bytes)
+{
+    cuda_device_enter((struct cuda_device *)base);
+    cudaError_t result = cudaHostRegister(memory, bytes, cudaHostRegisterPortable);
+    if (result != cudaSuccess)
+        (void)cudaGetLastError();
+    return result == cudaSuccess;
+}
+
+static void cuda_unpin(struct device *base, void *memory)
+{
+    if (atomic_load(&((struct cuda_device *)base)->out_of_bounds))
+        return;
+    cuda_device_enter((struct cuda_device *)base);
+    (void)cudaHostUnregister(memory);
+}
+
 /* ---------------------------------------------------------------- life cycle */
 
 static void cuda_close(struct device *base)
@@ -96,6 +113,8 @@ const struct device_backend cuda_backend = {
     .arithmetic = cuda_arithmetic,
     .allocate = cuda_allocate,
     .free = cuda_free,
+    .pin = cuda_pin,
+    .unpin = cuda_unpin,
     .stream_new = cuda_stream_new,
     .stream_free = cuda_stream_free,
     .stream_synchronise = cuda_stream_synchronise,

@@ -59,6 +59,7 @@ static struct outcome do_tickets(struct learner *learner, bool by_rows)
                               .plan.global_batch = BATCH};
     const int64_t elements = graph_layout(learner->graph)->elements;
     struct outcome outcome = {.gradients = memory_allocate((size_t)elements, sizeof(float))};
+    const struct ps_arrays arrays = {.values = learner->state.parameters, .gradients = outcome.gradients};
     struct placement placement;
     struct row_set rows[PS_SERVERS_MAX] = {{0}};
     struct ps_share *share;
@@ -72,9 +73,7 @@ static struct outcome do_tickets(struct learner *learner, bool by_rows)
         const struct ticket_grant grant = {.ticket = ticket, .per_step = 2};
         if (by_rows)
             cr_assert_eq(ps_share_rows(share, &grant, &placement, rows, &error), 0, "%s", error.message);
-        cr_assert_eq(
-            ps_share_compute(share, &grant, false, learner->state.parameters, outcome.gradients, &result, &error), 0,
-            "%s", error.message);
+        cr_assert_eq(ps_share_compute(share, &grant, false, &arrays, &result, &error), 0, "%s", error.message);
     }
     outcome.loss = result.loss;
     outcome.read = examples_read;
