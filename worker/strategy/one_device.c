@@ -102,6 +102,13 @@ static int one_device_settle(struct strategy *base, struct error *error)
     return strategy->ahead != NULL ? replica_ahead_settle(strategy->ahead, error) : 0;
 }
 
+static void one_device_stand_at_boundary(struct strategy *base)
+{
+    struct replica_ahead *ahead = ((struct one_device *)base)->ahead;
+    if (ahead != NULL)
+        replica_ahead_stand_at_boundary(ahead);
+}
+
 static int one_device_sum(struct strategy *base, double *values, unsigned count, struct error *error)
 {
     (void)base, (void)values, (void)count, (void)error;
@@ -121,6 +128,7 @@ const struct strategy_operations one_device_strategy = {
     .reform = one_device_reform,
     .step = one_device_step,
     .settle = one_device_settle,
+    .stand_at_boundary = one_device_stand_at_boundary,
     .sum = one_device_sum,
     .share = one_device_share,
     .close = one_device_close,

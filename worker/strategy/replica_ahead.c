@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/strategy/replica_ahead.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +43,8 @@ struct replica_ahead {
     uint64_t writings; /* as the state was after so many */
     bool is_quick;     /* the last step was */
     int64_t ended_ns;
+    atomic_bool unheard;             /* an update is queued, and what it comes to not looked at: */
+    struct training_progress before; /* as it was before that */
 };
 
 /* ---------------------------------------------------------------- recordings */
@@ -248,6 +251,27 @@ static int hear(struct replica_ahead *ahead, unsigned votes, struct strategy_res
     return strategy_result_check(result, error);
 }
 
+/* The batch that is read there may not come: all that the device still does it does by itself. */
+static void queue_next_passes_at_boundary(struct replica_ahead *ahead, const struct training_progress *before)
+{
+    const struct strategy_options *options = &ahead->replica->options;
+    ahead->before = *before;
+    atomic_store(&ahead->unheard, true);
+    if (options->at_boundary)
+        options->at_boundary(options->context);
+    queue_next_passes(ahead);
+    if (options->leaves_boundary)
+        options->leaves_boundary(options->context);
+    atomic_store(&ahead->unheard, false);
+}
+
+void replica_ahead_stand_at_boundary(struct replica_ahead *ahead)
+{
+    struct strategy_result result = {.step = state_of(ahead)->progress.step};
+    if (atomic_load(&ahead->unheard) && hear(ahead, 0, &result, NULL) < 0)
+        state_of(ahead)->progress = ahead->before;
+}
+
 int replica_ahead_step(struct replica_ahead *ahead, double learning_rate, unsigned votes,
                        struct strategy_result *ret_result, struct error *error)
 {
@@ -264,7 +288,7 @@ int replica_ahead_step(struct replica_ahead *ahead, double learning_rate, unsign
         return -1;
     replica_update_advance(&update, result.step);
     if (result.step < options->total_steps && !(votes & STRATEGY_VOTE_LEAVE))
-        queue_next_passes(ahead);
+        queue_next_passes_at_boundary(ahead, &before);
     if (hear(ahead, votes, &result, error) < 0) {
         ahead->under_way = false;
         options->state->progress = before;

@@ -27,5 +27,8 @@ int replica_ahead_step(struct replica_ahead *ahead, double learning_rate, unsign
                        struct strategy_result *ret_result, struct error *error);
 /* Waits for passes that are under way. */
 int replica_ahead_settle(struct replica_ahead *ahead, struct error *error);
+/* While it is under way, from another thread: waits for an update that the device has been told to make, and the state's position
+ * says whether it did. */
+void replica_ahead_stand_at_boundary(struct replica_ahead *ahead);
 
 #endif
