@@ -47,6 +47,7 @@ struct peer {
     bool ready;     /* it has greeted us */
     bool in_flight; /* a change that it has not taken yet */
     bool told_done;
+    bool is_replaced;   /* its stream is being closed, for another sits there now */
     bool stall_told;    /* it was named, and has answered nothing in good time since */
     int64_t sent_count; /* of our examples, with the change in flight */
     int64_t told_total, next_dial_ms;
@@ -286,11 +287,13 @@ static void errand_hear(struct peer *peer, struct errand *errand, bool last)
     errand->heard_ms = clock_monotonic_ms();
 }
 
-static void errands_fail(struct peer_hub *hub, unsigned seat)
+/* Who sits there is gone. What a successor can still be asked stays wanted. */
+static void errands_fail(struct peer_hub *hub, unsigned seat, bool has_successor)
 {
     if (hub->meeting.state != ERRAND_NONE && hub->meeting.seat == seat)
         errand_end(hub, &hub->meeting, ERRAND_NONE);
-    if ((hub->fetch.state == ERRAND_WANTED || hub->fetch.state == ERRAND_ASKED) && hub->fetch.seat == seat)
+    bool wanted = hub->fetch.state == ERRAND_WANTED && !has_successor;
+    if ((wanted || hub->fetch.state == ERRAND_ASKED) && hub->fetch.seat == seat)
         errand_end(hub, &hub->fetch, ERRAND_FAILED);
 }
 
@@ -451,7 +454,8 @@ static void peer_closed(void *context, struct rpc_stream *stream, const struct e
     peer->told_done = false;
     peer->next_dial_ms = clock_monotonic_ms() + REDIAL_MS;
     pthread_mutex_lock(&hub->lock);
-    errands_fail(hub, (unsigned)(peer - hub->peers));
+    errands_fail(hub, (unsigned)(peer - hub->peers), peer->is_replaced);
+    peer->is_replaced = false;
     pthread_mutex_unlock(&hub->lock);
 }
 
@@ -675,8 +679,10 @@ static void drop_former(struct peer_hub *hub, const struct world *before)
         struct peer *peer = &hub->peers[seat];
         int old = rank_of_seat(before, seat), new = rank_of_seat(&hub->world, seat);
         bool same = old >= 0 && new >= 0 && before->epochs[old] == hub->world.epochs[new];
-        if (peer->stream != NULL && !same)
+        if (peer->stream != NULL && !same) {
+            peer->is_replaced = new >= 0;
             rpc_stream_close(peer->stream);
+        }
         peer->ready &= same;
         if (!same) {
             peer->next_dial_ms = 0;
@@ -684,7 +690,8 @@ static void drop_former(struct peer_hub *hub, const struct world *before)
         }
         pthread_mutex_lock(&hub->lock);
         if (!same)
-            errands_fail(hub, seat);
+            errands_fail(hub, seat,
+                         new >= 0); /* the trainer may know this world before we do, and want something already */
         if (!same && peer->pending != NULL)
             memset(peer->pending, 0, peer_replica_elements(hub->replica) * sizeof(float));
         peer->dirty &= same;

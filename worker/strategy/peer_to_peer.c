@@ -38,7 +38,8 @@ struct peer_to_peer {
     struct strategy base;
     struct peer_hub *hub;
     struct peer_replica *shared;
-    struct training_state own; /* the state's arrays; its progress is the position among our own examples */
+    struct training_state
+        own; /* the state's arrays; its progress is that of our own examples, updates and random words */
     struct sampler sampler;
     struct strategy_options replica_options;
     struct replica *replica;
@@ -242,8 +243,11 @@ static int peer_reform(struct strategy *base, struct error *error)
     peer_hub_set_world(strategy->hub, &base->world);
     if (obtain_state(strategy, error) < 0)
         return -1;
-    base->holds_state = true;
     read_progress(strategy);
+    /* Its moments have taken about as many updates as the crew has steps; from here on each worker counts its own. */
+    if (!base->holds_state)
+        strategy->own.progress.step = base->options.state->progress.step;
+    base->holds_state = true;
     place_in_own_examples(strategy);
     strategy->step_before = base->options.state->progress.step;
     peer_replica_set_whole(strategy->shared, true);
@@ -255,7 +259,6 @@ static int peer_reform(struct strategy *base, struct error *error)
 static int update(struct peer_to_peer *strategy, struct strategy_result *ret_result, struct error *error)
 {
     const struct strategy_options *options = &strategy->base.options;
-    strategy->own.progress.step = options->state->progress.step;
     double rate = options->learning_rate(options->context, options->state->progress.step + 1);
     strategy_leave_boundary(options); /* without the lock, which who gives the step up takes for the mean */
     peer_replica_lock(strategy->shared);
@@ -486,13 +489,21 @@ static void peer_close(struct strategy *base)
     free(strategy);
 }
 
-/* Our own examples: the whole set, in an order that is ours. A step takes a seat's share of the global batch. */
+/* What we draw differs from what others draw. */
+static uint64_t seed_of_seat(const struct peer_to_peer *strategy, uint64_t seed)
+{
+    return seed + 0x9e3779b97f4a7c15u * (strategy->seat + 1);
+}
+
+/* Our own examples: the whole set, in an order that is ours, as masks of dropout are. A step takes a seat's share of the global
+ * batch. */
 static int open_replica(struct peer_to_peer *strategy, struct error *error)
 {
     const struct strategy_options *options = &strategy->base.options;
     int64_t workers = options->peers > 0 ? options->peers : 1, shards = options->logical_shards;
-    strategy->sampler = (struct sampler){.seed = options->sampler->seed + 0x9e3779b97f4a7c15u * (strategy->seat + 1),
-                                         .count = options->sampler->count};
+    strategy->sampler =
+        (struct sampler){.seed = seed_of_seat(strategy, options->sampler->seed), .count = options->sampler->count};
+    strategy->own.progress.seed = (int64_t)seed_of_seat(strategy, (uint64_t)options->state->progress.seed);
     strategy->replica_options = *options;
     strategy->replica_options.state = &strategy->own;
     strategy->replica_options.sampler = &strategy->sampler;

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A chief of peers, and one that is in its world and gives nothing, though it greets and its member beats on.
+ * A chief of peers, and one that is in its world and gives nothing, though it greets and its member beats on. With the peer's
+ * part of a step never coming, the chief takes two steps of its own for each of the crew's.
  */
 #include <criterion/criterion.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "common/memory.h"
+#include "common/scope.h"
 #include "tests/unit/loopback.h"
 #include "tests/unit/worker/strategy/learner.h"
 #include "worker/comm/rpc.h"
@@ -17,6 +21,8 @@
 #define PORT 2222
 #define BATCH 8
 #define GRACE_MS 400
+#define RATE 1e-5
+#define ELEMENTS_MAX 65536
 #define NO_DEATH_MS 600000
 
 struct scene {
@@ -34,7 +40,7 @@ struct scene {
 static double constant_rate(void *context, int64_t step)
 {
     (void)context, (void)step;
-    return 0.01;
+    return RATE;
 }
 
 static unsigned read_votes(void *context)
@@ -113,11 +119,13 @@ static void open_silent(struct scene *scene)
     cr_assert_eq(pthread_create(&scene->joining, NULL, join_crew, scene), 0);
 }
 
-static int open_chief(struct scene *scene, struct error *error)
+#define JOB(model, examples, optimizer)                                                                                \
+    "{\"name\":\"test\",\"strategy\":{\"type\":\"PeerToPeer\"},\"workers\":2,\"model\":" model                         \
+    ",\"data\":{\"format\":\"synthetic\",\"examples\":" examples "},\"training\":{\"steps\":100,\"batchSize\":8,"      \
+    "\"logicalShards\":2,\"seed\":5" optimizer "}}"
+
+static int open_chief(struct scene *scene, const char *job, struct error *error)
 {
-    static const char job[] = "{\"name\":\"test\",\"strategy\":{\"type\":\"PeerToPeer\"},\"workers\":2,"
-                              "\"model\":{\"preset\":\"mlp\"},\"data\":{\"format\":\"synthetic\",\"examples\":64},"
-                              "\"training\":{\"steps\":100,\"batchSize\":8,\"logicalShards\":2,\"seed\":5}}";
     const struct peer_hub_options hub = {
         .job_uid = LEARNER_JOB_UID, .attempt = 1, .epoch = 1, .listen_address = scene->hosts[0]};
     struct learner *chief = &scene->chief;
@@ -142,20 +150,34 @@ static int open_chief(struct scene *scene, struct error *error)
     return strategy_open(&options, &chief->strategy, error);
 }
 
+static void scene_open(struct scene *scene, const char *job)
+{
+    struct error error = ERROR_INIT;
+    for (unsigned rank = 0; rank < SIZE; rank++) {
+        loopback_host(scene->hosts[rank], rank + 1);
+        scene->seats[rank] = (struct crew_seat){"worker", rank, scene->hosts[rank], PORT};
+    }
+    open_silent(scene);
+    cr_assert_eq(open_chief(scene, job, &error), 0, "%s", error.message);
+    cr_assert_eq(strategy_reform(scene->chief.strategy, &error), 0, "%s", error.message);
+    pthread_join(scene->joining, NULL);
+}
+
+static void scene_close(struct scene *scene)
+{
+    learner_close(&scene->chief);
+    peer_hub_free(scene->hub);
+    member_free(scene->silent);
+    rpc_free(scene->rpc);
+}
+
 Test(peer_to_peer, a_chief_that_is_asked_to_leave_waits_no_longer_than_it_may_for_the_mean, .timeout = 300)
 {
     static struct scene scene;
     struct error error = ERROR_INIT;
     unsigned of = 0;
-    for (unsigned rank = 0; rank < SIZE; rank++) {
-        loopback_host(scene.hosts[rank], rank + 1);
-        scene.seats[rank] = (struct crew_seat){"worker", rank, scene.hosts[rank], PORT};
-    }
-    open_silent(&scene);
-    cr_assert_eq(open_chief(&scene, &error), 0, "%s", error.message);
+    scene_open(&scene, JOB("{\"preset\":\"mlp\"}", "64", ""));
     struct strategy *strategy = scene.chief.strategy;
-    cr_assert_eq(strategy_reform(strategy, &error), 0, "%s", error.message);
-    pthread_join(scene.joining, NULL);
     scene.votes = STRATEGY_VOTE_LEAVE;
     cr_assert_eq(strategy_average_begin(strategy, &error), 0, "%s", error.message);
     cr_expect_eq(strategy_averaged(strategy, &of), 1);
@@ -163,8 +185,86 @@ Test(peer_to_peer, a_chief_that_is_asked_to_leave_waits_no_longer_than_it_may_fo
     cr_expect_not_null(strstr(scene.warning, "is of 1 of 2 replicas: without rank 1 (worker 1, "), "%s", scene.warning);
     cr_expect_not_null(strstr(scene.warning, "is asked to leave, and waited no longer"), "%s", scene.warning);
     strategy_average_end(strategy);
-    learner_close(&scene.chief);
-    peer_hub_free(scene.hub);
-    member_free(scene.silent);
-    rpc_free(scene.rpc);
+    scene_close(&scene);
+}
+
+/* A step of the crew; returns the parameters that were before, to be freed. */
+static float *crew_step(struct scene *scene)
+{
+    struct strategy_result result;
+    struct error error = ERROR_INIT;
+    const struct training_state *state = &scene->chief.state;
+    size_t size = (size_t)state->layout.elements * sizeof(float);
+    float *before = memory_allocate(1, size);
+    memcpy(before, state->parameters, size);
+    cr_assert_eq(strategy_step(scene->chief.strategy, RATE, 0, &result, &error), 0, "%s", error.message);
+    return before;
+}
+
+static double longest_move(const struct scene *scene, const float *before)
+{
+    double longest = 0;
+    for (int64_t i = 0; i < scene->chief.state.layout.elements; i++)
+        longest = fmax(longest, fabs((double)scene->chief.state.parameters[i] - (double)before[i]));
+    return longest;
+}
+
+/* Of a gradient that stays as it is each update of Adam is as long as the rate, if the moments' age is told right. A step of the
+ * crew are two of the chief's, each of which moves the mean of two by half of itself. */
+Test(peer_to_peer, moments_are_as_old_as_the_worker_s_own_updates, .timeout = 300)
+{
+    static struct scene scene;
+    scene_open(&scene,
+               JOB("{\"preset\":\"mlp\"}", "4", ",\"optimizer\":{\"type\":\"adamw\",\"learningRate\":\"0.00001\"}"));
+    for (int step = 0; step < 3; step++) {
+        SCOPED_FREE float *before = crew_step(&scene);
+        cr_expect_float_eq(longest_move(&scene, before), RATE, 0.05 * RATE, "step %d: %g of %g", step,
+                           longest_move(&scene, before), RATE);
+    }
+    scene_close(&scene);
+}
+
+/* Which parameters a step leaves alone: those behind what dropout has dropped. */
+static void note_still(const struct learner *learner, const float *before, bool still[])
+{
+    cr_assert_leq(learner->state.layout.elements, ELEMENTS_MAX);
+    for (int64_t i = 0; i < learner->state.layout.elements; i++)
+        still[i] = learner->state.parameters[i] == before[i];
+}
+
+/* One example, so that nothing but its mask differs from that of a worker alone, which the seed and its place tell. */
+Test(peer_to_peer, a_worker_has_masks_of_its_own, .timeout = 300)
+{
+    static const char job[] =
+        JOB("{\"inputShape\":[784],\"layers\":[{\"type\":\"dense\",\"units\":64},{\"type\":\"dropout\","
+            "\"rate\":\"0.5\"},{\"type\":\"dense\",\"units\":10}],\"loss\":\"softmaxCrossEntropy\"}",
+            "1", "");
+    static struct scene scene;
+    static struct learner alone;
+    static bool still[2][ELEMENTS_MAX];
+    struct strategy_result result;
+    struct error error = ERROR_INIT;
+    scene_open(&scene, job);
+    scene.votes = STRATEGY_VOTE_LEAVE; /* after one step of its own */
+    SCOPED_FREE float *before = crew_step(&scene);
+    note_still(&scene.chief, before, still[0]);
+    cr_assert(learner_open_job(&alone, job, &error) == 0 && learner_open_model(&alone, 1, BATCH, false, &error) == 0 &&
+                  learner_open_state(&alone, &error) == 0,
+              "%s", error.message);
+    struct strategy_options options = learner_options(&alone, STRATEGY_ONE_DEVICE);
+    options.global_batch = BATCH;
+    options.logical_shards = 1;
+    options.total_steps = 100;
+    options.learning_rate = constant_rate;
+    options.restore = fresh_state;
+    cr_assert(strategy_open(&options, &alone.strategy, &error) == 0 && strategy_reform(alone.strategy, &error) == 0 &&
+                  strategy_step(alone.strategy, RATE, 0, &result, &error) == 0,
+              "%s", error.message);
+    note_still(&alone, before, still[1]);
+    int64_t differ = 0;
+    for (int64_t i = 0; i < alone.state.layout.elements; i++)
+        differ += still[0][i] != still[1][i];
+    cr_expect_gt(differ, alone.state.layout.elements / 10);
+    learner_close(&alone);
+    scene_close(&scene);
 }
