@@ -130,40 +130,70 @@ class History:
 
 
 class Clocks:
-    """The workers of one chief: whom it counts as live, what each has finished, and what it holds."""
+    """The workers, whoever leads: whom the crew counts as live, what each has finished, and what the present chief says it holds."""
+
+    UNHEARD = 3  # tickets that one may have finished, and its chief has not heard of, when it comes back
 
     def __init__(self):
-        self.clocks, self.held = {}, {}
+        self.clocks, self.held, self.joined, self.back, self.found = {}, defaultdict(list), set(), set(), []
 
-    def ahead(self, fate, worker, ticket):
-        """Takes in what has happened; how far that worker is ahead of the slowest now, or None when it takes what another holds."""
+    def succeed(self):
+        """Another chief leads; it waits a while for those that were there."""
+        self.held.clear()
+        self.joined.clear()
+
+    def join(self, worker, given):
+        """With the clock that it is `given`; -1: not told. A new process, or one that was counted as dead, has left before."""
+        known = self.clocks.pop(worker, None)
+        if known is not None:
+            self.back.add(worker)
+            if not known <= given <= known + self.UNHEARD:
+                self.found.append(f"worker {worker} came back to clock {given}; it had finished {known}")
+        self.clocks[worker] = given if given >= 0 else min(self.clocks.values(), default=0)
+        self.held[worker] = []
+        self.joined.add(worker)
+
+    def leave(self, worker):
+        self.clocks.pop(worker, None)
+        self.held.pop(worker, None)
+        self.back.discard(worker)
+
+    def take(self, worker, ticket, bound):
+        self.clocks = {other: clock for other, clock in self.clocks.items() if other in self.joined}
+        if any(ticket in self.held[other] for other in self.clocks):
+            self.found.append(f"ticket {ticket} was given to worker {worker} while another held it")
+        # What one was computing when it came back is its own, but no chief knows that it holds it.
+        slowest = min(clock + (other in self.back) for other, clock in self.clocks.items())
+        ahead = self.clocks[worker] + len(self.held[worker]) - slowest
+        if ahead > bound:
+            self.found.append(f"worker {worker} was given ticket {ticket}, {ahead} ahead of the slowest; the bound is {bound}")
+        self.held[worker].append(ticket)
+
+    def follow(self, fate, worker, ticket, bound):
         if fate == "join":
-            self.clocks.pop(worker, None)
-            self.clocks[worker], self.held[worker] = min(self.clocks.values(), default=0), []
+            self.join(worker, ticket)
         elif fate == "leave":
-            self.clocks.pop(worker, None)
+            self.leave(worker)
         elif fate == "void":
-            self.held = {worker: [] for worker in self.held}
+            self.held.clear()
         elif fate in ("done", "again"):
             self.held[worker].remove(ticket)
             self.clocks[worker] += 1
         elif fate == "take":
-            taken = any(ticket in self.held[other] for other in self.clocks)
-            self.held[worker].append(ticket)
-            return None if taken else self.clocks[worker] + len(self.held[worker]) - 1 - min(self.clocks.values())
-        return 0
+            self.take(worker, ticket, bound)
 
 
 def check_staleness(tickets, bound):
     """Sentences about workers that were given a ticket although they were further ahead than the bound allows, or another had it."""
-    found, chiefs = [], defaultdict(Clocks)
+    clocks, newest = Clocks(), (0, 0, 0)
     for generation, fate, worker, ticket in tickets:
-        ahead = chiefs[generation].ahead(fate, worker, ticket)
-        if ahead is None:
-            found.append(f"ticket {ticket} was given to worker {worker} while another held it")
-        elif ahead > bound:
-            found.append(f"worker {worker} was given ticket {ticket}, {ahead} ahead of the slowest; the bound is {bound}")
-    return found
+        if generation < newest:  # a superseded chief's
+            continue
+        if generation > newest:
+            clocks.succeed()
+        newest = generation
+        clocks.follow(fate, worker, ticket, bound)
+    return clocks.found
 
 
 def check_counted(tickets, total):

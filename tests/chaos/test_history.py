@@ -96,7 +96,12 @@ class Reading(unittest.TestCase):
         self.assertTrue(self.judge(undisturbed() + [applied("1.0.2", "worker-0-0", 8, 9)]))
 
     def stale(self, *events, bound=2):
-        lines = [f"ticket 1.0.0 worker-0-0 {event}" for event in events]
+        lines, chief = [], 0
+        for event in events:
+            if event == "chief":
+                chief += 1
+            else:
+                lines.append(f"ticket 1.0.{chief} worker-0-{chief} {event}")
         return check_staleness(self.read(lines).tickets, bound)
 
     def test_a_worker_that_is_too_far_ahead_is_noticed(self):
@@ -106,6 +111,14 @@ class Reading(unittest.TestCase):
         self.assertEqual(self.stale(*ahead, "leave 1 -1", "take 0 4"), [])
         self.assertEqual(self.stale(*ahead, "done 1 0", "take 0 4"), [])
         self.assertEqual(self.stale(*ahead, "leave 1 -1", "join 1 -1", "take 1 0"), [])
+
+    def test_a_clock_is_brought_along(self):
+        ahead = ["join 0 0", "join 1 0", "take 1 0", "take 0 1", "done 0 1", "take 0 2", "done 0 2", "take 0 3", "done 0 3"]
+        self.assertTrue(self.stale(*ahead, "join 1 4", "take 0 4"))
+        self.assertEqual(self.stale(*ahead, "leave 1 -1", "join 1 3", "take 0 4"), [])
+        self.assertEqual(self.stale(*ahead, "chief", "join 0 3", "join 1 1", "take 0 4"), [])
+        self.assertTrue(self.stale(*ahead, "chief", "join 0 3", "join 1 0", "take 0 4", "take 0 5"))
+        self.assertTrue(self.stale(*ahead, "chief", "join 0 0", "join 1 0", "take 0 4"))
 
     def test_a_ticket_that_two_hold_is_noticed(self):
         twice = ["join 0 -1", "join 1 -1", "take 0 0", "take 1 0"]

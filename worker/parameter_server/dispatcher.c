@@ -99,6 +99,7 @@ int dispatcher_start(const struct dispatcher_options *options, struct dispatcher
 {
     struct dispatcher *dispatcher = memory_allocate(1, sizeof *dispatcher);
     dispatcher->options = *options;
+    dispatcher->started_ms = dispatcher_now_ms();
     dispatcher->job_uid = memory_copy_string(options->job_uid);
     dispatcher->sums.squares = -1;
     dispatcher->stragglers = stragglers_new(DISPENSER_WORKERS_MAX, NULL);

@@ -25,7 +25,7 @@ struct dispatcher_plan;
 
 /* What a dispatcher does with workers and tickets. */
 #define TICKET_FATES(X)                                                                                                \
-    X(JOIN, "join")   /* a worker is there (again), and holds nothing */                                               \
+    X(JOIN, "join")   /* a worker is there (again), and holds nothing; `ticket`: its clock (dispenser.h) */            \
     X(LEAVE, "leave") /* it is not; what it held may go to others */                                                   \
     X(TAKE, "take")   /* it was given a ticket */                                                                      \
     X(DONE, "done")   /* it has said that one which it held is done, and that counts */                                \

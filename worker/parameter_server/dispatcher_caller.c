@@ -115,6 +115,15 @@ static bool keeps(const struct dispatcher *dispatcher, const struct dispatcher_p
     return plan->keeps_tickets && (dispatcher->dispenser == NULL || plan->lineage == dispatcher->dispenser_lineage);
 }
 
+/* A successor of a chief: the servers go on with what they have, and workers with their clocks. */
+static bool succeeds(const struct dispatcher *dispatcher, const struct beginning *beginning)
+{
+    bool goes_on = true;
+    for (unsigned i = 0; i < dispatcher->options.server_count; i++)
+        goes_on &= !beginning->plan->starts[i].needed;
+    return goes_on || beginning->keeps;
+}
+
 static void find_finished(struct dispatcher *dispatcher, struct beginning *beginning)
 {
     const struct dispatcher_plan *plan = beginning->plan;
@@ -127,6 +136,8 @@ static void find_finished(struct dispatcher *dispatcher, struct beginning *begin
         return;
     dispatcher->dispenser = dispenser_new(&dispatcher->options.dispenser, &beginning->finished, plan->step);
     dispatcher->dispenser_lineage = plan->lineage;
+    dispatcher->assembles =
+        dispatcher->options.dispenser.mode == PARAMETER_SERVER_BOUNDED_STALENESS && succeeds(dispatcher, beginning);
 }
 
 static void settle_start(struct dispatcher *dispatcher, struct led_server *server, struct beginning *beginning)
@@ -188,14 +199,29 @@ static void witness_rollback(const struct dispatcher *dispatcher, const struct t
         dispatcher_witness(dispatcher, TICKET_KEPT, 0, finished->above[i]);
 }
 
+/* All are as far as each other: for the record, as if they had come anew. */
+static void begin_clocks(struct dispatcher *dispatcher)
+{
+    dispatcher->assembles = false;
+    dispenser_reset_clocks(dispatcher->dispenser);
+    for (unsigned worker = 0; worker < DISPENSER_WORKERS_MAX; worker++) {
+        if (!dispenser_is_there(dispatcher->dispenser, worker))
+            continue;
+        dispatcher_witness(dispatcher, TICKET_LEAVE, worker, -1);
+        dispatcher_witness(dispatcher, TICKET_JOIN, worker, 0);
+    }
+}
+
 static void open_desks(struct dispatcher *dispatcher, void *context)
 {
     struct beginning *beginning = context;
     const struct dispatcher_plan *plan = beginning->plan;
     if (!beginning->keeps) {
         dispenser_rollback(dispatcher->dispenser, &beginning->finished, plan->step);
-        dispatcher->dispenser_lineage = plan->lineage;
         witness_rollback(dispatcher, &beginning->finished);
+        if (plan->lineage != dispatcher->dispenser_lineage)
+            begin_clocks(dispatcher);
+        dispatcher->dispenser_lineage = plan->lineage;
     }
     bool first = dispatcher->terms.starts == NULL;
     if (first && beginning->keeps) /* what the chief before it has counted */

@@ -53,6 +53,8 @@ struct ticket_desk {
     struct rpc_stream *stream;
     bool joined;
     unsigned worker, wants;
+    int64_t clock; /* that it has brought along, of this lineage; -1: none */
+    uint32_t clock_lineage;
     int64_t heard_ms, beat_ms;
 };
 
@@ -82,6 +84,10 @@ struct dispatcher {
     struct led_server servers[PS_SERVERS_MAX];
     struct ticket_desk *desks;
     uint32_t worker_epochs[PS_WORKERS_MAX];
+    int64_t
+        away_ms[PS_WORKERS_MAX]; /* BoundedStaleness: since when a worker's connection has been lost; 0: it has not */
+    int64_t started_ms;
+    bool assembles; /* BoundedStaleness: a successor waits for the clocks that the workers bring along */
     struct dispenser *dispenser;
     uint32_t dispenser_lineage; /* in which its tickets are finished and held */
     enum dispatcher_phase phase;

@@ -9,6 +9,8 @@
 
 #define BEAT_MS 500
 #define DEATH_MS_DEFAULT 5000
+/* A worker that has lost its connection, or its chief, dials ten times in this. */
+#define RETURN_MS 1000
 #define WANTS_MAX 2
 
 /* ---------------------------------------------------------------- tickets */
@@ -73,7 +75,7 @@ void dispatcher_deal(struct dispatcher *dispatcher)
         return;
     if (dispenser_is_over(dispatcher->dispenser))
         tell_over(dispatcher);
-    else
+    else if (!dispatcher->assembles)
         while (deal_round(dispatcher))
             ;
 }
@@ -153,6 +155,14 @@ static int64_t finished_count(const struct dispatcher *dispatcher)
     return finished->low + finished->above_count;
 }
 
+/* It knows of more that it has finished than its chief, after a connection or a chief was lost. */
+static void note_clock(const struct ticket_desk *desk, const struct ps_message *message)
+{
+    const struct dispatcher *dispatcher = desk->dispatcher;
+    if (dispatcher->dispenser != NULL && message->lineage == dispatcher->dispenser_lineage)
+        dispenser_note_clock(dispatcher->dispenser, desk->worker, message->updates);
+}
+
 static void on_done(struct ticket_desk *desk, const struct ps_message *message)
 {
     struct dispatcher *dispatcher = desk->dispatcher;
@@ -164,6 +174,7 @@ static void on_done(struct ticket_desk *desk, const struct ps_message *message)
         note_lost(dispatcher, message);
     int64_t own_ns;
     bool first = dispenser_done(dispatcher->dispenser, desk->worker, message->ticket, clock_monotonic_ns(), &own_ns);
+    note_clock(desk, message);
     dispatcher->done_ms = dispatcher_now_ms();
     if (own_ns >= 0)
         dispatcher_witness(dispatcher, first ? TICKET_DONE : TICKET_AGAIN, desk->worker, message->ticket);
@@ -201,6 +212,7 @@ static void welcome(struct ticket_desk *desk, enum ps_message_type type)
     ps_message_send(desk->stream, &(struct ps_message){.type = type,
                                                        .generation = dispatcher->options.generation,
                                                        .lineage = dispatcher->terms.lineage,
+                                                       .updates = dispenser_clock(dispatcher->dispenser, desk->worker),
                                                        .per_step = dispatcher->options.dispenser.tickets_per_step,
                                                        .base_step = dispatcher->terms.base_step,
                                                        .base_epoch = dispatcher->terms.base_epoch,
@@ -225,13 +237,32 @@ static void close_others(struct ticket_desk *desk)
     }
 }
 
+/* It has no place among the tickets any more. */
+static void strike_off(struct dispatcher *dispatcher, unsigned worker)
+{
+    dispatcher->away_ms[worker] = 0;
+    dispenser_leave(dispatcher->dispenser, worker);
+    dispatcher_witness(dispatcher, TICKET_LEAVE, worker, -1);
+}
+
+/* Where the slowest is can be told to a new process only once all that were there before have had time to say it. */
 static void enter(struct ticket_desk *desk)
 {
     struct dispatcher *dispatcher = desk->dispatcher;
     if (dispatcher->dispenser == NULL)
         return;
-    dispenser_join(dispatcher->dispenser, desk->worker);
-    dispatcher_witness(dispatcher, TICKET_JOIN, desk->worker, -1);
+    if (desk->clock_lineage != dispatcher->dispenser_lineage)
+        desk->clock = -1;
+    if (dispatcher->assembles && desk->clock < 0)
+        return;
+    if (desk->clock < 0)
+        strike_off(dispatcher, desk->worker); /* whoever was there before it */
+    dispatcher->away_ms[desk->worker] = 0;
+    if (desk->clock < 0)
+        dispenser_join(dispatcher->dispenser, desk->worker);
+    else
+        dispenser_rejoin(dispatcher->dispenser, desk->worker, desk->clock);
+    dispatcher_witness(dispatcher, TICKET_JOIN, desk->worker, dispenser_clock(dispatcher->dispenser, desk->worker));
     if (dispatcher->finished)
         ps_message_send(desk->stream, &(struct ps_message){.type = PS_OVER});
     else
@@ -254,6 +285,8 @@ static void on_join(struct ticket_desk *desk, const struct ps_message *message)
     dispatcher->worker_epochs[message->index] = message->generation.epoch;
     desk->worker = message->index;
     desk->joined = true;
+    desk->clock = message->holds_state ? message->updates : -1;
+    desk->clock_lineage = message->lineage;
     close_others(desk);
     if (back || dispatcher->told_step > dispatcher->terms.base_step)
         dispatcher_say(dispatcher, "worker %u has joined", desk->worker);
@@ -269,13 +302,47 @@ static void depart(struct ticket_desk *desk, const char *how)
     stragglers_forget(dispatcher->stragglers, desk->worker);
     if (dispatcher->dispenser == NULL)
         return;
-    dispenser_leave(dispatcher->dispenser, desk->worker);
-    dispatcher_witness(dispatcher, TICKET_LEAVE, desk->worker, -1);
+    strike_off(dispatcher, desk->worker);
     char name[WAITING_NAME_MAX];
     dispatcher_name_worker(dispatcher, desk->worker, name);
     if (dispatcher->phase != PHASE_OVER)
         dispatcher_say(dispatcher, "%s %s; its batches go to the others", name, how);
     dispatcher_deal(dispatcher);
+}
+
+/* Whoever runs ahead would else gain as much again with each connection that breaks: the process may be there yet, in its share. */
+static bool is_awaited_back(struct ticket_desk *desk)
+{
+    struct dispatcher *dispatcher = desk->dispatcher;
+    if (dispatcher->options.dispenser.mode != PARAMETER_SERVER_BOUNDED_STALENESS || !desk->joined ||
+        dispatcher->dispenser == NULL || dispatcher->phase == PHASE_OVER ||
+        !dispenser_is_there(dispatcher->dispenser, desk->worker))
+        return false;
+    desk->joined = false;
+    dispatcher->away_ms[desk->worker] = dispatcher_now_ms();
+    return true;
+}
+
+static void give_up_the_absent(struct dispatcher *dispatcher)
+{
+    for (unsigned worker = 0; worker < DISPENSER_WORKERS_MAX; worker++) {
+        if (dispatcher->away_ms[worker] == 0 || dispatcher_now_ms() - dispatcher->away_ms[worker] < RETURN_MS)
+            continue;
+        char name[WAITING_NAME_MAX];
+        strike_off(dispatcher, worker);
+        dispatcher_name_worker(dispatcher, worker, name);
+        dispatcher_say(dispatcher, "%s is lost; its batches go to the others", name);
+    }
+}
+
+static void end_assembly(struct dispatcher *dispatcher)
+{
+    if (!dispatcher->assembles || dispatcher_now_ms() - dispatcher->started_ms < RETURN_MS)
+        return;
+    dispatcher->assembles = false;
+    for (struct ticket_desk *desk = dispatcher->desks; desk != NULL; desk = desk->next)
+        if (desk->joined && !dispenser_is_there(dispatcher->dispenser, desk->worker))
+            enter(desk);
 }
 
 void dispatcher_restart_desks(struct dispatcher *dispatcher)
@@ -306,9 +373,11 @@ static void hear(struct ticket_desk *desk, const struct ps_message *message)
         on_join(desk, message);
     if (!desk->joined)
         return;
-    if (message->type == PS_WANT && desk->wants < WANTS_MAX)
-        desk->wants++;
-    else if (message->type == PS_DONE)
+    if (message->type == PS_WANT) {
+        note_clock(desk, message);
+        desk->wants += desk->wants < WANTS_MAX;
+    }
+    if (message->type == PS_DONE)
         on_done(desk, message);
     else if (message->type == PS_LEAVE)
         see_off(desk);
@@ -344,7 +413,8 @@ static void on_closed(void *context, struct rpc_stream *stream, const struct err
             break;
         }
     }
-    depart(desk, "is lost");
+    if (!is_awaited_back(desk))
+        depart(desk, "is lost");
     pthread_cond_broadcast(&dispatcher->changed);
     pthread_mutex_unlock(&dispatcher->lock);
     free(desk);
@@ -378,6 +448,11 @@ void dispatcher_desks_tick(struct dispatcher *dispatcher)
             ps_message_send(desk->stream, &(struct ps_message){.type = PS_BEAT});
         }
     }
-    if (dispatcher->options.dispenser.backup_workers > 0 && dispatcher->dispenser != NULL)
-        dispatcher_deal(dispatcher); /* somebody may be overdue by now */
+    if (dispatcher->dispenser == NULL)
+        return;
+    give_up_the_absent(dispatcher);
+    end_assembly(dispatcher);
+    if (dispatcher->options.dispenser.backup_workers > 0 ||
+        dispatcher->options.dispenser.mode == PARAMETER_SERVER_BOUNDED_STALENESS)
+        dispatcher_deal(dispatcher); /* somebody may be overdue by now, or need be waited for no longer */
 }

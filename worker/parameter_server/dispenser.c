@@ -29,6 +29,7 @@ struct dispenser {
     int64_t *returned; /* ascending */
     unsigned returned_count, returned_capacity;
     int64_t step; /* Synchronous */
+    bool begun;   /* somebody has been given a ticket */
 };
 
 static bool is_synchronous(const struct dispenser *dispenser)
@@ -128,6 +129,26 @@ void dispenser_join(struct dispenser *dispenser, unsigned worker)
     dispenser_leave(dispenser, worker);
     int64_t clock = slowest_clock(dispenser);
     dispenser->workers[worker] = (struct worker){.live = true, .clock = clock};
+}
+
+/* Others have not gone on without it as long as it was among the clocks, nor before anybody was given a ticket. */
+void dispenser_rejoin(struct dispenser *dispenser, unsigned worker, int64_t clock)
+{
+    bool waited_for = dispenser->workers[worker].live || !dispenser->begun;
+    dispenser_join(dispenser, worker);
+    if (waited_for || clock > dispenser->workers[worker].clock)
+        dispenser->workers[worker].clock = clock;
+}
+
+void dispenser_note_clock(struct dispenser *dispenser, unsigned worker, int64_t clock)
+{
+    if (dispenser->workers[worker].live && clock > dispenser->workers[worker].clock)
+        dispenser->workers[worker].clock = clock;
+}
+
+int64_t dispenser_clock(const struct dispenser *dispenser, unsigned worker)
+{
+    return dispenser->workers[worker].clock;
 }
 
 void dispenser_leave(struct dispenser *dispenser, unsigned number)
@@ -293,6 +314,7 @@ bool dispenser_take(struct dispenser *dispenser, unsigned number, int64_t now_ns
     if (!found)
         return false;
     hold(worker, ticket, now_ns);
+    dispenser->begun = true;
     *ret_ticket = ticket;
     return true;
 }
@@ -353,6 +375,13 @@ void dispenser_rollback(struct dispenser *dispenser, const struct ticket_set *fi
     dispenser->step = step;
     for (unsigned i = 0; i < DISPENSER_WORKERS_MAX; i++)
         dispenser->workers[i].held = 0;
+}
+
+void dispenser_reset_clocks(struct dispenser *dispenser)
+{
+    dispenser->begun = false;
+    for (unsigned i = 0; i < DISPENSER_WORKERS_MAX; i++)
+        dispenser->workers[i].clock = 0;
 }
 
 /* ---------------------------------------------------------------- looking on */

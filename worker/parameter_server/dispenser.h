@@ -13,7 +13,8 @@
  *   long, and the others have gone round many times since, or have nothing else to do: a worker may stand in the reading of its
  *   data for ever. Whoever is first counts.
  * - Bounded staleness (Ho et al. 2013): a worker's clock is the number of tickets
- *   it has finished since it came (it starts with the slowest one's). It may begin
+ *   it has finished since it came (it starts with the slowest one's, and brings along what it has when only its connection
+ *   or the chief was gone). It may begin
  *   its next only while it is at most `staleness` ahead of the slowest live one. So nobody computes what another has; else as above.
  * - Synchronous: only tickets of the present step; the next begins when the chief
  *   says that this one was applied. With b backup workers the batch is cut for the
@@ -51,8 +52,13 @@ struct dispenser *dispenser_new(const struct dispenser_options *options, const s
                                 int64_t step);
 void dispenser_free(struct dispenser *dispenser);
 
-/* A worker is there (again). It holds nothing. */
+/* A worker's process is there for the first time. It holds nothing. */
 void dispenser_join(struct dispenser *dispenser, unsigned worker);
+/* One that had this clock is there again, and holds nothing. If it was gone for others meanwhile, it is not behind the slowest. */
+void dispenser_rejoin(struct dispenser *dispenser, unsigned worker, int64_t clock);
+/* What it says itself, if that is more. */
+void dispenser_note_clock(struct dispenser *dispenser, unsigned worker, int64_t clock);
+int64_t dispenser_clock(const struct dispenser *dispenser, unsigned worker);
 void dispenser_leave(struct dispenser *dispenser, unsigned worker);
 bool dispenser_is_there(const struct dispenser *dispenser, unsigned worker);
 unsigned dispenser_live(const struct dispenser *dispenser);
@@ -75,6 +81,8 @@ void dispenser_advance(struct dispenser *dispenser);
 
 /* Back to what a snapshot or the servers hold: whatever is out is forgotten. `step`: Synchronous, the first not applied. */
 void dispenser_rollback(struct dispenser *dispenser, const struct ticket_set *finished, int64_t step);
+/* What workers have finished is void: all are as far as each other. */
+void dispenser_reset_clocks(struct dispenser *dispenser);
 
 const struct ticket_set *dispenser_finished(const struct dispenser *dispenser);
 bool dispenser_is_over(const struct dispenser *dispenser);

@@ -35,9 +35,12 @@ struct ticket_link {
     struct rpc_stream *stream;
     bool welcome;
     struct ticket_grant terms; /* of the last welcome or restart */
+    int64_t clock;             /* tickets finished, from what a chief has begun with (dispenser.h) … */
+    uint32_t clock_lineage;    /* … in this lineage; 0: none yet */
     int64_t granted[AHEAD];
     unsigned granted_count, wanted;
     int64_t computing;
+    bool orphaned;              /* no chief knows that this worker has it, nor at which clock it would begin another */
     uint32_t computing_lineage; /* in which it was granted; the terms may have changed since */
     bool over, cancelled, refused, leaving, left;
     bool strange; /* it was refused for its protocol */
@@ -63,7 +66,9 @@ static void say_join(struct ticket_link *link)
                                  .index = link->options.worker,
                                  .incarnation = link->incarnation,
                                  .ticket = link->computing,
-                                 .lineage = link->computing_lineage};
+                                 .lineage = link->clock_lineage,
+                                 .holds_state = link->clock_lineage != 0,
+                                 .updates = link->clock};
     snprintf(message.job_uid, sizeof message.job_uid, "%s", link->job_uid);
     say(link, &message);
 }
@@ -79,10 +84,10 @@ static void say_what_is_due(struct ticket_link *link)
         say(link, &(struct ps_message){.type = PS_LEAVE});
         link->left = true;
     }
-    while (!link->over && !link->leaving &&
+    while (!link->over && !link->leaving && !link->orphaned &&
            link->wanted + link->granted_count + (link->computing != NO_TICKET) < AHEAD) {
         link->wanted++;
-        say(link, &(struct ps_message){.type = PS_WANT});
+        say(link, &(struct ps_message){.type = PS_WANT, .lineage = link->clock_lineage, .updates = link->clock});
     }
 }
 
@@ -97,6 +102,11 @@ static void take_terms(struct ticket_link *link, const struct ps_message *messag
                                         .base_consumed = message->base_consumed};
     link->granted_count = 0;
     link->wanted = 0;
+    if (message->lineage == 0) /* the chief has not begun */
+        return;
+    if (message->lineage != link->clock_lineage || message->updates > link->clock)
+        link->clock = message->updates;
+    link->clock_lineage = message->lineage;
 }
 
 static void take_ticket(struct ticket_link *link, const struct ps_message *message)
@@ -166,6 +176,7 @@ static void lose_chief(struct ticket_link *link)
 {
     link->stream = NULL;
     link->welcome = false;
+    link->orphaned = link->computing != NO_TICKET;
     link->granted_count = 0;
     link->wanted = 0;
     if (link->unled_since_ms == 0)
@@ -294,11 +305,13 @@ int ticket_link_next(struct ticket_link *link, struct ticket_grant *ret_grant, s
 void ticket_link_done(struct ticket_link *link, const struct ticket_result *result)
 {
     pthread_mutex_lock(&link->lock);
+    link->clock += result != NULL && link->computing_lineage == link->clock_lineage;
     if (result != NULL && link->done_count < AHEAD) {
         struct ps_message *done = &link->done[link->done_count++];
         *done = (struct ps_message){.type = PS_DONE,
                                     .ticket = link->computing,
                                     .lineage = link->computing_lineage,
+                                    .updates = link->clock,
                                     .loss = result->loss,
                                     .squares = result->squares,
                                     .correct = result->correct,
@@ -308,6 +321,7 @@ void ticket_link_done(struct ticket_link *link, const struct ticket_result *resu
         memcpy(done->incarnations, result->incarnations, sizeof done->incarnations);
     }
     link->computing = NO_TICKET;
+    link->orphaned = false;
     pthread_mutex_unlock(&link->lock);
     rpc_wake(link->options.rpc);
 }

@@ -69,6 +69,34 @@ Test(dispenser, nobody_runs_further_ahead_than_the_bound)
     dispenser_free(dispenser);
 }
 
+/* Nobody gains a step by a connection that breaks, nor by a chief that dies. */
+Test(dispenser, a_worker_brings_its_clock_along)
+{
+    struct dispenser *dispenser = make(PARAMETER_SERVER_BOUNDED_STALENESS, 2, 100, 2, 0);
+    dispenser_join(dispenser, 0);
+    dispenser_join(dispenser, 1);
+    cr_expect(take(dispenser, 1, 0) == 0);
+    for (int64_t ticket = 1; ticket <= 3; ticket++)
+        cr_expect(take(dispenser, 0, 0) == ticket && done(dispenser, 0, ticket, 0));
+    cr_expect(take(dispenser, 0, 0) == -1);
+    for (int i = 0; i < 3; i++) {
+        dispenser_rejoin(dispenser, 1, 0);
+        cr_expect(take(dispenser, 0, 0) == -1, "the slow one is in the same share");
+    }
+    dispenser_free(dispenser);
+
+    dispenser = make(PARAMETER_SERVER_BOUNDED_STALENESS, 2, 100, 2, 0); /* a chief's successor */
+    dispenser_rejoin(dispenser, 0, 3);
+    dispenser_rejoin(dispenser, 1, 0);
+    cr_expect(take(dispenser, 0, 0) == -1 && take(dispenser, 1, 0) >= 0);
+    dispenser_note_clock(dispenser, 1, 1); /* what it did while nobody led */
+    cr_expect(take(dispenser, 0, 0) >= 0 && take(dispenser, 0, 0) == -1);
+    dispenser_leave(dispenser, 1); /* who was gone for others need not be caught up with */
+    dispenser_rejoin(dispenser, 1, 1);
+    cr_expect(dispenser_clock(dispenser, 1) == 3);
+    dispenser_free(dispenser);
+}
+
 Test(dispenser, a_synchronous_step_ends_before_the_next_begins)
 {
     struct dispenser *dispenser = make(PARAMETER_SERVER_SYNCHRONOUS, 2, 4, 0, 0);

@@ -42,7 +42,7 @@ struct snapshot_of_server {
 };
 
 /* What the chief did (enum ticket_fate), and what workers did between that, in the order in which it happened. */
-enum { CHIEF_STARTED = 100, WORK_BEGUN, WORK_PUSHED };
+enum { CHIEF_STARTED = 100, CREW_GOES_BACK, WORKER_STARTED, WORK_BEGUN, WORK_PUSHED };
 struct entry {
     int what;
     unsigned worker;
@@ -402,6 +402,7 @@ static void start_worker(struct play *play, struct crew_of_workers *crew, unsign
     crew->workers[number]->play = play;
     crew->workers[number]->number = number;
     crew->workers[number]->epoch = epoch;
+    record(play, WORKER_STARTED, number, -1);
     cr_assert(pthread_create(&crew->threads[number], NULL, work, crew->workers[number]) == 0);
 }
 
@@ -469,6 +470,8 @@ static int begin(struct play *play)
     int64_t lost;
     cr_assert(dispatcher_await_servers(play->dispatcher, standings, NULL) == 0);
     recovery_plan(&options, recovery_choose(&options, standings), standings, &source, starts, &plan);
+    if (!plan.fetches_only && plan.lineage != play->lineage)
+        record(play, CREW_GOES_BACK, 0, -1);
     int result = dispatcher_begin(play->dispatcher, &plan, &lost, NULL);
     if (result == 0) {
         play->begun = true;
@@ -1055,104 +1058,150 @@ Test(histories, a_state_comes_back_with_its_place_in_the_data, .timeout = 120)
 
 /* ---------------------------------------------------------------- the bound */
 
+/* A worker's process, over all of the history, whoever led meanwhile. */
 struct clock_of_worker {
-    bool live;
-    int64_t clock; /* tickets done since it came, and the slowest one's at that time */
-    struct {
-        int64_t ticket;
-        bool pushed; /* the chief need not have heard of it */
-    } holds[2];
+    bool there;       /* among the clocks, as far as it knows or could */
+    bool joined;      /* the present chief */
+    bool fresh;       /* it has never joined */
+    int64_t clock;    /* tickets that it has pushed, from where it began */
+    bool computing;   /* and nobody has gone back since it began to */
+    int64_t holds[2]; /* by the present chief's word */
     unsigned held;
 };
 
-static int64_t slowest_clock(const struct clock_of_worker *clocks, unsigned but)
+struct clocks {
+    struct clock_of_worker workers[WORKERS];
+    bool goes_back; /* the chief, as soon as it begins */
+    bool taken;     /* the present chief has given somebody a ticket */
+};
+
+static int64_t slowest_clock(const struct clocks *clocks)
 {
     int64_t slowest = INT64_MAX;
     for (unsigned i = 0; i < WORKERS; i++)
-        if (i != but && clocks[i].live && clocks[i].clock < slowest)
-            slowest = clocks[i].clock;
+        if (clocks->workers[i].there && clocks->workers[i].clock < slowest)
+            slowest = clocks->workers[i].clock;
     return slowest;
 }
 
 static int find_held(const struct clock_of_worker *clock, int64_t ticket)
 {
-    for (unsigned i = 0; clock->live && i < clock->held; i++)
-        if (clock->holds[i].ticket == ticket)
+    for (unsigned i = 0; i < clock->held; i++)
+        if (clock->holds[i] == ticket)
             return (int)i;
     return -1;
 }
 
-/* The chief gives it: nobody else computes it, and its worker is not too far ahead. */
-static int64_t take(struct clock_of_worker *clocks, const struct entry *entry)
+/* A new chief waits for those that were there for a while only. */
+static void give_up_the_absent(struct clocks *clocks)
 {
-    struct clock_of_worker *clock = &clocks[entry->worker];
     for (unsigned i = 0; i < WORKERS; i++)
-        cr_expect(find_held(&clocks[i], entry->ticket) < 0, "ticket %lld was given twice", (long long)entry->ticket);
-    cr_assert(clock->live && clock->held < 2);
-    int64_t ahead = clock->clock + clock->held - slowest_clock(clocks, WORKERS);
-    clock->holds[clock->held].ticket = entry->ticket;
-    clock->holds[clock->held++].pushed = false;
-    return ahead;
+        clocks->workers[i].there &= clocks->workers[i].joined;
 }
 
-static void done(struct clock_of_worker *clock, int64_t ticket)
+/* Where a chief lets a process begin that is new, or was gone, or that it never saw, is its affair; who was there keeps its clock. */
+static void join(struct clocks *clocks, unsigned number, int64_t given)
 {
-    int place = find_held(clock, ticket);
+    struct clock_of_worker *worker = &clocks->workers[number];
+    if (!worker->there || worker->fresh)
+        worker->clock = given;
+    worker->there = worker->joined = true;
+    worker->fresh = false;
+    worker->held = 0;
+}
+
+/* The chief gives it, and nobody else has it. */
+static void take(struct clocks *clocks, const struct entry *entry)
+{
+    struct clock_of_worker *worker = &clocks->workers[entry->worker];
+    for (unsigned i = 0; i < WORKERS; i++)
+        cr_expect(find_held(&clocks->workers[i], entry->ticket) < 0, "ticket %lld was given twice",
+                  (long long)entry->ticket);
+    cr_assert(worker->held < 2);
+    worker->holds[worker->held++] = entry->ticket;
+    give_up_the_absent(clocks);
+    clocks->taken = true;
+}
+
+static void done(struct clock_of_worker *worker, int64_t ticket)
+{
+    int place = find_held(worker, ticket);
     cr_assert(place >= 0);
-    clock->held--;
+    worker->held--;
     if (place == 0)
-        clock->holds[0] = clock->holds[1];
-    clock->clock++;
+        worker->holds[0] = worker->holds[1];
 }
 
-/* A worker begins to compute; what the others have pushed counts, whether the chief knows of it or not. One that has lost its place
- * meanwhile is no longer among the clocks. */
-static int64_t begin_work(const struct clock_of_worker *clocks, const struct entry *entry)
+/* How far it is ahead. One that has lost its place meanwhile is no longer among the clocks. */
+static int64_t begin_work(struct clocks *clocks, unsigned number)
 {
-    int place = find_held(&clocks[entry->worker], entry->ticket);
-    int64_t furthest = 0;
-    for (unsigned i = 0; place >= 0 && i < WORKERS; i++) {
-        int64_t other = clocks[i].clock;
-        for (unsigned j = 0; j < clocks[i].held; j++)
-            other += clocks[i].holds[j].pushed;
-        if (clocks[i].live && clocks[entry->worker].clock + place - other > furthest)
-            furthest = clocks[entry->worker].clock + place - other;
+    struct clock_of_worker *worker = &clocks->workers[number];
+    worker->computing = true;
+    int64_t slowest = slowest_clock(clocks);
+    return worker->there ? worker->clock - slowest : 0;
+}
+
+static void start_chief_anew(struct clocks *clocks)
+{
+    clocks->taken = false;
+    for (unsigned i = 0; i < WORKERS; i++) {
+        clocks->workers[i].joined = false;
+        clocks->workers[i].held = 0;
     }
-    return furthest;
+}
+
+/* Nothing is held any more; where the crew goes back, all begin together again. */
+static void make_void(struct clocks *clocks)
+{
+    for (unsigned i = 0; i < WORKERS; i++) {
+        clocks->workers[i].held = 0;
+        if (clocks->goes_back) {
+            clocks->workers[i].clock = 0;
+            clocks->workers[i].computing = false;
+        }
+    }
+    clocks->taken &= !clocks->goes_back;
+    clocks->goes_back = false;
 }
 
 /* Reads an entry; how far ahead of the slowest it finds a worker. */
-static int64_t read_entry(struct clock_of_worker *clocks, const struct entry *entry)
+static int64_t read_entry(struct clocks *clocks, const struct entry *entry)
 {
-    struct clock_of_worker *clock = &clocks[entry->worker];
-    int place = find_held(clock, entry->ticket);
-    int64_t slowest;
+    struct clock_of_worker *worker = &clocks->workers[entry->worker];
     switch (entry->what) {
     case CHIEF_STARTED:
-        memset(clocks, 0, WORKERS * sizeof *clocks);
+        start_chief_anew(clocks);
+        break;
+    case CREW_GOES_BACK:
+        clocks->goes_back = true;
+        break;
+    case WORKER_STARTED:
+        worker->there = worker->computing = false;
+        worker->fresh = true;
+        worker->clock = 0;
         break;
     case TICKET_JOIN:
-        slowest = slowest_clock(clocks, entry->worker);
-        *clock = (struct clock_of_worker){.live = true, .clock = slowest == INT64_MAX ? 0 : slowest};
+        join(clocks, entry->worker, entry->ticket);
         break;
     case TICKET_LEAVE:
-        clock->live = false;
+        worker->there = false;
+        worker->held = 0;
         break;
     case TICKET_VOID:
-        for (unsigned i = 0; i < WORKERS; i++)
-            clocks[i].held = 0;
+        make_void(clocks);
         break;
     case TICKET_TAKE:
-        return take(clocks, entry);
+        take(clocks, entry);
+        break;
     case TICKET_DONE:
     case TICKET_AGAIN:
-        done(clock, entry->ticket);
+        done(worker, entry->ticket);
         break;
     case WORK_BEGUN:
-        return begin_work(clocks, entry);
+        return begin_work(clocks, entry->worker);
     case WORK_PUSHED:
-        if (place >= 0)
-            clock->holds[place].pushed = true;
+        worker->clock += worker->computing;
+        worker->computing = false;
         break;
     }
     return 0;
@@ -1161,11 +1210,11 @@ static int64_t read_entry(struct clock_of_worker *clocks, const struct entry *en
 /* In all of the history so far. */
 static int64_t furthest_ahead(struct play *play)
 {
-    struct clock_of_worker clocks[WORKERS] = {0};
+    struct clocks clocks = {0};
     int64_t furthest = 0;
     pthread_mutex_lock(&play->lock);
     for (unsigned i = 0; i < play->history_count; i++) {
-        int64_t ahead = read_entry(clocks, &play->history[i]);
+        int64_t ahead = read_entry(&clocks, &play->history[i]);
         furthest = ahead > furthest ? ahead : furthest;
     }
     pthread_mutex_unlock(&play->lock);
