@@ -514,13 +514,15 @@ static int open_replica(struct peer_to_peer *strategy, struct error *error)
     return replica_new(&strategy->replica_options, own_shards, 0, own_shards, &strategy->replica, error);
 }
 
-/* What the others have sent and are sent, one change, and in the chief what becomes the mean of all. */
+/* What the others have sent, and what is sent in a meeting. SendToAll: the change, and for each peer what is pending. On their way
+ * as copies: a change to each peer, a question and an answer of meetings. In the chief what becomes the mean of all. */
 static void peer_memory_plan(const struct strategy_options *options, struct memory_plan *plan)
 {
     int64_t workers = options->peers > 0 ? options->peers : 1, shards = options->logical_shards;
     bool gossips = options->spec != NULL && options->spec->exchange == EXCHANGE_GOSSIP;
     unsigned own_shards = (unsigned)((shards + workers - 1) / workers);
-    int64_t vectors = 3 + (gossips ? 0 : workers - 1);
+    int64_t kept = 2 + (gossips ? 0 : 1 + workers - 1), on_their_way = 2 + (gossips ? 0 : workers - 1);
+    int64_t vectors = kept + on_their_way;
     struct strategy_options own = *options;
     own.global_batch = (options->global_batch + workers - 1) / workers;
     replica_memory_plan(&own, own_shards, 0, own_shards, false, plan);
@@ -544,7 +546,8 @@ static int peer_open(const struct strategy_options *options, struct strategy **r
     strategy->gossips = options->spec != NULL && options->spec->exchange == EXCHANGE_GOSSIP;
     strategy->random = options->sampler->seed * 2654435761u + options->seat + 1;
     strategy->shared = peer_replica_new(options->state);
-    strategy->change = memory_allocate((size_t)strategy->own.layout.elements, sizeof(float));
+    if (!strategy->gossips)
+        strategy->change = memory_allocate((size_t)strategy->own.layout.elements, sizeof(float));
     if (open_replica(strategy, error) < 0) {
         peer_close(&strategy->base);
         return -1;

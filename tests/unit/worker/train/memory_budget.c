@@ -233,6 +233,43 @@ Test(memory_budget, the_absurd_is_refused_too)
     close_scene(&scene);
 }
 
+/* ---- a peer */
+
+/* Of vectors as long as the parameters. */
+static int64_t vectors_of_peers(const char *exchange, unsigned workers)
+{
+    struct error error = ERROR_INIT;
+    struct crew_seat seats[4] = {{"worker", 0, "a", 2222}, {"worker", 1, "b", 2222}, {"worker", 2, "c", 2222}};
+    struct scene scene = {0};
+    SCOPED_FREE char *strategy = memory_format("\"type\":\"PeerToPeer\",\"exchange\":\"%s\"", exchange);
+    open_job(&scene, strategy, 1, "\"preset\":\"mlp\",\"width\":64",
+             "\"batchSize\":48,\"optimizer\":{\"type\":\"sgd\"}");
+    struct trainer *trainer = &scene.trainer;
+    trainer->job = &scene.job;
+    trainer->identity = &scene.identity;
+    trainer->crew = (struct crew){.seats = seats, .size = workers, .least = workers, .expected = workers};
+    trainer->device_count = 1;
+    cr_assert_eq(device_open(&(struct device_options){.threads = 1}, &trainer->devices[0].device, NULL), 0);
+    trainer->device = trainer->devices[0].device;
+    cr_assert_eq(step_plan_batches(&scene.job, workers, 0, &trainer->plan, &error), 0, "%s", error.message);
+    cr_assert_eq(memory_budget_plan(trainer, &scene.job, &scene.plan, &error), 0, "%s", error.message);
+    int64_t vectors = scene.plan.bytes[MEMORY_EXCHANGE] / scene.plan.bytes[MEMORY_PARAMETERS];
+    cr_expect_eq(scene.plan.bytes[MEMORY_EXCHANGE] % scene.plan.bytes[MEMORY_PARAMETERS], 0);
+    device_close(trainer->device);
+    job_document_release(&scene.job);
+    return vectors;
+}
+
+/* A change waits for a slow peer while the one before it is on its way as a copy; so are a question and an answer of meetings. */
+Test(memory_budget, what_is_on_its_way_between_peers_is_planned)
+{
+    const int64_t of_the_chief = 4; /* two states of parameters and velocities */
+    cr_expect_eq(vectors_of_peers("Gossip", 2), of_the_chief + 4);
+    cr_expect_eq(vectors_of_peers("Gossip", 3), of_the_chief + 4);
+    cr_expect_eq(vectors_of_peers("SendToAll", 2), of_the_chief + 3 + 2 * 1 + 2);
+    cr_expect_eq(vectors_of_peers("SendToAll", 3), of_the_chief + 3 + 2 * 2 + 2);
+}
+
 /* ---- a ps */
 
 static struct memory_plan plan_server(const char *strategy, const char *host, unsigned workers, bool saves)
