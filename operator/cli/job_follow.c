@@ -9,6 +9,8 @@
 #include "common/memory.h"
 #include "operator/cli/access.h"
 #include "operator/cli/chief_status.h"
+#include "operator/cli/log_lines.h"
+#include "operator/cli/log_position.h"
 #include "operator/kube/informer.h"
 
 #define LOG_RETRY_MS 200
@@ -31,11 +33,11 @@ struct job_follow {
     struct kube_call *log;
     struct event_timer *retry;
     int64_t retry_ms;
-    int64_t over_ms;         /* when the job was first seen to be over; 0: it is not */
-    char pod[VIEW_TEXT_MAX]; /* whose log is read, or was read last */
-    bool heard;              /* a line of it came */
-    bool ended;
-    bool pods_hidden; /* nobody shows them to us */
+    int64_t over_ms;              /* when the job was first seen to be over; 0: it is not */
+    char pod[VIEW_TEXT_MAX];      /* whose log is read, or was read last */
+    struct log_position position; /* in it */
+    bool ended, again;            /* the log has; its stream has, and is to be opened again */
+    bool pods_hidden;             /* nobody shows them to us */
     bool hidden_told;
     struct buffer line;
 };
@@ -63,15 +65,17 @@ static const struct pod_line *chief_of(const struct job_view *view)
 
 static int log_data(void *context, const char *bytes, size_t length, struct error *error)
 {
+    (void)error;
     struct job_follow *follow = context;
     for (size_t i = 0; i < length; i++) {
         if (bytes[i] != '\n') {
-            if (buffer_append_byte(&follow->line, bytes[i], error) < 0)
-                return -1;
+            buffer_append_byte(&follow->line, bytes[i],
+                               NULL); /* of a line that is too long the beginning says enough */
             continue;
         }
-        follow->heard = true;
-        job_view_take_log(follow->view, buffer_text(&follow->line), clock_now_ms());
+        const char *line = buffer_text(&follow->line);
+        if (log_position_take(&follow->position, line, follow->line.length))
+            job_view_take_log(follow->view, line + log_line_text(line, follow->line.length), clock_now_ms());
         buffer_clear(&follow->line);
     }
     follow->changed(follow->context);
@@ -93,10 +97,10 @@ static void log_answered(void *context, const struct kube_answer *answer)
         return;
     bool forbidden = answer->error && answer->error->http_status == 403;
     const struct pod_line *chief = chief_of(follow->view);
-    bool silent = !answer->error && chief && chief->container_ended && strcmp(chief->name, follow->pod) == 0;
-    follow->ended = follow->heard || forbidden || silent;
-    if (!follow->ended)
-        follow->pod[0] = '\0';
+    bool whole = chief == NULL || strcmp(chief->name, follow->pod) != 0 || chief->container_ended;
+    bool heard = log_position_since(&follow->position) != NULL;
+    follow->ended = forbidden || (whole && (heard || !answer->error));
+    follow->again = !follow->ended;
     follow->retry_ms = follow->ended                             ? LOG_RETRY_MS
                        : 2 * follow->retry_ms < LOG_RETRY_MAX_MS ? 2 * follow->retry_ms
                                                                  : LOG_RETRY_MAX_MS;
@@ -110,24 +114,31 @@ static void log_start(struct job_follow *follow, const char *container)
     buffer_init(&path, 4096);
     struct resource_path log = {KUBE_PODS, follow->view->name_space, follow->pod, "log"};
     if (resource_path_append(&path, &log, NULL) < 0 || resource_path_append_query(&path, "follow", "true", NULL) < 0 ||
-        resource_path_append_query(&path, "container", container, NULL) < 0)
+        resource_path_append_query(&path, "container", container, NULL) < 0 ||
+        resource_path_append_query(&path, "timestamps", "true", NULL) < 0 ||
+        resource_path_append_query(&path, "sinceTime", log_position_since(&follow->position), NULL) < 0)
         return;
-    follow->heard = follow->ended = false;
+    follow->ended = follow->again = false;
     buffer_clear(&follow->line);
-    job_view_begin_log(follow->view);
     struct kube_stream_options options = {
         .path_and_query = buffer_text(&path), .on_data = log_data, .answered = log_answered, .context = follow};
     follow->log = kube_client_stream(follow->client, &options);
 }
 
-/* A log is read once from its beginning; then its pod's successor's. */
+/* A log is read once from its beginning, further where its stream was cut; then its pod's successor's. */
 static void log_next(struct job_follow *follow)
 {
     const struct pod_line *chief = chief_of(follow->view);
     if (follow->log || follow->retry || !chief || strcmp(chief->words, "starting") == 0 ||
-        strcmp(chief->name, follow->pod) == 0)
+        (strcmp(chief->name, follow->pod) == 0 && !follow->again))
         return;
-    snprintf(follow->pod, sizeof follow->pod, "%s", chief->name);
+    if (strcmp(chief->name, follow->pod) == 0) {
+        log_position_cut(&follow->position);
+    } else {
+        snprintf(follow->pod, sizeof follow->pod, "%s", chief->name);
+        follow->position = (struct log_position){.same = 0};
+        job_view_begin_log(follow->view);
+    }
     log_start(follow, chief->container);
 }
 

@@ -24,8 +24,9 @@ struct log_follower {
     const struct command_line *line;
     struct log_queue *queue;
     struct log_stream *streams;
-    const struct informer *pods;
-    unsigned open; /* streams, those that are to be opened again too */
+    const struct informer *jobs, *pods;
+    const char *job; /* its key */
+    unsigned open;   /* streams, those that are to be opened again too */
     bool refused;
     struct error refusal; /* by which no log of the namespace may be read */
 };
@@ -41,13 +42,18 @@ struct log_stream {
     struct kube_call *call;
     struct event_timer *again;
     int64_t again_ms;
+    bool told; /* that it cannot be read now */
 };
 
 static int take(void *context, const char *bytes, size_t length, struct error *error)
 {
     struct log_stream *stream = context;
-    stream->again_ms = AGAIN_MS;
-    return log_inlet_take(stream->inlet, bytes, length, clock_now_ms(), error);
+    int result = log_inlet_take(stream->inlet, bytes, length, clock_now_ms(), error);
+    if (!log_inlet_position(stream->inlet)->repeats) {
+        stream->again_ms = AGAIN_MS;
+        stream->told = false;
+    }
+    return result;
 }
 
 static void stream_end(struct log_stream *stream)
@@ -83,18 +89,36 @@ static void open_again(void *context)
     struct log_stream *stream = context;
     const struct json *pod = pod_of(stream);
     stream->again = NULL;
-    if (pod)
-        stream_open(stream, pod, log_inlet_since(stream->inlet));
-    else
+    if (!pod) {
         stream_end(stream);
+        return;
+    }
+    log_inlet_cut(stream->inlet);
+    stream_open(stream, pod, log_position_since(log_inlet_position(stream->inlet)));
 }
 
-/* The end of a container's log, or a refusal that another try would meet too. */
+static bool is_over(const struct informer *jobs, const char *key)
+{
+    return informer_synced(jobs) && job_is_over(informer_get(jobs, key));
+}
+
+/* The end of a container's log, or a refusal that another try would meet too. Of a job that is over one more try is enough: who
+ * does not answer then may be on a node that is gone. */
 static bool is_last(const struct log_stream *stream, const struct error *error)
 {
-    if (!log_may_go_on(stream->follower->line, pod_of(stream)))
+    const struct log_follower *follower = stream->follower;
+    if (!log_may_go_on(follower->line, pod_of(stream)))
+        return true;
+    if (stream->again_ms > AGAIN_MS && is_over(follower->jobs, follower->job))
         return true;
     return error && (error->http_status == 400 || error->http_status == 404);
+}
+
+static void tell(struct log_stream *stream, const struct error *error)
+{
+    if (!stream->told)
+        fprintf(stderr, "cox logs: %s: %s\n", stream->speaker, error->message);
+    stream->told = true;
 }
 
 static void ended(void *context, const struct kube_answer *answer)
@@ -106,13 +130,12 @@ static void ended(void *context, const struct kube_answer *answer)
         follower->refused = true;
         follower->refusal = *answer->error;
     }
+    if (answer->error && !follower->refused && answer->error->kind != ERROR_CANCELLED)
+        tell(stream, answer->error);
     if (follower->refused || is_last(stream, answer->error)) {
         stream_end(stream);
-        if (answer->error && !follower->refused && answer->error->kind != ERROR_CANCELLED)
-            fprintf(stderr, "cox logs: %s: %s\n", stream->speaker, answer->error->message);
         return;
     }
-    log_inlet_cut(stream->inlet);
     stream->again = event_timer_start(follower->cluster->loop, stream->again_ms, open_again, stream);
     stream->again_ms = 2 * stream->again_ms < AGAIN_MAX_MS ? 2 * stream->again_ms : AGAIN_MAX_MS;
 }
@@ -174,11 +197,6 @@ static void streams_free(struct log_follower *follower)
     }
 }
 
-static bool is_over(const struct informer *jobs, const char *key)
-{
-    return informer_synced(jobs) && job_is_over(informer_get(jobs, key));
-}
-
 static void print_due(struct log_follower *follower, int64_t now_ms)
 {
     SCOPED_BUFFER out;
@@ -236,7 +254,9 @@ int log_follow(struct cluster *cluster, const struct command_line *line, const s
                                        .context = &follower};
     struct informer *jobs = informer_start(cluster->client, &of_jobs);
     struct informer *pods = informer_start(cluster->client, &of_pods);
+    follower.jobs = jobs;
     follower.pods = pods;
+    follower.job = key;
     struct access to_jobs = {0}, to_pods = {0};
     int status = 0;
     while (status >= 0 && !cluster->interrupted && !is_done(&follower, jobs, pods, key)) {

@@ -34,8 +34,7 @@ static void print_prefix(const struct log_style *style, const char *speaker, str
     buffer_append_byte(out, ' ', NULL);
 }
 
-/* Of the time in front, its blank included; 0 when there is none. */
-static size_t time_length(const char *line, size_t length)
+size_t log_line_text(const char *line, size_t length)
 {
     const char *blank = memchr(line, ' ', length);
     size_t time = blank ? (size_t)(blank - line) : length;
@@ -45,7 +44,7 @@ static size_t time_length(const char *line, size_t length)
 void log_line_print(const struct log_style *style, const char *speaker, const char *line, size_t length,
                     struct buffer *out)
 {
-    size_t skip = style->timestamps ? 0 : time_length(line, length);
+    size_t skip = style->timestamps ? 0 : log_line_text(line, length);
     print_prefix(style, speaker, out);
     buffer_append(out, line + skip, length - skip, NULL);
     buffer_append_byte(out, '\n', NULL);

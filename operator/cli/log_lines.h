@@ -20,6 +20,8 @@ struct log_style {
     unsigned width; /* of the longest speaker */
 };
 
+/* Where the text of such a line begins, behind its time; 0 when it has none. */
+size_t log_line_text(const char *line, size_t length);
 /* One line as the API gives it with timestamps=true ("2026-11-20T14:00:00.123Z text", no newline), with one at its end. */
 void log_line_print(const struct log_style *style, const char *speaker, const char *line, size_t length,
                     struct buffer *out);

@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "common/memory.h"
-
-#define LOG_TIME_MAX 48
+#include "operator/cli/log_position.h"
 
 struct log_line {
     struct log_line *next;
@@ -20,11 +19,8 @@ struct log_inlet {
     struct log_inlet *next;
     char speaker[LOG_SPEAKER_MAX];
     bool closed;
-    struct buffer begun;     /* a line that is not complete yet */
-    char time[LOG_TIME_MAX]; /* of the last line; "": none */
-    unsigned same;           /* lines of that time */
-    bool again;              /* lines come that have been taken before */
-    unsigned again_same;     /* of that time, as far as they have come again */
+    struct buffer begun; /* a line that is not complete yet */
+    struct log_position position;
     struct log_line *first, **last;
 };
 
@@ -73,33 +69,10 @@ struct log_inlet *log_queue_open(struct log_queue *queue, const char *speaker)
     return inlet;
 }
 
-static int compare_times(const char *left, const char *right)
-{
-    const struct log_text a = {.text = left, .end = left + strlen(left)},
-                          b = {.text = right, .end = right + strlen(right)};
-    return log_time_compare(&a, &b);
-}
-
-/* Whether that line, by its time, was taken before the stream was cut; else it is the last one from now on. */
-static bool was_taken(struct log_inlet *inlet)
-{
-    char time[LOG_TIME_MAX];
-    size_t length = inlet->begun.length < sizeof time ? inlet->begun.length : sizeof time - 1;
-    snprintf(time, sizeof time, "%.*s", (int)length, length > 0 ? buffer_text(&inlet->begun) : "");
-    time[strcspn(time, " ")] = '\0';
-    int order = *inlet->time ? compare_times(time, inlet->time) : 1;
-    if (inlet->again && (order < 0 || (order == 0 && inlet->again_same++ < inlet->same)))
-        return true;
-    inlet->again = false;
-    inlet->same = order == 0 ? inlet->same + 1 : 1;
-    memcpy(inlet->time, time, sizeof time);
-    return false;
-}
-
 static void line_end(struct log_inlet *inlet, int64_t now_ms)
 {
     size_t length = inlet->begun.length;
-    if (was_taken(inlet)) {
+    if (!log_position_take(&inlet->position, length > 0 ? buffer_text(&inlet->begun) : "", length)) {
         buffer_clear(&inlet->begun);
         return;
     }
@@ -114,17 +87,29 @@ static void line_end(struct log_inlet *inlet, int64_t now_ms)
     buffer_clear(&inlet->begun);
 }
 
+/* Of a line that is too long: it ends here, and goes on as another of its time. */
+static void line_break(struct log_inlet *inlet, int64_t now_ms)
+{
+    line_end(inlet, now_ms);
+    buffer_append_string(&inlet->begun, inlet->position.time, NULL);
+    buffer_append_byte(&inlet->begun, ' ', NULL);
+}
+
 int log_inlet_take(struct log_inlet *inlet, const char *bytes, size_t length, int64_t now_ms, struct error *error)
 {
     inlet->closed = false;
     while (length > 0) {
         const char *newline = memchr(bytes, '\n', length);
-        size_t part = newline ? (size_t)(newline - bytes) : length;
+        size_t part = newline ? (size_t)(newline - bytes) : length, room = LOG_LINE_MAX - 1 - inlet->begun.length;
+        bool fits = part <= room;
+        part = fits ? part : room;
         if (buffer_append(&inlet->begun, bytes, part, error) < 0)
             return -1;
-        if (newline)
+        if (!fits)
+            line_break(inlet, now_ms);
+        else if (newline)
             line_end(inlet, now_ms);
-        part += newline != NULL;
+        part += fits && newline;
         bytes += part;
         length -= part;
     }
@@ -134,14 +119,12 @@ int log_inlet_take(struct log_inlet *inlet, const char *bytes, size_t length, in
 void log_inlet_cut(struct log_inlet *inlet)
 {
     buffer_clear(&inlet->begun);
-    inlet->closed = true;
-    inlet->again = *inlet->time != '\0';
-    inlet->again_same = 0;
+    log_position_cut(&inlet->position);
 }
 
-const char *log_inlet_since(const struct log_inlet *inlet)
+const struct log_position *log_inlet_position(const struct log_inlet *inlet)
 {
-    return *inlet->time ? inlet->time : NULL;
+    return &inlet->position;
 }
 
 void log_inlet_close(struct log_inlet *inlet, int64_t now_ms)

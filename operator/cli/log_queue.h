@@ -11,12 +11,13 @@
 
 #include "common/error.h"
 #include "operator/cli/log_lines.h"
+#include "operator/cli/log_position.h"
 
 /* A line waits for others so long at most; not at all when each open log has one. */
 #define LOG_HOLD_MS 300
 /* Nor while more bytes than this are held. */
 #define LOG_HELD_MAX (8 * 1024 * 1024)
-/* A longer line is refused. */
+/* A longer line is printed in pieces. */
 #define LOG_LINE_MAX (1024 * 1024)
 
 struct log_queue;
@@ -29,11 +30,10 @@ void log_queue_free(struct log_queue *queue);
 struct log_inlet *log_queue_open(struct log_queue *queue, const char *speaker);
 /* Bytes as the API gives them with timestamps=true, cut anywhere. */
 int log_inlet_take(struct log_inlet *inlet, const char *bytes, size_t length, int64_t now_ms, struct error *error);
-/* The stream was cut and is to be opened again: the line that was begun will come whole, and what of the new stream has been taken
- * before is left out. Nobody waits for it meanwhile. */
+/* The stream was cut and is opened again: the line that was begun will come whole, and what of the new stream has been taken
+ * before is left out. */
 void log_inlet_cut(struct log_inlet *inlet);
-/* The time of the last line; NULL: none came. */
-const char *log_inlet_since(const struct log_inlet *inlet);
+const struct log_position *log_inlet_position(const struct log_inlet *inlet);
 /* No more will come: what is left is a line, and nobody waits for another. */
 void log_inlet_close(struct log_inlet *inlet, int64_t now_ms);
 

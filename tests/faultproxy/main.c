@@ -117,7 +117,10 @@ static int answer_data(void *context, const char *bytes, size_t length, struct e
         write_line_twice(passage, bytes, part);
     else if (part > 0)
         http_stream_write(passage->stream, bytes, part);
-    return part < length ? error_set(error, ERROR_CANCELLED, "cut") : 0;
+    if (part == length)
+        return 0;
+    fprintf(stderr, "cut %s %s\n", passage->method, passage->url);
+    return error_set(error, ERROR_CANCELLED, "cut");
 }
 
 /* Who asked is dead and gets no answer. The file goes, so that others see that it was done. */

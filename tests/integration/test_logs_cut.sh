@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# `cox logs -f` whose streams are cut: it goes on where they were, and every line comes once. tests/faultproxy stands before the
-# embedded control plane. Prints ok/not ok lines (see tests/run).
+# `cox logs -f` and `cox run` whose streams are cut: both go on where they were, and every line comes once. tests/faultproxy
+# stands before the embedded control plane. Prints ok/not ok lines (see tests/run).
 set -uo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -31,8 +31,41 @@ verdict $? "a log that is cut is followed further" "$(tail -n 3 followed trouble
 touch heard
 wait "$follower"
 verdict $? "and to its end" "$(cat troubles)"
+(($(grep -c '^cut .*/pods/talking-worker-[01]-.*/log' proxy.log) >= 2))
+verdict $? "its streams were cut" "$(cat proxy.log)"
 follower=
 for worker in 0 1; do
     diff <(sed -n "s/^worker-$worker | //p" followed) <(seq -f 'line %g' 60 && echo 'the last') >difference
     verdict $? "each line of worker $worker came once, in its order" "$(head -n 5 difference)"
 done
+
+faulty_stop
+wait "$proxy" 2>/dev/null
+rm faulty
+echo '[{"path": "/log", "fault": "cut", "afterBytes": 300, "times": 3}]' >rules.json
+faulty_serve 1
+cat >loud.yaml <<YAML
+apiVersion: coxswain.dev/v1alpha1
+kind: TrainingJob
+metadata: {name: loud}
+spec:
+  framework: PyTorch
+  image: any
+  strategy: {type: MultiWorkerMirrored}
+  workers: 1
+  roles:
+  - name: worker
+    template:
+      spec:
+        containers:
+        - {name: pytorch, command: [/bin/sh, -c, "i=0; while [ \$i -lt 60 ]; do i=\$((i + 1)); echo line \$i; sleep 0.05; done; until [ -e $work/cut ]; do sleep 0.1; done; echo the last"]}
+YAML
+HOME=$work timeout 300 "$bin/cox" run loud.yaml --kubeconfig "$work/faulty" >shown 2>troubles </dev/null &
+follower=$!
+until_true 60 grep -q '^chief: line 60$' shown && [[ $(grep -c '^cut .*/pods/loud-worker-0-.*/log' proxy.log) == 3 ]]
+verdict $? "the log of a job that is run is followed further, too" "$(tail -n 3 shown troubles proxy.log)"
+touch cut
+wait "$follower"
+follower=
+diff <(sed -n 's/^chief: //p' shown) <(seq -f 'line %g' 60 && echo 'the last') >difference
+verdict $? "and each line of it came once" "$(head -n 5 difference)"

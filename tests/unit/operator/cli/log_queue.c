@@ -65,13 +65,14 @@ Test(log_queue, a_log_that_was_cut_goes_on_where_it_was)
 {
     struct log_queue *queue = log_queue_new(&style);
     struct log_inlet *a = log_queue_open(queue, "a"), *b = log_queue_open(queue, "b");
-    cr_expect_null(log_inlet_since(a));
+    cr_expect_null(log_position_since(log_inlet_position(a)));
     take(a, "2026-11-20T14:00:01.5Z one\n2026-11-20T14:00:02Z two\n2026-11-20T14:00:02Z three\n2026-11-20T14:00:0", 0);
     take(b, "2026-11-20T14:00:09Z other\n", 0);
     expect(queue, 0, "a | one\na | two\na | three\n");
     log_inlet_cut(a);
-    cr_expect_str_eq(log_inlet_since(a), "2026-11-20T14:00:02Z");
-    expect(queue, 0, "b | other\n");
+    cr_expect_str_eq(log_position_since(log_inlet_position(a)), "2026-11-20T14:00:02Z");
+    cr_expect(log_inlet_position(a)->repeats);
+    expect(queue, LOG_HOLD_MS, "b | other\n");
     take(a, "2026-11-20T14:00:01.5Z one\n2026-11-20T14:00:02Z two\n2026-11-20T14:00:02Z three\n", 0);
     take(a, "2026-11-20T14:00:02Z four\n2026-11-20T14:00:03Z five\n", 0);
     log_inlet_close(b, 0);
@@ -96,7 +97,31 @@ Test(log_queue, holds_so_much_and_no_more)
     }
     cr_expect(log_queue_next(queue, 0, &out));
     cr_expect(!log_queue_next(queue, 0, &out));
-    cr_expect_eq(log_inlet_take(a, buffer_text(&line), line.length, 0, NULL), 0);
-    cr_expect_eq(log_inlet_take(a, buffer_text(&line), line.length, 0, NULL), -1);
+    log_queue_free(queue);
+}
+
+/* And comes again in the same pieces. */
+Test(log_queue, a_line_that_is_too_long_comes_in_pieces)
+{
+    struct log_queue *queue = log_queue_new(&style);
+    struct log_inlet *a = log_queue_open(queue, "a");
+    SCOPED_BUFFER line, out;
+    buffer_init(&line, 4 * LOG_LINE_MAX);
+    buffer_init(&out, 8 * LOG_LINE_MAX);
+    buffer_append_string(&line, "2026-11-20T14:00:02Z ", NULL);
+    for (size_t i = 0; i < 5 * LOG_LINE_MAX / 2; i++)
+        buffer_append_byte(&line, "\r#"[i % 2], NULL);
+    for (int time = 0; time < 2; time++) {
+        take(a, buffer_text(&line), 0);
+        take(a, "\n", 0);
+        log_inlet_cut(a);
+    }
+    take(a, "2026-11-20T14:00:03Z end\n", 0);
+    unsigned lines = 0;
+    while (log_queue_next(queue, LOG_HOLD_MS, &out))
+        lines++;
+    cr_expect_eq(lines, 4);
+    cr_expect_eq(out.length, 5 * LOG_LINE_MAX / 2 + strlen("a | \n") * 4 + strlen("end"));
+    cr_expect_str_eq(buffer_text(&out) + out.length - strlen("a | end\n"), "a | end\n");
     log_queue_free(queue);
 }
