@@ -83,8 +83,7 @@ static const char *describe(struct planning *planning, const struct verdict *ver
 /* The API keeps whole seconds: what may be less than a second more is none. */
 static int64_t lasted_ms(int64_t from_ms, int64_t to_ms)
 {
-    int64_t ms = to_ms - from_ms - 1000;
-    return from_ms != FIELD_UNSET && ms > 0 ? ms : 0;
+    return from_ms != FIELD_UNSET && to_ms - from_ms > 1000 ? to_ms - from_ms - 1000 : 0;
 }
 
 /* Since when no pod has been restarting; INT64_MAX: none ever was. */
