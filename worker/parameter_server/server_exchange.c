@@ -274,7 +274,19 @@ static void on_push(struct exchange *exchange, const struct ps_message *message)
         bulk_line_receive(exchange->line, exchange->inbox.bytes, bytes);
 }
 
-/* Of an update whose bytes are coming on the line, and of the line's end, which is the stream's. */
+/* A line that ends is the stream's end, unless nothing has used it: the worker may have given up on opening it, and goes on with
+ * gRPC alone, when its greeting is answered. */
+static void end_line(struct exchange *exchange)
+{
+    if (bulk_line_is_busy(exchange->line) || bulk_line_moved(exchange->line) > 0) {
+        rpc_stream_close(exchange->stream);
+        return;
+    }
+    bulk_line_free(exchange->line);
+    exchange->line = NULL;
+}
+
+/* Of an update whose bytes are coming on the line, and of the line's end. */
 static void tend_line(struct exchange *exchange)
 {
     if (exchange->pushing && exchange->push.lined && !bulk_line_is_busy(exchange->line))
@@ -282,7 +294,7 @@ static void tend_line(struct exchange *exchange)
     if (!bulk_line_is_busy(exchange->line))
         variables_copy_end(&exchange->values, &exchange->server->variables);
     if (bulk_line_state(exchange->line) == BULK_LINE_CLOSED)
-        rpc_stream_close(exchange->stream);
+        end_line(exchange);
 }
 
 void server_exchange_tick(struct ps_server *server)

@@ -32,7 +32,7 @@ struct exchange {
     struct row_set rows;    /* of that update */
     bool pushing;
     struct bulk_inbox inbox;
-    struct bulk_line *line;       /* NULL: none was offered */
+    struct bulk_line *line;       /* NULL: none was offered, or it ended unused */
     struct variables_copy values; /* on their way on the line */
 };
 
