@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/memory.h"
 #include "worker/comm/bulk_line_parts.h"
 
@@ -13,7 +14,6 @@
 #define TURN_BYTES ((size_t)4 << 20)
 /* A reader sleeps until there is so much, or all that is missing. */
 #define READ_MIN ((size_t)1 << 20)
-#define LOOK_MS 100
 
 static void ring(struct bulk_lines *lines)
 {
@@ -208,6 +208,13 @@ static void release(struct bulk_line *line)
 
 /* ---------------------------------------------------------------- the thread */
 
+/* Of a session: read from the socket, and not by us yet. The socket says nothing of it. */
+static bool has_input(struct bulk_line *line)
+{
+    struct pollfd poll;
+    return line->load == LOAD_IN && !link_prepare_poll(&line->link, true, false, &poll);
+}
+
 /* With the line's lock held. */
 static void advance(struct bulk_line *line, short happened)
 {
@@ -222,7 +229,7 @@ static void advance(struct bulk_line *line, short happened)
     bool is_left = (happened & (POLLHUP | POLLERR | POLLRDHUP)) != 0;
     if (line->load != LOAD_IN && is_left) /* what it sent before may be of use to a reader alone */
         line->link.closed = true;
-    if (!line->link.closed && line->load != LOAD_NONE && (happened != 0 || is_new))
+    if (!line->link.closed && line->load != LOAD_NONE && (happened != 0 || is_new || has_input(line)))
         move_load(line);
     if (line->link.closed)
         line_set_phase(line, LINE_CLOSED);
@@ -268,8 +275,8 @@ static void watch_all(struct watch *watch, struct bulk_lines *lines)
     watch->count = watch->line_count = 0;
     watch->at_once = false;
     *watch_add(watch) = (struct pollfd){.fd = lines->bell, .events = POLLIN};
-    bool has_room = lines->endpoint != NULL && lines->guest_count < BULK_GUESTS_MAX;
-    *watch_add(watch) = (struct pollfd){.fd = has_room ? endpoint_descriptor(lines->endpoint) : -1, .events = POLLIN};
+    bool is_open = lines->endpoint != NULL && clock_monotonic_ns() >= lines->door_shut_until_ns;
+    *watch_add(watch) = (struct pollfd){.fd = is_open ? endpoint_descriptor(lines->endpoint) : -1, .events = POLLIN};
     for (unsigned i = 0; i < lines->guest_count; i++)
         watch->at_once |= !link_prepare_poll(&lines->guests[i].link, true, false, watch_add(watch));
     pthread_mutex_lock(&lines->lock);
@@ -322,7 +329,7 @@ static void *run(void *context)
     while (!is_stopping(lines)) {
         uint64_t rings;
         watch_all(&watch, lines);
-        if (poll(watch.polls, watch.count, watch.at_once ? 0 : LOOK_MS) < 0)
+        if (poll(watch.polls, watch.count, watch.at_once ? 0 : LINES_LOOK_MS) < 0)
             continue;
         if (watch.polls[0].revents != 0)
             (void)!read(lines->bell, &rings, sizeof rings);

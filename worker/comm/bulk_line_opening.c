@@ -187,28 +187,52 @@ static bool advance_guest(struct bulk_lines *lines, struct line_guest *guest)
     return true;
 }
 
+/* The others keep their order, which is that of their coming. */
+static void remove_guest(struct bulk_lines *lines, unsigned number)
+{
+    link_release(&lines->guests[number].link); /* unless it has a seat now */
+    lines->guest_count--;
+    memmove(&lines->guests[number], &lines->guests[number + 1],
+            (lines->guest_count - number) * sizeof lines->guests[0]);
+}
+
 void lines_advance_guests(struct bulk_lines *lines)
 {
     int64_t now = clock_monotonic_ns();
     for (unsigned i = 0; i < lines->guest_count;) {
         struct line_guest *guest = &lines->guests[i];
-        if (!advance_guest(lines, guest) && now < guest->until_ns) {
+        if (!advance_guest(lines, guest) && now < guest->until_ns)
             i++;
-            continue;
-        }
-        link_release(&guest->link); /* unless it has a seat now */
-        *guest = lines->guests[--lines->guest_count];
+        else
+            remove_guest(lines, i);
     }
+}
+
+/* Strangers who sit there in silence keep nobody out: the oldest goes, before all one that has shown no certificate where that is
+ * asked for. */
+static void make_room(struct bulk_lines *lines)
+{
+    unsigned number = 0;
+    if (lines->guest_count < BULK_GUESTS_MAX)
+        return;
+    while (number < lines->guest_count && (lines->guests[number].link.tls == NULL || lines->guests[number].secured))
+        number++;
+    remove_guest(lines, number < lines->guest_count ? number : 0);
 }
 
 void lines_accept(struct bulk_lines *lines)
 {
-    while (lines->guest_count < BULK_GUESTS_MAX) {
+    int64_t now = clock_monotonic_ns();
+    for (unsigned taken = 0; taken < BULK_GUESTS_MAX && now >= lines->door_shut_until_ns; taken++) {
         int socket = accept4(endpoint_descriptor(lines->endpoint), NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-        if (socket < 0)
+        if (socket < 0) {
+            if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+                lines->door_shut_until_ns = now + LINES_LOOK_MS * 1000000LL;
             return;
+        }
+        make_room(lines);
         set_socket_options(socket);
         lines->guests[lines->guest_count++] =
-            (struct line_guest){.link = {.socket = socket}, .until_ns = clock_monotonic_ns() + HANDSHAKE_NS};
+            (struct line_guest){.link = {.socket = socket}, .until_ns = now + HANDSHAKE_NS};
     }
 }

@@ -15,6 +15,8 @@
 #include "worker/comm/link.h"
 
 #define BULK_GUESTS_MAX 64
+/* How often the thread looks around though nothing happens. */
+#define LINES_LOOK_MS 100
 
 /* Dialled: in that order. Expected: only the first and the last two. */
 enum line_phase { LINE_WAITING, LINE_CONNECTING, LINE_SECURING, LINE_GREETED, LINE_OPEN, LINE_CLOSED };
@@ -67,8 +69,9 @@ struct bulk_lines {
     bool stopping;
 
     /* The thread's. */
-    struct line_guest guests[BULK_GUESTS_MAX];
+    struct line_guest guests[BULK_GUESTS_MAX]; /* the oldest first */
     unsigned guest_count;
+    int64_t door_shut_until_ns; /* there was no descriptor for who is at it */
 };
 
 /* Not in the list yet, and then in it. */

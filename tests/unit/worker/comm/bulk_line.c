@@ -2,9 +2,12 @@
 #include "worker/comm/bulk_line.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #include "tests/unit/crew_files.h"
 #include "tests/unit/loopback.h"
@@ -13,8 +16,11 @@
 #include "worker/comm/link.h"
 #include "worker/comm/socket_address.h"
 
-#define LENGTH ((size_t)3000001)
+#define LENGTH (((size_t)9 << 20) + 1) /* some turns */
 #define OWN_LENGTH ((size_t)100000)
+
+#define PARTS 5 /* of a load that comes piece by piece */
+#define STRANGERS 300
 
 /* Both sides in one process: who is called, and who dials. */
 struct sides {
@@ -43,6 +49,11 @@ static bool is_open(struct bulk_line *line)
 static bool is_closed(struct bulk_line *line)
 {
     return bulk_line_state(line) == BULK_LINE_CLOSED;
+}
+
+static bool is_decided(struct bulk_line *line)
+{
+    return bulk_line_state(line) != BULK_LINE_OPENING;
 }
 
 static bool is_idle(struct bulk_line *line)
@@ -159,6 +170,44 @@ Test(bulk_line, a_load_may_be_given_piece_by_piece, .timeout = 120)
     tear_down(&sides);
 }
 
+/* What may be sent so far. */
+struct source {
+    unsigned char *bytes;
+    atomic_size_t known, asked; /* asked: how often there was no more */
+};
+
+static size_t give_known(void *context, size_t offset, struct link *link)
+{
+    struct source *source = context;
+    struct iovec part = {source->bytes + offset, atomic_load(&source->known) - offset};
+    if (part.iov_len > 0)
+        return link_write(link, &part, 1);
+    atomic_fetch_add(&source->asked, 1);
+    return BULK_LINE_LATER;
+}
+
+Test(bulk_line, a_load_whose_bytes_come_later_goes_on_when_it_is_told, .timeout = 120)
+{
+    struct sides sides;
+    open_both(&sides);
+    struct source source = {.bytes = sides.from};
+    bulk_line_receive(sides.dialled, sides.to, LENGTH);
+    bulk_line_send_from(sides.expected, LENGTH, give_known, &source);
+    for (size_t part = 1; part <= PARTS; part++) {
+        size_t asked = atomic_load(&source.asked);
+        while (atomic_load(&source.asked) == 0) /* for the first */
+            usleep(1000);
+        atomic_store(&source.known, part * LENGTH / PARTS);
+        bulk_line_poke(sides.expected);
+        while (part < PARTS && atomic_load(&source.asked) == asked)
+            usleep(1000);
+    }
+    await(&sides, sides.dialled, is_idle);
+    await(&sides, sides.expected, is_idle);
+    cr_expect(memcmp(sides.from, sides.to, LENGTH) == 0);
+    tear_down(&sides);
+}
+
 Test(bulk_line, who_shows_another_token_or_is_of_another_job_is_refused, .timeout = 120)
 {
     struct sides sides;
@@ -185,19 +234,25 @@ Test(bulk_line, a_token_is_good_for_one_line, .timeout = 120)
     tear_down(&sides);
 }
 
+static int call(const struct sides *sides)
+{
+    union socket_address where;
+    cr_assert_eq(socket_address_parse(sides->host, bulk_lines_port(sides->called), &where, NULL), 0);
+    int stranger = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    cr_assert_eq(connect(stranger, &where.any, socket_address_size(&where)), 0);
+    return stranger;
+}
+
 Test(bulk_line, who_has_not_the_crews_key_is_not_answered, .timeout = 120)
 {
     struct sides sides;
     struct greeting greeting = {.job_uid = "uid"};
     unsigned char bytes[GREETING_BYTES], answer;
-    union socket_address where;
     set_up(&sides, "uid", "uid");
     greeting.nonce = sides.token;
     greeting_encode(&greeting, bytes);
     crew_key_set("the key of this crew", 20);
-    cr_assert_eq(socket_address_parse(sides.host, bulk_lines_port(sides.called), &where, NULL), 0);
-    int stranger = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    cr_assert_eq(connect(stranger, &where.any, socket_address_size(&where)), 0);
+    int stranger = call(&sides);
     cr_assert_eq(send(stranger, bytes, sizeof bytes, MSG_NOSIGNAL), (ssize_t)sizeof bytes);
     cr_expect(recv(stranger, &answer, 1, 0) <= 0);
     close(stranger);
@@ -205,6 +260,54 @@ Test(bulk_line, who_has_not_the_crews_key_is_not_answered, .timeout = 120)
     await(&sides, sides.dialled, is_open);
     tear_down(&sides);
     crew_key_set(NULL, 0);
+}
+
+/* More of them than have a seat, in several rounds: whoever waits for those before it comes too late. */
+Test(bulk_line, strangers_in_silence_keep_nobody_out, .timeout = 120)
+{
+    struct sides sides;
+    int strangers[STRANGERS];
+    set_up(&sides, "uid", "uid");
+    for (unsigned i = 0; i < STRANGERS; i++)
+        strangers[i] = call(&sides);
+    dial(&sides, sides.token);
+    await(&sides, sides.dialled, is_decided);
+    cr_expect(is_open(sides.dialled));
+    for (unsigned i = 0; i < STRANGERS; i++)
+        close(strangers[i]);
+    tear_down(&sides);
+}
+
+static int64_t processor_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+/* Who calls when the process may open nothing more waits; the thread is not kept busy by that, and takes the call in later. */
+Test(bulk_line, a_process_without_descriptors_waits_for_some, .timeout = 120)
+{
+    struct sides sides;
+    struct rlimit before, none;
+    union socket_address where;
+    set_up(&sides, "uid", "uid");
+    cr_assert_eq(socket_address_parse(sides.host, bulk_lines_port(sides.called), &where, NULL), 0);
+    int caller = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    cr_assert_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = (struct rlimit){.rlim_cur = 0, .rlim_max = before.rlim_max};
+    cr_assert_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+    int connected = connect(caller, &where.any, socket_address_size(&where));
+    int64_t since = processor_ns();
+    usleep(1000000);
+    int64_t taken = processor_ns() - since;
+    setrlimit(RLIMIT_NOFILE, &before);
+    cr_assert_eq(connected, 0);
+    cr_expect(taken < 50000000, "%lld ms of processor time in a second of waiting", (long long)taken / 1000000);
+    dial(&sides, sides.token);
+    await(&sides, sides.dialled, is_open);
+    close(caller);
+    tear_down(&sides);
 }
 
 Test(bulk_line, a_line_that_nobody_answers_closes_soon, .timeout = 120)
