@@ -18,6 +18,8 @@
 #include "worker/device/cuda/cuda_device.h"
 
 #define PLACE_TEXT_MAX 64
+/* For communicators of a group that did not come about to end. */
+#define ABANDON_MS 5000
 
 struct cuda_communicator;
 
@@ -177,31 +179,14 @@ static ncclResult_t join_all(struct cuda_communicator *communicator, ncclUniqueI
     return end_group(nccl, result);
 }
 
-static int start(struct device *const *devices, unsigned count, const struct communicator_id *id, unsigned first,
-                 unsigned size, struct communicator **ret_communicator, struct error *error)
-{
-    struct cuda_communicator *communicator = make_communicator(devices, count);
-    ncclUniqueId name;
-    sigset_t before;
-    memcpy(name.internal, id->bytes, sizeof name.internal);
-    hold_signals(&before);
-    ncclResult_t result = join_all(communicator, name, first, size);
-    release_signals(&before);
-    if (check(communicator->nccl, result, "forming a group", error) < 0) {
-        free_communicator(communicator);
-        return -1;
-    }
-    *ret_communicator = &communicator->base;
-    return 0;
-}
-
 /* On a thread of its own, since it may not come back. */
 static void *abort_comm(void *context)
 {
     struct cuda_rank *rank = context;
     struct cuda_communicator *communicator = rank->communicator;
     cuda_device_enter(rank->device);
-    (void)communicator->nccl->ncclCommAbort(rank->comm);
+    if (rank->comm != NULL) /* it was made */
+        (void)communicator->nccl->ncclCommAbort(rank->comm);
     pthread_mutex_lock(&communicator->lock);
     communicator->gone++;
     pthread_cond_signal(&communicator->changed);
@@ -247,6 +232,24 @@ static int abort_communicator(struct communicator *base, int64_t deadline_ms, st
     for (unsigned i = 0; i < communicator->count; i++)
         pthread_join(communicator->ranks[i].thread, NULL);
     free_communicator(communicator);
+    return 0;
+}
+
+static int start(struct device *const *devices, unsigned count, const struct communicator_id *id, unsigned first,
+                 unsigned size, struct communicator **ret_communicator, struct error *error)
+{
+    struct cuda_communicator *communicator = make_communicator(devices, count);
+    ncclUniqueId name;
+    sigset_t before;
+    memcpy(name.internal, id->bytes, sizeof name.internal);
+    hold_signals(&before);
+    ncclResult_t result = join_all(communicator, name, first, size);
+    release_signals(&before);
+    if (check(communicator->nccl, result, "forming a group", error) < 0) {
+        (void)abort_communicator(&communicator->base, ABANDON_MS, NULL); /* some of them may be there */
+        return -1;
+    }
+    *ret_communicator = &communicator->base;
     return 0;
 }
 
