@@ -46,72 +46,6 @@ static int fill_directory(const char *directory, const char *saving, struct mani
     return write_manifest(saving, manifest, error);
 }
 
-static int publish(const char *directory, const char *saving, const char *name, const struct epoch_record *own,
-                   struct error *error)
-{
-    SCOPED_FREE char *final = file_path_join(directory, name);
-    if (lineage_check_current(directory, own, error) < 0)
-        return -1;
-    if (file_calls.rename(saving, final) < 0)
-        return error_set_errno(error, "cannot rename %s to %s", saving, final);
-    return file_sync_directory(directory, error);
-}
-
-int checkpoint_commit(const char *directory, const struct epoch_record *own, struct manifest *manifest,
-                      const struct safetensors_tensor *tensors, unsigned count, const struct checkpoint_parts *parts,
-                      int64_t *ret_bytes, struct error *error)
-{
-    const struct checkpoint_name name = {.step = manifest->step, .attempt = own->attempt, .epoch = own->epoch};
-    char text[CHECKPOINT_NAME_MAX];
-    checkpoint_name_format(&name, text);
-    SCOPED_FREE char *saving = memory_format("%s/" CHECKPOINT_SAVING_PREFIX "%s", directory, text);
-    if (file_remove_directory(saving, error) < 0)
-        return -1;
-    if (fill_directory(directory, saving, manifest, tensors, count, parts, error) < 0 ||
-        publish(directory, saving, text, own, error) < 0) {
-        file_remove_directory(saving, NULL);
-        return -1;
-    }
-    *ret_bytes = 0;
-    for (unsigned i = 0; i < manifest->file_count; i++)
-        *ret_bytes += manifest->files[i].bytes;
-    return 0;
-}
-
-static int read_back(const char *directory, const struct manifest_file *file, struct error *error)
-{
-    SCOPED_FREE char *path = file_path_join(directory, file->name);
-    uint32_t crc;
-    int64_t bytes;
-    if (disk_file_digest(path, &crc, &bytes, error) < 0)
-        return -1;
-    if (crc != file->crc32c || bytes != file->bytes)
-        return error_set(error, ERROR_CORRUPT, "%s reads back differently from what was written", path);
-    return 0;
-}
-
-int checkpoint_read_back(const char *directory, const struct epoch_record *own, const struct manifest *manifest,
-                         struct error *error)
-{
-    const struct checkpoint_name name = {.step = manifest->step, .attempt = own->attempt, .epoch = own->epoch};
-    char text[CHECKPOINT_NAME_MAX];
-    checkpoint_name_format(&name, text);
-    SCOPED_FREE char *final = file_path_join(directory, text);
-    if (read_back(final, &manifest->files[0], error) == 0)
-        return 0;
-    /* Where a newer chief has chosen it, that one has seen its digests. */
-    if (lineage_check_current(directory, own, NULL) == 0 && checkpoint_move_aside(directory, text) == 0)
-        error_wrap(error, "%s is moved aside", text);
-    return -1;
-}
-
-int checkpoint_move_aside(const char *directory, const char *name)
-{
-    SCOPED_FREE char *from = file_path_join(directory, name);
-    SCOPED_FREE char *to = memory_format("%s/" CHECKPOINT_BAD_PREFIX "%s", directory, name);
-    return file_calls.rename(from, to);
-}
-
 /* ---- a second save of the same step */
 
 /* So say file systems that do not know it: NFS, CIFS, CephFS, Lustre. */
@@ -154,11 +88,10 @@ static int swap(const char *directory, const char *saving, const char *name, cha
 }
 
 /* The new one is safe; that the older could not be removed must not make the save a failure: it is a leftover. */
-static int replace(const char *directory, const char *saving, const char *name, const struct epoch_record *own,
-                   struct error *error)
+static int replace(const char *directory, const char *saving, const char *name, struct error *error)
 {
     SCOPED_FREE char *old = NULL;
-    if (lineage_check_current(directory, own, error) < 0 || swap(directory, saving, name, &old, error) < 0) {
+    if (swap(directory, saving, name, &old, error) < 0) {
         file_remove_directory(saving, NULL);
         return -1;
     }
@@ -168,16 +101,95 @@ static int replace(const char *directory, const char *saving, const char *name, 
     return 0;
 }
 
+/* The name is this chief's alone (attempt and epoch): what has it is its own save of that step, which could not be read back, or which
+ * came too late for a crew that had gone on from an older one. */
+static int publish(const char *directory, const char *saving, const char *name, const struct epoch_record *own,
+                   struct error *error)
+{
+    SCOPED_FREE char *final = file_path_join(directory, name);
+    if (lineage_check_current(directory, own, error) < 0)
+        return -1;
+    if (file_calls.rename(saving, final) == 0)
+        return file_sync_directory(directory, error);
+    if (errno == ENOTEMPTY || errno == EEXIST)
+        return replace(directory, saving, name, error);
+    return error_set_errno(error, "cannot rename %s to %s", saving, final);
+}
+
+/* ---- a whole save */
+
+int checkpoint_commit(const char *directory, const struct epoch_record *own, struct manifest *manifest,
+                      const struct safetensors_tensor *tensors, unsigned count, const struct checkpoint_parts *parts,
+                      int64_t *ret_bytes, struct error *error)
+{
+    const struct checkpoint_name name = {.step = manifest->step, .attempt = own->attempt, .epoch = own->epoch};
+    char text[CHECKPOINT_NAME_MAX];
+    checkpoint_name_format(&name, text);
+    SCOPED_FREE char *saving = memory_format("%s/" CHECKPOINT_SAVING_PREFIX "%s", directory, text);
+    if (file_remove_directory(saving, error) < 0)
+        return -1;
+    if (fill_directory(directory, saving, manifest, tensors, count, parts, error) < 0 ||
+        publish(directory, saving, text, own, error) < 0) {
+        file_remove_directory(saving, NULL);
+        return -1;
+    }
+    *ret_bytes = 0;
+    for (unsigned i = 0; i < manifest->file_count; i++)
+        *ret_bytes += manifest->files[i].bytes;
+    return 0;
+}
+
+static int read_back(const char *directory, const struct manifest_file *file, struct error *error)
+{
+    SCOPED_FREE char *path = file_path_join(directory, file->name);
+    uint32_t crc;
+    int64_t bytes;
+    if (disk_file_digest(path, &crc, &bytes, error) < 0)
+        return -1;
+    if (crc != file->crc32c || bytes != file->bytes)
+        return error_set(error, ERROR_CORRUPT, "%s reads back differently from what was written", path);
+    return 0;
+}
+
+int checkpoint_read_back(const char *directory, const struct epoch_record *own, const struct manifest *manifest,
+                         struct error *error)
+{
+    const struct checkpoint_name name = {.step = manifest->step, .attempt = own->attempt, .epoch = own->epoch};
+    char text[CHECKPOINT_NAME_MAX];
+    checkpoint_name_format(&name, text);
+    SCOPED_FREE char *final = file_path_join(directory, text);
+    struct error cause = ERROR_INIT;
+    if (read_back(final, &manifest->files[0], &cause) == 0)
+        return 0;
+    /* What only could not be read now may be whole. Where a newer chief has chosen it, that one has seen its digests. */
+    if (cause.kind == ERROR_CORRUPT && lineage_check_current(directory, own, NULL) == 0 &&
+        checkpoint_move_aside(directory, text) == 0)
+        error_wrap(&cause, "%s is moved aside", text);
+    if (error)
+        *error = cause;
+    return -1;
+}
+
+int checkpoint_move_aside(const char *directory, const char *name)
+{
+    SCOPED_FREE char *from = file_path_join(directory, name);
+    SCOPED_FREE char *to = memory_format("%s/" CHECKPOINT_BAD_PREFIX "%s", directory, name);
+    return file_calls.rename(from, to);
+}
+
+/* ---- a directory that others have filled */
+
 int checkpoint_replace_directory(const char *directory, const char *saving, const struct epoch_record *own,
                                  const struct manifest *manifest, struct error *error)
 {
     const struct checkpoint_name name = {.step = manifest->step, .attempt = own->attempt, .epoch = own->epoch};
     char text[CHECKPOINT_NAME_MAX];
     checkpoint_name_format(&name, text);
-    if (write_manifest(saving, manifest, error) == 0)
-        return replace(directory, saving, text, own, error);
-    file_remove_directory(saving, NULL);
-    return -1;
+    if (write_manifest(saving, manifest, error) < 0 || lineage_check_current(directory, own, error) < 0) {
+        file_remove_directory(saving, NULL);
+        return -1;
+    }
+    return replace(directory, saving, text, error);
 }
 
 int checkpoint_commit_directory(const char *directory, const char *saving, const struct epoch_record *own,

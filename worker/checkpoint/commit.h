@@ -20,7 +20,7 @@ struct checkpoint_parts {
     struct checkpoint_parts_patience patience;
 };
 
-/* Fills manifest->files. ERROR_STALE or ERROR_CONFLICT: `own` is no longer the newest record; nothing was committed. */
+/* Fills manifest->files. An older save of that step by the same chief is replaced. ERROR_STALE or ERROR_CONFLICT: `own` is no longer the newest record; nothing was committed. */
 int checkpoint_commit(const char *directory, const struct epoch_record *own, struct manifest *manifest,
                       const struct safetensors_tensor *tensors, unsigned count, const struct checkpoint_parts *parts,
                       int64_t *ret_bytes, struct error *error);
@@ -36,7 +36,7 @@ int checkpoint_replace_directory(const char *directory, const char *saving, cons
                                  const struct manifest *manifest, struct error *error);
 
 /* What the disk holds of the file that this process wrote for it, against the digest: from the disk, where that goes (disk_file.h).
- * What does not read back as it was written is moved aside. */
+ * What does not read back as it was written is moved aside; what cannot be read stays where it is. */
 int checkpoint_read_back(const char *directory, const struct epoch_record *own, const struct manifest *manifest,
                          struct error *error);
 /* Out of every loader's sight, for a person to look at. Where even that fails (a read-only directory), the next loader finds it bad

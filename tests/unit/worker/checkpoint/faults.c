@@ -371,6 +371,52 @@ Test(faults, what_reads_back_differently_fails_the_save_and_is_moved_aside)
     cr_assert_eq(test_restored_step(directory), 10);
 }
 
+static char hidden[TEST_PATH_MAX], shard[TEST_PATH_MAX];
+
+/* From the commit on its file opens, and gives an error for its bytes. */
+static int rename_and_hide(const char *from, const char *to)
+{
+    int result = real.rename(from, to);
+    cr_assert(result < 0 || (real.rename(shard, hidden) == 0 && real.mkdir(shard, 0755) == 0));
+    return result;
+}
+
+Test(faults, what_cannot_be_read_back_fails_the_save_and_stays_where_it_is)
+{
+    const char *directory = test_directory();
+    struct checkpoint_store *store = test_open(directory, 1);
+    struct error error = ERROR_INIT;
+    SCOPED_FREE char *bad = memory_format("%s/.bad-step-00000020.attempt-1.epoch-1", directory);
+    cr_assert_eq(checkpoint_store_begin(store, false, NULL), 0);
+    cr_assert_eq(test_save(store, 10, NULL), 0);
+    test_shard_path(directory, 20, 1, shard);
+    snprintf(hidden, sizeof hidden, "%s/hidden", directory);
+    real = file_calls;
+    file_calls.rename = rename_and_hide;
+    cr_assert_eq(test_save(store, 20, &error), -1);
+    file_calls = real;
+    cr_assert_neq(error.kind, ERROR_CORRUPT, "%s", error.message);
+    cr_assert_eq(access(bad, F_OK), -1, "%s", error.message);
+    cr_assert_eq(rmdir(shard), 0);
+    cr_assert_eq(rename(hidden, shard), 0);
+    cr_assert_eq(checkpoint_store_counts(store).committed_step, 10);
+    cr_assert_eq(test_restored_step(directory), 20, "it was whole");
+    checkpoint_store_free(store);
+}
+
+Test(faults, a_step_that_is_there_already_is_saved_again)
+{
+    const char *directory = test_directory();
+    struct checkpoint_store *store = test_open(directory, 1);
+    struct error error = ERROR_INIT;
+    cr_assert_eq(checkpoint_store_begin(store, false, NULL), 0);
+    cr_assert_eq(test_save(store, 10, NULL), 0);
+    cr_assert_eq(test_save(store, 10, &error), 0, "%s", error.message);
+    cr_assert_eq(checkpoint_store_counts(store).saved, 2);
+    checkpoint_store_free(store);
+    cr_assert_eq(test_restored_step(directory), 10);
+}
+
 /* ---- retention */
 
 Test(faults, retention_never_leaves_only_bad_ones)
