@@ -396,8 +396,14 @@ static int tell_strategy(struct trainer *trainer, struct error *error)
 static enum outcome finish(struct loop *loop, struct error *error)
 {
     struct trainer *trainer = loop->trainer;
-    if (saving_finish(trainer, error) < 0)
+    struct error cause = ERROR_INIT;
+    if (saving_finish(trainer, &cause) < 0 && trainer_is_chief(trainer)) {
+        if (error)
+            *error = cause;
         return fail(loop, error, EXIT_CODE_NOT_STORED);
+    }
+    if (cause.kind != ERROR_NONE) /* what comes of it the chief says, which waits for this rank's part */
+        report_warn(trainer->report, "%s", cause.message);
     bool apart = !strategy_has_whole_model(trainer->strategy);
     if ((apart && strategy_meet(trainer->strategy, error) < 0) || tell_strategy(trainer, error) < 0)
         return judge(loop, error, EXIT_CODE_INTERNAL);

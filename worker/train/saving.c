@@ -174,28 +174,28 @@ void saving_tell_late(void *context, const char *rank, int64_t step, int64_t wai
         report_warn(trainer->report, "%s", text);
 }
 
-/* A part that cannot be saved is a warning here, and a failed save in the chief. */
-static void save_part(struct trainer *trainer)
+static int save_part(struct trainer *trainer, struct error *error)
 {
-    struct error cause = ERROR_INIT;
     const struct checkpoint_part_key key = part_key(trainer);
     if (part_writer_has(trainer->parts, &key))
-        return;
+        return 0;
     struct state_tensors tensors;
     state_tensors_init(&tensors, &trainer->state);
-    if (training_state_to_host(&trainer->state, &cause) < 0 ||
-        part_writer_save(trainer->parts, &key, tensors.tensors + tensors.shared_count,
-                         tensors.count - tensors.shared_count, &cause) < 0)
-        report_warn(trainer->report, "no checkpoint of step %lld: %s", (long long)key.step, cause.message);
+    int result = training_state_to_host(&trainer->state, error);
+    if (result == 0)
+        result = part_writer_save(trainer->parts, &key, tensors.tensors + tensors.shared_count,
+                                  tensors.count - tensors.shared_count, error);
     state_tensors_release(&tensors);
+    return result;
 }
 
-static void finish_part(struct trainer *trainer)
+/* A part that cannot be saved is a warning here, and a failed save in the chief. */
+static void begin_part(struct trainer *trainer)
 {
     struct error cause = ERROR_INIT;
-    save_part(trainer);
-    if (part_writer_wait(trainer->parts, &cause) < 0)
-        report_warn(trainer->report, "%s", cause.message);
+    if (save_part(trainer, &cause) < 0)
+        report_warn(trainer->report, "no checkpoint of step %lld: %s", (long long)trainer->state.progress.step,
+                    cause.message);
 }
 
 /* ---- when */
@@ -275,7 +275,7 @@ static int tell_results(struct trainer *trainer, struct error *error)
 int saving_consider(struct trainer *trainer, const struct strategy_result *result, struct error *error)
 {
     if (writes_part(trainer) && result->checkpoint)
-        save_part(trainer);
+        begin_part(trainer);
     if (trainer->store == NULL || !trainer->store_begun)
         return 0;
     if (tell_results(trainer, error) < 0)
@@ -320,8 +320,8 @@ static int finish_save(struct trainer *trainer, struct error *error)
 
 int saving_finish(struct trainer *trainer, struct error *error)
 {
-    if (writes_part(trainer))
-        finish_part(trainer);
+    if (writes_part(trainer) && (save_part(trainer, error) < 0 || part_writer_wait(trainer->parts, error) < 0))
+        return -1;
     if (trainer->store == NULL || !trainer->store_begun)
         return 0;
     atomic_store(&trainer->finishes, true);

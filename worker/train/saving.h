@@ -21,7 +21,7 @@ unsigned saving_votes(const struct trainer *trainer);
  * lost its directory must end. */
 int saving_consider(struct trainer *trainer, const struct strategy_result *result, struct error *error);
 
-/* Saves the present step and waits until it is durable; does nothing when it is already. */
+/* Saves the present step, or this rank's part of it, and waits until that is durable; does nothing when it is already. */
 int saving_finish(struct trainer *trainer, struct error *error);
 
 /* Where several ranks hold the state, and this one is about to give up the step under way: has the others save the present one too,

@@ -2,7 +2,9 @@
 #include "worker/train/saving.h"
 
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "tests/unit/worker/checkpoint/held_disk.h"
 #include "worker/checkpoint/file.h"
@@ -43,6 +45,35 @@ Test(saving, a_rank_agrees_to_a_save_once_its_last_part_is_written, .timeout = 6
     cr_assert_eq(part_writer_wait(trainer.parts, NULL), 0);
     cr_expect_eq(saving_votes(&trainer), STRATEGY_VOTE_CHECKPOINT);
     held_disk_end();
+    part_writer_free(trainer.parts);
+    file_remove_directory(directory, NULL);
+}
+
+static ssize_t write_to_full_disk(int descriptor, const void *bytes, size_t length)
+{
+    (void)descriptor, (void)bytes, (void)length;
+    errno = ENOSPC;
+    return -1;
+}
+
+/* Who leaves says last whether its part is saved. */
+Test(saving, a_rank_whose_part_could_not_be_written_has_not_saved_it, .timeout = 60)
+{
+    char directory[] = "/tmp/coxswain-saving-XXXXXX";
+    cr_assert(mkdtemp(directory));
+    static const float values[] = {1, 2, 3};
+    const struct safetensors_tensor tensor = {
+        .name = "a", .dtype = SAFETENSORS_F32, .shape = {3}, .rank = 1, .data = values, .bytes = sizeof values};
+    const struct checkpoint_part_key key = {.rank = 1};
+    struct strategy strategy = {.operations = &shared_operations, .world = {.rank = 1, .size = 2}};
+    struct trainer trainer = {
+        .crew = {.size = 2, .rank = 1}, .strategy = &strategy, .parts = part_writer_new(directory)};
+    struct error error = ERROR_INIT;
+    file_calls.write = write_to_full_disk;
+    cr_assert_eq(part_writer_save(trainer.parts, &key, &tensor, 1, NULL), 0);
+    cr_expect_eq(saving_finish(&trainer, &error), -1);
+    cr_expect_eq(error.kind, ERROR_NO_SPACE, "%s", error.message);
+    file_calls.write = write;
     part_writer_free(trainer.parts);
     file_remove_directory(directory, NULL);
 }
