@@ -80,7 +80,8 @@ void abandonment_ask(struct abandonment *abandonment)
     if (abandonment == NULL)
         return;
     pthread_mutex_lock(&abandonment->lock);
-    abandonment->deadline_ns = clock_monotonic_ns() + abandonment->options.patience_ms * 1000000;
+    if (abandonment->deadline_ns == 0)
+        abandonment->deadline_ns = clock_monotonic_ns() + abandonment->options.patience_ms * 1000000;
     pthread_cond_broadcast(&abandonment->changed);
     pthread_mutex_unlock(&abandonment->lock);
 }

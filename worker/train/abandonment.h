@@ -34,7 +34,7 @@ int abandonment_new(const struct abandonment_options *options, struct abandonmen
 /* NULL is fine for all that follow. */
 void abandonment_free(struct abandonment *abandonment);
 
-/* The process is asked to leave. From any thread. */
+/* The process is asked to leave; the first time counts. From any thread. */
 void abandonment_ask(struct abandonment *abandonment);
 
 void abandonment_step_begins(struct abandonment *abandonment);

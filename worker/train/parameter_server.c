@@ -51,6 +51,13 @@ static void ask_server(void *context)
     ps_server_leave(serving->server);
 }
 
+/* It serves no more, and stores what it was told to. */
+static void ask_storing(void *context)
+{
+    struct serving *serving = context;
+    abandonment_ask(serving->trainer->abandonment);
+}
+
 /* Nobody waits for it any more. */
 static void abandon_shard(void *context)
 {
@@ -63,6 +70,7 @@ static void end_server(struct serving *serving)
     struct trainer *trainer = serving->trainer;
     abandonment_step_begins(trainer->abandonment);
     ps_server_free(serving->server);
+    stop_notify(NULL, NULL);
     abandonment_free(trainer->abandonment);
     trainer->abandonment = NULL;
 }
@@ -102,6 +110,7 @@ static int serve(struct trainer *trainer, const struct placement *placement, enu
         return -1;
     }
     if (abandonment_new(&abandonment, &trainer->abandonment, error) < 0) {
+        *ret_code = error_exit_code(error, EXIT_CODE_INTERNAL);
         ps_server_free(serving.server);
         return -1;
     }
@@ -110,7 +119,7 @@ static int serve(struct trainer *trainer, const struct placement *placement, enu
     int result = ps_server_wait(serving.server, error);
     if (result < 0) /* what it reads is what it starts from */
         *ret_code = error_exit_code(error, EXIT_CODE_NO_CHECKPOINT);
-    stop_notify(NULL, NULL);
+    stop_notify(ask_storing, &serving);
     struct ps_server_counts counts = ps_server_counts(serving.server);
     report_say(trainer->report, "served     %lld updates, %lld pulls; %lld updates came twice",
                (long long)counts.applied, (long long)counts.pulls, (long long)counts.duplicates);

@@ -44,6 +44,16 @@ Test(abandonment, a_step_that_outlasts_the_patience_is_abandoned, .timeout = 120
     cr_assert_eq(atomic_load(&abandoned), 1, "once");
 }
 
+Test(abandonment, who_is_asked_again_has_no_more_patience, .timeout = 120)
+{
+    struct abandonment *a = start(1000, count);
+    abandonment_step_begins(a);
+    while (atomic_load(&abandoned) == 0)
+        abandonment_ask(a);
+    abandonment_step_ends(a);
+    abandonment_free(a);
+}
+
 Test(abandonment, a_step_that_begins_when_the_time_is_up_as_well, .timeout = 120)
 {
     struct abandonment *a = start(AT_ONCE_MS, count);
