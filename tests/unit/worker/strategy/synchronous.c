@@ -631,11 +631,21 @@ static int train(struct worker *worker, struct error *error)
     return strategy_sum(worker->strategy, &done, 1, error);
 }
 
+/* The others would wait for one that is gone, in silence: the case ends with the first that fails. */
+_Noreturn static void end_case(const struct worker *worker)
+{
+    fprintf(stderr, "%s of %u: rank %u fails after step %lld: %s\n", worker->cell->arrangement->name,
+            worker->cell->count, worker->rank, (long long)worker->state.progress.step, worker->error.message);
+    _exit(EXIT_FAILURE);
+}
+
 static void *worker_main(void *context)
 {
     struct worker *worker = context;
     worker->failed = train(worker, &worker->error) < 0;
-    if (worker->failed && worker->cell->spoilt > 0) { /* its process ends */
+    if (worker->failed && worker->cell->spoilt == 0)
+        end_case(worker);
+    if (worker->failed) { /* its process ends */
         strategy_close(worker->strategy);
         worker->strategy = NULL;
     }
