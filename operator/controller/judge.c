@@ -97,25 +97,44 @@ static int64_t calm_ms(const struct planning *planning)
                : lasted_ms(planning_time(planning, STATUS_TIME_RESTARTING), planning->now_ms);
 }
 
-/* From its start to its end by the clock of its node. Of one that has vanished nobody knows more than that it is no
- * successor that came a moment ago, and that the crew was whole. */
-static int64_t pod_ran_ms(const struct planning *planning, const struct pod_view *pod)
+/* While the crew runs: since when. Once somebody is not ready: since when it may have run before. */
+static int64_t crew_from_ms(const struct planning *planning)
+{
+    const struct job_status *old = planning->old;
+    if (condition_is(old, CONDITION_RUNNING, CONDITION_TRUE))
+        return planning_time(planning, STATUS_TIME_RUNNING);
+    bool calm = condition_is(old, CONDITION_RESTARTING, CONDITION_FALSE);
+    return planning_time(planning, calm ? STATUS_TIME_RESTARTING : STATUS_TIME_START);
+}
+
+/* From its start to its end by the clock of its node, or up to `until_ms`. Of one that has vanished nobody knows more than
+ * that it is no successor that came a moment ago, and that the crew was whole. */
+static int64_t pod_ran_ms(const struct planning *planning, const struct pod_view *pod, int64_t until_ms)
 {
     if (!pod)
         return calm_ms(planning);
-    return lasted_ms(pod->started_ms, pod->finished_ms != FIELD_UNSET ? pod->finished_ms : planning->now_ms);
+    int64_t end_ms = pod->finished_ms != FIELD_UNSET ? pod->finished_ms : planning->now_ms;
+    return lasted_ms(pod->started_ms, end_ms < until_ms ? end_ms : until_ms);
 }
 
 /* How well it went with the pod that is to blame. A crew may run for hours while one whom it can do without comes and ends
- * again and again; one who is needed has worked for as long only as the others were there. */
+ * again and again; one who is needed has worked for as long only as the others were there. A node may have been silent for
+ * minutes before its pod is said to have ended: what counts is how long the crew had run until then, unless it has not run
+ * since one of it was restarted, or nobody knows since when the pod was there. */
 static int64_t ran_ms(const struct planning *planning, const struct slot *cause)
 {
-    int64_t pod_ms = pod_ran_ms(planning, cause->occupant);
+    const struct job_status *old = planning->old;
     if (cause->occupant && !slot_required(cause))
-        return pod_ms;
-    if (!condition_is(planning->old, CONDITION_RUNNING, CONDITION_TRUE))
-        return 0;
-    int64_t crew_ms = lasted_ms(planning_time(planning, STATUS_TIME_RUNNING), planning->now_ms);
+        return pod_ran_ms(planning, cause->occupant, INT64_MAX);
+    int64_t until_ms = planning->now_ms;
+    if (!condition_is(old, CONDITION_RUNNING, CONDITION_TRUE)) {
+        if (!cause->occupant || condition_is(old, CONDITION_RUNNING, CONDITION_ABSENT) ||
+            condition_is(old, CONDITION_RESTARTING, CONDITION_TRUE))
+            return 0;
+        until_ms = planning_time(planning, STATUS_TIME_RUNNING);
+    }
+    int64_t crew_ms = lasted_ms(crew_from_ms(planning), until_ms);
+    int64_t pod_ms = pod_ran_ms(planning, cause->occupant, until_ms);
     return pod_ms < crew_ms ? pod_ms : crew_ms;
 }
 

@@ -153,6 +153,66 @@ Test(judge, collateral_after_a_good_run_is_let_off)
     cr_assert_eq(scene.plan.status.restarts.failures, 0);
 }
 
+/* What is known of a node that falls silent: first that its pods are not ready, minutes later that they are to go. */
+static void fall_silent_after(int64_t ms)
+{
+    scene.job.status.restart_count = 5;
+    scene.input.now_ms += ms;
+    scene.pods[2].ready = false;
+    scene_plan(&scene);
+    scene_accept(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_RUNNING, CONDITION_FALSE), "CrewIncomplete");
+    scene.input.now_ms += 300000;
+}
+
+Test(judge, a_pod_that_worked_before_its_node_fell_silent_is_replaced_at_once)
+{
+    fall_silent_after(86400000);
+    scene.pods[2].deletion_ms = scene.input.now_ms;
+    scene.pods[2].disruption_target = true;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.restarts.disruptions, 1);
+    cr_assert_eq(scene.plan.status.backoff_until_ms, FIELD_UNSET);
+}
+
+Test(judge, collateral_of_a_pod_that_worked_before_is_let_off)
+{
+    fall_silent_after(86400000);
+    scene.pods[2].ready = true;
+    scene_end_pod(&scene, &scene.pods[1], 160);
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.restart_count, 6);
+    cr_assert_eq(scene.plan.status.restarts.failures, 0);
+}
+
+Test(judge, silence_is_no_work)
+{
+    scene.job.status.conditions[CONDITION_RESTARTING] =
+        (struct condition){.status = CONDITION_FALSE,
+                           .last_transition_ms = scene.input.now_ms,
+                           .reason = "CrewComplete",
+                           .message = ""}; /* restarted until a moment ago */
+    fall_silent_after(1000);
+    scene.pods[2].deletion_ms = scene.input.now_ms;
+    scene.pods[2].disruption_target = true;
+    scene_plan(&scene);
+    cr_assert_geq(scene.plan.status.backoff_until_ms, scene.input.now_ms + 16000);
+}
+
+/* After a suspension the crew has not run yet. */
+Test(judge, a_new_crew_that_never_was_whole_backs_off)
+{
+    scene.input.now_ms += 3600000;
+    scene.job.status.restart_count = 5;
+    scene.job.status.conditions[CONDITION_RUNNING].status = CONDITION_FALSE;
+    scene.job.status.conditions[CONDITION_RUNNING].last_transition_ms = scene.input.now_ms - 600000;
+    for (size_t i = 0; i < 3; i++)
+        scene.pods[i].started_ms = scene.input.now_ms - 300000;
+    scene_end_pod(&scene, &scene.pods[1], 137);
+    scene_plan(&scene);
+    cr_assert_geq(scene.plan.status.backoff_until_ms, scene.input.now_ms + 16000);
+}
+
 /* An elastic crew of which one worker comes and ends again and again, while the others work. */
 static void let_one_be_dispensable(void)
 {
