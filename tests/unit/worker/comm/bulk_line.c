@@ -295,7 +295,10 @@ Test(bulk_line, a_process_without_descriptors_waits_for_some, .timeout = 120)
     cr_assert_eq(socket_address_parse(sides.host, bulk_lines_port(sides.called), &where, NULL), 0);
     int caller = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     cr_assert_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
-    none = (struct rlimit){.rlim_cur = 0, .rlim_max = before.rlim_max};
+    int next = dup(caller); /* the lowest that is free */
+    cr_assert_geq(next, 0);
+    close(next);
+    none = (struct rlimit){.rlim_cur = (rlim_t)next, .rlim_max = before.rlim_max};
     cr_assert_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
     int connected = connect(caller, &where.any, socket_address_size(&where));
     int64_t since = processor_ns();
