@@ -40,9 +40,10 @@ struct one_server {
     float *packed; /* gradients on their way, where they are not contiguous */
     char address[RESOLVE_ADDRESS_MAX];
     struct bulk_line *line; /* NULL: none was offered, or it could not be had */
-    uint64_t line_moved;    /* as last seen */
-    bool lined;             /* it has opened */
-    bool receives;          /* values are coming on it */
+    uint32_t line_port;
+    uint64_t line_moved; /* as last seen */
+    bool lined;          /* it has opened */
+    bool receives;       /* values are coming on it */
 };
 
 struct servers_link {
@@ -65,6 +66,7 @@ struct servers_link {
     bool strange; /* for its protocol */
     char refusal[PS_TEXT_MAX];
     struct bulk_lines *lines; /* once one was offered */
+    bool warned;              /* that one cannot be had */
     struct servers_traffic traffic;
 };
 
@@ -120,7 +122,25 @@ static void dial_line(struct one_server *server, const struct ps_message *offer)
         (link->lines == NULL && bulk_lines_start(&options, &link->lines, NULL) < 0))
         return;
     server->line = bulk_line_dial(link->lines, server->address, (uint16_t)offer->port, offer->token);
+    server->line_port = offer->port;
     server->line_moved = 0;
+}
+
+/* The work goes on, only slower: nobody would look for the reason where it is. */
+static void warn_of_no_line(const struct one_server *server)
+{
+    struct servers_link *link = server->link;
+    char text[PS_TEXT_MAX], name[WAITING_NAME_MAX];
+    if (link->warned || link->options.warn == NULL)
+        return;
+    link->warned = true;
+    waiting_name("ps", server->number, &link->options.servers[server->number], name);
+    snprintf(
+        text, sizeof text,
+        "%s: no data connection to port %u; its values and gradients go through gRPC, which is slower: let workers "
+        "connect to that port",
+        name, (unsigned)server->line_port);
+    link->options.warn(link->options.context, text);
 }
 
 static void drop_line(struct one_server *server)
@@ -263,12 +283,14 @@ static void tend_line(struct one_server *server)
     server->line_moved = moved;
     if (server->receives && !bulk_line_is_busy(server->line))
         finish_pull(server);
-    if (state == BULK_LINE_OPEN)
+    if (state == BULK_LINE_OPEN) {
         server->lined = true;
-    else if (state == BULK_LINE_CLOSED && server->lined)
+    } else if (state == BULK_LINE_CLOSED && server->lined) {
         rpc_stream_close(server->stream);
-    else if (state == BULK_LINE_CLOSED)
+    } else if (state == BULK_LINE_CLOSED) {
+        warn_of_no_line(server);
         drop_line(server);
+    }
 }
 
 /* Once nobody is on the way to open it. */

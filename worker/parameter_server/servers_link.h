@@ -40,6 +40,9 @@ struct servers_link_options {
     bool impatient;
     /* Asked while such a pull waits: whether a server that it waits for will not answer soon, being without a state. */
     bool (*gives_up)(void *context);
+    /* Hears once, on the rpc's thread, of a server to which large tensors go through gRPC, since it cannot be had on a line. NULL:
+     * nobody. */
+    void (*warn)(void *context, const char *text);
     void *context;
     /* How long a server may say nothing at all while its connection stands and something is asked of it: then the call fails
      * (ERROR_TIMEOUT, with its name). 0: 300 s, as for collectives. One that is away is waited for without end. */

@@ -189,6 +189,12 @@ static void wake(void *context)
     rpc_wake(((struct ps_worker *)context)->rpc);
 }
 
+static void warn(void *context, const char *text)
+{
+    const struct ps_worker *worker = context;
+    report_warn(worker->trainer->report, "%s", text);
+}
+
 static int open_links(struct ps_worker *worker, struct error *error)
 {
     struct trainer *trainer = worker->trainer;
@@ -218,6 +224,8 @@ static int open_links(struct ps_worker *worker, struct error *error)
         .index = crew_own_seat(crew)->index,
         .digest = parameter_layout_digest(graph_layout(trainer->graph)),
         .share_memory = true,
+        .warn = warn,
+        .context = worker,
     };
     return ticket_link_new(&tickets, &worker->tickets, error) < 0 ||
                    servers_link_new(&servers, &worker->servers, error) < 0

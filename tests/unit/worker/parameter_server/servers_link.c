@@ -42,6 +42,10 @@ struct scene {
     struct bulk_inbox inbox;
     float gradients[ELEMENTS];
     unsigned opened, pushed;
+
+    /* The worker's; its rpc's thread, until that has stopped. */
+    unsigned warnings;
+    char warning[PS_TEXT_MAX];
 };
 
 static void offer(struct scene *scene, struct rpc_stream *stream)
@@ -179,6 +183,13 @@ static void wake(void *context)
     rpc_wake(((struct scene *)context)->rpc);
 }
 
+static void warn(void *context, const char *text)
+{
+    struct scene *scene = context;
+    scene->warnings++;
+    snprintf(scene->warning, sizeof scene->warning, "%s", text);
+}
+
 static void wake_server(void *context)
 {
     rpc_wake(((struct scene *)context)->server_rpc);
@@ -205,7 +216,9 @@ static void set_up(struct scene *scene, int manner)
                                                  .servers = &scene->seat,
                                                  .placement = &scene->placement,
                                                  .elements = ELEMENTS,
-                                                 .job_uid = "uid"};
+                                                 .job_uid = "uid",
+                                                 .warn = warn,
+                                                 .context = scene};
     cr_assert(servers_link_new(&options, &scene->link, NULL) == 0);
     rpc_start_ticks(scene->rpc);
     rpc_start_ticks(scene->server_rpc);
@@ -266,15 +279,18 @@ Test(servers_link, large_values_and_gradients_travel_on_a_line, .timeout = 120)
     struct servers_traffic traffic = servers_link_traffic(scene.link);
     cr_expect(traffic.lined == 3 * (int64_t)sizeof scene.values && traffic.shared == 0 && traffic.streamed == 0);
     tear_down(&scene);
+    cr_expect(scene.warnings == 0, "%s", scene.warning);
 }
 
-Test(servers_link, where_no_line_can_be_had_they_travel_on_the_stream, .timeout = 120)
+Test(servers_link, where_no_line_can_be_had_they_travel_on_the_stream_and_that_is_told, .timeout = 120)
 {
     static struct scene scene;
     set_up(&scene, LIES);
     exchange(&scene, 1);
     cr_expect(servers_link_traffic(scene.link).streamed == 3 * (int64_t)sizeof scene.values);
     tear_down(&scene);
+    cr_expect(scene.warnings == 1 && strstr(scene.warning, "no data connection to port 1;"), "%u: %s", scene.warnings,
+              scene.warning);
 }
 
 Test(servers_link, a_line_that_is_cut_in_an_update_is_opened_anew_and_the_update_told_again, .timeout = 120)
