@@ -18,6 +18,7 @@
 #include "worker/launch/job_source.h"
 #include "worker/report/termination.h"
 #include "worker/train/announce.h"
+#include "worker/train/leaving.h"
 #include "worker/train/loop.h"
 #include "worker/train/parameter_server.h"
 #include "worker/train/stop.h"
@@ -33,6 +34,8 @@ static int train(const struct arguments *arguments, const struct identity *ident
         result = trainer_serves_parameters(&trainer) ? parameter_server_run(&trainer, ret_code, error)
                                                      : loop_run(&trainer, ret_code, error);
     }
+    if (result < 0 && *ret_code == EXIT_CODE_LEFT)
+        leaving_settle(&trainer, error);
     trainer_release(&trainer);
     return result;
 }

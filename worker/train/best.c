@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/clock.h"
+#include "common/condition.h"
 #include "common/contract/checkpoint_layout.h"
 #include "common/memory.h"
 #include "common/scope.h"
@@ -68,7 +70,7 @@ void best_begin(struct trainer *trainer)
     best->trainer = trainer;
     best->stored = best->promised = read_loss(trainer);
     pthread_mutex_init(&best->mutex, NULL);
-    pthread_cond_init(&best->changed, NULL);
+    condition_init(&best->changed);
     trainer->best = best;
 }
 
@@ -178,6 +180,21 @@ void best_wait(struct trainer *trainer)
     while (best->waits || best->writes)
         pthread_cond_wait(&best->changed, &best->mutex);
     pthread_mutex_unlock(&best->mutex);
+}
+
+bool best_wait_for(struct trainer *trainer, int64_t ms)
+{
+    struct best *best = trainer->best;
+    int64_t deadline_ns = clock_monotonic_ns() + ms * 1000000;
+    bool in_time = true;
+    if (best == NULL)
+        return true;
+    pthread_mutex_lock(&best->mutex);
+    while (in_time && (best->waits || best->writes))
+        in_time = condition_wait_until(&best->changed, &best->mutex, deadline_ns);
+    bool all = !best->waits && !best->writes;
+    pthread_mutex_unlock(&best->mutex);
+    return all;
 }
 
 void best_free(struct best *best)

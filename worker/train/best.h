@@ -22,6 +22,8 @@ void best_begin(struct trainer *trainer);
 int best_consider(struct trainer *trainer, double loss, struct error *error);
 /* Until all is on the disk, or told to have failed. */
 void best_wait(struct trainer *trainer);
+/* The same, but no longer than that; whether it is so. */
+bool best_wait_for(struct trainer *trainer, int64_t ms);
 /* Waits as well. NULL is fine. */
 void best_free(struct best *best);
 

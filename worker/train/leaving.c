@@ -6,6 +6,7 @@
 
 #include "worker/report/termination.h"
 #include "worker/train/abandonment.h"
+#include "worker/train/best.h"
 #include "worker/train/saving.h"
 #include "worker/train/stop.h"
 
@@ -39,16 +40,40 @@ static void name_unfinished(const struct trainer *trainer, char text[96])
         snprintf(text, 96, "step %lld of %lld", step + 1, total);
 }
 
+static _Noreturn void end_process(const struct trainer *trainer, const struct error *error)
+{
+    termination_report(EXIT_CODE_LEFT, error);
+    report_flush(trainer->report);
+    (void)fflush(NULL);
+    _exit(EXIT_CODE_LEFT);
+}
+
 void leaving_end(const struct trainer *trainer, const char *unfinished, const char *share, const char *follows)
 {
     struct error error = ERROR_INIT;
     error_set(&error, ERROR_CANCELLED,
               "left on request: %s did not end within %s of the grace period (%lld s) and was abandoned; %s",
               unfinished, share, (long long)trainer->identity->grace_ms / 1000, follows);
-    termination_report(EXIT_CODE_LEFT, &error);
-    report_flush(trainer->report);
-    (void)fflush(NULL);
-    _exit(EXIT_CODE_LEFT);
+    end_process(trainer, &error);
+}
+
+/* All that a later start needs is saved by then. */
+static bool await_best(struct trainer *trainer)
+{
+    int64_t patience_ms = trainer->identity->grace_ms / 8;
+    bool kept = best_wait_for(trainer, patience_ms);
+    if (!kept)
+        report_warn(trainer->report,
+                    "the best weights so far are lost: they were not on the disk within an eighth of the grace period "
+                    "(%.1f s); those kept before them stay",
+                    (double)patience_ms / 1000);
+    return kept;
+}
+
+void leaving_settle(struct trainer *trainer, const struct error *error)
+{
+    if (!await_best(trainer))
+        end_process(trainer, error);
 }
 
 static const char *name_what_follows(const struct trainer *trainer, bool wanted, bool saved)
@@ -85,6 +110,7 @@ static void abandon(void *context)
         report_warn(trainer->report, "no checkpoint of step %lld: %s", (long long)step, cause.message);
     if (trainer->member && !trainer_is_chief(trainer))
         member_leave(trainer->member);
+    (void)await_best(trainer);
     leaving_end(trainer, unfinished, "half", name_what_follows(trainer, wanted, saved));
 }
 

@@ -25,6 +25,10 @@ bool leaving_can_abandon(const struct trainer *trainer);
 int leaving_open(struct trainer *trainer, struct error *error);
 void leaving_close(struct trainer *trainer);
 
+/* When the trainer has left, before it is released: gives the best weights that are on their way to the disk (best.h) an eighth of the
+ * grace period, and ends the process without them if need be. */
+void leaving_settle(struct trainer *trainer, const struct error *error);
+
 /* Ends the process, which leaves in the midst of something: what did not end within "half" of the grace period, and what follows
  * from that. */
 _Noreturn void leaving_end(const struct trainer *trainer, const char *unfinished, const char *share,

@@ -404,6 +404,7 @@ static enum outcome finish(struct loop *loop, struct error *error)
     }
     if (cause.kind != ERROR_NONE) /* what comes of it the chief says, which waits for this rank's part */
         report_warn(trainer->report, "%s", cause.message);
+    best_wait(trainer);
     bool apart = !strategy_has_whole_model(trainer->strategy);
     if ((apart && strategy_meet(trainer->strategy, error) < 0) || tell_strategy(trainer, error) < 0)
         return judge(loop, error, EXIT_CODE_INTERNAL);

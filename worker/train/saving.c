@@ -326,7 +326,6 @@ int saving_finish(struct trainer *trainer, struct error *error)
         return 0;
     atomic_store(&trainer->finishes, true);
     int result = finish_save(trainer, error);
-    best_wait(trainer);
     atomic_store(&trainer->finishes, false);
     return result < 0 ? error_wrap(error, "final checkpoint") : 0;
 }

@@ -6,6 +6,8 @@
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -129,6 +131,47 @@ Test(best, training_goes_on_while_they_are_written_and_the_best_come_next, .time
     best_wait(&scene.trainer);
     held_disk_end();
     cr_expect_eq(kept_value(&scene), 3);
+    tear_down(&scene);
+}
+
+static pthread_mutex_t file_of_best = PTHREAD_MUTEX_INITIALIZER;
+
+static int open_when_let(const char *path, int flags, mode_t mode)
+{
+    if (strstr(path, CHECKPOINT_BEST)) {
+        pthread_mutex_lock(&file_of_best);
+        pthread_mutex_unlock(&file_of_best);
+    }
+    return open(path, flags, mode);
+}
+
+static void save(struct scene *scene, int64_t step)
+{
+    static const float value = 1;
+    const struct safetensors_tensor tensor = {
+        .name = "w", .dtype = SAFETENSORS_F32, .shape = {1}, .rank = 1, .data = &value, .bytes = sizeof value};
+    const struct manifest manifest = {.step = step, .workers = 1, .logical_shards = 1};
+    enum checkpoint_start start;
+    cr_assert_eq(checkpoint_save(scene->trainer.store, &manifest, &tensor, 1, &start, NULL), 0);
+    cr_assert_eq(checkpoint_wait(scene->trainer.store, NULL), 0);
+}
+
+/* Who is asked to leave has no time for them, once the checkpoint is there. */
+Test(best, no_checkpoint_waits_for_them, .timeout = 60)
+{
+    static struct scene scene;
+    set_up(&scene);
+    int (*plain_open)(const char *, int, mode_t) = file_calls.open;
+    save(&scene, 1);
+    pthread_mutex_lock(&file_of_best);
+    file_calls.open = open_when_let;
+    evaluate(&scene, 1, 3);
+    cr_expect_eq(saving_finish(&scene.trainer, NULL), 0);
+    cr_expect_not(best_wait_for(&scene.trainer, 1));
+    pthread_mutex_unlock(&file_of_best);
+    cr_expect(best_wait_for(&scene.trainer, 60000));
+    file_calls.open = plain_open;
+    cr_expect_eq(kept_value(&scene), 1);
     tear_down(&scene);
 }
 
