@@ -10,7 +10,9 @@
  *
  *   EMULATED_NCCL_VERSION    23007
  *   EMULATED_NCCL_SLOW_MS    each operation of a stream takes so much longer
- *   EMULATED_NCCL_FAILS      init: no group can be joined; peers: that a peer has gone is told, and not only felt
+ *   EMULATED_NCCL_FAILS      init: no group can be joined; second: nor by more than one communicator of a thread, and the
+ *                            process says at its end how many it has left behind; peers: that a peer has gone is told, and
+ *                            not only felt
  *   EMULATED_NCCL_ABORT      hangs: ncclCommAbort never comes back
  */
 #include "worker/device/cuda/nccl.h"
@@ -59,6 +61,7 @@ static __thread struct group *open_groups; /* one a communicator */
 static __thread struct ncclComm *to_form;
 static __thread unsigned depth;
 static __thread ncclResult_t group_error;
+static _Atomic unsigned alive; /* communicators */
 
 static bool is_set(const char *name, const char *value)
 {
@@ -154,9 +157,12 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *ret_comm, int ranks, ncclUniqueI
     if (config->size != sizeof *config || config->magic != NCCL_CONFIG_MAGIC || config->blocking != 0 || rank < 0 ||
         rank >= ranks || ranks > WIRE_RANKS_MAX)
         return ncclInvalidArgument;
+    if (to_form && is_set("EMULATED_NCCL_FAILS", "second"))
+        return group_error = ncclSystemError;
     struct ncclComm *comm = calloc(1, sizeof *comm);
     if (!comm)
         return ncclSystemError;
+    atomic_fetch_add(&alive, 1);
     comm->rank = rank;
     comm->ranks = ranks;
     (void)cudaGetDevice(&comm->device);
@@ -191,7 +197,14 @@ ncclResult_t ncclCommAbort(ncclComm_t comm)
     pthread_cond_destroy(&comm->changed);
     pthread_mutex_destroy(&comm->lock);
     free(comm);
+    atomic_fetch_sub(&alive, 1);
     return ncclSuccess;
+}
+
+__attribute__((destructor)) static void tell_left_behind(void)
+{
+    if (is_set("EMULATED_NCCL_FAILS", "second"))
+        fprintf(stderr, "communicators left behind: %u\n", atomic_load(&alive));
 }
 
 /* ---------------------------------------------------------------- on the stream */
