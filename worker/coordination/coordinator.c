@@ -375,6 +375,15 @@ static enum coordination_refusal judge_join(const struct coordinator *coordinato
     return REFUSE_NOT;
 }
 
+/* A process that dials twice in a row has connections that may come to be heard in either order: the one that is closed here may be
+ * the one that it listens to, over which it then joins anew. A refusal there would end the process for having dialled. */
+static void close_link(struct coordinator *coordinator, coordinator_link link)
+{
+    struct coordination_message message = message_of(coordinator, COORDINATION_REFORM);
+    snprintf(message.text, sizeof(message.text), "another connection of this process has taken its seat");
+    send_to(coordinator, link, &message, true);
+}
+
 static void on_join(struct coordinator *coordinator, coordinator_link link, const struct coordination_message *join,
                     int64_t now_ms)
 {
@@ -387,8 +396,12 @@ static void on_join(struct coordinator *coordinator, coordinator_link link, cons
     struct seat *seat = &coordinator->seats[join->rank];
     coordinator_link old = seat->link;
     if (old != 0 && old != link) {
-        seat_empty(coordinator, join->rank, "replaced by a newer one", now_ms);
-        refuse(coordinator, old, REFUSE_STALE, "another process has taken this seat");
+        bool same = join->incarnation == seat->incarnation;
+        seat_empty(coordinator, join->rank, same ? "has dialled again" : "replaced by a newer one", now_ms);
+        if (same)
+            close_link(coordinator, old);
+        else
+            refuse(coordinator, old, REFUSE_STALE, "another process has taken this seat");
     }
     seat->epoch = join->generation.epoch;
     seat->incarnation = join->incarnation;

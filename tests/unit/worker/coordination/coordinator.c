@@ -38,16 +38,22 @@ static struct coordinator *start(uint32_t epoch)
                                                          .send = keep});
 }
 
-static void join(struct coordinator *c, coordinator_link link, unsigned rank, uint32_t epoch, int64_t now)
+static void join_as(struct coordinator *c, coordinator_link link, uint64_t incarnation, unsigned rank, uint32_t epoch,
+                    int64_t now)
 {
     struct coordination_message message = {.type = COORDINATION_JOIN,
                                            .generation = {1, epoch, 0},
-                                           .incarnation = link,
+                                           .incarnation = incarnation,
                                            .rank = rank,
                                            .size = SIZE,
                                            .job_uid = "job"};
     snprintf(message.peer.address, sizeof(message.peer.address), "10.0.0.%u", rank);
     coordinator_receive(c, link, &message, now);
+}
+
+static void join(struct coordinator *c, coordinator_link link, unsigned rank, uint32_t epoch, int64_t now)
+{
+    join_as(c, link, link, rank, epoch, now);
 }
 
 static void stand(struct coordinator *c, coordinator_link link, bool holds, int64_t step, uint32_t counter, int64_t now)
@@ -147,6 +153,25 @@ Test(coordinator, a_lower_epoch_is_stale_and_a_higher_one_takes_the_seat)
     cr_assert_eq(inboxes[4].count[COORDINATION_REFUSED], 0);
     coordinator_link_closed(c, 3, "connection closed", 30); /* of the replaced one: nobody's loss */
     cr_assert_not(coordinator_seat_empty(c, 2));
+    coordinator_free(c);
+}
+
+/* Of two connections the first, which the process has given up, is heard last. */
+Test(coordinator, who_dials_twice_is_not_superseded_by_itself)
+{
+    struct coordinator *c = start(1);
+    join(c, 1, 0, 1, 0);
+    stand(c, 1, false, 0, 0, 0);
+    join(c, 3, 2, 1, 0);
+    stand(c, 3, false, 0, 0, 0);
+    join_as(c, 5, 77, 1, 1, 0);
+    join_as(c, 4, 77, 1, 1, 0);
+    cr_assert_eq(inboxes[5].count[COORDINATION_REFUSED], 0);
+    cr_assert(inboxes[5].closed);
+    coordinator_link_closed(c, 4, "connection closed", 0);
+    join_as(c, 6, 77, 1, 1, 0);
+    stand(c, 6, false, 0, 0, 0);
+    cr_assert_eq(world(6)->generation.counter, 1);
     coordinator_free(c);
 }
 
