@@ -10,8 +10,10 @@ static bool is_left(const struct planning *planning, const struct pod_view *pod)
 }
 
 /* How long past its grace period it is waited for; FIELD_UNSET: for ever. A late process of ours is fenced off by its epoch,
- * which a later job of the name begins above of; one of another framework could still write, so that somebody has to say
- * that its node is gone: of what an earlier job has left, the job that has its name now. */
+ * within its job in any case. From a later job of the name it is where a checkpoint directory knows of both, which the
+ * later one claims above of, as long as the earlier one has begun; one that begins on its silent node after that would claim
+ * it for itself, and one of another framework could always write. So somebody has to say that the node is gone: of what an
+ * earlier job has left, the job that has its name now. */
 static int64_t patience_ms(const struct planning *planning, const struct pod_view *pod)
 {
     const struct training_job *job = planning->job;

@@ -112,7 +112,7 @@ static void add_coxswain(const struct training_job *job, enum role role, int64_t
         environment_add(list, ENV_CREW_TLS_DIR, CREW_TLS_DIRECTORY);
 }
 
-static const char *const coxswain_reserved[] = {ENV_JOB, ENV_CREW_KEY_FILE, ENV_CREW_TLS_DIR, NULL};
+static const char *const coxswain_reserved[] = {ENV_CREW_KEY_FILE, ENV_CREW_TLS_DIR, NULL};
 static const struct environment_framework environment_coxswain = {coxswain_document, add_coxswain, coxswain_reserved};
 
 static const struct environment_framework *const frameworks[] = {
@@ -124,10 +124,11 @@ static const struct environment_framework *const frameworks[] = {
 
 /* ---------------------------------------------------------------- for all of them */
 
+/* ENV_JOB tells of a pod that is left whether it is a worker of ours (pod_view.h). */
 bool environment_is_reserved(enum framework framework, const char *name)
 {
-    static const char *const names[] = {ENV_EPOCH,   ENV_ATTEMPT, ENV_JOB_UID,        ENV_ROLE, ENV_INDEX,
-                                        ENV_STORAGE, ENV_POD_IP,  ENV_CHECKPOINT_DIR, NULL};
+    static const char *const names[] = {ENV_EPOCH, ENV_ATTEMPT, ENV_JOB,    ENV_JOB_UID,        ENV_ROLE,
+                                        ENV_INDEX, ENV_STORAGE, ENV_POD_IP, ENV_CHECKPOINT_DIR, NULL};
     return is_one_of(name, names) || is_one_of(name, frameworks[framework]->reserved) ||
            environment_tpu_is_reserved(name);
 }

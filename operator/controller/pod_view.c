@@ -137,7 +137,6 @@ static void read_metadata(const struct json *pod, struct pod_view *view)
     view->grace_ms = grace_ms(pod);
     if (view->deletion_ms != FIELD_UNSET)
         view->deletion_ms -= view->grace_ms;
-    view->fenced = view->deletion_ms != FIELD_UNSET && find(json_member(main_container(pod), "env"), "name", ENV_JOB);
     view->adoptable = view->member && !owner_is_any(pod) && is_told_its_labels(pod);
 }
 
@@ -226,12 +225,31 @@ static void read_container(const struct json *pod, struct pod_view *view)
     read_state(json_member(find(json_at(pod, list), "name", name), "state"), view);
 }
 
+#define DOCUMENT_MAX (1 << 20)
+
+static bool has_checkpoint(const struct json *pod)
+{
+    const struct json *environment = json_member(main_container(pod), "env");
+    const char *text = json_string_at(find(environment, "name", ENV_JOB), "value", "");
+    SCOPED_JSON *document = NULL;
+    return json_parse(text, strlen(text), DOCUMENT_MAX, &document, NULL) == 0 &&
+           *json_string_at(document, "checkpoint.storage", "") != '\0';
+}
+
+/* What has begun, began below the epochs of whoever comes later. What has not may yet do so on its node, above them. */
+static bool is_fenced(const struct json *pod, const struct pod_view *view)
+{
+    return pod_view_deleting(view) && *view->init_container == '\0' && view->started_ms != FIELD_UNSET &&
+           has_checkpoint(pod);
+}
+
 void pod_view_read(const struct json *pod, struct pod_view *ret_view, struct buffer *conditions)
 {
     *ret_view = (struct pod_view){.waiting_ms = FIELD_UNSET};
     read_metadata(pod, ret_view);
     read_status(pod, ret_view);
     read_container(pod, ret_view);
+    ret_view->fenced = is_fenced(pod, ret_view);
     buffer_init(conditions, POD_TEXT_MAX);
     read_conditions(pod, ret_view, conditions);
     ret_view->conditions = buffer_text(conditions);

@@ -52,8 +52,10 @@ struct pod_view {
     enum pod_phase phase;
     bool member;    /* has a known role and an index, and the name that follows from its labels: part of a crew */
     bool adoptable; /* nobody's, and its container is told what its labels say: as an operator made it */
-    bool fenced;    /* it is to end, and is a worker of ours: its epoch keeps it from all that others do later */
-    bool begun;     /* an init container has run: its volumes are there */
+    bool
+        fenced; /* it is to end, and is a worker of ours that has begun and has a checkpoint directory: later jobs of its
+                       name fence it off there */
+    bool begun; /* an init container has run: its volumes are there */
     bool current, ready, scheduled, disruption_target;
 };
 

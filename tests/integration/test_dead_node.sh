@@ -3,7 +3,7 @@
 #
 # Pods on a node of which nothing is heard: the embedded control plane runs none that name another node than its own, and
 # waits for that one to end them. Their jobs are deleted; what they leave is taken out of the API after a minute, whether a job
-# of the name follows or not, unless nothing would keep it from writing. Prints ok/not ok lines (see tests/run).
+# of the name follows or not, unless nothing would keep it from writing: it has no checkpoint, or had not begun yet. Prints ok/not ok lines (see tests/run).
 set -uo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -26,9 +26,20 @@ end() {
     until_true 30 at "$1-worker-0-1" '"deletionTimestamp"'
 }
 
-job again '{}' 1 'sleep 600' '{}' "$away"
-job never '{}' 1 'sleep 600' '{}' "$away"
-end again && end never
+# begin NAME: what the silent node had said last of its pod
+begin() {
+    until_true 30 at "$1-worker-0-1" '"uid"'
+    api PATCH "$pods_path/$1-worker-0-1/status" '{"status":{"phase":"Running","containerStatuses":[{"name":"trainer",
+        "state":{"running":{"startedAt":"2026-01-01T00:00:00Z"}}}]}}' >/dev/null
+    at "$1-worker-0-1" '"startedAt"'
+}
+
+saves='{},"storage":[{"name":"runs","persistentVolumeClaim":{"claimName":"runs"}}],"checkpoint":{"storage":"runs"}'
+job again "$saves" 1 'sleep 600' '{}' "$away"
+job never "$saves" 1 'sleep 600' '{}' "$away"
+job pulling "$saves" 1 'sleep 600' '{}' "$away"
+job unsaved '{}' 1 'sleep 600' '{}' "$away"
+begin again && begin never && begin unsaved && end pulling && end unsaved && end again && end never
 verdict $? "pods of deleted jobs on a silent node" "$(api GET "$pods_path")"
 job again '{}' 1 'exit 0'
 until_true 30 job_says again WaitingForPredecessor
@@ -39,3 +50,5 @@ api GET apis/events.k8s.io/v1/namespaces/default/events | grep -q 'pod again-wor
 verdict $? "an event says what became of it"
 until_true 60 no_pods_of never
 verdict $? "nor does one stay where no job follows" "$(pods never)"
+at pulling-worker-0-1 '"deletionTimestamp"' && at unsaved-worker-0-1 '"deletionTimestamp"'
+verdict $? "one that may yet begin, and one without a checkpoint, stay until somebody says that the node is gone"

@@ -202,6 +202,7 @@ Test(environment, names_that_hold_the_crew_together)
     cr_expect(environment_is_reserved(FRAMEWORK_TENSORFLOW, "TF_CONFIG"));
     cr_expect(environment_is_reserved(FRAMEWORK_PYTORCH, "RANK"));
     cr_expect(environment_is_reserved(FRAMEWORK_PYTORCH, "COXSWAIN_EPOCH"));
+    cr_expect(environment_is_reserved(FRAMEWORK_PYTORCH, "COXSWAIN_JOB"));
     cr_expect(environment_is_reserved(FRAMEWORK_COXSWAIN, "COXSWAIN_JOB"));
     cr_expect(environment_is_reserved(FRAMEWORK_JAX, "JAX_PROCESS_ID"));
     cr_expect(environment_is_reserved(FRAMEWORK_PYTORCH, "TPU_WORKER_ID"));

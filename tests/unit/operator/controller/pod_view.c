@@ -97,18 +97,32 @@ Test(pod_view, deletion_was_asked_for_a_grace_period_earlier)
     cr_assert_eq(pod->deletion_ms - pod->created_ms, 30000);
 }
 
-/* Only workers of ours have the job's document; whether one is matters once it is to end. */
-Test(pod_view, one_of_ours_that_is_to_end_is_fenced)
+/* Only workers of ours have the job's document. One that has not begun may yet claim the directory. */
+Test(pod_view, one_of_ours_that_has_begun_and_is_to_end_is_fenced)
 {
 #define DELETED "\"deletionTimestamp\":\"2026-11-20T14:01:00Z\""
-#define WITH(name)                                                                                                     \
-    "\"spec\":{\"containers\":[{\"name\":\"trainer\",\"env\":[{\"name\":\"" name "\",\"value\":\"{}\"}]}]}"
+#define WITH(name, value)                                                                                              \
+    "\"spec\":{\"initContainers\":[{\"name\":\"fetch\"}],\"containers\":[{\"name\":\"trainer\",\"env\":[{\"name\":"    \
+    "\"" name "\",\"value\":\"" value "\"}]}]}"
+#define SAVES "{\\\"checkpoint\\\":{\\\"storage\\\":\\\"runs\\\"}}"
+#define BEGUN                                                                                                          \
+    ",\"status\":{\"phase\":\"Running\",\"containerStatuses\":[{\"name\":\"trainer\",\"state\":{\"running\":{"         \
+    "\"startedAt\":"                                                                                                   \
+    "\"2026-11-20T14:00:00Z\"}}}]}"
+#define FETCHES                                                                                                        \
+    ",\"status\":{\"phase\":\"Pending\",\"initContainerStatuses\":[{\"name\":\"fetch\",\"state\":{\"running\":{"       \
+    "\"startedAt\":"                                                                                                   \
+    "\"2026-11-20T14:00:00Z\"}}}]}"
     static const struct {
         const char *text;
         bool fenced;
-    } pods[] = {{"{\"metadata\":{" DELETED "}," WITH("COXSWAIN_JOB") "}", true},
-                {"{\"metadata\":{" DELETED "}," WITH("TF_CONFIG") "}", false},
-                {"{\"metadata\":{}," WITH("COXSWAIN_JOB") "}", false},
+    } pods[] = {{"{\"metadata\":{" DELETED "}," WITH("COXSWAIN_JOB", SAVES) BEGUN "}", true},
+                {"{\"metadata\":{" DELETED "}," WITH("COXSWAIN_JOB", SAVES) "}", false},
+                {"{\"metadata\":{" DELETED "}," WITH("COXSWAIN_JOB", SAVES) FETCHES "}", false},
+                {"{\"metadata\":{" DELETED "}," WITH("COXSWAIN_JOB", "{}") BEGUN "}", false},
+                {"{\"metadata\":{" DELETED "}," WITH("COXSWAIN_JOB", "[") BEGUN "}", false},
+                {"{\"metadata\":{" DELETED "}," WITH("TF_CONFIG", SAVES) BEGUN "}", false},
+                {"{\"metadata\":{}," WITH("COXSWAIN_JOB", SAVES) BEGUN "}", false},
                 {"{\"metadata\":{" DELETED "}}", false}};
     for (size_t i = 0; i < sizeof pods / sizeof *pods; i++) {
         SCOPED_FREE struct pod_record *record = record_of(pods[i].text);
