@@ -106,3 +106,22 @@ Test(job_status, roles_states_and_conditions_have_names)
     cr_expect_str_eq(job_state_name(JOB_SUSPENDED), "Suspended");
     cr_expect_str_eq(condition_type_name(CONDITION_SCHEDULED), "Scheduled");
 }
+
+/* The API refuses a status with more than sixteen of them. */
+Test(job_status, leaves_room_for_its_own_conditions)
+{
+    SCOPED_JSON *object = json_new_object();
+    for (int i = 0; i < 16; i++) {
+        struct json *item = json_new_object();
+        SCOPED_FREE char *name = memory_format("example.com/C%d", i);
+        json_set_string(item, "type", name);
+        json_append(json_set_array(object, "conditions"), item);
+    }
+    SCOPED(arena_release) struct arena arena = {0};
+    struct job_status status;
+    job_status_read(object, &status, &arena);
+    for (int type = 0; type < CONDITION_TYPE_COUNT; type++)
+        status.conditions[type].status = CONDITION_TRUE;
+    SCOPED_JSON *again = job_status_to_json(&status);
+    cr_assert_eq(json_count(json_at(again, "conditions")), 16);
+}
