@@ -490,9 +490,9 @@ static int open_dispatcher(struct ps_chief *chief, struct error *error)
 
 static void release(struct ps_chief *chief)
 {
-    ps_worker_free(chief->worker);
     if (chief->rpc)
-        rpc_stop(chief->rpc);
+        rpc_stop(chief->rpc); /* its ticks look at the worker, too */
+    ps_worker_free(chief->worker);
     dispatcher_free(chief->dispatcher);
     address_book_free(chief->book);
     if (chief->rpc)

@@ -178,7 +178,7 @@ static void tick(void *context)
     struct ps_worker *worker = context;
     ticket_link_tick(worker->tickets);
     servers_link_tick(worker->servers);
-    if (worker->tells)
+    if (worker->tells && worker->trainer->report != NULL)
         say_phase(worker);
     if (ticket_link_is_over(worker->tickets) || ticket_link_is_lost(worker->tickets))
         servers_link_cancel(worker->servers); /* servers end with the run: one would wait for them for ever */
@@ -192,7 +192,8 @@ static void wake(void *context)
 static void warn(void *context, const char *text)
 {
     const struct ps_worker *worker = context;
-    report_warn(worker->trainer->report, "%s", text);
+    if (worker->trainer->report != NULL)
+        report_warn(worker->trainer->report, "%s", text);
 }
 
 static int open_links(struct ps_worker *worker, struct error *error)
