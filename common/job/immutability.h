@@ -9,7 +9,9 @@
 #include "common/job/fields.h"
 #include "common/job/violations.h"
 
-#define IMMUTABLE_MESSAGE "is immutable; delete the job and create it anew"
+/* What is left to do then. */
+#define IMMUTABLE_REMEDY "delete the job and create it anew"
+#define IMMUTABLE_MESSAGE "is immutable; " IMMUTABLE_REMEDY
 
 /* Both with defaults filled in. */
 void immutability_check(const struct object_type *type, const struct json *object, const struct json *old,

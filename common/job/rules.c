@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "common/job/immutability.h"
 #include "common/job/job_document.h"
 #include "common/job/rule_parts.h"
 #include "common/job/string_format.h"
@@ -899,7 +900,7 @@ const struct rule rules[] = {
      .holds = workers_fixed,
      .on_update = true,
      .cel = "self.workers == oldSelf.workers || has(self.elastic)",
-     .message = "workers may change only when elastic is set; delete the job and create it anew"},
+     .message = "workers may change only when elastic is set; " IMMUTABLE_REMEDY},
     {.name = "ModelGiven",
      .about = &training_job_spec_type,
      .field = "model",

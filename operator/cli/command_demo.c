@@ -82,6 +82,8 @@ static int run_once(struct demo *demo, const char *name, enum preemption_target 
                                   .volume_count = 1,
                                   .state = state,
                                   .fresh = true,
+                                  .delete_volumes = true,
+                                  .quiet = true,
                                   .preempt = preempt,
                                   .resume = resume};
     return run_job(&options, demo->loop, &demo->terminal, outcome, error);

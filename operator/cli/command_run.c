@@ -27,7 +27,8 @@ static const char usage[] =
     "                       A text is taken as it stands, other fields as YAML: spec.roles[1]={name: evaluator}\n"
     "  --state DIR          where the embedded control plane keeps its state\n"
     "                       (default: ~/.local/state/coxswain/NAMESPACE-NAME)\n"
-    "  --fresh              forget an earlier run in the state directory\n"
+    "  --fresh              forget the earlier runs in the state directory; volumes and their checkpoints stay\n"
+    "  --delete-volumes     with --fresh: delete the volumes in the state directory, too; those of --volume stay\n"
     "  --kubeconfig FILE    run in that cluster instead\n"
     "  --context NAME       run in that context's cluster\n"
     "  -n, --namespace NAME for a manifest that names none (default: the context's)\n"
@@ -38,15 +39,11 @@ static const char usage[] =
 static int read_options(int count, char **words, struct run_options *options)
 {
     static const struct option known[] = {
-        {"volume", required_argument, NULL, 'v'},
-        {"set", required_argument, NULL, 'S'},
-        {"state", required_argument, NULL, 's'},
-        {"fresh", no_argument, NULL, 'f'},
-        {"kubeconfig", required_argument, NULL, 'k'},
-        {"context", required_argument, NULL, 'c'},
-        {"namespace", required_argument, NULL, 'n'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
+        {"volume", required_argument, NULL, 'v'},   {"set", required_argument, NULL, 'S'},
+        {"state", required_argument, NULL, 's'},    {"fresh", no_argument, NULL, 'f'},
+        {"delete-volumes", no_argument, NULL, 'D'}, {"kubeconfig", required_argument, NULL, 'k'},
+        {"context", required_argument, NULL, 'c'},  {"namespace", required_argument, NULL, 'n'},
+        {"help", no_argument, NULL, 'h'},           {NULL, 0, NULL, 0},
     };
     for (int option; (option = getopt_long(count, words, "n:h", known, NULL)) != -1;) {
         if (option == 'v' && options->volume_count < RUN_VOLUMES_MAX && strchr(optarg, '='))
@@ -57,6 +54,8 @@ static int read_options(int count, char **words, struct run_options *options)
             options->state = optarg;
         else if (option == 'f')
             options->fresh = true;
+        else if (option == 'D')
+            options->delete_volumes = true;
         else if (option == 'k')
             options->kubeconfig = optarg;
         else if (option == 'c')
@@ -65,6 +64,10 @@ static int read_options(int count, char **words, struct run_options *options)
             options->name_space = optarg;
         else
             return command_usage(option == 'h', usage);
+    }
+    if (options->delete_volumes && !options->fresh) {
+        fprintf(stderr, "%s: --delete-volumes goes with --fresh\n", words[0]);
+        return command_usage(false, usage);
     }
     if (optind + 1 != count)
         return command_usage(false, usage);
@@ -80,10 +83,23 @@ static char *resume_command(int count, char **words)
     buffer_format(&text, "%s run", program);
     for (int i = 1; i < count; i++) {
         SCOPED_FREE char *word = path_for_shell(words[i]);
-        if (strcmp(word, "--fresh") != 0)
+        if (strcmp(words[i], "--fresh") != 0 && strcmp(words[i], "--delete-volumes") != 0)
             buffer_format(&text, " %s", word);
     }
     return buffer_take(&text);
+}
+
+/* What differs between two runs of a name is not changed under the checkpoints of the first. */
+static void advise_another(const char *again)
+{
+    fprintf(stderr,
+            "\nAn earlier run of that name was of another job. Run this one under a name of its own:\n"
+            "  %s --set metadata.name=ANOTHER\n"
+            "or forget the earlier one, and go on from its checkpoints if there are any:\n"
+            "  %s --fresh\n"
+            "or without them (volumes given by --volume stay):\n"
+            "  %s --fresh --delete-volumes\n",
+            again, again, again);
 }
 
 int command_run(int count, char **words)
@@ -102,11 +118,14 @@ int command_run(int count, char **words)
     if (event_loop_new(&loop, &error) < 0 || run_job(&options, loop, &terminal, &outcome, &error) < 0) {
         access_explain(&error);
         fprintf(stderr, "cox run: %s\n", error.message);
+        if (error.kind == ERROR_ALREADY_EXISTS && !options.kubeconfig && !options.context)
+            advise_another(resume);
         code = error.kind == ERROR_CANCELLED ? EXIT_INTERRUPTED : EXIT_FAILURE;
     } else {
         code = outcome.interrupted ? EXIT_INTERRUPTED : outcome.succeeded ? EXIT_SUCCESS : EXIT_FAILURE;
         if (code == EXIT_FAILURE && !options.kubeconfig && !options.context)
-            printf("\nIt stays failed until it is run anew:\n  %s --fresh\n", resume);
+            printf("\nIt stays failed until it is run anew, from its last checkpoint if it has one:\n  %s --fresh\n",
+                   resume);
     }
     if (loop)
         event_loop_free(loop);

@@ -11,12 +11,13 @@
 
 #include "common/buffer.h"
 #include "common/clock.h"
+#include "common/contract/state_directory.h"
 #include "common/directory.h"
 #include "common/memory.h"
 #include "common/scope.h"
 #include "operator/cli/paths.h"
 
-#define START_TIMEOUT_MS 15000
+#define START_TIMEOUT_MS 60000
 #define POLL_MS 10
 #define END_TIMEOUT_MS 20000
 #define LOG_MAX (1024 * 1024)
@@ -150,16 +151,28 @@ static int wait_until_it_serves(struct control_plane *plane, struct error *error
     return 0;
 }
 
+/* The kubeconfig of the last time goes, that of a control plane that still runs does not. */
+static int state_prepare(const struct control_plane_options *options, struct error *error)
+{
+    const char *state = options->state_directory;
+    SCOPED_FREE char *kubeconfig = memory_format("%s/" STATE_KUBECONFIG, state);
+    SCOPED_CLOSE int lock = -1;
+    if ((options->forget && state_directory_check(state, error) < 0) || directory_make(state, error) < 0 ||
+        state_directory_lock(state, &lock, error) < 0)
+        return -1;
+    unlink(kubeconfig);
+    return options->forget ? state_directory_forget(state, options->forget_volumes, error) : 0;
+}
+
 int control_plane_start(struct event_loop *loop, const struct control_plane_options *options,
                         struct control_plane **ret_plane, struct error *error)
 {
-    if (directory_make(options->state_directory, error) < 0)
+    if (state_prepare(options, error) < 0)
         return -1;
     struct control_plane *plane = memory_allocate(1, sizeof *plane);
     plane->loop = loop;
     plane->state = realpath(options->state_directory, NULL);
-    plane->kubeconfig = memory_format("%s/kubeconfig", plane->state);
-    unlink(plane->kubeconfig);
+    plane->kubeconfig = memory_format("%s/" STATE_KUBECONFIG, plane->state);
     if (server_start(plane, options, error) < 0 || wait_until_it_serves(plane, error) < 0 ||
         operator_start(plane, error) < 0) {
         control_plane_end(plane);

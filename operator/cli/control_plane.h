@@ -6,6 +6,8 @@
 #ifndef COXSWAIN_CLI_CONTROL_PLANE_H
 #define COXSWAIN_CLI_CONTROL_PLANE_H
 
+#include <stdbool.h>
+
 #include "common/error.h"
 #include "common/event_loop.h"
 
@@ -13,11 +15,15 @@ struct control_plane;
 
 struct control_plane_options {
     const char *state_directory; /* made when missing */
+    bool forget;                 /* what the programs have kept there (state_directory.h), */
+    bool forget_volumes;         /* and the volumes */
     const char *const *volumes;  /* "claim=directory" */
     unsigned volume_count;
 };
 
-/* Returns when the API serves. Runs `loop` meanwhile. On failure the error quotes the last line of the child's log. */
+/* Returns when the API serves. Runs `loop` meanwhile. On failure the error quotes the last line of the child's log. A directory
+ * that another control plane uses is left as it is (ERROR_UNAVAILABLE), and so is one that was to be forgotten and is not of
+ * a control plane (ERROR_INVALID). */
 int control_plane_start(struct event_loop *loop, const struct control_plane_options *options,
                         struct control_plane **ret_plane, struct error *error);
 /* <state>/kubeconfig. */

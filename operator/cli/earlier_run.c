@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/buffer.h"
+#include "common/contract/state_directory.h"
 #include "common/memory.h"
 #include "operator/cli/paths.h"
 #include "operator/cli/sha256.h"
@@ -41,7 +42,7 @@ static int compose(const struct run_ingredients *ingredients, const char *weight
 int earlier_run_remember(const char *state, const struct run_ingredients *ingredients, const char *weights,
                          struct error *error)
 {
-    SCOPED_FREE char *path = memory_format("%s/made-from", state);
+    SCOPED_FREE char *path = memory_format("%s/" STATE_MADE_FROM, state);
     SCOPED_BUFFER record;
     buffer_init(&record, RECORD_MAX);
     if (compose(ingredients, weights, &record, error) < 0)
@@ -54,7 +55,7 @@ int earlier_run_remember(const char *state, const struct run_ingredients *ingred
 
 char *earlier_run_weights(const char *state, const struct run_ingredients *ingredients)
 {
-    SCOPED_FREE char *path = memory_format("%s/made-from", state);
+    SCOPED_FREE char *path = memory_format("%s/" STATE_MADE_FROM, state);
     SCOPED_BUFFER record, expected;
     buffer_init(&record, RECORD_MAX);
     buffer_init(&expected, RECORD_MAX);

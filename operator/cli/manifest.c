@@ -2,6 +2,7 @@
 #include "operator/cli/manifest.h"
 
 #include "common/contract/labels.h"
+#include "common/job/immutability.h"
 #include "common/memory.h"
 #include "common/yaml.h"
 #include "operator/cli/job_setting.h"
@@ -113,7 +114,7 @@ static void path_of(const struct json *document, const char *name_space, char gr
 }
 
 static int document_apply(const struct json *document, const char *name_space, struct kube_client *client,
-                          const bool *interrupted, struct error *error)
+                          const bool *interrupted, bool *ret_created, struct error *error)
 {
     char group[128], plural[128];
     struct resource_path path;
@@ -122,7 +123,8 @@ static int document_apply(const struct json *document, const char *name_space, s
     struct answer created = {.came = false}, patched = {.came = false};
     struct kube_call_options options = {.answered = answered, .context = &created};
     struct kube_call *call = kube_client_create(client, &path, document, &options);
-    if (wait_for(call, client, &created, interrupted, &cause) == 0)
+    *ret_created = wait_for(call, client, &created, interrupted, &cause) == 0;
+    if (*ret_created)
         return 0;
     if (cause.kind == ERROR_ALREADY_EXISTS) {
         path.name = json_string_at(document, "metadata.name", "");
@@ -130,6 +132,8 @@ static int document_apply(const struct json *document, const char *name_space, s
         call = kube_client_patch(client, &path, document, &options);
         if (wait_for(call, client, &patched, interrupted, &cause) == 0)
             return 0;
+        if (strstr(cause.message, IMMUTABLE_REMEDY))
+            cause.kind = ERROR_ALREADY_EXISTS;
     }
     if (error)
         *error = cause;
@@ -138,11 +142,14 @@ static int document_apply(const struct json *document, const char *name_space, s
 }
 
 int manifest_apply(const struct manifest *manifest, struct kube_client *client, const bool *interrupted,
-                   struct error *error)
+                   bool *ret_created, struct error *error)
 {
     for (const struct json *item = json_first(manifest->documents); item; item = json_next(item)) {
-        if (document_apply(item, manifest->name_space, client, interrupted, error) < 0)
+        bool created = false;
+        if (document_apply(item, manifest->name_space, client, interrupted, &created, error) < 0)
             return -1;
+        if (item == manifest->job)
+            *ret_created = created;
     }
     return 0;
 }

@@ -30,8 +30,9 @@ struct manifest_request {
 int manifest_read(const struct manifest_request *request, struct manifest *ret_manifest, struct error *error);
 void manifest_release(struct manifest *manifest);
 
-/* Runs the client's loop until every document is stored; ERROR_CANCELLED once `interrupted`, which what the loop calls may set. */
+/* Runs the client's loop until every document is stored; ERROR_CANCELLED once `interrupted`, which what the loop calls may set,
+ * ERROR_ALREADY_EXISTS when there is such a job and what differs cannot be changed. `*ret_created`: the job is a new one. */
 int manifest_apply(const struct manifest *manifest, struct kube_client *client, const bool *interrupted,
-                   struct error *error);
+                   bool *ret_created, struct error *error);
 
 #endif

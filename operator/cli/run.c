@@ -4,19 +4,22 @@
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "common/buffer.h"
 #include "common/clock.h"
-#include "common/directory.h"
+#include "common/contract/state_directory.h"
 #include "common/memory.h"
 #include "operator/cli/control_plane.h"
+#include "operator/cli/earlier_files.h"
 #include "operator/cli/job_follow.h"
 #include "operator/cli/manifest.h"
 #include "operator/cli/paths.h"
 #include "operator/cli/summary.h"
 
 #define REFRESH_MS 200
-/* After the job's end: for the log's last lines. */
+#define VOLUMES_TEXT_MAX 4096
 
 struct run {
     const struct run_options *options;
@@ -58,14 +61,27 @@ static char *default_state(const struct manifest *manifest)
     return memory_format("%s/%s-%s", base, manifest->name_space, manifest->name);
 }
 
+static void tell_volumes(const struct run *run)
+{
+    SCOPED_BUFFER names;
+    buffer_init(&names, VOLUMES_TEXT_MAX);
+    earlier_volumes(run->state, &names);
+    SCOPED_FREE char *shown = path_for_people(run->state);
+    if (names.length > 0)
+        fprintf(stderr, "cox run: deleting the volumes in %s/" STATE_VOLUMES ": %s\n", shown, buffer_text(&names));
+}
+
 static int plane_start(struct run *run, struct error *error)
 {
     const struct run_options *options = run->options;
     run->state = options->state ? memory_copy_string(options->state) : default_state(&run->manifest);
-    if (options->fresh)
-        directory_remove(run->state);
-    struct control_plane_options plane = {
-        .state_directory = run->state, .volumes = options->volumes, .volume_count = options->volume_count};
+    if (options->delete_volumes && !options->quiet)
+        tell_volumes(run);
+    struct control_plane_options plane = {.state_directory = run->state,
+                                          .forget = options->fresh,
+                                          .forget_volumes = options->delete_volumes,
+                                          .volumes = options->volumes,
+                                          .volume_count = options->volume_count};
     if (control_plane_start(run->loop, &plane, &run->plane, error) < 0)
         return -1;
     return kube_config_load(control_plane_kubeconfig(run->plane), NULL, &run->config, error);
@@ -98,6 +114,37 @@ static int connect(struct run *run, struct error *error)
     return kube_client_new(run->loop, &run->config, &options, &run->client, error);
 }
 
+static struct storage_place place_of(const struct run *run)
+{
+    return (struct storage_place){
+        .state = run->state, .volumes = run->options->volumes, .volume_count = run->options->volume_count};
+}
+
+/* Whoever wants to begin anew would wonder. */
+static void tell_checkpoints(const struct run *run, const char *directory, int64_t step)
+{
+    SCOPED_FREE char *shown = path_for_people(directory);
+    SCOPED_FREE char *volumes = memory_format("%s/" STATE_VOLUMES "/", run->state);
+    bool deletable = strncmp(directory, volumes, strlen(volumes)) == 0;
+    fprintf(stderr,
+            "cox run: %s goes on from the checkpoints of an earlier run, up to step %lld, in %s; to begin at step 0: "
+            "%s--set spec.checkpoint.path=ANOTHER\n",
+            run->manifest.name, (long long)step, shown, deletable ? "--fresh --delete-volumes, or " : "");
+}
+
+static int apply(struct run *run, struct error *error)
+{
+    struct storage_place place = place_of(run);
+    SCOPED_FREE char *checkpoints = checkpoint_directory(&place, run->manifest.job, run->manifest.name_space);
+    int64_t step = checkpoints ? earlier_checkpoint(checkpoints) : -1;
+    bool created;
+    if (manifest_apply(&run->manifest, run->client, &run->interrupted, &created, error) < 0)
+        return -1;
+    if (created && step >= 0)
+        tell_checkpoints(run, checkpoints, step);
+    return 0;
+}
+
 static int run_start(struct run *run, struct error *error)
 {
     if (event_loop_on_signal(run->loop, SIGINT, interrupted, run, error) < 0 ||
@@ -106,7 +153,7 @@ static int run_start(struct run *run, struct error *error)
         return -1;
     job_view_init(&run->view, run->manifest.name_space, run->manifest.name);
     preemption_init(&run->preemption, run->options->preempt);
-    if (manifest_apply(&run->manifest, run->client, &run->interrupted, error) < 0)
+    if (apply(run, error) < 0)
         return -1;
     run->follow = job_follow_start(run->client, &run->view, changed, run);
     return 0;
@@ -143,8 +190,7 @@ static void say_resume(const struct run *run)
 
 static void run_conclude(struct run *run, struct run_outcome *outcome)
 {
-    struct storage_place place = {
-        .state = run->state, .volumes = run->options->volumes, .volume_count = run->options->volume_count};
+    struct storage_place place = place_of(run);
     terminal_keep(run->terminal, &run->view, clock_now_ms());
     *outcome = (struct run_outcome){
         .succeeded = job_view_succeeded(&run->view),

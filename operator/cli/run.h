@@ -26,7 +26,9 @@ struct run_options {
     const char *kubeconfig; /* a cluster instead; NULL with `context` NULL: the embedded control plane */
     const char *context;
     const char *name_space;         /* for a manifest that names none; NULL: default */
-    bool fresh;                     /* forget an earlier run in the state directory */
+    bool fresh;                     /* forget an earlier run in the state directory, */
+    bool delete_volumes;            /* and the volumes that lie there, */
+    bool quiet;                     /* without a word of it */
     enum preemption_target preempt; /* half-way; embedded control plane only */
     const char *resume;             /* the command that a person types to go on after Ctrl-C */
 };
@@ -42,7 +44,7 @@ struct run_outcome {
     double seconds_to_next_step;
 };
 
-/* A job that fails is an outcome, not an error. */
+/* A job that fails is an outcome, not an error. ERROR_ALREADY_EXISTS: an earlier run of that name was of another job. */
 int run_job(const struct run_options *options, struct event_loop *loop, struct terminal *terminal,
             struct run_outcome *ret_outcome, struct error *error);
 void run_outcome_release(struct run_outcome *outcome);

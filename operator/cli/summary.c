@@ -5,6 +5,7 @@
 
 #include "common/clock.h"
 #include "common/contract/checkpoint_layout.h"
+#include "common/contract/state_directory.h"
 #include "common/memory.h"
 #include "operator/cli/paths.h"
 #include "operator/cli/view_print.h"
@@ -34,7 +35,7 @@ char *storage_directory(const struct storage_place *place, const struct json *jo
             claim[equals - place->volumes[i]] == '\0')
             return memory_copy_string(equals + 1);
     }
-    return memory_format("%s/volumes/%s/%s", place->state, name_space, claim);
+    return memory_format("%s/" STATE_VOLUMES "/%s/%s", place->state, name_space, claim);
 }
 
 static char *place_below(const struct storage_place *place, const struct json *job, const char *name_space,
@@ -42,6 +43,12 @@ static char *place_below(const struct storage_place *place, const struct json *j
 {
     SCOPED_FREE char *directory = storage_directory(place, job, name_space, storage);
     return directory && *path ? memory_format("%s/%s", directory, path) : NULL;
+}
+
+char *checkpoint_directory(const struct storage_place *place, const struct json *job, const char *name_space)
+{
+    return place_below(place, job, name_space, json_string_at(job, "spec.checkpoint.storage", ""),
+                       json_string_at(job, "spec.checkpoint.path", json_string_at(job, "metadata.name", "")));
 }
 
 char *export_file(const struct storage_place *place, const struct json *job, const char *name_space)
@@ -63,9 +70,7 @@ static void write_path(struct buffer *out, const char *title, const char *path)
 static void write_places(const struct job_view *view, const struct json *job, const struct storage_place *place,
                          struct buffer *out)
 {
-    SCOPED_FREE char *checkpoints =
-        place_below(place, job, view->name_space, json_string_at(job, "spec.checkpoint.storage", ""),
-                    json_string_at(job, "spec.checkpoint.path", ""));
+    SCOPED_FREE char *checkpoints = checkpoint_directory(place, job, view->name_space);
     SCOPED_FREE char *board = checkpoints ? memory_format("%s/%s", checkpoints, CHECKPOINT_TENSORBOARD) : NULL;
     SCOPED_FREE char *weights = export_file(place, job, view->name_space);
     write_path(out, "checkpoints", checkpoints);

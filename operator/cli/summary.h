@@ -16,6 +16,8 @@ struct storage_place {
 };
 char *storage_directory(const struct storage_place *place, const struct json *job, const char *name_space,
                         const char *storage);
+/* The job's checkpoints; release with free(), NULL when it makes none. */
+char *checkpoint_directory(const struct storage_place *place, const struct json *job, const char *name_space);
 /* The exported file; release with free(), NULL when there is none. */
 char *export_file(const struct storage_place *place, const struct json *job, const char *name_space);
 

@@ -8,6 +8,7 @@
 #include "common/buffer.h"
 #include "common/certificate.h"
 #include "common/clock.h"
+#include "common/contract/state_directory.h"
 #include "common/memory.h"
 #include "operator/standalone/private_file.h"
 
@@ -52,7 +53,7 @@ static bool is_usable(const char *pem)
 
 static char *file_path(const char *directory, const char *name)
 {
-    return memory_format("%s/pki/%s", directory, name);
+    return memory_format("%s/" STATE_CERTIFICATES "/%s", directory, name);
 }
 
 /* NULL when it is not there or cannot be read. */
@@ -80,7 +81,7 @@ static bool read_all(const char *directory, struct credentials *credentials)
 
 static int write_all(const char *directory, const struct credentials *credentials, struct error *error)
 {
-    SCOPED_FREE char *path = memory_format("%s/pki", directory);
+    SCOPED_FREE char *path = memory_format("%s/" STATE_CERTIFICATES, directory);
     if (private_directory_make(path, error) < 0)
         return -1;
     if (write_file(directory, "ca.crt", credentials->ca_pem, error) < 0 ||
@@ -156,7 +157,7 @@ static const char kubeconfig[] = "apiVersion: v1\n"
 int credentials_write_kubeconfig(const struct credentials *credentials, const char *state_directory, uint16_t port,
                                  struct error *error)
 {
-    SCOPED_FREE char *path = memory_format("%s/kubeconfig", state_directory);
+    SCOPED_FREE char *path = memory_format("%s/" STATE_KUBECONFIG, state_directory);
     SCOPED_FREE char *authority = base64_encode(credentials->ca_pem, strlen(credentials->ca_pem));
     SCOPED_FREE char *text = memory_format(kubeconfig, port, authority, credentials->token);
     return private_file_write(path, text, strlen(text), error);

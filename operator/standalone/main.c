@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/buffer.h"
+#include "common/contract/state_directory.h"
 #include "common/event_loop.h"
 #include "common/log.h"
 #include "common/memory.h"
@@ -62,6 +63,7 @@ struct standalone {
     struct api_server *server;
     struct node *node;
     struct credentials credentials;
+    int lock; /* of the state directory; -1: not held */
     bool stopping;
 };
 
@@ -177,7 +179,7 @@ static char *in_state(const struct standalone *standalone, const char *name)
 /* The port of the last start, so that clients find the server again; 0 when there was none. */
 static uint16_t last_port(const struct standalone *standalone)
 {
-    SCOPED_FREE char *path = in_state(standalone, "port");
+    SCOPED_FREE char *path = in_state(standalone, STATE_PORT);
     SCOPED_BUFFER text;
     buffer_init(&text, 16);
     if (buffer_read_file(&text, path, NULL) < 0)
@@ -189,14 +191,14 @@ static uint16_t last_port(const struct standalone *standalone)
 static int remember_port(const struct standalone *standalone, struct error *error)
 {
     char text[16];
-    SCOPED_FREE char *path = in_state(standalone, "port");
+    SCOPED_FREE char *path = in_state(standalone, STATE_PORT);
     int length = snprintf(text, sizeof text, "%u\n", api_server_port(standalone->server));
     return private_file_write(path, text, (size_t)length, error);
 }
 
 static void forget_kubeconfig(const struct standalone *standalone)
 {
-    SCOPED_FREE char *path = in_state(standalone, "kubeconfig");
+    SCOPED_FREE char *path = in_state(standalone, STATE_KUBECONFIG);
     unlink(path);
 }
 
@@ -263,7 +265,8 @@ static void sweep(void *context)
 
 static int start_store(struct standalone *standalone, struct error *error)
 {
-    if (private_directory_make(standalone->options.state, error) < 0)
+    if (private_directory_make(standalone->options.state, error) < 0 ||
+        state_directory_lock(standalone->options.state, &standalone->lock, error) < 0)
         return -1;
     forget_kubeconfig(standalone);
     if (registry_open(standalone->options.state, standalone->loop, &standalone->registry, error) < 0 ||
@@ -330,7 +333,7 @@ static int start(struct standalone *standalone, struct error *error)
 static void announce(const struct standalone *standalone)
 {
     char port[8];
-    SCOPED_FREE char *kubeconfig = in_state(standalone, "kubeconfig");
+    SCOPED_FREE char *kubeconfig = in_state(standalone, STATE_KUBECONFIG);
     snprintf(port, sizeof port, "%u", api_server_port(standalone->server));
     log_info("serving the Kubernetes API on 127.0.0.1", "port", port, "kubeconfig", kubeconfig, NULL);
 }
@@ -344,11 +347,13 @@ static void finish(struct standalone *standalone)
     registry_close(standalone->registry);
     event_loop_free(standalone->loop);
     credentials_release(&standalone->credentials);
+    if (standalone->lock >= 0)
+        close(standalone->lock);
 }
 
 int main(int count, char **arguments)
 {
-    struct standalone standalone = {0};
+    struct standalone standalone = {.lock = -1};
     struct error error = ERROR_INIT;
     if (read_options(&standalone.options, count, arguments) < 0)
         return EXIT_USAGE;

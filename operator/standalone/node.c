@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/contract/state_directory.h"
 #include "common/directory.h"
 #include "common/memory.h"
 #include "operator/standalone/node_address.h"
@@ -321,7 +322,7 @@ static bool has_pod(const struct json *pods, const char *uid)
 static void leftovers_remove(struct node *node)
 {
     SCOPED_JSON *pods = NULL;
-    SCOPED_FREE char *path = memory_format("%s/pods", node->state_directory);
+    SCOPED_FREE char *path = memory_format("%s/" STATE_PODS, node->state_directory);
     SCOPED(closedir_scope) DIR *directory = opendir(path);
     if (!directory || registry_list(node->options.registry, "pods", NULL, &pods, NULL) < 0)
         return;

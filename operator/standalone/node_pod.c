@@ -8,6 +8,7 @@
 
 #include "common/clock.h"
 #include "common/contract/environment.h"
+#include "common/contract/state_directory.h"
 #include "common/directory.h"
 #include "common/memory.h"
 #include "operator/standalone/node_container.h"
@@ -45,7 +46,7 @@ static void publish(struct pod *pod);
 
 char *pod_directory_path(const struct node_options *options, const char *uid)
 {
-    return memory_format("%s/pods/%s", options->state_directory, uid);
+    return memory_format("%s/" STATE_PODS "/%s", options->state_directory, uid);
 }
 
 bool pod_runs(const struct pod *pod)

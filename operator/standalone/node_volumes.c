@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/buffer.h"
+#include "common/contract/state_directory.h"
 #include "common/directory.h"
 #include "common/memory.h"
 
@@ -177,7 +178,7 @@ static int claim_directory(const struct volume_source *source, const char *claim
                                   : error_set_errno(error, "volume \"%s\" is %s", claim, options->volumes[i].directory);
         }
     }
-    char *directory = memory_format("%s/volumes/%s/%s", options->state_directory,
+    char *directory = memory_format("%s/" STATE_VOLUMES "/%s/%s", options->state_directory,
                                     json_string_at(source->configuration->pod, "metadata.namespace", "default"), claim);
     if (directory_make(directory, error) < 0) {
         free(directory);

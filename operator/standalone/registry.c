@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/contract/state_directory.h"
 #include "common/crc32c.h"
 #include "common/memory.h"
 #include "operator/standalone/garbage_collector.h"
@@ -287,7 +288,7 @@ static int define_stored(struct registry *registry, struct error *error)
 int registry_open(const char *directory, struct event_loop *loop, struct registry **ret_registry, struct error *error)
 {
     struct registry *registry = memory_allocate(1, sizeof *registry);
-    SCOPED_FREE char *path = memory_format("%s/objects.db", directory);
+    SCOPED_FREE char *path = memory_format("%s/" STATE_DATABASE, directory);
     registry->loop = loop;
     registry->resources = resource_table_new();
     registry->changes_end = &registry->changes;

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/contract/state_directory.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/directory.h"
+#include "common/memory.h"
+#include "common/scope.h"
+
+#define LOCK "lock"
+
+/* The database is the last one: by it a directory that is half forgotten is still known. */
+static const char *const kept[] = {
+    STATE_KUBECONFIG,          STATE_KUBECONFIG ".new", STATE_PORT,    STATE_PORT ".new",  STATE_MADE_FROM,
+    "coxswain-standalone.log", "coxswain-operator.log", STATE_PODS,    STATE_CERTIFICATES, STATE_DATABASE "-shm",
+    STATE_DATABASE "-journal", STATE_DATABASE "-wal",   STATE_DATABASE};
+#define KEPT (sizeof kept / sizeof *kept)
+
+int state_directory_lock(const char *path, int *ret_lock, struct error *error)
+{
+    SCOPED_FREE char *name = memory_format("%s/" LOCK, path);
+    SCOPED_CLOSE int lock = open(name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (lock < 0)
+        return error_set_errno(error, "open %s", name);
+    /* A record lock: children do not inherit it. */
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    if (fcntl(lock, F_SETLK, &whole) < 0)
+        return errno == EAGAIN || errno == EACCES
+                   ? error_set(error, ERROR_UNAVAILABLE,
+                               "another control plane uses the state directory %s; end it, or take another directory",
+                               path)
+                   : error_set_errno(error, "lock %s", name);
+    *ret_lock = lock;
+    lock = -1;
+    return 0;
+}
+
+static bool is_known(const char *name)
+{
+    bool known = strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, LOCK) == 0 ||
+                 strcmp(name, STATE_VOLUMES) == 0;
+    for (size_t i = 0; i < KEPT && !known; i++)
+        known = strcmp(name, kept[i]) == 0;
+    return known;
+}
+
+static bool has_database(const char *path)
+{
+    SCOPED_FREE char *name = memory_format("%s/" STATE_DATABASE, path);
+    struct stat about;
+    return lstat(name, &about) == 0 && S_ISREG(about.st_mode);
+}
+
+static void close_directory(DIR **directory)
+{
+    if (*directory)
+        closedir(*directory);
+}
+
+int state_directory_check(const char *path, struct error *error)
+{
+    SCOPED(close_directory) DIR *directory = opendir(path);
+    if (!directory)
+        return errno == ENOENT ? 0 : error_set_errno(error, "open the state directory %s", path);
+    if (has_database(path))
+        return 0;
+    for (struct dirent *entry; (entry = readdir(directory));) {
+        if (!is_known(entry->d_name))
+            return error_set(error, ERROR_INVALID,
+                             "%s is no state directory of Coxswain's: it holds %s and no %s; nothing was removed", path,
+                             entry->d_name, STATE_DATABASE);
+    }
+    return 0;
+}
+
+int state_directory_forget(const char *path, bool volumes_too, struct error *error)
+{
+    if (state_directory_check(path, error) < 0)
+        return -1;
+    SCOPED_FREE char *volumes = memory_format("%s/" STATE_VOLUMES, path);
+    if (volumes_too)
+        directory_remove(volumes);
+    for (size_t i = 0; i < KEPT; i++) {
+        SCOPED_FREE char *name = memory_format("%s/%s", path, kept[i]);
+        directory_remove(name);
+    }
+    return has_database(path) ? error_set(error, ERROR_SYSTEM, "cannot remove %s/" STATE_DATABASE, path) : 0;
+}

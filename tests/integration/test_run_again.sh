@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# `cox run` where an earlier run has been: what --fresh forgets and what it keeps, a state directory that is in use or is none,
+# and a job that has changed. Prints ok/not ok lines (see tests/run).
+set -uo pipefail
+
+root=$(cd "$(dirname "$0")/../.." && pwd)
+. "$root/tests/integration/scene.sh"
+runner=
+
+finish_also() {
+    if [[ -n $runner ]]; then kill "$runner" 2>/dev/null; fi
+}
+
+export HOME=$work
+runs=$work/state/volumes/default/runs
+
+# script.sh is what the job's pod does
+cat >job.yaml <<YAML
+apiVersion: coxswain.dev/v1alpha1
+kind: TrainingJob
+metadata: {name: again}
+spec:
+  strategy: {type: MultiWorkerMirrored}
+  workers: 1
+  model: {preset: mlp}
+  data: {format: synthetic, examples: 1000}
+  training: {steps: 10, batchSize: 100, optimizer: {type: sgd, learningRate: "0.1"}}
+  storage:
+    - {name: runs, persistentVolumeClaim: {claimName: runs}}
+  checkpoint: {storage: runs, everySteps: 5}
+  roles:
+  - name: worker
+    template:
+      spec:
+        containers:
+        - {name: trainer, readinessProbe: null, command: [/bin/sh, $work/script.sh]}
+YAML
+
+# run CODE [OPTION…]: of job.yaml, in the state directory `state`; it ends with CODE and has said what is in `out` and `err`
+run() {
+    local wanted=$1
+    shift
+    timeout 240 "$bin/cox" run job.yaml --state state "$@" >out 2>err </dev/null
+    [[ $? == "$wanted" ]]
+}
+
+said() {
+    tail -n 5 out err | tr '\n' ' '
+}
+
+# shellcheck disable=SC2016 # for the pod's shell
+echo 'mkdir -p /coxswain/storage/runs/again/step-00000005.attempt-1.epoch-1; echo trained' >script.sh
+run 0 && [[ -d $runs/again/step-00000005.attempt-1.epoch-1 ]] && ! grep -q 'earlier run' err
+verdict $? "a first run" "$(said)"
+run 0 && grep -q 'again is done' out && ! grep -q 'earlier run' err
+verdict $? "once more, and it is done already" "$(said)"
+
+run 1 --set spec.training.optimizer.learningRate=0.2 && grep -q 'learningRate.*is immutable' err &&
+    grep -q -- ' run .*learningRate=0.2 .*--set metadata.name=ANOTHER$' err &&
+    grep -q -- '=0.2 .*--fresh$' err && grep -q -- '=0.2 .*--fresh --delete-volumes$' err
+verdict $? "a job that has changed is told from the earlier one, with what to do" "$(said)"
+run 0 --set spec.training.optimizer.learningRate=0.2 --set metadata.name=other && ! grep -q 'earlier run' err
+verdict $? "it runs under another name" "$(said)"
+
+echo mine >state/mine
+run 0 --set spec.training.optimizer.learningRate=0.2 --fresh &&
+    grep -q 'again goes on from the checkpoints of an earlier run, up to step 5, in .*runs/again; to begin at step 0: --fresh' err &&
+    [[ -d $runs/again/step-00000005.attempt-1.epoch-1 && -e state/mine ]]
+verdict $? "or anew, with the checkpoints that there are, which is told" "$(said)"
+run 0 --set metadata.name=third --set spec.checkpoint.path=again --volume "runs=$runs" &&
+    grep -q 'third goes on from the checkpoints .* to begin at step 0: .*--set spec.checkpoint.path=ANOTHER' err
+verdict $? "a job of any name is told whose checkpoints it takes up" "$(said)"
+
+run 2 --delete-volumes && grep -q -- '--delete-volumes goes with --fresh' err && [[ -d $runs/again ]]
+verdict $? "--delete-volumes alone deletes nothing" "$(said)"
+echo 'ls /coxswain/storage/runs >$0.listed; echo trained' >script.sh
+run 0 --fresh --delete-volumes && grep -q 'deleting the volumes in .*state/volumes: default/runs$' err &&
+    [[ -e script.sh.listed && ! -s script.sh.listed && -e state/mine ]]
+verdict $? "with --fresh it says what it deletes, and nothing of it is found" "$(said) $(cat script.sh.listed)"
+
+mkdir -p theirs/volumes theirs/pods
+echo mine >theirs/thesis.tex
+timeout 60 "$bin/cox" run job.yaml --state theirs --fresh --delete-volumes >out 2>err </dev/null
+[[ $? == 1 ]] && grep -q 'theirs is no state directory of Coxswain' err && [[ -e theirs/thesis.tex && -d theirs/volumes && -d theirs/pods && ! -e theirs/objects.db ]]
+verdict $? "a directory that is no state directory is refused and left alone" "$(said)"
+
+# Until `end` is there.
+echo "touch $work/begun; until [ -e $work/end ]; do sleep 0.1; done" >script.sh
+timeout 300 "$bin/cox" run job.yaml --state state --fresh >running 2>&1 </dev/null &
+runner=$!
+until_true 60 test -e begun
+verdict $? "preparation" "$(cat running)"
+run 1 --fresh --delete-volumes && grep -q 'another control plane uses the state directory state' err && run 1 && grep -q 'another control plane' err &&
+    [[ -s state/kubeconfig && -s state/objects.db && -d $runs ]] && kill -0 "$runner"
+verdict $? "a run that goes on keeps its state" "$(said)"
+touch end
+wait "$runner" && grep -q 'again is done' running
+verdict $? "and comes to its end" "$(tail -n 3 running)"
+runner=

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/contract/state_directory.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "common/directory.h"
+#include "common/memory.h"
+#include "common/scope.h"
+
+static char state[] = "/tmp/coxswain-state-XXXXXX";
+
+static void setup(void)
+{
+    cr_assert_not_null(mkdtemp(state));
+}
+
+static void teardown(void)
+{
+    directory_remove(state);
+}
+
+TestSuite(state_directory, .init = setup, .fini = teardown);
+
+static void put(const char *name)
+{
+    SCOPED_FREE char *path = memory_format("%s/%s", state, name);
+    SCOPED_FREE char *parent = memory_copy_bytes(path, (size_t)(strrchr(path, '/') - path));
+    cr_assert_eq(directory_make(parent, NULL), 0);
+    FILE *file = fopen(path, "w");
+    cr_assert_not_null(file);
+    fclose(file);
+}
+
+static bool is_there(const char *name)
+{
+    SCOPED_FREE char *path = memory_format("%s/%s", state, name);
+    return access(path, F_OK) == 0;
+}
+
+static void put_run(void)
+{
+    static const char *const names[] = {"objects.db",
+                                        "objects.db-wal",
+                                        "kubeconfig",
+                                        "port",
+                                        "made-from",
+                                        "pki/ca.crt",
+                                        "pods/uid/logs/a.log",
+                                        "coxswain-operator.log",
+                                        "lock",
+                                        "volumes/default/runs/digits/step-1"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        put(names[i]);
+}
+
+Test(state_directory, volumes_and_what_others_put_there_outlive_what_is_forgotten)
+{
+    static const char *const gone[] = {"objects.db", "objects.db-wal", "kubeconfig",           "port", "made-from",
+                                       "pki",        "pods",           "coxswain-operator.log"};
+    struct error error = ERROR_INIT;
+    put_run();
+    put("thesis.tex");
+    cr_assert_eq(state_directory_forget(state, false, &error), 0, "%s", error.message);
+    for (size_t i = 0; i < sizeof gone / sizeof *gone; i++)
+        cr_expect_not(is_there(gone[i]), "%s", gone[i]);
+    cr_expect(is_there("volumes/default/runs/digits/step-1") && is_there("thesis.tex") && is_there("lock"));
+}
+
+Test(state_directory, volumes_go_when_they_are_to)
+{
+    put_run();
+    cr_assert_eq(state_directory_forget(state, true, NULL), 0);
+    cr_expect_not(is_there("volumes"));
+    cr_assert_eq(state_directory_forget(state, true, NULL), 0, "once more is fine");
+}
+
+Test(state_directory, a_directory_of_somebody_else_is_left_alone)
+{
+    struct error error = ERROR_INIT;
+    put("pods/mine");
+    put("volumes/mine");
+    put("thesis.tex");
+    cr_assert_eq(state_directory_forget(state, true, &error), -1);
+    cr_expect_eq(error.kind, ERROR_INVALID);
+    cr_expect_not_null(strstr(error.message, "it holds thesis.tex and no objects.db"), "%s", error.message);
+    cr_expect(is_there("pods/mine") && is_there("volumes/mine") && is_there("thesis.tex"));
+}
+
+Test(state_directory, none_is_no_fault)
+{
+    SCOPED_FREE char *missing = memory_format("%s/missing", state);
+    cr_assert_eq(state_directory_check(missing, NULL), 0);
+    cr_assert_eq(state_directory_check(state, NULL), 0);
+}
+
+/* In another process: a process may take its own lock again. */
+static int lock_elsewhere(void)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        int lock;
+        struct error error = ERROR_INIT;
+        int result = state_directory_lock(state, &lock, &error);
+        _exit(result == 0 ? 0 : error.kind == ERROR_UNAVAILABLE && strstr(error.message, state) ? 1 : 2);
+    }
+    int status;
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    return WEXITSTATUS(status);
+}
+
+Test(state_directory, one_process_has_it_at_a_time)
+{
+    int lock;
+    cr_assert_eq(state_directory_lock(state, &lock, NULL), 0);
+    cr_expect_eq(lock_elsewhere(), 1);
+    close(lock);
+    cr_expect_eq(lock_elsewhere(), 0);
+}
