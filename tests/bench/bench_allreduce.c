@@ -176,7 +176,10 @@ static void run(unsigned size, enum collective_transport transport, enum collect
 /* Bytes both ways at once between two processes, as an all-reduce of two ranks sends them. */
 static void stream_both_ways(int socket)
 {
-    char *buffer = calloc(1, 1 << 20);
+    char *buffer = malloc(1 << 20);
+    if (buffer == NULL)
+        exit(1);
+    memset(buffer, 1, 1 << 20);
     if (fork() == 0) {
         for (size_t sent = 0; sent < STREAM_BYTES; sent += 1 << 20)
             if (send(socket, buffer, 1 << 20, MSG_NOSIGNAL) < 0)
