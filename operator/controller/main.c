@@ -14,10 +14,12 @@
 #include "common/http_server.h"
 #include "common/memory.h"
 #include "operator/controller/controller.h"
+#include "operator/controller/heap_trim.h"
 #include "operator/controller/options.h"
 #include "operator/kube/lease.h"
 
 #define METRICS_MAX (1024 * 1024)
+#define HEAP_TRIM_MS 10000 /* a walk over the free pieces of a large heap takes milliseconds */
 #define EXIT_USAGE 64
 #define EXIT_UNAVAILABLE 69
 #define EXIT_LOST_LEASE 1
@@ -31,6 +33,7 @@ struct operator_state {
     struct http_server *server;
     struct lease *lease;
     struct controller *controller;
+    struct heap_trim *heap_trim;
     char identity[128];
     int exit_code;
 };
@@ -214,12 +217,14 @@ static int start(struct operator_state *state, struct error *error)
         event_loop_on_signal(state->loop, SIGTERM, end_asked, state, error) < 0 ||
         event_loop_on_signal(state->loop, SIGINT, end_asked, state, error) < 0 || start_clients(state, error) < 0)
         return -1;
+    state->heap_trim = heap_trim_start(state->loop, HEAP_TRIM_MS);
     start_leading(state);
     return start_server(state, error);
 }
 
 static void stop(struct operator_state *state)
 {
+    heap_trim_end(state->heap_trim);
     if (state->server)
         http_server_free(state->server);
     if (state->controller)
