@@ -175,10 +175,22 @@ static const char introduction[] =
     "`apiVersion: " API_GROUP_VERSION "`, `kind: " TRAINING_JOB_KIND
     "`, short name `tj`. `kubectl explain tj.spec` says "
     "the same.\n\n"
-    "A job's name is at most 40 lower-case letters, digits and `-`, and begins with a letter. After creation only\n"
-    "`spec.runPolicy.suspend`, `activeDeadlineSeconds`, `ttlSecondsAfterFinished` and, in elastic jobs, `spec.workers` "
-    "may\n"
-    "change. Numbers with a fraction are decimal strings (`\"3e-4\"`), durations are a number with `s`, `m` or `h`.\n";
+    "A job's name is at most 40 lower-case letters, digits and `-`, and begins with a letter. Numbers with a fraction "
+    "are\n"
+    "decimal strings (`\"3e-4\"`), durations are a number with `s`, `m` or `h`.\n\n"
+    "After creation only these fields may change (`workers` of elastic jobs only):\n";
+
+static void mutable_fields(struct buffer *out, const struct object_type *type, const char *path)
+{
+    char inner[PATH_MAX_TEXT];
+    for (struct field_cursor at = field_first(type); at.field; field_next(&at)) {
+        snprintf(inner, sizeof inner, "%s.%s", path, at.field->name);
+        if (at.field->flags & FIELD_MUTABLE)
+            buffer_format(out, "\n- `%s`", inner);
+        else if (at.field->flags & FIELD_MUTABLE_INSIDE)
+            mutable_fields(out, at.field->type, inner);
+    }
+}
 
 static const char document_introduction[] = "\n## Job document\n\n"
                                             "What a worker reads from `COXSWAIN_JOB` or `--job`: `strategy`, "
@@ -195,6 +207,8 @@ static void document_rows(struct buffer *out)
 int docs_generate(struct buffer *out, struct error *error)
 {
     buffer_append_string(out, introduction, error);
+    mutable_fields(out, &training_job_spec_type, "spec");
+    buffer_append_string(out, "\n", error);
     if (object_section(out, &training_job_spec_type, "spec") < 0 ||
         object_section(out, &training_job_status_type, "status") < 0)
         return error_set(error, ERROR_TOO_LARGE, "the page is larger than foreseen");
