@@ -29,19 +29,19 @@ def kubectl(space, *arguments):
 
 
 def example(name, space, folder):
-    job, start = check.job_name(name), time.monotonic()
+    start = time.monotonic()
     kubectl(space, "apply", "-f", os.path.join(ROOT, "deploy/examples", f"{name}.yaml"))
     try:
-        kubectl(space, "wait", f"tj/{job}", "--for=condition=Succeeded", "--timeout=880s")
+        kubectl(space, "wait", f"tj/{name}", "--for=condition=Succeeded", "--timeout=880s")
     except check.Wrong as wrong:
         raise check.Wrong(f"{wrong}: {kubectl(space, 'get', 'tj,pods', '-o', 'wide')}".replace("\n", ";")) from None
     seconds = time.monotonic() - start
-    found = json.loads(kubectl(space, "get", "tj", job, "-o", "json"))
+    found = json.loads(kubectl(space, "get", "tj", name, "-o", "json"))
     volumes = {claim: os.path.join(folder, claim) for claim in ("digits", "text")}
     metrics = check.check_status(name, found, check.GOALS[name], volumes)
     check.check_crew(found)
     check.check_files(found, folder)
-    kubectl(space, "delete", "tj", job)
+    kubectl(space, "delete", "tj", name)
     accuracy = f"accuracy {100 * metrics['validationAccuracy']:.1f} %, " if "validationAccuracy" in metrics else ""
     return f"{accuracy}loss {metrics['validationLoss']:.4f} after {found['status']['progress']['step']} steps, {seconds:.0f} s"
 

@@ -68,44 +68,44 @@ has_saved() {
     compgen -G "runs/$1/*" >/dev/null
 }
 
-# crew_starts_over FILE JOB NAME PYTHON STEPS: a worker is killed, a second attempt goes on from the checkpoint
+# crew_starts_over JOB NAME PYTHON STEPS: a worker is killed, a second attempt goes on from the checkpoint
 crew_starts_over() {
-    start "$1" "$4" "$5" && until_true 120 has_saved "$2"
-    verdict $? "$3: two workers train" "$(tail -n 5 "$1.log")"
-    strike "$2" worker 1
-    verdict $? "$3: worker 1 is killed"
+    start "$1" "$3" "$4" && until_true 120 has_saved "$1"
+    verdict $? "$2: two workers train" "$(tail -n 5 "$1.log")"
+    strike "$1" worker 1
+    verdict $? "$2: worker 1 is killed"
     until_true 120 said "$1" 'attempt 2: begins after step [1-9]'
-    verdict $? "$3: the whole crew goes on from its checkpoint" "$(tail -n 5 "$1.log")"
+    verdict $? "$2: the whole crew goes on from its checkpoint" "$(tail -n 5 "$1.log")"
     ended
-    verdict $? "$3: and succeeds" "$(tail -n 5 "$1.log")"
+    verdict $? "$2: and succeeds" "$(tail -n 5 "$1.log")"
 }
 
 torch=${TORCH_PYTHON:-python3}
 if has "$torch" torch "PyTorch DDP" TORCH; then
-    crew_starts_over ddp ddp "PyTorch DDP" "$torch" 6000
+    crew_starts_over pytorch-ddp "PyTorch DDP" "$torch" 6000
 fi
 
 jax=${JAX_PYTHON:-python3}
 if has "$jax" jax "JAX" JAX; then
-    crew_starts_over spmd spmd "JAX" "$jax" 6000
+    crew_starts_over jax-spmd "JAX" "$jax" 6000
 fi
 
 tensorflow=${TF_PYTHON:-python3}
 if has "$tensorflow" tensorflow "TensorFlow" TF; then
-    crew_starts_over mirrored mirrored "TensorFlow MultiWorkerMirrored" "$tensorflow" 2000
+    crew_starts_over tensorflow-mirrored "TensorFlow MultiWorkerMirrored" "$tensorflow" 2000
 
-    name="TensorFlow ParameterServer"
-    start parameter_server "$tensorflow" 600 && until_true 120 has_saved parameter-server
-    verdict $? "$name: chief, ps and two workers train" "$(tail -n 5 parameter_server.log)"
-    strike parameter-server worker 1
+    name="TensorFlow ParameterServer" job=tensorflow-parameter-server
+    start "$job" "$tensorflow" 600 && until_true 120 has_saved "$job"
+    verdict $? "$name: chief, ps and two workers train" "$(tail -n 5 "$job.log")"
+    strike "$job" worker 1
     verdict $? "$name: worker 1 is killed"
-    until_true 120 said parameter_server 'worker 1: ready (parameter-server-worker-1-2)' &&
-        [[ $(field parameter-server attempt) == 1 ]]
-    verdict $? "$name: it alone is replaced" "$(tail -n 5 parameter_server.log)"
-    strike parameter-server ps 0
+    until_true 120 said "$job" "worker 1: ready ($job-worker-1-2)" &&
+        [[ $(field "$job" attempt) == 1 ]]
+    verdict $? "$name: it alone is replaced" "$(tail -n 5 "$job.log")"
+    strike "$job" ps 0
     verdict $? "$name: the ps is killed"
-    until_true 120 said parameter_server 'attempt 2: begins after step [1-9]'
-    verdict $? "$name: the whole crew goes on from its checkpoint" "$(tail -n 5 parameter_server.log)"
+    until_true 120 said "$job" 'attempt 2: begins after step [1-9]'
+    verdict $? "$name: the whole crew goes on from its checkpoint" "$(tail -n 5 "$job.log")"
     ended
-    verdict $? "$name: and succeeds" "$(tail -n 5 parameter_server.log)"
+    verdict $? "$name: and succeeds" "$(tail -n 5 "$job.log")"
 fi

@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <glob.h>
 #include <string.h>
+#include <strings.h>
 
 #include "common/job/training_job.h"
 #include "common/yaml.h"
@@ -75,6 +76,36 @@ Test(corpus, the_examples_pass)
 {
     expect_all("deploy/examples/*.yaml", expect_good);
     expect_all("deploy/examples/foreign/*.yaml", expect_good);
+}
+
+/* deploy/examples/NAME.yaml has the job NAME, and foreign/NAME.yaml too, by its framework first: a user finds one by the other, and
+ * no two of them share a checkpoint directory. */
+static void expect_name(const char *path)
+{
+    SCOPED_FREE char *text = NULL;
+    SCOPED_JSON *object = manifest(path, &text);
+    const char *name = json_string_at(object, "metadata.name", ""), *file = strrchr(path, '/') + 1;
+    size_t length = strlen(name);
+    cr_expect(strncmp(file, name, length) == 0 && strcmp(file + length, ".yaml") == 0, "%s has the job %s", path, name);
+    const char *directory = json_string_at(object, "spec.checkpoint.path", name);
+    cr_expect(strcmp(directory, name) == 0, "%s saves to %s", path, directory);
+}
+
+static void expect_framework(const char *path)
+{
+    SCOPED_FREE char *text = NULL;
+    SCOPED_JSON *object = manifest(path, &text);
+    const char *framework = json_string_at(object, "spec.framework", ""), *file = strrchr(path, '/') + 1;
+    size_t length = strlen(framework);
+    cr_expect(length && strncasecmp(file, framework, length) == 0 && file[length] == '-',
+              "%s does not begin with its framework, %s", path, framework);
+}
+
+Test(corpus, the_examples_are_called_as_their_files)
+{
+    expect_all("deploy/examples/*.yaml", expect_name);
+    expect_all("deploy/examples/foreign/*.yaml", expect_name);
+    expect_all("deploy/examples/foreign/*.yaml", expect_framework);
 }
 
 Test(corpus, bad_manifests_are_refused_at_the_right_field)

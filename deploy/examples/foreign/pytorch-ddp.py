@@ -34,7 +34,7 @@ def main():
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
     rank, size = dist.get_rank(), dist.get_world_size()
-    checkpoint = pathlib.Path(os.environ["COXSWAIN_CHECKPOINT_DIR"]) / "ddp.pt"
+    checkpoint = pathlib.Path(os.environ["COXSWAIN_CHECKPOINT_DIR"]) / "pytorch-ddp.pt"
     checkpoint.parent.mkdir(parents=True, exist_ok=True)
 
     torch.manual_seed(1)

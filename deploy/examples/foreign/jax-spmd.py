@@ -51,7 +51,7 @@ def main():
         num_processes=int(os.environ["JAX_NUM_PROCESSES"]), process_id=int(os.environ["JAX_PROCESS_ID"])
     )
     process = jax.process_index()
-    checkpoint = pathlib.Path(os.environ["COXSWAIN_CHECKPOINT_DIR"]) / "spmd.npz"
+    checkpoint = pathlib.Path(os.environ["COXSWAIN_CHECKPOINT_DIR"]) / "jax-spmd.npz"
     checkpoint.parent.mkdir(parents=True, exist_ok=True)
 
     generator = np.random.default_rng(1)
