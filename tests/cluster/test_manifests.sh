@@ -20,6 +20,13 @@ trap finish EXIT
 
 "$root/tests/cluster/manifest-verdicts"
 
+refused=
+for file in "$root"/deploy/examples/*.yaml "$root"/deploy/examples/{foreign,volumes}/*.yaml; do
+    kubectl apply --dry-run=server -f "$file" >/dev/null 2>why || refused+="${file##*/}: $(head -n 1 why); "
+done
+[[ -z $refused ]]
+verdict $? "every example is admitted" "$refused"
+
 kubectl explain tj --recursive >fields
 [[ $(grep -c '<' fields) -gt 150 ]]
 verdict $? "explain knows every field" "$(grep -c '<' fields) fields"
