@@ -4,9 +4,11 @@
 import contextlib
 import io
 import os
+import subprocess
 import sys
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
 from peers import judge, judge_aims  # noqa: E402
 from turns import free_addresses  # noqa: E402
 
@@ -43,7 +45,12 @@ say(ends(1, "2 of 3 aims reached; missed: mlp, 2 processes beside DDP over gloo:
     "a missed aim is counted, named, and the exit status where that is wished")
 say(ends(0, "2 of 3 aims reached", AIMED, 0.01, False, by=judge_aims), "else it is only told")
 say(ends(0, "3 of 3 aims reached.", AIMED, 0.2, True, by=judge_aims), "on a busy machine aims go by processor time")
+say(ends(0, "not looked at here: saves", AIMED, 0.01, False, by=judge_aims), "what has its aim elsewhere is named")
 AIMED[1]["memory"] = (200, 400)
 say(ends(1, "missed: memory: a third of a peer's", AIMED[1:], 0.01, True, by=judge_aims), "memory has an aim too")
+
+drawn = subprocess.run([os.path.join(HERE, "picture")], stdin=open(os.path.join(HERE, "measured")), capture_output=True, text=True)
+with open(os.path.join(HERE, "../../../docs/peers.svg")) as file:
+    say(drawn.stdout == file.read() and drawn.stdout.count("<rect") > 30, "docs/peers.svg is the picture of what was measured")
 
 say(len(set(free_addresses(64))) == 64, "the servers of a cluster have a port each")
