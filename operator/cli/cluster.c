@@ -7,6 +7,9 @@
 #include "common/memory.h"
 
 #define PATH_AND_QUERY_MAX 4096
+/* Of an answer that was cut off, or did not come. */
+#define READ_TRIES 4
+#define READ_AGAIN_MS 300
 
 static void interrupted(void *context, int signal_number)
 {
@@ -120,7 +123,7 @@ static int take_text(void *context, const char *bytes, size_t length, struct err
     return buffer_append(exchange->text, bytes, length, error);
 }
 
-int cluster_read(struct cluster *cluster, const char *path_and_query, struct buffer *text, struct error *error)
+static int read_once(struct cluster *cluster, const char *path_and_query, struct buffer *text, struct error *error)
 {
     struct exchange exchange = {.text = text};
     struct kube_stream_options options = {.path_and_query = path_and_query,
@@ -129,6 +132,43 @@ int cluster_read(struct cluster *cluster, const char *path_and_query, struct buf
                                           .answered = answered,
                                           .context = &exchange};
     return exchange_finish(cluster, kube_client_stream(cluster->client, &options), &exchange, error);
+}
+
+static void time_is_up(void *context)
+{
+    *(bool *)context = true;
+}
+
+static int pause_for(struct cluster *cluster, int64_t ms, struct error *error)
+{
+    bool is_up = false;
+    struct event_timer *timer = event_timer_start(cluster->loop, ms, time_is_up, &is_up);
+    int turned = 0;
+    while (!is_up && !cluster->interrupted && turned >= 0)
+        turned = event_loop_turn(cluster->loop, -1, error);
+    if (!is_up)
+        event_timer_cancel(timer);
+    return turned < 0 ? -1 : 0;
+}
+
+int cluster_read(struct cluster *cluster, const char *path_and_query, struct buffer *text, struct error *error)
+{
+    size_t before = text->length;
+    for (int64_t tries = 1, again_ms = READ_AGAIN_MS;; tries++, again_ms *= 2) {
+        struct error cause = ERROR_INIT;
+        if (read_once(cluster, path_and_query, text, &cause) == 0)
+            return 0;
+        if (cause.kind != ERROR_UNAVAILABLE || tries == READ_TRIES || cluster->interrupted) {
+            if (error)
+                *error = cause;
+            return -1;
+        }
+        text->length = before;
+        if (text->data)
+            text->data[before] = '\0';
+        if (pause_for(cluster, again_ms, error) < 0)
+            return -1;
+    }
 }
 
 int cluster_list(struct cluster *cluster, struct kube_resource resource, const char *name_space, const char *selector,

@@ -36,7 +36,7 @@ int cluster_list(struct cluster *cluster, struct kube_resource resource, const c
 int cluster_patch(struct cluster *cluster, const struct resource_path *path, const struct json *patch,
                   struct error *error);
 int cluster_delete(struct cluster *cluster, const struct resource_path *path, struct error *error);
-/* Any GET, as it comes. */
+/* Any GET, as it comes; asked for anew when it was cut off. On failure `text` has what came last. */
 int cluster_read(struct cluster *cluster, const char *path_and_query, struct buffer *text, struct error *error);
 
 /* The pods of a job. */

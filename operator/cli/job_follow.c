@@ -15,8 +15,10 @@
 
 #define LOG_RETRY_MS 200
 #define LOG_RETRY_MAX_MS 3200
-/* A job is over before its chief's last lines are here, or without any. */
-#define LAST_LINES_MS 3000
+/* A job is over before its chief's last lines are here, or without any. Longer than what lies between two tries. */
+#define LAST_LINES_MS 5000
+/* So often a log is asked for that has no more to come, without a new line, until its rest is given up. */
+#define LAST_TRIES 6
 #define LOG_LINE_MAX (64 * 1024)
 
 struct job_follow {
@@ -33,12 +35,16 @@ struct job_follow {
     struct kube_call *log;
     struct event_timer *retry;
     int64_t retry_ms;
-    int64_t over_ms;              /* when the job was first seen to be over; 0: it is not */
-    char pod[VIEW_TEXT_MAX];      /* whose log is read, or was read last */
+    unsigned tries;          /* without a new line */
+    int64_t over_ms;         /* when the job was first seen to be over, or its log told something since; 0: it is not */
+    char pod[VIEW_TEXT_MAX]; /* whose log is read, or was read last */
     struct log_position position; /* in it */
+    struct log_end end;           /* of its last stream */
     bool ended, again;            /* the log has; its stream has, and is to be opened again */
     bool pods_hidden;             /* nobody shows them to us */
     bool hidden_told;
+    struct error lost; /* why the rest of the last chief's log is not here; ERROR_NONE: it is */
+    bool lost_told;
     struct buffer line;
 };
 
@@ -63,6 +69,12 @@ static const struct pod_line *chief_of(const struct job_view *view)
     return chief ? chief : job_view_pod(view, "worker", 0);
 }
 
+static void log_told(struct job_follow *follow)
+{
+    if (follow->over_ms > 0)
+        follow->over_ms = clock_now_ms();
+}
+
 static int log_data(void *context, const char *bytes, size_t length, struct error *error)
 {
     (void)error;
@@ -74,10 +86,14 @@ static int log_data(void *context, const char *bytes, size_t length, struct erro
             continue;
         }
         const char *line = buffer_text(&follow->line);
-        if (log_position_take(&follow->position, line, follow->line.length))
+        if (log_position_take(&follow->position, line, follow->line.length)) {
+            follow->tries = 0;
+            follow->retry_ms = LOG_RETRY_MS;
             job_view_take_log(follow->view, line + log_line_text(line, follow->line.length), clock_now_ms());
+        }
         buffer_clear(&follow->line);
     }
+    log_told(follow);
     follow->changed(follow->context);
     return 0;
 }
@@ -89,22 +105,33 @@ static void log_retry(void *context)
     log_next(follow);
 }
 
+/* No more of it will come, or could be had. An API server that has just come back may refuse what it allows. */
+static bool log_is_at_end(struct job_follow *follow, const struct error *error)
+{
+    const struct pod_line *chief = chief_of(follow->view);
+    bool whole = chief == NULL || strcmp(chief->name, follow->pod) != 0 || chief->container_ended;
+    bool heard = log_position_since(&follow->position) != NULL, was_ended = follow->end.known;
+    bool same = !error && log_end_is_same(&follow->end, &follow->position, follow->line.length);
+    bool gone = error && error->http_status == 404, enough = same || gone || follow->tries >= LAST_TRIES;
+    if (whole && enough && error && heard && !(gone && was_ended))
+        follow->lost = *error;
+    return (whole && enough) || (error && error->http_status == 403 && !heard);
+}
+
 static void log_answered(void *context, const struct kube_answer *answer)
 {
     struct job_follow *follow = context;
     follow->log = NULL;
     if (answer->error && answer->error->kind == ERROR_CANCELLED)
         return;
-    bool forbidden = answer->error && answer->error->http_status == 403;
-    const struct pod_line *chief = chief_of(follow->view);
-    bool whole = chief == NULL || strcmp(chief->name, follow->pod) != 0 || chief->container_ended;
-    bool heard = log_position_since(&follow->position) != NULL;
-    follow->ended = forbidden || (whole && (heard || !answer->error));
+    follow->tries++;
+    follow->ended = log_is_at_end(follow, answer->error);
     follow->again = !follow->ended;
+    log_told(follow);
+    follow->retry = event_timer_start(kube_client_loop(follow->client), follow->retry_ms, log_retry, follow);
     follow->retry_ms = follow->ended                             ? LOG_RETRY_MS
                        : 2 * follow->retry_ms < LOG_RETRY_MAX_MS ? 2 * follow->retry_ms
                                                                  : LOG_RETRY_MAX_MS;
-    follow->retry = event_timer_start(kube_client_loop(follow->client), follow->retry_ms, log_retry, follow);
     follow->changed(follow->context);
 }
 
@@ -137,6 +164,8 @@ static void log_next(struct job_follow *follow)
     } else {
         snprintf(follow->pod, sizeof follow->pod, "%s", chief->name);
         follow->position = (struct log_position){.same = 0};
+        follow->end = (struct log_end){.known = false};
+        follow->tries = 0;
         job_view_begin_log(follow->view);
     }
     log_start(follow, chief->container);
@@ -262,6 +291,13 @@ static void tell_hidden(struct job_follow *follow, const char *title, struct ter
     follow->hidden_told = true;
 }
 
+static void tell_lost(struct job_follow *follow, const char *title, struct terminal *terminal)
+{
+    terminal_clear(terminal);
+    fprintf(stderr, "%s: the log of %s could not be read to its end: %s\n", title, follow->pod, follow->lost.message);
+    follow->lost_told = true;
+}
+
 int job_follow_check(struct job_follow *follow, const char *title, struct terminal *terminal, struct error *error)
 {
     int64_t now_ms = clock_now_ms();
@@ -271,6 +307,8 @@ int job_follow_check(struct job_follow *follow, const char *title, struct termin
         return -1;
     if (follow->pods_hidden && !follow->hidden_told)
         tell_hidden(follow, title, terminal, &refusal);
+    if (follow->lost.kind != ERROR_NONE && !follow->lost_told)
+        tell_lost(follow, title, terminal);
     return 0;
 }
 

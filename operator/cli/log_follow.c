@@ -18,6 +18,8 @@
 /* Until a stream that was cut is opened again; longer each time that it brings nothing. */
 #define AGAIN_MS 500
 #define AGAIN_MAX_MS 8000
+/* So often a log is asked for that has no more to come, without a new line, until its rest is given up. */
+#define LAST_TRIES 6
 
 struct log_follower {
     struct cluster *cluster;
@@ -25,9 +27,12 @@ struct log_follower {
     struct log_queue *queue;
     struct log_stream *streams;
     const struct informer *jobs, *pods;
-    const char *job; /* its key */
-    unsigned open;   /* streams, those that are to be opened again too */
-    bool refused;
+    const char *job;      /* its key */
+    unsigned open;        /* streams, those that are to be opened again too */
+    unsigned lost;        /* logs whose rest could not be had */
+    bool heard;           /* something, of any of them */
+    int64_t refused_ms;   /* since when all that is heard is that no log may be read; 0: it is not */
+    bool refused;         /* for good */
     struct error refusal; /* by which no log of the namespace may be read */
 };
 
@@ -42,23 +47,37 @@ struct log_stream {
     struct kube_call *call;
     struct event_timer *again;
     int64_t again_ms;
-    bool told; /* that it cannot be read now */
+    unsigned tries; /* without a new line */
+    bool told;      /* that it cannot be read now */
+    struct log_end end;
+    bool ended;         /* as a log does whose container has ended; that it is the log's end is to be seen */
+    struct error cause; /* why the rest is missing; ERROR_NONE: nothing is */
 };
 
 static int take(void *context, const char *bytes, size_t length, struct error *error)
 {
     struct log_stream *stream = context;
     int result = log_inlet_take(stream->inlet, bytes, length, clock_now_ms(), error);
+    stream->follower->heard = true;
+    stream->follower->refused_ms = 0;
     if (!log_inlet_position(stream->inlet)->repeats) {
         stream->again_ms = AGAIN_MS;
+        stream->tries = 0;
         stream->told = false;
     }
     return result;
 }
 
+/* What was cut off and is not to be had any more is no end. */
 static void stream_end(struct log_stream *stream)
 {
     stream->follower->open--;
+    bool is_gone = stream->ended && stream->cause.http_status == 404;
+    if (stream->cause.kind != ERROR_NONE && !is_gone) {
+        stream->follower->lost++;
+        fprintf(stderr, "cox logs: %s: its log could not be read to the end: %s\n", stream->speaker,
+                stream->cause.message);
+    }
     log_inlet_close(stream->inlet, clock_now_ms());
 }
 
@@ -69,7 +88,7 @@ static void stream_open(struct log_stream *stream, const struct json *pod, const
     struct log_follower *follower = stream->follower;
     SCOPED_BUFFER path;
     buffer_init(&path, PATH_MAX_LENGTH);
-    if (log_path(follower->line, pod, true, since, &path, NULL) < 0) {
+    if (log_path(follower->line, pod, true, since, &path, &stream->cause) < 0) {
         stream_end(stream);
         return;
     }
@@ -102,16 +121,33 @@ static bool is_over(const struct informer *jobs, const char *key)
     return informer_synced(jobs) && job_is_over(informer_get(jobs, key));
 }
 
-/* The end of a container's log, or a refusal that another try would meet too. Of a job that is over one more try is enough: who
- * does not answer then may be on a node that is gone. */
-static bool is_last(const struct log_stream *stream, const struct error *error)
+/* The end of a container's log (of a job that is over, who says no more may be on a node that is gone), a refusal that another
+ * try would meet too, or enough tries. */
+static bool is_last(struct log_stream *stream)
 {
     const struct log_follower *follower = stream->follower;
-    if (!log_may_go_on(follower->line, pod_of(stream)))
-        return true;
-    if (stream->again_ms > AGAIN_MS && is_over(follower->jobs, follower->job))
-        return true;
-    return error && (error->http_status == 400 || error->http_status == 404);
+    int status = stream->cause.http_status;
+    bool is_whole = !log_may_go_on(follower->line, pod_of(stream));
+    bool is_final = is_whole || is_over(follower->jobs, follower->job);
+    if (stream->cause.kind == ERROR_NONE) {
+        stream->ended = is_whole;
+        if (log_end_is_same(&stream->end, log_inlet_position(stream->inlet), log_inlet_begun(stream->inlet)) &&
+            is_final)
+            return true;
+        if (stream->tries >= LAST_TRIES && is_final)
+            error_set(&stream->cause, ERROR_UNAVAILABLE, "its stream is cut again and again");
+    }
+    return status == 400 || status == 404 || (is_final && stream->tries >= LAST_TRIES);
+}
+
+/* An API server that has just come back may refuse what it allows: whoever has heard something waits. */
+static void refusal_take(struct log_follower *follower, const struct error *error)
+{
+    int64_t now_ms = clock_now_ms();
+    if (follower->refused_ms == 0)
+        follower->refused_ms = now_ms;
+    follower->refused = !follower->heard || now_ms - follower->refused_ms >= ACCESS_PATIENCE_MS;
+    follower->refusal = *error;
 }
 
 static void tell(struct log_stream *stream, const struct error *error)
@@ -126,16 +162,20 @@ static void ended(void *context, const struct kube_answer *answer)
     struct log_stream *stream = context;
     struct log_follower *follower = stream->follower;
     stream->call = NULL;
-    if (answer->error && answer->error->http_status == 403) {
-        follower->refused = true;
-        follower->refusal = *answer->error;
-    }
-    if (answer->error && !follower->refused && answer->error->kind != ERROR_CANCELLED)
-        tell(stream, answer->error);
-    if (follower->refused || is_last(stream, answer->error)) {
+    stream->cause = answer->error ? *answer->error : (struct error)ERROR_INIT;
+    if (stream->cause.kind == ERROR_CANCELLED)
+        return;
+    stream->tries++;
+    if (stream->cause.http_status == 403)
+        refusal_take(follower, &stream->cause);
+    if (follower->refused)
+        return;
+    if (is_last(stream)) {
         stream_end(stream);
         return;
     }
+    if (answer->error)
+        tell(stream, answer->error);
     stream->again = event_timer_start(follower->cluster->loop, stream->again_ms, open_again, stream);
     stream->again_ms = 2 * stream->again_ms < AGAIN_MAX_MS ? 2 * stream->again_ms : AGAIN_MAX_MS;
 }
@@ -232,6 +272,11 @@ static bool is_done(const struct log_follower *follower, const struct informer *
     return is_over(jobs, key) && informer_synced(pods) && follower->open == 0 && log_queue_due_ms(follower->queue) < 0;
 }
 
+static int conclude(const struct log_follower *follower, int status)
+{
+    return status < 0 ? -1 : follower->lost > 0 ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
 int log_follow(struct cluster *cluster, const struct command_line *line, const struct log_style *style,
                struct error *error)
 {
@@ -270,5 +315,5 @@ int log_follow(struct cluster *cluster, const struct command_line *line, const s
     informer_free(pods);
     informer_free(jobs);
     log_queue_free(follower.queue);
-    return status < 0 ? -1 : 0;
+    return conclude(&follower, status);
 }

@@ -9,6 +9,7 @@
 #include "operator/cli/log_lines.h"
 #include "operator/cli/log_source.h"
 
+/* EXIT_SUCCESS; EXIT_FAILURE once a log could not be had to its end, which stderr has said; -1. */
 int log_follow(struct cluster *cluster, const struct command_line *line, const struct log_style *style,
                struct error *error);
 

@@ -33,6 +33,16 @@ void log_position_cut(struct log_position *position)
     position->repeated = 0;
 }
 
+bool log_end_is_same(struct log_end *end, const struct log_position *position, size_t begun)
+{
+    bool brought_all = !position->repeats || position->repeated >= position->same;
+    bool is_same = end->known && brought_all && end->same == position->same && end->begun == begun &&
+                   strcmp(end->time, position->time) == 0;
+    *end = (struct log_end){.known = true, .same = position->same, .begun = begun};
+    memcpy(end->time, position->time, sizeof end->time);
+    return is_same;
+}
+
 const char *log_position_since(const struct log_position *position)
 {
     return *position->time ? position->time : NULL;

@@ -23,6 +23,17 @@ struct log_position {
 bool log_position_take(struct log_position *position, const char *line, size_t length);
 /* What comes next begins anew, at log_position_since or before. */
 void log_position_cut(struct log_position *position);
+/* Where the last stream ended. What stands between may end one as if the log were at its end, so an end is believed when a
+ * second stream ends there, too. Zeroed at the beginning of a log. */
+struct log_end {
+    bool known;
+    char time[LOG_TIME_MAX];
+    unsigned same;
+    size_t begun;
+};
+/* Another stream has ended, with `begun` bytes behind its last line: true when it brought all that the one before it did, and
+ * no more. */
+bool log_end_is_same(struct log_end *end, const struct log_position *position, size_t begun);
 /* The time of the last line; NULL: none came. */
 const char *log_position_since(const struct log_position *position);
 

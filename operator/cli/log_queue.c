@@ -127,6 +127,11 @@ const struct log_position *log_inlet_position(const struct log_inlet *inlet)
     return &inlet->position;
 }
 
+size_t log_inlet_begun(const struct log_inlet *inlet)
+{
+    return inlet->begun.length;
+}
+
 void log_inlet_close(struct log_inlet *inlet, int64_t now_ms)
 {
     if (inlet->begun.length > 0)

@@ -34,6 +34,8 @@ int log_inlet_take(struct log_inlet *inlet, const char *bytes, size_t length, in
  * before is left out. */
 void log_inlet_cut(struct log_inlet *inlet);
 const struct log_position *log_inlet_position(const struct log_inlet *inlet);
+/* Bytes of a line that is not complete. */
+size_t log_inlet_begun(const struct log_inlet *inlet);
 /* No more will come: what is left is a line, and nobody waits for another. */
 void log_inlet_close(struct log_inlet *inlet, int64_t now_ms);
 

@@ -69,3 +69,51 @@ wait "$follower"
 follower=
 diff <(sed -n 's/^chief: //p' shown) <(seq -f 'line %g' 60 && echo 'the last') >difference
 verdict $? "and each line of it came once" "$(head -n 5 difference)"
+
+# ---- of jobs that are over
+
+# cut RULES: what the API server does from now on
+cut() {
+    faulty_stop
+    wait "$proxy" 2>/dev/null
+    rm -f faulty
+    echo "$1" >rules.json
+    faulty_serve 1
+}
+
+said_all() {
+    diff <(cat) <(seq -f 'line %g' 60 && echo 'the last') >difference
+}
+
+# An end that does not look like a fault, each time at another place.
+thrice='[{"path": "/log", "fault": "cut", "afterBytes": 300, "times": 1}, {"path": "/log", "fault": "cut", "afterBytes": 500, "times": 1},
+         {"path": "/log", "fault": "cut", "afterBytes": 900, "times": 1}]'
+cut "$thrice"
+HOME=$work KUBECONFIG=$work/faulty timeout 300 "$bin/cox" logs talking -f --role worker --index 0 >followed 2>troubles
+[[ $? == 0 ]] && said_all <followed && [[ $(grep -c '^cut ' proxy.log) == 3 ]]
+verdict $? "the log of a pod that has ended is read further, too" "$(head -n 5 difference troubles)"
+
+cut "$thrice"
+HOME=$work timeout 300 "$bin/cox" run loud.yaml --kubeconfig "$work/faulty" >shown 2>troubles </dev/null
+[[ $? == 0 ]] && sed -n 's/^chief: //p' shown | said_all && [[ $(grep -c '^cut ' proxy.log) == 3 && ! -s troubles ]]
+verdict $? "and by cox run" "$(head -n 5 difference troubles)"
+
+cut '[{"path": "/log", "fault": "status", "status": 503, "times": 2}]'
+HOME=$work KUBECONFIG=$work/faulty timeout 300 "$bin/cox" logs talking --role worker --index 0 >followed 2>troubles
+[[ $? == 0 ]] && said_all <followed
+verdict $? "a log that is read once is asked for again" "$(head -n 5 difference troubles)"
+
+# Heard once, then refused for a while, as by an API server that has just come back.
+cut '[{"path": "/log", "fault": "cut", "afterBytes": 300, "times": 1}, {"path": "/log", "fault": "status", "status": 403, "times": 2}]'
+HOME=$work KUBECONFIG=$work/faulty timeout 300 "$bin/cox" logs talking -f --role worker --index 0 >followed 2>troubles
+[[ $? == 0 ]] && said_all <followed && grep -q 'made by faultproxy' troubles
+verdict $? "who has heard something waits for a refusal to pass" "$(head -n 5 difference troubles proxy.log)"
+
+cut '[{"path": "/log", "fault": "cut", "afterBytes": 300, "times": 1}, {"path": "/log", "fault": "status", "status": 503}]'
+HOME=$work KUBECONFIG=$work/faulty timeout 300 "$bin/cox" logs talking -f --role worker --index 0 >followed 2>troubles
+[[ $? == 1 ]] && grep -q '^cox logs: worker-0: its log could not be read to the end' troubles && head -n 1 followed | grep -qx 'line 1'
+verdict $? "what cannot be had is told, with exit code 1" "$(head -n 5 followed troubles)"
+cut '[{"path": "/log", "fault": "cut", "afterBytes": 300, "times": 1}, {"path": "/log", "fault": "status", "status": 503}]'
+HOME=$work timeout 300 "$bin/cox" run loud.yaml --kubeconfig "$work/faulty" >shown 2>troubles </dev/null
+[[ $? == 0 ]] && grep -q '^cox run: the log of loud-worker-0-1 could not be read to its end' troubles
+verdict $? "and by cox run, whose job has succeeded all the same" "$(tail -n 5 shown troubles)"
