@@ -1466,7 +1466,7 @@ static const struct field training_job_status_fields[] = {
     {.name = "conditions",
      .kind = FIELD_LIST,
      SCHEMA_ONLY,
-     RANGE(0, 16),
+     RANGE(0, JOB_CONDITIONS_MAX),
      .type = &condition_type,
      .description = "What holds of the job: Suspended, Scheduled, Running, Restarting, CheckpointsFailing, Succeeded, "
                     "Failed."},

@@ -102,10 +102,7 @@ static struct json *condition_to_json(enum condition_type type, const struct con
     return object;
 }
 
-/* As the schema says (fields.c): a longer list would be refused with all of the status, so that others get what the job's own
- * leave. */
-#define CONDITIONS_MAX 16
-
+/* The schema (fields.c) refuses a longer list, and all of the status with it: others get what the job's own leave. */
 static void conditions_to_json(const struct job_status *status, struct json *object)
 {
     for (int type = 0; type < CONDITION_TYPE_COUNT; type++)
@@ -116,7 +113,7 @@ static void conditions_to_json(const struct job_status *status, struct json *obj
     const char *text = status->other_conditions;
     if (!text || json_parse(text, strlen(text), OTHERS_MAX, &others, NULL) < 0)
         return;
-    int room = CONDITIONS_MAX - CONDITION_TYPE_COUNT;
+    int room = JOB_CONDITIONS_MAX - CONDITION_TYPE_COUNT;
     for (const struct json *item = json_first(others); item && room-- > 0; item = json_next(item))
         json_append(json_set_array(object, "conditions"), json_copy(item));
 }

@@ -133,6 +133,8 @@ const char *job_state_name(enum job_state state);
 enum condition_type { CONDITION_TYPES(X) CONDITION_TYPE_COUNT };
 #undef X
 const char *condition_type_name(enum condition_type type);
+/* So many fit into a status, those that others put there included. */
+#define JOB_CONDITIONS_MAX 16
 
 enum condition_status { CONDITION_ABSENT, CONDITION_FALSE, CONDITION_TRUE, CONDITION_UNKNOWN };
 
