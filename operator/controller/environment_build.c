@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/controller/environment_build.h"
 
-#include <string.h>
-
 #include "common/buffer.h"
 #include "common/contract/environment.h"
+#include "common/job/enum_words.h"
 #include "common/memory.h"
 #include "operator/controller/crew.h"
 #include "operator/controller/crew_certificate.h"
@@ -14,14 +13,6 @@
 #include "operator/controller/environment_tpu.h"
 
 #define ENVIRONMENT_VALUE_MAX (128 * 1024)
-
-static bool is_one_of(const char *name, const char *const *names)
-{
-    for (; *names; names++)
-        if (strcmp(name, *names) == 0)
-            return true;
-    return false;
-}
 
 static void add_pod_ip(struct json *list)
 {
@@ -129,7 +120,7 @@ bool environment_is_reserved(enum framework framework, const char *name)
 {
     static const char *const names[] = {ENV_EPOCH, ENV_ATTEMPT, ENV_JOB,    ENV_JOB_UID,        ENV_ROLE,
                                         ENV_INDEX, ENV_STORAGE, ENV_POD_IP, ENV_CHECKPOINT_DIR, NULL};
-    return is_one_of(name, names) || is_one_of(name, frameworks[framework]->reserved) ||
+    return words_find(names, name) >= 0 || words_find(frameworks[framework]->reserved, name) >= 0 ||
            environment_tpu_is_reserved(name);
 }
 

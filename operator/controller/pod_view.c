@@ -9,6 +9,7 @@
 #include "common/clock.h"
 #include "common/contract/environment.h"
 #include "common/contract/labels.h"
+#include "common/job/enum_words.h"
 #include "operator/controller/owner.h"
 
 static const char *const phase_names[] = {
@@ -291,14 +292,6 @@ bool pod_view_succeeded(const struct pod_view *pod)
     return pod->exit_code == 0 || (pod->exit_code == EXIT_CODE_NONE && pod->phase == POD_SUCCEEDED);
 }
 
-static bool is_one_of(const char *text, const char *const *words)
-{
-    for (; *words; words++)
-        if (strcmp(text, *words) == 0)
-            return true;
-    return false;
-}
-
 /* What a kubelet reports while image, command or configuration keep a container from starting. */
 bool pod_view_waits_in_vain(const struct pod_view *pod)
 {
@@ -319,7 +312,7 @@ bool pod_view_waits_in_vain(const struct pod_view *pod)
         "ErrImagePullBackOff",
         NULL,
     };
-    return is_one_of(pod->waiting_reason, reasons_to_wait);
+    return words_find(reasons_to_wait, pod->waiting_reason) >= 0;
 }
 
 /* Clocks of nodes may be late, and the API keeps whole seconds. Little is lost by patience with them: what is deleted after

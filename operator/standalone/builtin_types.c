@@ -7,6 +7,7 @@
 #include "common/base64.h"
 #include "common/clock.h"
 #include "common/contract/environment.h"
+#include "common/job/enum_words.h"
 #include "common/memory.h"
 #include "operator/standalone/node.h"
 #include "operator/standalone/refusal.h"
@@ -109,21 +110,13 @@ static void require(const struct json *object, const char *key, const char *pref
     cause_add(causes, CAUSE_REQUIRED, field, NULL, NULL);
 }
 
-static bool is_one_of(const char *text, const char *const *words)
-{
-    for (; *words; words++)
-        if (strcmp(*words, text) == 0)
-            return true;
-    return false;
-}
-
 static void check_word(const struct json *object, const char *key, const char *field, const char *const *words,
                        struct json *causes)
 {
     SCOPED_BUFFER supported;
     const struct json *value = json_member(object, key);
     buffer_init(&supported, 1024);
-    if (value == NULL || is_one_of(json_string(value, ""), words))
+    if (value == NULL || words_find(words, json_string(value, "")) >= 0)
         return;
     for (const char *const *word = words; *word; word++)
         buffer_format(&supported, "%s\"%s\"", word == words ? "supported values: " : ", ", *word);
