@@ -9,6 +9,7 @@
 #include "operator/controller/child_metadata.h"
 #include "operator/controller/conditions.h"
 #include "operator/controller/crew.h"
+#include "operator/controller/queue_part.h"
 
 #define PLACE_MAX (64 * 1024)
 
@@ -147,27 +148,12 @@ struct json *queue_build_release(const struct training_job *job, const char *ver
 
 /* ---------------------------------------------------------------- flavors */
 
-static void take_members(struct json *place, const char *name, const struct json *from)
-{
-    const struct json *members = json_member(from, name);
-    for (const struct json *item = json_first(members); item; item = json_next(item))
-        json_set(json_set_object(place, name), json_key(item), json_copy(item));
-}
-
-static void take_place(struct json *place, const struct json *from)
-{
-    const struct json *tolerations = json_member(from, "tolerations");
-    take_members(place, "nodeSelector", from);
-    for (const struct json *item = json_first(tolerations); item; item = json_next(item))
-        json_append(json_set_array(place, "tolerations"), json_copy(item));
-}
-
 static bool take_flavor(struct json *place, const char *text)
 {
     SCOPED_JSON *flavor = NULL;
     if (text == NULL || json_parse(text, strlen(text), PLACE_MAX, &flavor, NULL) < 0)
         return false;
-    take_place(place, flavor);
+    queue_part_take_place(place, flavor);
     return true;
 }
 
@@ -189,9 +175,7 @@ struct json *queue_placement(const struct workload_view *view, queue_flavor *fla
             json_free(placement);
             return NULL;
         }
-        take_place(place, part);
-        take_members(place, "labels", part);
-        take_members(place, "annotations", part);
+        queue_part_take(place, part);
     }
     return placement;
 }
@@ -202,8 +186,8 @@ void queue_place(struct json *pod, enum role role, const struct json *placement)
         return;
     const struct json *place = json_member(placement, role_name(role)), *given = json_member(place, "labels");
     struct json *metadata = json_member(pod, "metadata"), *labels = json_set_object(metadata, "labels");
-    take_place(json_member(pod, "spec"), place);
-    take_members(metadata, "annotations", place);
+    queue_part_take_place(json_member(pod, "spec"), place);
+    queue_part_take_members(metadata, "annotations", place);
     for (const struct json *label = json_first(given); label; label = json_next(label))
         if (!json_member(labels, json_key(label))) /* by the others it is known whose the pod is */
             json_set(labels, json_key(label), json_copy(label));

@@ -5,6 +5,7 @@
 
 #include "common/memory.h"
 #include "operator/controller/owner.h"
+#include "operator/controller/queue_part.h"
 
 #define WORDS_MAX 1024
 #define ASSIGNMENTS_MAX (64 * 1024)
@@ -38,13 +39,6 @@ static void add_flavors(struct json *part, const struct json *flavors)
     }
 }
 
-static void add_members(struct json *part, const char *name, const struct json *update)
-{
-    const struct json *members = json_member(update, name);
-    for (const struct json *item = json_first(members); item; item = json_next(item))
-        json_set(json_set_object(part, name), json_key(item), json_copy(item));
-}
-
 /* Admission checks may say more about where pods belong, and mark them: for the room that was asked for, say. */
 static void add_updates(struct json *parts, const struct json *workload)
 {
@@ -53,14 +47,8 @@ static void add_updates(struct json *parts, const struct json *workload)
         const struct json *updates = json_member(check, "podSetUpdates");
         for (const struct json *update = json_first(updates); update; update = json_next(update)) {
             struct json *part = json_member(parts, json_string_at(update, "name", ""));
-            const struct json *list = json_member(update, "tolerations");
-            if (part == NULL)
-                continue;
-            add_members(part, "nodeSelector", update);
-            add_members(part, "labels", update);
-            add_members(part, "annotations", update);
-            for (const struct json *item = json_first(list); item; item = json_next(item))
-                json_append(json_set_array(part, "tolerations"), json_copy(item));
+            if (part != NULL)
+                queue_part_take(part, update);
         }
     }
 }
