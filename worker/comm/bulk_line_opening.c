@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,12 +8,8 @@
 #include <sys/socket.h>
 
 #include "common/clock.h"
-#include "common/memory.h"
 #include "worker/comm/bulk_line_parts.h"
-#include "worker/comm/crew_certificates.h"
-#include "worker/comm/socket_address.h"
 
-#define HANDSHAKE_NS (2000 * 1000000LL)
 /* Bytes that nobody acknowledges for so long, and a peer that does not answer when nothing is under way: the way is cut. */
 #define CUT_MS 30000
 #define PROBE_S 10
@@ -22,37 +19,23 @@ static void set_option(int socket, int level, int name, int value)
     setsockopt(socket, level, name, &value, sizeof value);
 }
 
-static void set_socket_options(int socket)
+static void notice_cuts(int socket)
 {
-    set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
     set_option(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, CUT_MS);
     set_option(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
     set_option(socket, IPPROTO_TCP, TCP_KEEPIDLE, PROBE_S);
     set_option(socket, IPPROTO_TCP, TCP_KEEPINTVL, PROBE_S);
 }
 
-/* With certificates, nothing is said before both sides have shown theirs. 1: now it can be; 0: not yet; -1: never. */
-static int secure(struct link *link, bool answers)
-{
-    if (link->tls == NULL && crew_certificates_are_set() &&
-        tls_session_new(link->socket, answers, &link->tls, NULL) < 0)
-        return -1;
-    return link->tls != NULL ? tls_session_handshake(link->tls, NULL) : 1;
-}
-
 /* ---------------------------------------------------------------- dialling */
 
 static bool begin_dialling(struct bulk_line *line, const char *address, uint16_t port)
 {
-    union socket_address where;
-    if (socket_address_parse(address, port, &where, NULL) < 0)
-        return false;
-    line->link.socket = socket(where.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (line->link.socket < 0)
-        return false;
-    set_socket_options(line->link.socket);
     line->until_ns = clock_monotonic_ns() + HANDSHAKE_NS;
-    return connect(line->link.socket, &where.any, socket_address_size(&where)) == 0 || errno == EINPROGRESS;
+    if (!handshake_dial(&line->link, address, port))
+        return false;
+    notice_cuts(line->link.socket);
+    return true;
 }
 
 struct bulk_line *bulk_line_dial(struct bulk_lines *lines, const char *address, uint16_t port, uint64_t token)
@@ -66,16 +49,13 @@ struct bulk_line *bulk_line_dial(struct bulk_lines *lines, const char *address, 
 static void greet(struct bulk_line *line)
 {
     struct greeting greeting = {.nonce = line->token};
-    unsigned char bytes[GREETING_BYTES];
     snprintf(greeting.job_uid, sizeof greeting.job_uid, "%s", line->lines->job_uid);
-    greeting_encode(&greeting, bytes);
-    bool sent = link_write(&line->link, &(struct iovec){bytes, sizeof bytes}, 1) == sizeof bytes;
-    line_set_phase(line, sent ? LINE_GREETED : LINE_CLOSED);
+    line_set_phase(line, handshake_greet(&line->link, &greeting) ? LINE_GREETED : LINE_CLOSED);
 }
 
 static void finish_securing(struct bulk_line *line)
 {
-    int secured = secure(&line->link, false);
+    int secured = handshake_secure(&line->link, false, NULL);
     if (secured > 0)
         greet(line);
     else if (secured < 0)
@@ -84,9 +64,7 @@ static void finish_securing(struct bulk_line *line)
 
 static void finish_connecting(struct bulk_line *line)
 {
-    int failure = 0;
-    socklen_t size = sizeof failure;
-    if (getsockopt(line->link.socket, SOL_SOCKET, SO_ERROR, &failure, &size) < 0 || failure != 0) {
+    if (!handshake_is_connected(&line->link)) {
         line_set_phase(line, LINE_CLOSED);
         return;
     }
@@ -136,20 +114,13 @@ struct bulk_line *bulk_line_expect(struct bulk_lines *lines, uint64_t *ret_token
     return line;
 }
 
-static void answer_guest(struct link *link, enum greeting_answer answer)
-{
-    unsigned char bytes[GREETING_ANSWER_BYTES];
-    greeting_answer_encode(answer, bytes);
-    (void)link_write(link, &(struct iovec){bytes, sizeof bytes}, 1);
-}
-
 /* A token is good for one line. */
-static bool seat(struct bulk_line *line, struct line_guest *guest, uint64_t token)
+static bool seat(struct bulk_line *line, struct guest *guest, uint64_t token)
 {
     pthread_mutex_lock(&line->lock);
     bool is_its = line->phase == LINE_WAITING && !line->dropped && line->token == token;
     if (is_its) {
-        answer_guest(&guest->link, ANSWER_TCP);
+        handshake_answer(&guest->link, ANSWER_TCP);
         line->link = guest->link;
         link_init(&guest->link);
         line_set_phase(line, LINE_OPEN);
@@ -158,7 +129,7 @@ static bool seat(struct bulk_line *line, struct line_guest *guest, uint64_t toke
     return is_its;
 }
 
-static void hear_greeting(struct bulk_lines *lines, struct line_guest *guest)
+static void hear_greeting(struct bulk_lines *lines, struct guest *guest)
 {
     struct greeting greeting;
     bool seated = false;
@@ -170,21 +141,7 @@ static void hear_greeting(struct bulk_lines *lines, struct line_guest *guest)
         seated = seat(line, guest, greeting.nonce);
     pthread_mutex_unlock(&lines->lock);
     if (!seated)
-        answer_guest(&guest->link, ANSWER_REFUSED);
-}
-
-/* True when the guest has been dealt with, one way or the other. */
-static bool advance_guest(struct bulk_lines *lines, struct line_guest *guest)
-{
-    int secured = guest->secured ? 1 : secure(&guest->link, true);
-    guest->secured = secured > 0;
-    if (secured <= 0)
-        return secured < 0;
-    guest->received += link_read(&guest->link, guest->bytes + guest->received, sizeof guest->bytes - guest->received);
-    if (guest->received < sizeof guest->bytes)
-        return guest->link.closed;
-    hear_greeting(lines, guest);
-    return true;
+        handshake_answer(&guest->link, ANSWER_REFUSED);
 }
 
 /* The others keep their order, which is that of their coming. */
@@ -200,11 +157,15 @@ void lines_advance_guests(struct bulk_lines *lines)
 {
     int64_t now = clock_monotonic_ns();
     for (unsigned i = 0; i < lines->guest_count;) {
-        struct line_guest *guest = &lines->guests[i];
-        if (!advance_guest(lines, guest) && now < guest->until_ns)
+        struct guest *guest = &lines->guests[i];
+        enum guest_state state = guest_hear(guest, NULL);
+        if (state == GUEST_EXPECTED && now < guest->until_ns) {
             i++;
-        else
-            remove_guest(lines, i);
+            continue;
+        }
+        if (state == GUEST_GREETED)
+            hear_greeting(lines, guest);
+        remove_guest(lines, i);
     }
 }
 
@@ -231,8 +192,7 @@ void lines_accept(struct bulk_lines *lines)
             return;
         }
         make_room(lines);
-        set_socket_options(socket);
-        lines->guests[lines->guest_count++] =
-            (struct line_guest){.link = {.socket = socket}, .until_ns = now + HANDSHAKE_NS};
+        notice_cuts(socket);
+        lines->guests[lines->guest_count++] = guest_of(socket, now);
     }
 }

@@ -11,8 +11,7 @@
 
 #include "worker/comm/bulk_line.h"
 #include "worker/comm/endpoint.h"
-#include "worker/comm/frame.h"
-#include "worker/comm/link.h"
+#include "worker/comm/handshake.h"
 
 #define BULK_GUESTS_MAX 64
 /* How often the thread looks around though nothing happens. */
@@ -47,15 +46,6 @@ struct bulk_line {
     void *context;
 };
 
-/* A connection made to us, which has not said whose it is yet. */
-struct line_guest {
-    struct link link;
-    bool secured;
-    int64_t until_ns;
-    size_t received;
-    unsigned char bytes[GREETING_BYTES];
-};
-
 struct bulk_lines {
     struct bulk_lines_options options;
     char *job_uid;
@@ -69,7 +59,7 @@ struct bulk_lines {
     bool stopping;
 
     /* The thread's. */
-    struct line_guest guests[BULK_GUESTS_MAX]; /* the oldest first */
+    struct guest guests[BULK_GUESTS_MAX]; /* the oldest first */
     unsigned guest_count;
     int64_t door_shut_until_ns; /* there was no descriptor for who is at it */
 };

@@ -2,7 +2,6 @@
 #include "worker/comm/mesh.h"
 
 #include <errno.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,12 +12,9 @@
 #include "common/clock.h"
 #include "common/memory.h"
 #include "common/scope.h"
-#include "worker/comm/crew_certificates.h"
-#include "worker/comm/frame.h"
-#include "worker/comm/socket_address.h"
+#include "worker/comm/handshake.h"
 
 #define REDIAL_NS (10 * 1000000LL)
-#define HANDSHAKE_NS (2000 * 1000000LL)
 #define GUESTS_MAX 64
 /* Two ranks that share memory have a processor each, if there are two, and move more before one waits for the other; many are as
  * good with what stays in a second-level cache, and have many rings. */
@@ -38,15 +34,6 @@ struct dial {
     size_t received;
 };
 
-/* A connection made to us, which has not said who it is yet. */
-struct guest {
-    struct link link;
-    bool secured;
-    int64_t until_ns;
-    size_t received;
-    unsigned char bytes[GREETING_BYTES];
-};
-
 struct mesh {
     const struct collective_options *options;
     struct link *links;
@@ -56,26 +43,6 @@ struct mesh {
     unsigned missing;
     struct error refusal; /* why TLS with somebody failed last */
 };
-
-static void set_socket_options(int socket)
-{
-    int on = 1;
-    setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-}
-
-/* With certificates, nothing is said before both sides have shown theirs. 1: now it can be; 0: not yet; -1: never. */
-static int mesh_secure(struct mesh *mesh, struct link *link, bool answers)
-{
-    struct error why = ERROR_INIT;
-    int secured = 1;
-    if (link->tls == NULL && crew_certificates_are_set())
-        secured = tls_session_new(link->socket, answers, &link->tls, &why);
-    if (link->tls != NULL)
-        secured = tls_session_handshake(link->tls, &why);
-    if (secured < 0)
-        mesh->refusal = why;
-    return secured;
-}
 
 /* ---------------------------------------------------------------- dialling */
 
@@ -99,16 +66,10 @@ static void dial_abandon(struct dial *dial)
 
 static void dial_start(struct dial *dial, const struct collective_peer *peer)
 {
-    union socket_address address;
     dial->next_ns = clock_monotonic_ns() + HANDSHAKE_NS;
-    if (socket_address_parse(peer->address, peer->port, &address, NULL) < 0)
-        return;
-    dial->link.socket = socket(address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (dial->link.socket < 0)
-        return;
-    set_socket_options(dial->link.socket);
-    dial->state = DIAL_CONNECTING;
-    if (connect(dial->link.socket, &address.any, socket_address_size(&address)) < 0 && errno != EINPROGRESS)
+    if (handshake_dial(&dial->link, peer->address, peer->port))
+        dial->state = DIAL_CONNECTING;
+    else if (dial->link.socket >= 0)
         dial_abandon(dial);
 }
 
@@ -126,17 +87,15 @@ static void dial_greet(struct mesh *mesh, struct dial *dial)
         getrandom(&greeting.nonce, sizeof(greeting.nonce), 0) == sizeof(greeting.nonce) &&
         shared_ring_create(greeting.nonce, ring_capacity(options), dial->path, &dial->ring, NULL) == 0)
         memcpy(greeting.shared_path, dial->path, sizeof(dial->path));
-    unsigned char bytes[GREETING_BYTES];
-    greeting_encode(&greeting, bytes);
-    if (link_write(&dial->link, &(struct iovec){bytes, sizeof(bytes)}, 1) != sizeof(bytes))
-        dial_abandon(dial);
-    else
+    if (handshake_greet(&dial->link, &greeting))
         dial->state = DIAL_GREETED;
+    else
+        dial_abandon(dial);
 }
 
 static void dial_secure(struct mesh *mesh, struct dial *dial)
 {
-    int secured = mesh_secure(mesh, &dial->link, false);
+    int secured = handshake_secure(&dial->link, false, &mesh->refusal);
     if (secured < 0)
         dial_abandon(dial);
     else if (secured > 0)
@@ -145,9 +104,7 @@ static void dial_secure(struct mesh *mesh, struct dial *dial)
 
 static void dial_connected(struct mesh *mesh, struct dial *dial)
 {
-    int failure = 0;
-    socklen_t size = sizeof(failure);
-    if (getsockopt(dial->link.socket, SOL_SOCKET, SO_ERROR, &failure, &size) < 0 || failure != 0) {
+    if (!handshake_is_connected(&dial->link)) {
         dial_abandon(dial);
         return;
     }
@@ -221,13 +178,6 @@ static int dial_advance(struct mesh *mesh, unsigned rank, short ready, struct er
 
 /* ---------------------------------------------------------------- being dialled */
 
-static void guest_answer(struct link *link, enum greeting_answer answer)
-{
-    unsigned char bytes[GREETING_ANSWER_BYTES];
-    greeting_answer_encode(answer, bytes);
-    (void)link_write(link, &(struct iovec){bytes, sizeof(bytes)}, 1);
-}
-
 static enum greeting_answer judge_greeting(const struct mesh *mesh, const struct greeting *greeting)
 {
     const struct collective_options *options = mesh->options;
@@ -253,7 +203,7 @@ static void guest_seat(struct mesh *mesh, struct guest *guest, const struct gree
     link_init(&guest->link);
     if (mesh->options->transport != COLLECTIVE_TRANSPORT_TCP && greeting->shared_path[0] != '\0')
         (void)shared_ring_open(greeting->shared_path, greeting->nonce, ring_capacity(mesh->options), &ring, NULL);
-    guest_answer(link, ring != NULL ? ANSWER_SHARED : ANSWER_TCP);
+    handshake_answer(link, ring != NULL ? ANSWER_SHARED : ANSWER_TCP);
     if (ring != NULL)
         link_take_ring(link, ring);
     mesh->missing--;
@@ -268,21 +218,7 @@ static void guest_greeted(struct mesh *mesh, struct guest *guest)
     if (answer == ANSWER_TCP)
         guest_seat(mesh, guest, &greeting);
     else
-        guest_answer(&guest->link, answer);
-}
-
-/* True when the guest has been dealt with, one way or the other. */
-static bool guest_advance(struct mesh *mesh, struct guest *guest)
-{
-    int secured = guest->secured ? 1 : mesh_secure(mesh, &guest->link, true);
-    guest->secured = secured > 0;
-    if (secured <= 0)
-        return secured < 0;
-    guest->received += link_read(&guest->link, guest->bytes + guest->received, sizeof(guest->bytes) - guest->received);
-    if (guest->received < sizeof(guest->bytes))
-        return guest->link.closed;
-    guest_greeted(mesh, guest);
-    return true;
+        handshake_answer(&guest->link, answer);
 }
 
 static void mesh_accept(struct mesh *mesh)
@@ -291,9 +227,7 @@ static void mesh_accept(struct mesh *mesh)
         int socket = accept4(endpoint_descriptor(mesh->options->endpoint), NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (socket < 0)
             return;
-        set_socket_options(socket);
-        mesh->guests[mesh->guest_count++] =
-            (struct guest){.link = {.socket = socket}, .until_ns = clock_monotonic_ns() + HANDSHAKE_NS};
+        mesh->guests[mesh->guest_count++] = guest_of(socket, clock_monotonic_ns());
     }
 }
 
@@ -302,10 +236,13 @@ static void mesh_advance_guests(struct mesh *mesh)
     int64_t now = clock_monotonic_ns();
     for (unsigned i = 0; i < mesh->guest_count;) {
         struct guest *guest = &mesh->guests[i];
-        if (!guest_advance(mesh, guest) && now < guest->until_ns) {
+        enum guest_state state = guest_hear(guest, &mesh->refusal);
+        if (state == GUEST_EXPECTED && now < guest->until_ns) {
             i++;
             continue;
         }
+        if (state == GUEST_GREETED)
+            guest_greeted(mesh, guest);
         link_release(&guest->link); /* unless it has a seat now */
         *guest = mesh->guests[--mesh->guest_count];
     }
