@@ -114,8 +114,6 @@ int evaluator_run(struct trainer *trainer, struct error *error)
     abandonment_step_begins(trainer->abandonment);
     stop_notify(ask, trainer);
     int result = follow(trainer, error);
-    stop_notify(NULL, NULL);
-    abandonment_free(trainer->abandonment);
-    trainer->abandonment = NULL;
+    leaving_close(trainer);
     return result;
 }

@@ -23,6 +23,7 @@
 bool leaving_can_abandon(const struct trainer *trainer);
 
 int leaving_open(struct trainer *trainer, struct error *error);
+/* From now on nobody is told of the wish, and nothing is abandoned; also for those loops, which open theirs themselves. */
 void leaving_close(struct trainer *trainer);
 
 /* When the trainer has left, before it is released: gives the best weights that are on their way to the disk (best.h) an eighth of the

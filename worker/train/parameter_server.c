@@ -70,9 +70,7 @@ static void end_server(struct serving *serving)
     struct trainer *trainer = serving->trainer;
     abandonment_step_begins(trainer->abandonment);
     ps_server_free(serving->server);
-    stop_notify(NULL, NULL);
-    abandonment_free(trainer->abandonment);
-    trainer->abandonment = NULL;
+    leaving_close(trainer);
 }
 
 static int serve(struct trainer *trainer, const struct placement *placement, enum exit_code *ret_code,

@@ -542,9 +542,7 @@ static void end(struct ps_chief *chief)
     abandonment_step_begins(trainer->abandonment);
     stop_worker(chief);
     abandonment_step_ends(trainer->abandonment);
-    stop_notify(NULL, NULL);
-    abandonment_free(trainer->abandonment);
-    trainer->abandonment = NULL;
+    leaving_close(trainer);
     release(chief);
 }
 

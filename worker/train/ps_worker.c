@@ -314,9 +314,7 @@ static int work(struct ps_worker *worker, struct error *error)
     abandonment_step_begins(trainer->abandonment);
     stop_notify(ask, worker);
     int result = ps_worker_work(worker, error);
-    stop_notify(NULL, NULL);
-    abandonment_free(trainer->abandonment);
-    trainer->abandonment = NULL;
+    leaving_close(trainer);
     return result;
 }
 
