@@ -458,28 +458,28 @@ int device_sums_start(struct device_sums *sums, struct crew_communicator *crew, 
     return 0;
 }
 
-int device_sums_start_vector(struct device_sums *sums, struct crew_communicator *crew, float *vector,
-                             struct error *error)
+static int start_each(struct device_sums *sums, struct crew_communicator *crew, float *vector,
+                      int (*start)(const struct work *work, struct error *error), struct error *error)
 {
     float *const own[] = {vector};
     struct work work = {.sums = sums, .crew = crew, .own = {own}};
     for (; work.part < sums->part_count; work.part++)
-        if (sum(&work, error) < 0)
+        if (start(&work, error) < 0)
             return -1;
     record_done(sums);
     return 0;
 }
 
+int device_sums_start_vector(struct device_sums *sums, struct crew_communicator *crew, float *vector,
+                             struct error *error)
+{
+    return start_each(sums, crew, vector, sum, error);
+}
+
 int device_sums_start_gather(struct device_sums *sums, struct crew_communicator *crew, float *vector,
                              struct error *error)
 {
-    float *const own[] = {vector};
-    struct work work = {.sums = sums, .crew = crew, .own = {own}};
-    for (; work.part < sums->part_count; work.part++)
-        if (gather_all(&work, error) < 0)
-            return -1;
-    record_done(sums);
-    return 0;
+    return start_each(sums, crew, vector, gather_all, error);
 }
 
 int device_sums_wait(struct device_sums *sums, struct crew_communicator *crew, struct error *error)
