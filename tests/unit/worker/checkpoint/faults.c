@@ -342,6 +342,16 @@ Test(faults, a_full_disk_fails_the_save_and_nothing_else)
     cr_assert_eq(test_restored_step(directory), 30);
 }
 
+/* A store that has saved step 10; `ret_bad`: where its save of step 20 goes if that is moved aside. */
+static struct checkpoint_store *open_with_one(const char *directory, char ret_bad[TEST_PATH_MAX])
+{
+    struct checkpoint_store *store = test_open(directory, 1);
+    snprintf(ret_bad, TEST_PATH_MAX, "%s/.bad-step-00000020.attempt-1.epoch-1", directory);
+    cr_assert_eq(checkpoint_store_begin(store, false, NULL), 0);
+    cr_assert_eq(test_save(store, 10, NULL), 0);
+    return store;
+}
+
 /* Takes it all, and keeps something else of what is longer than a few words. */
 static ssize_t forgetful_write(int descriptor, const void *bytes, size_t length)
 {
@@ -355,11 +365,9 @@ static ssize_t forgetful_write(int descriptor, const void *bytes, size_t length)
 Test(faults, what_reads_back_differently_fails_the_save_and_is_moved_aside)
 {
     const char *directory = test_directory();
-    struct checkpoint_store *store = test_open(directory, 1);
+    char bad[TEST_PATH_MAX];
+    struct checkpoint_store *store = open_with_one(directory, bad);
     struct error error = ERROR_INIT;
-    SCOPED_FREE char *bad = memory_format("%s/.bad-step-00000020.attempt-1.epoch-1", directory);
-    cr_assert_eq(checkpoint_store_begin(store, false, NULL), 0);
-    cr_assert_eq(test_save(store, 10, NULL), 0);
     real = file_calls;
     file_calls.write = forgetful_write;
     cr_assert_eq(test_save(store, 20, &error), -1);
@@ -384,11 +392,9 @@ static int rename_and_hide(const char *from, const char *to)
 Test(faults, what_cannot_be_read_back_fails_the_save_and_stays_where_it_is)
 {
     const char *directory = test_directory();
-    struct checkpoint_store *store = test_open(directory, 1);
+    char bad[TEST_PATH_MAX];
+    struct checkpoint_store *store = open_with_one(directory, bad);
     struct error error = ERROR_INIT;
-    SCOPED_FREE char *bad = memory_format("%s/.bad-step-00000020.attempt-1.epoch-1", directory);
-    cr_assert_eq(checkpoint_store_begin(store, false, NULL), 0);
-    cr_assert_eq(test_save(store, 10, NULL), 0);
     test_shard_path(directory, 20, 1, shard);
     snprintf(hidden, sizeof hidden, "%s/hidden", directory);
     real = file_calls;

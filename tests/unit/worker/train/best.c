@@ -232,22 +232,28 @@ static void claim_directory(void)
     checkpoint_store_free(newer);
 }
 
+/* The export of ones is refused: something has happened on the way to it. */
+static void expect_stale_export(struct scene *scene)
+{
+    struct error error = ERROR_INIT;
+    struct whole_model model;
+    fill(scene, 1);
+    cr_assert_eq(whole_model_take(&scene->trainer, &model, &error), 0, "%s", error.message);
+    cr_expect_eq(best_export(&scene->trainer, &model, &error), -1);
+    cr_expect_eq(error.kind, ERROR_STALE, "%s", error.message);
+    whole_model_release(&model);
+}
+
 Test(best, a_chief_that_was_superseded_while_it_wrote_changes_no_export, .timeout = 60)
 {
     static struct scene scene;
-    struct error error = ERROR_INIT;
-    struct whole_model model;
     set_up(&scene);
     scene_of_both = &scene;
-    fill(&scene, 1);
-    cr_assert_eq(whole_model_take(&scene.trainer, &model, &error), 0, "%s", error.message);
     meanwhile = claim_directory;
     file_calls.fsync = sync_after_the_other;
-    cr_expect_eq(best_export(&scene.trainer, &model, &error), -1);
+    expect_stale_export(&scene);
     file_calls.fsync = fsync;
-    cr_expect_eq(error.kind, ERROR_STALE, "%s", error.message);
     cr_expect_neq(access(scene.trainer.export_path, F_OK), 0);
-    whole_model_release(&model);
     tear_down(&scene);
 }
 
@@ -281,18 +287,12 @@ static void export_sevens(void)
 Test(best, of_two_that_export_to_one_file_the_later_writes_it_whole, .timeout = 60)
 {
     static struct scene scene;
-    struct error error = ERROR_INIT;
-    struct whole_model model;
     set_up(&scene);
     scene_of_both = &scene;
-    fill(&scene, 1);
-    cr_assert_eq(whole_model_take(&scene.trainer, &model, &error), 0, "%s", error.message);
     meanwhile = export_sevens;
     file_calls.write = write_after_the_other;
-    cr_expect_eq(best_export(&scene.trainer, &model, &error), -1);
+    expect_stale_export(&scene);
     file_calls.write = write;
-    cr_expect_eq(error.kind, ERROR_STALE, "%s", error.message);
     cr_expect_eq(value_in(scene.trainer.export_path), 7);
-    whole_model_release(&model);
     tear_down(&scene);
 }
