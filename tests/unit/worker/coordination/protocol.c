@@ -10,10 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/crc32c.h"
 #include "tests/unit/loopback.h"
-#include "worker/comm/little_endian.h"
-#include "worker/comm/protocol.h"
+#include "tests/unit/worker/comm/foreign.h"
 #include "worker/comm/rpc.h"
 #include "worker/coordination/chief.h"
 #include "worker/coordination/member.h"
@@ -26,9 +24,7 @@ static void foreign_bytes(enum coordination_message_type type, struct buffer *by
 {
     struct coordination_message message = {.type = type, .job_uid = "job", .generation = {1, 1, 0}, .size = 2};
     cr_assert_eq(coordination_message_encode(&message, bytes, NULL), 0);
-    unsigned char *start = (unsigned char *)bytes->data;
-    put_u32(start + 4, CREW_PROTOCOL + 1);
-    put_u32(start + bytes->length - 4, crc32c(0, start, bytes->length - 4));
+    foreign_message(bytes->data, bytes->length);
 }
 
 static void say_foreign(struct rpc_stream *stream, enum coordination_message_type type)

@@ -8,10 +8,8 @@
 #include <unistd.h>
 
 #include "common/contract/environment.h"
-#include "common/crc32c.h"
 #include "common/memory.h"
-#include "worker/comm/little_endian.h"
-#include "worker/comm/protocol.h"
+#include "tests/unit/worker/comm/foreign.h"
 #include "worker/parameter_server/bulk.h"
 #include "worker/parameter_server/dispatcher.h"
 #include "worker/parameter_server/recovery.h"
@@ -421,8 +419,7 @@ static void say_foreign(struct rpc_stream *stream)
     SCOPED_BUFFER bytes;
     buffer_init(&bytes, PS_MESSAGE_MAX);
     cr_assert(ps_message_encode(&(struct ps_message){.type = PS_BEAT}, &bytes, NULL) == 0);
-    put_u32((unsigned char *)bytes.data + 4, CREW_PROTOCOL + 1);
-    put_u32((unsigned char *)bytes.data + bytes.length - 4, crc32c(0, bytes.data, bytes.length - 4));
+    foreign_message(bytes.data, bytes.length);
     rpc_stream_send(stream, bytes.data, bytes.length);
 }
 

@@ -12,11 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/crc32c.h"
 #include "common/memory.h"
 #include "common/scope.h"
-#include "worker/comm/little_endian.h"
-#include "worker/comm/protocol.h"
+#include "tests/unit/worker/comm/foreign.h"
 #include "worker/parameter_server/bulk.h"
 #include "worker/parameter_server/dispatcher.h"
 #include "worker/parameter_server/server.h"
@@ -81,8 +79,7 @@ static void say_foreign(struct rpc_stream *stream, enum ps_message_type type)
     SCOPED_BUFFER bytes;
     buffer_init(&bytes, PS_MESSAGE_MAX);
     cr_assert_eq(ps_message_encode(&(struct ps_message){.type = type}, &bytes, NULL), 0);
-    put_u32((unsigned char *)bytes.data + 4, CREW_PROTOCOL + 1);
-    put_u32((unsigned char *)bytes.data + bytes.length - 4, crc32c(0, bytes.data, bytes.length - 4));
+    foreign_message(bytes.data, bytes.length);
     rpc_stream_send(stream, bytes.data, bytes.length);
 }
 

@@ -12,9 +12,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "common/crc32c.h"
-#include "worker/comm/little_endian.h"
-#include "worker/comm/protocol.h"
+#include "common/buffer.h"
+#include "tests/unit/worker/comm/foreign.h"
 #include "worker/strategy/peer_message.h"
 
 #define COUNT 4
@@ -397,36 +396,18 @@ Test(peer_hub, an_update_that_is_lost_is_told_by_where_the_next_begins, .timeout
 
 /* ---- a peer of another version, at the address of one that has joined */
 
-static void answer_strangely(void *context, struct rpc_stream *stream, const void *bytes, size_t length)
-{
-    unsigned char answer[PEER_HEAD_MAX];
-    (void)context, (void)bytes, (void)length;
-    size_t size = peer_message_encode(&(struct peer_message){.type = PEER_TAKEN}, answer, sizeof answer);
-    put_u32(answer + 4, CREW_PROTOCOL + 1);
-    put_u32(answer + size - 4, crc32c(0, answer, size - 4));
-    rpc_stream_send(stream, answer, size);
-}
-
-static void on_end(void *context, struct rpc_stream *stream, const struct error *error)
-{
-    (void)context, (void)stream, (void)error;
-}
-
-static void on_call(void *context, struct rpc_stream *stream, struct rpc_stream_events *ret_events, void **ret_context)
-{
-    (void)stream;
-    *ret_events = (struct rpc_stream_events){.message = answer_strangely, .closed = on_end};
-    *ret_context = context;
-}
-
 Test(peer_hub, a_peer_of_another_version_is_named, .timeout = 120)
 {
-    static const struct rpc_method method = {PEER_METHOD_EXCHANGE, on_call};
+    static const struct rpc_method method = {PEER_METHOD_EXCHANGE, foreign_opened};
+    unsigned char bytes[PEER_HEAD_MAX];
+    size_t length = peer_message_encode(&(struct peer_message){.type = PEER_TAKEN}, bytes, sizeof bytes);
+    struct buffer taken = {.data = (char *)bytes, .length = length};
     struct place own;
     struct rpc *rpc;
     struct rpc_server *door;
+    foreign_message(bytes, length);
     cr_assert_eq(rpc_new(NULL, NULL, 1000, &rpc, NULL), 0);
-    cr_assert_eq(rpc_server_start(rpc, HOST, 0, &method, 1, NULL, &door, NULL), 0);
+    cr_assert_eq(rpc_server_start(rpc, HOST, 0, &method, 1, &taken, &door, NULL), 0);
     open_place(&own, 0);
     const uint16_t ports[SEATS] = {peer_hub_port(own.hub), rpc_server_port(door)};
     struct world world = world_of(0, ports);

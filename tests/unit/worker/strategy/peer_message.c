@@ -4,10 +4,8 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "common/crc32c.h"
 #include "common/memory.h"
-#include "worker/comm/little_endian.h"
-#include "worker/comm/protocol.h"
+#include "tests/unit/worker/comm/foreign.h"
 
 static const float floats[] = {1.5f, -2.0f, 3.25f};
 
@@ -98,8 +96,7 @@ Test(peer_message, one_of_another_protocol_is_told_apart_from_damage)
     struct peer_message back;
     struct error error = ERROR_INIT;
     size_t length = encode(&messages[0], bytes, sizeof(bytes));
-    put_u32(bytes + 4, CREW_PROTOCOL + 1);
-    put_u32(bytes + length - 4, crc32c(0, bytes, length - 4));
+    foreign_message(bytes, length);
     cr_expect(peer_message_decode(bytes, length, &back, &error) < 0 && error.kind == ERROR_UNSUPPORTED);
     cr_expect_not_null(strstr(error.message, "give all pods of the job the same image"), "%s", error.message);
 }

@@ -6,11 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/crc32c.h"
 #include "tests/unit/loopback.h"
+#include "tests/unit/worker/comm/foreign.h"
 #include "tests/unit/worker/strategy/learner.h"
-#include "worker/comm/little_endian.h"
-#include "worker/comm/protocol.h"
 #include "worker/comm/rpc.h"
 #include "worker/coordination/chief.h"
 #include "worker/coordination/message.h"
@@ -25,46 +23,26 @@ struct scene {
     char hosts[SIZE][LOOPBACK_HOST_MAX];
     struct crew_seat seats[SIZE];
     struct rpc *rpc;
+    struct buffer beat; /* all that the chief says */
     struct learner learner;
     struct peer_hub *hub;
 };
 
-static void answer(void *context, struct rpc_stream *stream, const void *bytes, size_t length)
-{
-    (void)context, (void)bytes, (void)length;
-    const struct coordination_message message = {
-        .type = COORDINATION_BEAT, .job_uid = LEARNER_JOB_UID, .generation = {1, 1, 0}, .size = SIZE};
-    SCOPED_BUFFER foreign;
-    buffer_init(&foreign, COORDINATION_MESSAGE_MAX);
-    cr_assert_eq(coordination_message_encode(&message, &foreign, NULL), 0);
-    unsigned char *start = (unsigned char *)foreign.data;
-    put_u32(start + 4, CREW_PROTOCOL + 1);
-    put_u32(start + foreign.length - 4, crc32c(0, start, foreign.length - 4));
-    rpc_stream_send(stream, foreign.data, foreign.length);
-}
-
-static void closed(void *context, struct rpc_stream *stream, const struct error *error)
-{
-    (void)context, (void)stream, (void)error;
-}
-
-static void opened(void *context, struct rpc_stream *stream, struct rpc_stream_events *ret_events, void **ret_context)
-{
-    (void)context, (void)stream;
-    *ret_context = NULL;
-    *ret_events = (struct rpc_stream_events){.message = answer, .closed = closed};
-}
-
 static void play_chief(struct scene *scene)
 {
-    static const struct rpc_method methods[] = {{CREW_METHOD_JOIN, opened}};
+    static const struct rpc_method methods[] = {{CREW_METHOD_JOIN, foreign_opened}};
+    const struct coordination_message message = {
+        .type = COORDINATION_BEAT, .job_uid = LEARNER_JOB_UID, .generation = {1, 1, 0}, .size = SIZE};
     struct rpc_server *server;
+    buffer_init(&scene->beat, COORDINATION_MESSAGE_MAX);
+    cr_assert_eq(coordination_message_encode(&message, &scene->beat, NULL), 0);
+    foreign_message(scene->beat.data, scene->beat.length);
     for (unsigned rank = 0; rank < SIZE; rank++) {
         loopback_host(scene->hosts[rank], rank);
         scene->seats[rank] = (struct crew_seat){"worker", rank, scene->hosts[rank], PORT};
     }
     cr_assert_eq(rpc_new(NULL, NULL, 20, &scene->rpc, NULL), 0);
-    cr_assert_eq(rpc_server_start(scene->rpc, scene->hosts[0], PORT, methods, 1, NULL, &server, NULL), 0);
+    cr_assert_eq(rpc_server_start(scene->rpc, scene->hosts[0], PORT, methods, 1, &scene->beat, &server, NULL), 0);
 }
 
 static double rate(void *context, int64_t step)
@@ -129,6 +107,7 @@ static void expect_end(enum strategy_type type)
     learner_close(&scene.learner);
     peer_hub_free(scene.hub);
     rpc_free(scene.rpc);
+    buffer_release(&scene.beat);
 }
 
 Test(stranger, ends_a_worker_of_multi_worker_mirrored, .timeout = 60)

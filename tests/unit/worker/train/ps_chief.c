@@ -7,11 +7,9 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "common/crc32c.h"
 #include "tests/unit/loopback.h"
+#include "tests/unit/worker/comm/foreign.h"
 #include "tests/unit/worker/strategy/learner.h"
-#include "worker/comm/little_endian.h"
-#include "worker/comm/protocol.h"
 #include "worker/comm/rpc.h"
 #include "worker/parameter_server/message.h"
 
@@ -21,36 +19,17 @@ static const char job[] = "{\"name\":\"test\",\"strategy\":{\"type\":\"Parameter
                           "\"training\":{\"steps\":7,\"batchSize\":24,\"seed\":5,"
                           "\"optimizer\":{\"type\":\"sgd\",\"learningRate\":\"0.02\"}}}";
 
-static void answer(void *context, struct rpc_stream *stream, const void *bytes, size_t length)
+/* It says nothing but `beat`. */
+static uint16_t play_server(const char *host, struct buffer *beat, struct rpc **ret_rpc)
 {
-    (void)context, (void)bytes, (void)length;
-    SCOPED_BUFFER foreign;
-    buffer_init(&foreign, PS_MESSAGE_MAX);
-    cr_assert_eq(ps_message_encode(&(struct ps_message){.type = PS_BEAT}, &foreign, NULL), 0);
-    unsigned char *start = (unsigned char *)foreign.data;
-    put_u32(start + 4, CREW_PROTOCOL + 1);
-    put_u32(start + foreign.length - 4, crc32c(0, start, foreign.length - 4));
-    rpc_stream_send(stream, foreign.data, foreign.length);
-}
-
-static void closed(void *context, struct rpc_stream *stream, const struct error *error)
-{
-    (void)context, (void)stream, (void)error;
-}
-
-static void opened(void *context, struct rpc_stream *stream, struct rpc_stream_events *ret_events, void **ret_context)
-{
-    (void)context, (void)stream;
-    *ret_context = NULL;
-    *ret_events = (struct rpc_stream_events){.message = answer, .closed = closed};
-}
-
-static uint16_t play_server(const char *host, struct rpc **ret_rpc)
-{
-    static const struct rpc_method methods[] = {{PS_METHOD_EXCHANGE, opened}, {PS_METHOD_CONTROL, opened}};
+    static const struct rpc_method methods[] = {{PS_METHOD_EXCHANGE, foreign_opened},
+                                                {PS_METHOD_CONTROL, foreign_opened}};
     struct rpc_server *server;
+    buffer_init(beat, PS_MESSAGE_MAX);
+    cr_assert_eq(ps_message_encode(&(struct ps_message){.type = PS_BEAT}, beat, NULL), 0);
+    foreign_message(beat->data, beat->length);
     cr_assert_eq(rpc_new(NULL, NULL, 20, ret_rpc, NULL), 0);
-    cr_assert_eq(rpc_server_start(*ret_rpc, host, 0, methods, 2, NULL, &server, NULL), 0);
+    cr_assert_eq(rpc_server_start(*ret_rpc, host, 0, methods, 2, beat, &server, NULL), 0);
     return rpc_server_port(server);
 }
 
@@ -59,11 +38,12 @@ Test(ps_chief, ends_where_a_server_is_of_another_version, .timeout = 60)
     static struct learner learner;
     char hosts[2][LOOPBACK_HOST_MAX];
     struct rpc *rpc;
+    SCOPED_BUFFER beat;
     struct error error = ERROR_INIT;
     enum exit_code code = EXIT_CODE_DONE;
     loopback_host(hosts[0], 0);
     loopback_host(hosts[1], 1);
-    struct crew_seat server = {.role = "ps", .host = hosts[1], .port = play_server(hosts[1], &rpc)};
+    struct crew_seat server = {.role = "ps", .host = hosts[1], .port = play_server(hosts[1], &beat, &rpc)};
     struct crew_seat seats[] = {{.role = "chief", .host = hosts[0]}, {.role = "worker", .host = hosts[0]}};
     const struct identity identity = {.job_uid = "uid", .attempt = 1, .epoch = 1, .role = "chief", .pod_ip = hosts[0]};
     const struct report_options report = {.job_uid = "", .role = "chief", .http_port = -1, .unit = "examples"};
