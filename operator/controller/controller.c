@@ -603,6 +603,20 @@ static struct informer_options base_options(struct controller *controller, struc
     };
 }
 
+/* For what belongs to a job and has its label: whatever becomes of it, the job is looked at. */
+static struct informer_options child_options(struct controller *controller, struct kube_resource resource,
+                                             void *(*parse)(void *context, const struct json *object))
+{
+    struct informer_options options = base_options(controller, resource);
+    options.label_selector = LABEL_JOB_UID;
+    options.parse = parse;
+    options.item_free = free;
+    options.on_added = child_event;
+    options.on_changed = child_changed;
+    options.on_deleted = child_event;
+    return options;
+}
+
 static void *parse_group(void *context, const struct json *object)
 {
     (void)context;
@@ -616,13 +630,7 @@ static void prepare_groups(struct controller *controller)
         const struct gang_kind *kind = gang_kind_of((enum gang_scheduler)scheduler);
         struct optional_api_options options = {.group = kind->group, .plural = POD_GROUP_PLURAL};
         memcpy(options.versions, kind->versions, sizeof options.versions);
-        options.informer = base_options(controller, (struct kube_resource){0});
-        options.informer.label_selector = LABEL_JOB_UID;
-        options.informer.parse = parse_group;
-        options.informer.item_free = free;
-        options.informer.on_added = child_event;
-        options.informer.on_changed = child_changed;
-        options.informer.on_deleted = child_event;
+        options.informer = child_options(controller, (struct kube_resource){0}, parse_group);
         controller->groups[scheduler] = optional_api_new(controller->client, &options);
     }
 }
@@ -652,13 +660,7 @@ static void prepare_queue(struct controller *controller)
     struct optional_api_options workloads = {
         .group = KUEUE_GROUP, .plural = WORKLOAD_PLURAL, .versions = {"v1beta2", "v1beta1"}};
     struct optional_api_options flavors = workloads;
-    workloads.informer = base_options(controller, (struct kube_resource){0});
-    workloads.informer.label_selector = LABEL_JOB_UID;
-    workloads.informer.parse = parse_workload;
-    workloads.informer.item_free = free;
-    workloads.informer.on_added = child_event;
-    workloads.informer.on_changed = child_changed;
-    workloads.informer.on_deleted = child_event;
+    workloads.informer = child_options(controller, (struct kube_resource){0}, parse_workload);
     flavors.plural = FLAVOR_PLURAL;
     flavors.informer = base_options(controller, (struct kube_resource){0});
     flavors.informer.name_space = NULL;
@@ -677,20 +679,11 @@ static void start_informers(struct controller *controller)
     jobs.on_added = job_added;
     jobs.on_changed = job_changed;
     jobs.on_deleted = job_forgotten;
-    struct informer_options pods = base_options(controller, KUBE_PODS);
-    pods.label_selector = LABEL_JOB_UID;
-    pods.parse = parse_pod;
-    pods.item_free = free;
+    struct informer_options pods = child_options(controller, KUBE_PODS, parse_pod);
     pods.on_added = pod_added;
     pods.on_changed = pod_changed;
     pods.on_deleted = pod_deleted;
-    struct informer_options services = base_options(controller, KUBE_SERVICES);
-    services.label_selector = LABEL_JOB_UID;
-    services.parse = parse_service;
-    services.item_free = free;
-    services.on_added = child_event;
-    services.on_changed = child_changed;
-    services.on_deleted = child_event;
+    struct informer_options services = child_options(controller, KUBE_SERVICES, parse_service);
     controller->jobs = informer_start(controller->client, &jobs);
     controller->pods = informer_start(controller->client, &pods);
     controller->services = informer_start(controller->client, &services);
