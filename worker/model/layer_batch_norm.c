@@ -1,29 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/model/graph.h"
-#include "worker/model/layer.h"
+#include "worker/model/normalisation.h"
 
 enum { WEIGHT, BIAS, RUNNING_MEAN, RUNNING_VARIANCE };
 
 #define DEFAULT_MOMENTUM 0.1
 
-static int64_t width(const struct layer *layer)
-{
-    return layer->output.dims[layer->output.rank - 1];
-}
-
-static int64_t rows(const struct layer *layer, int64_t n)
-{
-    return n * layer_shape_elements(&layer->output) / width(layer);
-}
-
 static int resolve(struct layer *layer, struct error *error)
 {
-    if (layer->inputs[0].integral)
-        return error_set(error, ERROR_INVALID, "tokens need an embedding layer first");
-    layer->output = layer->inputs[0];
-    int64_t c = width(layer);
-    layer->parameters[WEIGHT] = (struct layer_parameter){"weight", {c}, 1, START_ONE, 0, 0, false, false};
-    layer->parameters[BIAS] = (struct layer_parameter){"bias", {c}, 1, START_ZERO, 0, 0, false, false};
+    if (normalisation_resolve(layer, error) < 0)
+        return -1;
+    int64_t c = normalisation_width(layer);
     layer->parameters[RUNNING_MEAN] = (struct layer_parameter){"running_mean", {c}, 1, START_ZERO, 0, 0, true, false};
     layer->parameters[RUNNING_VARIANCE] = (struct layer_parameter){"running_var", {c}, 1, START_ONE, 0, 0, true, false};
     layer->parameter_count = 4;
@@ -39,8 +26,8 @@ static void infer(const struct layer_call *call)
 {
     device_batch_norm_inference_stored(call->stream, call->stored,
                                        &(struct batch_norm_inference){
-                                           .rows = rows(call->layer, call->n),
-                                           .c = width(call->layer),
+                                           .rows = normalisation_rows(call->layer, call->n),
+                                           .c = normalisation_width(call->layer),
                                            .x = call->x[0],
                                            .weight = call->parameters[WEIGHT],
                                            .bias = call->parameters[BIAS],
@@ -60,14 +47,14 @@ static struct batch_norm_peers peers_of(const struct layer_call *call)
 
 static void forward(const struct layer_call *call)
 {
-    int64_t c = width(call->layer);
+    int64_t c = normalisation_width(call->layer);
     if (call->evaluation) {
         infer(call);
         return;
     }
     device_batch_norm_forward_stored(call->stream, call->stored,
                                      &(struct batch_norm_forward){
-                                         .rows = rows(call->layer, call->n),
+                                         .rows = normalisation_rows(call->layer, call->n),
                                          .c = c,
                                          .x = call->x[0],
                                          .weight = call->parameters[WEIGHT],
@@ -85,10 +72,10 @@ static void forward(const struct layer_call *call)
 static void backward(const struct layer_call *call)
 {
     double momentum = call->layer->spec.momentum;
-    int64_t c = width(call->layer);
+    int64_t c = normalisation_width(call->layer);
     device_batch_norm_backward_stored(call->stream, call->stored,
                                       &(struct batch_norm_backward){
-                                          .rows = rows(call->layer, call->n),
+                                          .rows = normalisation_rows(call->layer, call->n),
                                           .c = c,
                                           .x = call->x[0],
                                           .weight = call->parameters[WEIGHT],
@@ -114,12 +101,12 @@ static void backward(const struct layer_call *call)
 static int64_t kept(const struct layer *layer, int64_t n)
 {
     (void)n;
-    return 3 * width(layer);
+    return 3 * normalisation_width(layer);
 }
 
 static int64_t workspace(const struct layer *layer, int64_t n)
 {
-    return batch_norm_workspace(rows(layer, n), width(layer));
+    return batch_norm_workspace(normalisation_rows(layer, n), normalisation_width(layer));
 }
 
 const struct layer_kind layer_batch_norm = {

@@ -1,36 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/model/layer.h"
+#include "worker/model/normalisation.h"
 
 enum { WEIGHT, BIAS };
 
-static int64_t width(const struct layer *layer)
-{
-    return layer->output.dims[layer->output.rank - 1];
-}
-
-static int64_t rows(const struct layer *layer, int64_t n)
-{
-    return n * layer_shape_elements(&layer->output) / width(layer);
-}
-
-static int resolve(struct layer *layer, struct error *error)
-{
-    if (layer->inputs[0].integral)
-        return error_set(error, ERROR_INVALID, "tokens need an embedding layer first");
-    layer->output = layer->inputs[0];
-    layer->parameters[WEIGHT] = (struct layer_parameter){"weight", {width(layer)}, 1, START_ONE, 0, 0, false, false};
-    layer->parameters[BIAS] = (struct layer_parameter){"bias", {width(layer)}, 1, START_ZERO, 0, 0, false, false};
-    layer->parameter_count = 2;
-    return 0;
-}
-
 static void forward(const struct layer_call *call)
 {
-    int64_t r = rows(call->layer, call->n);
+    int64_t r = normalisation_rows(call->layer, call->n);
     device_layer_norm_forward_stored(call->stream, call->stored,
                                      &(struct layer_norm_forward){
                                          .rows = r,
-                                         .c = width(call->layer),
+                                         .c = normalisation_width(call->layer),
                                          .x = call->x[0],
                                          .weight = call->parameters[WEIGHT],
                                          .bias = call->parameters[BIAS],
@@ -42,11 +21,11 @@ static void forward(const struct layer_call *call)
 
 static void backward(const struct layer_call *call)
 {
-    int64_t r = rows(call->layer, call->n);
+    int64_t r = normalisation_rows(call->layer, call->n);
     device_layer_norm_backward_stored(call->stream, call->stored,
                                       &(struct layer_norm_backward){
                                           .rows = r,
-                                          .c = width(call->layer),
+                                          .c = normalisation_width(call->layer),
                                           .x = call->x[0],
                                           .weight = call->parameters[WEIGHT],
                                           .mean = call->kept,
@@ -62,12 +41,12 @@ static void backward(const struct layer_call *call)
 
 static int64_t kept(const struct layer *layer, int64_t n)
 {
-    return 2 * rows(layer, n);
+    return 2 * normalisation_rows(layer, n);
 }
 
 static int64_t workspace(const struct layer *layer, int64_t n)
 {
-    return layer_norm_workspace(rows(layer, n), width(layer));
+    return layer_norm_workspace(normalisation_rows(layer, n), normalisation_width(layer));
 }
 
 const struct layer_kind layer_layer_norm = {
@@ -75,7 +54,7 @@ const struct layer_kind layer_layer_norm = {
     .input_count = 1,
     .forgets_output = true,
     .repeats = true,
-    .resolve = resolve,
+    .resolve = normalisation_resolve,
     .forward = forward,
     .backward_parameters = backward,
     .kept = kept,
