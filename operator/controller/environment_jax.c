@@ -8,28 +8,25 @@
 
 #include "common/contract/environment.h"
 #include "common/memory.h"
-#include "operator/controller/crew.h"
-#include "operator/controller/crew_ranks.h"
 #include "operator/controller/environment_framework.h"
 #include "operator/controller/environment_list.h"
 
 static void add(const struct training_job *job, enum role role, int64_t index, const char *document, struct json *list)
 {
+    struct crew_meeting meeting;
     (void)document;
     environment_add(list, "PYTHONUNBUFFERED", "1");
-    if (!crew_has_rank(role))
+    if (!crew_meeting(job, role, index, &meeting))
         return;
-    enum role host_role = crew_chief_role(job);
-    SCOPED_FREE char *host = crew_host(job, host_role, 0);
-    int64_t port = crew_port(job, host_role), rank = crew_rank(job, role, index), size = crew_world_size(job);
-    SCOPED_FREE char *address = memory_format("%s:%" PRId64, host, port);
+    SCOPED_FREE char *host = meeting.host;
+    SCOPED_FREE char *address = memory_format("%s:%" PRId64, host, meeting.port);
     environment_add(list, "JAX_COORDINATOR_ADDRESS", address);
-    environment_add_number(list, "JAX_NUM_PROCESSES", size);
-    environment_add_number(list, "JAX_PROCESS_ID", rank);
+    environment_add_number(list, "JAX_NUM_PROCESSES", meeting.size);
+    environment_add_number(list, "JAX_PROCESS_ID", meeting.rank);
     environment_add(list, "COORDINATOR_ADDRESS", host);
-    environment_add_number(list, "COORDINATOR_PORT", port);
-    environment_add_number(list, "NUM_PROCESSES", size);
-    environment_add_number(list, "PROCESS_ID", rank);
+    environment_add_number(list, "COORDINATOR_PORT", meeting.port);
+    environment_add_number(list, "NUM_PROCESSES", meeting.size);
+    environment_add_number(list, "PROCESS_ID", meeting.rank);
 }
 
 static const char *const reserved[] = {

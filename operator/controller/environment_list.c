@@ -8,6 +8,8 @@
 #include "common/contract/environment.h"
 #include "common/contract/labels.h"
 #include "common/memory.h"
+#include "operator/controller/crew.h"
+#include "operator/controller/crew_ranks.h"
 
 void environment_add(struct json *list, const char *name, const char *value)
 {
@@ -52,4 +54,18 @@ int64_t crew_port(const struct training_job *job, enum role role)
                                     [FRAMEWORK_PYTORCH] = PORT_PYTORCH,
                                     [FRAMEWORK_JAX] = PORT_JAX};
     return usual[job->framework];
+}
+
+bool crew_meeting(const struct training_job *job, enum role role, int64_t index, struct crew_meeting *ret_meeting)
+{
+    enum role host_role = crew_chief_role(job);
+    if (!crew_has_rank(role))
+        return false;
+    *ret_meeting = (struct crew_meeting){
+        .host = crew_host(job, host_role, 0),
+        .port = crew_port(job, host_role),
+        .rank = crew_rank(job, role, index),
+        .size = crew_world_size(job),
+    };
+    return true;
 }

@@ -18,6 +18,14 @@ char *crew_host(const struct training_job *job, enum role role, int64_t index);
  * template, else on its framework's own port. */
 int64_t crew_port(const struct training_job *job, enum role role);
 
+/* Where processes that have ranks (crew_ranks.h) find each other, at the first of them; and which of them this one is. */
+struct crew_meeting {
+    char *host; /* release with free() */
+    int64_t port, rank, size;
+};
+/* False: a role has no rank, and meets nobody. */
+bool crew_meeting(const struct training_job *job, enum role role, int64_t index, struct crew_meeting *ret_meeting);
+
 /* The main container of a role's template, NULL when it gives none. */
 const struct json *template_main_container(const struct json *template);
 

@@ -9,7 +9,6 @@
 #include "common/contract/environment.h"
 #include "common/memory.h"
 #include "operator/controller/crew.h"
-#include "operator/controller/crew_ranks.h"
 #include "operator/controller/environment_framework.h"
 #include "operator/controller/environment_list.h"
 
@@ -36,24 +35,23 @@ static void add_rendezvous(const struct training_job *job, const char *host, int
 
 static void add(const struct training_job *job, enum role role, int64_t index, const char *document, struct json *list)
 {
+    struct crew_meeting meeting;
     (void)document;
     environment_add(list, "PYTHONUNBUFFERED", "1");
-    if (!crew_has_rank(role))
+    if (!crew_meeting(job, role, index, &meeting))
         return;
-    enum role host_role = crew_chief_role(job);
-    SCOPED_FREE char *host = crew_host(job, host_role, 0);
-    int64_t port = crew_port(job, host_role), rank = crew_rank(job, role, index), size = crew_world_size(job);
+    SCOPED_FREE char *host = meeting.host;
     environment_add(list, "MASTER_ADDR", host);
-    environment_add_number(list, "MASTER_PORT", port);
-    environment_add_number(list, "WORLD_SIZE", size);
-    environment_add_number(list, "RANK", rank);
-    add_nodes(job, size, list);
+    environment_add_number(list, "MASTER_PORT", meeting.port);
+    environment_add_number(list, "WORLD_SIZE", meeting.size);
+    environment_add_number(list, "RANK", meeting.rank);
+    add_nodes(job, meeting.size, list);
     environment_add_number(list, "PET_NPROC_PER_NODE", job->document.devices.count);
-    environment_add_number(list, "PET_NODE_RANK", rank);
+    environment_add_number(list, "PET_NODE_RANK", meeting.rank);
     environment_add(list, "PET_MASTER_ADDR", host);
-    environment_add_number(list, "PET_MASTER_PORT", port);
+    environment_add_number(list, "PET_MASTER_PORT", meeting.port);
     if (job->elastic.enabled)
-        add_rendezvous(job, host, port, list);
+        add_rendezvous(job, host, meeting.port, list);
 }
 
 /* Who is who, and where they meet. The ports are moved by the template's port named "crew", for all pods alike. */
