@@ -37,6 +37,16 @@ void bulk_inbox_release(struct bulk_inbox *inbox);
 int bulk_or_message(const struct rpc_piece *pieces, unsigned count, bool *ret_bulk, struct ps_message *ret_message,
                     struct error *error);
 
+/* What a message in pieces is to a stream on which `inbox`, or with NULL no tensor, is awaited. */
+enum bulk_heard {
+    BULK_HEARD_NOTHING, /* neither a message nor awaited bytes: `error` says why */
+    BULK_HEARD_MESSAGE, /* decoded; release it */
+    BULK_HEARD_BYTES,   /* in the inbox now, and more are to come */
+    BULK_HEARD_ALL,     /* of the tensor */
+};
+enum bulk_heard bulk_hear(const struct rpc_piece *pieces, unsigned count, struct bulk_inbox *inbox,
+                          struct ps_message *ret_message, struct error *error);
+
 /* For whoever is called, of a message that could not be read: a caller of another protocol is told so, by a refusal whose own number
  * says it; anything else ends the stream. */
 void ps_message_answer_unread(struct rpc_stream *stream, const struct error *error);

@@ -319,18 +319,15 @@ static void on_pieces(void *context, struct rpc_stream *stream, const struct rpc
     struct exchange *exchange = context;
     struct ps_message message = {0};
     struct error error = ERROR_INIT;
-    bool bulk;
-    if (bulk_or_message(pieces, count, &bulk, &message, &error) < 0) {
+    bool awaits = exchange->pushing && !exchange->push.lined;
+    enum bulk_heard heard = bulk_hear(pieces, count, awaits ? &exchange->inbox : NULL, &message, &error);
+    if (heard == BULK_HEARD_NOTHING)
         ps_message_answer_unread(stream, &error);
-    } else if (!bulk) {
+    else if (heard == BULK_HEARD_MESSAGE)
         hear(exchange, &message);
-        ps_message_release(&message);
-    } else if (!exchange->pushing || exchange->push.lined ||
-               bulk_inbox_take(&exchange->inbox, pieces, count, NULL) < 0) {
-        rpc_stream_close(stream);
-    } else if (bulk_inbox_is_full(&exchange->inbox)) {
+    else if (heard == BULK_HEARD_ALL)
         take_update(exchange);
-    }
+    ps_message_release(&message);
 }
 
 static void on_closed(void *context, struct rpc_stream *stream, const struct error *error)

@@ -337,19 +337,17 @@ static void on_backup_pieces(void *context, struct rpc_stream *stream, const str
     struct mirror *mirror = context;
     struct ps_message message = {0};
     struct error error = ERROR_INIT;
-    bool bulk;
-    if (bulk_or_message(pieces, count, &bulk, &message, &error) < 0) {
+    enum bulk_heard heard = bulk_hear(pieces, count, &mirror->inbox, &message, &error);
+    if (heard == BULK_HEARD_MESSAGE)
+        hear_backup(mirror, &message);
+    else if (heard == BULK_HEARD_ALL)
+        take_fetched(mirror);
+    else if (heard == BULK_HEARD_NOTHING) {
         if (error.kind == ERROR_UNSUPPORTED)
             fail_stranger(mirror, &error);
         rpc_stream_close(stream);
-    } else if (!bulk) {
-        hear_backup(mirror, &message);
-        ps_message_release(&message);
-    } else if (bulk_inbox_take(&mirror->inbox, pieces, count, NULL) < 0) {
-        rpc_stream_close(stream);
-    } else if (bulk_inbox_is_full(&mirror->inbox)) {
-        take_fetched(mirror);
     }
+    ps_message_release(&message);
 }
 
 static void on_backup_closed(void *context, struct rpc_stream *stream, const struct error *error)
@@ -627,18 +625,15 @@ static void on_guest_pieces(void *context, struct rpc_stream *stream, const stru
     struct guest_link *link = context;
     struct ps_message message = {0};
     struct error error = ERROR_INIT;
-    bool bulk;
-    if (bulk_or_message(pieces, count, &bulk, &message, &error) < 0) {
+    bool awaits = link->server->guest_link == link && link->receiving;
+    enum bulk_heard heard = bulk_hear(pieces, count, awaits ? &link->inbox : NULL, &message, &error);
+    if (heard == BULK_HEARD_NOTHING)
         ps_message_answer_unread(stream, &error);
-    } else if (!bulk) {
+    else if (heard == BULK_HEARD_MESSAGE)
         hear_guest(link, &message);
-        ps_message_release(&message);
-    } else if (link->server->guest_link != link || !link->receiving ||
-               bulk_inbox_take(&link->inbox, pieces, count, NULL) < 0) {
-        rpc_stream_close(stream);
-    } else if (bulk_inbox_is_full(&link->inbox)) {
+    else if (heard == BULK_HEARD_ALL)
         take_guest(link);
-    }
+    ps_message_release(&message);
 }
 
 static void on_guest_closed(void *context, struct rpc_stream *stream, const struct error *error)

@@ -353,21 +353,19 @@ static void on_pieces(void *context, struct rpc_stream *stream, const struct rpc
     struct one_server *server = context;
     struct ps_message message = {0};
     struct error error = ERROR_INIT;
-    bool bulk;
     pthread_mutex_lock(&server->link->lock);
     server->heard_ms = clock_monotonic_ms();
-    if (bulk_or_message(pieces, count, &bulk, &message, &error) < 0) {
+    enum bulk_heard heard = bulk_hear(pieces, count, server->receives ? NULL : &server->inbox, &message, &error);
+    if (heard == BULK_HEARD_MESSAGE)
+        hear(server, &message);
+    else if (heard == BULK_HEARD_ALL)
+        finish_pull(server);
+    else if (heard == BULK_HEARD_NOTHING) {
         if (error.kind == ERROR_UNSUPPORTED)
             hear_stranger(server, &error);
         rpc_stream_close(stream);
-    } else if (!bulk) {
-        hear(server, &message);
-        ps_message_release(&message);
-    } else if (server->receives || bulk_inbox_take(&server->inbox, pieces, count, NULL) < 0) {
-        rpc_stream_close(stream);
-    } else if (bulk_inbox_is_full(&server->inbox)) {
-        finish_pull(server);
     }
+    ps_message_release(&message);
     pthread_mutex_unlock(&server->link->lock);
 }
 

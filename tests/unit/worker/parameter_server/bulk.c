@@ -46,3 +46,21 @@ Test(bulk, what_nobody_announced_is_refused)
     cr_expect(bulk_inbox_take(&inbox, &piece, 1, NULL) < 0, "not the next");
     bulk_inbox_release(&inbox);
 }
+
+Test(bulk, bytes_are_heard_where_they_are_awaited_only)
+{
+    unsigned char message[BULK_HEAD_BYTES + 8] = {0};
+    struct bulk_inbox inbox = {0};
+    struct ps_message none;
+    struct error error = ERROR_INIT;
+    const struct rpc_piece piece = {message, sizeof message};
+    bulk_head_encode(&(struct bulk_head){.offset = 0, .total = 16}, message);
+    cr_expect_eq(bulk_hear(&piece, 1, NULL, &none, &error), BULK_HEARD_NOTHING);
+    cr_expect_eq(error.kind, ERROR_CORRUPT);
+    cr_assert(bulk_inbox_expect(&inbox, 16, NULL, NULL) == 0);
+    cr_expect_eq(bulk_hear(&piece, 1, &inbox, &none, NULL), BULK_HEARD_BYTES);
+    cr_expect_eq(bulk_hear(&piece, 1, &inbox, &none, NULL), BULK_HEARD_NOTHING, "twice");
+    bulk_head_encode(&(struct bulk_head){.offset = 8, .total = 16}, message);
+    cr_expect_eq(bulk_hear(&piece, 1, &inbox, &none, NULL), BULK_HEARD_ALL);
+    bulk_inbox_release(&inbox);
+}
