@@ -9,88 +9,23 @@
 #include <string.h>
 
 #include "common/philox.h"
-#include "worker/model/graph.h"
+#include "tests/unit/worker/model/bench.h"
 
 #define U FIELD_UNSET
 
-struct bench {
-    struct device *device;
-    struct device_stream *stream;
-    struct graph *graph;
-    float *parameters, *gradients;
-    void *inputs, *targets;
-    struct loss_sums sums;
-    int64_t examples;
-};
-
 static struct bench open_bench(const struct model_spec *model, int64_t examples, int threads)
 {
-    struct error error = ERROR_INIT;
-    struct bench b = {.examples = examples};
-    struct device_options options = {.type = DEVICE_TYPE_CPU, .threads = threads};
-    cr_assert_eq(device_open(&options, &b.device, &error), 0, "%s", error.message);
-    cr_assert_eq(device_stream_new(b.device, &b.stream, &error), 0, "%s", error.message);
-    struct graph_options graph = {.device = b.device, .model = model, .max_examples = examples};
-    cr_assert_eq(graph_new(&graph, &b.graph, &error), 0, "%s", error.message);
-    const struct example_format *format = graph_example_format(b.graph);
-    int64_t elements = graph_layout(b.graph)->elements;
-    b.parameters = calloc((size_t)elements, sizeof(float));
-    b.gradients = calloc((size_t)elements, sizeof(float));
-    b.inputs = calloc((size_t)examples, example_input_bytes(format));
-    b.targets = calloc((size_t)examples, example_target_bytes(format));
-    graph_initialise(graph_layout(b.graph), 11, b.parameters);
-    for (int64_t i = 0; i < elements; i++) /* so that zeros and ones do not hide mistakes */
+    struct bench b = bench_open(model, examples, threads, PRECISION_FLOAT32);
+    for (int64_t i = 0; i < graph_layout(b.graph)->elements; i++) /* so that zeros and ones do not hide mistakes */
         b.parameters[i] += 0.1f * ((float)(philox(1, (uint64_t)i, 0).word[0] >> 8) / 16777216.0f - 0.5f);
-    for (int64_t i = 0; i < examples * format->input_elements; i++) {
-        uint32_t word = philox(2, (uint64_t)i, 0).word[0];
-        if (format->input_type == ELEMENT_FLOAT32)
-            ((float *)b.inputs)[i] = (float)(word >> 8) / 8388608.0f - 1.0f;
-        else
-            ((int32_t *)b.inputs)[i] = (int32_t)(word % (uint32_t)format->classes);
-    }
-    for (int64_t i = 0; i < examples * format->target_elements; i++) {
-        uint32_t word = philox(3, (uint64_t)i, 0).word[0];
-        if (format->target_type == ELEMENT_FLOAT32)
-            ((float *)b.targets)[i] = (float)(word >> 8) / 8388608.0f - 1.0f;
-        else
-            ((int32_t *)b.targets)[i] = (int32_t)(word % (uint32_t)format->classes);
-    }
     return b;
-}
-
-static void close_bench(struct bench *b)
-{
-    free(b->parameters), free(b->gradients), free(b->inputs), free(b->targets);
-    graph_free(b->graph);
-    device_stream_free(b->stream);
-    device_close(b->device);
-}
-
-static struct graph_pass pass_of(struct bench *b)
-{
-    return (struct graph_pass){.parameters = b->parameters,
-                               .inputs = b->inputs,
-                               .targets = b->targets,
-                               .examples = b->examples,
-                               .scale = 1.0f,
-                               .gradients = b->gradients,
-                               .sums = &b->sums};
-}
-
-static void backward(struct bench *b, bool accumulate)
-{
-    struct error error = ERROR_INIT;
-    struct graph_pass pass = pass_of(b);
-    pass.accumulate = accumulate;
-    cr_assert_eq(graph_forward_backward(b->graph, b->stream, &pass, &error), 0, "%s", error.message);
-    cr_assert_eq(device_stream_synchronise(b->stream, &error), 0, "%s", error.message);
 }
 
 /* Of a training pass, for what an evaluation computes otherwise (batch normalisation, dropout). */
 static double training_loss(struct bench *b)
 {
     struct error error = ERROR_INIT;
-    struct graph_pass pass = pass_of(b);
+    struct graph_pass pass = bench_pass(b);
     pass.gradients = calloc((size_t)graph_layout(b->graph)->elements, sizeof(float));
     cr_assert_eq(graph_forward_backward(b->graph, b->stream, &pass, &error), 0, "%s", error.message);
     cr_assert_eq(device_stream_synchronise(b->stream, &error), 0, "%s", error.message);
@@ -101,7 +36,7 @@ static double training_loss(struct bench *b)
 static double loss(struct bench *b)
 {
     struct error error = ERROR_INIT;
-    struct graph_pass pass = pass_of(b);
+    struct graph_pass pass = bench_pass(b);
     cr_assert_eq(graph_evaluate(b->graph, b->stream, &pass, &error), 0, "%s", error.message);
     cr_assert_eq(device_stream_synchronise(b->stream, &error), 0, "%s", error.message);
     return b->sums.loss;
@@ -110,7 +45,7 @@ static double loss(struct bench *b)
 /* Some elements of every tensor. A kink (rectifier, maximum) may spoil one difference, not many. */
 static void check_differences_of(struct bench *b, double (*measure)(struct bench *b))
 {
-    backward(b, false);
+    bench_backward(b, false);
     const struct parameter_layout *layout = graph_layout(b->graph);
     const float step = 2e-3f;
     int checked = 0, wrong = 0;
@@ -372,14 +307,14 @@ Test(gradients, convolutions_pools_and_activations)
 {
     struct bench b = open_bench(&convolutional, 3, 2);
     check_differences(&b);
-    close_bench(&b);
+    bench_close(&b);
 }
 
 Test(gradients, branches_and_a_squared_error)
 {
     struct bench b = open_bench(&residual, 5, 2);
     check_differences(&b);
-    close_bench(&b);
+    bench_close(&b);
 }
 
 Test(gradients, values_side_by_side_and_a_split_layer)
@@ -388,43 +323,43 @@ Test(gradients, values_side_by_side_and_a_split_layer)
     cr_expect_not_null(parameter_layout_find(graph_layout(b.graph), "b.weight"));
     cr_expect_eq(graph_layout(b.graph)->tensor_count, 6);
     check_differences(&b);
-    close_bench(&b);
+    bench_close(&b);
 }
 
 Test(gradients, a_transformer)
 {
     struct bench b = open_bench(&transformer, 2, 2);
     check_differences(&b);
-    close_bench(&b);
+    bench_close(&b);
 }
 
 Test(gradients, a_residual_network_with_batch_normalisation)
 {
     struct bench b = open_bench(&normalised, 6, 2);
     check_differences_of(&b, training_loss);
-    close_bench(&b);
+    bench_close(&b);
 }
 
 Test(gradients, a_tied_output_and_dropout)
 {
     struct bench b = open_bench(&tied, 3, 2);
     check_differences_of(&b, training_loss);
-    close_bench(&b);
+    bench_close(&b);
 }
 
 static void same_bits_whatever_the_threads(const struct model_spec *model, int64_t examples)
 {
     struct bench one = open_bench(model, examples, 1);
-    backward(&one, false);
+    bench_backward(&one, false);
     for (int threads = 2; threads <= 3; threads++) {
         struct bench many = open_bench(model, examples, threads);
-        backward(&many, false);
+        bench_backward(&many, false);
         cr_assert_eq(memcmp(one.gradients, many.gradients, (size_t)graph_layout(one.graph)->elements * sizeof(float)),
                      0);
         cr_assert_eq(one.sums.loss, many.sums.loss);
-        close_bench(&many);
+        bench_close(&many);
     }
-    close_bench(&one);
+    bench_close(&one);
 }
 
 Test(gradients, bits_do_not_depend_on_threads)
@@ -440,14 +375,14 @@ static void accumulating_adds_finished_gradients(const struct model_spec *model)
 {
     struct bench b = open_bench(model, 6, 2);
     size_t elements = (size_t)graph_layout(b.graph)->elements;
-    backward(&b, false);
+    bench_backward(&b, false);
     float *alone = malloc(elements * sizeof *alone);
     memcpy(alone, b.gradients, elements * sizeof *alone);
-    backward(&b, true);
+    bench_backward(&b, true);
     for (size_t i = 0; i < elements; i++)
         cr_assert_eq(b.gradients[i], alone[i] + alone[i]);
     free(alone);
-    close_bench(&b);
+    bench_close(&b);
 }
 
 Test(gradients, accumulating_adds_the_finished_gradients_of_a_shard)
@@ -463,12 +398,12 @@ Test(gradients, a_pass_is_the_same_in_a_larger_plan)
 {
     struct bench exact = open_bench(&convolutional, 3, 1), larger = open_bench(&convolutional, 20, 1);
     larger.examples = 3;
-    backward(&exact, false);
-    backward(&larger, false);
+    bench_backward(&exact, false);
+    bench_backward(&larger, false);
     cr_assert_eq(memcmp(exact.gradients, larger.gradients, (size_t)graph_layout(exact.graph)->elements * sizeof(float)),
                  0);
-    close_bench(&exact);
-    close_bench(&larger);
+    bench_close(&exact);
+    bench_close(&larger);
 }
 
 Test(gradients, an_empty_shard_gives_zeros)
@@ -478,18 +413,18 @@ Test(gradients, an_empty_shard_gives_zeros)
         struct bench b = open_bench(models[m], 2, 2);
         memset(b.gradients, 0x41, (size_t)graph_layout(b.graph)->elements * sizeof(float));
         b.examples = 0;
-        backward(&b, false);
+        bench_backward(&b, false);
         for (int64_t i = 0; i < graph_layout(b.graph)->elements; i++)
             cr_assert_eq(b.gradients[i], 0.0f);
         cr_assert_eq(b.sums.count, 0);
-        close_bench(&b);
+        bench_close(&b);
     }
 }
 
 Test(gradients, buckets_cover_the_layout_once_and_are_announced)
 {
     struct bench b = open_bench(&lenet, 2, 1);
-    backward(&b, false);
+    bench_backward(&b, false);
     int64_t end = graph_layout(b.graph)->elements;
     for (unsigned i = 0; i < graph_bucket_count(b.graph); i++) {
         struct graph_bucket bucket = graph_bucket(b.graph, i);
@@ -499,7 +434,7 @@ Test(gradients, buckets_cover_the_layout_once_and_are_announced)
         end = bucket.offset;
     }
     cr_assert_eq(end, 0);
-    close_bench(&b);
+    bench_close(&b);
 }
 
 Test(gradients, an_evaluation_plan_shares_memory_and_gives_the_same_loss)
@@ -518,7 +453,7 @@ Test(gradients, an_evaluation_plan_shares_memory_and_gives_the_same_loss)
         cr_assert_eq(loss(&b), expected);
         graph_memory_plan(b.graph, 0, &evaluation);
         cr_assert_lt(evaluation.bytes[MEMORY_ACTIVATIONS], training.bytes[MEMORY_ACTIVATIONS]);
-        close_bench(&b);
+        bench_close(&b);
     }
 }
 
@@ -529,7 +464,7 @@ Test(gradients, running_statistics_step_towards_the_batch_and_add_up_over_shards
     const struct parameter_layout *layout = graph_layout(b.graph);
     struct error error = ERROR_INIT;
     const struct example_format *format = graph_example_format(b.graph);
-    struct graph_pass pass = pass_of(&b);
+    struct graph_pass pass = bench_pass(&b);
     float *whole = calloc((size_t)layout->elements, sizeof(float));
     pass.scale = 1.0f / 6;
     for (int shard = 0; shard < 2; shard++) {
@@ -544,7 +479,7 @@ Test(gradients, running_statistics_step_towards_the_batch_and_add_up_over_shards
     cr_assert(mean && mean->offset < layout->statistics);
     memcpy(whole, b.gradients, (size_t)layout->elements * sizeof(float));
     /* All in one: the mean of the first normalisation is the mean of the shards', weighted. */
-    pass = pass_of(&b);
+    pass = bench_pass(&b);
     pass.scale = 1.0f / 6;
     cr_assert_eq(graph_forward_backward(b.graph, b.stream, &pass, &error), 0);
     cr_assert_eq(device_stream_synchronise(b.stream, &error), 0);
@@ -553,7 +488,7 @@ Test(gradients, running_statistics_step_towards_the_batch_and_add_up_over_shards
         cr_assert_float_eq(b.gradients[i], whole[i], 1e-6);
     }
     free(whole);
-    close_bench(&b);
+    bench_close(&b);
 }
 
 Test(gradients, dropout_is_a_function_of_seed_step_and_example)
@@ -561,7 +496,7 @@ Test(gradients, dropout_is_a_function_of_seed_step_and_example)
     struct bench b = open_bench(&tied, 4, 2);
     struct error error = ERROR_INIT;
     const struct example_format *format = graph_example_format(b.graph);
-    struct graph_pass pass = pass_of(&b);
+    struct graph_pass pass = bench_pass(&b);
     pass.seed = 5;
     pass.step = 9;
     double sums[4];
@@ -577,5 +512,5 @@ Test(gradients, dropout_is_a_function_of_seed_step_and_example)
     }
     cr_assert_float_eq(sums[0], sums[1] + sums[2], 1e-9);
     cr_assert_neq(sums[0], sums[3]);
-    close_bench(&b);
+    bench_close(&b);
 }

@@ -8,79 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/philox.h"
+#include "tests/unit/worker/model/bench.h"
 #include "worker/device/bfloat16.h"
-#include "worker/model/graph.h"
 
 #define U FIELD_UNSET
 
-struct bench {
-    struct device *device;
-    struct device_stream *stream;
-    struct graph *graph;
-    float *parameters, *gradients;
-    void *inputs, *targets;
-    struct loss_sums sums;
-    int64_t examples;
-};
-
-static float number(uint32_t seed, int64_t i)
-{
-    return (float)(philox(seed, (uint64_t)i, 0).word[0] >> 8) / 8388608.0f - 1.0f;
-}
-
-static void fill(void *memory, enum element_type type, int64_t count, int64_t classes, uint32_t seed)
-{
-    for (int64_t i = 0; i < count; i++)
-        if (type == ELEMENT_FLOAT32)
-            ((float *)memory)[i] = number(seed, i);
-        else
-            ((int32_t *)memory)[i] = (int32_t)(philox(seed, (uint64_t)i, 0).word[0] % (uint32_t)classes);
-}
-
 static struct bench open_bench(const struct model_spec *model, int64_t examples, enum precision precision)
 {
-    struct error error = ERROR_INIT;
-    struct bench b = {.examples = examples};
-    const struct device_options options = {.type = DEVICE_TYPE_CPU, .threads = 2};
-    cr_assert_eq(device_open(&options, &b.device, &error), 0, "%s", error.message);
-    cr_assert_eq(device_stream_new(b.device, &b.stream, &error), 0, "%s", error.message);
-    const struct graph_options graph = {
-        .device = b.device, .model = model, .max_examples = examples, .precision = precision};
-    cr_assert_eq(graph_new(&graph, &b.graph, &error), 0, "%s", error.message);
-    const struct example_format *format = graph_example_format(b.graph);
-    int64_t elements = graph_layout(b.graph)->elements;
-    b.parameters = calloc((size_t)elements, sizeof(float));
-    b.gradients = calloc((size_t)elements, sizeof(float));
-    b.inputs = calloc((size_t)examples, example_input_bytes(format));
-    b.targets = calloc((size_t)examples, example_target_bytes(format));
-    graph_initialise(graph_layout(b.graph), 11, b.parameters);
-    fill(b.inputs, format->input_type, examples * format->input_elements, format->classes, 2);
-    fill(b.targets, format->target_type, examples * format->target_elements, format->classes, 3);
+    struct bench b = bench_open(model, examples, 2, precision);
+    b.scale = 1.0f / (float)examples;
     return b;
-}
-
-static void close_bench(struct bench *b)
-{
-    free(b->parameters), free(b->gradients), free(b->inputs), free(b->targets);
-    graph_free(b->graph);
-    device_stream_free(b->stream);
-    device_close(b->device);
-}
-
-static void backward(struct bench *b, bool accumulate)
-{
-    struct error error = ERROR_INIT;
-    const struct graph_pass pass = {.parameters = b->parameters,
-                                    .inputs = b->inputs,
-                                    .targets = b->targets,
-                                    .examples = b->examples,
-                                    .scale = 1.0f / (float)b->examples,
-                                    .gradients = b->gradients,
-                                    .accumulate = accumulate,
-                                    .sums = &b->sums};
-    cr_assert_eq(graph_forward_backward(b->graph, b->stream, &pass, &error), 0, "%s", error.message);
-    cr_assert_eq(device_stream_synchronise(b->stream, &error), 0, "%s", error.message);
 }
 
 static double distance(const float *a, const float *b, int64_t count)
@@ -164,8 +101,8 @@ Test(precision, values_and_weights_are_rounded_gradients_of_weights_are_not)
     const float *targets = b.targets;
     double loss = 0;
     for (int i = 0; i < HIDDEN; i++) /* a bias is none of a product's operands */
-        ((float *)parameter(&b, "a.bias"))[i] = number(9, i);
-    backward(&b, false);
+        ((float *)parameter(&b, "a.bias"))[i] = bench_number(9, i);
+    bench_backward(&b, false);
 
     rounded(b.inputs, EXAMPLES * IN, x);
     rounded(parameter(&b, "a.weight"), HIDDEN * IN, wa);
@@ -195,7 +132,7 @@ Test(precision, values_and_weights_are_rounded_gradients_of_weights_are_not)
     cr_expect_leq(distance(gradient(&b, "b.bias"), dbb, OUT), 1e-6);
     cr_expect_leq(distance(gradient(&b, "a.weight"), dwa, HIDDEN * IN), 1e-6);
     cr_expect_leq(distance(gradient(&b, "a.bias"), dba, HIDDEN), 1e-6);
-    close_bench(&b);
+    bench_close(&b);
 }
 
 /* ---------------------------------------------------------------- whole models */
@@ -215,16 +152,16 @@ Test(precision, gradients_are_near_those_of_float32)
     for (int m = 0; m < MODELS; m++) {
         struct bench exact = open_bench(models[m], 4, PRECISION_FLOAT32);
         struct bench b = open_bench(models[m], 4, PRECISION_BFLOAT16);
-        backward(&exact, false);
-        backward(&b, false);
+        bench_backward(&exact, false);
+        bench_backward(&b, false);
         const struct parameter_layout *layout = graph_layout(b.graph);
         double off = distance(b.gradients + layout->statistics, exact.gradients + layout->statistics,
                               layout->elements - layout->statistics);
         cr_expect(off > 1e-4 && off < most[m], "model %d: gradients are off by %g", m, off);
         off = fabs(b.sums.loss - exact.sums.loss) / exact.sums.loss;
         cr_expect(off > 0 && off < 1e-2, "model %d: the loss is off by %g", m, off);
-        close_bench(&b);
-        close_bench(&exact);
+        bench_close(&b);
+        bench_close(&exact);
     }
 }
 
@@ -234,13 +171,13 @@ Test(precision, accumulated_gradients_have_the_bits_of_added_ones)
         struct bench b = open_bench(models[m], 3, PRECISION_BFLOAT16);
         int64_t elements = graph_layout(b.graph)->elements;
         float *alone = malloc((size_t)elements * sizeof *alone);
-        backward(&b, false);
+        bench_backward(&b, false);
         memcpy(alone, b.gradients, (size_t)elements * sizeof *alone);
-        backward(&b, true);
+        bench_backward(&b, true);
         for (int64_t i = 0; i < elements; i++)
             cr_assert_eq(b.gradients[i], alone[i] + alone[i], "model %d, gradient %lld", m, (long long)i);
         free(alone);
-        close_bench(&b);
+        bench_close(&b);
     }
 }
 
@@ -251,7 +188,7 @@ Test(precision, the_plan_has_room_for_rounded_parameters)
         struct bench b = open_bench(&lenet, 4, p ? PRECISION_BFLOAT16 : PRECISION_FLOAT32);
         graph_memory_plan(b.graph, 0, &plans[p]);
         cr_expect_eq(graph_precision(b.graph), p ? PRECISION_BFLOAT16 : PRECISION_FLOAT32);
-        close_bench(&b);
+        bench_close(&b);
     }
     cr_expect_geq(plans[1].bytes[MEMORY_WORKSPACE],
                   plans[0].bytes[MEMORY_WORKSPACE] + plans[0].bytes[MEMORY_PARAMETERS]);
