@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "operator/controller/execute.h"
+#include "operator/controller/execution.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,51 +9,18 @@
 #include "common/memory.h"
 #include "operator/controller/child_metadata.h"
 #include "operator/controller/crew.h"
-#include "operator/controller/crew_certificate.h"
-#include "operator/controller/crew_key.h"
 #include "operator/controller/gang.h"
 #include "operator/controller/owner.h"
 #include "operator/controller/pod_build.h"
 #include "operator/controller/queue_build.h"
 #include "operator/controller/refusal.h"
 #include "operator/controller/replicas.h"
-#include "operator/controller/service_build.h"
 #include "operator/controller/status_patch.h"
 #include "operator/controller/template_fields.h"
 
 #define JOBS ((struct kube_resource){API_GROUP, API_VERSION, TRAINING_JOB_PLURAL})
 
-/* One plan under way. Strings lie in the plan's arena. */
-struct execution {
-    struct executor executor;
-    struct job_entry *entry;
-    struct plan plan;
-    const char *namespace, *name, *uid;
-    struct json *status_patch; /* NULL: no status write, or it is done */
-    enum kube_priority status_priority, pods_priority;
-    struct json *certificate;   /* a Secret to be created when the one in its place is gone */
-    struct adoption *adoptions; /* that wait for word of the job */
-    bool *deleted;              /* by action: that pod's end was asked for */
-    size_t open;                /* requests without an answer */
-    bool created, refused;      /* of the creates: one succeeded, one did not */
-    struct error failed;
-};
-
-/* One create whose object may exist already. */
-struct creation {
-    struct execution *execution;
-    struct kube_resource resource;
-    enum kube_priority priority;
-    char *name;
-    const struct action *action; /* of a pod, else NULL */
-    bool dry_run, strict;
-    struct json *pod;     /* of one that is strict: what is tried again without */
-    struct json *service; /* of a Secret: the Service that is made after it; whoever sees the one has the other */
-};
-
-/* Of what was written nothing but its version is of interest, of what is looked at its owner. All that a job has one of
- * goes before the pods of a large crew, which wait for it, and deletes do so, for whose end others wait. */
-static struct kube_call_options call_options(struct execution *execution, kube_answered *answered, void *context)
+struct kube_call_options execution_call_options(struct execution *execution, kube_answered *answered, void *context)
 {
     return (struct kube_call_options){.flow = execution->entry->key,
                                       .priority = KUBE_SOON,
@@ -62,8 +29,7 @@ static struct kube_call_options call_options(struct execution *execution, kube_a
                                       .context = context};
 }
 
-/* The first that is worth a line in the log; a conflict only means that the cache is behind. */
-static void note_failure(struct execution *execution, const struct error *error, const char *what)
+void execution_note_failure(struct execution *execution, const struct error *error, const char *what)
 {
     enum error_kind before = execution->failed.kind;
     if (before != ERROR_NONE && (before != ERROR_CONFLICT || error->kind == ERROR_CONFLICT))
@@ -145,7 +111,7 @@ static void status_written(void *context, const struct kube_answer *answer)
         own_write_note(&execution->entry->job_write, version_of(answer));
         emit_events(execution, true);
     } else if (answer->error->kind != ERROR_NOT_FOUND) {
-        note_failure(execution, answer->error, "status");
+        execution_note_failure(execution, answer->error, "status");
         tell_of_refused_status(execution, answer->error);
     }
     finish(execution);
@@ -156,7 +122,7 @@ static void write_status(struct execution *execution)
     SCOPED_JSON *patch = execution->status_patch;
     execution->status_patch = NULL;
     struct resource_path path = {JOBS, execution->namespace, execution->name, "status"};
-    struct kube_call_options options = call_options(execution, status_written, execution);
+    struct kube_call_options options = execution_call_options(execution, status_written, execution);
     options.priority = execution->status_priority;
     kube_client_patch(execution->executor.client, &path, patch, &options);
 }
@@ -174,7 +140,7 @@ static void conclude(struct execution *execution)
     finish(execution);
 }
 
-static void request_end(struct execution *execution)
+void execution_request_end(struct execution *execution)
 {
     execution->open--;
     conclude(execution);
@@ -189,7 +155,7 @@ static void obstruct(struct execution *execution, enum obstacle_kind kind, const
         job_entry_set_obstacle(execution->entry, execution->uid, kind, plural, message, clock_now_ms());
 }
 
-static void refuse(struct execution *execution, enum obstacle_kind kind, const char *message)
+void execution_refuse(struct execution *execution, enum obstacle_kind kind, const char *message)
 {
     obstruct(execution, kind, NULL, message);
 }
@@ -205,14 +171,14 @@ static const char *role_of(const struct creation *creation)
     return creation->action ? role_name(creation->action->role) : NULL;
 }
 
-static void creation_end(struct creation *creation)
+void creation_end(struct creation *creation)
 {
     struct execution *execution = creation->execution;
     json_free(creation->service);
     json_free(creation->pod);
     free(creation->name);
     free(creation);
-    request_end(execution);
+    execution_request_end(execution);
 }
 
 /* NULL for what is not cached. */
@@ -267,7 +233,7 @@ static void owner_checked(void *context, const struct kube_answer *answer)
     if (came_and_went(creation, answer)) {
         job_entry_note_lost(execution->entry, execution->uid, creation->action, execution->plan.epoch);
     } else if (answer->error) {
-        note_failure(execution, answer->error, creation->name);
+        execution_note_failure(execution, answer->error, creation->name);
     } else if (taken) {
         refuse_creation(creation, OBSTACLE_NAME_TAKEN, taken);
     } else {
@@ -281,14 +247,14 @@ static void check_owner(struct creation *creation)
 {
     struct execution *execution = creation->execution;
     struct resource_path path = {creation->resource, execution->namespace, creation->name, NULL};
-    struct kube_call_options options = call_options(execution, owner_checked, creation);
+    struct kube_call_options options = execution_call_options(execution, owner_checked, creation);
     kube_client_get(execution->executor.client, &path, &options);
 }
 
-static void note_refusal(const struct creation *creation, const struct error *error)
+void creation_note_refusal(const struct creation *creation, const struct error *error)
 {
     SCOPED_FREE char *message = NULL;
-    note_failure(creation->execution, error, creation->name);
+    execution_note_failure(creation->execution, error, creation->name);
     if (error->kind == ERROR_CANCELLED)
         return;
     enum obstacle_kind kind = refusal_of_create(error, role_of(creation), &message);
@@ -304,7 +270,7 @@ static void created(void *context, const struct kube_answer *answer)
         return;
     }
     if (answer->error) {
-        note_refusal(creation, answer->error);
+        creation_note_refusal(creation, answer->error);
     } else {
         own_write_note(own_write_of(execution, creation), version_of(answer));
         execution->created = true;
@@ -312,15 +278,14 @@ static void created(void *context, const struct kube_answer *answer)
     creation_end(creation);
 }
 
-/* Takes `creation` over: it holds what `answered` needs. */
-static void send_creation(struct creation creation, const struct json *object, kube_answered *answered)
+void creation_send(struct creation creation, const struct json *object, kube_answered *answered)
 {
     struct execution *execution = creation.execution;
     struct creation *sent = memory_allocate(1, sizeof *sent);
     *sent = creation;
     sent->name = memory_copy_string(json_string_at(object, "metadata.name", ""));
     struct resource_path path = {creation.resource, execution->namespace, NULL, NULL};
-    struct kube_call_options options = call_options(execution, answered, sent);
+    struct kube_call_options options = execution_call_options(execution, answered, sent);
     options.priority = creation.priority;
     options.dry_run = creation.dry_run;
     options.strict = creation.strict;
@@ -328,9 +293,9 @@ static void send_creation(struct creation creation, const struct json *object, k
     kube_client_create(execution->executor.client, &path, object, &options);
 }
 
-static void create(struct execution *execution, struct kube_resource resource, const struct json *object)
+void execution_create(struct execution *execution, struct kube_resource resource, const struct json *object)
 {
-    send_creation((struct creation){.execution = execution, .resource = resource, .priority = KUBE_SOON}, object,
+    creation_send((struct creation){.execution = execution, .resource = resource, .priority = KUBE_SOON}, object,
                   created);
 }
 
@@ -349,8 +314,7 @@ static void ignore_fields(struct execution *execution, const char *role, const c
                           note);
 }
 
-/* They end a job before its first pod, and no later: an operator that is new must not end what runs. */
-static bool accepts_fields(struct execution *execution, const struct training_job *job)
+bool execution_accepts_fields(struct execution *execution, const struct training_job *job)
 {
     for (int role = 0; role < ROLE_COUNT; role++) {
         const char *name = role_name((enum role)role);
@@ -361,7 +325,7 @@ static bool accepts_fields(struct execution *execution, const struct training_jo
         if (execution->plan.first_pods) {
             SCOPED_FREE char *message =
                 memory_format("spec.roles[%s].template: %s: correct it and create the job anew", name, words);
-            refuse(execution, OBSTACLE_TEMPLATE, message);
+            execution_refuse(execution, OBSTACLE_TEMPLATE, message);
             return false;
         }
         ignore_fields(execution, name, words);
@@ -383,7 +347,7 @@ static void pod_created(void *context, const struct kube_answer *answer)
                              .resource = creation->resource,
                              .priority = creation->priority,
                              .action = creation->action};
-    send_creation(again, creation->pod, created);
+    creation_send(again, creation->pod, created);
     creation_end(creation);
 }
 
@@ -392,7 +356,7 @@ static void create_pod(struct execution *execution, const struct pod_builder *bu
     struct error error = ERROR_INIT;
     struct json *pod;
     if (pod_build(builder, action->role, action->index, &pod, &error) < 0) {
-        refuse(execution, OBSTACLE_REJECTED, error.message);
+        execution_refuse(execution, OBSTACLE_REJECTED, error.message);
         return;
     }
     struct creation creation = {
@@ -400,7 +364,7 @@ static void create_pod(struct execution *execution, const struct pod_builder *bu
     creation.strict = !execution->entry->fields_ignored;
     if (creation.strict && !execution->plan.first_pods)
         creation.pod = pod;
-    send_creation(creation, pod, pod_created);
+    creation_send(creation, pod, pod_created);
     if (!creation.pod)
         json_free(pod);
 }
@@ -414,10 +378,10 @@ static void create_pods(struct execution *execution, const struct training_job *
         const struct action *action = &execution->plan.actions[i];
         if (action->type != ACTION_CREATE_POD)
             continue;
-        if (!builder.job && !accepts_fields(execution, job))
+        if (!builder.job && !execution_accepts_fields(execution, job))
             break;
         if (!builder.job && pod_builder_init(&builder, job, execution->executor.options, &error) < 0) {
-            refuse(execution, OBSTACLE_REJECTED, error.message);
+            execution_refuse(execution, OBSTACLE_REJECTED, error.message);
             break;
         }
         builder.placement = execution->plan.placement;
@@ -444,36 +408,28 @@ static void note_refused(struct execution *execution, const struct kube_answer *
     struct error error = *answer->error;
     if (error.kind == ERROR_NOT_FOUND || (error.kind == ERROR_INVALID && is_about_uid(answer)))
         error.kind = ERROR_CONFLICT;
-    note_failure(execution, &error, what);
+    execution_note_failure(execution, &error, what);
 }
 
-/* `write` NULL: of what no plan waits to see. */
-static void write_answered(struct execution *execution, const struct kube_answer *answer, struct own_write *write,
-                           const char *what)
+void execution_write_answered(struct execution *execution, const struct kube_answer *answer, struct own_write *write,
+                              const char *what)
 {
     if (answer->error)
         note_refused(execution, answer, what);
     else
         own_write_note(write, version_of(answer));
-    request_end(execution);
+    execution_request_end(execution);
 }
 
 static void pod_write_answered(void *context, const struct kube_answer *answer)
 {
     struct execution *execution = context;
-    write_answered(execution, answer, &execution->entry->pod_write, "pod");
+    execution_write_answered(execution, answer, &execution->entry->pod_write, "pod");
 }
 
-static void workload_written(void *context, const struct kube_answer *answer)
-{
-    struct execution *execution = context;
-    write_answered(execution, answer, &execution->entry->workload_write, "Workload");
-}
-
-/* Of the job or one of its children. */
 static void delete_answered(void *context, const struct kube_answer *answer)
 {
-    write_answered(context, answer, NULL, "delete");
+    execution_write_answered(context, answer, NULL, "delete");
 }
 
 /* Lies in the plan's arena. */
@@ -496,7 +452,7 @@ static void delete_pod(struct execution *execution, const struct action *action,
     struct kube_delete_options what = {.uid = action->pod->uid, .grace_seconds = grace_seconds};
     struct pod_deletion *deletion = arena_allocate(&execution->plan.arena, 1, sizeof *deletion);
     *deletion = (struct pod_deletion){execution, (size_t)(action - execution->plan.actions)};
-    struct kube_call_options options = call_options(execution, pod_deleted, deletion);
+    struct kube_call_options options = execution_call_options(execution, pod_deleted, deletion);
     execution->open++;
     kube_client_delete(execution->executor.client, &path, &what, &options);
 }
@@ -505,7 +461,7 @@ static void delete_job(struct execution *execution)
 {
     struct resource_path path = {JOBS, execution->namespace, execution->name, NULL};
     struct kube_delete_options what = {.uid = execution->uid, .propagation = "Background", .grace_seconds = -1};
-    struct kube_call_options options = call_options(execution, delete_answered, execution);
+    struct kube_call_options options = execution_call_options(execution, delete_answered, execution);
     execution->open++;
     kube_client_delete(execution->executor.client, &path, &what, &options);
 }
@@ -517,7 +473,7 @@ static void remove_current(struct execution *execution, const struct pod_view *p
     json_set_string(metadata, "uid", pod->uid);
     json_set(json_set(metadata, "labels", json_new_object()), LABEL_CURRENT, json_new_null());
     struct resource_path path = {KUBE_PODS, execution->namespace, pod->name, NULL};
-    struct kube_call_options options = call_options(execution, pod_write_answered, execution);
+    struct kube_call_options options = execution_call_options(execution, pod_write_answered, execution);
     execution->open++;
     kube_client_patch(execution->executor.client, &path, patch, &options);
 }
@@ -558,7 +514,7 @@ static void adopted(void *context, const struct kube_answer *answer)
     else
         own_write_note(&execution->entry->pod_write, version_of(answer));
     adoption_free(adoption);
-    request_end(execution);
+    execution_request_end(execution);
 }
 
 /* By apply, which adds to what others say: of two who do it at a time the API server refuses the second. */
@@ -566,7 +522,7 @@ static void apply_adoption(struct adoption *adoption)
 {
     struct execution *execution = adoption->execution;
     struct resource_path path = {KUBE_PODS, execution->namespace, adoption->name, NULL};
-    struct kube_call_options options = call_options(execution, adopted, adoption);
+    struct kube_call_options options = execution_call_options(execution, adopted, adoption);
     execution->open++;
     kube_client_apply(execution->executor.client, &path, adoption->config, MANAGER_ADOPTION, &options);
 }
@@ -585,7 +541,7 @@ static void owner_lives(void *context, const struct kube_answer *answer)
     bool lives = !answer->error && is_living_job(execution, answer->object);
     if (!answer->error && !lives) {
         error_set(&leaves, ERROR_CONFLICT, "the job is being deleted");
-        note_failure(execution, &leaves, "adopt a pod");
+        execution_note_failure(execution, &leaves, "adopt a pod");
     }
     for (struct adoption *adoption = execution->adoptions, *next; adoption; adoption = next) {
         next = adoption->next;
@@ -597,14 +553,14 @@ static void owner_lives(void *context, const struct kube_answer *answer)
             note_no_adoption(adoption, answer);
         adoption_free(adoption);
     }
-    request_end(execution);
+    execution_request_end(execution);
 }
 
 /* One question for all. */
 static void ask_for_owner(struct execution *execution)
 {
     struct resource_path path = {JOBS, execution->namespace, execution->name, NULL};
-    struct kube_call_options options = call_options(execution, owner_lives, execution);
+    struct kube_call_options options = execution_call_options(execution, owner_lives, execution);
     execution->open++;
     kube_client_get(execution->executor.client, &path, &options);
 }
@@ -625,176 +581,19 @@ static void adopt_pod(struct execution *execution, const struct training_job *jo
     execution->adoptions = adoption;
 }
 
-/* Its name is this job's alone, and Secrets are not ours to read: one that exists is ours. */
-static void key_created(void *context, const struct kube_answer *answer)
-{
-    struct creation *creation = context;
-    struct execution *execution = creation->execution;
-    if (answer->error && answer->error->kind != ERROR_ALREADY_EXISTS) {
-        note_refusal(creation, answer->error);
-    } else {
-        create(execution, KUBE_SERVICES, creation->service);
-    }
-    creation_end(creation);
-}
-
-static void create_key(struct execution *execution, const struct json *secret, struct json *service)
-{
-    struct creation creation = {
-        .execution = execution, .resource = KUBE_SECRETS, .priority = KUBE_SOON, .service = service};
-    send_creation(creation, secret, key_created);
-}
-
-static void create_service(struct execution *execution, const struct training_job *job)
-{
-    struct error error = ERROR_INIT;
-    struct json *service = service_build(job);
-    SCOPED_JSON *secret = NULL;
-    if (!crew_key_is_needed(job)) {
-        create(execution, KUBE_SERVICES, service);
-        json_free(service);
-    } else if (crew_key_secret_build(job, &secret, &error) < 0) {
-        refuse(execution, OBSTACLE_OUTAGE, error.message);
-        json_free(service);
-    } else {
-        create_key(execution, secret, service);
-    }
-}
-
-/* As far as the plan goes on from it. */
-static void note_key(const struct execution *execution, bool there)
-{
-    if (job_entry_is_about(execution->entry, execution->uid))
-        execution->entry->key_look =
-            (struct crew_key_look){.epoch = execution->plan.epoch, .at_ms = execution->plan.now_ms, .there = there};
-}
-
-/* A cluster may refuse to be asked, and a quota that is used up does so before anybody looks for the name: a key that is
- * there is what is usual. */
-static void key_looked_for(void *context, const struct kube_answer *answer)
-{
-    struct creation *creation = context;
-    enum error_kind kind = answer->error ? answer->error->kind : ERROR_NONE;
-    bool refused =
-        kind == ERROR_ALREADY_EXISTS || kind == ERROR_FORBIDDEN || kind == ERROR_NO_SPACE || kind == ERROR_INVALID;
-    if (kind == ERROR_NONE || refused)
-        note_key(creation->execution, refused);
-    else
-        note_failure(creation->execution, answer->error, "ask for the crew's key");
-    creation_end(creation);
-}
-
-static void key_renewed(void *context, const struct kube_answer *answer)
-{
-    struct creation *creation = context;
-    if (answer->error && answer->error->kind != ERROR_ALREADY_EXISTS)
-        note_refusal(creation, answer->error);
-    else
-        note_key(creation->execution, true);
-    creation_end(creation);
-}
-
-static void send_key(struct execution *execution, const struct training_job *job, bool dry_run)
-{
-    struct error error = ERROR_INIT;
-    SCOPED_JSON *secret = NULL;
-    struct creation creation = {
-        .execution = execution, .resource = KUBE_SECRETS, .priority = KUBE_SOON, .dry_run = dry_run};
-    if (dry_run && !replicas_promised(&execution->plan.status)) /* no pod waits for the answer */
-        creation.priority = KUBE_NORMAL;
-    if (crew_key_secret_build(job, &secret, &error) < 0)
-        refuse(execution, OBSTACLE_OUTAGE, error.message);
-    else
-        send_creation(creation, secret, dry_run ? key_looked_for : key_renewed);
-}
-
-/* Of the first two, one that exists is from before a crash. Later ones take the place of one that was removed first. */
-static void certificate_created(void *context, const struct kube_answer *answer)
-{
-    struct creation *creation = context;
-    struct execution *execution = creation->execution;
-    bool made = !answer->error || (answer->error->kind == ERROR_ALREADY_EXISTS &&
-                                   !crew_certificate_replaces(execution->plan.certificate.number));
-    if (!made)
-        note_refusal(creation, answer->error);
-    else if (job_entry_is_about(execution->entry, execution->uid))
-        execution->entry->certificate = execution->plan.certificate;
-    creation_end(creation);
-}
-
-static void send_certificate(struct execution *execution, const struct json *secret)
-{
-    struct creation creation = {.execution = execution, .resource = KUBE_SECRETS, .priority = KUBE_SOON};
-    send_creation(creation, secret, certificate_created);
-}
-
-/* The certificate in whose place another comes: what is heard of it, then what is made in its stead. */
-static void certificate_asked(struct execution *execution, const char *uid, kube_answered *answered)
-{
-    const char *name = json_string_at(execution->certificate, "metadata.name", "");
-    struct resource_path path = {KUBE_SECRETS, execution->namespace, name, NULL};
-    struct kube_delete_options what = {.uid = uid, .grace_seconds = -1, .dry_run = uid == NULL};
-    struct kube_call_options options = call_options(execution, answered, execution);
-    execution->open++;
-    kube_client_delete(execution->executor.client, &path, &what, &options);
-}
-
-static void certificate_removed(void *context, const struct kube_answer *answer)
-{
-    struct execution *execution = context;
-    SCOPED_JSON *secret = execution->certificate;
-    execution->certificate = NULL;
-    if (answer->error && answer->error->kind != ERROR_NOT_FOUND)
-        note_failure(execution, answer->error, "remove a certificate");
-    else
-        send_certificate(execution, secret);
-    request_end(execution);
-}
-
-/* From here on it is that one or none: if another operator puts a newer one in its place, that one stays. */
-static void certificate_found(void *context, const struct kube_answer *answer)
-{
-    struct execution *execution = context;
-    const char *uid = answer->error ? "" : json_string_at(answer->object, "details.uid", "");
-    if (*uid == '\0') {
-        certificate_removed(context, answer);
-        return;
-    }
-    certificate_asked(execution, uid, certificate_removed);
-    request_end(execution);
-}
-
-/* Its UID, for a precondition, is told by a delete that only looks: Secrets are not ours to read. */
-static void create_certificate(struct execution *execution, const struct training_job *job)
-{
-    struct error error = ERROR_INIT;
-    SCOPED_JSON *secret = NULL;
-    if (crew_certificate_build(job, &execution->plan.certificate, execution->plan.now_ms, &secret, &error) < 0) {
-        refuse(execution, OBSTACLE_OUTAGE, error.message);
-        return;
-    }
-    if (!crew_certificate_replaces(execution->plan.certificate.number)) {
-        send_certificate(execution, secret);
-        return;
-    }
-    execution->certificate = secret;
-    secret = NULL; /* kept */
-    certificate_asked(execution, NULL, certificate_found);
-}
-
 static void create_group(struct execution *execution, const struct training_job *job)
 {
     struct error error = ERROR_INIT;
     SCOPED(pod_builder_release) struct pod_builder builder = {0};
     SCOPED_JSON *group = NULL;
     struct kube_resource resource = execution->plan.gang.resource;
-    if (!accepts_fields(execution, job))
+    if (!execution_accepts_fields(execution, job))
         return;
     if (pod_builder_init(&builder, job, execution->executor.options, &error) < 0 ||
         gang_build(&builder, resource.version, &group, &error) < 0)
-        refuse(execution, OBSTACLE_REJECTED, error.message);
+        execution_refuse(execution, OBSTACLE_REJECTED, error.message);
     else
-        create(execution, resource, group);
+        execution_create(execution, resource, group);
 }
 
 /* A child of the job's name. */
@@ -802,128 +601,23 @@ static void delete_child(struct execution *execution, struct kube_resource resou
 {
     struct resource_path path = {resource, execution->namespace, execution->name, NULL};
     struct kube_delete_options what = {.uid = uid, .grace_seconds = -1};
-    struct kube_call_options options = call_options(execution, delete_answered, execution);
+    struct kube_call_options options = execution_call_options(execution, delete_answered, execution);
     execution->open++;
     kube_client_delete(execution->executor.client, &path, &what, &options);
-}
-
-/* ---------------------------------------------------------------- the queue */
-
-/* A Workload that waits for the value of its PriorityClass. */
-struct workload_creation {
-    struct execution *execution;
-    struct json *workload;
-};
-
-static void workload_create(struct execution *execution, struct json *workload)
-{
-    create(execution, execution->plan.queue.resource, workload);
-    json_free(workload);
-}
-
-static void note_no_priority(struct execution *execution, const struct error *error)
-{
-    SCOPED_FREE char *message = NULL;
-    note_failure(execution, error, "priorityClassName");
-    if (error->kind == ERROR_CANCELLED)
-        return;
-    enum obstacle_kind kind = refusal_of_priority(error, &message);
-    refuse(execution, kind, message);
-}
-
-static void priority_answered(void *context, const struct kube_answer *answer)
-{
-    struct workload_creation creation = *(struct workload_creation *)context;
-    struct execution *execution = creation.execution;
-    free(context);
-    if (answer->error) {
-        note_no_priority(execution, answer->error);
-        json_free(creation.workload);
-    } else {
-        json_set_integer(json_member(creation.workload, "spec"), "priority",
-                         json_integer_at(answer->object, "value", 0));
-        workload_create(execution, creation.workload);
-    }
-    request_end(execution);
-}
-
-static void ask_priority(struct execution *execution, const char *name, struct json *workload)
-{
-    struct workload_creation *creation = memory_allocate(1, sizeof *creation);
-    *creation = (struct workload_creation){execution, workload};
-    struct resource_path path = {KUBE_PRIORITY_CLASSES, NULL, name, NULL};
-    struct kube_call_options options = call_options(execution, priority_answered, creation);
-    options.metadata_only = false;
-    execution->open++;
-    kube_client_get(execution->executor.client, &path, &options);
-}
-
-static void create_workload(struct execution *execution, const struct training_job *job)
-{
-    struct error error = ERROR_INIT;
-    SCOPED(pod_builder_release) struct pod_builder builder = {0};
-    struct json *workload = NULL;
-    const char *version = execution->plan.queue.resource.version, *priority = job->run_policy.priority_class_name;
-    if (!accepts_fields(execution, job))
-        return;
-    if (pod_builder_init(&builder, job, execution->executor.options, &error) < 0 ||
-        queue_build_workload(&builder, version, 0, &workload, &error) < 0)
-        refuse(execution, OBSTACLE_REJECTED, error.message);
-    else if (priority)
-        ask_priority(execution, priority, workload);
-    else
-        workload_create(execution, workload);
-}
-
-static void apply_workload(struct execution *execution, struct json *config, const char *manager)
-{
-    struct resource_path path = {execution->plan.queue.resource, execution->namespace, execution->name, "status"};
-    struct kube_call_options options = call_options(execution, workload_written, execution);
-    json_set_string(json_member(config, "metadata"), "uid", execution->plan.queue.workload->uid);
-    execution->open++;
-    kube_client_apply(execution->executor.client, &path, config, manager, &options);
-    json_free(config);
-}
-
-static void tell_workload(struct execution *execution, const struct training_job *job)
-{
-    const struct plan *plan = &execution->plan;
-    apply_workload(execution, queue_build_status(job, plan->queue.resource.version, &plan->status, plan->now_ms),
-                   MANAGER_QUEUE_STATUS);
-}
-
-static void release_workload(struct execution *execution, const struct training_job *job)
-{
-    const struct plan *plan = &execution->plan;
-    apply_workload(execution,
-                   queue_build_release(job, plan->queue.resource.version, plan->queue.workload, plan->now_ms),
-                   MANAGER_QUEUE_RELEASE);
-}
-
-/* Apply cannot take away what another manager said. */
-static void clear_admission(struct execution *execution)
-{
-    SCOPED_JSON *patch = json_new_object();
-    json_set_string(json_set_object(patch, "metadata"), "uid", execution->plan.queue.workload->uid);
-    json_set(json_set_object(patch, "status"), "admission", json_new_null());
-    struct resource_path path = {execution->plan.queue.resource, execution->namespace, execution->name, "status"};
-    struct kube_call_options options = call_options(execution, workload_written, execution);
-    execution->open++;
-    kube_client_patch(execution->executor.client, &path, patch, &options);
 }
 
 static void act(struct execution *execution, const struct training_job *job, const struct action *action)
 {
     switch (action->type) {
     case ACTION_CREATE_SERVICE:
-        create_service(execution, job);
+        execute_create_service(execution, job);
         return;
     case ACTION_CREATE_CERTIFICATE:
-        create_certificate(execution, job);
+        execute_create_certificate(execution, job);
         return;
     case ACTION_LOOK_FOR_KEY:
     case ACTION_CREATE_KEY:
-        send_key(execution, job, action->type == ACTION_LOOK_FOR_KEY);
+        execute_send_key(execution, job, action->type == ACTION_LOOK_FOR_KEY);
         return;
     case ACTION_CREATE_GROUP:
         create_group(execution, job);
@@ -932,19 +626,19 @@ static void act(struct execution *execution, const struct training_job *job, con
         delete_child(execution, execution->plan.gang.resource, execution->plan.gang.group->uid);
         return;
     case ACTION_CREATE_WORKLOAD:
-        create_workload(execution, job);
+        execute_create_workload(execution, job);
         return;
     case ACTION_DELETE_WORKLOAD:
         delete_child(execution, execution->plan.queue.resource, execution->plan.queue.workload->uid);
         return;
     case ACTION_RELEASE_WORKLOAD:
-        release_workload(execution, job);
+        execute_release_workload(execution, job);
         return;
     case ACTION_CLEAR_ADMISSION:
-        clear_admission(execution);
+        execute_clear_admission(execution);
         return;
     case ACTION_TELL_WORKLOAD:
-        tell_workload(execution, job);
+        execute_tell_workload(execution, job);
         return;
     case ACTION_CREATE_POD: /* create_pods */
         return;
