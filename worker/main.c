@@ -13,6 +13,8 @@
 #include "common/version.h"
 #include "worker/data/read_delay.h"
 #include "worker/data/step_record.h"
+#include "worker/inference/generate.h"
+#include "worker/inference/predict.h"
 #include "worker/launch/arguments.h"
 #include "worker/launch/identity.h"
 #include "worker/launch/job_source.h"
@@ -40,6 +42,20 @@ static int train(const struct arguments *arguments, const struct identity *ident
     return result;
 }
 
+static int take_part(const struct arguments *arguments, const struct identity *identity, const struct job_document *job,
+                     enum exit_code *ret_code, struct error *error)
+{
+    read_delay_follow(identity->read_delay);
+    int result = step_record_open(identity->step_record, identity->role, identity->index, (uint32_t)identity->attempt,
+                                  (uint32_t)identity->epoch, error);
+    if (result == 0)
+        result = train(arguments, identity, job, ret_code, error);
+    else
+        *ret_code = EXIT_CODE_BAD_JOB;
+    step_record_close();
+    return result;
+}
+
 static int run(const struct arguments *arguments, enum exit_code *ret_code, struct error *error)
 {
     struct identity identity;
@@ -52,14 +68,13 @@ static int run(const struct arguments *arguments, enum exit_code *ret_code, stru
         *ret_code = EXIT_CODE_BAD_JOB;
         return -1;
     }
-    read_delay_follow(identity.read_delay);
-    int result = step_record_open(identity.step_record, identity.role, identity.index, (uint32_t)identity.attempt,
-                                  (uint32_t)identity.epoch, error);
-    if (result == 0)
-        result = train(arguments, &identity, &job, ret_code, error);
+    int result;
+    if (arguments->inference.prompt)
+        result = generate_run(arguments, &identity, &job, ret_code, error);
+    else if (arguments->inference.example)
+        result = predict_run(arguments, &identity, &job, ret_code, error);
     else
-        *ret_code = EXIT_CODE_BAD_JOB;
-    step_record_close();
+        result = take_part(arguments, &identity, &job, ret_code, error);
     job_document_release(&job);
     return result;
 }

@@ -395,7 +395,7 @@ static void attention_forward(struct side *s, const int64_t *n)
     device_attention_forward_stored(
         s->stream, s->stored,
         &(struct attention_forward){n[0], n[1], n[2], n[3], side_values(s, n[0] * n[1] * n[2] * 3, 1),
-                                    side_output_values(s, n[0] * n[1] * n[2]), side_output(s, n[0] * n[3] * n[1])});
+                                    side_output_values(s, n[0] * n[1] * n[2]), side_output(s, n[0] * n[3] * n[1]), 0});
 }
 
 static void attention_backward(struct side *s, const int64_t *n)
@@ -404,7 +404,7 @@ static void attention_backward(struct side *s, const int64_t *n)
     float *qkv = side_values(s, outputs * 3, 1), *y = side_values(s, outputs, 2);
     float *logsumexp = side_numbers(s, n[0] * n[3] * n[1], 3);
     device_attention_forward_stored(s->stream, s->stored,
-                                    &(struct attention_forward){n[0], n[1], n[2], n[3], qkv, y, logsumexp});
+                                    &(struct attention_forward){n[0], n[1], n[2], n[3], qkv, y, logsumexp, 0});
     device_attention_backward_stored(s->stream, s->stored,
                                      &(struct attention_backward){n[0], n[1], n[2], n[3], qkv, y,
                                                                   side_values(s, outputs, 4), logsumexp,

@@ -256,11 +256,13 @@ struct embedding_backward {
     bool token_begun; /* dtoken holds a part of its gradient already (a tied output's): add to it in any case */
 };
 
-/* Causal softmax attention (Vaswani et al. 2017) of qkv[B,T,3C], heads of C/NH; `logsumexp`[B,NH,T] is kept for the way back. */
+/* Causal softmax attention (Vaswani et al. 2017) of qkv[B,T,3C], heads of C/NH; `logsumexp`[B,NH,T] is kept for the way back.
+ * Rows of y and logsumexp before `first` are not asked for: they are left as they are, or worked out again. */
 struct attention_forward {
     int64_t b, t, c, heads;
     const float *qkv;
     float *y, *logsumexp;
+    int64_t first;
 };
 struct attention_backward {
     int64_t b, t, c, heads;

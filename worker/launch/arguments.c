@@ -2,6 +2,7 @@
 #include "worker/launch/arguments.h"
 
 #include <getopt.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +20,18 @@ const char arguments_usage[] =
     "it)\n"
     "  --http-port N          /healthz, /status, /metrics (default 8080 in a pod, none by hand; 0: any free port)\n"
     "  --log-format FORMAT    text or json (default text)\n"
-    "  --version, --help\n";
+    "  --version, --help\n"
+    "\n"
+    "To use what a job has learnt, with the same --job and --storage, on the CPU:\n"
+    "  --generate PROMPT      go on with this text (of a model over bytes), or with these tokens (\"17 4 250\")\n"
+    "  --tokens N             how far (default 256)\n"
+    "  --temperature T        0: always the most probable token (default 0.8)\n"
+    "  --top-k N              among the N most probable tokens (default 0: among all)\n"
+    "  --seed N               equal seeds give equal texts (default 0)\n"
+    "  --predict N            the classes of held-out example N, from 0; all: the metrics over all of them\n"
+    "  --weights PATH         a safetensors file, a directory of checkpoints or one of them (default: the job's "
+    "export, "
+    "else its newest checkpoint)\n";
 
 enum argument {
     OPTION_JOB = 256,
@@ -29,7 +41,14 @@ enum argument {
     OPTION_PORT,
     OPTION_FORMAT,
     OPTION_VERSION,
-    OPTION_HELP
+    OPTION_HELP,
+    OPTION_GENERATE,
+    OPTION_PREDICT,
+    OPTION_WEIGHTS,
+    OPTION_TOKENS,
+    OPTION_TEMPERATURE,
+    OPTION_TOP_K,
+    OPTION_SEED
 };
 
 static const struct option options[] = {
@@ -41,6 +60,13 @@ static const struct option options[] = {
     {"log-format", required_argument, NULL, OPTION_FORMAT},
     {"version", no_argument, NULL, OPTION_VERSION},
     {"help", no_argument, NULL, OPTION_HELP},
+    {"generate", required_argument, NULL, OPTION_GENERATE},
+    {"predict", required_argument, NULL, OPTION_PREDICT},
+    {"weights", required_argument, NULL, OPTION_WEIGHTS},
+    {"tokens", required_argument, NULL, OPTION_TOKENS},
+    {"temperature", required_argument, NULL, OPTION_TEMPERATURE},
+    {"top-k", required_argument, NULL, OPTION_TOP_K},
+    {"seed", required_argument, NULL, OPTION_SEED},
     {NULL, 0, NULL, 0},
 };
 
@@ -63,6 +89,42 @@ static int add_storage(struct arguments *arguments, const char *text, struct err
         return error_set(error, ERROR_INVALID, "--storage: more than %d", ARGUMENT_STORAGES_MAX);
     arguments->storages[arguments->storage_count++] = text;
     return 0;
+}
+
+static int parse_temperature(const char *text, double *ret_temperature, struct error *error)
+{
+    char *end;
+    double temperature = strtod(text, &end);
+    if (*text == '\0' || *end != '\0' || !(temperature >= 0 && temperature <= 100))
+        return error_set(error, ERROR_INVALID, "--temperature: \"%s\" is not a number from 0 to 100", text);
+    *ret_temperature = temperature;
+    return 0;
+}
+
+static int apply_inference_option(struct inference_arguments *inference, int option, const char *value,
+                                  struct error *error)
+{
+    switch (option) {
+    case OPTION_GENERATE:
+        inference->prompt = value;
+        return 0;
+    case OPTION_PREDICT:
+        inference->example = value;
+        return 0;
+    case OPTION_WEIGHTS:
+        inference->weights = value;
+        return 0;
+    case OPTION_TOKENS:
+        return parse_number("tokens", value, 1, 1000000000, &inference->tokens, error);
+    case OPTION_TEMPERATURE:
+        return parse_temperature(value, &inference->temperature, error);
+    case OPTION_TOP_K:
+        return parse_number("top-k", value, 0, 1000000, &inference->top_k, error);
+    case OPTION_SEED:
+        return parse_number("seed", value, 0, INT_MAX, &inference->seed, error);
+    default:
+        return error_set(error, ERROR_INVALID, "unknown option; see --help");
+    }
 }
 
 static int apply_option(struct arguments *arguments, int option, const char *value, struct error *error)
@@ -91,21 +153,39 @@ static int apply_option(struct arguments *arguments, int option, const char *val
         arguments->help = true;
         return 0;
     default:
-        return error_set(error, ERROR_INVALID, "unknown option; see --help");
+        return apply_inference_option(&arguments->inference, option, value, error);
     }
+}
+
+/* They would be without effect. */
+static int check_inference(const struct inference_arguments *inference, bool says_how, struct error *error)
+{
+    if (inference->prompt && inference->example)
+        return error_set(error, ERROR_INVALID, "--generate and --predict: one at a time");
+    if (inference->weights && !inference->prompt && !inference->example)
+        return error_set(error, ERROR_INVALID, "--weights: is for --generate and --predict; jobs begin with init.from");
+    if (says_how && !inference->prompt)
+        return error_set(error, ERROR_INVALID, "--tokens, --temperature, --top-k and --seed are for --generate");
+    return 0;
 }
 
 int arguments_parse(int count, char **values, struct arguments *ret_arguments, struct error *error)
 {
-    struct arguments arguments = {.format = LOG_TEXT, .http_port = HTTP_PORT_UNSAID};
+    struct arguments arguments = {
+        .format = LOG_TEXT, .http_port = HTTP_PORT_UNSAID, .inference = {.tokens = 256, .temperature = 0.8}};
     int option;
+    bool says_how = false;
     opterr = 0;
     optind = 1;
-    while ((option = getopt_long(count, values, "", options, NULL)) != -1)
+    while ((option = getopt_long(count, values, "", options, NULL)) != -1) {
         if (apply_option(&arguments, option, optarg, error) < 0)
             return -1;
+        says_how |= option >= OPTION_TOKENS;
+    }
     if (optind < count)
         return error_set(error, ERROR_INVALID, "\"%s\" is no option; see --help", values[optind]);
+    if (check_inference(&arguments.inference, says_how, error) < 0)
+        return -1;
     *ret_arguments = arguments;
     return 0;
 }

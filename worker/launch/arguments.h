@@ -13,6 +13,17 @@
 
 #define ARGUMENT_STORAGES_MAX 32
 
+/* What to do with trained weights in place of training. */
+struct inference_arguments {
+    const char *prompt;  /* --generate */
+    const char *example; /* --predict: a number, or "all" */
+    const char *weights; /* --weights; NULL: what the job has left */
+    int tokens;          /* --tokens */
+    double temperature;  /* --temperature */
+    int top_k;           /* --top-k; 0: all */
+    int seed;            /* --seed */
+};
+
 /* Strings point into argv. */
 struct arguments {
     const char *job_file;                        /* --job: YAML or JSON, a job document or a whole TrainingJob */
@@ -23,6 +34,7 @@ struct arguments {
     int threads;                      /* --threads; 0: decide */
     int http_port;                    /* --http-port; -1: none, -2: not said */
     bool help, version;
+    struct inference_arguments inference;
 };
 
 #define HTTP_PORT_UNSAID (-2)

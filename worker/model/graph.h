@@ -39,6 +39,7 @@ struct example_format {
     enum element_type target_type; /* classes or tokens; float32 for a mean squared error */
     int64_t target_elements;       /* 1, or one a position for a language model */
     int64_t classes;               /* classes or vocabulary; 0 for float targets */
+    int64_t image[3];              /* H W C of an input that is an image; else zeros */
 };
 /* Bytes of one example's inputs and targets. */
 size_t example_input_bytes(const struct example_format *format);
@@ -125,6 +126,10 @@ int graph_forward_backward(struct graph *graph, struct device_stream *stream, co
 /* Forward and loss only; `scale`, `gradients` and `accumulate` are not read. */
 int graph_evaluate(struct graph *graph, struct device_stream *stream, const struct graph_pass *pass,
                    struct error *error);
+
+/* What the last layer gave in the last evaluation, example by example, before the loss: device memory, to be read once the
+ * stream has passed and until the next pass. NULL where values do not lie as float32. */
+const float *graph_outputs(const struct graph *graph);
 
 /* Values of a fresh model: a pure function of (layout, seed). Host memory. */
 void graph_initialise(const struct parameter_layout *layout, uint64_t seed, float *parameters);

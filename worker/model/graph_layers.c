@@ -143,6 +143,13 @@ int64_t graph_loss_rows(const struct graph *graph)
     return layer_shape_elements(output) / output->dims[output->rank - 1];
 }
 
+/* H W, or H W C. */
+static void describe_image(const struct layer_shape *input, int64_t ret_image[3])
+{
+    for (unsigned i = 0; i < 3 && input->rank >= 2; i++)
+        ret_image[i] = i < input->rank ? input->dims[i] : 1;
+}
+
 static int describe_examples(struct graph *graph, const struct model_description *description, struct error *error)
 {
     const struct layer_shape *output = &graph->nodes[graph->node_count - 1].layer.output;
@@ -156,6 +163,7 @@ static int describe_examples(struct graph *graph, const struct model_description
         .target_elements = classes ? graph_loss_rows(graph) : layer_shape_elements(output),
         .classes = classes ? output->dims[output->rank - 1] : 0,
     };
+    describe_image(&graph->input, graph->format.image);
     return 0;
 }
 

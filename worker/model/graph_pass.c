@@ -317,3 +317,11 @@ int graph_evaluate(struct graph *graph, struct device_stream *stream, const stru
     graph_run_loss(&run, NULL);
     return 0;
 }
+
+const float *graph_outputs(const struct graph *graph)
+{
+    int owner = graph_output_owner(graph, (int)graph->node_count - 1);
+    return graph->stored == STORED_FLOAT32 && owner != MODEL_INPUT
+               ? graph_block_memory(graph, graph->nodes[owner].output, 0)
+               : NULL;
+}

@@ -60,6 +60,8 @@ struct layer_call {
     const struct graph_pass *pass;
     unsigned number; /* of the layer in the model's list */
     bool evaluation; /* a forward pass that nothing learns from */
+    int64_t first;   /* forwards: the place in the sequence of the first row that is asked for; attention alone has
+                      * those before it too (decoder.h) */
     float share;     /* of this pass in the global batch */
     int64_t n;       /* examples */
     const void *x[LAYER_INPUTS_MAX];

@@ -36,6 +36,7 @@ static void forward(const struct layer_call *call)
                                         .qkv = call->x[0],
                                         .y = call->y,
                                         .logsumexp = call->kept,
+                                        .first = call->first,
                                     });
 }
 

@@ -31,7 +31,7 @@ static void forward(const struct layer_call *call)
                                         .vocabulary = layer->spec.size,
                                         .tokens = call->x[0],
                                         .token = call->parameters[TOKEN],
-                                        .position = call->parameters[POSITION],
+                                        .position = call->parameters[POSITION] + call->first * layer->output.dims[1],
                                         .y = call->y,
                                     });
 }

@@ -37,7 +37,7 @@ static void run_head(const void *context, int64_t piece, void *scratch)
     struct attention_head head = attention_head(op->t, op->c, op->heads, piece);
     float *scores = (float *)scratch + GEMM_SCRATCH_BYTES / sizeof(float);
     int64_t block = attention_rows(op->t, 2);
-    for (int64_t first = 0; first < op->t; first += block) {
+    for (int64_t first = op->first; first < op->t; first += block) {
         int64_t rows = op->t - first < block ? op->t - first : block, keys = first + rows;
         gemm_serial(job->gemm,
                     &(struct gemm){.m = rows,

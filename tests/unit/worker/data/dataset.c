@@ -10,8 +10,8 @@
 
 #include "common/philox.h"
 
-static const struct example_format digits = {ELEMENT_FLOAT32, 4, ELEMENT_INT32, 1, 10};
-static const struct example_format text = {ELEMENT_INT32, 5, ELEMENT_INT32, 5, 256};
+static const struct example_format digits = {ELEMENT_FLOAT32, 4, ELEMENT_INT32, 1, 10, {0}};
+static const struct example_format text = {ELEMENT_INT32, 5, ELEMENT_INT32, 5, 256, {0}};
 
 struct place {
     char directory[64];
@@ -199,7 +199,7 @@ Test(dataset, synthetic_examples_are_a_function_of_the_index)
 /* Whatever is drawn at a time. */
 Test(dataset, synthetic_values_are_those_of_their_words)
 {
-    static const struct example_format wide = {ELEMENT_FLOAT32, 77, ELEMENT_INT32, 1, 10};
+    static const struct example_format wide = {ELEMENT_FLOAT32, 77, ELEMENT_INT32, 1, 10, {0}};
     struct data_spec spec = spec_of(&(struct place){.directory = ""}, DATA_FORMAT_SYNTHETIC);
     struct dataset *dataset = open_split(&spec, SPLIT_TRAIN, &wide);
     int64_t index = 6;

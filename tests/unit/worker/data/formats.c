@@ -13,9 +13,9 @@
 #include "tfrecord_write.h"
 #include "worker/data/dataset.h"
 
-static const struct example_format cifar = {ELEMENT_FLOAT32, 3072, ELEMENT_INT32, 1, 10};
-static const struct example_format images = {ELEMENT_FLOAT32, 4, ELEMENT_INT32, 1, 10};
-static const struct example_format text = {ELEMENT_INT32, 3, ELEMENT_INT32, 3, 600};
+static const struct example_format cifar = {ELEMENT_FLOAT32, 3072, ELEMENT_INT32, 1, 10, {0}};
+static const struct example_format images = {ELEMENT_FLOAT32, 4, ELEMENT_INT32, 1, 10, {0}};
+static const struct example_format text = {ELEMENT_INT32, 3, ELEMENT_INT32, 3, 600, {0}};
 
 static char place[64];
 

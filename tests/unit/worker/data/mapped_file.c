@@ -21,7 +21,7 @@
 #define CONTEXT 64
 #define EXAMPLES 4096
 
-static const struct example_format windows = {ELEMENT_INT32, CONTEXT, ELEMENT_INT32, CONTEXT, 256};
+static const struct example_format windows = {ELEMENT_INT32, CONTEXT, ELEMENT_INT32, CONTEXT, 256, {0}};
 static char path[] = "/tmp/coxswain-mapped-XXXXXX";
 
 static void write_text(void)

@@ -28,7 +28,7 @@ Test(sequence, attention_sees_the_past_only)
                         expected[(b * T + t) * C + h * WIDTH + i] +=
                             (float)(weights[s] / sum) * qkv[(b * T + s) * 3 * C + 2 * C + h * WIDTH + i];
             }
-    struct attention_forward op = {B, T, C, HEADS, qkv, y, logsumexp};
+    struct attention_forward op = {B, T, C, HEADS, qkv, y, logsumexp, 0};
     check_everywhere(OPERATION_attention_forward, &op, y, start, expected, B * T * C, 1e-5f);
     free(qkv), free(y), free(start), free(expected), free(logsumexp);
 }

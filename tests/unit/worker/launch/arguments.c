@@ -30,13 +30,35 @@ Test(arguments, options_reach_their_places)
     cr_assert_eq(arguments.format, LOG_JSON);
 }
 
+Test(arguments, of_a_generation)
+{
+    struct arguments arguments;
+    cr_assert_eq(parse(&arguments, NULL, "--generate", "To be"), 0);
+    cr_assert_str_eq(arguments.inference.prompt, "To be");
+    cr_assert_eq(arguments.inference.tokens, 256);
+    cr_assert_eq(parse(&arguments, NULL, "--generate=To be", "--temperature=0"), 0);
+    cr_assert_eq(arguments.inference.temperature, 0);
+}
+
 Test(arguments, nonsense_is_named)
 {
     static const char *const cases[][3] = {
-        {"--threads", "0", "--threads"},         {"--threads", "two", "--threads"},
-        {"--http-port", "65536", "--http-port"}, {"--storage", "digits", "--storage"},
-        {"--storage", "=x", "--storage"},        {"--log-format", "xml", "--log-format"},
-        {"--frobnicate", NULL, "unknown"},       {"job.yaml", NULL, "job.yaml"},
+        {"--threads", "0", "--threads"},
+        {"--threads", "two", "--threads"},
+        {"--http-port", "65536", "--http-port"},
+        {"--storage", "digits", "--storage"},
+        {"--storage", "=x", "--storage"},
+        {"--log-format", "xml", "--log-format"},
+        {"--tokens", "0", "--tokens"},
+        {"--temperature", "nan", "--temperature"},
+        {"--temperature", "-1", "0 to 100"},
+        {"--top-k", "-1", "--top-k"},
+        {"--seed", "x", "--seed"},
+        {"--seed", "3", "are for --generate"},
+        {"--weights", "x", "init.from"},
+        {"--predict=3", "--generate=x", "one at a time"},
+        {"--frobnicate", NULL, "unknown"},
+        {"job.yaml", NULL, "job.yaml"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct arguments arguments;

@@ -1,0 +1,116 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# What a job has learnt is used: a text goes on, held-out images get their classes, from an export, a directory of checkpoints
+# and one of them; and whatever does not fit is refused. Prints ok/not ok lines (see tests/run).
+set -uo pipefail
+
+root=$(cd "$(dirname "$0")/../.." && pwd)
+. "$root/tests/integration/by_hand.sh"
+make_digits
+sentence='Sphinx of black quartz, judge my vow. '
+for ((i = 0; i < 300; i++)); do printf '%s' "$sentence"; done >corpus.txt
+
+cat >text.yaml <<YAML
+model: {preset: gpt-bytes, width: 32, depth: 1, heads: 2, context: 48}
+data: {format: bytes, train: {text: $work/corpus.txt}, validation: {last: 8}}
+training: {steps: 150, batchSize: 8, seed: 7, optimizer: {type: adamw, learningRate: "1e-2"}}
+strategy: {type: OneDevice}
+storage: [{name: runs}]
+checkpoint: {storage: runs, path: text, everySteps: 100, keep: 2}
+export: {storage: runs, to: text.safetensors}
+YAML
+cat >bars.yaml <<YAML
+model: {preset: mlp, width: 16}
+data: {format: idx, train: {images: $work/images, labels: $work/labels}, validation: {last: 20}}
+training: {steps: 12, batchSize: 24, logicalShards: 4, seed: 7, optimizer: {type: adamw, learningRate: "1e-3"}}
+strategy: {type: OneDevice}
+storage: [{name: runs}]
+checkpoint: {storage: runs, path: bars, everySteps: 10, keep: 2}
+YAML
+
+# ask NAME OPTION…: the worker's answer in `answer`, its last word on stderr in `said`; returns its status
+ask() {
+    local name=$1 status
+    shift
+    answer=$("$worker" --job "$name.yaml" --storage runs="$work" --threads 1 "$@" 2>said.log)
+    status=$?
+    said=$(tail -n 1 said.log)
+    return "$status"
+}
+
+# refuses CODE WORDS NAME OPTION…
+refuses() {
+    local code=$1 words=$2 status
+    shift 2
+    ask "$@"
+    status=$?
+    [[ $status == "$code" && $said == *"$words"* && -z $answer ]]
+    verdict $? "refused: ${*:2}" "exit $status, $said $answer"
+}
+
+refuses 66 'there are no weights' text --generate Sphinx
+mkdir text
+refuses 66 'holds no checkpoint' text --generate Sphinx
+lone text && lone bars
+verdict $? 'two jobs are trained' "$(tails text) $(tails bars)"
+
+# ---- texts
+ask text --generate 'Sphinx of' --tokens 100 --temperature 0
+verdict $? 'a text goes on' "$said"
+greedy=$answer
+[[ $greedy == "$sentence$sentence"* ]]
+verdict $? 'as the model has learnt it, beyond its context, too' "$greedy"
+[[ $(wc -c <<<"$greedy") == 110 ]]
+verdict $? 'so far as it was asked' "$(wc -c <<<"$greedy")"
+grep -q "^weights: the file $work/text.safetensors$" said.log
+verdict $? 'from the export, if nothing else is said' "$(cat said.log)"
+ask text --generate 'Sphinx of' --tokens 100 --temperature 0 --weights "$work/text" && [[ $answer == "$greedy" ]] &&
+    grep -q 'the checkpoint of step 150 in' said.log
+verdict $? 'the newest checkpoint says the same' "$(cat said.log)"
+older=$(find text -maxdepth 1 -name 'step-*100.*')
+ask text --generate 'Sphinx of' --weights "$work/$older/" && grep -q 'the checkpoint of step 100 in' said.log
+verdict $? 'an older one can be named' "$(cat said.log)"
+first=
+wild=(--generate 'Sphinx of' --tokens 60 --temperature 3)
+ask text "${wild[@]}" --seed 1 && first=$answer && ask text "${wild[@]}" --seed 1 && [[ $answer == "$first" ]]
+verdict $? 'equal seeds give equal texts' "$first, $answer"
+ask text "${wild[@]}" --seed 2 && [[ $answer != "$first" ]]
+verdict $? 'other seeds others' "$first, $answer"
+ask text "${wild[@]}" --seed 2 --top-k 1 && [[ $answer == "${greedy:0:69}" ]]
+verdict $? 'among one token there is no choice' "$answer"
+
+# ---- images
+last=$(sed -n 's/.*validation after step 12: //p' bars.log | tail -n 1)
+ask bars --predict all && [[ -n $last && $answer == "$last: "*' of 20' ]]
+verdict $? 'all held-out images have the metrics that the job told' "$answer; $last; $said"
+right=${answer#*: }
+count=0
+for ((i = 0; i < 20; i++)); do
+    ask bars --predict "$i" || break
+    [[ $answer == *': wrong' ]] || count=$((count + 1))
+done
+[[ "$count of 20" == "$right" ]]
+verdict $? 'one by one they are as often right' "$count, $right, $said"
+grep -q '@@@@@@' <<<"$answer" && grep -q '^class [0-9]: [0-9.]* %$' <<<"$answer" && (($(wc -l <<<"$answer") == 32))
+verdict $? 'each with its picture and three classes' "$answer"
+ask text --predict all && [[ $answer == 'loss '*', perplexity '* ]]
+verdict $? 'of texts there is a perplexity' "$answer $said"
+
+# ---- what does not fit
+refuses 64 'the prompt is empty' text --generate ''
+refuses 64 'do not fit a context of 48' text --generate "$sentence$sentence"
+refuses 64 'comes next' bars --generate 3
+refuses 64 'from 0 to 19' bars --predict 20
+refuses 64 'from 0 to 19' bars --predict 1x
+refuses 64 'no class each' text --predict 1
+refuses 66 'No such file' text --generate x --weights "$work/none"
+refuses 66 'neither a file nor a directory' text --generate x --weights /dev/null
+head -c 1000 text.safetensors >cut.safetensors
+refuses 66 'cut.safetensors' text --generate x --weights "$work/cut.safetensors"
+refuses 66 'another model' bars --predict all --weights "$work/text.safetensors"
+newest=$(find bars -maxdepth 1 -name 'step-*12.*')
+printf 'x' | dd of="$newest/rank-00000.safetensors" bs=1 seek=2000 conv=notrunc 2>/dev/null
+ask bars --predict all && grep -q 'the checkpoint of step 10 .*, since of the newest: ' said.log && [[ -d $newest ]]
+verdict $? 'a damaged checkpoint is passed over, and stays where it is' "$(cat said.log)"
+refuses 66 'checkpoint' bars --predict all --weights "$work/$newest"

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/inference/picture.h"
+
+#include <math.h>
+
+static const char shades[] = " .:-=+*#%@";
+
+struct range {
+    float low, high;
+};
+
+static struct range range_of(const float *pixels, int64_t count)
+{
+    struct range range = {INFINITY, -INFINITY};
+    for (int64_t i = 0; i < count; i++) {
+        range.low = fminf(range.low, pixels[i]);
+        range.high = fmaxf(range.high, pixels[i]);
+    }
+    return range;
+}
+
+/* The mean of a square of pixels, as far as it lies in the image. */
+static float mean_of(const float *pixels, const int64_t shape[3], int64_t top, int64_t left, int64_t side)
+{
+    double sum = 0;
+    int64_t count = 0;
+    for (int64_t y = top; y < top + side && y < shape[0]; y++)
+        for (int64_t x = left; x < left + side && x < shape[1]; x++)
+            for (int64_t c = 0; c < shape[2]; c++, count++)
+                sum += (double)pixels[(y * shape[1] + x) * shape[2] + c];
+    return (float)(sum / (double)count);
+}
+
+static char shade_of(float value, struct range range)
+{
+    const int last = (int)sizeof shades - 2;
+    float share = range.high > range.low ? (value - range.low) / (range.high - range.low) : 0;
+    int shade = share >= 1 ? last : (int)(share * (float)(last + 1));
+    return shades[shade > last ? last : shade < 0 ? 0 : shade];
+}
+
+void picture_print(const float *pixels, const int64_t shape[3], struct buffer *text)
+{
+    struct range range = range_of(pixels, shape[0] * shape[1] * shape[2]);
+    int64_t side = (shape[1] + PICTURE_SIDE - 1) / PICTURE_SIDE;
+    for (int64_t y = 0; y < shape[0]; y += side) {
+        for (int64_t x = 0; x < shape[1]; x += side) {
+            char shade = shade_of(mean_of(pixels, shape, y, x, side), range);
+            buffer_format(text, "%c%c", shade, shade);
+        }
+        while (text->length > 0 && text->data[text->length - 1] == ' ')
+            text->length--;
+        buffer_append_byte(text, '\n', NULL);
+    }
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/inference/trained_model.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "worker/inference/trained_weights.h"
+#include "worker/train/error_exit_code.h"
+#include "worker/train/trainer_stages.h"
+
+#define TOLD_MAX 4096
+
+/* What the run alone needs is left aside, so that it need not be there. */
+static struct job_document without_run(const struct job_document *job, bool weights_are_given)
+{
+    struct job_document result = *job;
+    result.init_from = NULL;
+    if (weights_are_given) {
+        result.export_to = NULL;
+        result.checkpoint.enabled = false;
+    }
+    return result;
+}
+
+static int open_graph(struct trainer *trainer, enum trained_passes passes, struct error *error)
+{
+    struct step_plan plan;
+    unsigned workers = trainer->job->workers > 0 ? (unsigned)trainer->job->workers : 1;
+    const struct device_options device = {.type = DEVICE_TYPE_CPU, .threads = trainer->arguments->threads};
+    if (step_plan_batches(trainer->job, workers, 0, &plan, error) < 0 ||
+        device_open(&device, &trainer->devices[0].device, error) < 0)
+        return -1;
+    trainer->device_count = 1;
+    trainer->device = trainer->devices[0].device;
+    const struct graph_options options = {
+        .device = trainer->device,
+        .model = &trainer->job->model,
+        .precision = passes == TRAINED_ONE_BY_ONE ? PRECISION_FLOAT32 : trainer->job->training.precision,
+        .max_examples = plan.max_shard_examples,
+        .layout_only = passes == TRAINED_ONE_BY_ONE,
+        .evaluation_only = true,
+    };
+    if (device_stream_new(trainer->device, &trainer->stream, error) < 0 ||
+        graph_new(&options, &trainer->devices[0].graph, error) < 0)
+        return -1;
+    trainer->graph = trainer->devices[0].graph;
+    return 0;
+}
+
+static int open_state(struct trainer *trainer, struct error *error)
+{
+    static const struct optimizer_spec without_slots = {.type = OPTIMIZER_SGD};
+    return training_state_init(&trainer->state, trainer->device, graph_layout(trainer->graph), &without_slots,
+                               trainer->job->training.seed, error);
+}
+
+static bool is_there(const char *path)
+{
+    return path != NULL && access(path, F_OK) == 0;
+}
+
+/* NULL: nowhere. */
+static const char *find_weights(const struct trainer *trainer)
+{
+    if (trainer->arguments->inference.weights)
+        return trainer->arguments->inference.weights;
+    if (is_there(trainer->export_path))
+        return trainer->export_path;
+    return is_there(trainer->checkpoint_directory) ? trainer->checkpoint_directory : NULL;
+}
+
+static int load_weights(struct trainer *trainer, struct error *error)
+{
+    const char *path = find_weights(trainer);
+    SCOPED_BUFFER told;
+    buffer_init(&told, TOLD_MAX);
+    if (path == NULL)
+        return error_set(error, ERROR_NOT_FOUND,
+                         "there are no weights: the job has left neither an export nor a checkpoint yet, or not in the "
+                         "storage that is named; name some by --weights");
+    if (trained_weights_load(&trainer->state, path, &told, error) < 0)
+        return -1;
+    (void)fprintf(stderr, "weights: %s\n", buffer_text(&told));
+    return 0;
+}
+
+int trained_model_open(struct trained_model *model, const struct arguments *arguments, const struct identity *identity,
+                       const struct job_document *job, enum trained_passes passes, enum exit_code *ret_code,
+                       struct error *error)
+{
+    struct trainer *trainer = &model->trainer;
+    model->job = without_run(job, arguments->inference.weights != NULL);
+    *trainer = (struct trainer){.arguments = arguments, .identity = identity, .job = &model->job};
+    *ret_code = EXIT_CODE_BAD_JOB;
+    int result = trainer_open_paths(trainer, error);
+    if (result == 0)
+        result = open_graph(trainer, passes, error);
+    if (result == 0)
+        result = open_state(trainer, error);
+    if (result == 0) {
+        *ret_code = EXIT_CODE_NO_CHECKPOINT;
+        result = load_weights(trainer, error);
+    }
+    if (result < 0)
+        *ret_code = error_exit_code(error, *ret_code);
+    return result;
+}
+
+void trained_model_release(struct trained_model *model)
+{
+    trainer_release(&model->trainer);
+}

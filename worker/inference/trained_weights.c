@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/inference/trained_weights.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "common/memory.h"
+#include "common/scope.h"
+#include "worker/checkpoint/checkpoint_name.h"
+#include "worker/checkpoint/file.h"
+#include "worker/checkpoint/image.h"
+#include "worker/checkpoint/lineage.h"
+#include "worker/data/finite_values.h"
+#include "worker/train/initial_weights.h"
+#include "worker/train/state_tensors.h"
+
+static int load_file(struct training_state *state, const char *path, struct buffer *told, struct error *error)
+{
+    struct safetensors_file file;
+    if (safetensors_open(path, &file, error) < 0)
+        return -1;
+    int result = initial_weights_load(state, &state->layout, &file, error);
+    safetensors_close(&file);
+    buffer_format(told, "the file %s", path);
+    return result < 0 ? error_wrap(error, "%s", path) : 0;
+}
+
+static int load_checkpoint(struct training_state *state, const char *path, const struct checkpoint_name *name,
+                           struct buffer *told, struct error *error)
+{
+    struct checkpoint_image image;
+    if (checkpoint_image_open(path, name, &image, error) < 0)
+        return error_wrap(error, "checkpoint %s", path);
+    int result = state_tensors_restore(state, &image, error);
+    checkpoint_image_release(&image);
+    if (result < 0)
+        return error_wrap(error, "checkpoint %s does not fit the job's model", path);
+    if (finite_values_check(state->host.parameters, 0, state->layout.elements, error) < 0)
+        return error_wrap(error, "checkpoint %s", path);
+    buffer_format(told, "the checkpoint of step %lld in %s", (long long)name->step, path);
+    return 0;
+}
+
+/* The newest that is whole. What is wrong with the newest of all is said: as the error where none is. */
+static int load_newest(struct training_state *state, const char *directory, struct buffer *told, struct error *error)
+{
+    struct lineage lineage;
+    struct error newest = ERROR_INIT;
+    if (lineage_read(directory, &lineage, error) < 0)
+        return -1;
+    int result = error_set(&newest, ERROR_NOT_FOUND, "%s holds no checkpoint; has the job saved one there?", directory);
+    for (unsigned i = 0; i < lineage.candidate_count && result < 0; i++) {
+        char name[CHECKPOINT_NAME_MAX];
+        struct error cause = ERROR_INIT;
+        checkpoint_name_format(&lineage.candidates[i], name);
+        SCOPED_FREE char *path = file_path_join(directory, name);
+        result = load_checkpoint(state, path, &lineage.candidates[i], told, &cause);
+        if (result == 0 && i > 0)
+            buffer_format(told, ", since of the newest: %s", newest.message);
+        if (i == 0)
+            newest = cause;
+    }
+    lineage_release(&lineage);
+    return result < 0 ? error_set(error, newest.kind, "%s", newest.message) : 0;
+}
+
+/* Whether the path ends in a checkpoint's own name; slashes behind it do not count. */
+static bool is_checkpoint(const char *path, struct checkpoint_name *ret_name)
+{
+    size_t length = strlen(path);
+    while (length > 1 && path[length - 1] == '/')
+        length--;
+    SCOPED_FREE char *whole = memory_copy_bytes(path, length);
+    const char *slash = strrchr(whole, '/');
+    return checkpoint_name_parse(slash ? slash + 1 : whole, ret_name) == 0;
+}
+
+int trained_weights_load(struct training_state *state, const char *path, struct buffer *told, struct error *error)
+{
+    struct stat status;
+    struct checkpoint_name name;
+    if (stat(path, &status) < 0)
+        return error_set_errno(error, "weights %s", path);
+    if (!S_ISDIR(status.st_mode) && !S_ISREG(status.st_mode))
+        return error_set(error, ERROR_INVALID, "weights %s: is neither a file nor a directory", path);
+    if (S_ISREG(status.st_mode))
+        return load_file(state, path, told, error);
+    return is_checkpoint(path, &name) ? load_checkpoint(state, path, &name, told, error)
+                                      : load_newest(state, path, told, error);
+}
