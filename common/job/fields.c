@@ -1368,6 +1368,12 @@ static const struct field replica_status_fields[] = {
      .description =
          "Indices whose pod of this epoch is still to be created, such as 0-3,7. Written before any of them is "
          "created; what is missing and not listed was lost."},
+    {.name = "completed",
+     .kind = FIELD_STRING,
+     SCHEMA_ONLY,
+     RANGE(1, 4096),
+     .description = "Indices whose pod has ended with 0 by itself, such as 0-3,7. That stays so when the pod is removed, "
+                    "until the crew starts over."},
 };
 static OBJECT_TYPE(replica_status_type, "Replica status", replica_status_fields, .map_key = "role");
 

@@ -75,6 +75,7 @@ static void replicas_read(const struct json *list, struct job_status *status, st
         for (size_t i = 0; i < REPLICA_COUNTS; i++)
             *replica_count(&status->replicas[role], i) = json_integer_at(item, replica_counts[i].name, 0);
         status->replicas[role].pending = arena_copy_string(arena, json_string_at(item, "pending", NULL));
+        status->replicas[role].completed = arena_copy_string(arena, json_string_at(item, "completed", NULL));
     }
 }
 
@@ -121,7 +122,7 @@ static void conditions_to_json(const struct job_status *status, struct json *obj
 static bool has_replicas(const struct replica_status *replicas)
 {
     return replicas->active > 0 || replicas->ready > 0 || replicas->succeeded > 0 || replicas->failed > 0 ||
-           replicas->pending;
+           replicas->pending || replicas->completed;
 }
 
 static void replicas_to_json(const struct job_status *status, struct json *object)
@@ -135,6 +136,7 @@ static void replicas_to_json(const struct job_status *status, struct json *objec
         for (size_t i = 0; i < REPLICA_COUNTS; i++)
             json_set_integer(item, replica_counts[i].name, *replica_count(&replicas, i));
         json_set_string(item, "pending", replicas.pending);
+        json_set_string(item, "completed", replicas.completed);
     }
 }
 

@@ -153,6 +153,8 @@ struct replica_status {
     const char
         *pending; /* indices whose pod of status.epoch is still to be created, as ranges ("0-3,7"); NULL: none. The
                           * operator's durable promise, written before it creates: what is missing and not promised was lost */
+    const char *
+        completed; /* indices whose pod was seen to finish, likewise: whether it is still there or not, it was not lost */
 };
 
 struct progress_metric {

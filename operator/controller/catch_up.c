@@ -11,6 +11,13 @@ static void newest(const struct planning *planning, int64_t *ret_epoch, int64_t 
     *ret_attempt = planning->old->attempt > crew->newest_attempt ? planning->old->attempt : crew->newest_attempt;
 }
 
+/* Nobody knows of whose attempt that was told. */
+static void forget_completed(struct planning *planning)
+{
+    for (int role = 0; role < ROLE_COUNT; role++)
+        planning->next->replicas[role].completed = NULL;
+}
+
 static void raise_counters(struct planning *planning)
 {
     struct job_status *next = planning->next;
@@ -20,6 +27,7 @@ static void raise_counters(struct planning *planning)
         planning_begin(planning);
     next->epoch = epoch;
     next->attempt = attempt;
+    forget_completed(planning);
     planning->plan->write_status = true;
     planning_event(planning, true, "StatusBehind", "CatchUp",
                    planning_format(planning,

@@ -12,7 +12,8 @@ static bool was_sent_away(const struct planning *planning, const struct pod_view
 
 static bool slot_done(const struct planning *planning, const struct slot *slot)
 {
-    return slot->occupant && pod_view_succeeded(slot->occupant) && !was_sent_away(planning, slot->occupant);
+    const struct pod_view *pod = slot->occupant;
+    return slot->done || (pod && pod_view_succeeded(pod) && !was_sent_away(planning, pod));
 }
 
 static bool all_workers_done(const struct planning *planning)
@@ -65,7 +66,8 @@ bool completion_plan(struct planning *planning)
     const struct slot *chief = crew_chief(&planning->crew, planning->job);
     if (!job_done(planning, chief))
         return false;
-    if (!crew_ended(&planning->crew) && last_words_may_come(planning, chief->occupant->finished_ms))
+    int64_t finished_ms = chief->occupant ? chief->occupant->finished_ms : FIELD_UNSET;
+    if (!crew_ended(&planning->crew) && last_words_may_come(planning, finished_ms))
         return true;
     if (needs_all_workers(planning->job))
         planning_finish(planning, CONDITION_SUCCEEDED, "WorkersSucceeded", "all workers are done: exit code 0");

@@ -40,7 +40,7 @@ static void condition_end(struct planning *planning, enum condition_type type, c
 
 static bool slot_fulfilled(const struct slot *slot)
 {
-    return slot_ready(slot) || (slot->occupant && pod_view_succeeded(slot->occupant));
+    return slot_ready(slot) || slot->done || (slot->occupant && pod_view_succeeded(slot->occupant));
 }
 
 /* Of an elastic crew's workers so many may be away at a time, but never the first. */
@@ -171,8 +171,9 @@ static void update_scheduled(struct planning *planning)
         return;
     }
     for (size_t i = 0; i < planning->crew.slot_count; i++) {
-        const struct pod_view *pod = planning->crew.slots[i].occupant;
-        if (pod && pod->scheduled)
+        const struct slot *slot = &planning->crew.slots[i];
+        const struct pod_view *pod = slot->occupant;
+        if (slot->done || (pod && pod->scheduled))
             continue;
         bool refused = pod && *pod->unschedulable;
         condition_set(planning, CONDITION_SCHEDULED, CONDITION_FALSE, refused ? "Unschedulable" : "Pending",

@@ -224,6 +224,8 @@ static void input_fill(const struct controller *controller, struct job_entry *en
         .gone = entry->gone,
         .gone_count = entry->gone_count,
         .gone_epoch = entry->gone_epoch,
+        .finished = entry->finished,
+        .finished_count = entry->finished_count,
         .inherited_epoch = entry->inherited_epoch,
         .service = informer_get(controller->services, entry->key),
         .obstacle = {entry->obstacle, entry->obstacle_message, entry->obstacle_retry_ms, entry->obstacle_plural},

@@ -50,7 +50,7 @@ bool slot_ready(const struct slot *slot)
 
 bool slot_lost(const struct slot *slot)
 {
-    return !slot->occupant && !slot->promised && !slot->fresh;
+    return !slot->occupant && !slot->promised && !slot->fresh && !slot->done;
 }
 
 /* Scaling up is acknowledged in status.workers, together with the promise of the new indices. */
@@ -67,15 +67,17 @@ static void slots_make(struct crew *crew, const struct training_job *job, struct
     crew->slots = arena_allocate(arena, crew->slot_count, sizeof *crew->slots);
     for (int role = 0; role < ROLE_COUNT; role++) {
         int64_t count = (int64_t)(crew->first[role + 1] - crew->first[role]);
-        struct index_set promised = index_set_make(arena, count);
+        struct index_set promised = index_set_make(arena, count), completed = index_set_make(arena, count);
         index_set_parse(&promised, job->status.replicas[role].pending);
+        index_set_parse(&completed, job->status.replicas[role].completed);
         for (int64_t i = 0; i < count; i++) {
-            bool open = index_set_has(&promised, i);
+            bool open = index_set_has(&promised, i), fresh = is_fresh(job, (enum role)role, i);
             crew->slots[crew->first[role] + (size_t)i] = (struct slot){.role = (enum role)role,
                                                                        .index = i,
                                                                        .promised = open,
                                                                        .wanted = open,
-                                                                       .fresh = is_fresh(job, (enum role)role, i)};
+                                                                       .fresh = fresh,
+                                                                       .done = index_set_has(&completed, i) && !fresh};
         }
     }
 }
@@ -143,6 +145,14 @@ static void note_newest(struct crew *crew, const struct training_job *job, const
     crew->ahead |= pod->epoch > job->status.epoch || pod->attempt > job->status.attempt;
 }
 
+static void note_done(struct crew *crew)
+{
+    for (size_t i = 0; i < crew->slot_count; i++) {
+        struct slot *slot = &crew->slots[i];
+        slot->done |= slot->occupant && !slot->fresh && pod_view_finished(slot->occupant);
+    }
+}
+
 /* True: it is the job's own. */
 static bool sort_out(struct crew *crew, const struct training_job *job, const struct pod_view *pod)
 {
@@ -178,5 +188,6 @@ struct crew crew_assemble(const struct training_job *job, const struct pod_view 
     }
     for (size_t i = 0; i < own_count; i++)
         supersede(&crew, job, own[i]);
+    note_done(&crew);
     return crew;
 }

@@ -109,6 +109,8 @@ static void status_written(void *context, const struct kube_answer *answer)
     struct execution *execution = context;
     if (!answer->error) {
         own_write_note(&execution->entry->job_write, version_of(answer));
+        if (job_entry_is_about(execution->entry, execution->uid))
+            job_entry_forget_finished(execution->entry, execution->plan.finished);
         emit_events(execution, true);
     } else if (answer->error->kind != ERROR_NOT_FOUND) {
         execution_note_failure(execution, answer->error, "status");

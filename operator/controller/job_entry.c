@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/memory.h"
+#include "operator/controller/conditions.h"
 #include "operator/controller/first_crew.h"
 
 #define OBSTACLE_BASE_MS 2000
@@ -62,6 +63,7 @@ void job_entry_free(struct job_entry *entry)
     free(entry->pod_moves);
     free(entry->waits_since_ms);
     free(entry->gone);
+    free(entry->finished);
     free(entry->obstacle_message);
     free(entry->document);
     free(entry->document_pod);
@@ -150,6 +152,26 @@ static void add_gone(struct job_entry *entry, struct gone_pod pod, int64_t epoch
     entry->gone[entry->gone_count++] = pod;
 }
 
+static void add_finished(struct job_entry *entry, const struct pod_view *pod)
+{
+    if (entry->finished_count == entry->finished_capacity) {
+        entry->finished_capacity = entry->finished_capacity ? 2 * entry->finished_capacity : 4;
+        entry->finished = memory_resize(entry->finished, entry->finished_capacity, sizeof *entry->finished);
+    }
+    entry->finished[entry->finished_count++] =
+        (struct finished_pod){.role = pod->role, .index = pod->index, .attempt = pod->attempt};
+}
+
+void job_entry_forget_finished(struct job_entry *entry, size_t count)
+{
+    if (count >= entry->finished_count) {
+        entry->finished_count = 0;
+        return;
+    }
+    entry->finished_count -= count;
+    memmove(entry->finished, entry->finished + count, entry->finished_count * sizeof *entry->finished);
+}
+
 void job_entry_note_lost(struct job_entry *entry, const char *uid, const struct action *action, int64_t epoch)
 {
     if (job_entry_is_about(entry, uid))
@@ -176,8 +198,11 @@ void job_entry_remove_pod(struct job_entry *entry, const struct pod_record *pod)
         if (entry->waits_since_ms)
             entry->waits_since_ms[i] = entry->waits_since_ms[entry->pod_count];
     }
-    if (view.member && is_of_job(entry, &view))
-        add_gone(entry, (struct gone_pod){.role = view.role, .index = view.index}, view.epoch);
+    if (!view.member || !is_of_job(entry, &view))
+        return;
+    add_gone(entry, (struct gone_pod){.role = view.role, .index = view.index}, view.epoch);
+    if (!entry->over && view.current && pod_view_finished(&view))
+        add_finished(entry, &view);
 }
 
 bool job_entry_is_about(const struct job_entry *entry, const char *uid)
@@ -207,6 +232,8 @@ void job_entry_set_job(struct job_entry *entry, const char *uid)
     entry->certificate.number = FIELD_UNSET;
     entry->key_look = (struct crew_key_look){0};
     forget_gone(entry, 0);
+    entry->finished_count = 0;
+    entry->over = false;
     entry->inherited_epoch = 0;
     entry->told_epoch = entry->told_attempt = 0;
     entry->lists = 0;
@@ -229,6 +256,7 @@ void job_entry_see_status(struct job_entry *entry, const struct job_status *stat
 {
     if (!first_crew_may_lie_ahead(status))
         entry->born_ms = FIELD_UNSET;
+    entry->over = status_terminal(status);
     entry->told_epoch = status->epoch > entry->told_epoch ? status->epoch : entry->told_epoch;
     entry->told_attempt = status->attempt > entry->told_attempt ? status->attempt : entry->told_attempt;
 }

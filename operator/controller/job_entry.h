@@ -67,12 +67,16 @@ struct job_entry {
     struct gone_pod *gone; /* of the newest epoch that pods of the job have vanished from */
     size_t gone_count, gone_capacity;
     int64_t gone_epoch;
+    struct finished_pod *finished; /* see plan.h; the oldest first */
+    size_t finished_count, finished_capacity;
     int64_t inherited_epoch;          /* see plan.h */
     uint64_t lists;                   /* how often pods had been listed when it was noted; 0: it was not */
     int64_t told_epoch, told_attempt; /* the highest that any status of the job had */
 
     struct certificate_generation certificate; /* the newest that was made */
     struct crew_key_look key_look;
+
+    bool over; /* as its status has it */
 
     bool fields_ignored; /* its templates have fields that pods do not have, and that was told */
 
@@ -100,6 +104,9 @@ void job_entry_change_pod(struct job_entry *entry, const struct pod_record *old,
 /* The cache shows this state of the pod from now on. */
 void job_entry_note_wait(struct job_entry *entry, const struct pod_record *pod, int64_t now_ms);
 void job_entry_remove_pod(struct job_entry *entry, const struct pod_record *pod);
+
+/* A status was written that knows of the first `count` of those that have finished. */
+void job_entry_forget_finished(struct job_entry *entry, size_t count);
 
 /* A pod of the job `uid` was made as `action` has it and is gone, although the cache has shown neither. */
 void job_entry_note_lost(struct job_entry *entry, const char *uid, const struct action *action, int64_t epoch);

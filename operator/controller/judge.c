@@ -21,7 +21,7 @@ static struct ending slot_ending(struct planning *planning, const struct slot *s
 {
     if (slot_lost(slot))
         return (struct ending){.kind = ENDING_DISRUPTION, .at_ms = planning->now_ms, .check_ms = FIELD_UNSET};
-    if (!slot->occupant || slot->fresh)
+    if (!slot->occupant || slot->fresh || slot->done)
         return (struct ending){.kind = ENDING_NONE, .check_ms = FIELD_UNSET};
     struct ending ending = ending_classify(slot->occupant, planning->job->framework,
                                            planning->input->options->start_failure_ms, planning->now_ms);

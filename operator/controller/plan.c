@@ -84,6 +84,19 @@ static bool lacks_workload(const struct plan_input *input)
     return input->job->queue_name && input->queue.state == OPTIONAL_READY && !input->queue.workload;
 }
 
+/* Numbers wait for a moment before they are written, and a pod may be removed before. */
+static void note_finished(struct planning *planning)
+{
+    const struct plan_input *input = planning->input;
+    for (size_t i = 0; i < input->finished_count; i++) {
+        const struct finished_pod *pod = &input->finished[i];
+        struct slot *slot = crew_slot_at(&planning->crew, pod->role, pod->index);
+        if (slot && !slot->promised && !slot->occupant && !slot->fresh && pod->attempt == planning->old->attempt)
+            slot->done = true;
+    }
+    planning->plan->finished = input->finished_count;
+}
+
 /* A request whose answer was lost may have been carried out. */
 static void take_obstacle(struct planning *planning)
 {
@@ -242,6 +255,7 @@ void plan_job(const struct plan_input *input, struct plan *ret_plan)
         return;
     clear_kept_promises(&planning);
     break_gone_promises(&planning);
+    note_finished(&planning);
     take_obstacle(&planning);
     for (size_t i = 0; i < sizeof policies / sizeof *policies; i++)
         if (policies[i](&planning))

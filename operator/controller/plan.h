@@ -13,7 +13,8 @@
  *   promised, no pod of the epoch   -> to be created; by a successor, under the next epoch
  *   promised, the pod is there      -> created; the promise is cleared
  *   promised, was there and is not  -> lost (known until the operator is killed)
- *   not promised, no current pod    -> lost: an event to be judged
+ *   completed, no current pod       -> it has finished, and was removed since
+ *   neither, no current pod         -> lost: an event to be judged
  *   a pod below what is promised    -> superseded: its end was judged already
  *
  * What a successor finds promised and not there may have been there, and have been removed by force from a node that is
@@ -80,6 +81,12 @@ struct gone_pod {
     int64_t index;
 };
 
+/* One that was seen to finish before that. */
+struct finished_pod {
+    enum role role;
+    int64_t index, attempt;
+};
+
 /* An orphan that the API server does not let be adopted, why, and when it is asked again. */
 struct refused_pod {
     char *uid, *words;
@@ -143,6 +150,8 @@ struct plan_input {
     const struct gone_pod *gone;
     size_t gone_count;
     int64_t gone_epoch;
+    const struct finished_pod *finished; /* known in memory only, until a status was written that knows of them */
+    size_t finished_count;
     /* That the status had when this operator first saw the job, or when it last listed all pods anew: pods of it may have
      * come and gone unseen. */
     int64_t inherited_epoch;
@@ -229,6 +238,7 @@ struct plan {
     bool obstacle_over;       /* what it kept from being created is there, or not wanted any more */
     bool
         queue_change_waits; /* the label names another queue than the one that gave quota; as told, where not looked at */
+    size_t finished;        /* of the input's finished pods so many are in the status, as far as they count */
     size_t strangers;       /* pods that are not the job's, though labelled so; as told, where not looked at */
     int64_t requeue_ms;     /* look again at this time; PLAN_NEVER: only when something changes */
 

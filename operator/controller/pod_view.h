@@ -78,6 +78,8 @@ bool pod_view_deleting(const struct pod_view *pod);
 bool pod_view_succeeded(const struct pod_view *pod);
 /* Image, command or configuration keep its container from starting: a kubelet tries again. */
 bool pod_view_waits_in_vain(const struct pod_view *pod);
+/* It has succeeded of its own accord: many programs exit with 0 when they are asked to end as well. */
+bool pod_view_finished(const struct pod_view *pod);
 /* It had not ended when it was asked to, as far as can be told: one tells the API server's clock, the other its node's. */
 bool pod_view_was_asked_to_end(const struct pod_view *pod);
 

@@ -18,15 +18,26 @@ static void count_pods(struct planning *planning)
     }
 }
 
-static const char *print_promise(struct planning *planning, int role)
+static bool is_wanted(const struct slot *slot)
+{
+    return slot->wanted;
+}
+
+/* Whoever is to come again has everything to do again. */
+static bool is_completed(const struct slot *slot)
+{
+    return slot->done && !slot->wanted;
+}
+
+static const char *print_indices(struct planning *planning, int role, bool (*counts)(const struct slot *slot))
 {
     const struct crew *crew = &planning->crew;
     struct arena *arena = &planning->plan->arena;
-    struct index_set wanted = index_set_make(arena, (int64_t)(crew->first[role + 1] - crew->first[role]));
+    struct index_set indices = index_set_make(arena, (int64_t)(crew->first[role + 1] - crew->first[role]));
     for (size_t i = crew->first[role]; i < crew->first[role + 1]; i++)
-        if (crew->slots[i].wanted)
-            index_set_add(&wanted, crew->slots[i].index);
-    return index_set_print(&wanted, arena);
+        if (counts(&crew->slots[i]))
+            index_set_add(&indices, crew->slots[i].index);
+    return index_set_print(&indices, arena);
 }
 
 void replicas_update(struct planning *planning)
@@ -39,8 +50,10 @@ void replicas_update(struct planning *planning)
         planning->next->replicas[slot->role].ready += slot_ready(slot);
         ready += slot_ready(slot);
     }
-    for (int role = 0; role < ROLE_COUNT; role++)
-        planning->next->replicas[role].pending = print_promise(planning, role);
+    for (int role = 0; role < ROLE_COUNT; role++) {
+        planning->next->replicas[role].pending = print_indices(planning, role, is_wanted);
+        planning->next->replicas[role].completed = print_indices(planning, role, is_completed);
+    }
     planning->next->ready_summary = planning_format(planning, "%zu/%zu", ready, planning->crew.slot_count);
 }
 

@@ -40,7 +40,8 @@ static bool counts_differ(const struct job_status *before, const struct job_stat
     for (int role = 0; role < ROLE_COUNT; role++) {
         const struct replica_status *left = &before->replicas[role], *right = &after->replicas[role];
         differ |= left->active != right->active || left->ready != right->ready || left->succeeded != right->succeeded ||
-                  left->failed != right->failed || !same_text(left->pending, right->pending);
+                  left->failed != right->failed || !same_text(left->pending, right->pending) ||
+                  !same_text(left->completed, right->completed);
     }
     return differ;
 }

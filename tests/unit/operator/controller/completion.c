@@ -91,3 +91,23 @@ Test(completion, a_nodes_clock_that_is_ahead_does_not_delay_the_end)
     cr_assert_str_eq(scene_reason(&scene, CONDITION_SUCCEEDED, CONDITION_TRUE), "ChiefSucceeded");
     scene_release(&scene);
 }
+
+Test(completion, who_is_done_counts_when_its_pod_is_removed)
+{
+    struct scene scene;
+    scene_init_running(&scene, 2);
+    scene.job.framework = FRAMEWORK_PYTORCH;
+    scene_end_pod(&scene, &scene.pods[0], 0);
+    scene.input.now_ms += 60000;
+    scene_plan(&scene);
+    scene_accept(&scene);
+    scene.list[0] = &scene.pods[1];
+    scene.input.pod_count = 1;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.attempt, 1);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_SUCCEEDED, CONDITION_TRUE), "", "worker 1 saves");
+    scene_end_pod(&scene, &scene.pods[1], 0);
+    scene_plan(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_SUCCEEDED, CONDITION_TRUE), "WorkersSucceeded");
+    scene_release(&scene);
+}

@@ -150,6 +150,49 @@ Test(job_entry, what_vanished_is_remembered_for_the_newest_epoch)
     cr_assert_eq(entry->gone_count, 0);
 }
 
+static void lose_pod_that_ended(int exit_code, int64_t attempt, bool current)
+{
+    SCOPED_FREE struct pod_record *plain = pod_of("first", 1, 2);
+    struct pod_view view = pod_record_view(plain);
+    view.exit_code = exit_code;
+    view.attempt = attempt;
+    view.current = current;
+    SCOPED_FREE struct pod_record *pod = pod_record_new(&view);
+    job_entry_add_pod(entry, pod);
+    job_entry_remove_pod(entry, pod);
+}
+
+Test(job_entry, who_finished_before_it_was_removed_is_remembered_until_a_status_tells_it)
+{
+    struct job_status status = {.epoch = 2, .attempt = 1};
+    job_entry_set_job(entry, "first");
+    job_entry_see_status(entry, &status);
+    lose_pod_that_ended(EXIT_CODE_NONE, 1, true);
+    lose_pod_that_ended(137, 1, true);
+    lose_pod_that_ended(0, 1, false);
+    cr_assert_eq(entry->finished_count, 0);
+    lose_pod_that_ended(0, 1, true);
+    cr_assert_eq(entry->finished_count, 1);
+    cr_assert_eq(entry->finished[0].index, 1);
+    cr_assert_eq(entry->finished[0].attempt, 1);
+    lose_pod_that_ended(0, 2, true);
+    job_entry_forget_finished(entry, 1);
+    cr_assert_eq(entry->finished_count, 1);
+    cr_assert_eq(entry->finished[0].attempt, 2, "it was removed while that status was written");
+    job_entry_set_job(entry, "second");
+    cr_assert_eq(entry->finished_count, 0);
+}
+
+Test(job_entry, pods_that_go_after_the_end_take_no_room)
+{
+    struct job_status status = {.epoch = 2, .attempt = 1};
+    job_entry_set_job(entry, "first");
+    status.conditions[CONDITION_SUCCEEDED].status = CONDITION_TRUE;
+    job_entry_see_status(entry, &status);
+    lose_pod_that_ended(0, 1, true);
+    cr_assert_eq(entry->finished_count, 0);
+}
+
 /* An orphan comes and goes. */
 static void lose_orphan(int64_t index, int64_t epoch, bool adoptable)
 {

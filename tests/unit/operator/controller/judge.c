@@ -81,6 +81,65 @@ Test(judge, a_pod_that_vanished_was_disrupted)
     cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].pending, "1");
 }
 
+/* By a drain, or by the collection of garbage: its work is done all the same. */
+Test(judge, a_finished_pod_that_is_removed_later_was_not_lost)
+{
+    scene.job.run_policy.restart_scope = RESTART_SCOPE_JOB;
+    scene_end_pod(&scene, &scene.pods[2], 0);
+    scene.input.now_ms += 60000;
+    scene_plan(&scene);
+    cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].completed, "2");
+    scene_accept(&scene);
+    scene.input.pod_count = 2;
+    for (int turn = 0; turn < 2; turn++) { /* whoever has been started meanwhile knows no more than the status */
+        scene_plan(&scene);
+        cr_assert_eq(scene.plan.status.restart_count, 0);
+        cr_assert_eq(scene.plan.status.attempt, 1);
+        cr_assert_str_eq(scene_reason(&scene, CONDITION_RUNNING, CONDITION_TRUE), "CrewComplete");
+        cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_TRUE), "AllScheduled");
+        cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].completed, "2");
+        scene_accept(&scene);
+    }
+}
+
+Test(judge, a_finished_pod_that_is_removed_before_the_status_says_so_was_not_lost)
+{
+    struct finished_pod finished = {.role = ROLE_WORKER, .index = 2, .attempt = 1};
+    scene.input.finished = &finished;
+    scene.input.finished_count = 1;
+    scene.input.pod_count = 2;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.restart_count, 0);
+    cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].completed, "2");
+    finished.attempt = 0;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.restarts.disruptions, 1, "of an earlier crew");
+}
+
+Test(judge, who_exits_0_because_it_is_asked_to_end_has_not_finished)
+{
+    scene_end_pod(&scene, &scene.pods[2], 0);
+    scene.pods[2].deletion_ms = scene.pods[2].finished_ms - 2000;
+    scene_plan(&scene);
+    cr_assert_null(scene.plan.status.replicas[ROLE_WORKER].completed);
+    scene.pods[2].deletion_ms = FIELD_UNSET;
+    scene.pods[2].disruption_target = true;
+    scene_plan(&scene);
+    cr_assert_null(scene.plan.status.replicas[ROLE_WORKER].completed);
+}
+
+Test(judge, a_crew_that_starts_over_has_finished_nothing)
+{
+    scene.job.run_policy.restart_scope = RESTART_SCOPE_JOB;
+    scene_end_pod(&scene, &scene.pods[2], 0);
+    scene.job.status.replicas[ROLE_WORKER].completed = "2";
+    scene_end_pod(&scene, &scene.pods[1], 137);
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.attempt, 2);
+    cr_assert_null(scene.plan.status.replicas[ROLE_WORKER].completed);
+    cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].pending, "0-2");
+}
+
 Test(judge, what_is_judged_is_not_judged_again)
 {
     scene_end_pod(&scene, &scene.pods[1], 137);

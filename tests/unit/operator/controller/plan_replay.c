@@ -41,6 +41,7 @@ struct model_pod {
     bool exists, judged;
     bool settled;   /* a status knows that it was there: it promises it no longer */
     bool seen;      /* by this operator, since it was started */
+    bool finished;  /* a status knows that it has: it has ended well, and nobody had asked it to */
     bool told_gone; /* the watch has told of its end, or never will */
     bool ended_by_operator;
     bool node_dead; /* nobody will end it but by force */
@@ -68,6 +69,8 @@ struct model {
     struct gone_pod gone[PODS_MAX]; /* what the operator remembers */
     size_t gone_count;
     int64_t gone_epoch;
+    struct finished_pod done[PODS_MAX];
+    size_t done_count;
     int64_t inherited_epoch;
     bool must_see_job, must_see_pods; /* own writes, not yet in the cache */
     bool service, calm;
@@ -134,6 +137,27 @@ static void remember_gone(const struct pod_view *pod)
     model.gone[model.gone_count++] = (struct gone_pod){.role = pod->role, .index = pod->index};
 }
 
+/* As the operator has it. NULL: it is gone, or never was. */
+static const struct pod_view *cached(const struct model_pod *pod)
+{
+    for (size_t i = 0; i < model.cache.count; i++)
+        if (strcmp(model.cache.pods[i].uid, pod->uid) == 0)
+            return &model.cache.pods[i];
+    return NULL;
+}
+
+/* Many processes end with 0 when they are asked to. */
+static bool has_finished(const struct pod_view *pod)
+{
+    return pod && pod->exit_code == 0 && !pod_view_deleting(pod) && strcmp(pod->owner_uid, SCENE_UID) == 0;
+}
+
+static void remember_finished(const struct pod_view *pod)
+{
+    if (has_finished(pod) && pod->current)
+        model.done[model.done_count++] = (struct finished_pod){pod->role, pod->index, pod->attempt};
+}
+
 /* Of those that are gone nobody hears who lists pods anew, but of those that he knew. */
 static void list_pods(void)
 {
@@ -150,8 +174,10 @@ static void see_pods(void)
         if (pod->exists || pod->told_gone)
             continue;
         pod->told_gone = true;
-        if (pod->view.member)
+        if (pod->view.member) {
             remember_gone(&pod->view);
+            remember_finished(cached(pod));
+        }
     }
     model.cache.count = 0;
     for (size_t i = 0; i < model.pod_count; i++) {
@@ -171,6 +197,14 @@ static bool promises(const struct job_status *status, struct place place)
     SCOPED(arena_release) struct arena arena = {0};
     struct index_set set = index_set_make(&arena, WORKERS);
     index_set_parse(&set, status->replicas[place.role].pending);
+    return index_set_has(&set, place.index);
+}
+
+static bool tells_of_completion(const struct job_status *status, struct place place)
+{
+    SCOPED(arena_release) struct arena arena = {0};
+    struct index_set set = index_set_make(&arena, WORKERS);
+    index_set_parse(&set, status->replicas[place.role].completed);
     return index_set_has(&set, place.index);
 }
 
@@ -198,6 +232,8 @@ static bool is_promised(struct place place, int64_t epoch)
 /* Of an elastic crew one may have been scaled away meanwhile. */
 static void check_predecessor(const struct model_pod *pod, int64_t attempt)
 {
+    CHECK(!pod->finished || pod->view.attempt != attempt || model.scene.job.elastic.enabled,
+          "what has finished is done again");
     bool counts = pod->settled && pod->view.attempt == attempt && !pod->stray && !model.scene.job.elastic.enabled;
     CHECK(!counts || pod->judged || pod->ended_by_operator, "a pod is replaced whose end nobody has judged");
 }
@@ -283,15 +319,6 @@ static struct job_status stored(const struct job_status *status)
     for (int type = 0; type < CONDITION_TYPE_COUNT; type++)
         copy.conditions[type].last_transition_ms = seconds(copy.conditions[type].last_transition_ms);
     return copy;
-}
-
-/* As the operator has it. NULL: it is gone, or never was. */
-static const struct pod_view *cached(const struct model_pod *pod)
-{
-    for (size_t i = 0; i < model.cache.count; i++)
-        if (strcmp(model.cache.pods[i].uid, pod->uid) == 0)
-            return &model.cache.pods[i];
-    return NULL;
 }
 
 /* What the contract says of an end, ENDING_NONE: there is none. */
@@ -419,6 +446,15 @@ static void check_backoff(const struct job_status *after, const struct event *ev
           "pods that did not run for long are replaced too soon");
 }
 
+static bool is_remembered_to_finish(const struct model_pod *pod, const struct job_status *before)
+{
+    for (size_t i = 0; i < model.done_count; i++)
+        if (is_at(pod, (struct place){model.done[i].role, model.done[i].index}) &&
+            model.done[i].attempt == before->attempt)
+            return true;
+    return false;
+}
+
 /* The event that a status counts is about pods which really have ended and were never judged before. */
 static void check_event(const struct job_status *before, const struct job_status *after)
 {
@@ -431,7 +467,8 @@ static void check_event(const struct job_status *before, const struct job_status
         if (!newest || !(promises(after, places[i]) || status_terminal(after)))
             continue;
         bool ended = !newest->exists || pod_view_ended(&newest->view) || pod_view_deleting(&newest->view);
-        if (!ended || (newest->exists && pod_view_succeeded(&newest->view) && !pod_view_deleting(&newest->view)))
+        bool success = newest->exists && pod_view_succeeded(&newest->view) && !pod_view_deleting(&newest->view);
+        if (!ended || success || tells_of_completion(before, places[i]) || is_remembered_to_finish(newest, before))
             continue;
         if (places[i].role == ROLE_WORKER && places[i].index >= model.cached_job.document.workers)
             continue;
@@ -448,12 +485,31 @@ static void check_event(const struct job_status *before, const struct job_status
     check_backoff(after, &event);
 }
 
-/* Whose promise is cleared was there. */
-static void settle(const struct job_status *next)
+/* As the operator has the job. */
+static bool is_still_asked_for(const struct model_pod *pod, const struct job_status *next)
+{
+    return !is_beyond(pod, next) && pod->view.index < model.cached_job.document.workers;
+}
+
+static bool is_in_its_place(const struct model_pod *pod, const struct job_status *before, const struct job_status *next)
+{
+    return newest_at(place_of(pod)) == pod && cached(pod)->current && !is_superseded(pod, before) &&
+           is_still_asked_for(pod, next) && !has_stray(place_of(pod));
+}
+
+/* Whose promise is cleared was there; who has finished is told of. */
+static void settle(const struct job_status *before, const struct job_status *next)
 {
     for (size_t i = 0; i < model.pod_count; i++) {
         struct model_pod *pod = &model.pods[i];
-        pod->settled |= cached(pod) && next->attempt > 0 && !promises(next, place_of(pod));
+        bool cleared = next->attempt > 0 && !promises(next, place_of(pod));
+        pod->settled |= cached(pod) && cleared;
+        pod->finished &= cleared && is_still_asked_for(pod, next) && pod->view.attempt == next->attempt;
+        CHECK(!pod->finished || tells_of_completion(next, place_of(pod)), "a success that was told of is forgotten");
+        if (!has_finished(cached(pod)) || !cleared || pod->stray || pod->foreign || !is_in_its_place(pod, before, next))
+            continue;
+        pod->finished = true;
+        CHECK(tells_of_completion(next, place_of(pod)), "a success that was seen is not told of");
     }
 }
 
@@ -504,12 +560,15 @@ static void server_write_status(const struct plan *plan, const char *resource_ve
     model.taken_over |= takes_over;
     if (takes_over || (status->attempt > 0 && next->epoch > status->epoch))
         pass_over_unseen(next);
-    settle(next);
+    settle(status, next);
     *status = stored(next);
     char version[24];
     snprintf(version, sizeof version, "%" PRId64, (int64_t)strtoll(resource_version, NULL, 10) + 1);
     model.scene.job.resource_version = arena_copy_string(&model.scene.arena, version);
     model.must_see_job = true;
+    CHECK(plan->finished <= model.done_count, "who has finished is forgotten twice");
+    model.done_count -= plan->finished;
+    memmove(model.done, model.done + plan->finished, model.done_count * sizeof *model.done);
 }
 
 /* ---------------------------------------------------------------- the operator */
@@ -535,7 +594,7 @@ static void operator_restart(bool create_on_the_wire, const struct action *actio
     model.born = false;
     model.counts_since_ms = FIELD_UNSET;
     model.key_look = (struct crew_key_look){0};
-    model.cache.count = model.gone_count = 0;
+    model.cache.count = model.gone_count = model.done_count = 0;
     model.gone_epoch = 0;
     for (size_t i = 0; i < model.pod_count; i++)
         model.pods[i].seen = false;
@@ -693,6 +752,8 @@ static size_t operator_turn(void)
         .gone = model.gone,
         .gone_count = model.gone_count,
         .gone_epoch = model.gone_epoch,
+        .finished = model.done,
+        .finished_count = model.done_count,
         .inherited_epoch = model.inherited_epoch,
         .service = model.service ? &model.scene.service : NULL,
         .queue = {.state = OPTIONAL_READY, .workload = model.workload_there ? &model.workload : NULL},

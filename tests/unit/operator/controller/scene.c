@@ -155,8 +155,10 @@ struct job_status scene_copy_status(const struct job_status *status, struct aren
         copy.conditions[type].reason = arena_copy_string(arena, status->conditions[type].reason);
         copy.conditions[type].message = arena_copy_string(arena, status->conditions[type].message);
     }
-    for (int role = 0; role < ROLE_COUNT; role++)
+    for (int role = 0; role < ROLE_COUNT; role++) {
         copy.replicas[role].pending = arena_copy_string(arena, status->replicas[role].pending);
+        copy.replicas[role].completed = arena_copy_string(arena, status->replicas[role].completed);
+    }
     return copy;
 }
 

@@ -18,6 +18,9 @@ Test(status_change, how_urgent_a_write_is)
     cr_assert_eq(status_compare(old, &new), STATUS_COUNTS);
     new.replicas[ROLE_WORKER].pending = "1";
     cr_assert_eq(status_compare(old, &new), STATUS_COUNTS);
+    new = *old;
+    new.replicas[ROLE_WORKER].completed = "1";
+    cr_assert_eq(status_compare(old, &new), STATUS_COUNTS);
     new.epoch++;
     cr_assert_eq(status_compare(old, &new), STATUS_DECISION);
     new = *old;
