@@ -1023,7 +1023,8 @@ static const struct field elastic_fields[] = {
      LONE,
      .flags = FIELD_REQUIRED,
      RANGE(1, PODS_MAX),
-     .description = "Training runs while at least so many workers are there."},
+     .description = "Training runs while at least so many workers are there, the first of them included; of PyTorch's "
+                    "so many have to exit with 0, and nobody may be left at work, for the job to succeed."},
     {.name = "maxWorkers",
      .kind = FIELD_INTEGER,
      MEMBER(elastic_spec, max_workers),
@@ -1372,8 +1373,9 @@ static const struct field replica_status_fields[] = {
      .kind = FIELD_STRING,
      SCHEMA_ONLY,
      RANGE(1, 4096),
-     .description = "Indices whose pod has ended with 0 by itself, such as 0-3,7. That stays so when the pod is removed, "
-                    "until the crew starts over."},
+     .description =
+         "Indices whose pod has ended with 0 by itself, such as 0-3,7. That stays so when the pod is removed, "
+         "until the crew starts over."},
 };
 static OBJECT_TYPE(replica_status_type, "Replica status", replica_status_fields, .map_key = "role");
 

@@ -2,40 +2,23 @@
 #include <inttypes.h>
 
 #include "operator/controller/conditions.h"
+#include "operator/controller/finishing.h"
 
-/* Many programs exit 0 when they are asked to end. Who is asked because the job is suspended has not finished its work by
- * that, unless it had before; where that is not sure, to go on from the last checkpoint loses nothing. */
-static bool was_sent_away(const struct planning *planning, const struct pod_view *pod)
-{
-    return suspend_sends_away(planning->old) && pod_view_was_asked_to_end(pod);
-}
-
-static bool slot_done(const struct planning *planning, const struct slot *slot)
-{
-    const struct pod_view *pod = slot->occupant;
-    return slot->done || (pod && pod_view_succeeded(pod) && !was_sent_away(planning, pod));
-}
-
-static bool all_workers_done(const struct planning *planning)
+static int64_t workers_done(const struct planning *planning)
 {
     const struct crew *crew = &planning->crew;
+    int64_t done = 0;
     for (size_t i = crew->first[ROLE_WORKER]; i < crew->first[ROLE_WORKER + 1]; i++)
-        if (!slot_done(planning, &crew->slots[i]))
-            return false;
-    return true;
-}
-
-/* Every process of PyTorch and JAX trains to the end by itself; in the other frameworks the chief tells when that is. */
-static bool needs_all_workers(const struct training_job *job)
-{
-    return job->framework == FRAMEWORK_PYTORCH || job->framework == FRAMEWORK_JAX;
+        done += finishing_slot_done(planning, &crew->slots[i]);
+    return done;
 }
 
 static bool job_done(const struct planning *planning, const struct slot *chief)
 {
-    if (!chief || !slot_done(planning, chief))
+    if (!chief || !finishing_slot_done(planning, chief))
         return false;
-    return !needs_all_workers(planning->job) || all_workers_done(planning);
+    return !finishing_needs_workers(planning->job) || planning->finishing == FINISHING_DONE ||
+           workers_done(planning) == crew_role_count(planning->job, ROLE_WORKER);
 }
 
 static bool crew_ended(const struct crew *crew)
@@ -61,6 +44,17 @@ static bool last_words_may_come(struct planning *planning, int64_t finished_ms)
     return true;
 }
 
+static const char *workers_message(struct planning *planning)
+{
+    int64_t done = workers_done(planning), count = crew_role_count(planning->job, ROLE_WORKER);
+    if (done == count)
+        return "all workers are done: exit code 0";
+    return planning_format(planning,
+                           "%" PRId64 " of %" PRId64 " workers are done: exit code 0; elastic.minWorkers is %" PRId64
+                           ", and nobody is left at work",
+                           done, count, planning->job->elastic.min_workers);
+}
+
 bool completion_plan(struct planning *planning)
 {
     const struct slot *chief = crew_chief(&planning->crew, planning->job);
@@ -69,8 +63,8 @@ bool completion_plan(struct planning *planning)
     int64_t finished_ms = chief->occupant ? chief->occupant->finished_ms : FIELD_UNSET;
     if (!crew_ended(&planning->crew) && last_words_may_come(planning, finished_ms))
         return true;
-    if (needs_all_workers(planning->job))
-        planning_finish(planning, CONDITION_SUCCEEDED, "WorkersSucceeded", "all workers are done: exit code 0");
+    if (finishing_needs_workers(planning->job))
+        planning_finish(planning, CONDITION_SUCCEEDED, "WorkersSucceeded", workers_message(planning));
     else
         planning_finish(
             planning, CONDITION_SUCCEEDED, "ChiefSucceeded",

@@ -78,6 +78,8 @@ static const struct slot *first_missing(const struct planning *planning, int64_t
 
 static const char *readiness(struct planning *planning, int64_t away)
 {
+    if (planning->finishing == FINISHING_WAITS)
+        return "a worker has finished, so training is over: those at work end, and nobody else is made or waited for";
     if (away == 0)
         return "all required pods are ready";
     return planning_format(planning, "%" PRId64 " of %" PRId64 " workers are ready, and elastic.minWorkers is %" PRId64,
@@ -120,6 +122,8 @@ static int64_t oldest_epoch(const struct planning *planning)
 static bool is_restarting(const struct planning *planning)
 {
     int64_t oldest = oldest_epoch(planning);
+    if (planning->finishing == FINISHING_WAITS)
+        return false;
     for (size_t i = 0; i < planning->crew.slot_count; i++) {
         const struct slot *slot = &planning->crew.slots[i];
         const struct pod_view *pod = slot->occupant;
@@ -159,6 +163,12 @@ static void set_obstructed(struct planning *planning, const char *reason)
     condition_set(planning, CONDITION_SCHEDULED, CONDITION_FALSE, reason, message);
 }
 
+/* Or there. */
+static bool is_to_come(const struct planning *planning, const struct slot *slot)
+{
+    return slot->occupant || slot->wanted || planning->finishing != FINISHING_WAITS;
+}
+
 static void update_scheduled(struct planning *planning)
 {
     const struct obstacle *obstacle = &planning->obstacle;
@@ -173,7 +183,7 @@ static void update_scheduled(struct planning *planning)
     for (size_t i = 0; i < planning->crew.slot_count; i++) {
         const struct slot *slot = &planning->crew.slots[i];
         const struct pod_view *pod = slot->occupant;
-        if (slot->done || (pod && pod->scheduled))
+        if (slot->done || (pod && pod->scheduled) || !is_to_come(planning, slot))
             continue;
         bool refused = pod && *pod->unschedulable;
         condition_set(planning, CONDITION_SCHEDULED, CONDITION_FALSE, refused ? "Unschedulable" : "Pending",

@@ -41,16 +41,31 @@ static bool blames_more(const struct ending *ending, const struct ending *than)
     return ending->kind < than->kind;
 }
 
+/* Those that are at work are enough. What the user says of an end holds all the same. */
+static bool is_let_go(const struct planning *planning, const struct slot *slot, const struct ending *ending)
+{
+    bool as_said = ending->kind == ENDING_PERMANENT && ending->rule > 0;
+    return planning->finishing == FINISHING_WAITS && slot->role == ROLE_WORKER && !as_said;
+}
+
+static bool restarts_crew(const struct planning *planning, const struct slot *slot)
+{
+    const struct training_job *job = planning->job;
+    bool finds_nobody = planning->finishing == FINISHING_SHORT && slot_required(slot) &&
+                        job->run_policy.restart_scope == RESTART_SCOPE_AUTO;
+    return finds_nobody || restart_scope_of(job, slot->role, slot->index) == RESTART_SCOPE_JOB;
+}
+
 static void consider(struct planning *planning, struct slot *slot, struct verdict *verdict)
 {
     struct ending ending = slot_ending(planning, slot);
     if (ending.check_ms != FIELD_UNSET)
         planning_requeue(planning, ending.check_ms);
-    if (ending.kind == ENDING_NONE || ending.kind == ENDING_SUCCESS)
+    if (ending.kind == ENDING_NONE || ending.kind == ENDING_SUCCESS || is_let_go(planning, slot, &ending))
         return;
     slot->failed = true;
     verdict->failed_count++;
-    verdict->whole_crew |= restart_scope_of(planning->job, slot->role, slot->index) == RESTART_SCOPE_JOB;
+    verdict->whole_crew |= restarts_crew(planning, slot);
     if (!verdict->cause || blames_more(&ending, &verdict->ending)) {
         verdict->cause = slot;
         verdict->ending = ending;

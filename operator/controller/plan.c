@@ -5,6 +5,7 @@
 
 #include "common/contract/labels.h"
 #include "operator/controller/conditions.h"
+#include "operator/controller/finishing.h"
 #include "operator/controller/first_crew.h"
 #include "operator/controller/planning.h"
 #include "operator/controller/progress_status.h"
@@ -256,6 +257,9 @@ void plan_job(const struct plan_input *input, struct plan *ret_plan)
     clear_kept_promises(&planning);
     break_gone_promises(&planning);
     note_finished(&planning);
+    planning.finishing = finishing_of(&planning);
+    if (planning.finishing == FINISHING_WAITS && !status_terminal(planning.old))
+        finishing_promise_nobody(&planning);
     take_obstacle(&planning);
     for (size_t i = 0; i < sizeof policies / sizeof *policies; i++)
         if (policies[i](&planning))

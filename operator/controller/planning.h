@@ -10,6 +10,14 @@
 #include "operator/controller/crew.h"
 #include "operator/controller/plan.h"
 
+/* How far an elastic crew is whose workers each train to the end (finishing.h). */
+enum finishing {
+    FINISHING_NOT,   /* none of them has */
+    FINISHING_WAITS, /* those at work decide */
+    FINISHING_DONE,
+    FINISHING_SHORT, /* too few are left */
+};
+
 struct planning {
     const struct plan_input *input;
     const struct training_job *job;
@@ -17,6 +25,7 @@ struct planning {
     struct job_status *next;      /* as it should be */
     struct plan *plan;
     struct crew crew;
+    enum finishing finishing;
     struct obstacle obstacle; /* the input's, while something is left to create */
     const char *hold_reason;  /* why no pod may be created now; NULL: they may */
     const char *hold_message;

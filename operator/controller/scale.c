@@ -14,11 +14,14 @@ static void tell(struct planning *planning, int64_t before, int64_t after)
                    planning_format(planning, "from %" PRId64 " to %" PRId64 " workers", before, after));
 }
 
-/* The new number is acknowledged first; pods above it are superseded, and go once the status says so. */
+/* The new number is acknowledged first; pods above it are superseded, and go once the status says so. Who would come after
+ * the end of the training is not made. */
 bool scale_plan(struct planning *planning)
 {
     int64_t before = planning->old->workers, after = planning->job->document.workers;
     if (!planning->job->elastic.enabled || before == after)
+        return false;
+    if (after > before && planning->finishing == FINISHING_WAITS)
         return false;
     if (after > before) {
         planning_promise(planning, is_fresh);
