@@ -130,25 +130,26 @@ class History:
 
 
 class Clocks:
-    """The workers, whoever leads: whom the crew counts as live, what each has finished, and what the present chief says it holds."""
+    """The workers, whoever leads: whom the crew counts as live, what each has finished by its chief's word, what the present chief
+    says it holds, and the highest clock at which anybody has begun what is done."""
 
     UNHEARD = 3  # tickets that one may have finished, and its chief has not heard of, when it comes back
 
     def __init__(self):
-        self.clocks, self.held, self.joined, self.back, self.found = {}, defaultdict(list), set(), set(), []
+        self.clocks, self.held, self.joined, self.furthest, self.found = {}, defaultdict(list), set(), 0, []
 
     def succeed(self):
         """Another chief leads; it waits a while for those that were there."""
         self.held.clear()
         self.joined.clear()
 
-    def join(self, worker, given):
+    def join(self, worker, given, bound):
         """With the clock that it is `given`; -1: not told. A new process, or one that was counted as dead, has left before."""
         known = self.clocks.pop(worker, None)
-        if known is not None:
-            self.back.add(worker)
-            if not known <= given <= known + self.UNHEARD:
-                self.found.append(f"worker {worker} came back to clock {given}; it had finished {known}")
+        if known is not None and not known <= given <= known + self.UNHEARD:
+            self.found.append(f"worker {worker} came back to clock {given}; it had finished {known}")
+        if 0 <= given < self.furthest - bound:
+            self.found.append(f"worker {worker} was let in at clock {given}: others, who were at {self.furthest}, wait for it")
         self.clocks[worker] = given if given >= 0 else min(self.clocks.values(), default=0)
         self.held[worker] = []
         self.joined.add(worker)
@@ -156,35 +157,45 @@ class Clocks:
     def leave(self, worker):
         self.clocks.pop(worker, None)
         self.held.pop(worker, None)
-        self.back.discard(worker)
+
+    def learn(self, worker, clock):
+        """It has finished more than its chief knew."""
+        known = self.clocks.get(worker, clock)
+        if not known < clock <= known + self.UNHEARD:
+            self.found.append(f"worker {worker} says that it has finished {clock}; it had finished {known}")
+        self.clocks[worker] = clock
 
     def take(self, worker, ticket, bound):
         self.clocks = {other: clock for other, clock in self.clocks.items() if other in self.joined}
         if any(ticket in self.held[other] for other in self.clocks):
             self.found.append(f"ticket {ticket} was given to worker {worker} while another held it")
-        # What one was computing when it came back is its own, but no chief knows that it holds it.
-        slowest = min(clock + (other in self.back) for other, clock in self.clocks.items())
-        ahead = self.clocks[worker] + len(self.held[worker]) - slowest
+        ahead = self.clocks[worker] + len(self.held[worker]) - min(self.clocks.values())
         if ahead > bound:
             self.found.append(f"worker {worker} was given ticket {ticket}, {ahead} ahead of the slowest; the bound is {bound}")
         self.held[worker].append(ticket)
 
     def follow(self, fate, worker, ticket, bound):
         if fate == "join":
-            self.join(worker, ticket)
+            self.join(worker, ticket, bound)
         elif fate == "leave":
             self.leave(worker)
         elif fate == "void":
             self.held.clear()
+        elif fate == "back":
+            self.furthest = 0
+        elif fate == "clock":
+            self.learn(worker, ticket)
         elif fate in ("done", "again"):
             self.held[worker].remove(ticket)
+            self.furthest = max(self.furthest, self.clocks[worker])
             self.clocks[worker] += 1
         elif fate == "take":
             self.take(worker, ticket, bound)
 
 
 def check_staleness(tickets, bound):
-    """Sentences about workers that were given a ticket although they were further ahead than the bound allows, or another had it."""
+    """Sentences about workers that were given a ticket although they were further ahead than the bound allows, or another had it,
+    and about those that were let in so far behind that the others have to wait for them."""
     clocks, newest = Clocks(), (0, 0, 0)
     for generation, fate, worker, ticket in tickets:
         if generation < newest:  # a superseded chief's

@@ -120,6 +120,19 @@ class Reading(unittest.TestCase):
         self.assertTrue(self.stale(*ahead, "chief", "join 0 3", "join 1 0", "take 0 4", "take 0 5"))
         self.assertTrue(self.stale(*ahead, "chief", "join 0 0", "join 1 0", "take 0 4"))
 
+    def test_a_worker_that_is_let_in_far_behind_the_others_is_noticed(self):
+        ahead = ["join 0 0", *(event for ticket in range(9) for event in (f"take 0 {ticket}", f"done 0 {ticket}"))]
+        self.assertEqual(self.stale(*ahead, "leave 1 -1", "join 1 6"), [])
+        self.assertTrue(self.stale(*ahead, "leave 1 -1", "join 1 5"))
+        self.assertTrue(self.stale(*ahead, "chief", "leave 1 -1", "join 1 0"))
+        self.assertEqual(self.stale(*ahead, "chief", "back 0 -1", "leave 1 -1", "join 1 0"), [])
+
+    def test_what_a_chief_had_not_heard_of_counts(self):
+        ahead = ["join 0 0", "join 1 0", "take 1 0", "take 0 1", "done 0 1", "take 0 2", "done 0 2", "take 0 3", "done 0 3"]
+        self.assertTrue(self.stale(*ahead, "join 1 0", "take 0 4"))
+        self.assertEqual(self.stale(*ahead, "join 1 0", "late 1 0", "clock 1 1", "take 0 4"), [])
+        self.assertTrue(self.stale(*ahead, "join 1 0", "clock 1 9"))
+
     def test_a_ticket_that_two_hold_is_noticed(self):
         twice = ["join 0 -1", "join 1 -1", "take 0 0", "take 1 0"]
         self.assertTrue(self.stale(*twice))

@@ -8,8 +8,10 @@
  *                                                        after it in the order of that epoch of the data
  *   applied GENERATION NAME FIRST LAST NANOSECONDS       after steps FIRST to LAST are applied there, by CLOCK_MONOTONIC
  *   ticket GENERATION NAME FATE WORKER TICKET            the chief of a parameter-server crew, as it happens: a worker joins or
- *                                                        leaves, takes a ticket, has done it (late: it held it no more; again: another had); or (void) all are taken back, and
- *                                                        those below TICKET are finished, as are those that are kept
+ *                                                        leaves, takes a ticket, has done it (late: it held it no more; again: another had), has finished
+ *                                                        TICKET in all (clock: more than was known); or (void) all are taken back, and
+ *                                                        those below TICKET are finished, as are those that are kept; before that
+ *                                                        (back) the crew has gone back
  *   lost GENERATION NAME UPDATES NANOSECONDS             the same chief: so many acknowledged updates are lost, in all, as of now
  *   server GENERATION NAME FATE LINEAGE NUMBER WHOSE     a parameter server: what becomes of its values and of those that it keeps
  *                                                        for another (SERVER_FATES), before anybody else hears of it

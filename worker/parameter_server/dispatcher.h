@@ -31,7 +31,9 @@ struct dispatcher_plan;
     X(DONE, "done")   /* it has said that one which it held is done, and that counts */                                \
     X(AGAIN, "again") /* likewise, but another had done it before */                                                   \
     X(LATE, "late")   /* as DONE, of one that it held no more: a worker that was taken for lost */                     \
+    X(CLOCK, "clock") /* it has finished more than its chiefs knew; `ticket`: its clock */                             \
     X(VOID, "void")   /* whatever is held is held no more; all below the ticket are finished */                        \
+    X(BACK, "back")   /* before that: the crew goes back, and all clocks begin anew */                                 \
     X(KEPT, "kept")   /* after that: so is this one */
 enum ticket_fate {
 #define X(name, text) TICKET_##name,
@@ -79,7 +81,7 @@ struct server_standing {
     bool holds_state;
     bool holds_guest; /* the state of the server before it too */
     uint32_t lineage;
-    int64_t updates, empty;                       /* as variables.h has them */
+    int64_t clock, updates, empty;                /* as variables.h has them */
     int64_t base_step, base_epoch, base_consumed; /* of the plan that it was started by */
     struct ticket_set tickets;                    /* released by the caller */
 };

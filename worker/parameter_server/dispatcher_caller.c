@@ -124,6 +124,16 @@ static bool succeeds(const struct dispatcher *dispatcher, const struct beginning
     return goes_on || beginning->keeps;
 }
 
+/* How far workers were under the chief before: survivors may come late, or not at all. */
+static void note_furthest(struct dispatcher *dispatcher, const struct dispatcher_plan *plan)
+{
+    for (unsigned i = 0; i < dispatcher->options.server_count; i++) {
+        const struct server_standing *standing = &dispatcher->servers[i].standing;
+        if (standing->holds_state && standing->lineage == plan->lineage)
+            dispenser_note_furthest(dispatcher->dispenser, standing->clock);
+    }
+}
+
 static void find_finished(struct dispatcher *dispatcher, struct beginning *beginning)
 {
     const struct dispatcher_plan *plan = beginning->plan;
@@ -136,8 +146,16 @@ static void find_finished(struct dispatcher *dispatcher, struct beginning *begin
         return;
     dispatcher->dispenser = dispenser_new(&dispatcher->options.dispenser, &beginning->finished, plan->step);
     dispatcher->dispenser_lineage = plan->lineage;
+    note_furthest(dispatcher, plan);
     dispatcher->assembles =
         dispatcher->options.dispenser.mode == PARAMETER_SERVER_BOUNDED_STALENESS && succeeds(dispatcher, beginning);
+}
+
+/* A server that forgets it alone is told. */
+static int64_t clock_of(const struct dispatcher *dispatcher, const struct dispatcher_plan *plan)
+{
+    bool goes_on = dispatcher->dispenser != NULL && plan->lineage == dispatcher->dispenser_lineage;
+    return goes_on ? dispenser_furthest(dispatcher->dispenser) : 0;
 }
 
 static void settle_start(struct dispatcher *dispatcher, struct led_server *server, struct beginning *beginning)
@@ -170,6 +188,7 @@ static void send_starts(struct dispatcher *dispatcher, void *context)
         settle_start(dispatcher, server, beginning);
         struct ps_message message = {.type = PS_START,
                                      .lineage = plan->lineage,
+                                     .clock = clock_of(dispatcher, plan),
                                      .updates = start->updates,
                                      .empty = start->empty + ticket_set_count_missing(&server->hollow, &start->tickets),
                                      .base_step = plan->base_step,
@@ -216,6 +235,9 @@ static void open_desks(struct dispatcher *dispatcher, void *context)
 {
     struct beginning *beginning = context;
     const struct dispatcher_plan *plan = beginning->plan;
+    bool first = dispatcher->terms.starts == NULL;
+    if (plan->lineage != dispatcher->dispenser_lineage || (first && !succeeds(dispatcher, beginning)))
+        dispatcher_witness(dispatcher, TICKET_BACK, 0, -1);
     if (!beginning->keeps) {
         dispenser_rollback(dispatcher->dispenser, &beginning->finished, plan->step);
         witness_rollback(dispatcher, &beginning->finished);
@@ -223,7 +245,6 @@ static void open_desks(struct dispatcher *dispatcher, void *context)
             begin_clocks(dispatcher);
         dispatcher->dispenser_lineage = plan->lineage;
     }
-    bool first = dispatcher->terms.starts == NULL;
     if (first && beginning->keeps) /* what the chief before it has counted */
         witness_rollback(dispatcher, dispenser_finished(dispatcher->dispenser));
     dispatcher->terms = *plan;

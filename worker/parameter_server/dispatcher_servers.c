@@ -137,6 +137,7 @@ static void on_standing(struct led_server *server, const struct ps_message *mess
                                                 .holds_state = message->holds_state,
                                                 .holds_guest = message->shared,
                                                 .lineage = message->lineage,
+                                                .clock = message->clock,
                                                 .updates = message->updates,
                                                 .empty = message->empty,
                                                 .base_step = message->base_step,

@@ -159,8 +159,9 @@ static int64_t finished_count(const struct dispatcher *dispatcher)
 static void note_clock(const struct ticket_desk *desk, const struct ps_message *message)
 {
     const struct dispatcher *dispatcher = desk->dispatcher;
-    if (dispatcher->dispenser != NULL && message->lineage == dispatcher->dispenser_lineage)
-        dispenser_note_clock(dispatcher->dispenser, desk->worker, message->updates);
+    if (dispatcher->dispenser != NULL && message->lineage == dispatcher->dispenser_lineage &&
+        dispenser_note_clock(dispatcher->dispenser, desk->worker, message->clock))
+        dispatcher_witness(dispatcher, TICKET_CLOCK, desk->worker, message->clock);
 }
 
 static void on_done(struct ticket_desk *desk, const struct ps_message *message)
@@ -174,12 +175,12 @@ static void on_done(struct ticket_desk *desk, const struct ps_message *message)
         note_lost(dispatcher, message);
     int64_t own_ns;
     bool first = dispenser_done(dispatcher->dispenser, desk->worker, message->ticket, clock_monotonic_ns(), &own_ns);
-    note_clock(desk, message);
     dispatcher->done_ms = dispatcher_now_ms();
     if (own_ns >= 0)
         dispatcher_witness(dispatcher, first ? TICKET_DONE : TICKET_AGAIN, desk->worker, message->ticket);
     else if (first)
         dispatcher_witness(dispatcher, TICKET_LATE, desk->worker, message->ticket);
+    note_clock(desk, message);
     if (synchronous && own_ns >= 0)
         note_pace(desk, message->ticket / dispatcher->options.dispenser.tickets_per_step + 1, own_ns);
     if (!first) {
@@ -212,7 +213,7 @@ static void welcome(struct ticket_desk *desk, enum ps_message_type type)
     ps_message_send(desk->stream, &(struct ps_message){.type = type,
                                                        .generation = dispatcher->options.generation,
                                                        .lineage = dispatcher->terms.lineage,
-                                                       .updates = dispenser_clock(dispatcher->dispenser, desk->worker),
+                                                       .clock = dispenser_clock(dispatcher->dispenser, desk->worker),
                                                        .per_step = dispatcher->options.dispenser.tickets_per_step,
                                                        .base_step = dispatcher->terms.base_step,
                                                        .base_epoch = dispatcher->terms.base_epoch,
@@ -245,11 +246,17 @@ static void strike_off(struct dispatcher *dispatcher, unsigned worker)
     dispatcher_witness(dispatcher, TICKET_LEAVE, worker, -1);
 }
 
+/* Whether a chief has said what tickets begin with: before that a worker's word would have no lineage, and none is taken in. */
+static bool has_terms(const struct dispatcher *dispatcher)
+{
+    return dispatcher->dispenser != NULL && dispatcher->terms.lineage == dispatcher->dispenser_lineage;
+}
+
 /* Where the slowest is can be told to a new process only once all that were there before have had time to say it. */
 static void enter(struct ticket_desk *desk)
 {
     struct dispatcher *dispatcher = desk->dispatcher;
-    if (dispatcher->dispenser == NULL)
+    if (!has_terms(dispatcher))
         return;
     if (desk->clock_lineage != dispatcher->dispenser_lineage)
         desk->clock = -1;
@@ -285,7 +292,7 @@ static void on_join(struct ticket_desk *desk, const struct ps_message *message)
     dispatcher->worker_epochs[message->index] = message->generation.epoch;
     desk->worker = message->index;
     desk->joined = true;
-    desk->clock = message->holds_state ? message->updates : -1;
+    desk->clock = message->holds_state ? message->clock : -1;
     desk->clock_lineage = message->lineage;
     close_others(desk);
     if (back || dispatcher->told_step > dispatcher->terms.base_step)
@@ -335,9 +342,10 @@ static void give_up_the_absent(struct dispatcher *dispatcher)
     }
 }
 
+/* Whoever has brought a clock is among the clocks by now. */
 static void end_assembly(struct dispatcher *dispatcher)
 {
-    if (!dispatcher->assembles || dispatcher_now_ms() - dispatcher->started_ms < RETURN_MS)
+    if (!dispatcher->assembles || !has_terms(dispatcher) || dispatcher_now_ms() - dispatcher->started_ms < RETURN_MS)
         return;
     dispatcher->assembles = false;
     for (struct ticket_desk *desk = dispatcher->desks; desk != NULL; desk = desk->next)

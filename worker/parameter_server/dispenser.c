@@ -28,8 +28,9 @@ struct dispenser {
     int64_t next;      /* never given out; all below are finished, held or in `returned` */
     int64_t *returned; /* ascending */
     unsigned returned_count, returned_capacity;
-    int64_t step; /* Synchronous */
-    bool begun;   /* somebody has been given a ticket */
+    int64_t step;     /* Synchronous */
+    bool begun;       /* somebody has been given a ticket */
+    int64_t furthest; /* the highest clock at which anybody has begun a ticket */
 };
 
 static bool is_synchronous(const struct dispenser *dispenser)
@@ -115,13 +116,20 @@ static void remove_returned(struct dispenser *dispenser, unsigned at)
 
 /* ---------------------------------------------------------------- coming and going */
 
+/* That of the slowest, or below it, when somebody began a ticket at `furthest`. */
+static int64_t least_clock(const struct dispenser *dispenser)
+{
+    int64_t least = dispenser->furthest - dispenser->options.staleness;
+    return dispenser->options.mode == PARAMETER_SERVER_BOUNDED_STALENESS && least > 0 ? least : 0;
+}
+
 static int64_t slowest_clock(const struct dispenser *dispenser)
 {
     int64_t slowest = INT64_MAX;
     for (unsigned i = 0; i < DISPENSER_WORKERS_MAX; i++)
         if (dispenser->workers[i].live && dispenser->workers[i].clock < slowest)
             slowest = dispenser->workers[i].clock;
-    return slowest == INT64_MAX ? 0 : slowest;
+    return slowest == INT64_MAX ? least_clock(dispenser) : slowest;
 }
 
 void dispenser_join(struct dispenser *dispenser, unsigned worker)
@@ -131,19 +139,37 @@ void dispenser_join(struct dispenser *dispenser, unsigned worker)
     dispenser->workers[worker] = (struct worker){.live = true, .clock = clock};
 }
 
-/* Others have not gone on without it as long as it was among the clocks, nor before anybody was given a ticket. */
+void dispenser_note_furthest(struct dispenser *dispenser, int64_t clock)
+{
+    if (clock > dispenser->furthest)
+        dispenser->furthest = clock;
+}
+
+int64_t dispenser_furthest(const struct dispenser *dispenser)
+{
+    return dispenser->furthest;
+}
+
+/* Others have not gone on without it as long as it was among the clocks, nor before anybody was given a ticket: but under the chief
+ * before they may have. What it finished last it began at one less. */
 void dispenser_rejoin(struct dispenser *dispenser, unsigned worker, int64_t clock)
 {
     bool waited_for = dispenser->workers[worker].live || !dispenser->begun;
     dispenser_join(dispenser, worker);
     if (waited_for || clock > dispenser->workers[worker].clock)
         dispenser->workers[worker].clock = clock;
+    dispenser_note_furthest(dispenser, clock - 1);
+    if (dispenser->workers[worker].clock < least_clock(dispenser))
+        dispenser->workers[worker].clock = least_clock(dispenser);
 }
 
-void dispenser_note_clock(struct dispenser *dispenser, unsigned worker, int64_t clock)
+bool dispenser_note_clock(struct dispenser *dispenser, unsigned worker, int64_t clock)
 {
-    if (dispenser->workers[worker].live && clock > dispenser->workers[worker].clock)
-        dispenser->workers[worker].clock = clock;
+    if (!dispenser->workers[worker].live || clock <= dispenser->workers[worker].clock)
+        return false;
+    dispenser->workers[worker].clock = clock;
+    dispenser_note_furthest(dispenser, clock - 1);
+    return true;
 }
 
 int64_t dispenser_clock(const struct dispenser *dispenser, unsigned worker)
@@ -313,6 +339,7 @@ bool dispenser_take(struct dispenser *dispenser, unsigned number, int64_t now_ns
         found = take_double(dispenser, number, now_ns, &ticket);
     if (!found)
         return false;
+    dispenser_note_furthest(dispenser, worker->clock + worker->held);
     hold(worker, ticket, now_ns);
     dispenser->begun = true;
     *ret_ticket = ticket;
@@ -380,6 +407,7 @@ void dispenser_rollback(struct dispenser *dispenser, const struct ticket_set *fi
 void dispenser_reset_clocks(struct dispenser *dispenser)
 {
     dispenser->begun = false;
+    dispenser->furthest = 0;
     for (unsigned i = 0; i < DISPENSER_WORKERS_MAX; i++)
         dispenser->workers[i].clock = 0;
 }

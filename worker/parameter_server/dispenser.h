@@ -16,6 +16,8 @@
  *   it has finished since it came (it starts with the slowest one's, and brings along what it has when only its connection
  *   or the chief was gone). It may begin
  *   its next only while it is at most `staleness` ahead of the slowest live one. So nobody computes what another has; else as above.
+ *   Nobody starts further behind than `staleness` below the highest clock at which anybody has begun a ticket, though all
+ *   others be gone: the slowest was there then, and whoever comes back would stand until a new one has caught up.
  * - Synchronous: only tickets of the present step; the next begins when the chief
  *   says that this one was applied. With b backup workers the batch is cut for the
  *   N others; one that finds all shares taken computes the share of the slowest
@@ -56,8 +58,11 @@ void dispenser_free(struct dispenser *dispenser);
 void dispenser_join(struct dispenser *dispenser, unsigned worker);
 /* One that had this clock is there again, and holds nothing. If it was gone for others meanwhile, it is not behind the slowest. */
 void dispenser_rejoin(struct dispenser *dispenser, unsigned worker, int64_t clock);
-/* What it says itself, if that is more. */
-void dispenser_note_clock(struct dispenser *dispenser, unsigned worker, int64_t clock);
+/* What it says itself; whether that is more. */
+bool dispenser_note_clock(struct dispenser *dispenser, unsigned worker, int64_t clock);
+/* What the servers know: somebody has begun a ticket at that clock. */
+void dispenser_note_furthest(struct dispenser *dispenser, int64_t clock);
+int64_t dispenser_furthest(const struct dispenser *dispenser);
 int64_t dispenser_clock(const struct dispenser *dispenser, unsigned worker);
 void dispenser_leave(struct dispenser *dispenser, unsigned worker);
 bool dispenser_is_there(const struct dispenser *dispenser, unsigned worker);

@@ -76,7 +76,8 @@ static void codec_numbers(struct codec *codec, struct ps_message *message)
 {
     int64_t *const integers[] = {&message->ticket,    &message->step,       &message->updates,       &message->empty,
                                  &message->correct,   &message->targets,    &message->examples,      &message->per_step,
-                                 &message->base_step, &message->base_epoch, &message->base_consumed, &message->bytes};
+                                 &message->base_step, &message->base_epoch, &message->base_consumed, &message->bytes,
+                                 &message->clock};
     double *const reals[] = {&message->rate, &message->scale, &message->loss, &message->squares};
     for (size_t i = 0; i < sizeof integers / sizeof *integers; i++)
         codec_i64(codec, integers[i]);

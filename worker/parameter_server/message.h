@@ -38,11 +38,11 @@
 
 #define PS_MESSAGES(X)                                                                                                          \
     /* Worker and chief */                                                                                                      \
-    X(JOIN)    /* worker: job_uid, generation, index, incarnation */                                                            \
-    X(WELCOME) /* chief: generation, lineage, per_step, base_step, base_epoch, base_consumed */                                 \
-    X(WANT)    /* worker: the next ticket, please */                                                                            \
+    X(JOIN)    /* worker: job_uid, generation, index, incarnation; holds_state: lineage, clock */                               \
+    X(WELCOME) /* chief: generation, lineage, clock, per_step, base_step, base_epoch, base_consumed */                          \
+    X(WANT)    /* worker: the next ticket, please; lineage, clock */                                                            \
     X(TICKET)  /* chief: ticket, lineage */                                                                                     \
-    X(DONE)    /* worker: ticket, lineage, loss, correct, targets, examples, squares, incarnations of the servers */            \
+    X(DONE) /* worker: ticket, lineage, clock, loss, correct, targets, examples, squares, incarnations of the servers */        \
     X(RETURN)  /* worker: ticket, not done */                                                                                   \
     X(RESTART) /* chief: lineage: everything under way is void */                                                               \
     X(OVER)    /* chief: there are no more tickets */                                                                           \
@@ -53,27 +53,27 @@
     X(OPEN) /* worker: job_uid, generation, index, server, incarnation (nonce of the area), digest, path of the area, newest */ \
     X(OPENED) /* server: incarnation, generation, shared, holds_state, port and token (of a line) */                            \
     X(PULL)   /* worker: rows, lined */                                                                                         \
-    X(PUSH)   /* worker: ticket, lineage, rate, scale, rows, pull (all values too), lined; bulk */                              \
+    X(PUSH)   /* worker: ticket, lineage, clock, rate, scale, rows, pull (all values too), lined; bulk */                       \
     X(ACK)    /* server: ticket, verdict, incarnation */                                                                        \
     X(VALUES) /* server: updates, lined (as was asked); bulk */                                                                 \
     /* Chief and server */                                                                                                      \
     X(CLAIM)    /* chief: job_uid, generation, server, digest, newest */                                                        \
-    X(STANDING) /* server: incarnation, generation, holds_state, lineage, updates, empty, tickets */                            \
-    X(START)    /* chief: lineage, path (of a checkpoint; "": afresh), tickets, updates, empty; STANDING follows */             \
-    X(REDUCE)   /* chief: step */                                                                                               \
-    X(REDUCED)  /* server: step, squares */                                                                                     \
-    X(APPLY)    /* chief: step, rate, scale */                                                                                  \
-    X(STEPPED)  /* server: step */                                                                                              \
-    X(ADMIT)    /* chief: tickets flow; take workers in */                                                                      \
-    X(SAVE)     /* chief: step, path (a directory), last: then no worker is taken in until ADMIT */                             \
+    X(STANDING) /* server: incarnation, generation, holds_state, lineage, clock, updates, empty, tickets */                     \
+    X(START) /* chief: lineage, clock, path (of a checkpoint; "": afresh), tickets, updates, empty; STANDING follows */         \
+    X(REDUCE)  /* chief: step */                                                                                                \
+    X(REDUCED) /* server: step, squares */                                                                                      \
+    X(APPLY)   /* chief: step, rate, scale */                                                                                   \
+    X(STEPPED) /* server: step */                                                                                               \
+    X(ADMIT)   /* chief: tickets flow; take workers in */                                                                       \
+    X(SAVE)    /* chief: step, path (a directory), last: then no worker is taken in until ADMIT */                              \
     X(SAVED) /* server: step, path (file name), bytes, crc, tickets, updates, empty; or text (why not), verdict (errno) */      \
     X(WRITE_OFF) /* chief: tickets, empty (not 0: all of them are); STANDING follows */                                         \
     X(FINISH)    /* chief: the run is over */                                                                                   \
     X(PARTING)   /* server: asked to leave, save first; chief: go; holds_state: that is done (else it cannot be) */             \
     /* Server and backup */                                                                                                     \
     X(MIRROR)   /* server: job_uid, generation, index, incarnation, digest, newest; SEEN or SUPERSEDED follows */               \
-    X(COPY)     /* server: lineage, updates, empty, tickets, base_*; bulk: parameters, slots, staged shares */                  \
-    X(FORWARD)  /* server: ticket, lineage, rate, scale, rows; bulk */                                                          \
+    X(COPY)     /* server: lineage, clock, updates, empty, tickets, base_*; bulk: parameters, slots, staged shares */           \
+    X(FORWARD)  /* server: ticket, lineage, clock, rate, scale, rows; bulk */                                                   \
     X(FETCH)    /* a server's successor: its state back; COPY follows, or REFUSED */                                            \
     X(MIRRORED) /* backup: ticket (-1: a copy) */                                                                               \
     /* Which process is a server */                                                                                             \
@@ -108,6 +108,7 @@ struct ps_message {
     bool holds_state, shared, pull, last;
     bool lined;                           /* the bytes of gradients and values go on the line */
     int64_t ticket, step, updates, empty; /* empty: tickets in the table that have no update */
+    int64_t clock; /* a worker's (dispenser.h); a server's: the highest at which any has begun what it holds */
     double rate, scale, loss, squares;
     int64_t correct, targets, examples;
     int64_t per_step, base_step, base_epoch, base_consumed;

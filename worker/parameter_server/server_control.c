@@ -27,6 +27,7 @@ void server_control_say_standing(struct ps_server *server, bool answers)
                                      .shared = mirror_holds_guest(server),
                                      .pull = answers,
                                      .lineage = variables->lineage,
+                                     .clock = variables->clock,
                                      .updates = variables->updates,
                                      .empty = variables->empty,
                                      .base_step = server->base.step,
@@ -96,6 +97,7 @@ static void on_start(struct ps_server *server, const struct ps_message *message)
     variables->updates = message->updates;
     variables->empty = message->empty;
     variables->lineage = message->lineage;
+    variables->clock = message->clock;
     server->base = data_base_of(message);
     variables->holds_state = true;
     ps_server_record(server, SERVER_LOADED, variables, message->updates, message->path[0] ? message->path : "-");

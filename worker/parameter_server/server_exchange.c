@@ -227,6 +227,7 @@ static void take_update(struct exchange *exchange)
     enum update_verdict verdict;
     struct update update = {
         .ticket = exchange->push.ticket,
+        .clock = exchange->push.clock,
         .lineage = exchange->push.lineage,
         .learning_rate = exchange->push.rate,
         .gradient_scale = exchange->push.scale,

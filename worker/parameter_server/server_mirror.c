@@ -91,6 +91,7 @@ static struct ps_message describe_state(const struct variables *variables, const
 {
     return (struct ps_message){.type = PS_COPY,
                                .lineage = variables->lineage,
+                               .clock = variables->clock,
                                .updates = variables->updates,
                                .empty = variables->empty,
                                .base_step = base->step,
@@ -105,6 +106,7 @@ static void take_state(struct variables *variables, struct data_base *base, cons
     variables_keep(variables, 0, variables->elements);
     read_state(variables, bytes);
     variables->lineage = message->lineage;
+    variables->clock = message->clock;
     variables->updates = message->updates;
     variables->empty = message->empty;
     ticket_set_copy(&variables->applied, &message->tickets);
@@ -175,6 +177,7 @@ static void hand_update(struct mirror *mirror, const struct update *update)
     ps_message_send(mirror->stream, &(struct ps_message){.type = PS_FORWARD,
                                                          .step = mirror->sequence,
                                                          .ticket = update->ticket,
+                                                         .clock = update->clock,
                                                          .lineage = update->lineage,
                                                          .rate = update->learning_rate,
                                                          .scale = update->gradient_scale,
@@ -548,6 +551,7 @@ static void take_guest(struct guest_link *link)
             server_control_say_standing(server, false); /* the chief should know */
     } else {
         const struct update update = {.ticket = message->ticket,
+                                      .clock = message->clock,
                                       .lineage = message->lineage,
                                       .learning_rate = message->rate,
                                       .gradient_scale = message->scale,

@@ -205,6 +205,7 @@ static void send_push(struct one_server *server)
         server->pull = ERRAND_SENT;
     ps_message_send(server->stream, &(struct ps_message){.type = PS_PUSH,
                                                          .ticket = asked->ticket,
+                                                         .clock = asked->clock,
                                                          .lineage = asked->lineage,
                                                          .rate = asked->rate,
                                                          .scale = asked->scale,

@@ -67,6 +67,7 @@ int servers_link_pull(struct servers_link *link, const struct row_set *rows, str
 
 struct servers_push {
     int64_t ticket;
+    int64_t clock; /* of its grant */
     uint32_t lineage;
     double rate, scale;         /* 0: the share has no examples */
     bool pull;                  /* the values after it as well, of all rows */

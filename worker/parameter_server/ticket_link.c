@@ -68,7 +68,7 @@ static void say_join(struct ticket_link *link)
                                  .ticket = link->computing,
                                  .lineage = link->clock_lineage,
                                  .holds_state = link->clock_lineage != 0,
-                                 .updates = link->clock};
+                                 .clock = link->clock};
     snprintf(message.job_uid, sizeof message.job_uid, "%s", link->job_uid);
     say(link, &message);
 }
@@ -87,7 +87,7 @@ static void say_what_is_due(struct ticket_link *link)
     while (!link->over && !link->leaving && !link->orphaned &&
            link->wanted + link->granted_count + (link->computing != NO_TICKET) < AHEAD) {
         link->wanted++;
-        say(link, &(struct ps_message){.type = PS_WANT, .lineage = link->clock_lineage, .updates = link->clock});
+        say(link, &(struct ps_message){.type = PS_WANT, .lineage = link->clock_lineage, .clock = link->clock});
     }
 }
 
@@ -104,8 +104,8 @@ static void take_terms(struct ticket_link *link, const struct ps_message *messag
     link->wanted = 0;
     if (message->lineage == 0) /* the chief has not begun */
         return;
-    if (message->lineage != link->clock_lineage || message->updates > link->clock)
-        link->clock = message->updates;
+    if (message->lineage != link->clock_lineage || message->clock > link->clock)
+        link->clock = message->clock;
     link->clock_lineage = message->lineage;
 }
 
@@ -291,6 +291,7 @@ int ticket_link_next(struct ticket_link *link, struct ticket_grant *ret_grant, s
     } else if (link->granted_count > 0) {
         *ret_grant = link->terms;
         ret_grant->ticket = link->computing = link->granted[0];
+        ret_grant->clock = link->clock;
         link->computing_lineage = link->terms.lineage;
         link->granted[0] = link->granted[--link->granted_count];
     } else if (link->over) {
@@ -311,7 +312,7 @@ void ticket_link_done(struct ticket_link *link, const struct ticket_result *resu
         *done = (struct ps_message){.type = PS_DONE,
                                     .ticket = link->computing,
                                     .lineage = link->computing_lineage,
-                                    .updates = link->clock,
+                                    .clock = link->clock,
                                     .loss = result->loss,
                                     .squares = result->squares,
                                     .correct = result->correct,

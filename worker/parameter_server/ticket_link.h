@@ -33,6 +33,7 @@ struct ticket_link_options {
 struct ticket_grant {
     bool over; /* there are no more */
     int64_t ticket;
+    int64_t clock; /* of this worker, when it begins (dispenser.h) */
     uint32_t lineage;
     int64_t per_step, base_step, base_epoch, base_consumed;
 };

@@ -102,7 +102,7 @@ void variables_start(struct variables *variables, const float *flat, const struc
         memset(variables->slots[i], 0, (size_t)variables->elements * sizeof(float));
     ticket_set_copy(&variables->applied, applied);
     variables->updates = updates;
-    variables->empty = 0;
+    variables->empty = variables->clock = 0;
     variables->holds_state = true;
 }
 
@@ -271,6 +271,8 @@ int variables_apply(struct variables *variables, const struct update *update, en
         variables->empty += is_empty;
         variables->updates += !is_empty;
         ticket_set_add(&variables->applied, update->ticket);
+        if (update->clock > variables->clock)
+            variables->clock = update->clock;
     }
     *ret_verdict = verdict;
     return 0;

@@ -54,6 +54,7 @@ struct variables {
     int64_t updates;           /* applied in all; Synchronous: steps */
     int64_t empty;             /* asynchronous: tickets taken whose shares have no examples, and so no update */
     struct ticket_set applied; /* Synchronous: staged shares too */
+    int64_t clock;             /* asynchronous: the highest at which a worker has begun one of them in this lineage */
 
     struct variables_copy *copies; /* under way (variables_copy.h) */
 
@@ -85,6 +86,7 @@ enum update_verdict {
 
 struct update {
     int64_t ticket;
+    int64_t clock; /* its worker's, when it began (dispenser.h) */
     uint32_t lineage;
     double learning_rate;
     double gradient_scale;  /* of clipping; 0: its share has no examples */

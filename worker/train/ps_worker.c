@@ -84,6 +84,7 @@ static int push(struct ps_worker *worker, const struct ticket_grant *grant, doub
 {
     const struct servers_push push = {
         .ticket = grant->ticket,
+        .clock = grant->clock,
         .lineage = grant->lineage,
         .rate = trainer_learning_rate(worker->trainer, grant->ticket / grant->per_step + 1),
         .scale = scale,

@@ -22,6 +22,7 @@
 #define END 320
 #define FEW 40
 #define SLOW_LOOKS 10
+#define STALENESS 2
 
 struct stage;
 
@@ -35,7 +36,7 @@ struct false_server {
     atomic_uint refuses; /* saves, each for one before it that it then comes to the end of */
     bool parts;          /* asks to leave as soon as it is led */
     uint32_t lineage;
-    int64_t updates;
+    int64_t updates, clock;
     struct ticket_set tickets;
 };
 
@@ -45,6 +46,7 @@ struct stage {
     struct rpc *rpc;
     struct false_server servers[SERVERS];
     struct dispatcher *dispatcher;
+    enum parameter_server_mode mode;
     bool begun;
     uint32_t lineage;
     int64_t save_ms;
@@ -96,6 +98,7 @@ static void say_standing(struct false_server *server, struct rpc_stream *stream,
                                                  .pull = answers,
                                                  .lineage = server->lineage,
                                                  .updates = server->updates,
+                                                 .clock = server->clock,
                                                  .tickets = server->tickets});
 }
 
@@ -164,6 +167,9 @@ static void open_server(struct stage *stage, unsigned number)
     struct false_server *server = &stage->servers[number];
     *server = (struct false_server){.stage = stage,
                                     .incarnation = 100 * (number + 1),
+                                    .holds_state = server->holds_state,
+                                    .lineage = server->lineage,
+                                    .clock = server->clock,
                                     .parts = server->parts,
                                     .hangs = server->hangs,
                                     .is_silent = server->is_silent};
@@ -205,6 +211,8 @@ static void open_worker(struct stage *stage)
 
 static void set_up(struct stage *stage)
 {
+    if (stage->mode == PARAMETER_SERVER_NOT_SAID)
+        stage->mode = PARAMETER_SERVER_ASYNC;
     for (unsigned i = 0; i <= SERVERS; i++)
         snprintf(stage->hosts[i], sizeof stage->hosts[i], "127.%u.%u.%u", 201 + (unsigned)getpid() % 50,
                  (unsigned)getpid() / 50 % 250, i + 1);
@@ -218,7 +226,7 @@ static void set_up(struct stage *stage)
         .listen_address = stage->hosts[0],
         .servers = &stage->seats[1],
         .server_count = SERVERS,
-        .dispenser = {.mode = PARAMETER_SERVER_ASYNC, .tickets_per_step = 1, .end = END},
+        .dispenser = {.mode = stage->mode, .tickets_per_step = 1, .staleness = STALENESS, .end = END},
         .rate = rate,
         .witness = witness,
         .context = stage,
@@ -253,7 +261,7 @@ static void tear_down(struct stage *stage)
 /* As a chief does it, without a checkpoint. `all`: also where the servers hold something. */
 static int begin(struct stage *stage, bool all)
 {
-    const struct recovery_options options = {.mode = PARAMETER_SERVER_ASYNC,
+    const struct recovery_options options = {.mode = stage->mode,
                                              .server_count = SERVERS,
                                              .per_step = 1,
                                              .chief_epoch = 1,
@@ -357,6 +365,127 @@ Test(dispatcher, what_was_done_before_a_rollback_does_not_count_after_it, .timeo
     await(&stage, &stage.takes, 4); /* which it asks for after its word */
     cr_expect(count(&stage, &stage.dones) == 0);
     tear_down(&stage);
+}
+
+/* ---------------------------------------------------------------- the bound */
+
+/* Workers that do as the test says. The second is a new process. */
+struct false_worker {
+    struct stage *stage;
+    unsigned number;
+    int64_t clock; /* that it brings along; -1: none */
+    uint32_t lineage;
+    bool wants;
+    atomic_bool comes;
+    struct rpc_stream *stream;
+    unsigned beats, welcomes, tickets; /* that the chief has sent */
+    struct ps_message welcome;         /* the first */
+};
+
+static void hear(struct false_worker *worker, struct rpc_stream *stream, const struct ps_message *message)
+{
+    pthread_mutex_lock(&worker->stage->lock);
+    worker->beats += message->type == PS_BEAT;
+    worker->tickets += message->type == PS_TICKET;
+    if (message->type == PS_WELCOME && worker->welcomes++ == 0)
+        worker->welcome = *message;
+    pthread_mutex_unlock(&worker->stage->lock);
+    if (message->type == PS_WELCOME || message->type == PS_RESTART)
+        ps_message_send(stream, &(struct ps_message){.type = PS_WANT});
+}
+
+static void on_chiefs_word(void *context, struct rpc_stream *stream, const void *bytes, size_t length)
+{
+    struct ps_message message;
+    cr_assert(ps_message_decode(bytes, length, &message, NULL) == 0);
+    hear(context, stream, &message);
+    ps_message_release(&message);
+}
+
+static void act(void *context)
+{
+    static const struct rpc_stream_events events = {.message = on_chiefs_word};
+    struct false_worker *workers = context;
+    for (struct false_worker *worker = workers; worker < workers + 2; worker++) {
+        struct stage *stage = worker->stage;
+        if (worker->stream == NULL && atomic_load(&worker->comes)) {
+            cr_assert(rpc_stream_open(stage->worker_rpc, stage->hosts[0], stage->seats[0].port, PS_METHOD_TICKETS, 0,
+                                      &events, worker, &worker->stream, NULL) == 0);
+            ps_message_send(worker->stream, &(struct ps_message){.type = PS_JOIN,
+                                                                 .job_uid = "uid",
+                                                                 .generation = {.epoch = 1},
+                                                                 .index = worker->number,
+                                                                 .ticket = -1,
+                                                                 .holds_state = worker->clock >= 0,
+                                                                 .lineage = worker->lineage,
+                                                                 .clock = worker->clock});
+        } else if (worker->stream != NULL) {
+            ps_message_send(worker->stream, &(struct ps_message){.type = PS_BEAT});
+        }
+    }
+}
+
+#define BEFORE 50 /* tickets that each has finished under the chief before */
+
+static void set_up_successor(struct stage *stage, struct false_worker workers[2])
+{
+    stage->mode = PARAMETER_SERVER_BOUNDED_STALENESS;
+    for (unsigned i = 0; i < SERVERS; i++) {
+        stage->servers[i].holds_state = true;
+        stage->servers[i].lineage = 7;
+    }
+    set_up(stage);
+    close_worker(stage);
+    for (unsigned i = 0; i < 2; i++)
+        workers[i] = (struct false_worker){.stage = stage, .number = i, .clock = i == 0 ? BEFORE : -1, .lineage = 7};
+    cr_assert(rpc_new(act, workers, 50, &stage->worker_rpc, NULL) == 0);
+    rpc_start_ticks(stage->worker_rpc);
+}
+
+static void tear_down_successor(struct stage *stage)
+{
+    rpc_stop(stage->worker_rpc);
+    rpc_free(stage->worker_rpc);
+    dispatcher_free(stage->dispatcher);
+    rpc_free(stage->rpc);
+    for (unsigned i = 0; i < SERVERS; i++)
+        ticket_set_release(&stage->servers[i].tickets);
+}
+
+/* The second that a successor waits is over by then. Whoever has come last would be taken in first; and a welcome before the terms
+ * would have words come that no lineage claims. */
+Test(dispatcher, a_survivor_does_not_wait_until_a_new_worker_has_caught_up, .timeout = 180)
+{
+    struct stage stage = {0};
+    struct false_worker workers[2];
+    set_up_successor(&stage, workers);
+    for (unsigned i = 0; i < 2; i++) {
+        atomic_store(&workers[i].comes, true);
+        await(&stage, &workers[i].beats, 1); /* it is at the chief's desk */
+    }
+    usleep(1200000);
+    cr_assert(begin(&stage, false) == 0);
+    await(&stage, &workers[0].tickets, 1);
+    await(&stage, &workers[1].welcomes, 1);
+    for (unsigned i = 0; i < 2; i++)
+        cr_expect(workers[i].welcome.lineage == 7 && workers[i].welcome.clock == BEFORE, "worker %u: %lld of %u", i,
+                  (long long)workers[i].welcome.clock, workers[i].welcome.lineage);
+    tear_down_successor(&stage);
+}
+
+/* However late: the servers know how far the crew was. */
+Test(dispatcher, a_survivor_that_comes_late_does_not_wait_either, .timeout = 180)
+{
+    struct stage stage = {.servers[0].clock = BEFORE - 1, .servers[1].clock = BEFORE};
+    struct false_worker workers[2];
+    set_up_successor(&stage, workers);
+    cr_assert(begin(&stage, false) == 0);
+    atomic_store(&workers[1].comes, true);
+    await(&stage, &workers[1].tickets, 1);
+    cr_expect(workers[1].welcome.clock == BEFORE - STALENESS);
+    atomic_store(&workers[0].comes, true);
+    await(&stage, &workers[0].tickets, 1);
+    tear_down_successor(&stage);
 }
 
 /* ---------------------------------------------------------------- events */

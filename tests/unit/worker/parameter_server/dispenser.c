@@ -97,6 +97,34 @@ Test(dispenser, a_worker_brings_its_clock_along)
     dispenser_free(dispenser);
 }
 
+/* Who comes before all others, or comes back from long before, would keep the rest waiting until it has caught up. */
+Test(dispenser, nobody_starts_further_behind_than_the_bound)
+{
+    struct dispenser *dispenser = make(PARAMETER_SERVER_BOUNDED_STALENESS, 2, 200, 2, 0);
+    dispenser_note_furthest(dispenser, 50); /* a chief's successor */
+    dispenser_join(dispenser, 2);
+    cr_expect(dispenser_clock(dispenser, 2) == 48);
+    dispenser_rejoin(dispenser, 0, 51);
+    cr_expect(take(dispenser, 2, 0) == 0 && take(dispenser, 0, 0) == -1);
+    cr_expect(done(dispenser, 2, 0, 0) && take(dispenser, 0, 0) == 1);
+    dispenser_free(dispenser);
+
+    dispenser = make(PARAMETER_SERVER_BOUNDED_STALENESS, 2, 200, 2, 0);
+    dispenser_note_furthest(dispenser, 50);
+    dispenser_rejoin(dispenser, 1, 10); /* it was taken for lost by the chief before */
+    cr_expect(dispenser_clock(dispenser, 1) == 48);
+    dispenser_rejoin(dispenser, 0, 50);
+    cr_expect(dispenser_clock(dispenser, 0) == 50 && take(dispenser, 0, 0) == 0);
+    cr_expect(done(dispenser, 0, 0, 0));
+    dispenser_leave(dispenser, 0);
+    dispenser_leave(dispenser, 1);
+    dispenser_join(dispenser, 2); /* nobody is there, but may come back */
+    cr_expect(dispenser_clock(dispenser, 2) == 48);
+    dispenser_reset_clocks(dispenser);
+    cr_expect(dispenser_clock(dispenser, 2) == 0 && dispenser_furthest(dispenser) == 0);
+    dispenser_free(dispenser);
+}
+
 Test(dispenser, a_synchronous_step_ends_before_the_next_begins)
 {
     struct dispenser *dispenser = make(PARAMETER_SERVER_SYNCHRONOUS, 2, 4, 0, 0);
