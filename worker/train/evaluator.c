@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "common/clock.h"
 #include "common/crc32c.h"
 #include "worker/checkpoint/checkpoint_name.h"
 #include "worker/checkpoint/file.h"
@@ -17,6 +18,7 @@
 #include "worker/train/stop.h"
 
 #define LOOK_EVERY_NS 200000000L
+#define BAD_AGAIN_NS ((int64_t)30000000000) /* reading all of it costs as much as of a good one */
 
 static int score(struct trainer *trainer, const struct checkpoint_image *image, struct error *error)
 {
@@ -33,39 +35,65 @@ static int score(struct trainer *trainer, const struct checkpoint_image *image, 
 }
 
 /* Of what its files hold. */
-static struct evaluator_scored identify(const struct manifest *manifest)
+static struct evaluator_sight identify(const struct manifest *manifest)
 {
-    struct evaluator_scored one = {.step = manifest->step};
+    struct evaluator_sight one = {.step = manifest->step};
     for (unsigned i = 0; i < manifest->file_count; i++)
         one.digest = crc32c(one.digest, &manifest->files[i].crc32c, sizeof manifest->files[i].crc32c);
     return one;
 }
 
-static bool is_same(const struct evaluator_scored *one, const struct evaluator_scored *other)
+static bool is_same(const struct evaluator_sight *one, const struct evaluator_sight *other)
 {
     return one->step == other->step && one->digest == other->digest;
 }
 
-/* One that vanishes meanwhile was retired or replaced: there is a newer one. */
-int evaluator_look(struct trainer *trainer, struct evaluator_scored *scored, struct error *error)
+static bool find_newest(const struct trainer *trainer, struct evaluator_sight *ret_sight,
+                        struct checkpoint_name *ret_name)
 {
     struct manifest manifest;
     if (checkpoint_newest_manifest(trainer->checkpoint_directory, &manifest, NULL) < 0)
-        return 0;
-    const struct checkpoint_name name = {.step = manifest.step, .attempt = manifest.attempt, .epoch = manifest.epoch};
-    const struct evaluator_scored newest = identify(&manifest);
+        return false;
+    *ret_name = (struct checkpoint_name){.step = manifest.step, .attempt = manifest.attempt, .epoch = manifest.epoch};
+    *ret_sight = identify(&manifest);
     manifest_release(&manifest);
-    if (is_same(&newest, scored))
+    return true;
+}
+
+/* One that vanishes meanwhile was retired or replaced: there is a newer one. */
+static void pass_over(struct trainer *trainer, struct evaluator_memory *memory, const struct evaluator_sight *sight,
+                      const struct error *cause)
+{
+    struct evaluator_sight newest;
+    struct checkpoint_name name;
+    if (!find_newest(trainer, &newest, &name) || !is_same(&newest, sight))
+        return;
+    if (!is_same(&memory->bad, sight))
+        report_warn(trainer->report, "the checkpoint of step %lld is not scored: %s", (long long)sight->step,
+                    cause->message);
+    memory->bad = *sight;
+    memory->again_ns = clock_monotonic_ns() + BAD_AGAIN_NS;
+}
+
+int evaluator_look(struct trainer *trainer, struct evaluator_memory *memory, struct error *error)
+{
+    struct evaluator_sight newest;
+    struct checkpoint_name name;
+    struct error cause = ERROR_INIT;
+    if (!find_newest(trainer, &newest, &name) || is_same(&newest, &memory->scored) ||
+        (is_same(&newest, &memory->bad) && clock_monotonic_ns() < memory->again_ns))
         return 0;
     char text[CHECKPOINT_NAME_MAX];
     checkpoint_name_format(&name, text);
     SCOPED_FREE char *path = file_path_join(trainer->checkpoint_directory, text);
     struct checkpoint_image image;
-    if (checkpoint_image_open(path, &name, &image, NULL) < 0)
+    if (checkpoint_image_open(path, &name, &image, &cause) < 0) {
+        pass_over(trainer, memory, &newest, &cause);
         return 0;
+    }
     int result = score(trainer, &image, error);
     if (result == 0)
-        *scored = identify(&image.manifest);
+        memory->scored = identify(&image.manifest);
     checkpoint_image_release(&image);
     return result < 0 ? -1 : 1;
 }
@@ -83,11 +111,11 @@ static int check(const struct trainer *trainer, struct error *error)
 
 static int follow(struct trainer *trainer, struct error *error)
 {
-    struct evaluator_scored scored = {.step = -1};
-    while (scored.step < trainer->plan.total_steps) {
+    struct evaluator_memory memory = EVALUATOR_MEMORY_INIT;
+    while (memory.scored.step < trainer->plan.total_steps) {
         if (stop_is_asked())
             return error_set(error, ERROR_CANCELLED, "left on request; the crew goes on without an evaluator");
-        if (evaluator_look(trainer, &scored, error) < 0)
+        if (evaluator_look(trainer, &memory, error) < 0)
             return -1;
         nanosleep(&(struct timespec){.tv_nsec = LOOK_EVERY_NS}, NULL);
     }

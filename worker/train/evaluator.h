@@ -10,13 +10,22 @@
 
 #include "worker/train/trainer.h"
 
-/* Which checkpoint was scored last: the newest may be replaced by one of the same step that holds more updates. */
-struct evaluator_scored {
+/* A checkpoint: the newest may be replaced by one of the same step that holds more updates. */
+struct evaluator_sight {
     int64_t step; /* -1: none */
     uint32_t digest;
 };
-/* Scores the newest checkpoint unless it is that one. 1: it did, 0: there was none, or it was gone. */
-int evaluator_look(struct trainer *trainer, struct evaluator_scored *scored, struct error *error);
+struct evaluator_memory {
+    struct evaluator_sight scored; /* last */
+    struct evaluator_sight bad;    /* it could not be read: a warning says so once, and it is tried again … */
+    int64_t again_ns;              /* … from then on, on the clock that never jumps */
+};
+#define EVALUATOR_MEMORY_INIT                                                                                          \
+    {                                                                                                                  \
+        .scored.step = -1, .bad.step = -1                                                                              \
+    }
+/* Scores the newest checkpoint unless it is the last that was. 1: it did, 0: there was none, or it was gone, or bad. */
+int evaluator_look(struct trainer *trainer, struct evaluator_memory *memory, struct error *error);
 
 int evaluator_run(struct trainer *trainer, struct error *error);
 
