@@ -37,6 +37,7 @@ struct ticket_link {
     struct ticket_grant terms; /* of the last welcome or restart */
     int64_t clock;             /* tickets finished, from what a chief has begun with (dispenser.h) … */
     uint32_t clock_lineage;    /* … in this lineage; 0: none yet */
+    int64_t joined_clock;      /* as the chief was told when we joined */
     int64_t granted[AHEAD];
     unsigned granted_count, wanted;
     int64_t computing;
@@ -70,6 +71,7 @@ static void say_join(struct ticket_link *link)
                                  .holds_state = link->clock_lineage != 0,
                                  .clock = link->clock};
     snprintf(message.job_uid, sizeof message.job_uid, "%s", link->job_uid);
+    link->joined_clock = link->clock;
     say(link, &message);
 }
 
@@ -104,8 +106,10 @@ static void take_terms(struct ticket_link *link, const struct ps_message *messag
     link->wanted = 0;
     if (message->lineage == 0) /* the chief has not begun */
         return;
-    if (message->lineage != link->clock_lineage || message->clock > link->clock)
+    if (message->lineage != link->clock_lineage)
         link->clock = message->clock;
+    else if (message->type == PS_WELCOME) /* what was finished since it was told counts from where we were let in */
+        link->clock += message->clock - link->joined_clock;
     link->clock_lineage = message->lineage;
 }
 

@@ -1076,6 +1076,7 @@ struct clock_of_worker {
     bool fresh;       /* it has never joined */
     int64_t clock;    /* tickets that it has pushed, from where it began */
     int64_t told;     /* likewise, as far as a chief knows */
+    bool unsure;      /* whether it had finished one more than it told when it came back */
     bool computing;   /* and nobody has gone back since it began to */
     int64_t holds[2]; /* by the present chief's word */
     unsigned held;
@@ -1118,6 +1119,7 @@ static void give_up_the_absent(struct clocks *clocks)
 static void join(struct clocks *clocks, unsigned number, int64_t given)
 {
     struct clock_of_worker *worker = &clocks->workers[number];
+    worker->unsure = !worker->there && !worker->fresh;
     if (!worker->there || worker->fresh)
         worker->clock = given;
     worker->there = worker->joined = true;
@@ -1224,6 +1226,8 @@ static int64_t read_entry(struct clocks *clocks, const struct entry *entry)
         done(clocks, worker, entry->ticket);
         break;
     case TICKET_CLOCK:
+        worker->clock += worker->unsure && entry->ticket == worker->clock + 1;
+        worker->unsure = false;
         worker->told = entry->ticket;
         break;
     case WORK_BEGUN:
