@@ -167,11 +167,14 @@ class Clocks:
 
     def take(self, worker, ticket, bound):
         self.clocks = {other: clock for other, clock in self.clocks.items() if other in self.joined}
-        if any(ticket in self.held[other] for other in self.clocks):
-            self.found.append(f"ticket {ticket} was given to worker {worker} while another held it")
         ahead = self.clocks[worker] + len(self.held[worker]) - min(self.clocks.values())
         if ahead > bound:
             self.found.append(f"worker {worker} was given ticket {ticket}, {ahead} ahead of the slowest; the bound is {bound}")
+        self.hold(worker, ticket)
+
+    def hold(self, worker, ticket):
+        if any(ticket in self.held[other] for other in self.clocks):
+            self.found.append(f"ticket {ticket} was given to worker {worker} while another held it")
         self.held[worker].append(ticket)
 
     def follow(self, fate, worker, ticket, bound):
@@ -181,6 +184,8 @@ class Clocks:
             self.leave(worker)
         elif fate == "void":
             self.held.clear()
+        elif fate == "hold":
+            self.hold(worker, ticket)
         elif fate == "back":
             self.furthest = 0
         elif fate == "clock":

@@ -138,6 +138,8 @@ class Reading(unittest.TestCase):
         self.assertTrue(self.stale(*twice))
         self.assertEqual(self.stale(*twice[:3], "leave 0 -1", "take 1 0"), [])
         self.assertEqual(self.stale(*twice[:3], "void 0 -1", "take 1 0"), [])
+        self.assertTrue(self.stale(*twice[:3], "join 0 0", "hold 0 0", "take 1 0"))
+        self.assertEqual(self.stale(*twice[:3], "join 0 0", "hold 0 0", "done 0 0"), [])
 
     def backed(self, ended, lines=(), lost=None, frozen=()):
         """A ps each of [(index, when, code)] that ended so; the run ends at 100. Updates are lost at the moment `lost`."""

@@ -8,7 +8,8 @@
  *                                                        after it in the order of that epoch of the data
  *   applied GENERATION NAME FIRST LAST NANOSECONDS       after steps FIRST to LAST are applied there, by CLOCK_MONOTONIC
  *   ticket GENERATION NAME FATE WORKER TICKET            the chief of a parameter-server crew, as it happens: a worker joins or
- *                                                        leaves, takes a ticket, has done it (late: it held it no more; again: another had), has finished
+ *                                                        leaves, takes a ticket, has done it (late: it held it no more; again: another had), holds it still
+ *                                                        when it comes back, has finished
  *                                                        TICKET in all (clock: more than was known); or (void) all are taken back, and
  *                                                        those below TICKET are finished, as are those that are kept; before that
  *                                                        (back) the crew has gone back

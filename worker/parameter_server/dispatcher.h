@@ -31,6 +31,7 @@ struct dispatcher_plan;
     X(DONE, "done")   /* it has said that one which it held is done, and that counts */                                \
     X(AGAIN, "again") /* likewise, but another had done it before */                                                   \
     X(LATE, "late")   /* as DONE, of one that it held no more: a worker that was taken for lost */                     \
+    X(HOLD, "hold")   /* after JOIN: but this one, which it had before and has still */                                \
     X(CLOCK, "clock") /* it has finished more than its chiefs knew; `ticket`: its clock */                             \
     X(VOID, "void")   /* whatever is held is held no more; all below the ticket are finished */                        \
     X(BACK, "back")   /* before that: the crew goes back, and all clocks begin anew */                                 \

@@ -55,6 +55,7 @@ struct ticket_desk {
     unsigned worker, wants;
     int64_t clock; /* that it has brought along, of this lineage; -1: none */
     uint32_t clock_lineage;
+    int64_t computing; /* the ticket that it has brought along; -1: none */
     int64_t heard_ms, beat_ms;
 };
 

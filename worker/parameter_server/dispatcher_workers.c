@@ -265,11 +265,14 @@ static void enter(struct ticket_desk *desk)
     if (desk->clock < 0)
         strike_off(dispatcher, desk->worker); /* whoever was there before it */
     dispatcher->away_ms[desk->worker] = 0;
+    bool keeps = false;
     if (desk->clock < 0)
         dispenser_join(dispatcher->dispenser, desk->worker);
     else
-        dispenser_rejoin(dispatcher->dispenser, desk->worker, desk->clock);
+        keeps = dispenser_rejoin(dispatcher->dispenser, desk->worker, desk->clock, desk->computing);
     dispatcher_witness(dispatcher, TICKET_JOIN, desk->worker, dispenser_clock(dispatcher->dispenser, desk->worker));
+    if (keeps)
+        dispatcher_witness(dispatcher, TICKET_HOLD, desk->worker, desk->computing);
     if (dispatcher->finished)
         ps_message_send(desk->stream, &(struct ps_message){.type = PS_OVER});
     else
@@ -294,6 +297,7 @@ static void on_join(struct ticket_desk *desk, const struct ps_message *message)
     desk->joined = true;
     desk->clock = message->holds_state ? message->clock : -1;
     desk->clock_lineage = message->lineage;
+    desk->computing = message->ticket;
     close_others(desk);
     if (back || dispatcher->told_step > dispatcher->terms.base_step)
         dispatcher_say(dispatcher, "worker %u has joined", desk->worker);

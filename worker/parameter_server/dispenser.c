@@ -152,15 +152,20 @@ int64_t dispenser_furthest(const struct dispenser *dispenser)
 
 /* Others have not gone on without it as long as it was among the clocks, nor before anybody was given a ticket: but under the chief
  * before they may have. What it finished last it began at one less. */
-void dispenser_rejoin(struct dispenser *dispenser, unsigned worker, int64_t clock)
+bool dispenser_rejoin(struct dispenser *dispenser, unsigned worker, int64_t clock, int64_t ticket)
 {
     bool waited_for = dispenser->workers[worker].live || !dispenser->begun;
+    int64_t since_ns;
+    bool keeps = dispenser->workers[worker].live && drop(&dispenser->workers[worker], ticket, &since_ns);
     dispenser_join(dispenser, worker);
+    if (keeps)
+        hold(&dispenser->workers[worker], ticket, since_ns);
     if (waited_for || clock > dispenser->workers[worker].clock)
         dispenser->workers[worker].clock = clock;
     dispenser_note_furthest(dispenser, clock - 1);
     if (dispenser->workers[worker].clock < least_clock(dispenser))
         dispenser->workers[worker].clock = least_clock(dispenser);
+    return keeps;
 }
 
 bool dispenser_note_clock(struct dispenser *dispenser, unsigned worker, int64_t clock)

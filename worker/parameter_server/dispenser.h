@@ -56,8 +56,9 @@ void dispenser_free(struct dispenser *dispenser);
 
 /* A worker's process is there for the first time. It holds nothing. */
 void dispenser_join(struct dispenser *dispenser, unsigned worker);
-/* One that had this clock is there again, and holds nothing. If it was gone for others meanwhile, it is not behind the slowest. */
-void dispenser_rejoin(struct dispenser *dispenser, unsigned worker, int64_t clock);
+/* One that had this clock is there again, and holds nothing but `ticket` (-1: nothing), which it computes: that stays its own, and
+ * true is returned, unless it was gone for others meanwhile. Then it is not behind the slowest. */
+bool dispenser_rejoin(struct dispenser *dispenser, unsigned worker, int64_t clock, int64_t ticket);
 /* What it says itself; whether that is more. */
 bool dispenser_note_clock(struct dispenser *dispenser, unsigned worker, int64_t clock);
 /* What the servers know: somebody has begun a ticket at that clock. */

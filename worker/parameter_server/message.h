@@ -38,7 +38,7 @@
 
 #define PS_MESSAGES(X)                                                                                                          \
     /* Worker and chief */                                                                                                      \
-    X(JOIN)    /* worker: job_uid, generation, index, incarnation; holds_state: lineage, clock */                               \
+    X(JOIN) /* worker: job_uid, generation, index, incarnation; holds_state: lineage, clock, ticket (which it computes) */      \
     X(WELCOME) /* chief: generation, lineage, clock, per_step, base_step, base_epoch, base_consumed */                          \
     X(WANT)    /* worker: the next ticket, please; lineage, clock */                                                            \
     X(TICKET)  /* chief: ticket, lineage */                                                                                     \

@@ -66,7 +66,7 @@ static void say_join(struct ticket_link *link)
                                  .generation = link->options.generation,
                                  .index = link->options.worker,
                                  .incarnation = link->incarnation,
-                                 .ticket = link->computing,
+                                 .ticket = link->computing_lineage == link->clock_lineage ? link->computing : NO_TICKET,
                                  .lineage = link->clock_lineage,
                                  .holds_state = link->clock_lineage != 0,
                                  .clock = link->clock};

@@ -80,20 +80,37 @@ Test(dispenser, a_worker_brings_its_clock_along)
         cr_expect(take(dispenser, 0, 0) == ticket && done(dispenser, 0, ticket, 0));
     cr_expect(take(dispenser, 0, 0) == -1);
     for (int i = 0; i < 3; i++) {
-        dispenser_rejoin(dispenser, 1, 0);
+        dispenser_rejoin(dispenser, 1, 0, -1);
         cr_expect(take(dispenser, 0, 0) == -1, "the slow one is in the same share");
     }
     dispenser_free(dispenser);
 
     dispenser = make(PARAMETER_SERVER_BOUNDED_STALENESS, 2, 100, 2, 0); /* a chief's successor */
-    dispenser_rejoin(dispenser, 0, 3);
-    dispenser_rejoin(dispenser, 1, 0);
+    dispenser_rejoin(dispenser, 0, 3, -1);
+    dispenser_rejoin(dispenser, 1, 0, -1);
     cr_expect(take(dispenser, 0, 0) == -1 && take(dispenser, 1, 0) >= 0);
     dispenser_note_clock(dispenser, 1, 1); /* what it did while nobody led */
     cr_expect(take(dispenser, 0, 0) >= 0 && take(dispenser, 0, 0) == -1);
     dispenser_leave(dispenser, 1); /* who was gone for others need not be caught up with */
-    dispenser_rejoin(dispenser, 1, 1);
+    dispenser_rejoin(dispenser, 1, 1, -1);
     cr_expect(dispenser_clock(dispenser, 1) == 3);
+    dispenser_free(dispenser);
+}
+
+/* It goes on computing, whatever its connection does. */
+Test(dispenser, nobody_is_given_what_a_worker_that_comes_back_still_computes)
+{
+    struct dispenser *dispenser = make(PARAMETER_SERVER_BOUNDED_STALENESS, 2, 100, 2, 0);
+    dispenser_join(dispenser, 0);
+    dispenser_join(dispenser, 1);
+    cr_expect(take(dispenser, 1, 5) == 0 && take(dispenser, 1, 5) == 1);
+    cr_expect(dispenser_rejoin(dispenser, 1, 0, 0));
+    cr_expect(take(dispenser, 0, 6) == 1 && take(dispenser, 0, 6) == 2, "what it had not begun is free");
+    int64_t ns;
+    cr_expect(dispenser_done(dispenser, 1, 0, 9, &ns) && ns == 4 && dispenser_clock(dispenser, 1) == 1);
+    cr_expect(take(dispenser, 1, 9) == 3);
+    dispenser_leave(dispenser, 1);
+    cr_expect(!dispenser_rejoin(dispenser, 1, 1, 3) && done(dispenser, 0, 1, 9) && take(dispenser, 0, 9) == 3);
     dispenser_free(dispenser);
 }
 
@@ -104,16 +121,16 @@ Test(dispenser, nobody_starts_further_behind_than_the_bound)
     dispenser_note_furthest(dispenser, 50); /* a chief's successor */
     dispenser_join(dispenser, 2);
     cr_expect(dispenser_clock(dispenser, 2) == 48);
-    dispenser_rejoin(dispenser, 0, 51);
+    dispenser_rejoin(dispenser, 0, 51, -1);
     cr_expect(take(dispenser, 2, 0) == 0 && take(dispenser, 0, 0) == -1);
     cr_expect(done(dispenser, 2, 0, 0) && take(dispenser, 0, 0) == 1);
     dispenser_free(dispenser);
 
     dispenser = make(PARAMETER_SERVER_BOUNDED_STALENESS, 2, 200, 2, 0);
     dispenser_note_furthest(dispenser, 50);
-    dispenser_rejoin(dispenser, 1, 10); /* it was taken for lost by the chief before */
+    dispenser_rejoin(dispenser, 1, 10, -1); /* it was taken for lost by the chief before */
     cr_expect(dispenser_clock(dispenser, 1) == 48);
-    dispenser_rejoin(dispenser, 0, 50);
+    dispenser_rejoin(dispenser, 0, 50, -1);
     cr_expect(dispenser_clock(dispenser, 0) == 50 && take(dispenser, 0, 0) == 0);
     cr_expect(done(dispenser, 0, 0, 0));
     dispenser_leave(dispenser, 0);

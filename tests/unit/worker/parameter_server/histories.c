@@ -1130,8 +1130,8 @@ static void join(struct clocks *clocks, unsigned number, int64_t given)
         clocks->behind = clocks->known - given;
 }
 
-/* The chief gives it, and nobody else has it. */
-static void take(struct clocks *clocks, const struct entry *entry)
+/* The chief gives it, or it has it still, and nobody else has it. */
+static void hold(struct clocks *clocks, const struct entry *entry)
 {
     struct clock_of_worker *worker = &clocks->workers[entry->worker];
     for (unsigned i = 0; i < WORKERS; i++)
@@ -1139,6 +1139,11 @@ static void take(struct clocks *clocks, const struct entry *entry)
                   (long long)entry->ticket);
     cr_assert(worker->held < 2);
     worker->holds[worker->held++] = entry->ticket;
+}
+
+static void take(struct clocks *clocks, const struct entry *entry)
+{
+    hold(clocks, entry);
     give_up_the_absent(clocks);
     clocks->taken = true;
 }
@@ -1217,6 +1222,9 @@ static int64_t read_entry(struct clocks *clocks, const struct entry *entry)
         break;
     case TICKET_VOID:
         make_void(clocks);
+        break;
+    case TICKET_HOLD:
+        hold(clocks, entry);
         break;
     case TICKET_TAKE:
         take(clocks, entry);
