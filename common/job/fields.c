@@ -462,6 +462,27 @@ static const struct field validation_files_fields[] = {
 };
 static OBJECT_TYPE(validation_files_type, "Validation files", validation_files_fields);
 
+#define IMAGE_FORMATS "idx", "synthetic", "cifar10", "npy", "tfrecord"
+static const struct field augmentation_fields[] = {
+    {.name = "horizontalFlip",
+     .kind = FIELD_BOOLEAN,
+     MEMBER(augmentation_spec, horizontal_flip),
+     LONE,
+     ONLY_FOR(IMAGE_FORMATS),
+     .description = "Mirror each image with probability one half. False by default."},
+    {.name = "cropPadding",
+     .kind = FIELD_INTEGER,
+     MEMBER(augmentation_spec, crop_padding),
+     LONE,
+     ONLY_FOR(IMAGE_FORMATS),
+     .flags = FIELD_ZERO,
+     RANGE(0, 64),
+     .description =
+         "Put so many zeros on each side of the image and cut a piece of its own size out of that, anywhere. "
+         "It must be smaller than the image. Default: 0, the image as it is."},
+};
+static OBJECT_TYPE(augmentation_type, "Augmentation", augmentation_fields);
+
 static const struct field data_fields[] = {
     {.name = "format",
      .kind = FIELD_ENUM,
@@ -515,6 +536,16 @@ static const struct field data_fields[] = {
      ONLY_FOR("tfrecord"),
      RANGE(1, NAME_MAX_LENGTH),
      .description = "tfrecord: name of the feature that holds the label. Default: label."},
+    {.name = "augmentation",
+     .kind = FIELD_OBJECT,
+     MEMBER(data_spec, augmentation),
+     LONE,
+     .type = &augmentation_type,
+     .description =
+         "What is done to the images that are learnt from, anew in each epoch, as in He et al., 2016. How is a "
+         "function "
+         "of training.seed, the epoch and the example: the same for every crew, strategy and restart. Those that the "
+         "model is tested on stay as they are."},
 };
 OBJECT_TYPE(data_type, "Data", data_fields, .told_by = "format");
 

@@ -199,6 +199,12 @@ struct data_files {
     const char *files;  /* cifar10, tokens, tfrecord: one file, or several by a * in the last part of the path */
 };
 
+/* What training does to its images, each time anew; both 0: nothing. */
+struct augmentation_spec {
+    bool horizontal_flip; /* half of them are mirrored */
+    int64_t crop_padding; /* zeros on each side, of which a piece of the image's own size is cut */
+};
+
 struct data_spec {
     enum data_format format;
     const char *storage;
@@ -206,6 +212,7 @@ struct data_spec {
     struct data_files validation;
     int64_t examples;                          /* synthetic */
     const char *image_feature, *label_feature; /* tfrecord; NULL: "image", "label" */
+    struct augmentation_spec augmentation;
 };
 
 struct optimizer_spec {

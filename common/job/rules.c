@@ -1263,6 +1263,14 @@ const struct rule rules[] = {
                  "self.model.layers[0].type == 'embedding'))",
      .message = "bytes and tokens are for gpt presets and layers that begin with an embedding, and the other formats "
                 "for the other models; change format or model"},
+    {.name = "AugmentedImages",
+     .about = &shared_type,
+     .field = "data.augmentation",
+     .holds = worker_rule_augmented_images,
+     .cel = OURS "!has(self.model) || !has(self.data) || !has(self.data.augmentation) || !((has(self.model.preset) && "
+                 "self.model.preset.startsWith('gpt')) || (has(self.model.layers) && self.model.layers.size() > 0 && "
+                 "self.model.layers[0].type == 'embedding'))",
+     .message = "is for images, and the model reads tokens; leave it out"},
     {.name = "ExportNames",
      .about = &shared_type,
      .field = "export.names",

@@ -216,6 +216,12 @@ bool worker_rule_texts(const struct json *self, const struct json *old)
            rule_is_one_of(self, "data.format", texts) == reads_tokens(self);
 }
 
+bool worker_rule_augmented_images(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return is_foreign(self) || !rule_has(self, "model") || !rule_has(self, "data.augmentation") || !reads_tokens(self);
+}
+
 bool worker_rule_export_names(const struct json *self, const struct json *old)
 {
     (void)old;

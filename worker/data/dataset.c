@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/memory.h"
+#include "common/scope.h"
 #include "worker/data/dataset_format.h"
 #include "worker/data/mapped_file.h"
 #include "worker/data/read_delay.h"
@@ -46,6 +47,19 @@ static int cut_split(struct dataset *dataset, const struct data_spec *spec, enum
     return 0;
 }
 
+static int augment(struct dataset *dataset, const struct augmentation_spec *spec, struct error *error)
+{
+    if (augmentation_check(spec, dataset->format.image, &dataset->augmentation, error) < 0)
+        return -1;
+    size_t length = strlen(dataset->description), left = sizeof dataset->description - length;
+    if (spec->crop_padding > 0)
+        snprintf(dataset->description + length, left, ", cropped out of %lld zeros around%s",
+                 (long long)spec->crop_padding, spec->horizontal_flip ? ", half mirrored" : "");
+    else if (spec->horizontal_flip)
+        snprintf(dataset->description + length, left, ", half mirrored");
+    return 0;
+}
+
 /* Validation without files and without `last`: no examples at all. */
 static struct dataset *empty_dataset(const struct example_format *format)
 {
@@ -73,7 +87,8 @@ int dataset_open(const struct data_spec *spec, const struct storage_map *storage
     struct dataset *dataset = NULL;
     if (kinds[spec->format]->open(&source, &dataset, error) < 0)
         return -1;
-    if (cut_split(dataset, spec, split, error) < 0) {
+    if (cut_split(dataset, spec, split, error) < 0 ||
+        (!validation && augment(dataset, &spec->augmentation, error) < 0)) {
         dataset_free(dataset);
         return -1;
     }
@@ -105,18 +120,33 @@ const char *dataset_description(const struct dataset *dataset)
     return dataset->description;
 }
 
-static int read_examples(const struct dataset *dataset, const int64_t *indices, int64_t count, void *inputs,
-                         void *targets, struct error *error)
+/* `scratch` NULL: the example as it is; else it passes through there. */
+static int read_example(const struct dataset *dataset, const struct dataset_epoch *epoch, int64_t index, void *scratch,
+                        void *input, void *target, struct error *error)
+{
+    const struct augmentation *augmentation = &dataset->augmentation;
+    if (index < 0 || index >= dataset->count)
+        return error_set(error, ERROR_INTERNAL, "example %lld of %lld was asked for", (long long)index,
+                         (long long)dataset->count);
+    if (dataset->kind->read(dataset, dataset->first + index, scratch ? scratch : input, target, error) < 0)
+        return -1;
+    if (scratch) {
+        struct augmentation_draw draw = augmentation_draw(augmentation, epoch->seed, epoch->number, index);
+        augmentation_apply(augmentation, &draw, scratch, input);
+    }
+    return 0;
+}
+
+static int read_examples(const struct dataset *dataset, const struct dataset_epoch *epoch, const int64_t *indices,
+                         int64_t count, void *inputs, void *targets, struct error *error)
 {
     size_t input_bytes = example_input_bytes(&dataset->format), target_bytes = example_target_bytes(&dataset->format);
-    for (int64_t i = 0; i < count; i++) {
-        if (indices[i] < 0 || indices[i] >= dataset->count)
-            return error_set(error, ERROR_INTERNAL, "example %lld of %lld was asked for", (long long)indices[i],
-                             (long long)dataset->count);
-        if (dataset->kind->read(dataset, dataset->first + indices[i], (char *)inputs + (size_t)i * input_bytes,
-                                (char *)targets + (size_t)i * target_bytes, error) < 0)
+    bool augments = epoch != NULL && augmentation_is_some(&dataset->augmentation);
+    SCOPED_FREE void *scratch = augments ? memory_allocate(1, input_bytes) : NULL;
+    for (int64_t i = 0; i < count; i++)
+        if (read_example(dataset, epoch, indices[i], scratch, (char *)inputs + (size_t)i * input_bytes,
+                         (char *)targets + (size_t)i * target_bytes, error) < 0)
             return -1;
-    }
     return 0;
 }
 
@@ -132,10 +162,22 @@ static int check_files(const struct dataset *dataset, const int64_t *indices, in
     return 0;
 }
 
+static int read_and_check(const struct dataset *dataset, const struct dataset_epoch *epoch, const int64_t *indices,
+                          int64_t count, void *inputs, void *targets, struct error *error)
+{
+    read_delay_sleep();
+    int result = read_examples(dataset, epoch, indices, count, inputs, targets, error);
+    return check_files(dataset, indices, count, error) < 0 ? -1 : result;
+}
+
 int dataset_read(const struct dataset *dataset, const int64_t *indices, int64_t count, void *inputs, void *targets,
                  struct error *error)
 {
-    read_delay_sleep();
-    int result = read_examples(dataset, indices, count, inputs, targets, error);
-    return check_files(dataset, indices, count, error) < 0 ? -1 : result;
+    return read_and_check(dataset, NULL, indices, count, inputs, targets, error);
+}
+
+int dataset_read_in_epoch(const struct dataset *dataset, struct dataset_epoch epoch, const int64_t *indices,
+                          int64_t count, void *inputs, void *targets, struct error *error)
+{
+    return read_and_check(dataset, &epoch, indices, count, inputs, targets, error);
 }

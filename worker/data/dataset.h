@@ -58,4 +58,13 @@ const char *dataset_description(const struct dataset *dataset);
 int dataset_read(const struct dataset *dataset, const int64_t *indices, int64_t count, void *inputs, void *targets,
                  struct error *error);
 
+/* The same as training sees them in an epoch: with what data.augmentation does to images, a function of seed, epoch and example.
+ * Examples of the validation split are as they are. */
+struct dataset_epoch {
+    uint64_t seed;
+    int64_t number;
+};
+int dataset_read_in_epoch(const struct dataset *dataset, struct dataset_epoch epoch, const int64_t *indices,
+                          int64_t count, void *inputs, void *targets, struct error *error);
+
 #endif

@@ -5,13 +5,15 @@
 #ifndef COXSWAIN_DATA_DATASET_FORMAT_H
 #define COXSWAIN_DATA_DATASET_FORMAT_H
 
+#include "worker/data/augmentation.h"
 #include "worker/data/dataset.h"
 
 struct dataset {
     const struct dataset_kind *kind;
     struct example_format format;
-    int64_t count; /* of this split */
-    int64_t first; /* where the split begins among the source's examples */
+    int64_t count;                    /* of this split */
+    int64_t first;                    /* where the split begins among the source's examples */
+    struct augmentation augmentation; /* of what is learnt from; else nothing */
     char description[256];
 };
 

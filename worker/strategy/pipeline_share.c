@@ -41,7 +41,9 @@ static int read_batch(const struct pipeline *pipeline, struct pipeline_share *sh
     batch->filled = false;
     for (int64_t i = from; i < to; i++)
         share->indices[i - from] = sampler_index(options->sampler, data_epoch, position + i);
-    if (dataset_read(options->dataset, share->indices, to - from, batch->inputs, batch->targets, error) < 0)
+    const struct dataset_epoch epoch = {options->sampler->seed, data_epoch};
+    if (dataset_read_in_epoch(options->dataset, epoch, share->indices, to - from, batch->inputs, batch->targets,
+                              error) < 0)
         return -1;
     *batch = (struct pipeline_batch){true, data_epoch, position, batch->inputs, batch->targets};
     return 0;

@@ -120,7 +120,9 @@ int replica_batch_read(struct replica *replica, struct batch *batch, int64_t dat
     int64_t first, count = replica_batch_share(replica, size, &first);
     for (int64_t i = 0; i < count; i++)
         replica->indices[i] = sampler_index(options->sampler, data_epoch, position + first + i);
-    if (dataset_read(options->dataset, replica->indices, count, batch->inputs, batch->targets, error) < 0)
+    const struct dataset_epoch epoch = {options->sampler->seed, data_epoch};
+    if (dataset_read_in_epoch(options->dataset, epoch, replica->indices, count, batch->inputs, batch->targets, error) <
+        0)
         return -1;
     batch->filled = true;
     batch->data_epoch = data_epoch;

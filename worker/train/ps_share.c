@@ -96,7 +96,9 @@ static int read_examples(struct ps_share *share, const struct range *range, int6
     share->read.count = 0;
     for (int64_t i = 0; i < count; i++)
         share->indices[i] = sampler_index(&trainer->sampler, range->data_epoch, range->first + at + i);
-    if (dataset_read(trainer->training, share->indices, count, share->inputs, share->targets, error) < 0)
+    const struct dataset_epoch epoch = {trainer->sampler.seed, range->data_epoch};
+    if (dataset_read_in_epoch(trainer->training, epoch, share->indices, count, share->inputs, share->targets, error) <
+        0)
         return -1;
     share->read = wanted;
     return 0;
