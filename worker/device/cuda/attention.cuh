@@ -17,6 +17,7 @@
 #include <math.h>
 
 #include "worker/device/cuda/read_share.cuh"
+#include "worker/device/cuda/stored.cuh"
 #include "worker/device/cuda/warp.cuh"
 
 #define ATTENTION_TILE 64
@@ -141,6 +142,46 @@ static __device__ inline void store_rows(const struct attention_head &head, floa
         }
 }
 
+/* Of 64 query rows: logsumexp, and dots, the sums of dy y. */
+struct row_statistics {
+    float *logsumexp, *dots;
+};
+
+/* Each of the block's WARPS warps takes every WARPS-th row. */
+template <typename Stored, int WARPS>
+static __device__ inline void load_statistics(const struct attention_backward &op, const struct attention_head &head,
+                                              int64_t query, int warp, int lane, const struct row_statistics &to)
+{
+    const values<Stored> y(op.y), dy(op.dy);
+    for (int row = warp; row < ATTENTION_TILE; row += WARPS) {
+        const int64_t at = head.output + (query + row) * head.output_row;
+        float dot = 0;
+        if (query + row < head.t)
+            for (int i = lane; i < head.width; i += WARP)
+                dot += dy[at + i] * y[at + i];
+        dot = warp_sum(dot);
+        if (lane > 0)
+            continue;
+        to.dots[row] = dot;
+        to.logsumexp[row] = query + row < head.t ? op.logsumexp[head.statistics + query + row] : 0;
+    }
+}
+
+/* The lanes of a row, which lie side by side. */
+template <int LANES> static __device__ inline float row_maximum(float x)
+{
+    for (int distance = LANES / 2; distance > 0; distance /= 2)
+        x = fmaxf(x, __shfl_xor_sync(~0u, x, distance));
+    return x;
+}
+
+template <int LANES> static __device__ inline float row_sum(float x)
+{
+    for (int distance = LANES / 2; distance > 0; distance /= 2)
+        x += __shfl_xor_sync(~0u, x, distance);
+    return x;
+}
+
 /* Bytes of tiles by column and by row, and of scores. */
 static inline size_t attention_bytes(int64_t width, int columns, size_t by_column, size_t by_row)
 {
@@ -149,10 +190,10 @@ static inline size_t attention_bytes(int64_t width, int columns, size_t by_colum
     return floats * sizeof(float);
 }
 
-/* More shared memory than 48 KiB must be asked for. */
-template <typename Operation>
-static void launch_attention(const struct cuda_call *call, const Operation &op, void (*kernel)(Operation),
-                             size_t shared_bytes)
+/* A block a tile of each head; more shared memory than 48 KiB must be asked for. */
+template <typename Operation, typename... More>
+static void launch_attention(const struct cuda_call *call, const Operation &op, dim3 threads, size_t shared_bytes,
+                             void (*kernel)(Operation, More...), More... more)
 {
     const unsigned tiles = (unsigned)((op.t + ATTENTION_TILE - 1) / ATTENTION_TILE);
     if (op.b == 0)
@@ -164,8 +205,7 @@ static void launch_attention(const struct cuda_call *call, const Operation &op, 
     if (result != cudaSuccess)
         cuda_call_fail(call, "attention", cudaGetErrorString(result));
     else
-        launch_kernel(call, dim3(tiles, (unsigned)(op.b * op.heads)), dim3(ATTENTION_SIDE, ATTENTION_SIDE),
-                      shared_bytes, kernel, op);
+        launch_kernel(call, dim3(tiles, (unsigned)(op.b * op.heads)), threads, shared_bytes, kernel, op, more...);
 }
 
 /* Columns of a head's width that a thread has (or 16ths of what a warp has), rounded up to a kernel that there is; 0: too
@@ -179,5 +219,21 @@ static inline int attention_columns(const struct cuda_call *call, int64_t c, int
     }
     return width <= 32 ? 2 : width <= 64 ? 4 : 8;
 }
+
+/* Calls launch<COLUMNS>(call, op) for the columns that the heads' width asks for. */
+#define BY_COLUMNS(launch, call, op)                                                                                   \
+    do {                                                                                                               \
+        switch (attention_columns(call, (op)->c, (op)->heads)) {                                                       \
+        case 2:                                                                                                        \
+            launch<2>(call, op);                                                                                       \
+            break;                                                                                                     \
+        case 4:                                                                                                        \
+            launch<4>(call, op);                                                                                       \
+            break;                                                                                                     \
+        case 8:                                                                                                        \
+            launch<8>(call, op);                                                                                       \
+            break;                                                                                                     \
+        }                                                                                                              \
+    } while (0)
 
 #endif

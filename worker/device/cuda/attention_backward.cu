@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/device/cuda/attention_tensor.cuh"
 
-/* A block's shared memory; dots are sum(dy y) of each query row. Each kernel needs some tiles by row as well. */
+/* A block's shared memory. Each kernel needs some tiles by row as well. */
 struct attention_tiles {
-    float *queries, *keys, *values, *dy, *scores, *logsumexp, *dots, *by_row;
+    float *queries, *keys, *values, *dy, *scores, *by_row;
+    struct row_statistics statistics;
 };
 
 static __device__ struct attention_tiles attention_tiles(const struct attention_head &head, float *shared)
@@ -15,9 +16,9 @@ static __device__ struct attention_tiles attention_tiles(const struct attention_
     tiles.values = tiles.keys + tile;
     tiles.dy = tiles.values + tile;
     tiles.scores = tiles.dy + tile;
-    tiles.logsumexp = tiles.scores + ATTENTION_TILE * ATTENTION_PITCH;
-    tiles.dots = tiles.logsumexp + ATTENTION_TILE;
-    tiles.by_row = tiles.dots + ATTENTION_TILE;
+    tiles.statistics.logsumexp = tiles.scores + ATTENTION_TILE * ATTENTION_PITCH;
+    tiles.statistics.dots = tiles.statistics.logsumexp + ATTENTION_TILE;
+    tiles.by_row = tiles.statistics.dots + ATTENTION_TILE;
     return tiles;
 }
 
@@ -29,7 +30,7 @@ static __device__ void load_keys(const struct attention_backward &op, const stru
     load_tile<COLUMNS>(head, op.qkv + head.value, head.qkv_row, key, tiles.values, NULL);
 }
 
-/* With the statistics of their rows; a warp takes every eighth row. */
+/* With the statistics of their rows. */
 template <int COLUMNS>
 static __device__ void load_queries(const struct attention_backward &op, const struct attention_head &head,
                                     int64_t query, const struct attention_tiles &tiles, float *queries_by_row,
@@ -37,19 +38,8 @@ static __device__ void load_queries(const struct attention_backward &op, const s
 {
     load_tile<COLUMNS>(head, op.qkv + head.query, head.qkv_row, query, tiles.queries, queries_by_row);
     load_tile<COLUMNS>(head, op.dy + head.output, head.output_row, query, tiles.dy, dy_by_row);
-    const int lane = attention_thread() % WARP;
-    for (int row = attention_thread() / WARP; row < ATTENTION_TILE; row += ATTENTION_SIDE * ATTENTION_SIDE / WARP) {
-        const int64_t at = head.output + (query + row) * head.output_row;
-        float dot = 0;
-        if (query + row < head.t)
-            for (int i = lane; i < head.width; i += WARP)
-                dot += op.dy[at + i] * op.y[at + i];
-        dot = warp_sum(dot);
-        if (lane > 0)
-            continue;
-        tiles.dots[row] = dot;
-        tiles.logsumexp[row] = query + row < head.t ? op.logsumexp[head.statistics + query + row] : 0;
-    }
+    load_statistics<float, ATTENTION_SIDE * ATTENTION_SIDE / WARP>(op, head, query, attention_thread() / WARP,
+                                                                   attention_thread() % WARP, tiles.statistics);
 }
 
 /* Softmax weights P of the tile, and dS = P (dP - dot) / sqrt(width). */
@@ -66,9 +56,9 @@ static __device__ void weigh(const struct attention_head &head, int64_t query, i
             const int row = (int)threadIdx.y * ATTENTION_SHARE + i;
             const int64_t column = key + threadIdx.x * ATTENTION_SHARE + j;
             const bool seen = column <= query + row && query + row < head.t;
-            const float weight = seen ? expf(weights[i][j] * head.scale - tiles.logsumexp[row]) : 0;
+            const float weight = seen ? expf(weights[i][j] * head.scale - tiles.statistics.logsumexp[row]) : 0;
             weights[i][j] = weight;
-            dscores[i][j] = weight * (dscores[i][j] - tiles.dots[row]) * head.scale;
+            dscores[i][j] = weight * (dscores[i][j] - tiles.statistics.dots[row]) * head.scale;
         }
 }
 
@@ -124,8 +114,9 @@ template <int COLUMNS> static void launch_both(const struct cuda_call *call, con
 {
     const size_t statistics = 2 * ATTENTION_TILE * sizeof(float);
     const int64_t width = op->c / op->heads;
-    launch_attention(call, *op, each_query_tile<COLUMNS>, attention_bytes(width, COLUMNS, 4, 1) + statistics);
-    launch_attention(call, *op, each_key_tile<COLUMNS>, attention_bytes(width, COLUMNS, 4, 2) + statistics);
+    const dim3 threads(ATTENTION_SIDE, ATTENTION_SIDE);
+    launch_attention(call, *op, threads, attention_bytes(width, COLUMNS, 4, 1) + statistics, each_query_tile<COLUMNS>);
+    launch_attention(call, *op, threads, attention_bytes(width, COLUMNS, 4, 2) + statistics, each_key_tile<COLUMNS>);
 }
 
 void cuda_attention_backward(const struct cuda_call *call, const struct attention_backward *op)
@@ -134,15 +125,5 @@ void cuda_attention_backward(const struct cuda_call *call, const struct attentio
         attention_backward_bfloat16(call, op);
         return;
     }
-    switch (attention_columns(call, op->c, op->heads)) {
-    case 2:
-        launch_both<2>(call, op);
-        break;
-    case 4:
-        launch_both<4>(call, op);
-        break;
-    case 8:
-        launch_both<8>(call, op);
-        break;
-    }
+    BY_COLUMNS(launch_both, call, op);
 }

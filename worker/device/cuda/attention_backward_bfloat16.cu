@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/device/cuda/attention_tensor.cuh"
 
-/* Of 64 query rows: logsumexp, and dots, the sums of dy y. */
-struct row_statistics {
-    float *logsumexp, *dots;
-};
 #define STATISTICS_BYTES (2 * ATTENTION_TILE * sizeof(float))
 
 /* They lie behind the tiles. */
@@ -12,25 +8,6 @@ static __device__ inline struct row_statistics statistics_behind(struct bfloat16
 {
     float *start = (float *)tiles;
     return {start, start + ATTENTION_TILE};
-}
-
-/* A warp takes every fourth row. */
-static __device__ void load_statistics(const struct attention_backward &op, const struct attention_head &head,
-                                       int64_t query, const struct row_statistics &to)
-{
-    const values<struct bfloat16> y(op.y), dy(op.dy);
-    for (int row = (int)threadIdx.y; row < ATTENTION_TILE; row += TILE_WARPS) {
-        const int64_t at = head.output + (query + row) * head.output_row;
-        float dot = 0;
-        if (query + row < head.t)
-            for (int i = (int)threadIdx.x; i < head.width; i += WARP)
-                dot += dy[at + i] * y[at + i];
-        dot = warp_sum(dot);
-        if (threadIdx.x > 0)
-            continue;
-        to.dots[row] = dot;
-        to.logsumexp[row] = query + row < head.t ? op.logsumexp[head.statistics + query + row] : 0;
-    }
 }
 
 /* Scores become softmax weights P, and dscores, which are dP, become dS = P (dP - dot) / sqrt(width). `by_key`: a row is a
@@ -66,7 +43,7 @@ static __global__ void __launch_bounds__(TILE_WARPS *WARP) each_query_tile(struc
     float sums[2 * STEPS][4] = {};
     load_rows<STEPS>(head, whole, qkv + head.query, head.qkv_row, query, queries);
     load_rows<STEPS>(head, whole, gradient + head.output, head.output_row, query, dy);
-    load_statistics(op, head, query, statistics);
+    load_statistics<struct bfloat16, TILE_WARPS>(op, head, query, (int)threadIdx.y, (int)threadIdx.x, statistics);
     for (int64_t key = 0; key <= query; key += ATTENTION_TILE) {
         float scores[KEY_TILES][4] = {}, dscores[KEY_TILES][4] = {};
         load_rows<STEPS>(head, whole, qkv + head.key, head.qkv_row, key, keys);
@@ -103,7 +80,7 @@ static __global__ void __launch_bounds__(TILE_WARPS *WARP) each_key_tile(struct 
         load_rows<STEPS>(head, whole, gradient + head.output, head.output_row, query, dy);
         load_turned<STEPS>(head, qkv + head.query, head.qkv_row, query, turned_queries);
         load_turned<STEPS>(head, gradient + head.output, head.output_row, query, turned_dy);
-        load_statistics(op, head, query, statistics);
+        load_statistics<struct bfloat16, TILE_WARPS>(op, head, query, (int)threadIdx.y, (int)threadIdx.x, statistics);
         __syncthreads();
         multiply_tiles<STEPS>(keys, queries, scores);
         multiply_tiles<STEPS>(value_rows, dy, dscores);
@@ -120,21 +97,14 @@ template <int STEPS> static void launch(const struct cuda_call *call, const stru
 {
     const bool whole = heads_are_whole(op->c, op->heads, op->qkv, op->dy);
     const size_t of_queries = 4 * ROW_TILE(STEPS) + TURNED_TILE(STEPS), of_keys = of_queries + TURNED_TILE(STEPS);
-    launch_tiles(call, *op, each_query_tile<STEPS>, whole, of_queries * sizeof(struct bfloat16) + STATISTICS_BYTES);
-    launch_tiles(call, *op, each_key_tile<STEPS>, whole, of_keys * sizeof(struct bfloat16) + STATISTICS_BYTES);
+    const dim3 threads(WARP, TILE_WARPS);
+    launch_attention(call, *op, threads, of_queries * sizeof(struct bfloat16) + STATISTICS_BYTES,
+                     each_query_tile<STEPS>, whole);
+    launch_attention(call, *op, threads, of_keys * sizeof(struct bfloat16) + STATISTICS_BYTES, each_key_tile<STEPS>,
+                     whole);
 }
 
 void attention_backward_bfloat16(const struct cuda_call *call, const struct attention_backward *op)
 {
-    switch (attention_columns(call, op->c, op->heads)) {
-    case 2:
-        launch<2>(call, op);
-        break;
-    case 4:
-        launch<4>(call, op);
-        break;
-    case 8:
-        launch<8>(call, op);
-        break;
-    }
+    BY_COLUMNS(launch, call, op);
 }

@@ -6,21 +6,6 @@ template <int COLUMNS> struct row_state {
     float maximum[ATTENTION_SHARE], sum[ATTENTION_SHARE], output[ATTENTION_SHARE][COLUMNS];
 };
 
-/* The 16 threads of a row are half a warp. */
-static __device__ float row_maximum(float x)
-{
-    for (int distance = ATTENTION_SIDE / 2; distance > 0; distance /= 2)
-        x = fmaxf(x, __shfl_xor_sync(~0u, x, distance));
-    return x;
-}
-
-static __device__ float row_sum(float x)
-{
-    for (int distance = ATTENTION_SIDE / 2; distance > 0; distance /= 2)
-        x += __shfl_xor_sync(~0u, x, distance);
-    return x;
-}
-
 /* Scores become powers against the row's new maximum; what was summed before is brought to it. */
 template <int COLUMNS>
 static __device__ void absorb(const struct attention_head &head, int64_t query, int64_t key,
@@ -36,14 +21,14 @@ static __device__ void absorb(const struct attention_head &head, int64_t query, 
             scores[i][j] = column <= row && column < head.t ? scores[i][j] * head.scale : -INFINITY;
             maximum = fmaxf(maximum, scores[i][j]);
         }
-        maximum = fmaxf(state->maximum[i], row_maximum(maximum));
+        maximum = fmaxf(state->maximum[i], row_maximum<ATTENTION_SIDE>(maximum));
         const float shrink = expf(state->maximum[i] - maximum);
 #pragma unroll
         for (int j = 0; j < ATTENTION_SHARE; j++) {
             scores[i][j] = expf(scores[i][j] - maximum);
             sum += scores[i][j];
         }
-        state->sum[i] = state->sum[i] * shrink + row_sum(sum);
+        state->sum[i] = state->sum[i] * shrink + row_sum<ATTENTION_SIDE>(sum);
         state->maximum[i] = maximum;
 #pragma unroll
         for (int j = 0; j < COLUMNS; j++)
@@ -96,7 +81,8 @@ template <int COLUMNS> static __global__ void each_query_tile(struct attention_f
 
 template <int COLUMNS> static void launch(const struct cuda_call *call, const struct attention_forward *op)
 {
-    launch_attention(call, *op, each_query_tile<COLUMNS>, attention_bytes(op->c / op->heads, COLUMNS, 2, 1));
+    launch_attention(call, *op, dim3(ATTENTION_SIDE, ATTENTION_SIDE), attention_bytes(op->c / op->heads, COLUMNS, 2, 1),
+                     each_query_tile<COLUMNS>);
 }
 
 void cuda_attention_forward(const struct cuda_call *call, const struct attention_forward *op)
@@ -105,15 +91,5 @@ void cuda_attention_forward(const struct cuda_call *call, const struct attention
         attention_forward_bfloat16(call, op);
         return;
     }
-    switch (attention_columns(call, op->c, op->heads)) {
-    case 2:
-        launch<2>(call, op);
-        break;
-    case 4:
-        launch<4>(call, op);
-        break;
-    case 8:
-        launch<8>(call, op);
-        break;
-    }
+    BY_COLUMNS(launch, call, op);
 }

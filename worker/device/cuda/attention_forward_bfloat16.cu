@@ -7,21 +7,6 @@ template <int STEPS> struct lane_state {
     float maximum[2], sum[2], output[2 * STEPS][4];
 };
 
-/* The four lanes of a row. */
-static __device__ float row_maximum(float x)
-{
-    for (int distance = 2; distance > 0; distance /= 2)
-        x = fmaxf(x, __shfl_xor_sync(~0u, x, distance));
-    return x;
-}
-
-static __device__ float row_sum(float x)
-{
-    for (int distance = 2; distance > 0; distance /= 2)
-        x += __shfl_xor_sync(~0u, x, distance);
-    return x;
-}
-
 /* Scores become powers against the row's new maximum; what was summed before is brought to it. */
 template <int STEPS>
 static __device__ void absorb(const struct attention_head &head, int64_t query, int64_t key,
@@ -38,7 +23,7 @@ static __device__ void absorb(const struct attention_head &head, int64_t query, 
                 scores[j][i] = column <= row && column < head.t ? scores[j][i] * head.scale : -INFINITY;
                 maximum = fmaxf(maximum, scores[j][i]);
             }
-        maximum = fmaxf(state->maximum[half], row_maximum(maximum));
+        maximum = fmaxf(state->maximum[half], row_maximum<ROW_LANES>(maximum));
         const float shrink = expf(state->maximum[half] - maximum);
 #pragma unroll
         for (int j = 0; j < KEY_TILES; j++)
@@ -47,7 +32,7 @@ static __device__ void absorb(const struct attention_head &head, int64_t query, 
                 scores[j][i] = expf(scores[j][i] - maximum);
                 sum += scores[j][i];
             }
-        state->sum[half] = state->sum[half] * shrink + row_sum(sum);
+        state->sum[half] = state->sum[half] * shrink + row_sum<ROW_LANES>(sum);
         state->maximum[half] = maximum;
 #pragma unroll
         for (int j = 0; j < 2 * STEPS; j++) {
@@ -105,21 +90,11 @@ static __global__ void __launch_bounds__(TILE_WARPS *WARP) each_query_tile(struc
 template <int STEPS> static void launch(const struct cuda_call *call, const struct attention_forward *op)
 {
     const size_t elements = 2 * ROW_TILE(STEPS) + TURNED_TILE(STEPS);
-    launch_tiles(call, *op, each_query_tile<STEPS>, heads_are_whole(op->c, op->heads, op->qkv, op->qkv),
-                 elements * sizeof(struct bfloat16));
+    launch_attention(call, *op, dim3(WARP, TILE_WARPS), elements * sizeof(struct bfloat16), each_query_tile<STEPS>,
+                     heads_are_whole(op->c, op->heads, op->qkv, op->qkv));
 }
 
 void attention_forward_bfloat16(const struct cuda_call *call, const struct attention_forward *op)
 {
-    switch (attention_columns(call, op->c, op->heads)) {
-    case 2:
-        launch<2>(call, op);
-        break;
-    case 4:
-        launch<4>(call, op);
-        break;
-    case 8:
-        launch<8>(call, op);
-        break;
-    }
+    BY_COLUMNS(launch, call, op);
 }

@@ -20,6 +20,7 @@
 #define ROW_PITCH(steps) ((steps) * 16 + 8)
 #define TURNED_PITCH (ATTENTION_TILE + 8)
 #define KEY_TILES (ATTENTION_TILE / 8) /* of sums, side by side */
+#define ROW_LANES 4                    /* that a row's sums are shared out to */
 
 /* Elements of a tile by row, and of a turned one. */
 #define ROW_TILE(steps) (ATTENTION_TILE * ROW_PITCH(steps))
@@ -142,25 +143,6 @@ static __device__ inline void store_sums(const struct attention_head &head, stru
 static inline bool heads_are_whole(int64_t c, int64_t heads, const void *values, const void *others)
 {
     return c / heads % 8 == 0 && ((uintptr_t)values | (uintptr_t)others) % 16 == 0;
-}
-
-/* A block a tile of each head; more shared memory than 48 KiB must be asked for. */
-template <typename Operation>
-static void launch_tiles(const struct cuda_call *call, const Operation &op, void (*kernel)(Operation, bool), bool whole,
-                         size_t shared_bytes)
-{
-    const unsigned tiles = (unsigned)((op.t + ATTENTION_TILE - 1) / ATTENTION_TILE);
-    if (op.b == 0)
-        return;
-    cudaError_t result =
-        shared_bytes > 48 * 1024
-            ? cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared_bytes)
-            : cudaSuccess;
-    if (result != cudaSuccess)
-        cuda_call_fail(call, "attention", cudaGetErrorString(result));
-    else
-        launch_kernel(call, dim3(tiles, (unsigned)(op.b * op.heads)), dim3(WARP, TILE_WARPS), shared_bytes, kernel, op,
-                      whole);
 }
 
 void attention_forward_bfloat16(const struct cuda_call *call, const struct attention_forward *op);
