@@ -26,11 +26,12 @@ api DELETE "$jobs_path/calm" >/dev/null
 until_true 15 no_secrets
 verdict $? "which goes with the job" "$(secrets)"
 
-job wrong '{"ttlSecondsAfterFinished":2}' 2 'if [ $COXSWAIN_INDEX = 1 ]; then echo no such file >&2; exit 65; fi; sleep 60'
+job wrong '{}' 2 'if [ $COXSWAIN_INDEX = 1 ]; then echo no such file >&2; exit 65; fi; sleep 60'
 wait_for wrong state Failed
 verdict $? "a permanent exit code fails the job"
 api GET "$jobs_path/wrong" | grep -q 'exited with code 65: the training data is wrong or missing; no such file'
 verdict $? "it is told with its meaning and last words" "$(api GET "$jobs_path/wrong")"
+api PATCH "$jobs_path/wrong" '{"spec":{"runPolicy":{"ttlSecondsAfterFinished":2}}}' >/dev/null # not before it was looked at
 is_gone() { api GET "$jobs_path/$1" | grep -q NotFound; }
 until_true 60 is_gone wrong
 verdict $? "the job goes after its TTL"
