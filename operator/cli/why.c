@@ -128,13 +128,18 @@ static bool it_is_suspended(const struct why_input *input, struct buffer *out)
     return true;
 }
 
+static int64_t back_off_left_ms(const struct why_input *input)
+{
+    return time_at(input->job, "status.backoffUntil", 0) - input->now_ms;
+}
+
 static bool it_backs_off(const struct why_input *input, struct buffer *out)
 {
-    int64_t until_ms = time_at(input->job, "status.backoffUntil", 0);
-    if (until_ms <= input->now_ms)
+    int64_t left_ms = back_off_left_ms(input);
+    if (left_ms <= 0 || job_condition_true(input->job, "Running"))
         return false;
     buffer_append_string(out, "waits for the end of its back-off in ", NULL);
-    print_duration(until_ms - input->now_ms, out);
+    print_duration(left_ms, out);
     buffer_format(out,
                   ", after %" PRId64 " restarts; the last: ", json_integer_at(input->job, "status.restartCount", 0));
     print_words(json_string_at(job_condition(input->job, "Restarting"), "message", ""), out);
@@ -316,6 +321,18 @@ static bool pods_keep_it(const struct why_input *input, struct buffer *out)
 
 /* ---------------------------------------------------------------- nothing in particular */
 
+/* Of a crew that goes on without the pod. */
+static void print_back_off(const struct why_input *input, struct buffer *out)
+{
+    int64_t left_ms = back_off_left_ms(input);
+    if (left_ms <= 0)
+        return;
+    buffer_append_string(out, "; a pod that it can do without is replaced in ", NULL);
+    print_duration(left_ms, out);
+    buffer_append_string(out, ": ", NULL);
+    print_words(json_string_at(job_condition(input->job, "Restarting"), "message", ""), out);
+}
+
 /* Nothing that it waits for, and yet what its owner must know. */
 static void print_failing_saves(const struct why_input *input, struct buffer *out)
 {
@@ -341,6 +358,7 @@ static bool it_runs(const struct why_input *input, struct buffer *out)
         print_duration(1000 * left, out);
         buffer_append_string(out, " left", NULL);
     }
+    print_back_off(input, out);
     print_failing_saves(input, out);
     return true;
 }

@@ -90,6 +90,19 @@ Test(why, a_back_off)
            "digits waits for the end of its back-off in 8s, after 3 restarts; the last: worker 1: exited  with 1");
 }
 
+Test(why, a_back_off_of_a_pod_that_the_crew_can_do_without)
+{
+    expect(
+        JOB("",
+            "'state':'Running','restartCount':3,'backoffUntil':'2026-11-20T14:01:08Z','conditions':[{'type':'Running',"
+            "'status':'True','reason':'CrewComplete'},{'type':'Restarting','status':'True','reason':'PodFailed',"
+            "'message':'evaluator 0: exited with 1.'},{'type':'Scheduled','status':'False','reason':'Pending',"
+            "'message':'pods are being created and scheduled'}]"),
+        "[]", "[]",
+        "digits waits for nothing: it runs; a pod that it can do without is replaced in 8s: evaluator 0: exited with "
+        "1");
+}
+
 Test(why, a_pod)
 {
     expect(JOB("", PENDING),
