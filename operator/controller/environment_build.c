@@ -124,6 +124,11 @@ bool environment_is_reserved(enum framework framework, const char *name)
            environment_tpu_is_reserved(name);
 }
 
+bool environment_was_free(enum framework framework, const char *name)
+{
+    return framework != FRAMEWORK_COXSWAIN && strcmp(name, ENV_JOB) == 0;
+}
+
 int environment_document(const struct training_job *job, char **ret_text, struct error *error)
 {
     *ret_text = NULL;

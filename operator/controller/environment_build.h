@@ -19,5 +19,7 @@ struct json *environment_build(const struct training_job *job, enum role role, i
 
 /* A name that a template must not set, because the crew would break. */
 bool environment_is_reserved(enum framework framework, const char *name);
+/* One of these that was the template's until a newer operator: a job that has run with it keeps it. */
+bool environment_was_free(enum framework framework, const char *name);
 
 #endif

@@ -335,6 +335,15 @@ bool execution_accepts_fields(struct execution *execution, const struct training
     return true;
 }
 
+int execution_builder_init(struct execution *execution, const struct training_job *job, struct pod_builder *ret_builder,
+                           struct error *error)
+{
+    if (pod_builder_init(ret_builder, job, execution->executor.options, error) < 0)
+        return -1;
+    ret_builder->has_run = !execution->plan.first_pods;
+    return 0;
+}
+
 static void pod_created(void *context, const struct kube_answer *answer)
 {
     struct creation *creation = context;
@@ -382,7 +391,7 @@ static void create_pods(struct execution *execution, const struct training_job *
             continue;
         if (!builder.job && !execution_accepts_fields(execution, job))
             break;
-        if (!builder.job && pod_builder_init(&builder, job, execution->executor.options, &error) < 0) {
+        if (!builder.job && execution_builder_init(execution, job, &builder, &error) < 0) {
             execution_refuse(execution, OBSTACLE_REJECTED, error.message);
             break;
         }
@@ -591,7 +600,7 @@ static void create_group(struct execution *execution, const struct training_job 
     struct kube_resource resource = execution->plan.gang.resource;
     if (!execution_accepts_fields(execution, job))
         return;
-    if (pod_builder_init(&builder, job, execution->executor.options, &error) < 0 ||
+    if (execution_builder_init(execution, job, &builder, &error) < 0 ||
         gang_build(&builder, resource.version, &group, &error) < 0)
         execution_refuse(execution, OBSTACLE_REJECTED, error.message);
     else

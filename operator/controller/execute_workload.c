@@ -65,7 +65,7 @@ void execute_create_workload(struct execution *execution, const struct training_
     const char *version = execution->plan.queue.resource.version, *priority = job->run_policy.priority_class_name;
     if (!execution_accepts_fields(execution, job))
         return;
-    if (pod_builder_init(&builder, job, execution->executor.options, &error) < 0 ||
+    if (execution_builder_init(execution, job, &builder, &error) < 0 ||
         queue_build_workload(&builder, version, 0, &workload, &error) < 0)
         execution_refuse(execution, OBSTACLE_REJECTED, error.message);
     else if (priority)

@@ -10,6 +10,7 @@
 #define COXSWAIN_CONTROLLER_EXECUTION_H
 
 #include "operator/controller/execute.h"
+#include "operator/controller/pod_build.h"
 
 /* One plan under way. Strings lie in the plan's arena. */
 struct execution {
@@ -61,6 +62,9 @@ void creation_end(struct creation *creation);
 /* Whether the job goes on with the fields of its templates: those that pods do not have end it before its first pod, and no later,
  * for an operator that is new must not end what runs. */
 bool execution_accepts_fields(struct execution *execution, const struct training_job *job);
+/* A builder of its pods. */
+int execution_builder_init(struct execution *execution, const struct training_job *job, struct pod_builder *ret_builder,
+                           struct error *error);
 
 /* execute_secrets.c: the crew's key, and the Service that is made after it; its certificate. */
 void execute_create_service(struct execution *execution, const struct training_job *job);

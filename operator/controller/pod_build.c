@@ -195,12 +195,18 @@ static int check_sources(const struct json *container, struct error *error)
     return 0;
 }
 
-static int check_container(const struct json *container, enum framework framework, struct error *error)
+static bool may_set(const struct pod_builder *builder, const char *name)
+{
+    enum framework framework = builder->job->framework;
+    return !environment_is_reserved(framework, name) || (builder->has_run && environment_was_free(framework, name));
+}
+
+static int check_container(const struct pod_builder *builder, const struct json *container, struct error *error)
 {
     const struct json *env = json_member(container, "env");
     for (const struct json *entry = json_first(env); entry; entry = json_next(entry)) {
         const char *name = json_string_at(entry, "name", "");
-        if (environment_is_reserved(framework, name))
+        if (!may_set(builder, name))
             return error_set(error, ERROR_INVALID,
                              "the template of container %s sets %s, which the operator sets itself: take it out",
                              json_string_at(container, "name", ""), name);
@@ -208,13 +214,13 @@ static int check_container(const struct json *container, enum framework framewor
     return check_sources(container, error);
 }
 
-static int check_template(const struct json *template, enum framework framework, struct error *error)
+static int check_template(const struct pod_builder *builder, const struct json *template, struct error *error)
 {
     static const char *const lists[] = {"initContainers", "containers"};
     const struct json *spec = json_member(template, "spec");
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         for (const struct json *item = json_first(json_member(spec, lists[i])); item; item = json_next(item))
-            if (check_container(item, framework, error) < 0)
+            if (check_container(builder, item, error) < 0)
                 return -1;
     return 0;
 }
@@ -280,7 +286,7 @@ int pod_build(const struct pod_builder *builder, enum role role, int64_t index, 
 {
     const struct training_job *job = builder->job;
     const struct json *template = job->roles[role].template;
-    if (check_template(template, job->framework, error) < 0)
+    if (check_template(builder, template, error) < 0)
         return error_wrap(error, "spec.roles[%s].template", role_name(role));
     struct json *pod = json_new_object();
     json_set_string(pod, "apiVersion", "v1");

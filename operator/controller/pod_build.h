@@ -18,6 +18,7 @@ struct pod_builder {
     const char *image;
     const struct json *placement; /* where the pods of each role belong (queue_build.h); NULL: anywhere */
     char *document;
+    bool has_run; /* pods of the job were made before; not unless it is set */
 };
 
 /* ERROR_INVALID when the job cannot have pods: no image, a document or TF_CONFIG too large.

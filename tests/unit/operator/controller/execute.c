@@ -591,6 +591,27 @@ Test(execute, what_a_template_does_not_have_around_its_spec_is_found_too)
     stop();
 }
 
+#define SETS_JOB                                                                                                       \
+    "{\"spec\":{\"containers\":[{\"name\":\"trainer\",\"env\":[{\"name\":\"COXSWAIN_JOB\",\"value\":\"ddp\"}]}]}}"
+
+Test(execute, a_name_that_an_operator_has_come_to_reserve_ends_no_job_that_has_run)
+{
+    start(make_anything);
+    scene.job.framework = FRAMEWORK_PYTORCH;
+    scene.job.image = "torch";
+    scene.job.run_policy.restart_scope = RESTART_SCOPE_POD;
+    lose_worker();
+    execute_with_template(SETS_JOB);
+    cr_assert_eq(entry->obstacle, OBSTACLE_NONE);
+    cr_assert_eq(scripted_count(&server, "POST /api/v1/namespaces/default/pods"), 1);
+    begin_afresh();
+    scene.job.framework = FRAMEWORK_PYTORCH;
+    scene.job.image = "torch";
+    execute_with_template(SETS_JOB);
+    cr_assert_eq(entry->obstacle, OBSTACLE_REJECTED);
+    stop();
+}
+
 /* ---- the first crew comes before its status */
 
 static char last_pod[65536];

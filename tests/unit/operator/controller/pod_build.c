@@ -29,14 +29,21 @@ static struct training_job parse(const char *text)
     return job;
 }
 
-static struct json *build(const struct training_job *job, int64_t index, struct error *error)
+static struct json *build_after(bool has_run, const struct training_job *job, int64_t index, struct error *error)
 {
     SCOPED(pod_builder_release) struct pod_builder builder = {0};
     struct json *pod = NULL;
-    if (pod_builder_init(&builder, job, &plan_options_default, error) < 0 ||
-        pod_build(&builder, ROLE_WORKER, index, &pod, error) < 0)
+    if (pod_builder_init(&builder, job, &plan_options_default, error) < 0)
+        return NULL;
+    builder.has_run = has_run;
+    if (pod_build(&builder, ROLE_WORKER, index, &pod, error) < 0)
         return NULL;
     return pod;
+}
+
+static struct json *build(const struct training_job *job, int64_t index, struct error *error)
+{
+    return build_after(false, job, index, error);
 }
 
 static const struct json *container_of(const struct json *pod, const char *name)
@@ -280,4 +287,22 @@ Test(pod_build, a_foreign_crew_is_not_broken_by_its_template)
     SCOPED_JSON *pod = build(&job, 0, &error);
     cr_assert_null(pod);
     cr_assert(strstr(error.message, "sets WORLD_SIZE, which the operator sets itself"), "%s", error.message);
+}
+
+/* An operator that is stricter than the last one must not end what runs. */
+Test(pod_build, a_name_that_was_free_before_is_kept_by_a_job_that_has_run)
+{
+    SCOPED(training_job_release)
+    struct training_job job = parse(
+        FOREIGN("\"containers\":[{\"name\":\"trainer\",\"env\":[{\"name\":\"COXSWAIN_JOB\",\"value\":\"ddp\"}]}]"));
+    struct error error = ERROR_INIT;
+    SCOPED_JSON *first = build_after(false, &job, 0, &error);
+    cr_assert_null(first);
+    cr_assert(strstr(error.message, "sets COXSWAIN_JOB, which the operator sets itself"), "%s", error.message);
+    SCOPED_JSON *later = build_after(true, &job, 0, &error);
+    cr_assert_not_null(later);
+    cr_assert_str_eq(variable(container_of(later, "trainer"), "COXSWAIN_JOB"), "ddp");
+    job.framework = FRAMEWORK_COXSWAIN;
+    SCOPED_JSON *own = build_after(true, &job, 0, &error);
+    cr_assert_null(own, "it was never free there");
 }
