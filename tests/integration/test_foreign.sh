@@ -3,7 +3,8 @@
 #
 # Foreign programs as PyTorch and TensorFlow jobs in the embedded control plane, in both isolations: what they are told,
 # that crews on the same port do not meet each other, a killed worker, the crew's new attempt from its own checkpoint. The
-# program is foreign.py; the real frameworks are in tests/frameworks. Prints ok/not ok lines (see tests/run).
+# program is foreign.py; the real frameworks are in tests/frameworks. And how an elastic crew ends, of which one has finished
+# and is removed, one fails too late to be replaced, and more are asked for. Prints ok/not ok lines (see tests/run).
 set -uo pipefail
 
 if ! command -v python3 >/dev/null; then
@@ -39,6 +40,66 @@ expected() {
 says() {
     log_of "$1" | grep -- "$2" >/dev/null
 }
+
+# A worker of `elastic` ends once the file end-INDEX has its exit code
+await_order="until test -s /coxswain/storage/runs/end-\$COXSWAIN_INDEX; do sleep 0.1; done; \
+exit \$(cat /coxswain/storage/runs/end-\$COXSWAIN_INDEX)"
+
+elastic() {
+    api POST "$jobs_path" "{\"apiVersion\":\"coxswain.dev/v1alpha1\",\"kind\":\"TrainingJob\",\"metadata\":{\"name\":\"$1\"},
+        \"spec\":{\"framework\":\"PyTorch\",\"image\":\"none\",\"strategy\":{\"type\":\"MultiWorkerMirrored\"},\"workers\":$3,
+        \"elastic\":{\"minWorkers\":$2,\"maxWorkers\":8},
+        \"storage\":[{\"name\":\"runs\",\"persistentVolumeClaim\":{\"claimName\":\"runs\"}}],
+        \"roles\":[{\"name\":\"worker\",\"template\":{\"spec\":{\"containers\":[{\"name\":\"trainer\",
+            \"command\":[\"/bin/sh\",\"-c\",\"$await_order\"]}]}}}]}}" >answer.json
+    grep -q '"uid"' answer.json || cat answer.json
+}
+
+order() {
+    echo "$2" >"runs/new-$1" && mv "runs/new-$1" "runs/end-$1"
+}
+
+has_finished() {
+    [[ $(field elastic completed) == "$1" ]]
+}
+
+has_failed() {
+    api GET "$jobs_path/elastic" | tr -d '\n ' | grep -q '"role":"worker",.*"failed":1'
+}
+
+counts_no_restart() {
+    [[ -z $(field elastic restartCount) || $(field elastic restartCount) == 0 ]]
+}
+
+the_end_of_an_elastic_crew() {
+    rm -rf state runs
+    mkdir runs
+    plane_start --volume "runs=$work/runs"
+    operator_start
+    elastic elastic 2 3
+    wait_for elastic readySummary 3/3 60
+    order 1 0
+    until_true 60 has_finished 1
+    verdict $? "a worker that has finished is told of" "$(api GET "$jobs_path/elastic")"
+
+    operator_kill
+    api DELETE "$pods_path/$(member elastic 1)" >/dev/null
+    operator_start
+    api PATCH "$jobs_path/elastic/scale" '{"spec":{"replicas":5}}' >/dev/null
+    order 2 1
+    until_true 60 has_failed && has_finished 1 && counts_no_restart && [[ $(field elastic epoch) == 1 ]]
+    verdict $? "nobody is made or replaced after that, though it is removed while no operator looks" \
+        "$(api GET "$jobs_path/elastic")"
+
+    order 0 0
+    wait_for elastic state Succeeded 60 && counts_no_restart &&
+        job_says elastic '2 of [35] workers are done: exit code 0; elastic.minWorkers is 2'
+    verdict $? "with minWorkers that have finished the job has succeeded" "$(api GET "$jobs_path/elastic")"
+    plane_stop
+    operator='' standalone=''
+}
+
+the_end_of_an_elastic_crew
 
 for isolation in auto rewrite; do
     rm -rf state runs
