@@ -93,6 +93,14 @@ void http_client_set_trust(struct http_client *client, const char *ca_pem)
     client->ca_pem = memory_copy_string(ca_pem);
 }
 
+void http_client_set_identity(struct http_client *client, const char *client_cert_pem, const char *client_key_pem)
+{
+    free(client->client_cert_pem);
+    free(client->client_key_pem);
+    client->client_cert_pem = memory_copy_string(client_cert_pem);
+    client->client_key_pem = memory_copy_string(client_key_pem);
+}
+
 void http_client_free(struct http_client *client)
 {
     if (client == NULL)
@@ -500,11 +508,12 @@ static int set_address(struct http_transfer *transfer, const struct http_request
     return 0;
 }
 
-static void set_blob(CURL *easy, CURLoption option, char *pem, unsigned flags)
+/* Copied: it may change before the transfer ends. */
+static void set_blob(CURL *easy, CURLoption option, char *pem)
 {
     if (pem == NULL)
         return;
-    struct curl_blob blob = {.data = pem, .len = strlen(pem), .flags = flags};
+    struct curl_blob blob = {.data = pem, .len = strlen(pem), .flags = CURL_BLOB_COPY};
     curl_easy_setopt(easy, option, &blob);
 }
 
@@ -512,9 +521,9 @@ static void set_tls(struct http_transfer *transfer)
 {
     CURL *easy = transfer->base.easy;
     struct http_client *client = transfer->client;
-    set_blob(easy, CURLOPT_CAINFO_BLOB, client->ca_pem, CURL_BLOB_COPY); /* it may change before the transfer ends */
-    set_blob(easy, CURLOPT_SSLCERT_BLOB, client->client_cert_pem, CURL_BLOB_NOCOPY);
-    set_blob(easy, CURLOPT_SSLKEY_BLOB, client->client_key_pem, CURL_BLOB_NOCOPY);
+    set_blob(easy, CURLOPT_CAINFO_BLOB, client->ca_pem);
+    set_blob(easy, CURLOPT_SSLCERT_BLOB, client->client_cert_pem);
+    set_blob(easy, CURLOPT_SSLKEY_BLOB, client->client_key_pem);
     curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, client->insecure ? 0L : 1L);
     curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, client->insecure ? 0L : 2L);
     curl_easy_setopt(easy, CURLOPT_SHARE, client->share);

@@ -34,6 +34,8 @@ int http_client_new(struct event_loop *loop, const struct http_client_options *o
                     struct error *error);
 /* From the next transfer on; those under way go on as they began. NULL: the system's store. */
 void http_client_set_trust(struct http_client *client, const char *ca_pem);
+/* Likewise; NULL both: none. They must fit each other. */
+void http_client_set_identity(struct http_client *client, const char *client_cert_pem, const char *client_key_pem);
 /* Cancels its transfers. */
 void http_client_free(struct http_client *client);
 

@@ -20,7 +20,7 @@ static void interrupted(void *context, int signal_number)
 int cluster_connect(const struct command_line *line, struct cluster *ret_cluster, struct error *error)
 {
     /* A log is followed for each pod of a crew, at once: over one connection where the API server can. */
-    struct kube_client_options options = {.user_agent = "cox", .http2 = true};
+    struct kube_client_options options = {.user_agent = "cox", .exec_plugins = true, .http2 = true};
     *ret_cluster = (struct cluster){.name_space = NULL};
     if (kube_config_load(line->kubeconfig, line->context, &ret_cluster->config, error) < 0 ||
         event_loop_new(&ret_cluster->loop, error) < 0 ||

@@ -110,7 +110,7 @@ static int connect(struct run *run, struct error *error)
 {
     if (!in_cluster(run) && plane_start(run, error) < 0)
         return -1;
-    struct kube_client_options options = {.user_agent = "cox"};
+    struct kube_client_options options = {.user_agent = "cox", .exec_plugins = true};
     return kube_client_new(run->loop, &run->config, &options, &run->client, error);
 }
 

@@ -31,12 +31,17 @@ int kube_client_new(struct event_loop *loop, const struct kube_config *config, c
 {
     struct kube_client_options options = options_complete(given);
     struct http_client *http;
+    SCOPED(kube_config_release) struct kube_config own;
+    int64_t expires_ms;
+    kube_config_copy(config, &own);
+    if (kube_plugin_ask(&own, options.exec_plugins, &expires_ms, error) < 0)
+        return -1;
     struct http_client_options http_options = {
-        .ca_pem = config->ca_pem,
-        .client_cert_pem = config->client_cert_pem,
-        .client_key_pem = config->client_key_pem,
-        .tls_server_name = config->tls_server_name,
-        .insecure_skip_tls_verify = config->insecure_skip_tls_verify,
+        .ca_pem = own.ca_pem,
+        .client_cert_pem = own.client_cert_pem,
+        .client_key_pem = own.client_key_pem,
+        .tls_server_name = own.tls_server_name,
+        .insecure_skip_tls_verify = own.insecure_skip_tls_verify,
         .user_agent = options.user_agent,
         .max_connections = (int)options.max_in_flight + STREAM_CONNECTIONS,
         .http2 = options.http2,
@@ -48,8 +53,10 @@ int kube_client_new(struct event_loop *loop, const struct kube_config *config, c
     client->http = http;
     client->options = options;
     client->options.user_agent = NULL; /* borrowed; the HTTP client has its copy */
-    client->credentials_read_ns = clock_monotonic_ns();
-    kube_config_copy(config, &client->config);
+    client->credentials_read_ns = client->plugin_run_ns = clock_monotonic_ns();
+    client->expires_ms = expires_ms;
+    client->config = own;
+    own = (struct kube_config){.server = NULL};
     for (int priority = 0; priority < KUBE_PRIORITY_COUNT; priority++)
         call_queue_init(&client->queues[priority]);
     request_metrics_init(&client->metrics);

@@ -13,7 +13,8 @@
  *    patch with a resourceVersion whose answer got lost may so end in ERROR_CONFLICT although it was done:
  *    read again;
  *  - files with a token or with authorities are read again every minute, and once more on 401 or when the server's
- *    certificate is not trusted, after which the request is repeated once;
+ *    certificate is not trusted, after which the request is repeated once; likewise a credential plugin runs again when
+ *    what it gave has expired, and on 401, at most every five seconds;
  *  - at most `max_in_flight` requests are on the wire; the others wait, and flows (jobs, say) are
  *    served in turn, so that one with a thousand requests does not starve one with two. Those of KUBE_SOON go first, those
  *    of KUBE_LATE last; whoever has to stand back keeps an eighth of the wire, and has all that is left of it;
@@ -46,6 +47,7 @@ struct kube_client_options {
     int64_t retry_base_ms;    /* first backoff, doubled at each try; 0: 200 */
     int64_t retry_ceiling_ms; /* longest backoff; 0: 10000 */
     int64_t token_refresh_ms; /* of the files that hold credentials; 0: 60000 */
+    bool exec_plugins;        /* run the kubeconfig's, which holds up the loop; else who has one is refused */
     bool http2;               /* one multiplexed connection instead of a pool of HTTP/1.1 ones */
 };
 
@@ -121,7 +123,7 @@ struct kube_call *kube_client_delete(struct kube_client *client, const struct re
                                      const struct kube_delete_options *what, const struct kube_call_options *options);
 
 /* A GET whose body is handed over as it comes: logs, lists, watches. Not queued, not counted against max_in_flight and
- * never repeated. `answered` is called once at the end; its `object` is NULL on success. */
+ * never repeated but with new credentials on 401, before anything has come. `answered` is called once at the end; its `object` is NULL on success. */
 struct kube_stream_options {
     const char *path_and_query; /* as resource_path_append and _append_query make it */
     const char *verb;           /* for the counters: "watch", "list"; NULL: "get" */

@@ -182,7 +182,7 @@ static void on_retry_due(void *context)
 {
     struct kube_call *call = context;
     call->timer = NULL;
-    if (call->priority == KUBE_URGENT) {
+    if (call->priority == KUBE_URGENT || call->verb == VERB_STREAM) {
         kube_call_send(call);
         return;
     }
@@ -212,7 +212,7 @@ static bool is_mistrust(const struct kube_config *config, const struct http_resp
 {
     if (response->error)
         return response->error->kind == ERROR_FORBIDDEN && config->ca_file;
-    return response->status == 401 && config->token_file;
+    return response->status == 401 && (config->token_file || config->exec);
 }
 
 /* It may only mean that token or authority were replaced since we read them. */
@@ -221,7 +221,7 @@ static bool call_repeat_with_new_credentials(struct kube_call *call, const struc
     if (!is_mistrust(&call->client->config, response))
         return false;
     kube_client_renew_credentials(call->client);
-    if (call->verb == VERB_STREAM || call->credentials_renewed)
+    if (call->credentials_renewed)
         return false;
     call->credentials_renewed = true;
     call->timer = event_timer_start(call->client->loop, 0, on_retry_due, call);

@@ -17,6 +17,7 @@ void kube_config_release(struct kube_config *config)
                      config->token_file, config->tls_server_name, config->ca_file};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; i++)
         free(owned[i]);
+    json_free(config->exec);
     *config = (struct kube_config){0};
 }
 
@@ -33,6 +34,7 @@ void kube_config_copy(const struct kube_config *config, struct kube_config *ret_
         .client_key_pem = memory_copy_string(config->client_key_pem),
         .token = memory_copy_string(config->token),
         .token_file = memory_copy_string(config->token_file),
+        .exec = config->exec ? json_copy(config->exec) : NULL,
         .tls_server_name = memory_copy_string(config->tls_server_name),
         .insecure_skip_tls_verify = config->insecure_skip_tls_verify,
     };
@@ -61,7 +63,7 @@ int kube_authority_read(const char *path, char **ret_pem, struct error *error)
 }
 
 /* RFC 6750: a token is made of visible ASCII; anything else could end the header line. */
-static bool is_token(const char *text)
+bool kube_token_holds(const char *text)
 {
     for (const char *at = text; *at; at++) {
         if (*at <= ' ' || *at > '~')
@@ -78,7 +80,7 @@ int kube_token_read(const char *path, char **ret_token, struct error *error)
         return error_wrap(error, "token");
     const char *start = text + strspn(text, space);
     SCOPED_FREE char *token = memory_copy_bytes(start, strcspn(start, space));
-    if (!is_token(token) || start[strlen(token) + strspn(start + strlen(token), space)] != '\0')
+    if (!kube_token_holds(token) || start[strlen(token) + strspn(start + strlen(token), space)] != '\0')
         return error_set(error, ERROR_INVALID, "%s does not hold one bearer token", path);
     *ret_token = token;
     token = NULL;

@@ -4,9 +4,10 @@
  * them) or from the files that every pod is given for its service account.
  *
  * Supported: clusters with inline or file certificates, tls-server-name and
- * insecure-skip-tls-verify; users with client certificates, token, tokenFile;
- * contexts with a namespace. Refused with a sentence that names the entry:
- * exec plugins, auth providers, passwords, impersonation and proxy-url.
+ * insecure-skip-tls-verify; users with client certificates, token, tokenFile, and
+ * exec plugins, which whoever makes a client has to allow (client.h); contexts with
+ * a namespace. Refused with a sentence that names the entry: auth providers,
+ * passwords, impersonation and proxy-url.
  */
 #ifndef COXSWAIN_KUBE_CREDENTIALS_H
 #define COXSWAIN_KUBE_CREDENTIALS_H
@@ -17,6 +18,8 @@
 
 /* Larger kubeconfig, certificate and token files are refused. */
 #define KUBE_CONFIG_MAX (1024 * 1024)
+
+struct json;
 
 /* A plain value that owns its strings; release with kube_config_release. NULL: not given. */
 struct kube_config {
@@ -30,6 +33,9 @@ struct kube_config {
     char *ca_file;    /* where ca_pem was read, to be read again; NULL: ca_pem is fixed */
     char *token;      /* as it was when loaded; NULL: none */
     char *token_file; /* to be read again every minute; NULL: `token` is fixed */
+    /* The plugin that has the user's credentials where it has none of those above (exec_plugin.h): "user", its name; "plugin",
+     * its `exec`; "cluster", what the plugin is told of that. NULL: none. */
+    struct json *exec;
     char *tls_server_name;
     bool insecure_skip_tls_verify; /* only when the kubeconfig says so; the program must log it */
 };

@@ -8,6 +8,7 @@
 #include "common/json.h"
 #include "common/memory.h"
 #include "common/yaml.h"
+#include "operator/kube/exec_plugin.h"
 
 static int parse_text(const char *text, size_t length, struct json **ret_document, struct error *error)
 {
@@ -44,6 +45,14 @@ static void resolve_file(struct json *entry, const char *key, const char *direct
     json_set_string(entry, key, path);
 }
 
+/* A command with a slash is a file; one without is looked for in $PATH. */
+static void resolve_command(struct json *user, const char *directory)
+{
+    struct json *plugin = json_member(user, "exec");
+    if (strchr(json_string_at(plugin, "command", ""), '/'))
+        resolve_file(plugin, "command", directory);
+}
+
 static void resolve_files(struct json *document, const char *directory)
 {
     for (size_t s = 0; s < SECTIONS; s++) {
@@ -51,6 +60,8 @@ static void resolve_files(struct json *document, const char *directory)
         for (struct json *item = json_first(list); item; item = json_next(item)) {
             for (size_t k = 0; k < FILE_KEYS; k++)
                 resolve_file(json_member(item, sections[s].entry), sections[s].file_keys[k], directory);
+            if (s == USERS)
+                resolve_command(json_member(item, "user"), directory);
         }
     }
 }
@@ -164,9 +175,45 @@ static int read_token(const struct json *user, struct kube_config *config, struc
     return kube_token_read(file, &config->token, error);
 }
 
+/* What a plugin that asks for it is told of the cluster (ExecCredential's spec.cluster). */
+static struct json *describe_cluster(const struct json *cluster, const struct kube_config *config)
+{
+    static const char extension[] = "client.authentication.k8s.io/exec";
+    struct json *about = json_new_object();
+    json_set_string(about, "server", config->server);
+    json_set_string(about, "tls-server-name", config->tls_server_name);
+    if (config->insecure_skip_tls_verify)
+        json_set_boolean(about, "insecure-skip-tls-verify", true);
+    if (config->ca_pem) {
+        SCOPED_FREE char *authority = base64_encode(config->ca_pem, strlen(config->ca_pem));
+        json_set_string(about, "certificate-authority-data", authority);
+    }
+    const struct json *named = find_named(cluster, "extensions", extension);
+    if (json_member(named, "extension"))
+        json_set(about, "config", json_copy(json_member(named, "extension")));
+    return about;
+}
+
+/* What is given in the kubeconfig itself wins, as in client-go. */
+static int read_plugin(const struct json *user, const char *name, const struct json *cluster,
+                       struct kube_config *config, struct error *error)
+{
+    const struct json *plugin = json_member(user, "exec");
+    if (json_type(plugin) != JSON_OBJECT || config->token || config->client_cert_pem)
+        return 0;
+    if (exec_plugin_check(plugin, error) < 0)
+        return -1;
+    config->exec = json_new_object();
+    json_set_string(config->exec, "user", name);
+    json_set(config->exec, "plugin", json_copy(plugin));
+    if (json_boolean_at(plugin, "provideClusterInfo", false))
+        json_set(config->exec, "cluster", describe_cluster(cluster, config));
+    return 0;
+}
+
 static int read_user(const struct json *user, struct kube_config *config, struct error *error)
 {
-    static const char *const unsupported[] = {"exec", "auth-provider", "username", "password", "as", NULL};
+    static const char *const unsupported[] = {"auth-provider", "username", "password", "as", NULL};
     if (refuse_keys(user, unsupported, error) < 0 || read_token(user, config, error) < 0 ||
         read_pem(user, "client-certificate", &config->client_cert_pem, error) < 0 ||
         read_pem(user, "client-key", &config->client_key_pem, error) < 0)
@@ -195,7 +242,8 @@ static int read_context(const struct json *document, const char *name, struct ku
     const struct json *user_item = user[0] ? entry_of(document, USERS, user, error) : NULL;
     if (user[0] && user_item == NULL)
         return error_wrap(error, "context '%s'", name);
-    if (read_user(json_member(user_item, "user"), config, error) < 0)
+    if (read_user(json_member(user_item, "user"), config, error) < 0 ||
+        read_plugin(json_member(user_item, "user"), user, json_member(cluster_item, "cluster"), config, error) < 0)
         return error_wrap(error, "user '%s'", user);
     return 0;
 }

@@ -112,6 +112,26 @@ api PATCH "$jobs_path/bad" '{"metadata":{"labels":{"a":"b"}}}' >/dev/null
 cox 0 get -l a=b -o name && printed '^trainingjob.coxswain.dev/bad$' && (($(wc -l <out) == 1))
 verdict $? "a selector selects" "$(said)"
 
+# As a cloud's kubeconfig has it: whoever asks is known by what a program says.
+cat >log-in <<SH
+#!/bin/sh
+echo "\$KUBERNETES_EXEC_INFO" >told
+echo '{"apiVersion": "client.authentication.k8s.io/v1beta1", "kind": "ExecCredential", "status": {"token": "'\$1'"}}'
+SH
+chmod +x log-in
+plugin="exec: {apiVersion: client.authentication.k8s.io/v1beta1, command: ./log-in, args: [$token], provideClusterInfo: true, installHint: buy it}"
+sed "s|^\( *\)token: .*|\1$plugin|" state/kubeconfig >cloud
+sed 's|/log-in|/missing|' cloud >unknown
+cox 0 get --kubeconfig cloud && printed '^bad *Failed' && grep -q '"server":"https://127.0.0.1' told
+verdict $? "a kubeconfig's credential plugin is asked" "$(said)"
+cox 0 run foreign.yaml --kubeconfig cloud && cox 0 logs foreign -f --kubeconfig cloud && printed 'step one is taken'
+verdict $? "for run and logs too" "$(said)"
+cox 1 get --kubeconfig unknown && grep -q "user 'coxswain': exec: .*/missing: it cannot be started: .*; buy it" err
+verdict $? "one that is not installed is told, with the kubeconfig's hint" "$(said)"
+timeout 60 "$bin/coxswain-operator" --kubeconfig cloud >out 2>err
+[[ $? != 0 ]] && grep -q "'exec' is not supported here" out err
+verdict $? "the operator runs none" "$(said)"
+
 example=$root/deploy/examples/gpt2.yaml
 cox 1 run "$example" --set spec.trainin.steps=3 && grep -q 'there is no trainin; there are .*training' err && [[ ! -e $HOME/.local/state/coxswain ]]
 verdict $? "run --set names what could stand in a path" "$(said)"

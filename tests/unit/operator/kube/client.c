@@ -236,6 +236,90 @@ Test(client, the_token_is_read_again_when_it_is_old)
     fixture_stop();
 }
 
+/* Of a kubeconfig whose plugin's script writes a line into `runs` each time, and ends its answer with `status`. */
+static int plugin_client(const char *runs, const char *status, const struct kube_client_options *options,
+                         struct error *error)
+{
+    SCOPED_FREE char *script =
+        memory_format("echo run >>%s; echo '{\"apiVersion\": \"client.authentication.k8s.io/v1\", "
+                      "\"kind\": \"ExecCredential\", \"status\": %s}'",
+                      runs, status);
+    SCOPED_FREE char *address = memory_format("http://127.0.0.1:%d", server.port);
+    struct kube_config config = {.server = address, .exec = json_new_object()};
+    json_set_string(config.exec, "user", "x");
+    struct json *plugin = json_set_object(config.exec, "plugin");
+    json_set_string(plugin, "apiVersion", "client.authentication.k8s.io/v1");
+    json_set_string(plugin, "command", "sh");
+    struct json *words = json_set_array(plugin, "args");
+    json_append_string(words, "-c");
+    json_append_string(words, script);
+    int result = kube_client_new(loop, &config, options, &client, error);
+    json_free(config.exec);
+    return result;
+}
+
+static size_t runs_in(const char *path)
+{
+    SCOPED_BUFFER text;
+    buffer_init(&text, 4096);
+    return buffer_read_file(&text, path, NULL) < 0 ? 0 : text.length / strlen("run\n");
+}
+
+/* A plugin rests for token_refresh_ms, here 1, between two runs. */
+static void wait_out_rest(void)
+{
+    for (int64_t start = clock_monotonic_ns(); clock_monotonic_ns() - start < 2000000;)
+        ;
+}
+
+/* Its token is "new" from its second run on. */
+#define LATE_TOKEN "{\"token\": \"'$(grep -c . %s | sed 's/^1$/old/; s/^[0-9].*/new/')'\"}"
+
+Test(client, a_plugin_runs_again_on_401)
+{
+    char runs[] = "/tmp/runs-XXXXXX";
+    struct error error = ERROR_INIT;
+    struct kube_client_options quick = {.exec_plugins = true, .token_refresh_ms = 1};
+    close(mkstemp(runs));
+    SCOPED_FREE char *status = memory_format(LATE_TOKEN, runs);
+    cr_assert_eq(event_loop_new(&loop, NULL), 0);
+    scripted_server_start(&server, want_new_token, NULL);
+    cr_assert_eq(plugin_client(runs, status, &(struct kube_client_options){.user_agent = "t"}, &error), -1);
+    cr_assert_not_null(strstr(error.message, "user 'x': 'exec' is not supported here"), "%s", error.message);
+    cr_assert_eq(runs_in(runs), 0, "who is not allowed to runs nothing");
+    cr_assert_eq(plugin_client(runs, status, &quick, &error), 0, "%s", error.message);
+    cr_assert_eq(runs_in(runs), 1);
+    wait_out_rest();
+    create_once();
+    cr_assert_eq(answer.status, 200, "%s", answer.error.message);
+    cr_assert_eq(server.requests, 2);
+    create_once();
+    cr_assert_eq(answer.status, 200);
+    cr_assert_eq(runs_in(runs), 2, "what is accepted is kept");
+    unlink(runs);
+    fixture_stop();
+}
+
+Test(client, a_plugin_runs_again_when_what_it_gave_has_expired)
+{
+    char runs[] = "/tmp/runs-XXXXXX";
+    struct error error = ERROR_INIT;
+    close(mkstemp(runs));
+    cr_assert_eq(event_loop_new(&loop, NULL), 0);
+    scripted_server_start(&server, want_new_token, NULL);
+    struct kube_client_options quick = {.exec_plugins = true, .token_refresh_ms = 1};
+    cr_assert_eq(
+        plugin_client(runs, "{\"token\": \"new\", \"expirationTimestamp\": \"2001-01-01T00:00:00Z\"}", &quick, &error),
+        0, "%s", error.message);
+    wait_out_rest();
+    get_once();
+    cr_assert_eq(answer.status, 200);
+    cr_assert_eq(runs_in(runs), 2);
+    cr_assert_eq(server.requests, 1, "before the server had to refuse it");
+    unlink(runs);
+    fixture_stop();
+}
+
 static char authority_path[] = "/tmp/authority-XXXXXX";
 
 static void write_authority(const struct test_certificate *authority)

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/json.h"
 #include "common/memory.h"
 #include "common/scope.h"
 #include "operator/kube/credentials.h"
@@ -44,7 +45,8 @@ static const char kubeconfig[] =
     "current-context: here\n"
     "clusters:\n"
     "- name: c\n"
-    "  cluster: {server: 'https://host:6443/', certificate-authority-data: Q0E=, tls-server-name: api}\n"
+    "  cluster: {server: 'https://host:6443/', certificate-authority-data: Q0E=, tls-server-name: api,\n"
+    "            extensions: [{name: client.authentication.k8s.io/exec, extension: {audience: us}}]}\n"
     "- name: skip\n"
     "  cluster: {server: 'https://host', insecure-skip-tls-verify: true}\n"
     "- name: proxied\n"
@@ -61,7 +63,14 @@ static const char kubeconfig[] =
     "- name: half\n"
     "  user: {client-certificate-data: Q0E=}\n"
     "- name: x\n"
-    "  user: {exec: {command: aws}}\n"
+    "  user: {exec: {command: aws, apiVersion: client.authentication.k8s.io/v1alpha1}}\n"
+    "- name: h\n"
+    "  user: {auth-provider: {name: gcp}}\n"
+    "- name: e\n"
+    "  user:\n"
+    "    exec: {command: ./log-in, apiVersion: client.authentication.k8s.io/v1, provideClusterInfo: true}\n"
+    "- name: both\n"
+    "  user: {token: abc, exec: {command: aws, apiVersion: client.authentication.k8s.io/v1}}\n"
     "- name: p\n"
     "  user: {username: u, password: p}\n"
     "contexts:\n"
@@ -70,6 +79,9 @@ static const char kubeconfig[] =
     "- {name: mutual, context: {cluster: skip, user: m}}\n"
     "- {name: half, context: {cluster: skip, user: half}}\n"
     "- {name: exec, context: {cluster: c, user: x}}\n"
+    "- {name: helper, context: {cluster: c, user: h}}\n"
+    "- {name: plugin, context: {cluster: c, user: e}}\n"
+    "- {name: both, context: {cluster: c, user: both}}\n"
     "- {name: password, context: {cluster: c, user: p}}\n"
     "- {name: proxied, context: {cluster: proxied, user: t}}\n"
     "- {name: bare, context: {cluster: bare, user: t}}\n"
@@ -119,11 +131,30 @@ Test(credentials, files_are_relative_to_the_kubeconfig)
     kube_config_release(&config);
 }
 
+Test(credentials, a_plugin_is_kept_with_what_it_is_told_of_the_cluster)
+{
+    struct kube_config config;
+    struct error error = ERROR_INIT;
+    cr_assert_eq(parse("plugin", &config, &error), 0, "%s", error.message);
+    SCOPED_FREE char *command = memory_format("%s/./log-in", directory);
+    cr_assert_str_eq(json_string_at(config.exec, "user", ""), "e");
+    cr_assert_str_eq(json_string_at(config.exec, "plugin.command", ""), command);
+    cr_assert_str_eq(json_string_at(config.exec, "cluster.server", ""), "https://host:6443");
+    cr_assert_str_eq(json_string_at(config.exec, "cluster.tls-server-name", ""), "api");
+    cr_assert_str_eq(json_string_at(config.exec, "cluster.certificate-authority-data", ""), "Q0E=");
+    cr_assert_str_eq(json_string_at(config.exec, "cluster.config.audience", ""), "us");
+    kube_config_release(&config);
+    cr_assert_eq(parse("both", &config, &error), 0, "%s", error.message);
+    cr_assert_null(config.exec, "a token is there already");
+    kube_config_release(&config);
+}
+
 Test(credentials, what_cannot_work_is_refused_by_name)
 {
     static const char *const cases[][2] = {
         {"half", "user 'half': client-certificate and client-key belong together"},
-        {"exec", "user 'x': 'exec' is not supported"},
+        {"exec", "user 'x': exec: apiVersion 'client.authentication.k8s.io/v1alpha1' is not known"},
+        {"helper", "user 'h': 'auth-provider' is not supported"},
         {"password", "user 'p': 'username' is not supported"},
         {"proxied", "cluster 'proxied': 'proxy-url' is not supported"},
         {"bare", "cluster 'bare': server 'host' must begin with https://"},
