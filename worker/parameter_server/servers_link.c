@@ -62,6 +62,7 @@ struct servers_link {
     int64_t asked_ms;                /* since when the caller waits; 0: it does not */
     const struct row_set *pull_rows; /* by server; NULL: all */
     uint32_t lost;                   /* how often a server was lost */
+    bool fresh;                      /* values came with `asked` */
     bool cancelled, refused;
     bool strange; /* for its protocol */
     char refusal[PS_TEXT_MAX];
@@ -525,6 +526,7 @@ int servers_link_push(struct servers_link *link, const struct servers_push *push
     bool outdated = false;
     pthread_mutex_lock(&link->lock);
     link->asked = *push;
+    link->fresh = false;
     if (push->pull)
         link->pull_rows = NULL;
     for (unsigned i = 0; i < link->options.placement->server_count; i++) {
@@ -536,10 +538,19 @@ int servers_link_push(struct servers_link *link, const struct servers_push *push
         outdated |= link->servers[i].verdict == UPDATE_OUTDATED;
         incarnations[i] = link->servers[i].acknowledger;
     }
+    link->fresh = result == 0 && push->pull && !outdated;
     pthread_mutex_unlock(&link->lock);
     if (result == 0)
         *ret_outdated = outdated;
     return result;
+}
+
+bool servers_link_is_fresh(struct servers_link *link, uint32_t lineage)
+{
+    pthread_mutex_lock(&link->lock);
+    bool is_fresh = link->fresh && link->asked.lineage == lineage;
+    pthread_mutex_unlock(&link->lock);
+    return is_fresh;
 }
 
 void servers_link_cancel(struct servers_link *link)

@@ -77,6 +77,9 @@ struct servers_push {
 int servers_link_push(struct servers_link *link, const struct servers_push *push, bool *ret_outdated,
                       uint64_t incarnations[PS_SERVERS_MAX], struct error *error);
 
+/* Whether the last push has brought all values, of that lineage: they need not be pulled then. */
+bool servers_link_is_fresh(struct servers_link *link, uint32_t lineage);
+
 /* From any thread; for good. */
 void servers_link_cancel(struct servers_link *link);
 /* Whom a call has been waiting for, and for what; "" for nobody. From any thread. */

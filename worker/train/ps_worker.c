@@ -29,7 +29,6 @@ struct ps_worker {
     struct ps_staging *staging;          /* where the device does not see the host's memory; else NULL */
     bool tells;                          /* the status is this worker's: no chief shares the process */
     bool waits;                          /* it says that it waits; the rpc's thread only */
-    bool fresh;                          /* values came with the last push */
     bool by_rows;                        /* there are tables, whose rows travel one by one */
     struct row_set rows[PS_SERVERS_MAX]; /* those of the ticket, by server */
 };
@@ -95,14 +94,13 @@ static int push(struct ps_worker *worker, const struct ticket_grant *grant, doub
     if (servers_link_push(worker->servers, &push, &outdated, result->incarnations, error) < 0)
         return -1;
     result->server_count = worker->placement.server_count;
-    worker->fresh = push.pull && !outdated;
     ticket_link_done(worker->tickets, outdated ? NULL : result);
     return 0;
 }
 
 static int pull(struct ps_worker *worker, const struct ticket_grant *grant, struct error *error)
 {
-    if (worker->fresh)
+    if (servers_link_is_fresh(worker->servers, grant->lineage))
         return 0;
     if (!worker->by_rows)
         return servers_link_pull(worker->servers, NULL, error);

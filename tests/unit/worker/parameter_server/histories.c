@@ -209,7 +209,6 @@ struct one_worker {
     struct address_book *book;
     struct ticket_link *tickets;
     struct servers_link *servers;
-    bool fresh; /* the values came with the last push */
     atomic_bool ready;
 };
 
@@ -336,9 +335,9 @@ static void expect_values_of_one_moment(const struct one_worker *worker)
 }
 
 /* As ps_worker.c does it. */
-static bool pull(struct one_worker *worker, const struct row_set *rows)
+static bool pull(struct one_worker *worker, uint32_t lineage, const struct row_set *rows)
 {
-    if (!worker->fresh && servers_link_pull(worker->servers, rows, NULL) < 0)
+    if (!servers_link_is_fresh(worker->servers, lineage) && servers_link_pull(worker->servers, rows, NULL) < 0)
         return false;
     expect_values_of_one_moment(worker);
     return true;
@@ -357,7 +356,7 @@ static bool do_ticket(struct one_worker *worker)
     result.targets = result.examples = !is_empty(play, grant.ticket);
     straggle(worker);
     const struct row_set *rows = play->by_rows ? play->rows : NULL;
-    if (!pull(worker, rows))
+    if (!pull(worker, grant.lineage, rows))
         return false;
     float *gradients = servers_link_gradients(worker->servers);
     float value = play->mode == PARAMETER_SERVER_SYNCHRONOUS ? 0.5f : 1.0f; /* two shares make one */
@@ -382,7 +381,6 @@ static bool do_ticket(struct one_worker *worker)
         return false;
     if (!outdated)
         record(play, WORK_PUSHED, worker->number, grant.ticket);
-    worker->fresh = push.pull && !outdated;
     ticket_link_done(worker->tickets, outdated ? NULL : &result);
     return true;
 }

@@ -250,6 +250,23 @@ Test(servers_link, an_update_is_told_with_who_acknowledged_it_though_the_values_
     tear_down(&scene);
 }
 
+/* A worker's first share after the crew has gone back would else be computed on values that it has left. */
+Test(servers_link, values_that_came_with_a_push_are_of_its_lineage, .timeout = 120)
+{
+    static struct scene scene;
+    bool outdated;
+    uint64_t incarnations[PS_SERVERS_MAX] = {0};
+    struct servers_push push = {.ticket = 7, .lineage = 3, .rate = 1, .scale = 1, .pull = true};
+    set_up(&scene, KEEPS);
+    cr_expect(!servers_link_is_fresh(scene.link, 0));
+    cr_assert(servers_link_push(scene.link, &push, &outdated, incarnations, NULL) == 0);
+    cr_expect(servers_link_is_fresh(scene.link, 3) && !servers_link_is_fresh(scene.link, 4));
+    push.pull = false;
+    cr_assert(servers_link_push(scene.link, &push, &outdated, incarnations, NULL) == 0);
+    cr_expect(!servers_link_is_fresh(scene.link, 3));
+    tear_down(&scene);
+}
+
 /* ---------------------------------------------------------------- lines */
 
 /* Pulls, pushes and takes the values after it, `opened` streams in all. */
