@@ -7,9 +7,9 @@
  * get a pod of this epoch: status.replicaStatuses[].pending) are raised in the
  * status first, under a resourceVersion precondition. Only a later plan, which
  * sees that status in the cache, creates the promised pods, under names that
- * follow from role, index and epoch; a new job's first crew alone needs no such
- * word (first_crew.h). So whatever moment the operator is killed
- * at, its successor finds in the API what was decided:
+ * follow from role, index and epoch. Only a new job's first crew needs no such
+ * promise (first_crew.h). So at whatever moment the operator is killed, its
+ * successor finds in the API what was decided:
  *   promised, no pod of the epoch   -> to be created; by a successor, under the next epoch
  *   promised, the pod is there      -> created; the promise is cleared
  *   promised, was there and is not  -> lost (known until the operator is killed)
@@ -17,9 +17,9 @@
  *   neither, no current pod         -> lost: an event to be judged
  *   a pod below what is promised    -> superseded: its end was judged already
  *
- * What a successor finds promised and not there may have been there, and have been removed by force from a node that is
- * cut off and where its process lives on. A second one of its name and epoch no fence could tell from it. So the
- * successor first promises what is missing once more, under an epoch that nobody has had.
+ * A pod that a successor finds promised but missing may have existed, and have been removed by force from a node that is
+ * cut off, where its process lives on. No fence could tell a second pod of that name and epoch from it. So the successor
+ * first promises the missing pods once more, under an epoch that nobody has had.
  */
 #ifndef COXSWAIN_CONTROLLER_PLAN_H
 #define COXSWAIN_CONTROLLER_PLAN_H
@@ -36,7 +36,7 @@
 #include "operator/controller/service_view.h"
 #include "operator/controller/workload_view.h"
 
-/* Why the API server did not do what the last plan asked for. Kept in memory by the controller, per job. */
+/* Why the API server did not do what the last plan asked for. The controller keeps it in memory, for each job. */
 #define OBSTACLES(X)                                                                                                   \
     X(OBSTACLE_NONE, "")                                                                                               \
     X(OBSTACLE_QUOTA, "QuotaExceeded")       /* tried again */                                                         \
@@ -87,7 +87,7 @@ struct finished_pod {
     int64_t index, attempt;
 };
 
-/* An orphan that the API server does not let be adopted, why, and when it is asked again. */
+/* An orphan that the API server does not let us adopt: why, and when to try again. */
 struct refused_pod {
     char *uid, *words;
     int64_t retry_ms;
@@ -125,14 +125,14 @@ struct certificate_generation {
     int64_t period_ms;
 };
 
-/* What was heard of the Secret with the crew's key when it was last asked for; in memory only. */
+/* What the last question for the Secret with the crew's key brought; in memory only. */
 struct crew_key_look {
     int64_t epoch; /* for which it was asked; 0: never */
     int64_t at_ms;
     bool there;
 };
 
-/* How a chief that is ready has taken every question for a minute. */
+/* How a chief that is ready has answered all questions of the last minute. */
 enum chief_voice {
     CHIEF_HEARD, /* not so: it has told its status, or is not asked */
     CHIEF_SILENT,

@@ -2,7 +2,7 @@
  *
  * Requests to one API server, asynchronous, on an event loop. Each call ends in
  * exactly one callback, from the loop, never from within the function that
- * started it (but from within kube_call_cancel and kube_client_free).
+ * started it (except within kube_call_cancel and kube_client_free).
  *
  * What is done here so that callers need not:
  *  - an answer that is not 2xx becomes an `error` whose kind comes from metav1.Status
@@ -10,14 +10,14 @@
  *  - 429, and 503 with Retry-After, are repeated after the time the server asks for; other
  *    5xx, time-outs of one try and broken connections are repeated for everything but create,
  *    with jittered exponential backoff, until `timeout_ms` has passed or KUBE_TRIES_MAX tries were made. A replace or
- *    patch with a resourceVersion whose answer got lost may so end in ERROR_CONFLICT although it was done:
+ *    patch with a resourceVersion whose answer was lost may therefore end in ERROR_CONFLICT although it was done:
  *    read again;
  *  - files with a token or with authorities are read again every minute, and once more on 401 or when the server's
  *    certificate is not trusted, after which the request is repeated once; likewise a credential plugin runs again when
  *    what it gave has expired, and on 401, at most every five seconds;
  *  - at most `max_in_flight` requests are on the wire; the others wait, and flows (jobs, say) are
  *    served in turn, so that one with a thousand requests does not starve one with two. Those of KUBE_SOON go first, those
- *    of KUBE_LATE last; whoever has to stand back keeps an eighth of the wire, and has all that is left of it;
+ *    of KUBE_LATE last; the others always keep an eighth of the wire, and have all that is left of it;
  *  - while the write gate is closed, mutating requests end with ERROR_CANCELLED and nothing is sent.
  */
 #ifndef COXSWAIN_KUBE_CLIENT_H
@@ -136,7 +136,7 @@ struct kube_stream_options {
 };
 struct kube_call *kube_client_stream(struct kube_client *client, const struct kube_stream_options *options);
 
-/* Its callback is called with ERROR_CANCELLED before this returns. Whether the server did it stays open. */
+/* Its callback is called with ERROR_CANCELLED before this returns. Whether the server did it remains unknown. */
 void kube_call_cancel(struct kube_call *call);
 
 /* The write gate. `is_open` is asked the instant before a mutating request goes out, at every try; while it says no the

@@ -126,9 +126,9 @@ struct pipeline_lane {
     struct error error; /* of the last run */
 };
 
-/* A step whose gradients are all reduced here: only its last exchange is missing, or the update. Who has ended that exchange knows
- * that all have come as far. So if others turn out to have applied the step, whoever stands on its verge does so too, and no stage
- * is left a step behind the others. */
+/* A step whose gradients are all reduced here: only its last exchange is missing, or the update. A process that has ended that
+ * exchange knows that all have come this far. So if others turn out to have applied the step, a process that was about to apply it
+ * does so too, and no stage is left a step behind the others. */
 struct pipeline_verge {
     int64_t step;          /* 0: none */
     int64_t measured_step; /* whose norm we know; 0: none */
@@ -168,7 +168,7 @@ struct pipeline {
     float scale;
 };
 
-/* pipeline_update.c. All call it after forming, `world` as named; it clears `receives` of those who could catch up. */
+/* pipeline_update.c. All call it after forming, `world` as named; it clears `receives` of those that could catch up. */
 int pipeline_catch_up(struct pipeline *pipeline, struct world *world, struct error *error);
 
 /* pipeline_share.c */
@@ -208,7 +208,7 @@ int pipeline_lane_start(struct pipeline_lane *lane, struct error *error);
 /* After `over` is set and told. */
 void pipeline_lane_stop(struct pipeline_lane *lane);
 void pipeline_lane_release(struct pipeline_lane *lane);
-/* Has all lanes run through their shares' pieces; meanwhile the caller may do something else. */
+/* Makes all lanes run through their shares' pieces; the caller may do something else meanwhile. */
 void pipeline_start(struct pipeline *pipeline, bool evaluates, float scale);
 int pipeline_await(struct pipeline *pipeline, struct error *error);
 /* How long this process has worked on the last run, waiting for nobody: its busiest lane, or the reading. */
