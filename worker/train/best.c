@@ -279,8 +279,10 @@ static int export_best(struct trainer *trainer, struct error *error)
     SCOPED_FREE float *parameters = memory_allocate((size_t)graph_layout(trainer->graph)->elements, sizeof *parameters);
     int result = read_best(trainer, &file, parameters, error);
     if (result == 0)
-        result = export_write(&(struct export){graph_layout(trainer->graph), parameters, trainer->job->export_names,
-                                               NULL, trainer->store},
+        result = export_write(&(struct export){.layout = graph_layout(trainer->graph),
+                                               .parameters = parameters,
+                                               .names = trainer->job->export_names,
+                                               .store = trainer->store},
                               trainer->export_path, error);
     if (result == 0)
         report_say(trainer->report, "exports the weights of step %s, the best with a validation loss of %s",
@@ -294,7 +296,12 @@ int best_export(struct trainer *trainer, const struct whole_model *model, struct
     best_wait(trainer);
     if (trainer->job->export_weights == EXPORT_BEST && trainer->job->checkpoint.keep_best && trainer->store)
         return export_best(trainer, error);
-    return export_write(
-        &(struct export){model->layout, model->parameters, trainer->job->export_names, NULL, trainer->store},
-        trainer->export_path, error);
+    return export_write(&(struct export){.layout = model->layout,
+                                         .parameters = model->parameters,
+                                         .names = trainer->job->export_names,
+                                         .store = trainer->store,
+                                         .claim = {.job_uid = trainer->identity->job_uid,
+                                                   .attempt = trainer->identity->attempt,
+                                                   .epoch = trainer->identity->epoch}},
+                        trainer->export_path, error);
 }

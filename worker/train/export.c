@@ -99,15 +99,24 @@ int export_check(const struct parameter_layout *layout, enum export_names names,
     return 0;
 }
 
-static int check_store(const struct export *export, struct error *error)
+static int check_current(const struct export *export, const char *path, struct error *error)
 {
-    return export->store ? checkpoint_store_check(export->store, error) : 0;
+    return export->store ? checkpoint_store_check(export->store, error)
+                         : export_claim_check(path, &export->claim, error);
+}
+
+/* A chief that another has replaced begins nothing. */
+static int begin(const struct export *export, const char *path, struct error *error)
+{
+    if (export->store == NULL && export_claim_take(path, &export->claim, error) < 0)
+        return -1;
+    return check_current(export, path, error);
 }
 
 /* A chief that stood still while it wrote may not be the chief any more. */
 static int take_name(const struct export *export, const char *draft, const char *path, struct error *error)
 {
-    if (check_store(export, error) < 0)
+    if (check_current(export, path, error) < 0)
         return -1;
     if (file_calls.rename(draft, path) < 0)
         return errno == ENOENT ? error_set(error, ERROR_STALE, "another process has begun to write %s", path)
@@ -132,7 +141,7 @@ int export_write(const struct export *export, const char *path, struct error *er
 {
     SCOPED_FREE char *directory = directory_of(path);
     if (export_check(export->layout, export->names, error) < 0 || file_make_directories(directory, error) < 0 ||
-        check_store(export, error) < 0 || write_whole(export, directory, path, error) < 0)
+        begin(export, path, error) < 0 || write_whole(export, directory, path, error) < 0)
         return error_wrap(error, "export");
     return file_sync_directory(directory, error);
 }

@@ -10,6 +10,7 @@
 #include "common/json.h"
 #include "worker/checkpoint/checkpoint.h"
 #include "worker/model/parameter_layout.h"
+#include "worker/train/export_claim.h"
 
 struct export
 {
@@ -17,7 +18,8 @@ struct export
     const float *parameters; /* host memory */
     enum export_names names;
     const struct json *metadata;          /* an object of strings for __metadata__, or NULL */
-    const struct checkpoint_store *store; /* whose chief writes; NULL: there is no other */
+    const struct checkpoint_store *store; /* whose chief writes; NULL: that of `claim` */
+    struct export_claim claim;            /* where there is no store */
 };
 
 /* ERROR_INVALID names the first tensor that `names` has no word for. */

@@ -58,7 +58,7 @@ static int load(struct bench *b, const char *path, struct error *error)
 static void write_out(struct bench *b, enum export_names names)
 {
     struct error error = ERROR_INIT;
-    struct export export = {&b->state.layout, b->state.parameters, names, NULL, NULL};
+    struct export export = {.layout = &b->state.layout, .parameters = b->state.parameters, .names = names};
     cr_assert_eq(export_write(&export, b->path, &error), 0, "%s", error.message);
 }
 
