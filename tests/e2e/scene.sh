@@ -180,7 +180,35 @@ succeeds() {
     verdict $? "$2" "$(status_of "$1" readySummary) at step $(step_of "$1"): $(status_of "$1" conditions) $(status_of "$1" restarts)"
 }
 
+# ---------------------------------------------------------------- the truth
+# witness JOB: from now on, every status of it and all that becomes of its pods
+witness() {
+    "$root/tests/e2e/witness.py" "$space" "$1" >"witness-$1" 2>"witness-$1.errors" &
+    witness=$!
+    in_background+=($!)
+}
+
+# testify JOB NAME: what its witness says of its statuses
+testify() {
+    kill "$witness"
+    wait "$witness"
+    verdict $? "$2: $(tail -n 1 "witness-$1")" "$(head -n 5 "witness-$1" | tr '\n' ';') $(tail -n 1 "witness-$1.errors")"
+}
+
 # ---------------------------------------------------------------- processes
+# told_step PROCESS: the step that this worker tells at its own port, whoever else is there
+told_step() {
+    local address
+    address=$(environment_of "$1" | sed -n 's/^COXSWAIN_POD_IP=//p')
+    nsenter --target "$1" --net -- curl -s --max-time 10 "http://$address:8080/status" | sed -n 's/.*"step":\([0-9]*\).*/\1/p'
+}
+
+# has_told PROCESS STEP: it has got as far as that
+has_told() {
+    local step
+    step=$(told_step "$1") && [[ -n $step ]] && ((step >= $2))
+}
+
 # environment_of PROCESS
 environment_of() {
     { tr '\0' '\n' <"/proc/$1/environ"; } 2>/dev/null # gone meanwhile, perhaps

@@ -39,6 +39,7 @@ succeeds still "where it trains undisturbed"
 
 # ---------------------------------------------------------------- drained
 training moving "$steps" runs 100m "$(spread moving)"
+witness moving
 until_true 120 apart moving
 verdict $? "so does a topology spread" "$(k get pods -o wide)"
 whole moving "and the crew trains"
@@ -106,6 +107,7 @@ verdict $? "and ends the old chief" "$(worker_processes moving 0 "${old##*-}")"
 
 hasten
 succeeds moving "the job succeeds"
+testify moving "every status told what the pods were"
 [[ $(status_of moving restarts.failures) == 0 || -z $(status_of moving restarts.failures) ]]
 verdict $? "nothing of it was a failure" "$(status_of moving restarts)"
 cmp "$CLUSTER/volumes/runs/"{still,moving}/model.safetensors

@@ -58,6 +58,7 @@ crew calm "$steps"
 succeeds calm "a crew of every role trains undisturbed"
 
 crew rough "$steps" 100m
+witness rough
 until_true 180 stepped rough 120 # past the first checkpoint
 verdict $? "the crew to be disturbed trains" "$(k get pods -o wide)"
 disruptions=0
@@ -76,6 +77,7 @@ for one in "worker 1" "chief 0" "ps 0" "evaluator 0" "ps 1" "worker 0"; do
 done
 hasten
 succeeds rough "the disturbed crew succeeds"
+testify rough "every status told what the pods were"
 [[ $(status_of rough restarts.failures) =~ ^0?$ ]]
 verdict $? "nothing of it was a failure" "$(status_of rough restarts)"
 cmp "$CLUSTER/volumes/runs/"{calm,rough}/model.safetensors

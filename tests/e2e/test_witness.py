@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""That tests/e2e/witness.py would notice: statuses that were never true, or not in time."""
+import os
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from witness import LATE, STALE, judge  # noqa: E402
+
+
+def pod(index, epoch=1, phase="Running", ready=True, code=None, **metadata):
+    state = {"running": {}} if code is None else {"terminated": {"exitCode": code}}
+    return {"metadata": {"name": f"rough-worker-{index}-{epoch}", **metadata,
+                         "labels": {"coxswain.dev/role": "worker", "coxswain.dev/index": str(index)}},
+            "status": {"phase": phase, "containerStatuses": [{"state": state}],
+                       "conditions": [{"type": "Ready", "status": str(ready)}]}}
+
+
+class World:
+    """A job of two workers: its events and its pods', one after the other."""
+
+    def __init__(self):
+        self.version, self.now, self.jobs, self.pods, self.outages = 0, 0.0, [], [], []
+        self.see(pod(0), pod(1))
+        self.tell("Running", 2, 2)
+        self.passes(STALE + 1)
+
+    def add(self, events, kind, thing):
+        self.version += 1
+        events.append({"type": kind, "object": thing, "version": self.version, "time": self.now})
+
+    def see(self, *pods):
+        for one in pods:
+            self.add(self.pods, "MODIFIED", one)
+
+    def gone(self, one):
+        self.add(self.pods, "DELETED", one)
+
+    def tell(self, state, active, ready):
+        counts = [{"role": "worker", "active": active, "ready": ready}]
+        self.add(self.jobs, "MODIFIED", {"spec": {"workers": 2}, "status": {"state": state, "replicaStatuses": counts}})
+
+    def passes(self, seconds):
+        self.now += seconds
+
+    def lies(self):
+        return judge(self.jobs, self.pods, self.outages, self.now)
+
+
+class Witness(unittest.TestCase):
+    def setUp(self):
+        self.world = World()
+
+    def assertTold(self):
+        self.assertEqual([], self.world.lies())
+
+    def assertLie(self, words):
+        lies = self.world.lies()
+        self.assertEqual(1, len(lies), lies)
+        self.assertIn(words, lies[0])
+
+    def test_what_was_so_a_moment_ago_may_be_told(self):
+        self.world.see(pod(1, ready=False))
+        self.world.passes(STALE - 1)
+        self.world.tell("Running", 2, 2)
+        self.assertTold()
+
+    def test_what_was_so_long_ago_may_not_be_told(self):
+        self.world.see(pod(1, ready=False))
+        self.world.passes(STALE + 1)
+        self.world.tell("Running", 2, 2)
+        self.assertLie("told {'worker': (2, 2)}")
+
+    def test_what_never_was_may_not_be_told(self):
+        self.world.see(pod(1, ready=False))
+        self.world.tell("Restarting", 1, 1)
+        self.assertLie("told {'worker': (1, 1)}")
+
+    def test_what_comes_later_may_not_be_told_before(self):
+        self.world.tell("Restarting", 2, 1)
+        self.world.see(pod(1, ready=False))
+        self.assertLie("told {'worker': (2, 1)}")
+
+    def test_a_pod_that_is_asked_to_end_is_not_ready(self):
+        self.world.see(pod(1, deletionTimestamp="2026-01-01T00:00:00Z"))
+        self.world.tell("Restarting", 2, 1)
+        self.world.gone(pod(1))
+        self.world.see(pod(1, epoch=2, phase="Pending", ready=False))
+        self.world.tell("Restarting", 2, 1)
+        self.assertTold()
+
+    def test_a_crew_that_lacks_somebody_does_not_run(self):
+        self.world.see(pod(1, ready=False))
+        self.world.tell("Running", 2, 1)
+        self.assertLie("told Running")
+
+    def test_a_worker_that_has_ended_well_is_not_missed(self):
+        self.world.see(pod(1, phase="Succeeded", ready=False, code=0))
+        self.world.tell("Running", 1, 1)
+        self.assertTold()
+
+    def test_success_is_of_who_leads(self):
+        self.world.see(pod(1, phase="Succeeded", ready=False, code=0))
+        self.world.tell("Succeeded", 1, 1)
+        self.assertLie("told Succeeded")
+
+    def test_what_stays_is_told_in_time(self):
+        self.world.see(pod(1, ready=False))
+        self.world.passes(LATE + 1)
+        self.assertLie("told was {'worker': (2, 2)}")
+
+    def test_nothing_is_told_while_nobody_can_be_asked(self):
+        self.world.see(pod(1, ready=False))
+        self.world.passes(LATE)
+        self.world.outages.append(self.world.now)
+        self.world.passes(5)
+        self.world.tell("Restarting", 2, 1)
+        self.assertTold()
+
+
+if __name__ == "__main__":
+    unittest.main()
