@@ -469,7 +469,7 @@ sanitized-tests: $(sanitized_programs) $(BUILD)/coxswain-worker
 chart_files := charts/coxswain/files
 chart_copies := deploy/crd/coxswain.dev_trainingjobs.yaml:crd.yaml deploy/rbac/role.yaml:role.yaml \
                 deploy/rbac/lease_role.yaml:lease_role.yaml deploy/rbac/user_roles.yaml:user_roles.yaml \
-                charts/coxswain/values.yaml:values.yaml
+                deploy/components/dashboard/coxswain.json:dashboard.json charts/coxswain/values.yaml:values.yaml
 
 generate: $(BUILD)/coxswain-generate ## write the CRD and docs/api.md from the table of fields, and the chart's copies
 	$< crd >deploy/crd/coxswain.dev_trainingjobs.yaml

@@ -85,4 +85,43 @@ verdict $? "and what goes with them" "$why"
 sed -i "s#^components:.*#components: [$deploy/components/monitoring]#" "$overlay/kustomization.yaml"
 grep -q 'kind: ServiceMonitor' <<<"$(kubectl kustomize "$overlay")"
 verdict $? "and monitoring"
+
+# ---------------------------------------------------------------- deploy/ is as the chart
+# rules: what the roles among the objects on stdin allow, one rule a line: the kind of role, its namespace, the rule
+rules() {
+    kubectl create --dry-run=client --validate=false -o json -f - | python3 -c '
+import json, sys
+text, decoder, found = sys.stdin.read().strip(), json.JSONDecoder(), []
+while text:
+    thing, end = decoder.raw_decode(text)
+    text = text[end:].strip()
+    found += thing["items"] if thing["kind"] == "List" else [thing]
+for role in found:
+    for rule in role.get("rules", []):
+        rule = json.dumps({key: sorted(value) for key, value in rule.items()}, sort_keys=True)
+        print(role["kind"], role["metadata"].get("namespace", ""), rule)' | sort
+}
+# The chart calls its Lease after the release.
+helm template coxswain-operator $chart -n coxswain-system --kube-version 1.29.0 --set watchNamespace=train,rbac.aggregate=false,crds.install=false,test.enabled=false,leaseName=coxswain-operator >"$CLUSTER/chart.yaml"
+sed -i "s#^resources:.*#resources: [$deploy/rbac, $deploy/manager]#; s#^components:.*#components: [$deploy/components/one-namespace]#" "$overlay/kustomization.yaml"
+kubectl kustomize "$overlay" >"$overlay/objects"
+why=$(diff <(rules <"$CLUSTER/chart.yaml") <(rules <"$overlay/objects"))
+[[ -z $why ]] && grep -q 'Role train .*pods' < <(rules <"$overlay/objects")
+verdict $? "for one namespace, the same Roles as the chart's" "$why"
+! grep -q 'ClusterRole' "$overlay/objects" && grep -q -- '- --namespace=train$' "$overlay/objects"
+verdict $? "and nothing of the whole cluster"
+why=$(kubectl apply -f "$overlay/objects" 2>&1)
+verdict $? "the API server takes it" "$why"
+may() { kubectl auth can-i "$1" "$2" -n "$3" --as=system:serviceaccount:coxswain-system:coxswain-operator 2>/dev/null; }
+confined() { [[ $(may create pods train) == yes && $(may create pods default) == no && $(may update leases/coxswain-operator coxswain-system) == yes ]]; }
+until_true 30 confined
+verdict $? "its operator may create pods there and nowhere else" "$(may create pods train) $(may create pods default)"
+sed -i "s#^components:.*#components: [$deploy/components/dashboard]#" "$overlay/kustomization.yaml"
+# dashboard: the data of the ConfigMap on stdin that is Grafana's
+dashboard() { kubectl create --dry-run=client --validate=false -l grafana_dashboard=1 -o 'jsonpath={.data.coxswain\.json}' -f -; }
+charts=$(helm template coxswain $chart -n coxswain-system --kube-version 1.29.0 --set metrics.dashboard.enabled=true | dashboard)
+ours=$(kubectl kustomize "$overlay" | dashboard)
+why=$(diff <(echo "$charts") <(echo "$ours"))
+[[ -z $why && $charts == *panels* ]]
+verdict $? "the same dashboard as the chart's" "$why"
 kubectl delete namespace coxswain-system train --timeout=60s >/dev/null
