@@ -1407,6 +1407,11 @@ static const struct field replica_status_fields[] = {
      .description =
          "Indices whose pod has ended with 0 by itself, such as 0-3,7. That stays so when the pod is removed, "
          "until the crew starts over."},
+    {.name = "restarting",
+     .kind = FIELD_STRING,
+     SCHEMA_ONLY,
+     RANGE(1, 4096),
+     .description = "Indices whose pod was lost and whose successor has not been ready yet, such as 0-3,7."},
 };
 static OBJECT_TYPE(replica_status_type, "Replica status", replica_status_fields, .map_key = "role");
 

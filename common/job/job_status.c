@@ -76,6 +76,7 @@ static void replicas_read(const struct json *list, struct job_status *status, st
             *replica_count(&status->replicas[role], i) = json_integer_at(item, replica_counts[i].name, 0);
         status->replicas[role].pending = arena_copy_string(arena, json_string_at(item, "pending", NULL));
         status->replicas[role].completed = arena_copy_string(arena, json_string_at(item, "completed", NULL));
+        status->replicas[role].restarting = arena_copy_string(arena, json_string_at(item, "restarting", NULL));
     }
 }
 
@@ -122,7 +123,7 @@ static void conditions_to_json(const struct job_status *status, struct json *obj
 static bool has_replicas(const struct replica_status *replicas)
 {
     return replicas->active > 0 || replicas->ready > 0 || replicas->succeeded > 0 || replicas->failed > 0 ||
-           replicas->pending || replicas->completed;
+           replicas->pending || replicas->completed || replicas->restarting;
 }
 
 static void replicas_to_json(const struct job_status *status, struct json *object)
@@ -137,6 +138,7 @@ static void replicas_to_json(const struct job_status *status, struct json *objec
             json_set_integer(item, replica_counts[i].name, *replica_count(&replicas, i));
         json_set_string(item, "pending", replicas.pending);
         json_set_string(item, "completed", replicas.completed);
+        json_set_string(item, "restarting", replicas.restarting);
     }
 }
 

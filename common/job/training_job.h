@@ -148,13 +148,12 @@ struct condition {
     int64_t last_transition_ms;
 };
 
+/* Indices as ranges ("0-3,7"); NULL: none. What is missing, not promised (plan.h) and not completed was lost. */
 struct replica_status {
     int64_t active, ready, succeeded, failed;
-    const char
-        *pending; /* indices whose pod of status.epoch is still to be created, as ranges ("0-3,7"); NULL: none. The
-                          * operator's durable promise, written before it creates: what is missing and not promised was lost */
-    const char *
-        completed; /* indices whose pod was seen to finish, likewise: whether it is still there or not, it was not lost */
+    const char *pending;    /* their pods of status.epoch are still to be created: promised before that, for good */
+    const char *completed;  /* their pods were seen to finish, whether they are still there or not */
+    const char *restarting; /* their pods were lost, and no successor has been ready yet */
 };
 
 struct progress_metric {

@@ -38,11 +38,6 @@ static void condition_end(struct planning *planning, enum condition_type type, c
         condition_set(planning, type, CONDITION_FALSE, reason, message);
 }
 
-static bool slot_fulfilled(const struct slot *slot)
-{
-    return slot_ready(slot) || slot->done || (slot->occupant && pod_view_succeeded(slot->occupant));
-}
-
 /* Of an elastic crew's workers so many may be away at a time, but never the first. */
 static int64_t dispensable_workers(const struct training_job *job)
 {
@@ -106,30 +101,12 @@ static const char *completeness(struct planning *planning, int64_t away)
     }
 }
 
-/* Of the crew's pods the one that has been there from the beginning. */
-static int64_t oldest_epoch(const struct planning *planning)
-{
-    int64_t oldest = planning->next->epoch;
-    for (size_t i = 0; i < planning->crew.slot_count; i++) {
-        const struct slot *slot = &planning->crew.slots[i];
-        if (slot->occupant && slot->occupant->epoch < oldest)
-            oldest = slot->occupant->epoch;
-    }
-    return oldest;
-}
-
-/* A successor is not there yet, whether the crew can work without or not. Who was late from the beginning is none. */
+/* A successor is not there yet, whether the crew can work without or not. */
 static bool is_restarting(const struct planning *planning)
 {
-    int64_t oldest = oldest_epoch(planning);
-    if (planning->finishing == FINISHING_WAITS)
-        return false;
-    for (size_t i = 0; i < planning->crew.slot_count; i++) {
-        const struct slot *slot = &planning->crew.slots[i];
-        const struct pod_view *pod = slot->occupant;
-        if (slot->failed || (pod ? pod->epoch > oldest && !slot_fulfilled(slot) : slot->wanted))
+    for (size_t i = 0; i < planning->crew.slot_count; i++)
+        if (slot_restarting(&planning->crew.slots[i]))
             return true;
-    }
     return false;
 }
 

@@ -48,6 +48,16 @@ bool slot_ready(const struct slot *slot)
     return pod && pod->ready && !pod_view_ended(pod) && !pod_view_deleting(pod);
 }
 
+bool slot_fulfilled(const struct slot *slot)
+{
+    return slot_ready(slot) || slot->done || (slot->occupant && pod_view_succeeded(slot->occupant));
+}
+
+bool slot_restarting(const struct slot *slot)
+{
+    return slot->restarting && (slot->wanted || !slot_fulfilled(slot));
+}
+
 bool slot_lost(const struct slot *slot)
 {
     return !slot->occupant && !slot->promised && !slot->fresh && !slot->done;
@@ -67,9 +77,11 @@ static void slots_make(struct crew *crew, const struct training_job *job, struct
     crew->slots = arena_allocate(arena, crew->slot_count, sizeof *crew->slots);
     for (int role = 0; role < ROLE_COUNT; role++) {
         int64_t count = (int64_t)(crew->first[role + 1] - crew->first[role]);
-        struct index_set promised = index_set_make(arena, count), completed = index_set_make(arena, count);
+        struct index_set promised = index_set_make(arena, count), completed = index_set_make(arena, count),
+                         restarting = index_set_make(arena, count);
         index_set_parse(&promised, job->status.replicas[role].pending);
         index_set_parse(&completed, job->status.replicas[role].completed);
+        index_set_parse(&restarting, job->status.replicas[role].restarting);
         for (int64_t i = 0; i < count; i++) {
             bool open = index_set_has(&promised, i), fresh = is_fresh(job, (enum role)role, i);
             crew->slots[crew->first[role] + (size_t)i] = (struct slot){.role = (enum role)role,
@@ -77,7 +89,8 @@ static void slots_make(struct crew *crew, const struct training_job *job, struct
                                                                        .promised = open,
                                                                        .wanted = open,
                                                                        .fresh = fresh,
-                                                                       .done = index_set_has(&completed, i) && !fresh};
+                                                                       .done = index_set_has(&completed, i) && !fresh,
+                                                                       .restarting = index_set_has(&restarting, i)};
         }
     }
 }

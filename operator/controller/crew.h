@@ -20,6 +20,7 @@ struct slot {
     bool wanted;                     /* by the next status */
     bool fresh;                      /* an elastic job grew: this index has never been promised */
     bool done;                       /* its pod has finished, whether it is still there or not */
+    bool restarting;                 /* a pod was lost, and no successor has been ready yet */
     bool failed;                     /* its pod has ended, or it is lost */
     bool blocked;                    /* a superseded pod still carries the label `current` */
     const struct pod_view *occupant; /* the pod that counts; NULL: none */
@@ -70,6 +71,10 @@ bool crew_unfilled(const struct crew *crew);
 bool slot_required(const struct slot *slot);
 /* Its pod is created and current, its main container runs, nobody has asked it to end, and it says it is ready. */
 bool slot_ready(const struct slot *slot);
+/* Ready, or it has ended well. */
+bool slot_fulfilled(const struct slot *slot);
+/* Still: the successor is not ready, or is to be replaced itself. */
+bool slot_restarting(const struct slot *slot);
 /* Neither a pod nor the promise of one, nor done: what was there has vanished. */
 bool slot_lost(const struct slot *slot);
 

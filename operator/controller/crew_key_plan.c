@@ -51,7 +51,7 @@ static void start_over(struct planning *planning)
 {
     const char *what = "the crew's key was removed: the crew starts over from its last checkpoint under a new one";
     planning->next->attempt++;
-    planning_promise(planning, NULL);
+    planning_promise_successors(planning, NULL);
     condition_set(planning, CONDITION_RESTARTING, CONDITION_TRUE, "CrewKeyRenewed", what);
     planning_event(planning, true, "CrewKeyRenewed", "RestartCrew", what);
 }

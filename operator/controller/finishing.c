@@ -68,7 +68,7 @@ void finishing_promise_nobody(struct planning *planning)
 {
     struct crew *crew = &planning->crew;
     for (size_t i = crew->first[ROLE_WORKER]; i < crew->first[ROLE_WORKER + 1]; i++)
-        crew->slots[i].promised = crew->slots[i].wanted = false;
+        crew->slots[i].promised = crew->slots[i].wanted = crew->slots[i].restarting = false;
     bool waits = false;
     for (size_t i = 0; i < crew->slot_count; i++)
         waits |= crew->slots[i].wanted;

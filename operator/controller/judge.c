@@ -190,7 +190,7 @@ static void restart(struct planning *planning, const struct verdict *verdict, co
     struct job_status *next = planning->next;
     if (verdict->whole_crew)
         next->attempt++;
-    planning_promise(planning, verdict->whole_crew ? belongs_to_crew : is_failed);
+    planning_promise_successors(planning, verdict->whole_crew ? belongs_to_crew : is_failed);
     int64_t delay_ms = restart_delay_ms(next->restart_count, ran_ms(planning, verdict->cause),
                                         restart_delay_seed(planning->job->uid, next->epoch));
     next->backoff_until_ms = delay_ms > 0 ? planning->now_ms + delay_ms : FIELD_UNSET;

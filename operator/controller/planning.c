@@ -148,3 +148,18 @@ void planning_promise(struct planning *planning, slot_wanted *wanted)
             planning->next->workers = planning->job->document.workers;
     }
 }
+
+/* Who has never come to run is as late as before. */
+static bool has_run(const struct slot *slot)
+{
+    return slot->failed || (slot->occupant && slot->occupant->started_ms != FIELD_UNSET);
+}
+
+void planning_promise_successors(struct planning *planning, slot_wanted *wanted)
+{
+    planning_promise(planning, wanted);
+    for (size_t i = 0; i < planning->crew.slot_count; i++) {
+        struct slot *slot = &planning->crew.slots[i];
+        slot->restarting |= (!wanted || wanted(slot)) && has_run(slot);
+    }
+}

@@ -111,6 +111,8 @@ void planning_finish(struct planning *planning, enum condition_type type, const 
 /* A new epoch: the slots that `wanted` says yes to (NULL: all) are promised besides those that still are. */
 typedef bool slot_wanted(const struct slot *slot);
 void planning_promise(struct planning *planning, slot_wanted *wanted);
+/* The same for pods that were lost: Restarting is True until the successors of those that had run are ready. */
+void planning_promise_successors(struct planning *planning, slot_wanted *wanted);
 /* The same slots under a new epoch. */
 void planning_promise_again(struct planning *planning);
 

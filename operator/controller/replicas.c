@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "operator/controller/conditions.h"
 #include "operator/controller/index_set.h"
 
 static void count_pods(struct planning *planning)
@@ -53,6 +54,8 @@ void replicas_update(struct planning *planning)
     for (int role = 0; role < ROLE_COUNT; role++) {
         planning->next->replicas[role].pending = print_indices(planning, role, is_wanted);
         planning->next->replicas[role].completed = print_indices(planning, role, is_completed);
+        if (!status_terminal(planning->next))
+            planning->next->replicas[role].restarting = print_indices(planning, role, slot_restarting);
     }
     planning->next->ready_summary = planning_format(planning, "%zu/%zu", ready, planning->crew.slot_count);
 }

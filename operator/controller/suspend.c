@@ -18,7 +18,7 @@ bool suspend_sends_away(const struct job_status *status)
 static void promise_nothing(struct planning *planning)
 {
     for (size_t i = 0; i < planning->crew.slot_count; i++)
-        planning->crew.slots[i].wanted = false;
+        planning->crew.slots[i].wanted = planning->crew.slots[i].restarting = false;
     planning->next->backoff_until_ms = FIELD_UNSET;
 }
 

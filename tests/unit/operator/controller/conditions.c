@@ -102,3 +102,80 @@ Test(conditions, who_was_late_from_the_beginning_is_not_restarting)
     scene_plan(&scene);
     cr_assert_str_eq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_FALSE), "CrewSufficient");
 }
+
+static void be_elastic(void)
+{
+    scene.job.elastic = (struct elastic_spec){.enabled = true, .min_workers = 1, .max_workers = 4};
+}
+
+/* The pod of worker `index` fails, and its successor comes; it is not ready where no node has room. */
+static void replace(int64_t index, bool ready)
+{
+    for (size_t i = 0; i < scene.pod_count; i++)
+        if (&scene.pods[i] == scene.list[index])
+            scene_end_pod(&scene, &scene.pods[i], 137);
+    scene_plan(&scene);
+    scene_accept(&scene);
+    struct pod_view *successor = scene_add_pod(&scene, ROLE_WORKER, index, scene.job.status.epoch);
+    scene.list[index] = successor;
+    scene.input.pod_count = 2;
+    successor->ready = ready;
+    scene_plan(&scene);
+    scene_accept(&scene);
+}
+
+/* Nobody of the first crew is left to compare with. */
+Test(conditions, a_restart_does_not_end_when_another_one_does)
+{
+    be_elastic();
+    replace(1, false);
+    replace(0, true);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_RUNNING, CONDITION_TRUE), "CrewSufficient");
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_TRUE), "PodFailed", "worker 1 is not back");
+    cr_assert_str_eq(scene.job.status.replicas[ROLE_WORKER].restarting, "1");
+    scene.pods[2].ready = true;
+    scene_plan(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_FALSE), "CrewComplete");
+    cr_assert_null(scene.plan.status.replicas[ROLE_WORKER].restarting);
+}
+
+Test(conditions, a_newcomer_for_whom_there_is_no_room_is_not_restarting)
+{
+    be_elastic();
+    replace(1, false);
+    scene.job.document.workers = 3;
+    scene_plan(&scene);
+    scene_accept(&scene);
+    struct pod_view *newcomer = scene_add_pod(&scene, ROLE_WORKER, 2, scene.job.status.epoch);
+    scene.list[2] = newcomer;
+    scene.input.pod_count = 3;
+    newcomer->ready = false;
+    scene_plan(&scene);
+    scene_accept(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_TRUE), "PodFailed");
+    scene.pods[2].ready = true;
+    scene_plan(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_FALSE), "CrewSufficient");
+}
+
+Test(conditions, a_crew_that_starts_over_is_restarting_until_all_who_had_run_are_back)
+{
+    be_elastic();
+    scene.job.run_policy.restart_scope = RESTART_SCOPE_JOB;
+    scene_end_pod(&scene, &scene.pods[0], 137);
+    scene_plan(&scene);
+    scene_accept(&scene);
+    cr_assert_str_eq(scene.job.status.replicas[ROLE_WORKER].restarting, "0-1");
+    scene.list[0] = scene_add_pod(&scene, ROLE_WORKER, 0, 2);
+    scene.list[1] = scene_add_pod(&scene, ROLE_WORKER, 1, 2);
+    scene.pods[3].ready = false;
+    scene.input.pod_count = 2;
+    scene_plan(&scene);
+    scene_accept(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_RUNNING, CONDITION_TRUE), "CrewSufficient");
+    cr_assert_str_eq(scene.job.status.replicas[ROLE_WORKER].restarting, "1");
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_TRUE), "PodFailed");
+    scene.job.run_policy.suspend = true;
+    scene_plan(&scene);
+    cr_assert_null(scene.plan.status.replicas[ROLE_WORKER].restarting, "all of them are sent away");
+}

@@ -158,6 +158,7 @@ struct job_status scene_copy_status(const struct job_status *status, struct aren
     for (int role = 0; role < ROLE_COUNT; role++) {
         copy.replicas[role].pending = arena_copy_string(arena, status->replicas[role].pending);
         copy.replicas[role].completed = arena_copy_string(arena, status->replicas[role].completed);
+        copy.replicas[role].restarting = arena_copy_string(arena, status->replicas[role].restarting);
     }
     return copy;
 }
