@@ -528,7 +528,7 @@ deps: ## install everything that build, tests and checks need
 
 share := $(DESTDIR)$(PREFIX)/share/coxswain
 install: all ## into PREFIX (/usr/local), below DESTDIR
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/coxswain $(share)/crd $(share)/examples/foreign $(share)/examples/volumes
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/coxswain $(share)/crd $(share)/examples/foreign $(share)/examples/volumes/bucket
 	install -m 755 $(program_files) $(DESTDIR)$(PREFIX)/bin
 	ln -sf cox $(DESTDIR)$(PREFIX)/bin/kubectl-cox
 	install -m 644 $(PRELOAD) $(DESTDIR)$(PREFIX)/lib/coxswain
@@ -536,6 +536,7 @@ install: all ## into PREFIX (/usr/local), below DESTDIR
 	install -m 644 $(wildcard deploy/examples/*.yaml) $(share)/examples
 	install -m 644 $(wildcard deploy/examples/foreign/*) $(share)/examples/foreign
 	install -m 644 $(wildcard deploy/examples/volumes/*.yaml) $(share)/examples/volumes
+	install -m 644 $(wildcard deploy/examples/volumes/bucket/*.yaml) $(share)/examples/volumes/bucket
 
 uninstall: ## take it away again
 	rm -f $(addprefix $(DESTDIR)$(PREFIX)/bin/,$(PROGRAMS) kubectl-cox)
