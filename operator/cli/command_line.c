@@ -113,6 +113,14 @@ static const char *option_name(int letter)
     return option->name;
 }
 
+/* What an option takes whose argument may be wrong. */
+static const char *what_it_takes(int letter)
+{
+    return letter == 'o'   ? "one of wide, json, yaml and name"
+           : letter == 'm' ? "a time such as 90 or 90s (seconds), 5m, 2h or 1d"
+                           : "a whole number from 0 on";
+}
+
 static int refuse(const struct command_usage *usage)
 {
     return command_usage(false, usage->text);
@@ -134,7 +142,8 @@ int command_line_parse(int count, char **words, const struct command_usage *usag
             return refuse(usage);
         }
         if (!take(ret_line, letter, optarg)) {
-            fprintf(stderr, "%s: --%s: \"%s\" is not what it takes\n", words[0], option_name(letter), optarg);
+            fprintf(stderr, "%s: --%s \"%s\": it takes %s\n", words[0], option_name(letter), optarg,
+                    what_it_takes(letter));
             return refuse(usage);
         }
     }

@@ -35,6 +35,32 @@ static const char usage[] =
     "\n"
     "Exit code: 0 the job has succeeded, 1 it has failed or could not be run, 2 wrong usage, 130 interrupted.\n";
 
+static bool take_volume(struct run_options *options, const char *text)
+{
+    const char *equals = strchr(text, '=');
+    if (!equals || equals == text || !equals[1]) {
+        fprintf(stderr, "cox run: --volume \"%s\": it takes a claim and its directory, such as --volume digits=%s\n",
+                text, *text == '/' || *text == '.' ? text : "/data");
+        return false;
+    }
+    if (options->volume_count == RUN_VOLUMES_MAX) {
+        fprintf(stderr, "cox run: --volume \"%s\": at most %d can be given\n", text, RUN_VOLUMES_MAX);
+        return false;
+    }
+    options->volumes[options->volume_count++] = text;
+    return true;
+}
+
+static bool take_setting(struct run_options *options, const char *text)
+{
+    if (options->setting_count == RUN_SETTINGS_MAX) {
+        fprintf(stderr, "cox run: --set \"%s\": at most %d can be given\n", text, RUN_SETTINGS_MAX);
+        return false;
+    }
+    options->settings[options->setting_count++] = text;
+    return true;
+}
+
 /* Returns an exit code when the command ends here, else -1. */
 static int read_options(int count, char **words, struct run_options *options)
 {
@@ -46,10 +72,10 @@ static int read_options(int count, char **words, struct run_options *options)
         {"help", no_argument, NULL, 'h'},           {NULL, 0, NULL, 0},
     };
     for (int option; (option = getopt_long(count, words, "n:h", known, NULL)) != -1;) {
-        if (option == 'v' && options->volume_count < RUN_VOLUMES_MAX && strchr(optarg, '='))
-            options->volumes[options->volume_count++] = optarg;
-        else if (option == 'S' && options->setting_count < RUN_SETTINGS_MAX)
-            options->settings[options->setting_count++] = optarg;
+        if (option == 'v' && take_volume(options, optarg))
+            continue;
+        else if (option == 'S' && take_setting(options, optarg))
+            continue;
         else if (option == 's')
             options->state = optarg;
         else if (option == 'f')
@@ -69,8 +95,10 @@ static int read_options(int count, char **words, struct run_options *options)
         fprintf(stderr, "%s: --delete-volumes goes with --fresh\n", words[0]);
         return command_usage(false, usage);
     }
-    if (optind + 1 != count)
+    if (optind + 1 != count) {
+        fprintf(stderr, "%s: it takes one FILE, and %d are given\n", words[0], count - optind);
         return command_usage(false, usage);
+    }
     options->manifest = words[optind];
     return -1;
 }

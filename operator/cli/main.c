@@ -7,6 +7,7 @@
 
 #include "common/memory.h"
 #include "common/scope.h"
+#include "common/version.h"
 #include "operator/cli/command.h"
 
 static const struct {
@@ -62,6 +63,10 @@ int main(int count, char **words)
     const char *title = program_title(words[0]), *name = count > 1 ? words[1] : "";
     if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
         print_help(title);
+        return 0;
+    }
+    if (strcmp(name, "--version") == 0) {
+        puts("cox " COXSWAIN_VERSION);
         return 0;
     }
     for (size_t i = 0; i < COMMAND_COUNT; i++) {

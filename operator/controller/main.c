@@ -13,6 +13,7 @@
 #include "common/contract/labels.h"
 #include "common/http_server.h"
 #include "common/memory.h"
+#include "common/version.h"
 #include "operator/controller/controller.h"
 #include "operator/controller/heap_trim.h"
 #include "operator/controller/options.h"
@@ -75,6 +76,11 @@ static void respond_metrics(const struct operator_state *state, struct http_exch
     buffer_format(
         &text, "# HELP coxswain_leader Whether this operator acts.\n# TYPE coxswain_leader gauge\ncoxswain_leader %d\n",
         leads);
+    buffer_append_string(&text,
+                         "# HELP coxswain_build_info The release that runs; always 1.\n"
+                         "# TYPE coxswain_build_info gauge\n"
+                         "coxswain_build_info{version=\"" COXSWAIN_VERSION "\"} 1\n",
+                         NULL);
     if (kube_client_write_metrics(state->client, &text, &error) < 0 ||
         (state->controller && controller_write_metrics(state->controller, &text, &error) < 0))
         respond_text(exchange, 500, error.message);
@@ -250,8 +256,8 @@ int main(int count, char **arguments)
         fprintf(stderr, "coxswain-operator: %s\n", error.message);
         return EXIT_USAGE;
     }
-    if (state.options.help) {
-        fputs(options_usage, stdout);
+    if (state.options.help || state.options.version) {
+        fputs(state.options.help ? options_usage : "coxswain-operator " COXSWAIN_VERSION "\n", stdout);
         return 0;
     }
     log_configure(state.options.log_level, state.options.log_format);

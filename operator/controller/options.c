@@ -25,7 +25,8 @@ const char *const options_usage =
     "  --lease-name NAME        of the Lease; default: coxswain-operator\n"
     "  --log-format text|json\n"
     "  --log-level debug|info|warning|error\n"
-    "  --help\n";
+    "  --help\n"
+    "  --version\n";
 
 enum option_id {
     OPTION_KUBECONFIG = 1,
@@ -39,7 +40,8 @@ enum option_id {
     OPTION_LEASE_NAME,
     OPTION_FORMAT,
     OPTION_LEVEL,
-    OPTION_HELP
+    OPTION_HELP,
+    OPTION_VERSION
 };
 
 static const struct option long_options[] = {
@@ -55,6 +57,7 @@ static const struct option long_options[] = {
     {"log-format", required_argument, NULL, OPTION_FORMAT},
     {"log-level", required_argument, NULL, OPTION_LEVEL},
     {"help", no_argument, NULL, OPTION_HELP},
+    {"version", no_argument, NULL, OPTION_VERSION},
     {0},
 };
 
@@ -138,6 +141,9 @@ static int apply(int id, const char *value, struct options *options, struct erro
         return 0;
     case OPTION_HELP:
         options->help = true;
+        return 0;
+    case OPTION_VERSION:
+        options->version = true;
         return 0;
     case OPTION_CERTIFICATES:
         return parse_seconds("--certificate-period", value, &options->certificate_period_ms, error);

@@ -26,7 +26,7 @@ struct options {
     uint16_t metrics_port; /* 0: any free one */
     enum log_format log_format;
     enum log_level log_level;
-    bool help;
+    bool help, version;
 };
 
 /* Strings are borrowed from `arguments`. ERROR_INVALID names the option and says what it takes. */

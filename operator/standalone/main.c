@@ -16,6 +16,7 @@
 #include "common/event_loop.h"
 #include "common/log.h"
 #include "common/memory.h"
+#include "common/version.h"
 #include "operator/standalone/api_server.h"
 #include "operator/standalone/bootstrap.h"
 #include "operator/standalone/credentials.h"
@@ -43,7 +44,8 @@ static const char usage[] =
     "  --no-node             serve the API only; pods stay Pending\n"
     "  --log-format WORD     text or json (default: text)\n"
     "  --log-level WORD      debug, info, warning or error (default: info)\n"
-    "  --help                this text\n";
+    "  --help                this text\n"
+    "  --version             the release\n";
 
 struct options {
     const char *state;
@@ -151,12 +153,13 @@ static int read_options(struct options *options, int count, char **arguments)
         {"log-format", required_argument, NULL, 'f'},
         {"log-level", required_argument, NULL, 'l'},
         {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, 'V'},
         {NULL, 0, NULL, 0},
     };
     int option;
     while ((option = getopt_long(count, arguments, "", known, NULL)) != -1) {
-        if (option == 'h') {
-            fputs(usage, stdout);
+        if (option == 'h' || option == 'V') {
+            fputs(option == 'h' ? usage : "coxswain-standalone " COXSWAIN_VERSION "\n", stdout);
             exit(EXIT_SUCCESS);
         }
         if (read_option(options, option, optarg) < 0)

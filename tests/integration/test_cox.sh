@@ -25,6 +25,13 @@ cox 0 why --help && printed '^usage: cox why NAME' 'Exit code: 0' '--kubeconfig 
 verdict $? "--help is the manual" "$(said)"
 cox 2 fred && cox 2 && cox 2 get --fred && cox 2 wait && cox 2 scale none && cox 2 wait x --for Fred
 verdict $? "wrong usage is exit code 2" "$(said)"
+cox 2 wait x --timeout abc && grep -q 'it takes a time such as 90' err && cox 2 run job.yaml --volume /data &&
+    grep -q 'such as --volume digits=/data' err && cox 2 run && grep -q 'it takes one FILE' err
+verdict $? "what is wrong with it is told" "$(said)"
+cox 0 --version && printed '^cox [0-9]' && "$bin/coxswain-operator" --version | grep -q '^coxswain-operator [0-9]' &&
+    "$bin/coxswain-standalone" --version | grep -q '^coxswain-standalone [0-9]' &&
+    [[ $(metric 'coxswain_build_info{version="[0-9.]*"}') == 1 ]]
+verdict $? "every program says its version" "$(said)"
 cox 2 get Digits && grep -q 'no job can be called "Digits"' err && cox 2 wait digits_2 && cox 2 get -n Team && cox 2 logs x --role master &&
     grep -q 'there are chief, worker, ps and evaluator' err && KUBECONFIG=missing cox 2 describe "$(printf 'x%.0s' {1..41})"
 verdict $? "what cannot exist is not asked for" "$(said)"

@@ -54,6 +54,15 @@ Test(command_line, what_is_wrong_is_usage, .init = cr_redirect_stderr)
         cr_expect_eq(parse(&line, rows[i]), EXIT_USAGE, "%s", rows[i]);
 }
 
+Test(command_line, what_an_option_takes_is_told, .init = cr_redirect_stderr)
+{
+    struct command_line line;
+    cr_expect_eq(parse(&line, "cox a --timeout abc"), EXIT_USAGE);
+    fflush(stderr);
+    cr_expect_stderr_eq_str("cox: --timeout \"abc\": it takes a time such as 90 or 90s (seconds), 5m, 2h or 1d\n"
+                            "usage: cox test NAME\n");
+}
+
 Test(command_line, help_is_asked_for, .init = cr_redirect_stdout)
 {
     struct command_line line;
