@@ -319,7 +319,7 @@ $(foreach s,$(fuzz_sources),$(eval $(call fuzz_rules,$(s))))
 .PHONY: check-fuzz check-distros
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-16s %s\n", $$1, $$2 }' Makefile
 
 all: $(program_files) $(PRELOAD) $(cuda_libraries) $(BUILD)/deploy ## build the programs
 

@@ -81,17 +81,6 @@ static void show(struct watch *watch, const struct json *job)
     fflush(stdout);
 }
 
-static void *keep(void *context, const struct json *object)
-{
-    (void)context;
-    return json_copy(object);
-}
-
-static void drop(void *item)
-{
-    json_free(item);
-}
-
 static void added(void *context, const char *key, const void *item)
 {
     (void)key;
@@ -113,8 +102,8 @@ static int watch_jobs(struct cluster *cluster, const struct command_line *line, 
         .resource = {API_GROUP, API_VERSION, TRAINING_JOB_PLURAL},
         .name_space = line->all_namespaces ? NULL : cluster->name_space,
         .label_selector = line->selector,
-        .parse = keep,
-        .item_free = drop,
+        .parse = informer_keep,
+        .item_free = informer_drop,
         .on_added = added,
         .on_changed = changed,
         .context = &watch,

@@ -56,17 +56,6 @@ static struct top_row *row_of(struct top *top, const struct json *job)
     return NULL;
 }
 
-static void *keep(void *context, const struct json *object)
-{
-    (void)context;
-    return json_copy(object);
-}
-
-static void drop(void *item)
-{
-    json_free(item);
-}
-
 static void job_seen(void *context, const char *key, const void *item)
 {
     (void)key;
@@ -152,8 +141,8 @@ static int top_jobs(struct cluster *cluster, const struct command_line *line, st
         .resource = {API_GROUP, API_VERSION, TRAINING_JOB_PLURAL},
         .name_space = line->all_namespaces ? NULL : cluster->name_space,
         .label_selector = line->selector,
-        .parse = keep,
-        .item_free = drop,
+        .parse = informer_keep,
+        .item_free = informer_drop,
         .on_added = job_seen,
         .on_changed = job_changed,
         .on_deleted = job_gone,

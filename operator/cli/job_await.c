@@ -9,17 +9,6 @@
 
 #define LOOK_MS 1000
 
-static void *keep(void *context, const struct json *object)
-{
-    (void)context;
-    return json_copy(object);
-}
-
-static void drop(void *item)
-{
-    json_free(item);
-}
-
 static enum await_end ask(const struct informer *jobs, const char *key, await_question *question, const void *context)
 {
     return informer_synced(jobs) ? question(informer_get(jobs, key), context) : AWAIT_GOES_ON;
@@ -33,8 +22,8 @@ int job_await(struct cluster *cluster, const char *name, await_question *questio
     struct informer_options options = {.resource = {API_GROUP, API_VERSION, TRAINING_JOB_PLURAL},
                                        .name_space = cluster->name_space,
                                        .field_selector = field,
-                                       .parse = keep,
-                                       .item_free = drop};
+                                       .parse = informer_keep,
+                                       .item_free = informer_drop};
     struct informer *jobs = informer_start(cluster->client, &options);
     struct access access = {0};
     int64_t end_ms = timeout_ms < 0 ? INT64_MAX : clock_now_ms() + timeout_ms;

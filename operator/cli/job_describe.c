@@ -2,6 +2,8 @@
 #include "operator/cli/job_describe.h"
 
 #include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/clock.h"
@@ -63,6 +65,21 @@ static void print_spec(const struct json *job, struct buffer *out)
 
 /* ---------------------------------------------------------------- where it stands */
 
+/* Shares as per cent, as everywhere; what is none as it was told. */
+static void print_figure(const char *name, const char *value, struct buffer *out)
+{
+    static const char accuracy[] = "Accuracy";
+    size_t length = strlen(name), end = strlen(accuracy);
+    bool is_share = strcmp(name, "goodput") == 0 || strcmp(name, "accuracy") == 0 ||
+                    (length > end && strcmp(name + length - end, accuracy) == 0);
+    char *rest;
+    double number = strtod(value, &rest);
+    if (is_share && rest != value && !*rest && isfinite(number))
+        buffer_format(out, "  %-24s %.1f %%\n", name, 100 * number);
+    else
+        buffer_format(out, "  %-24s %s\n", name, value);
+}
+
 static void print_progress(const struct json *job, struct buffer *out)
 {
     const struct json *progress = json_at(job, "status.progress");
@@ -79,19 +96,19 @@ static void print_progress(const struct json *job, struct buffer *out)
         buffer_format(out, ", %s left", left);
     buffer_append_byte(out, '\n', NULL);
     for (const struct json *item = json_first(json_member(progress, "metrics")); item; item = json_next(item))
-        buffer_format(out, "  %-24s %s\n", text_at(item, "name"), text_at(item, "value"));
+        print_figure(text_at(item, "name"), text_at(item, "value"), out);
     if (json_integer_at(progress, "lastCheckpointStep", -1) >= 0)
         buffer_format(out, "  %-24s step %" PRId64 "\n", "last checkpoint",
                       json_integer_at(progress, "lastCheckpointStep", 0));
     if (*text_at(progress, "goodput"))
-        buffer_format(out, "  %-24s %s\n", "goodput", text_at(progress, "goodput"));
+        print_figure("goodput", text_at(progress, "goodput"), out);
 }
 
 static void print_status(const struct json *job, struct buffer *out)
 {
     buffer_format(out, "%-13s %s, %s ready\n", "State", json_string_at(job, "status.state", "not seen yet"),
                   json_string_at(job, "status.readySummary", "0"));
-    buffer_format(out, "%-13s %" PRId64 ", epoch %" PRId64 "\n", "Attempt", json_integer_at(job, "status.attempt", 0),
+    buffer_format(out, "%-13s %" PRId64 ", fence %" PRId64 "\n", "Attempt", json_integer_at(job, "status.attempt", 0),
                   json_integer_at(job, "status.epoch", 0));
     buffer_format(
         out,

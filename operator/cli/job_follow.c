@@ -48,17 +48,6 @@ struct job_follow {
     struct buffer line;
 };
 
-static void *keep(void *context, const struct json *object)
-{
-    (void)context;
-    return json_copy(object);
-}
-
-static void drop(void *item)
-{
-    json_free(item);
-}
-
 /* ---------------------------------------------------------------- the chief's log */
 
 static void log_next(struct job_follow *follow);
@@ -258,8 +247,8 @@ struct job_follow *job_follow_start(struct kube_client *client, struct job_view 
         .resource = {API_GROUP, API_VERSION, TRAINING_JOB_PLURAL},
         .name_space = view->name_space,
         .field_selector = follow->field,
-        .parse = keep,
-        .item_free = drop,
+        .parse = informer_keep,
+        .item_free = informer_drop,
         .on_added = job_seen,
         .on_changed = job_changed,
         .context = follow,
@@ -268,8 +257,8 @@ struct job_follow *job_follow_start(struct kube_client *client, struct job_view 
         .resource = KUBE_PODS,
         .name_space = view->name_space,
         .label_selector = follow->selector,
-        .parse = keep,
-        .item_free = drop,
+        .parse = informer_keep,
+        .item_free = informer_drop,
         .on_added = pod_seen,
         .on_changed = pod_changed,
         .on_deleted = pod_gone,

@@ -212,17 +212,6 @@ static void pod_changed(void *context, const char *key, const void *old, const v
     pod_seen(context, key, item);
 }
 
-static void *keep(void *context, const struct json *object)
-{
-    (void)context;
-    return json_copy(object);
-}
-
-static void drop(void *item)
-{
-    json_free(item);
-}
-
 static void streams_free(struct log_follower *follower)
 {
     for (struct log_stream *stream = follower->streams, *next; stream; stream = next) {
@@ -287,13 +276,13 @@ int log_follow(struct cluster *cluster, const struct command_line *line, const s
     struct informer_options of_jobs = {.resource = {API_GROUP, API_VERSION, TRAINING_JOB_PLURAL},
                                        .name_space = cluster->name_space,
                                        .field_selector = field,
-                                       .parse = keep,
-                                       .item_free = drop};
+                                       .parse = informer_keep,
+                                       .item_free = informer_drop};
     struct informer_options of_pods = {.resource = KUBE_PODS,
                                        .name_space = cluster->name_space,
                                        .label_selector = selector,
-                                       .parse = keep,
-                                       .item_free = drop,
+                                       .parse = informer_keep,
+                                       .item_free = informer_drop,
                                        .on_added = pod_seen,
                                        .on_changed = pod_changed,
                                        .context = &follower};

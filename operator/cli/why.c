@@ -140,8 +140,8 @@ static bool it_backs_off(const struct why_input *input, struct buffer *out)
         return false;
     buffer_append_string(out, "waits for the end of its back-off in ", NULL);
     print_duration(left_ms, out);
-    buffer_format(out,
-                  ", after %" PRId64 " restarts; the last: ", json_integer_at(input->job, "status.restartCount", 0));
+    int64_t restarts = json_integer_at(input->job, "status.restartCount", 0);
+    buffer_format(out, ", after %" PRId64 " restart%s; the last: ", restarts, restarts == 1 ? "" : "s");
     print_words(json_string_at(job_condition(input->job, "Restarting"), "message", ""), out);
     return true;
 }

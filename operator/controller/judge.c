@@ -91,7 +91,8 @@ static const char *describe(struct planning *planning, const struct verdict *ver
         buffer_format(&text, "; rule %u of failurePolicy says %s", verdict->ending.rule,
                       action_of(planning, verdict->ending.rule));
     if (verdict->failed_count > 1)
-        buffer_format(&text, " (%zu pods ended with it)", verdict->failed_count - 1);
+        buffer_format(&text, " (%zu pod%s ended with it)", verdict->failed_count - 1,
+                      verdict->failed_count == 2 ? "" : "s");
     return planning_format(planning, "%s", buffer_text(&text));
 }
 

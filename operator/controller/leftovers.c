@@ -30,9 +30,10 @@ bool leftovers_plan(struct planning *planning)
     bool service_left = service && service->of_job && !service_view_is_of(service, planning->job->uid);
     if (planning->old->attempt > 0 || (planning->crew.leftover_count == 0 && !service_left))
         return false;
-    const char *message =
-        planning_format(planning, "waiting until %zu pods%s of an earlier job of the same name are gone",
-                        planning->crew.leftover_count, service_left ? " and the Service" : "");
+    size_t count = planning->crew.leftover_count;
+    const char *message = planning_format(
+        planning, "waiting until %zu pod%s%s of an earlier job of the same name %s gone", count, count == 1 ? "" : "s",
+        service_left ? " and the Service" : "", count == 1 && !service_left ? "is" : "are");
     const struct pod_view *pod = lasting(planning);
     if (pod)
         message = with_advice(planning, message, pod);

@@ -369,6 +369,17 @@ static void go_on(struct informer *informer)
 
 /* ---------------------------------------------------------------- life cycle */
 
+void *informer_keep(void *context, const struct json *object)
+{
+    (void)context;
+    return json_copy(object);
+}
+
+void informer_drop(void *item)
+{
+    json_free(item);
+}
+
 static int64_t otherwise(int64_t value, int64_t standard)
 {
     return value > 0 ? value : standard;

@@ -59,6 +59,10 @@ struct informer_options {
     bool never_stream_list;  /* do not try sendInitialEvents */
 };
 
+/* For `parse` and `item_free` of who keeps the whole object: an item is a struct json. */
+void *informer_keep(void *context, const struct json *object);
+void informer_drop(void *item);
+
 /* Copies `options`. Starts at once. The client must outlive it. */
 struct informer *informer_start(struct kube_client *client, const struct informer_options *options);
 /* No callback but item_free is called from here on. Not from within one of its own callbacks. */

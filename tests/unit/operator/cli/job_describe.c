@@ -27,7 +27,7 @@ Test(job_describe, all_there_is)
                      "Crew          worker 2; CPU 1 each\n"
                      "\n"
                      "State         Running, 2/2 ready\n"
-                     "Attempt       1, epoch 2\n"
+                     "Attempt       1, fence 2\n"
                      "Restarts      1 (failures 0 of 6, disruptions 1, out of memory 0)\n"
                      "Started       2026-11-20T14:00:00Z\n"
                      "Progress      step 120 of 300, 5123.4 examples/s, 35s left\n"
@@ -44,4 +44,20 @@ Test(job_describe, all_there_is)
                      "  50s     Warning  PodDisrupted     digits: worker 0: was deleted\n"
                      "\n"
                      "digits waits for nothing: it runs, step 120 of 300, 35s left\n");
+}
+
+Test(job_describe, shares_are_told_as_per_cent)
+{
+    SCOPED_JSON *job =
+        json_of("{'status':{'progress':{'step':5,'goodput':'0.959315','metrics':[{'name':'loss','value':'0.25'},"
+                "{'name':'validationAccuracy','value':'0.95'},{'name':'accuracy','value':'nan'}]}}}");
+    struct why_input input = {.job = job, .now_ms = JOB_NOW};
+    SCOPED_BUFFER text;
+    buffer_init(&text, DESCRIPTION_MAX);
+    job_describe(&input, &text);
+    cr_expect_not_null(strstr(buffer_text(&text), "  loss                     0.25\n"
+                                                  "  validationAccuracy       95.0 %\n"
+                                                  "  accuracy                 nan\n"
+                                                  "  goodput                  95.9 %\n"),
+                       "%s", buffer_text(&text));
 }

@@ -7,7 +7,7 @@
 
 #include "scene.h"
 
-#define WAITING "waiting until 1 pods of an earlier job of the same name are gone"
+#define WAITING "waiting until 1 pod of an earlier job of the same name is gone"
 
 static struct scene scene;
 
