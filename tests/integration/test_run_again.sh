@@ -57,7 +57,7 @@ verdict $? "a first run" "$(said)"
 run 0 && grep -q 'again is done' out && ! grep -q 'earlier run' err
 verdict $? "once more, and it is done already" "$(said)"
 
-run 1 --set spec.training.optimizer.learningRate=0.2 && grep -q 'learningRate.*is immutable' err &&
+run 1 --set spec.training.optimizer.learningRate=0.2 && grep -q 'spec.training.*is immutable' err &&
     grep -q -- ' run .*learningRate=0.2 .*--set metadata.name=ANOTHER$' err &&
     grep -q -- '=0.2 .*--fresh$' err && grep -q -- '=0.2 .*--fresh --delete-volumes$' err
 verdict $? "a job that has changed is told from the earlier one, with what to do" "$(said)"
