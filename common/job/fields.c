@@ -475,7 +475,6 @@ static const struct field augmentation_fields[] = {
      MEMBER(augmentation_spec, crop_padding),
      LONE,
      ONLY_FOR(IMAGE_FORMATS),
-     .flags = FIELD_ZERO,
      RANGE(0, 64),
      .description =
          "Put so many zeros on each side of the image and cut a piece of its own size out of that, anywhere. "

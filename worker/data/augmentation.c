@@ -28,7 +28,8 @@ struct augmentation_draw augmentation_draw(const struct augmentation *augmentati
 int augmentation_check(const struct augmentation_spec *spec, const int64_t image[3],
                        struct augmentation *ret_augmentation, struct error *error)
 {
-    struct augmentation augmentation = {.horizontal_flip = spec->horizontal_flip, .padding = spec->crop_padding};
+    struct augmentation augmentation = {.horizontal_flip = spec->horizontal_flip,
+                                        .padding = spec->crop_padding == FIELD_UNSET ? 0 : spec->crop_padding};
     memcpy(augmentation.image, image, sizeof augmentation.image);
     if (augmentation_is_some(&augmentation) && image[0] == 0)
         return error_set(error, ERROR_INVALID,

@@ -77,6 +77,9 @@ Test(augmentation, refuses_what_is_no_image_or_would_leave_none)
     check_refused(&(struct augmentation_spec){.horizontal_flip = true}, none, "is for images");
     check_refused(&(struct augmentation_spec){.crop_padding = 2}, none, "is for images");
     check_refused(&(struct augmentation_spec){.crop_padding = 20}, image, "28x20");
+    cr_assert_eq(
+        augmentation_check(&(struct augmentation_spec){.crop_padding = FIELD_UNSET}, none, &augmentation, NULL), 0);
+    cr_assert_eq(augmentation.padding, 0, "a job that says nothing of it may be of texts");
     cr_assert_eq(augmentation_check(&(struct augmentation_spec){.crop_padding = 19}, image, &augmentation, NULL), 0);
     cr_assert_eq(augmentation_check(&(struct augmentation_spec){0}, none, &augmentation, NULL), 0);
     cr_assert_not(augmentation_is_some(&augmentation));
