@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/memory.h"
+#include "operator/controller/conditions.h"
 #include "operator/controller/owner.h"
 #include "operator/controller/planning.h"
 #include "operator/controller/restart_delay.h"
@@ -17,10 +18,17 @@ static bool slot_to_fill(const struct slot *slot)
     return slot->promised && !slot->occupant && !slot->blocked;
 }
 
-static bool has_slot_to_fill(const struct crew *crew)
+/* A back-off is for those that were lost, and for a crew that waits as a whole: who joins one that runs has none. */
+static bool has_to_wait(const struct planning *planning, const struct slot *slot)
 {
+    return slot->restarting || !condition_is(planning->old, CONDITION_RUNNING, CONDITION_TRUE);
+}
+
+static bool has_slot_to_fill(const struct planning *planning, bool backs_off)
+{
+    const struct crew *crew = &planning->crew;
     for (size_t i = 0; i < crew->slot_count; i++)
-        if (slot_to_fill(&crew->slots[i]))
+        if (slot_to_fill(&crew->slots[i]) && !(backs_off && has_to_wait(planning, &crew->slots[i])))
             return true;
     return false;
 }
@@ -33,10 +41,12 @@ static int64_t backoff_until(const struct planning *planning)
     return until_ms != FIELD_UNSET && until_ms > planning->now_ms + longest_ms ? FIELD_UNSET : until_ms;
 }
 
-static bool may_create_pods(struct planning *planning)
+static bool may_create_pods(struct planning *planning, bool *ret_backs_off)
 {
-    return !planning->hold_reason && has_slot_to_fill(&planning->crew) && is_time(planning, backoff_until(planning)) &&
-           planning->crew.earlier_count == 0;
+    if (planning->hold_reason || !has_slot_to_fill(planning, false))
+        return false;
+    *ret_backs_off = !is_time(planning, backoff_until(planning));
+    return has_slot_to_fill(planning, *ret_backs_off) && planning->crew.earlier_count == 0;
 }
 
 bool create_promises_again(const struct planning *planning)
@@ -46,15 +56,18 @@ bool create_promises_again(const struct planning *planning)
 
 static void create_pods(struct planning *planning)
 {
-    if (!may_create_pods(planning))
+    bool backs_off;
+    if (!may_create_pods(planning, &backs_off))
         return;
     if (create_promises_again(planning)) {
         planning_promise_again(planning);
         return;
     }
-    for (size_t i = 0; i < planning->crew.slot_count; i++)
-        if (slot_to_fill(&planning->crew.slots[i]))
-            planning_create_pod(planning, planning->crew.slots[i].role, planning->crew.slots[i].index);
+    for (size_t i = 0; i < planning->crew.slot_count; i++) {
+        const struct slot *slot = &planning->crew.slots[i];
+        if (slot_to_fill(slot) && !(backs_off && has_to_wait(planning, slot)))
+            planning_create_pod(planning, slot->role, slot->index);
+    }
 }
 
 /* Where pods that Kueue admitted belong. */
@@ -80,7 +93,9 @@ bool create_may_be_tried(struct planning *planning)
 
 bool create_is_due(struct planning *planning)
 {
-    return create_may_be_tried(planning) && !obstacle_is_final(planning->obstacle.kind) && may_create_pods(planning);
+    bool backs_off;
+    return create_may_be_tried(planning) && !obstacle_is_final(planning->obstacle.kind) &&
+           may_create_pods(planning, &backs_off);
 }
 
 bool create_ends_job(struct planning *planning)

@@ -238,6 +238,16 @@ static void check_predecessor(const struct model_pod *pod, int64_t attempt)
     CHECK(!counts || pod->judged || pod->ended_by_operator, "a pod is replaced whose end nobody has judged");
 }
 
+/* Who joins a crew that runs does not wait for those that were lost. */
+static bool has_to_wait(const struct job_status *status, struct place place)
+{
+    SCOPED(arena_release) struct arena arena = {0};
+    struct index_set set = index_set_make(&arena, WORKERS);
+    index_set_parse(&set, status->replicas[place.role].restarting);
+    return index_set_has(&set, place.index) || !model.scene.job.elastic.enabled ||
+           !condition_is(status, CONDITION_RUNNING, CONDITION_TRUE);
+}
+
 /* `late`: it was on the wire when its operator was killed. */
 static void check_create(struct place place, int64_t epoch, bool late)
 {
@@ -248,7 +258,7 @@ static void check_create(struct place place, int64_t epoch, bool late)
     CHECK(is_promised(place, epoch), "a pod is created that was not promised, or of another epoch");
     CHECK(late || !model.taken_over || epoch > 1, "a pod of a first crew is made again, where one of it may live");
     CHECK(late || model.clock_is_set || status->backoff_until_ms == FIELD_UNSET ||
-              model.now_ms >= status->backoff_until_ms,
+              model.now_ms >= status->backoff_until_ms || !has_to_wait(status, place),
           "a pod is created before the back-off is over");
     for (size_t i = 0; i < model.pod_count; i++) {
         const struct model_pod *pod = &model.pods[i];

@@ -151,3 +151,26 @@ Test(scale, a_smaller_number_is_acknowledged_by_whatever_is_written)
     cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].pending, "1");
     cr_assert_eq(scene.plan.status.restart_count, 1, "whose end was judged before");
 }
+
+/* Nor for one whom it can do without, though both are promised under one epoch. */
+Test(scale, a_crew_that_runs_and_grows_waits_for_no_back_off)
+{
+    scene.job.roles[ROLE_EVALUATOR].count = 1;
+    scene_end_pod(&scene, scene_add_pod(&scene, ROLE_EVALUATOR, 0, 1), 139);
+    scene.job.status.restart_count = 9;
+    scene_plan(&scene);
+    scene_accept(&scene);
+    cr_assert_neq(scene.job.status.backoff_until_ms, FIELD_UNSET);
+    scene.pods[2].current = false;
+    scene.job.document.workers = 3;
+    scene_plan(&scene);
+    scene_accept(&scene);
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 1);
+    for (size_t i = 0; i < scene.plan.action_count; i++)
+        cr_assert(scene.plan.actions[i].type != ACTION_CREATE_POD || scene.plan.actions[i].role == ROLE_WORKER);
+    cr_assert_leq(scene.plan.requeue_ms, scene.job.status.backoff_until_ms);
+    scene.input.now_ms = scene.job.status.backoff_until_ms;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 2);
+}
