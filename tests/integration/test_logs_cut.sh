@@ -81,6 +81,14 @@ cut() {
     faulty_serve 1
 }
 
+# ends CODE COMMAND…: with that exit code
+ends() {
+    local wanted=$1 code=0
+    shift
+    "$@" || code=$?
+    ((code == wanted))
+}
+
 said_all() {
     diff <(cat) <(seq -f 'line %g' 60 && echo 'the last') >difference
 }
@@ -89,31 +97,31 @@ said_all() {
 thrice='[{"path": "/log", "fault": "cut", "afterBytes": 300, "times": 1}, {"path": "/log", "fault": "cut", "afterBytes": 500, "times": 1},
          {"path": "/log", "fault": "cut", "afterBytes": 900, "times": 1}]'
 cut "$thrice"
-HOME=$work KUBECONFIG=$work/faulty timeout 300 "$bin/cox" logs talking -f --role worker --index 0 >followed 2>troubles
-[[ $? == 0 ]] && said_all <followed && [[ $(grep -c '^cut ' proxy.log) == 3 ]]
+ends 0 env HOME="$work" KUBECONFIG="$work/faulty" timeout 300 "$bin/cox" logs talking -f --role worker --index 0 >followed 2>troubles &&
+    said_all <followed && [[ $(grep -c '^cut ' proxy.log) == 3 ]]
 verdict $? "the log of a pod that has ended is read further, too" "$(head -n 5 difference troubles)"
 
 cut "$thrice"
-HOME=$work timeout 300 "$bin/cox" run loud.yaml --kubeconfig "$work/faulty" >shown 2>troubles </dev/null
-[[ $? == 0 ]] && sed -n 's/^chief: //p' shown | said_all && [[ $(grep -c '^cut ' proxy.log) == 3 && ! -s troubles ]]
+ends 0 env HOME="$work" timeout 300 "$bin/cox" run loud.yaml --kubeconfig "$work/faulty" >shown 2>troubles </dev/null &&
+    sed -n 's/^chief: //p' shown | said_all && [[ $(grep -c '^cut ' proxy.log) == 3 && ! -s troubles ]]
 verdict $? "and by cox run" "$(head -n 5 difference troubles)"
 
 cut '[{"path": "/log", "fault": "status", "status": 503, "times": 2}]'
-HOME=$work KUBECONFIG=$work/faulty timeout 300 "$bin/cox" logs talking --role worker --index 0 >followed 2>troubles
-[[ $? == 0 ]] && said_all <followed
+ends 0 env HOME="$work" KUBECONFIG="$work/faulty" timeout 300 "$bin/cox" logs talking --role worker --index 0 >followed 2>troubles &&
+    said_all <followed
 verdict $? "a log that is read once is asked for again" "$(head -n 5 difference troubles)"
 
 # Heard once, then refused for a while, as by an API server that has just come back.
 cut '[{"path": "/log", "fault": "cut", "afterBytes": 300, "times": 1}, {"path": "/log", "fault": "status", "status": 403, "times": 2}]'
-HOME=$work KUBECONFIG=$work/faulty timeout 300 "$bin/cox" logs talking -f --role worker --index 0 >followed 2>troubles
-[[ $? == 0 ]] && said_all <followed && grep -q 'made by faultproxy' troubles
+ends 0 env HOME="$work" KUBECONFIG="$work/faulty" timeout 300 "$bin/cox" logs talking -f --role worker --index 0 >followed 2>troubles &&
+    said_all <followed && grep -q 'made by faultproxy' troubles
 verdict $? "who has heard something waits for a refusal to pass" "$(head -n 5 difference troubles proxy.log)"
 
 cut '[{"path": "/log", "fault": "cut", "afterBytes": 300, "times": 1}, {"path": "/log", "fault": "status", "status": 503}]'
-HOME=$work KUBECONFIG=$work/faulty timeout 300 "$bin/cox" logs talking -f --role worker --index 0 >followed 2>troubles
-[[ $? == 1 ]] && grep -q '^cox logs: worker-0: its log could not be read to the end' troubles && head -n 1 followed | grep -qx 'line 1'
+ends 1 env HOME="$work" KUBECONFIG="$work/faulty" timeout 300 "$bin/cox" logs talking -f --role worker --index 0 >followed 2>troubles &&
+    grep -q '^cox logs: worker-0: its log could not be read to the end' troubles && head -n 1 followed | grep -qx 'line 1'
 verdict $? "what cannot be had is told, with exit code 1" "$(head -n 5 followed troubles)"
 cut '[{"path": "/log", "fault": "cut", "afterBytes": 300, "times": 1}, {"path": "/log", "fault": "status", "status": 503}]'
-HOME=$work timeout 300 "$bin/cox" run loud.yaml --kubeconfig "$work/faulty" >shown 2>troubles </dev/null
-[[ $? == 0 ]] && grep -q '^cox run: the log of loud-worker-0-1 could not be read to its end' troubles
+ends 0 env HOME="$work" timeout 300 "$bin/cox" run loud.yaml --kubeconfig "$work/faulty" >shown 2>troubles </dev/null &&
+    grep -q '^cox run: the log of loud-worker-0-1 could not be read to its end' troubles
 verdict $? "and by cox run, whose job has succeeded all the same" "$(tail -n 5 shown troubles)"

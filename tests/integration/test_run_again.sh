@@ -75,6 +75,7 @@ verdict $? "a job of any name is told whose checkpoints it takes up" "$(said)"
 
 run 2 --delete-volumes && grep -q -- '--delete-volumes goes with --fresh' err && [[ -d $runs/again ]]
 verdict $? "--delete-volumes alone deletes nothing" "$(said)"
+# shellcheck disable=SC2016 # for the pod's shell
 echo 'ls /coxswain/storage/runs >$0.listed; echo trained' >script.sh
 run 0 --fresh --delete-volumes && grep -q 'deleting the volumes in .*state/volumes: default/runs$' err &&
     [[ -e script.sh.listed && ! -s script.sh.listed && -e state/mine ]]
