@@ -231,6 +231,17 @@ static int copy_tensors(struct checkpoint_store *store, struct error *error)
     return result;
 }
 
+/* The next save of that step may come at once, and its parts are not written again. */
+static void keep_parts(struct checkpoint_store *store, const struct checkpoint_name *name, bool moved_aside)
+{
+    char text[CHECKPOINT_NAME_MAX];
+    checkpoint_name_format(name, text);
+    SCOPED_FREE char *path = memory_format("%s/%s%s", store->directory, moved_aside ? CHECKPOINT_BAD_PREFIX : "", text);
+    checkpoint_parts_give_back(store->directory, path, &store->part_key, store->part_ranks, &store->manifest);
+    store->failed_key = store->part_key;
+    store->failed_ranks = store->part_ranks;
+}
+
 /* Everything but the thread's bookkeeping: what the background does for one save. */
 static int save_snapshot(struct checkpoint_store *store, struct progress *progress, struct error *error)
 {
@@ -253,8 +264,11 @@ static int save_snapshot(struct checkpoint_store *store, struct progress *progre
         return error_wrap(error, "save step %lld", (long long)name.step);
     }
     progress->committed_ns = clock_monotonic_ns();
-    if (checkpoint_read_back(store->directory, &store->own, &store->manifest, error) < 0)
+    bool moved_aside = false;
+    if (checkpoint_read_back(store->directory, &store->own, &store->manifest, &moved_aside, error) < 0) {
+        keep_parts(store, &name, moved_aside);
         return error_wrap(error, "save step %lld", (long long)name.step);
+    }
     checkpoint_parts_remove(store->directory, &store->failed_key,
                             store->failed_ranks); /* all have written newer ones */
     store->failed_ranks = 0;

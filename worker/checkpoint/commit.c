@@ -152,7 +152,7 @@ static int read_back(const char *directory, const struct manifest_file *file, st
 }
 
 int checkpoint_read_back(const char *directory, const struct epoch_record *own, const struct manifest *manifest,
-                         struct error *error)
+                         bool *ret_moved_aside, struct error *error)
 {
     const struct checkpoint_name name = {.step = manifest->step, .attempt = own->attempt, .epoch = own->epoch};
     char text[CHECKPOINT_NAME_MAX];
@@ -162,8 +162,9 @@ int checkpoint_read_back(const char *directory, const struct epoch_record *own, 
     if (read_back(final, &manifest->files[0], &cause) == 0)
         return 0;
     /* What only could not be read now may be whole. Where a newer chief has chosen it, that one has seen its digests. */
-    if (cause.kind == ERROR_CORRUPT && lineage_check_current(directory, own, NULL) == 0 &&
-        checkpoint_move_aside(directory, text) == 0)
+    *ret_moved_aside = cause.kind == ERROR_CORRUPT && lineage_check_current(directory, own, NULL) == 0 &&
+                       checkpoint_move_aside(directory, text) == 0;
+    if (*ret_moved_aside)
         error_wrap(&cause, "%s is moved aside", text);
     if (error)
         *error = cause;

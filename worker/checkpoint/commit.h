@@ -36,9 +36,9 @@ int checkpoint_replace_directory(const char *directory, const char *saving, cons
                                  const struct manifest *manifest, struct error *error);
 
 /* What the disk holds of the file that this process wrote for it, against the digest: from the disk, where that goes (disk_file.h).
- * What does not read back as it was written is moved aside; what cannot be read stays where it is. */
+ * What does not read back as it was written is moved aside (*ret_moved_aside); what cannot be read stays where it is. */
 int checkpoint_read_back(const char *directory, const struct epoch_record *own, const struct manifest *manifest,
-                         struct error *error);
+                         bool *ret_moved_aside, struct error *error);
 /* Out of every loader's sight, for a person to look at. Where even that fails (a read-only directory), the next loader finds it bad
  * again: nothing is lost. */
 int checkpoint_move_aside(const char *directory, const char *name);

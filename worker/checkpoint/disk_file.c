@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -20,6 +21,8 @@
 #define BURST_BYTES (8 * MIB) /* of one call */
 #define LONG_BYTES MIB        /* shorter files are not worth a thread */
 #define STAGE_BYTES MIB
+/* A file is never further ahead of its disk than that, or read back without a sign for longer. */
+#define PACE_BYTES (32 * MIB)
 _Static_assert(STAGE_BYTES % DISK_FILE_BLOCK == 0 && BURST_BYTES % DISK_FILE_BLOCK == 0, "both are whole blocks");
 
 static size_t smaller(size_t a, size_t b)
@@ -77,15 +80,24 @@ struct stream {
     int descriptor;
     bool direct;
     off_t written;
+    off_t on_disk;        /* of what went through the cache */
     unsigned char *stage; /* what does not lie at a block, and what is too short for one */
     size_t staged;
 };
 
-/* The disk begins with it; that it could not be told to is no error, since the sync tells it again. */
+/* The disk begins with it, and has what lies so far behind it: else the whole file would be in memory at once, and then nobody could
+ * tell a disk at work from one that is stuck. That the system could not be told to is no error, since the sync tells it again. */
 static void begin_writing_back(struct stream *stream, off_t from)
 {
-    if (!stream->direct)
-        (void)sync_file_range(stream->descriptor, from, stream->written - from, SYNC_FILE_RANGE_WRITE);
+    if (stream->direct)
+        return;
+    (void)file_calls.sync_range(stream->descriptor, from, stream->written - from, SYNC_FILE_RANGE_WRITE);
+    off_t behind = stream->written - (off_t)PACE_BYTES;
+    if (behind <= stream->on_disk)
+        return;
+    (void)file_calls.sync_range(stream->descriptor, stream->on_disk, behind - stream->on_disk,
+                                SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
+    stream->on_disk = behind;
 }
 
 /* The next call would not begin at a block, or the file system takes none that goes past the cache. */
@@ -231,12 +243,20 @@ int disk_file_write(const char *path, const struct disk_file_span *spans, unsign
 
 /* ---- reading back */
 
-int disk_file_digest(const char *path, uint32_t *ret_crc, int64_t *ret_size, struct error *error)
+/* One that has read as far as `size` in a file of its own; so much of it goes without one. */
+static void give_sign(int descriptor, int64_t before, int64_t size)
+{
+    if (before / (int64_t)PACE_BYTES != size / (int64_t)PACE_BYTES)
+        (void)futimens(descriptor, NULL);
+}
+
+static int read_all(const char *path, bool past_cache, bool gives_signs, uint32_t *ret_crc, int64_t *ret_size,
+                    struct error *error)
 {
     SCOPED_CLOSE int descriptor = open(path, O_RDONLY | O_CLOEXEC);
     if (descriptor < 0)
         return error_set_errno(error, "cannot open %s", path);
-    bool direct = go_past_cache(descriptor);
+    bool direct = past_cache && go_past_cache(descriptor);
     SCOPED_FREE unsigned char *memory = memory_allocate(BURST_BYTES + DISK_FILE_BLOCK, 1);
     unsigned char *blocks = first_block(memory);
     uint32_t crc = 0;
@@ -251,9 +271,35 @@ int disk_file_digest(const char *path, uint32_t *ret_crc, int64_t *ret_size, str
         } else if (got > 0) {
             crc = crc32c(crc, blocks, (size_t)got);
             size += got;
+            if (gives_signs)
+                give_sign(descriptor, size - got, size);
         }
     }
     *ret_crc = crc;
     *ret_size = size;
     return 0;
+}
+
+int disk_file_digest(const char *path, uint32_t *ret_crc, int64_t *ret_size, struct error *error)
+{
+    return read_all(path, true, false, ret_crc, ret_size, error);
+}
+
+int disk_file_check(const char *path, uint32_t crc, int64_t size, struct error *error)
+{
+    uint32_t read_crc;
+    int64_t read_size;
+    if (read_all(path, false, true, &read_crc, &read_size, error) < 0)
+        return -1;
+    if (read_crc != crc || read_size != size)
+        return error_set(error, ERROR_CORRUPT, "%s reads back differently from what was written", path);
+    return 0;
+}
+
+int64_t disk_file_progress(const char *path)
+{
+    struct stat status;
+    if (stat(path, &status) < 0)
+        return -1;
+    return (int64_t)status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec + status.st_size;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Long files, written from front to back at the disk's pace: it works from the
- * first bytes on, while a second thread takes the digest.
+ * first bytes on, and what goes through the cache is never far ahead of it, while a
+ * second thread takes the digest.
  *
  * DISK_FILE_PAST_CACHE spares the copy into the page cache where the file system
  * is a local disk's (ext4, XFS, Btrfs, F2FS) and the bytes lie at its blocks in memory and in the file alike;
@@ -31,5 +32,12 @@ int disk_file_write(const char *path, const struct disk_file_span *spans, unsign
 
 /* As file_digest, but past the page cache where that goes. */
 int disk_file_digest(const char *path, uint32_t *ret_crc, int64_t *ret_size, struct error *error);
+
+/* Reads back, through the page cache, what this process has written and others wait for; ERROR_CORRUPT: it is something else. */
+int disk_file_check(const char *path, uint32_t crc, int64_t size, struct error *error);
+
+/* For who waits for another process's file: a number that is another one whenever somewhat more of it (32 MiB) has reached its disk, or
+ * was read back by disk_file_check; -1: there is none. */
+int64_t disk_file_progress(const char *path);
 
 #endif

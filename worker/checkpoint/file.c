@@ -38,6 +38,7 @@ struct file_calls file_calls = {
     .unlink = unlink,
     .rmdir = rmdir,
     .exchange = system_exchange,
+    .sync_range = sync_file_range,
 };
 
 int file_write_all(int descriptor, const void *bytes, size_t length, struct error *error)

@@ -27,6 +27,7 @@ struct file_calls {
     int (*unlink)(const char *path);
     int (*rmdir)(const char *path);
     int (*exchange)(const char *one, const char *other); /* both are there: each takes the other's name, in one step */
+    int (*sync_range)(int descriptor, off_t from, off_t length, unsigned flags); /* sync_file_range(2) */
 };
 
 /* The system's own calls unless a test has put others in place. Not to be changed while a save is under way. */

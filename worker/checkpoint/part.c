@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -70,21 +69,24 @@ struct part_writer *part_writer_new(const char *directory)
     return writer;
 }
 
+static int write_sum(const char *part, uint32_t crc, int64_t bytes, struct error *error)
+{
+    char text[SUM_TEXT_MAX];
+    int length = snprintf(text, sizeof text, "%08" PRIx32 " %lld\n", crc, (long long)bytes);
+    SCOPED_FREE char *sum = sum_path(part);
+    return file_replace(sum, text, (size_t)length, error);
+}
+
 static int write_part(struct part_writer *writer, struct error *error)
 {
-    uint32_t crc, read_crc;
-    int64_t bytes, read_bytes;
+    uint32_t crc;
+    int64_t bytes;
     if (file_make_directories(writer->directory, error) < 0 ||
         safetensors_write(writer->path, writer->snapshot.tensors, writer->snapshot.count, NULL, DISK_FILE_CACHED, &crc,
                           &bytes, error) < 0 ||
-        file_digest(writer->path, &read_crc, &read_bytes, error) < 0)
+        disk_file_check(writer->path, crc, bytes, error) < 0)
         return -1;
-    if (crc != read_crc || bytes != read_bytes)
-        return error_set(error, ERROR_CORRUPT, "%s reads back differently from what was written", writer->path);
-    char text[SUM_TEXT_MAX];
-    int length = snprintf(text, sizeof text, "%08" PRIx32 " %lld\n", crc, (long long)bytes);
-    SCOPED_FREE char *sum = sum_path(writer->path);
-    return file_replace(sum, text, (size_t)length, error);
+    return write_sum(writer->path, crc, bytes, error);
 }
 
 /* As well as it goes: what is left of the part is removed first, since its room may be what is missing. */
@@ -297,18 +299,11 @@ static void tell_if_late(const struct checkpoint_parts_patience *patience, const
     patience->tell_late(patience->context, name_rank(patience, key, name), key->step, waited_ns / 1000000);
 }
 
-/* How much of it is there, as far as its disk has it (safetensors_write). */
-static int64_t size_of(const char *part)
-{
-    struct stat status;
-    return stat(part, &status) == 0 ? (int64_t)status.st_size : -1;
-}
-
 /* A rank writes before it leaves: so it is asked for first, and the file is looked for after. */
 static int await_file(const char *part, const char *sum, const struct checkpoint_part_key *key,
                       const struct checkpoint_parts_patience *patience, struct error *error)
 {
-    int64_t moved_ns = 0, told = 0, since = clock_monotonic_ns(), size = -1, grown_ns = since;
+    int64_t moved_ns = 0, told = 0, since = clock_monotonic_ns(), progress = -1, moved_on_ns = since;
     char name[CHECKPOINT_RANK_NAME_MAX];
     for (;;) {
         enum checkpoint_rank_fate fate = ask_rank(patience, key);
@@ -323,10 +318,10 @@ static int await_file(const char *part, const char *sum, const struct checkpoint
                              name_rank(patience, key, name), (long long)key->step);
         if (given_up)
             return error_set(error, ERROR_CANCELLED, "the crew that held step %lld is gone", (long long)key->step);
-        int64_t size_now = size_of(part), now = clock_monotonic_ns();
-        grown_ns = size_now == size ? grown_ns : now;
-        size = size_now;
-        if (now - grown_ns > wait_ns(patience))
+        int64_t progress_now = disk_file_progress(part), now = clock_monotonic_ns();
+        moved_on_ns = progress_now == progress ? moved_on_ns : now;
+        progress = progress_now;
+        if (now - moved_on_ns > wait_ns(patience))
             return error_set(error, ERROR_TIMEOUT,
                              "%s has not written its part of step %lld: nothing more of it has come for %.1f s",
                              name_rank(patience, key, name), (long long)key->step, (double)wait_ns(patience) / 1e9);
@@ -377,6 +372,19 @@ int checkpoint_parts_collect(const char *directory, const char *saving, const st
         manifest->file_count++;
     }
     return 0;
+}
+
+void checkpoint_parts_give_back(const char *directory, const char *path, const struct checkpoint_part_key *key,
+                                unsigned ranks, const struct manifest *manifest)
+{
+    struct checkpoint_part_key part = *key;
+    for (part.rank = 1; part.rank < ranks && part.rank < manifest->file_count; part.rank++) {
+        const struct manifest_file *file = &manifest->files[part.rank];
+        SCOPED_FREE char *from = file_path_join(path, file->name);
+        SCOPED_FREE char *to = part_path(directory, &part);
+        if (file_calls.link(from, to) == 0)
+            (void)write_sum(to, file->crc32c, file->bytes, NULL);
+    }
 }
 
 void checkpoint_parts_remove(const char *directory, const struct checkpoint_part_key *key, unsigned ranks)

@@ -57,11 +57,11 @@ struct checkpoint_parts_patience {
     checkpoint_name_rank name;      /* NULL: "rank 1" */
     checkpoint_tell_late tell_late; /* NULL: nobody is told */
     int64_t late_ms;                /* each so long; 0: half a minute */
-    int64_t wait_ms;                /* that a part has not grown; 0: two minutes */
-    const atomic_llong *hurry_ms;   /* instead, unless it is NULL or 0 */
+    int64_t wait_ms; /* that nothing more of a part is on its disk, or was read back (disk_file.h); 0: two minutes */
+    const atomic_llong *hurry_ms; /* instead, unless it is NULL or 0 */
 };
 
-/* Waits for the parts of ranks [1, ranks), as long as they grow; once all are there, moves them into `saving` and adds them to the
+/* Waits for the parts of ranks [1, ranks), as long as their disks get on with them; once all are there, moves them into `saving` and adds them to the
  * manifest's files: a save that fails leaves them to the next of the same step.
  * ERROR_TIMEOUT names the first that is missing, ERROR_UNAVAILABLE one that will not come; ERROR_CANCELLED once it is given up.
  * What kept a rank from writing its own is told as it was there, `os_error` too. */
@@ -75,6 +75,11 @@ int checkpoint_parts_call(const char *directory, const struct checkpoint_part_ke
 bool checkpoint_parts_are_called(const char *directory, const struct checkpoint_part_key *key);
 
 /* ---- the chief */
+
+/* The files of a checkpoint at `path` that ranks [1, ranks) wrote are parts again, with the digests that its manifest has, for another
+ * save of that step: they stay there as well. As far as that goes: a file system without hard links has none. */
+void checkpoint_parts_give_back(const char *directory, const char *path, const struct checkpoint_part_key *key,
+                                unsigned ranks, const struct manifest *manifest);
 
 /* Removes what ranks [1, ranks) have written for a save that has failed. */
 void checkpoint_parts_remove(const char *directory, const struct checkpoint_part_key *key, unsigned ranks);

@@ -64,10 +64,10 @@ struct dispatcher_options {
     int64_t look_ms;     /* how often to look whether a server is another process now; 0: as lookout.h says */
     int64_t death_ms;    /* silence of a worker that is death; 0: 5000 */
     int64_t patience_ms; /* of dispatcher_describe; 0: as waiting.h says */
-    int64_t save_ms;     /* that the servers have for a save, of which nothing more is written; 0: 120000 */
+    int64_t save_ms;     /* that the servers have for a save, with which no disk gets on; 0: 120000 */
     int64_t
         last_save_ms; /* the same once dispatcher_cancel was called; 0: 15000, as a server that is asked to leave waits for one */
-    /* How many bytes of a save's shards the disk has by now. NULL: nobody knows, and none come while they are waited for. */
+    /* A number that is another one whenever a disk has got on with a save's shards. NULL: nobody knows, and none does. */
     int64_t (*written)(void *context, const char *directory);
 };
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 #include "common/clock.h"
 #include "common/contract/checkpoint_layout.h"
 #include "common/memory.h"
+#include "worker/checkpoint/disk_file.h"
 #include "worker/data/step_record.h"
 #include "worker/train/ps_chief_parts.h"
 #include "worker/train/ps_share.h"
@@ -77,14 +77,12 @@ static int commit(struct ps_chief *chief, const char *directory, const struct se
 int64_t ps_chief_written(void *context, const char *directory)
 {
     const struct trainer *trainer = context;
-    int64_t bytes = 0;
+    uint64_t progress = 0;
     for (unsigned i = 0; i < trainer->crew.server_count; i++) {
         SCOPED_FREE char *path = memory_format("%s/" CHECKPOINT_SHARD_FORMAT, directory, (int)i);
-        struct stat status;
-        if (stat(path, &status) == 0)
-            bytes += status.st_size;
+        progress += (uint64_t)disk_file_progress(path);
     }
-    return bytes;
+    return (int64_t)progress;
 }
 
 int ps_chief_save(struct ps_chief *chief, bool last, struct error *error)

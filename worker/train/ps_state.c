@@ -146,17 +146,11 @@ int ps_state_store(void *context, const char *directory, const struct variables 
 {
     (void)context;
     struct shard shard = {0};
-    uint32_t crc;
-    int64_t bytes;
     snprintf(ret_name, 64, CHECKPOINT_SHARD_FORMAT, (int)copy->options.server);
     SCOPED_FREE char *path = file_path_join(directory, ret_name);
     collect(&shard, copy);
     int result = safetensors_write(path, shard.tensors, shard.count, NULL, DISK_FILE_CACHED, ret_crc, ret_bytes, error);
     free(shard.tensors);
     free(shard.names);
-    if (result < 0 || file_digest(path, &crc, &bytes, error) < 0)
-        return -1;
-    if (crc != *ret_crc || bytes != *ret_bytes)
-        return error_set(error, ERROR_CORRUPT, "%s reads back differently from what was written", path);
-    return 0;
+    return result < 0 ? -1 : disk_file_check(path, *ret_crc, *ret_bytes, error);
 }

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/crc32c.h"
@@ -151,4 +152,74 @@ Test(disk_file, what_lies_at_blocks_is_not_copied)
     expect_written(spans, 4, DISK_FILE_PAST_CACHE);
     cr_expect_eq(copies, 0);
     cr_expect(direct == 0 || in_place > 0); /* none at all where the directory is on no local disk */
+}
+
+/* ---- at the disk's pace */
+
+static off_t taken, on_disk, furthest_ahead;
+
+static ssize_t take_all(int descriptor, const void *bytes, size_t length)
+{
+    (void)descriptor, (void)bytes;
+    taken += (off_t)length;
+    if (taken - on_disk > furthest_ahead)
+        furthest_ahead = taken - on_disk;
+    return (ssize_t)length;
+}
+
+static int sync_what_is_asked_for(int descriptor, off_t from, off_t length, unsigned flags)
+{
+    (void)descriptor;
+    if (!(flags & SYNC_FILE_RANGE_WAIT_AFTER))
+        return 0;
+    cr_assert_eq(from, on_disk, "nothing is left out");
+    on_disk = from + length;
+    return 0;
+}
+
+Test(disk_file, what_goes_through_the_cache_is_never_far_ahead_of_its_disk)
+{
+    struct disk_file_span spans[40];
+    struct error error = ERROR_INIT;
+    uint32_t crc;
+    int64_t size;
+    for (unsigned i = 0; i < 40; i++)
+        spans[i] = (struct disk_file_span){values, BYTES};
+    file_calls.write = take_all;
+    file_calls.sync_range = sync_what_is_asked_for;
+    cr_assert_eq(disk_file_write(path, spans, 40, DISK_FILE_CACHED, &crc, &size, &error), 0, "%s", error.message);
+    cr_expect_eq(taken, size);
+    cr_expect_leq(furthest_ahead, 40 << 20);
+}
+
+static void set_size_and_age(off_t size)
+{
+    const struct timespec long_ago[] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
+    int descriptor = open(path, O_WRONLY | O_CREAT, 0644);
+    cr_assert(descriptor >= 0 && ftruncate(descriptor, size) == 0 && futimens(descriptor, long_ago) == 0);
+    close(descriptor);
+}
+
+Test(disk_file, who_waits_sees_that_a_long_file_is_read_back)
+{
+    struct error error = ERROR_INIT;
+    uint32_t crc;
+    int64_t size;
+    set_size_and_age(40 << 20);
+    cr_assert_eq(file_digest(path, &crc, &size, NULL), 0);
+    int64_t before = disk_file_progress(path);
+    cr_expect_eq(disk_file_check(path, crc, size, &error), 0, "%s", error.message);
+    cr_expect_neq(disk_file_progress(path), before);
+    cr_expect_eq(disk_file_check(path, crc ^ 1, size, &error), -1);
+    cr_expect_eq(error.kind, ERROR_CORRUPT, "%s", error.message);
+}
+
+Test(disk_file, who_waits_sees_that_more_of_a_file_is_there)
+{
+    cr_expect_eq(disk_file_progress(path), -1);
+    set_size_and_age(1);
+    int64_t before = disk_file_progress(path);
+    cr_expect_eq(disk_file_progress(path), before);
+    set_size_and_age(2);
+    cr_expect_neq(disk_file_progress(path), before);
 }

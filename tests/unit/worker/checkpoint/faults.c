@@ -14,9 +14,11 @@
 #include <unistd.h>
 
 #include "common/memory.h"
+#include "common/scope.h"
 #include "directory.h"
 #include "tests/unit/forking.h"
 #include "worker/checkpoint/file.h"
+#include "worker/checkpoint/part.h"
 
 /* ---- killed at every system call */
 
@@ -84,8 +86,8 @@ static void die_after(int calls)
 {
     calls_left = calls;
     real = file_calls;
-    file_calls = (struct file_calls){dying_open,   dying_write, dying_fsync,  real.close,  dying_mkdir,
-                                     dying_rename, dying_link,  dying_unlink, dying_rmdir, real.exchange};
+    file_calls = (struct file_calls){dying_open, dying_write,  dying_fsync, real.close,    dying_mkdir,    dying_rename,
+                                     dying_link, dying_unlink, dying_rmdir, real.exchange, real.sync_range};
 }
 
 /* A chief of epoch 2 takes over and saves steps 40 and 50 (retention removes old ones on the way). */
@@ -377,6 +379,48 @@ Test(faults, what_reads_back_differently_fails_the_save_and_is_moved_aside)
     cr_assert_eq(checkpoint_store_counts(store).committed_step, 10);
     checkpoint_store_free(store);
     cr_assert_eq(test_restored_step(directory), 10);
+}
+
+/* Of step 20, beside a part of rank 1 that is there, or never will be. */
+static int save_with_part(struct checkpoint_store *store, const struct checkpoint_part_key *key, struct error *error)
+{
+    static const float values[TEST_ELEMENTS];
+    const struct safetensors_tensor tensor = {.name = "w",
+                                              .dtype = SAFETENSORS_F32,
+                                              .shape = {TEST_ELEMENTS},
+                                              .rank = 1,
+                                              .data = values,
+                                              .bytes = sizeof values};
+    const struct manifest manifest = {.step = key->step, .workers = 2, .logical_shards = 2};
+    enum checkpoint_start start;
+    cr_assert_eq(checkpoint_save_with_parts(store, &manifest, &tensor, 1, key, 2, &start, NULL), 0);
+    checkpoint_fence(store);
+    checkpoint_give_up_parts(store);
+    return checkpoint_wait(store, error);
+}
+
+Test(faults, a_save_after_one_that_reads_back_differently_finds_the_parts_again, .timeout = 60)
+{
+    const char *directory = test_directory();
+    struct checkpoint_store *store = test_open(directory, 1);
+    struct part_writer *writer = part_writer_new(directory);
+    struct error error = ERROR_INIT;
+    static const float value = 7;
+    const struct safetensors_tensor tensor = {
+        .name = "v", .dtype = SAFETENSORS_F32, .shape = {1}, .rank = 1, .data = &value, .bytes = sizeof value};
+    const struct checkpoint_part_key key = {.attempt = 1, .epoch = 1, .counter = 1, .step = 20, .rank = 1};
+    cr_assert_eq(checkpoint_store_begin(store, false, NULL), 0);
+    cr_assert(part_writer_save(writer, &key, &tensor, 1, NULL) == 0 && part_writer_wait(writer, NULL) == 0);
+    real = file_calls;
+    file_calls.write = forgetful_write;
+    cr_assert_eq(save_with_part(store, &key, &error), -1);
+    file_calls = real;
+    cr_assert_eq(error.kind, ERROR_CORRUPT, "%s", error.message);
+    cr_assert_eq(save_with_part(store, &key, &error), 0, "%s", error.message);
+    SCOPED_FREE char *part = memory_format("%s/.part-1.1.1-step-00000020-rank-00001", directory);
+    cr_expect_eq(access(part, F_OK), -1, "it has been taken");
+    part_writer_free(writer);
+    checkpoint_store_free(store);
 }
 
 static char hidden[TEST_PATH_MAX], shard[TEST_PATH_MAX];

@@ -3,9 +3,11 @@
 
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -181,17 +183,29 @@ struct slow_disk {
     char *part;
     unsigned looks; /* of who waits */
     int64_t since_ns;
+    bool is_read_back; /* all of it is written */
 };
 
 #define SLOW_WAIT_MS 50
 
-/* Who waits asks before it looks how much is there: so there is always more. */
+static void get_on(const struct slow_disk *disk)
+{
+    FILE *file = fopen(disk->part, "a");
+    const struct timespec now[] = {{.tv_sec = 1000 + disk->looks}, {.tv_sec = 1000 + disk->looks}};
+    cr_assert(file != NULL);
+    if (!disk->is_read_back)
+        cr_assert_eq(fputc('x', file), 'x');
+    cr_assert_eq(fclose(file), 0);
+    if (disk->is_read_back)
+        cr_assert_eq(utimensat(AT_FDCWD, disk->part, now, 0), 0);
+}
+
+/* Who waits asks before it looks how far it is: so it has always got on. */
 static enum checkpoint_rank_fate write_slowly(void *context, const struct checkpoint_part_key *key)
 {
     (void)key;
     struct slow_disk *disk = context;
-    FILE *file = fopen(disk->part, "a");
-    cr_assert(file != NULL && fputc('x', file) == 'x' && fclose(file) == 0);
+    get_on(disk);
     disk->looks++;
     bool long_since = clock_monotonic_ns() - disk->since_ns > 10 * SLOW_WAIT_MS * (int64_t)1000000;
     if (long_since && disk->looks >= 10) {
@@ -201,7 +215,7 @@ static enum checkpoint_rank_fate write_slowly(void *context, const struct checkp
     return RANK_STAYS;
 }
 
-Test(part, that_grows_is_waited_for_however_long_it_takes, .timeout = 120)
+static void expect_wait(bool is_read_back)
 {
     char directory[] = "/tmp/coxswain-part-XXXXXX";
     cr_assert(mkdtemp(directory));
@@ -210,7 +224,7 @@ Test(part, that_grows_is_waited_for_however_long_it_takes, .timeout = 120)
     cr_assert_eq(file_make_directories(saving, NULL), 0);
     const struct checkpoint_part_key key = {1, 2, 3, 10, 1};
     atomic_bool given_up = false;
-    struct slow_disk disk = {.part = part, .since_ns = clock_monotonic_ns()};
+    struct slow_disk disk = {.part = part, .since_ns = clock_monotonic_ns(), .is_read_back = is_read_back};
     const struct checkpoint_parts_patience patience = {
         .given_up = &given_up, .ask = write_slowly, .context = &disk, .wait_ms = SLOW_WAIT_MS};
     struct manifest manifest = {0};
@@ -220,6 +234,16 @@ Test(part, that_grows_is_waited_for_however_long_it_takes, .timeout = 120)
     free(manifest.files);
     file_remove_directory(saving, NULL);
     file_remove_directory(directory, NULL);
+}
+
+Test(part, that_grows_is_waited_for_however_long_it_takes, .timeout = 120)
+{
+    expect_wait(false);
+}
+
+Test(part, that_is_read_back_is_waited_for_however_long_it_takes, .timeout = 120)
+{
+    expect_wait(true);
 }
 
 /* One of the same step that another crew has called for, or of another step, is none of ours. */
