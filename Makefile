@@ -262,8 +262,11 @@ TOOLS := $(BUILD)/tests/faultproxy
 endif
 
 clock_shift := $(BUILD)/tests/clock-shift.so
-TOOLS += $(clock_shift)
+slow_disk := $(BUILD)/tests/slow-disk.so
+TOOLS += $(clock_shift) $(slow_disk)
 $(clock_shift): tests/clockshift/clock_shift.c $(CONFIGURATION)
+$(slow_disk): tests/slowdisk/slow_disk.c $(CONFIGURATION)
+$(clock_shift) $(slow_disk):
 	$(call say,LINK,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LANGUAGE) $(WARNINGS) -O2 -g -fPIC -shared $(CFLAGS) $< -o $@

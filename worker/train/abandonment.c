@@ -16,7 +16,8 @@ struct abandonment {
     pthread_mutex_t lock; /* of what follows */
     pthread_cond_t changed;
     int64_t deadline_ns; /* 0: nobody has asked */
-    bool may_abandon;    /* a step is under way and has changed nothing */
+    bool may_abandon;    /* a step is under way and has changed nothing, or a wait is */
+    const char *wait;    /* NULL: it is a step */
     bool abandoning, over;
 };
 
@@ -47,7 +48,7 @@ static void *watch(void *argument)
     return NULL;
 }
 
-static void set_may_abandon(struct abandonment *abandonment, bool may)
+static void set_may_abandon(struct abandonment *abandonment, bool may, const char *wait)
 {
     if (abandonment == NULL)
         return;
@@ -55,6 +56,7 @@ static void set_may_abandon(struct abandonment *abandonment, bool may)
     while (abandonment->abandoning)
         pthread_cond_wait(&abandonment->changed, &abandonment->lock);
     abandonment->may_abandon = may;
+    abandonment->wait = wait;
     if (may && abandonment->deadline_ns > 0)
         pthread_cond_broadcast(&abandonment->changed);
     pthread_mutex_unlock(&abandonment->lock);
@@ -62,17 +64,33 @@ static void set_may_abandon(struct abandonment *abandonment, bool may)
 
 void abandonment_step_begins(struct abandonment *abandonment)
 {
-    set_may_abandon(abandonment, true);
+    set_may_abandon(abandonment, true, NULL);
 }
 
 void abandonment_holds_off(struct abandonment *abandonment)
 {
-    set_may_abandon(abandonment, false);
+    set_may_abandon(abandonment, false, NULL);
 }
 
 void abandonment_step_ends(struct abandonment *abandonment)
 {
-    set_may_abandon(abandonment, false);
+    set_may_abandon(abandonment, false, NULL);
+}
+
+void abandonment_wait_begins(struct abandonment *abandonment, const char *what)
+{
+    set_may_abandon(abandonment, true, what);
+}
+
+void abandonment_wait_ends(struct abandonment *abandonment)
+{
+    set_may_abandon(abandonment, false, NULL);
+}
+
+/* It stays while it is given up. */
+const char *abandonment_wait(const struct abandonment *abandonment)
+{
+    return abandonment->wait;
 }
 
 void abandonment_ask(struct abandonment *abandonment)

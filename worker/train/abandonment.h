@@ -11,7 +11,12 @@
  *     abandonment_step_ends
  *
  * While a step is being abandoned the last two do not return, so that nothing
- * changes under whoever saves.
+ * changes under whoever saves. Likewise what has nothing to do with a step, and
+ * can be given up without a save:
+ *
+ *     abandonment_wait_begins
+ *         …                        what there is to save is saved, or others hold it
+ *     abandonment_wait_ends
  */
 #ifndef COXSWAIN_TRAIN_ABANDONMENT_H
 #define COXSWAIN_TRAIN_ABANDONMENT_H
@@ -40,5 +45,11 @@ void abandonment_ask(struct abandonment *abandonment);
 void abandonment_step_begins(struct abandonment *abandonment);
 void abandonment_holds_off(struct abandonment *abandonment);
 void abandonment_step_ends(struct abandonment *abandonment);
+
+/* `what`, for people, is not copied. */
+void abandonment_wait_begins(struct abandonment *abandonment, const char *what);
+void abandonment_wait_ends(struct abandonment *abandonment);
+/* For `abandon`: the wait that it gives up; NULL: it is a step. */
+const char *abandonment_wait(const struct abandonment *abandonment);
 
 #endif

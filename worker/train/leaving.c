@@ -31,10 +31,18 @@ bool leaving_can_abandon(const struct trainer *trainer)
     return !trainer_serves_parameters(trainer) && (!needs_save(trainer) || saves(trainer));
 }
 
+bool leaving_can_leave_forming(const struct trainer *trainer, bool formed)
+{
+    return !needs_save(trainer) || !formed;
+}
+
 static void name_unfinished(const struct trainer *trainer, char text[96])
 {
     long long step = trainer->state.progress.step, total = trainer->plan.total_steps;
-    if (trainer->evaluates)
+    const char *wait = abandonment_wait(trainer->abandonment);
+    if (wait)
+        snprintf(text, 96, "%s", wait);
+    else if (trainer->evaluates)
         snprintf(text, 96, "the evaluation after step %lld of %lld", step, total);
     else
         snprintf(text, 96, "step %lld of %lld", step + 1, total);
@@ -88,6 +96,27 @@ static const char *name_what_follows(const struct trainer *trainer, bool wanted,
                                                 : "the rest of the crew waits for a successor";
 }
 
+/* Parts of others with which their disks do not get on. */
+static void hurry(struct trainer *trainer)
+{
+    int64_t quarter_ms = trainer->identity->grace_ms / 4;
+    if (trainer->store)
+        checkpoint_hurry_parts(trainer->store, quarter_ms > PART_MS ? quarter_ms : PART_MS);
+}
+
+/* The main thread may be anywhere in it, and goes with the process. */
+static _Noreturn void abandon_wait(struct trainer *trainer)
+{
+    char unfinished[96];
+    bool chief = trainer_is_chief(trainer);
+    name_unfinished(trainer, unfinished);
+    if (trainer->member && !chief)
+        member_leave(trainer->member);
+    (void)await_best(trainer);
+    leaving_end(trainer, unfinished, "half",
+                chief ? "a later start does it again" : name_what_follows(trainer, false, false));
+}
+
 /* A chief's crew waits for a successor; so do the others, and the chief's save is not theirs to wait for, unless it is of parts. */
 static void abandon(void *context)
 {
@@ -96,12 +125,11 @@ static void abandon(void *context)
     char unfinished[96];
     bool wanted = needs_save(trainer);
     int64_t step = trainer->state.progress.step;
+    if (abandonment_wait(trainer->abandonment))
+        abandon_wait(trainer);
     name_unfinished(trainer, unfinished);
     strategy_stand_at_boundary(trainer->strategy);
     if (strategy_writers(trainer->strategy) > 1) {
-        int64_t quarter_ms = trainer->identity->grace_ms / 4;
-        if (trainer->store)
-            checkpoint_hurry_parts(trainer->store, quarter_ms > PART_MS ? quarter_ms : PART_MS);
         saving_call(trainer);
         strategy_break_off(trainer->strategy);
     }
@@ -117,6 +145,7 @@ static void abandon(void *context)
 static void asked(void *context)
 {
     struct trainer *trainer = context;
+    hurry(trainer);
     abandonment_ask(trainer->abandonment);
     if (trainer->member)
         member_cancel(trainer->member);

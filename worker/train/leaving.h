@@ -9,6 +9,9 @@
  * next. The half is therefore for what two steps take; of a longer one the second
  * is abandoned.
  *
+ * Likewise a wait for the rest of the crew where nothing of one's own is left to save, and an export: those end after that half without
+ * any save, and with 143 too.
+ *
  * Where several ranks hold the state between them, each saves its part of that
  * boundary: those that are asked, and those that see one of them go and find that
  * it has called for theirs (saving.h).
@@ -25,6 +28,9 @@ bool leaving_can_abandon(const struct trainer *trainer);
 int leaving_open(struct trainer *trainer, struct error *error);
 /* From now on nobody is told of the wish, and nothing is abandoned; also for those loops, which open theirs themselves. */
 void leaving_close(struct trainer *trainer);
+
+/* Whether a crew that forms may be left: nothing that this process holds could be lost. `formed`: it was in one. */
+bool leaving_can_leave_forming(const struct trainer *trainer, bool formed);
 
 /* When the trainer has left, before it is released: gives the best weights that are on their way to the disk (best.h) an eighth of the
  * grace period, and ends the process without them if need be. */

@@ -38,6 +38,7 @@ struct loop {
     unsigned size;                 /* of the last world */
     int64_t sent;                  /* bytes, in steps alone */
     int64_t steps;                 /* in which they were */
+    bool formed;                   /* this process has been in a whole crew */
     struct stragglers *stragglers; /* by seat, of the world in force */
 };
 
@@ -182,7 +183,10 @@ static enum outcome form_crew(struct loop *loop, struct error *error)
     struct trainer *trainer = loop->trainer;
     struct vigil vigil;
     vigil_start(&vigil, trainer);
+    if (leaving_can_leave_forming(trainer, loop->formed))
+        abandonment_wait_begins(trainer->abandonment, "the forming of the crew");
     int result = strategy_reform(trainer->strategy, error);
+    abandonment_wait_ends(trainer->abandonment);
     vigil_end(&vigil);
     trainer->evaluated_step = -1;
     if (result < 0 && error->kind == ERROR_CANCELLED)
@@ -191,6 +195,7 @@ static enum outcome form_crew(struct loop *loop, struct error *error)
         return judge(loop, error, EXIT_CODE_NO_CHECKPOINT);
     if (trainer_is_chief(trainer) && saving_begin(trainer, error) < 0)
         return fail(loop, error, EXIT_CODE_NO_CHECKPOINT);
+    loop->formed = true;
     tell_size(loop);
     record_world(loop);
     forget_paces(loop);
@@ -284,7 +289,12 @@ static void save_before_parting(struct trainer *trainer, const struct strategy_r
 static int await_leaving_chief(struct trainer *trainer, const struct strategy_result *result, struct error *error)
 {
     bool waits = result->leaves[0] && result->leaving == 1 && !strategy_is_loose(trainer->strategy);
-    return waits ? strategy_meet(trainer->strategy, error) : 0;
+    if (!waits)
+        return 0;
+    abandonment_wait_begins(trainer->abandonment, "the wait for the chief's last save");
+    int met = strategy_meet(trainer->strategy, error);
+    abandonment_wait_ends(trainer->abandonment);
+    return met;
 }
 
 /* Whoever leaves does so here, at a boundary that all know; the chief's state goes to the disk first, and everybody's when
@@ -391,19 +401,10 @@ static int tell_strategy(struct trainer *trainer, struct error *error)
     return 0;
 }
 
-/* Workers stay until the chief has everything on the disk: should it be lost before, its successor needs them. That takes as long
- * as it takes, so they meet there, and before whatever they do together otherwise. */
-static enum outcome finish(struct loop *loop, struct error *error)
+/* What comes after the last save, until the chief has everything on the disk. */
+static enum outcome conclude(struct loop *loop, struct error *error)
 {
     struct trainer *trainer = loop->trainer;
-    struct error cause = ERROR_INIT;
-    if (saving_finish(trainer, &cause) < 0 && trainer_is_chief(trainer)) {
-        if (error)
-            *error = cause;
-        return fail(loop, error, EXIT_CODE_NOT_STORED);
-    }
-    if (cause.kind != ERROR_NONE) /* what comes of it the chief says, which waits for this rank's part */
-        report_warn(trainer->report, "%s", cause.message);
     best_wait(trainer);
     bool apart = !strategy_has_whole_model(trainer->strategy);
     if ((apart && strategy_meet(trainer->strategy, error) < 0) || tell_strategy(trainer, error) < 0)
@@ -415,6 +416,37 @@ static enum outcome finish(struct loop *loop, struct error *error)
     }
     if (strategy_meet(trainer->strategy, error) < 0)
         return judge(loop, error, EXIT_CODE_INTERNAL);
+    return OUTCOME_ON;
+}
+
+/* For want of others' parts that is no failure of a chief that is asked to leave: a later start saves them. */
+static enum outcome fail_to_store(struct loop *loop, const struct error *error)
+{
+    bool parts_missed = error->kind == ERROR_TIMEOUT || error->kind == ERROR_UNAVAILABLE;
+    if (!stop_is_asked() || !parts_missed)
+        return fail(loop, error, EXIT_CODE_NOT_STORED);
+    loop->code = EXIT_CODE_LEFT;
+    return OUTCOME_FAILED;
+}
+
+/* Workers stay until the chief has everything on the disk: should it be lost before, its successor needs them. That takes as long
+ * as it takes, so they meet there, and before whatever they do together otherwise. */
+static enum outcome finish(struct loop *loop, struct error *error)
+{
+    struct trainer *trainer = loop->trainer;
+    struct error cause = ERROR_INIT;
+    if (saving_finish(trainer, &cause) < 0 && trainer_is_chief(trainer)) {
+        if (error)
+            *error = cause;
+        return fail_to_store(loop, &cause);
+    }
+    if (cause.kind != ERROR_NONE) /* what comes of it the chief says, which waits for this rank's part */
+        report_warn(trainer->report, "%s", cause.message);
+    abandonment_wait_begins(trainer->abandonment, "what follows the last step");
+    enum outcome outcome = conclude(loop, error);
+    abandonment_wait_ends(trainer->abandonment);
+    if (outcome != OUTCOME_ON)
+        return outcome;
     tell_recovery(loop, trainer->state.progress.step, 0);
     tell_finished(trainer);
     return OUTCOME_ON;

@@ -63,6 +63,26 @@ Test(abandonment, a_step_that_begins_when_the_time_is_up_as_well, .timeout = 120
     abandonment_free(a);
 }
 
+static struct abandonment *given_up;
+static const char *wait_given_up;
+
+static void note_wait(void *context)
+{
+    wait_given_up = abandonment_wait(given_up);
+    count(context);
+}
+
+Test(abandonment, a_wait_that_outlasts_the_patience_is_given_up_by_its_name, .timeout = 120)
+{
+    given_up = start(AT_ONCE_MS, note_wait);
+    abandonment_wait_begins(given_up, "a wait");
+    abandonment_ask(given_up);
+    await_abandoned();
+    abandonment_wait_ends(given_up);
+    abandonment_free(given_up);
+    cr_assert_str_eq(wait_given_up, "a wait");
+}
+
 Test(abandonment, nobody_who_is_not_asked_abandons, .timeout = 120)
 {
     struct abandonment *a = start(AT_ONCE_MS, count);

@@ -47,6 +47,23 @@ Test(leaving, of_one_that_shares_the_state_out_each_that_can_save)
     }
 }
 
+static bool can_leave_forming(struct strategy_spec strategy, unsigned rank, bool formed)
+{
+    const struct job_document job = {.strategy = strategy};
+    const struct trainer trainer = {.job = &job, .crew = {.size = 2, .rank = rank}};
+    return leaving_can_leave_forming(&trainer, formed);
+}
+
+Test(leaving, a_crew_that_forms_is_left_by_who_holds_nothing_alone)
+{
+    const struct strategy_spec pipeline = {.type = STRATEGY_PIPELINE};
+    cr_expect(can_leave_forming(mirrored, 1, true));
+    cr_expect(can_leave_forming(mirrored, 0, false), "it has not begun");
+    cr_expect_not(can_leave_forming(mirrored, 0, true), "it may be the only one with what it holds");
+    cr_expect(can_leave_forming(pipeline, 1, false));
+    cr_expect_not(can_leave_forming(pipeline, 1, true));
+}
+
 Test(leaving, servers_crews_see_to_it_themselves)
 {
     cr_assert_not(can_abandon((struct strategy_spec){.type = STRATEGY_PARAMETER_SERVER}, 2, 0, a_store));

@@ -1,0 +1,115 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Disks that stand still, or take 200 ms for each call: training does not wait for them, what is saved is whole, and whoever is asked to
+# leave meanwhile, also where it only waits for another's disk, ends with 143 before it is killed. Prints ok/not ok lines (see tests/run).
+set -uo pipefail
+
+root=$(cd "$(dirname "$0")/../.." && pwd)
+. "$root/tests/integration/abandoned.sh"
+. "$root/tests/integration/slow_disk.sh"
+
+# apart NAME CHIEFS WORKERS: standing, with grace periods of so many seconds for worker 0 and worker 1
+apart() {
+    local grace=$COXSWAIN_GRACE_SECONDS index
+    strategy=MultiWorkerMirrored job "$1"
+    cluster="{\"worker\":$(hosts 1 2)}"
+    pids=()
+    for index in 0 1; do
+        stand "$1.$index.log"
+        export COXSWAIN_GRACE_SECONDS=${*:index+2:1}
+        start_member "$1" worker "$index"
+    done
+    export COXSWAIN_GRACE_SECONDS=$grace
+    until_true 60 has_applied "$1" 5
+}
+
+# ---- who waits for another's disk
+
+disk_of export
+strategy=MultiWorkerMirrored job export
+hold export export.safetensors
+start_crew export 2
+until_true 60 there_is 'export.safetensors.draft-*'
+verdict $? "a chief exports" "$(tails export)"
+kill -TERM "${pids[1]}"
+await "${pids[1]}"
+has_abandoned $? export.1.log "what follows the last step"
+verdict $? "who waits for its export leaves in time" "$(tails export)"
+kill -TERM "${pids[0]}"
+await "${pids[0]}"
+has_abandoned $? export.0.log "what follows the last step" && [[ $(saved_step export) == 12 ]]
+verdict $? "and so does the chief, whose last checkpoint is there" "$(tails export)"
+quick export
+crew export 2 && same_weights export
+verdict $? "a later start exports the same bits" "$(tails export)"
+
+disk_of parting
+apart parting 600 2
+hold parting .saving-
+kill -TERM "${pids[0]}"
+undelay parting
+until_true 60 there_is 'parting/.saving-*/rank-00000.safetensors'
+verdict $? "a chief that is asked to leave saves" "$(tails parting)"
+kill -TERM "${pids[1]}"
+await "${pids[1]}"
+has_abandoned $? parting.1.log "the wait for the chief's last save"
+verdict $? "who waits for its save leaves in time" "$(tails parting)"
+quick parting
+left parting 0 && has_saved parting 6
+verdict $? "and the save ends, however long it takes" "$(tails parting) $(ls -A parting)"
+
+hold parting /step-
+start_crew parting 2
+until_true 60 has_open "${pids[0]}" /step-
+verdict $? "a later chief reads it" "$(tails parting)"
+kill -TERM "${pids[1]}"
+left parting 1
+verdict $? "who waits for its state leaves in time" "$(tails parting)"
+kill -TERM "${pids[0]}"
+left parting 0
+verdict $? "and so does the chief, which has nothing to lose yet" "$(tails parting)"
+quick parting
+crew parting 2 && same_weights parting
+verdict $? "a later start ends in the same bits" "$(tails parting)"
+
+# ---- training beside a slow disk
+
+export COXSWAIN_GRACE_SECONDS=240
+
+# slowly NAME STRATEGY WORD WHAT: saves every second step, in files in whose path WORD occurs
+slowly() {
+    disk_of "$1"
+    strategy=$2 job "$1"
+    sed -i 's/everySteps: 1000/everySteps: 2/' "$1.yaml"
+    hold "$1" "$3"
+    export COXSWAIN_RECORD=$work/$1.record
+    start_crew "$1" 2
+    until_true 60 has_applied "$1" 12
+    verdict $? "$4: training takes all its steps while the first save stands" "$(tails "$1")"
+    ! any_has_ended "${pids[@]}" && [[ $(saved_step "$1") == 0 ]]
+    verdict $? "$4: and does not end without the last" "$(tails "$1") $(ls -A "$1")"
+    slow "$1" 200 "/$1/"
+    await_crew && [[ $(saved_step "$1") == 12 ]] && same_weights "$1"
+    verdict $? "$4: which is there in the end, at 200 ms a call" "$(tails "$1") $(ls -A "$1")"
+}
+
+# leaves_slowly NAME STRATEGY WHAT
+leaves_slowly() {
+    disk_of "$1"
+    standing "$1" "$2"
+    slow "$1" 200 "/$1/"
+    kill -TERM "${pids[@]}"
+    undelay "$1"
+    left "$1" 0 && left "$1" 1 && has_saved "$1" 6
+    verdict $? "$3: who is asked to leave saves at 200 ms a call" "$(tails "$1") $(ls -A "$1")"
+    quick "$1"
+    crew "$1" 2 && same_weights "$1"
+    verdict $? "$3: a later start ends in the same bits" "$(tails "$1")"
+}
+
+slowly mirrored MultiWorkerMirrored /.saving- "a chief's disk"
+slowly sharded "MultiWorkerMirrored, shardedOptimizer: true" /.part- "another rank's disk"
+leaves_slowly leaves MultiWorkerMirrored "a crew"
+leaves_slowly shares "MultiWorkerMirrored, shardedOptimizer: true" "a sharded optimizer"
+leaves_slowly stages Pipeline "a pipeline"
