@@ -44,14 +44,15 @@ struct peer {
     struct peer_hub *hub;
     /* The rpc's thread only. */
     struct rpc_stream *stream;
-    bool ready;     /* it has greeted us */
-    bool in_flight; /* a change that it has not taken yet */
+    bool ready; /* it has greeted us */
     bool told_done;
     bool is_replaced;   /* its stream is being closed, for another sits there now */
     bool stall_told;    /* it was named, and has answered nothing in good time since */
     int64_t sent_count; /* of our examples, with the change in flight */
     int64_t told_total, next_dial_ms;
     int64_t asked_ms; /* when it was greeted, or sent the change in flight */
+    /* With the lock held; that thread, which alone writes it, reads without. */
+    bool in_flight; /* a change that it has not taken yet */
     /* With the lock held. */
     bool in_world;
     float *pending; /* changes that wait; NULL: never any */
@@ -331,13 +332,14 @@ static void hear_meeting(struct peer *peer, const struct peer_message *message)
     peer_replica_settle(hub->replica, message->offset, message->count, hub->sent, take_part(hub, message));
     pthread_mutex_lock(&hub->lock);
     errand_hear(peer, &hub->meeting, message->last);
-    if (message->last)
-        errand_end(hub, &hub->meeting, ERRAND_NONE);
     pthread_mutex_unlock(&hub->lock);
     if (!message->last)
         return;
     hold_also(hub, message->counts);
     note_handed(hub, hub->sent_holdings.counts[hub->options.seat]);
+    pthread_mutex_lock(&hub->lock);
+    errand_end(hub, &hub->meeting, ERRAND_NONE);
+    pthread_mutex_unlock(&hub->lock);
     say(hub, peer->stream, &(struct peer_message){.type = PEER_TAKEN, .serial = message->serial});
 }
 
@@ -360,12 +362,20 @@ static void hear_state(struct peer *peer, const struct peer_message *message)
     pthread_mutex_unlock(&hub->lock);
 }
 
+static void set_in_flight(struct peer *peer, bool in_flight)
+{
+    pthread_mutex_lock(&peer->hub->lock);
+    peer->in_flight = in_flight;
+    pthread_cond_broadcast(&peer->hub->changed);
+    pthread_mutex_unlock(&peer->hub->lock);
+}
+
 static void end_update(struct peer *peer, bool is_held)
 {
     note_answer(peer, peer->asked_ms);
     if (peer->in_flight && is_held)
         note_handed(peer->hub, peer->sent_count);
-    peer->in_flight = false;
+    set_in_flight(peer, false);
     rpc_wake(peer->hub->rpc);
 }
 
@@ -450,7 +460,7 @@ static void peer_closed(void *context, struct rpc_stream *stream, const struct e
     struct peer_hub *hub = peer->hub;
     peer->stream = NULL;
     peer->ready = false;
-    peer->in_flight = false;
+    set_in_flight(peer, false);
     peer->told_done = false;
     peer->next_dial_ms = clock_monotonic_ms() + REDIAL_MS;
     pthread_mutex_lock(&hub->lock);
@@ -686,7 +696,8 @@ static void drop_former(struct peer_hub *hub, const struct world *before)
         peer->ready &= same;
         if (!same) {
             peer->next_dial_ms = 0;
-            peer->stall_told = peer->in_flight = false;
+            peer->stall_told = false;
+            set_in_flight(peer, false);
         }
         pthread_mutex_lock(&hub->lock);
         if (!same)
@@ -732,8 +743,8 @@ static void send_pending(struct peer_hub *hub, struct peer *peer)
     say_vector(hub, peer->stream, &message, peer->pending);
     memset(peer->pending, 0, peer_replica_elements(hub->replica) * sizeof(float));
     peer->dirty = false;
-    pthread_mutex_unlock(&hub->lock);
     peer->in_flight = true;
+    pthread_mutex_unlock(&hub->lock);
     peer->asked_ms = clock_monotonic_ms();
 }
 
@@ -884,6 +895,29 @@ void peer_hub_ask(struct peer_hub *hub, unsigned seat, float *const *ret_vectors
 static bool is_open(const struct errand *errand)
 {
     return errand->state == ERRAND_WANTED || errand->state == ERRAND_ASKED;
+}
+
+/* With the lock held. */
+static bool is_quiet(const struct peer_hub *hub)
+{
+    bool quiet = hub->meeting.state == ERRAND_NONE;
+    for (unsigned seat = 0; seat < CREW_SIZE_MAX; seat++)
+        quiet &= !hub->peers[seat].in_world || (!hub->peers[seat].dirty && !hub->peers[seat].in_flight);
+    return quiet;
+}
+
+enum peer_handing peer_hub_handing(struct peer_hub *hub, int64_t timeout_ms)
+{
+    int64_t deadline_ns = clock_monotonic_ns() + timeout_ms * 1000000;
+    bool in_time = true;
+    pthread_mutex_lock(&hub->lock);
+    while (!is_quiet(hub) && in_time)
+        in_time = condition_wait_until(&hub->changed, &hub->lock, deadline_ns);
+    enum peer_handing handing = !is_quiet(hub)                                 ? PEER_HANDING_UNDER_WAY
+                                : hub->handed < hub->counts[hub->options.seat] ? PEER_HANDING_WANTS_MEETING
+                                                                               : PEER_HANDING_DONE;
+    pthread_mutex_unlock(&hub->lock);
+    return handing;
 }
 
 enum peer_answer peer_hub_answer(struct peer_hub *hub, int64_t timeout_ms)

@@ -46,6 +46,11 @@ void peer_hub_set_world(struct peer_hub *hub, const struct world *world);
 void peer_hub_publish(struct peer_hub *hub, const float *change, int64_t examples);
 /* Meets the peer half-way, unless a meeting is under way or it cannot be reached. */
 void peer_hub_meet(struct peer_hub *hub, unsigned seat);
+/* For who is about to go. Waits for at most so long as something is under way to a peer; then whether all that this replica has done is
+ * with others: SendToAll's changes with all who can take them, and every example with one other at least, or else a meeting
+ * with any of them would bring it there. */
+enum peer_handing { PEER_HANDING_UNDER_WAY, PEER_HANDING_WANTS_MEETING, PEER_HANDING_DONE };
+enum peer_handing peer_hub_handing(struct peer_hub *hub, int64_t timeout_ms);
 /* Asks a peer for its whole state: parameters, slots. One question at a time; the vectors are written until it is answered. */
 void peer_hub_ask(struct peer_hub *hub, unsigned seat, float *const *ret_vectors);
 /* Waits for the answer for at most so long. FAILED: out of reach. */

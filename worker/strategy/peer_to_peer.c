@@ -30,7 +30,9 @@
 #define MEET_EVERY 16    /* own steps, when updates are sent to all */
 #define SILENCE_MS 30000 /* nothing of a state has come: it is given up */
 #define FETCH_LOOK_MS 200
-#define MEAN_SHARE 4 /* of the grace period; the rest is for the step before the mean, and for its save */
+#define MEAN_SHARE 4      /* of the grace period; the rest is for the step before the mean, and for its save */
+#define HAND_OVER_SHARE 8 /* likewise, before the mean */
+#define HAND_OVER_MS 5000 /* where there is no such period */
 #define RETRY_NS 50000000L
 #define MISSING_TEXT_MAX 1024
 
@@ -300,6 +302,30 @@ static int take_own_step(struct peer_to_peer *strategy, struct strategy_result *
     return 0;
 }
 
+/* Whoever goes meets somebody of the others. */
+static void meet_anybody(struct peer_to_peer *strategy)
+{
+    const struct world *world = &strategy->base.world;
+    unsigned odd = 1 - world->rank % 2, half = (world->size + 1 - odd) / 2;
+    peer_hub_meet(strategy->hub, world->members[2 * next_random(strategy, half) + odd]);
+}
+
+/* What the replica of somebody who goes has, and no other, would be lost, and done again by its successor. */
+static void hand_over(struct peer_to_peer *strategy)
+{
+    int64_t grace_ms = strategy->base.options.grace_ms;
+    int64_t end_ms = clock_monotonic_ms() + (grace_ms > 0 ? grace_ms / HAND_OVER_SHARE : HAND_OVER_MS);
+    int64_t left_ms = end_ms - clock_monotonic_ms();
+    while (strategy->base.world.size > 1 && left_ms > 0) {
+        enum peer_handing handing = peer_hub_handing(strategy->hub, left_ms < FETCH_LOOK_MS ? left_ms : FETCH_LOOK_MS);
+        if (handing == PEER_HANDING_DONE || follow_world(strategy, NULL) < 0)
+            return;
+        if (handing == PEER_HANDING_WANTS_MEETING && strategy->base.world.size > 1)
+            meet_anybody(strategy);
+        left_ms = end_ms - clock_monotonic_ms();
+    }
+}
+
 /* Own steps until the crew's step has moved. */
 static int peer_step(struct strategy *base, double learning_rate, unsigned votes, struct strategy_result *ret_result,
                      struct error *error)
@@ -312,6 +338,8 @@ static int peer_step(struct strategy *base, double learning_rate, unsigned votes
             return -1;
         votes |= own_votes(&base->options);
     } while (base->options.state->progress.step == before && !(votes & STRATEGY_VOTE_LEAVE));
+    if (votes & STRATEGY_VOTE_LEAVE)
+        hand_over(strategy);
     strategy->step_before = before;
     ret_result->step = base->options.state->progress.step;
     ret_result->examples = peer_hub_total(strategy->hub) - total;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * A chief of peers, and one that is in its world and gives nothing, though it greets and its member beats on. With the peer's
- * part of a step never coming, the chief takes two steps of its own for each of the crew's.
+ * part of a step never coming, the chief takes two steps of its own for each of the crew's. Or the peer answers, but late.
  */
 #include <criterion/criterion.h>
 #include <math.h>
@@ -35,6 +35,12 @@ struct scene {
     pthread_t joining;
     unsigned votes;
     char warning[1024];
+    int64_t grace_ms; /* 0: GRACE_MS */
+    bool answers;     /* what it hears, after a while */
+    /* The rpc's thread only: what it has not answered yet. */
+    struct rpc_stream *stream;
+    struct peer_message due;
+    unsigned ticks;
 };
 
 static double constant_rate(void *context, int64_t step)
@@ -84,25 +90,55 @@ static struct member_options place_in_crew(struct scene *scene, unsigned rank, u
                                    .lost_ms = NO_DEATH_MS};
 }
 
-static void greet_and_say_no_more(void *context, struct rpc_stream *stream, const void *bytes, size_t length)
+static void say(struct rpc_stream *stream, const struct peer_message *message)
 {
-    unsigned char answer[PEER_HEAD_MAX];
+    static unsigned char bytes[RPC_MESSAGE_MAX];
+    rpc_stream_send(stream, bytes, peer_message_encode(message, bytes, sizeof bytes));
+}
+
+/* What is to be answered here is of one part. */
+static void hear(void *context, struct rpc_stream *stream, const void *bytes, size_t length)
+{
+    static const float zeros[PEER_PART_MAX];
+    struct scene *scene = context;
     struct peer_message message;
-    (void)context;
-    if (peer_message_decode(bytes, length, &message, NULL) == 0 && message.type == PEER_HELLO)
-        rpc_stream_send(stream, answer,
-                        peer_message_encode(&(struct peer_message){.type = PEER_COUNTS}, answer, sizeof answer));
+    if (peer_message_decode(bytes, length, &message, NULL) < 0)
+        return;
+    if (message.type == PEER_HELLO)
+        say(stream, &(struct peer_message){.type = PEER_COUNTS});
+    if ((message.type != PEER_UPDATE && message.type != PEER_AVERAGE) || !message.last)
+        return;
+    cr_assert(message.offset == 0 || !scene->answers);
+    scene->stream = stream;
+    scene->ticks = 0;
+    scene->due = message;
+    scene->due.floats = zeros;
+    if (message.type == PEER_UPDATE)
+        scene->due = (struct peer_message){.type = PEER_TAKEN};
+}
+
+#define LATE_TICKS 10
+#define TICK_MS 50
+
+static void answer_late(void *context)
+{
+    struct scene *scene = context;
+    if (!scene->answers || scene->stream == NULL || scene->due.type == PEER_NONE || ++scene->ticks < LATE_TICKS)
+        return;
+    say(scene->stream, &scene->due);
+    scene->due.type = PEER_NONE;
 }
 
 static void on_end(void *context, struct rpc_stream *stream, const struct error *error)
 {
-    (void)context, (void)stream, (void)error;
+    (void)stream, (void)error;
+    ((struct scene *)context)->stream = NULL;
 }
 
 static void on_call(void *context, struct rpc_stream *stream, struct rpc_stream_events *ret_events, void **ret_context)
 {
     (void)stream;
-    *ret_events = (struct rpc_stream_events){.message = greet_and_say_no_more, .closed = on_end};
+    *ret_events = (struct rpc_stream_events){.message = hear, .closed = on_end};
     *ret_context = context;
 }
 
@@ -111,16 +147,18 @@ static void open_silent(struct scene *scene)
     static const struct rpc_method method = {PEER_METHOD_EXCHANGE, on_call};
     struct rpc_server *door;
     struct error error = ERROR_INIT;
-    cr_assert_eq(rpc_new(NULL, NULL, 1000, &scene->rpc, NULL), 0);
-    cr_assert_eq(rpc_server_start(scene->rpc, scene->hosts[1], 0, &method, 1, NULL, &door, &error), 0, "%s",
+    cr_assert_eq(rpc_new(answer_late, scene, TICK_MS, &scene->rpc, NULL), 0);
+    cr_assert_eq(rpc_server_start(scene->rpc, scene->hosts[1], 0, &method, 1, scene, &door, &error), 0, "%s",
                  error.message);
+    rpc_start_ticks(scene->rpc);
     const struct member_options options = place_in_crew(scene, 1, rpc_server_port(door));
     cr_assert_eq(member_start(&options, &scene->silent, &error), 0, "%s", error.message);
     cr_assert_eq(pthread_create(&scene->joining, NULL, join_crew, scene), 0);
 }
 
-#define JOB(model, examples, optimizer)                                                                                \
-    "{\"name\":\"test\",\"strategy\":{\"type\":\"PeerToPeer\"},\"workers\":2,\"model\":" model                         \
+#define JOB(model, examples, optimizer) JOB_OF("", model, examples, optimizer)
+#define JOB_OF(exchange, model, examples, optimizer)                                                                   \
+    "{\"name\":\"test\",\"strategy\":{\"type\":\"PeerToPeer\"" exchange "},\"workers\":2,\"model\":" model             \
     ",\"data\":{\"format\":\"synthetic\",\"examples\":" examples "},\"training\":{\"steps\":100,\"batchSize\":8,"      \
     "\"logicalShards\":2,\"seed\":5" optimizer "}}"
 
@@ -141,7 +179,8 @@ static int open_chief(struct scene *scene, const char *job, struct error *error)
     options.global_batch = BATCH;
     options.logical_shards = SIZE;
     options.total_steps = 100;
-    options.grace_ms = GRACE_MS;
+    options.grace_ms = scene->grace_ms > 0 ? scene->grace_ms : GRACE_MS;
+    options.spec = &chief->job.strategy;
     options.learning_rate = constant_rate;
     options.votes = read_votes;
     options.restore = fresh_state;
@@ -221,6 +260,38 @@ Test(peer_to_peer, moments_are_as_old_as_the_worker_s_own_updates, .timeout = 30
         cr_expect_float_eq(longest_move(&scene, before), RATE, 0.05 * RATE, "step %d: %g of %g", step,
                            longest_move(&scene, before), RATE);
     }
+    scene_close(&scene);
+}
+
+/* To a peer that takes its time: what it has done is with that one before it goes. */
+static void expect_handed_over(const char *job)
+{
+    static struct scene scene = {.answers = true, .grace_ms = NO_DEATH_MS};
+    scene_open(&scene, job);
+    scene.votes = STRATEGY_VOTE_LEAVE;
+    free(crew_step(&scene));
+    cr_expect_eq(peer_hub_handing(scene.hub, 0), PEER_HANDING_DONE);
+    scene_close(&scene);
+}
+
+Test(peer_to_peer, who_leaves_has_sent_all_changes, .timeout = 300)
+{
+    expect_handed_over(JOB("{\"preset\":\"mlp\",\"width\":16}", "64", ""));
+}
+
+Test(peer_to_peer, who_leaves_and_gossips_has_met_somebody_after_its_last_step, .timeout = 300)
+{
+    expect_handed_over(JOB_OF(",\"exchange\":\"Gossip\"", "{\"preset\":\"mlp\",\"width\":16}", "64", ""));
+}
+
+/* The share of a short grace period is short. */
+Test(peer_to_peer, who_leaves_does_not_wait_for_one_that_takes_nothing, .timeout = 300)
+{
+    static struct scene scene;
+    scene_open(&scene, JOB("{\"preset\":\"mlp\",\"width\":16}", "64", ""));
+    scene.votes = STRATEGY_VOTE_LEAVE;
+    free(crew_step(&scene));
+    cr_expect_eq(peer_hub_handing(scene.hub, 0), PEER_HANDING_UNDER_WAY);
     scene_close(&scene);
 }
 
