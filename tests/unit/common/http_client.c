@@ -386,6 +386,9 @@ Test(http_client, client_certificates_are_shown)
     struct http_client *client = client_with(&options);
     ask(client, (struct http_request){.method = "GET"}, "https");
     cr_assert_eq(got.status, 0);
+    http_client_set_identity(client, mine.certificate_pem, mine.key_pem);
+    ask(client, (struct http_request){.method = "GET"}, "https");
+    cr_assert_eq(got.status, 200, "one that comes later is shown from then on: %s", got.error.message);
     http_client_free(client);
     options.client_cert_pem = mine.certificate_pem;
     options.client_key_pem = mine.key_pem;
