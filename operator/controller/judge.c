@@ -160,7 +160,7 @@ static int64_t ran_ms(const struct planning *planning, const struct slot *cause)
 static bool another_is_missing(const struct crew *crew)
 {
     for (size_t i = 0; i < crew->slot_count; i++)
-        if (slot_required(&crew->slots[i]) && !crew->slots[i].failed && !slot_ready(&crew->slots[i]))
+        if (slot_required(&crew->slots[i]) && !crew->slots[i].failed && !slot_fulfilled(&crew->slots[i]))
             return true;
     return false;
 }

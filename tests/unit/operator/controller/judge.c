@@ -203,6 +203,16 @@ Test(judge, collateral_while_another_pod_is_not_ready_is_explained)
     cr_assert_eq(scene.plan.status.restarts.failures, 0);
 }
 
+Test(judge, collateral_is_not_explained_by_one_that_has_finished)
+{
+    scene.job.status.restart_count = 1;
+    scene.job.status.conditions[CONDITION_RUNNING].last_transition_ms = scene.input.now_ms;
+    scene_end_pod(&scene, &scene.pods[1], 0);
+    scene_end_pod(&scene, &scene.pods[2], 160);
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.restarts.failures, 1);
+}
+
 Test(judge, collateral_after_a_good_run_is_let_off)
 {
     scene.job.status.restart_count = 1;
