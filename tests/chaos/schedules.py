@@ -186,6 +186,16 @@ class Life:
         pod = self.member(index)
         return process_of(pod) if pod else None
 
+    def signal(self, index, number):
+        """Whether it was sent: the watch of the pods may still show one that is gone."""
+        process = self.process(index)
+        try:
+            if process:
+                os.kill(process, number)
+            return bool(process)
+        except ProcessLookupError:
+            return False
+
     def create(self):
         template = {"spec": {"containers": [{"name": "trainer", "readinessProbe": None,
                                              "command": ["/bin/sh", "-c", SCRIPT]}]}}
@@ -216,8 +226,7 @@ class Life:
 
     def lose_process(self):
         index = self.draw.randrange(self.workers)
-        self.await_(lambda: self.process(index), f"worker {index} is no process")
-        os.kill(self.process(index), signal.SIGKILL)
+        self.await_(lambda: self.signal(index, signal.SIGKILL), f"worker {index} is no process")
         self.expected["failures"] += 1
         self.expected["attempt"] += self.starts_over
 
@@ -248,7 +257,7 @@ class Life:
     def succeed(self):
         self.await_(lambda: all(listens(self.process(i)) for i in range(self.workers)), "not every worker is a process", 0.05)
         for index in range(self.workers):
-            os.kill(self.process(index), signal.SIGUSR1)
+            self.signal(index, signal.SIGUSR1)
         self.await_(lambda: self.is_state("Succeeded"), "does not succeed")
         self.await_(self.is_counted, "counts at the end")
 
