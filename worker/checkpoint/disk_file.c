@@ -85,19 +85,28 @@ struct stream {
     size_t staged;
 };
 
+/* A system that does not know the call, or not for this file: the sync at the end does it all. */
+static bool is_no_answer_of_a_disk(int code)
+{
+    return code == EINVAL || code == ENOSYS || code == EOPNOTSUPP || code == ESPIPE;
+}
+
 /* The disk begins with it, and has what lies so far behind it: else the whole file would be in memory at once, and then nobody could
- * tell a disk at work from one that is stuck. That the system could not be told to is no error, since the sync tells it again. */
-static void begin_writing_back(struct stream *stream, off_t from)
+ * tell a disk at work from one that is stuck. Who waits for the disk is told of its failure, and after that the sync is not. */
+static int begin_writing_back(struct stream *stream, off_t from, struct error *error)
 {
     if (stream->direct)
-        return;
+        return 0;
     (void)file_calls.sync_range(stream->descriptor, from, stream->written - from, SYNC_FILE_RANGE_WRITE);
     off_t behind = stream->written - (off_t)PACE_BYTES;
     if (behind <= stream->on_disk)
-        return;
-    (void)file_calls.sync_range(stream->descriptor, stream->on_disk, behind - stream->on_disk,
-                                SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
+        return 0;
+    if (file_calls.sync_range(stream->descriptor, stream->on_disk, behind - stream->on_disk,
+                              SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER) < 0 &&
+        !is_no_answer_of_a_disk(errno))
+        return error_set_errno(error, "cannot write");
     stream->on_disk = behind;
+    return 0;
 }
 
 /* The next call would not begin at a block, or the file system takes none that goes past the cache. */
@@ -125,8 +134,7 @@ static int write_burst(struct stream *stream, const unsigned char *bytes, size_t
         length -= (size_t)written;
         stream->written += written;
     }
-    begin_writing_back(stream, from);
-    return 0;
+    return begin_writing_back(stream, from, error);
 }
 
 static int write_through(struct stream *stream, const unsigned char *bytes, size_t length, struct error *error)

@@ -192,6 +192,37 @@ Test(disk_file, what_goes_through_the_cache_is_never_far_ahead_of_its_disk)
     cr_expect_leq(furthest_ahead, 40 << 20);
 }
 
+/* The system tells a descriptor once of a page that could not be written: to who waits for it first. */
+static int sync_told;
+
+static int sync_of_a_dying_disk(int descriptor, off_t from, off_t length, unsigned flags)
+{
+    (void)descriptor, (void)from, (void)length;
+    errno = sync_told;
+    return flags & SYNC_FILE_RANGE_WAIT_AFTER ? -1 : 0;
+}
+
+static int write_to_it(int code)
+{
+    struct disk_file_span spans[40];
+    struct error error = ERROR_INIT;
+    uint32_t crc;
+    int64_t size;
+    for (unsigned i = 0; i < 40; i++)
+        spans[i] = (struct disk_file_span){values, BYTES};
+    sync_told = code;
+    file_calls.write = take_all;
+    file_calls.sync_range = sync_of_a_dying_disk;
+    return disk_file_write(path, spans, 40, DISK_FILE_CACHED, &crc, &size, &error);
+}
+
+Test(disk_file, what_the_disk_could_not_take_on_the_way_is_told)
+{
+    cr_expect_eq(write_to_it(EIO), -1);
+    cr_expect_eq(write_to_it(ENOSPC), -1);
+    cr_expect_eq(write_to_it(ENOSYS), 0, "the sync at the end does it all");
+}
+
 static void set_size_and_age(off_t size)
 {
     const struct timespec long_ago[] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
