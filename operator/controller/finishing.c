@@ -26,29 +26,41 @@ static bool came_late(const struct pod_view *pod, const struct slot *chief)
            pod->started_ms > chief->occupant->finished_ms;
 }
 
-static bool is_at_work(const struct slot *slot, const struct slot *chief)
+/* It was asked to end and had its time: what nobody tells the end of is on a node that is silent. */
+static bool is_given_up(struct planning *planning, const struct pod_view *pod)
+{
+    if (!pod_view_deleting(pod))
+        return false;
+    int64_t due_ms = pod->deletion_ms + pod->grace_ms + planning->input->options->dead_node_ms;
+    if (planning->now_ms < due_ms)
+        planning_requeue(planning, due_ms);
+    return planning->now_ms >= due_ms;
+}
+
+static bool is_at_work(struct planning *planning, const struct slot *slot, const struct slot *chief)
 {
     const struct pod_view *pod = slot->occupant;
-    return pod && !pod_view_ended(pod) && pod->started_ms != FIELD_UNSET && !came_late(pod, chief);
+    return pod && !pod_view_ended(pod) && pod->started_ms != FIELD_UNSET && !came_late(pod, chief) &&
+           !is_given_up(planning, pod);
 }
 
 struct workers {
     int64_t finished, done, at_work; /* `done`: those that ended well only because they were asked to, too */
 };
 
-static struct workers count_workers(const struct planning *planning, const struct slot *chief)
+static struct workers count_workers(struct planning *planning, const struct slot *chief)
 {
     const struct crew *crew = &planning->crew;
     struct workers workers = {0};
     for (size_t i = crew->first[ROLE_WORKER]; i < crew->first[ROLE_WORKER + 1]; i++) {
         workers.finished += crew->slots[i].done;
         workers.done += finishing_slot_done(planning, &crew->slots[i]);
-        workers.at_work += is_at_work(&crew->slots[i], chief);
+        workers.at_work += is_at_work(planning, &crew->slots[i], chief);
     }
     return workers;
 }
 
-enum finishing finishing_of(const struct planning *planning)
+enum finishing finishing_of(struct planning *planning)
 {
     const struct training_job *job = planning->job;
     const struct slot *chief = crew_chief(&planning->crew, job);
@@ -56,7 +68,7 @@ enum finishing finishing_of(const struct planning *planning)
         return FINISHING_NOT;
     struct workers workers = count_workers(planning, chief);
     int64_t needed = crew_role_minimum(job, ROLE_WORKER);
-    bool chief_done = finishing_slot_done(planning, chief), chief_works = is_at_work(chief, chief);
+    bool chief_done = finishing_slot_done(planning, chief), chief_works = is_at_work(planning, chief, chief);
     if (workers.finished == 0)
         return FINISHING_NOT;
     if ((!chief_done && !chief_works) || workers.done + workers.at_work < needed)

@@ -8,6 +8,8 @@
  * later finds nobody to train with, and nobody is made, waited for or made good any
  * more, as long as enough of those that are at work may still finish. Where too few
  * are left, the crew starts over as a whole: those that have finished take in nobody.
+ * A pod that was asked to end and has long outlasted its grace period is on a silent
+ * node, and not at work.
  */
 #ifndef COXSWAIN_CONTROLLER_FINISHING_H
 #define COXSWAIN_CONTROLLER_FINISHING_H
@@ -20,8 +22,8 @@ bool finishing_slot_done(const struct planning *planning, const struct slot *slo
 /* Every worker, and not the chief alone, has to end well. */
 bool finishing_needs_workers(const struct training_job *job);
 
-/* Of an elastic crew; FINISHING_NOT of all others. */
-enum finishing finishing_of(const struct planning *planning);
+/* Of an elastic crew; FINISHING_NOT of all others. Whoever is to end is looked at again once he is late. */
+enum finishing finishing_of(struct planning *planning);
 
 /* Takes back the promises of workers that would come too late. */
 void finishing_promise_nobody(struct planning *planning);

@@ -181,6 +181,43 @@ Test(finishing, where_too_few_are_left_the_whole_crew_starts_over)
     cr_assert_null(scene.plan.status.replicas[ROLE_WORKER].completed);
 }
 
+#define GRACE_MS 30000
+
+/* Its node is silent: it was asked to end, and nothing ever tells that it has. */
+static int64_t lose_node(size_t pod)
+{
+    scene.pods[pod].deletion_ms = scene.input.now_ms;
+    scene.pods[pod].grace_ms = GRACE_MS;
+    return scene.input.now_ms + GRACE_MS + scene.options.dead_node_ms;
+}
+
+Test(finishing, one_on_a_dead_node_is_not_waited_for)
+{
+    for (size_t i = 0; i < 3; i++)
+        finish(i);
+    int64_t due_ms = lose_node(3);
+    scene.input.now_ms = due_ms - 1;
+    expect_to_go_on();
+    cr_assert_leq(scene.plan.requeue_ms, due_ms, "it is looked at again in time");
+    scene.input.now_ms = due_ms;
+    expect_success(THREE_OF_FOUR);
+}
+
+Test(finishing, the_first_on_a_dead_node_lets_the_whole_crew_start_over)
+{
+    for (size_t i = 1; i < 4; i++)
+        finish(i);
+    int64_t due_ms = lose_node(0);
+    scene.input.now_ms = due_ms - 1;
+    expect_to_go_on();
+    cr_assert_leq(scene.plan.requeue_ms, due_ms);
+    scene.input.now_ms = due_ms;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.attempt, 2);
+    cr_assert_eq(scene.plan.status.restarts.disruptions, 1);
+    cr_assert_str_neq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_TRUE), "");
+}
+
 Test(finishing, what_a_rule_calls_the_end_of_the_job_is_its_end)
 {
     struct failure_rule rule = {.action = FAILURE_FAIL, .has_exit_codes = true, .exit_codes = {EXIT_CODES_IN, {42}, 1}};
