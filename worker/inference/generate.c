@@ -11,6 +11,7 @@
 #include "common/clock.h"
 #include "common/memory.h"
 #include "common/scope.h"
+#include "worker/inference/terminal_text.h"
 #include "worker/inference/trained_model.h"
 #include "worker/train/error_exit_code.h"
 
@@ -101,13 +102,14 @@ int generate_tokens(const struct continuation *generation, const int32_t *prompt
 struct printer {
     bool text, terminal;
     bool begun;
+    struct terminal_text shown;
 };
 
-/* What would steer a terminal is not for a model to say. */
-static bool is_text(int32_t token, bool terminal)
+static int as_byte(struct printer *printer, int32_t token)
 {
-    bool steers = (token < 0x20 && token != '\n' && token != '\t') || token == 0x7f;
-    return token <= UINT8_MAX && !(steers && terminal);
+    if (token > UINT8_MAX)
+        return '?';
+    return printer->terminal ? terminal_text_next(&printer->shown, (unsigned char)token) : token;
 }
 
 static int print_token(void *context, int32_t token, struct error *error)
@@ -115,7 +117,7 @@ static int print_token(void *context, int32_t token, struct error *error)
     struct printer *printer = context;
     int result;
     if (printer->text)
-        result = putchar(is_text(token, printer->terminal) ? token : '?');
+        result = putchar(as_byte(printer, token));
     else
         result = printf("%s%d", printer->begun ? " " : "", token);
     printer->begun = true;

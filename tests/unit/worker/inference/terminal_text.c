@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/inference/terminal_text.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+static void check(const char *bytes, const char *shown)
+{
+    struct terminal_text text = {0};
+    char printed[64] = {0};
+    for (size_t i = 0; bytes[i] != '\0'; i++)
+        printed[i] = (char)terminal_text_next(&text, (unsigned char)bytes[i]);
+    cr_expect_str_eq(printed, shown);
+}
+
+Test(terminal_text, text_passes)
+{
+    check("To be,\n\tor not", "To be,\n\tor not");
+    check("\u00e9\u0153\u2013\u4e00\U0001f600", "\u00e9\u0153\u2013\u4e00\U0001f600");
+    check("caf\xe9 \xa9", "caf\xe9 \xa9"); /* Latin-1 */
+}
+
+Test(terminal_text, control_characters_do_not)
+{
+    check("\x1b[2J\r\a\x7f", "?[2J???");
+    check("a\x9b"
+          "2J\x9d\x90",
+          "a?2J??");
+}
+
+Test(terminal_text, nor_do_those_of_two_bytes)
+{
+    check("\xc2\x9b"
+          "2J",
+          "\xc2?2J");
+    check("\xe2\xc2\x9b", "\xe2\xc2?");
+    check("\xc2\xa0\x9b", "\xc2\xa0?");
+}
+
+Test(terminal_text, nor_those_that_are_longer_than_they_must_be)
+{
+    check("\xc0\x9b\xc1\x9b", "\xc0?\xc1?");
+    check("\xe0\x82\x9b", "\xe0??");
+    check("\xf0\x80\x82\x9b", "\xf0???");
+}
+
+Test(terminal_text, behind_what_is_broken_nothing_is_due)
+{
+    check("\xe2"
+          "a\x9b",
+          "\xe2"
+          "a?");
+    check("\xe2\x80\x93\x9b", "\xe2\x80\x93?");
+    check("\xf5\x9b", "\xf5?");
+    check("\xed\xa0\x9b", "\xed\xa0?");
+    check("\xf4\x90\x9b", "\xf4??");
+}
