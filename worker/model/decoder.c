@@ -33,6 +33,11 @@ static int64_t width_of(const struct graph *graph, unsigned node)
     return graph->nodes[node].layer.output.dims[1];
 }
 
+static int64_t vocabulary_of(const struct graph *graph)
+{
+    return graph->nodes[0].layer.spec.size;
+}
+
 static int check_layers(const struct graph *graph, struct error *error)
 {
     if (!graph->input.integral || graph->format.classes == 0 ||
@@ -40,6 +45,11 @@ static int check_layers(const struct graph *graph, struct error *error)
         return error_set(error, ERROR_INVALID,
                          "the model does not tell of each token which comes next; take a gpt preset, or layers from an "
                          "embedding to a dense layer over the vocabulary");
+    if (graph->format.classes > vocabulary_of(graph))
+        return error_set(error, ERROR_INVALID,
+                         "the model tells of %lld tokens and reads %lld: what it says cannot all be fed back; give the "
+                         "last layer the embedding's size",
+                         (long long)graph->format.classes, (long long)vocabulary_of(graph));
     for (unsigned i = 0; i < graph->node_count; i++) {
         const struct layer *layer = &graph->nodes[i].layer;
         if (layer->output.rank != 2 || layer->output.dims[0] != graph->input.dims[0])
@@ -216,7 +226,7 @@ static int run(struct decoder *decoder, const int32_t *tokens, int64_t rows, str
 
 static int check_tokens(const struct decoder *decoder, const int32_t *tokens, int64_t count, struct error *error)
 {
-    int64_t vocabulary = decoder->graph->nodes[0].layer.spec.size;
+    int64_t vocabulary = vocabulary_of(decoder->graph);
     if (count < 1 || count > decoder->context - decoder->position)
         return error_set(error, ERROR_INVALID, "%lld tokens behind %lld do not fit a context of %lld", (long long)count,
                          (long long)decoder->position, (long long)decoder->context);

@@ -172,3 +172,22 @@ Test(decoder, refuses_models_that_need_the_sequence_whole)
     cr_expect(strstr(error.message, "comes next"), "%s", error.message);
     close_bench(&b);
 }
+
+Test(decoder, refuses_models_that_say_more_than_they_read)
+{
+    struct error error = ERROR_INIT;
+    struct bench b;
+    struct layer_spec layers[] = {
+        {.type = LAYER_EMBEDDING, .size = VOCABULARY, .units = 12},
+        {.name = "output", .type = LAYER_DENSE, .units = VOCABULARY + 1},
+    };
+    open_bench(&b, &(struct model_spec){.layers = layers,
+                                        .layer_count = sizeof layers / sizeof *layers,
+                                        .context = CONTEXT,
+                                        .input_shape = {CONTEXT},
+                                        .input_rank = 1});
+    cr_expect_eq(decoder_new(b.graph, b.device, b.stream, b.parameters, &b.decoder, &error), -1);
+    cr_expect_eq(error.kind, ERROR_INVALID);
+    cr_expect(strstr(error.message, "tells of 14 tokens and reads 13"), "%s", error.message);
+    close_bench(&b);
+}
