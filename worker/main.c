@@ -60,7 +60,8 @@ static int run(const struct arguments *arguments, enum exit_code *ret_code, stru
 {
     struct identity identity;
     struct job_document job;
-    if (stop_watch(error) < 0) {
+    /* Who only uses a model has nothing to save: signals end it as any program. */
+    if (!arguments_use_model(arguments) && stop_watch(error) < 0) {
         *ret_code = EXIT_CODE_INTERNAL;
         return -1;
     }
@@ -79,6 +80,15 @@ static int run(const struct arguments *arguments, enum exit_code *ret_code, stru
     return result;
 }
 
+/* A model may be used in the container of a worker that lives (kubectl exec): the termination message is that worker's. */
+static void tell_end(bool uses_model, enum exit_code code, const struct error *error)
+{
+    if (uses_model)
+        termination_tell(code, error);
+    else
+        termination_report(code, error);
+}
+
 int main(int argument_count, char **argument_values)
 {
     struct error error = ERROR_INIT;
@@ -88,7 +98,7 @@ int main(int argument_count, char **argument_values)
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* likewise a file that may not grow: a save that fails ends no training */
     if (arguments_parse(argument_count, argument_values, &arguments, &error) < 0) {
-        termination_report(EXIT_CODE_BAD_JOB, &error);
+        tell_end(arguments_name_use(argument_count, argument_values), EXIT_CODE_BAD_JOB, &error);
         return EXIT_CODE_BAD_JOB;
     }
     if (arguments.help || arguments.version) {
@@ -97,7 +107,7 @@ int main(int argument_count, char **argument_values)
     }
     log_configure(LOG_INFO, arguments.format);
     if (run(&arguments, &code, &error) < 0)
-        termination_report(code, &error);
+        tell_end(arguments_use_model(&arguments), code, &error);
     else
         code = EXIT_CODE_DONE;
     if (code == EXIT_CODE_LOST_CREW) { /* a library of the GPU's may wait for a lost peer, and exit() for the library */

@@ -189,3 +189,19 @@ int arguments_parse(int count, char **values, struct arguments *ret_arguments, s
     *ret_arguments = arguments;
     return 0;
 }
+
+bool arguments_use_model(const struct arguments *arguments)
+{
+    return arguments->inference.prompt != NULL || arguments->inference.example != NULL;
+}
+
+bool arguments_name_use(int count, char **values)
+{
+    bool found = false;
+    for (int i = 1; i < count; i++) {
+        size_t length = strcspn(values[i], "="); /* names may be shortened */
+        found |= length > 2 &&
+                 (strncmp(values[i], "--generate", length) == 0 || strncmp(values[i], "--predict", length) == 0);
+    }
+    return found;
+}

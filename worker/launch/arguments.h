@@ -41,6 +41,10 @@ struct arguments {
 
 /* ERROR_INVALID names the option. */
 int arguments_parse(int count, char **values, struct arguments *ret_arguments, struct error *error);
+/* Whether a model is to be used rather than trained. */
+bool arguments_use_model(const struct arguments *arguments);
+/* The same of a command line that arguments_parse has refused. */
+bool arguments_name_use(int count, char **values);
 extern const char arguments_usage[];
 
 #endif

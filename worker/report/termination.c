@@ -30,13 +30,23 @@ void termination_leave_status(const char *text, size_t length)
         write_message(text, length);
 }
 
+static void format_line(enum exit_code code, const struct error *error, char line[TERMINATION_MESSAGE_MAX])
+{
+    snprintf(line, TERMINATION_MESSAGE_MAX, "exit %d (%s)%s%s\n", (int)code, exit_code_meaning((int)code),
+             error->message[0] ? ": " : "", error->message);
+}
+
+void termination_tell(enum exit_code code, const struct error *error)
+{
+    char line[TERMINATION_MESSAGE_MAX];
+    format_line(code, error, line);
+    fputs(line, stderr);
+}
+
 void termination_report(enum exit_code code, const struct error *error)
 {
     char line[TERMINATION_MESSAGE_MAX];
-    int length = snprintf(line, sizeof line, "exit %d (%s)%s%s\n", (int)code, exit_code_meaning((int)code),
-                          error->message[0] ? ": " : "", error->message);
-    if (length >= (int)sizeof line)
-        length = (int)sizeof line - 1;
+    format_line(code, error, line);
     fputs(line, stderr);
-    write_message(line, (size_t)length);
+    write_message(line, strlen(line));
 }

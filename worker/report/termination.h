@@ -23,4 +23,7 @@ void termination_leave_status(const char *text, size_t length);
 /* "exit 65 (the training data is wrong or missing): <error's message>". */
 void termination_report(enum exit_code code, const struct error *error);
 
+/* The same line on stderr alone: of who uses a model beside the container's own process, whose message it would overwrite. */
+void termination_tell(enum exit_code code, const struct error *error);
+
 #endif
