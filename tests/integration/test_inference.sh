@@ -80,6 +80,32 @@ verdict $? 'other seeds others' "$first, $answer"
 ask text "${wild[@]}" --seed 2 --top-k 1 && [[ $answer == "${greedy:0:69}" ]]
 verdict $? 'among one token there is no choice' "$answer"
 
+# ---- where a job's container still runs
+sed 's/path: text, //' text.yaml >pathless.yaml
+ask pathless --generate 'Sphinx of' --tokens 100 --temperature 0 && [[ $answer == "$greedy" ]]
+verdict $? 'beside an export, where the checkpoints are need not be known' "$said"
+sed 's/to: text.safetensors/to: none.safetensors/' pathless.yaml >neither.yaml
+refuses 64 'checkpoint.path: is missing' neither --generate x
+
+echo 'of the worker that trains' >message
+export COXSWAIN_TERMINATION_LOG=$work/message
+refuses 64 'the prompt is empty' text --generate ''
+refuses 64 'not a number' text --generate x --tokens none
+refuses 66 'No such file' bars --predict all --weights "$work/none"
+"$worker" --job text.yaml --storage runs="$work" --threads 1 --generate Sphinx --tokens 1000000000 >endless.txt 2>endless.log &
+endless=$!
+until_true 60 test -s endless.txt && kill -TERM "$endless"
+await "$endless"
+status=$?
+[[ $status == 143 ]] && ! grep -q 'asked to leave' endless.log
+verdict $? 'asked to end, it ends as any program' "$status, $(cat endless.log)"
+[[ $(cat message) == 'of the worker that trains' ]]
+verdict $? 'the termination message stays that of the worker in the container' "$(cat message)"
+"$worker" --job text.yaml --storage none 2>/dev/null
+grep -q '^exit 64 .*NAME=DIRECTORY' message
+verdict $? 'which that worker writes' "$(cat message)"
+unset COXSWAIN_TERMINATION_LOG
+
 # ---- images
 last=$(sed -n 's/.*validation after step 12: //p' bars.log | tail -n 1)
 ask bars --predict all && [[ -n $last && $answer == "$last: "*' of 20' ]]

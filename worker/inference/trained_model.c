@@ -10,15 +10,14 @@
 
 #define TOLD_MAX 4096
 
-/* What the run alone needs is left aside, so that it need not be there. */
+/* What the run alone needs is left aside, so that it need not be there; so are the checkpoints until they are looked for. */
 static struct job_document without_run(const struct job_document *job, bool weights_are_given)
 {
     struct job_document result = *job;
     result.init_from = NULL;
-    if (weights_are_given) {
+    result.checkpoint.enabled = false;
+    if (weights_are_given)
         result.export_to = NULL;
-        result.checkpoint.enabled = false;
-    }
     return result;
 }
 
@@ -59,6 +58,18 @@ static bool is_there(const char *path)
     return path != NULL && access(path, F_OK) == 0;
 }
 
+/* Where the checkpoints are needs to be known only where nothing goes before them. */
+static int open_paths(struct trained_model *model, const struct job_document *job, struct error *error)
+{
+    struct trainer *trainer = &model->trainer;
+    if (trainer_open_paths(trainer, error) < 0)
+        return -1;
+    if (trainer->arguments->inference.weights || is_there(trainer->export_path) || trainer->checkpoint_directory)
+        return 0;
+    model->job.checkpoint = job->checkpoint;
+    return trainer_resolve_checkpoint(trainer, error);
+}
+
 /* NULL: nowhere. */
 static const char *find_weights(const struct trainer *trainer)
 {
@@ -92,7 +103,7 @@ int trained_model_open(struct trained_model *model, const struct arguments *argu
     model->job = without_run(job, arguments->inference.weights != NULL);
     *trainer = (struct trainer){.arguments = arguments, .identity = identity, .job = &model->job};
     *ret_code = EXIT_CODE_BAD_JOB;
-    int result = trainer_open_paths(trainer, error);
+    int result = open_paths(model, job, error);
     if (result == 0)
         result = open_graph(trainer, passes, error);
     if (result == 0)

@@ -7,18 +7,19 @@
 
 #include "worker/train/trainer.h"
 
-int trainer_open_crew(struct trainer *trainer, struct error *error);     /* trainer_crew.c */
-int trainer_open_paths(struct trainer *trainer, struct error *error);    /* trainer_storage.c */
-int trainer_open_report(struct trainer *trainer, struct error *error);   /* trainer_report.c */
-int trainer_open_store(struct trainer *trainer, struct error *error);    /* trainer_storage.c */
-int trainer_open_plan(struct trainer *trainer, struct error *error);     /* trainer_plan.c */
-int trainer_open_devices(struct trainer *trainer, struct error *error);  /* trainer_devices.c */
-int trainer_open_memory(struct trainer *trainer, struct error *error);   /* trainer_devices.c */
-int trainer_open_graphs(struct trainer *trainer, struct error *error);   /* trainer_model.c */
-int trainer_open_data(struct trainer *trainer, struct error *error);     /* trainer_model.c */
-int trainer_open_state(struct trainer *trainer, struct error *error);    /* trainer_model.c */
-int trainer_open_secrets(struct trainer *trainer, struct error *error);  /* trainer_crew.c */
-int trainer_open_member(struct trainer *trainer, struct error *error);   /* trainer_crew.c */
-int trainer_open_strategy(struct trainer *trainer, struct error *error); /* trainer_strategy.c */
+int trainer_open_crew(struct trainer *trainer, struct error *error);          /* trainer_crew.c */
+int trainer_open_paths(struct trainer *trainer, struct error *error);         /* trainer_storage.c */
+int trainer_resolve_checkpoint(struct trainer *trainer, struct error *error); /* a part of it */
+int trainer_open_report(struct trainer *trainer, struct error *error);        /* trainer_report.c */
+int trainer_open_store(struct trainer *trainer, struct error *error);         /* trainer_storage.c */
+int trainer_open_plan(struct trainer *trainer, struct error *error);          /* trainer_plan.c */
+int trainer_open_devices(struct trainer *trainer, struct error *error);       /* trainer_devices.c */
+int trainer_open_memory(struct trainer *trainer, struct error *error);        /* trainer_devices.c */
+int trainer_open_graphs(struct trainer *trainer, struct error *error);        /* trainer_model.c */
+int trainer_open_data(struct trainer *trainer, struct error *error);          /* trainer_model.c */
+int trainer_open_state(struct trainer *trainer, struct error *error);         /* trainer_model.c */
+int trainer_open_secrets(struct trainer *trainer, struct error *error);       /* trainer_crew.c */
+int trainer_open_member(struct trainer *trainer, struct error *error);        /* trainer_crew.c */
+int trainer_open_strategy(struct trainer *trainer, struct error *error);      /* trainer_strategy.c */
 
 #endif

@@ -35,7 +35,7 @@ static int resolve_init(struct trainer *trainer, struct error *error)
     return storage_map_resolve(trainer->storage, storage, colon + 1, &trainer->init_path, error);
 }
 
-static int resolve_checkpoint(struct trainer *trainer, struct error *error)
+int trainer_resolve_checkpoint(struct trainer *trainer, struct error *error)
 {
     const struct checkpoint_spec *spec = &trainer->job->checkpoint;
     const char *told = trainer->arguments->checkpoint_directory ? trainer->arguments->checkpoint_directory
@@ -52,7 +52,8 @@ static int resolve_checkpoint(struct trainer *trainer, struct error *error)
 
 int trainer_open_paths(struct trainer *trainer, struct error *error)
 {
-    if (map_storages(trainer, error) < 0 || resolve_init(trainer, error) < 0 || resolve_checkpoint(trainer, error) < 0)
+    if (map_storages(trainer, error) < 0 || resolve_init(trainer, error) < 0 ||
+        trainer_resolve_checkpoint(trainer, error) < 0)
         return -1;
     if (trainer->job->export_to == NULL)
         return 0;
