@@ -59,12 +59,16 @@ class History:
 
     def changes(self):
         """[(steps gone back, applied before, applied after)] for each generation that has applied something: the furthest line of
-        the one before it, and its own first. What a superseded process applies afterwards does not count."""
+        the one before it, and its own first. What a superseded process applies afterwards does not count, nor all that one applies
+        which was superseded before it had applied anything."""
         by_generation = defaultdict(list)
         for applied in self.applied:
             by_generation[applied.generation].append(applied)
+        begun = {generation: min(a.at for a in lines) for generation, lines in by_generation.items()}
         found, before = [], []
         for generation in sorted(by_generation):
+            if any(later > generation and at < begun[generation] for later, at in begun.items()):
+                continue
             first = min(by_generation[generation], key=lambda a: (a.first, a.at))
             before = [a for a in before if a.at < first.at]
             if before:

@@ -92,6 +92,15 @@ class Reading(unittest.TestCase):
         self.assertTrue(self.judge(back, committed=[(5, 4)], lived=False))
         self.assertEqual(self.judge(back, committed=[(5, 2)], lived=False), [])
 
+    def test_who_was_superseded_before_its_first_step_went_back_to_nothing(self):
+        lines = undisturbed()
+        lines += [applied("1.0.3", "worker-0-2", 5, 7), applied("1.0.3", "worker-0-2", 6, 8)]
+        lines += [applied("1.0.2", "worker-0-1", 3, 9)]  # it stood still meanwhile
+        crew = types.SimpleNamespace(processes=[], committed=[(4.5, 4), (8.5, 6)])
+        self.assertEqual(verdicts.check_repeats(mirrored("one", 1), crew, self.read(lines)), [])
+        crew.committed.append((6.5, 5))
+        self.assertTrue(verdicts.check_repeats(mirrored("one", 1), crew, self.read(lines)))
+
     def test_a_step_that_nobody_took_is_noticed(self):
         self.assertTrue(self.judge(undisturbed() + [applied("1.0.2", "worker-0-0", 8, 9)]))
 
