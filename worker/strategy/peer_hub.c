@@ -44,14 +44,17 @@ struct peer {
     struct peer_hub *hub;
     /* The rpc's thread only. */
     struct rpc_stream *stream;
-    bool ready; /* it has greeted us */
     bool told_done;
     bool is_replaced;   /* its stream is being closed, for another sits there now */
     bool stall_told;    /* it was named, and has answered nothing in good time since */
     int64_t sent_count; /* of our examples, with the change in flight */
     int64_t told_total, next_dial_ms;
     int64_t asked_ms; /* when it was greeted, or sent the change in flight */
-    /* With the lock held; that thread, which alone writes it, reads without. */
+    /* Of our examples so many are in what it was sent for meetings, from this one on. */
+    int64_t met_count;
+    uint64_t met_serial;
+    /* With the lock held; that thread, which alone writes them, reads without. */
+    bool ready;     /* it has greeted us */
     bool in_flight; /* a change that it has not taken yet */
     /* With the lock held. */
     bool in_world;
@@ -67,7 +70,7 @@ struct errand {
     enum errand_state state;
     unsigned seat;
     uint64_t serial;
-    int64_t heard_ms; /* when it was asked, or last said a part of the answer */
+    int64_t heard_ms; /* when it was wanted, asked, or last said a part of the answer */
 };
 
 struct peer_hub {
@@ -94,7 +97,6 @@ struct peer_hub {
     int64_t handed;       /* of our own examples: what some other replica has */
     struct errand meeting, fetch;
     float *sent; /* of the meeting */
-    struct holdings sent_holdings;
     float *const *fetched;
     struct holdings fetched_holdings;
     uint64_t next_serial;
@@ -321,24 +323,35 @@ static const float *take_part(struct peer_hub *hub, const struct peer_message *m
     return hub->part;
 }
 
+/* Of one that was given up meanwhile: the peer has moved all the same. */
+static void hear_late_meeting(struct peer *peer, const struct peer_message *message)
+{
+    if (message->last && message->serial >= peer->met_serial)
+        note_handed(peer->hub, peer->met_count);
+}
+
 static void hear_meeting(struct peer *peer, const struct peer_message *message)
 {
     struct peer_hub *hub = peer->hub;
     pthread_mutex_lock(&hub->lock);
     bool ours = errand_is(&hub->meeting, peer, message->serial);
     pthread_mutex_unlock(&hub->lock);
-    if (!ours)
+    if (!ours) {
+        hear_late_meeting(peer, message);
         return;
+    }
     peer_replica_settle(hub->replica, message->offset, message->count, hub->sent, take_part(hub, message));
     pthread_mutex_lock(&hub->lock);
-    errand_hear(peer, &hub->meeting, message->last);
+    if (errand_is(&hub->meeting, peer, message->serial)) /* the trainer may have given it up while this was settled */
+        errand_hear(peer, &hub->meeting, message->last);
     pthread_mutex_unlock(&hub->lock);
     if (!message->last)
         return;
     hold_also(hub, message->counts);
-    note_handed(hub, hub->sent_holdings.counts[hub->options.seat]);
+    note_handed(hub, peer->met_count);
     pthread_mutex_lock(&hub->lock);
-    errand_end(hub, &hub->meeting, ERRAND_NONE);
+    if (errand_is(&hub->meeting, peer, message->serial))
+        errand_end(hub, &hub->meeting, ERRAND_NONE);
     pthread_mutex_unlock(&hub->lock);
     say(hub, peer->stream, &(struct peer_message){.type = PEER_TAKEN, .serial = message->serial});
 }
@@ -370,6 +383,13 @@ static void set_in_flight(struct peer *peer, bool in_flight)
     pthread_mutex_unlock(&peer->hub->lock);
 }
 
+static void set_ready(struct peer *peer, bool ready)
+{
+    pthread_mutex_lock(&peer->hub->lock);
+    peer->ready = ready;
+    pthread_mutex_unlock(&peer->hub->lock);
+}
+
 static void end_update(struct peer *peer, bool is_held)
 {
     note_answer(peer, peer->asked_ms);
@@ -386,6 +406,8 @@ static void hear_nothing(struct peer *peer, const struct peer_message *message)
         end_update(peer, false);
         return;
     }
+    if (message->serial >= peer->met_serial)
+        peer->met_serial = message->serial + 1;
     pthread_mutex_lock(&hub->lock);
     if (errand_is(&hub->fetch, peer, message->serial))
         errand_end(hub, &hub->fetch, ERRAND_NOTHING);
@@ -432,7 +454,7 @@ static void peer_message_came(void *context, struct rpc_stream *stream, const vo
     switch (message.type) {
     case PEER_COUNTS:
         peer->stall_told &= peer->ready; /* one that was long in greeting is named again should it stop */
-        peer->ready = true;
+        set_ready(peer, true);
         merge_counts(peer->hub, &message);
         rpc_wake(peer->hub->rpc);
         break;
@@ -459,7 +481,7 @@ static void peer_closed(void *context, struct rpc_stream *stream, const struct e
     struct peer *peer = context;
     struct peer_hub *hub = peer->hub;
     peer->stream = NULL;
-    peer->ready = false;
+    set_ready(peer, false);
     set_in_flight(peer, false);
     peer->told_done = false;
     peer->next_dial_ms = clock_monotonic_ms() + REDIAL_MS;
@@ -693,8 +715,8 @@ static void drop_former(struct peer_hub *hub, const struct world *before)
             peer->is_replaced = new >= 0;
             rpc_stream_close(peer->stream);
         }
-        peer->ready &= same;
         if (!same) {
+            set_ready(peer, false);
             peer->next_dial_ms = 0;
             peer->stall_told = false;
             set_in_flight(peer, false);
@@ -758,12 +780,15 @@ static void start_meeting(struct peer_hub *hub, struct peer *peer)
     pthread_mutex_unlock(&hub->lock);
     if (!due)
         return;
-    hub->sent_holdings = copy_holdings(hub); /* before the copy, which then has no less */
+    const struct holdings sent_holdings = copy_holdings(hub); /* before the copy, which then has no less */
     peer_replica_lock(hub->replica);
     peer_replica_read(hub->replica, 0, 0, peer_replica_elements(hub->replica), hub->sent);
     peer_replica_unlock(hub->replica);
     struct peer_message message = {.type = PEER_AVERAGE, .serial = serial};
-    put_holdings(&message, &hub->sent_holdings);
+    put_holdings(&message, &sent_holdings);
+    if (peer->met_count != sent_holdings.counts[hub->options.seat])
+        peer->met_serial = serial;
+    peer->met_count = sent_holdings.counts[hub->options.seat];
     say_vector(hub, peer->stream, &message, hub->sent);
 }
 
@@ -873,13 +898,42 @@ void peer_hub_publish(struct peer_hub *hub, const float *change, int64_t example
     rpc_wake(hub->rpc);
 }
 
+/* With the lock held. */
+static void want_meeting(struct peer_hub *hub, unsigned seat)
+{
+    hub->meeting = (struct errand){
+        .state = ERRAND_WANTED, .seat = seat, .serial = ++hub->next_serial, .heard_ms = clock_monotonic_ms()};
+}
+
 void peer_hub_meet(struct peer_hub *hub, unsigned seat)
 {
     pthread_mutex_lock(&hub->lock);
     if (hub->meeting.state == ERRAND_NONE && hub->peers[seat].in_world)
-        hub->meeting = (struct errand){.state = ERRAND_WANTED, .seat = seat, .serial = ++hub->next_serial};
+        want_meeting(hub, seat);
     pthread_mutex_unlock(&hub->lock);
     rpc_wake(hub->rpc);
+}
+
+bool peer_hub_meet_instead(struct peer_hub *hub, unsigned seat, int64_t silence_ms)
+{
+    pthread_mutex_lock(&hub->lock);
+    const struct errand *former = &hub->meeting;
+    bool is_vain = !hub->peers[former->seat].ready || clock_monotonic_ms() - former->heard_ms >= silence_ms;
+    bool replaces = former->state != ERRAND_NONE && former->seat != seat && is_vain && hub->peers[seat].in_world &&
+                    hub->peers[seat].ready;
+    if (replaces)
+        want_meeting(hub, seat);
+    pthread_mutex_unlock(&hub->lock);
+    rpc_wake(hub->rpc);
+    return replaces;
+}
+
+bool peer_hub_is_connected(struct peer_hub *hub, unsigned seat)
+{
+    pthread_mutex_lock(&hub->lock);
+    bool connected = hub->peers[seat].in_world && hub->peers[seat].ready;
+    pthread_mutex_unlock(&hub->lock);
+    return connected;
 }
 
 void peer_hub_ask(struct peer_hub *hub, unsigned seat, float *const *ret_vectors)
@@ -898,12 +952,22 @@ static bool is_open(const struct errand *errand)
 }
 
 /* With the lock held. */
-static bool is_quiet(const struct peer_hub *hub)
+static bool changes_are_taken(const struct peer_hub *hub)
 {
-    bool quiet = hub->meeting.state == ERRAND_NONE;
+    bool taken = true;
     for (unsigned seat = 0; seat < CREW_SIZE_MAX; seat++)
-        quiet &= !hub->peers[seat].in_world || (!hub->peers[seat].dirty && !hub->peers[seat].in_flight);
-    return quiet;
+        taken &= !hub->peers[seat].in_world || (!hub->peers[seat].dirty && !hub->peers[seat].in_flight);
+    return taken;
+}
+
+/* Likewise. A meeting that somebody else's late answer has made needless is not waited for. */
+static enum peer_handing handing_now(const struct peer_hub *hub)
+{
+    if (!changes_are_taken(hub))
+        return PEER_HANDING_UNDER_WAY;
+    if (hub->handed >= hub->counts[hub->options.seat])
+        return PEER_HANDING_DONE;
+    return hub->meeting.state == ERRAND_NONE ? PEER_HANDING_WANTS_MEETING : PEER_HANDING_UNDER_WAY;
 }
 
 enum peer_handing peer_hub_handing(struct peer_hub *hub, int64_t timeout_ms)
@@ -911,11 +975,9 @@ enum peer_handing peer_hub_handing(struct peer_hub *hub, int64_t timeout_ms)
     int64_t deadline_ns = clock_monotonic_ns() + timeout_ms * 1000000;
     bool in_time = true;
     pthread_mutex_lock(&hub->lock);
-    while (!is_quiet(hub) && in_time)
+    while ((hub->meeting.state != ERRAND_NONE || !changes_are_taken(hub)) && in_time)
         in_time = condition_wait_until(&hub->changed, &hub->lock, deadline_ns);
-    enum peer_handing handing = !is_quiet(hub)                                 ? PEER_HANDING_UNDER_WAY
-                                : hub->handed < hub->counts[hub->options.seat] ? PEER_HANDING_WANTS_MEETING
-                                                                               : PEER_HANDING_DONE;
+    enum peer_handing handing = handing_now(hub);
     pthread_mutex_unlock(&hub->lock);
     return handing;
 }

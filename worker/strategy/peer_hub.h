@@ -44,8 +44,13 @@ void peer_hub_set_world(struct peer_hub *hub, const struct world *world);
 
 /* To be added by every peer; with it we have finished so many examples. */
 void peer_hub_publish(struct peer_hub *hub, const float *change, int64_t examples);
-/* Meets the peer half-way, unless a meeting is under way or it cannot be reached. */
+/* Meets the peer half-way, unless a meeting is under way or it is not in the world. With one that is not connected the meeting waits,
+ * and so does the next, until it connects or leaves the world. */
 void peer_hub_meet(struct peer_hub *hub, unsigned seat);
+/* Instead of a meeting with another that is not connected, or of which nothing has come for so long. What its late answer tells still
+ * counts. False: there is no such meeting, or this peer is not connected either. */
+bool peer_hub_meet_instead(struct peer_hub *hub, unsigned seat, int64_t silence_ms);
+bool peer_hub_is_connected(struct peer_hub *hub, unsigned seat);
 /* For who is about to go. Waits for at most so long as something is under way to a peer; then whether all that this replica has done is
  * with others: SendToAll's changes with all who can take them, and every example with one other at least, or else a meeting
  * with any of them would bring it there. */

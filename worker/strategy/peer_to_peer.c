@@ -33,6 +33,7 @@
 #define MEAN_SHARE 4      /* of the grace period; the rest is for the step before the mean, and for its save */
 #define HAND_OVER_SHARE 8 /* likewise, before the mean */
 #define HAND_OVER_MS 5000 /* where there is no such period */
+#define HAND_OVER_TRIES 4 /* meetings instead of others: of each a copy of the parameters may be on its way */
 #define RETRY_NS 50000000L
 #define MISSING_TEXT_MAX 1024
 
@@ -302,26 +303,52 @@ static int take_own_step(struct peer_to_peer *strategy, struct strategy_result *
     return 0;
 }
 
-/* Whoever goes meets somebody of the others. */
-static void meet_anybody(struct peer_to_peer *strategy)
+/* Whoever goes meets anybody: answering waits for nothing. Rather one that is connected, and rather one that it has not asked yet. */
+static unsigned choose_heir(struct peer_to_peer *strategy, const bool asked[CREW_SIZE_MAX])
 {
     const struct world *world = &strategy->base.world;
-    unsigned odd = 1 - world->rank % 2, half = (world->size + 1 - odd) / 2;
-    peer_hub_meet(strategy->hub, world->members[2 * next_random(strategy, half) + odd]);
+    unsigned first = next_random(strategy, world->size), heir = 0;
+    int worth = -1;
+    for (unsigned i = 0; i < world->size; i++) {
+        unsigned rank = (first + i) % world->size, seat = world->members[rank];
+        int its_worth = (peer_hub_is_connected(strategy->hub, seat) ? 2 : 0) + (asked[seat] ? 0 : 1);
+        if (rank == world->rank || its_worth <= worth)
+            continue;
+        heir = seat;
+        worth = its_worth;
+    }
+    return heir;
+}
+
+/* A part of its time, and no longer than where there is no grace period: a late answer still counts. */
+static int64_t longest_silence_ms(int64_t share_ms)
+{
+    return (share_ms < HAND_OVER_MS ? share_ms : HAND_OVER_MS) / HAND_OVER_TRIES;
 }
 
 /* What the replica of somebody who goes has, and no other, would be lost, and done again by its successor. */
 static void hand_over(struct peer_to_peer *strategy)
 {
     int64_t grace_ms = strategy->base.options.grace_ms;
-    int64_t end_ms = clock_monotonic_ms() + (grace_ms > 0 ? grace_ms / HAND_OVER_SHARE : HAND_OVER_MS);
-    int64_t left_ms = end_ms - clock_monotonic_ms();
+    int64_t share_ms = grace_ms > 0 ? grace_ms / HAND_OVER_SHARE : HAND_OVER_MS;
+    int64_t end_ms = clock_monotonic_ms() + share_ms, left_ms = share_ms;
+    bool asked[CREW_SIZE_MAX] = {false};
+    unsigned tries = HAND_OVER_TRIES;
     while (strategy->base.world.size > 1 && left_ms > 0) {
         enum peer_handing handing = peer_hub_handing(strategy->hub, left_ms < FETCH_LOOK_MS ? left_ms : FETCH_LOOK_MS);
-        if (handing == PEER_HANDING_DONE || follow_world(strategy, NULL) < 0)
+        if (handing == PEER_HANDING_DONE || follow_world(strategy, NULL) < 0 || strategy->base.world.size < 2)
             return;
-        if (handing == PEER_HANDING_WANTS_MEETING && strategy->base.world.size > 1)
-            meet_anybody(strategy);
+        unsigned heir = choose_heir(strategy, asked);
+        if (handing == PEER_HANDING_WANTS_MEETING) {
+            if (asked[heir])
+                pause_briefly(); /* it has no replica yet */
+            peer_hub_meet(strategy->hub, heir);
+            asked[heir] = true;
+        } else if (tries > 0 && !asked[heir] &&
+                   peer_hub_meet_instead(strategy->hub, heir, longest_silence_ms(share_ms))) {
+            asked[heir] = true;
+            tries--;
+        }
         left_ms = end_ms - clock_monotonic_ms();
     }
 }

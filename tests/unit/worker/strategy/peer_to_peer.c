@@ -18,29 +18,39 @@
 #include "worker/strategy/peer_message.h"
 
 #define SIZE 2
+#define SIZE_OF_THREE 3
 #define PORT 2222
 #define BATCH 8
 #define GRACE_MS 400
 #define RATE 1e-5
 #define ELEMENTS_MAX 65536
 #define NO_DEATH_MS 600000
+#define REFUSED_PORT 1
 
-struct scene {
-    char hosts[SIZE][LOOPBACK_HOST_MAX];
-    struct crew_seat seats[SIZE];
-    struct learner chief;
-    struct peer_hub *hub;
-    struct member *silent;
+/* Of rank 1 and above. */
+struct companion {
+    struct member *member;
     struct rpc *rpc;
     pthread_t joining;
-    unsigned votes;
-    char warning[1024];
-    int64_t grace_ms; /* 0: GRACE_MS */
-    bool answers;     /* what it hears, after a while */
+    bool answers;   /* what it hears, after a while */
+    bool once;      /* only the first of that, and later still */
+    bool is_absent; /* nobody listens where it is said to be */
     /* The rpc's thread only: what it has not answered yet. */
     struct rpc_stream *stream;
     struct peer_message due;
-    unsigned ticks;
+    unsigned ticks, heard;
+};
+
+struct scene {
+    unsigned size; /* 0: SIZE */
+    char hosts[SIZE_OF_THREE][LOOPBACK_HOST_MAX];
+    struct crew_seat seats[SIZE_OF_THREE];
+    struct learner chief;
+    struct peer_hub *hub;
+    struct companion companions[SIZE_OF_THREE - 1];
+    unsigned votes;
+    char warning[1024];
+    int64_t grace_ms; /* 0: GRACE_MS */
 };
 
 static double constant_rate(void *context, int64_t step)
@@ -68,9 +78,9 @@ static int fresh_state(void *context, struct error *error)
 
 static void *join_crew(void *context)
 {
-    struct scene *scene = context;
+    struct companion *companion = context;
     struct world world;
-    cr_assert_eq(member_agree(scene->silent, &(struct member_standing){0}, &world, NULL), 0);
+    cr_assert_eq(member_agree(companion->member, &(struct member_standing){0}, &world, NULL), 0);
     return NULL;
 }
 
@@ -80,12 +90,12 @@ static struct member_options place_in_crew(struct scene *scene, unsigned rank, u
                                    .attempt = 1,
                                    .epoch = 1,
                                    .rank = rank,
-                                   .size = SIZE,
+                                   .size = scene->size,
                                    .seats = scene->seats,
                                    .listen_address = scene->hosts[rank],
                                    .data_port = port,
                                    .loose = true,
-                                   .logical_shards = SIZE,
+                                   .logical_shards = scene->size,
                                    .death_ms = NO_DEATH_MS,
                                    .lost_ms = NO_DEATH_MS};
 }
@@ -100,7 +110,7 @@ static void say(struct rpc_stream *stream, const struct peer_message *message)
 static void hear(void *context, struct rpc_stream *stream, const void *bytes, size_t length)
 {
     static const float zeros[PEER_PART_MAX];
-    struct scene *scene = context;
+    struct companion *companion = context;
     struct peer_message message;
     if (peer_message_decode(bytes, length, &message, NULL) < 0)
         return;
@@ -108,31 +118,35 @@ static void hear(void *context, struct rpc_stream *stream, const void *bytes, si
         say(stream, &(struct peer_message){.type = PEER_COUNTS});
     if ((message.type != PEER_UPDATE && message.type != PEER_AVERAGE) || !message.last)
         return;
-    cr_assert(message.offset == 0 || !scene->answers);
-    scene->stream = stream;
-    scene->ticks = 0;
-    scene->due = message;
-    scene->due.floats = zeros;
+    if (companion->heard++ > 0 && companion->once)
+        return;
+    cr_assert(message.offset == 0 || !companion->answers);
+    companion->stream = stream;
+    companion->ticks = 0;
+    companion->due = message;
+    companion->due.floats = zeros;
     if (message.type == PEER_UPDATE)
-        scene->due = (struct peer_message){.type = PEER_TAKEN};
+        companion->due = (struct peer_message){.type = PEER_TAKEN};
 }
 
 #define LATE_TICKS 10
+#define TOO_LATE_TICKS 60
 #define TICK_MS 50
 
 static void answer_late(void *context)
 {
-    struct scene *scene = context;
-    if (!scene->answers || scene->stream == NULL || scene->due.type == PEER_NONE || ++scene->ticks < LATE_TICKS)
+    struct companion *companion = context;
+    if (!companion->answers || companion->stream == NULL || companion->due.type == PEER_NONE ||
+        ++companion->ticks < (companion->once ? TOO_LATE_TICKS : LATE_TICKS))
         return;
-    say(scene->stream, &scene->due);
-    scene->due.type = PEER_NONE;
+    say(companion->stream, &companion->due);
+    companion->due.type = PEER_NONE;
 }
 
 static void on_end(void *context, struct rpc_stream *stream, const struct error *error)
 {
     (void)stream, (void)error;
-    ((struct scene *)context)->stream = NULL;
+    ((struct companion *)context)->stream = NULL;
 }
 
 static void on_call(void *context, struct rpc_stream *stream, struct rpc_stream_events *ret_events, void **ret_context)
@@ -142,18 +156,20 @@ static void on_call(void *context, struct rpc_stream *stream, struct rpc_stream_
     *ret_context = context;
 }
 
-static void open_silent(struct scene *scene)
+static void open_companion(struct scene *scene, unsigned rank)
 {
     static const struct rpc_method method = {PEER_METHOD_EXCHANGE, on_call};
+    struct companion *companion = &scene->companions[rank - 1];
     struct rpc_server *door;
     struct error error = ERROR_INIT;
-    cr_assert_eq(rpc_new(answer_late, scene, TICK_MS, &scene->rpc, NULL), 0);
-    cr_assert_eq(rpc_server_start(scene->rpc, scene->hosts[1], 0, &method, 1, scene, &door, &error), 0, "%s",
+    cr_assert_eq(rpc_new(answer_late, companion, TICK_MS, &companion->rpc, NULL), 0);
+    cr_assert_eq(rpc_server_start(companion->rpc, scene->hosts[rank], 0, &method, 1, companion, &door, &error), 0, "%s",
                  error.message);
-    rpc_start_ticks(scene->rpc);
-    const struct member_options options = place_in_crew(scene, 1, rpc_server_port(door));
-    cr_assert_eq(member_start(&options, &scene->silent, &error), 0, "%s", error.message);
-    cr_assert_eq(pthread_create(&scene->joining, NULL, join_crew, scene), 0);
+    rpc_start_ticks(companion->rpc);
+    const struct member_options options =
+        place_in_crew(scene, rank, companion->is_absent ? REFUSED_PORT : rpc_server_port(door));
+    cr_assert_eq(member_start(&options, &companion->member, &error), 0, "%s", error.message);
+    cr_assert_eq(pthread_create(&companion->joining, NULL, join_crew, companion), 0);
 }
 
 #define JOB(model, examples, optimizer) JOB_OF("", model, examples, optimizer)
@@ -175,9 +191,9 @@ static int open_chief(struct scene *scene, const char *job, struct error *error)
         return -1;
     struct strategy_options options = learner_options(chief, STRATEGY_PEER_TO_PEER);
     options.hub = scene->hub;
-    options.peers = SIZE;
+    options.peers = scene->size;
     options.global_batch = BATCH;
-    options.logical_shards = SIZE;
+    options.logical_shards = scene->size;
     options.total_steps = 100;
     options.grace_ms = scene->grace_ms > 0 ? scene->grace_ms : GRACE_MS;
     options.spec = &chief->job.strategy;
@@ -192,22 +208,28 @@ static int open_chief(struct scene *scene, const char *job, struct error *error)
 static void scene_open(struct scene *scene, const char *job)
 {
     struct error error = ERROR_INIT;
-    for (unsigned rank = 0; rank < SIZE; rank++) {
+    if (scene->size == 0)
+        scene->size = SIZE;
+    for (unsigned rank = 0; rank < scene->size; rank++) {
         loopback_host(scene->hosts[rank], rank + 1);
         scene->seats[rank] = (struct crew_seat){"worker", rank, scene->hosts[rank], PORT};
     }
-    open_silent(scene);
+    for (unsigned rank = 1; rank < scene->size; rank++)
+        open_companion(scene, rank);
     cr_assert_eq(open_chief(scene, job, &error), 0, "%s", error.message);
     cr_assert_eq(strategy_reform(scene->chief.strategy, &error), 0, "%s", error.message);
-    pthread_join(scene->joining, NULL);
+    for (unsigned rank = 1; rank < scene->size; rank++)
+        pthread_join(scene->companions[rank - 1].joining, NULL);
 }
 
 static void scene_close(struct scene *scene)
 {
     learner_close(&scene->chief);
     peer_hub_free(scene->hub);
-    member_free(scene->silent);
-    rpc_free(scene->rpc);
+    for (unsigned rank = 1; rank < scene->size; rank++) {
+        member_free(scene->companions[rank - 1].member);
+        rpc_free(scene->companions[rank - 1].rpc);
+    }
 }
 
 Test(peer_to_peer, a_chief_that_is_asked_to_leave_waits_no_longer_than_it_may_for_the_mean, .timeout = 300)
@@ -266,7 +288,7 @@ Test(peer_to_peer, moments_are_as_old_as_the_worker_s_own_updates, .timeout = 30
 /* To a peer that takes its time: what it has done is with that one before it goes. */
 static void expect_handed_over(const char *job)
 {
-    static struct scene scene = {.answers = true, .grace_ms = NO_DEATH_MS};
+    static struct scene scene = {.companions = {{.answers = true}}, .grace_ms = NO_DEATH_MS};
     scene_open(&scene, job);
     scene.votes = STRATEGY_VOTE_LEAVE;
     free(crew_step(&scene));
@@ -282,6 +304,33 @@ Test(peer_to_peer, who_leaves_has_sent_all_changes, .timeout = 300)
 Test(peer_to_peer, who_leaves_and_gossips_has_met_somebody_after_its_last_step, .timeout = 300)
 {
     expect_handed_over(JOB_OF(",\"exchange\":\"Gossip\"", "{\"preset\":\"mlp\",\"width\":16}", "64", ""));
+}
+
+/* The chief has asked the first after its step: of three it is the only one of odd rank. */
+static void expect_met(struct companion first, struct companion second)
+{
+    static struct scene scene;
+    scene = (struct scene){.size = SIZE_OF_THREE, .companions = {first, second}, .grace_ms = NO_DEATH_MS};
+    scene_open(&scene, JOB_OF(",\"exchange\":\"Gossip\"", "{\"preset\":\"mlp\",\"width\":16}", "64", ""));
+    scene.votes = STRATEGY_VOTE_LEAVE;
+    free(crew_step(&scene));
+    cr_expect_eq(peer_hub_handing(scene.hub, 0), PEER_HANDING_DONE);
+    scene_close(&scene);
+}
+
+Test(peer_to_peer, who_leaves_meets_another_than_one_that_is_frozen, .timeout = 300)
+{
+    expect_met((struct companion){.answers = false}, (struct companion){.answers = true});
+}
+
+Test(peer_to_peer, who_leaves_meets_another_than_one_that_is_not_connected, .timeout = 300)
+{
+    expect_met((struct companion){.is_absent = true}, (struct companion){.answers = true});
+}
+
+Test(peer_to_peer, what_is_answered_after_another_was_asked_counts, .timeout = 300)
+{
+    expect_met((struct companion){.answers = true, .once = true}, (struct companion){.answers = false});
 }
 
 /* The share of a short grace period is short. */
