@@ -1491,6 +1491,9 @@ static const struct field training_job_status_fields[] = {
     NUMBER("chargedAttempt", job_status, charged_attempt, "The attempt whose crew that failure befell."),
     TIME("startTime", job_status, start_ms, "When the first pod was created."),
     TIME("completionTime", job_status, completion_ms, "When the job succeeded or failed."),
+    TIME("chiefFinishTime", job_status, chief_finish_ms,
+         "Of an elastic PyTorch job: when its chief, or worker 0, exited with 0. A worker that starts later "
+         "comes too late."),
     COUNTER("suspendedMilliseconds", job_status, suspended_ms, "Time spent suspended, which the deadline leaves out."),
     {.name = "backoffUntil",
      .kind = FIELD_TIME,

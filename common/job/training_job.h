@@ -186,6 +186,7 @@ struct job_status {
     int64_t charged_ms;              /* the last failure that a disruption may still explain; FIELD_UNSET: none */
     int64_t charged_attempt;         /* whose crew it befell; FIELD_UNSET likewise */
     int64_t start_ms, completion_ms; /* FIELD_UNSET: not yet */
+    int64_t chief_finish_ms;         /* of an elastic crew; by its node's clock; FIELD_UNSET: unknown, or not yet */
     int64_t suspended_ms;            /* time spent suspended in all, which deadlines leave out */
     int64_t backoff_until_ms;        /* FIELD_UNSET: none; durable, so that a restarted operator still waits */
     int64_t certificate_generation;  /* the newest of the crew's certificates, FIELD_UNSET: none */

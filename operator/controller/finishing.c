@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/controller/finishing.h"
 
+#include "operator/controller/conditions.h"
+
 /* Many programs exit 0 when they are asked to end. Who is asked because the job is suspended has not finished its work by
  * that, unless it had before; where that is not sure, to go on from the last checkpoint loses nothing. */
 static bool was_sent_away(const struct planning *planning, const struct pod_view *pod)
@@ -19,11 +21,19 @@ bool finishing_needs_workers(const struct training_job *job)
     return job->framework == FRAMEWORK_PYTORCH || job->framework == FRAMEWORK_JAX;
 }
 
-/* Whoever was started after the first has ended found nobody there. */
-static bool came_late(const struct pod_view *pod, const struct slot *chief)
+/* FIELD_UNSET: it has not, or nobody saw when. */
+static int64_t finish_of(const struct planning *planning, const struct slot *chief)
 {
-    return chief->done && chief->occupant && chief->occupant->finished_ms != FIELD_UNSET &&
-           pod->started_ms > chief->occupant->finished_ms;
+    if (!chief->done)
+        return FIELD_UNSET;
+    return chief->occupant ? chief->occupant->finished_ms : planning_time(planning, STATUS_TIME_CHIEF_FINISH);
+}
+
+/* Whoever was started after the first has ended found nobody there. */
+static bool came_late(const struct planning *planning, const struct pod_view *pod, const struct slot *chief)
+{
+    int64_t finish_ms = finish_of(planning, chief);
+    return finish_ms != FIELD_UNSET && pod->started_ms > finish_ms;
 }
 
 /* It was asked to end and had its time: what nobody tells the end of is on a node that is silent. */
@@ -40,7 +50,7 @@ static bool is_given_up(struct planning *planning, const struct pod_view *pod)
 static bool is_at_work(struct planning *planning, const struct slot *slot, const struct slot *chief)
 {
     const struct pod_view *pod = slot->occupant;
-    return pod && !pod_view_ended(pod) && pod->started_ms != FIELD_UNSET && !came_late(pod, chief) &&
+    return pod && !pod_view_ended(pod) && pod->started_ms != FIELD_UNSET && !came_late(planning, pod, chief) &&
            !is_given_up(planning, pod);
 }
 
@@ -60,11 +70,18 @@ static struct workers count_workers(struct planning *planning, const struct slot
     return workers;
 }
 
+/* Of an elastic crew whose workers each train to the end; NULL: it is another. */
+static const struct slot *chief_of(const struct planning *planning)
+{
+    bool concerned = planning->job->elastic.enabled && finishing_needs_workers(planning->job);
+    return concerned ? crew_chief(&planning->crew, planning->job) : NULL;
+}
+
 enum finishing finishing_of(struct planning *planning)
 {
     const struct training_job *job = planning->job;
-    const struct slot *chief = crew_chief(&planning->crew, job);
-    if (!chief || !job->elastic.enabled || !finishing_needs_workers(job))
+    const struct slot *chief = chief_of(planning);
+    if (!chief)
         return FINISHING_NOT;
     struct workers workers = count_workers(planning, chief);
     int64_t needed = crew_role_minimum(job, ROLE_WORKER);
@@ -86,4 +103,16 @@ void finishing_promise_nobody(struct planning *planning)
         waits |= crew->slots[i].wanted;
     if (!waits)
         planning->next->backoff_until_ms = FIELD_UNSET;
+}
+
+void finishing_update(struct planning *planning)
+{
+    const struct slot *chief = chief_of(planning);
+    struct job_status *next = planning->next;
+    if (status_terminal(planning->old))
+        return;
+    if (!chief || !chief->done || next->attempt != planning->old->attempt)
+        next->chief_finish_ms = FIELD_UNSET;
+    else if (next->chief_finish_ms == FIELD_UNSET)
+        next->chief_finish_ms = finish_of(planning, chief);
 }

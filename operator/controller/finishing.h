@@ -25,6 +25,9 @@ bool finishing_needs_workers(const struct training_job *job);
 /* Of an elastic crew; FINISHING_NOT of all others. Whoever is to end is looked at again once he is late. */
 enum finishing finishing_of(struct planning *planning);
 
+/* When the chief has finished, for the time when its pod is gone; into the next status, once its attempt is known. */
+void finishing_update(struct planning *planning);
+
 /* Takes back the promises of workers that would come too late. */
 void finishing_promise_nobody(struct planning *planning);
 

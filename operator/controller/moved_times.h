@@ -17,6 +17,7 @@
 #define STATUS_TIMES(X)                                                                                                \
     X(STATUS_TIME_START, start_ms)                                                                                     \
     X(STATUS_TIME_COMPLETION, completion_ms)                                                                           \
+    X(STATUS_TIME_CHIEF_FINISH, chief_finish_ms)                                                                       \
     X(STATUS_TIME_BACKOFF, backoff_until_ms)                                                                           \
     X(STATUS_TIME_CHARGED, charged_ms)                                                                                 \
     X(STATUS_TIME_CERTIFICATE, certificate_from_ms)                                                                    \

@@ -130,6 +130,7 @@ static void update_status(struct planning *planning)
     scale_down(planning);
     suspend_take_back(planning);
     replicas_update(planning);
+    finishing_update(planning);
     conditions_update(planning);
     update_progress(planning);
     saves_update(planning);

@@ -28,7 +28,8 @@ static bool numbers_decided(const struct job_status *before, const struct job_st
            before->restarts.out_of_memory != after->restarts.out_of_memory ||
            before->restarts.ignored != after->restarts.ignored || before->charged_ms != after->charged_ms ||
            before->charged_attempt != after->charged_attempt || before->start_ms != after->start_ms ||
-           before->completion_ms != after->completion_ms || before->suspended_ms != after->suspended_ms ||
+           before->completion_ms != after->completion_ms || before->chief_finish_ms != after->chief_finish_ms ||
+           before->suspended_ms != after->suspended_ms ||
            before->certificate_generation != after->certificate_generation ||
            before->certificate_from_ms != after->certificate_from_ms ||
            before->backoff_until_ms != after->backoff_until_ms || !same_text(before->selector, after->selector);

@@ -167,6 +167,43 @@ Test(finishing, who_started_after_the_first_had_ended_is_not_waited_for)
     expect_success(THREE_OF_FOUR);
 }
 
+/* Somebody drains its node, or collects what has ended. */
+static void remove_first(void)
+{
+    plan_and_accept();
+    scene.list[0] = scene.list[3];
+    scene.input.pod_count = 3;
+}
+
+Test(finishing, who_came_late_is_known_when_the_pod_of_the_first_is_gone)
+{
+    finish(0);
+    finish(1);
+    scene.pods[3].started_ms = scene.input.now_ms + 1000;
+    remove_first();
+    scene.input.now_ms += 60000;
+    expect_to_go_on();
+    finish(2);
+    scene.input.now_ms += 60000;
+    expect_success(THREE_OF_FOUR);
+}
+
+Test(finishing, who_was_there_is_waited_for_without_the_pod_of_the_first)
+{
+    finish(0);
+    finish(1);
+    finish(2);
+    remove_first();
+    scene.input.now_ms += 60000;
+    expect_to_go_on();
+    cr_assert_eq(scene.plan.status.chief_finish_ms, scene.pods[0].finished_ms);
+    scene.job.elastic.min_workers = 4;
+    scene_end_pod(&scene, &scene.pods[3], 1);
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.attempt, 2);
+    cr_assert_eq(scene.plan.status.chief_finish_ms, FIELD_UNSET, "it has yet to finish");
+}
+
 Test(finishing, where_too_few_are_left_the_whole_crew_starts_over)
 {
     scene.job.elastic.min_workers = 3;
