@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import time
 
@@ -57,9 +58,26 @@ class Process:
         return self.started < start and (self.ended is None or self.ended > end) and awake
 
 
+NETWORKS = range(128, 248)  # 127.N.0.0: a crew's own
+
+
+def claim_network(first):
+    """A network that no other crew on this machine has, and what holds it: crews of other runs look there, too."""
+    for number in range(len(NETWORKS)):
+        network = NETWORKS[(first + number) % len(NETWORKS)]
+        claim = socket.socket()
+        try:
+            claim.bind((f"127.{network}.255.254", 2221))
+            return network, claim
+        except OSError:
+            claim.close()
+    raise RuntimeError(f"none of the networks 127.{NETWORKS[0]}.0.0 to 127.{NETWORKS[-1]}.0.0 is free")
+
+
 class Crew:
-    def __init__(self, worker, job, directory, network, first_epoch=0):
-        self.worker, self.job, self.directory, self.network = worker, job, directory, network
+    def __init__(self, worker, job, directory, number, first_epoch=0):
+        self.worker, self.job, self.directory = worker, job, directory
+        self.network, self.claim = claim_network(os.getpid() + number)
         self.addresses = itertools.count(1)
         self.epochs = itertools.count(first_epoch)
         self.processes = []
