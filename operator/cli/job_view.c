@@ -82,6 +82,7 @@ void job_view_take_job(struct job_view *view, const struct json *job)
 {
     const char *state = json_string_at(job, "status.state", "");
     snprintf(view->strategy, sizeof view->strategy, "%s", json_string_at(job, "spec.strategy.type", ""));
+    view->loss_alone = strcmp(json_string_at(job, "spec.model.loss", ""), "meanSquaredError") == 0;
     view->workers = json_integer_at(job, "spec.workers", 1);
     view->restarts = json_integer_at(job, "status.restartCount", view->restarts);
     take_progress(view, json_at(job, "status.progress"));

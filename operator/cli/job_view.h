@@ -46,6 +46,7 @@ struct job_view {
     int64_t step, total_steps, seconds_left; /* -1: unknown */
     double loss, examples_per_second;        /* NAN: unknown */
     double accuracy, validation_loss;        /* of the held-out examples; NAN: unknown */
+    bool loss_alone;                         /* a mean squared error: nothing is right or wrong, no perplexity */
     int64_t validation_step;                 /* of the newest evaluation in the log; -1: none */
     double goodput;                          /* per cent; NAN: not told yet */
     struct view_recovery recovery;           /* the last one */

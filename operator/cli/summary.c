@@ -107,6 +107,8 @@ static void write_held_out(const struct job_view *view, const struct json *job, 
     int64_t held_out = json_integer_at(job, "spec.data.validation.last", 0);
     if (isfinite(view->accuracy))
         buffer_format(out, ": %.1f %% right on ", 100 * view->accuracy);
+    else if (view->loss_alone)
+        buffer_format(out, ": loss %.4f on ", view->validation_loss);
     else
         buffer_format(out, ": perplexity %.2f (loss %.4f) on ", exp(view->validation_loss), view->validation_loss);
     if (held_out > 0) {

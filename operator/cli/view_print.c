@@ -147,6 +147,8 @@ static void print_validation(const struct job_view *view, struct buffer *out)
 {
     if (isfinite(view->accuracy))
         buffer_format(out, "  held out %.1f %%", 100 * view->accuracy);
+    else if (isfinite(view->validation_loss) && view->loss_alone)
+        buffer_format(out, "  held out: loss %.4f", view->validation_loss);
     else if (isfinite(view->validation_loss))
         buffer_format(out, "  held out: perplexity %.2f", exp(view->validation_loss));
 }

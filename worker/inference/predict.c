@@ -107,15 +107,16 @@ static int predict_all(const struct trainer *trainer, struct error *error)
     if (evaluation_run(trainer->graph, trainer->device, trainer->stream, trainer->state.parameters, trainer->validation,
                        0, dataset_count(trainer->validation), &sums, error) < 0)
         return -1;
-    struct evaluation_metrics metrics = evaluation_metrics(&sums);
-    bool classifies = graph_example_format(trainer->graph)->target_elements == 1 && sums.count > 0;
+    struct evaluation_metrics metrics = evaluation_metrics(graph_example_format(trainer->graph), &sums);
     SCOPED_BUFFER text;
     buffer_init(&text, TEXT_MAX);
-    if (classifies)
+    if (isfinite(metrics.accuracy))
         buffer_format(&text, "loss %.4f, accuracy %.2f %%: %lld of %lld\n", metrics.loss, 100 * metrics.accuracy,
                       (long long)sums.correct, (long long)sums.count);
-    else
+    else if (!isnan(metrics.perplexity))
         buffer_format(&text, "loss %.4f, perplexity %.2f\n", metrics.loss, metrics.perplexity);
+    else
+        buffer_format(&text, "loss %.4f\n", metrics.loss);
     return print(&text, error);
 }
 

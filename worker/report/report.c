@@ -42,6 +42,7 @@ struct report {
     struct pace pace;
     struct sparkline losses;
     int64_t line_ns, flush_ns; /* when last done */
+    double perplexity;         /* after the last evaluation; NAN: none */
 };
 
 /* ---- lines */
@@ -110,6 +111,7 @@ int report_open(const struct report_options *options, struct report **ret_report
     report->chief = options->chief;
     report->unit = memory_copy_string(options->unit ? options->unit : "examples");
     report->tensorboard_directory = memory_copy_string(options->tensorboard_directory);
+    report->perplexity = NAN;
     pthread_mutex_init(&report->mutex, NULL);
     fill_identity(&report->status, options);
     pace_start(&report->pace, clock_monotonic_ns());
@@ -276,8 +278,9 @@ void report_step(struct report *report, struct step_report step, int64_t example
     fflush(stdout);
 }
 
-void report_evaluation(struct report *report, int64_t step, double loss, double accuracy)
+void report_evaluation(struct report *report, int64_t step, double loss, double accuracy, double perplexity)
 {
+    report->perplexity = perplexity;
     pthread_mutex_lock(&report->mutex);
     set_metric(&report->status, METRIC_VALIDATION_LOSS, loss);
     set_metric(&report->status, METRIC_VALIDATION_ACCURACY, accuracy);
@@ -290,8 +293,10 @@ void report_evaluation(struct report *report, int64_t step, double loss, double 
     if (isfinite(accuracy))
         report_say(report, "validation after step %lld: loss %.4f, accuracy %.2f %%", (long long)step, loss,
                    100 * accuracy);
+    else if (!isnan(perplexity))
+        report_say(report, "validation after step %lld: loss %.4f, perplexity %.2f", (long long)step, loss, perplexity);
     else
-        report_say(report, "validation after step %lld: loss %.4f, perplexity %.2f", (long long)step, loss, exp(loss));
+        report_say(report, "validation after step %lld: loss %.4f", (long long)step, loss);
 }
 
 void report_checkpoint(struct report *report, int64_t committed_step)
@@ -368,8 +373,10 @@ static void say_metrics(struct report *report)
     double accuracy = metric(&report->status, METRIC_VALIDATION_ACCURACY);
     if (isfinite(accuracy))
         report_say(report, "held-out examples: accuracy %.2f %%, loss %.4f", 100 * accuracy, loss);
+    else if (isfinite(loss) && !isnan(report->perplexity))
+        report_say(report, "held-out examples: loss %.4f, perplexity %.2f", loss, report->perplexity);
     else if (isfinite(loss))
-        report_say(report, "held-out examples: loss %.4f, perplexity %.2f", loss, exp(loss));
+        report_say(report, "held-out examples: loss %.4f", loss);
 }
 
 void report_summary(struct report *report, const char *checkpoint_directory, const char *export_path)

@@ -47,8 +47,8 @@ void report_warn(struct report *report, const char *format, ...) __attribute__((
 /* One applied step of the crew: `examples` in the global batch, `step_ns` of wall time. Fills rate and time left. */
 void report_step(struct report *report, struct step_report step, int64_t examples, int64_t step_ns);
 
-/* Validation results after `step`; `accuracy` NAN when the model has none. */
-void report_evaluation(struct report *report, int64_t step, double loss, double accuracy);
+/* Validation results after `step`; `accuracy` and `perplexity` NAN when the model has none. */
+void report_evaluation(struct report *report, int64_t step, double loss, double accuracy, double perplexity);
 
 void report_checkpoint(struct report *report, int64_t committed_step);
 /* What became of the newest save: `cause` NULL: it is durable. Warns when it failed; training goes on. */

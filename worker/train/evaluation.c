@@ -7,16 +7,17 @@
 #include "common/memory.h"
 #include "common/scope.h"
 
-struct evaluation_metrics evaluation_metrics(const struct loss_sums *sums)
+struct evaluation_metrics evaluation_metrics(const struct example_format *format, const struct loss_sums *sums)
 {
+    struct evaluation_metrics metrics = {.accuracy = NAN, .perplexity = NAN};
     if (sums->count == 0)
-        return (struct evaluation_metrics){0};
-    double loss = sums->loss / (double)sums->count;
-    return (struct evaluation_metrics){
-        .loss = loss,
-        .accuracy = (double)sums->correct / (double)sums->count,
-        .perplexity = exp(loss),
-    };
+        return metrics;
+    metrics.loss = sums->loss / (double)sums->count;
+    if (format->classes > 0 && format->target_elements == 1)
+        metrics.accuracy = (double)sums->correct / (double)sums->count;
+    else if (format->classes > 0)
+        metrics.perplexity = exp(metrics.loss);
+    return metrics;
 }
 
 /* Shared memory of one batch. */

@@ -13,10 +13,10 @@
 
 struct evaluation_metrics {
     double loss;       /* mean, natural logarithm */
-    double accuracy;   /* share of correct classes or next tokens; 0 for float targets */
-    double perplexity; /* exp(loss): for language models */
+    double accuracy;   /* share of correct classes; NAN unless examples have one class each */
+    double perplexity; /* exp(loss) of a language model, which has a class at each position; else NAN */
 };
-struct evaluation_metrics evaluation_metrics(const struct loss_sums *sums);
+struct evaluation_metrics evaluation_metrics(const struct example_format *format, const struct loss_sums *sums);
 
 /* Sums over examples [first, first + count), in batches of the graph's maximum, in order. Synchronises the stream. */
 int evaluation_run(struct graph *graph, struct device *device, struct device_stream *stream, const float *parameters,

@@ -28,9 +28,8 @@ static int score(struct trainer *trainer, const struct checkpoint_image *image, 
     if (evaluation_run(trainer->graph, trainer->device, trainer->stream, trainer->state.parameters, trainer->validation,
                        0, dataset_count(trainer->validation), &sums, error) < 0)
         return -1;
-    struct evaluation_metrics metrics = evaluation_metrics(&sums);
-    bool classifies = graph_example_format(trainer->graph)->target_elements == 1 && sums.count > 0;
-    report_evaluation(trainer->report, image->manifest.step, metrics.loss, classifies ? metrics.accuracy : NAN);
+    struct evaluation_metrics metrics = evaluation_metrics(graph_example_format(trainer->graph), &sums);
+    report_evaluation(trainer->report, image->manifest.step, metrics.loss, metrics.accuracy, metrics.perplexity);
     return 0;
 }
 

@@ -229,14 +229,14 @@ static enum outcome judge_state(struct loop *loop, struct error *error)
     if (result < 0)
         return judge(loop, error, EXIT_CODE_BAD_DATA);
     trainer->evaluated_step = trainer->state.progress.step;
-    struct evaluation_metrics metrics = evaluation_metrics(&sums);
+    struct evaluation_metrics metrics = evaluation_metrics(graph_example_format(trainer->graph), &sums);
     if (!isfinite(metrics.loss)) {
         error_set(error, ERROR_NOT_FINITE, "the validation loss after step %lld is %f; lower the learning rate",
                   (long long)trainer->evaluated_step, metrics.loss);
         return fail(loop, error, EXIT_CODE_NOT_FINITE);
     }
-    bool classifies = graph_example_format(trainer->graph)->target_elements == 1 && sums.count > 0;
-    report_evaluation(trainer->report, trainer->state.progress.step, metrics.loss, classifies ? metrics.accuracy : NAN);
+    report_evaluation(trainer->report, trainer->state.progress.step, metrics.loss, metrics.accuracy,
+                      metrics.perplexity);
     if (best_consider(trainer, metrics.loss, error) < 0)
         return judge(loop, error, EXIT_CODE_INTERNAL);
     return OUTCOME_ON;

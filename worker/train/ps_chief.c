@@ -56,14 +56,13 @@ static int evaluate(struct ps_chief *chief, struct error *error)
     chief->trainer->evaluates = false;
     if (result < 0)
         return -1;
-    struct evaluation_metrics metrics = evaluation_metrics(&sums);
-    bool classifies = graph_example_format(trainer->graph)->target_elements == 1 && sums.count > 0;
+    struct evaluation_metrics metrics = evaluation_metrics(graph_example_format(trainer->graph), &sums);
     chief->evaluated_step = chief->step;
     report_phase(trainer->report, STATUS_TRAINING, NULL);
     if (!isfinite(metrics.loss))
         return error_set(error, ERROR_NOT_FINITE, "the validation loss after step %lld is %f; lower the learning rate",
                          (long long)chief->step, metrics.loss);
-    report_evaluation(trainer->report, chief->step, metrics.loss, classifies ? metrics.accuracy : NAN);
+    report_evaluation(trainer->report, chief->step, metrics.loss, metrics.accuracy, metrics.perplexity);
     trainer->state.progress.step = chief->step;
     return best_consider(trainer, metrics.loss, error);
 }

@@ -6,17 +6,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "operator/cli/view_print.h"
+
 static const char job_text[] =
     "{\"spec\":{\"data\":{\"validation\":{\"last\":1000}},\"storage\":[{\"name\":\"runs\",\"persistentVolumeClaim\":"
     "{\"claimName\":\"results\"}},{\"name\":\"scratch\",\"emptyDir\":{}}],\"checkpoint\":{\"storage\":\"runs\","
     "\"path\":"
     "\"digits\"},\"export\":{\"storage\":\"runs\",\"to\":\"digits/model.safetensors\"}}}";
 
-static struct json *job(void)
+static struct json *parse(const char *text)
 {
     struct json *value = NULL;
-    cr_assert_eq(json_parse(job_text, strlen(job_text), 1 << 20, &value, NULL), 0);
+    cr_assert_eq(json_parse(text, strlen(text), 1 << 20, &value, NULL), 0);
     return value;
+}
+
+static struct json *job(void)
+{
+    return parse(job_text);
 }
 
 static void finished(struct job_view *view, const char *state)
@@ -61,6 +68,24 @@ Test(summary, a_language_model_is_told_by_its_perplexity)
     summary_write(&view, document, &cluster, false, &text);
     cr_assert_str_eq(buffer_text(&text), "\ndigits is done: perplexity 7.39 (loss 2.0000) on 1,000 held-out examples\n"
                                          "  training     2.5 s, 1,234 examples a second\n");
+    job_view_release(&view);
+}
+
+Test(summary, a_mean_squared_error_is_told_as_it_is)
+{
+    struct job_view view;
+    SCOPED_JSON *document = parse("{\"spec\":{\"model\":{\"loss\":\"meanSquaredError\"}}}");
+    SCOPED_BUFFER text;
+    buffer_init(&text, VIEW_EVENTS_MAX);
+    job_view_init(&view, "default", "digits");
+    job_view_take_job(&view, document);
+    job_view_take_log(&view, "validation after step 2: loss 2.0000", 3600);
+    view_print_line(&view, &text);
+    cr_expect(strstr(buffer_text(&text), "held out: loss 2.0000"), "%s", buffer_text(&text));
+    buffer_clear(&text);
+    snprintf(view.state, sizeof view.state, "Succeeded");
+    summary_write(&view, document, &(struct storage_place){.state = NULL}, false, &text);
+    cr_expect_str_eq(buffer_text(&text), "\ndigits is done: loss 2.0000 on held-out examples\n");
     job_view_release(&view);
 }
 
