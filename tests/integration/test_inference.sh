@@ -122,6 +122,49 @@ grep -q '@@@@@@' <<<"$answer" && grep -q '^class [0-9]: [0-9.]* %$' <<<"$answer"
 verdict $? 'each with its picture and three classes' "$answer"
 ask text --predict all && [[ $answer == 'loss '*', perplexity '* ]]
 verdict $? 'of texts there is a perplexity' "$answer $said"
+metrics=$answer
+sed 's/batchSize: 8/batchSize: 1048576/' text.yaml >broad.yaml
+ask broad --predict all && [[ $answer == "$metrics" ]]
+verdict $? 'however many the job took at a time' "$answer $said"
+
+sed "s/batchSize: 24, logicalShards: 4/batchSize: 1048576/" bars.yaml >roomy.yaml
+ask roomy --predict all && [[ $answer == "$last: $right" ]] && ask roomy --predict 19 && [[ $answer == *'example 19 of 20'* ]]
+verdict $? 'a job that planned for a larger memory is used in this one' "$answer $said"
+# ---- numbers in place of classes: sums of four numbers, and each of two halves
+perl -e '
+    sub npy {
+        my ($name, $shape, @values) = @_;
+        my $header = "{\x27descr\x27: \x27<f4\x27, \x27fortran_order\x27: False, \x27shape\x27: ($shape), }";
+        $header .= " " x (63 - (10 + length $header) % 64) . "\n";
+        open my $f, ">", $name or die; binmode $f; print $f "\x93NUMPY\1\0", pack("v", length $header), $header, pack("f<*", @values);
+    }
+    srand(1); my (@numbers, @sums, @halves);
+    for (1 .. 60) {
+        my @four = map { rand } 1 .. 4;
+        push @numbers, @four; push @sums, $four[0] + $four[1] + $four[2] + $four[3]; push @halves, $four[0] + $four[1], $four[2] + $four[3];
+    }
+    npy("numbers.npy", "60, 4", @numbers); npy("1.npy", "60, 1", @sums); npy("2.npy", "60, 2", @halves);'
+# numbers NAME OUTPUTS STRATEGY
+numbers() {
+    cat >"$1.yaml" <<YAML
+model: {inputShape: [4], layers: [{type: dense, units: $2}], loss: meanSquaredError}
+data: {format: npy, train: {images: $work/numbers.npy, labels: $work/$2.npy}, validation: {last: 20}}
+training: {steps: 12, batchSize: 20, seed: 7, optimizer: {type: adamw, learningRate: "1e-2"}}
+strategy: {$3}
+storage: [{name: runs}]
+export: {storage: runs, to: $1.safetensors}
+YAML
+}
+for outputs in 1 2; do
+    numbers "sums$outputs" "$outputs" 'type: OneDevice'
+    lone "sums$outputs" && ask "sums$outputs" --predict all && [[ $answer =~ ^'loss '[0-9.]+$ ]] &&
+        grep -qx "validation after step 12: $answer" "sums$outputs.log" && grep -qx "held-out examples: $answer" "sums$outputs.log"
+    verdict $? "of $outputs numbers there is the loss alone" "$answer $said $(grep -E 'validation|held-out' "sums$outputs.log")"
+done
+numbers served 2 'type: ParameterServer, mode: Synchronous'
+crew served 1 1
+grep -qxE 'held-out examples: loss [0-9.]+' served.0.log && ! grep -Eq 'accuracy|perplexity' served.0.log
+verdict $? 'and with a server' "$(tails served)"
 
 # ---- what does not fit
 refuses 64 'the prompt is empty' text --generate ''

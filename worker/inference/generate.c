@@ -184,7 +184,7 @@ int generate_run(const struct arguments *arguments, const struct identity *ident
                  enum exit_code *ret_code, struct error *error)
 {
     struct trained_model model;
-    int result = trained_model_open(&model, arguments, identity, job, TRAINED_ONE_BY_ONE, ret_code, error);
+    int result = trained_model_open(&model, arguments, identity, job, TRAINED_TOKEN_BY_TOKEN, ret_code, error);
     if (result == 0) {
         result = generate(arguments, &model.trainer, error);
         if (result < 0)

@@ -172,7 +172,9 @@ int predict_run(const struct arguments *arguments, const struct identity *identi
                 enum exit_code *ret_code, struct error *error)
 {
     struct trained_model model;
-    int result = trained_model_open(&model, arguments, identity, job, TRAINED_IN_BATCHES, ret_code, error);
+    bool all = strcmp(arguments->inference.example, "all") == 0;
+    int result = trained_model_open(&model, arguments, identity, job, all ? TRAINED_IN_BATCHES : TRAINED_EXAMPLE_ALONE,
+                                    ret_code, error);
     if (result == 0) {
         result = predict(&model.trainer, arguments->inference.example, ret_code, error);
         if (result < 0)

@@ -9,6 +9,7 @@
 #include "worker/train/trainer_stages.h"
 
 #define TOLD_MAX 4096
+#define BATCH_MAX 64 /* a CPU gains little by more */
 
 /* What the run alone needs is left aside, so that it need not be there; so are the checkpoints until they are looked for. */
 static struct job_document without_run(const struct job_document *job, bool weights_are_given)
@@ -19,6 +20,13 @@ static struct job_document without_run(const struct job_document *job, bool weig
     if (weights_are_given)
         result.export_to = NULL;
     return result;
+}
+
+static int64_t examples_at_once(const struct step_plan *plan, enum trained_passes passes)
+{
+    if (passes != TRAINED_IN_BATCHES)
+        return 1;
+    return plan->max_shard_examples < BATCH_MAX ? plan->max_shard_examples : BATCH_MAX;
 }
 
 static int open_graph(struct trainer *trainer, enum trained_passes passes, struct error *error)
@@ -34,9 +42,9 @@ static int open_graph(struct trainer *trainer, enum trained_passes passes, struc
     const struct graph_options options = {
         .device = trainer->device,
         .model = &trainer->job->model,
-        .precision = passes == TRAINED_ONE_BY_ONE ? PRECISION_FLOAT32 : trainer->job->training.precision,
-        .max_examples = plan.max_shard_examples,
-        .layout_only = passes == TRAINED_ONE_BY_ONE,
+        .precision = passes == TRAINED_TOKEN_BY_TOKEN ? PRECISION_FLOAT32 : trainer->job->training.precision,
+        .max_examples = examples_at_once(&plan, passes),
+        .layout_only = passes == TRAINED_TOKEN_BY_TOKEN,
         .evaluation_only = true,
     };
     if (device_stream_new(trainer->device, &trainer->stream, error) < 0 ||

@@ -14,8 +14,9 @@ struct trained_model {
 };
 
 enum trained_passes {
-    TRAINED_ONE_BY_ONE, /* a layout alone, for a decoder; float32 */
-    TRAINED_IN_BATCHES, /* evaluations as the job makes them */
+    TRAINED_TOKEN_BY_TOKEN, /* a layout alone, for a decoder; float32 */
+    TRAINED_EXAMPLE_ALONE,  /* an evaluation as the job makes it, of one example */
+    TRAINED_IN_BATCHES,     /* of as many at a time as the job's, within reason: it may have planned for more memory */
 };
 
 /* Weights of --weights, else of the job's export, else of its newest checkpoint; which, is told on stderr. On failure *ret_code
