@@ -17,6 +17,8 @@
 #define LOG_RETRY_MAX_MS 3200
 /* A job is over before its chief's last lines are here, or without any. Longer than what lies between two tries. */
 #define LAST_LINES_MS 5000
+/* And so long at most where the chief lives on: what it says then is not the job's any more. */
+#define AFTERWARDS_MS 30000
 /* So often a log is asked for that has no more to come, without a new line, until its rest is given up. */
 #define LAST_TRIES 6
 #define LOG_LINE_MAX (64 * 1024)
@@ -35,9 +37,10 @@ struct job_follow {
     struct kube_call *log;
     struct event_timer *retry;
     int64_t retry_ms;
-    unsigned tries;          /* without a new line */
-    int64_t over_ms;         /* when the job was first seen to be over, or its log told something since; 0: it is not */
-    char pod[VIEW_TEXT_MAX]; /* whose log is read, or was read last */
+    unsigned tries;               /* without a new line, since no more is to come */
+    int64_t over_ms;              /* when the job was first seen to be over; 0: it is not */
+    int64_t told_ms;              /* when its log told something, or was asked for in vain; or over_ms */
+    char pod[VIEW_TEXT_MAX];      /* whose log is read, or was read last */
     struct log_position position; /* in it */
     struct log_end end;           /* of its last stream */
     bool ended, again;            /* the log has; its stream has, and is to be opened again */
@@ -58,10 +61,11 @@ static const struct pod_line *chief_of(const struct job_view *view)
     return chief ? chief : job_view_pod(view, "worker", 0);
 }
 
-static void log_told(struct job_follow *follow)
+/* The container has ended whose log is read, or was read last. */
+static bool log_is_whole(const struct job_follow *follow)
 {
-    if (follow->over_ms > 0)
-        follow->over_ms = clock_now_ms();
+    const struct pod_line *chief = chief_of(follow->view);
+    return chief == NULL || strcmp(chief->name, follow->pod) != 0 || chief->container_ended;
 }
 
 static int log_data(void *context, const char *bytes, size_t length, struct error *error)
@@ -82,7 +86,8 @@ static int log_data(void *context, const char *bytes, size_t length, struct erro
         }
         buffer_clear(&follow->line);
     }
-    log_told(follow);
+    if (log_is_whole(follow))
+        follow->told_ms = clock_now_ms();
     follow->changed(follow->context);
     return 0;
 }
@@ -94,17 +99,19 @@ static void log_retry(void *context)
     log_next(follow);
 }
 
-/* No more of it will come, or could be had. An API server that has just come back may refuse what it allows. */
+/* No more of it will come, or could be had. An API server that has just come back may refuse what it allows; of a job that is
+ * over, who says no more may be on a node that is gone. */
 static bool log_is_at_end(struct job_follow *follow, const struct error *error)
 {
-    const struct pod_line *chief = chief_of(follow->view);
-    bool whole = chief == NULL || strcmp(chief->name, follow->pod) != 0 || chief->container_ended;
+    bool whole = log_is_whole(follow), final = whole || job_view_over(follow->view);
     bool heard = log_position_since(&follow->position) != NULL, was_ended = follow->end.known;
     bool same = !error && log_end_is_same(&follow->end, &follow->position, follow->line.length);
-    bool gone = error && error->http_status == 404, enough = same || gone || follow->tries >= LAST_TRIES;
-    if (whole && enough && error && heard && !(gone && was_ended))
+    bool gone = whole && error && error->http_status == 404;
+    follow->tries = final ? follow->tries + 1 : 0;
+    bool enough = final && (same || gone || follow->tries >= LAST_TRIES);
+    if (enough && error && heard && !(gone && was_ended))
         follow->lost = *error;
-    return (whole && enough) || (error && error->http_status == 403 && !heard);
+    return enough || (error && error->http_status == 403 && !heard);
 }
 
 static void log_answered(void *context, const struct kube_answer *answer)
@@ -113,10 +120,9 @@ static void log_answered(void *context, const struct kube_answer *answer)
     follow->log = NULL;
     if (answer->error && answer->error->kind == ERROR_CANCELLED)
         return;
-    follow->tries++;
     follow->ended = log_is_at_end(follow, answer->error);
     follow->again = !follow->ended;
-    log_told(follow);
+    follow->told_ms = clock_now_ms();
     follow->retry = event_timer_start(kube_client_loop(follow->client), follow->retry_ms, log_retry, follow);
     follow->retry_ms = follow->ended                             ? LOG_RETRY_MS
                        : 2 * follow->retry_ms < LOG_RETRY_MAX_MS ? 2 * follow->retry_ms
@@ -176,8 +182,9 @@ bool job_follow_is_over(struct job_follow *follow)
         return false;
     }
     if (follow->over_ms == 0)
-        follow->over_ms = now_ms;
-    return log_has_ended(follow) || now_ms - follow->over_ms > LAST_LINES_MS;
+        follow->over_ms = follow->told_ms = now_ms;
+    return log_has_ended(follow) || now_ms - follow->told_ms > LAST_LINES_MS ||
+           (!log_is_whole(follow) && now_ms - follow->over_ms > AFTERWARDS_MS);
 }
 
 /* ---------------------------------------------------------------- what is watched */

@@ -47,7 +47,7 @@ struct log_stream {
     struct kube_call *call;
     struct event_timer *again;
     int64_t again_ms;
-    unsigned tries; /* without a new line */
+    unsigned tries; /* without a new line, since no more is to come */
     bool told;      /* that it cannot be read now */
     struct log_end end;
     bool ended;         /* as a log does whose container has ended; that it is the log's end is to be seen */
@@ -122,13 +122,15 @@ static bool is_over(const struct informer *jobs, const char *key)
 }
 
 /* The end of a container's log (of a job that is over, who says no more may be on a node that is gone), a refusal that another
- * try would meet too, or enough tries. */
+ * try would meet too, or enough tries. Of a container that runs nothing is final: a kubelet that has just come back does not
+ * know its pods yet. */
 static bool is_last(struct log_stream *stream)
 {
     const struct log_follower *follower = stream->follower;
     int status = stream->cause.http_status;
     bool is_whole = !log_may_go_on(follower->line, pod_of(stream));
     bool is_final = is_whole || is_over(follower->jobs, follower->job);
+    stream->tries = is_final ? stream->tries + 1 : 0;
     if (stream->cause.kind == ERROR_NONE) {
         stream->ended = is_whole;
         if (log_end_is_same(&stream->end, log_inlet_position(stream->inlet), log_inlet_begun(stream->inlet)) &&
@@ -137,7 +139,7 @@ static bool is_last(struct log_stream *stream)
         if (stream->tries >= LAST_TRIES && is_final)
             error_set(&stream->cause, ERROR_UNAVAILABLE, "its stream is cut again and again");
     }
-    return status == 400 || status == 404 || (is_final && stream->tries >= LAST_TRIES);
+    return (is_whole && (status == 400 || status == 404)) || (is_final && stream->tries >= LAST_TRIES);
 }
 
 /* An API server that has just come back may refuse what it allows: whoever has heard something waits. */
@@ -165,9 +167,10 @@ static void ended(void *context, const struct kube_answer *answer)
     stream->cause = answer->error ? *answer->error : (struct error)ERROR_INIT;
     if (stream->cause.kind == ERROR_CANCELLED)
         return;
-    stream->tries++;
     if (stream->cause.http_status == 403)
         refusal_take(follower, &stream->cause);
+    else
+        follower->refused_ms = 0;
     if (follower->refused)
         return;
     if (is_last(stream)) {

@@ -21,7 +21,11 @@ job talking '{}' 2 "i=0; while [ \$i -lt 60 ]; do i=\$((i + 1)); echo line \$i; 
 wait_for talking readySummary 2/2 60
 verdict $? "preparation" "$(field talking readySummary)"
 
-echo '[{"path": "/log", "fault": "cut", "afterBytes": 300, "times": 6}]' >rules.json
+# And refused, as by a kubelet that has just come back and does not know its pods yet.
+cat >rules.json <<JSON
+[{"path": "/log", "fault": "cut", "afterBytes": 300, "times": 6}, {"path": "/log", "fault": "status", "status": 404, "times": 2},
+ {"path": "/log", "fault": "status", "status": 400, "times": 1}]
+JSON
 faulty_serve 1
 HOME=$work KUBECONFIG=$work/faulty timeout 300 "$bin/cox" logs talking -f >followed 2>troubles &
 follower=$!
@@ -125,3 +129,29 @@ cut '[{"path": "/log", "fault": "cut", "afterBytes": 300, "times": 1}, {"path": 
 ends 0 env HOME="$work" timeout 300 "$bin/cox" run loud.yaml --kubeconfig "$work/faulty" >shown 2>troubles </dev/null &&
     grep -q '^cox run: the log of loud-worker-0-1 could not be read to its end' troubles
 verdict $? "and by cox run, whose job has succeeded all the same" "$(tail -n 5 shown troubles)"
+
+# Its chief lives on, and goes on talking.
+cat >outlived.yaml <<YAML
+apiVersion: coxswain.dev/v1alpha1
+kind: TrainingJob
+metadata: {name: outlived}
+spec:
+  framework: PyTorch
+  image: any
+  strategy: {type: MultiWorkerMirrored}
+  workers: 2
+  runPolicy: {cleanPodPolicy: None, backoffLimit: 0}
+  roles:
+  - name: worker
+    template:
+      spec:
+        containers:
+        - {name: pytorch, command: [/bin/sh, -c, "if [ \$COXSWAIN_INDEX = 1 ]; then exit 65; fi; while :; do echo a long line of the chief; sleep 0.1; done"]}
+YAML
+ends 1 env HOME="$work" timeout 120 "$bin/cox" run outlived.yaml --kubeconfig state/kubeconfig >shown 2>troubles </dev/null &&
+    grep -q '^chief: a long line' shown
+verdict $? "who outlives a job does not keep cox run" "$(tail -n 5 shown troubles)"
+cut '[{"path": "/log", "fault": "cut", "afterBytes": 300, "times": 1}, {"path": "/log", "fault": "status", "status": 503}]'
+ends 1 env HOME="$work" timeout 120 "$bin/cox" run outlived.yaml --kubeconfig "$work/faulty" >shown 2>troubles </dev/null &&
+    grep -q '^cox run: the log of outlived-worker-0-1 could not be read to its end' troubles
+verdict $? "nor does one whose log is not to be had any more" "$(tail -n 5 shown troubles)"
