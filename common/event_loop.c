@@ -312,6 +312,11 @@ int event_loop_on_signal(struct event_loop *loop, int signal_number, event_signa
     return event_loop_watch(loop, descriptor, EVENT_READ, signals_read, loop, error);
 }
 
+int event_loop_signals(const struct event_loop *loop)
+{
+    return loop->signals;
+}
+
 /* ---------------------------------------------------------------- transfers */
 
 /* libcurl counts those in use, too: were the limit one of idle connections alone, then beside so many watches every answer's

@@ -52,5 +52,8 @@ void event_timer_cancel(struct event_timer *timer);
 typedef void event_signal(void *context, int signal_number);
 int event_loop_on_signal(struct event_loop *loop, int signal_number, event_signal *caught, void *context,
                          struct error *error);
+/* Readable while one of those signals waits for the loop's next turn; for who must wait outside the loop, to poll only. -1:
+ * there are none. */
+int event_loop_signals(const struct event_loop *loop);
 
 #endif

@@ -47,7 +47,7 @@ int command_in_cluster(int count, char **words, const struct command_usage *usag
     int result = cluster_connect(&line, &cluster, &error);
     if (result == 0)
         result = action(&cluster, &line, &error);
-    if (cluster.interrupted)
+    if (cluster.interrupted || (result < 0 && error.kind == ERROR_CANCELLED))
         return EXIT_INTERRUPTED;
     if (result < 0) {
         access_explain(&error);

@@ -14,7 +14,8 @@
  *    read again;
  *  - files with a token or with authorities are read again every minute, and once more on 401 or when the server's
  *    certificate is not trusted, after which the request is repeated once; likewise a credential plugin runs again when
- *    what it gave has expired, and on 401, at most every five seconds;
+ *    what it gave has expired, and on 401, at most every five seconds, after failures at longer intervals, up to five minutes.
+ *    A signal that the loop waits for ends it; why it failed stands in the error of a 401;
  *  - at most `max_in_flight` requests are on the wire; the others wait, and flows (jobs, say) are
  *    served in turn, so that one with a thousand requests does not starve one with two. Those of KUBE_SOON go first, those
  *    of KUBE_LATE last; the others always keep an eighth of the wire, and have all that is left of it;
@@ -47,8 +48,9 @@ struct kube_client_options {
     int64_t retry_base_ms;    /* first backoff, doubled at each try; 0: 200 */
     int64_t retry_ceiling_ms; /* longest backoff; 0: 10000 */
     int64_t token_refresh_ms; /* of the files that hold credentials; 0: 60000 */
-    bool exec_plugins;        /* run the kubeconfig's, which holds up the loop; else who has one is refused */
-    bool http2;               /* one multiplexed connection instead of a pool of HTTP/1.1 ones */
+    bool
+        exec_plugins; /* run the kubeconfig's, which holds up the loop for a minute at most; else who has one is refused */
+    bool http2;       /* one multiplexed connection instead of a pool of HTTP/1.1 ones */
 };
 
 /* `config` is copied, `options` may be NULL. */

@@ -234,6 +234,13 @@ static bool is_owed_object(const struct kube_call *call)
     return call->verb != VERB_DELETE && call->verb != VERB_STREAM;
 }
 
+static void plugin_failure_append(const struct error *plugin, struct error *failure)
+{
+    SCOPED_FREE char *refusal = memory_copy_string(failure->message);
+    if (plugin->kind != ERROR_NONE)
+        error_set(failure, failure->kind, "%s; and its credentials could not be renewed: %s", refusal, plugin->message);
+}
+
 static void failure_take(struct kube_call *call, const struct http_response *response, const struct json *body)
 {
     struct error failure = ERROR_INIT;
@@ -244,6 +251,8 @@ static void failure_take(struct kube_call *call, const struct http_response *res
     else if (body == NULL && (response->body_length > 0 || is_owed_object(call)))
         error_set(&failure, ERROR_CORRUPT, "the API server's answer is not JSON");
     failure.http_status = response->status;
+    if (response->status == 401)
+        plugin_failure_append(&call->client->plugin_failure, &failure);
     if (failure.kind != ERROR_NONE)
         *kube_call_failure(call) = failure;
 }

@@ -9,22 +9,34 @@
 
 /* A plugin whose credentials are refused is not run for each request. */
 #define PLUGIN_REST_MS 5000
+/* Nor one that fails, longer each time: it holds up everything else. */
+#define PLUGIN_REST_MAX_MS 300000
 
-int kube_plugin_ask(struct kube_config *config, bool allowed, int64_t *ret_expires_ms, struct error *error)
+static const char *user_of(const struct kube_config *config)
+{
+    return json_string_at(config->exec, "user", "");
+}
+
+int kube_plugin_refuse(const struct kube_config *config, struct error *error)
+{
+    return config->exec
+               ? error_set(error, ERROR_UNSUPPORTED,
+                           "user '%s': 'exec' is not supported here; use a token, a tokenFile or a client certificate",
+                           user_of(config))
+               : 0;
+}
+
+int kube_plugin_ask(struct kube_config *config, int64_t timeout_ms, int cancel, int64_t *ret_expires_ms,
+                    struct error *error)
 {
     struct exec_credential credential;
-    const char *user = json_string_at(config->exec, "user", "");
     if (!config->exec) {
         *ret_expires_ms = INT64_MAX;
         return 0;
     }
-    if (!allowed)
-        return error_set(error, ERROR_UNSUPPORTED,
-                         "user '%s': 'exec' is not supported here; use a token, a tokenFile or a client certificate",
-                         user);
-    if (exec_plugin_run(json_member(config->exec, "plugin"), json_member(config->exec, "cluster"), 0, &credential,
-                        error) < 0)
-        return error_wrap(error, "user '%s'", user);
+    if (exec_plugin_run(json_member(config->exec, "plugin"), json_member(config->exec, "cluster"), timeout_ms, cancel,
+                        &credential, error) < 0)
+        return error_wrap(error, "user '%s'", user_of(config));
     free(config->token);
     free(config->client_cert_pem);
     free(config->client_key_pem);
@@ -35,16 +47,28 @@ int kube_plugin_ask(struct kube_config *config, bool allowed, int64_t *ret_expir
     return 0;
 }
 
-/* One that fails keeps the old credentials, and has said why on stderr. */
-static void plugin_renew(struct kube_client *client)
+static int64_t plugin_rest_ms(const struct kube_client *client)
 {
     int64_t refresh_ms = client->options.token_refresh_ms,
-            rest_ms = refresh_ms < PLUGIN_REST_MS ? refresh_ms : PLUGIN_REST_MS;
+            least_ms = refresh_ms < PLUGIN_REST_MS ? refresh_ms : PLUGIN_REST_MS;
+    return client->plugin_rest_ms > least_ms ? client->plugin_rest_ms : least_ms;
+}
+
+/* One that fails keeps the old credentials: they may still be good, and beside a 401 it is told why there are no others. */
+static void plugin_renew(struct kube_client *client)
+{
+    int64_t rest_ms = plugin_rest_ms(client), longer_ms = 2 * rest_ms;
     if (!client->config.exec || clock_monotonic_ns() - client->plugin_run_ns < rest_ms * NS_PER_MS)
         return;
-    int asked = kube_plugin_ask(&client->config, true, &client->expires_ms, NULL);
+    struct error failure = ERROR_INIT;
+    kube_plugin_ask(&client->config, EXEC_PLUGIN_TIMEOUT_MS, event_loop_signals(client->loop), &client->expires_ms,
+                    &failure);
+    client->plugin_failure = failure;
     client->plugin_run_ns = clock_monotonic_ns();
-    if (asked == 0)
+    client->plugin_rest_ms = failure.kind == ERROR_NONE       ? 0
+                             : longer_ms < PLUGIN_REST_MAX_MS ? longer_ms
+                                                              : PLUGIN_REST_MAX_MS;
+    if (failure.kind == ERROR_NONE)
         http_client_set_identity(client->http, client->config.client_cert_pem, client->config.client_key_pem);
 }
 

@@ -30,8 +30,10 @@ struct kube_client {
     struct http_client *http;
     struct kube_config config;
     int64_t credentials_read_ns;
-    int64_t plugin_run_ns; /* when it was last tried */
-    int64_t expires_ms;    /* what it gave, Unix time; INT64_MAX: never, as far as is known */
+    int64_t plugin_run_ns;       /* when it was last tried */
+    int64_t plugin_rest_ms;      /* how long it rests from then on, at least; 0: as ever */
+    int64_t expires_ms;          /* what it gave, Unix time; INT64_MAX: never, as far as is known */
+    struct error plugin_failure; /* why it gave nothing then; ERROR_NONE: it did */
     struct kube_client_options options;
     struct kube_call *calls; /* all that have not ended */
     size_t pending;
@@ -83,8 +85,11 @@ void kube_call_queue(struct kube_call *call);
 /* Ends it with its failure, but not before the caller has got it: callbacks never come from within what starts a call. */
 void kube_call_fail_later(struct kube_call *call);
 
-/* Puts into the config what its plugin gives, if it has one. ERROR_UNSUPPORTED unless `allowed`. */
-int kube_plugin_ask(struct kube_config *config, bool allowed, int64_t *ret_expires_ms, struct error *error);
+/* Puts into the config what its plugin gives, if it has one; `timeout_ms` and `cancel` as exec_plugin_run has them. */
+int kube_plugin_ask(struct kube_config *config, int64_t timeout_ms, int cancel, int64_t *ret_expires_ms,
+                    struct error *error);
+/* ERROR_UNSUPPORTED where it has one. */
+int kube_plugin_refuse(const struct kube_config *config, struct error *error);
 /* Reads token and authority anew, where they lie in files; runs the plugin. */
 void kube_client_renew_credentials(struct kube_client *client);
 /* That to show now; NULL: none. */

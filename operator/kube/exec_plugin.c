@@ -135,11 +135,14 @@ struct process {
     pid_t pid;
     int handle; /* pidfd */
     int output;
+    int cancel;
+    bool interactive; /* in our process group, for the terminal; else in one of its own */
     int64_t deadline_ns;
 };
 
 static int spawn(char **arguments, char **environment, bool interactive, int output, pid_t *ret_pid)
 {
+    int group = interactive ? 0 : POSIX_SPAWN_SETPGROUP;
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     sigset_t none, broken;
@@ -153,7 +156,7 @@ static int spawn(char **arguments, char **environment, bool interactive, int out
         posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setsigdefault(&attributes, &broken);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    posix_spawnattr_setflags(&attributes, (short)(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | group));
     int failure = posix_spawnp(ret_pid, arguments[0], &actions, &attributes, arguments, environment);
     posix_spawnattr_destroy(&attributes);
     posix_spawn_file_actions_destroy(&actions);
@@ -173,16 +176,16 @@ static int not_started(const struct json *plugin, int failure, struct error *err
                      strerror(failure), *hint ? "; " : "", hint);
 }
 
-static int process_start(const struct json *plugin, const struct json *cluster, bool interactive,
-                         struct process *process, struct error *error)
+static int process_start(const struct json *plugin, const struct json *cluster, struct process *process,
+                         struct error *error)
 {
-    SCOPED_FREE char *info = info_of(plugin, cluster, interactive);
+    SCOPED_FREE char *info = info_of(plugin, cluster, process->interactive);
     SCOPED(words_free) char **arguments = arguments_of(plugin);
     SCOPED(words_free) char **environment = environment_of(plugin, info);
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) < 0)
         return error_set_errno(error, "open a pipe");
-    errno = spawn(arguments, environment, interactive, ends[1], &process->pid);
+    errno = spawn(arguments, environment, process->interactive, ends[1], &process->pid);
     close(ends[1]);
     process->output = ends[0];
     if (errno) {
@@ -197,7 +200,7 @@ static int process_start(const struct json *plugin, const struct json *cluster, 
 static void process_release(struct process *process)
 {
     if (process->pid > 0) {
-        kill(process->pid, SIGKILL);
+        kill(process->interactive ? process->pid : -process->pid, SIGKILL);
         waitpid(process->pid, NULL, 0);
     }
     if (process->handle >= 0)
@@ -206,14 +209,24 @@ static void process_release(struct process *process)
         close(process->output);
 }
 
-/* Until one of the two has something: 0; -1 when its time is over. */
-static int process_wait(const struct process *process, struct pollfd *ends, nfds_t count, struct error *error)
+enum { PROCESS_END, CANCEL, OUTPUT, ENDS };
+
+/* Until it has ended, or `output` (-1: none) has something, which is told: 0; -1 when its time is over. */
+static int process_wait(const struct process *process, int output, bool *ret_output, struct error *error)
 {
+    struct pollfd ends[ENDS] = {
+        [PROCESS_END] = {.fd = process->handle, .events = POLLIN},
+        [CANCEL] = {.fd = process->cancel, .events = POLLIN},
+        [OUTPUT] = {.fd = output, .events = POLLIN},
+    };
     for (;;) {
         int64_t left_ms = (process->deadline_ns - clock_monotonic_ns()) / NS_PER_MS;
         if (left_ms <= 0)
             return error_set(error, ERROR_TIMEOUT, "it does not come to an end");
-        int ready = poll(ends, count, (int)left_ms);
+        int ready = poll(ends, ENDS, (int)left_ms);
+        if (ready > 0 && ends[CANCEL].revents)
+            return error_set(error, ERROR_CANCELLED, "it was interrupted");
+        *ret_output = ends[OUTPUT].revents != 0;
         if (ready > 0)
             return 0;
         if (ready < 0 && errno != EINTR)
@@ -225,11 +238,10 @@ static int process_wait(const struct process *process, struct pollfd *ends, nfds
 static int output_read(const struct process *process, struct buffer *text, struct error *error)
 {
     char bytes[CHUNK];
-    struct pollfd ends[] = {{.fd = process->output, .events = POLLIN}, {.fd = process->handle, .events = POLLIN}};
-    for (;;) {
-        if (process_wait(process, ends, 2, error) < 0)
+    for (bool has_some;;) {
+        if (process_wait(process, process->output, &has_some, error) < 0)
             return -1;
-        if (!ends[0].revents)
+        if (!has_some)
             return 0;
         ssize_t count = read(process->output, bytes, sizeof bytes);
         if (count < 0 && errno != EINTR)
@@ -244,8 +256,8 @@ static int output_read(const struct process *process, struct buffer *text, struc
 static int process_end(struct process *process, struct error *error)
 {
     int status;
-    struct pollfd end = {.fd = process->handle, .events = POLLIN};
-    if (process_wait(process, &end, 1, error) < 0)
+    bool has_some;
+    if (process_wait(process, -1, &has_some, error) < 0)
         return -1;
     waitpid(process->pid, &status, 0);
     process->pid = 0;
@@ -256,8 +268,8 @@ static int process_end(struct process *process, struct error *error)
     return 0;
 }
 
-static int run(const struct json *plugin, const struct json *cluster, int64_t timeout_ms, struct buffer *answer,
-               struct error *error)
+static int run(const struct json *plugin, const struct json *cluster, int64_t timeout_ms, int cancel,
+               struct buffer *answer, struct error *error)
 {
     const char *mode = mode_of(plugin);
     bool terminal = isatty(STDIN_FILENO) != 0, interactive = terminal && strcmp(mode, "Never") != 0;
@@ -266,19 +278,23 @@ static int run(const struct json *plugin, const struct json *cluster, int64_t ti
     if (timeout_ms == 0)
         timeout_ms = interactive ? EXEC_PLUGIN_TERMINAL_TIMEOUT_MS : EXEC_PLUGIN_TIMEOUT_MS;
     SCOPED(process_release)
-    struct process process = {.handle = -1, .output = -1, .deadline_ns = clock_monotonic_ns() + timeout_ms * NS_PER_MS};
-    if (process_start(plugin, cluster, interactive, &process, error) < 0 || output_read(&process, answer, error) < 0)
+    struct process process = {.handle = -1,
+                              .output = -1,
+                              .cancel = cancel,
+                              .interactive = interactive,
+                              .deadline_ns = clock_monotonic_ns() + timeout_ms * NS_PER_MS};
+    if (process_start(plugin, cluster, &process, error) < 0 || output_read(&process, answer, error) < 0)
         return -1;
     return process_end(&process, error);
 }
 
-int exec_plugin_run(const struct json *plugin, const struct json *cluster, int64_t timeout_ms,
+int exec_plugin_run(const struct json *plugin, const struct json *cluster, int64_t timeout_ms, int cancel,
                     struct exec_credential *ret_credential, struct error *error)
 {
     const char *command = json_string_at(plugin, "command", "");
     SCOPED_BUFFER answer;
     buffer_init(&answer, EXEC_CREDENTIAL_MAX);
-    if (run(plugin, cluster, timeout_ms, &answer, error) < 0 ||
+    if (run(plugin, cluster, timeout_ms, cancel, &answer, error) < 0 ||
         exec_credential_parse(buffer_text(&answer), answer.length, json_string_at(plugin, "apiVersion", ""),
                               ret_credential, error) < 0)
         return error_wrap(error, "exec: %s", command);

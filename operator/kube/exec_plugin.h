@@ -18,9 +18,10 @@
 int exec_plugin_check(const struct json *plugin, struct error *error);
 
 /* Runs it and waits; its stderr is ours, its stdin too where it may ask and there is a terminal. `cluster`: what it is told of
- * the cluster, or NULL. `timeout_ms` 0: as above. The error names the command, and says what the kubeconfig has to say of how
- * it is installed. */
-int exec_plugin_run(const struct json *plugin, const struct json *cluster, int64_t timeout_ms,
+ * the cluster, or NULL. `timeout_ms` 0: as above. ERROR_CANCELLED once the descriptor `cancel` is readable (-1: none). It is
+ * killed where it has not come to an end, with its children where it may ask nobody. The error names the command, and says what
+ * the kubeconfig has to say of how it is installed. */
+int exec_plugin_run(const struct json *plugin, const struct json *cluster, int64_t timeout_ms, int cancel,
                     struct exec_credential *ret_credential, struct error *error);
 
 #endif

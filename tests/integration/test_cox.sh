@@ -135,6 +135,15 @@ cox 0 run foreign.yaml --kubeconfig cloud && cox 0 logs foreign -f --kubeconfig 
 verdict $? "for run and logs too" "$(said)"
 cox 1 get --kubeconfig unknown && grep -q "user 'coxswain': exec: .*/missing: it cannot be started: .*; buy it" err
 verdict $? "one that is not installed is told, with the kubeconfig's hint" "$(said)"
+printf '#!/bin/sh\ntouch hangs\nexec sleep 600\n' >hanging && chmod +x hanging && sed 's|/log-in|/hanging|' cloud >hung
+"$bin/cox" get --kubeconfig hung >out 2>err </dev/null &
+follower=$!
+until_true 60 test -e hangs && kill -TERM "$follower" && {
+    wait "$follower"
+    [[ $? == 130 ]]
+}
+verdict $? "one that hangs is ended with cox" "$(said)"
+follower=
 ! timeout 60 "$bin/coxswain-operator" --kubeconfig cloud >out 2>err && grep -q "'exec' is not supported here" out err
 verdict $? "the operator runs none" "$(said)"
 

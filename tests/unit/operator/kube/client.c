@@ -320,6 +320,25 @@ Test(client, a_plugin_runs_again_when_what_it_gave_has_expired)
     fixture_stop();
 }
 
+Test(client, why_a_plugin_gives_no_other_credentials_is_told_beside_401)
+{
+    char runs[] = "/tmp/runs-XXXXXX";
+    struct error error = ERROR_INIT;
+    struct kube_client_options quick = {.exec_plugins = true, .token_refresh_ms = 1};
+    close(mkstemp(runs));
+    SCOPED_FREE char *status = memory_format("{\"token\": \"old\"}}'; exec test $(grep -c . %s) = 1; : '", runs);
+    cr_assert_eq(event_loop_new(&loop, NULL), 0);
+    scripted_server_start(&server, want_new_token, NULL);
+    cr_assert_eq(plugin_client(runs, status, &quick, &error), 0, "%s", error.message);
+    wait_out_rest();
+    create_once();
+    cr_expect_eq(answer.status, 401);
+    cr_expect_not_null(strstr(answer.error.message, "user 'x': exec: sh: it ended with exit code 1"), "%s",
+                       answer.error.message);
+    unlink(runs);
+    fixture_stop();
+}
+
 static char authority_path[] = "/tmp/authority-XXXXXX";
 
 static void write_authority(const struct test_certificate *authority)

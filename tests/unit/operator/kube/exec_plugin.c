@@ -2,10 +2,18 @@
 #include "operator/kube/exec_plugin.h"
 
 #include <criterion/criterion.h>
+#include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "common/directory.h"
+#include "common/memory.h"
+#include "common/scope.h"
 #include "common/yaml.h"
 
 TestSuite(exec_plugin, .timeout = 120);
@@ -39,11 +47,11 @@ Test(exec_plugin, its_arguments_and_environment_are_those_of_the_kubeconfig)
     SCOPED_JSON *plugin =
         plugin_of(ANSWER("$1.$REGION.$HOME"), ", env: [{name: REGION, value: here}, {name: HOME, value: h}]");
     /* A token has no blanks. */
-    cr_assert_eq(exec_plugin_run(plugin, NULL, 0, &credential, &error), -1);
+    cr_assert_eq(exec_plugin_run(plugin, NULL, 0, -1, &credential, &error), -1);
     cr_expect_not_null(strstr(error.message, "exec: sh: its status.token"), "%s", error.message);
     SCOPED_JSON *other =
         plugin_of(ANSWER("$REGION.$HOME"), ", env: [{name: REGION, value: here}, {name: HOME, value: h}]");
-    cr_assert_eq(exec_plugin_run(other, NULL, 0, &credential, &error), 0, "%s", error.message);
+    cr_assert_eq(exec_plugin_run(other, NULL, 0, -1, &credential, &error), 0, "%s", error.message);
     cr_expect_str_eq(credential.token, "here.h");
     exec_credential_release(&credential);
 }
@@ -57,7 +65,7 @@ Test(exec_plugin, it_is_told_what_is_asked_for)
     SCOPED_JSON *plugin = plugin_of(
         "case $KUBERNETES_EXEC_INFO in *spec*interactive*false*cluster*https://host*) " ANSWER("told") ";; esac",
         ", interactiveMode: Never");
-    cr_assert_eq(exec_plugin_run(plugin, cluster, 0, &credential, &error), 0, "%s", error.message);
+    cr_assert_eq(exec_plugin_run(plugin, cluster, 0, -1, &credential, &error), 0, "%s", error.message);
     cr_expect_str_eq(credential.token, "told");
     exec_credential_release(&credential);
 }
@@ -67,7 +75,7 @@ static void expect_failure(const char *script, const char *more, int64_t timeout
     struct exec_credential credential;
     struct error error = ERROR_INIT;
     SCOPED_JSON *plugin = plugin_of(script, more);
-    cr_expect_eq(exec_plugin_run(plugin, NULL, timeout_ms, &credential, &error), -1);
+    cr_expect_eq(exec_plugin_run(plugin, NULL, timeout_ms, -1, &credential, &error), -1);
     cr_expect_not_null(strstr(error.message, words), "%s", error.message);
 }
 
@@ -81,14 +89,62 @@ Test(exec_plugin, how_it_failed_is_told)
     expect_failure("exec cat /dev/zero", "", 0, "its answer");
 }
 
+static char directory[] = "/tmp/exec-plugin-XXXXXX";
+
+/* Its background process holds the output for as long as the test lets it: the writing end of `hold` is open here only. */
 Test(exec_plugin, who_holds_its_output_is_not_waited_for)
 {
     struct exec_credential credential;
     struct error error = ERROR_INIT;
-    SCOPED_JSON *plugin = plugin_of(ANSWER("left") "; sleep 5 &", "");
-    cr_assert_eq(exec_plugin_run(plugin, NULL, 0, &credential, &error), 0, "%s", error.message);
+    int hold[2];
+    cr_assert_eq(pipe(hold), 0);
+    fcntl(hold[1], F_SETFD, FD_CLOEXEC);
+    SCOPED_FREE char *script = memory_format("cat <&%d >&1 & " ANSWER("left"), hold[0]);
+    SCOPED_JSON *plugin = plugin_of(script, "");
+    cr_assert_eq(exec_plugin_run(plugin, NULL, 0, -1, &credential, &error), 0, "%s", error.message);
     cr_expect_str_eq(credential.token, "left");
     exec_credential_release(&credential);
+    close(hold[1]);
+}
+
+/* One that has a child which holds a lock of a file, tells so, and hangs with it. */
+static struct json *hanging_plugin(const char *fifo, const char *lock)
+{
+    SCOPED_FREE char *script = memory_format("flock %s sh -c \"echo up >%s; sleep 600\" & wait", lock, fifo);
+    return plugin_of(script, "");
+}
+
+struct canceller {
+    int fifo, cancel;
+};
+
+static void *cancel_when_up(void *context)
+{
+    struct canceller *canceller = context;
+    char bytes[3];
+    if (read(canceller->fifo, bytes, sizeof bytes) < 0 || write(canceller->cancel, "x", 1) < 0)
+        abort();
+    return NULL;
+}
+
+Test(exec_plugin, who_is_interrupted_ends_it_and_its_children)
+{
+    struct exec_credential credential;
+    struct error error = ERROR_INIT;
+    int cancel[2];
+    pthread_t thread;
+    cr_assert_not_null(mkdtemp(directory));
+    SCOPED_FREE char *fifo = memory_format("%s/up", directory), *lock = memory_format("%s/lock", directory);
+    cr_assert(mkfifo(fifo, 0600) == 0 && pipe2(cancel, O_CLOEXEC) == 0);
+    SCOPED_CLOSE int up = open(fifo, O_RDWR | O_CLOEXEC), held = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    struct canceller canceller = {up, cancel[1]};
+    SCOPED_JSON *plugin = hanging_plugin(fifo, lock);
+    cr_assert_eq(pthread_create(&thread, NULL, cancel_when_up, &canceller), 0);
+    cr_expect_eq(exec_plugin_run(plugin, NULL, 600000, cancel[0], &credential, &error), -1);
+    cr_expect_eq(error.kind, ERROR_CANCELLED, "%s", error.message);
+    pthread_join(thread, NULL);
+    cr_expect_eq(flock(held, LOCK_EX), 0, "its child lives on");
+    directory_remove(directory);
 }
 
 Test(exec_plugin, how_to_install_it_is_told_in_a_line)
@@ -97,7 +153,7 @@ Test(exec_plugin, how_to_install_it_is_told_in_a_line)
     struct error error = ERROR_INIT;
     SCOPED_JSON *plugin = plugin_of("", ", installHint: \"Install it,\\n\\n  please\"");
     json_set_string(plugin, "command", "coxswain-no-such-plugin");
-    cr_expect_eq(exec_plugin_run(plugin, NULL, 0, &credential, &error), -1);
+    cr_expect_eq(exec_plugin_run(plugin, NULL, 0, -1, &credential, &error), -1);
     cr_expect_eq(error.kind, ERROR_NOT_FOUND);
     cr_expect_str_eq(
         error.message,
