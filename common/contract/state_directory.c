@@ -12,12 +12,22 @@
 #include "common/scope.h"
 
 #define LOCK "lock"
+#define STANDALONE_LOG "coxswain-standalone.log"
 
 /* The database is the last one: by it a directory that is half forgotten is still known. */
-static const char *const kept[] = {
-    STATE_KUBECONFIG,          STATE_KUBECONFIG ".new", STATE_PORT,    STATE_PORT ".new",  STATE_MADE_FROM,
-    "coxswain-standalone.log", "coxswain-operator.log", STATE_PODS,    STATE_CERTIFICATES, STATE_DATABASE "-shm",
-    STATE_DATABASE "-journal", STATE_DATABASE "-wal",   STATE_DATABASE};
+static const char *const kept[] = {STATE_KUBECONFIG,
+                                   STATE_KUBECONFIG ".new",
+                                   STATE_PORT,
+                                   STATE_PORT ".new",
+                                   STATE_MADE_FROM,
+                                   STANDALONE_LOG,
+                                   "coxswain-operator.log",
+                                   STATE_PODS,
+                                   STATE_CERTIFICATES,
+                                   STATE_DATABASE "-shm",
+                                   STATE_DATABASE "-journal",
+                                   STATE_DATABASE "-wal",
+                                   STATE_DATABASE};
 #define KEPT (sizeof kept / sizeof *kept)
 
 int state_directory_lock(const char *path, int *ret_lock, struct error *error)
@@ -39,18 +49,14 @@ int state_directory_lock(const char *path, int *ret_lock, struct error *error)
     return 0;
 }
 
-static bool is_known(const char *name)
+static bool says_nothing(const char *name)
 {
-    bool known = strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, LOCK) == 0 ||
-                 strcmp(name, STATE_VOLUMES) == 0;
-    for (size_t i = 0; i < KEPT && !known; i++)
-        known = strcmp(name, kept[i]) == 0;
-    return known;
+    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, LOCK) == 0;
 }
 
-static bool has_database(const char *path)
+static bool has_file(const char *path, const char *file)
 {
-    SCOPED_FREE char *name = memory_format("%s/" STATE_DATABASE, path);
+    SCOPED_FREE char *name = memory_format("%s/%s", path, file);
     struct stat about;
     return lstat(name, &about) == 0 && S_ISREG(about.st_mode);
 }
@@ -66,10 +72,10 @@ int state_directory_check(const char *path, struct error *error)
     SCOPED(close_directory) DIR *directory = opendir(path);
     if (!directory)
         return errno == ENOENT ? 0 : error_set_errno(error, "open the state directory %s", path);
-    if (has_database(path))
+    if (has_file(path, STATE_DATABASE) || has_file(path, STANDALONE_LOG))
         return 0;
     for (struct dirent *entry; (entry = readdir(directory));) {
-        if (!is_known(entry->d_name))
+        if (!says_nothing(entry->d_name))
             return error_set(error, ERROR_INVALID,
                              "%s is no state directory of Coxswain's: it holds %s and no %s; nothing was removed", path,
                              entry->d_name, STATE_DATABASE);
@@ -88,5 +94,6 @@ int state_directory_forget(const char *path, bool volumes_too, struct error *err
         SCOPED_FREE char *name = memory_format("%s/%s", path, kept[i]);
         directory_remove(name);
     }
-    return has_database(path) ? error_set(error, ERROR_SYSTEM, "cannot remove %s/" STATE_DATABASE, path) : 0;
+    return has_file(path, STATE_DATABASE) ? error_set(error, ERROR_SYSTEM, "cannot remove %s/" STATE_DATABASE, path)
+                                          : 0;
 }

@@ -22,7 +22,8 @@
  * another process has it. */
 int state_directory_lock(const char *path, int *ret_lock, struct error *error);
 
-/* ERROR_INVALID when a directory is there that holds other things than a control plane's, and no database of one. */
+/* ERROR_INVALID when a directory is there that is not empty and holds neither a control plane's database nor, where one did not
+ * get so far, its log. */
 int state_directory_check(const char *path, struct error *error);
 
 /* Removes what the programs keep in it, the database last, and with `volumes_too` the volumes. Whatever else lies there stays,

@@ -103,17 +103,29 @@ static int read_options(int count, char **words, struct run_options *options)
     return -1;
 }
 
-static char *resume_command(int count, char **words)
+static void append_option(struct buffer *text, const char *option, const char *value)
+{
+    SCOPED_FREE char *word = path_for_shell(value ? value : "");
+    if (value)
+        buffer_format(text, " %s %s", option, word);
+}
+
+/* Without --fresh and --delete-volumes, however they were written. */
+static char *resume_command(const struct run_options *options)
 {
     struct buffer text;
     buffer_init(&text, RESUME_MAX);
     SCOPED_FREE char *program = path_for_shell(path_of_this_program());
-    buffer_format(&text, "%s run", program);
-    for (int i = 1; i < count; i++) {
-        SCOPED_FREE char *word = path_for_shell(words[i]);
-        if (strcmp(words[i], "--fresh") != 0 && strcmp(words[i], "--delete-volumes") != 0)
-            buffer_format(&text, " %s", word);
-    }
+    SCOPED_FREE char *manifest = path_for_shell(options->manifest);
+    buffer_format(&text, "%s run %s", program, manifest);
+    for (unsigned i = 0; i < options->volume_count; i++)
+        append_option(&text, "--volume", options->volumes[i]);
+    for (unsigned i = 0; i < options->setting_count; i++)
+        append_option(&text, "--set", options->settings[i]);
+    append_option(&text, "--state", options->state);
+    append_option(&text, "--kubeconfig", options->kubeconfig);
+    append_option(&text, "--context", options->context);
+    append_option(&text, "--namespace", options->name_space);
     return buffer_take(&text);
 }
 
@@ -136,7 +148,7 @@ int command_run(int count, char **words)
     int code = read_options(count, words, &options);
     if (code >= 0)
         return code;
-    SCOPED_FREE char *resume = resume_command(count, words);
+    SCOPED_FREE char *resume = resume_command(&options);
     options.resume = resume;
     struct event_loop *loop = NULL;
     struct terminal terminal;

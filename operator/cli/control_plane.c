@@ -161,6 +161,8 @@ static int state_prepare(const struct control_plane_options *options, struct err
         state_directory_lock(state, &lock, error) < 0)
         return -1;
     unlink(kubeconfig);
+    if (options->forget_volumes && options->forgetting)
+        options->forgetting(options->context);
     return options->forget ? state_directory_forget(state, options->forget_volumes, error) : 0;
 }
 

@@ -14,10 +14,12 @@
 struct control_plane;
 
 struct control_plane_options {
-    const char *state_directory; /* made when missing */
-    bool forget;                 /* what the programs have kept there (state_directory.h), */
-    bool forget_volumes;         /* and the volumes */
-    const char *const *volumes;  /* "claim=directory" */
+    const char *state_directory;       /* made when missing */
+    bool forget;                       /* what the programs have kept there (state_directory.h), */
+    bool forget_volumes;               /* and the volumes, */
+    void (*forgetting)(void *context); /* which this tells before it happens, when nothing refuses it; NULL: nobody */
+    void *context;
+    const char *const *volumes; /* "claim=directory" */
     unsigned volume_count;
 };
 

@@ -61,8 +61,9 @@ static char *default_state(const struct manifest *manifest)
     return memory_format("%s/%s-%s", base, manifest->name_space, manifest->name);
 }
 
-static void tell_volumes(const struct run *run)
+static void tell_volumes(void *context)
 {
+    const struct run *run = context;
     SCOPED_BUFFER names;
     buffer_init(&names, VOLUMES_TEXT_MAX);
     earlier_volumes(run->state, &names);
@@ -75,11 +76,11 @@ static int plane_start(struct run *run, struct error *error)
 {
     const struct run_options *options = run->options;
     run->state = options->state ? memory_copy_string(options->state) : default_state(&run->manifest);
-    if (options->delete_volumes && !options->quiet)
-        tell_volumes(run);
     struct control_plane_options plane = {.state_directory = run->state,
                                           .forget = options->fresh,
                                           .forget_volumes = options->delete_volumes,
+                                          .forgetting = options->quiet ? NULL : tell_volumes,
+                                          .context = run,
                                           .volumes = options->volumes,
                                           .volume_count = options->volume_count};
     if (control_plane_start(run->loop, &plane, &run->plane, error) < 0)

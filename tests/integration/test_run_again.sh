@@ -81,10 +81,14 @@ run 0 --fresh --delete-volumes && grep -q 'deleting the volumes in .*state/volum
     [[ -e script.sh.listed && ! -s script.sh.listed && -e state/mine ]]
 verdict $? "with --fresh it says what it deletes, and nothing of it is found" "$(said) $(cat script.sh.listed)"
 
-mkdir -p theirs/volumes theirs/pods
+echo 'exit 65' >script.sh
+run 1 --fre --delete-v && grep -q '^  .* run job.yaml --state state --fresh$' out
+verdict $? "the command that begins anew has what was asked for otherwise, and not twice that" "$(said)"
+
+mkdir -p theirs/volumes/of/mine theirs/pods
 echo mine >theirs/thesis.tex
 timeout 60 "$bin/cox" run job.yaml --state theirs --fresh --delete-volumes >out 2>err </dev/null
-[[ $? == 1 ]] && grep -q 'theirs is no state directory of Coxswain' err && [[ -e theirs/thesis.tex && -d theirs/volumes && -d theirs/pods && ! -e theirs/objects.db ]]
+[[ $? == 1 ]] && grep -q 'theirs is no state directory of Coxswain' err && ! grep -q deleting err && [[ -e theirs/thesis.tex && -d theirs/volumes/of/mine && -d theirs/pods && ! -e theirs/objects.db ]]
 verdict $? "a directory that is no state directory is refused and left alone" "$(said)"
 
 # Until `end` is there.
@@ -93,7 +97,7 @@ timeout 300 "$bin/cox" run job.yaml --state state --fresh >running 2>&1 </dev/nu
 runner=$!
 until_true 60 test -e begun
 verdict $? "preparation" "$(cat running)"
-run 1 --fresh --delete-volumes && grep -q 'another control plane uses the state directory state' err && run 1 && grep -q 'another control plane' err &&
+run 1 --fresh --delete-volumes && grep -q 'another control plane uses the state directory state' err && ! grep -q deleting err && run 1 && grep -q 'another control plane' err &&
     [[ -s state/kubeconfig && -s state/objects.db && -d $runs ]] && kill -0 "$runner"
 verdict $? "a run that goes on keeps its state" "$(said)"
 touch end

@@ -87,8 +87,24 @@ Test(state_directory, a_directory_of_somebody_else_is_left_alone)
     put("thesis.tex");
     cr_assert_eq(state_directory_forget(state, true, &error), -1);
     cr_expect_eq(error.kind, ERROR_INVALID);
-    cr_expect_not_null(strstr(error.message, "it holds thesis.tex and no objects.db"), "%s", error.message);
+    cr_expect_not_null(strstr(error.message, "and no objects.db; nothing was removed"), "%s", error.message);
     cr_expect(is_there("pods/mine") && is_there("volumes/mine") && is_there("thesis.tex"));
+}
+
+Test(state_directory, so_is_one_that_has_but_such_names)
+{
+    struct error error = ERROR_INIT;
+    put("volumes/mine");
+    cr_assert_eq(state_directory_forget(state, true, &error), -1);
+    cr_expect_not_null(strstr(error.message, "it holds volumes and no objects.db"), "%s", error.message);
+    cr_expect(is_there("volumes/mine"));
+}
+
+Test(state_directory, one_whose_control_plane_did_not_get_to_its_database_is_known)
+{
+    put("coxswain-standalone.log");
+    put("volumes/default/runs/digits/step-1");
+    cr_assert_eq(state_directory_check(state, NULL), 0);
 }
 
 Test(state_directory, none_is_no_fault)
