@@ -119,7 +119,9 @@ current() {
 
 # stamp KIND NAME PATH: a time that the API shows, in seconds
 stamp() {
-    date -d "$(k get "$1" "$2" -o "jsonpath={$3}")" +%s
+    local time
+    time=$(k get "$1" "$2" -o "jsonpath={$3}")
+    [[ -n $time ]] && date -d "$time" +%s
 }
 
 # replaced JOB INDEX OLD: another pod is that worker, and it runs

@@ -205,20 +205,24 @@ written() {
 }
 has_written() { written "$@" >/dev/null 2>&1; }
 
-# lateness SECONDS: by how much a bare client is late that writes, waits for so long and writes again
+# lateness SECONDS: by how much a bare client is late that writes, waits for so long and writes again; nothing: it could not
 lateness() {
-    k create configmap begun >/dev/null && sleep "$1" && k create configmap ended >/dev/null
-    echo $(($(stamp configmap ended .metadata.creationTimestamp) - $(stamp configmap begun .metadata.creationTimestamp) - $1))
+    local begun ended
+    k create configmap begun >/dev/null && sleep "$1" && k create configmap ended >/dev/null || return
+    begun=$(stamp configmap begun .metadata.creationTimestamp) && ended=$(stamp configmap ended .metadata.creationTimestamp) &&
+        echo $((ended - begun - $1))
 }
 
-# in_time TOOK SECONDS WHAT: within a second, as far as the API server's times, which are whole ones, can tell; where a bare client was
-# late, so may the operator have been, but nothing is known of a machine where that was much
+# in_time FROM TO SECONDS WHAT: within a second, as far as the API server's times, which are whole ones, can tell; where a bare client
+# was late, so may the operator have been, but nothing is known of a machine where that was much
 in_time() {
-    if ((late > 3)); then
-        echo "skip $3: a bare client was $late s late"
+    if [[ -z $1 || -z $2 || -z $late ]]; then
+        verdict 1 "$4: from '$1' to '$2' (a bare client: '$late' s late)" "$(cat "$work/"{late,gone}.versions)"
+    elif ((late > 3)); then
+        echo "skip $4: a bare client was $late s late"
     else
-        (($1 >= $2 - 1 && $1 <= $2 + 1 + 2 * late))
-        verdict $? "$3 after $1 s (a bare client: $late s late)" "$(cat "$work/"{late,gone}.versions)"
+        (($2 - $1 >= $3 - 1 && $2 - $1 <= $3 + 1 + 2 * late))
+        verdict $? "$4 after $(($2 - $1)) s (a bare client: $late s late)" "$(cat "$work/"{late,gone}.versions)"
     fi
 }
 
@@ -231,10 +235,10 @@ k patch tj gone --type=merge -p '{"metadata":{"finalizers":["test.coxswain.dev/l
 late=$(lateness 6)
 until_true 120 has_written late 4 True
 verdict $? "a job with a deadline ends" "$(status_of late conditions)"
-in_time $(($(written late 4 True) - $(written late 2 .))) 6 "activeDeadlineSeconds: 6 ended the job"
+in_time "$(written late 2 .)" "$(written late 4 True)" 6 "activeDeadlineSeconds: 6 ended the job"
 is_deleted() { [[ -n $(k get tj gone -o 'jsonpath={.metadata.deletionTimestamp}') ]]; }
 until_true 120 is_deleted
 verdict $? "a job with a time to live goes" "$(status_of gone conditions)"
-in_time $(($(stamp tj gone .metadata.deletionTimestamp) - $(written gone 3 True))) 6 "ttlSecondsAfterFinished: 6 removed it"
+in_time "$(written gone 3 True)" "$(stamp tj gone .metadata.deletionTimestamp)" 6 "ttlSecondsAfterFinished: 6 removed it"
 k patch tj gone --type=merge -p '{"metadata":{"finalizers":null}}' >/dev/null
 kill "${recorders[@]}" 2>/dev/null
