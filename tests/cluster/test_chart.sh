@@ -108,8 +108,9 @@ kubectl kustomize "$overlay" >"$overlay/objects"
 why=$(diff <(rules <"$CLUSTER/chart.yaml") <(rules <"$overlay/objects"))
 [[ -z $why ]] && grep -q 'Role train .*pods' < <(rules <"$overlay/objects")
 verdict $? "for one namespace, the same Roles as the chart's" "$why"
-! grep -q 'ClusterRole' "$overlay/objects" && grep -q -- '- --namespace=train$' "$overlay/objects"
-verdict $? "and nothing of the whole cluster"
+why=$(grep -E '^kind: (Cluster.*|Namespace|CustomResourceDefinition)$' "$overlay/objects")
+[[ -z $why ]] && grep -q -- '- --namespace=train$' "$overlay/objects"
+verdict $? "and nothing of the whole cluster" "$why"
 why=$(kubectl apply -f "$overlay/objects" 2>&1)
 verdict $? "the API server takes it" "$why"
 may() { kubectl auth can-i "$1" "$2" -n "$3" --as=system:serviceaccount:coxswain-system:coxswain-operator 2>/dev/null; }
