@@ -14,6 +14,7 @@ import time
 # What a worker that ended for a while may say; a successor takes its place (docs/worker.md, exit codes).
 # -SIGTERM: it was asked to leave before it could hear it.
 REPLACED = {-signal.SIGKILL, -signal.SIGTERM, 138, 143, 160, 162, 163}
+COMPLETE = "this job is complete: its last checkpoint is of the final step"  # who had not begun before the others were done
 SAVING = re.compile(r"^\.(saving|part)-")
 COMMITTED = re.compile(r"^step-(\d+)\.")
 
@@ -148,7 +149,8 @@ class Crew:
     def judge(self, process, replace):
         if process.code not in REPLACED | {0}:
             self.failures.append(f"{process.name} ended with {process.code}: {self.last_words(process)}")
-        elif process.superseded and process.role not in ("evaluator", "ps") and process.code not in REPLACED:
+        elif process.superseded and process.role not in ("evaluator", "ps") and process.code not in REPLACED \
+                and not (process.code == 0 and COMPLETE in self.last_words(process)):
             self.failures.append(f"{process.name}, superseded, ended with {process.code}: {self.last_words(process)}")
         elif replace and process.code != 0 and not process.superseded:
             self.spawn(process.role, process.index)

@@ -99,6 +99,7 @@ void server_exchange_acknowledge(struct exchange *exchange, int64_t ticket, uint
     ps_message_send(exchange->stream, &(struct ps_message){.type = PS_ACK,
                                                            .ticket = ticket,
                                                            .verdict = verdict,
+                                                           .lineage = exchange->server->variables.lineage,
                                                            .incarnation = exchange->server->incarnation});
     if (pull)
         send_values(exchange, NULL, exchange->push.lined);

@@ -63,6 +63,7 @@ struct servers_link {
     const struct row_set *pull_rows; /* by server; NULL: all */
     uint32_t lost;                   /* how often a server was lost */
     bool fresh;                      /* values came with `asked` */
+    uint32_t lineage;                /* in which the caller works */
     bool cancelled, refused;
     bool strange; /* for its protocol */
     char refusal[PS_TEXT_MAX];
@@ -305,6 +306,12 @@ static void withdraw_name(struct servers_link *link)
         shared_file_withdraw(link->path);
 }
 
+/* It has not heard of what the crew went back to, or was begun with: it stood still meanwhile, and another has its place. */
+static bool is_behind(const struct one_server *server, const struct ps_message *message)
+{
+    return message->lineage < server->link->lineage;
+}
+
 static void hear(struct one_server *server, const struct ps_message *message)
 {
     struct servers_link *link = server->link;
@@ -321,6 +328,10 @@ static void hear(struct one_server *server, const struct ps_message *message)
     case PS_ACK:
         if (server->push != ERRAND_SENT || message->ticket != link->asked.ticket)
             break;
+        if (message->verdict == UPDATE_OUTDATED && is_behind(server, message)) {
+            rpc_stream_close(server->stream);
+            break;
+        }
         server->push = ERRAND_NONE;
         server->verdict = message->verdict;
         server->acknowledger = message->incarnation;
@@ -329,7 +340,10 @@ static void hear(struct one_server *server, const struct ps_message *message)
     case PS_VALUES:
         if (server->pull != ERRAND_SENT)
             break;
-        begin_pull(server, message->lined);
+        if (is_behind(server, message))
+            rpc_stream_close(server->stream);
+        else
+            begin_pull(server, message->lined);
         break;
     case PS_REFUSED:
         link->refused = true;
@@ -506,6 +520,19 @@ static void withdraw(struct servers_link *link)
     }
 }
 
+static void follow(struct servers_link *link, uint32_t lineage)
+{
+    if (lineage > link->lineage)
+        link->lineage = lineage;
+}
+
+void servers_link_follow(struct servers_link *link, uint32_t lineage)
+{
+    pthread_mutex_lock(&link->lock);
+    follow(link, lineage);
+    pthread_mutex_unlock(&link->lock);
+}
+
 int servers_link_pull(struct servers_link *link, const struct row_set *rows, struct error *error)
 {
     pthread_mutex_lock(&link->lock);
@@ -527,6 +554,7 @@ int servers_link_push(struct servers_link *link, const struct servers_push *push
     pthread_mutex_lock(&link->lock);
     link->asked = *push;
     link->fresh = false;
+    follow(link, push->lineage);
     if (push->pull)
         link->pull_rows = NULL;
     for (unsigned i = 0; i < link->options.placement->server_count; i++) {

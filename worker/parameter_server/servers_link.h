@@ -59,6 +59,10 @@ void servers_link_tick(struct servers_link *link);
 float *servers_link_values(struct servers_link *link);
 float *servers_link_gradients(struct servers_link *link);
 
+/* The caller works in that lineage: a server whose word is of one before it does not know of it, for it was superseded while it stood
+ * still, and is asked no more; its successor is waited for. Lineages only grow. A push says its own. */
+void servers_link_follow(struct servers_link *link, uint32_t lineage);
+
 /* Errors of both: ERROR_CANCELLED (servers_link_cancel), ERROR_STALE (a server has refused us), ERROR_FORBIDDEN (a server is
  * of another version), ERROR_UNAVAILABLE, ERROR_TIMEOUT. */
 /* `rows`: by server, which rows of its tables; the others' values stay as they were. NULL: all. Here and in a push they must

@@ -126,6 +126,7 @@ static int begin(struct ps_chief *chief, enum recovery_kind kind, const struct r
         return -1;
     if (kind == RECOVERY_SOME)
         tell_losses(chief, source, plan->starts, lost);
+    servers_link_follow(chief->values, plan->lineage);
     chief->base = (struct ticket_grant){.lineage = plan->lineage,
                                         .per_step = chief->per_step,
                                         .base_step = plan->base_step,

@@ -100,6 +100,7 @@ static int push(struct ps_worker *worker, const struct ticket_grant *grant, doub
 
 static int pull(struct ps_worker *worker, const struct ticket_grant *grant, struct error *error)
 {
+    servers_link_follow(worker->servers, grant->lineage);
     if (servers_link_is_fresh(worker->servers, grant->lineage))
         return 0;
     if (!worker->by_rows)

@@ -337,6 +337,7 @@ static void expect_values_of_one_moment(const struct one_worker *worker)
 /* As ps_worker.c does it. */
 static bool pull(struct one_worker *worker, uint32_t lineage, const struct row_set *rows)
 {
+    servers_link_follow(worker->servers, lineage);
     if (!servers_link_is_fresh(worker->servers, lineage) && servers_link_pull(worker->servers, rows, NULL) < 0)
         return false;
     expect_values_of_one_moment(worker);

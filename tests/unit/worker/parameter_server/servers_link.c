@@ -2,6 +2,7 @@
 #include "worker/parameter_server/servers_link.h"
 
 #include <criterion/criterion.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include "worker/comm/bulk_line.h"
 #include "worker/comm/link.h"
 #include "worker/parameter_server/bulk.h"
+#include "worker/parameter_server/variables.h"
 
 /* A worker whose server does as the test says. */
 
@@ -28,8 +30,9 @@ struct scene {
     struct address_book *book;
     struct servers_link *link;
     /* Of the server: it dies behind its word; says a port where nobody is; cuts the line in the first push, or in the first values;
-     * goes by the rules. */
+     * goes by the rules, in its lineage. */
     enum { DIES, LIES, CUTS_PUSH, CUTS_VALUES, KEEPS } manner;
+    atomic_uint lineage;
     float values[ELEMENTS];
 
     /* The server's; its rpc's thread only. */
@@ -42,6 +45,8 @@ struct scene {
     struct bulk_inbox inbox;
     float gradients[ELEMENTS];
     unsigned opened, pushed;
+
+    void (*closed)(void *context, struct rpc_stream *stream, const struct error *error);
 
     /* The worker's; its rpc's thread, until that has stopped. */
     unsigned warnings;
@@ -72,8 +77,14 @@ static void cut(struct scene *scene)
 
 static void acknowledge(struct scene *scene, struct rpc_stream *stream, int64_t ticket)
 {
+    uint32_t lineage = atomic_load(&scene->lineage);
     scene->pushed++;
-    ps_message_send(stream, &(struct ps_message){.type = PS_ACK, .ticket = ticket, .incarnation = scene->incarnation});
+    ps_message_send(stream,
+                    &(struct ps_message){.type = PS_ACK,
+                                         .ticket = ticket,
+                                         .lineage = lineage,
+                                         .verdict = scene->push.lineage == lineage ? UPDATE_APPLIED : UPDATE_OUTDATED,
+                                         .incarnation = scene->incarnation});
 }
 
 static void hear_push(struct scene *scene, struct rpc_stream *stream, const struct ps_message *message)
@@ -101,7 +112,8 @@ static size_t give_half(void *context, size_t offset, struct link *link)
 
 static void send_values(struct scene *scene, struct rpc_stream *stream, bool lined)
 {
-    ps_message_send(stream, &(struct ps_message){.type = PS_VALUES, .lined = lined});
+    ps_message_send(stream,
+                    &(struct ps_message){.type = PS_VALUES, .lineage = atomic_load(&scene->lineage), .lined = lined});
     scene->cutting = scene->manner == CUTS_VALUES;
     if (scene->cutting)
         bulk_line_send_from(scene->line, sizeof scene->values, give_half, scene->values);
@@ -166,10 +178,15 @@ static void on_closed(void *context, struct rpc_stream *stream, const struct err
     scene->receives = scene->cutting = false;
 }
 
+static void hear_closed(void *context, struct rpc_stream *stream, const struct error *error)
+{
+    ((struct scene *)context)->closed(context, stream, error);
+}
+
 static void opened(void *context, struct rpc_stream *stream, struct rpc_stream_events *ret_events, void **ret_context)
 {
     (void)stream;
-    *ret_events = (struct rpc_stream_events){.pieces = on_pieces, .closed = on_closed};
+    *ret_events = (struct rpc_stream_events){.pieces = on_pieces, .closed = hear_closed};
     *ret_context = context;
 }
 
@@ -199,7 +216,7 @@ static void set_up(struct scene *scene, int manner)
 {
     static const struct rpc_method methods[] = {{PS_METHOD_EXCHANGE, opened}};
     struct rpc_server *door;
-    *scene = (struct scene){.incarnation = FIRST, .values = {1, 2, 3}, .manner = manner};
+    *scene = (struct scene){.incarnation = FIRST, .values = {1, 2, 3}, .manner = manner, .closed = on_closed};
     placement_init(&scene->placement, &layout, 1);
     snprintf(scene->host, sizeof scene->host, "127.%u.%u.1", 100 + (unsigned)getpid() % 100,
              (unsigned)getpid() / 100 % 250);
@@ -258,12 +275,43 @@ Test(servers_link, values_that_came_with_a_push_are_of_its_lineage, .timeout = 1
     uint64_t incarnations[PS_SERVERS_MAX] = {0};
     struct servers_push push = {.ticket = 7, .lineage = 3, .rate = 1, .scale = 1, .pull = true};
     set_up(&scene, KEEPS);
+    atomic_store(&scene.lineage, 3);
     cr_expect(!servers_link_is_fresh(scene.link, 0));
     cr_assert(servers_link_push(scene.link, &push, &outdated, incarnations, NULL) == 0);
     cr_expect(servers_link_is_fresh(scene.link, 3) && !servers_link_is_fresh(scene.link, 4));
     push.pull = false;
     cr_assert(servers_link_push(scene.link, &push, &outdated, incarnations, NULL) == 0);
     cr_expect(!servers_link_is_fresh(scene.link, 3));
+    tear_down(&scene);
+}
+
+/* Its successor is at the same address here, and knows the lineage: whoever stood still meanwhile is not heard of again. */
+static void on_closed_behind(void *context, struct rpc_stream *stream, const struct error *error)
+{
+    struct scene *scene = context;
+    on_closed(context, stream, error);
+    atomic_fetch_add(&scene->lineage, 1);
+}
+
+/* Its word "outdated" would else end a share that nobody takes again, and its values go into a share of the new lineage. */
+Test(servers_link, a_server_that_does_not_know_the_lineage_is_left_for_its_successor, .timeout = 120)
+{
+    static struct scene scene;
+    bool outdated = true;
+    uint64_t incarnations[PS_SERVERS_MAX] = {0};
+    struct servers_push push = {.ticket = 7, .lineage = 8, .rate = 1, .scale = 1};
+    set_up(&scene, KEEPS);
+    scene.closed = on_closed_behind;
+    atomic_store(&scene.lineage, 6);
+    servers_link_follow(scene.link, 7);
+    cr_assert(servers_link_pull(scene.link, NULL, NULL) == 0);
+    cr_expect(atomic_load(&scene.lineage) == 7 && scene.opened == 2, "%u streams", scene.opened);
+    cr_assert(servers_link_push(scene.link, &push, &outdated, incarnations, NULL) == 0);
+    cr_expect(!outdated && atomic_load(&scene.lineage) == 8 && scene.opened == 3, "%u streams", scene.opened);
+    push.lineage = 7;
+    cr_assert(servers_link_push(scene.link, &push, &outdated, incarnations, NULL) == 0);
+    cr_expect(outdated && scene.opened == 3, "one that is ahead is believed");
+    scene.closed = on_closed;
     tear_down(&scene);
 }
 
