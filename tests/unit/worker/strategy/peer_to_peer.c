@@ -102,7 +102,7 @@ static struct member_options place_in_crew(struct scene *scene, unsigned rank, u
 
 static void say(struct rpc_stream *stream, const struct peer_message *message)
 {
-    static unsigned char bytes[RPC_MESSAGE_MAX];
+    static _Thread_local unsigned char bytes[RPC_MESSAGE_MAX];
     rpc_stream_send(stream, bytes, peer_message_encode(message, bytes, sizeof bytes));
 }
 
