@@ -1339,6 +1339,12 @@ OBJECT_TYPE(training_job_spec_type, "TrainingJob spec", training_job_spec_fields
         .name = field_name, .kind = FIELD_INTEGER, SCHEMA_ONLY, RANGE(0, INT64_MAX), .description = words_about_it     \
     }
 
+/* Of pods of a role, such as 0-3,7. */
+#define SHOWN_INDICES(field_name, words_about_them)                                                                    \
+    {                                                                                                                  \
+        .name = field_name, .kind = FIELD_STRING, SCHEMA_ONLY, RANGE(1, 4096), .description = words_about_them         \
+    }
+
 static const struct field restarts_fields[] = {
     COUNTER("failures", job_status, restarts.failures, "Failures of the application; these spend backoffLimit."),
     COUNTER("disruptions", job_status, restarts.disruptions, "Preemptions, drains and lost nodes."),
@@ -1392,25 +1398,15 @@ static const struct field replica_status_fields[] = {
     SHOWN_COUNTER("ready", "Pods that are ready."),
     SHOWN_COUNTER("succeeded", "Pods that ended well."),
     SHOWN_COUNTER("failed", "Pods that failed."),
-    {.name = "pending",
-     .kind = FIELD_STRING,
-     SCHEMA_ONLY,
-     RANGE(1, 4096),
-     .description =
-         "Indices whose pod of this epoch is still to be created, such as 0-3,7. Written before any of them is "
-         "created; what is missing and not listed was lost."},
-    {.name = "completed",
-     .kind = FIELD_STRING,
-     SCHEMA_ONLY,
-     RANGE(1, 4096),
-     .description =
-         "Indices whose pod has ended with 0 by itself, such as 0-3,7. That stays so when the pod is removed, "
-         "until the crew starts over."},
-    {.name = "restarting",
-     .kind = FIELD_STRING,
-     SCHEMA_ONLY,
-     RANGE(1, 4096),
-     .description = "Indices whose pod was lost and whose successor has not been ready yet, such as 0-3,7."},
+    SHOWN_INDICES(
+        "pending",
+        "Indices whose pod of this epoch is still to be created, such as 0-3,7. Written before any of them is "
+        "created; what is missing and not listed was lost."),
+    SHOWN_INDICES("completed",
+                  "Indices whose pod has ended with 0 by itself, such as 0-3,7. That stays so when the pod is removed, "
+                  "until the crew starts over."),
+    SHOWN_INDICES("restarting",
+                  "Indices whose pod was lost and whose successor has not been ready yet, such as 0-3,7."),
 };
 static OBJECT_TYPE(replica_status_type, "Replica status", replica_status_fields, .map_key = "role");
 

@@ -632,6 +632,9 @@ static bool learning_rate_scale(const struct json *self, const struct json *old)
     "(has(self.model.layers) && self.model.layers.exists(l, has(l.statistics) && l.statistics == 'Global'))))"
 #define SHARDED "(has(self.strategy.shardedOptimizer) && self.strategy.shardedOptimizer)"
 #define IS_SYNCHRONOUS "(has(self.strategy.mode) && self.strategy.mode == 'Synchronous')"
+#define MODEL_READS_TOKENS                                                                                             \
+    "((has(self.model.preset) && self.model.preset.startsWith('gpt')) || (has(self.model.layers) && "                  \
+    "self.model.layers.size() > 0 && self.model.layers[0].type == 'embedding'))"
 
 const struct rule rules[] = {
     {.name = "OneWorker",
@@ -1258,18 +1261,14 @@ const struct rule rules[] = {
      .field = "data.format",
      .holds = worker_rule_texts,
      .cel = OURS "!has(self.model) || !has(self.data) || self.data.format == 'synthetic' || "
-                 "(self.data.format in ['bytes', 'tokens']) == ((has(self.model.preset) && "
-                 "self.model.preset.startsWith('gpt')) || (has(self.model.layers) && self.model.layers.size() > 0 && "
-                 "self.model.layers[0].type == 'embedding'))",
+                 "(self.data.format in ['bytes', 'tokens']) == " MODEL_READS_TOKENS,
      .message = "bytes and tokens are for gpt presets and layers that begin with an embedding, and the other formats "
                 "for the other models; change format or model"},
     {.name = "AugmentedImages",
      .about = &shared_type,
      .field = "data.augmentation",
      .holds = worker_rule_augmented_images,
-     .cel = OURS "!has(self.model) || !has(self.data) || !has(self.data.augmentation) || !((has(self.model.preset) && "
-                 "self.model.preset.startsWith('gpt')) || (has(self.model.layers) && self.model.layers.size() > 0 && "
-                 "self.model.layers[0].type == 'embedding'))",
+     .cel = OURS "!has(self.model) || !has(self.data) || !has(self.data.augmentation) || !" MODEL_READS_TOKENS,
      .message = "is for images, and the model reads tokens; leave it out"},
     {.name = "ExportNames",
      .about = &shared_type,

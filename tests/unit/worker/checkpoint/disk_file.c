@@ -167,6 +167,17 @@ static ssize_t take_all(int descriptor, const void *bytes, size_t length)
     return (ssize_t)length;
 }
 
+/* A file of many bursts, to take_all. */
+static int write_long(int64_t *ret_size, struct error *error)
+{
+    struct disk_file_span spans[40];
+    uint32_t crc;
+    for (unsigned i = 0; i < 40; i++)
+        spans[i] = (struct disk_file_span){values, BYTES};
+    file_calls.write = take_all;
+    return disk_file_write(path, spans, 40, DISK_FILE_CACHED, &crc, ret_size, error);
+}
+
 static int sync_what_is_asked_for(int descriptor, off_t from, off_t length, unsigned flags)
 {
     (void)descriptor;
@@ -179,15 +190,10 @@ static int sync_what_is_asked_for(int descriptor, off_t from, off_t length, unsi
 
 Test(disk_file, what_goes_through_the_cache_is_never_far_ahead_of_its_disk)
 {
-    struct disk_file_span spans[40];
     struct error error = ERROR_INIT;
-    uint32_t crc;
     int64_t size;
-    for (unsigned i = 0; i < 40; i++)
-        spans[i] = (struct disk_file_span){values, BYTES};
-    file_calls.write = take_all;
     file_calls.sync_range = sync_what_is_asked_for;
-    cr_assert_eq(disk_file_write(path, spans, 40, DISK_FILE_CACHED, &crc, &size, &error), 0, "%s", error.message);
+    cr_assert_eq(write_long(&size, &error), 0, "%s", error.message);
     cr_expect_eq(taken, size);
     cr_expect_leq(furthest_ahead, 40 << 20);
 }
@@ -204,16 +210,11 @@ static int sync_of_a_dying_disk(int descriptor, off_t from, off_t length, unsign
 
 static int write_to_it(int code)
 {
-    struct disk_file_span spans[40];
     struct error error = ERROR_INIT;
-    uint32_t crc;
     int64_t size;
-    for (unsigned i = 0; i < 40; i++)
-        spans[i] = (struct disk_file_span){values, BYTES};
     sync_told = code;
-    file_calls.write = take_all;
     file_calls.sync_range = sync_of_a_dying_disk;
-    return disk_file_write(path, spans, 40, DISK_FILE_CACHED, &crc, &size, &error);
+    return write_long(&size, &error);
 }
 
 Test(disk_file, what_the_disk_could_not_take_on_the_way_is_told)

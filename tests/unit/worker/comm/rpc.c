@@ -434,19 +434,25 @@ static void later_tick(void *context)
     rpc_stream_send(later->stream, "bye", 3);
 }
 
-Test(rpc, a_body_is_asked_for_when_its_turn_comes, .timeout = 120)
+/* Until its stream is closed. */
+static void later_run(struct later *later, void (*tick)(void *context))
 {
     struct witness witness;
+    struct rpc *server = server_start(&witness, &later->port);
+    sem_init(&later->done, 0, 0);
+    cr_assert_eq(rpc_new(tick, later, 20, &later->rpc, NULL), 0);
+    rpc_start_ticks(later->rpc);
+    sem_wait(&later->done);
+    rpc_free(later->rpc);
+    rpc_free(server);
+}
+
+Test(rpc, a_body_is_asked_for_when_its_turn_comes, .timeout = 120)
+{
     struct later later = {0};
-    struct rpc *server = server_start(&witness, &later.port);
-    sem_init(&later.done, 0, 0);
-    cr_assert_eq(rpc_new(later_tick, &later, 20, &later.rpc, NULL), 0);
-    rpc_start_ticks(later.rpc);
-    sem_wait(&later.done);
-    rpc_free(later.rpc);
+    later_run(&later, later_tick);
     cr_expect_str_eq(later.heard, "one two:234 three:56 bye ");
     cr_expect_eq(later.asked, 2);
-    rpc_free(server);
 }
 
 /* What waits in a queue when its stream ends is forgotten, and nobody is asked. */
@@ -464,14 +470,7 @@ static void forgotten_tick(void *context)
 
 Test(rpc, bodies_of_a_stream_that_ends_are_not_asked_for, .timeout = 120)
 {
-    struct witness witness;
     struct later later = {0};
-    struct rpc *server = server_start(&witness, &later.port);
-    sem_init(&later.done, 0, 0);
-    cr_assert_eq(rpc_new(forgotten_tick, &later, 20, &later.rpc, NULL), 0);
-    rpc_start_ticks(later.rpc);
-    sem_wait(&later.done);
-    rpc_free(later.rpc);
+    later_run(&later, forgotten_tick);
     cr_expect(later.asked < 1000, "%u", later.asked);
-    rpc_free(server);
 }

@@ -44,18 +44,13 @@ static void open_store(const char *directory, int64_t epoch, struct checkpoint_s
 
 static void set_up(struct scene *scene)
 {
-    static const char text[] = "{\"name\":\"test\",\"strategy\":{\"type\":\"OneDevice\"},"
-                               "\"model\":{\"preset\":\"mlp\",\"width\":8},"
-                               "\"data\":{\"format\":\"synthetic\",\"examples\":90},"
-                               "\"training\":{\"steps\":7,\"batchSize\":24,\"seed\":5,"
-                               "\"optimizer\":{\"type\":\"sgd\",\"learningRate\":\"0.02\"}}}";
     const struct report_options report = {.job_uid = "", .role = "worker", .http_port = -1, .unit = "examples"};
     struct learner *learner = &scene->learner;
     struct error error = ERROR_INIT;
     snprintf(scene->directory, sizeof scene->directory, "/tmp/coxswain-best-XXXXXX");
     cr_assert(mkdtemp(scene->directory));
-    cr_assert(learner_open_job(learner, text, &error) == 0 && learner_open_model(learner, 1, 24, false, &error) == 0 &&
-                  learner_open_state(learner, &error) == 0,
+    cr_assert(learner_open_job(learner, LEARNER_SMALL_JOB, &error) == 0 &&
+                  learner_open_model(learner, 1, 24, false, &error) == 0 && learner_open_state(learner, &error) == 0,
               "%s", error.message);
     learner->job.checkpoint.keep_best = true;
     scene->strategy.operations = &plain_operations;
