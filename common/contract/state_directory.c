@@ -61,15 +61,11 @@ static bool has_file(const char *path, const char *file)
     return lstat(name, &about) == 0 && S_ISREG(about.st_mode);
 }
 
-static void close_directory(DIR **directory)
-{
-    if (*directory)
-        closedir(*directory);
-}
+DEFINE_SCOPE_FREE(DIR *, closedir)
 
 int state_directory_check(const char *path, struct error *error)
 {
-    SCOPED(close_directory) DIR *directory = opendir(path);
+    SCOPED(closedir_scope) DIR *directory = opendir(path);
     if (!directory)
         return errno == ENOENT ? 0 : error_set_errno(error, "open the state directory %s", path);
     if (has_file(path, STATE_DATABASE) || has_file(path, STANDALONE_LOG))

@@ -150,6 +150,7 @@ int command_run(int count, char **words)
         return code;
     SCOPED_FREE char *resume = resume_command(&options);
     options.resume = resume;
+    bool embedded = !options.kubeconfig && !options.context;
     struct event_loop *loop = NULL;
     struct terminal terminal;
     SCOPED(run_outcome_release) struct run_outcome outcome = {.succeeded = false};
@@ -158,12 +159,12 @@ int command_run(int count, char **words)
     if (event_loop_new(&loop, &error) < 0 || run_job(&options, loop, &terminal, &outcome, &error) < 0) {
         access_explain(&error);
         fprintf(stderr, "cox run: %s\n", error.message);
-        if (error.kind == ERROR_ALREADY_EXISTS && !options.kubeconfig && !options.context)
+        if (error.kind == ERROR_ALREADY_EXISTS && embedded)
             advise_another(resume);
         code = error.kind == ERROR_CANCELLED ? EXIT_INTERRUPTED : EXIT_FAILURE;
     } else {
         code = outcome.interrupted ? EXIT_INTERRUPTED : outcome.succeeded ? EXIT_SUCCESS : EXIT_FAILURE;
-        if (code == EXIT_FAILURE && !options.kubeconfig && !options.context)
+        if (code == EXIT_FAILURE && embedded)
             printf("\nIt stays failed until it is run anew, from its last checkpoint if it has one:\n  %s --fresh\n",
                    resume);
     }

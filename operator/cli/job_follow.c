@@ -19,8 +19,6 @@
 #define LAST_LINES_MS 5000
 /* And so long at most where the chief lives on: what it says then is not the job's any more. */
 #define AFTERWARDS_MS 30000
-/* So often a log is asked for that has no more to come, without a new line, until its rest is given up. */
-#define LAST_TRIES 6
 #define LOG_LINE_MAX (64 * 1024)
 
 struct job_follow {
@@ -108,7 +106,7 @@ static bool log_is_at_end(struct job_follow *follow, const struct error *error)
     bool same = !error && log_end_is_same(&follow->end, &follow->position, follow->line.length);
     bool gone = whole && error && error->http_status == 404;
     follow->tries = final ? follow->tries + 1 : 0;
-    bool enough = final && (same || gone || follow->tries >= LAST_TRIES);
+    bool enough = final && (same || gone || follow->tries >= LOG_LAST_TRIES);
     if (enough && error && heard && !(gone && was_ended))
         follow->lost = *error;
     return enough || (error && error->http_status == 403 && !heard);

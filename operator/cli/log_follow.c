@@ -18,8 +18,6 @@
 /* Until a stream that was cut is opened again; longer each time that it brings nothing. */
 #define AGAIN_MS 500
 #define AGAIN_MAX_MS 8000
-/* So often a log is asked for that has no more to come, without a new line, until its rest is given up. */
-#define LAST_TRIES 6
 
 struct log_follower {
     struct cluster *cluster;
@@ -136,10 +134,10 @@ static bool is_last(struct log_stream *stream)
         if (log_end_is_same(&stream->end, log_inlet_position(stream->inlet), log_inlet_begun(stream->inlet)) &&
             is_final)
             return true;
-        if (stream->tries >= LAST_TRIES && is_final)
+        if (stream->tries >= LOG_LAST_TRIES && is_final)
             error_set(&stream->cause, ERROR_UNAVAILABLE, "its stream is cut again and again");
     }
-    return (is_whole && (status == 400 || status == 404)) || (is_final && stream->tries >= LAST_TRIES);
+    return (is_whole && (status == 400 || status == 404)) || (is_final && stream->tries >= LOG_LAST_TRIES);
 }
 
 /* An API server that has just come back may refuse what it allows: whoever has heard something waits. */

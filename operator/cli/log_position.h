@@ -10,6 +10,8 @@
 #include <stddef.h>
 
 #define LOG_TIME_MAX 48
+/* So often a log is asked for that has no more to come, without a new line, until its rest is given up. */
+#define LOG_LAST_TRIES 6
 
 /* Zeroed at the beginning of a log. */
 struct log_position {

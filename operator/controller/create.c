@@ -24,11 +24,16 @@ static bool has_to_wait(const struct planning *planning, const struct slot *slot
     return slot->restarting || !condition_is(planning->old, CONDITION_RUNNING, CONDITION_TRUE);
 }
 
+static bool slot_is_due(const struct planning *planning, const struct slot *slot, bool backs_off)
+{
+    return slot_to_fill(slot) && !(backs_off && has_to_wait(planning, slot));
+}
+
 static bool has_slot_to_fill(const struct planning *planning, bool backs_off)
 {
     const struct crew *crew = &planning->crew;
     for (size_t i = 0; i < crew->slot_count; i++)
-        if (slot_to_fill(&crew->slots[i]) && !(backs_off && has_to_wait(planning, &crew->slots[i])))
+        if (slot_is_due(planning, &crew->slots[i], backs_off))
             return true;
     return false;
 }
@@ -65,7 +70,7 @@ static void create_pods(struct planning *planning)
     }
     for (size_t i = 0; i < planning->crew.slot_count; i++) {
         const struct slot *slot = &planning->crew.slots[i];
-        if (slot_to_fill(slot) && !(backs_off && has_to_wait(planning, slot)))
+        if (slot_is_due(planning, slot, backs_off))
             planning_create_pod(planning, slot->role, slot->index);
     }
 }

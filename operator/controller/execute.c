@@ -438,6 +438,7 @@ static void pod_write_answered(void *context, const struct kube_answer *answer)
     execution_write_answered(execution, answer, &execution->entry->pod_write, "pod");
 }
 
+/* Of the job or one of its children. */
 static void delete_answered(void *context, const struct kube_answer *answer)
 {
     execution_write_answered(context, answer, NULL, "delete");

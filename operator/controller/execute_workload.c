@@ -80,7 +80,6 @@ static void workload_written(void *context, const struct kube_answer *answer)
     execution_write_answered(execution, answer, &execution->entry->workload_write, "Workload");
 }
 
-/* Of the job or one of its children. */
 static void apply_workload(struct execution *execution, struct json *config, const char *manager)
 {
     struct resource_path path = {execution->plan.queue.resource, execution->namespace, execution->name, "status"};

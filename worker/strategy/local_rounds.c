@@ -174,17 +174,11 @@ void local_rounds_stand_at_start(struct local_rounds *rounds)
         state->host.slots[i] = state->slots[i];
 }
 
-static void announce_change(const struct local_rounds *rounds)
-{
-    if (rounds->options.before_change != NULL)
-        rounds->options.before_change(rounds->options.context);
-}
-
 /* Back to the start; only a device that has failed can prevent it, and then nothing of it is used again. */
 static void roll_back(struct local_rounds *rounds)
 {
     replica_settle(rounds->replica);
-    announce_change(rounds);
+    tell(rounds, rounds->options.before_change);
     for (unsigned i = 0; i < rounds->vector_count; i++)
         copy(rounds, rounds->start[i], rounds->vectors[i]);
     (void)device_stream_synchronise(rounds->stream, NULL);
@@ -251,7 +245,7 @@ static void average_statistics(struct local_rounds *rounds)
 static int take_outer_step(struct local_rounds *rounds, struct error *error)
 {
     double share = 1 / fmax(1, (double)rounds->words[ROUND_EXAMPLES]);
-    announce_change(rounds); /* a rank without examples has changed nothing before */
+    tell(rounds, rounds->options.before_change); /* a rank without examples has changed nothing before */
     scale(rounds, share, rounds->exchange[0]);
     scale(rounds, rounds->momentum, rounds->velocity);
     add(rounds, 1, rounds->exchange[0], rounds->velocity);
@@ -325,7 +319,6 @@ int local_rounds_run(struct local_rounds *rounds, struct collective *group, cons
         return -1;
     }
     tell(rounds, rounds->leaves_boundary);
-    tell(rounds, rounds->options.before_change);
     if (take_outer_step(rounds, error) < 0)
         return -1;
     read_words(rounds, world, ret_result);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/train/evaluator.h"
 
-#include <math.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
