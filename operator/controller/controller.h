@@ -11,7 +11,7 @@
 
 #include "common/buffer.h"
 #include "common/http_client.h"
-#include "operator/controller/plan.h"
+#include "operator/controller/plan/plan.h"
 #include "operator/kube/client.h"
 
 struct controller;

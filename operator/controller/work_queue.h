@@ -8,7 +8,7 @@
 #define COXSWAIN_CONTROLLER_WORK_QUEUE_H
 
 #include "common/event_loop.h"
-#include "operator/controller/job_entry.h"
+#include "operator/controller/execute/job_entry.h"
 
 struct work_queue;
 

@@ -10,9 +10,9 @@
 
 #include "common/clock.h"
 #include "common/memory.h"
-#include "operator/controller/plan.h"
-#include "operator/controller/pod_build.h"
-#include "operator/controller/pod_record.h"
+#include "operator/controller/objects/pod_build.h"
+#include "operator/controller/observed/pod_record.h"
+#include "operator/controller/plan/plan.h"
 
 #define WORKERS 100
 #define ROUNDS 10000

@@ -127,7 +127,7 @@ if [[ ${1:-} == lane ]]; then
             echo "not ok point $point: the proxy does not start"
             exit
         fi
-        # What comes into being under its eyes while it holds the lease it takes up without a word (operator/controller/first_crew.h).
+        # What comes into being under its eyes while it holds the lease it takes up without a word (operator/controller/plan/first_crew.h).
         [[ $scheduler == Coscheduling ]] || until_true $patience grep -q 'caches are complete' operator.log
         life "$name" >why
         result=$?

@@ -6,10 +6,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "operator/controller/conditions.h"
-#include "operator/controller/plan.h"
-#include "operator/controller/pod_build.h"
-#include "operator/controller/pod_record.h"
+#include "operator/controller/objects/pod_build.h"
+#include "operator/controller/observed/pod_record.h"
+#include "operator/controller/plan/conditions.h"
+#include "operator/controller/plan/plan.h"
 
 #define INPUT_MAX (64 * 1024)
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "common/memory.h"
-#include "operator/controller/quantity.h"
+#include "operator/controller/objects/quantity.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 

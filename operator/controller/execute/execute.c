@@ -1,0 +1,728 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/execute/execution.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/contract/labels.h"
+#include "common/memory.h"
+#include "operator/controller/execute/status_patch.h"
+#include "operator/controller/objects/child_metadata.h"
+#include "operator/controller/objects/gang.h"
+#include "operator/controller/objects/pod_build.h"
+#include "operator/controller/objects/queue_build.h"
+#include "operator/controller/objects/template_fields.h"
+#include "operator/controller/observed/owner.h"
+#include "operator/controller/plan/crew.h"
+#include "operator/controller/plan/refusal.h"
+#include "operator/controller/plan/replicas.h"
+
+#define JOBS ((struct kube_resource){API_GROUP, API_VERSION, TRAINING_JOB_PLURAL})
+
+struct kube_call_options execution_call_options(struct execution *execution, kube_answered *answered, void *context)
+{
+    return (struct kube_call_options){.flow = execution->entry->key,
+                                      .priority = KUBE_SOON,
+                                      .metadata_only = true,
+                                      .answered = answered,
+                                      .context = context};
+}
+
+void execution_note_failure(struct execution *execution, const struct error *error, const char *what)
+{
+    enum error_kind before = execution->failed.kind;
+    if (before != ERROR_NONE && (before != ERROR_CONFLICT || error->kind == ERROR_CONFLICT))
+        return;
+    execution->failed = *error;
+    error_wrap(&execution->failed, "%s", what);
+}
+
+static const char *version_of(const struct kube_answer *answer)
+{
+    return json_string_at(answer->object, "metadata.resourceVersion", NULL);
+}
+
+/* ---------------------------------------------------------------- the end of a plan */
+
+static struct event_subject subject_of(const struct execution *execution)
+{
+    return (struct event_subject){
+        .api_version = API_GROUP_VERSION,
+        .kind = TRAINING_JOB_KIND,
+        .name_space = execution->namespace,
+        .name = execution->name,
+        .uid = execution->uid,
+    };
+}
+
+static bool is_true(const struct execution *execution, const struct plan_event *event, bool written)
+{
+    if (event->action_number > 0)
+        return execution->deleted[event->action_number - 1];
+    return written || event->of_action;
+}
+
+static void emit_events(struct execution *execution, bool written)
+{
+    struct event_subject subject = subject_of(execution);
+    for (size_t i = 0; i < execution->plan.event_count; i++) {
+        const struct plan_event *event = &execution->plan.events[i];
+        if (!is_true(execution, event, written))
+            continue;
+        event_recorder_record(execution->executor.recorder, &subject, event->warning ? EVENT_WARNING : EVENT_NORMAL,
+                              event->reason, event->action, event->note);
+    }
+    if (job_entry_is_about(execution->entry, execution->uid))
+        job_entry_note_told(execution->entry, &execution->plan);
+}
+
+static void finish(struct execution *execution)
+{
+    struct executor executor = execution->executor;
+    struct job_entry *entry = execution->entry;
+    struct error failed = execution->failed;
+    if (execution->created && !execution->refused && job_entry_is_about(entry, execution->uid))
+        job_entry_clear_obstacle(entry);
+    plan_release(&execution->plan);
+    free(execution);
+    executor.done(executor.context, entry, failed.kind == ERROR_NONE ? NULL : &failed);
+}
+
+static void finish_later(void *context)
+{
+    finish(context);
+}
+
+/* The status cannot say it: the job stands still, and its last status looks as if all were well. */
+static void tell_of_refused_status(struct execution *execution, const struct error *error)
+{
+    if (error->kind != ERROR_INVALID && error->kind != ERROR_FORBIDDEN && error->kind != ERROR_TOO_LARGE)
+        return;
+    struct event_subject subject = subject_of(execution);
+    SCOPED_FREE char *note = memory_format("the API server refuses the job's status: %s", error->message);
+    event_recorder_record(execution->executor.recorder, &subject, EVENT_WARNING, "StatusRefused", "WriteStatus", note);
+}
+
+static void status_written(void *context, const struct kube_answer *answer)
+{
+    struct execution *execution = context;
+    if (!answer->error) {
+        own_write_note(&execution->entry->job_write, version_of(answer));
+        if (job_entry_is_about(execution->entry, execution->uid))
+            job_entry_forget_finished(execution->entry, execution->plan.finished);
+        emit_events(execution, true);
+    } else if (answer->error->kind != ERROR_NOT_FOUND) {
+        execution_note_failure(execution, answer->error, "status");
+        tell_of_refused_status(execution, answer->error);
+    }
+    finish(execution);
+}
+
+static void write_status(struct execution *execution)
+{
+    SCOPED_JSON *patch = execution->status_patch;
+    execution->status_patch = NULL;
+    struct resource_path path = {JOBS, execution->namespace, execution->name, "status"};
+    struct kube_call_options options = execution_call_options(execution, status_written, execution);
+    options.priority = execution->status_priority;
+    kube_client_patch(execution->executor.client, &path, patch, &options);
+}
+
+/* Every action is answered. */
+static void conclude(struct execution *execution)
+{
+    if (execution->open > 0)
+        return;
+    if (execution->status_patch) {
+        write_status(execution);
+        return;
+    }
+    emit_events(execution, false);
+    finish(execution);
+}
+
+void execution_request_end(struct execution *execution)
+{
+    execution->open--;
+    conclude(execution);
+}
+
+/* ---------------------------------------------------------------- creates */
+
+static void obstruct(struct execution *execution, enum obstacle_kind kind, const char *plural, const char *message)
+{
+    execution->refused = true;
+    if (!obstacle_is_final(execution->entry->obstacle))
+        job_entry_set_obstacle(execution->entry, execution->uid, kind, plural, message, clock_now_ms());
+}
+
+void execution_refuse(struct execution *execution, enum obstacle_kind kind, const char *message)
+{
+    obstruct(execution, kind, NULL, message);
+}
+
+static void refuse_creation(const struct creation *creation, enum obstacle_kind kind, const char *message)
+{
+    obstruct(creation->execution, kind, creation->resource.plural, message);
+}
+
+/* NULL: it is no pod. */
+static const char *role_of(const struct creation *creation)
+{
+    return creation->action ? role_name(creation->action->role) : NULL;
+}
+
+void creation_end(struct creation *creation)
+{
+    struct execution *execution = creation->execution;
+    json_free(creation->service);
+    json_free(creation->pod);
+    free(creation->name);
+    free(creation);
+    execution_request_end(execution);
+}
+
+/* NULL for what is not cached. */
+static struct own_write *own_write_of(struct execution *execution, const struct creation *creation)
+{
+    struct job_entry *entry = execution->entry;
+    const struct {
+        const char *plural;
+        struct own_write *write;
+    } writes[] = {
+        {"pods", &entry->pod_write},
+        {"services", &entry->service_write},
+        {POD_GROUP_PLURAL, &entry->group_write},
+        {WORKLOAD_PLURAL, &entry->workload_write},
+    };
+    for (size_t i = 0; i < sizeof writes / sizeof writes[0]; i++)
+        if (strcmp(writes[i].plural, creation->resource.plural) == 0)
+            return writes[i].write;
+    return NULL;
+}
+
+/* Pods without an owner are adopted, or not, once the cache shows them. */
+static bool is_jobs(const struct creation *creation, const struct owner *owner, const struct json *object)
+{
+    const char *label = creation->action ? "" : owner_label(object);
+    return owner_is_job(owner->uid, label, creation->execution->uid);
+}
+
+/* Why what exists is of no use; NULL: it is what was to be made. Free with free(). */
+static char *why_taken(const struct creation *creation, const struct json *object)
+{
+    struct owner owner = owner_of(object);
+    return is_jobs(creation, &owner, object)
+               ? owner_label_lost(object, creation->resource.plural, creation->execution->uid)
+               : owner_name_taken(creation->resource.plural, creation->name, &owner);
+}
+
+/* A pod that existed and does not may have been ours, and its process may live on where it was removed by force: under this
+ * name and epoch none is made again. */
+static bool came_and_went(const struct creation *creation, const struct kube_answer *answer)
+{
+    return creation->action && answer->error && answer->error->kind == ERROR_NOT_FOUND &&
+           strcmp(answer->reason, "NotFound") == 0;
+}
+
+/* AlreadyExists: ours, from before a crash or from a try whose answer was lost? */
+static void owner_checked(void *context, const struct kube_answer *answer)
+{
+    struct creation *creation = context;
+    struct execution *execution = creation->execution;
+    SCOPED_FREE char *taken = answer->error ? NULL : why_taken(creation, answer->object);
+    if (came_and_went(creation, answer)) {
+        job_entry_note_lost(execution->entry, execution->uid, creation->action, execution->plan.epoch);
+    } else if (answer->error) {
+        execution_note_failure(execution, answer->error, creation->name);
+    } else if (taken) {
+        refuse_creation(creation, OBSTACLE_NAME_TAKEN, taken);
+    } else {
+        own_write_note(own_write_of(execution, creation), version_of(answer));
+        execution->created = true;
+    }
+    creation_end(creation);
+}
+
+static void check_owner(struct creation *creation)
+{
+    struct execution *execution = creation->execution;
+    struct resource_path path = {creation->resource, execution->namespace, creation->name, NULL};
+    struct kube_call_options options = execution_call_options(execution, owner_checked, creation);
+    kube_client_get(execution->executor.client, &path, &options);
+}
+
+void creation_note_refusal(const struct creation *creation, const struct error *error)
+{
+    SCOPED_FREE char *message = NULL;
+    execution_note_failure(creation->execution, error, creation->name);
+    if (error->kind == ERROR_CANCELLED)
+        return;
+    enum obstacle_kind kind = refusal_of_create(error, role_of(creation), &message);
+    refuse_creation(creation, kind, message);
+}
+
+static void created(void *context, const struct kube_answer *answer)
+{
+    struct creation *creation = context;
+    struct execution *execution = creation->execution;
+    if (answer->error && answer->error->kind == ERROR_ALREADY_EXISTS) {
+        check_owner(creation);
+        return;
+    }
+    if (answer->error) {
+        creation_note_refusal(creation, answer->error);
+    } else {
+        own_write_note(own_write_of(execution, creation), version_of(answer));
+        execution->created = true;
+    }
+    creation_end(creation);
+}
+
+void creation_send(struct creation creation, const struct json *object, kube_answered *answered)
+{
+    struct execution *execution = creation.execution;
+    struct creation *sent = memory_allocate(1, sizeof *sent);
+    *sent = creation;
+    sent->name = memory_copy_string(json_string_at(object, "metadata.name", ""));
+    struct resource_path path = {creation.resource, execution->namespace, NULL, NULL};
+    struct kube_call_options options = execution_call_options(execution, answered, sent);
+    options.priority = creation.priority;
+    options.dry_run = creation.dry_run;
+    options.strict = creation.strict;
+    execution->open++;
+    kube_client_create(execution->executor.client, &path, object, &options);
+}
+
+void execution_create(struct execution *execution, struct kube_resource resource, const struct json *object)
+{
+    creation_send((struct creation){.execution = execution, .resource = resource, .priority = KUBE_SOON}, object,
+                  created);
+}
+
+/* ---------------------------------------------------------------- fields that pods do not have */
+
+/* The job has run with them: they go on having no effect, and are told of once. */
+static void ignore_fields(struct execution *execution, const char *role, const char *fields)
+{
+    if (!job_entry_is_about(execution->entry, execution->uid) || execution->entry->fields_ignored)
+        return;
+    execution->entry->fields_ignored = true;
+    struct event_subject subject = subject_of(execution);
+    SCOPED_FREE char *note = memory_format(
+        "spec.roles[%s].template: %s: it has no effect, as before; leave it out of the next job", role, fields);
+    event_recorder_record(execution->executor.recorder, &subject, EVENT_WARNING, "TemplateFieldIgnored", "CreatePod",
+                          note);
+}
+
+bool execution_accepts_fields(struct execution *execution, const struct training_job *job)
+{
+    for (int role = 0; role < ROLE_COUNT; role++) {
+        const char *name = role_name((enum role)role);
+        SCOPED_FREE char *field = template_fields_unknown(job->roles[role].template);
+        if (!field || crew_role_count(job, (enum role)role) == 0)
+            continue;
+        SCOPED_FREE char *words = memory_format("unknown field \"%s\"", field);
+        if (execution->plan.first_pods) {
+            SCOPED_FREE char *message =
+                memory_format("spec.roles[%s].template: %s: correct it and create the job anew", name, words);
+            execution_refuse(execution, OBSTACLE_TEMPLATE, message);
+            return false;
+        }
+        ignore_fields(execution, name, words);
+    }
+    return true;
+}
+
+int execution_builder_init(struct execution *execution, const struct training_job *job, struct pod_builder *ret_builder,
+                           struct error *error)
+{
+    if (pod_builder_init(ret_builder, job, execution->executor.options, error) < 0)
+        return -1;
+    ret_builder->has_run = !execution->plan.first_pods;
+    return 0;
+}
+
+static void pod_created(void *context, const struct kube_answer *answer)
+{
+    struct creation *creation = context;
+    struct execution *execution = creation->execution;
+    const char *fields = answer->error ? refusal_unknown_fields(answer->error) : NULL;
+    if (!creation->pod || !fields) {
+        created(context, answer);
+        return;
+    }
+    ignore_fields(execution, role_of(creation), fields);
+    struct creation again = {.execution = execution,
+                             .resource = creation->resource,
+                             .priority = creation->priority,
+                             .action = creation->action};
+    creation_send(again, creation->pod, created);
+    creation_end(creation);
+}
+
+static void create_pod(struct execution *execution, const struct pod_builder *builder, const struct action *action)
+{
+    struct error error = ERROR_INIT;
+    struct json *pod;
+    if (pod_build(builder, action->role, action->index, &pod, &error) < 0) {
+        execution_refuse(execution, OBSTACLE_REJECTED, error.message);
+        return;
+    }
+    struct creation creation = {
+        .execution = execution, .resource = KUBE_PODS, .priority = execution->pods_priority, .action = action};
+    creation.strict = !execution->entry->fields_ignored;
+    if (creation.strict && !execution->plan.first_pods)
+        creation.pod = pod;
+    creation_send(creation, pod, pod_created);
+    if (!creation.pod)
+        json_free(pod);
+}
+
+/* The builder is made when the first pod needs it. */
+static void create_pods(struct execution *execution, const struct training_job *job)
+{
+    struct error error = ERROR_INIT;
+    SCOPED(pod_builder_release) struct pod_builder builder = {0};
+    for (size_t i = 0; i < execution->plan.action_count && !execution->refused; i++) {
+        const struct action *action = &execution->plan.actions[i];
+        if (action->type != ACTION_CREATE_POD)
+            continue;
+        if (!builder.job && !execution_accepts_fields(execution, job))
+            break;
+        if (!builder.job && execution_builder_init(execution, job, &builder, &error) < 0) {
+            execution_refuse(execution, OBSTACLE_REJECTED, error.message);
+            break;
+        }
+        builder.placement = execution->plan.placement;
+        create_pod(execution, &builder, action);
+    }
+}
+
+/* ---------------------------------------------------------------- the other actions */
+
+/* A patch that carries another uid than the object has is no conflict but an attempt to change what cannot be changed. */
+static bool is_about_uid(const struct kube_answer *answer)
+{
+    const struct json *causes = json_at(answer->object, "details.causes");
+    for (const struct json *cause = json_first(causes); cause; cause = json_next(cause))
+        if (strcmp(json_string_at(cause, "field", ""), "metadata.uid") == 0)
+            return true;
+    return false;
+}
+
+/* What was meant is gone, or its name is another's: what was wanted of it holds, and the cache will show it. Until then
+ * the same plan would be made again and again, so it counts as a conflict, which waits. */
+static void note_refused(struct execution *execution, const struct kube_answer *answer, const char *what)
+{
+    struct error error = *answer->error;
+    if (error.kind == ERROR_NOT_FOUND || (error.kind == ERROR_INVALID && is_about_uid(answer)))
+        error.kind = ERROR_CONFLICT;
+    execution_note_failure(execution, &error, what);
+}
+
+void execution_write_answered(struct execution *execution, const struct kube_answer *answer, struct own_write *write,
+                              const char *what)
+{
+    if (answer->error)
+        note_refused(execution, answer, what);
+    else
+        own_write_note(write, version_of(answer));
+    execution_request_end(execution);
+}
+
+static void pod_write_answered(void *context, const struct kube_answer *answer)
+{
+    struct execution *execution = context;
+    execution_write_answered(execution, answer, &execution->entry->pod_write, "pod");
+}
+
+/* Of the job or one of its children. */
+static void delete_answered(void *context, const struct kube_answer *answer)
+{
+    execution_write_answered(context, answer, NULL, "delete");
+}
+
+/* Lies in the plan's arena. */
+struct pod_deletion {
+    struct execution *execution;
+    size_t action; /* its place among the plan's */
+};
+
+static void pod_deleted(void *context, const struct kube_answer *answer)
+{
+    const struct pod_deletion *deletion = context;
+    struct execution *execution = deletion->execution;
+    execution->deleted[deletion->action] = !answer->error;
+    pod_write_answered(execution, answer);
+}
+
+static void delete_pod(struct execution *execution, const struct action *action, int64_t grace_seconds)
+{
+    struct resource_path path = {KUBE_PODS, execution->namespace, action->pod->name, NULL};
+    struct kube_delete_options what = {.uid = action->pod->uid, .grace_seconds = grace_seconds};
+    struct pod_deletion *deletion = arena_allocate(&execution->plan.arena, 1, sizeof *deletion);
+    *deletion = (struct pod_deletion){execution, (size_t)(action - execution->plan.actions)};
+    struct kube_call_options options = execution_call_options(execution, pod_deleted, deletion);
+    execution->open++;
+    kube_client_delete(execution->executor.client, &path, &what, &options);
+}
+
+static void delete_job(struct execution *execution)
+{
+    struct resource_path path = {JOBS, execution->namespace, execution->name, NULL};
+    struct kube_delete_options what = {.uid = execution->uid, .propagation = "Background", .grace_seconds = -1};
+    struct kube_call_options options = execution_call_options(execution, delete_answered, execution);
+    execution->open++;
+    kube_client_delete(execution->executor.client, &path, &what, &options);
+}
+
+static void remove_current(struct execution *execution, const struct pod_view *pod)
+{
+    SCOPED_JSON *patch = json_new_object();
+    struct json *metadata = json_set(patch, "metadata", json_new_object());
+    json_set_string(metadata, "uid", pod->uid);
+    json_set(json_set(metadata, "labels", json_new_object()), LABEL_CURRENT, json_new_null());
+    struct resource_path path = {KUBE_PODS, execution->namespace, pod->name, NULL};
+    struct kube_call_options options = execution_call_options(execution, pod_write_answered, execution);
+    execution->open++;
+    kube_client_patch(execution->executor.client, &path, patch, &options);
+}
+
+/* An orphan that is to be the job's. */
+struct adoption {
+    struct adoption *next;
+    struct execution *execution;
+    struct json *config; /* what is applied to it */
+    char *name;
+};
+
+/* It may be refused for as long as a policy stands, and the job must go on. */
+static void note_no_adoption(struct adoption *adoption, const struct kube_answer *answer)
+{
+    struct job_entry *entry = adoption->execution->entry;
+    enum error_kind kind = answer->error->kind;
+    bool refused = kind == ERROR_FORBIDDEN || (kind == ERROR_INVALID && !is_about_uid(answer));
+    if (refused && job_entry_is_about(entry, adoption->execution->uid))
+        job_entry_refuse_adoption(entry, json_string_at(adoption->config, "metadata.uid", ""), answer->error->message,
+                                  clock_now_ms());
+    note_refused(adoption->execution, answer, "adopt a pod");
+}
+
+static void adoption_free(struct adoption *adoption)
+{
+    json_free(adoption->config);
+    free(adoption->name);
+    free(adoption);
+}
+
+static void adopted(void *context, const struct kube_answer *answer)
+{
+    struct adoption *adoption = context;
+    struct execution *execution = adoption->execution;
+    if (answer->error)
+        note_no_adoption(adoption, answer);
+    else
+        own_write_note(&execution->entry->pod_write, version_of(answer));
+    adoption_free(adoption);
+    execution_request_end(execution);
+}
+
+/* By apply, which adds to what others say: of two who do it at a time the API server refuses the second. */
+static void apply_adoption(struct adoption *adoption)
+{
+    struct execution *execution = adoption->execution;
+    struct resource_path path = {KUBE_PODS, execution->namespace, adoption->name, NULL};
+    struct kube_call_options options = execution_call_options(execution, adopted, adoption);
+    execution->open++;
+    kube_client_apply(execution->executor.client, &path, adoption->config, MANAGER_ADOPTION, &options);
+}
+
+static bool is_living_job(const struct execution *execution, const struct json *job)
+{
+    return strcmp(json_string_at(job, "metadata.uid", ""), execution->uid) == 0 &&
+           !json_at(job, "metadata.deletionTimestamp");
+}
+
+/* Whoever deletes a job and keeps its pods wants them to have no owner: the cache may not show that yet. */
+static void owner_lives(void *context, const struct kube_answer *answer)
+{
+    struct execution *execution = context;
+    struct error leaves = ERROR_INIT;
+    bool lives = !answer->error && is_living_job(execution, answer->object);
+    if (!answer->error && !lives) {
+        error_set(&leaves, ERROR_CONFLICT, "the job is being deleted");
+        execution_note_failure(execution, &leaves, "adopt a pod");
+    }
+    for (struct adoption *adoption = execution->adoptions, *next; adoption; adoption = next) {
+        next = adoption->next;
+        if (lives) {
+            apply_adoption(adoption);
+            continue;
+        }
+        if (answer->error)
+            note_no_adoption(adoption, answer);
+        adoption_free(adoption);
+    }
+    execution_request_end(execution);
+}
+
+/* One question for all. */
+static void ask_for_owner(struct execution *execution)
+{
+    struct resource_path path = {JOBS, execution->namespace, execution->name, NULL};
+    struct kube_call_options options = execution_call_options(execution, owner_lives, execution);
+    execution->open++;
+    kube_client_get(execution->executor.client, &path, &options);
+}
+
+static void adopt_pod(struct execution *execution, const struct training_job *job, const struct pod_view *pod)
+{
+    struct adoption *adoption = memory_allocate(1, sizeof *adoption);
+    *adoption = (struct adoption){execution->adoptions, execution, json_new_object(), memory_copy_string(pod->name)};
+    json_set_string(adoption->config, "apiVersion", "v1");
+    json_set_string(adoption->config, "kind", "Pod");
+    struct json *metadata = json_set_object(adoption->config, "metadata");
+    json_set_string(metadata, "name", pod->name);
+    json_set_string(metadata, "namespace", job->namespace);
+    json_set_string(metadata, "uid", pod->uid);
+    json_append(json_set_array(metadata, "ownerReferences"), child_owner_reference(job));
+    if (!execution->adoptions)
+        ask_for_owner(execution);
+    execution->adoptions = adoption;
+}
+
+static void create_group(struct execution *execution, const struct training_job *job)
+{
+    struct error error = ERROR_INIT;
+    SCOPED(pod_builder_release) struct pod_builder builder = {0};
+    SCOPED_JSON *group = NULL;
+    struct kube_resource resource = execution->plan.gang.resource;
+    if (!execution_accepts_fields(execution, job))
+        return;
+    if (execution_builder_init(execution, job, &builder, &error) < 0 ||
+        gang_build(&builder, resource.version, &group, &error) < 0)
+        execution_refuse(execution, OBSTACLE_REJECTED, error.message);
+    else
+        execution_create(execution, resource, group);
+}
+
+/* A child of the job's name. */
+static void delete_child(struct execution *execution, struct kube_resource resource, const char *uid)
+{
+    struct resource_path path = {resource, execution->namespace, execution->name, NULL};
+    struct kube_delete_options what = {.uid = uid, .grace_seconds = -1};
+    struct kube_call_options options = execution_call_options(execution, delete_answered, execution);
+    execution->open++;
+    kube_client_delete(execution->executor.client, &path, &what, &options);
+}
+
+static void act(struct execution *execution, const struct training_job *job, const struct action *action)
+{
+    switch (action->type) {
+    case ACTION_CREATE_SERVICE:
+        execute_create_service(execution, job);
+        return;
+    case ACTION_CREATE_CERTIFICATE:
+        execute_create_certificate(execution, job);
+        return;
+    case ACTION_LOOK_FOR_KEY:
+    case ACTION_CREATE_KEY:
+        execute_send_key(execution, job, action->type == ACTION_LOOK_FOR_KEY);
+        return;
+    case ACTION_CREATE_GROUP:
+        create_group(execution, job);
+        return;
+    case ACTION_DELETE_GROUP:
+        delete_child(execution, execution->plan.gang.resource, execution->plan.gang.group->uid);
+        return;
+    case ACTION_CREATE_WORKLOAD:
+        execute_create_workload(execution, job);
+        return;
+    case ACTION_DELETE_WORKLOAD:
+        delete_child(execution, execution->plan.queue.resource, execution->plan.queue.workload->uid);
+        return;
+    case ACTION_RELEASE_WORKLOAD:
+        execute_release_workload(execution, job);
+        return;
+    case ACTION_CLEAR_ADMISSION:
+        execute_clear_admission(execution);
+        return;
+    case ACTION_TELL_WORKLOAD:
+        execute_tell_workload(execution, job);
+        return;
+    case ACTION_CREATE_POD: /* create_pods */
+        return;
+    case ACTION_ADOPT_POD:
+        adopt_pod(execution, job, action->pod);
+        return;
+    case ACTION_REMOVE_CURRENT:
+        remove_current(execution, action->pod);
+        return;
+    case ACTION_DELETE_POD:
+        delete_pod(execution, action, -1);
+        return;
+    case ACTION_FORCE_DELETE_POD:
+        delete_pod(execution, action, 0);
+        return;
+    case ACTION_DELETE_JOB:
+        delete_job(execution);
+        return;
+    }
+}
+
+/* A promise is what pods wait for. */
+static enum kube_priority status_priority(const struct plan *plan, const struct job_status *old)
+{
+    if (plan_only_tells(plan, old))
+        return KUBE_LATE;
+    return replicas_promised(&plan->status) ? KUBE_SOON : KUBE_NORMAL;
+}
+
+/* So few pods that nobody waits for long behind them. */
+#define FEW_PODS 16
+
+static enum kube_priority pods_priority(const struct plan *plan)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < plan->action_count; i++)
+        count += plan->actions[i].type == ACTION_CREATE_POD;
+    return count <= FEW_PODS ? KUBE_SOON : KUBE_NORMAL;
+}
+
+/* The job as its new pods are made of it. */
+static struct training_job job_of_pods(const struct training_job *job, const struct plan *plan)
+{
+    struct training_job copy = *job;
+    copy.status.attempt = plan->attempt;
+    copy.status.epoch = plan->epoch;
+    return copy;
+}
+
+void execute_plan(const struct executor *executor, struct job_entry *entry, const struct training_job *job,
+                  struct plan *plan)
+{
+    struct execution *execution = memory_allocate(1, sizeof *execution);
+    *execution = (struct execution){.executor = *executor, .entry = entry, .plan = *plan, .open = 1};
+    *plan = (struct plan){0};
+    execution->namespace = arena_copy_string(&execution->plan.arena, job->namespace);
+    execution->name = arena_copy_string(&execution->plan.arena, job->name);
+    execution->uid = arena_copy_string(&execution->plan.arena, job->uid);
+    execution->deleted = arena_allocate(&execution->plan.arena, execution->plan.action_count, sizeof(bool));
+    execution->status_priority = status_priority(&execution->plan, &job->status);
+    execution->pods_priority = pods_priority(&execution->plan);
+    if (execution->plan.write_status)
+        execution->status_patch = status_patch(job, &execution->plan.status);
+    for (size_t i = 0; i < execution->plan.action_count; i++)
+        act(execution, job, &execution->plan.actions[i]);
+    struct training_job crew = job_of_pods(job, &execution->plan);
+    create_pods(execution, &crew);
+    execution->open--;
+    if (execution->open == 0 && !execution->status_patch) {
+        emit_events(execution, false);
+        event_timer_start(kube_client_loop(executor->client), 0, finish_later, execution);
+    } else {
+        conclude(execution);
+    }
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/memory.h"
+#include "operator/controller/execute/execution.h"
+#include "operator/controller/objects/crew_certificate.h"
+#include "operator/controller/objects/crew_key.h"
+#include "operator/controller/objects/service_build.h"
+#include "operator/controller/plan/replicas.h"
+
+/* ---------------------------------------------------------------- the key */
+
+/* Its name is this job's alone, and Secrets are not ours to read: one that exists is ours. */
+static void key_created(void *context, const struct kube_answer *answer)
+{
+    struct creation *creation = context;
+    struct execution *execution = creation->execution;
+    if (answer->error && answer->error->kind != ERROR_ALREADY_EXISTS) {
+        creation_note_refusal(creation, answer->error);
+    } else {
+        execution_create(execution, KUBE_SERVICES, creation->service);
+    }
+    creation_end(creation);
+}
+
+static void create_key(struct execution *execution, const struct json *secret, struct json *service)
+{
+    struct creation creation = {
+        .execution = execution, .resource = KUBE_SECRETS, .priority = KUBE_SOON, .service = service};
+    creation_send(creation, secret, key_created);
+}
+
+void execute_create_service(struct execution *execution, const struct training_job *job)
+{
+    struct error error = ERROR_INIT;
+    struct json *service = service_build(job);
+    SCOPED_JSON *secret = NULL;
+    if (!crew_key_is_needed(job)) {
+        execution_create(execution, KUBE_SERVICES, service);
+        json_free(service);
+    } else if (crew_key_secret_build(job, &secret, &error) < 0) {
+        execution_refuse(execution, OBSTACLE_OUTAGE, error.message);
+        json_free(service);
+    } else {
+        create_key(execution, secret, service);
+    }
+}
+
+/* As far as the plan goes on from it. */
+static void note_key(const struct execution *execution, bool there)
+{
+    if (job_entry_is_about(execution->entry, execution->uid))
+        execution->entry->key_look =
+            (struct crew_key_look){.epoch = execution->plan.epoch, .at_ms = execution->plan.now_ms, .there = there};
+}
+
+/* A cluster may refuse to be asked, and a quota that is used up does so before anybody looks for the name: a key that is
+ * there is what is usual. */
+static void key_looked_for(void *context, const struct kube_answer *answer)
+{
+    struct creation *creation = context;
+    enum error_kind kind = answer->error ? answer->error->kind : ERROR_NONE;
+    bool refused =
+        kind == ERROR_ALREADY_EXISTS || kind == ERROR_FORBIDDEN || kind == ERROR_NO_SPACE || kind == ERROR_INVALID;
+    if (kind == ERROR_NONE || refused)
+        note_key(creation->execution, refused);
+    else
+        execution_note_failure(creation->execution, answer->error, "ask for the crew's key");
+    creation_end(creation);
+}
+
+static void key_renewed(void *context, const struct kube_answer *answer)
+{
+    struct creation *creation = context;
+    if (answer->error && answer->error->kind != ERROR_ALREADY_EXISTS)
+        creation_note_refusal(creation, answer->error);
+    else
+        note_key(creation->execution, true);
+    creation_end(creation);
+}
+
+void execute_send_key(struct execution *execution, const struct training_job *job, bool dry_run)
+{
+    struct error error = ERROR_INIT;
+    SCOPED_JSON *secret = NULL;
+    struct creation creation = {
+        .execution = execution, .resource = KUBE_SECRETS, .priority = KUBE_SOON, .dry_run = dry_run};
+    if (dry_run && !replicas_promised(&execution->plan.status)) /* no pod waits for the answer */
+        creation.priority = KUBE_NORMAL;
+    if (crew_key_secret_build(job, &secret, &error) < 0)
+        execution_refuse(execution, OBSTACLE_OUTAGE, error.message);
+    else
+        creation_send(creation, secret, dry_run ? key_looked_for : key_renewed);
+}
+
+/* ---------------------------------------------------------------- certificates */
+
+/* Of the first two, one that exists is from before a crash. Later ones take the place of one that was removed first. */
+static void certificate_created(void *context, const struct kube_answer *answer)
+{
+    struct creation *creation = context;
+    struct execution *execution = creation->execution;
+    bool made = !answer->error || (answer->error->kind == ERROR_ALREADY_EXISTS &&
+                                   !crew_certificate_replaces(execution->plan.certificate.number));
+    if (!made)
+        creation_note_refusal(creation, answer->error);
+    else if (job_entry_is_about(execution->entry, execution->uid))
+        execution->entry->certificate = execution->plan.certificate;
+    creation_end(creation);
+}
+
+static void send_certificate(struct execution *execution, const struct json *secret)
+{
+    struct creation creation = {.execution = execution, .resource = KUBE_SECRETS, .priority = KUBE_SOON};
+    creation_send(creation, secret, certificate_created);
+}
+
+/* The certificate in whose place another comes: what is heard of it, then what is made in its stead. */
+static void certificate_asked(struct execution *execution, const char *uid, kube_answered *answered)
+{
+    const char *name = json_string_at(execution->certificate, "metadata.name", "");
+    struct resource_path path = {KUBE_SECRETS, execution->namespace, name, NULL};
+    struct kube_delete_options what = {.uid = uid, .grace_seconds = -1, .dry_run = uid == NULL};
+    struct kube_call_options options = execution_call_options(execution, answered, execution);
+    execution->open++;
+    kube_client_delete(execution->executor.client, &path, &what, &options);
+}
+
+static void certificate_removed(void *context, const struct kube_answer *answer)
+{
+    struct execution *execution = context;
+    SCOPED_JSON *secret = execution->certificate;
+    execution->certificate = NULL;
+    if (answer->error && answer->error->kind != ERROR_NOT_FOUND)
+        execution_note_failure(execution, answer->error, "remove a certificate");
+    else
+        send_certificate(execution, secret);
+    execution_request_end(execution);
+}
+
+/* From here on it is that one or none: if another operator puts a newer one in its place, that one stays. */
+static void certificate_found(void *context, const struct kube_answer *answer)
+{
+    struct execution *execution = context;
+    const char *uid = answer->error ? "" : json_string_at(answer->object, "details.uid", "");
+    if (*uid == '\0') {
+        certificate_removed(context, answer);
+        return;
+    }
+    certificate_asked(execution, uid, certificate_removed);
+    execution_request_end(execution);
+}
+
+/* Its UID, for a precondition, is told by a delete that only looks: Secrets are not ours to read. */
+void execute_create_certificate(struct execution *execution, const struct training_job *job)
+{
+    struct error error = ERROR_INIT;
+    SCOPED_JSON *secret = NULL;
+    if (crew_certificate_build(job, &execution->plan.certificate, execution->plan.now_ms, &secret, &error) < 0) {
+        execution_refuse(execution, OBSTACLE_OUTAGE, error.message);
+        return;
+    }
+    if (!crew_certificate_replaces(execution->plan.certificate.number)) {
+        send_certificate(execution, secret);
+        return;
+    }
+    execution->certificate = secret;
+    secret = NULL; /* kept */
+    certificate_asked(execution, NULL, certificate_found);
+}

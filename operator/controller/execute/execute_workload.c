@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "common/contract/labels.h"
+#include "common/memory.h"
+#include "operator/controller/execute/execution.h"
+#include "operator/controller/objects/pod_build.h"
+#include "operator/controller/objects/queue_build.h"
+#include "operator/controller/plan/refusal.h"
+
+/* A Workload that waits for the value of its PriorityClass. */
+struct workload_creation {
+    struct execution *execution;
+    struct json *workload;
+};
+
+static void workload_create(struct execution *execution, struct json *workload)
+{
+    execution_create(execution, execution->plan.queue.resource, workload);
+    json_free(workload);
+}
+
+static void note_no_priority(struct execution *execution, const struct error *error)
+{
+    SCOPED_FREE char *message = NULL;
+    execution_note_failure(execution, error, "priorityClassName");
+    if (error->kind == ERROR_CANCELLED)
+        return;
+    enum obstacle_kind kind = refusal_of_priority(error, &message);
+    execution_refuse(execution, kind, message);
+}
+
+static void priority_answered(void *context, const struct kube_answer *answer)
+{
+    struct workload_creation creation = *(struct workload_creation *)context;
+    struct execution *execution = creation.execution;
+    free(context);
+    if (answer->error) {
+        note_no_priority(execution, answer->error);
+        json_free(creation.workload);
+    } else {
+        json_set_integer(json_member(creation.workload, "spec"), "priority",
+                         json_integer_at(answer->object, "value", 0));
+        workload_create(execution, creation.workload);
+    }
+    execution_request_end(execution);
+}
+
+static void ask_priority(struct execution *execution, const char *name, struct json *workload)
+{
+    struct workload_creation *creation = memory_allocate(1, sizeof *creation);
+    *creation = (struct workload_creation){execution, workload};
+    struct resource_path path = {KUBE_PRIORITY_CLASSES, NULL, name, NULL};
+    struct kube_call_options options = execution_call_options(execution, priority_answered, creation);
+    options.metadata_only = false;
+    execution->open++;
+    kube_client_get(execution->executor.client, &path, &options);
+}
+
+void execute_create_workload(struct execution *execution, const struct training_job *job)
+{
+    struct error error = ERROR_INIT;
+    SCOPED(pod_builder_release) struct pod_builder builder = {0};
+    struct json *workload = NULL;
+    const char *version = execution->plan.queue.resource.version, *priority = job->run_policy.priority_class_name;
+    if (!execution_accepts_fields(execution, job))
+        return;
+    if (execution_builder_init(execution, job, &builder, &error) < 0 ||
+        queue_build_workload(&builder, version, 0, &workload, &error) < 0)
+        execution_refuse(execution, OBSTACLE_REJECTED, error.message);
+    else if (priority)
+        ask_priority(execution, priority, workload);
+    else
+        workload_create(execution, workload);
+}
+
+static void workload_written(void *context, const struct kube_answer *answer)
+{
+    struct execution *execution = context;
+    execution_write_answered(execution, answer, &execution->entry->workload_write, "Workload");
+}
+
+static void apply_workload(struct execution *execution, struct json *config, const char *manager)
+{
+    struct resource_path path = {execution->plan.queue.resource, execution->namespace, execution->name, "status"};
+    struct kube_call_options options = execution_call_options(execution, workload_written, execution);
+    json_set_string(json_member(config, "metadata"), "uid", execution->plan.queue.workload->uid);
+    execution->open++;
+    kube_client_apply(execution->executor.client, &path, config, manager, &options);
+    json_free(config);
+}
+
+void execute_tell_workload(struct execution *execution, const struct training_job *job)
+{
+    const struct plan *plan = &execution->plan;
+    apply_workload(execution, queue_build_status(job, plan->queue.resource.version, &plan->status, plan->now_ms),
+                   MANAGER_QUEUE_STATUS);
+}
+
+void execute_release_workload(struct execution *execution, const struct training_job *job)
+{
+    const struct plan *plan = &execution->plan;
+    apply_workload(execution,
+                   queue_build_release(job, plan->queue.resource.version, plan->queue.workload, plan->now_ms),
+                   MANAGER_QUEUE_RELEASE);
+}
+
+/* Apply cannot take away what another manager said. */
+void execute_clear_admission(struct execution *execution)
+{
+    SCOPED_JSON *patch = json_new_object();
+    json_set_string(json_set_object(patch, "metadata"), "uid", execution->plan.queue.workload->uid);
+    json_set(json_set_object(patch, "status"), "admission", json_new_null());
+    struct resource_path path = {execution->plan.queue.resource, execution->namespace, execution->name, "status"};
+    struct kube_call_options options = execution_call_options(execution, workload_written, execution);
+    execution->open++;
+    kube_client_patch(execution->executor.client, &path, patch, &options);
+}

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/execute/job_entry.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/memory.h"
+#include "operator/controller/plan/conditions.h"
+#include "operator/controller/plan/first_crew.h"
+
+#define OBSTACLE_BASE_MS 2000
+#define OBSTACLE_DOUBLINGS_MAX 5
+#define OUTAGE_DOUBLINGS_MAX 2 /* an API server that is back is not to be waited for */
+#define ADOPTION_BASE_MS 10000
+#define ADOPTION_DOUBLINGS_MAX 6 /* the job does without the pod: once in ten minutes will do */
+
+struct job_item *job_item_new(const struct json *object)
+{
+    struct job_item *item = memory_allocate(1, sizeof *item);
+    struct error error = ERROR_INIT;
+    if (training_job_parse(object, &item->job, &error) < 0)
+        item->invalid = memory_copy_string(error.message);
+    return item;
+}
+
+void job_item_free(struct job_item *item)
+{
+    training_job_release(&item->job);
+    free(item->invalid);
+    free(item);
+}
+
+void own_write_note(struct own_write *write, const char *version)
+{
+    if (write && version && strtoull(version, NULL, 10) > strtoull(write->version, NULL, 10))
+        snprintf(write->version, sizeof write->version, "%s", version);
+}
+
+struct job_entry *job_entry_new(const char *key)
+{
+    struct job_entry *entry = memory_allocate(1, sizeof *entry);
+    entry->key = memory_copy_string(key);
+    entry->born_ms = entry->counts_since_ms = entry->pods_changed_ms = FIELD_UNSET;
+    entry->behind_since_ms = entry->told_since_ms = entry->unanswered_since_ms = FIELD_UNSET;
+    return entry;
+}
+
+static void forget_refused(struct job_entry *entry)
+{
+    for (size_t i = 0; i < entry->refused_count; i++) {
+        free(entry->refused[i].uid);
+        free(entry->refused[i].words);
+    }
+    entry->refused_count = 0;
+}
+
+void job_entry_free(struct job_entry *entry)
+{
+    forget_refused(entry);
+    free(entry->refused);
+    free(entry->pods);
+    free(entry->pod_moves);
+    free(entry->waits_since_ms);
+    free(entry->gone);
+    free(entry->finished);
+    free(entry->obstacle_message);
+    free(entry->document);
+    free(entry->document_pod);
+    free(entry->asked_pod);
+    free(entry->job_uid);
+    free(entry->key);
+    free(entry);
+}
+
+void job_entry_add_pod(struct job_entry *entry, const struct pod_record *pod)
+{
+    if (entry->pod_count == entry->pod_capacity) {
+        entry->pod_capacity = entry->pod_capacity ? 2 * entry->pod_capacity : 4;
+        entry->pods = memory_resize(entry->pods, entry->pod_capacity, sizeof *entry->pods);
+        if (entry->pod_moves)
+            entry->pod_moves = memory_resize(entry->pod_moves, entry->pod_capacity, sizeof *entry->pod_moves);
+        if (entry->waits_since_ms)
+            entry->waits_since_ms =
+                memory_resize(entry->waits_since_ms, entry->pod_capacity, sizeof *entry->waits_since_ms);
+    }
+    if (entry->waits_since_ms)
+        entry->waits_since_ms[entry->pod_count] = FIELD_UNSET;
+    if (entry->pod_moves)
+        entry->pod_moves[entry->pod_count] = (struct pod_moves){0};
+    entry->pods[entry->pod_count++] = pod;
+}
+
+static size_t position(const struct job_entry *entry, const struct pod_record *pod)
+{
+    size_t i = 0;
+    while (i < entry->pod_count && entry->pods[i] != pod)
+        i++;
+    return i;
+}
+
+void job_entry_change_pod(struct job_entry *entry, const struct pod_record *old, const struct pod_record *pod)
+{
+    size_t i = position(entry, old);
+    if (i == entry->pod_count)
+        return;
+    if (entry->pod_moves) {
+        struct pod_view before = pod_record_view(old), after = pod_record_view(pod);
+        pod_moves_change(&entry->pod_moves[i], &before, &after);
+    }
+    entry->pods[i] = pod;
+}
+
+static void begin_waits(struct job_entry *entry)
+{
+    entry->waits_since_ms = memory_allocate(entry->pod_capacity, sizeof *entry->waits_since_ms);
+    for (size_t i = 0; i < entry->pod_count; i++)
+        entry->waits_since_ms[i] = FIELD_UNSET;
+}
+
+void job_entry_note_wait(struct job_entry *entry, const struct pod_record *pod, int64_t now_ms)
+{
+    struct pod_view view = pod_record_view(pod);
+    bool waits = pod_view_waits_in_vain(&view);
+    size_t i = waits || entry->waits_since_ms ? position(entry, pod) : entry->pod_count;
+    if (i == entry->pod_count)
+        return;
+    if (!entry->waits_since_ms)
+        begin_waits(entry);
+    if (!waits)
+        entry->waits_since_ms[i] = FIELD_UNSET;
+    else if (entry->waits_since_ms[i] == FIELD_UNSET)
+        entry->waits_since_ms[i] = now_ms;
+}
+
+static void forget_gone(struct job_entry *entry, int64_t epoch)
+{
+    entry->gone_count = 0;
+    entry->gone_epoch = epoch;
+}
+
+static void add_gone(struct job_entry *entry, struct gone_pod pod, int64_t epoch)
+{
+    if (epoch < entry->gone_epoch)
+        return;
+    if (epoch > entry->gone_epoch)
+        forget_gone(entry, epoch);
+    if (entry->gone_count == entry->gone_capacity) {
+        entry->gone_capacity = entry->gone_capacity ? 2 * entry->gone_capacity : 4;
+        entry->gone = memory_resize(entry->gone, entry->gone_capacity, sizeof *entry->gone);
+    }
+    entry->gone[entry->gone_count++] = pod;
+}
+
+static void add_finished(struct job_entry *entry, const struct pod_view *pod)
+{
+    if (entry->finished_count == entry->finished_capacity) {
+        entry->finished_capacity = entry->finished_capacity ? 2 * entry->finished_capacity : 4;
+        entry->finished = memory_resize(entry->finished, entry->finished_capacity, sizeof *entry->finished);
+    }
+    entry->finished[entry->finished_count++] =
+        (struct finished_pod){.role = pod->role, .index = pod->index, .attempt = pod->attempt};
+}
+
+void job_entry_forget_finished(struct job_entry *entry, size_t count)
+{
+    if (count >= entry->finished_count) {
+        entry->finished_count = 0;
+        return;
+    }
+    entry->finished_count -= count;
+    memmove(entry->finished, entry->finished + count, entry->finished_count * sizeof *entry->finished);
+}
+
+void job_entry_note_lost(struct job_entry *entry, const char *uid, const struct action *action, int64_t epoch)
+{
+    if (job_entry_is_about(entry, uid))
+        add_gone(entry, (struct gone_pod){.role = action->role, .index = action->index}, epoch);
+}
+
+/* One that has lost its owner is the job's as for adopt_plan: what somebody else made counts for nothing when it goes. */
+static bool is_of_job(const struct job_entry *entry, const struct pod_view *pod)
+{
+    if (!entry->job_uid)
+        return false;
+    return pod_view_is_of(pod, entry->job_uid) || (pod_view_is_orphan_of(pod, entry->job_uid) && pod->adoptable &&
+                                                   first_crew_or_told(pod, entry->told_epoch, entry->told_attempt));
+}
+
+void job_entry_remove_pod(struct job_entry *entry, const struct pod_record *pod)
+{
+    struct pod_view view = pod_record_view(pod);
+    size_t i = position(entry, pod);
+    if (i < entry->pod_count) {
+        entry->pods[i] = entry->pods[--entry->pod_count];
+        if (entry->pod_moves)
+            entry->pod_moves[i] = entry->pod_moves[entry->pod_count];
+        if (entry->waits_since_ms)
+            entry->waits_since_ms[i] = entry->waits_since_ms[entry->pod_count];
+    }
+    if (!view.member || !is_of_job(entry, &view))
+        return;
+    add_gone(entry, (struct gone_pod){.role = view.role, .index = view.index}, view.epoch);
+    if (!entry->over && view.current && pod_view_finished(&view))
+        add_finished(entry, &view);
+}
+
+bool job_entry_is_about(const struct job_entry *entry, const char *uid)
+{
+    return uid && entry->job_uid && strcmp(entry->job_uid, uid) == 0;
+}
+
+void job_entry_set_job(struct job_entry *entry, const char *uid)
+{
+    if (job_entry_is_about(entry, uid))
+        return;
+    job_entry_clear_obstacle(entry);
+    forget_refused(entry);
+    free(entry->document);
+    free(entry->document_pod);
+    free(entry->asked_pod);
+    free(entry->job_uid);
+    entry->document = NULL;
+    entry->document_pod = entry->asked_pod = NULL;
+    entry->unanswered_since_ms = FIELD_UNSET;
+    entry->voice = CHIEF_HEARD;
+    entry->document_fresh = false;
+    entry->born_ms = entry->counts_since_ms = entry->pods_changed_ms = entry->behind_since_ms = FIELD_UNSET;
+    entry->strangers_told = 0;
+    entry->queue_change_told = entry->fields_ignored = false;
+    entry->status_moves = (struct status_moves){0};
+    entry->certificate.number = FIELD_UNSET;
+    entry->key_look = (struct crew_key_look){0};
+    forget_gone(entry, 0);
+    entry->finished_count = 0;
+    entry->over = false;
+    entry->inherited_epoch = 0;
+    entry->told_epoch = entry->told_attempt = 0;
+    entry->lists = 0;
+    entry->job_uid = uid ? memory_copy_string(uid) : NULL;
+}
+
+static void move_pods(struct job_entry *entry, int64_t by_ms)
+{
+    if (!entry->pod_moves && entry->pod_capacity > 0)
+        entry->pod_moves = memory_allocate(entry->pod_capacity, sizeof *entry->pod_moves);
+    for (size_t i = 0; i < entry->pod_count; i++) {
+        struct pod_view pod = pod_record_view(entry->pods[i]);
+        pod_moves_clock_set(&entry->pod_moves[i], &pod, by_ms);
+        if (entry->waits_since_ms && entry->waits_since_ms[i] != FIELD_UNSET)
+            entry->waits_since_ms[i] += by_ms;
+    }
+}
+
+void job_entry_see_status(struct job_entry *entry, const struct job_status *status)
+{
+    if (!first_crew_may_lie_ahead(status))
+        entry->born_ms = FIELD_UNSET;
+    entry->over = status_terminal(status);
+    entry->told_epoch = status->epoch > entry->told_epoch ? status->epoch : entry->told_epoch;
+    entry->told_attempt = status->attempt > entry->told_attempt ? status->attempt : entry->told_attempt;
+}
+
+void job_entry_see_lists(struct job_entry *entry, uint64_t lists, const struct job_status *status)
+{
+    if (lists != entry->born_lists && *entry->pod_write.version)
+        entry->born_ms = FIELD_UNSET;
+    if (lists != entry->lists)
+        entry->inherited_epoch = status->epoch;
+    entry->lists = lists;
+}
+
+void job_entry_clock_set(struct job_entry *entry, int64_t by_ms, const struct job_status *status)
+{
+    int64_t *const noted[] = {&entry->born_ms,         &entry->counts_since_ms, &entry->pods_changed_ms,
+                              &entry->behind_since_ms, &entry->told_since_ms,   &entry->unanswered_since_ms};
+    for (size_t i = 0; i < sizeof noted / sizeof *noted; i++)
+        if (*noted[i] != FIELD_UNSET)
+            *noted[i] += by_ms;
+    for (size_t i = 0; i < entry->refused_count; i++)
+        entry->refused[i].retry_ms += by_ms;
+    entry->obstacle_retry_ms += by_ms;
+    entry->poll_ms += by_ms;
+    entry->certificate.from_ms += by_ms;
+    entry->key_look.at_ms += by_ms;
+    move_pods(entry, by_ms);
+    if (status)
+        status_moves_clock_set(&entry->status_moves, status, by_ms);
+}
+
+const struct pod_view **job_entry_views(const struct job_entry *entry, struct arena *arena)
+{
+    const struct pod_view **views = pod_record_views(entry->pods, entry->pod_count, arena);
+    for (size_t i = 0; (entry->pod_moves || entry->waits_since_ms) && i < entry->pod_count; i++) {
+        struct pod_view *moved = arena_allocate(arena, 1, sizeof *moved);
+        *moved = *views[i];
+        if (entry->pod_moves)
+            pod_moves_apply(&entry->pod_moves[i], moved);
+        if (entry->waits_since_ms)
+            moved->waiting_ms = entry->waits_since_ms[i];
+        views[i] = moved;
+    }
+    return views;
+}
+
+void job_entry_forget_told(struct job_entry *entry, const struct plan *plan)
+{
+    if (plan->strangers < entry->strangers_told)
+        entry->strangers_told = plan->strangers;
+    entry->queue_change_told &= plan->queue_change_waits;
+}
+
+void job_entry_note_told(struct job_entry *entry, const struct plan *plan)
+{
+    entry->strangers_told = plan->strangers;
+    entry->queue_change_told = plan->queue_change_waits;
+}
+
+static struct refused_pod *refused_pod(struct job_entry *entry, const char *pod_uid)
+{
+    for (size_t i = 0; i < entry->refused_count; i++)
+        if (strcmp(entry->refused[i].uid, pod_uid) == 0)
+            return &entry->refused[i];
+    if (entry->refused_count == entry->refused_capacity) {
+        entry->refused_capacity = entry->refused_capacity ? 2 * entry->refused_capacity : 4;
+        entry->refused = memory_resize(entry->refused, entry->refused_capacity, sizeof *entry->refused);
+    }
+    struct refused_pod *pod = &entry->refused[entry->refused_count++];
+    *pod = (struct refused_pod){.uid = memory_copy_string(pod_uid)};
+    return pod;
+}
+
+void job_entry_refuse_adoption(struct job_entry *entry, const char *pod_uid, const char *words, int64_t now_ms)
+{
+    struct refused_pod *pod = refused_pod(entry, pod_uid);
+    unsigned doublings = pod->count < ADOPTION_DOUBLINGS_MAX ? pod->count : ADOPTION_DOUBLINGS_MAX;
+    pod->count++;
+    pod->retry_ms = now_ms + ((int64_t)ADOPTION_BASE_MS << doublings);
+    char *copy = memory_copy_string(words);
+    free(pod->words);
+    pod->words = copy;
+}
+
+void job_entry_set_obstacle(struct job_entry *entry, const char *uid, enum obstacle_kind kind, const char *plural,
+                            const char *message, int64_t now_ms)
+{
+    if (!job_entry_is_about(entry, uid))
+        return;
+    entry->obstacle_count = entry->obstacle == kind ? entry->obstacle_count + 1 : 0;
+    unsigned most = kind == OBSTACLE_OUTAGE ? OUTAGE_DOUBLINGS_MAX : OBSTACLE_DOUBLINGS_MAX;
+    unsigned doublings = entry->obstacle_count < most ? entry->obstacle_count : most;
+    char *copy = memory_copy_string(message);
+    free(entry->obstacle_message);
+    entry->obstacle = kind;
+    entry->obstacle_plural = plural;
+    entry->obstacle_message = copy;
+    entry->obstacle_retry_ms = now_ms + ((int64_t)OBSTACLE_BASE_MS << doublings);
+}
+
+void job_entry_clear_obstacle(struct job_entry *entry)
+{
+    free(entry->obstacle_message);
+    entry->obstacle_message = NULL;
+    entry->obstacle = OBSTACLE_NONE;
+    entry->obstacle_count = 0;
+}

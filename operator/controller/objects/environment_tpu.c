@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/objects/environment_tpu.h"
+
+#include <string.h>
+
+#include "common/buffer.h"
+#include "common/contract/environment.h"
+#include "common/memory.h"
+#include "operator/controller/objects/environment_list.h"
+#include "operator/controller/plan/crew.h"
+#include "operator/controller/plan/crew_ranks.h"
+
+#define WORKER_HOSTNAMES "TPU_WORKER_HOSTNAMES"
+#define WORKER_ID "TPU_WORKER_ID"
+
+static bool is_on_tpus(const struct training_job *job)
+{
+    return job->document.devices.type == DEVICE_TYPE_TPU;
+}
+
+/* By rank, with commas between. */
+static void append_hosts(const struct training_job *job, struct buffer *out)
+{
+    for (int role = 0; role < ROLE_COUNT; role++)
+        for (int64_t i = 0; crew_has_rank((enum role)role) && i < crew_role_count(job, (enum role)role); i++) {
+            SCOPED_FREE char *host = crew_host(job, (enum role)role, i);
+            buffer_format(out, "%s%s", out->length > 0 ? "," : "", host);
+        }
+}
+
+int environment_tpu_check(const struct training_job *job, struct error *error)
+{
+    if (!is_on_tpus(job))
+        return 0;
+    SCOPED_BUFFER hosts;
+    buffer_init(&hosts, SIZE_MAX / 2);
+    append_hosts(job, &hosts);
+    if (hosts.length > JOB_DOCUMENT_MAX)
+        return error_set(error, ERROR_TOO_LARGE,
+                         WORKER_HOSTNAMES ", which names every pod, would take %zu KiB; an environment variable holds "
+                                          "%d KiB: use fewer pods, or shorter names of job and namespace",
+                         (hosts.length + 1023) / 1024, JOB_DOCUMENT_MAX / 1024);
+    return 0;
+}
+
+void environment_add_tpu(const struct training_job *job, enum role role, int64_t index, struct json *list)
+{
+    if (!is_on_tpus(job) || !crew_has_rank(role))
+        return;
+    SCOPED_BUFFER hosts;
+    buffer_init(&hosts, SIZE_MAX / 2);
+    append_hosts(job, &hosts);
+    environment_add_number(list, WORKER_ID, crew_rank(job, role, index));
+    environment_add(list, WORKER_HOSTNAMES, buffer_text(&hosts));
+}
+
+bool environment_tpu_is_reserved(const char *name)
+{
+    return strcmp(name, WORKER_HOSTNAMES) == 0 || strcmp(name, WORKER_ID) == 0;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/objects/gang.h"
+
+#include "common/contract/labels.h"
+#include "common/memory.h"
+#include "operator/controller/objects/child_metadata.h"
+#include "operator/controller/objects/quantity.h"
+#include "operator/controller/plan/crew.h"
+
+#define VOLCANO_SCHEDULER "volcano"
+
+static const struct gang_kind kinds[] = {
+    [GANG_VOLCANO] = {.group = "scheduling.volcano.sh", .versions = {"v1beta1"}, .waits = true},
+    [GANG_COSCHEDULING] = {.group = "scheduling.x-k8s.io", .versions = {"v1alpha1"}},
+    [GANG_NATIVE] = {.group = "scheduling.k8s.io", .versions = {"v1beta1", "v1alpha3", "v1alpha2"}},
+};
+
+const struct gang_kind *gang_kind_of(enum gang_scheduler scheduler)
+{
+    return scheduler == GANG_NONE ? NULL : &kinds[scheduler];
+}
+
+/* ---------------------------------------------------------------- how many */
+
+int64_t gang_role_minimum(const struct training_job *job, enum role role)
+{
+    return role == ROLE_EVALUATOR ? 0 : crew_role_minimum(job, role);
+}
+
+int64_t gang_minimum(const struct training_job *job)
+{
+    int64_t sum = 0;
+    for (int role = 0; role < ROLE_COUNT; role++)
+        sum += gang_role_minimum(job, (enum role)role);
+    int64_t given = job->run_policy.gang.min_available;
+    return given != FIELD_UNSET ? given : sum;
+}
+
+/* ---------------------------------------------------------------- the group */
+
+static int add_resources(struct json *spec, const struct pod_builder *builder, struct error *error)
+{
+    int64_t left = gang_minimum(builder->job);
+    struct json *sum = json_set(spec, "minResources", json_new_object());
+    for (int role = 0; role < ROLE_COUNT && left > 0; role++) {
+        int64_t count = gang_role_minimum(builder->job, (enum role)role);
+        SCOPED_JSON *pod = NULL;
+        if (count == 0)
+            continue;
+        if (pod_build(builder, (enum role)role, 0, &pod, error) < 0)
+            return -1;
+        SCOPED_JSON *one = quantities_of_pod(json_member(pod, "spec"));
+        quantities_add(sum, one, count < left ? count : left);
+        left -= count < left ? count : left;
+    }
+    return 0;
+}
+
+static void fill_tasks(struct json *spec, const struct training_job *job)
+{
+    if (job->run_policy.gang.min_available != FIELD_UNSET)
+        return;
+    struct json *tasks = json_set(spec, "minTaskMember", json_new_object());
+    for (int role = 0; role < ROLE_COUNT; role++)
+        if (gang_role_minimum(job, (enum role)role) > 0)
+            json_set_integer(tasks, role_name((enum role)role), gang_role_minimum(job, (enum role)role));
+}
+
+static int fill_volcano(struct json *spec, const struct pod_builder *builder, struct error *error)
+{
+    const struct run_policy *policy = &builder->job->run_policy;
+    json_set_integer(spec, "minMember", gang_minimum(builder->job));
+    fill_tasks(spec, builder->job);
+    json_set_string(spec, "queue", policy->gang.queue);
+    json_set_string(spec, "priorityClassName", policy->priority_class_name);
+    return add_resources(spec, builder, error);
+}
+
+static int fill_coscheduling(struct json *spec, const struct pod_builder *builder, struct error *error)
+{
+    int64_t timeout = builder->job->run_policy.gang.schedule_timeout_seconds;
+    json_set_integer(spec, "minMember", gang_minimum(builder->job));
+    if (timeout != FIELD_UNSET)
+        json_set_integer(spec, "scheduleTimeoutSeconds", timeout);
+    return add_resources(spec, builder, error);
+}
+
+static int fill_native(struct json *spec, const struct pod_builder *builder, struct error *error)
+{
+    (void)error;
+    struct json *policy = json_set(spec, "schedulingPolicy", json_new_object());
+    json_set_integer(json_set(policy, "gang", json_new_object()), "minCount", gang_minimum(builder->job));
+    return 0;
+}
+
+int gang_build(const struct pod_builder *builder, const char *version, struct json **ret_group, struct error *error)
+{
+    static int (*const fill[])(struct json * spec, const struct pod_builder *builder, struct error *error) = {
+        [GANG_VOLCANO] = fill_volcano,
+        [GANG_COSCHEDULING] = fill_coscheduling,
+        [GANG_NATIVE] = fill_native,
+    };
+    const struct training_job *job = builder->job;
+    enum gang_scheduler scheduler = job->run_policy.gang.scheduler;
+    SCOPED_FREE char *api_version = memory_format("%s/%s", kinds[scheduler].group, version);
+    SCOPED_JSON *group = json_new_object();
+    json_set_string(group, "apiVersion", api_version);
+    json_set_string(group, "kind", "PodGroup");
+    child_metadata_fill(json_set(group, "metadata", json_new_object()), job, job->name);
+    if (fill[scheduler](json_set(group, "spec", json_new_object()), builder, error) < 0)
+        return -1;
+    *ret_group = group;
+    group = NULL;
+    return 0;
+}
+
+/* ---------------------------------------------------------------- its pods */
+
+static void set_scheduler(struct json *spec, const char *name)
+{
+    if (json_string_at(spec, "schedulerName", "")[0] == '\0')
+        json_set_string(spec, "schedulerName", name);
+}
+
+void gang_mark(struct json *pod, const struct training_job *job, enum role role, const char *scheduler_name)
+{
+    struct json *metadata = json_member(pod, "metadata"), *spec = json_member(pod, "spec");
+    switch (job->run_policy.gang.scheduler) {
+    case GANG_VOLCANO:
+        json_set_string(json_set_object(metadata, "annotations"), ANNOTATION_VOLCANO_GROUP, job->name);
+        json_set_string(json_set_object(metadata, "annotations"), ANNOTATION_VOLCANO_TASK, role_name(role));
+        set_scheduler(spec, VOLCANO_SCHEDULER);
+        return;
+    case GANG_COSCHEDULING:
+        json_set_string(json_set_object(metadata, "labels"), LABEL_COSCHEDULING_GROUP, job->name);
+        set_scheduler(spec, scheduler_name);
+        return;
+    case GANG_NATIVE:
+        json_set_string(json_set_object(spec, "schedulingGroup"), "podGroupName", job->name);
+        return;
+    default:
+        return;
+    }
+}

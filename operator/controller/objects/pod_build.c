@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/objects/pod_build.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/contract/environment.h"
+#include "common/contract/labels.h"
+#include "common/memory.h"
+#include "operator/controller/objects/child_metadata.h"
+#include "operator/controller/objects/crew_certificate.h"
+#include "operator/controller/objects/crew_key.h"
+#include "operator/controller/objects/environment_build.h"
+#include "operator/controller/objects/environment_list.h"
+#include "operator/controller/objects/gang.h"
+#include "operator/controller/objects/queue_build.h"
+#include "operator/controller/objects/template_overlay.h"
+
+/* Any user but root; the group lets it write to volumes. */
+#define WORKER_USER 65532
+
+char *pod_name(const struct training_job *job, enum role role, int64_t index)
+{
+    return memory_format("%s-%s-%" PRId64 "-%" PRId64, job->name, role_name(role), index, job->status.epoch);
+}
+
+int pod_builder_init(struct pod_builder *builder, const struct training_job *job, const struct plan_options *options,
+                     struct error *error)
+{
+    bool own = job->framework == FRAMEWORK_COXSWAIN;
+    const char *image = job->image ? job->image : own ? options->worker_image : NULL;
+    if (!image || *image == '\0')
+        return error_set(error, ERROR_INVALID,
+                         own ? "spec.image: required, since the operator was started without --worker-image"
+                             : "spec.image: required for this framework");
+    char *document;
+    if (environment_document(job, &document, error) < 0)
+        return -1;
+    *builder = (struct pod_builder){.job = job, .options = options, .image = image, .document = document};
+    return 0;
+}
+
+void pod_builder_release(struct pod_builder *builder)
+{
+    free(builder->document);
+    *builder = (struct pod_builder){0};
+}
+
+static void add_port(struct json *ports, const char *name, int64_t number)
+{
+    struct json *port = json_append(ports, json_new_object());
+    json_set_string(port, "name", name);
+    json_set_integer(port, "containerPort", number);
+}
+
+static void set_ports(struct json *container, const struct training_job *job, enum role role)
+{
+    struct json *ports = json_set(container, "ports", json_new_array());
+    add_port(ports, PORT_CREW_NAME, crew_port(job, role));
+    if (job->framework != FRAMEWORK_COXSWAIN)
+        return;
+    add_port(ports, "collective", PORT_COLLECTIVE);
+    add_port(ports, "http", PORT_HTTP);
+}
+
+static void set_readiness(struct json *container)
+{
+    struct json *probe = json_set(container, "readinessProbe", json_new_object());
+    struct json *get = json_set(probe, "httpGet", json_new_object());
+    json_set_string(get, "path", "/healthz");
+    json_set_integer(get, "port", PORT_HTTP);
+    json_set_integer(probe, "periodSeconds", 1);
+    json_set_integer(probe, "timeoutSeconds", 2);
+    json_set_integer(probe, "failureThreshold", 10);
+}
+
+static void set_mounts(struct json *container, const struct training_job *job)
+{
+    const struct job_document *document = &job->document;
+    struct json *mounts = json_set(container, "volumeMounts", json_new_array());
+    for (unsigned i = 0; i < document->storage_count; i++) {
+        const struct storage_spec *storage = &document->storage[i];
+        SCOPED_FREE char *path = memory_format("%s/%s", STORAGE_ROOT, storage->name);
+        struct json *mount = json_append(mounts, json_new_object());
+        json_set_string(mount, "name", storage->name);
+        json_set_string(mount, "mountPath", path);
+        if (storage->read_only)
+            json_set_boolean(mount, "readOnly", true);
+    }
+    if (crew_key_is_needed(job))
+        crew_key_add_mount(mounts);
+    if (crew_certificate_is_needed(job))
+        crew_certificate_add_mount(mounts);
+}
+
+static void set_volumes(struct json *spec, const struct training_job *job)
+{
+    const struct job_document *document = &job->document;
+    struct json *volumes = json_set(spec, "volumes", json_new_array());
+    for (unsigned i = 0; i < document->storage_count; i++) {
+        struct json *volume = json_append(volumes, json_copy(document->storage[i].source));
+        json_set_string(volume, "name", document->storage[i].name);
+    }
+    if (crew_key_is_needed(job))
+        crew_key_add_volume(volumes, job);
+    if (crew_certificate_is_needed(job))
+        crew_certificate_add_volume(volumes, job);
+}
+
+static void set_devices(struct json *container, const struct devices_spec *devices)
+{
+    static const char *const usual[] = {[DEVICE_TYPE_GPU] = "nvidia.com/gpu", [DEVICE_TYPE_TPU] = "google.com/tpu"};
+    if (devices->type != DEVICE_TYPE_GPU && devices->type != DEVICE_TYPE_TPU)
+        return;
+    const char *resource = devices->resource_name ? devices->resource_name : usual[devices->type];
+    struct json *limits = json_set(json_set(container, "resources", json_new_object()), "limits", json_new_object());
+    child_label_number(limits, resource, devices->count);
+}
+
+/* What the Pod Security Standard "restricted" asks for. */
+static void set_container_security(struct json *container)
+{
+    struct json *context = json_set(container, "securityContext", json_new_object());
+    json_set_boolean(context, "allowPrivilegeEscalation", false);
+    struct json *capabilities = json_set(context, "capabilities", json_new_object());
+    json_append_string(json_set(capabilities, "drop", json_new_array()), "ALL");
+}
+
+static void set_pod_security(struct json *spec)
+{
+    struct json *context = json_set(spec, "securityContext", json_new_object());
+    json_set_boolean(context, "runAsNonRoot", true);
+    json_set_integer(context, "runAsUser", WORKER_USER);
+    json_set_integer(context, "runAsGroup", WORKER_USER);
+    json_set_integer(context, "fsGroup", WORKER_USER);
+    json_set_string(context, "fsGroupChangePolicy", "OnRootMismatch");
+    json_set_string(json_set(context, "seccompProfile", json_new_object()), "type", "RuntimeDefault");
+}
+
+/* The name under which a template speaks of the main container. */
+static const char *main_container_name(const struct json *template)
+{
+    return json_string_at(template_main_container(template), "name", TRAINER_CONTAINER);
+}
+
+/* A foreign image has its own command, or the template gives one; without a probe a pod is ready once it runs. */
+static void set_worker(struct json *container)
+{
+    json_append_string(json_set(container, "command", json_new_array()), "coxswain-worker");
+    set_readiness(container);
+}
+
+static struct json *default_container(const struct pod_builder *builder, enum role role, const struct json *environment)
+{
+    const struct training_job *job = builder->job;
+    struct json *container = json_new_object();
+    json_set_string(container, "name", main_container_name(job->roles[role].template));
+    json_set_string(container, "image", builder->image);
+    json_set(container, "env", json_copy(environment));
+    if (job->framework == FRAMEWORK_COXSWAIN)
+        set_worker(container);
+    set_ports(container, job, role);
+    set_mounts(container, job);
+    set_devices(container, &job->document.devices);
+    set_container_security(container);
+    json_set_string(container, "terminationMessagePolicy", "FallbackToLogsOnError");
+    return container;
+}
+
+static struct json *default_spec(const struct pod_builder *builder, enum role role, const struct json *environment)
+{
+    const struct training_job *job = builder->job;
+    struct json *spec = json_new_object();
+    json_append(json_set(spec, "containers", json_new_array()), default_container(builder, role, environment));
+    set_volumes(spec, job);
+    set_pod_security(spec);
+    json_set_integer(spec, "terminationGracePeriodSeconds", GRACE_SECONDS_DEFAULT);
+    json_set_boolean(spec, "automountServiceAccountToken", false);
+    json_set_boolean(spec, "enableServiceLinks", false);
+    if (job->run_policy.priority_class_name)
+        json_set_string(spec, "priorityClassName", job->run_policy.priority_class_name);
+    return spec;
+}
+
+/* What is set by name wins over what comes from a whole ConfigMap, unless that is meant to look like ours. */
+static int check_sources(const struct json *container, struct error *error)
+{
+    const struct json *sources = json_member(container, "envFrom");
+    for (const struct json *source = json_first(sources); source; source = json_next(source))
+        if (strncmp(json_string_at(source, "prefix", ""), ENV_PREFIX, strlen(ENV_PREFIX)) == 0)
+            return error_set(error, ERROR_INVALID,
+                             "the template of container %s has envFrom with prefix " ENV_PREFIX
+                             ", which is the operator's: choose another",
+                             json_string_at(container, "name", ""));
+    return 0;
+}
+
+static bool may_set(const struct pod_builder *builder, const char *name)
+{
+    enum framework framework = builder->job->framework;
+    return !environment_is_reserved(framework, name) || (builder->has_run && environment_was_free(framework, name));
+}
+
+static int check_container(const struct pod_builder *builder, const struct json *container, struct error *error)
+{
+    const struct json *env = json_member(container, "env");
+    for (const struct json *entry = json_first(env); entry; entry = json_next(entry)) {
+        const char *name = json_string_at(entry, "name", "");
+        if (!may_set(builder, name))
+            return error_set(error, ERROR_INVALID,
+                             "the template of container %s sets %s, which the operator sets itself: take it out",
+                             json_string_at(container, "name", ""), name);
+    }
+    return check_sources(container, error);
+}
+
+static int check_template(const struct pod_builder *builder, const struct json *template, struct error *error)
+{
+    static const char *const lists[] = {"initContainers", "containers"};
+    const struct json *spec = json_member(template, "spec");
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
+        for (const struct json *item = json_first(json_member(spec, lists[i])); item; item = json_next(item))
+            if (check_container(builder, item, error) < 0)
+                return -1;
+    return 0;
+}
+
+/* The others of the pod are told the same; what they set themselves wins. */
+static void set_environment(struct json *container, const struct json *environment)
+{
+    SCOPED_JSON *given = json_new_object();
+    struct json *own = json_member(container, "env");
+    if (own)
+        json_set(given, "env", json_copy(own));
+    json_set(container, "env", json_copy(environment));
+    template_overlay(container, given);
+}
+
+/* All but the main one, which is the first. */
+static void set_environment_of_others(struct json *spec, const struct json *environment)
+{
+    struct json *containers = json_member(spec, "containers");
+    for (struct json *item = json_next(json_first(containers)); item; item = json_next(item))
+        set_environment(item, environment);
+    for (struct json *item = json_first(json_member(spec, "initContainers")); item; item = json_next(item))
+        set_environment(item, environment);
+}
+
+static struct json *metadata_base(const struct json *template)
+{
+    struct json *metadata = json_new_object();
+    static const char *const kept[] = {"labels", "annotations"};
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
+        const struct json *given = json_member(json_at(template, "metadata"), kept[i]);
+        if (json_type(given) == JSON_OBJECT)
+            json_set(metadata, kept[i], json_copy(given));
+    }
+    return metadata;
+}
+
+static void set_metadata(struct json *metadata, const struct training_job *job, enum role role, int64_t index)
+{
+    SCOPED_FREE char *name = pod_name(job, role, index);
+    child_metadata_fill(metadata, job, name);
+    struct json *labels = json_member(metadata, "labels");
+    json_set_string(labels, LABEL_APP_COMPONENT, role_name(role));
+    json_set_string(labels, LABEL_ROLE, role_name(role));
+    child_label_number(labels, LABEL_INDEX, index);
+    child_label_number(labels, LABEL_ATTEMPT, job->status.attempt);
+    child_label_number(labels, LABEL_EPOCH, job->status.epoch);
+    json_set_string(labels, LABEL_CURRENT, "true");
+    json_set_string(labels, LABEL_KUBEFLOW_REPLICA_TYPE, role_name(role));
+    child_label_number(labels, LABEL_KUBEFLOW_REPLICA_INDEX, index);
+}
+
+static void set_fixed(struct json *spec, const struct training_job *job, enum role role, int64_t index)
+{
+    SCOPED_FREE char *host = memory_format("%s-%s-%" PRId64, job->name, role_name(role), index);
+    json_set_string(spec, "hostname", host);
+    json_set_string(spec, "subdomain", job->name);
+    json_set_string(spec, "restartPolicy", "Never");
+}
+
+int pod_build(const struct pod_builder *builder, enum role role, int64_t index, struct json **ret_pod,
+              struct error *error)
+{
+    const struct training_job *job = builder->job;
+    const struct json *template = job->roles[role].template;
+    if (check_template(builder, template, error) < 0)
+        return error_wrap(error, "spec.roles[%s].template", role_name(role));
+    struct json *pod = json_new_object();
+    json_set_string(pod, "apiVersion", "v1");
+    json_set_string(pod, "kind", "Pod");
+    set_metadata(json_set(pod, "metadata", metadata_base(template)), job, role, index);
+    SCOPED_JSON *environment = environment_build(job, role, index, builder->document);
+    struct json *spec = json_set(pod, "spec", default_spec(builder, role, environment));
+    template_overlay(spec, json_at(template, "spec"));
+    set_environment_of_others(spec, environment);
+    set_fixed(spec, job, role, index);
+    queue_place(pod, role, builder->placement);
+    gang_mark(pod, job, role, builder->options->coscheduling_scheduler);
+    *ret_pod = pod;
+    return 0;
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/objects/queue_build.h"
+
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/contract/labels.h"
+#include "common/memory.h"
+#include "operator/controller/objects/child_metadata.h"
+#include "operator/controller/observed/queue_part.h"
+#include "operator/controller/plan/conditions.h"
+#include "operator/controller/plan/crew.h"
+
+#define PLACE_MAX (64 * 1024)
+
+static struct json *begin(const struct training_job *job, const char *version)
+{
+    struct json *workload = json_new_object();
+    SCOPED_FREE char *api_version = memory_format("%s/%s", KUEUE_GROUP, version);
+    json_set_string(workload, "apiVersion", api_version);
+    json_set_string(workload, "kind", "Workload");
+    struct json *metadata = json_set_object(workload, "metadata");
+    json_set_string(metadata, "name", job->name);
+    json_set_string(metadata, "namespace", job->namespace);
+    return workload;
+}
+
+/* ---------------------------------------------------------------- the Workload */
+
+/* Kueue looks at what pods ask for and where they may run; what they are told is none of its business, and large. */
+static void leave_out_environment(struct json *spec)
+{
+    static const char *const lists[] = {"containers", "initContainers"};
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++)
+        for (struct json *item = json_first(json_member(spec, lists[i])); item; item = json_next(item))
+            json_remove(item, "env");
+    json_remove(spec, "hostname");
+    json_remove(spec, "subdomain");
+}
+
+/* An elastic crew is admitted with all that it may grow to. */
+static int64_t most_pods(const struct training_job *job, enum role role)
+{
+    int64_t count = crew_role_count(job, role);
+    bool grows = role == ROLE_WORKER && job->elastic.enabled && job->elastic.max_workers > count;
+    return grows ? job->elastic.max_workers : count;
+}
+
+static int add_pod_set(struct json *sets, const struct pod_builder *builder, enum role role, struct error *error)
+{
+    SCOPED_JSON *pod = NULL;
+    int64_t count = most_pods(builder->job, role);
+    if (count == 0)
+        return 0;
+    if (pod_build(builder, role, 0, &pod, error) < 0)
+        return -1;
+    struct json *set = json_append(sets, json_new_object());
+    json_set_string(set, "name", role_name(role));
+    json_set_integer(set, "count", count);
+    struct json *spec = json_set(json_set_object(set, "template"), "spec", json_copy(json_member(pod, "spec")));
+    leave_out_environment(spec);
+    return 0;
+}
+
+/* The two versions name a PriorityClass differently. */
+static void set_priority(struct json *spec, const char *version, const char *name, int64_t priority)
+{
+    json_set_integer(spec, "priority", priority);
+    if (!name)
+        return;
+    if (strcmp(version, "v1beta1") == 0) {
+        json_set_string(spec, "priorityClassName", name);
+        json_set_string(spec, "priorityClassSource", "scheduling.k8s.io/priorityclass");
+        return;
+    }
+    struct json *reference = json_set_object(spec, "priorityClassRef");
+    json_set_string(reference, "group", "scheduling.k8s.io");
+    json_set_string(reference, "kind", "PriorityClass");
+    json_set_string(reference, "name", name);
+}
+
+int queue_build_workload(const struct pod_builder *builder, const char *version, int64_t priority,
+                         struct json **ret_workload, struct error *error)
+{
+    const struct training_job *job = builder->job;
+    SCOPED_JSON *workload = begin(job, version);
+    child_metadata_fill(json_member(workload, "metadata"), job, job->name);
+    struct json *spec = json_set_object(workload, "spec");
+    json_set_string(spec, "queueName", job->queue_name);
+    set_priority(spec, version, job->run_policy.priority_class_name, priority);
+    struct json *sets = json_set_array(spec, "podSets");
+    for (int role = 0; role < ROLE_COUNT; role++)
+        if (add_pod_set(sets, builder, (enum role)role, error) < 0)
+            return -1;
+    *ret_workload = workload;
+    workload = NULL;
+    return 0;
+}
+
+/* ---------------------------------------------------------------- its conditions */
+
+static void add_condition(struct json *workload, const char *type, bool status, const char *reason, const char *message,
+                          int64_t now_ms)
+{
+    char now[CLOCK_TEXT_MAX];
+    clock_format_seconds(now_ms, now);
+    struct json *list = json_set_array(json_set_object(workload, "status"), "conditions");
+    struct json *condition = json_append(list, json_new_object());
+    json_set_string(condition, "type", type);
+    json_set_string(condition, "status", status ? "True" : "False");
+    json_set_string(condition, "reason", reason);
+    json_set_string(condition, "message", message && *message ? message : reason);
+    json_set_string(condition, "lastTransitionTime", now);
+}
+
+struct json *queue_build_status(const struct training_job *job, const char *version, const struct job_status *status,
+                                int64_t now_ms)
+{
+    struct json *workload = begin(job, version);
+    bool ready = condition_is(status, CONDITION_RUNNING, CONDITION_TRUE);
+    const struct condition *failed = &status->conditions[CONDITION_FAILED];
+    const struct condition *succeeded = &status->conditions[CONDITION_SUCCEEDED];
+    add_condition(workload, "PodsReady", ready, ready ? "Started" : "WaitForStart",
+                  status->conditions[CONDITION_RUNNING].message, now_ms);
+    if (failed->status == CONDITION_TRUE)
+        add_condition(workload, "Finished", true, "Failed", failed->message, now_ms);
+    else if (succeeded->status == CONDITION_TRUE)
+        add_condition(workload, "Finished", true, "Succeeded", succeeded->message, now_ms);
+    return workload;
+}
+
+/* Who was pushed aside goes back into the queue at once; who was evicted for another reason waits until Kueue says so. */
+static bool is_requeued_at_once(const char *reason)
+{
+    return strcmp(reason, "Preempted") == 0 || strcmp(reason, "NodeFailures") == 0;
+}
+
+struct json *queue_build_release(const struct training_job *job, const char *version, const struct workload_view *view,
+                                 int64_t now_ms)
+{
+    struct json *workload = begin(job, version);
+    add_condition(workload, "QuotaReserved", false, "Pending", view->evicted_message, now_ms);
+    add_condition(workload, "Admitted", false, "NoReservation", "the pods of the job are gone", now_ms);
+    add_condition(workload, "Requeued", is_requeued_at_once(view->evicted_reason),
+                  *view->evicted_reason ? view->evicted_reason : "Pending", view->evicted_message, now_ms);
+    return workload;
+}
+
+/* ---------------------------------------------------------------- flavors */
+
+static bool take_flavor(struct json *place, const char *text)
+{
+    SCOPED_JSON *flavor = NULL;
+    if (text == NULL || json_parse(text, strlen(text), PLACE_MAX, &flavor, NULL) < 0)
+        return false;
+    queue_part_take_place(place, flavor);
+    return true;
+}
+
+struct json *queue_placement(const struct workload_view *view, queue_flavor *flavor_of, void *context,
+                             char **ret_missing)
+{
+    SCOPED_JSON *parts = NULL;
+    struct json *placement = json_new_object();
+    if (json_parse(view->assignments, strlen(view->assignments), PLACE_MAX, &parts, NULL) < 0)
+        return placement;
+    for (const struct json *part = json_first(parts); part; part = json_next(part)) {
+        struct json *place = json_set_object(placement, json_key(part));
+        const struct json *flavors = json_member(part, "flavors");
+        for (const struct json *item = json_first(flavors); item; item = json_next(item)) {
+            const char *name = json_string(item, "");
+            if (take_flavor(place, flavor_of(context, name)))
+                continue;
+            *ret_missing = memory_copy_string(name);
+            json_free(placement);
+            return NULL;
+        }
+        queue_part_take(place, part);
+    }
+    return placement;
+}
+
+void queue_place(struct json *pod, enum role role, const struct json *placement)
+{
+    if (placement == NULL)
+        return;
+    const struct json *place = json_member(placement, role_name(role)), *given = json_member(place, "labels");
+    struct json *metadata = json_member(pod, "metadata"), *labels = json_set_object(metadata, "labels");
+    queue_part_take_place(json_member(pod, "spec"), place);
+    queue_part_take_members(metadata, "annotations", place);
+    for (const struct json *label = json_first(given); label; label = json_next(label))
+        if (!json_member(labels, json_key(label))) /* by the others it is known whose the pod is */
+            json_set(labels, json_key(label), json_copy(label));
+    json_set_string(labels, LABEL_QUEUE_POD_SET, role_name(role));
+}

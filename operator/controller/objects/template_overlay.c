@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/objects/template_overlay.h"
+
+#include <string.h>
+
+static const struct {
+    const char *list, *key;
+} merge_keys[] = {
+    {"containers", "name"},
+    {"initContainers", "name"},
+    {"env", "name"},
+    {"volumes", "name"},
+    {"volumeMounts", "mountPath"},
+    {"volumeDevices", "devicePath"},
+    {"ports", "containerPort"},
+    {"imagePullSecrets", "name"},
+    {"hostAliases", "ip"},
+    {"resourceClaims", "name"},
+    {"topologySpreadConstraints", "topologyKey"},
+};
+
+static const char *merge_key_of(const char *list)
+{
+    for (size_t i = 0; i < sizeof merge_keys / sizeof *merge_keys; i++)
+        if (strcmp(list, merge_keys[i].list) == 0)
+            return merge_keys[i].key;
+    return NULL;
+}
+
+/* Where one member says which of several things it is: another's must not shine through. */
+static const char *const unions[][6] = {
+    {"exec", "httpGet", "tcpSocket", "grpc", "sleep"},                                 /* probes and hooks */
+    {"value", "valueFrom"},                                                            /* env */
+    {"fieldRef", "resourceFieldRef", "configMapKeyRef", "secretKeyRef", "fileKeyRef"}, /* valueFrom */
+};
+#define UNION_COUNT (sizeof unions / sizeof *unions)
+
+static bool union_has(const char *const *members, const char *name)
+{
+    for (; *members; members++)
+        if (strcmp(*members, name) == 0)
+            return true;
+    return false;
+}
+
+static void drop_alternatives(struct json *base, const struct json *overlay)
+{
+    for (const struct json *member = json_first(overlay); member; member = json_next(member))
+        for (size_t i = 0; i < UNION_COUNT; i++)
+            for (const char *const *other = unions[i]; union_has(unions[i], json_key(member)) && *other; other++)
+                if (!json_member(overlay, *other))
+                    json_remove(base, *other);
+}
+
+static struct json *find(const struct json *list, const char *key, const struct json *element)
+{
+    const struct json *wanted = json_member(element, key);
+    for (struct json *item = json_first(list); wanted && item; item = json_next(item))
+        if (json_equal(json_member(item, key), wanted))
+            return item;
+    return NULL;
+}
+
+/* A volume has its name and one source, of which there are many kinds. */
+static void drop_other_sources(struct json *base, const struct json *overlay)
+{
+    for (struct json *member = json_first(base), *next; json_count(overlay) > 1 && member; member = next) {
+        next = json_next(member);
+        if (!json_member(overlay, json_key(member)))
+            json_remove(base, json_key(member));
+    }
+}
+
+static void overlay_list(struct json *base, const struct json *overlay, const char *key)
+{
+    bool volumes = strcmp(json_key(base), "volumes") == 0;
+    for (const struct json *item = json_first(overlay); item; item = json_next(item)) {
+        struct json *same = find(base, key, item);
+        if (same && volumes)
+            drop_other_sources(same, item);
+        if (same)
+            template_overlay(same, item);
+        else
+            json_append(base, json_copy(item));
+    }
+}
+
+void template_overlay(struct json *base, const struct json *overlay)
+{
+    drop_alternatives(base, overlay);
+    for (const struct json *member = json_first(overlay); member; member = json_next(member)) {
+        const char *name = json_key(member), *merge_key = merge_key_of(name);
+        struct json *old = json_member(base, name);
+        if (json_type(member) == JSON_NULL)
+            json_set(base, name, NULL);
+        else if (json_type(member) == JSON_OBJECT && json_type(old) == JSON_OBJECT)
+            template_overlay(old, member);
+        else if (json_type(member) == JSON_ARRAY && json_type(old) == JSON_ARRAY && merge_key)
+            overlay_list(old, member, merge_key);
+        else
+            json_set(base, name, json_copy(member));
+    }
+}

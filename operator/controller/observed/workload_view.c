@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/observed/workload_view.h"
+
+#include <string.h>
+
+#include "common/memory.h"
+#include "operator/controller/observed/owner.h"
+#include "operator/controller/observed/queue_part.h"
+
+#define WORDS_MAX 1024
+#define ASSIGNMENTS_MAX (64 * 1024)
+
+static const struct json *condition(const struct json *workload, const char *type)
+{
+    const struct json *conditions = json_at(workload, "status.conditions");
+    for (const struct json *item = json_first(conditions); item; item = json_next(item))
+        if (strcmp(json_string_at(item, "type", ""), type) == 0)
+            return item;
+    return NULL;
+}
+
+static bool is_true(const struct json *workload, const char *type)
+{
+    return strcmp(json_string_at(condition(workload, type), "status", ""), "True") == 0;
+}
+
+/* ---------------------------------------------------------------- assignments */
+
+static void add_flavors(struct json *part, const struct json *flavors)
+{
+    struct json *list = json_set_array(part, "flavors");
+    for (const struct json *flavor = json_first(flavors); flavor; flavor = json_next(flavor)) {
+        const char *name = json_string(flavor, "");
+        bool known = false;
+        for (const struct json *item = json_first(list); item; item = json_next(item))
+            known |= strcmp(json_string(item, ""), name) == 0;
+        if (!known)
+            json_append_string(list, name);
+    }
+}
+
+/* Admission checks may say more about where pods belong, and mark them: for the room that was asked for, say. */
+static void add_updates(struct json *parts, const struct json *workload)
+{
+    const struct json *checks = json_at(workload, "status.admissionChecks");
+    for (const struct json *check = json_first(checks); check; check = json_next(check)) {
+        const struct json *updates = json_member(check, "podSetUpdates");
+        for (const struct json *update = json_first(updates); update; update = json_next(update)) {
+            struct json *part = json_member(parts, json_string_at(update, "name", ""));
+            if (part != NULL)
+                queue_part_take(part, update);
+        }
+    }
+}
+
+static char *assignments_of(const struct json *workload)
+{
+    SCOPED_JSON *parts = json_new_object();
+    const struct json *list = json_at(workload, "status.admission.podSetAssignments");
+    for (const struct json *item = json_first(list); item; item = json_next(item))
+        add_flavors(json_set_object(parts, json_string_at(item, "name", "main")), json_member(item, "flavors"));
+    add_updates(parts, workload);
+    SCOPED_BUFFER text;
+    buffer_init(&text, ASSIGNMENTS_MAX);
+    return json_print(parts, &text, NULL) < 0 ? memory_copy_string("{}") : buffer_take(&text);
+}
+
+/* ---------------------------------------------------------------- views */
+
+#define TEXTS 8
+
+static struct workload_view *pack(const char *const texts[TEXTS])
+{
+    size_t lengths[TEXTS], total = 0;
+    for (size_t i = 0; i < TEXTS; i++)
+        total += (lengths[i] = strnlen(texts[i], i == TEXTS - 1 ? ASSIGNMENTS_MAX : WORDS_MAX)) + 1;
+    struct workload_view *view = memory_allocate(1, sizeof *view + total);
+    char *text = (char *)(view + 1);
+    const char **members[TEXTS] = {&view->uid,     &view->owner_uid,      &view->job_uid,         &view->queue_name,
+                                   &view->waiting, &view->evicted_reason, &view->evicted_message, &view->assignments};
+    for (size_t i = 0; i < TEXTS; i++) {
+        *members[i] = memcpy(text, texts[i], lengths[i]);
+        text += lengths[i] + 1;
+    }
+    return view;
+}
+
+struct workload_view *workload_view_new(const struct json *workload)
+{
+    SCOPED_FREE char *assignments = assignments_of(workload);
+    const struct json *reserved = condition(workload, "QuotaReserved"), *evicted = condition(workload, "Evicted");
+    const char *const texts[TEXTS] = {
+        json_string_at(workload, "metadata.uid", ""),
+        owner_of(workload).uid,
+        owner_label(workload),
+        json_string_at(workload, "spec.queueName", ""),
+        is_true(workload, "QuotaReserved") ? "" : json_string_at(reserved, "message", ""),
+        json_string_at(evicted, "reason", ""),
+        json_string_at(evicted, "message", ""),
+        assignments,
+    };
+    struct workload_view *view = pack(texts);
+    view->deleting = json_at(workload, "metadata.deletionTimestamp") != NULL;
+    view->has_admission = json_type(json_at(workload, "status.admission")) == JSON_OBJECT;
+    view->reserved = is_true(workload, "QuotaReserved");
+    view->admitted = is_true(workload, "Admitted");
+    view->evicted = is_true(workload, "Evicted");
+    view->finished = is_true(workload, "Finished");
+    view->pods_ready = is_true(workload, "PodsReady");
+    view->pods_ready_told = condition(workload, "PodsReady") != NULL;
+    return view;
+}
+
+char *flavor_view_new(const struct json *flavor)
+{
+    SCOPED_JSON *place = json_new_object();
+    const struct json *labels = json_at(flavor, "spec.nodeLabels"), *tolerations = json_at(flavor, "spec.tolerations");
+    if (labels)
+        json_set(place, "nodeSelector", json_copy(labels));
+    if (tolerations)
+        json_set(place, "tolerations", json_copy(tolerations));
+    SCOPED_BUFFER text;
+    buffer_init(&text, ASSIGNMENTS_MAX);
+    return json_print(place, &text, NULL) < 0 ? memory_copy_string("{}") : buffer_take(&text);
+}

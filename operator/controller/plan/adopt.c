@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "operator/controller/plan/first_crew.h"
+
+/* That the API server does not let it be adopted; NULL: nobody knows of that. */
+static const struct refused_pod *refusal_of(const struct planning *planning, const struct pod_view *pod)
+{
+    const struct plan_input *input = planning->input;
+    for (size_t i = 0; i < input->refused_count; i++)
+        if (strcmp(input->refused[i].uid, pod->uid) == 0)
+            return &input->refused[i];
+    return NULL;
+}
+
+static const char *reason_of(struct planning *planning, const struct pod_view *pod)
+{
+    const struct refused_pod *refusal = refusal_of(planning, pod);
+    if (*pod->owner_uid)
+        return "belongs to another owner";
+    if (refusal)
+        return planning_format(planning, "has no owner and may not be given one (%s)", refusal->words);
+    return pod->adoptable ? "has no owner and is of an epoch that the job has not come to"
+                          : "has no owner and is not as the operator made it";
+}
+
+/* Made for this job. */
+static bool may_adopt(const struct planning *planning, const struct pod_view *pod)
+{
+    return pod->adoptable && first_crew_or_told(pod, planning->old->epoch, planning->old->attempt);
+}
+
+static void tell(struct planning *planning, const struct pod_view *pod, size_t count)
+{
+    const char *others = count > 1 ? planning_format(planning, " (and %zu more)", count - 1) : "";
+    planning_event_of_action(planning, "PodNotOurs", "Adopt",
+                             planning_format(planning,
+                                             "pod %s%s has the labels of this job but %s: it is left alone and counts "
+                                             "for nothing; take the coxswain.dev labels off it, or delete it",
+                                             pod->name, others, reason_of(planning, pod)));
+}
+
+/* What was refused may be allowed by now. The job has gone on without it, so nobody waits for the answer. */
+static void try_again(struct planning *planning, const struct pod_view *pod, const struct refused_pod *refusal)
+{
+    if (planning->now_ms < refusal->retry_ms)
+        planning_requeue(planning, refusal->retry_ms);
+    else
+        planning_act(planning, ACTION_ADOPT_POD, pod);
+}
+
+/* As the controllers of Kubernetes do it: before anything is judged, since a pod that has lost its owner reference is not
+ * gone. What was made otherwise is left alone, and told of once. */
+bool adopt_plan(struct planning *planning)
+{
+    const struct crew *crew = &planning->crew;
+    const struct pod_view *left = crew->stranger;
+    size_t left_count = crew->stranger_count;
+    for (size_t i = 0; i < crew->orphan_count; i++) {
+        const struct pod_view *pod = crew->orphans[i];
+        const struct refused_pod *refusal = refusal_of(planning, pod);
+        bool may = may_adopt(planning, pod);
+        if (may && !refusal) {
+            planning_act(planning, ACTION_ADOPT_POD, pod);
+            continue;
+        }
+        if (may)
+            try_again(planning, pod, refusal);
+        left = pod;
+        left_count++;
+    }
+    planning->plan->strangers = left_count;
+    if (left_count > planning->input->strangers_told)
+        tell(planning, left, left_count);
+    return left_count < crew->stranger_count + crew->orphan_count;
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+
+#include "operator/controller/plan/conditions.h"
+#include "operator/controller/plan/finishing.h"
+
+static int64_t workers_done(const struct planning *planning)
+{
+    const struct crew *crew = &planning->crew;
+    int64_t done = 0;
+    for (size_t i = crew->first[ROLE_WORKER]; i < crew->first[ROLE_WORKER + 1]; i++)
+        done += finishing_slot_done(planning, &crew->slots[i]);
+    return done;
+}
+
+static bool job_done(const struct planning *planning, const struct slot *chief)
+{
+    if (!chief || !finishing_slot_done(planning, chief))
+        return false;
+    return !finishing_needs_workers(planning->job) || planning->finishing == FINISHING_DONE ||
+           workers_done(planning) == crew_role_count(planning->job, ROLE_WORKER);
+}
+
+static bool crew_ended(const struct crew *crew)
+{
+    for (size_t i = 0; i < crew->slot_count; i++) {
+        const struct slot *slot = &crew->slots[i];
+        if (slot_required(slot) && slot->occupant && !pod_view_ended(slot->occupant))
+            return false;
+    }
+    return true;
+}
+
+/* How long the others may still take, so that one status write tells the whole end. Times in the API are whole seconds. */
+#define LAST_WORDS_MS 2000
+
+/* The time is the node's: when its clock is well ahead of ours, it tells nothing. */
+static bool last_words_may_come(struct planning *planning, int64_t finished_ms)
+{
+    if (finished_ms == FIELD_UNSET || finished_ms > planning->now_ms + LAST_WORDS_MS ||
+        planning->now_ms >= finished_ms + LAST_WORDS_MS)
+        return false;
+    planning_requeue(planning, finished_ms + LAST_WORDS_MS);
+    return true;
+}
+
+static const char *workers_message(struct planning *planning)
+{
+    int64_t done = workers_done(planning), count = crew_role_count(planning->job, ROLE_WORKER);
+    if (done == count)
+        return "all workers are done: exit code 0";
+    return planning_format(planning,
+                           "%" PRId64 " of %" PRId64 " workers are done: exit code 0; elastic.minWorkers is %" PRId64
+                           ", and nobody is left at work",
+                           done, count, planning->job->elastic.min_workers);
+}
+
+bool completion_plan(struct planning *planning)
+{
+    const struct slot *chief = crew_chief(&planning->crew, planning->job);
+    if (!job_done(planning, chief))
+        return false;
+    int64_t finished_ms = chief->occupant ? chief->occupant->finished_ms : FIELD_UNSET;
+    if (!crew_ended(&planning->crew) && last_words_may_come(planning, finished_ms))
+        return true;
+    if (finishing_needs_workers(planning->job))
+        planning_finish(planning, CONDITION_SUCCEEDED, "WorkersSucceeded", workers_message(planning));
+    else
+        planning_finish(
+            planning, CONDITION_SUCCEEDED, "ChiefSucceeded",
+            planning_format(planning, "%s %" PRId64 " is done: exit code 0", role_name(chief->role), chief->index));
+    return true;
+}

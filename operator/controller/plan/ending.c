@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/plan/ending.h"
+
+#include <string.h>
+
+#include "common/contract/exit_code.h"
+
+static const char *const reasons[] = {
+#define X(name, text) [name] = (text),
+    ENDINGS(X)
+#undef X
+};
+
+const char *ending_reason(enum ending_kind kind)
+{
+    return reasons[kind];
+}
+
+/* What a kubelet reports of a container whose command could not be run: the code beside it is the runtime's. */
+static bool never_ran(const struct pod_view *pod)
+{
+    return strcmp(pod->end_reason, "StartError") == 0 || strcmp(pod->end_reason, "ContainerCannotRun") == 0;
+}
+
+static enum ending_kind own_code_kind(int code)
+{
+    static const enum ending_kind kinds[] = {
+        [EXIT_CLASS_SUCCESS] = ENDING_SUCCESS,       [EXIT_CLASS_PERMANENT] = ENDING_PERMANENT,
+        [EXIT_CLASS_RETRYABLE] = ENDING_FAILURE,     [EXIT_CLASS_COLLATERAL] = ENDING_COLLATERAL,
+        [EXIT_CLASS_DISRUPTION] = ENDING_DISRUPTION, [EXIT_CLASS_IGNORED] = ENDING_COLLATERAL,
+    };
+    switch (code) {
+#define X(name, number, class, meaning)                                                                                \
+    case number:                                                                                                       \
+        return kinds[EXIT_CLASS_##class];
+        EXIT_CODES(X)
+#undef X
+    default:
+        return code < 128 ? ENDING_PERMANENT : ENDING_FAILURE;
+    }
+}
+
+static enum ending_kind foreign_code_kind(int code)
+{
+    return code == EXIT_CODE_RESTART_ASKED || code == EXIT_CODE_LOST_CREW ? ENDING_COLLATERAL : ENDING_FAILURE;
+}
+
+static enum ending_kind ended_kind(const struct pod_view *pod, enum framework framework)
+{
+    if (pod_view_succeeded(pod))
+        return ENDING_SUCCESS;
+    if (strcmp(pod->end_reason, "OOMKilled") == 0)
+        return ENDING_OUT_OF_MEMORY;
+    if (pod->disruption_target || pod_view_was_asked_to_end(pod))
+        return ENDING_DISRUPTION;
+    if (strcmp(pod->reason, "Evicted") == 0)
+        return ENDING_FAILURE;
+    if (never_ran(pod))
+        return ENDING_PERMANENT;
+    if (pod->exit_code == EXIT_CODE_NONE) /* refused by its node, or lost with it */
+        return ENDING_DISRUPTION;
+    if (*pod->init_container) /* whose codes mean what its image says */
+        return ENDING_FAILURE;
+    return framework == FRAMEWORK_COXSWAIN ? own_code_kind(pod->exit_code) : foreign_code_kind(pod->exit_code);
+}
+
+struct ending ending_classify(const struct pod_view *pod, enum framework framework, int64_t start_failure_ms,
+                              int64_t now_ms)
+{
+    if (pod_view_ended(pod))
+        return (struct ending){.kind = ended_kind(pod, framework),
+                               .at_ms = pod->finished_ms != FIELD_UNSET ? pod->finished_ms : now_ms,
+                               .check_ms = FIELD_UNSET};
+    if (pod_view_deleting(pod))
+        return (struct ending){.kind = ENDING_DISRUPTION, .at_ms = pod->deletion_ms, .check_ms = FIELD_UNSET};
+    if (!pod_view_waits_in_vain(pod))
+        return (struct ending){.kind = ENDING_NONE, .check_ms = FIELD_UNSET};
+    int64_t final_ms = (pod->waiting_ms != FIELD_UNSET ? pod->waiting_ms : now_ms) + start_failure_ms;
+    if (now_ms < final_ms)
+        return (struct ending){.kind = ENDING_NONE, .check_ms = final_ms};
+    return (struct ending){.kind = ENDING_PERMANENT, .at_ms = now_ms, .check_ms = FIELD_UNSET};
+}
+
+static void describe_exit(const struct pod_view *pod, enum framework framework, struct buffer *out)
+{
+    bool own = framework == FRAMEWORK_COXSWAIN && *pod->init_container == '\0';
+    const char *meaning = own ? exit_code_meaning(pod->exit_code) : NULL;
+    buffer_format(out, " exited with code %d", pod->exit_code);
+    if (meaning)
+        buffer_format(out, ": %s", meaning);
+    else if (pod->exit_code > 128 && pod->exit_code < 128 + 65)
+        buffer_format(out, " (signal %d, %s)", pod->exit_code - 128, strsignal(pod->exit_code - 128));
+}
+
+/* For what a sentence goes on with after these words. */
+#define WORDS_MARGIN 64
+
+/* Of what is too long, the end: a program says last why it ends. */
+static void describe_words(const char *before, const char *words, struct buffer *out)
+{
+    size_t length = strlen(words), taken = out->length + strlen(before) + WORDS_MARGIN;
+    size_t room = out->ceiling > taken ? out->ceiling - taken : 0;
+    while (length > 0 && (words[length - 1] == '\n' || words[length - 1] == ' '))
+        length--;
+    for (; length > room; words++)
+        length--;
+    while (length > 0 && ((unsigned char)*words & 0xc0) == 0x80) { /* not from within a character */
+        words++;
+        length--;
+    }
+    if (length > 0)
+        buffer_format(out, "%s%.*s", before, (int)length, words);
+}
+
+void ending_describe(const struct pod_view *pod, enum ending_kind kind, enum framework framework, struct buffer *out)
+{
+    if (*pod->init_container)
+        buffer_format(out, "init container %s of ", pod->init_container);
+    buffer_format(out, "pod %s", pod->name);
+    if (kind == ENDING_OUT_OF_MEMORY)
+        buffer_format(out, " ran out of memory (limit %s)", *pod->memory_limit ? pod->memory_limit : "of its node");
+    else if (never_ran(pod))
+        buffer_format(out, " could not start (%s)", pod->end_reason);
+    else if (pod->exit_code != EXIT_CODE_NONE)
+        describe_exit(pod, framework, out);
+    else if (kind == ENDING_PERMANENT)
+        buffer_format(out, " could not start (%s)", pod->waiting_reason);
+    else
+        buffer_append_string(out, pod_view_deleting(pod) ? " was deleted" : " was disrupted", NULL);
+    describe_words(": ", *pod->reason ? pod->reason : "", out);
+    describe_words(": ", pod->message, out);
+    describe_words("; ", pod->termination_message, out);
+    if (kind == ENDING_PERMANENT)
+        describe_words("; ", pod->waiting_message, out);
+}

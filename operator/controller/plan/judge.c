@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+
+#include "common/job/enum_words.h"
+#include "operator/controller/plan/conditions.h"
+#include "operator/controller/plan/ending.h"
+#include "operator/controller/plan/failure_policy.h"
+#include "operator/controller/plan/limit.h"
+#include "operator/controller/plan/restart_delay.h"
+#include "operator/controller/plan/restart_scope.h"
+#include "operator/controller/plan/take_back.h"
+
+struct verdict {
+    struct slot *cause; /* NULL: nothing happened */
+    struct ending ending;
+    size_t failed_count;
+    bool whole_crew;
+};
+
+static struct ending slot_ending(struct planning *planning, const struct slot *slot)
+{
+    if (slot_lost(slot))
+        return (struct ending){.kind = ENDING_DISRUPTION, .at_ms = planning->now_ms, .check_ms = FIELD_UNSET};
+    if (!slot->occupant || slot->fresh || slot->done)
+        return (struct ending){.kind = ENDING_NONE, .check_ms = FIELD_UNSET};
+    struct ending ending = ending_classify(slot->occupant, planning->job->framework,
+                                           planning->input->options->start_failure_ms, planning->now_ms);
+    if (ending.kind != ENDING_NONE && ending.kind != ENDING_SUCCESS)
+        failure_policy_apply(&planning->job->run_policy.failure_policy, slot->occupant, &ending);
+    return ending;
+}
+
+/* The earliest counts; what is known to follow from another's end does so only when there is nothing else. */
+static bool blames_more(const struct ending *ending, const struct ending *than)
+{
+    bool collateral = ending->kind == ENDING_COLLATERAL;
+    if (collateral != (than->kind == ENDING_COLLATERAL))
+        return !collateral;
+    if (ending->at_ms != than->at_ms)
+        return ending->at_ms < than->at_ms;
+    return ending->kind < than->kind;
+}
+
+/* Those that are at work are enough. What the user says of an end holds all the same. */
+static bool is_let_go(const struct planning *planning, const struct slot *slot, const struct ending *ending)
+{
+    bool as_said = ending->kind == ENDING_PERMANENT && ending->rule > 0;
+    return planning->finishing == FINISHING_WAITS && slot->role == ROLE_WORKER && !as_said;
+}
+
+static bool restarts_crew(const struct planning *planning, const struct slot *slot)
+{
+    const struct training_job *job = planning->job;
+    bool finds_nobody = planning->finishing == FINISHING_SHORT && slot_required(slot) &&
+                        job->run_policy.restart_scope == RESTART_SCOPE_AUTO;
+    return finds_nobody || restart_scope_of(job, slot->role, slot->index) == RESTART_SCOPE_JOB;
+}
+
+static void consider(struct planning *planning, struct slot *slot, struct verdict *verdict)
+{
+    struct ending ending = slot_ending(planning, slot);
+    if (ending.check_ms != FIELD_UNSET)
+        planning_requeue(planning, ending.check_ms);
+    if (ending.kind == ENDING_NONE || ending.kind == ENDING_SUCCESS || is_let_go(planning, slot, &ending))
+        return;
+    slot->failed = true;
+    verdict->failed_count++;
+    verdict->whole_crew |= restarts_crew(planning, slot);
+    if (!verdict->cause || blames_more(&ending, &verdict->ending)) {
+        verdict->cause = slot;
+        verdict->ending = ending;
+    }
+}
+
+static const char *action_of(const struct planning *planning, unsigned rule)
+{
+    return failure_action_words[planning->job->run_policy.failure_policy.rules[rule - 1].action];
+}
+
+static const char *describe(struct planning *planning, const struct verdict *verdict)
+{
+    const struct slot *cause = verdict->cause;
+    SCOPED_BUFFER text;
+    buffer_init(&text, CONDITION_MESSAGE_MAX);
+    buffer_format(&text, "%s %" PRId64 ": ", role_name(cause->role), cause->index);
+    if (cause->occupant)
+        ending_describe(cause->occupant, verdict->ending.kind, planning->job->framework, &text);
+    else
+        buffer_append_string(&text, "its pod has vanished", NULL);
+    if (verdict->ending.rule > 0)
+        buffer_format(&text, "; rule %u of failurePolicy says %s", verdict->ending.rule,
+                      action_of(planning, verdict->ending.rule));
+    if (verdict->failed_count > 1)
+        buffer_format(&text, " (%zu pod%s ended with it)", verdict->failed_count - 1,
+                      verdict->failed_count == 2 ? "" : "s");
+    return planning_format(planning, "%s", buffer_text(&text));
+}
+
+/* The API keeps whole seconds: what may be less than a second more is none. */
+static int64_t lasted_ms(int64_t from_ms, int64_t to_ms)
+{
+    return from_ms != FIELD_UNSET && to_ms - from_ms > 1000 ? to_ms - from_ms - 1000 : 0;
+}
+
+/* Since when no pod has been restarting; INT64_MAX: none ever was. */
+static int64_t calm_ms(const struct planning *planning)
+{
+    const struct condition *restarting = &planning->old->conditions[CONDITION_RESTARTING];
+    if (restarting->status == CONDITION_ABSENT)
+        return INT64_MAX;
+    return restarting->status == CONDITION_TRUE
+               ? 0
+               : lasted_ms(planning_time(planning, STATUS_TIME_RESTARTING), planning->now_ms);
+}
+
+/* While the crew runs: since when. Once somebody is not ready: since when it may have run before. */
+static int64_t crew_from_ms(const struct planning *planning)
+{
+    const struct job_status *old = planning->old;
+    if (condition_is(old, CONDITION_RUNNING, CONDITION_TRUE))
+        return planning_time(planning, STATUS_TIME_RUNNING);
+    bool calm = condition_is(old, CONDITION_RESTARTING, CONDITION_FALSE);
+    return planning_time(planning, calm ? STATUS_TIME_RESTARTING : STATUS_TIME_START);
+}
+
+/* From its start to its end by the clock of its node, or up to `until_ms`. Of one that has vanished nobody knows more than
+ * that it is no successor that came a moment ago, and that the crew was whole. */
+static int64_t pod_ran_ms(const struct planning *planning, const struct pod_view *pod, int64_t until_ms)
+{
+    if (!pod)
+        return calm_ms(planning);
+    int64_t end_ms = pod->finished_ms != FIELD_UNSET ? pod->finished_ms : planning->now_ms;
+    return lasted_ms(pod->started_ms, end_ms < until_ms ? end_ms : until_ms);
+}
+
+/* How well it went with the pod that is to blame. A crew may run for hours while one whom it can do without comes and ends
+ * again and again; one who is needed has worked for as long only as the others were there. A node may have been silent for
+ * minutes before its pod is said to have ended: what counts is how long the crew had run until then, unless it has not run
+ * since one of it was restarted, or nobody knows since when the pod was there. */
+static int64_t ran_ms(const struct planning *planning, const struct slot *cause)
+{
+    const struct job_status *old = planning->old;
+    if (cause->occupant && !slot_required(cause))
+        return pod_ran_ms(planning, cause->occupant, INT64_MAX);
+    int64_t until_ms = planning->now_ms;
+    if (!condition_is(old, CONDITION_RUNNING, CONDITION_TRUE)) {
+        if (!cause->occupant || condition_is(old, CONDITION_RUNNING, CONDITION_ABSENT) ||
+            condition_is(old, CONDITION_RESTARTING, CONDITION_TRUE))
+            return 0;
+        until_ms = planning_time(planning, STATUS_TIME_RUNNING);
+    }
+    int64_t crew_ms = lasted_ms(crew_from_ms(planning), until_ms);
+    int64_t pod_ms = pod_ran_ms(planning, cause->occupant, until_ms);
+    return pod_ms < crew_ms ? pod_ms : crew_ms;
+}
+
+/* Who ran for this long was not thrown out by the same thing at once. */
+#define COLLATERAL_GRACE_MS 60000
+
+static bool another_is_missing(const struct crew *crew)
+{
+    for (size_t i = 0; i < crew->slot_count; i++)
+        if (slot_required(&crew->slots[i]) && !crew->slots[i].failed && !slot_fulfilled(&crew->slots[i]))
+            return true;
+    return false;
+}
+
+/* What follows from another's end is let off, as long as there may be another: not again and again without a cause. */
+static enum ending_kind charge(const struct planning *planning, const struct verdict *verdict)
+{
+    const struct job_status *old = planning->old;
+    int64_t let_off = old->restart_count - old->restarts.failures - old->restarts.disruptions -
+                      old->restarts.out_of_memory - old->restarts.ignored;
+    bool repeats = verdict->ending.kind == ENDING_COLLATERAL && let_off > 0 &&
+                   ran_ms(planning, verdict->cause) < COLLATERAL_GRACE_MS && !another_is_missing(&planning->crew);
+    return repeats ? ENDING_FAILURE : verdict->ending.kind;
+}
+
+static bool is_failed(const struct slot *slot)
+{
+    return slot->failed;
+}
+
+static bool belongs_to_crew(const struct slot *slot)
+{
+    return slot->role != ROLE_EVALUATOR || slot->failed;
+}
+
+static void restart(struct planning *planning, const struct verdict *verdict, const char *what)
+{
+    struct job_status *next = planning->next;
+    if (verdict->whole_crew)
+        next->attempt++;
+    planning_promise_successors(planning, verdict->whole_crew ? belongs_to_crew : is_failed);
+    int64_t delay_ms = restart_delay_ms(next->restart_count, ran_ms(planning, verdict->cause),
+                                        restart_delay_seed(planning->job->uid, next->epoch));
+    next->backoff_until_ms = delay_ms > 0 ? planning->now_ms + delay_ms : FIELD_UNSET;
+    const char *reason = ending_reason(verdict->ending.kind);
+    condition_set(planning, CONDITION_RESTARTING, CONDITION_TRUE, reason, what);
+    bool evaluator = verdict->cause->role == ROLE_EVALUATOR && !verdict->whole_crew;
+    planning_event(planning, true, reason, verdict->whole_crew ? "RestartCrew" : "ReplacePod",
+                   planning_format(planning, "%s; %s", what,
+                                   verdict->whole_crew ? "the whole crew starts over"
+                                   : evaluator         ? "it is replaced"
+                                                       : "the crew waits for its successor"));
+}
+
+/* All that has ended since the last plan is one event, judged by its earliest cause. */
+bool judge_plan(struct planning *planning)
+{
+    struct verdict verdict = {0};
+    for (size_t i = 0; i < planning->crew.slot_count; i++)
+        consider(planning, &planning->crew.slots[i], &verdict);
+    if (!verdict.cause)
+        return false;
+    const char *what = describe(planning, &verdict);
+    if (verdict.ending.kind == ENDING_PERMANENT) {
+        const char *reason = verdict.ending.rule > 0 ? "FailurePolicy" : ending_reason(ENDING_PERMANENT);
+        planning_finish(planning, CONDITION_FAILED, reason, what);
+        return true;
+    }
+    enum ending_kind kind = charge(planning, &verdict);
+    limit_count(planning->next, kind);
+    if (verdict.ending.rule == 0) /* what the user says counts, counts */
+        take_back_note(planning, verdict.cause, kind);
+    if (limit_exceeded(planning->next, &planning->job->run_policy))
+        planning_finish(planning, CONDITION_FAILED, "BackoffLimitExceeded",
+                        planning_format(planning, "backoffLimit %" PRId64 " is spent; last: %s",
+                                        planning->job->run_policy.backoff_limit, what));
+    else
+        restart(planning, &verdict, what);
+    return true;
+}

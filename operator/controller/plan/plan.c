@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/plan/plan.h"
+
+#include <string.h>
+
+#include "common/contract/labels.h"
+#include "operator/controller/plan/conditions.h"
+#include "operator/controller/plan/finishing.h"
+#include "operator/controller/plan/first_crew.h"
+#include "operator/controller/plan/planning.h"
+#include "operator/controller/plan/progress_status.h"
+#include "operator/controller/plan/queue_plan.h"
+#include "operator/controller/plan/replicas.h"
+#include "operator/controller/plan/saves.h"
+#include "operator/controller/plan/status_change.h"
+
+const struct plan_options plan_options_default = {
+    .worker_image = "coxswain-worker",
+    .coscheduling_scheduler = "scheduler-plugins-scheduler",
+    .start_failure_ms = 120000,
+    .settle_ms = 10000,
+    .count_write_ms = 1000,
+    .count_gather_max_ms = 3000,
+    .count_write_max_ms = 5000,
+    .dead_node_ms = 60000,
+    .certificate_period_ms = (int64_t)24 * 3600 * 1000,
+    .catch_up_ms = 30000,
+};
+
+const char *obstacle_reason(enum obstacle_kind kind)
+{
+    static const char *const reasons[] = {
+#define X(name, text) [name] = (text),
+        OBSTACLES(X)
+#undef X
+    };
+    return reasons[kind];
+}
+
+bool obstacle_is_final(enum obstacle_kind kind)
+{
+    return kind == OBSTACLE_REJECTED || kind == OBSTACLE_TEMPLATE;
+}
+
+static bool (*const policies[])(struct planning *planning) = {
+    dead_node_plan,  deleting_plan, adopt_plan,       ttl_plan,      clean_plan,     invalid_plan, leftovers_plan,
+    completion_plan, deadline_plan, suspend_plan,     start_plan,    take_back_plan, judge_plan,   scale_plan,
+    replace_plan,    gang_plan,     certificate_plan, crew_key_plan, create_plan,
+};
+
+/* spec.runPolicy.managedBy of jobs that are left to this operator. */
+#define MANAGED_BY "coxswain.dev/operator"
+
+static bool is_ours(const struct training_job *job)
+{
+    const char *manager = job->run_policy.managed_by;
+    return !manager || *manager == '\0' || strcmp(manager, MANAGED_BY) == 0;
+}
+
+/* What was promised and is there need not be promised any longer. Once the job is over the promise stays: it tells a
+ * create that came late from a pod that may go on. */
+static void clear_kept_promises(struct planning *planning)
+{
+    if (status_terminal(planning->old))
+        return;
+    for (size_t i = 0; i < planning->crew.slot_count; i++)
+        planning->crew.slots[i].wanted &= planning->crew.slots[i].occupant == NULL;
+}
+
+/* A pod that came and went before its promise was cleared must not come again under the same name and epoch. */
+static void break_gone_promises(struct planning *planning)
+{
+    const struct plan_input *input = planning->input;
+    if (status_terminal(planning->old) || input->gone_epoch != planning->old->epoch)
+        return;
+    for (size_t i = 0; i < input->gone_count; i++) {
+        struct slot *slot = crew_slot_at(&planning->crew, input->gone[i].role, input->gone[i].index);
+        if (slot && slot->promised && !slot->occupant)
+            slot->promised = slot->wanted = slot->fresh = false;
+    }
+}
+
+static bool lacks_workload(const struct plan_input *input)
+{
+    return input->job->queue_name && input->queue.state == OPTIONAL_READY && !input->queue.workload;
+}
+
+/* Numbers wait for a moment before they are written, and a pod may be removed before. */
+static void note_finished(struct planning *planning)
+{
+    const struct plan_input *input = planning->input;
+    for (size_t i = 0; i < input->finished_count; i++) {
+        const struct finished_pod *pod = &input->finished[i];
+        struct slot *slot = crew_slot_at(&planning->crew, pod->role, pod->index);
+        if (slot && !slot->promised && !slot->occupant && !slot->fresh && pod->attempt == planning->old->attempt)
+            slot->done = true;
+    }
+    planning->plan->finished = input->finished_count;
+}
+
+/* A request whose answer was lost may have been carried out. */
+static void take_obstacle(struct planning *planning)
+{
+    const struct plan_input *input = planning->input;
+    bool matters = !input->service || crew_unfilled(&planning->crew) || lacks_workload(input);
+    if (matters)
+        planning->obstacle = input->obstacle;
+    planning->plan->obstacle_over = !matters && input->obstacle.kind != OBSTACLE_NONE;
+}
+
+/* A pace is told while the crew works and its chief is heard. What a successful job had at last is its result. */
+static void update_progress(struct planning *planning)
+{
+    struct job_status *next = planning->next;
+    bool succeeded = condition_is(next, CONDITION_SUCCEEDED, CONDITION_TRUE);
+    if (planning->input->progress)
+        next->progress = *planning->input->progress;
+    if (succeeded && !status_terminal(planning->old))
+        progress_complete(&next->progress);
+    else if (!succeeded &&
+             (planning->input->chief_voice != CHIEF_HEARD || !condition_is(next, CONDITION_RUNNING, CONDITION_TRUE)))
+        progress_rest(&next->progress);
+}
+
+static void update_status(struct planning *planning)
+{
+    planning->next->observed_generation = planning->job->generation;
+    if (!planning->job->elastic.enabled && planning->old->attempt > 0)
+        planning->next->workers = planning->job->document.workers;
+    scale_down(planning);
+    suspend_take_back(planning);
+    replicas_update(planning);
+    finishing_update(planning);
+    conditions_update(planning);
+    update_progress(planning);
+    saves_update(planning);
+}
+
+/* When a condition last turned. */
+static int64_t newest_transition(const struct job_status *status)
+{
+    int64_t newest_ms = FIELD_UNSET;
+    for (int type = 0; type < CONDITION_TYPE_COUNT; type++)
+        if (status->conditions[type].status != CONDITION_ABSENT &&
+            status->conditions[type].last_transition_ms > newest_ms)
+            newest_ms = status->conditions[type].last_transition_ms;
+    return newest_ms;
+}
+
+/* A kept promise is to be cleared soon: it is what a successor of this operator would keep once more. */
+static bool promises_differ(const struct planning *planning)
+{
+    for (int role = 0; role < ROLE_COUNT; role++) {
+        const char *old = planning->old->replicas[role].pending, *next = planning->next->replicas[role].pending;
+        if (strcmp(old ? old : "", next ? next : "") != 0)
+            return true;
+    }
+    return false;
+}
+
+/* A crew that starts slowly shows its numbers after one second, four, nine and so on. */
+#define COUNT_WAIT_GROWTH 3
+static int64_t count_wait_ms(const struct planning *planning, int64_t since_ms)
+{
+    const struct plan_options *options = planning->input->options;
+    int64_t newest_ms = newest_transition(planning->old);
+    if (newest_ms == FIELD_UNSET || newest_ms >= since_ms || promises_differ(planning))
+        return options->count_write_ms;
+    int64_t age_ms = since_ms - newest_ms;
+    int64_t wait_ms = age_ms < options->count_write_max_ms ? COUNT_WAIT_GROWTH * age_ms : options->count_write_max_ms;
+    if (wait_ms < options->count_write_ms)
+        return options->count_write_ms;
+    return wait_ms < options->count_write_max_ms ? wait_ms : options->count_write_max_ms;
+}
+
+/* While pods change, what they change next would be another write; that the whole crew runs is then told at once. */
+static int64_t count_quiet_ms(const struct planning *planning, int64_t since_ms)
+{
+    const struct plan_input *input = planning->input;
+    bool is_set_back = input->pods_changed_ms != FIELD_UNSET && input->pods_changed_ms > input->now_ms;
+    bool matters = promises_differ(planning) && !planning->plan->begun;
+    if (input->pods_changed_ms == FIELD_UNSET || is_set_back || matters)
+        return since_ms;
+    int64_t quiet_ms = input->pods_changed_ms + input->options->count_write_ms;
+    int64_t latest_ms = since_ms + input->options->count_gather_max_ms;
+    return quiet_ms < latest_ms ? quiet_ms : latest_ms;
+}
+
+/* Changes of mere numbers are gathered for a moment: pods start and end together. */
+static void decide_count_write(struct planning *planning)
+{
+    const struct plan_input *input = planning->input;
+    int64_t since_ms = input->counts_since_ms == FIELD_UNSET ? input->now_ms : input->counts_since_ms;
+    int64_t due_ms = since_ms + count_wait_ms(planning, since_ms), quiet_ms = count_quiet_ms(planning, since_ms);
+    due_ms = quiet_ms > due_ms ? quiet_ms : due_ms;
+    bool set_back = input->now_ms < since_ms; /* the clock, since then */
+    planning->plan->write_status = input->progress_due || input->now_ms >= due_ms || set_back;
+    planning->plan->counts_wait = !planning->plan->write_status;
+    if (planning->plan->counts_wait)
+        planning_requeue(planning, due_ms);
+}
+
+/* That the first crew was begun is told with what comes of it, as numbers are. */
+static enum status_change change_of(const struct planning *planning)
+{
+    if (planning->plan->begun)
+        return first_crew_starts(planning->next) ? STATUS_COUNTS : STATUS_DECISION;
+    return status_compare(planning->old, planning->next);
+}
+
+static void decide_write(struct planning *planning)
+{
+    switch (change_of(planning)) {
+    case STATUS_SAME:
+        break;
+    case STATUS_PROGRESS:
+        planning->plan->write_status = planning->input->progress_due;
+        break;
+    case STATUS_COUNTS:
+        decide_count_write(planning);
+        break;
+    case STATUS_DECISION:
+        planning->plan->write_status = true;
+        break;
+    }
+}
+
+void plan_job(const struct plan_input *input, struct plan *ret_plan)
+{
+    ret_plan->requeue_ms = PLAN_NEVER;
+    ret_plan->status = input->job->status;
+    ret_plan->gang = input->gang;
+    ret_plan->queue = input->queue;
+    ret_plan->now_ms = input->now_ms;
+    ret_plan->strangers = input->strangers_told;
+    ret_plan->queue_change_waits = input->queue_change_told;
+    if (!is_ours(input->job))
+        return;
+    struct planning planning = {
+        .input = input,
+        .job = input->job,
+        .old = &input->job->status,
+        .next = &ret_plan->status,
+        .plan = ret_plan,
+        .crew = crew_assemble(input->job, input->pods, input->pod_count, &ret_plan->arena),
+        .now_ms = input->now_ms,
+    };
+    struct training_job begun;
+    if (deleting_says_nothing(&planning))
+        return;
+    if (first_crew_may_begin(&planning))
+        first_crew_begin(&planning, &begun);
+    ret_plan->attempt = planning.old->attempt;
+    ret_plan->epoch = planning.old->epoch;
+    ret_plan->first_pods = first_crew_is_unmade(&planning);
+    if (!status_terminal(planning.old) && catch_up_plan(&planning))
+        return;
+    clear_kept_promises(&planning);
+    break_gone_promises(&planning);
+    note_finished(&planning);
+    planning.finishing = finishing_of(&planning);
+    if (planning.finishing == FINISHING_WAITS && !status_terminal(planning.old))
+        finishing_promise_nobody(&planning);
+    take_obstacle(&planning);
+    for (size_t i = 0; i < sizeof policies / sizeof *policies; i++)
+        if (policies[i](&planning))
+            break;
+    update_status(&planning);
+    if (!deleting_is_asked(input->job))
+        queue_tell(&planning);
+    decide_write(&planning);
+}
+
+void plan_without_job(const struct plan_input *input, struct plan *ret_plan)
+{
+    ret_plan->requeue_ms = PLAN_NEVER;
+    ret_plan->now_ms = input->now_ms;
+    struct planning planning = {.input = input, .job = input->job, .plan = ret_plan, .now_ms = input->now_ms};
+    dead_node_plan(&planning);
+}
+
+bool plan_has_work(const struct plan *plan)
+{
+    bool tells = false;
+    for (size_t i = 0; i < plan->event_count; i++)
+        tells |= plan->events[i].of_action;
+    return tells || plan->action_count > 0 || plan->write_status;
+}
+
+static bool counts_on(const struct job_status *old, const struct job_status *next)
+{
+    return old->restart_count != next->restart_count || old->epoch != next->epoch || old->attempt != next->attempt ||
+           old->charged_ms != next->charged_ms || old->suspended_ms != next->suspended_ms ||
+           old->backoff_until_ms != next->backoff_until_ms;
+}
+
+bool plan_only_tells(const struct plan *plan, const struct job_status *old)
+{
+    const struct job_status *next = &plan->status;
+    bool waited_for = plan->begun ? !first_crew_is_whole(next) : replicas_promised(next) || counts_on(old, next);
+    return plan->action_count == 0 && plan->write_status && !waited_for && !status_terminal(next);
+}
+
+void plan_release(struct plan *plan)
+{
+    arena_release(&plan->arena);
+    json_free(plan->placement);
+    *plan = (struct plan){0};
+}

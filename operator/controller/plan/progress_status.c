@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/plan/progress_status.h"
+
+#include <stdio.h>
+
+#define NUMBER_TEXT_MAX 32
+
+struct progress progress_none(void)
+{
+    return (struct progress){
+        .step = FIELD_UNSET,
+        .total_steps = FIELD_UNSET,
+        .percent = FIELD_UNSET,
+        .data_epoch = FIELD_UNSET,
+        .seconds_remaining = FIELD_UNSET,
+        .last_checkpoint_step = FIELD_UNSET,
+        .updated_at_ms = FIELD_UNSET,
+    };
+}
+
+static int64_t known(int64_t value, int64_t otherwise)
+{
+    return value == STATUS_UNKNOWN ? otherwise : value;
+}
+
+static const char *decimal(double number, struct arena *arena)
+{
+    char text[NUMBER_TEXT_MAX];
+    snprintf(text, sizeof text, "%.6g", number);
+    return arena_copy_string(arena, text);
+}
+
+static void copy_metrics(struct progress *progress, const struct status_document *document, struct arena *arena)
+{
+    const unsigned room = sizeof progress->metrics / sizeof *progress->metrics;
+    progress->metric_count = document->metric_count < room ? document->metric_count : room;
+    for (unsigned i = 0; i < progress->metric_count; i++) {
+        progress->metrics[i].name = arena_copy_string(arena, document->metrics[i].name);
+        progress->metrics[i].value = decimal(document->metrics[i].value, arena);
+    }
+}
+
+static void set_percent(struct progress *progress)
+{
+    bool both = progress->step != FIELD_UNSET && progress->total_steps > 0;
+    progress->percent = both ? (int64_t)(100.0 * (double)progress->step / (double)progress->total_steps) : FIELD_UNSET;
+}
+
+struct progress progress_from_document(const struct status_document *document, const struct progress *before,
+                                       struct arena *arena)
+{
+    struct progress progress = *before;
+    progress.step = known(document->step, before->step);
+    progress.total_steps = known(document->total_steps, before->total_steps);
+    progress.data_epoch = known(document->data_epoch, before->data_epoch);
+    progress.seconds_remaining = known(document->seconds_remaining, FIELD_UNSET);
+    progress.last_checkpoint_step = known(document->last_checkpoint_step, before->last_checkpoint_step);
+    progress.updated_at_ms = known(document->updated_at_ms, before->updated_at_ms);
+    if (document->metric_count > 0)
+        copy_metrics(&progress, document, arena);
+    if (document->examples_per_second > STATUS_UNKNOWN)
+        progress.examples_per_second = decimal(document->examples_per_second, arena);
+    if (document->goodput > STATUS_UNKNOWN)
+        progress.goodput = decimal(document->goodput, arena);
+    set_percent(&progress);
+    return progress;
+}
+
+void progress_rest(struct progress *progress)
+{
+    progress->examples_per_second = NULL;
+    progress->seconds_remaining = FIELD_UNSET;
+}
+
+void progress_complete(struct progress *progress)
+{
+    if (progress->total_steps == FIELD_UNSET)
+        return;
+    progress->step = progress->total_steps;
+    progress->seconds_remaining = 0;
+    set_percent(progress);
+}

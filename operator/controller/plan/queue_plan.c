@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/plan/queue_plan.h"
+
+#include <string.h>
+
+#include "common/contract/labels.h"
+#include "operator/controller/observed/owner.h"
+#include "operator/controller/plan/conditions.h"
+
+static bool is_ours(const struct planning *planning, const struct workload_view *workload)
+{
+    return owner_is_job(workload->owner_uid, workload->job_uid, planning->job->uid);
+}
+
+/* The Workload that is to be looked at; NULL: there is none, or it is somebody else's. */
+static const struct workload_view *own_workload(const struct planning *planning)
+{
+    const struct workload_view *workload = planning->input->queue.workload;
+    return workload && is_ours(planning, workload) && !workload->deleting ? workload : NULL;
+}
+
+static bool is_queued(const struct planning *planning)
+{
+    return planning->job->queue_name && planning->job->queue_name[0] != '\0';
+}
+
+static const char *looking(struct planning *planning)
+{
+    const char *refusal = planning->input->queue.refusal;
+    return refusal && *refusal
+               ? planning_format(planning, "the operator may not see the Workloads of Kueue: %s", refusal)
+               : "looking for the job's Workload";
+}
+
+/* A cache that is not there says nothing about a crew that runs. */
+static bool admits_unseen(struct planning *planning, const char **ret_reason, const char **ret_message)
+{
+    bool missing = planning->input->queue.state == OPTIONAL_MISSING;
+    const struct condition *suspended = &planning->old->conditions[CONDITION_SUSPENDED];
+    bool runs = planning->old->attempt > 0 && suspended->status != CONDITION_TRUE &&
+                !(suspended->status == CONDITION_FALSE && strcmp(suspended->reason, SUSPENDING) == 0);
+    planning_await_api(planning, planning->input->queue.state);
+    *ret_reason = missing ? "KueueMissing" : "Queued";
+    *ret_message = missing
+                       ? "the job is labelled with a queue, but the cluster does not serve the Workloads of Kueue in "
+                         "a version that this operator knows: install it, or take the label off"
+                       : looking(planning);
+    return runs;
+}
+
+/* Why there is no Workload yet, as far as the API server says. */
+static const char *refusal_of(const struct planning *planning)
+{
+    return planning->obstacle.kind == OBSTACLE_NONE ? "" : planning->obstacle.message;
+}
+
+bool queue_admits(struct planning *planning, const char **ret_reason, const char **ret_message)
+{
+    const struct queue_input *queue = &planning->input->queue;
+    const struct workload_view *workload = own_workload(planning);
+    if (!is_queued(planning) && !(workload && workload->evicted && workload->reserved))
+        return true;
+    if (is_queued(planning) && queue->state != OPTIONAL_READY)
+        return admits_unseen(planning, ret_reason, ret_message);
+    if (workload && workload->admitted && !workload->evicted)
+        return true;
+    bool evicted = workload && workload->evicted;
+    const char *words = evicted ? workload->evicted_message : workload ? workload->waiting : refusal_of(planning);
+    *ret_reason = evicted ? "Evicted" : "Queued";
+    *ret_message = planning_format(planning, "%s queue %s%s%s", evicted ? "evicted from" : "waiting in",
+                                   is_queued(planning) ? planning->job->queue_name : workload->queue_name,
+                                   *words ? ": " : "", words);
+    return false;
+}
+
+void queue_dismiss(struct planning *planning)
+{
+    if (own_workload(planning))
+        planning_act(planning, ACTION_DELETE_WORKLOAD, NULL);
+}
+
+static void tell_of_change(struct planning *planning, const struct workload_view *workload)
+{
+    const char *name = planning->job->queue_name;
+    planning->plan->queue_change_waits = true;
+    if (planning->input->queue_change_told)
+        return;
+    const char *says = is_queued(planning) ? planning_format(planning, "says %s", name) : "was taken off";
+    planning_event_of_action(
+        planning, "QueueChangeWaits", "Queue",
+        planning_format(planning,
+                        "the label " LABEL_QUEUE_NAME
+                        " %s, but the job has quota of queue %s: it keeps that until it is evicted "
+                        "or suspended (runPolicy.suspend) and resumed",
+                        says, workload->queue_name));
+}
+
+/* Quota is for pods: while some live it stays theirs, and what Kueue says of it is heeded. */
+static void leave_queue(struct planning *planning, const struct workload_view *workload)
+{
+    if (workload->reserved && planning->crew.alive_count > 0)
+        tell_of_change(planning, workload);
+    else
+        planning_act(planning, ACTION_DELETE_WORKLOAD, NULL);
+}
+
+/* As Kueue has it: a queue can be changed while it has not given quota. One that has is told of, once, and keeps the job
+ * until that is suspended or evicted. */
+static void heed_change(struct planning *planning, const struct workload_view *workload)
+{
+    if (strcmp(workload->queue_name, planning->job->queue_name) == 0)
+        return;
+    if (!workload->reserved) {
+        planning_act(planning, ACTION_DELETE_WORKLOAD, NULL); /* and is made anew, for the other queue */
+        return;
+    }
+    tell_of_change(planning, workload);
+}
+
+void queue_keep(struct planning *planning, bool suspended)
+{
+    const struct queue_input *queue = &planning->input->queue;
+    const struct workload_view *workload = own_workload(planning);
+    planning->plan->queue_change_waits = false;
+    if (workload && !is_queued(planning))
+        leave_queue(planning, workload);
+    if (!is_queued(planning) || queue->state != OPTIONAL_READY)
+        return;
+    if (workload)
+        heed_change(planning, workload);
+    if (!queue->workload && create_may_be_tried(planning))
+        planning_act(planning, ACTION_CREATE_WORKLOAD, NULL);
+    if (!workload || !suspended)
+        return;
+    if (workload->evicted && workload->reserved)
+        planning_act(planning, ACTION_RELEASE_WORKLOAD, NULL);
+    else if (!workload->reserved && workload->has_admission)
+        planning_act(planning, ACTION_CLEAR_ADMISSION, NULL);
+}
+
+void queue_tell(struct planning *planning)
+{
+    const struct workload_view *workload = own_workload(planning);
+    if (!workload || workload->finished)
+        return;
+    bool over = status_terminal(planning->old); /* told once it is durable */
+    bool ready = condition_is(planning->next, CONDITION_RUNNING, CONDITION_TRUE);
+    bool differs = workload->admitted && (workload->pods_ready != ready || !workload->pods_ready_told);
+    if (over || (differs && !status_terminal(planning->next)))
+        planning_act(planning, ACTION_TELL_WORKLOAD, NULL);
+}

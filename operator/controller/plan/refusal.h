@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What an API server says when it does not create an object, and what follows from
+ * it: whether it is tried again, and what to change. A job's spec cannot be changed
+ * once it is made, so what only another template would mend ends the job; what a
+ * policy, a quota or a role forbids may be allowed later.
+ */
+#ifndef COXSWAIN_CONTROLLER_REFUSAL_H
+#define COXSWAIN_CONTROLLER_REFUSAL_H
+
+#include "common/error.h"
+#include "operator/controller/plan/plan.h"
+
+/* `role` of a pod, NULL: it is no pod. `ret_message` is the server's words with the remedy; free with free(). */
+enum obstacle_kind refusal_of_create(const struct error *error, const char *role, char **ret_message);
+
+/* Why the PriorityClass of a Workload cannot be read. */
+enum obstacle_kind refusal_of_priority(const struct error *error, char **ret_message);
+
+/* The fields that pods do not have and for which one was refused, in the server's words, which lie in the error; NULL: it
+ * was refused for something else. */
+const char *refusal_unknown_fields(const struct error *error);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+
+#include "operator/controller/plan/conditions.h"
+
+static bool is_fresh(const struct slot *slot)
+{
+    return slot->fresh;
+}
+
+static void tell(struct planning *planning, int64_t before, int64_t after)
+{
+    planning_event(planning, false, "Scaled", "Scale",
+                   planning_format(planning, "from %" PRId64 " to %" PRId64 " workers", before, after));
+}
+
+/* The new number is acknowledged first; pods above it are superseded, and go once the status says so. Who would come after
+ * the end of the training is not made. */
+bool scale_plan(struct planning *planning)
+{
+    int64_t before = planning->old->workers, after = planning->job->document.workers;
+    if (!planning->job->elastic.enabled || before == after)
+        return false;
+    if (after > before && planning->finishing == FINISHING_WAITS)
+        return false;
+    if (after > before) {
+        planning_promise(planning, is_fresh);
+        tell(planning, before, after);
+    }
+    return true;
+}
+
+/* By whatever is written next: what was promised above it is promised no longer, and if the job grows again before that is
+ * known, indices whose end was judged would seem to be lost. */
+void scale_down(struct planning *planning)
+{
+    int64_t after = planning->job->document.workers;
+    if (!planning->job->elastic.enabled || planning->input->invalid || planning->old->attempt == 0 ||
+        status_terminal(planning->old) || planning->next->workers <= after)
+        return;
+    planning->next->workers = after;
+    tell(planning, planning->old->workers, after);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/plan/status_change.h"
+
+#include <string.h>
+
+static bool same_text(const char *left, const char *right)
+{
+    return strcmp(left ? left : "", right ? right : "") == 0;
+}
+
+static bool is_decided(const struct condition *before, const struct condition *after, bool *messages_differ)
+{
+    if (before->status != after->status)
+        return true;
+    if (after->status == CONDITION_ABSENT)
+        return false;
+    *messages_differ |= !same_text(before->message, after->message) || !same_text(before->reason, after->reason) ||
+                        before->observed_generation != after->observed_generation;
+    return false;
+}
+
+static bool numbers_decided(const struct job_status *before, const struct job_status *after)
+{
+    return before->observed_generation != after->observed_generation || before->state != after->state ||
+           before->workers != after->workers || before->attempt != after->attempt || before->epoch != after->epoch ||
+           before->restart_count != after->restart_count || before->restarts.failures != after->restarts.failures ||
+           before->restarts.disruptions != after->restarts.disruptions ||
+           before->restarts.out_of_memory != after->restarts.out_of_memory ||
+           before->restarts.ignored != after->restarts.ignored || before->charged_ms != after->charged_ms ||
+           before->charged_attempt != after->charged_attempt || before->start_ms != after->start_ms ||
+           before->completion_ms != after->completion_ms || before->chief_finish_ms != after->chief_finish_ms ||
+           before->suspended_ms != after->suspended_ms ||
+           before->certificate_generation != after->certificate_generation ||
+           before->certificate_from_ms != after->certificate_from_ms ||
+           before->backoff_until_ms != after->backoff_until_ms || !same_text(before->selector, after->selector);
+}
+
+static bool counts_differ(const struct job_status *before, const struct job_status *after)
+{
+    bool differ = !same_text(before->ready_summary, after->ready_summary);
+    for (int role = 0; role < ROLE_COUNT; role++) {
+        const struct replica_status *left = &before->replicas[role], *right = &after->replicas[role];
+        differ |= left->active != right->active || left->ready != right->ready || left->succeeded != right->succeeded ||
+                  left->failed != right->failed || !same_text(left->pending, right->pending) ||
+                  !same_text(left->completed, right->completed) || !same_text(left->restarting, right->restarting);
+    }
+    return differ;
+}
+
+static bool same_metrics(const struct progress *before, const struct progress *after)
+{
+    bool same = before->metric_count == after->metric_count;
+    for (unsigned i = 0; same && i < after->metric_count; i++)
+        same = same_text(before->metrics[i].name, after->metrics[i].name) &&
+               same_text(before->metrics[i].value, after->metrics[i].value);
+    return same;
+}
+
+static bool same_progress(const struct progress *before, const struct progress *after)
+{
+    return before->step == after->step && before->total_steps == after->total_steps &&
+           before->percent == after->percent && before->data_epoch == after->data_epoch &&
+           before->seconds_remaining == after->seconds_remaining &&
+           before->last_checkpoint_step == after->last_checkpoint_step &&
+           before->updated_at_ms == after->updated_at_ms &&
+           same_text(before->examples_per_second, after->examples_per_second) &&
+           same_text(before->goodput, after->goodput) && same_metrics(before, after);
+}
+
+enum status_change status_compare(const struct job_status *before, const struct job_status *after)
+{
+    bool counts = counts_differ(before, after), decided = numbers_decided(before, after);
+    for (int type = 0; type < CONDITION_TYPE_COUNT; type++) {
+        bool changed = is_decided(&before->conditions[type], &after->conditions[type], &counts);
+        if (type == CONDITION_SCHEDULED) /* a step on the way, told along with the next write */
+            counts |= changed;
+        else
+            decided |= changed;
+    }
+    if (decided)
+        return STATUS_DECISION;
+    if (counts)
+        return STATUS_COUNTS;
+    return same_progress(&before->progress, &after->progress) ? STATUS_SAME : STATUS_PROGRESS;
+}

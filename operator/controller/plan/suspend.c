@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "operator/controller/plan/conditions.h"
+#include "operator/controller/plan/queue_plan.h"
+
+static bool is_suspending(const struct job_status *status)
+{
+    const struct condition *condition = &status->conditions[CONDITION_SUSPENDED];
+    return condition->status == CONDITION_FALSE && strcmp(condition->reason, SUSPENDING) == 0;
+}
+
+bool suspend_sends_away(const struct job_status *status)
+{
+    return is_suspending(status) || condition_is(status, CONDITION_SUSPENDED, CONDITION_TRUE);
+}
+
+static void promise_nothing(struct planning *planning)
+{
+    for (size_t i = 0; i < planning->crew.slot_count; i++)
+        planning->crew.slots[i].wanted = planning->crew.slots[i].restarting = false;
+    planning->next->backoff_until_ms = FIELD_UNSET;
+}
+
+static void end_pods(struct planning *planning)
+{
+    for (size_t i = 0; i < planning->input->pod_count; i++) {
+        const struct pod_view *pod = planning->input->pods[i];
+        if (pod_view_is_of(pod, planning->job->uid) && pod_view_alive(pod))
+            planning_delete_pod(planning, pod);
+    }
+}
+
+/* Where the clock was set back unseen, nothing is counted rather than less. */
+static void count_suspended_time(struct planning *planning)
+{
+    const struct condition *condition = &planning->old->conditions[CONDITION_SUSPENDED];
+    int64_t passed_ms = planning->now_ms - planning_time(planning, STATUS_TIME_SUSPENDED);
+    if (condition->status == CONDITION_TRUE && passed_ms > 0)
+        planning->next->suspended_ms += passed_ms;
+}
+
+static void say_suspending(struct planning *planning)
+{
+    count_suspended_time(planning);
+    condition_set(planning, CONDITION_SUSPENDED, CONDITION_FALSE, SUSPENDING, "waiting until all pods are gone");
+}
+
+/* Deleting begins only when the status says that it is on purpose; else a restarted operator would take it for a
+ * disruption. True is said when the last pod is gone; an earlier operator's create may still be on the wire then, so a
+ * promise is taken back one write before, and a pod that appears all the same takes the word back. */
+static void suspend(struct planning *planning, const char *reason, const char *why)
+{
+    bool on_purpose = suspend_sends_away(planning->old);
+    promise_nothing(planning);
+    if (on_purpose) {
+        end_pods(planning);
+        gang_dismiss(planning);
+    }
+    if (planning->crew.alive_count > 0 || crew_unfilled(&planning->crew)) {
+        say_suspending(planning);
+        return;
+    }
+    condition_set(planning, CONDITION_SUSPENDED, CONDITION_TRUE, reason, why);
+    if (!condition_is(planning->old, CONDITION_SUSPENDED, CONDITION_TRUE))
+        planning_event(planning, false, reason, "Suspend", planning_format(planning, "no pod is left: %s", why));
+}
+
+void suspend_take_back(struct planning *planning)
+{
+    if (condition_is(planning->next, CONDITION_SUSPENDED, CONDITION_TRUE) && !status_terminal(planning->next) &&
+        planning->crew.alive_count > 0)
+        say_suspending(planning);
+}
+
+static void resume(struct planning *planning)
+{
+    count_suspended_time(planning);
+    condition_set(planning, CONDITION_SUSPENDED, CONDITION_FALSE, "Resumed",
+                  planning->job->queue_name ? "the queue admits the job" : "runPolicy.suspend is false");
+    if (planning->old->attempt == 0)
+        return;
+    planning->next->attempt++;
+    planning_promise(planning, NULL);
+    planning_event(planning, false, "Resumed", "Resume", "the crew starts over from its last checkpoint");
+}
+
+bool suspend_plan(struct planning *planning)
+{
+    const char *reason, *why;
+    bool pods_are_gone =
+        condition_is(planning->old, CONDITION_SUSPENDED, CONDITION_TRUE) && planning->crew.alive_count == 0;
+    if (planning->job->run_policy.suspend) {
+        suspend(planning, "Suspended", "runPolicy.suspend is true");
+        if (pods_are_gone)
+            queue_dismiss(planning);
+        return true;
+    }
+    queue_keep(planning, pods_are_gone);
+    if (!queue_admits(planning, &reason, &why)) {
+        if (create_ends_job(planning))
+            return true;
+        suspend(planning, reason, why);
+        return true;
+    }
+    if (!condition_is(planning->old, CONDITION_SUSPENDED, CONDITION_TRUE) && !is_suspending(planning->old))
+        return false;
+    resume(planning);
+    return planning->old->attempt > 0;
+}

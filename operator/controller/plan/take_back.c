@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/plan/take_back.h"
+
+static bool may_be_collateral(const struct training_job *job, const struct pod_view *pod)
+{
+    return job->framework != FRAMEWORK_COXSWAIN && pod && pod->exit_code >= 1 && pod->exit_code <= 127;
+}
+
+void take_back_note(struct planning *planning, const struct slot *cause, enum ending_kind kind)
+{
+    if (kind != ENDING_FAILURE || !may_be_collateral(planning->job, cause->occupant))
+        return;
+    planning->next->charged_ms = planning->now_ms;
+    planning->next->charged_attempt = planning->old->attempt;
+}
+
+/* Deletion alone says nothing: the rest of a crew that starts over is deleted by us. */
+static bool was_disrupted(const struct pod_view *pod)
+{
+    return pod->disruption_target || (pod->phase == POD_FAILED && pod->exit_code == EXIT_CODE_NONE);
+}
+
+static bool an_earlier_crew_was_disrupted(const struct planning *planning)
+{
+    for (size_t i = 0; i < planning->crew.superseded_count; i++) {
+        const struct pod_view *pod = planning->crew.superseded[i];
+        if (pod->attempt == planning->old->charged_attempt && was_disrupted(pod))
+            return true;
+    }
+    return false;
+}
+
+/* Where only the pod that failed was replaced, the others still hold their places; judge_plan counts what befell them. */
+static bool this_crew_is_disrupted(const struct planning *planning)
+{
+    for (size_t i = 0; i < planning->crew.slot_count; i++) {
+        const struct slot *slot = &planning->crew.slots[i];
+        const struct pod_view *pod = slot->occupant;
+        if (slot_lost(slot) || (pod && pod->epoch < planning->old->epoch &&
+                                (was_disrupted(pod) || (pod_view_deleting(pod) && !pod_view_ended(pod)))))
+            return true;
+    }
+    return false;
+}
+
+bool take_back_plan(struct planning *planning)
+{
+    const struct job_status *old = planning->old;
+    if (old->charged_ms == FIELD_UNSET || old->restarts.failures == 0 ||
+        planning->now_ms >= planning_time(planning, STATUS_TIME_CHARGED) + TAKE_BACK_MS)
+        return false;
+    bool same_crew = old->charged_attempt == old->attempt;
+    if (same_crew ? !this_crew_is_disrupted(planning) : !an_earlier_crew_was_disrupted(planning))
+        return false;
+    planning->next->restarts.failures--;
+    planning->next->restarts.disruptions += same_crew ? 0 : 1;
+    planning->next->restarts.ignored += same_crew ? 1 : 0; /* the disruption is an event of its own */
+    planning->next->charged_ms = planning->next->charged_attempt = FIELD_UNSET;
+    planning_event(planning, false, "ChargeTakenBack", "Judge",
+                   "a pod of the crew was disrupted: the failure that was counted before followed from it");
+    return false;
+}

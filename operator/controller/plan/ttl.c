@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/plan/conditions.h"
+
+bool ttl_plan(struct planning *planning)
+{
+    int64_t seconds = planning->job->run_policy.ttl_seconds_after_finished;
+    if (!status_terminal(planning->old) || seconds == FIELD_UNSET || planning->old->completion_ms == FIELD_UNSET)
+        return false;
+    int64_t due_ms = planning_time(planning, STATUS_TIME_COMPLETION) + 1000 * seconds;
+    planning_requeue(planning, due_ms > planning->now_ms ? due_ms : PLAN_NEVER);
+    if (due_ms > planning->now_ms)
+        return false;
+    planning_act(planning, ACTION_DELETE_JOB, NULL);
+    return true;
+}

@@ -1,0 +1,792 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/execute/execute.h"
+
+#include "tests/unit/operator/controller/plan/scene.h"
+#include "tests/unit/operator/kube/loop_fixture.h"
+
+static struct scene scene;
+static struct event_recorder *recorder;
+static struct job_entry *entry;
+static struct {
+    int calls;
+    enum error_kind kind;
+} done;
+
+static void on_done(void *context, struct job_entry *about, const struct error *failed)
+{
+    (void)context;
+    (void)about;
+    done.calls++;
+    done.kind = failed ? failed->kind : ERROR_NONE;
+}
+
+static void start(scripted_handler *handler)
+{
+    fixture_start(handler, NULL, NULL);
+    recorder = event_recorder_new(client, &(struct event_recorder_options){.controller = "c", .instance = "i"});
+    entry = job_entry_new("default/digits");
+    scene_init_running(&scene, 2);
+    job_entry_set_job(entry, scene.job.uid);
+    scene.input.now_ms += 60000;
+}
+
+static void stop(void)
+{
+    event_recorder_free(recorder);
+    fixture_stop();
+    job_entry_free(entry);
+    scene_release(&scene);
+}
+
+/* A job of which nothing was made yet. */
+static void begin_afresh(void)
+{
+    scene_release(&scene);
+    scene_init(&scene, 1);
+    scene.input.born_ms = SCENE_NOW;
+}
+
+static void start_afresh(scripted_handler *handler)
+{
+    start(handler);
+    begin_afresh();
+}
+
+static void begin_to_execute(void)
+{
+    struct executor executor = {.client = client, .recorder = recorder, .options = &scene.options, .done = on_done};
+    scene_plan(&scene);
+    execute_plan(&executor, entry, &scene.job, &scene.plan);
+}
+
+static void execute(void)
+{
+    int before = done.calls;
+    begin_to_execute();
+    LOOP_UNTIL(done.calls == before + 1);
+}
+
+TestSuite(execute, .timeout = 120);
+
+/* As a real API server says it: a patch is no precondition. */
+static void refuse_uid(struct scripted_request *request)
+{
+    scripted_reply(request, 422,
+                   "{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":\"Invalid\",\"code\":422,\"message\":"
+                   "\"Pod is invalid: metadata.uid: Invalid value: field is immutable\",\"details\":{\"causes\":[{"
+                   "\"reason\":\"FieldValueInvalid\",\"field\":\"metadata.uid\",\"message\":\"immutable\"}]}}");
+}
+
+static void refuse_label(struct scripted_request *request)
+{
+    scripted_reply(request, 422,
+                   "{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":\"Invalid\",\"code\":422,\"message\":"
+                   "\"no\",\"details\":{\"causes\":[{\"field\":\"metadata.labels\",\"message\":\"no\"}]}}");
+}
+
+static void take_the_label_off(void)
+{
+    scene_end_pod(&scene, &scene.pods[1], 137);
+    scene_plan(&scene);
+    scene_accept(&scene);
+    execute();
+    cr_assert_gt(scripted_count(&server, "PATCH /api/v1/namespaces/default/pods/digits-worker-1-1"), 0);
+}
+
+Test(execute, the_label_of_a_pod_that_is_another_by_now_needs_no_removal)
+{
+    start(refuse_uid);
+    take_the_label_off();
+    cr_assert_eq(done.kind, ERROR_CONFLICT, "the cache is behind, nothing is wrong");
+    stop();
+}
+
+Test(execute, another_refusal_of_the_patch_is_told)
+{
+    start(refuse_label);
+    take_the_label_off();
+    cr_assert_eq(done.kind, ERROR_INVALID);
+    stop();
+}
+
+/* ---- the crew's key comes before the Service */
+
+#define SECRETS "POST /api/v1/namespaces/default/secrets"
+#define SERVICES "POST /api/v1/namespaces/default/services"
+
+static bool is_for(const struct scripted_request *request, const char *line)
+{
+    return strncmp(request->line, line, strlen(line)) == 0;
+}
+
+static void make_anything(struct scripted_request *request)
+{
+    scripted_reply(request, 201, "{\"metadata\":{\"name\":\"x\",\"resourceVersion\":\"9\"}}");
+}
+
+static void have_the_key(struct scripted_request *request)
+{
+    if (is_for(request, SECRETS))
+        scripted_reply(request, 409,
+                       "{\"kind\":\"Status\",\"reason\":\"AlreadyExists\",\"code\":409,\"message\":\"\"}");
+    else
+        make_anything(request);
+}
+
+static void forbid_secrets(struct scripted_request *request)
+{
+    if (is_for(request, SECRETS))
+        scripted_reply(request, 403, "{\"kind\":\"Status\",\"reason\":\"Forbidden\",\"code\":403,\"message\":\"no\"}");
+    else
+        make_anything(request);
+}
+
+static void have_no_room_for_secrets(struct scripted_request *request)
+{
+    if (is_for(request, SECRETS))
+        scripted_reply(request, 403,
+                       "{\"kind\":\"Status\",\"reason\":\"Forbidden\",\"code\":403,\"message\":\"secrets "
+                       "\\\"digits\\\" is forbidden: exceeded quota: q, requested: secrets=1, used: secrets=4\"}");
+    else
+        make_anything(request);
+}
+
+static void execute_without_service(void)
+{
+    scene.input.service = NULL;
+    execute();
+}
+
+static int position_of(const char *line)
+{
+    for (int i = 0; i < server.requests; i++)
+        if (strncmp(server.log[i], line, strlen(line)) == 0)
+            return i;
+    return -1;
+}
+
+Test(execute, the_key_is_made_before_the_service)
+{
+    start(make_anything);
+    execute_without_service();
+    cr_assert_geq(position_of(SECRETS), 0);
+    cr_assert_gt(position_of(SERVICES), position_of(SECRETS));
+    stop();
+}
+
+Test(execute, a_key_that_exists_is_the_jobs)
+{
+    start(have_the_key);
+    execute_without_service();
+    cr_assert_geq(position_of(SERVICES), 0);
+    cr_assert_eq(scripted_count(&server, "GET /api/v1/namespaces/default/secrets"), 0, "it is not ours to read");
+    stop();
+}
+
+Test(execute, without_a_key_there_is_no_service)
+{
+    start(forbid_secrets);
+    execute_without_service();
+    cr_assert_eq(position_of(SERVICES), -1);
+    cr_assert_eq(entry->obstacle, OBSTACLE_FORBIDDEN);
+    stop();
+}
+
+#define DRY SECRETS "?dryRun=All"
+
+static void ask_for_key(scripted_handler *handler)
+{
+    start(handler);
+    scene_end_pod(&scene, &scene.pods[1], 137);
+    scene_plan(&scene);
+    scene_accept(&scene);
+    scene.pods[1].current = false;
+    scene.key_in_doubt = true;
+    scene.input.key = (struct crew_key_look){0};
+    execute();
+}
+
+Test(execute, a_key_is_asked_for_and_not_made)
+{
+    ask_for_key(make_anything);
+    cr_assert_eq(scripted_count(&server, DRY), 1);
+    cr_assert_eq(scripted_count(&server, SECRETS), 1);
+    cr_assert_not(entry->key_look.there);
+    cr_assert_eq(entry->key_look.epoch, scene.job.status.epoch);
+    stop();
+    ask_for_key(have_the_key);
+    cr_assert(entry->key_look.there);
+    cr_assert_eq(done.kind, ERROR_NONE);
+    stop();
+}
+
+Test(execute, a_cluster_that_does_not_let_itself_be_asked_is_taken_to_have_it)
+{
+    scripted_handler *const refusals[] = {forbid_secrets, have_no_room_for_secrets};
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+        ask_for_key(refusals[i]);
+        cr_assert(entry->key_look.there);
+        cr_assert_eq(entry->obstacle, OBSTACLE_NONE);
+        stop();
+    }
+}
+
+/* ---- a certificate gives its place to another */
+
+static bool asks_only(const struct scripted_request *request)
+{
+    return strstr(request->body, "\"dryRun\":[\"All\"]") != NULL;
+}
+
+static void have_a_certificate(struct scripted_request *request)
+{
+    bool precondition = strstr(request->body, "\"preconditions\":{\"uid\":\"old\"}") != NULL;
+    if (!is_for(request, "DELETE") || asks_only(request) || precondition)
+        scripted_reply(request, 200, "{\"kind\":\"Status\",\"details\":{\"uid\":\"old\"}}");
+    else
+        scripted_reply(request, 500, "{\"kind\":\"Status\",\"code\":500,\"message\":\"no precondition\"}");
+}
+
+static void have_a_newer_one_by_then(struct scripted_request *request)
+{
+    if (is_for(request, "DELETE") && !asks_only(request))
+        scripted_reply(request, 409, "{\"kind\":\"Status\",\"reason\":\"Conflict\",\"code\":409,\"message\":\"\"}");
+    else
+        have_a_certificate(request);
+}
+
+static void have_no_certificate(struct scripted_request *request)
+{
+    if (is_for(request, "DELETE"))
+        scripted_reply(request, 404, "{\"kind\":\"Status\",\"reason\":\"NotFound\",\"code\":404,\"message\":\"\"}");
+    else
+        make_anything(request);
+}
+
+#define CERTIFICATE "DELETE /api/v1/namespaces/default/secrets/digits-tls-job-uid--even"
+
+/* The third is due, in the place of the first. */
+static void replace_certificate(scripted_handler *handler)
+{
+    start(handler);
+    scene.job.encryption = ENCRYPTION_TLS;
+    scene.job.status.certificate_generation = 1;
+    scene.job.status.certificate_from_ms = scene.input.now_ms - scene.options.certificate_period_ms;
+    execute();
+}
+
+Test(execute, a_certificate_is_removed_by_its_uid_alone)
+{
+    replace_certificate(have_a_certificate);
+    cr_assert_eq(scripted_count(&server, CERTIFICATE), 2, "asked, and removed");
+    cr_assert_eq(scripted_count(&server, "GET /api/v1/namespaces/default/secrets"), 0, "it is not ours to read");
+    cr_assert_eq(scripted_count(&server, SECRETS), 1);
+    cr_assert_eq(done.kind, ERROR_NONE);
+    cr_assert_eq(entry->certificate.number, 2);
+    stop();
+}
+
+Test(execute, a_newer_certificate_in_its_place_stays)
+{
+    replace_certificate(have_a_newer_one_by_then);
+    cr_assert_eq(scripted_count(&server, SECRETS), 0);
+    cr_assert_eq(done.kind, ERROR_CONFLICT, "the cache is behind");
+    stop();
+}
+
+Test(execute, a_certificate_that_is_gone_already_is_followed)
+{
+    replace_certificate(have_no_certificate);
+    cr_assert_eq(scripted_count(&server, CERTIFICATE), 1);
+    cr_assert_eq(scripted_count(&server, SECRETS), 1);
+    stop();
+}
+
+/* ---- a pod that has lost its owner */
+
+static const char *job_answer;
+static char applied[65536];
+
+static void answer_for_job(struct scripted_request *request)
+{
+    if (is_for(request, "GET /apis/coxswain.dev/v1alpha1/namespaces/default/trainingjobs/digits"))
+        scripted_reply(request, 200, job_answer);
+    else if (is_for(request, "PATCH /api/v1/namespaces/default/pods/digits-worker-1-1"))
+        snprintf(applied, sizeof applied, "%s", request->body), make_anything(request);
+    else
+        make_anything(request);
+}
+
+static void adopt(const char *job)
+{
+    start(answer_for_job);
+    job_answer = job;
+    applied[0] = '\0';
+    scene.pods[1].owner_uid = "";
+    scene.pods[1].adoptable = true;
+    execute();
+}
+
+Test(execute, an_orphan_is_adopted_when_the_job_lives)
+{
+    adopt("{\"metadata\":{\"name\":\"digits\",\"uid\":\"" SCENE_UID "\"}}");
+    cr_assert_eq(done.kind, ERROR_NONE);
+    cr_assert(strstr(applied, "\"uid\":\"uid-1\""), "that pod and no other: %s", applied);
+    cr_assert(strstr(applied, "\"controller\":true"), "%s", applied);
+    cr_assert_str_eq(entry->pod_write.version, "9", "the next plan waits to see it");
+    stop();
+}
+
+Test(execute, whoever_deletes_a_job_and_keeps_its_pods_is_let)
+{
+    adopt("{\"metadata\":{\"name\":\"digits\",\"uid\":\"" SCENE_UID
+          "\",\"deletionTimestamp\":\"2026-11-20T14:00:00Z\"}}");
+    cr_assert_eq(done.kind, ERROR_CONFLICT, "the cache is behind");
+    cr_assert_str_eq(applied, "");
+    stop();
+    adopt("{\"metadata\":{\"name\":\"digits\",\"uid\":\"another\"}}");
+    cr_assert_str_eq(applied, "", "a job of the same name is another job");
+    stop();
+}
+
+Test(execute, for_many_orphans_the_job_is_asked_for_once)
+{
+    start(answer_for_job);
+    job_answer = "{\"metadata\":{\"name\":\"digits\",\"uid\":\"" SCENE_UID "\"}}";
+    for (int i = 0; i < 2; i++) {
+        scene.pods[i].owner_uid = "";
+        scene.pods[i].adoptable = true;
+    }
+    execute();
+    cr_assert_eq(done.kind, ERROR_NONE);
+    cr_assert_eq(scripted_count(&server, "GET /apis/coxswain.dev"), 1);
+    cr_assert_eq(scripted_count(&server, "PATCH /api/v1/namespaces/default/pods/"), 2);
+    stop();
+}
+
+static void refuse_adoption(struct scripted_request *request)
+{
+    if (is_for(request, "PATCH /api/v1/namespaces/default/pods/digits-worker-1-1"))
+        scripted_reply(request, 403,
+                       "{\"kind\":\"Status\",\"reason\":\"Forbidden\",\"code\":403,\"message\":\"denied\"}");
+    else
+        answer_for_job(request);
+}
+
+Test(execute, an_adoption_that_is_refused_is_remembered)
+{
+    start(refuse_adoption);
+    job_answer = "{\"metadata\":{\"name\":\"digits\",\"uid\":\"" SCENE_UID "\"}}";
+    scene.pods[1].owner_uid = "";
+    scene.pods[1].adoptable = true;
+    execute();
+    cr_assert_eq(entry->refused_count, 1);
+    cr_assert_str_eq(entry->refused[0].uid, "uid-1");
+    cr_assert(strstr(entry->refused[0].words, "denied"));
+    job_entry_set_job(entry, "another");
+    cr_assert_eq(entry->refused_count, 0);
+    stop();
+}
+
+static bool is_stale;
+
+static void write_status_unless_stale(struct scripted_request *request)
+{
+    if (is_stale && is_for(request, "PATCH /apis/coxswain.dev"))
+        scripted_reply(request, 409, "{\"kind\":\"Status\",\"reason\":\"Conflict\",\"code\":409,\"message\":\"\"}");
+    else
+        make_anything(request);
+}
+
+Test(execute, what_was_not_told_is_not_taken_for_told)
+{
+    start(write_status_unless_stale);
+    scene_add_pod(&scene, ROLE_WORKER, 0, 1)->owner_uid = "somebody";
+    scene_end_pod(&scene, &scene.pods[1], 137);
+    is_stale = true;
+    execute();
+    cr_assert_eq(scene.plan.strangers, 0, "the execution has it");
+    cr_assert_eq(entry->strangers_told, 0);
+    is_stale = false;
+    execute();
+    cr_assert_eq(entry->strangers_told, 1);
+    job_entry_forget_told(entry, &(struct plan){.strangers = 0});
+    cr_assert_eq(entry->strangers_told, 0, "they are gone");
+    stop();
+}
+
+static void have_the_pod_of(struct scripted_request *request)
+{
+    if (is_for(request, "POST /api/v1/namespaces/default/pods"))
+        scripted_reply(request, 409,
+                       "{\"kind\":\"Status\",\"reason\":\"AlreadyExists\",\"code\":409,\"message\":\"\"}");
+    else if (is_for(request, "GET /api/v1/namespaces/default/pods"))
+        scripted_reply(request, 200,
+                       "{\"metadata\":{\"name\":\"digits-worker-0-1\",\"ownerReferences\":[{\"kind\":\"ReplicaSet\","
+                       "\"name\":\"web\",\"uid\":\"rs\",\"controller\":true}]}}");
+    else
+        make_anything(request);
+}
+
+Test(execute, whose_the_name_is_already_is_told)
+{
+    start_afresh(have_the_pod_of);
+    execute();
+    cr_assert_eq(entry->obstacle, OBSTACLE_NAME_TAKEN);
+    cr_assert_str_eq(entry->obstacle_plural, "pods");
+    cr_assert_str_eq(entry->obstacle_message, "pods digits-worker-0-1 exists and belongs to ReplicaSet web: remove it, "
+                                              "or give the job another name");
+    stop();
+}
+
+static void have_had_the_pod(struct scripted_request *request)
+{
+    if (is_for(request, "GET /api/v1/namespaces/default/pods"))
+        scripted_reply(request, 404, "{\"kind\":\"Status\",\"reason\":\"NotFound\",\"code\":404,\"message\":\"\"}");
+    else
+        have_the_pod_of(request);
+}
+
+Test(execute, a_pod_that_came_and_went_unseen_does_not_come_again)
+{
+    start_afresh(have_had_the_pod);
+    execute();
+    cr_assert_eq(done.kind, ERROR_NONE);
+    cr_assert_eq(entry->obstacle, OBSTACLE_NONE);
+    cr_assert_eq(entry->gone_epoch, 1);
+    cr_assert_eq(entry->gone_count, 1);
+    scene.input.gone = entry->gone;
+    scene.input.gone_count = entry->gone_count;
+    scene.input.gone_epoch = entry->gone_epoch;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0, "not under that epoch");
+    cr_assert_eq(scene.plan.status.restarts.disruptions, 1);
+    cr_assert_eq(scene.plan.status.epoch, 2);
+    stop();
+}
+
+static const char *service_labels;
+
+static void have_the_service(struct scripted_request *request)
+{
+    char service[1024];
+    snprintf(service, sizeof service,
+             "{\"metadata\":{\"name\":\"digits\",\"namespace\":\"default\",\"resourceVersion\":\"7\",\"labels\":{%s},"
+             "\"ownerReferences\":[{\"kind\":\"TrainingJob\",\"uid\":\"" SCENE_UID "\",\"controller\":true}]}}",
+             service_labels);
+    if (is_for(request, SERVICES))
+        scripted_reply(request, 409,
+                       "{\"kind\":\"Status\",\"reason\":\"AlreadyExists\",\"code\":409,\"message\":\"\"}");
+    else if (is_for(request, "GET /api/v1/namespaces/default/services/digits"))
+        scripted_reply(request, 200, service);
+    else
+        make_anything(request);
+}
+
+Test(execute, what_the_cache_cannot_show_is_not_taken_for_made)
+{
+    start(have_the_service);
+    service_labels = "\"coxswain.dev/job-uid\":\"" SCENE_UID "\"";
+    execute_without_service();
+    cr_assert_eq(entry->obstacle, OBSTACLE_NONE);
+    cr_assert_str_eq(entry->service_write.version, "7");
+    service_labels = "";
+    execute_without_service();
+    cr_assert_eq(entry->obstacle, OBSTACLE_NAME_TAKEN);
+    cr_assert_str_eq(entry->obstacle_message,
+                     "services digits is this job's, but has lost the label by which it is found: kubectl -n default "
+                     "label services digits coxswain.dev/job-uid=" SCENE_UID);
+    stop();
+}
+
+/* ---- what a template says must be a pod's */
+
+static void refuse_pods(struct scripted_request *request)
+{
+    if (is_for(request, "POST /api/v1/namespaces/default/pods?fieldValidation=Strict"))
+        scripted_reply(
+            request, 400,
+            "{\"kind\":\"Status\",\"reason\":\"BadRequest\",\"code\":400,\"message\":\"Pod in version \\\"v1\\\" "
+            "cannot be handled as a Pod: strict decoding error: unknown field \\\"spec.tolerants\\\"\"}");
+    else
+        make_anything(request);
+}
+
+Test(execute, a_field_that_pods_do_not_have_is_an_invalid_template)
+{
+    start_afresh(refuse_pods);
+    execute();
+    cr_assert_eq(entry->obstacle, OBSTACLE_TEMPLATE);
+    cr_assert_str_eq(entry->obstacle_message,
+                     "spec.roles[worker].template: unknown field \"spec.tolerants\": correct it "
+                     "and create the job anew");
+    stop();
+}
+
+static char last_event[65536];
+
+static void refuse_pods_and_note_event(struct scripted_request *request)
+{
+    if (is_for(request, "POST /apis/events.k8s.io"))
+        snprintf(last_event, sizeof last_event, "%s", request->body);
+    refuse_pods(request);
+}
+
+/* Worker 1 is lost, and its successor promised. */
+static void lose_worker(void)
+{
+    scene_end_pod(&scene, &scene.pods[1], 137);
+    scene_plan(&scene);
+    scene_accept(&scene);
+    scene.pods[1].current = false;
+}
+
+#define STRICT_PODS "POST /api/v1/namespaces/default/pods?fieldValidation=Strict"
+
+/* An operator that is stricter than the last one must not end what runs. */
+Test(execute, a_job_that_has_run_goes_on_with_a_field_that_pods_do_not_have)
+{
+    start(refuse_pods_and_note_event);
+    lose_worker();
+    execute();
+    cr_assert_eq(entry->obstacle, OBSTACLE_NONE);
+    cr_assert_eq(done.kind, ERROR_NONE);
+    cr_assert_eq(scripted_count(&server, STRICT_PODS), 1);
+    cr_assert_eq(scripted_count(&server, "POST /api/v1/namespaces/default/pods"), 2);
+    LOOP_UNTIL(event_recorder_counts(recorder).written == 1);
+    cr_assert(strstr(last_event, "\"TemplateFieldIgnored\""), "%s", last_event);
+    cr_assert(strstr(last_event, "spec.tolerants"), "%s", last_event);
+    execute();
+    cr_assert_eq(scripted_count(&server, STRICT_PODS), 1, "known by now");
+    cr_assert_eq(scripted_count(&server, "POST /api/v1/namespaces/default/pods"), 3);
+    stop();
+}
+
+/* As make_anything answers, but for the events. */
+static void execute_with_template(const char *text)
+{
+    struct error error = ERROR_INIT;
+    SCOPED_JSON *template = NULL;
+    cr_assert_eq(json_parse(text, strlen(text), 1 << 16, &template, &error), 0);
+    scene.job.roles[ROLE_WORKER].template = template;
+    execute();
+    scene.job.roles[ROLE_WORKER].template = NULL;
+}
+
+Test(execute, what_a_template_does_not_have_around_its_spec_is_found_too)
+{
+    start(make_anything);
+    lose_worker();
+    execute_with_template("{\"metadata\":{\"label\":{}}}");
+    cr_assert_eq(entry->obstacle, OBSTACLE_NONE, "it has run");
+    cr_assert(entry->fields_ignored);
+    cr_assert_eq(scripted_count(&server, "POST /api/v1/namespaces/default/pods"), 1);
+    begin_afresh();
+    execute_with_template("{\"metadata\":{\"label\":{}}}");
+    cr_assert_eq(entry->obstacle, OBSTACLE_TEMPLATE);
+    cr_assert_str_eq(entry->obstacle_message,
+                     "spec.roles[worker].template: unknown field \"metadata.label\": correct it "
+                     "and create the job anew");
+    cr_assert_eq(scripted_count(&server, "POST /api/v1/namespaces/default/pods"), 1);
+    stop();
+}
+
+#define SETS_JOB                                                                                                       \
+    "{\"spec\":{\"containers\":[{\"name\":\"trainer\",\"env\":[{\"name\":\"COXSWAIN_JOB\",\"value\":\"ddp\"}]}]}}"
+
+Test(execute, a_name_that_an_operator_has_come_to_reserve_ends_no_job_that_has_run)
+{
+    start(make_anything);
+    scene.job.framework = FRAMEWORK_PYTORCH;
+    scene.job.image = "torch";
+    scene.job.run_policy.restart_scope = RESTART_SCOPE_POD;
+    lose_worker();
+    execute_with_template(SETS_JOB);
+    cr_assert_eq(entry->obstacle, OBSTACLE_NONE);
+    cr_assert_eq(scripted_count(&server, "POST /api/v1/namespaces/default/pods"), 1);
+    begin_afresh();
+    scene.job.framework = FRAMEWORK_PYTORCH;
+    scene.job.image = "torch";
+    execute_with_template(SETS_JOB);
+    cr_assert_eq(entry->obstacle, OBSTACLE_REJECTED);
+    stop();
+}
+
+/* ---- the first crew comes before its status */
+
+static char last_pod[65536];
+
+static void note_pod(struct scripted_request *request)
+{
+    if (is_for(request, "POST /api/v1/namespaces/default/pods"))
+        snprintf(last_pod, sizeof last_pod, "%s", request->body);
+    make_anything(request);
+}
+
+Test(execute, pods_of_the_first_crew_carry_what_the_status_will_say)
+{
+    start_afresh(note_pod);
+    execute();
+    cr_assert(strstr(last_pod, "\"digits-worker-0-1\""), "%s", last_pod);
+    cr_assert(strstr(last_pod, "\"coxswain.dev/epoch\":\"1\""), "%s", last_pod);
+    cr_assert(strstr(last_pod, "\"coxswain.dev/attempt\":\"1\""), "%s", last_pod);
+    cr_assert_eq(position_of("PATCH"), -1, "the status is gathered with what comes next");
+    stop();
+}
+
+/* ---- who goes first */
+
+/* One request at a time. */
+static void execute_first_crew(int workers)
+{
+    fixture_start(make_anything, NULL, &(struct kube_client_options){.max_in_flight = 1});
+    recorder = event_recorder_new(client, &(struct event_recorder_options){.controller = "c", .instance = "i"});
+    entry = job_entry_new("default/digits");
+    scene_init(&scene, workers);
+    scene.input.born_ms = SCENE_NOW;
+    execute();
+}
+
+Test(execute, the_service_does_not_wait_for_all_pods_of_a_large_crew)
+{
+    execute_first_crew(40);
+    cr_assert_eq(scripted_count(&server, "POST /api/v1/namespaces/default/pods"), 40);
+    cr_assert_leq(position_of(SERVICES), 3);
+    stop();
+}
+
+Test(execute, a_small_crew_goes_before_the_pods_of_a_large_one)
+{
+    struct kube_call_options large = {.flow = "n/large", .answered = on_answer};
+    fixture_start(make_anything, NULL, &(struct kube_client_options){.max_in_flight = 1});
+    recorder = event_recorder_new(client, &(struct event_recorder_options){.controller = "c", .instance = "i"});
+    entry = job_entry_new("default/digits");
+    scene_init(&scene, 4);
+    scene.input.born_ms = SCENE_NOW;
+    SCOPED_JSON *object = json_new_object();
+    for (int i = 0; i < 40; i++)
+        kube_client_create(client, &pods, object, &large);
+    execute();
+    cr_assert_leq(answer.calls, 4);
+    cr_assert_eq(scripted_count(&server, "POST /api/v1/namespaces/default/pods"), 4);
+    LOOP_UNTIL(answer.calls == 40);
+    stop();
+}
+
+/* ---- a status that the server does not take */
+
+static void note_event(struct scripted_request *request)
+{
+    snprintf(last_event, sizeof last_event, "%s", request->body);
+    make_anything(request);
+}
+
+static void refuse_status(struct scripted_request *request)
+{
+    if (is_for(request, "PATCH /apis/coxswain.dev"))
+        scripted_reply(request, 422,
+                       "{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":\"Invalid\",\"code\":422,\"message\":"
+                       "\"suspendedMilliseconds: should be at least 0\"}");
+    else if (is_for(request, "POST /apis/events.k8s.io"))
+        note_event(request);
+    else
+        make_anything(request);
+}
+
+Test(execute, a_status_that_is_refused_is_told_in_an_event)
+{
+    start(refuse_status);
+    scene_end_pod(&scene, &scene.pods[1], 137);
+    execute();
+    cr_assert_eq(done.kind, ERROR_INVALID);
+    LOOP_UNTIL(event_recorder_counts(recorder).written == 1);
+    cr_assert(strstr(last_event, "\"StatusRefused\""), "%s", last_event);
+    cr_assert(strstr(last_event, "suspendedMilliseconds: should be at least 0"), "%s", last_event);
+    stop();
+}
+
+/* ---- what is told when the cached job is another by then */
+
+static void note_any_event(struct scripted_request *request)
+{
+    if (is_for(request, "POST /apis/events.k8s.io"))
+        note_event(request);
+    else
+        make_anything(request);
+}
+
+Test(execute, what_is_wrong_with_a_spec_is_told_in_its_own_words)
+{
+    char invalid[] = "spec.workers: must be a whole number from 1 to 1000";
+    start_afresh(note_any_event);
+    scene.input.invalid = invalid;
+    begin_to_execute();
+    memset(invalid, '#', strlen(invalid)); /* the status is written, and its event has replaced the job */
+    LOOP_UNTIL(event_recorder_counts(recorder).written == 1);
+    cr_assert(strstr(last_event, "\"InvalidSpec\""), "%s", last_event);
+    cr_assert(strstr(last_event, "spec.workers: must be a whole number"), "%s", last_event);
+    stop();
+}
+
+/* ---- the end of the operator */
+
+static void hold(struct scripted_request *request)
+{
+    scripted_hold(request);
+}
+
+/* As main.c ends: the client takes the calls with it that are on the wire. */
+Test(execute, what_is_under_way_when_the_operator_ends_tells_nobody)
+{
+    start(hold);
+    scene_add_pod(&scene, ROLE_WORKER, 0, 1)->owner_uid = "somebody";
+    scene.input.service = NULL;
+    int before = done.calls;
+    begin_to_execute();
+    LOOP_UNTIL(server.requests > 0);
+    event_recorder_stop(recorder);
+    kube_client_free(client);
+    cr_assert_eq(done.calls, before + 1);
+    cr_assert_eq(done.kind, ERROR_CANCELLED);
+    cr_assert_eq(event_recorder_counts(recorder).dropped, 1);
+    event_recorder_free(recorder);
+    event_loop_free(loop);
+    job_entry_free(entry);
+    scene_release(&scene);
+}
+
+/* ---- a pod that is told to be deleted is */
+
+static _Atomic bool is_away;
+static _Atomic int told; /* events of it */
+
+static void delete_unless_away(struct scripted_request *request)
+{
+    told += strstr(request->body, "\"PodForceDeleted\"") != NULL;
+    if (is_away && is_for(request, "DELETE"))
+        scripted_reply(request, 500, "{\"kind\":\"Status\",\"code\":500,\"message\":\"etcd\"}");
+    else
+        make_anything(request);
+}
+
+static bool all_is_told(void)
+{
+    struct event_recorder_counts counts = event_recorder_counts(recorder);
+    return counts.written == counts.recorded;
+}
+
+Test(execute, a_pod_that_could_not_be_deleted_is_not_told_to_be)
+{
+    start(delete_unless_away);
+    scene.pods[1].deletion_ms = scene.input.now_ms - 200000;
+    scene.pods[1].grace_ms = 30000;
+    is_away = true;
+    execute();
+    cr_assert_eq(done.kind, ERROR_UNAVAILABLE);
+    LOOP_UNTIL(all_is_told());
+    cr_assert_eq(told, 0);
+    is_away = false;
+    execute();
+    LOOP_UNTIL(told == 1);
+    stop();
+}

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/execute/job_entry.h"
+
+#include <criterion/criterion.h>
+
+static struct job_entry *entry;
+
+static void init(void)
+{
+    entry = job_entry_new("n/a");
+}
+
+static void fini(void)
+{
+    job_entry_free(entry);
+}
+
+TestSuite(job_entry, .init = init, .fini = fini);
+
+Test(job_entry, a_refusal_of_an_earlier_job_is_not_the_next_ones)
+{
+    job_entry_set_job(entry, "first");
+    job_entry_set_job(entry, NULL);
+    job_entry_set_obstacle(entry, "first", OBSTACLE_REJECTED, NULL, "the answer came late", 0);
+    cr_assert_eq(entry->obstacle, OBSTACLE_NONE);
+    job_entry_set_job(entry, "second");
+    job_entry_set_obstacle(entry, "first", OBSTACLE_REJECTED, NULL, "the answer came later still", 0);
+    cr_assert_eq(entry->obstacle, OBSTACLE_NONE);
+    job_entry_set_obstacle(entry, "second", OBSTACLE_QUOTA, NULL, "full", 0);
+    cr_assert_eq(entry->obstacle, OBSTACLE_QUOTA);
+}
+
+Test(job_entry, another_job_of_the_name_starts_without_memories)
+{
+    job_entry_set_job(entry, "first");
+    job_entry_set_obstacle(entry, "first", OBSTACLE_QUOTA, NULL, "full", 0);
+    entry->counts_since_ms = entry->pods_changed_ms = entry->behind_since_ms = 7;
+    job_entry_set_job(entry, "first");
+    cr_assert_eq(entry->obstacle, OBSTACLE_QUOTA);
+    job_entry_set_job(entry, "second");
+    cr_assert_eq(entry->obstacle, OBSTACLE_NONE);
+    cr_assert_eq(entry->counts_since_ms, FIELD_UNSET);
+    cr_assert_eq(entry->pods_changed_ms, FIELD_UNSET);
+    cr_assert_eq(entry->behind_since_ms, FIELD_UNSET);
+}
+
+Test(job_entry, a_job_is_new_until_its_status_is_written)
+{
+    struct job_status written = {.attempt = 1, .epoch = 1}, blank = {0};
+    job_entry_set_job(entry, "first");
+    entry->born_ms = 5000;
+    job_entry_see_status(entry, &blank);
+    cr_assert_eq(entry->born_ms, 5000);
+    job_entry_see_status(entry, &written);
+    job_entry_see_status(entry, &blank);
+    cr_assert_eq(entry->born_ms, FIELD_UNSET, "emptied is not new");
+}
+
+Test(job_entry, a_job_that_was_suspended_is_not_new)
+{
+    struct job_status suspended = {0};
+    suspended.conditions[CONDITION_SUSPENDED].status = CONDITION_TRUE;
+    job_entry_set_job(entry, "first");
+    entry->born_ms = 5000;
+    job_entry_see_status(entry, &suspended);
+    cr_assert_eq(entry->born_ms, FIELD_UNSET);
+}
+
+Test(job_entry, what_was_noted_moves_with_a_clock_that_is_set)
+{
+    job_entry_set_job(entry, "first");
+    entry->counts_since_ms = entry->pods_changed_ms = 5000;
+    entry->poll_ms = 6000;
+    entry->obstacle_retry_ms = 7000;
+    job_entry_clock_set(entry, 100, NULL);
+    job_entry_clock_set(entry, -1000, NULL);
+    cr_assert_eq(entry->counts_since_ms, 4100);
+    cr_assert_eq(entry->pods_changed_ms, 4100);
+    cr_assert_eq(entry->poll_ms, 5100);
+    cr_assert_eq(entry->obstacle_retry_ms, 6100);
+    cr_assert_eq(entry->behind_since_ms, FIELD_UNSET);
+}
+
+Test(job_entry, times_of_the_status_move_while_they_stay_what_they_were)
+{
+    struct job_status status = {.start_ms = 50000, .completion_ms = FIELD_UNSET, .backoff_until_ms = 70000};
+    job_entry_set_job(entry, "first");
+    job_entry_clock_set(entry, 100, &status);
+    job_entry_clock_set(entry, -1000, &status);
+    cr_assert_eq(status_moves_by(&entry->status_moves, &status, STATUS_TIME_START), -900);
+    cr_assert_eq(status_moves_by(&entry->status_moves, &status, STATUS_TIME_BACKOFF), -900);
+    cr_assert_eq(status_moves_by(&entry->status_moves, &status, STATUS_TIME_COMPLETION), 0);
+    status.completion_ms = 80000;
+    status.backoff_until_ms = 90000;
+    cr_assert_eq(status_moves_by(&entry->status_moves, &status, STATUS_TIME_COMPLETION), 0, "noted since");
+    cr_assert_eq(status_moves_by(&entry->status_moves, &status, STATUS_TIME_BACKOFF), 0, "noted since");
+    job_entry_clock_set(entry, 10, &status);
+    cr_assert_eq(status_moves_by(&entry->status_moves, &status, STATUS_TIME_START), -890);
+    cr_assert_eq(status_moves_by(&entry->status_moves, &status, STATUS_TIME_COMPLETION), 10);
+    job_entry_set_job(entry, "second");
+    cr_assert_eq(status_moves_by(&entry->status_moves, &status, STATUS_TIME_START), 0);
+}
+
+Test(job_entry, the_same_refusal_again_waits_longer)
+{
+    job_entry_set_job(entry, "first");
+    job_entry_set_obstacle(entry, "first", OBSTACLE_QUOTA, NULL, "full", 0);
+    int64_t first_ms = entry->obstacle_retry_ms;
+    job_entry_set_obstacle(entry, "first", OBSTACLE_QUOTA, NULL, "full", 0);
+    cr_assert_eq(entry->obstacle_retry_ms, 2 * first_ms);
+}
+
+Test(job_entry, an_outage_is_never_waited_for_long)
+{
+    job_entry_set_job(entry, "first");
+    for (int i = 0; i < 20; i++)
+        job_entry_set_obstacle(entry, "first", OBSTACLE_OUTAGE, NULL, "no answer", 0);
+    cr_assert_leq(entry->obstacle_retry_ms, 10000);
+}
+
+static struct pod_record *pod_of(const char *job_uid, int64_t index, int64_t epoch)
+{
+    SCOPED_BUFFER conditions;
+    SCOPED_JSON *nothing = json_new_object();
+    struct pod_view view;
+    pod_view_read(nothing, &view, &conditions);
+    view.job_uid = view.owner_uid = job_uid;
+    view.role = ROLE_WORKER;
+    view.index = index;
+    view.epoch = epoch;
+    view.member = view.current = true;
+    return pod_record_new(&view);
+}
+
+Test(job_entry, what_vanished_is_remembered_for_the_newest_epoch)
+{
+    SCOPED_FREE struct pod_record *old = pod_of("first", 0, 1), *newer = pod_of("first", 1, 2),
+                                  *other = pod_of("another", 2, 3);
+    job_entry_set_job(entry, "first");
+    job_entry_add_pod(entry, old);
+    job_entry_add_pod(entry, newer);
+    job_entry_add_pod(entry, other);
+    job_entry_remove_pod(entry, newer);
+    job_entry_remove_pod(entry, old);
+    job_entry_remove_pod(entry, other);
+    cr_assert_eq(entry->gone_count, 1);
+    cr_assert_eq(entry->gone_epoch, 2);
+    cr_assert_eq(entry->gone[0].index, 1);
+    job_entry_set_job(entry, "second");
+    cr_assert_eq(entry->gone_count, 0);
+}
+
+static void lose_pod_that_ended(int exit_code, int64_t attempt, bool current)
+{
+    SCOPED_FREE struct pod_record *plain = pod_of("first", 1, 2);
+    struct pod_view view = pod_record_view(plain);
+    view.exit_code = exit_code;
+    view.attempt = attempt;
+    view.current = current;
+    SCOPED_FREE struct pod_record *pod = pod_record_new(&view);
+    job_entry_add_pod(entry, pod);
+    job_entry_remove_pod(entry, pod);
+}
+
+Test(job_entry, who_finished_before_it_was_removed_is_remembered_until_a_status_tells_it)
+{
+    struct job_status status = {.epoch = 2, .attempt = 1};
+    job_entry_set_job(entry, "first");
+    job_entry_see_status(entry, &status);
+    lose_pod_that_ended(EXIT_CODE_NONE, 1, true);
+    lose_pod_that_ended(137, 1, true);
+    lose_pod_that_ended(0, 1, false);
+    cr_assert_eq(entry->finished_count, 0);
+    lose_pod_that_ended(0, 1, true);
+    cr_assert_eq(entry->finished_count, 1);
+    cr_assert_eq(entry->finished[0].index, 1);
+    cr_assert_eq(entry->finished[0].attempt, 1);
+    lose_pod_that_ended(0, 2, true);
+    job_entry_forget_finished(entry, 1);
+    cr_assert_eq(entry->finished_count, 1);
+    cr_assert_eq(entry->finished[0].attempt, 2, "it was removed while that status was written");
+    job_entry_set_job(entry, "second");
+    cr_assert_eq(entry->finished_count, 0);
+}
+
+Test(job_entry, pods_that_go_after_the_end_take_no_room)
+{
+    struct job_status status = {.epoch = 2, .attempt = 1};
+    job_entry_set_job(entry, "first");
+    status.conditions[CONDITION_SUCCEEDED].status = CONDITION_TRUE;
+    job_entry_see_status(entry, &status);
+    lose_pod_that_ended(0, 1, true);
+    cr_assert_eq(entry->finished_count, 0);
+}
+
+/* An orphan comes and goes. */
+static void lose_orphan(int64_t index, int64_t epoch, bool adoptable)
+{
+    SCOPED_FREE struct pod_record *owned = pod_of("first", index, epoch);
+    struct pod_view view = pod_record_view(owned);
+    view.owner_uid = "";
+    view.adoptable = adoptable;
+    view.attempt = 1;
+    SCOPED_FREE struct pod_record *orphan = pod_record_new(&view);
+    job_entry_add_pod(entry, orphan);
+    job_entry_remove_pod(entry, orphan);
+}
+
+Test(job_entry, one_that_lost_its_owner_before_it_vanished_is_remembered_too)
+{
+    struct job_status status = {.epoch = 2, .attempt = 1};
+    job_entry_set_job(entry, "first");
+    lose_orphan(0, 1, true);
+    cr_assert_eq(entry->gone_count, 1, "of a first crew untold");
+    job_entry_see_status(entry, &status);
+    lose_orphan(1, 2, true);
+    cr_assert_eq(entry->gone_count, 1);
+    cr_assert_eq(entry->gone_epoch, 2);
+    cr_assert_eq(entry->gone[0].index, 1);
+}
+
+Test(job_entry, a_strangers_pod_that_goes_counts_for_nothing)
+{
+    struct job_status status = {.epoch = 2, .attempt = 1};
+    SCOPED_FREE struct pod_record *own = pod_of("first", 0, 2);
+    job_entry_set_job(entry, "first");
+    job_entry_see_status(entry, &status);
+    job_entry_add_pod(entry, own);
+    lose_orphan(1, 2, false);
+    cr_assert_eq(entry->gone_count, 0, "it only held a name that the job needs");
+    lose_orphan(1, 999, true);
+    cr_assert_eq(entry->gone_epoch, 0, "no operator has come to that epoch");
+    job_entry_remove_pod(entry, own);
+    cr_assert_eq(entry->gone_count, 1);
+    cr_assert_eq(entry->gone_epoch, 2, "a loss is still told from it");
+}
+
+static struct pod_record *pod_at(int64_t created_ms, int64_t deletion_ms)
+{
+    SCOPED_FREE struct pod_record *plain = pod_of("first", 0, 1);
+    struct pod_view view = pod_record_view(plain);
+    view.created_ms = created_ms;
+    view.deletion_ms = deletion_ms;
+    return pod_record_new(&view);
+}
+
+Test(job_entry, times_of_pods_move_when_they_were_known_before)
+{
+    SCOPED_FREE struct pod_record *first = pod_at(5000, FIELD_UNSET), *deleted = pod_at(5000, 9000),
+                                  *second = pod_at(8000, FIELD_UNSET), *later = pod_at(9500, FIELD_UNSET);
+    struct arena arena = {0};
+    job_entry_set_job(entry, "first");
+    job_entry_add_pod(entry, first);
+    job_entry_add_pod(entry, second);
+    cr_assert_eq(job_entry_views(entry, &arena)[0]->created_ms, 5000);
+    job_entry_clock_set(entry, 1000, NULL);
+    job_entry_add_pod(entry, later);
+    job_entry_change_pod(entry, first, deleted);
+    const struct pod_view **views = job_entry_views(entry, &arena);
+    cr_assert_eq(views[0]->created_ms, 6000);
+    cr_assert_eq(views[0]->deletion_ms, 9000, "seen since");
+    cr_assert_eq(views[1]->created_ms, 9000);
+    cr_assert_eq(views[2]->created_ms, 9500, "seen since");
+    job_entry_clock_set(entry, -3000, NULL);
+    job_entry_remove_pod(entry, second);
+    views = job_entry_views(entry, &arena);
+    cr_assert_eq(views[0]->created_ms, 3000);
+    cr_assert_eq(views[0]->deletion_ms, 6000);
+    cr_assert_eq(views[0]->finished_ms, FIELD_UNSET);
+    cr_assert_eq(views[1]->created_ms, 6500);
+    arena_release(&arena);
+}
+
+static struct pod_record *waiting_pod(const char *reason)
+{
+    SCOPED_FREE struct pod_record *plain = pod_at(5000, FIELD_UNSET);
+    struct pod_view view = pod_record_view(plain);
+    view.waiting_reason = reason;
+    return pod_record_new(&view);
+}
+
+static int64_t waits_since(size_t pod)
+{
+    struct arena arena = {0};
+    int64_t ms = job_entry_views(entry, &arena)[pod]->waiting_ms;
+    arena_release(&arena);
+    return ms;
+}
+
+Test(job_entry, who_waits_in_vain_does_so_until_the_kubelet_says_something_else)
+{
+    SCOPED_FREE struct pod_record *other = pod_at(5000, FIELD_UNSET), *fails = waiting_pod("ErrImagePull"),
+                                  *backs_off = waiting_pod("ImagePullBackOff"),
+                                  *starts = waiting_pod("ContainerCreating");
+    job_entry_add_pod(entry, other);
+    job_entry_note_wait(entry, other, 6000);
+    job_entry_add_pod(entry, fails);
+    cr_assert_eq(waits_since(1), FIELD_UNSET);
+    job_entry_note_wait(entry, fails, 7000);
+    cr_assert_eq(waits_since(0), FIELD_UNSET);
+    cr_assert_eq(waits_since(1), 7000);
+    job_entry_change_pod(entry, fails, backs_off);
+    job_entry_note_wait(entry, backs_off, 9000);
+    cr_assert_eq(waits_since(1), 7000, "still");
+    job_entry_clock_set(entry, 100, NULL);
+    job_entry_remove_pod(entry, other);
+    cr_assert_eq(waits_since(0), 7100);
+    job_entry_change_pod(entry, backs_off, starts);
+    job_entry_note_wait(entry, starts, 10000);
+    cr_assert_eq(waits_since(0), FIELD_UNSET);
+    job_entry_change_pod(entry, starts, fails);
+    job_entry_note_wait(entry, fails, 11000);
+    cr_assert_eq(waits_since(0), 11000, "anew");
+}
+
+Test(job_entry, a_job_is_new_no_more_when_its_pods_may_have_come_and_gone_unseen)
+{
+    struct job_status blank = {0};
+    job_entry_set_job(entry, "first");
+    entry->born_ms = 5000;
+    entry->born_lists = 1;
+    job_entry_see_lists(entry, 2, &blank);
+    cr_assert_eq(entry->born_ms, 5000, "it has had none");
+    own_write_note(&entry->pod_write, "17");
+    entry->born_lists = 2;
+    job_entry_see_lists(entry, 2, &blank);
+    cr_assert_eq(entry->born_ms, 5000);
+    job_entry_see_lists(entry, 3, &blank);
+    cr_assert_eq(entry->born_ms, FIELD_UNSET);
+}
+
+Test(job_entry, an_epoch_that_was_there_before_pods_were_listed_may_be_used_up)
+{
+    struct job_status status = {.epoch = 4};
+    job_entry_set_job(entry, "first");
+    job_entry_see_lists(entry, 1, &status);
+    cr_assert_eq(entry->inherited_epoch, 4);
+    status.epoch = 5;
+    job_entry_see_lists(entry, 1, &status);
+    cr_assert_eq(entry->inherited_epoch, 4, "all that comes of the next one is seen");
+    job_entry_see_lists(entry, 2, &status);
+    cr_assert_eq(entry->inherited_epoch, 5, "until all pods are listed anew");
+    job_entry_set_job(entry, "second");
+    status.epoch = 1;
+    job_entry_see_lists(entry, 2, &status);
+    cr_assert_eq(entry->inherited_epoch, 1, "of another job");
+}
+
+Test(job_entry, the_time_of_a_certificate_that_no_status_tells_yet_moves)
+{
+    job_entry_set_job(entry, "first");
+    entry->certificate = (struct certificate_generation){.number = 1, .from_ms = 7000, .period_ms = 1000};
+    job_entry_clock_set(entry, -3000, NULL);
+    cr_assert_eq(entry->certificate.from_ms, 4000);
+    cr_assert_eq(entry->certificate.period_ms, 1000);
+}
+
+Test(job_entry, an_adoption_that_is_refused_is_asked_for_ever_more_rarely)
+{
+    struct job_entry *fresh = job_entry_new("n/j");
+    static const int64_t after_ms[] = {10000, 20000, 40000, 80000, 160000, 320000, 640000, 640000};
+    for (size_t i = 0; i < sizeof after_ms / sizeof *after_ms; i++) {
+        job_entry_refuse_adoption(fresh, "uid-1", i ? "still no" : "no", 1000);
+        cr_assert_eq(fresh->refused[0].retry_ms, 1000 + after_ms[i]);
+    }
+    cr_assert_eq(fresh->refused_count, 1);
+    cr_assert_str_eq(fresh->refused[0].words, "still no");
+    job_entry_clock_set(fresh, -500, NULL);
+    cr_assert_eq(fresh->refused[0].retry_ms, 640500);
+    job_entry_free(fresh);
+}

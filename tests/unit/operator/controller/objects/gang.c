@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/objects/gang.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "tests/unit/operator/controller/plan/scene.h"
+
+static struct scene scene;
+static struct group_view group;
+
+static void init(void)
+{
+    scene_init(&scene, 3);
+    scene.job.run_policy.gang = (struct gang_spec){
+        .scheduler = GANG_VOLCANO, .min_available = FIELD_UNSET, .schedule_timeout_seconds = FIELD_UNSET};
+    scene.input.gang.state = OPTIONAL_READY;
+    group = (struct group_view){
+        .uid = "group-uid", .owner_uid = SCENE_UID, .job_uid = SCENE_UID, .phase = "Inqueue", .words = ""};
+}
+
+static void fini(void)
+{
+    scene_release(&scene);
+}
+
+TestSuite(gang, .init = init, .fini = fini);
+
+static void begin(void)
+{
+    scene_plan(&scene);
+    scene_accept(&scene);
+    scene_plan(&scene);
+}
+
+Test(gang, the_group_comes_before_its_pods)
+{
+    begin();
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_GROUP), 1);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_FALSE), "PodGroupPending");
+    scene.input.gang.group = &group;
+    group.phase = "Pending";
+    group.words = "2/3 tasks unschedulable";
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.action_count, 0);
+    cr_assert(strstr(scene.plan.status.conditions[CONDITION_SCHEDULED].message, "2/3 tasks unschedulable"));
+    group.phase = "Inqueue";
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 3);
+}
+
+Test(gang, only_volcano_is_waited_for)
+{
+    scene.job.run_policy.gang.scheduler = GANG_COSCHEDULING;
+    scene.input.gang.group = &group;
+    group.phase = "";
+    begin();
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 3);
+}
+
+Test(gang, a_missing_scheduler_is_named_and_looked_for_again)
+{
+    scene.input.gang.state = OPTIONAL_MISSING;
+    begin();
+    cr_assert_eq(scene.plan.action_count, 0);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_FALSE), "GangSchedulerMissing");
+    cr_assert(strstr(scene.plan.status.conditions[CONDITION_SCHEDULED].message, "scheduling.volcano.sh"));
+    cr_assert_leq(scene.plan.requeue_ms, scene.input.now_ms + OPTIONAL_RETRY_MS);
+    scene.input.gang.state = OPTIONAL_UNKNOWN;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.action_count, 0);
+    cr_assert_lt(scene.plan.requeue_ms, scene.input.now_ms + 2000);
+}
+
+Test(gang, groups_that_may_not_be_seen_are_no_secret)
+{
+    scene.input.gang.state = OPTIONAL_UNKNOWN;
+    begin();
+    cr_assert(strstr(scene.plan.status.conditions[CONDITION_SCHEDULED].message, "looking for"));
+    scene.input.gang.refusal = "podgroups is forbidden: no role";
+    scene_plan(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_FALSE), "PodGroupPending");
+    cr_assert(strstr(scene.plan.status.conditions[CONDITION_SCHEDULED].message, "podgroups is forbidden: no role"));
+    scene.input.counts_since_ms = scene.input.now_ms;
+    scene.input.now_ms += scene.options.count_write_max_ms;
+    scene_plan(&scene);
+    cr_assert(scene.plan.write_status);
+}
+
+Test(gang, the_group_of_an_earlier_job_is_waited_for)
+{
+    scene.input.gang.group = &group;
+    group.owner_uid = "another";
+    begin();
+    cr_assert_eq(scene.plan.action_count, 0);
+    cr_assert(strstr(scene.plan.status.conditions[CONDITION_SCHEDULED].message, "earlier job"));
+}
+
+Test(gang, a_group_that_lost_its_owner_is_the_jobs_by_its_label)
+{
+    scene.input.gang.group = &group;
+    group.owner_uid = "";
+    begin();
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 3);
+    group.job_uid = "another";
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.action_count, 0);
+}
+
+Test(gang, the_restart_of_a_pod_leaves_the_group_alone)
+{
+    scene.input.gang.group = &group;
+    scene_run(&scene);
+    scene_end_pod(&scene, &scene.pods[1], 137);
+    for (int turn = 0; turn < 3; turn++) {
+        scene_plan(&scene);
+        cr_assert_eq(scene_count(&scene, ACTION_DELETE_GROUP) + scene_count(&scene, ACTION_CREATE_GROUP), 0);
+        scene_accept(&scene);
+    }
+}
+
+Test(gang, the_group_goes_on_suspend)
+{
+    scene.input.gang.group = &group;
+    scene_run(&scene);
+    scene.job.run_policy.suspend = true;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_DELETE_GROUP), 0, "first it is said");
+    scene_accept(&scene);
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_DELETE_GROUP), 1);
+    group.deleting = true;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_DELETE_GROUP), 0);
+}
+
+Test(gang, the_group_goes_at_the_end_unless_it_is_another_jobs)
+{
+    scene.input.gang.group = &group;
+    scene_run(&scene);
+    scene.job.status.conditions[CONDITION_FAILED].status = CONDITION_TRUE;
+    scene.job.status.completion_ms = scene.input.now_ms;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_DELETE_GROUP), 1);
+    group.owner_uid = "another";
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_DELETE_GROUP), 0);
+}
+
+/* ---------------------------------------------------------------- what is written */
+
+static struct json *build(struct training_job *job)
+{
+    struct error error = ERROR_INIT;
+    struct json *built = NULL;
+    SCOPED(pod_builder_release) struct pod_builder builder = {0};
+    cr_assert_eq(pod_builder_init(&builder, job, &plan_options_default, &error), 0, "%s", error.message);
+    cr_assert_eq(gang_build(&builder, gang_kind_of(job->run_policy.gang.scheduler)->versions[0], &built, &error), 0,
+                 "%s", error.message);
+    return built;
+}
+
+#define JOB(roles, policy)                                                                                             \
+    "{\"metadata\":{\"name\":\"digits\",\"namespace\":\"ml\",\"uid\":\"u-1\"},\"spec\":{\"image\":\"i\","              \
+    "\"strategy\":{\"type\":\"MultiWorkerMirrored\"},\"workers\":4,\"elastic\":{\"minWorkers\":2,\"maxWorkers\":8},"   \
+    "\"model\":{\"preset\":\"mlp\"},\"data\":{\"format\":\"synthetic\",\"examples\":10},"                              \
+    "\"training\":{\"steps\":1,\"batchSize\":8},\"roles\":[" roles "],\"runPolicy\":{" policy "}}}"
+#define CHIEF                                                                                                          \
+    "{\"name\":\"chief\",\"template\":{\"spec\":{\"containers\":[{\"name\":\"trainer\",\"resources\":{\"requests\":"   \
+    "{\"cpu\":\"2\"}}}]}}},"
+#define WORKER                                                                                                         \
+    "{\"name\":\"worker\",\"template\":{\"spec\":{\"schedulerName\":\"mine\",\"containers\":[{\"name\":\"trainer\","   \
+    "\"resources\":{\"requests\":{\"cpu\":\"500m\"}}}]}}}"
+
+static struct training_job parse(const char *text)
+{
+    SCOPED_JSON *object = NULL;
+    struct training_job job;
+    struct error error = ERROR_INIT;
+    cr_assert_eq(json_parse(text, strlen(text), 1 << 16, &object, &error), 0, "%s", error.message);
+    cr_assert_eq(training_job_parse(object, &job, &error), 0, "%s", error.message);
+    return job;
+}
+
+static void expect_spec(const struct json *object, const char *expected)
+{
+    SCOPED_BUFFER text;
+    buffer_init(&text, 1 << 16);
+    cr_assert_eq(json_print(json_member(object, "spec"), &text, NULL), 0);
+    cr_assert_str_eq(buffer_text(&text), expected);
+}
+
+Test(gang, volcano_is_told_members_tasks_queue_and_resources)
+{
+    SCOPED(training_job_release)
+    struct training_job job =
+        parse(JOB(CHIEF WORKER, "\"priorityClassName\":\"high\",\"gang\":{\"scheduler\":\"Volcano\",\"queue\":\"q\"}"));
+    SCOPED_JSON *built = build(&job);
+    cr_assert_str_eq(json_string_at(built, "apiVersion", ""), "scheduling.volcano.sh/v1beta1");
+    cr_assert_str_eq(json_string_at(built, "metadata.name", ""), "digits");
+    expect_spec(built, "{\"minMember\":3,\"minTaskMember\":{\"chief\":1,\"worker\":2},\"queue\":\"q\","
+                       "\"priorityClassName\":\"high\",\"minResources\":{\"cpu\":\"3\"}}");
+}
+
+Test(gang, coscheduling_is_told_members_resources_and_patience)
+{
+    SCOPED(training_job_release)
+    struct training_job job = parse(JOB(CHIEF WORKER, "\"gang\":{\"scheduler\":\"Coscheduling\",\"minAvailable\":2,"
+                                                      "\"scheduleTimeoutSeconds\":30}"));
+    SCOPED_JSON *built = build(&job);
+    expect_spec(built, "{\"minMember\":2,\"scheduleTimeoutSeconds\":30,\"minResources\":{\"cpu\":\"2500m\"}}");
+}
+
+Test(gang, the_native_group_has_a_gang_policy)
+{
+    SCOPED(training_job_release)
+    struct training_job job = parse(JOB(CHIEF WORKER, "\"gang\":{\"scheduler\":\"Native\"}"));
+    SCOPED_JSON *built = build(&job);
+    expect_spec(built, "{\"schedulingPolicy\":{\"gang\":{\"minCount\":3}}}");
+}
+
+static struct json *member(const struct training_job *job, enum role role)
+{
+    struct json *pod = NULL;
+    SCOPED(pod_builder_release) struct pod_builder builder = {0};
+    cr_assert_eq(pod_builder_init(&builder, job, &plan_options_default, NULL), 0);
+    cr_assert_eq(pod_build(&builder, role, 0, &pod, NULL), 0);
+    return pod;
+}
+
+static const char *annotation(const struct json *pod, const char *key)
+{
+    return json_string(json_member(json_at(pod, "metadata.annotations"), key), "");
+}
+
+Test(gang, pods_are_marked_as_each_scheduler_wants)
+{
+    SCOPED(training_job_release)
+    struct training_job job = parse(JOB(CHIEF WORKER, "\"gang\":{\"scheduler\":\"Volcano\"}"));
+    SCOPED_JSON *volcano = member(&job, ROLE_CHIEF);
+    cr_assert_str_eq(annotation(volcano, "scheduling.k8s.io/group-name"), "digits");
+    cr_assert_str_eq(annotation(volcano, "volcano.sh/task-spec"), "chief");
+    cr_assert_str_eq(json_string_at(volcano, "spec.schedulerName", ""), "volcano");
+    SCOPED_JSON *given = member(&job, ROLE_WORKER);
+    cr_assert_str_eq(json_string_at(given, "spec.schedulerName", ""), "mine", "what the template says wins");
+    job.run_policy.gang.scheduler = GANG_COSCHEDULING;
+    SCOPED_JSON *plugin = member(&job, ROLE_CHIEF);
+    cr_assert_str_eq(json_string(json_member(json_at(plugin, "metadata.labels"), "scheduling.x-k8s.io/pod-group"), ""),
+                     "digits");
+    cr_assert_str_eq(json_string_at(plugin, "spec.schedulerName", ""), "scheduler-plugins-scheduler");
+    job.run_policy.gang.scheduler = GANG_NATIVE;
+    SCOPED_JSON *native = member(&job, ROLE_CHIEF);
+    cr_assert_str_eq(json_string_at(native, "spec.schedulingGroup.podGroupName", ""), "digits");
+    job.run_policy.gang.scheduler = GANG_NONE;
+    SCOPED_JSON *alone = member(&job, ROLE_CHIEF);
+    cr_assert_null(json_at(alone, "spec.schedulingGroup"));
+    cr_assert_null(json_at(alone, "spec.schedulerName"));
+}
+
+Test(gang, a_group_whose_name_is_taken_is_tried_again_later)
+{
+    begin();
+    scene.input.obstacle = (struct obstacle){OBSTACLE_NAME_TAKEN, "taken", scene.input.now_ms + 2000, NULL};
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_GROUP), 0);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_FALSE), "NameTaken");
+    scene.input.now_ms += 2000;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_GROUP), 1);
+}
+
+Test(gang, that_the_api_is_gone_is_told_and_not_that_a_create_failed)
+{
+    begin();
+    scene.input.obstacle =
+        (struct obstacle){OBSTACLE_OUTAGE, "the server could not find it", scene.input.now_ms + 2000, POD_GROUP_PLURAL};
+    scene_plan(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_FALSE), "CreateFailed");
+    scene.input.gang.state = OPTIONAL_UNKNOWN;
+    scene_plan(&scene);
+    cr_assert_not(scene.plan.obstacle_over, "nobody knows that it is gone");
+    scene.input.gang.state = OPTIONAL_MISSING;
+    scene_plan(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_FALSE), "GangSchedulerMissing");
+    cr_assert(scene.plan.obstacle_over);
+}
+
+Test(gang, what_else_was_not_created_waits_its_time_without_the_api_too)
+{
+    static const enum optional_state states[] = {OPTIONAL_UNKNOWN, OPTIONAL_MISSING};
+    begin();
+    scene.input.service = NULL;
+    scene.input.obstacle =
+        (struct obstacle){OBSTACLE_OUTAGE, "no answer from a webhook", scene.input.now_ms + 2000, "services"};
+    for (size_t i = 0; i < sizeof states / sizeof *states; i++) {
+        scene.input.gang.state = states[i];
+        scene_plan(&scene);
+        cr_assert_not(scene.plan.obstacle_over);
+        cr_assert_eq(scene_count(&scene, ACTION_CREATE_SERVICE), 0);
+        cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_FALSE), "CreateFailed");
+    }
+    scene.input.now_ms += 2000;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_SERVICE), 1);
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/objects/pod_build.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/contract/labels.h"
+#include "operator/controller/objects/service_build.h"
+
+#define HEAD                                                                                                           \
+    "{\"metadata\":{\"name\":\"digits\",\"namespace\":\"ml\",\"uid\":\"u-1\"},\"spec\":{\"strategy\":{\"type\":"       \
+    "\"MultiWorkerMirrored\"},\"workers\":2,\"model\":{\"preset\":\"lenet\"},\"data\":{\"format\":\"idx\","            \
+    "\"storage\":"                                                                                                     \
+    "\"digits\",\"train\":{\"images\":\"i.gz\",\"labels\":\"l.gz\"}},\"training\":{\"epochs\":1,\"batchSize\":64,"     \
+    "\"optimizer\":{\"type\":\"sgd\",\"learningRate\":\"0.1\"}},\"storage\":[{\"name\":\"digits\",\"readOnly\":true,"  \
+    "\"persistentVolumeClaim\":{\"claimName\":\"digits\"}},{\"name\":\"runs\",\"persistentVolumeClaim\":{"             \
+    "\"claimName\":"                                                                                                   \
+    "\"runs\"}}],\"checkpoint\":{\"storage\":\"runs\",\"path\":\"digits\",\"everySteps\":100}"
+#define TAIL "},\"status\":{\"epoch\":5,\"attempt\":2}}"
+
+static struct training_job parse(const char *text)
+{
+    SCOPED_JSON *object = NULL;
+    struct training_job job;
+    struct error error = ERROR_INIT;
+    cr_assert_eq(json_parse(text, strlen(text), 1 << 20, &object, &error), 0, "%s", error.message);
+    cr_assert_eq(training_job_parse(object, &job, &error), 0, "%s", error.message);
+    return job;
+}
+
+static struct json *build_after(bool has_run, const struct training_job *job, int64_t index, struct error *error)
+{
+    SCOPED(pod_builder_release) struct pod_builder builder = {0};
+    struct json *pod = NULL;
+    if (pod_builder_init(&builder, job, &plan_options_default, error) < 0)
+        return NULL;
+    builder.has_run = has_run;
+    if (pod_build(&builder, ROLE_WORKER, index, &pod, error) < 0)
+        return NULL;
+    return pod;
+}
+
+static struct json *build(const struct training_job *job, int64_t index, struct error *error)
+{
+    return build_after(false, job, index, error);
+}
+
+static const struct json *container_of(const struct json *pod, const char *name)
+{
+    for (const struct json *item = json_first(json_at(pod, "spec.containers")); item; item = json_next(item))
+        if (strcmp(json_string_at(item, "name", ""), name) == 0)
+            return item;
+    return NULL;
+}
+
+static const char *variable(const struct json *container, const char *name)
+{
+    for (const struct json *item = json_first(json_member(container, "env")); item; item = json_next(item))
+        if (strcmp(json_string_at(item, "name", ""), name) == 0)
+            return json_string_at(item, "value", "(reference)");
+    return NULL;
+}
+
+static const char *label_of(const struct json *object, const char *key)
+{
+    return json_string(json_member(json_at(object, "metadata.labels"), key), "");
+}
+
+Test(pod_build, default_pod)
+{
+    SCOPED(training_job_release) struct training_job job = parse(HEAD TAIL);
+    struct error error = ERROR_INIT;
+    SCOPED_JSON *pod = build(&job, 1, &error);
+    cr_assert_not_null(pod, "%s", error.message);
+    const struct json *trainer = container_of(pod, "trainer");
+    cr_assert_str_eq(json_string_at(pod, "metadata.name", ""), "digits-worker-1-5");
+    cr_assert_str_eq(json_string_at(pod, "metadata.namespace", ""), "ml");
+    cr_assert_str_eq(label_of(pod, LABEL_JOB_UID), "u-1");
+    cr_assert_str_eq(label_of(pod, LABEL_EPOCH), "5");
+    cr_assert_str_eq(label_of(pod, LABEL_ATTEMPT), "2");
+    cr_assert_str_eq(label_of(pod, LABEL_CURRENT), "true");
+    cr_assert_str_eq(json_string_at(pod, "spec.hostname", ""), "digits-worker-1");
+    cr_assert_str_eq(json_string_at(pod, "spec.subdomain", ""), "digits");
+    cr_assert_str_eq(json_string_at(pod, "spec.restartPolicy", ""), "Never");
+    cr_assert_str_eq(json_string_at(trainer, "image", ""), "coxswain-worker");
+    cr_assert_str_eq(json_string(json_first(json_member(trainer, "command")), ""), "coxswain-worker");
+    cr_assert_str_eq(variable(trainer, "COXSWAIN_EPOCH"), "5");
+    cr_assert_str_eq(variable(trainer, "COXSWAIN_INDEX"), "1");
+    cr_assert_str_eq(variable(trainer, "COXSWAIN_POD_IP"), "(reference)");
+    cr_assert_str_eq(variable(trainer, "COXSWAIN_CHECKPOINT_DIR"), "/coxswain/storage/runs/digits");
+    cr_assert_str_eq(variable(trainer, "COXSWAIN_STORAGE"),
+                     "digits=/coxswain/storage/digits:runs=/coxswain/storage/runs");
+    cr_assert_eq(json_count(json_at(pod, "spec.volumes")), 3);
+    cr_assert_str_eq(json_string_at(json_first(json_at(pod, "spec.volumes")), "persistentVolumeClaim.claimName", ""),
+                     "digits");
+    cr_assert(json_boolean_at(json_first(json_member(trainer, "volumeMounts")), "readOnly", false));
+    cr_assert(json_boolean_at(pod, "spec.securityContext.runAsNonRoot", false));
+}
+
+Test(pod_build, job_document_carries_the_crew)
+{
+    SCOPED(training_job_release) struct training_job job = parse(HEAD TAIL);
+    struct error error = ERROR_INIT;
+    SCOPED_JSON *pod = build(&job, 0, &error);
+    const char *text = variable(container_of(pod, "trainer"), "COXSWAIN_JOB");
+    SCOPED_JSON *document = NULL;
+    cr_assert_eq(json_parse(text, strlen(text), 1 << 20, &document, &error), 0, "%s", error.message);
+    struct job_document parsed;
+    cr_assert_eq(job_document_parse(document, &parsed, &error), 0, "the worker must understand it: %s", error.message);
+    cr_assert_eq(parsed.crew.role_count, 1);
+    cr_assert_str_eq(parsed.crew.roles[0].name, "worker");
+    cr_assert_eq(parsed.crew.roles[0].count, 2);
+    cr_assert_str_eq(parsed.crew.host_pattern, "digits-{role}-{index}.digits.ml.svc");
+    cr_assert_eq(parsed.crew.port, 2222);
+    cr_assert_str_eq(parsed.job_name, "digits");
+    job_document_release(&parsed);
+}
+
+Test(pod_build, template_is_laid_over_the_default)
+{
+    SCOPED(training_job_release)
+    struct training_job job = parse(
+        HEAD
+        ",\"roles\":[{\"name\":\"worker\",\"template\":{\"metadata\":{\"labels\":{\"team\":\"a\","
+        "\"coxswain.dev/epoch\":\"99\"}},\"spec\":{\"restartPolicy\":\"Always\",\"nodeSelector\":{\"disk\":\"ssd\"},"
+        "\"containers\":[{\"name\":\"trainer\",\"env\":[{\"name\":\"EXTRA\",\"value\":\"1\"}],\"resources\":"
+        "{\"limits\":{\"memory\":\"1Gi\"}}},{\"name\":\"log\",\"image\":\"log:1\"}]}}}]" TAIL);
+    struct error error = ERROR_INIT;
+    SCOPED_JSON *pod = build(&job, 0, &error);
+    cr_assert_not_null(pod, "%s", error.message);
+    const struct json *trainer = container_of(pod, "trainer");
+    cr_assert_str_eq(label_of(pod, "team"), "a");
+    cr_assert_str_eq(label_of(pod, LABEL_EPOCH), "5", "what holds the crew together is not the template's");
+    cr_assert_str_eq(json_string_at(pod, "spec.restartPolicy", ""), "Never");
+    cr_assert_str_eq(json_string_at(pod, "spec.nodeSelector.disk", ""), "ssd");
+    cr_assert_str_eq(variable(trainer, "EXTRA"), "1");
+    cr_assert_str_eq(variable(trainer, "COXSWAIN_EPOCH"), "5");
+    cr_assert_str_eq(json_string_at(trainer, "resources.limits.memory", ""), "1Gi");
+    cr_assert_not_null(container_of(pod, "log"));
+}
+
+Test(pod_build, a_grace_period_of_its_own_is_told)
+{
+    static const struct {
+        const char *spec, *told; /* NULL: it is not */
+    } rows[] = {
+        {"\"nodeName\":\"n\"", NULL},
+        {"\"terminationGracePeriodSeconds\":30", NULL},
+        {"\"terminationGracePeriodSeconds\":120", "120"},
+        {"\"terminationGracePeriodSeconds\":0", "0"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[4096];
+        snprintf(text, sizeof text, "%s,\"roles\":[{\"name\":\"worker\",\"template\":{\"spec\":{%s}}}]%s", HEAD,
+                 rows[i].spec, TAIL);
+        SCOPED(training_job_release) struct training_job job = parse(text);
+        struct error error = ERROR_INIT;
+        SCOPED_JSON *pod = build(&job, 0, &error);
+        const char *told = variable(container_of(pod, "trainer"), "COXSWAIN_GRACE_SECONDS");
+        cr_expect_str_eq(told ? told : "none", rows[i].told ? rows[i].told : "none", "row %zu", i);
+    }
+}
+
+Test(pod_build, template_must_not_set_what_holds_the_crew_together)
+{
+    SCOPED(training_job_release)
+    struct training_job job = parse(
+        HEAD ",\"roles\":[{\"name\":\"worker\",\"template\":{\"spec\":{\"containers\":[{\"name\":\"trainer\",\"env\":"
+             "[{\"name\":\"COXSWAIN_EPOCH\",\"value\":\"1\"}]}]}}}]" TAIL);
+    struct error error = ERROR_INIT;
+    cr_assert_null(build(&job, 0, &error));
+    cr_assert_eq(error.kind, ERROR_INVALID);
+    cr_assert(strstr(error.message, "COXSWAIN_EPOCH"));
+}
+
+Test(pod_build, reserved_names_are_refused_wherever_they_are_set)
+{
+    static const struct {
+        const char *spec, *named;
+    } rows[] = {
+        {"\"initContainers\":[{\"name\":\"i\",\"env\":[{\"name\":\"COXSWAIN_JOB_UID\",\"value\":\"1\"}]}]",
+         "COXSWAIN_JOB_UID"},
+        {"\"containers\":[{\"name\":\"trainer\",\"env\":[{\"name\":\"COXSWAIN_CHECKPOINT_DIR\",\"value\":\"/x\"}]}]",
+         "COXSWAIN_CHECKPOINT_DIR"},
+        {"\"containers\":[{\"name\":\"trainer\",\"env\":[{\"name\":\"COXSWAIN_POD_IP\",\"value\":\"::1\"}]}]",
+         "COXSWAIN_POD_IP"},
+        {"\"containers\":[{\"name\":\"trainer\",\"envFrom\":[{\"prefix\":\"COXSWAIN_\",\"configMapRef\":{\"name\":"
+         "\"c\"}}]}]",
+         "prefix COXSWAIN_"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char text[4096];
+        snprintf(text, sizeof text, "%s,\"roles\":[{\"name\":\"worker\",\"template\":{\"spec\":{%s}}}]%s", HEAD,
+                 rows[i].spec, TAIL);
+        SCOPED(training_job_release) struct training_job job = parse(text);
+        struct error error = ERROR_INIT;
+        SCOPED_JSON *pod = build(&job, 0, &error);
+        cr_expect_null(pod, "row %zu", i);
+        cr_expect(strstr(error.message, rows[i].named), "row %zu: %s", i, error.message);
+    }
+}
+
+Test(pod_build, a_device_is_asked_for_by_its_resource)
+{
+    static const struct {
+        struct devices_spec devices;
+        const char *resource, *quantity; /* NULL: none is asked for */
+    } rows[] = {
+        {{.type = DEVICE_TYPE_GPU, .count = 4}, "nvidia.com/gpu", "4"},
+        {{.type = DEVICE_TYPE_GPU, .count = 1, .resource_name = "amd.com/gpu"}, "amd.com/gpu", "1"},
+        {{.type = DEVICE_TYPE_TPU, .count = 8}, "google.com/tpu", "8"},
+        {{.type = DEVICE_TYPE_CPU, .count = 2, .resource_name = "nvidia.com/gpu"}, "nvidia.com/gpu", NULL},
+        {{.type = DEVICE_TYPE_AUTO, .count = 2}, "nvidia.com/gpu", NULL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        SCOPED(training_job_release) struct training_job job = parse(HEAD TAIL);
+        job.document.devices = rows[i].devices;
+        struct error error = ERROR_INIT;
+        SCOPED_JSON *pod = build(&job, 0, &error);
+        const struct json *limits = json_at(container_of(pod, "trainer"), "resources.limits");
+        cr_expect_str_eq(json_string(json_member(limits, rows[i].resource), "none"),
+                         rows[i].quantity ? rows[i].quantity : "none", "row %zu", i);
+    }
+}
+
+Test(pod_build, service_publishes_current_pods_ready_or_not)
+{
+    SCOPED(training_job_release) struct training_job job = parse(HEAD TAIL);
+    SCOPED_JSON *service = service_build(&job);
+    cr_assert_str_eq(json_string_at(service, "metadata.name", ""), "digits");
+    cr_assert_str_eq(json_string_at(service, "spec.clusterIP", ""), "None");
+    cr_assert(json_boolean_at(service, "spec.publishNotReadyAddresses", false));
+    const struct json *selector = json_at(service, "spec.selector");
+    cr_assert_eq(json_count(selector), 2);
+    cr_assert_str_eq(json_string(json_member(selector, LABEL_JOB_UID), ""), "u-1");
+}
+
+#define FOREIGN(spec)                                                                                                  \
+    "{\"metadata\":{\"name\":\"ddp\",\"namespace\":\"ml\",\"uid\":\"u-1\"},\"spec\":{\"framework\":\"PyTorch\","       \
+    "\"image\":"                                                                                                       \
+    "\"torch:2\",\"strategy\":{\"type\":\"MultiWorkerMirrored\"},\"workers\":2,\"roles\":[{\"name\":\"worker\","       \
+    "\"template\":{\"spec\":{" spec "}}}]}}"
+
+Test(pod_build, a_foreign_image_runs_its_own_command)
+{
+    SCOPED(training_job_release)
+    struct training_job job = parse(FOREIGN("\"containers\":[{\"name\":\"trainer\",\"args\":[\"ddp.py\"]}]"));
+    struct error error = ERROR_INIT;
+    SCOPED_JSON *pod = build(&job, 1, &error);
+    cr_assert_not_null(pod, "%s", error.message);
+    const struct json *trainer = container_of(pod, "trainer");
+    cr_assert_str_eq(json_string_at(trainer, "image", ""), "torch:2");
+    cr_assert_null(json_member(trainer, "command"));
+    cr_assert_null(json_member(trainer, "readinessProbe"));
+    cr_assert_str_eq(variable(trainer, "RANK"), "1");
+    const struct json *port = json_first(json_member(trainer, "ports"));
+    cr_assert_eq(json_integer_at(port, "containerPort", 0), 23456);
+    cr_assert_eq(json_count(json_member(trainer, "ports")), 1);
+    SCOPED_JSON *service = service_build(&job);
+    cr_assert_eq(json_integer_at(json_first(json_at(service, "spec.ports")), "port", 0), 23456);
+}
+
+Test(pod_build, every_container_is_told_and_what_a_user_sets_wins)
+{
+    SCOPED(training_job_release)
+    struct training_job job = parse(
+        FOREIGN("\"initContainers\":[{\"name\":\"fetch\",\"image\":\"i\"}],\"containers\":[{\"name\":\"log\",\"image\":"
+                "\"l\",\"env\":[{\"name\":\"PYTHONUNBUFFERED\",\"value\":\"0\"}]},{\"name\":\"trainer\",\"env\":[{"
+                "\"name\":\"PET_NPROC_PER_NODE\",\"value\":\"2\"}]}]"));
+    struct error error = ERROR_INIT;
+    SCOPED_JSON *pod = build(&job, 0, &error);
+    cr_assert_not_null(pod, "%s", error.message);
+    cr_assert_str_eq(variable(container_of(pod, "trainer"), "PET_NPROC_PER_NODE"), "2");
+    cr_assert_str_eq(variable(container_of(pod, "trainer"), "PYTHONUNBUFFERED"), "1");
+    cr_assert_str_eq(variable(container_of(pod, "log"), "PYTHONUNBUFFERED"), "0");
+    cr_assert_str_eq(variable(container_of(pod, "log"), "PET_NPROC_PER_NODE"), "1");
+    cr_assert_str_eq(variable(json_first(json_at(pod, "spec.initContainers")), "WORLD_SIZE"), "2");
+}
+
+Test(pod_build, a_foreign_crew_is_not_broken_by_its_template)
+{
+    SCOPED(training_job_release)
+    struct training_job job =
+        parse(FOREIGN("\"containers\":[{\"name\":\"trainer\",\"env\":[{\"name\":\"WORLD_SIZE\",\"value\":\"9\"}]}]"));
+    struct error error = ERROR_INIT;
+    SCOPED_JSON *pod = build(&job, 0, &error);
+    cr_assert_null(pod);
+    cr_assert(strstr(error.message, "sets WORLD_SIZE, which the operator sets itself"), "%s", error.message);
+}
+
+/* An operator that is stricter than the last one must not end what runs. */
+Test(pod_build, a_name_that_was_free_before_is_kept_by_a_job_that_has_run)
+{
+    SCOPED(training_job_release)
+    struct training_job job = parse(
+        FOREIGN("\"containers\":[{\"name\":\"trainer\",\"env\":[{\"name\":\"COXSWAIN_JOB\",\"value\":\"ddp\"}]}]"));
+    struct error error = ERROR_INIT;
+    SCOPED_JSON *first = build_after(false, &job, 0, &error);
+    cr_assert_null(first);
+    cr_assert(strstr(error.message, "sets COXSWAIN_JOB, which the operator sets itself"), "%s", error.message);
+    SCOPED_JSON *later = build_after(true, &job, 0, &error);
+    cr_assert_not_null(later);
+    cr_assert_str_eq(variable(container_of(later, "trainer"), "COXSWAIN_JOB"), "ddp");
+    job.framework = FRAMEWORK_COXSWAIN;
+    SCOPED_JSON *own = build_after(true, &job, 0, &error);
+    cr_assert_null(own, "it was never free there");
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/objects/quantity.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+static int64_t value(const char *text)
+{
+    int64_t thousandths = -1;
+    return quantity_parse(text, &thousandths) ? thousandths : -1;
+}
+
+Test(quantity, every_form_is_read)
+{
+    static const struct {
+        const char *text;
+        int64_t thousandths;
+    } forms[] = {{"2", 2000},      {"0", 0},
+                 {"500m", 500},    {"0.1", 100},
+                 {"1.1", 1100},    {".5", 500},
+                 {"5.", 5000},     {"1Ki", 1024000},
+                 {"1k", 1000000},  {"1.5Gi", 1610612736000},
+                 {"2e3", 2000000}, {"2E3", 2000000},
+                 {"1e-3", 1},      {"1u", 1},
+                 {"1001u", 2},     {"1E", -1},
+                 {"", -1},         {"m", -1},
+                 {".", -1},        {"1.2.3", -1},
+                 {"-1", -1},       {"1 ", -1},
+                 {"1e", -1},       {"1e 3", -1},
+                 {"1Xi", -1},      {"99999999999999999999999999999999", -1}};
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++)
+        cr_expect_eq(value(forms[i].text), forms[i].thousandths, "%s: %ld", forms[i].text, (long)value(forms[i].text));
+}
+
+static struct json *parse(const char *text)
+{
+    struct json *json = NULL;
+    cr_assert_eq(json_parse(text, strlen(text), 1 << 16, &json, NULL), 0);
+    return json;
+}
+
+Test(quantity, a_pod_needs_the_sum_of_its_containers_or_its_largest_first_one)
+{
+    SCOPED_JSON *spec =
+        parse("{\"containers\":[{\"resources\":{\"requests\":{\"cpu\":\"1500m\",\"memory\":\"1Gi\"},"
+              "\"limits\":{\"cpu\":4,\"nvidia.com/gpu\":1}}},{\"resources\":{\"requests\":{\"cpu\":\"0.5\"}}}],"
+              "\"initContainers\":[{\"resources\":{\"requests\":{\"memory\":\"3Gi\"}}}]}");
+    SCOPED_JSON *one = quantities_of_pod(spec);
+    cr_assert_str_eq(json_string_at(one, "cpu", ""), "2");
+    cr_assert_str_eq(json_string_at(one, "memory", ""), "3221225472");
+    cr_assert_str_eq(json_string(json_member(one, "nvidia.com/gpu"), ""), "1");
+    SCOPED_JSON *sum = json_new_object();
+    quantities_add(sum, one, 3);
+    cr_assert_str_eq(json_string_at(sum, "cpu", ""), "6");
+}
+
+Test(quantity, sums_do_not_overflow)
+{
+    SCOPED_JSON *most = parse("{\"cpu\":\"8P\"}");
+    SCOPED_JSON *sum = json_new_object();
+    quantities_add(sum, most, 1);
+    quantities_add(sum, most, 1000);
+    cr_assert_str_eq(json_string_at(sum, "cpu", ""), "8000000000000000");
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <criterion/criterion.h>
+
+#include "operator/controller/plan/conditions.h"
+#include "tests/unit/operator/controller/plan/scene.h"
+
+static struct scene scene;
+
+static void init(void)
+{
+    scene_init_running(&scene, 2);
+}
+
+static void fini(void)
+{
+    scene_release(&scene);
+}
+
+TestSuite(catch_up, .init = init, .fini = fini);
+
+static void plan_after_the_wait(void)
+{
+    scene_plan(&scene);
+    cr_assert(scene.plan.behind);
+    cr_assert_not(scene.plan.write_status, "the cache may be old");
+    cr_assert_eq(scene.plan.requeue_ms, scene.input.now_ms + scene.options.catch_up_ms);
+    scene.input.behind_since_ms = scene.input.now_ms;
+    scene.input.now_ms += scene.options.catch_up_ms;
+    scene_plan(&scene);
+    cr_assert(scene.plan.write_status);
+    cr_assert_eq(scene.plan.action_count, 0, "the status comes first");
+    cr_assert_str_eq(scene.plan.events[0].reason, "StatusBehind");
+    scene_accept(&scene);
+    scene.input.behind_since_ms = FIELD_UNSET;
+}
+
+Test(catch_up, a_status_that_was_set_back_goes_on_from_its_pods)
+{
+    scene.pods[1].epoch = 4;
+    plan_after_the_wait();
+    cr_assert_eq(scene.plan.status.epoch, 4);
+    cr_assert_eq(scene.plan.status.attempt, 1);
+    scene_plan(&scene);
+    cr_assert_not(scene.plan.behind);
+    cr_assert_eq(scene.plan.action_count, 0, "the crew works on");
+    cr_assert_eq(scene.plan.status.restart_count, 0);
+}
+
+Test(catch_up, an_emptied_status_is_filled_again)
+{
+    scene.job.status = (struct job_status){.start_ms = FIELD_UNSET,
+                                           .completion_ms = FIELD_UNSET,
+                                           .backoff_until_ms = FIELD_UNSET,
+                                           .progress = scene.job.status.progress};
+    scene.pods[1].epoch = 2;
+    plan_after_the_wait();
+    cr_assert_eq(scene.plan.status.start_ms, scene.input.now_ms);
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.state, JOB_RUNNING);
+    cr_assert_eq(scene.plan.action_count, 0);
+}
+
+Test(catch_up, after_the_end_pods_are_ended_whatever_they_carry)
+{
+    scene_end_pod(&scene, &scene.pods[0], 70);
+    scene_plan(&scene);
+    scene_accept(&scene);
+    scene.pods[1].epoch = 4;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.epoch, 1);
+    cr_assert_eq(scene_count(&scene, ACTION_DELETE_POD), 1);
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/plan/conditions.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+
+#include "tests/unit/operator/controller/plan/scene.h"
+
+static struct scene scene;
+
+static void init(void)
+{
+    scene_init_running(&scene, 2);
+}
+
+static void fini(void)
+{
+    scene_release(&scene);
+}
+
+TestSuite(conditions, .init = init, .fini = fini);
+
+Test(conditions, a_crew_that_waits_says_so_in_the_chiefs_words)
+{
+    char words[] = "waiting for worker 1: its state comes from worker 0";
+    scene.pods[1].ready = false;
+    scene_plan(&scene);
+    cr_assert_str_eq(scene.plan.status.conditions[CONDITION_RUNNING].message, "waiting for worker 1");
+    scene.input.crew_message = words;
+    scene_plan(&scene);
+    snprintf(words, sizeof words, "other words by now");
+    cr_assert_str_eq(scene.plan.status.conditions[CONDITION_RUNNING].message,
+                     "waiting for worker 1: its state comes from worker 0");
+}
+
+Test(conditions, a_chief_that_is_not_heard_is_named_with_the_usual_cause)
+{
+    scene.job.status.progress.examples_per_second = "5123.4";
+    scene.input.chief_voice = CHIEF_SILENT;
+    scene_plan(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_RUNNING, CONDITION_TRUE), "CrewComplete");
+    cr_assert_str_eq(scene.plan.status.conditions[CONDITION_RUNNING].message,
+                     "all required pods are ready; worker 0 answers nothing on port 8080, so that its progress is "
+                     "unknown: see whether a NetworkPolicy keeps the operator from it");
+    cr_assert_null(scene.plan.status.progress.examples_per_second, "nobody knows");
+    scene_accept(&scene);
+    scene_plan(&scene);
+    cr_assert_not(scene.plan.write_status, "said once");
+    scene.input.chief_voice = CHIEF_STRANGE;
+    scene_plan(&scene);
+    cr_assert_str_eq(scene.plan.status.conditions[CONDITION_RUNNING].message,
+                     "all required pods are ready; worker 0 answers on port 8080, but with no status of this job, so "
+                     "that its progress is unknown: see whether its image is a worker of another version");
+    cr_assert_null(scene.plan.status.progress.examples_per_second);
+    scene.input.chief_voice = CHIEF_HEARD;
+    scene_plan(&scene);
+    cr_assert_str_eq(scene.plan.status.conditions[CONDITION_RUNNING].message, "all required pods are ready");
+}
+
+Test(conditions, a_restart_stands_there_while_the_crew_runs_without_the_pod)
+{
+    scene.job.roles[ROLE_EVALUATOR].count = 1;
+    scene_end_pod(&scene, scene_add_pod(&scene, ROLE_EVALUATOR, 0, 1), 139);
+    scene_plan(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_RUNNING, CONDITION_TRUE), "CrewComplete");
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_TRUE), "PodFailed");
+    cr_assert_eq(scene.plan.status.state, JOB_RUNNING);
+    scene_accept(&scene);
+    scene_plan(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_TRUE), "PodFailed", "nobody is there yet");
+    struct pod_view *successor = scene_add_pod(&scene, ROLE_EVALUATOR, 0, 2);
+    successor->ready = false;
+    scene_plan(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_TRUE), "PodFailed", "nor ready");
+    successor->ready = true;
+    scene_plan(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_FALSE), "CrewComplete");
+}
+
+Test(conditions, a_worker_that_is_replaced_is_told_of_by_an_elastic_crew_that_goes_on)
+{
+    scene.job.elastic.enabled = true;
+    scene.job.elastic.min_workers = 1;
+    scene_end_pod(&scene, &scene.pods[1], 137);
+    scene.pods[1].end_reason = "OOMKilled";
+    scene_plan(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_RUNNING, CONDITION_TRUE), "CrewSufficient");
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_TRUE), "OutOfMemory");
+}
+
+Test(conditions, who_was_late_from_the_beginning_is_not_restarting)
+{
+    scene.job.elastic.enabled = true;
+    scene.job.elastic.min_workers = 1;
+    scene.pods[1].ready = false; /* no node has room */
+    scene_end_pod(&scene, &scene.pods[0], 137);
+    scene_plan(&scene);
+    scene_accept(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_TRUE), "PodFailed");
+    scene.list[0] = scene_add_pod(&scene, ROLE_WORKER, 0, 2);
+    scene.input.pod_count = 2;
+    scene_plan(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_FALSE), "CrewSufficient");
+}
+
+static void be_elastic(void)
+{
+    scene.job.elastic = (struct elastic_spec){.enabled = true, .min_workers = 1, .max_workers = 4};
+}
+
+/* The pod of worker `index` fails, and its successor comes; it is not ready where no node has room. */
+static void replace(int64_t index, bool ready)
+{
+    for (size_t i = 0; i < scene.pod_count; i++)
+        if (&scene.pods[i] == scene.list[index])
+            scene_end_pod(&scene, &scene.pods[i], 137);
+    scene_plan(&scene);
+    scene_accept(&scene);
+    struct pod_view *successor = scene_add_pod(&scene, ROLE_WORKER, index, scene.job.status.epoch);
+    scene.list[index] = successor;
+    scene.input.pod_count = 2;
+    successor->ready = ready;
+    scene_plan(&scene);
+    scene_accept(&scene);
+}
+
+/* Nobody of the first crew is left to compare with. */
+Test(conditions, a_restart_does_not_end_when_another_one_does)
+{
+    be_elastic();
+    replace(1, false);
+    replace(0, true);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_RUNNING, CONDITION_TRUE), "CrewSufficient");
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_TRUE), "PodFailed", "worker 1 is not back");
+    cr_assert_str_eq(scene.job.status.replicas[ROLE_WORKER].restarting, "1");
+    scene.pods[2].ready = true;
+    scene_plan(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_FALSE), "CrewComplete");
+    cr_assert_null(scene.plan.status.replicas[ROLE_WORKER].restarting);
+}
+
+Test(conditions, a_newcomer_for_whom_there_is_no_room_is_not_restarting)
+{
+    be_elastic();
+    replace(1, false);
+    scene.job.document.workers = 3;
+    scene_plan(&scene);
+    scene_accept(&scene);
+    struct pod_view *newcomer = scene_add_pod(&scene, ROLE_WORKER, 2, scene.job.status.epoch);
+    scene.list[2] = newcomer;
+    scene.input.pod_count = 3;
+    newcomer->ready = false;
+    scene_plan(&scene);
+    scene_accept(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_TRUE), "PodFailed");
+    scene.pods[2].ready = true;
+    scene_plan(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_FALSE), "CrewSufficient");
+}
+
+Test(conditions, a_crew_that_starts_over_is_restarting_until_all_who_had_run_are_back)
+{
+    be_elastic();
+    scene.job.run_policy.restart_scope = RESTART_SCOPE_JOB;
+    scene_end_pod(&scene, &scene.pods[0], 137);
+    scene_plan(&scene);
+    scene_accept(&scene);
+    cr_assert_str_eq(scene.job.status.replicas[ROLE_WORKER].restarting, "0-1");
+    scene.list[0] = scene_add_pod(&scene, ROLE_WORKER, 0, 2);
+    scene.list[1] = scene_add_pod(&scene, ROLE_WORKER, 1, 2);
+    scene.pods[3].ready = false;
+    scene.input.pod_count = 2;
+    scene_plan(&scene);
+    scene_accept(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_RUNNING, CONDITION_TRUE), "CrewSufficient");
+    cr_assert_str_eq(scene.job.status.replicas[ROLE_WORKER].restarting, "1");
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_TRUE), "PodFailed");
+    scene.job.run_policy.suspend = true;
+    scene_plan(&scene);
+    cr_assert_null(scene.plan.status.replicas[ROLE_WORKER].restarting, "all of them are sent away");
+}

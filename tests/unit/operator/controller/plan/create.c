@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <criterion/criterion.h>
+
+#include "tests/unit/operator/controller/plan/scene.h"
+
+static struct scene scene;
+
+static void init(void)
+{
+    scene_init(&scene, 3);
+    scene.input.service = NULL;
+}
+
+static void fini(void)
+{
+    scene_release(&scene);
+}
+
+TestSuite(create, .init = init, .fini = fini);
+
+Test(create, status_first_then_service_and_pods)
+{
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.action_count, 0);
+    cr_assert(scene.plan.write_status);
+    cr_assert_eq(scene.plan.status.epoch, 1);
+    cr_assert_eq(scene.plan.status.attempt, 1);
+    cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].pending, "0-2");
+    scene_accept(&scene);
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_SERVICE), 1);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 3);
+}
+
+Test(create, what_is_there_is_promised_no_longer)
+{
+    scene_plan(&scene);
+    scene_accept(&scene);
+    scene_add_pod(&scene, ROLE_WORKER, 1, 1);
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 2);
+    cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].pending, "0,2");
+}
+
+Test(create, a_quota_is_waited_for_and_named)
+{
+    scene_plan(&scene);
+    scene_accept(&scene);
+    scene.input.obstacle = (struct obstacle){OBSTACLE_QUOTA, "pods: used 10, limit 10", SCENE_NOW + 4000, NULL};
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.action_count, 0);
+    cr_assert_leq(scene.plan.requeue_ms, SCENE_NOW + 4000);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_FALSE), "QuotaExceeded");
+    cr_assert_eq(scene.plan.event_count, 1);
+    scene_accept(&scene);
+    scene.input.now_ms += 4000;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 3);
+    cr_assert_eq(scene.plan.event_count, 0, "said once");
+}
+
+Test(create, a_rejected_template_fails_the_job_in_the_servers_words)
+{
+    scene_plan(&scene);
+    scene_accept(&scene);
+    scene.input.obstacle = (struct obstacle){OBSTACLE_REJECTED, "spec.containers[0].image: Required value", 0, NULL};
+    scene_plan(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), "PodRejected");
+    cr_assert_str_eq(scene.plan.status.conditions[CONDITION_FAILED].message,
+                     "spec.containers[0].image: Required value");
+}
+
+Test(create, a_status_older_than_the_pods_is_not_acted_upon)
+{
+    scene_plan(&scene);
+    scene_accept(&scene);
+    scene_add_pod(&scene, ROLE_WORKER, 0, 2);
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.action_count, 0);
+    cr_assert_not(scene.plan.write_status);
+}
+
+Test(create, a_job_of_another_manager_or_on_its_way_out_is_left_alone)
+{
+    scene.job.run_policy.managed_by = "kueue.x-k8s.io/multikueue";
+    scene_plan(&scene);
+    cr_assert_not(scene.plan.write_status);
+    scene.job.run_policy.managed_by = NULL;
+    scene.job.deleted_ms = SCENE_NOW;
+    scene_plan(&scene);
+    cr_assert_not(scene.plan.write_status);
+}
+
+Test(create, a_wrong_spec_ends_in_a_sentence)
+{
+    scene.input.invalid = "training.batchSize: -3 is below 1";
+    scene_plan(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), "InvalidSpec");
+    cr_assert_str_eq(scene.plan.status.conditions[CONDITION_FAILED].message, "training.batchSize: -3 is below 1");
+}
+
+Test(create, leftovers_of_an_earlier_job_are_waited_for)
+{
+    scene_leave_pod(&scene, "the job before");
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.epoch, 0);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_FALSE), "WaitingForPredecessor");
+    scene.input.pod_count = 0;
+    scene.service.owner_uid = "the job before";
+    scene.input.service = &scene.service;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.epoch, 0);
+    scene.input.service = NULL;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.epoch, 1);
+}
+
+Test(create, a_service_of_somebody_else_holds_the_pods_back)
+{
+    scene_plan(&scene);
+    scene_accept(&scene);
+    scene.service = (struct service_view){
+        .name = "digits", .owner_uid = "rs", .owner_kind = "ReplicaSet", .owner_name = "web", .job_uid = SCENE_UID};
+    scene.input.service = &scene.service;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.action_count, 0);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_FALSE), "NameTaken");
+    cr_assert_str_eq(scene.plan.status.conditions[CONDITION_SCHEDULED].message,
+                     "services digits exists and belongs to ReplicaSet web: remove it, or give the job another name");
+    scene.input.service = NULL;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_SERVICE), 1);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 3);
+}
+
+Test(create, a_service_that_lost_its_owner_is_the_jobs_by_its_label)
+{
+    scene.service.owner_uid = scene.service.owner_kind = scene.service.owner_name = "";
+    scene.service.of_job = false;
+    scene.input.service = &scene.service;
+    scene_plan(&scene);
+    scene_accept(&scene);
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 3);
+    scene.service.job_uid = "another";
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.action_count, 0);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_FALSE), "NameTaken");
+}
+
+Test(create, a_spec_full_of_nonsense_is_answered_too)
+{
+    static const int64_t counts[] = {FIELD_UNSET, -1, INT64_MAX};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        scene.job.document.workers = counts[i];
+        scene.job.roles[ROLE_PS].count = counts[i];
+        scene.input.invalid = "spec.workers: must be a whole number from 1 to 1000";
+        scene_plan(&scene);
+        cr_assert_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), "InvalidSpec");
+    }
+}
+
+Test(create, an_obstacle_is_over_when_nothing_is_left_to_create)
+{
+    scene_plan(&scene);
+    scene_accept(&scene);
+    scene.input.obstacle = (struct obstacle){OBSTACLE_OUTAGE, "timed out", SCENE_NOW + 4000, NULL};
+    for (int64_t i = 0; i < 3; i++)
+        scene_add_pod(&scene, ROLE_WORKER, i, 1);
+    scene.input.service = &scene.service;
+    scene_plan(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_TRUE), "AllScheduled",
+                     "the server had created what it did not answer");
+}
+
+/* Its name and epoch are used up: a successor of the same epoch could be taken for it. */
+Test(create, a_promised_pod_that_came_and_went_is_lost)
+{
+    scene_plan(&scene);
+    scene_accept(&scene);
+    struct gone_pod gone = {.role = ROLE_WORKER, .index = 1};
+    scene.input.gone = &gone;
+    scene.input.gone_count = 1;
+    scene.input.gone_epoch = 1;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0);
+    cr_assert_eq(scene.plan.status.restarts.disruptions, 1);
+    cr_assert_eq(scene.plan.status.epoch, 2);
+    scene_accept(&scene);
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 3, "of an older epoch than what is promised now");
+}
+
+/* It may have been there, and have been removed by force from a node that is cut off, while no operator looked. */
+Test(create, what_a_successor_finds_promised_it_promises_under_another_epoch)
+{
+    scene_plan(&scene);
+    scene_accept(&scene);
+    scene_add_pod(&scene, ROLE_WORKER, 1, 1);
+    scene.input.service = &scene.service;
+    scene.input.inherited_epoch = 1;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.action_count, 0);
+    cr_assert(scene.plan.write_status);
+    cr_assert_eq(scene.plan.status.epoch, 2);
+    cr_assert_eq(scene.plan.status.attempt, 1);
+    cr_assert_eq(scene.plan.status.restart_count, 0, "nobody knows of an end");
+    cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].pending, "0,2");
+    scene_accept(&scene);
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 2, "once");
+    cr_assert_eq(scene.plan.epoch, 2);
+    cr_assert_eq(scene.plan.status.epoch, 2);
+}
+
+Test(create, what_a_successor_finds_whole_keeps_its_epoch)
+{
+    scene_plan(&scene);
+    scene_accept(&scene);
+    for (int64_t i = 0; i < 3; i++)
+        scene_add_pod(&scene, ROLE_WORKER, i, 1);
+    scene.input.service = &scene.service;
+    scene.input.inherited_epoch = 1;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.action_count, 0);
+    cr_assert_eq(scene.plan.status.epoch, 1);
+}
+
+Test(create, a_promise_that_waits_is_made_anew_when_its_wait_is_over)
+{
+    scene_plan(&scene);
+    scene_accept(&scene);
+    scene.job.status.backoff_until_ms = SCENE_NOW + 5000;
+    scene.input.inherited_epoch = 1;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.epoch, 1);
+    scene.input.now_ms += 5000;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.epoch, 2);
+}

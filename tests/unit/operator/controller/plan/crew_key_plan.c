@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <criterion/criterion.h>
+
+#include "tests/unit/operator/controller/plan/scene.h"
+
+static struct scene scene;
+
+static void init(void)
+{
+    scene_init_running(&scene, 3);
+    scene.key_in_doubt = true;
+    scene.input.key = (struct crew_key_look){0};
+    scene.input.now_ms += 60000;
+}
+
+static void fini(void)
+{
+    scene_release(&scene);
+}
+
+TestSuite(crew_key_plan, .init = init, .fini = fini);
+
+static void look(bool there)
+{
+    cr_assert_eq(scene_count(&scene, ACTION_LOOK_FOR_KEY), 1);
+    scene.input.key = (struct crew_key_look){scene.plan.epoch, scene.input.now_ms, there};
+    scene_plan(&scene);
+}
+
+/* Worker 1 is killed, and its successor promised. */
+static void lose_worker(void)
+{
+    scene_end_pod(&scene, &scene.pods[1], 137);
+    scene_plan(&scene);
+    scene_accept(&scene);
+    scene.pods[1].current = false;
+    scene_plan(&scene);
+}
+
+Test(crew_key_plan, a_crew_that_lives_is_not_asked_about)
+{
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.action_count, 0);
+}
+
+Test(crew_key_plan, a_successor_comes_once_the_key_is_known_to_be_there)
+{
+    lose_worker();
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0);
+    look(true);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 1);
+    cr_assert_eq(scene_count(&scene, ACTION_LOOK_FOR_KEY), 0);
+    cr_assert_eq(scene.plan.status.attempt, 1);
+}
+
+Test(crew_key_plan, without_the_key_the_crew_starts_over_and_is_not_split)
+{
+    lose_worker();
+    look(false);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_KEY), 0, "while somebody may have the old one");
+    cr_assert_eq(scene.plan.status.attempt, 2);
+    cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].pending, "0-2");
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_TRUE), "CrewKeyRenewed");
+    cr_assert_eq(scene.plan.status.restarts.failures, 1, "only what was before");
+    scene_accept(&scene);
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_DELETE_POD), 2, "who lives");
+    scene.input.pod_count = 0; /* they are gone */
+    scene_plan(&scene);
+    look(false);
+    cr_assert_eq(scene.plan.action_count, 1);
+    cr_assert_eq(scene.plan.actions[0].type, ACTION_CREATE_KEY);
+    scene.input.key.there = true;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 3);
+    cr_assert_eq(scene.plan.status.attempt, 2, "once");
+}
+
+Test(crew_key_plan, a_pod_that_may_have_started_meanwhile_may_have_the_old_key)
+{
+    lose_worker();
+    for (int i = 0; i < 3; i += 2) {
+        scene.pods[i].scheduled = scene.pods[i].ready = false;
+        scene.pods[i].phase = POD_PENDING;
+        scene.pods[i].startable_ms = FIELD_UNSET;
+    }
+    scene_plan(&scene);
+    look(false);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_KEY), 0);
+    cr_assert_eq(scene.plan.status.attempt, 2);
+}
+
+Test(crew_key_plan, a_pod_that_does_not_start_is_asked_about_now_and_then)
+{
+    struct pod_view *pod = &scene.pods[2];
+    pod->phase = POD_PENDING;
+    pod->ready = false;
+    pod->startable_ms = scene.input.now_ms;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_LOOK_FOR_KEY), 0);
+    cr_assert_eq(scene.plan.requeue_ms, scene.input.now_ms + 20000);
+    scene.input.now_ms += 20000;
+    scene_plan(&scene);
+    look(true);
+    cr_assert_eq(scene.plan.action_count, 0);
+    cr_assert_eq(scene.plan.requeue_ms, scene.input.now_ms + 60000);
+    scene.input.now_ms += 60000;
+    scene_plan(&scene);
+    look(false);
+    cr_assert_eq(scene.plan.status.attempt, 2);
+}
+
+Test(crew_key_plan, a_pod_whose_init_containers_run_has_its_key)
+{
+    struct pod_view *pod = &scene.pods[2];
+    pod->phase = POD_PENDING;
+    pod->ready = false;
+    pod->begun = true;
+    pod->startable_ms = scene.input.now_ms - 60000;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_LOOK_FOR_KEY), 0);
+}
+
+Test(crew_key_plan, crews_without_a_key_are_left_alone)
+{
+    scene.job.framework = FRAMEWORK_PYTORCH;
+    scene.job.run_policy.restart_scope = RESTART_SCOPE_POD;
+    lose_worker();
+    cr_assert_eq(scene_count(&scene, ACTION_LOOK_FOR_KEY), 0);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 1);
+}
+
+Test(crew_key_plan, a_successor_of_the_operator_asks_once)
+{
+    lose_worker();
+    scene.input.inherited_epoch = scene.job.status.epoch;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.action_count, 0, "it promises anew first");
+    scene_accept(&scene);
+    scene_plan(&scene);
+    look(true);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 1);
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <criterion/criterion.h>
+
+#include "tests/unit/operator/controller/plan/scene.h"
+
+static struct scene scene;
+
+static void init(void)
+{
+    scene_init_running(&scene, 2);
+    scene.input.now_ms += 60000;
+    scene.job.deleted_ms = scene.input.now_ms;
+}
+
+static void fini(void)
+{
+    scene_release(&scene);
+}
+
+TestSuite(deleting, .init = init, .fini = fini);
+
+Test(deleting, a_crew_that_a_finalizer_keeps_trains_on_and_the_status_says_why)
+{
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.action_count, 0);
+    cr_assert(scene.plan.write_status || scene.plan.counts_wait, "with the numbers that change next, or soon");
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_RUNNING, CONDITION_TRUE), "Deleting");
+}
+
+Test(deleting, pods_that_go_are_nobodys_fault_and_not_replaced)
+{
+    scene_end_pod(&scene, &scene.pods[1], 137);
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.action_count, 0);
+    cr_assert_eq(scene.plan.status.restart_count, 0);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_RUNNING, CONDITION_FALSE), "Deleting");
+    scene_accept(&scene);
+    scene.input.pod_count = 0;
+    scene.input.now_ms += 60000;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.action_count, 0);
+    cr_assert_eq(scene.plan.status.replicas[ROLE_WORKER].active, 0);
+    cr_assert_eq(scene.plan.status.epoch, 1);
+}
+
+Test(deleting, a_dead_node_does_not_keep_it)
+{
+    scene.pods[1].deletion_ms = scene.input.now_ms;
+    scene.pods[1].grace_ms = 30000;
+    scene.input.now_ms += 30000 + scene.options.dead_node_ms;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_FORCE_DELETE_POD), 1);
+}
+
+Test(deleting, a_job_that_is_over_says_nothing_new)
+{
+    scene.job.deleted_ms = FIELD_UNSET;
+    scene_end_pod(&scene, &scene.pods[0], 64);
+    scene_plan(&scene);
+    scene_accept(&scene);
+    scene.job.deleted_ms = scene.input.now_ms;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.action_count, 0);
+    cr_assert_not(scene.plan.write_status);
+}
+
+Test(deleting, a_job_that_nobody_began_is_left_alone)
+{
+    scene_release(&scene);
+    scene_init(&scene, 2);
+    scene.job.deleted_ms = scene.input.born_ms = SCENE_NOW;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.action_count, 0);
+    cr_assert_not(scene.plan.write_status);
+}

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/plan/first_crew.h"
+
+#include <criterion/criterion.h>
+
+#include "tests/unit/operator/controller/plan/scene.h"
+
+static struct scene scene;
+
+static void init(void)
+{
+    scene_init(&scene, 2);
+    scene.input.service = NULL;
+    scene.options.untold_crews = true;
+    scene.input.born_ms = SCENE_NOW - 5000;
+}
+
+static void fini(void)
+{
+    scene_release(&scene);
+}
+
+TestSuite(first_crew, .init = init, .fini = fini);
+
+static void begin(void)
+{
+    scene_plan(&scene);
+    scene.input.counts_since_ms = scene.input.now_ms;
+    for (int64_t i = 0; i < 2; i++) {
+        struct pod_view *pod = scene_add_pod(&scene, ROLE_WORKER, i, FIRST_EPOCH);
+        pod->attempt = FIRST_ATTEMPT;
+        pod->ready = false;
+        pod->phase = POD_PENDING;
+    }
+    scene.input.service = &scene.service;
+}
+
+Test(first_crew, its_pods_wait_for_no_status)
+{
+    scene_plan(&scene);
+    cr_assert(scene.plan.begun);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_SERVICE), 1);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 2);
+    cr_assert_eq(scene.plan.attempt, 1);
+    cr_assert_eq(scene.plan.epoch, 1);
+    cr_assert_not(scene.plan.write_status);
+    cr_assert_eq(scene.plan.requeue_ms, SCENE_NOW + scene.options.count_write_ms, "it is told before long");
+}
+
+Test(first_crew, one_status_tells_of_the_start_and_of_what_came_of_it)
+{
+    begin();
+    scene.input.now_ms += scene.options.count_write_ms;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.action_count, 0, "all is there");
+    cr_assert(scene.plan.write_status);
+    cr_assert(plan_only_tells(&scene.plan, &scene.job.status), "nothing waits for it");
+    cr_assert_eq(scene.plan.status.attempt, 1);
+    cr_assert_eq(scene.plan.status.epoch, 1);
+    cr_assert_eq(scene.plan.status.workers, 2);
+    cr_assert_eq(scene.plan.status.start_ms, SCENE_NOW - 5000, "deadlines count from when it was taken up");
+    cr_assert_null(scene.plan.status.replicas[ROLE_WORKER].pending, "what is there is promised no longer");
+    cr_assert_str_eq(scene.plan.events[0].reason, "Started");
+    scene_accept(&scene);
+    scene_plan(&scene);
+    cr_assert_not(scene.plan.begun);
+    cr_assert_eq(scene.plan.action_count, 0);
+}
+
+Test(first_crew, that_it_runs_is_told_at_once)
+{
+    begin();
+    for (size_t i = 0; i < 2; i++) {
+        scene.pods[i].phase = POD_RUNNING;
+        scene.pods[i].ready = true;
+    }
+    scene_plan(&scene);
+    cr_assert(scene.plan.write_status);
+    cr_assert_eq(scene.plan.status.state, JOB_RUNNING);
+}
+
+Test(first_crew, what_befalls_it_before_it_is_told_counts)
+{
+    begin();
+    scene_end_pod(&scene, &scene.pods[1], 137);
+    scene_plan(&scene);
+    cr_assert(scene.plan.write_status);
+    cr_assert_not(plan_only_tells(&scene.plan, &scene.job.status), "a successor waits for its promise");
+    cr_assert_eq(scene.plan.status.restarts.failures, 1);
+    cr_assert_eq(scene.plan.status.epoch, 2);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0, "the promise comes first again");
+}
+
+Test(first_crew, a_pod_that_vanishes_before_it_is_told_does_not_come_again)
+{
+    begin();
+    struct gone_pod gone = {.role = ROLE_WORKER, .index = 1};
+    scene.input.pod_count = 1;
+    scene.input.gone = &gone;
+    scene.input.gone_count = 1;
+    scene.input.gone_epoch = 1;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0);
+    cr_assert_eq(scene.plan.status.restarts.disruptions, 1);
+    cr_assert_eq(scene.plan.status.epoch, 2);
+}
+
+Test(first_crew, of_a_job_that_was_there_before_is_promised_first)
+{
+    scene.input.born_ms = FIELD_UNSET;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.action_count, 0);
+    cr_assert(scene.plan.write_status);
+    cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].pending, "0-1");
+    cr_assert_eq(scene.plan.status.epoch, FIRST_EPOCH + 1, "one of epoch 1 may live where nobody sees it");
+    cr_assert_eq(scene.plan.status.restart_count, 0);
+}
+
+/* Its operator was killed before it told of its crew, which was removed by force; the job was suspended and resumed. */
+Test(first_crew, of_a_job_that_was_suspended_is_none_that_may_live_elsewhere)
+{
+    scene.input.born_ms = FIELD_UNSET;
+    scene.job.run_policy.suspend = true;
+    scene_plan(&scene);
+    scene_accept(&scene);
+    scene.job.run_policy.suspend = false;
+    for (int turn = 0; turn < 3 && scene.job.status.attempt == 0; turn++) {
+        scene_plan(&scene);
+        scene_accept(&scene);
+    }
+    cr_assert_eq(scene.job.status.attempt, FIRST_ATTEMPT);
+    cr_assert_eq(scene.job.status.epoch, FIRST_EPOCH + 1);
+}
+
+Test(first_crew, where_nobody_begins_any_untold_has_the_first_epoch)
+{
+    scene.input.born_ms = FIELD_UNSET;
+    scene.options.untold_crews = false;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.epoch, FIRST_EPOCH);
+    scene.options.untold_crews = true;
+    scene.job.run_policy.gang.scheduler = GANG_VOLCANO;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.epoch, FIRST_EPOCH, "its pods never come untold");
+}
+
+/* Where its operator was killed after the first of two pods. */
+Test(first_crew, of_an_operator_that_was_killed_is_told_and_completed)
+{
+    begin();
+    scene.input.pod_count = 1;
+    scene.input.born_ms = FIELD_UNSET;
+    scene.pods[0].created_ms = scene.input.now_ms - 30000;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.action_count, 0, "the status first: an old cache is found out by it");
+    cr_assert_eq(scene.plan.status.start_ms, SCENE_NOW - 30000, "deadlines count the time without an operator");
+    cr_assert(scene.plan.write_status);
+    cr_assert_eq(scene.plan.status.attempt, FIRST_ATTEMPT);
+    cr_assert_eq(scene.plan.status.epoch, FIRST_EPOCH + 1, "the other may live where nobody sees it");
+    cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].pending, "1");
+    scene_accept(&scene);
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 1);
+    cr_assert_eq(scene.plan.epoch, FIRST_EPOCH + 1);
+    cr_assert_eq(scene.plan.status.restart_count, 0);
+}
+
+Test(first_crew, a_create_of_an_operator_that_was_killed_comes_too_late)
+{
+    begin();
+    scene.input.pod_count = 1;
+    scene.input.born_ms = FIELD_UNSET;
+    scene_plan(&scene);
+    scene_accept(&scene);
+    scene.input.pod_count = 2;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_DELETE_POD), 1);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0, "its successor waits until it is not current any more");
+    scene.pods[1].current = false;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 1);
+    cr_assert_eq(scene.plan.status.restart_count, 0);
+}
+
+Test(first_crew, that_is_all_there_when_its_operator_was_killed_is_told_as_it_is)
+{
+    begin();
+    scene.input.born_ms = FIELD_UNSET;
+    scene_plan(&scene);
+    cr_assert(scene.plan.write_status);
+    cr_assert_eq(scene.plan.status.epoch, FIRST_EPOCH);
+    cr_assert_null(scene.plan.status.replicas[ROLE_WORKER].pending);
+}
+
+Test(first_crew, of_an_operator_that_was_killed_started_with_its_oldest_pod)
+{
+    begin();
+    scene.input.born_ms = FIELD_UNSET;
+    scene.pods[0].created_ms = SCENE_NOW - 20000;
+    scene.pods[1].created_ms = SCENE_NOW - 30000;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.start_ms, SCENE_NOW - 30000);
+    scene.pods[0].created_ms = scene.pods[1].created_ms = SCENE_NOW + 30000;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.start_ms, SCENE_NOW, "not ahead of this clock");
+}
+
+Test(first_crew, of_which_a_pod_comes_after_the_job_was_suspended_is_sent_away)
+{
+    begin();
+    scene.input.born_ms = FIELD_UNSET;
+    scene.job.run_policy.suspend = true;
+    scene.job.status.conditions[CONDITION_SUSPENDED] =
+        (struct condition){.status = CONDITION_TRUE, .reason = "Suspended", .message = ""};
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.conditions[CONDITION_SUSPENDED].status, CONDITION_FALSE, "a pod lives");
+    scene_accept(&scene);
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_DELETE_POD), 2);
+}
+
+Test(first_crew, that_is_suspended_before_it_is_told_goes_on_purpose)
+{
+    begin();
+    scene.job.run_policy.suspend = true;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.action_count, 0);
+    cr_assert_eq(scene.plan.status.attempt, 1);
+    scene_accept(&scene);
+    scene_plan(&scene);
+    scene_accept(&scene);
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_DELETE_POD), 2);
+    cr_assert_eq(scene.plan.status.restart_count, 0);
+}
+
+static void suspend(void)
+{
+    scene.job.run_policy.suspend = true;
+}
+static void make_elastic(void)
+{
+    scene.job.elastic.enabled = true;
+}
+static void queue(void)
+{
+    scene.job.queue_name = "queue";
+}
+static void gang(void)
+{
+    scene.job.run_policy.gang.scheduler = GANG_VOLCANO;
+}
+static void encrypt(void)
+{
+    scene.job.encryption = ENCRYPTION_TLS;
+}
+static void follow(void)
+{
+    scene_leave_pod(&scene, "the job before");
+}
+static void write_status(void)
+{
+    scene.job.status.conditions[CONDITION_SUSPENDED].status = CONDITION_FALSE;
+    scene.job.status.conditions[CONDITION_SUSPENDED].reason = "Resumed";
+}
+
+Test(first_crew, whose_job_waits_for_something_or_has_a_past_is_promised_first)
+{
+    static void (*const changes[])(void) = {suspend, make_elastic, queue, gang, encrypt, follow, write_status};
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        fini();
+        init();
+        changes[i]();
+        scene_plan(&scene);
+        cr_assert_not(scene.plan.begun, "change %zu", i);
+        cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0, "change %zu", i);
+    }
+}
+
+/* A field of its template that pods do not have still ends the job, and does not become one that it has run with. */
+Test(first_crew, promised_again_and_again_is_still_the_first)
+{
+    scene.input.born_ms = FIELD_UNSET;
+    for (int successor = 0; successor < 3; successor++) {
+        scene_plan(&scene);
+        scene_accept(&scene);
+        scene.input.inherited_epoch = scene.job.status.epoch;
+    }
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.epoch, FIRST_EPOCH + 3);
+    cr_assert(scene.plan.first_pods);
+    struct pod_view *pod = scene_add_pod(&scene, ROLE_WORKER, 0, scene.plan.epoch);
+    scene_plan(&scene);
+    cr_assert_not(scene.plan.first_pods);
+    scene.input.now_ms += 60000;
+    scene.input.counts_since_ms = SCENE_NOW;
+    scene_plan(&scene);
+    cr_assert(scene.plan.write_status);
+    scene_accept(&scene);
+    pod->owner_uid = pod->job_uid = "another";
+    scene_plan(&scene);
+    cr_assert_not(scene.plan.first_pods, "one was seen, whatever became of it");
+}

@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "tests/unit/operator/controller/plan/scene.h"
+
+static struct scene scene;
+
+static void init(void)
+{
+    scene_init_running(&scene, 3);
+    scene.input.now_ms += 60000;
+}
+
+static void fini(void)
+{
+    scene_release(&scene);
+}
+
+TestSuite(judge, .init = init, .fini = fini);
+
+Test(judge, one_event_for_all_that_end_together)
+{
+    scene_end_pod(&scene, &scene.pods[1], 137);
+    scene_end_pod(&scene, &scene.pods[2], 139);
+    scene.pods[2].finished_ms += 1000;
+    scene_plan(&scene);
+    const struct job_status *status = &scene.plan.status;
+    cr_assert_eq(status->restarts.failures, 1);
+    cr_assert_eq(status->restart_count, 1);
+    cr_assert_eq(status->epoch, 2);
+    cr_assert_eq(status->attempt, 1);
+    cr_assert_str_eq(status->replicas[ROLE_WORKER].pending, "1-2");
+    cr_assert(strstr(status->conditions[CONDITION_RESTARTING].message, "digits-worker-1-1"));
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0, "nothing is created before the status is durable");
+}
+
+Test(judge, the_earliest_cause_is_to_blame)
+{
+    scene_end_pod(&scene, &scene.pods[0], 70);
+    scene.pods[0].finished_ms += 5000;
+    scene_end_pod(&scene, &scene.pods[2], 137);
+    scene.pods[2].disruption_target = true;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.restarts.disruptions, 1);
+    cr_assert_eq(scene.plan.status.state, JOB_RESTARTING);
+}
+
+Test(judge, collateral_needs_no_cause_but_is_none)
+{
+    scene_end_pod(&scene, &scene.pods[0], 160);
+    scene_end_pod(&scene, &scene.pods[1], 137);
+    scene.pods[1].finished_ms += 3000;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.restarts.failures, 1, "the kill is the cause although it was noted later");
+    scene.pods[1].phase = POD_RUNNING;
+    scene.pods[1].exit_code = EXIT_CODE_NONE;
+    scene_plan(&scene);
+    const struct job_status *status = &scene.plan.status;
+    cr_assert_eq(status->restarts.failures + status->restarts.disruptions + status->restarts.out_of_memory, 0);
+    cr_assert_eq(status->epoch, 2, "it is replaced all the same");
+}
+
+Test(judge, permanent_ends_the_job)
+{
+    scene_end_pod(&scene, &scene.pods[1], 71);
+    scene.pods[1].termination_message = "step 40: the loss is nan";
+    scene_plan(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), "PermanentFailure");
+    cr_assert(strstr(scene.plan.status.conditions[CONDITION_FAILED].message, "step 40: the loss is nan"));
+    cr_assert_eq(scene.plan.status.completion_ms, scene.input.now_ms);
+    cr_assert_eq(scene.plan.status.epoch, 1);
+}
+
+Test(judge, a_pod_that_vanished_was_disrupted)
+{
+    scene.list[1] = scene.list[2];
+    scene.input.pod_count = 2;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.restarts.disruptions, 1);
+    cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].pending, "1");
+}
+
+/* By a drain, or by the collection of garbage: its work is done all the same. */
+Test(judge, a_finished_pod_that_is_removed_later_was_not_lost)
+{
+    scene.job.run_policy.restart_scope = RESTART_SCOPE_JOB;
+    scene_end_pod(&scene, &scene.pods[2], 0);
+    scene.input.now_ms += 60000;
+    scene_plan(&scene);
+    cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].completed, "2");
+    scene_accept(&scene);
+    scene.input.pod_count = 2;
+    for (int turn = 0; turn < 2; turn++) { /* whoever has been started meanwhile knows no more than the status */
+        scene_plan(&scene);
+        cr_assert_eq(scene.plan.status.restart_count, 0);
+        cr_assert_eq(scene.plan.status.attempt, 1);
+        cr_assert_str_eq(scene_reason(&scene, CONDITION_RUNNING, CONDITION_TRUE), "CrewComplete");
+        cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_TRUE), "AllScheduled");
+        cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].completed, "2");
+        scene_accept(&scene);
+    }
+}
+
+Test(judge, a_finished_pod_that_is_removed_before_the_status_says_so_was_not_lost)
+{
+    struct finished_pod finished = {.role = ROLE_WORKER, .index = 2, .attempt = 1};
+    scene.input.finished = &finished;
+    scene.input.finished_count = 1;
+    scene.input.pod_count = 2;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.restart_count, 0);
+    cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].completed, "2");
+    finished.attempt = 0;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.restarts.disruptions, 1, "of an earlier crew");
+}
+
+Test(judge, who_exits_0_because_it_is_asked_to_end_has_not_finished)
+{
+    scene_end_pod(&scene, &scene.pods[2], 0);
+    scene.pods[2].deletion_ms = scene.pods[2].finished_ms - 2000;
+    scene_plan(&scene);
+    cr_assert_null(scene.plan.status.replicas[ROLE_WORKER].completed);
+    scene.pods[2].deletion_ms = FIELD_UNSET;
+    scene.pods[2].disruption_target = true;
+    scene_plan(&scene);
+    cr_assert_null(scene.plan.status.replicas[ROLE_WORKER].completed);
+}
+
+Test(judge, a_crew_that_starts_over_has_finished_nothing)
+{
+    scene.job.run_policy.restart_scope = RESTART_SCOPE_JOB;
+    scene_end_pod(&scene, &scene.pods[2], 0);
+    scene.job.status.replicas[ROLE_WORKER].completed = "2";
+    scene_end_pod(&scene, &scene.pods[1], 137);
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.attempt, 2);
+    cr_assert_null(scene.plan.status.replicas[ROLE_WORKER].completed);
+    cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].pending, "0-2");
+}
+
+Test(judge, what_is_judged_is_not_judged_again)
+{
+    scene_end_pod(&scene, &scene.pods[1], 137);
+    scene_plan(&scene);
+    scene_accept(&scene);
+    for (int turn = 0; turn < 3; turn++) {
+        scene_plan(&scene);
+        cr_assert_eq(scene.plan.status.restart_count, 1);
+        cr_assert_eq(scene.plan.status.epoch, 2);
+    }
+}
+
+Test(judge, job_scope_starts_the_whole_crew_over)
+{
+    scene.job.run_policy.restart_scope = RESTART_SCOPE_JOB;
+    scene_end_pod(&scene, &scene.pods[1], 137);
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.attempt, 2);
+    cr_assert_eq(scene.plan.status.epoch, 2);
+    cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].pending, "0-2");
+    scene_accept(&scene);
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_DELETE_POD), 2, "the living ones of the old attempt");
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0, "not before the old attempt is gone");
+}
+
+Test(judge, an_evaluator_never_restarts_the_crew)
+{
+    scene.job.run_policy.restart_scope = RESTART_SCOPE_JOB;
+    scene.job.roles[ROLE_EVALUATOR].count = 1;
+    scene_end_pod(&scene, scene_add_pod(&scene, ROLE_EVALUATOR, 0, 1), 137);
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.attempt, 1);
+    cr_assert_str_eq(scene.plan.status.replicas[ROLE_EVALUATOR].pending, "0");
+    cr_assert_null(scene.plan.status.replicas[ROLE_WORKER].pending);
+}
+
+/* What may throw a crew out again and again must not do so for ever. */
+Test(judge, collateral_without_a_cause_is_let_off_once)
+{
+    for (int64_t epoch = 1; epoch <= 2; epoch++) {
+        scene_end_pod(&scene, &scene.pods[scene.pod_count - 1], 163);
+        scene_plan(&scene);
+        cr_assert_eq(scene.plan.status.restart_count, epoch);
+        cr_assert_eq(scene.plan.status.restarts.failures, epoch - 1);
+        scene_accept(&scene);
+        scene.list[2] = scene_add_pod(&scene, ROLE_WORKER, 2, epoch + 1);
+        scene.input.pod_count = 3;
+        scene_plan(&scene);
+        scene_accept(&scene);
+    }
+}
+
+Test(judge, collateral_while_another_pod_is_not_ready_is_explained)
+{
+    scene.job.status.restart_count = 1;
+    scene.job.status.conditions[CONDITION_RUNNING].last_transition_ms = scene.input.now_ms;
+    scene.pods[0].ready = false;
+    scene_end_pod(&scene, &scene.pods[2], 160);
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.restarts.failures, 0);
+}
+
+Test(judge, collateral_is_not_explained_by_one_that_has_finished)
+{
+    scene.job.status.restart_count = 1;
+    scene.job.status.conditions[CONDITION_RUNNING].last_transition_ms = scene.input.now_ms;
+    scene_end_pod(&scene, &scene.pods[1], 0);
+    scene_end_pod(&scene, &scene.pods[2], 160);
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.restarts.failures, 1);
+}
+
+Test(judge, collateral_after_a_good_run_is_let_off)
+{
+    scene.job.status.restart_count = 1;
+    scene.input.now_ms += 120000;
+    scene_end_pod(&scene, &scene.pods[2], 160);
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.restarts.failures, 0);
+}
+
+/* What is known of a node that falls silent: first that its pods are not ready, minutes later that they are to go. */
+static void fall_silent_after(int64_t ms)
+{
+    scene.job.status.restart_count = 5;
+    scene.input.now_ms += ms;
+    scene.pods[2].ready = false;
+    scene_plan(&scene);
+    scene_accept(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_RUNNING, CONDITION_FALSE), "CrewIncomplete");
+    scene.input.now_ms += 300000;
+}
+
+Test(judge, a_pod_that_worked_before_its_node_fell_silent_is_replaced_at_once)
+{
+    fall_silent_after(86400000);
+    scene.pods[2].deletion_ms = scene.input.now_ms;
+    scene.pods[2].disruption_target = true;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.restarts.disruptions, 1);
+    cr_assert_eq(scene.plan.status.backoff_until_ms, FIELD_UNSET);
+}
+
+Test(judge, collateral_of_a_pod_that_worked_before_is_let_off)
+{
+    fall_silent_after(86400000);
+    scene.pods[2].ready = true;
+    scene_end_pod(&scene, &scene.pods[1], 160);
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.restart_count, 6);
+    cr_assert_eq(scene.plan.status.restarts.failures, 0);
+}
+
+Test(judge, silence_is_no_work)
+{
+    scene.job.status.conditions[CONDITION_RESTARTING] =
+        (struct condition){.status = CONDITION_FALSE,
+                           .last_transition_ms = scene.input.now_ms,
+                           .reason = "CrewComplete",
+                           .message = ""}; /* restarted until a moment ago */
+    fall_silent_after(1000);
+    scene.pods[2].deletion_ms = scene.input.now_ms;
+    scene.pods[2].disruption_target = true;
+    scene_plan(&scene);
+    cr_assert_geq(scene.plan.status.backoff_until_ms, scene.input.now_ms + 16000);
+}
+
+/* After a suspension the crew has not run yet. */
+Test(judge, a_new_crew_that_never_was_whole_backs_off)
+{
+    scene.input.now_ms += 3600000;
+    scene.job.status.restart_count = 5;
+    scene.job.status.conditions[CONDITION_RUNNING].status = CONDITION_FALSE;
+    scene.job.status.conditions[CONDITION_RUNNING].last_transition_ms = scene.input.now_ms - 600000;
+    for (size_t i = 0; i < 3; i++)
+        scene.pods[i].started_ms = scene.input.now_ms - 300000;
+    scene_end_pod(&scene, &scene.pods[1], 137);
+    scene_plan(&scene);
+    cr_assert_geq(scene.plan.status.backoff_until_ms, scene.input.now_ms + 16000);
+}
+
+/* An elastic crew of which one worker comes and ends again and again, while the others work. */
+static void let_one_be_dispensable(void)
+{
+    scene.job.elastic.enabled = true;
+    scene.job.elastic.min_workers = 2;
+    scene.input.now_ms += 3600000;
+}
+
+static struct pod_view *successor(void)
+{
+    scene_plan(&scene);
+    scene_accept(&scene);
+    scene.list[2] = scene_add_pod(&scene, ROLE_WORKER, 2, scene.job.status.epoch);
+    scene.input.pod_count = 3;
+    return &scene.pods[scene.pod_count - 1];
+}
+
+Test(judge, whom_the_crew_can_do_without_backs_off_while_it_runs)
+{
+    let_one_be_dispensable();
+    scene.job.status.restart_count = 5;
+    scene.pods[2].started_ms = scene.input.now_ms - 2000;
+    scene_end_pod(&scene, &scene.pods[2], 137);
+    scene_plan(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_RUNNING, CONDITION_TRUE), "CrewSufficient");
+    cr_assert_geq(scene.plan.status.backoff_until_ms, scene.input.now_ms + 16000 - 10000);
+    scene.pods[2].started_ms = scene.input.now_ms - 60000;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.backoff_until_ms, FIELD_UNSET, "it has worked for a minute");
+    scene.pods[2].started_ms = FIELD_UNSET;
+    scene.pods[2].exit_code = EXIT_CODE_NONE;
+    scene_plan(&scene);
+    cr_assert_geq(scene.plan.status.backoff_until_ms, scene.input.now_ms + 16000, "its node has refused it");
+}
+
+Test(judge, an_evaluator_backs_off_by_its_own_time)
+{
+    scene.job.roles[ROLE_EVALUATOR].count = 1;
+    scene.job.status.restart_count = 5;
+    scene.input.now_ms += 3600000;
+    struct pod_view *evaluator = scene_add_pod(&scene, ROLE_EVALUATOR, 0, 1);
+    scene.input.now_ms += 2000;
+    scene_end_pod(&scene, evaluator, 139);
+    scene_plan(&scene);
+    cr_assert_geq(scene.plan.status.backoff_until_ms, scene.input.now_ms + 16000 - 10000);
+    evaluator->started_ms -= 600000;
+    scene.job.status.conditions[CONDITION_RUNNING].status = CONDITION_FALSE;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.backoff_until_ms, FIELD_UNSET, "whatever the crew does");
+}
+
+Test(judge, one_that_vanishes_again_and_again_backs_off_while_the_crew_runs)
+{
+    let_one_be_dispensable();
+    scene.input.pod_count = 2;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.restarts.disruptions, 1);
+    scene_accept(&scene);
+    scene.job.status.restart_count = 5;
+    successor();
+    scene_plan(&scene);
+    scene_accept(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_FALSE), "CrewComplete");
+    scene.input.now_ms += 1000;
+    scene.input.pod_count = 2;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.restarts.disruptions, 2);
+    cr_assert_geq(scene.plan.status.backoff_until_ms, scene.input.now_ms + 16000);
+    scene.input.now_ms += 60000;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.backoff_until_ms, FIELD_UNSET, "it was there for a minute");
+}
+
+Test(judge, who_is_thrown_out_by_a_crew_that_runs_spends_backoff_limit)
+{
+    let_one_be_dispensable();
+    struct pod_view *newcomer = &scene.pods[2];
+    newcomer->started_ms = scene.input.now_ms - 1000;
+    for (int64_t turn = 1; turn <= 7; turn++) {
+        scene_end_pod(&scene, newcomer, 160);
+        newcomer = successor();
+        cr_assert_eq(scene.job.status.restart_count, turn);
+        cr_assert_eq(scene.job.status.restarts.failures, turn - 1, "the first may follow from another's end");
+        scene_plan(&scene);
+        scene_accept(&scene);
+        scene.input.now_ms += 1000;
+    }
+    scene_end_pod(&scene, newcomer, 160);
+    scene_plan(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), "BackoffLimitExceeded");
+}

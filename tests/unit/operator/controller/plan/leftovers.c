@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What an earlier job of the same name has left: how the waiting for it is told.
+ */
+#include <criterion/criterion.h>
+#include <stdio.h>
+
+#include "tests/unit/operator/controller/plan/scene.h"
+
+#define WAITING "waiting until 1 pod of an earlier job of the same name is gone"
+
+static struct scene scene;
+
+static void init(void)
+{
+    scene_init(&scene, 3);
+    scene.input.service = NULL;
+}
+
+static void fini(void)
+{
+    scene_release(&scene);
+}
+
+TestSuite(leftovers, .init = init, .fini = fini);
+
+static void expect_told(const char *message)
+{
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.epoch, 0);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_FALSE), "WaitingForPredecessor");
+    cr_expect_str_eq(scene.plan.status.conditions[CONDITION_SCHEDULED].message, message);
+}
+
+static struct pod_view *leave_orphan(const char *job_uid)
+{
+    struct pod_view *pod = scene_add_pod(&scene, ROLE_WORKER, 0, 3);
+    pod->owner_uid = "";
+    pod->job_uid = job_uid;
+    return pod;
+}
+
+Test(leftovers, what_the_garbage_collector_takes_is_only_waited_for)
+{
+    scene_leave_pod(&scene, "the-job-before");
+    expect_told(WAITING);
+}
+
+Test(leftovers, whom_nobody_owns_a_person_has_to_delete)
+{
+    const struct pod_view *pod = leave_orphan("the-job-before");
+    char message[512];
+    snprintf(message, sizeof message,
+             WAITING "; %s has no owner and stays until somebody deletes it: kubectl -n default delete pods -l "
+                     "coxswain.dev/job-uid=the-job-before",
+             pod->name);
+    expect_told(message);
+}
+
+Test(leftovers, without_the_jobs_uid_by_name)
+{
+    const struct pod_view *pod = leave_orphan("");
+    char message[512];
+    snprintf(message, sizeof message,
+             WAITING "; %s has no owner and stays until somebody deletes it: kubectl -n default delete pods %s",
+             pod->name, pod->name);
+    expect_told(message);
+}
+
+Test(leftovers, whoever_is_being_deleted_needs_no_person)
+{
+    leave_orphan("the-job-before")->deletion_ms = SCENE_NOW;
+    expect_told(WAITING);
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/plan/progress_status.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+
+#include "operator/controller/execute/progress_poll.h"
+#include "tests/unit/operator/controller/plan/scene.h"
+
+Test(progress_status, unknown_keeps_what_was_known)
+{
+    struct arena arena = {0};
+    struct status_document document;
+    status_document_init(&document);
+    document.step = 1200;
+    document.total_steps = 3000;
+    document.metric_count = 1;
+    snprintf(document.metrics[0].name, sizeof document.metrics[0].name, "loss");
+    document.metrics[0].value = 0.03125;
+    struct progress before = progress_none();
+    before.last_checkpoint_step = 1000;
+    struct progress progress = progress_from_document(&document, &before, &arena);
+    cr_assert_eq(progress.step, 1200);
+    cr_assert_eq(progress.percent, 40);
+    cr_assert_eq(progress.last_checkpoint_step, 1000);
+    cr_assert_str_eq(progress.metrics[0].value, "0.03125");
+    cr_assert_null(progress.goodput);
+    progress_complete(&progress);
+    cr_assert_eq(progress.step, 3000);
+    cr_assert_eq(progress.percent, 100);
+    cr_assert_eq(progress.seconds_remaining, 0);
+    arena_release(&arena);
+}
+
+static struct scene scene;
+
+static void init(void)
+{
+    scene_init_running(&scene, 2);
+    scene.job.status.progress.step = 120;
+    scene.job.status.progress.examples_per_second = "5123.4";
+    scene.job.status.progress.seconds_remaining = 35;
+}
+
+static void fini(void)
+{
+    scene_release(&scene);
+}
+
+TestSuite(progress_rest, .init = init, .fini = fini);
+
+static void assert_rests(void)
+{
+    cr_assert(scene.plan.write_status);
+    cr_assert_null(scene.plan.status.progress.examples_per_second);
+    cr_assert_eq(scene.plan.status.progress.seconds_remaining, FIELD_UNSET);
+    cr_assert_eq(scene.plan.status.progress.step, 120, "what was done is done");
+}
+
+Test(progress_rest, a_crew_that_runs_has_its_pace)
+{
+    scene_plan(&scene);
+    cr_assert_not(scene.plan.write_status);
+    cr_assert_str_eq(scene.plan.status.progress.examples_per_second, "5123.4");
+    cr_assert_eq(scene.plan.status.progress.seconds_remaining, 35);
+}
+
+Test(progress_rest, a_crew_that_restarts_has_none)
+{
+    scene_end_pod(&scene, &scene.pods[1], 137);
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.state, JOB_RESTARTING);
+    assert_rests();
+    scene_accept(&scene);
+    scene_plan(&scene);
+    cr_assert_not(scene.plan.write_status, "it is told with what stopped the crew");
+}
+
+Test(progress_rest, what_a_chief_tells_while_another_is_missing_is_no_pace)
+{
+    struct progress told = scene.job.status.progress;
+    scene.pods[1].ready = false;
+    scene.input.progress = &told;
+    scene.input.progress_due = true;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.state, JOB_PENDING);
+    assert_rests();
+}
+
+Test(progress_rest, a_job_that_is_suspended_has_none)
+{
+    scene.job.run_policy.suspend = true;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.state, JOB_SUSPENDED);
+    assert_rests();
+}
+
+Test(progress_rest, a_job_that_failed_has_none)
+{
+    scene_end_pod(&scene, &scene.pods[0], 70);
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.state, JOB_FAILED);
+    assert_rests();
+}
+
+Test(progress_rest, a_job_that_succeeded_keeps_what_it_had)
+{
+    scene_end_pod(&scene, &scene.pods[0], 0);
+    scene_end_pod(&scene, &scene.pods[1], 0);
+    scene.job.status.progress.total_steps = 130;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.state, JOB_SUCCEEDED);
+    cr_assert_str_eq(scene.plan.status.progress.examples_per_second, "5123.4");
+    cr_assert_eq(scene.plan.status.progress.seconds_remaining, 0);
+    cr_assert_eq(scene.plan.status.progress.step, 130);
+}

@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "operator/controller/objects/queue_build.h"
+#include "tests/unit/operator/controller/plan/scene.h"
+
+static struct scene scene;
+static struct workload_view workload;
+
+static void init(void)
+{
+    scene_init(&scene, 2);
+    scene.job.queue_name = "research";
+    scene.input.queue.state = OPTIONAL_READY;
+    workload = (struct workload_view){.uid = "workload-uid",
+                                      .owner_uid = SCENE_UID,
+                                      .job_uid = SCENE_UID,
+                                      .queue_name = "research",
+                                      .waiting = "",
+                                      .evicted_reason = "",
+                                      .evicted_message = "",
+                                      .assignments = "{}"};
+}
+
+static void fini(void)
+{
+    scene_release(&scene);
+}
+
+TestSuite(queue, .init = init, .fini = fini);
+
+static void turn(void)
+{
+    scene_plan(&scene);
+    scene_accept(&scene);
+}
+
+static void admit(void)
+{
+    scene.input.queue.workload = &workload;
+    workload.reserved = workload.admitted = workload.has_admission = true;
+}
+
+/* A running job, told to Kueue as such. */
+static void run(void)
+{
+    admit();
+    scene_run(&scene);
+    turn();
+    workload.pods_ready = workload.pods_ready_told = true;
+}
+
+Test(queue, no_pod_before_the_workload_is_admitted)
+{
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_WORKLOAD), 1);
+    scene_accept(&scene);
+    scene.input.queue.workload = &workload;
+    workload.waiting = "insufficient quota";
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.action_count, 0);
+    cr_assert_eq(scene.plan.status.attempt, 0);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_SUSPENDED, CONDITION_TRUE), "Queued");
+    cr_assert(strstr(scene.plan.status.conditions[CONDITION_SUSPENDED].message, "insufficient quota"));
+    scene_accept(&scene);
+    admit();
+    turn();
+    cr_assert_eq(scene.job.status.attempt, 1);
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 2);
+}
+
+Test(queue, another_queue_is_heeded_while_none_has_given_quota)
+{
+    scene.input.queue.workload = &workload;
+    turn();
+    scene.job.queue_name = "production";
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_DELETE_WORKLOAD), 1);
+    scene.input.queue.workload = NULL;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_WORKLOAD), 1);
+}
+
+Test(queue, another_queue_waits_while_one_has_given_quota)
+{
+    run();
+    scene.job.queue_name = "production";
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.action_count, 0);
+    cr_assert_eq(scene.plan.event_count, 1);
+    cr_assert_str_eq(scene.plan.events[0].reason, "QueueChangeWaits");
+    cr_assert(strstr(scene.plan.events[0].note, "says production, but the job has quota of queue research"));
+    scene.input.queue_change_told = scene.plan.queue_change_waits;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.event_count, 0, "told once");
+    scene.job.run_policy.suspend = true;
+    turn();
+    scene.input.pod_count = 0;
+    turn();
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_DELETE_WORKLOAD), 1, "what comes next is the other queue's");
+}
+
+Test(queue, a_label_that_was_taken_off_gives_the_quota_back_after_the_pods)
+{
+    run();
+    scene.job.queue_name = NULL;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.action_count, 0, "pods run on it");
+    cr_assert_str_eq(scene.plan.events[0].reason, "QueueChangeWaits");
+    cr_assert(strstr(scene.plan.events[0].note, "was taken off, but the job has quota of queue research"));
+    scene.input.queue_change_told = scene.plan.queue_change_waits;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.event_count, 0, "told once");
+    workload.reserved = false;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_DELETE_WORKLOAD), 1);
+    cr_assert_eq(scene.plan.action_count, 1, "its pods stay");
+    cr_assert_not(scene.plan.queue_change_waits);
+}
+
+Test(queue, an_eviction_is_heeded_after_the_label_was_taken_off)
+{
+    run();
+    scene.job.queue_name = NULL;
+    workload.evicted = true;
+    turn();
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_SUSPENDED, CONDITION_FALSE), "Suspending");
+    turn();
+    cr_assert_eq(scene_count(&scene, ACTION_DELETE_POD), 2);
+    scene.input.pod_count = 0;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_DELETE_WORKLOAD), 1);
+}
+
+Test(queue, the_end_is_told_after_the_label_was_taken_off)
+{
+    run();
+    scene.job.queue_name = NULL;
+    scene.job.status.conditions[CONDITION_SUCCEEDED].status = CONDITION_TRUE;
+    scene.job.status.completion_ms = scene.input.now_ms;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_TELL_WORKLOAD), 1);
+}
+
+Test(queue, an_eviction_ends_the_pods_and_then_gives_the_quota_back)
+{
+    run();
+    workload.evicted = true;
+    workload.evicted_reason = "Preempted";
+    workload.evicted_message = "somebody is more important";
+    turn();
+    cr_assert_eq(scene_count(&scene, ACTION_DELETE_POD), 0, "first it is said");
+    turn();
+    cr_assert_eq(scene_count(&scene, ACTION_DELETE_POD), 2);
+    cr_assert_eq(scene_count(&scene, ACTION_RELEASE_WORKLOAD), 0);
+    scene.pod_count = scene.input.pod_count = 0;
+    turn();
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_SUSPENDED, CONDITION_TRUE), "Evicted");
+    turn();
+    cr_assert_eq(scene_count(&scene, ACTION_RELEASE_WORKLOAD), 1);
+    cr_assert_eq(scene.job.status.restart_count, 0);
+    workload.reserved = workload.admitted = false;
+    turn();
+    cr_assert_eq(scene_count(&scene, ACTION_CLEAR_ADMISSION), 1);
+    workload.has_admission = false;
+    turn();
+    cr_assert_eq(scene.plan.action_count, 0);
+    admit();
+    workload.evicted = false;
+    turn();
+    cr_assert_eq(scene.job.status.attempt, 2);
+    cr_assert_eq(scene.job.status.restart_count, 0);
+}
+
+Test(queue, kueue_is_told_once_of_ready_pods_and_of_the_end)
+{
+    admit();
+    scene_run(&scene);
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_TELL_WORKLOAD), 1);
+    workload.pods_ready = workload.pods_ready_told = true;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_TELL_WORKLOAD), 0);
+    scene.job.status.conditions[CONDITION_SUCCEEDED].status = CONDITION_TRUE;
+    scene.job.status.completion_ms = scene.input.now_ms;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_TELL_WORKLOAD), 1);
+    workload.finished = true;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_TELL_WORKLOAD), 0);
+}
+
+/* After a restart of the operator, or while Kueue is being installed anew. */
+Test(queue, a_crew_that_runs_is_not_ended_because_the_cache_is_empty)
+{
+    run();
+    static const enum optional_state states[] = {OPTIONAL_UNKNOWN, OPTIONAL_MISSING};
+    for (size_t i = 0; i < 2; i++) {
+        scene.input.queue.state = states[i];
+        scene.input.queue.workload = NULL;
+        scene_plan(&scene);
+        cr_assert_eq(scene.plan.action_count, 0);
+        cr_assert_eq(scene.plan.status.state, JOB_RUNNING);
+    }
+}
+
+Test(queue, without_kueue_a_new_job_waits_and_says_so)
+{
+    scene.input.queue.state = OPTIONAL_MISSING;
+    turn();
+    turn();
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_SUSPENDED, CONDITION_TRUE), "KueueMissing");
+    cr_assert_eq(scene.plan.action_count, 0);
+    cr_assert_leq(scene.plan.requeue_ms, scene.input.now_ms + OPTIONAL_RETRY_MS);
+}
+
+Test(queue, a_suspended_job_gives_its_workload_back_after_its_pods)
+{
+    run();
+    scene.job.run_policy.suspend = true;
+    for (int i = 0; i < 2; i++) {
+        turn();
+        cr_assert_eq(scene_count(&scene, ACTION_DELETE_WORKLOAD), 0, "pods run on its quota");
+    }
+    scene.input.pod_count = 0;
+    turn();
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_SUSPENDED, CONDITION_TRUE), "Suspended");
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_DELETE_WORKLOAD), 1);
+    workload.deleting = true;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_DELETE_WORKLOAD), 0);
+}
+
+Test(queue, a_flavor_that_is_not_known_is_waited_for)
+{
+    admit();
+    scene.input.queue.missing_flavor = "spot";
+    turn();
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_FALSE), "FlavorMissing");
+}
+
+Test(queue, another_jobs_workload_admits_nothing)
+{
+    admit();
+    workload.owner_uid = "another";
+    turn();
+    turn();
+    cr_assert_eq(scene.plan.action_count, 0);
+    cr_assert_eq(scene.job.status.attempt, 0);
+}
+
+Test(queue, a_workload_that_lost_its_owner_is_the_jobs_by_its_label)
+{
+    run();
+    workload.owner_uid = "";
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.action_count, 0);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_RUNNING, CONDITION_TRUE), "CrewComplete");
+    workload.job_uid = "another";
+    scene_plan(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_SUSPENDED, CONDITION_FALSE), "Suspending");
+}
+
+/* ---------------------------------------------------------------- what is read and written */
+
+static struct json *parse(const char *text)
+{
+    struct json *json = NULL;
+    struct error error = ERROR_INIT;
+    cr_assert_eq(json_parse(text, strlen(text), 1 << 16, &json, &error), 0, "%s", error.message);
+    return json;
+}
+
+static const char *flavor(void *context, const char *name)
+{
+    (void)context;
+    if (strcmp(name, "spot") == 0)
+        return "{\"nodeSelector\":{\"pool\":\"spot\"},\"tolerations\":[{\"key\":\"spot\"}]}";
+    return strcmp(name, "gpu") == 0 ? "{\"nodeSelector\":{\"gpu\":\"a\"}}" : NULL;
+}
+
+static void expect(const struct json *json, const char *expected)
+{
+    SCOPED_BUFFER text;
+    buffer_init(&text, 1 << 16);
+    cr_assert_eq(json_print(json, &text, NULL), 0);
+    cr_assert_str_eq(buffer_text(&text), expected);
+}
+
+#define ADMITTED(flavors)                                                                                              \
+    "{\"metadata\":{\"uid\":\"w\",\"labels\":{\"coxswain.dev/"                                                         \
+    "job-uid\":\"l\"},\"ownerReferences\":[{\"uid\":\"j\",\"controller\":true}]},\"status\":{"                         \
+    "\"conditions\":["                                                                                                 \
+    "{\"type\":\"QuotaReserved\",\"status\":\"True\"},{\"type\":\"Admitted\",\"status\":\"True\"},"                    \
+    "{\"type\":\"Evicted\",\"status\":\"True\",\"reason\":\"Preempted\",\"message\":\"m\"},"                           \
+    "{\"type\":\"PodsReady\",\"status\":\"False\"}],\"admission\":{\"podSetAssignments\":[{\"name\":\"worker\","       \
+    "\"flavors\":{" flavors "}}]},\"admissionChecks\":[{\"podSetUpdates\":[{\"name\":\"worker\",\"nodeSelector\":"     \
+    "{\"rack\":\"7\"},\"tolerations\":[{\"key\":\"t\"}],\"labels\":{\"asked\":\"r1\",\"mine\":\"no\"},"                \
+    "\"annotations\":{\"consume\":\"r1\"}},{\"name\":\"nobody\",\"labels\":{\"no\":\"no\"}}]}]}}"
+
+Test(queue, a_workload_is_read)
+{
+    SCOPED_JSON *object = parse(ADMITTED("\"cpu\":\"spot\""));
+    SCOPED_FREE struct workload_view *view = workload_view_new(object);
+    cr_assert(view->reserved && view->admitted && view->evicted && view->has_admission && !view->finished);
+    cr_assert(view->pods_ready_told && !view->pods_ready);
+    cr_assert_str_eq(view->uid, "w");
+    cr_assert_str_eq(view->owner_uid, "j");
+    cr_assert_str_eq(view->job_uid, "l");
+    cr_assert_str_eq(view->evicted_reason, "Preempted");
+}
+
+Test(queue, flavors_and_checks_say_where_pods_belong)
+{
+    SCOPED_JSON *object = parse(ADMITTED("\"cpu\":\"spot\",\"memory\":\"spot\",\"nvidia.com/gpu\":\"gpu\""));
+    SCOPED_FREE struct workload_view *view = workload_view_new(object);
+    char *missing = NULL;
+    SCOPED_JSON *placement = queue_placement(view, flavor, NULL, &missing);
+    cr_assert_null(missing);
+    SCOPED_JSON *pod = parse("{\"metadata\":{\"labels\":{\"mine\":\"1\"}},\"spec\":{\"nodeSelector\":{\"own\":\"1\"},"
+                             "\"tolerations\":[{\"key\":\"o\"}]}}");
+    queue_place(pod, ROLE_WORKER, placement);
+    expect(json_member(pod, "spec"), "{\"nodeSelector\":{\"own\":\"1\",\"pool\":\"spot\",\"gpu\":\"a\",\"rack\":\"7\"},"
+                                     "\"tolerations\":[{\"key\":\"o\"},{\"key\":\"spot\"},{\"key\":\"t\"}]}");
+    expect(json_member(pod, "metadata"),
+           "{\"labels\":{\"mine\":\"1\",\"asked\":\"r1\",\"kueue.x-k8s.io/podset\":\"worker\"},"
+           "\"annotations\":{\"consume\":\"r1\"}}");
+}
+
+Test(queue, a_flavor_that_is_missing_is_named)
+{
+    SCOPED_JSON *object = parse(ADMITTED("\"cpu\":\"spot\",\"memory\":\"lost\""));
+    SCOPED_FREE struct workload_view *view = workload_view_new(object);
+    SCOPED_FREE char *missing = NULL;
+    cr_assert_null(queue_placement(view, flavor, NULL, &missing));
+    cr_assert_str_eq(missing, "lost");
+}
+
+#define JOB                                                                                                            \
+    "{\"metadata\":{\"name\":\"digits\",\"namespace\":\"ml\",\"uid\":\"u-1\",\"labels\":{\"kueue.x-k8s.io/"            \
+    "queue-name\":"                                                                                                    \
+    "\"research\"}},\"spec\":{\"framework\":\"PyTorch\",\"image\":\"i\",\"strategy\":{\"type\":"                       \
+    "\"MultiWorkerMirrored\"},\"workers\":2,"                                                                          \
+    "\"elastic\":{\"minWorkers\":1,\"maxWorkers\":5},\"model\":{\"preset\":\"mlp\"},\"data\":{\"format\":"             \
+    "\"synthetic\",\"examples\":10},\"training\":{\"steps\":1,\"batchSize\":8},\"roles\":[{\"name\":\"evaluator\"}],"  \
+    "\"runPolicy\":{\"priorityClassName\":\"high\"}}}"
+
+static struct json *build(const char *version)
+{
+    SCOPED_JSON *object = parse(JOB);
+    SCOPED(training_job_release) struct training_job job;
+    struct error error = ERROR_INIT;
+    cr_assert_eq(training_job_parse(object, &job, &error), 0, "%s", error.message);
+    SCOPED(pod_builder_release) struct pod_builder builder = {0};
+    struct json *built = NULL;
+    cr_assert_eq(pod_builder_init(&builder, &job, &plan_options_default, &error), 0);
+    cr_assert_eq(queue_build_workload(&builder, version, 7, &built, &error), 0, "%s", error.message);
+    return built;
+}
+
+Test(queue, a_workload_asks_for_all_that_the_crew_may_grow_to)
+{
+    SCOPED_JSON *built = build("v1beta2");
+    cr_assert_str_eq(json_string_at(built, "spec.queueName", ""), "research");
+    cr_assert_eq(json_integer_at(built, "spec.priority", 0), 7);
+    cr_assert_str_eq(json_string_at(built, "spec.priorityClassRef.name", ""), "high");
+    const struct json *sets = json_at(built, "spec.podSets"), *workers = json_first(sets);
+    cr_assert_eq(json_count(sets), 2);
+    cr_assert_eq(json_integer_at(workers, "count", 0), 5);
+    const struct json *container = json_first(json_at(workers, "template.spec.containers"));
+    cr_assert_str_eq(json_string_at(container, "image", ""), "i");
+    cr_assert_null(json_member(container, "env"));
+    SCOPED_JSON *older = build("v1beta1");
+    cr_assert_str_eq(json_string_at(older, "spec.priorityClassName", ""), "high");
+}
+
+static const char *status_of(const struct json *config, const char *type)
+{
+    for (const struct json *item = json_first(json_at(config, "status.conditions")); item; item = json_next(item))
+        if (strcmp(json_string_at(item, "type", ""), type) == 0)
+            return json_string_at(item, "status", "");
+    return "";
+}
+
+Test(queue, who_was_preempted_is_requeued_at_once)
+{
+    workload.evicted_reason = "Preempted";
+    SCOPED_JSON *preempted = queue_build_release(&scene.job, "v1beta2", &workload, SCENE_NOW);
+    cr_assert_str_eq(status_of(preempted, "QuotaReserved"), "False");
+    cr_assert_str_eq(status_of(preempted, "Requeued"), "True");
+    workload.evicted_reason = "PodsReadyTimeout";
+    SCOPED_JSON *late = queue_build_release(&scene.job, "v1beta2", &workload, SCENE_NOW);
+    cr_assert_str_eq(status_of(late, "Requeued"), "False");
+}
+
+/* A pod that is lost while nobody knows the flavor must not come up anywhere. */
+Test(queue, a_successor_waits_until_its_place_is_known)
+{
+    run();
+    scene_end_pod(&scene, &scene.pods[1], 137);
+    turn();
+    scene.pods[1].current = false;
+    scene.input.queue.state = OPTIONAL_UNKNOWN;
+    scene.input.queue.workload = NULL;
+    scene.input.queue.refusal = "workloads is forbidden";
+    scene.input.now_ms += 60000;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_FALSE), "Queued");
+    cr_assert(strstr(scene.plan.status.conditions[CONDITION_SCHEDULED].message, "workloads is forbidden"));
+    scene.input.queue.state = OPTIONAL_READY;
+    scene.input.queue.workload = &workload;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 1);
+}
+
+/* ---- a Workload that the API server does not take */
+
+static void refuse_workload(enum obstacle_kind kind)
+{
+    turn();
+    scene.input.obstacle = (struct obstacle){kind, "workloads digits exists", scene.input.now_ms + 2000, NULL};
+}
+
+Test(queue, a_workload_that_is_refused_is_told_and_tried_again_later)
+{
+    refuse_workload(OBSTACLE_NAME_TAKEN);
+    turn();
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_WORKLOAD), 0);
+    cr_assert_leq(scene.plan.requeue_ms, scene.input.now_ms + 2000);
+    cr_assert_str_eq(scene.plan.status.conditions[CONDITION_SUSPENDED].message,
+                     "waiting in queue research: workloads digits exists");
+    scene.input.now_ms += 2000;
+    turn();
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_WORKLOAD), 1);
+    scene.input.queue.workload = &workload;
+    scene.input.service = &scene.service;
+    scene_plan(&scene);
+    cr_assert(scene.plan.obstacle_over);
+}
+
+Test(queue, a_workload_that_is_refused_for_good_ends_the_job)
+{
+    refuse_workload(OBSTACLE_REJECTED);
+    scene_plan(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), "PodRejected");
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <criterion/criterion.h>
+
+#include "tests/unit/operator/controller/plan/scene.h"
+
+static struct scene scene;
+
+static void init(void)
+{
+    scene_init_running(&scene, 2);
+    scene.input.now_ms += 60000;
+}
+
+static void fini(void)
+{
+    scene_release(&scene);
+}
+
+TestSuite(replace, .init = init, .fini = fini);
+
+Test(replace, the_label_goes_before_the_successor_comes)
+{
+    scene_end_pod(&scene, &scene.pods[1], 137);
+    scene_plan(&scene);
+    scene_accept(&scene);
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_REMOVE_CURRENT), 1);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0);
+    cr_assert_eq(scene_count(&scene, ACTION_DELETE_POD), 0, "a finished pod stays for its log");
+    scene.pods[1].current = false;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 1);
+    cr_assert_eq(scene.plan.actions[0].index, 1);
+}
+
+Test(replace, the_successor_starts_while_its_predecessor_terminates)
+{
+    scene.pods[1].deletion_ms = scene.input.now_ms;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.restarts.disruptions, 1);
+    scene_accept(&scene);
+    scene.pods[1].current = false;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 1);
+    scene_add_pod(&scene, ROLE_WORKER, 1, 2);
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.replicas[ROLE_WORKER].active, 3, "truthful: the old one is still there");
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_RUNNING, CONDITION_TRUE), "CrewComplete");
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_FALSE), "CrewComplete");
+}
+
+Test(replace, a_pod_below_the_promise_is_ended)
+{
+    scene_end_pod(&scene, &scene.pods[1], 137);
+    scene_plan(&scene);
+    scene_accept(&scene);
+    scene.pods[1].current = false;
+    scene_add_pod(&scene, ROLE_WORKER, 1, 1);
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_DELETE_POD), 1);
+    cr_assert_eq(scene_count(&scene, ACTION_REMOVE_CURRENT), 1);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0);
+}
+
+/* However often a pod fails, what is left of it does not pile up. */
+Test(replace, of_finished_pods_the_newest_is_kept)
+{
+    scene.job.run_policy.backoff_limit = 100;
+    for (int64_t epoch = 1; epoch <= 4; epoch++) {
+        scene_end_pod(&scene, &scene.pods[epoch], 137);
+        scene_plan(&scene);
+        scene_accept(&scene);
+        scene.pods[epoch].current = false;
+        scene_add_pod(&scene, ROLE_WORKER, 1, epoch + 1);
+    }
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_DELETE_POD), 3);
+    for (size_t i = 0; i < scene.plan.action_count; i++)
+        cr_assert_lt(scene.plan.actions[i].pod->epoch, 4, "the last one that failed stays for its log");
+}

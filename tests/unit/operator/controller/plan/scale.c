@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <criterion/criterion.h>
+
+#include "tests/unit/operator/controller/plan/scene.h"
+
+static struct scene scene;
+
+static void init(void)
+{
+    scene_init(&scene, 2);
+    scene.job.elastic = (struct elastic_spec){.enabled = true, .min_workers = 1, .max_workers = 4};
+    scene_run(&scene);
+}
+
+static void fini(void)
+{
+    scene_release(&scene);
+}
+
+TestSuite(scale, .init = init, .fini = fini);
+
+Test(scale, growth_is_promised_under_a_new_epoch)
+{
+    scene.job.document.workers = 4;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.workers, 4);
+    cr_assert_eq(scene.plan.status.epoch, 2);
+    cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].pending, "2-3");
+    cr_assert_eq(scene.plan.status.restart_count, 0);
+    scene_accept(&scene);
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 2);
+}
+
+Test(scale, shrinking_ends_the_highest_indices)
+{
+    scene.job.document.workers = 1;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.workers, 1);
+    cr_assert_eq(scene.plan.action_count, 0);
+    scene_accept(&scene);
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_DELETE_POD), 1);
+    cr_assert_eq(scene.plan.status.restart_count, 0);
+    for (size_t i = 0; i < scene.plan.action_count; i++)
+        cr_assert_eq(scene.plan.actions[i].pod->index, 1);
+}
+
+/* Running means that training can go on: minWorkers of them, the first always among them. */
+Test(scale, an_elastic_crew_runs_with_its_smallest_number)
+{
+    scene.pods[1].ready = false;
+    scene_plan(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_RUNNING, CONDITION_TRUE), "CrewSufficient");
+    cr_assert_str_eq(scene.plan.status.conditions[CONDITION_RUNNING].message,
+                     "1 of 2 workers are ready, and elastic.minWorkers is 1");
+    cr_assert_str_eq(scene.plan.status.ready_summary, "1/2");
+    scene.pods[0].ready = false;
+    scene.pods[1].ready = true;
+    scene_plan(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_RUNNING, CONDITION_FALSE), "CrewIncomplete");
+}
+
+Test(scale, below_the_smallest_number_it_does_not_run)
+{
+    scene.job.elastic.min_workers = 2;
+    scene.pods[1].ready = false;
+    scene_plan(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_RUNNING, CONDITION_FALSE), "CrewIncomplete");
+}
+
+Test(scale, worker_0_is_never_scaled_away)
+{
+    scene.job.document.workers = 1;
+    scene_plan(&scene);
+    scene_accept(&scene);
+    for (int turn = 0; turn < 3; turn++) {
+        scene_plan(&scene);
+        for (size_t i = 0; i < scene.plan.action_count; i++)
+            cr_assert_neq(scene.plan.actions[i].pod->index, 0);
+    }
+}
+
+Test(scale, growth_while_suspended_is_acknowledged_with_the_resumed_crew)
+{
+    scene.job.run_policy.suspend = true;
+    scene.pod_count = scene.input.pod_count = 0;
+    for (int turn = 0; turn < 3; turn++) {
+        scene_plan(&scene);
+        scene_accept(&scene);
+    }
+    cr_assert_eq(scene.job.status.state, JOB_SUSPENDED);
+    scene.job.document.workers = 4;
+    scene.job.run_policy.suspend = false;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.workers, 4);
+    cr_assert_eq(scene.plan.status.epoch, 2);
+    scene_accept(&scene);
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.epoch, 2, "one promise is enough");
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 4);
+}
+
+/* Else an index that comes back later would be taken for one that was lost. */
+Test(scale, a_crew_that_starts_over_acknowledges_the_smaller_number)
+{
+    scene.job.run_policy.restart_scope = RESTART_SCOPE_JOB;
+    scene.job.document.workers = 1;
+    scene_end_pod(&scene, &scene.pods[0], 137);
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.workers, 1);
+    scene_accept(&scene);
+    scene.job.document.workers = 2;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.restart_count, 1, "growing is no loss");
+}
+
+/* Scaled away and back within one epoch: the pod that went was not lost. */
+Test(scale, an_index_that_was_scaled_away_may_come_back)
+{
+    scene.job.status.workers = scene.job.document.workers = 1;
+    scene.pod_count = scene.input.pod_count = 1;
+    struct gone_pod gone = {.role = ROLE_WORKER, .index = 1};
+    scene.input.gone = &gone;
+    scene.input.gone_count = 1;
+    scene.input.gone_epoch = 1;
+    scene.job.document.workers = 2;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.restart_count, 0);
+    cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].pending, "1");
+}
+
+/* What is promised above the new number is not told of any more, whichever policy has the word. */
+Test(scale, a_smaller_number_is_acknowledged_by_whatever_is_written)
+{
+    scene_end_pod(&scene, &scene.pods[1], 137);
+    scene_plan(&scene);
+    scene_accept(&scene);
+    cr_assert_str_eq(scene.job.status.replicas[ROLE_WORKER].pending, "1");
+    scene.job.document.workers = 1;
+    scene.pods[0].owner_uid = "";
+    scene.pods[0].adoptable = true;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_ADOPT_POD), 1);
+    cr_assert_null(scene.plan.status.replicas[ROLE_WORKER].pending);
+    cr_assert_eq(scene.plan.status.workers, 1);
+    scene_accept(&scene);
+    scene.pods[0].owner_uid = SCENE_UID;
+    scene.job.document.workers = 2;
+    scene_plan(&scene);
+    cr_assert_str_eq(scene.plan.status.replicas[ROLE_WORKER].pending, "1");
+    cr_assert_eq(scene.plan.status.restart_count, 1, "whose end was judged before");
+}
+
+/* Nor for one whom it can do without, though both are promised under one epoch. */
+Test(scale, a_crew_that_runs_and_grows_waits_for_no_back_off)
+{
+    scene.job.roles[ROLE_EVALUATOR].count = 1;
+    scene_end_pod(&scene, scene_add_pod(&scene, ROLE_EVALUATOR, 0, 1), 139);
+    scene.job.status.restart_count = 9;
+    scene_plan(&scene);
+    scene_accept(&scene);
+    cr_assert_neq(scene.job.status.backoff_until_ms, FIELD_UNSET);
+    scene.pods[2].current = false;
+    scene.job.document.workers = 3;
+    scene_plan(&scene);
+    scene_accept(&scene);
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 1);
+    for (size_t i = 0; i < scene.plan.action_count; i++)
+        cr_assert(scene.plan.actions[i].type != ACTION_CREATE_POD || scene.plan.actions[i].role == ROLE_WORKER);
+    cr_assert_leq(scene.plan.requeue_ms, scene.job.status.backoff_until_ms);
+    scene.input.now_ms = scene.job.status.backoff_until_ms;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 2);
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/operator/controller/plan/scene.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "operator/controller/plan/progress_status.h"
+
+void scene_init(struct scene *scene, int64_t workers)
+{
+    memset(scene, 0, sizeof *scene);
+    scene->options = plan_options_default;
+    scene->service = (struct service_view){.name = "digits",
+                                           .owner_uid = SCENE_UID,
+                                           .owner_kind = "TrainingJob",
+                                           .owner_name = "digits",
+                                           .job_uid = SCENE_UID,
+                                           .of_job = true};
+    scene->job = (struct training_job){
+        .name = "digits",
+        .namespace = "default",
+        .uid = SCENE_UID,
+        .resource_version = "1",
+        .generation = 1,
+        .created_ms = SCENE_NOW,
+        .deleted_ms = FIELD_UNSET,
+        .framework = FRAMEWORK_COXSWAIN,
+        .run_policy = {.backoff_limit = 6,
+                       .active_deadline_seconds = FIELD_UNSET,
+                       .ttl_seconds_after_finished = FIELD_UNSET,
+                       .force_delete_after_seconds = FIELD_UNSET,
+                       .clean_pod_policy = CLEAN_RUNNING},
+        .document = {.workers = workers, .strategy = {.type = STRATEGY_MULTI_WORKER_MIRRORED}},
+        .status = {.start_ms = FIELD_UNSET,
+                   .charged_ms = FIELD_UNSET,
+                   .charged_attempt = FIELD_UNSET,
+                   .completion_ms = FIELD_UNSET,
+                   .chief_finish_ms = FIELD_UNSET,
+                   .backoff_until_ms = FIELD_UNSET,
+                   .certificate_generation = FIELD_UNSET,
+                   .certificate_from_ms = FIELD_UNSET,
+                   .progress = progress_none()},
+    };
+    scene->input = (struct plan_input){
+        .job = &scene->job,
+        .pods = scene->list,
+        .service = &scene->service,
+        .certificate = {.number = FIELD_UNSET},
+        .born_ms = FIELD_UNSET,
+        .counts_since_ms = FIELD_UNSET,
+        .pods_changed_ms = FIELD_UNSET,
+        .behind_since_ms = FIELD_UNSET,
+        .now_ms = SCENE_NOW,
+        .options = &scene->options,
+    };
+}
+
+void scene_release(struct scene *scene)
+{
+    plan_release(&scene->plan);
+    arena_release(&scene->arena);
+}
+
+struct pod_view *scene_add_pod(struct scene *scene, enum role role, int64_t index, int64_t epoch)
+{
+    char name[64], uid[64];
+    snprintf(name, sizeof name, "digits-%s-%" PRId64 "-%" PRId64, role_name(role), index, epoch);
+    snprintf(uid, sizeof uid, "uid-%zu", scene->pod_count);
+    struct pod_view *pod = &scene->pods[scene->pod_count];
+    *pod = (struct pod_view){
+        .name = arena_copy_string(&scene->arena, name),
+        .uid = arena_copy_string(&scene->arena, uid),
+        .job_name = "digits",
+        .job_uid = SCENE_UID,
+        .owner_uid = SCENE_UID,
+        .ip = "127.1.0.1",
+        .reason = "",
+        .message = "",
+        .init_container = "",
+        .waiting_reason = "",
+        .waiting_message = "",
+        .end_reason = "",
+        .termination_message = "",
+        .memory_limit = "",
+        .unschedulable = "",
+        .conditions = "",
+        .epoch = epoch,
+        .attempt = scene->job.status.attempt,
+        .index = index,
+        .created_ms = scene->input.now_ms,
+        .startable_ms = scene->input.now_ms,
+        .started_ms = scene->input.now_ms,
+        .finished_ms = FIELD_UNSET,
+        .waiting_ms = FIELD_UNSET,
+        .deletion_ms = FIELD_UNSET,
+        .exit_code = EXIT_CODE_NONE,
+        .role = role,
+        .phase = POD_RUNNING,
+        .member = true,
+        .current = true,
+        .ready = true,
+        .scheduled = true,
+    };
+    scene->list[scene->pod_count++] = pod;
+    scene->input.pod_count = scene->pod_count;
+    return pod;
+}
+
+void scene_leave_pod(struct scene *scene, const char *uid)
+{
+    struct pod_view *pod = scene_add_pod(scene, ROLE_WORKER, 0, 3);
+    pod->job_uid = pod->owner_uid = uid;
+}
+
+void scene_end_pod(struct scene *scene, struct pod_view *pod, int exit_code)
+{
+    pod->exit_code = exit_code;
+    pod->finished_ms = scene->input.now_ms;
+    pod->phase = exit_code == 0 ? POD_SUCCEEDED : POD_FAILED;
+    pod->ready = false;
+}
+
+void scene_run(struct scene *scene)
+{
+    scene_plan(scene);
+    scene_accept(scene);
+    for (int64_t i = 0; i < scene->job.document.workers; i++)
+        scene_add_pod(scene, ROLE_WORKER, i, 1);
+    scene_plan(scene);
+    scene_accept(scene);
+}
+
+void scene_init_running(struct scene *scene, int64_t workers)
+{
+    scene_init(scene, workers);
+    scene_run(scene);
+}
+
+const struct plan *scene_plan(struct scene *scene)
+{
+    plan_release(&scene->plan);
+    int64_t epoch = scene->job.status.epoch > 0 ? scene->job.status.epoch : 1; /* a first crew may be begun untold */
+    if (!scene->key_in_doubt)
+        scene->input.key = (struct crew_key_look){epoch, scene->input.now_ms, true};
+    plan_job(&scene->input, &scene->plan);
+    return &scene->plan;
+}
+
+struct job_status scene_copy_status(const struct job_status *status, struct arena *arena)
+{
+    struct job_status copy = *status;
+    copy.ready_summary = arena_copy_string(arena, status->ready_summary);
+    copy.selector = arena_copy_string(arena, status->selector);
+    for (int type = 0; type < CONDITION_TYPE_COUNT; type++) {
+        copy.conditions[type].reason = arena_copy_string(arena, status->conditions[type].reason);
+        copy.conditions[type].message = arena_copy_string(arena, status->conditions[type].message);
+    }
+    for (int role = 0; role < ROLE_COUNT; role++) {
+        copy.replicas[role].pending = arena_copy_string(arena, status->replicas[role].pending);
+        copy.replicas[role].completed = arena_copy_string(arena, status->replicas[role].completed);
+        copy.replicas[role].restarting = arena_copy_string(arena, status->replicas[role].restarting);
+    }
+    return copy;
+}
+
+void scene_accept(struct scene *scene)
+{
+    scene->job.status = scene_copy_status(&scene->plan.status, &scene->arena);
+}
+
+size_t scene_count(const struct scene *scene, enum action_type type)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < scene->plan.action_count; i++)
+        count += scene->plan.actions[i].type == type;
+    return count;
+}
+
+const char *scene_reason(const struct scene *scene, enum condition_type type, enum condition_status status)
+{
+    const struct condition *condition = &scene->plan.status.conditions[type];
+    return condition->status == status ? condition->reason : "";
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A job and its pods for table tests of the plan: made in a line, changed in the
+ * test, planned with scene_plan. Everything goes with scene_release.
+ */
+#ifndef TESTS_CONTROLLER_SCENE_H
+#define TESTS_CONTROLLER_SCENE_H
+
+#include "operator/controller/plan/plan.h"
+
+#define SCENE_PODS_MAX 256
+#define SCENE_UID "job-uid-1"
+#define SCENE_NOW 1700000000000
+
+struct scene {
+    struct training_job job;
+    struct pod_view pods[SCENE_PODS_MAX];
+    const struct pod_view *list[SCENE_PODS_MAX];
+    size_t pod_count;
+    struct service_view service;
+    struct plan_input input;
+    struct plan_options options;
+    bool key_in_doubt; /* else the crew's key is known to be there; see input.key */
+    struct plan plan;
+    struct arena arena;
+};
+
+/* A Coxswain job of `workers` workers; nothing has been started. The Service is there. */
+void scene_init(struct scene *scene, int64_t workers);
+void scene_release(struct scene *scene);
+
+/* A running job: attempt 1, epoch 1, one ready pod of epoch 1 for each worker. */
+void scene_run(struct scene *scene);
+/* scene_init, then scene_run. */
+void scene_init_running(struct scene *scene, int64_t workers);
+
+/* A ready pod of the job. The name follows from role, index and epoch. */
+struct pod_view *scene_add_pod(struct scene *scene, enum role role, int64_t index, int64_t epoch);
+/* A pod that is left of another job of the name. */
+void scene_leave_pod(struct scene *scene, const char *uid);
+/* Its main container ended, at the scene's time, with this code. */
+void scene_end_pod(struct scene *scene, struct pod_view *pod, int exit_code);
+
+/* Plans; the result stays in `scene->plan` until the next call. */
+const struct plan *scene_plan(struct scene *scene);
+/* Lets the plan's status be the job's, as after a successful write. */
+void scene_accept(struct scene *scene);
+
+size_t scene_count(const struct scene *scene, enum action_type type);
+/* The reason of a condition of the planned status, "" when it has not that status. */
+const char *scene_reason(const struct scene *scene, enum condition_type type, enum condition_status status);
+
+/* A status whose strings live in `arena`. */
+struct job_status scene_copy_status(const struct job_status *status, struct arena *arena);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <criterion/criterion.h>
+
+#include "tests/unit/operator/controller/plan/terminal.h"
+
+Test(ttl, deletes_the_job_when_its_time_has_come)
+{
+    struct scene scene;
+    scene_init(&scene, 1);
+    scene.job.run_policy.ttl_seconds_after_finished = 60;
+    scene_succeed(&scene);
+    int64_t due = scene.job.status.completion_ms + 60000;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_DELETE_JOB), 0);
+    cr_assert_eq(scene.plan.requeue_ms, due);
+    scene.input.now_ms = due;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_DELETE_JOB), 1);
+    scene_release(&scene);
+}
+
+Test(ttl, leaves_out_by_how_much_the_clock_was_set)
+{
+    const int64_t moves[] = {3600000, -3600000};
+    for (size_t i = 0; i < 2; i++) {
+        struct scene scene;
+        scene_init(&scene, 1);
+        scene.job.run_policy.ttl_seconds_after_finished = 60;
+        scene_succeed(&scene);
+        int64_t due = scene.job.status.completion_ms + moves[i] + 60000;
+        scene.input.moved_ms[STATUS_TIME_COMPLETION] = moves[i];
+        scene.input.now_ms = due - 1;
+        scene_plan(&scene);
+        cr_assert_eq(scene_count(&scene, ACTION_DELETE_JOB), 0, "set by %lld", (long long)moves[i]);
+        cr_assert_eq(scene.plan.requeue_ms, due);
+        scene.input.now_ms = due;
+        scene_plan(&scene);
+        cr_assert_eq(scene_count(&scene, ACTION_DELETE_JOB), 1, "set by %lld", (long long)moves[i]);
+        scene_release(&scene);
+    }
+}
+
+Test(ttl, a_running_job_stays)
+{
+    struct scene scene;
+    scene_init(&scene, 1);
+    scene.job.run_policy.ttl_seconds_after_finished = 0;
+    scene_run(&scene);
+    scene.input.now_ms += 1000000;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_DELETE_JOB), 0);
+    scene_release(&scene);
+}
