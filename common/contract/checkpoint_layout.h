@@ -11,6 +11,7 @@
  *   .bad-step-…/                       failed its digests; kept for a person to look at, never loaded
  *   epoch-<E>.json                     written exclusively by a new chief: which checkpoint its lineage starts from
  *   best.safetensors                   weights of the best evaluation, with step and loss in its metadata (keepBest)
+ *   export.json                        which file the job has exported (export_record.h)
  *   tensorboard/                       event files
  */
 #ifndef COXSWAIN_CONTRACT_CHECKPOINT_LAYOUT_H
@@ -24,6 +25,7 @@
 #define CHECKPOINT_SHARD_FORMAT "rank-%05d.safetensors"
 #define CHECKPOINT_EPOCH_FORMAT "epoch-%lld.json"
 #define CHECKPOINT_BEST "best.safetensors"
+#define CHECKPOINT_EXPORT "export.json"
 #define CHECKPOINT_TENSORBOARD "tensorboard"
 #define CHECKPOINT_TENSORBOARD_EVALUATOR "tensorboard/evaluator"
 

@@ -10,8 +10,15 @@ if ! command -v python3 >/dev/null; then
     exit 0
 fi
 root=$(cd "$(dirname "$0")/../.." && pwd)
-for judge in chaos/test_history e2e/test_witness; do
-    PYTHONDONTWRITEBYTECODE=1 python3 "$root/tests/$judge.py" --verbose 2>&1 |
-        sed -n 's/^test_\([a-z_]*\) .* \.\.\. ok$/ok \1/p; s/^test_\([a-z_]*\) .* \.\.\. \(FAIL\|ERROR\)$/not ok \1/p' | tr _ ' '
-done
-PYTHONDONTWRITEBYTECODE=1 python3 "$root/tests/bench/peers/test_peers.py"
+# judge NAME: a line for each of its cases, and one more where it fails or does not even load
+judge() {
+    local said status
+    said=$(PYTHONDONTWRITEBYTECODE=1 python3 "$root/tests/$1.py" --verbose 2>&1)
+    status=$?
+    sed -n 's/^test_\([a-z_]*\) .* \.\.\. ok$/ok \1/p; s/^test_\([a-z_]*\) .* \.\.\. \(FAIL\|ERROR\)$/not ok \1/p' <<<"$said" | tr _ ' '
+    ((status == 0)) || printf 'not ok %s ends with %s:\n%s\n' "$1" "$status" "$said"
+}
+
+judge chaos/test_history
+judge e2e/test_witness
+PYTHONDONTWRITEBYTECODE=1 python3 "$root/tests/bench/peers/test_peers.py" || echo "not ok bench/peers/test_peers ends with $?"

@@ -44,6 +44,39 @@ quick export
 crew export 2 && same_weights export
 verdict $? "a later start exports the same bits" "$(tails export)"
 
+# ---- a chief that is lost while it exports to where an earlier job's file lies
+
+# starts NAME EPOCH: this chief of a job that has a name of its own
+starts() {
+    COXSWAIN_JOB_UID=uid-of-$1 COXSWAIN_ATTEMPT=1 COXSWAIN_EPOCH=$2 launch "$1" "$1.$2.log" &
+    chief=$!
+}
+
+for name in undisturbed over; do
+    job "$name"
+    sed -i 's/seed: 7/seed: 8/' "$name.yaml"
+done
+disk_of over
+starts undisturbed 1
+await "$chief" && ! same_weights undisturbed
+verdict $? "a job with other weights" "$(tails undisturbed)"
+cp reference.safetensors over.safetensors
+hold over over.safetensors
+starts over 1
+until_true 60 there_is 'over.safetensors.draft-*' && [[ $(saved_step over) == 12 ]]
+verdict $? "it exports, when its last checkpoint is there" "$(tails over)"
+kill -KILL "$chief"
+wait "$chief" 2>/dev/null
+same_weights over
+verdict $? "and is lost before it has"
+quick over
+starts over 2
+await "$chief" && same_weights over undisturbed
+verdict $? "its successor takes the older file for none of its own" "$(tails over)"
+starts over 3
+await "$chief" && grep -q 'this job is complete' over.3.log && same_weights over undisturbed
+verdict $? "and the next one its predecessor's for one" "$(tails over)"
+
 disk_of parting
 apart parting 600 2
 hold parting .saving-

@@ -17,6 +17,7 @@
 #include "worker/checkpoint/safetensors.h"
 #include "worker/checkpoint/snapshot.h"
 #include "worker/train/export.h"
+#include "worker/train/export_record.h"
 #include "worker/train/whole_model.h"
 
 static char *best_path(const struct trainer *trainer)
@@ -92,7 +93,7 @@ static int write_kept(const struct best *best, const struct kept *kept, struct e
                                   .names = EXPORT_OWN_NAMES,
                                   .metadata = metadata,
                                   .store = trainer->store};
-    return export_write(&export, path, error);
+    return export_write(&export, path, NULL, error);
 }
 
 static void tell_failure(const struct best *best, int64_t step, const struct error *cause)
@@ -270,6 +271,35 @@ static int read_best(const struct trainer *trainer, const struct safetensors_fil
     return 0;
 }
 
+/* A successor that finds none exports once more, so this is no reason to fail. */
+static void note_export(const struct trainer *trainer, const struct exported *exported)
+{
+    struct error cause = ERROR_INIT;
+    const struct export_record record = {.job_uid = trainer->identity->job_uid,
+                                         .step = trainer->plan.total_steps,
+                                         .bytes = exported->bytes,
+                                         .crc32c = exported->crc32c};
+    if (trainer->store && export_record_write(trainer->checkpoint_directory, &record, &cause) < 0)
+        report_warn(trainer->report, "the export is stored, but not that it is: %s", cause.message);
+}
+
+static int write_export(const struct trainer *trainer, const struct parameter_layout *layout, const float *parameters,
+                        struct error *error)
+{
+    struct exported exported;
+    const struct export export = {.layout = layout,
+                                  .parameters = parameters,
+                                  .names = trainer->job->export_names,
+                                  .store = trainer->store,
+                                  .claim = {.job_uid = trainer->identity->job_uid,
+                                            .attempt = trainer->identity->attempt,
+                                            .epoch = trainer->identity->epoch}};
+    if (export_write(&export, trainer->export_path, &exported, error) < 0)
+        return -1;
+    note_export(trainer, &exported);
+    return 0;
+}
+
 static int export_best(struct trainer *trainer, struct error *error)
 {
     struct safetensors_file file;
@@ -279,11 +309,7 @@ static int export_best(struct trainer *trainer, struct error *error)
     SCOPED_FREE float *parameters = memory_allocate((size_t)graph_layout(trainer->graph)->elements, sizeof *parameters);
     int result = read_best(trainer, &file, parameters, error);
     if (result == 0)
-        result = export_write(&(struct export){.layout = graph_layout(trainer->graph),
-                                               .parameters = parameters,
-                                               .names = trainer->job->export_names,
-                                               .store = trainer->store},
-                              trainer->export_path, error);
+        result = write_export(trainer, graph_layout(trainer->graph), parameters, error);
     if (result == 0)
         report_say(trainer->report, "exports the weights of step %s, the best with a validation loss of %s",
                    safetensors_metadata(&file, "step"), safetensors_metadata(&file, "validationLoss"));
@@ -296,12 +322,5 @@ int best_export(struct trainer *trainer, const struct whole_model *model, struct
     best_wait(trainer);
     if (trainer->job->export_weights == EXPORT_BEST && trainer->job->checkpoint.keep_best && trainer->store)
         return export_best(trainer, error);
-    return export_write(&(struct export){.layout = model->layout,
-                                         .parameters = model->parameters,
-                                         .names = trainer->job->export_names,
-                                         .store = trainer->store,
-                                         .claim = {.job_uid = trainer->identity->job_uid,
-                                                   .attempt = trainer->identity->attempt,
-                                                   .epoch = trainer->identity->epoch}},
-                        trainer->export_path, error);
+    return write_export(trainer, model->layout, model->parameters, error);
 }

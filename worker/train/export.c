@@ -67,7 +67,8 @@ static void rename_tensor(struct renamed *renamed, const struct export *export, 
     turn(tensor, export->parameters + own->offset, renamed->copies[i]);
 }
 
-static int write_draft(const struct export *export, const char *draft, struct error *error)
+static int write_draft(const struct export *export, const char *draft, struct exported *ret_exported,
+                       struct error *error)
 {
     unsigned count = export->layout->tensor_count;
     SCOPED(release)
@@ -81,9 +82,8 @@ static int write_draft(const struct export *export, const char *draft, struct er
         rename_tensor(&renamed, export, i);
     SCOPED_JSON *metadata = export->metadata ? json_copy(export->metadata) : json_new_object();
     json_set_string(metadata, "format", "pt"); /* what loaders of the PyTorch world look for */
-    uint32_t crc;
-    int64_t bytes;
-    return safetensors_write(draft, renamed.tensors, count, metadata, DISK_FILE_CACHED, &crc, &bytes, error);
+    return safetensors_write(draft, renamed.tensors, count, metadata, DISK_FILE_CACHED, &ret_exported->crc32c,
+                             &ret_exported->bytes, error);
 }
 
 int export_check(const struct parameter_layout *layout, enum export_names names, struct error *error)
@@ -124,24 +124,28 @@ static int take_name(const struct export *export, const char *draft, const char 
     return 0;
 }
 
-static int write_whole(const struct export *export, const char *directory, const char *path, struct error *error)
+static int write_whole(const struct export *export, const char *directory, const char *path,
+                       struct exported *ret_exported, struct error *error)
 {
     SCOPED_FREE char *draft = NULL;
     const char *slash = strrchr(path, '/');
     file_remove_drafts(directory, slash ? slash + 1 : path);
     if (file_draft_name(path, &draft, error) < 0)
         return -1;
-    if (write_draft(export, draft, error) == 0 && take_name(export, draft, path, error) == 0)
+    if (write_draft(export, draft, ret_exported, error) == 0 && take_name(export, draft, path, error) == 0)
         return 0;
     file_calls.unlink(draft);
     return -1;
 }
 
-int export_write(const struct export *export, const char *path, struct error *error)
+int export_write(const struct export *export, const char *path, struct exported *ret_exported, struct error *error)
 {
     SCOPED_FREE char *directory = directory_of(path);
+    struct exported exported;
     if (export_check(export->layout, export->names, error) < 0 || file_make_directories(directory, error) < 0 ||
-        begin(export, path, error) < 0 || write_whole(export, directory, path, error) < 0)
+        begin(export, path, error) < 0 || write_whole(export, directory, path, &exported, error) < 0)
         return error_wrap(error, "export");
+    if (ret_exported)
+        *ret_exported = exported;
     return file_sync_directory(directory, error);
 }

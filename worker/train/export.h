@@ -25,8 +25,14 @@ struct export
 /* ERROR_INVALID names the first tensor that `names` has no word for. */
 int export_check(const struct parameter_layout *layout, enum export_names names, struct error *error);
 
+/* The file that was written. */
+struct exported {
+    int64_t bytes;
+    uint32_t crc32c;
+};
+
 /* Creates missing directories; replaces an older file. Of two that write it the later gets its name; ERROR_STALE: another
- * process does, or a newer chief has the store; ERROR_CONFLICT: another job has. */
-int export_write(const struct export *export, const char *path, struct error *error);
+ * process does, or a newer chief has the store; ERROR_CONFLICT: another job has. Durable on return. `ret_exported` may be NULL. */
+int export_write(const struct export *export, const char *path, struct exported *ret_exported, struct error *error);
 
 #endif

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/clock.h"
 #include "common/memory.h"
@@ -12,6 +11,7 @@
 #include "worker/checkpoint/image.h"
 #include "worker/train/averaging.h"
 #include "worker/train/best.h"
+#include "worker/train/export_record.h"
 #include "worker/train/resumed_order.h"
 #include "worker/train/state_tensors.h"
 
@@ -364,15 +364,21 @@ static bool is_whole(const struct trainer *trainer, const struct manifest *manif
     return true;
 }
 
+static bool has_exported(const struct trainer *trainer, int64_t step)
+{
+    return trainer->export_path == NULL ||
+           export_record_holds(trainer->checkpoint_directory, trainer->identity->job_uid, step, trainer->export_path);
+}
+
 bool saving_is_complete(const struct trainer *trainer)
 {
     struct manifest manifest;
     if (trainer->checkpoint_directory == NULL || trainer->identity->job_uid[0] == '\0' ||
         checkpoint_newest_manifest(trainer->checkpoint_directory, &manifest, NULL) < 0)
         return false;
-    bool complete =
-        manifest.step >= trainer->plan.total_steps && strcmp(manifest.job_uid, trainer->identity->job_uid) == 0 &&
-        (trainer->export_path == NULL || access(trainer->export_path, R_OK) == 0) && is_whole(trainer, &manifest);
+    bool complete = manifest.step >= trainer->plan.total_steps &&
+                    strcmp(manifest.job_uid, trainer->identity->job_uid) == 0 && has_exported(trainer, manifest.step) &&
+                    is_whole(trainer, &manifest);
     manifest_release(&manifest);
     return complete;
 }

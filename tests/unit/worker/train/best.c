@@ -276,7 +276,7 @@ static void export_sevens(void)
     for (int64_t i = 0; i < trainer->state.layout.elements; i++)
         sevens[i] = 7;
     const struct export export = {.layout = &trainer->state.layout, .parameters = sevens, .names = EXPORT_OWN_NAMES};
-    cr_assert_eq(export_write(&export, trainer->export_path, &error), 0, "%s", error.message);
+    cr_assert_eq(export_write(&export, trainer->export_path, NULL, &error), 0, "%s", error.message);
 }
 
 Test(best, of_two_that_export_to_one_file_the_later_writes_it_whole, .timeout = 60)

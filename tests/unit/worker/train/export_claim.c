@@ -42,7 +42,7 @@ static int export_of(const struct bench *b, const char *uid, int64_t epoch, stru
     const struct parameter_layout layout = {.tensors = &tensor, .tensor_count = 1, .elements = 2};
     const struct export export = {
         .layout = &layout, .parameters = values, .names = EXPORT_OWN_NAMES, .claim = {uid, 1, epoch}};
-    return export_write(&export, b->path, error);
+    return export_write(&export, b->path, NULL, error);
 }
 
 static float exported(const struct bench *b)

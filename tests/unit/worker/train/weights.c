@@ -59,7 +59,7 @@ static void write_out(struct bench *b, enum export_names names)
 {
     struct error error = ERROR_INIT;
     struct export export = {.layout = &b->state.layout, .parameters = b->state.parameters, .names = names};
-    cr_assert_eq(export_write(&export, b->path, &error), 0, "%s", error.message);
+    cr_assert_eq(export_write(&export, b->path, NULL, &error), 0, "%s", error.message);
 }
 
 static bool same_values(const float *some, const float *others, int64_t count)
