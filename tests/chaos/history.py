@@ -306,15 +306,18 @@ def check_updates(servers, total):
 
 def check_held(peers):
     """Sentences about successors of peers that begin behind examples which no replica but their predecessor's has ever had; what has
-    only been computed must be taken again. Who restores a checkpoint has what is counted in it, and all that was before is void."""
-    found, held = [], defaultdict(int)  # by seat
-    for name, fate, seat, examples in peers:
+    only been computed must be taken again. Who restores a checkpoint has what is counted in it, and what those had who are not heard
+    of again is void."""
+    found, held = [], defaultdict(Counter)  # by name and seat
+    last = {name: line for line, (name, *_) in enumerate(peers)}
+    for line, (name, fate, seat, examples) in enumerate(peers):
         if fate == "restored":
-            held = defaultdict(int, {seat: examples})
-        elif fate == "has":
-            held[seat] = max(held[seat], examples)
-        elif fate == "begins" and examples > held[seat]:
-            found.append(f"{name} begins with {examples} examples finished, of which others have had {held[seat]}")
+            held = defaultdict(Counter, {other: counts for other, counts in held.items() if last[other] > line})
+        had = max((counts[seat] for counts in held.values()), default=0)
+        if fate in ("restored", "has"):
+            held[name][seat] = max(held[name][seat], examples)
+        elif fate == "begins" and examples > had:
+            found.append(f"{name} begins with {examples} examples finished, of which others have had {had}")
     return found
 
 

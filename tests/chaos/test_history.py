@@ -264,6 +264,14 @@ class Reading(unittest.TestCase):
         self.assertEqual(self.held(*back, "worker-1-4 begins 1 0"), [])
         self.assertTrue(self.held(*back, "worker-1-4 begins 1 48"))
         self.assertTrue(self.held("worker-0-3 begins 0 36"))
+        back = [*back, "worker-0-3 has 1 24"]
+        self.assertEqual(self.held(*back, "worker-1-4 begins 1 24"), [])
+        self.assertTrue(self.held(*back, "worker-1-4 begins 1 48"))
+
+    def test_what_those_have_who_come_back_after_that_is_not_void(self):
+        back = ["worker-2-2 has 1 48", "worker-0-3 restored 0 36", "worker-0-3 has 1 24", "worker-0-3 begins 0 36"]
+        self.assertEqual(self.held(*back, "worker-2-2 finished 2 60", "worker-1-4 begins 1 48"), [])
+        self.assertTrue(self.held(*back, "worker-2-2 finished 2 60", "worker-1-4 begins 1 60"))
 
     def test_a_pod_that_was_created_twice_is_noticed(self):
         def seen(*uids):

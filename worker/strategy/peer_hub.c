@@ -60,7 +60,7 @@ struct peer {
     bool in_world;
     float *pending; /* changes that wait; NULL: never any */
     bool dirty;
-    int64_t pending_from; /* they are of our examples after so many */
+    int64_t pending_from, pending_to; /* they are of our examples after so many, up to so many */
 };
 
 enum errand_state { ERRAND_NONE, ERRAND_WANTED, ERRAND_ASKED, ERRAND_DONE, ERRAND_NOTHING, ERRAND_FAILED };
@@ -93,8 +93,11 @@ struct peer_hub {
     struct world next_world;
     bool world_changed;
     int64_t counts[CREW_SIZE_MAX];
-    struct holdings held; /* of our replica; our own examples are all in it */
-    int64_t handed;       /* of our own examples: what some other replica has */
+    struct holdings forgotten; /* counted by what a newcomer has heard before */
+    struct holdings held;      /* of our replica; of our own examples: */
+    int64_t own;               /* what it has of them; a forerunner may have handed on more than we know a replica of */
+    int64_t begun;             /* where the step that is under way began */
+    int64_t handed;            /* what some other replica has */
     struct errand meeting, fetch;
     float *sent; /* of the meeting */
     float *const *fetched;
@@ -123,11 +126,18 @@ static void raise_counts(int64_t counts[CREW_SIZE_MAX], const int64_t others[CRE
             counts[seat] = others[seat];
 }
 
+/* With the lock held. */
+static struct holdings holdings_now(const struct peer_hub *hub)
+{
+    struct holdings holdings = hub->held;
+    holdings.counts[hub->options.seat] = hub->own;
+    return holdings;
+}
+
 static struct holdings copy_holdings(struct peer_hub *hub)
 {
     pthread_mutex_lock(&hub->lock);
-    struct holdings holdings = hub->held;
-    holdings.counts[hub->options.seat] = hub->counts[hub->options.seat];
+    const struct holdings holdings = holdings_now(hub);
     pthread_mutex_unlock(&hub->lock);
     return holdings;
 }
@@ -141,6 +151,8 @@ static void hold_also(struct peer_hub *hub, const int64_t counts[CREW_SIZE_MAX])
             step_record_peer("has", seat, counts[seat]);
     raise_counts(hub->held.counts, counts);
     raise_counts(hub->counts, counts);
+    if (counts[hub->options.seat] > hub->own)
+        hub->own = counts[hub->options.seat];
     pthread_mutex_unlock(&hub->lock);
 }
 
@@ -759,7 +771,7 @@ static void send_pending(struct peer_hub *hub, struct peer *peer)
     /* The trainer adds to it under the lock; it waits for as long as the copy takes. */
     struct peer_message message = {.type = PEER_UPDATE, .seats = CREW_SIZE_MAX};
     pthread_mutex_lock(&hub->lock);
-    peer->sent_count = hub->counts[hub->options.seat];
+    peer->sent_count = peer->pending_to;
     message.from = peer->pending_from;
     message.counts[hub->options.seat] = peer->sent_count;
     say_vector(hub, peer->stream, &message, peer->pending);
@@ -792,6 +804,13 @@ static void start_meeting(struct peer_hub *hub, struct peer *peer)
     say_vector(hub, peer->stream, &message, hub->sent);
 }
 
+/* With the lock held. */
+static void forget_counts(struct peer_hub *hub)
+{
+    raise_counts(hub->forgotten.counts, hub->counts);
+    memset(hub->counts, 0, sizeof(hub->counts));
+}
+
 static void start_fetch(struct peer_hub *hub, struct peer *peer)
 {
     pthread_mutex_lock(&hub->lock);
@@ -799,7 +818,7 @@ static void start_fetch(struct peer_hub *hub, struct peer *peer)
     if (due)
         errand_ask(&hub->fetch);
     if (due && !peer_replica_is_whole(hub->replica))
-        memset(hub->counts, 0, sizeof(hub->counts));
+        forget_counts(hub);
     uint64_t serial = hub->fetch.serial;
     pthread_mutex_unlock(&hub->lock);
     if (due)
@@ -875,13 +894,29 @@ void peer_hub_set_world(struct peer_hub *hub, const struct world *world)
     rpc_wake(hub->rpc);
 }
 
+/* With the lock held. */
+static void count_own(struct peer_hub *hub, int64_t examples)
+{
+    int64_t *count = &hub->counts[hub->options.seat];
+    hub->begun = examples;
+    hub->own = examples > hub->own ? examples : hub->own;
+    *count = hub->own > *count ? hub->own : *count;
+}
+
+int64_t peer_hub_place(struct peer_hub *hub)
+{
+    pthread_mutex_lock(&hub->lock);
+    int64_t place = hub->begun = hub->own;
+    pthread_mutex_unlock(&hub->lock);
+    return place;
+}
+
 void peer_hub_publish(struct peer_hub *hub, const float *change, int64_t examples)
 {
     uint64_t elements = peer_replica_elements(hub->replica);
     pthread_mutex_lock(&hub->lock);
-    int64_t before = hub->counts[hub->options.seat];
-    if (examples > before)
-        hub->counts[hub->options.seat] = examples;
+    int64_t from = hub->begun;
+    count_own(hub, examples);
     for (unsigned seat = 0; seat < CREW_SIZE_MAX; seat++) {
         struct peer *peer = &hub->peers[seat];
         if (!peer->in_world)
@@ -890,8 +925,9 @@ void peer_hub_publish(struct peer_hub *hub, const float *change, int64_t example
             peer->pending = memory_allocate(elements, sizeof(*peer->pending));
         for (uint64_t i = 0; i < elements; i++)
             peer->pending[i] += change[i];
-        if (!peer->dirty)
-            peer->pending_from = before;
+        if (!peer->dirty || from > peer->pending_to) /* what lies between is another's, and not in it */
+            peer->pending_from = from;
+        peer->pending_to = examples;
         peer->dirty = true;
     }
     pthread_mutex_unlock(&hub->lock);
@@ -965,7 +1001,7 @@ static enum peer_handing handing_now(const struct peer_hub *hub)
 {
     if (!changes_are_taken(hub))
         return PEER_HANDING_UNDER_WAY;
-    if (hub->handed >= hub->counts[hub->options.seat])
+    if (hub->handed >= hub->own)
         return PEER_HANDING_DONE;
     return hub->meeting.state == ERRAND_NONE ? PEER_HANDING_WANTS_MEETING : PEER_HANDING_UNDER_WAY;
 }
@@ -1012,6 +1048,9 @@ void peer_hub_adopt(struct peer_hub *hub)
     const struct holdings holdings = hub->fetched_holdings;
     pthread_mutex_unlock(&hub->lock);
     hold_also(hub, holdings.counts);
+    pthread_mutex_lock(&hub->lock);
+    hub->own = hub->counts[hub->options.seat]; /* where the forerunner was, by what is known: whoever told that has it, or knows who */
+    pthread_mutex_unlock(&hub->lock);
 }
 
 void peer_hub_forget(struct peer_hub *hub)
@@ -1024,17 +1063,33 @@ void peer_hub_forget(struct peer_hub *hub)
 void peer_hub_count(struct peer_hub *hub, unsigned seat, int64_t examples)
 {
     pthread_mutex_lock(&hub->lock);
-    if (examples > hub->counts[seat])
+    if (seat == hub->options.seat)
+        count_own(hub, examples);
+    else if (examples > hub->counts[seat])
         hub->counts[seat] = examples;
     pthread_mutex_unlock(&hub->lock);
 }
 
-void peer_hub_restore(struct peer_hub *hub, int64_t examples)
+/* `counts` beyond `others`. */
+static int64_t count_beyond(const int64_t counts[CREW_SIZE_MAX], const int64_t others[CREW_SIZE_MAX])
+{
+    int64_t beyond = 0;
+    for (unsigned seat = 0; seat < CREW_SIZE_MAX; seat++)
+        beyond += counts[seat] > others[seat] ? counts[seat] - others[seat] : 0;
+    return beyond;
+}
+
+/* Whoever goes on from that checkpoint after us has them, too: they are as good as handed. */
+int64_t peer_hub_restore(struct peer_hub *hub, const int64_t counts[CREW_SIZE_MAX])
 {
     pthread_mutex_lock(&hub->lock);
-    memset(hub->counts, 0, sizeof(hub->counts));
-    hub->counts[hub->options.seat] = examples;
+    forget_counts(hub);
+    int64_t more = count_beyond(hub->forgotten.counts, counts);
+    memcpy(hub->counts, counts, sizeof(hub->counts));
+    memcpy(hub->held.counts, counts, sizeof(hub->held.counts));
+    hub->own = hub->begun = hub->handed = counts[hub->options.seat];
     pthread_mutex_unlock(&hub->lock);
+    return more;
 }
 
 int64_t peer_hub_counted(struct peer_hub *hub, unsigned seat)
@@ -1045,14 +1100,30 @@ int64_t peer_hub_counted(struct peer_hub *hub, unsigned seat)
     return examples;
 }
 
-int64_t peer_hub_total(struct peer_hub *hub)
+int64_t peer_hub_read_counts(struct peer_hub *hub, int64_t ret_counts[CREW_SIZE_MAX])
 {
     int64_t total = 0;
     pthread_mutex_lock(&hub->lock);
-    for (unsigned seat = 0; seat < CREW_SIZE_MAX; seat++)
-        total += hub->counts[seat];
+    memcpy(ret_counts, hub->counts, sizeof(hub->counts));
     pthread_mutex_unlock(&hub->lock);
+    for (unsigned seat = 0; seat < CREW_SIZE_MAX; seat++)
+        total += ret_counts[seat];
     return total;
+}
+
+int64_t peer_hub_total(struct peer_hub *hub)
+{
+    int64_t counts[CREW_SIZE_MAX];
+    return peer_hub_read_counts(hub, counts);
+}
+
+int64_t peer_hub_lacking(struct peer_hub *hub)
+{
+    pthread_mutex_lock(&hub->lock);
+    const struct holdings holdings = holdings_now(hub);
+    int64_t lacking = count_beyond(hub->counts, holdings.counts);
+    pthread_mutex_unlock(&hub->lock);
+    return lacking;
 }
 
 void peer_hub_say_done(struct peer_hub *hub)

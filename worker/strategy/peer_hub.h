@@ -22,6 +22,8 @@
 
 struct peer_hub;
 
+#define PEER_STALL_MAX 512
+
 struct peer_hub_options {
     const char *job_uid; /* copied */
     uint32_t attempt, epoch;
@@ -42,6 +44,9 @@ uint16_t peer_hub_port(const struct peer_hub *hub);
 void peer_hub_serve(struct peer_hub *hub, struct peer_replica *replica);
 void peer_hub_set_world(struct peer_hub *hub, const struct world *world);
 
+/* Where our next examples begin in our order: behind those that our replica has. The trainer asks before each step. It is further on
+ * than what we have finished when our replica has met one that has more of this seat, of a forerunner. */
+int64_t peer_hub_place(struct peer_hub *hub);
 /* To be added by every peer; with it we have finished so many examples. */
 void peer_hub_publish(struct peer_hub *hub, const float *change, int64_t examples);
 /* Meets the peer half-way, unless a meeting is under way or it is not in the world. With one that is not connected the meeting waits,
@@ -71,18 +76,23 @@ void peer_hub_forget(struct peer_hub *hub);
 /* A peer that has not answered for long: rank, role, address, and what it was asked; once, until it answers in good time again
  * or greets anew.
  * False: there is no news. Nobody waits for it; the coordinator drops it when it stays silent. */
-#define PEER_STALL_MAX 512
 bool peer_hub_take_stall(struct peer_hub *hub, char text[PEER_STALL_MAX]);
 
 /* Examples finished by each seat, as far as is known here; never fewer than before, but that a newcomer knows what the giver of its
  * state does, or what is in its checkpoint, and tells nothing until then: what it has heard before may be lost with who said it. Of its own a member tells only those that
  * another replica has taken in (an update, a meeting, a state): what a killed one has told is lost with nobody, and the rest is not
- * counted, but done again by its successor. */
+ * counted, but done again by its successor. A seat's examples count by how far they reach in its order: those that two processes have
+ * taken there count once. */
 void peer_hub_count(struct peer_hub *hub, unsigned seat, int64_t examples);
-/* Our state is a checkpoint's, all examples of which count as our own. */
-void peer_hub_restore(struct peer_hub *hub, int64_t examples);
+/* Our state is a checkpoint's, which has these. Returns how many more counted by what was heard before: they are in no replica that has
+ * been found. Whoever has them after all brings them when it comes. */
+int64_t peer_hub_restore(struct peer_hub *hub, const int64_t counts[CREW_SIZE_MAX]);
 int64_t peer_hub_counted(struct peer_hub *hub, unsigned seat);
+/* Of all seats at one moment; returns their sum. */
+int64_t peer_hub_read_counts(struct peer_hub *hub, int64_t ret_counts[CREW_SIZE_MAX]);
 int64_t peer_hub_total(struct peer_hub *hub);
+/* Of those that count: how many our replica lacks. */
+int64_t peer_hub_lacking(struct peer_hub *hub);
 
 /* The chief: tells all peers, those to come too, that the result is stored. The others: whether they have been told. */
 void peer_hub_say_done(struct peer_hub *hub);

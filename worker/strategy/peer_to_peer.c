@@ -50,6 +50,8 @@ struct peer_to_peer {
     unsigned seat;
     uint64_t random;
     int64_t own_steps, step_before;
+    int64_t finished[CREW_SIZE_MAX]; /* examples by seat; what the progress is of */
+    int64_t told_lacking;
     float *change;                 /* SendToAll: parameters before the update, then what it has changed */
     float *mean[PEER_VECTORS_MAX]; /* the chief's last mean of all; while it is the state: what the chief has itself */
     float *theirs[PEER_VECTORS_MAX]; /* and a peer's */
@@ -80,6 +82,22 @@ static void tell_stalls(struct peer_to_peer *strategy)
         options->on_stall(options->context, text);
 }
 
+/* Who died together may have had from each other what nobody else has. It has moved the schedule, and is not done again. */
+static void tell_lacking(struct peer_to_peer *strategy)
+{
+    const struct strategy_options *options = &strategy->base.options;
+    int64_t lacking = peer_hub_lacking(strategy->hub);
+    char text[PEER_STALL_MAX];
+    if (lacking <= strategy->told_lacking || options->on_warning == NULL)
+        return;
+    snprintf(text, sizeof text,
+             "nobody else is left, and %lld examples that count as finished are not in this worker's replica: they are "
+             "lost unless a worker that has them comes back",
+             (long long)lacking);
+    options->on_warning(options->context, text);
+    strategy->told_lacking = lacking;
+}
+
 static int follow_world(struct peer_to_peer *strategy, struct error *error)
 {
     struct strategy *base = &strategy->base;
@@ -90,6 +108,8 @@ static int follow_world(struct peer_to_peer *strategy, struct error *error)
     if (news > 0) {
         base->world = world;
         peer_hub_set_world(strategy->hub, &world);
+        if (world.size == 1 && base->holds_state)
+            tell_lacking(strategy);
     }
     tell_stalls(strategy);
     return news < 0 ? -1 : 0;
@@ -117,17 +137,21 @@ static void meet_somebody(struct peer_to_peer *strategy)
 static void read_progress(struct peer_to_peer *strategy)
 {
     struct training_progress *progress = &strategy->base.options.state->progress;
-    int64_t total = peer_hub_total(strategy->hub), examples = dataset_count(strategy->base.options.dataset);
+    int64_t total = peer_hub_read_counts(strategy->hub, strategy->finished);
+    int64_t examples = dataset_count(strategy->base.options.dataset);
     int64_t step = total / strategy->base.options.global_batch, last = strategy->base.options.total_steps;
     progress->step = last > 0 && step > last ? last : step;
     progress->data_epoch = total / examples;
     progress->examples_consumed = total % examples;
 }
 
-static void place_in_own_examples(struct peer_to_peer *strategy)
+static int64_t place_of(const struct peer_to_peer *strategy)
 {
-    int64_t done = peer_hub_counted(strategy->hub, strategy->seat);
-    step_record_peer("begins", strategy->seat, done);
+    return strategy->own.progress.data_epoch * strategy->sampler.count + strategy->own.progress.examples_consumed;
+}
+
+static void go_to_place(struct peer_to_peer *strategy, int64_t done)
+{
     strategy->own.progress.data_epoch = done / strategy->sampler.count;
     strategy->own.progress.examples_consumed = done % strategy->sampler.count;
 }
@@ -142,14 +166,46 @@ static void point_at_state(struct peer_to_peer *strategy, float *vectors[PEER_VE
         vectors[1 + i] = state->host.slots[i];
 }
 
+/* What each seat had finished, where the checkpoint is of peers and of batches as large as ours. Else its steps count as ours: nobody
+ * has finished any of that in an order of its own. */
+static void read_restored(const struct peer_to_peer *strategy, int64_t ret_counts[CREW_SIZE_MAX])
+{
+    const struct strategy_options *options = &strategy->base.options;
+    int64_t step = options->state->progress.step, total = 0;
+    for (unsigned seat = 0; seat < CREW_SIZE_MAX; seat++)
+        total += ret_counts[seat] = options->restored_finished != NULL ? options->restored_finished[seat] : 0;
+    int64_t steps = total / options->global_batch;
+    if (steps == step || (steps > step && step == options->total_steps)) /* several overshoot the end together */
+        return;
+    memset(ret_counts, 0, CREW_SIZE_MAX * sizeof(*ret_counts));
+    ret_counts[strategy->seat] = step * options->global_batch;
+}
+
+static void tell_void(const struct peer_to_peer *strategy, int64_t examples)
+{
+    const struct strategy_options *options = &strategy->base.options;
+    char text[PEER_STALL_MAX];
+    if (examples == 0 || options->on_warning == NULL)
+        return;
+    snprintf(text, sizeof text,
+             "all that had a replica are gone: back to step %lld; %lld examples that were finished since are lost, "
+             "unless a worker that has them comes back",
+             (long long)options->state->progress.step, (long long)examples);
+    options->on_warning(options->context, text);
+}
+
 static int restore(struct peer_to_peer *strategy, struct error *error)
 {
     const struct strategy_options *options = &strategy->base.options;
     if (options->restore(options->context, error) < 0)
         return -1;
-    int64_t examples = options->state->progress.step * options->global_batch;
-    peer_hub_restore(strategy->hub, examples);
-    step_record_peer("restored", strategy->seat, examples);
+    int64_t counts[CREW_SIZE_MAX];
+    read_restored(strategy, counts);
+    tell_void(strategy, peer_hub_restore(strategy->hub, counts));
+    step_record_peer("restored", strategy->seat, counts[strategy->seat]);
+    for (unsigned seat = 0; seat < CREW_SIZE_MAX; seat++)
+        if (seat != strategy->seat && counts[seat] > 0)
+            step_record_peer("has", seat, counts[seat]);
     return 0;
 }
 
@@ -251,7 +307,9 @@ static int peer_reform(struct strategy *base, struct error *error)
     if (!base->holds_state)
         strategy->own.progress.step = base->options.state->progress.step;
     base->holds_state = true;
-    place_in_own_examples(strategy);
+    int64_t done = peer_hub_place(strategy->hub);
+    step_record_peer("begins", strategy->seat, done);
+    go_to_place(strategy, done);
     strategy->step_before = base->options.state->progress.step;
     peer_replica_set_whole(strategy->shared, true);
     return follow_world(strategy, error);
@@ -277,9 +335,9 @@ static int update(struct peer_to_peer *strategy, struct strategy_result *ret_res
 }
 
 /* What is counted is in the replica already, and in the change that is sent. */
-static void exchange(struct peer_to_peer *strategy, int64_t examples)
+static void exchange(struct peer_to_peer *strategy)
 {
-    int64_t finished = peer_hub_counted(strategy->hub, strategy->seat) + examples;
+    int64_t finished = place_of(strategy);
     step_record_peer("finished", strategy->seat, finished);
     if (!strategy->gossips && strategy->base.world.size > 1)
         peer_hub_publish(strategy->hub, strategy->change, finished);
@@ -291,12 +349,14 @@ static void exchange(struct peer_to_peer *strategy, int64_t examples)
 
 static int take_own_step(struct peer_to_peer *strategy, struct strategy_result *ret_result, struct error *error)
 {
-    int64_t examples;
+    int64_t examples, place = peer_hub_place(strategy->hub);
+    if (place > place_of(strategy))
+        go_to_place(strategy, place);
     if (replica_start_passes(strategy->replica, &examples, error) < 0 ||
         replica_finish_passes(strategy->replica, 0, 0, error) < 0 || update(strategy, ret_result, error) < 0)
         return -1;
     strategy->own_steps++;
-    exchange(strategy, ret_result->examples);
+    exchange(strategy);
     read_progress(strategy);
     if (strategy->base.options.at_boundary != NULL)
         strategy->base.options.at_boundary(strategy->base.options.context);
@@ -499,7 +559,7 @@ static void peer_average_end(struct strategy *base)
 
 static int64_t peer_finished(const struct strategy *base, unsigned seat)
 {
-    return peer_hub_counted(((const struct peer_to_peer *)base)->hub, seat);
+    return ((const struct peer_to_peer *)base)->finished[seat];
 }
 
 static int await_done(struct peer_to_peer *strategy, struct error *error)

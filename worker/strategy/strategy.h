@@ -90,6 +90,7 @@ struct strategy_options {
     struct peer_hub *hub; /* PeerToPeer, instead of the endpoint */
     unsigned seat, peers; /* PeerToPeer: our seat, and by how many the global batch is divided */
     int64_t grace_ms;     /* PeerToPeer: from a vote to leave until the process is killed; 0: no end */
+    const int64_t *restored_finished; /* PeerToPeer: strategy_finished of the checkpoint that `restore` takes, by seat; all 0: not known */
     const char *job_uid;
     enum collective_transport transport;
     uint64_t machine;            /* which this one is, for Hierarchical; 0: found out */
@@ -229,7 +230,8 @@ void strategy_average_end(struct strategy *strategy);
 /* Replicas in the last mean, and those that there were to be reached; 0 and 0: none was taken. */
 unsigned strategy_averaged(const struct strategy *strategy, unsigned *ret_of);
 
-/* Loose strategies: the examples that the member of a seat has finished, as far as is known here. */
+/* Loose strategies: the examples that a seat's members have finished, as far as was known here when the state's progress was last
+ * told. */
 int64_t strategy_finished(const struct strategy *strategy, unsigned seat);
 
 /* The world as of the last reform; rank 0 of 1 for strategies of one process. */

@@ -7,6 +7,7 @@
 #include "common/memory.h"
 #include "worker/checkpoint/file.h"
 #include "worker/checkpoint/image.h"
+#include "worker/train/finished_examples.h"
 #include "worker/train/initial_weights.h"
 #include "worker/train/resumed_order.h"
 #include "worker/train/state_tensors.h"
@@ -23,6 +24,7 @@ static int start_from_checkpoint(struct trainer *trainer, const struct checkpoin
         return error_wrap(error,
                           "checkpoint of step %lld does not fit this job (use another checkpoint.path to start anew)",
                           (long long)image->manifest.step);
+    finished_examples_read(image->manifest.model, trainer->restored_finished);
     report_say(trainer->report, "resumes from the checkpoint of step %lld", (long long)image->manifest.step);
     return 0;
 }

@@ -12,6 +12,7 @@
 #include "worker/train/averaging.h"
 #include "worker/train/best.h"
 #include "worker/train/export_record.h"
+#include "worker/train/finished_examples.h"
 #include "worker/train/resumed_order.h"
 #include "worker/train/state_tensors.h"
 
@@ -66,6 +67,16 @@ static void describe_stages(const struct trainer *trainer, struct json *model)
     json_set_string(model, "stages", buffer_text(&text));
 }
 
+static void describe_finished(const struct trainer *trainer, struct json *model)
+{
+    int64_t counts[CREW_SIZE_MAX];
+    if (trainer->strategy == NULL || !strategy_is_loose(trainer->strategy))
+        return;
+    for (unsigned seat = 0; seat < CREW_SIZE_MAX; seat++)
+        counts[seat] = strategy_finished(trainer->strategy, seat);
+    finished_examples_describe(model, counts);
+}
+
 struct json *saving_describe_model(const struct trainer *trainer)
 {
     struct json *model = json_new_object();
@@ -75,6 +86,7 @@ struct json *saving_describe_model(const struct trainer *trainer)
     resumed_order_describe(model, &trainer->sampler);
     describe_stages(trainer, model);
     averaging_describe(trainer, model);
+    describe_finished(trainer, model);
     return model;
 }
 

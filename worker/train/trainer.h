@@ -71,6 +71,7 @@ struct trainer {
     int64_t evaluated_step;   /* -1: none since the crew formed */
     bool evaluates;           /* what may be abandoned is an evaluation, not a step */
     bool averaged;            /* the state is the mean of all replicas (averaging.h) */
+    int64_t restored_finished[CREW_SIZE_MAX]; /* what the checkpoint tells that it was restored from (finished_examples.h) */
     int64_t checkpoint_step;  /* last step whose save was started */
     int64_t checkpoint_ns;    /* when */
     int64_t told_failures;    /* failed saves that the report has told */

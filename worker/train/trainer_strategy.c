@@ -90,6 +90,7 @@ int trainer_open_strategy(struct trainer *trainer, struct error *error)
         .seat = trainer->crew.rank,
         .peers = trainer->crew.expected,
         .grace_ms = trainer->identity->grace_ms,
+        .restored_finished = trainer->restored_finished,
         .job_uid = trainer->identity->job_uid,
         .waits_for_device = trainer->identity->waits_for_device,
         .launches_singly = trainer->identity->launches_singly,

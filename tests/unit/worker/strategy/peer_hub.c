@@ -265,10 +265,73 @@ Test(peer_hub, what_was_heard_before_a_checkpoint_is_restored_is_void, .timeout 
     peer_replica_set_whole(own.replica, false);
     peer_hub_count(own.hub, 5, 50);
     peer_hub_count(own.hub, 0, 90);
-    peer_hub_restore(own.hub, 24);
+    cr_expect_eq(peer_hub_restore(own.hub, (const int64_t[CREW_SIZE_MAX]){24, 8}), 50 + 90 - 24, "what is told as lost");
     cr_expect_eq(peer_hub_counted(own.hub, 0), 24);
-    cr_expect_eq(peer_hub_total(own.hub), 24);
+    cr_expect_eq(peer_hub_total(own.hub), 24 + 8);
+    cr_expect_eq(peer_hub_place(own.hub), 24);
+    cr_expect_eq(peer_hub_lacking(own.hub), 0);
     close_place(&own);
+}
+
+/* A chief's successor that has not found them goes on from the checkpoint; they have trained on from there. */
+static void open_restored(struct place *own, struct place *other, const int64_t others[CREW_SIZE_MAX])
+{
+    static const int64_t restored[CREW_SIZE_MAX] = {24, 32, 40};
+    open_place(own, 0);
+    open_place(other, 1);
+    cr_expect_eq(peer_hub_restore(own->hub, restored), 0);
+    (void)peer_hub_restore(other->hub, others);
+    peer_hub_count(other->hub, 2, 64); /* it knows who has them */
+    const uint16_t ports[SEATS] = {peer_hub_port(own->hub), peer_hub_port(other->hub)};
+    const struct world here = world_of(0, ports), there = world_of(1, ports);
+    peer_hub_set_world(other->hub, &there);
+    peer_hub_set_world(own->hub, &here);
+    expect_count(own->hub, 2, 64); /* they know each other */
+}
+
+static const int64_t of_survivor[CREW_SIZE_MAX] = {48, 56, 40};
+
+Test(peer_hub, a_successor_that_restores_counts_no_example_of_survivors_twice, .timeout = 120)
+{
+    struct place own, other;
+    open_restored(&own, &other, of_survivor);
+    cr_expect_eq(peer_hub_total(own.hub), 48 + 56 + 64);
+    cr_expect_eq(peer_hub_place(own.hub), 24, "our replica has no more");
+    peer_hub_count(own.hub, 0, 30);
+    cr_expect_eq(peer_hub_counted(own.hub, 0), 48, "they count since the forerunner took them");
+    cr_expect_eq(peer_hub_place(own.hub), 30);
+    meet(own.hub);
+    for (int look = 0; look < 6000 && peer_hub_place(own.hub) == 30; look++)
+        usleep(10000);
+    cr_expect_eq(peer_hub_place(own.hub), 48, "our replica has now what the forerunner did");
+    cr_expect_eq(peer_hub_lacking(own.hub), 64 - 40, "what a third has");
+    peer_hub_count(own.hub, 0, 54);
+    cr_expect_eq(peer_hub_total(own.hub), 54 + 56 + 64);
+    close_place(&own);
+    close_place(&other);
+}
+
+/* What the forerunner did in between is not in it. */
+Test(peer_hub, a_change_from_before_a_leap_is_not_taken_for_all_that_lies_between, .timeout = 120)
+{
+    static const float change[COUNT] = {1, 2, 3, 4};
+    struct place own, other;
+    open_restored(&own, &other, (int64_t[CREW_SIZE_MAX]){24, 56, 40});
+    peer_replica_lock(other.replica);
+    (void)peer_hub_place(own.hub);
+    peer_hub_publish(own.hub, change, 30); /* on its way */
+    expect_stall(own.hub, peer_hub_port(other.hub), "taken a change");
+    (void)peer_hub_place(own.hub);
+    peer_hub_publish(own.hub, change, 36); /* waits */
+    (void)peer_hub_restore(own.hub, (int64_t[CREW_SIZE_MAX]){48, 56, 64});
+    (void)peer_hub_place(own.hub);
+    peer_hub_publish(own.hub, change, 54); /* waits with it */
+    peer_replica_unlock(other.replica);
+    await_value(&other, 0, 3);
+    await_sent(&own, &other);
+    cr_expect_lt(peer_hub_counted(other.hub, 0), 54);
+    close_place(&own);
+    close_place(&other);
 }
 
 Test(peer_hub, a_state_that_is_adopted_brings_what_its_giver_has, .timeout = 120)

@@ -6,8 +6,10 @@
 #include <criterion/criterion.h>
 #include <math.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/memory.h"
 #include "common/scope.h"
@@ -27,8 +29,9 @@
 #define NO_DEATH_MS 600000
 #define REFUSED_PORT 1
 
-/* Of rank 1 and above. */
+/* Of another rank. */
 struct companion {
+    const struct training_state *likeness; /* its own state is as large */
     struct member *member;
     struct rpc *rpc;
     pthread_t joining;
@@ -38,11 +41,13 @@ struct companion {
     /* The rpc's thread only: what it has not answered yet. */
     struct rpc_stream *stream;
     struct peer_message due;
-    unsigned ticks, heard;
+    unsigned ticks;
+    atomic_uint heard;
 };
 
 struct scene {
     unsigned size; /* 0: SIZE */
+    unsigned rank; /* of the learner, which is the chief mostly */
     char hosts[SIZE_OF_THREE][LOOPBACK_HOST_MAX];
     struct crew_seat seats[SIZE_OF_THREE];
     struct learner chief;
@@ -51,7 +56,13 @@ struct scene {
     unsigned votes;
     char warning[1024];
     int64_t grace_ms; /* 0: GRACE_MS */
+    int64_t restored_step, restored_finished[CREW_SIZE_MAX];
 };
+
+static struct companion *companion_of(struct scene *scene, unsigned rank)
+{
+    return &scene->companions[rank > scene->rank ? rank - 1 : rank];
+}
 
 static double constant_rate(void *context, int64_t step)
 {
@@ -70,9 +81,12 @@ static void take_warning(void *context, const char *text)
     snprintf(scene->warning, sizeof scene->warning, "%s", text);
 }
 
-static int fresh_state(void *context, struct error *error)
+/* Of a checkpoint, or afresh. */
+static int restore_state(void *context, struct error *error)
 {
-    (void)context, (void)error;
+    struct scene *scene = context;
+    (void)error;
+    scene->chief.state.progress.step = scene->restored_step;
     return 0;
 }
 
@@ -106,6 +120,21 @@ static void say(struct rpc_stream *stream, const struct peer_message *message)
     rpc_stream_send(stream, bytes, peer_message_encode(message, bytes, sizeof bytes));
 }
 
+static void give_state(const struct companion *companion, struct rpc_stream *stream, uint64_t serial)
+{
+    static const float zeros[PEER_PART_MAX];
+    uint64_t elements = (uint64_t)companion->likeness->layout.elements;
+    unsigned vectors = 1 + companion->likeness->optimizer_slots;
+    cr_assert_leq(elements, PEER_PART_MAX);
+    for (unsigned vector = 0; vector < vectors; vector++)
+        say(stream, &(struct peer_message){.type = PEER_STATE,
+                                           .serial = serial,
+                                           .vector = vector,
+                                           .last = vector + 1 == vectors,
+                                           .count = elements,
+                                           .floats = zeros});
+}
+
 /* What is to be answered here is of one part. */
 static void hear(void *context, struct rpc_stream *stream, const void *bytes, size_t length)
 {
@@ -116,9 +145,11 @@ static void hear(void *context, struct rpc_stream *stream, const void *bytes, si
         return;
     if (message.type == PEER_HELLO)
         say(stream, &(struct peer_message){.type = PEER_COUNTS});
+    if (message.type == PEER_FETCH && companion->likeness != NULL)
+        give_state(companion, stream, message.serial);
     if ((message.type != PEER_UPDATE && message.type != PEER_AVERAGE) || !message.last)
         return;
-    if (companion->heard++ > 0 && companion->once)
+    if (atomic_fetch_add(&companion->heard, 1) > 0 && companion->once)
         return;
     cr_assert(message.offset == 0 || !companion->answers);
     companion->stream = stream;
@@ -159,7 +190,7 @@ static void on_call(void *context, struct rpc_stream *stream, struct rpc_stream_
 static void open_companion(struct scene *scene, unsigned rank)
 {
     static const struct rpc_method method = {PEER_METHOD_EXCHANGE, on_call};
-    struct companion *companion = &scene->companions[rank - 1];
+    struct companion *companion = companion_of(scene, rank);
     struct rpc_server *door;
     struct error error = ERROR_INIT;
     cr_assert_eq(rpc_new(answer_late, companion, TICK_MS, &companion->rpc, NULL), 0);
@@ -178,19 +209,25 @@ static void open_companion(struct scene *scene, unsigned rank)
     ",\"data\":{\"format\":\"synthetic\",\"examples\":" examples "},\"training\":{\"steps\":100,\"batchSize\":8,"      \
     "\"logicalShards\":2,\"seed\":5" optimizer "}}"
 
-static int open_chief(struct scene *scene, const char *job, struct error *error)
+#define GOSSIP JOB_OF(",\"exchange\":\"Gossip\"", "{\"preset\":\"mlp\",\"width\":16}", "64", "")
+
+static int open_learner(struct scene *scene, const char *job, struct error *error)
 {
-    const struct peer_hub_options hub = {
-        .job_uid = LEARNER_JOB_UID, .attempt = 1, .epoch = 1, .listen_address = scene->hosts[0]};
+    const struct peer_hub_options hub = {.job_uid = LEARNER_JOB_UID,
+                                         .attempt = 1,
+                                         .epoch = 1,
+                                         .seat = scene->rank,
+                                         .listen_address = scene->hosts[scene->rank]};
     struct learner *chief = &scene->chief;
     if (learner_open_job(chief, job, error) < 0 || learner_open_model(chief, 1, BATCH, false, error) < 0 ||
         learner_open_state(chief, error) < 0 || peer_hub_open(&hub, &scene->hub, error) < 0)
         return -1;
-    const struct member_options member = place_in_crew(scene, 0, peer_hub_port(scene->hub));
+    const struct member_options member = place_in_crew(scene, scene->rank, peer_hub_port(scene->hub));
     if (member_start(&member, &chief->member, error) < 0)
         return -1;
     struct strategy_options options = learner_options(chief, STRATEGY_PEER_TO_PEER);
     options.hub = scene->hub;
+    options.seat = scene->rank;
     options.peers = scene->size;
     options.global_batch = BATCH;
     options.logical_shards = scene->size;
@@ -199,7 +236,8 @@ static int open_chief(struct scene *scene, const char *job, struct error *error)
     options.spec = &chief->job.strategy;
     options.learning_rate = constant_rate;
     options.votes = read_votes;
-    options.restore = fresh_state;
+    options.restore = restore_state;
+    options.restored_finished = scene->restored_finished;
     options.on_warning = take_warning;
     options.context = scene;
     return strategy_open(&options, &chief->strategy, error);
@@ -214,21 +252,24 @@ static void scene_open(struct scene *scene, const char *job)
         loopback_host(scene->hosts[rank], rank + 1);
         scene->seats[rank] = (struct crew_seat){"worker", rank, scene->hosts[rank], PORT};
     }
-    for (unsigned rank = 1; rank < scene->size; rank++)
-        open_companion(scene, rank);
-    cr_assert_eq(open_chief(scene, job, &error), 0, "%s", error.message);
+    for (unsigned rank = 0; rank < scene->size; rank++)
+        if (rank != scene->rank)
+            open_companion(scene, rank);
+    cr_assert_eq(open_learner(scene, job, &error), 0, "%s", error.message);
+    if (scene->rank != 0)
+        scene->companions[0].likeness = &scene->chief.state;
     cr_assert_eq(strategy_reform(scene->chief.strategy, &error), 0, "%s", error.message);
-    for (unsigned rank = 1; rank < scene->size; rank++)
-        pthread_join(scene->companions[rank - 1].joining, NULL);
+    for (unsigned i = 0; i + 1 < scene->size; i++)
+        pthread_join(scene->companions[i].joining, NULL);
 }
 
 static void scene_close(struct scene *scene)
 {
     learner_close(&scene->chief);
     peer_hub_free(scene->hub);
-    for (unsigned rank = 1; rank < scene->size; rank++) {
-        member_free(scene->companions[rank - 1].member);
-        rpc_free(scene->companions[rank - 1].rpc);
+    for (unsigned i = 0; i + 1 < scene->size; i++) {
+        member_free(scene->companions[i].member);
+        rpc_free(scene->companions[i].rpc);
     }
 }
 
@@ -303,7 +344,7 @@ Test(peer_to_peer, who_leaves_has_sent_all_changes, .timeout = 300)
 
 Test(peer_to_peer, who_leaves_and_gossips_has_met_somebody_after_its_last_step, .timeout = 300)
 {
-    expect_handed_over(JOB_OF(",\"exchange\":\"Gossip\"", "{\"preset\":\"mlp\",\"width\":16}", "64", ""));
+    expect_handed_over(GOSSIP);
 }
 
 /* The chief has asked the first after its step: of three it is the only one of odd rank. */
@@ -311,7 +352,7 @@ static void expect_met(struct companion first, struct companion second)
 {
     static struct scene scene;
     scene = (struct scene){.size = SIZE_OF_THREE, .companions = {first, second}, .grace_ms = NO_DEATH_MS};
-    scene_open(&scene, JOB_OF(",\"exchange\":\"Gossip\"", "{\"preset\":\"mlp\",\"width\":16}", "64", ""));
+    scene_open(&scene, GOSSIP);
     scene.votes = STRATEGY_VOTE_LEAVE;
     free(crew_step(&scene));
     cr_expect_eq(peer_hub_handing(scene.hub, 0), PEER_HANDING_DONE);
@@ -342,6 +383,47 @@ Test(peer_to_peer, who_leaves_does_not_wait_for_one_that_takes_nothing, .timeout
     free(crew_step(&scene));
     cr_expect_eq(peer_hub_handing(scene.hub, 0), PEER_HANDING_UNDER_WAY);
     scene_close(&scene);
+}
+
+/* ---- what a checkpoint tells */
+
+static void expect_restored(int64_t step, int64_t own, int64_t other, int64_t expected_own, int64_t expected_other)
+{
+    static struct scene scene;
+    scene = (struct scene){.restored_step = step, .restored_finished = {own, other}};
+    scene_open(&scene, GOSSIP);
+    cr_expect_eq(strategy_finished(scene.chief.strategy, 0), expected_own);
+    cr_expect_eq(strategy_finished(scene.chief.strategy, 1), expected_other);
+    cr_expect_eq(scene.chief.state.progress.step, step);
+    scene_close(&scene);
+}
+
+Test(peer_to_peer, what_each_had_finished_comes_back_with_a_checkpoint, .timeout = 300)
+{
+    expect_restored(5, 28, 15, 28, 15);
+}
+
+/* They overshoot the last step together. */
+Test(peer_to_peer, what_each_had_finished_at_the_end_comes_back_with_a_checkpoint, .timeout = 300)
+{
+    expect_restored(100, 420, 400, 420, 400);
+}
+
+Test(peer_to_peer, a_checkpoint_that_does_not_tell_counts_as_the_chief_s, .timeout = 300)
+{
+    expect_restored(5, 0, 0, 40, 0);
+}
+
+/* Of batches that were larger. */
+Test(peer_to_peer, a_checkpoint_keeps_its_step_whatever_the_batch_is_now, .timeout = 300)
+{
+    expect_restored(5, 56, 30, 40, 0);
+}
+
+static int fresh_state(void *context, struct error *error)
+{
+    (void)context, (void)error;
+    return 0;
 }
 
 /* Which parameters a step leaves alone: those behind what dropout has dropped. */
