@@ -964,6 +964,14 @@ bool peer_hub_meet_instead(struct peer_hub *hub, unsigned seat, int64_t silence_
     return replaces;
 }
 
+int64_t peer_hub_unhanded(struct peer_hub *hub)
+{
+    pthread_mutex_lock(&hub->lock);
+    int64_t unhanded = hub->own > hub->handed ? hub->own - hub->handed : 0;
+    pthread_mutex_unlock(&hub->lock);
+    return unhanded;
+}
+
 bool peer_hub_is_connected(struct peer_hub *hub, unsigned seat)
 {
     pthread_mutex_lock(&hub->lock);

@@ -55,6 +55,8 @@ void peer_hub_meet(struct peer_hub *hub, unsigned seat);
 /* Instead of a meeting with another that is not connected, or of which nothing has come for so long. What its late answer tells still
  * counts. False: there is no such meeting, or this peer is not connected either. */
 bool peer_hub_meet_instead(struct peer_hub *hub, unsigned seat, int64_t silence_ms);
+/* Of our own examples: how many are in no other replica. */
+int64_t peer_hub_unhanded(struct peer_hub *hub);
 bool peer_hub_is_connected(struct peer_hub *hub, unsigned seat);
 /* For who is about to go. Waits for at most so long as something is under way to a peer; then whether all that this replica has done is
  * with others: SendToAll's changes with all who can take them, and every example with one other at least, or else a meeting

@@ -28,6 +28,7 @@
 #include "worker/strategy/strategy_table.h"
 
 #define MEET_EVERY 16    /* own steps, when updates are sent to all */
+#define UNANSWERED_MS 1000 /* nothing of a meeting has come: who has nobody else meets another */
 #define SILENCE_MS 30000 /* nothing of a state has come: it is given up */
 #define FETCH_LOOK_MS 200
 #define MEAN_SHARE 4      /* of the grace period; the rest is for the step before the mean, and for its save */
@@ -123,12 +124,27 @@ static unsigned next_random(struct peer_to_peer *strategy, unsigned below)
     return (unsigned)(strategy->random % below);
 }
 
-/* Even ranks ask odd ones. */
+/* What a global batch is made of is with nobody yet: those who should ask do something else (the chief evaluates, or saves), or who
+ * was asked does not answer. All of it would be lost with this worker. */
+static bool is_unmet(struct peer_to_peer *strategy)
+{
+    return peer_hub_unhanded(strategy->hub) > strategy->base.options.global_batch;
+}
+
+/* Even ranks ask odd ones. Who is unmet asks for itself, and somebody else where no answer comes: answering waits for nothing. */
 static void meet_somebody(struct peer_to_peer *strategy)
 {
     const struct world *world = &strategy->base.world;
-    if (world->rank % 2 == 0 && world->size > 1)
-        peer_hub_meet(strategy->hub, world->members[2 * next_random(strategy, world->size / 2) + 1]);
+    bool is_even = world->rank % 2 == 0, unmet = is_unmet(strategy);
+    unsigned others = is_even ? world->size / 2 : (world->size + 1) / 2;
+    if (world->size < 2)
+        return;
+    if (is_even || unmet)
+        peer_hub_meet(strategy->hub, world->members[2 * next_random(strategy, others) + is_even]);
+    if (unmet) {
+        unsigned anybody = (world->rank + 1 + next_random(strategy, world->size - 1)) % world->size;
+        (void)peer_hub_meet_instead(strategy->hub, world->members[anybody], UNANSWERED_MS);
+    }
 }
 
 /* ---------------------------------------------------------------- counting */

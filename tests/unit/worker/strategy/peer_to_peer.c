@@ -385,6 +385,31 @@ Test(peer_to_peer, who_leaves_does_not_wait_for_one_that_takes_nothing, .timeout
     scene_close(&scene);
 }
 
+/* The chief, which is of even rank and should ask, evaluates, for all that this one knows. */
+Test(peer_to_peer, who_is_not_asked_asks_before_more_than_a_batch_is_with_nobody_else, .timeout = 300)
+{
+    static struct scene scene = {.rank = 1};
+    scene_open(&scene, GOSSIP);
+    free(crew_step(&scene));
+    cr_expect_eq(peer_hub_handing(scene.hub, 0), PEER_HANDING_WANTS_MEETING);
+    free(crew_step(&scene));
+    cr_expect_eq(peer_hub_handing(scene.hub, 0), PEER_HANDING_UNDER_WAY);
+    scene_close(&scene);
+}
+
+/* Of three the first is the only one of odd rank. */
+Test(peer_to_peer, who_is_not_answered_asks_another, .timeout = 300)
+{
+    static struct scene scene = {.size = SIZE_OF_THREE, .companions = {{.answers = false}, {.answers = true}}};
+    scene_open(&scene, GOSSIP);
+    for (int step = 0; step < 90 && atomic_load(&scene.companions[1].heard) == 0; step++) {
+        free(crew_step(&scene));
+        usleep(100000);
+    }
+    cr_expect_gt(atomic_load(&scene.companions[1].heard), 0u);
+    scene_close(&scene);
+}
+
 /* ---- what a checkpoint tells */
 
 static void expect_restored(int64_t step, int64_t own, int64_t other, int64_t expected_own, int64_t expected_other)
