@@ -1026,6 +1026,30 @@ enum peer_handing peer_hub_handing(struct peer_hub *hub, int64_t timeout_ms)
     return handing;
 }
 
+/* With the lock held. */
+static bool is_waited_for(const struct peer_hub *hub, unsigned seat)
+{
+    const struct peer *peer = &hub->peers[seat];
+    bool meets = hub->meeting.state != ERRAND_NONE && hub->meeting.seat == seat;
+    return seat != hub->options.seat && (meets || (peer->in_world && (peer->dirty || peer->in_flight)));
+}
+
+void peer_hub_name_waited(struct peer_hub *hub, char text[PEER_STALL_MAX])
+{
+    char name[COLLECTIVE_PEER_TEXT_MAX];
+    int length = 0;
+    text[0] = '\0';
+    pthread_mutex_lock(&hub->lock);
+    const struct world *world = &hub->next_world;
+    for (unsigned rank = 0; rank < world->size && length < PEER_STALL_MAX; rank++) {
+        if (!is_waited_for(hub, world->members[rank]))
+            continue;
+        collective_peer_describe(world->peers, rank, name);
+        length += snprintf(text + length, (size_t)(PEER_STALL_MAX - length), "%s%s", length > 0 ? " " : "", name);
+    }
+    pthread_mutex_unlock(&hub->lock);
+}
+
 enum peer_answer peer_hub_answer(struct peer_hub *hub, int64_t timeout_ms)
 {
     int64_t deadline_ns = clock_monotonic_ns() + timeout_ms * 1000000;

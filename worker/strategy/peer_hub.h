@@ -63,6 +63,8 @@ bool peer_hub_is_connected(struct peer_hub *hub, unsigned seat);
  * with any of them would bring it there. */
 enum peer_handing { PEER_HANDING_UNDER_WAY, PEER_HANDING_WANTS_MEETING, PEER_HANDING_DONE };
 enum peer_handing peer_hub_handing(struct peer_hub *hub, int64_t timeout_ms);
+/* Names those to whom something is still under way, a blank between them; "": there are none. */
+void peer_hub_name_waited(struct peer_hub *hub, char text[PEER_STALL_MAX]);
 /* Asks a peer for its whole state: parameters, slots. One question at a time; the vectors are written until it is answered. */
 void peer_hub_ask(struct peer_hub *hub, unsigned seat, float *const *ret_vectors);
 /* Waits for the answer for at most so long. FAILED: out of reach. */

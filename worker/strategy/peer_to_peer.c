@@ -402,6 +402,21 @@ static int64_t longest_silence_ms(int64_t share_ms)
     return (share_ms < HAND_OVER_MS ? share_ms : HAND_OVER_MS) / HAND_OVER_TRIES;
 }
 
+/* Its time is over. */
+static void tell_waited(struct peer_to_peer *strategy, int64_t share_ms)
+{
+    const struct strategy_options *options = &strategy->base.options;
+    char names[PEER_STALL_MAX], text[PEER_STALL_MAX + 256];
+    peer_hub_name_waited(strategy->hub, names);
+    if (names[0] == '\0' || options->on_warning == NULL)
+        return;
+    snprintf(text, sizeof text,
+             "this worker is asked to leave, and after %.1f s goes without handing over to %s, which has not taken it; "
+             "%lld examples are in no other replica, and are done again by its successor",
+             (double)share_ms / 1000, names, (long long)peer_hub_unhanded(strategy->hub));
+    options->on_warning(options->context, text);
+}
+
 /* What the replica of somebody who goes has, and no other, would be lost, and done again by its successor. */
 static void hand_over(struct peer_to_peer *strategy)
 {
@@ -427,6 +442,8 @@ static void hand_over(struct peer_to_peer *strategy)
         }
         left_ms = end_ms - clock_monotonic_ms();
     }
+    if (strategy->base.world.size > 1)
+        tell_waited(strategy, share_ms);
 }
 
 /* Own steps until the crew's step has moved. */

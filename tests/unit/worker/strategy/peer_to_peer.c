@@ -382,6 +382,8 @@ Test(peer_to_peer, who_leaves_does_not_wait_for_one_that_takes_nothing, .timeout
     scene.votes = STRATEGY_VOTE_LEAVE;
     free(crew_step(&scene));
     cr_expect_eq(peer_hub_handing(scene.hub, 0), PEER_HANDING_UNDER_WAY);
+    cr_expect_not_null(strstr(scene.warning, "goes without handing over to rank 1 (worker 1, "), "%s", scene.warning);
+    cr_expect_not_null(strstr(scene.warning, "; 4 examples are in no other replica"), "%s", scene.warning);
     scene_close(&scene);
 }
 
