@@ -10,16 +10,12 @@
 #include "common/memory.h"
 #include "worker/comm/rpc.h"
 #include "worker/data/step_record.h"
+#include "worker/strategy/peer_ledger.h"
 
 #define TICK_MS 100
 #define REDIAL_MS 100
 #define VISITORS_MAX (4 * CREW_SIZE_MAX)
 #define SUSPICION_MS_DEFAULT 2000
-
-/* By seat: so many of its examples, in the order in which it finished them, are in a replica. */
-struct holdings {
-    int64_t counts[CREW_SIZE_MAX];
-};
 
 /* A stream that a peer has opened to us. */
 struct visitor {
@@ -92,12 +88,7 @@ struct peer_hub {
     struct peer peers[CREW_SIZE_MAX]; /* by seat */
     struct world next_world;
     bool world_changed;
-    int64_t counts[CREW_SIZE_MAX];
-    struct holdings forgotten; /* counted by what a newcomer has heard before */
-    struct holdings held;      /* of our replica; of our own examples: */
-    int64_t own;               /* what it has of them; a forerunner may have handed on more than we know a replica of */
-    int64_t begun;             /* where the step that is under way began */
-    int64_t handed;            /* what some other replica has */
+    struct peer_ledger ledger;
     struct errand meeting, fetch;
     float *sent; /* of the meeting */
     float *const *fetched;
@@ -118,41 +109,28 @@ static void say(struct peer_hub *hub, struct rpc_stream *stream, const struct pe
 
 /* ---- who has what */
 
-/* With the lock held. What becomes known is never less than before. */
-static void raise_counts(int64_t counts[CREW_SIZE_MAX], const int64_t others[CREW_SIZE_MAX])
-{
-    for (unsigned seat = 0; seat < CREW_SIZE_MAX; seat++)
-        if (others[seat] > counts[seat])
-            counts[seat] = others[seat];
-}
-
-/* With the lock held. */
-static struct holdings holdings_now(const struct peer_hub *hub)
-{
-    struct holdings holdings = hub->held;
-    holdings.counts[hub->options.seat] = hub->own;
-    return holdings;
-}
-
 static struct holdings copy_holdings(struct peer_hub *hub)
 {
     pthread_mutex_lock(&hub->lock);
-    const struct holdings holdings = holdings_now(hub);
+    const struct holdings holdings = peer_ledger_holdings(&hub->ledger);
     pthread_mutex_unlock(&hub->lock);
     return holdings;
+}
+
+/* With the lock held, before it is so. */
+static void record_held(const struct peer_hub *hub, const int64_t counts[CREW_SIZE_MAX])
+{
+    for (unsigned seat = 0; seat < CREW_SIZE_MAX; seat++)
+        if (seat != hub->options.seat && counts[seat] > hub->ledger.held.counts[seat])
+            step_record_peer("has", seat, counts[seat]);
 }
 
 /* Our replica has taken in what has these. */
 static void hold_also(struct peer_hub *hub, const int64_t counts[CREW_SIZE_MAX])
 {
     pthread_mutex_lock(&hub->lock);
-    for (unsigned seat = 0; seat < CREW_SIZE_MAX; seat++)
-        if (seat != hub->options.seat && counts[seat] > hub->held.counts[seat])
-            step_record_peer("has", seat, counts[seat]);
-    raise_counts(hub->held.counts, counts);
-    raise_counts(hub->counts, counts);
-    if (counts[hub->options.seat] > hub->own)
-        hub->own = counts[hub->options.seat];
+    record_held(hub, counts);
+    peer_ledger_hold(&hub->ledger, counts);
     pthread_mutex_unlock(&hub->lock);
 }
 
@@ -161,7 +139,7 @@ static void hold_also(struct peer_hub *hub, const int64_t counts[CREW_SIZE_MAX])
 static bool hold_update(struct peer_hub *hub, unsigned seat, const struct peer_message *update)
 {
     pthread_mutex_lock(&hub->lock);
-    bool joins_on = seat < CREW_SIZE_MAX && hub->held.counts[seat] >= update->from;
+    bool joins_on = seat < CREW_SIZE_MAX && hub->ledger.held.counts[seat] >= update->from;
     pthread_mutex_unlock(&hub->lock);
     if (joins_on)
         hold_also(hub, update->counts);
@@ -172,8 +150,7 @@ static bool hold_update(struct peer_hub *hub, unsigned seat, const struct peer_m
 static void note_handed(struct peer_hub *hub, int64_t count)
 {
     pthread_mutex_lock(&hub->lock);
-    if (count > hub->handed)
-        hub->handed = count;
+    peer_ledger_hand(&hub->ledger, count);
     pthread_mutex_unlock(&hub->lock);
     rpc_wake(hub->rpc);
 }
@@ -188,12 +165,7 @@ static void put_holdings(struct peer_message *message, const struct holdings *ho
  * have one are gone, what it has heard of them is, too. */
 static struct holdings counts_to_tell(const struct peer_hub *hub)
 {
-    struct holdings told = {{0}};
-    if (!peer_replica_is_whole(hub->replica))
-        return told;
-    memcpy(told.counts, hub->counts, sizeof(told.counts));
-    told.counts[hub->options.seat] = hub->handed;
-    return told;
+    return peer_replica_is_whole(hub->replica) ? peer_ledger_told(&hub->ledger) : (struct holdings){{0}};
 }
 
 static int64_t total_to_tell(struct peer_hub *hub)
@@ -323,7 +295,7 @@ static bool errand_is(const struct errand *errand, const struct peer *peer, uint
 static void merge_counts(struct peer_hub *hub, const struct peer_message *message)
 {
     pthread_mutex_lock(&hub->lock);
-    raise_counts(hub->counts, message->counts);
+    peer_ledger_hear(&hub->ledger, message->counts);
     pthread_mutex_unlock(&hub->lock);
 }
 
@@ -400,6 +372,15 @@ static void set_ready(struct peer *peer, bool ready)
     pthread_mutex_lock(&peer->hub->lock);
     peer->ready = ready;
     pthread_mutex_unlock(&peer->hub->lock);
+}
+
+/* With the lock held: the stream to it is, or is about to be, no more. */
+static void lose_peer(struct peer *peer, bool has_successor)
+{
+    peer->ready = false;
+    peer->in_flight = false;
+    errands_fail(peer->hub, (unsigned)(peer - peer->hub->peers), has_successor);
+    pthread_cond_broadcast(&peer->hub->changed);
 }
 
 static void end_update(struct peer *peer, bool is_held)
@@ -493,14 +474,12 @@ static void peer_closed(void *context, struct rpc_stream *stream, const struct e
     struct peer *peer = context;
     struct peer_hub *hub = peer->hub;
     peer->stream = NULL;
-    set_ready(peer, false);
-    set_in_flight(peer, false);
     peer->told_done = false;
     peer->next_dial_ms = clock_monotonic_ms() + REDIAL_MS;
     pthread_mutex_lock(&hub->lock);
-    errands_fail(hub, (unsigned)(peer - hub->peers), peer->is_replaced);
-    peer->is_replaced = false;
+    lose_peer(peer, peer->is_replaced);
     pthread_mutex_unlock(&hub->lock);
+    peer->is_replaced = false;
 }
 
 /* ---------------------------------------------------------------- visitors */
@@ -716,31 +695,33 @@ static void dial(struct peer_hub *hub, unsigned seat, int64_t now)
     say(hub, peer->stream, &hello);
 }
 
-/* Whoever is not in the world, or sits there anew, is let go. */
+/* Whoever is not in the world, or sits there anew, is let go, with what waits for it. The trainer may know this world before we do, and
+ * want something already of who has come. */
+static void drop_peer(struct peer_hub *hub, struct peer *peer, bool has_successor)
+{
+    if (peer->stream != NULL) {
+        peer->is_replaced = has_successor;
+        rpc_stream_close(peer->stream);
+    }
+    peer->next_dial_ms = 0;
+    peer->stall_told = false;
+    pthread_mutex_lock(&hub->lock);
+    lose_peer(peer, has_successor);
+    if (peer->pending != NULL)
+        memset(peer->pending, 0, peer_replica_elements(hub->replica) * sizeof(float));
+    peer->dirty = false;
+    pthread_mutex_unlock(&hub->lock);
+}
+
 static void drop_former(struct peer_hub *hub, const struct world *before)
 {
     for (unsigned seat = 0; seat < CREW_SIZE_MAX; seat++) {
-        struct peer *peer = &hub->peers[seat];
         int old = rank_of_seat(before, seat), new = rank_of_seat(&hub->world, seat);
         bool same = old >= 0 && new >= 0 && before->epochs[old] == hub->world.epochs[new];
-        if (peer->stream != NULL && !same) {
-            peer->is_replaced = new >= 0;
-            rpc_stream_close(peer->stream);
-        }
-        if (!same) {
-            set_ready(peer, false);
-            peer->next_dial_ms = 0;
-            peer->stall_told = false;
-            set_in_flight(peer, false);
-        }
-        pthread_mutex_lock(&hub->lock);
         if (!same)
-            errands_fail(hub, seat,
-                         new >= 0); /* the trainer may know this world before we do, and want something already */
-        if (!same && peer->pending != NULL)
-            memset(peer->pending, 0, peer_replica_elements(hub->replica) * sizeof(float));
-        peer->dirty &= same;
-        peer->in_world = new >= 0 && seat != hub->options.seat;
+            drop_peer(hub, &hub->peers[seat], new >= 0);
+        pthread_mutex_lock(&hub->lock);
+        hub->peers[seat].in_world = new >= 0 && seat != hub->options.seat;
         pthread_mutex_unlock(&hub->lock);
     }
     for (struct visitor *visitor = hub->visitors; visitor != NULL; visitor = visitor->next)
@@ -804,13 +785,6 @@ static void start_meeting(struct peer_hub *hub, struct peer *peer)
     say_vector(hub, peer->stream, &message, hub->sent);
 }
 
-/* With the lock held. */
-static void forget_counts(struct peer_hub *hub)
-{
-    raise_counts(hub->forgotten.counts, hub->counts);
-    memset(hub->counts, 0, sizeof(hub->counts));
-}
-
 static void start_fetch(struct peer_hub *hub, struct peer *peer)
 {
     pthread_mutex_lock(&hub->lock);
@@ -818,7 +792,7 @@ static void start_fetch(struct peer_hub *hub, struct peer *peer)
     if (due)
         errand_ask(&hub->fetch);
     if (due && !peer_replica_is_whole(hub->replica))
-        forget_counts(hub);
+        peer_ledger_forget(&hub->ledger);
     uint64_t serial = hub->fetch.serial;
     pthread_mutex_unlock(&hub->lock);
     if (due)
@@ -894,19 +868,10 @@ void peer_hub_set_world(struct peer_hub *hub, const struct world *world)
     rpc_wake(hub->rpc);
 }
 
-/* With the lock held. */
-static void count_own(struct peer_hub *hub, int64_t examples)
-{
-    int64_t *count = &hub->counts[hub->options.seat];
-    hub->begun = examples;
-    hub->own = examples > hub->own ? examples : hub->own;
-    *count = hub->own > *count ? hub->own : *count;
-}
-
 int64_t peer_hub_place(struct peer_hub *hub)
 {
     pthread_mutex_lock(&hub->lock);
-    int64_t place = hub->begun = hub->own;
+    int64_t place = peer_ledger_begin(&hub->ledger);
     pthread_mutex_unlock(&hub->lock);
     return place;
 }
@@ -915,8 +880,8 @@ void peer_hub_publish(struct peer_hub *hub, const float *change, int64_t example
 {
     uint64_t elements = peer_replica_elements(hub->replica);
     pthread_mutex_lock(&hub->lock);
-    int64_t from = hub->begun;
-    count_own(hub, examples);
+    int64_t from = hub->ledger.begun;
+    peer_ledger_finish(&hub->ledger, examples);
     for (unsigned seat = 0; seat < CREW_SIZE_MAX; seat++) {
         struct peer *peer = &hub->peers[seat];
         if (!peer->in_world)
@@ -967,7 +932,7 @@ bool peer_hub_meet_instead(struct peer_hub *hub, unsigned seat, int64_t silence_
 int64_t peer_hub_unhanded(struct peer_hub *hub)
 {
     pthread_mutex_lock(&hub->lock);
-    int64_t unhanded = hub->own > hub->handed ? hub->own - hub->handed : 0;
+    int64_t unhanded = peer_ledger_unhanded(&hub->ledger);
     pthread_mutex_unlock(&hub->lock);
     return unhanded;
 }
@@ -1009,7 +974,7 @@ static enum peer_handing handing_now(const struct peer_hub *hub)
 {
     if (!changes_are_taken(hub))
         return PEER_HANDING_UNDER_WAY;
-    if (hub->handed >= hub->own)
+    if (peer_ledger_unhanded(&hub->ledger) == 0)
         return PEER_HANDING_DONE;
     return hub->meeting.state == ERRAND_NONE ? PEER_HANDING_WANTS_MEETING : PEER_HANDING_UNDER_WAY;
 }
@@ -1077,11 +1042,8 @@ int64_t peer_hub_silence_ms(struct peer_hub *hub)
 void peer_hub_adopt(struct peer_hub *hub)
 {
     pthread_mutex_lock(&hub->lock);
-    const struct holdings holdings = hub->fetched_holdings;
-    pthread_mutex_unlock(&hub->lock);
-    hold_also(hub, holdings.counts);
-    pthread_mutex_lock(&hub->lock);
-    hub->own = hub->counts[hub->options.seat]; /* where the forerunner was, by what is known: whoever told that has it, or knows who */
+    record_held(hub, hub->fetched_holdings.counts);
+    peer_ledger_adopt(&hub->ledger, hub->fetched_holdings.counts);
     pthread_mutex_unlock(&hub->lock);
 }
 
@@ -1094,32 +1056,20 @@ void peer_hub_forget(struct peer_hub *hub)
 
 void peer_hub_count(struct peer_hub *hub, unsigned seat, int64_t examples)
 {
+    int64_t counts[CREW_SIZE_MAX] = {0};
+    counts[seat] = examples;
     pthread_mutex_lock(&hub->lock);
     if (seat == hub->options.seat)
-        count_own(hub, examples);
-    else if (examples > hub->counts[seat])
-        hub->counts[seat] = examples;
+        peer_ledger_finish(&hub->ledger, examples);
+    else
+        peer_ledger_hear(&hub->ledger, counts);
     pthread_mutex_unlock(&hub->lock);
 }
 
-/* `counts` beyond `others`. */
-static int64_t count_beyond(const int64_t counts[CREW_SIZE_MAX], const int64_t others[CREW_SIZE_MAX])
-{
-    int64_t beyond = 0;
-    for (unsigned seat = 0; seat < CREW_SIZE_MAX; seat++)
-        beyond += counts[seat] > others[seat] ? counts[seat] - others[seat] : 0;
-    return beyond;
-}
-
-/* Whoever goes on from that checkpoint after us has them, too: they are as good as handed. */
 int64_t peer_hub_restore(struct peer_hub *hub, const int64_t counts[CREW_SIZE_MAX])
 {
     pthread_mutex_lock(&hub->lock);
-    forget_counts(hub);
-    int64_t more = count_beyond(hub->forgotten.counts, counts);
-    memcpy(hub->counts, counts, sizeof(hub->counts));
-    memcpy(hub->held.counts, counts, sizeof(hub->held.counts));
-    hub->own = hub->begun = hub->handed = counts[hub->options.seat];
+    int64_t more = peer_ledger_restore(&hub->ledger, counts);
     pthread_mutex_unlock(&hub->lock);
     return more;
 }
@@ -1127,19 +1077,17 @@ int64_t peer_hub_restore(struct peer_hub *hub, const int64_t counts[CREW_SIZE_MA
 int64_t peer_hub_counted(struct peer_hub *hub, unsigned seat)
 {
     pthread_mutex_lock(&hub->lock);
-    int64_t examples = hub->counts[seat];
+    int64_t examples = hub->ledger.counts.counts[seat];
     pthread_mutex_unlock(&hub->lock);
     return examples;
 }
 
 int64_t peer_hub_read_counts(struct peer_hub *hub, int64_t ret_counts[CREW_SIZE_MAX])
 {
-    int64_t total = 0;
     pthread_mutex_lock(&hub->lock);
-    memcpy(ret_counts, hub->counts, sizeof(hub->counts));
+    memcpy(ret_counts, hub->ledger.counts.counts, sizeof(hub->ledger.counts.counts));
+    int64_t total = peer_ledger_total(&hub->ledger);
     pthread_mutex_unlock(&hub->lock);
-    for (unsigned seat = 0; seat < CREW_SIZE_MAX; seat++)
-        total += ret_counts[seat];
     return total;
 }
 
@@ -1152,8 +1100,7 @@ int64_t peer_hub_total(struct peer_hub *hub)
 int64_t peer_hub_lacking(struct peer_hub *hub)
 {
     pthread_mutex_lock(&hub->lock);
-    const struct holdings holdings = holdings_now(hub);
-    int64_t lacking = count_beyond(hub->counts, holdings.counts);
+    int64_t lacking = peer_ledger_lacking(&hub->ledger);
     pthread_mutex_unlock(&hub->lock);
     return lacking;
 }
@@ -1193,6 +1140,7 @@ int peer_hub_open(const struct peer_hub_options *options, struct peer_hub **ret_
 {
     struct peer_hub *hub = memory_allocate(1, sizeof(*hub));
     hub->options = *options;
+    hub->ledger.seat = options->seat;
     snprintf(hub->job_uid, sizeof(hub->job_uid), "%s", options->job_uid);
     hub->bytes = memory_allocate(1, RPC_MESSAGE_MAX);
     hub->part = memory_allocate(PEER_PART_MAX, sizeof(*hub->part));

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/strategy/peer_ledger.h"
+
+#include <string.h>
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static void raise_to(struct holdings *holdings, const int64_t counts[CREW_SIZE_MAX])
+{
+    for (unsigned seat = 0; seat < CREW_SIZE_MAX; seat++)
+        holdings->counts[seat] = larger(holdings->counts[seat], counts[seat]);
+}
+
+static int64_t count_beyond(const int64_t counts[CREW_SIZE_MAX], const int64_t others[CREW_SIZE_MAX])
+{
+    int64_t beyond = 0;
+    for (unsigned seat = 0; seat < CREW_SIZE_MAX; seat++)
+        beyond += larger(counts[seat] - others[seat], 0);
+    return beyond;
+}
+
+struct holdings peer_ledger_holdings(const struct peer_ledger *ledger)
+{
+    struct holdings holdings = ledger->held;
+    holdings.counts[ledger->seat] = ledger->own;
+    return holdings;
+}
+
+struct holdings peer_ledger_told(const struct peer_ledger *ledger)
+{
+    struct holdings told = ledger->counts;
+    told.counts[ledger->seat] = ledger->handed;
+    return told;
+}
+
+int64_t peer_ledger_total(const struct peer_ledger *ledger)
+{
+    int64_t total = 0;
+    for (unsigned seat = 0; seat < CREW_SIZE_MAX; seat++)
+        total += ledger->counts.counts[seat];
+    return total;
+}
+
+int64_t peer_ledger_lacking(const struct peer_ledger *ledger)
+{
+    const struct holdings holdings = peer_ledger_holdings(ledger);
+    return count_beyond(ledger->counts.counts, holdings.counts);
+}
+
+int64_t peer_ledger_unhanded(const struct peer_ledger *ledger)
+{
+    return larger(ledger->own - ledger->handed, 0);
+}
+
+int64_t peer_ledger_begin(struct peer_ledger *ledger)
+{
+    ledger->begun = ledger->own;
+    return ledger->begun;
+}
+
+void peer_ledger_finish(struct peer_ledger *ledger, int64_t examples)
+{
+    int64_t *count = &ledger->counts.counts[ledger->seat];
+    ledger->begun = examples;
+    ledger->own = larger(ledger->own, examples);
+    *count = larger(*count, ledger->own);
+}
+
+void peer_ledger_hear(struct peer_ledger *ledger, const int64_t counts[CREW_SIZE_MAX])
+{
+    raise_to(&ledger->counts, counts);
+}
+
+void peer_ledger_hold(struct peer_ledger *ledger, const int64_t counts[CREW_SIZE_MAX])
+{
+    raise_to(&ledger->held, counts);
+    raise_to(&ledger->counts, counts);
+    ledger->own = larger(ledger->own, counts[ledger->seat]);
+}
+
+void peer_ledger_hand(struct peer_ledger *ledger, int64_t examples)
+{
+    ledger->handed = larger(ledger->handed, examples);
+}
+
+void peer_ledger_forget(struct peer_ledger *ledger)
+{
+    raise_to(&ledger->forgotten, ledger->counts.counts);
+    memset(&ledger->counts, 0, sizeof(ledger->counts));
+}
+
+/* We go on where the forerunner was, by what is known: whoever told that has it, or knows who. */
+void peer_ledger_adopt(struct peer_ledger *ledger, const int64_t counts[CREW_SIZE_MAX])
+{
+    peer_ledger_hold(ledger, counts);
+    ledger->own = ledger->counts.counts[ledger->seat];
+}
+
+/* Whoever goes on from that checkpoint after us has them, too: they are as good as handed. */
+int64_t peer_ledger_restore(struct peer_ledger *ledger, const int64_t counts[CREW_SIZE_MAX])
+{
+    peer_ledger_forget(ledger);
+    memcpy(ledger->counts.counts, counts, sizeof(ledger->counts.counts));
+    ledger->held = ledger->counts;
+    ledger->own = ledger->begun = ledger->handed = counts[ledger->seat];
+    return count_beyond(ledger->forgotten.counts, counts);
+}
