@@ -929,6 +929,14 @@ bool peer_hub_meet_instead(struct peer_hub *hub, unsigned seat, int64_t silence_
     return replaces;
 }
 
+bool peer_hub_meets(struct peer_hub *hub)
+{
+    pthread_mutex_lock(&hub->lock);
+    bool meets = hub->meeting.state != ERRAND_NONE;
+    pthread_mutex_unlock(&hub->lock);
+    return meets;
+}
+
 int64_t peer_hub_unhanded(struct peer_hub *hub)
 {
     pthread_mutex_lock(&hub->lock);
@@ -961,11 +969,25 @@ static bool is_open(const struct errand *errand)
 }
 
 /* With the lock held. */
+static bool has_taken(const struct peer *peer)
+{
+    return !peer->in_world || (!peer->dirty && !peer->in_flight);
+}
+
+/* Likewise. */
 static bool changes_are_taken(const struct peer_hub *hub)
 {
     bool taken = true;
     for (unsigned seat = 0; seat < CREW_SIZE_MAX; seat++)
-        taken &= !hub->peers[seat].in_world || (!hub->peers[seat].dirty && !hub->peers[seat].in_flight);
+        taken &= has_taken(&hub->peers[seat]);
+    return taken;
+}
+
+bool peer_hub_has_taken(struct peer_hub *hub, unsigned seat)
+{
+    pthread_mutex_lock(&hub->lock);
+    bool taken = has_taken(&hub->peers[seat]);
+    pthread_mutex_unlock(&hub->lock);
     return taken;
 }
 
@@ -996,7 +1018,7 @@ static bool is_waited_for(const struct peer_hub *hub, unsigned seat)
 {
     const struct peer *peer = &hub->peers[seat];
     bool meets = hub->meeting.state != ERRAND_NONE && hub->meeting.seat == seat;
-    return seat != hub->options.seat && (meets || (peer->in_world && (peer->dirty || peer->in_flight)));
+    return seat != hub->options.seat && (meets || !has_taken(peer));
 }
 
 void peer_hub_name_waited(struct peer_hub *hub, char text[PEER_STALL_MAX])

@@ -57,7 +57,11 @@ void peer_hub_meet(struct peer_hub *hub, unsigned seat);
 bool peer_hub_meet_instead(struct peer_hub *hub, unsigned seat, int64_t silence_ms);
 /* Of our own examples: how many are in no other replica. */
 int64_t peer_hub_unhanded(struct peer_hub *hub);
+/* Whether a meeting is under way. */
+bool peer_hub_meets(struct peer_hub *hub);
 bool peer_hub_is_connected(struct peer_hub *hub, unsigned seat);
+/* Whether it has taken all changes that it was sent. */
+bool peer_hub_has_taken(struct peer_hub *hub, unsigned seat);
 /* For who is about to go. Waits for at most so long as something is under way to a peer; then whether all that this replica has done is
  * with others: SendToAll's changes with all who can take them, and every example with one other at least, or else a meeting
  * with any of them would bring it there. */

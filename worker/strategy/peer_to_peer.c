@@ -27,9 +27,9 @@
 #include "worker/strategy/replica.h"
 #include "worker/strategy/strategy_table.h"
 
-#define MEET_EVERY 16    /* own steps, when updates are sent to all */
+#define MEET_EVERY 16      /* own steps, when updates are sent to all */
 #define UNANSWERED_MS 1000 /* nothing of a meeting has come: who has nobody else meets another */
-#define SILENCE_MS 30000 /* nothing of a state has come: it is given up */
+#define SILENCE_MS 30000   /* nothing of a state has come: it is given up */
 #define FETCH_LOOK_MS 200
 #define MEAN_SHARE 4      /* of the grace period; the rest is for the step before the mean, and for its save */
 #define HAND_OVER_SHARE 8 /* likewise, before the mean */
@@ -379,7 +379,8 @@ static int take_own_step(struct peer_to_peer *strategy, struct strategy_result *
     return 0;
 }
 
-/* Whoever goes meets anybody: answering waits for nothing. Rather one that is connected, and rather one that it has not asked yet. */
+/* Whoever goes meets anybody: answering waits for nothing. Rather one that is connected, one that it has not asked yet, one that takes
+ * what it is sent. */
 static unsigned choose_heir(struct peer_to_peer *strategy, const bool asked[CREW_SIZE_MAX])
 {
     const struct world *world = &strategy->base.world;
@@ -387,7 +388,8 @@ static unsigned choose_heir(struct peer_to_peer *strategy, const bool asked[CREW
     int worth = -1;
     for (unsigned i = 0; i < world->size; i++) {
         unsigned rank = (first + i) % world->size, seat = world->members[rank];
-        int its_worth = (peer_hub_is_connected(strategy->hub, seat) ? 2 : 0) + (asked[seat] ? 0 : 1);
+        int its_worth = (peer_hub_is_connected(strategy->hub, seat) ? 4 : 0) + (asked[seat] ? 0 : 2) +
+                        (peer_hub_has_taken(strategy->hub, seat) ? 1 : 0);
         if (rank == world->rank || its_worth <= worth)
             continue;
         heir = seat;
@@ -430,7 +432,10 @@ static void hand_over(struct peer_to_peer *strategy)
         if (handing == PEER_HANDING_DONE || follow_world(strategy, NULL) < 0 || strategy->base.world.size < 2)
             return;
         unsigned heir = choose_heir(strategy, asked);
-        if (handing == PEER_HANDING_WANTS_MEETING) {
+        /* Of SendToAll's changes one peer takes none, and the others lack earlier ones: they are met nevertheless. */
+        bool stands = share_ms - left_ms >= longest_silence_ms(share_ms) && !peer_hub_meets(strategy->hub) &&
+                      peer_hub_unhanded(strategy->hub) > 0;
+        if (handing == PEER_HANDING_WANTS_MEETING || stands) {
             if (asked[heir])
                 pause_briefly(); /* it has no replica yet */
             peer_hub_meet(strategy->hub, heir);

@@ -90,7 +90,8 @@ struct strategy_options {
     struct peer_hub *hub; /* PeerToPeer, instead of the endpoint */
     unsigned seat, peers; /* PeerToPeer: our seat, and by how many the global batch is divided */
     int64_t grace_ms;     /* PeerToPeer: from a vote to leave until the process is killed; 0: no end */
-    const int64_t *restored_finished; /* PeerToPeer: strategy_finished of the checkpoint that `restore` takes, by seat; all 0: not known */
+    const int64_t *
+        restored_finished; /* PeerToPeer: strategy_finished of the checkpoint that `restore` takes, by seat; all 0: not known */
     const char *job_uid;
     enum collective_transport transport;
     uint64_t machine;            /* which this one is, for Hierarchical; 0: found out */

@@ -63,15 +63,16 @@ struct trainer {
     struct strategy *strategy;
     struct abandonment *abandonment; /* NULL: a step is never abandoned (leaving.h) */
 
-    bool store_begun;         /* the epoch record is written */
-    bool restored_by_us;      /* this process filled the state from a checkpoint or afresh */
-    int64_t applied_step;     /* the last that this process has applied */
-    unsigned *stages;         /* where each layer ran, as the newest checkpoint says; NULL: it does not */
-    unsigned stage_layers;    /* how many */
-    int64_t evaluated_step;   /* -1: none since the crew formed */
-    bool evaluates;           /* what may be abandoned is an evaluation, not a step */
-    bool averaged;            /* the state is the mean of all replicas (averaging.h) */
-    int64_t restored_finished[CREW_SIZE_MAX]; /* what the checkpoint tells that it was restored from (finished_examples.h) */
+    bool store_begun;       /* the epoch record is written */
+    bool restored_by_us;    /* this process filled the state from a checkpoint or afresh */
+    int64_t applied_step;   /* the last that this process has applied */
+    unsigned *stages;       /* where each layer ran, as the newest checkpoint says; NULL: it does not */
+    unsigned stage_layers;  /* how many */
+    int64_t evaluated_step; /* -1: none since the crew formed */
+    bool evaluates;         /* what may be abandoned is an evaluation, not a step */
+    bool averaged;          /* the state is the mean of all replicas (averaging.h) */
+    int64_t restored_finished
+        [CREW_SIZE_MAX];      /* what the checkpoint tells that it was restored from (finished_examples.h) */
     int64_t checkpoint_step;  /* last step whose save was started */
     int64_t checkpoint_ns;    /* when */
     int64_t told_failures;    /* failed saves that the report has told */

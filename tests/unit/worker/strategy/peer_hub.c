@@ -265,7 +265,8 @@ Test(peer_hub, what_was_heard_before_a_checkpoint_is_restored_is_void, .timeout 
     peer_replica_set_whole(own.replica, false);
     peer_hub_count(own.hub, 5, 50);
     peer_hub_count(own.hub, 0, 90);
-    cr_expect_eq(peer_hub_restore(own.hub, (const int64_t[CREW_SIZE_MAX]){24, 8}), 50 + 90 - 24, "what is told as lost");
+    cr_expect_eq(peer_hub_restore(own.hub, (const int64_t[CREW_SIZE_MAX]){24, 8}), 50 + 90 - 24,
+                 "what is told as lost");
     cr_expect_eq(peer_hub_counted(own.hub, 0), 24);
     cr_expect_eq(peer_hub_total(own.hub), 24 + 8);
     cr_expect_eq(peer_hub_place(own.hub), 24);

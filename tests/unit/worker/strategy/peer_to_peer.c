@@ -35,14 +35,16 @@ struct companion {
     struct member *member;
     struct rpc *rpc;
     pthread_t joining;
-    bool answers;   /* what it hears, after a while */
-    bool once;      /* only the first of that, and later still */
-    bool is_absent; /* nobody listens where it is said to be */
+    bool answers;                   /* what it hears, after a while */
+    bool once;                      /* only the first of that, and later still */
+    bool is_absent;                 /* nobody listens where it is said to be */
+    bool lacks;                     /* has not got the changes before those that come */
+    const struct companion *behind; /* answers nothing until this one has been met */
     /* The rpc's thread only: what it has not answered yet. */
     struct rpc_stream *stream;
     struct peer_message due;
     unsigned ticks;
-    atomic_uint heard;
+    atomic_uint heard, met;
 };
 
 struct scene {
@@ -157,7 +159,7 @@ static void hear(void *context, struct rpc_stream *stream, const void *bytes, si
     companion->due = message;
     companion->due.floats = zeros;
     if (message.type == PEER_UPDATE)
-        companion->due = (struct peer_message){.type = PEER_TAKEN};
+        companion->due = (struct peer_message){.type = companion->lacks ? PEER_NOTHING : PEER_TAKEN};
 }
 
 #define LATE_TICKS 10
@@ -170,7 +172,11 @@ static void answer_late(void *context)
     if (!companion->answers || companion->stream == NULL || companion->due.type == PEER_NONE ||
         ++companion->ticks < (companion->once ? TOO_LATE_TICKS : LATE_TICKS))
         return;
+    if (companion->behind != NULL && atomic_load(&companion->behind->met) == 0)
+        return;
     say(companion->stream, &companion->due);
+    if (companion->due.type == PEER_AVERAGE)
+        atomic_fetch_add(&companion->met, 1);
     companion->due.type = PEER_NONE;
 }
 
@@ -372,6 +378,20 @@ Test(peer_to_peer, who_leaves_meets_another_than_one_that_is_not_connected, .tim
 Test(peer_to_peer, what_is_answered_after_another_was_asked_counts, .timeout = 300)
 {
     expect_met((struct companion){.answers = true, .once = true}, (struct companion){.answers = false});
+}
+
+/* Changes do not reach the one, and mean nothing to the other. */
+Test(peer_to_peer, who_leaves_meets_somebody_although_another_takes_no_change, .timeout = 300)
+{
+    static struct scene scene = {
+        .size = SIZE_OF_THREE,
+        .companions = {{.answers = true, .behind = &scene.companions[1]}, {.answers = true, .lacks = true}},
+        .grace_ms = NO_DEATH_MS};
+    scene_open(&scene, JOB("{\"preset\":\"mlp\",\"width\":16}", "64", ""));
+    scene.votes = STRATEGY_VOTE_LEAVE;
+    free(crew_step(&scene));
+    cr_expect_gt(atomic_load(&scene.companions[1].met), 0u);
+    scene_close(&scene);
 }
 
 /* The share of a short grace period is short. */
