@@ -1142,12 +1142,6 @@ const struct rule rules[] = {
      .cel = OURS "!(self.strategy.type in ['ParameterServer', 'PeerToPeer']) || self.devices.count == 1",
      .message = "ParameterServer and PeerToPeer compute on one device a worker; set devices.count to 1 and take more "
                 "workers"},
-    {.name = "LocalStepsDevice",
-     .about = &shared_type,
-     .field = "devices.count",
-     .holds = worker_rule_local_steps_device,
-     .cel = OURS "!has(self.strategy.localSteps) || self.devices.count == 1",
-     .message = "localSteps are taken on one device a worker; set devices.count to 1 and take more workers"},
     {.name = "LocalStepsCrew",
      .about = &training_job_spec_type,
      .field = "strategy.localSteps",

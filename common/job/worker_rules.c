@@ -31,12 +31,6 @@ bool worker_rule_server_device(const struct json *self, const struct json *old)
            json_integer_at(self, "devices.count", 1) == 1;
 }
 
-bool worker_rule_local_steps_device(const struct json *self, const struct json *old)
-{
-    (void)old;
-    return is_foreign(self) || !rule_has(self, "strategy.localSteps") || json_integer_at(self, "devices.count", 1) == 1;
-}
-
 bool worker_rule_server_accumulation(const struct json *self, const struct json *old)
 {
     (void)old;

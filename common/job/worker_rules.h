@@ -13,7 +13,6 @@
 
 /* Of what the spec and the job document share. */
 bool worker_rule_server_device(const struct json *self, const struct json *old);
-bool worker_rule_local_steps_device(const struct json *self, const struct json *old);
 bool worker_rule_server_accumulation(const struct json *self, const struct json *old);
 bool worker_rule_nccl(const struct json *self, const struct json *old);
 bool worker_rule_ring(const struct json *self, const struct json *old);

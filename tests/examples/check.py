@@ -54,8 +54,9 @@ GOALS = {
 }
 
 ONE_EPOCH = ["spec.training.epochs=1"]
-# Of what a user may set: shorter, not otherwise. With lower goals.
+# Of what a user may set: shorter, or on several devices a worker, not otherwise. With lower goals.
 SHORT = {
+    "local-steps": (["spec.training.epochs=2", "spec.devices.count=2"], (0.7, 1.5)),
     "one-device": (ONE_EPOCH, (0.7, 1.5)),
     "parameter-server": (ONE_EPOCH, (0.7, 1.5)),
     "pipeline-split": (ONE_EPOCH, (0.7, 1.5)),

@@ -57,6 +57,18 @@ MultiWorkerMirrored 3 1 ReduceToOne
 MultiWorkerMirrored 3 1 Hierarchical
 END
 
+# ---- local steps: other bits than those of one device, but a worker's devices change none
+
+# rounds NAME DEVICES: two workers, rounds of four steps
+rounds() {
+    job "$1" MultiWorkerMirrored "$2" Auto
+    sed -i 's/^strategy: {/&localSteps: 4, /' "$1.yaml"
+    crew "$1" 2
+}
+
+rounds steps1 1 && rounds steps3 3 && same_weights steps3 steps1 && ! same_weights steps3
+verdict $? "local steps, three devices a worker: the bits of one device a worker" "$(tails steps3)"
+
 # ---- one run, handed on
 
 steps=0 status=0

@@ -18,7 +18,7 @@
 
 struct crew_communicator;
 
-/* Options are borrowed. */
+/* What options point to is borrowed. */
 struct crew_communicator *crew_communicator_new(const struct strategy_options *options);
 /* Every rank calls it once the group is connected; a lone process with none. Fails where there must be one and is not:
  * ERROR_CONFLICT when such ranks never can be a group, ERROR_DEVICE when they have tried. A lone device has one, which has

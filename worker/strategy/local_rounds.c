@@ -13,8 +13,7 @@
 #include "worker/optimizer/training_state.h"
 #include "worker/strategy/crew_communicator.h"
 #include "worker/strategy/device_sums.h"
-#include "worker/strategy/replica.h"
-#include "worker/strategy/replica_update.h"
+#include "worker/strategy/replica_set.h"
 #include "worker/strategy/round_pace.h"
 
 #define RATE_DEFAULT 0.7
@@ -34,7 +33,7 @@ struct local_rounds {
     int64_t steps;
     double rate, momentum;
     struct device_stream *stream;
-    struct replica *replica;
+    struct replica_set *replicas; /* this rank's devices: a crew of their own between two exchanges */
     unsigned shards, first, end;
 
     unsigned vector_count;
@@ -48,10 +47,6 @@ struct local_rounds {
     float *velocity;             /* LOCAL_ROUNDS_SLOT */
     float words[ROUND_WORDS_MAX];
     atomic_bool away; /* the vectors may be others than at the start */
-
-    /* The state's boundaries are the rounds', and no business of the steps in them. */
-    void (*leaves_boundary)(void *context);
-    void (*at_boundary)(void *context);
 };
 
 /* ---------------------------------------------------------------- flat vectors */
@@ -87,27 +82,27 @@ static int64_t own_examples(const struct local_rounds *rounds, int64_t batch)
     return last + count - from;
 }
 
-/* The replica's passes divide by the whole batch; here the mean is over its own part. Everything is summed into the first
- * contribution, from which replica_apply takes it. */
-static int take_own_mean(struct local_rounds *rounds, double factor, float controls[CONTROL_VOTES], struct error *error)
+static int settle_devices(const struct local_rounds *rounds, struct error *error)
 {
-    float *const *gradients = (float *const *)replica_gradients(rounds->replica);
-    memset(controls, 0, CONTROL_VOTES * sizeof(*controls));
-    for (unsigned i = 0; i < replica_contributions(rounds->replica); i++) {
-        if (i > 0)
-            add(rounds, 1, gradients[i], gradients[0]);
-        controls[CONTROL_LOSS] += replica_controls(rounds->replica)[i][CONTROL_LOSS] * (float)factor;
-        controls[CONTROL_CORRECT] += replica_controls(rounds->replica)[i][CONTROL_CORRECT];
-    }
-    scale(rounds, factor, gradients[0]);
-    return device_stream_synchronise(rounds->stream, error);
+    unsigned count;
+    struct device_stream *const *streams = replica_set_streams(rounds->replicas, &count);
+    for (unsigned i = 0; i < count; i++)
+        if (device_stream_synchronise(streams[i], error) < 0)
+            return -1;
+    return 0;
 }
 
-/* Nothing is learnt from no examples: momentum and decay would go on with a gradient of 0. */
-static void pass_over_step(struct local_rounds *rounds, int64_t step)
+/* Passes divide by the whole batch; here the mean is over this rank's own part. Its sum comes to lie in the first contribution, from
+ * which replica_set_apply takes it. */
+static int take_own_mean(struct local_rounds *rounds, double factor, float controls[CONTROL_VOTES], struct error *error)
 {
-    const struct replica_update update = {.replicas = &rounds->replica, .count = 1};
-    replica_update_advance(&update, step);
+    const float *sums = replica_set_controls(rounds->replicas)[0];
+    if (replica_set_reduce(rounds->replicas, error) < 0 || settle_devices(rounds, error) < 0)
+        return -1;
+    scale(rounds, factor, (float *)replica_set_gradients(rounds->replicas)[0]);
+    controls[CONTROL_LOSS] = sums[CONTROL_LOSS] * (float)factor;
+    controls[CONTROL_CORRECT] = sums[CONTROL_CORRECT];
+    return device_stream_synchronise(rounds->stream, error);
 }
 
 static int take_step(struct local_rounds *rounds, struct error *error)
@@ -118,16 +113,17 @@ static int take_step(struct local_rounds *rounds, struct error *error)
     struct strategy_result result;
     if (options->member != NULL)
         member_set_step(options->member, step);
-    if (replica_start_passes(rounds->replica, &batch, error) < 0 ||
-        replica_finish_passes(rounds->replica, 0, 0, error) < 0)
+    if (replica_set_start_passes(rounds->replicas, &batch, error) < 0 ||
+        replica_set_finish_passes(rounds->replicas, 0, 0, error) < 0)
         return -1;
     int64_t own = own_examples(rounds, batch);
-    if (own == 0) {
-        pass_over_step(rounds, step);
+    if (own == 0) { /* nothing is learnt from none: momentum and decay would go on with a gradient of 0 */
+        replica_set_advance(rounds->replicas, step);
         return 0;
     }
     if (take_own_mean(rounds, (double)batch / (double)own, controls, error) < 0 ||
-        replica_apply(rounds->replica, options->learning_rate(options->context, step), controls, 0, &result, error) < 0)
+        replica_set_apply(rounds->replicas, options->learning_rate(options->context, step), controls, 0, &result,
+                          error) < 0)
         return -1;
     rounds->words[ROUND_LOSS] += (float)(result.loss * (double)own);
     rounds->words[ROUND_CORRECT] += (float)result.correct;
@@ -145,17 +141,20 @@ static void tell(const struct local_rounds *rounds, void (*what)(void *context))
         what(rounds->options.context);
 }
 
+/* The other devices learn here of what the crew, a checkpoint or a round that failed has made of the state. */
 static int begin(struct local_rounds *rounds, struct error *error)
 {
-    tell(rounds, rounds->leaves_boundary);
-    memset(rounds->words, 0, sizeof(rounds->words));
     rounds->own.progress = rounds->state->progress;
+    if (replica_set_spread(rounds->replicas, error) < 0)
+        return -1;
+    tell(rounds, rounds->options.leaves_boundary);
+    memset(rounds->words, 0, sizeof(rounds->words));
     for (unsigned i = 0; i < rounds->vector_count; i++)
         copy(rounds, rounds->vectors[i], rounds->start[i]);
     if (device_stream_synchronise(rounds->stream, error) < 0)
         return -1;
     atomic_store(&rounds->away, true);
-    tell(rounds, rounds->at_boundary);
+    tell(rounds, rounds->options.at_boundary);
     return 0;
 }
 
@@ -177,7 +176,7 @@ void local_rounds_stand_at_start(struct local_rounds *rounds)
 /* Back to the start; only a device that has failed can prevent it, and then nothing of it is used again. */
 static void roll_back(struct local_rounds *rounds)
 {
-    replica_settle(rounds->replica);
+    replica_set_settle(rounds->replicas);
     tell(rounds, rounds->options.before_change);
     for (unsigned i = 0; i < rounds->vector_count; i++)
         copy(rounds, rounds->start[i], rounds->vectors[i]);
@@ -318,7 +317,7 @@ int local_rounds_run(struct local_rounds *rounds, struct collective *group, cons
         atomic_store(&rounds->away, false);
         return -1;
     }
-    tell(rounds, rounds->leaves_boundary);
+    tell(rounds, rounds->options.leaves_boundary);
     if (take_outer_step(rounds, error) < 0)
         return -1;
     read_words(rounds, world, ret_result);
@@ -334,14 +333,28 @@ int64_t local_rounds_begin(const struct local_rounds *rounds, int64_t step)
 
 /* ---------------------------------------------------------------- life cycle */
 
+/* For the steps in between, which are nobody else's: boundaries of the state are the rounds', and the devices of a rank have the
+ * host between them. */
+static struct strategy_options options_alone(struct local_rounds *rounds)
+{
+    struct strategy_options options = rounds->options;
+    options.state = &rounds->own;
+    options.member = NULL;
+    options.leaves_boundary = options.at_boundary = NULL;
+    if (options.collective == COLLECTIVE_NCCL)
+        options.collective = COLLECTIVE_AUTO;
+    return options;
+}
+
 int local_rounds_fit(struct local_rounds *rounds, unsigned shards, unsigned first, unsigned end, struct error *error)
 {
-    replica_free(rounds->replica);
-    rounds->replica = NULL;
+    const struct strategy_options options = options_alone(rounds);
+    replica_set_free(rounds->replicas);
+    rounds->replicas = NULL;
     rounds->shards = shards;
     rounds->first = first;
     rounds->end = end;
-    return replica_new(&rounds->options, shards, first, end, &rounds->replica, error);
+    return replica_set_new(&options, VARIABLES_MIRRORED, shards, first, end, &rounds->replicas, error);
 }
 
 static int allocate(struct local_rounds *rounds, enum device_memory kind, float **ret_vector, struct error *error)
@@ -419,13 +432,9 @@ int local_rounds_new(const struct strategy_options *options, struct local_rounds
                                     .momentum = given_or(options->spec->outer_momentum, MOMENTUM_DEFAULT),
                                     .vector_count = 1 + state->optimizer_slots,
                                     .vectors = {state->parameters},
-                                    .velocity = state->slots[state->slot_count - 1],
-                                    .leaves_boundary = options->leaves_boundary,
-                                    .at_boundary = options->at_boundary};
-    rounds->options.gradients_stay = true;            /* nobody else reads them */
-    rounds->own.slots[state->optimizer_slots] = NULL; /* the velocity is no business of the optimizer */
-    rounds->options.state = &rounds->own;
-    rounds->options.leaves_boundary = rounds->options.at_boundary = NULL;
+                                    .velocity = state->slots[state->slot_count - 1]};
+    rounds->own.slot_count = state->optimizer_slots; /* the velocity is no business of the optimizer */
+    rounds->own.slots[state->optimizer_slots] = NULL;
     for (unsigned i = 0; i < state->optimizer_slots; i++)
         rounds->vectors[1 + i] = state->slots[i];
     if (allocate_all(rounds, error) < 0) {
@@ -448,7 +457,7 @@ void local_rounds_free(struct local_rounds *rounds)
     if (rounds == NULL)
         return;
     device_sums_free(rounds->sums);
-    replica_free(rounds->replica);
+    replica_set_free(rounds->replicas);
     if (rounds->stream != NULL)
         device_stream_free(rounds->stream);
     for (unsigned i = 0; i < rounds->vector_count; i++) {

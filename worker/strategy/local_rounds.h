@@ -6,7 +6,8 @@
  * gradient of that rank's own step. At the end of the round the ranks' changes are
  * averaged, weighted by the examples of each, and an outer optimizer (SGD with
  * Nesterov momentum) takes the average as its gradient; the optimizer's slots are
- * averaged likewise. A rank without examples in a batch takes no step. So between two
+ * averaged likewise. A rank without examples in a batch takes no step. A rank's
+ * devices mirror its state within a round (replica_set.h). So between two
  * rounds all replicas hold the same bytes, and everything that is said of a step
  * boundary holds for the end of a round: a round that fails has changed nothing.
  *

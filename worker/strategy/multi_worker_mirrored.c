@@ -472,6 +472,15 @@ static void mirrored_close(struct strategy *base)
     free(strategy);
 }
 
+/* With local steps each worker's first device speaks for the others. */
+static struct crew_communicator *connect_devices(const struct multi_worker_mirrored *strategy)
+{
+    struct strategy_options options = strategy->base.options;
+    if (strategy->rounds != NULL)
+        options.device_count = 1;
+    return crew_communicator_new(&options);
+}
+
 static int mirrored_open(const struct strategy_options *options, struct strategy **ret_strategy, struct error *error)
 {
     if (options->member == NULL || options->endpoint == NULL)
@@ -486,7 +495,7 @@ static int mirrored_open(const struct strategy_options *options, struct strategy
         return -1;
     }
     if (options->may_sum_on_devices)
-        strategy->devices = crew_communicator_new(&strategy->base.options);
+        strategy->devices = connect_devices(strategy);
     *ret_strategy = &strategy->base;
     return 0;
 }

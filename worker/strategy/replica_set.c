@@ -109,7 +109,7 @@ static void collect_inputs(struct replica_set *set, struct reduction_subtree *su
     }
 }
 
-/* A ring takes one sum of each process. */
+/* One sum of all that is this process's, which a ring takes of each, and a lone process is done with. */
 static void merge_outputs(struct replica_set *set)
 {
     for (unsigned i = 1; i < set->output_count; i++)
@@ -127,7 +127,7 @@ static void plan_sums(struct replica_set *set, unsigned shards, unsigned first, 
     collect_inputs(set, subtrees);
     set->merge_count = reduction_merges(shards, first, end, subtrees, set->merges, set->outputs);
     set->output_count = set->input_count - set->merge_count;
-    if (set->options.collective == COLLECTIVE_RING && set->options.member != NULL)
+    if (set->options.collective == COLLECTIVE_RING || set->options.member == NULL)
         merge_outputs(set);
     for (unsigned i = 0; i < set->output_count; i++) {
         set->gradients[i] = set->inputs[set->outputs[i]];
@@ -137,7 +137,7 @@ static void plan_sums(struct replica_set *set, unsigned shards, unsigned first, 
 
 static int plan_reduction(struct replica_set *set, struct error *error)
 {
-    if (set->output_count > 1 || set->options.member != NULL || set->options.gradients_stay)
+    if (set->options.member != NULL || set->options.gradients_stay)
         return 0;
     const struct device_reduction_options options = {.algorithm = set->options.collective,
                                                      .devices = set->count,

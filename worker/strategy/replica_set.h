@@ -7,7 +7,7 @@
  *     replica_set_new, replica_set_spread        once the first device has the state
  *     replica_set_start_passes                   each step
  *     replica_set_wait_bucket …, _finish_passes  when others take the contributions on
- *     or _finish_passes, replica_set_reduce      when the set is the whole crew
+ *     or _finish_passes, replica_set_reduce      when nobody else is asked in this step
  *     replica_set_apply
  */
 #ifndef COXSWAIN_STRATEGY_REPLICA_SET_H
@@ -56,7 +56,8 @@ int replica_set_await_passes(struct replica_set *set, struct error *error);
 struct device_event *replica_set_bucket_event(const struct replica_set *set, unsigned device, unsigned index);
 /* With options.gradients_stay: what one device contributes by itself. The sums are wanted in each device's first. */
 float *const *replica_set_device_gradients(const struct replica_set *set, unsigned device);
-/* In place of the buckets: the devices sum their gradients into the first contribution (device_reduction.h). */
+/* In place of the buckets, where the options have no member: the devices sum their gradients into the only contribution
+ * (device_reduction.h). */
 int replica_set_reduce(struct replica_set *set, struct error *error);
 
 /* A stream on each device, for whoever makes the update in slices. */

@@ -77,34 +77,50 @@ static void open_group(struct scene *scene, const struct collective_peer *peers)
     cr_assert_eq(collective_new(&options, &scene->group, &error), 0, "%s", error.message);
 }
 
-static void open_learner(struct learner *learner)
+static void open_learner(struct learner *learner, unsigned devices)
 {
     struct error error = ERROR_INIT;
     cr_assert(learner_open_job(learner, text, &error) == 0 &&
-                  learner_open_model(learner, 1, BATCH, false, &error) == 0 &&
+                  learner_open_model(learner, devices, BATCH, false, &error) == 0 &&
                   learner_open_state(learner, &error) == 0 &&
                   training_state_add_slot(&learner->state, LOCAL_ROUNDS_SLOT, &error) == 0,
               "%s", error.message);
 }
 
-/* Rounds of shard `shard` of `shards`, without a group. */
-static void open_rounds(struct scene *scene, int64_t batch, unsigned shards, unsigned shard, int64_t local_steps,
-                        double outer_rate, double outer_momentum)
+/* What a rank has of each batch, and on how many devices. */
+struct share {
+    unsigned devices, shards, first, end;
+    enum collective_type collective;
+};
+
+/* Without a group. */
+static void open_share(struct scene *scene, const struct share *share, int64_t batch, int64_t local_steps,
+                       double outer_rate, double outer_momentum)
 {
     struct error error = ERROR_INIT;
     *scene = (struct scene){.size = 1};
-    open_learner(&scene->learner);
+    open_learner(&scene->learner, share->devices);
     scene->learner.job.strategy.local_steps = local_steps;
     scene->learner.job.strategy.outer_learning_rate = outer_rate;
     scene->learner.job.strategy.outer_momentum = outer_momentum;
     scene->options = learner_options(&scene->learner, STRATEGY_MULTI_WORKER_MIRRORED);
     scene->options.spec = &scene->learner.job.strategy;
+    scene->options.collective = share->collective;
     scene->options.global_batch = batch;
-    scene->options.logical_shards = shards;
+    scene->options.logical_shards = share->shards;
     scene->options.total_steps = STEPS;
     scene->options.learning_rate = rate;
     cr_assert_eq(local_rounds_new(&scene->options, &scene->rounds, &error), 0, "%s", error.message);
-    cr_assert_eq(local_rounds_fit(scene->rounds, shards, shard, shard + 1, &error), 0, "%s", error.message);
+    cr_assert_eq(local_rounds_fit(scene->rounds, share->shards, share->first, share->end, &error), 0, "%s",
+                 error.message);
+}
+
+/* Rounds of shard `shard` of `shards`, on one device. */
+static void open_rounds(struct scene *scene, int64_t batch, unsigned shards, unsigned shard, int64_t local_steps,
+                        double outer_rate, double outer_momentum)
+{
+    const struct share share = {.devices = 1, .shards = shards, .first = shard, .end = shard + 1};
+    open_share(scene, &share, batch, local_steps, outer_rate, outer_momentum);
 }
 
 static void join_alone(struct scene *scene)
@@ -212,6 +228,77 @@ Test(local_rounds, a_round_that_fails_has_changed_nothing)
     cr_assert_eq(error.kind, ERROR_UNAVAILABLE);
     cr_assert_eq(training_state_digest(&scene.learner.state), before);
     close_scene(&scene);
+}
+
+/* ---------------------------------------------------------------- several devices */
+
+static void expect_round(struct scene *scene)
+{
+    struct strategy_result result;
+    struct error error = ERROR_INIT;
+    cr_assert_eq(run_round(scene, &result, &error), 0, "%s", error.message);
+}
+
+/* A round that comes to nothing when the others are gone; then the crew is whole again. */
+static void expect_lost_round(struct scene *scene)
+{
+    struct strategy_result result;
+    struct error error = ERROR_INIT;
+    collective_abort(scene->group, ERROR_UNAVAILABLE, "worker 1: gone");
+    cr_assert_eq(run_round(scene, &result, &error), -1);
+    cr_assert_eq(error.kind, ERROR_UNAVAILABLE);
+    collective_free(scene->group);
+    endpoint_free(scene->endpoint);
+    join_alone(scene);
+}
+
+/* Rounds of 3, 3 and 2 steps, the fifth step of which has a short batch. */
+static uint32_t digest_after(const struct share *share, bool loses_rounds)
+{
+    struct scene scene;
+    open_share(&scene, share, BATCH, 3, 0.7, 0.9);
+    join_alone(&scene);
+    for (int round = 0; round < 3; round++) {
+        if (loses_rounds)
+            expect_lost_round(&scene);
+        expect_round(&scene);
+    }
+    cr_assert_eq(scene.learner.state.progress.step, STEPS);
+    uint32_t digest = training_state_digest(&scene.learner.state);
+    close_scene(&scene);
+    return digest;
+}
+
+/* Shards that are one subtree of twelve, and some that are several; with the short batch most have no example. */
+static const struct {
+    unsigned first, end;
+} ranges[] = {{0, 6}, {2, 8}, {3, 12}, {5, 8}};
+#define RANGES (sizeof ranges / sizeof *ranges)
+
+static void expect_the_bits_of_one_device(unsigned devices, enum collective_type collective, bool loses_rounds)
+{
+    for (size_t i = 0; i < RANGES; i++) {
+        const struct share one = {.devices = 1, .shards = 12, .first = ranges[i].first, .end = ranges[i].end};
+        struct share several = one;
+        several.devices = devices;
+        several.collective = collective;
+        cr_expect_eq(digest_after(&several, loses_rounds), digest_after(&one, false), "%u devices, shards [%u, %u)",
+                     devices, one.first, one.end);
+    }
+}
+
+Test(local_rounds, the_devices_of_a_worker_have_the_bits_of_one, .timeout = 120)
+{
+    expect_the_bits_of_one_device(2, COLLECTIVE_AUTO, false);
+    expect_the_bits_of_one_device(3, COLLECTIVE_AUTO, false);
+    expect_the_bits_of_one_device(3, COLLECTIVE_HIERARCHICAL, false);
+    expect_the_bits_of_one_device(2, COLLECTIVE_REDUCE_TO_ONE, false);
+}
+
+/* What the others have gone on to is forgotten with it. */
+Test(local_rounds, all_devices_go_back_when_a_round_fails, .timeout = 120)
+{
+    expect_the_bits_of_one_device(3, COLLECTIVE_AUTO, true);
 }
 
 /* ---------------------------------------------------------------- several workers */
