@@ -623,8 +623,12 @@ static bool learning_rate_scale(const struct json *self, const struct json *old)
 #define WORKERS "(has(self.elastic) ? self.elastic.maxWorkers : self.workers)"
 #define TRAINERS "(" WORKERS " + (" NAMED("roles", "'chief'") " ? 1 : 0))"
 #define SERVED_WORKERS "(" WORKERS " - (has(self.strategy.backupWorkers) ? self.strategy.backupWorkers : 0))"
+#define SERVED_SHARES                                                                                                  \
+    "(has(self.training.logicalShards) ? self.training.logicalShards / self.devices.count : " SERVED_WORKERS           \
+    " * self.training.gradientAccumulation)"
 #define REPLICAS                                                                                                       \
-    "(self.strategy.type == 'ParameterServer' ? " SERVED_WORKERS " : self.strategy.type != 'Pipeline' ? " TRAINERS     \
+    "(self.strategy.type == 'ParameterServer' ? " SERVED_WORKERS                                                       \
+    " * self.devices.count : self.strategy.type != 'Pipeline' ? " TRAINERS                                             \
     " * self.devices.count : has(self.strategy.stages) ? self.workers * self.devices.count / self.strategy.stages : "  \
     "1)"
 #define IS_GLOBAL                                                                                                      \
@@ -1135,13 +1139,12 @@ const struct rule rules[] = {
      .holds = learning_rate_scale,
      .cel = "has(self.perReplicaBatchSize) == has(self.scaleLearningRate)",
      .message = "perReplicaBatchSize needs scaleLearningRate, Linear or None; batchSize has none"},
-    {.name = "ServerDevice",
+    {.name = "PeerDevice",
      .about = &shared_type,
      .field = "devices.count",
-     .holds = worker_rule_server_device,
-     .cel = OURS "!(self.strategy.type in ['ParameterServer', 'PeerToPeer']) || self.devices.count == 1",
-     .message = "ParameterServer and PeerToPeer compute on one device a worker; set devices.count to 1 and take more "
-                "workers"},
+     .holds = worker_rule_peer_device,
+     .cel = OURS "self.strategy.type != 'PeerToPeer' || self.devices.count == 1",
+     .message = "PeerToPeer computes on one device a worker; set devices.count to 1 and take more workers"},
     {.name = "LocalStepsCrew",
      .about = &training_job_spec_type,
      .field = "strategy.localSteps",
@@ -1225,13 +1228,23 @@ const struct rule rules[] = {
                  "self.training.gradientAccumulation <= " TEXT(SHARDS_MAX),
      .message = "a batch is cut into at most " TEXT(SHARDS_MAX) " pieces, and devices x this x microBatches are more; "
                                                                 "lower one of them"},
+    {.name = "ServedTree",
+     .about = &training_job_spec_type,
+     .field = "devices.count",
+     .holds = worker_rule_served_tree,
+     .cel = OURS "self.strategy.type != 'ParameterServer' || !" IS_SYNCHRONOUS
+                 " || self.devices.count == 1 || !has(self.training) || ((!has(self.training.logicalShards) || "
+                 "self.training.logicalShards % self.devices.count == 0) && " SERVED_SHARES
+                 " in [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096])",
+     .message = "in mode Synchronous the devices of a worker take a logical shard each, and such groups of a batch "
+                "must be a power of two for the bits of one device; take 2, 4, 8 … workers (x gradientAccumulation), "
+                "give logicalShards of as many x devices.count, or take another mode"},
     {.name = "ServedShards",
      .about = &training_job_spec_type,
      .field = "training",
      .holds = worker_rule_served_shards,
-     .cel = OURS "self.strategy.type != 'ParameterServer' || !" IS_SYNCHRONOUS " || !has(self.training) || "
-                 "(has(self.training.logicalShards) ? self.training.logicalShards : " SERVED_WORKERS
-                 " * self.training.gradientAccumulation) <= " TEXT(SERVED_SHARDS_MAX),
+     .cel = OURS "self.strategy.type != 'ParameterServer' || !" IS_SYNCHRONOUS
+                 " || !has(self.training) || " SERVED_SHARES " <= " TEXT(SERVED_SHARDS_MAX),
      .message = "a ps in mode Synchronous keeps at most " TEXT(
          SERVED_SHARDS_MAX) " shares of a batch; lower "
                             "logicalShards or gradientAccumulation, or take another mode"},

@@ -16,6 +16,11 @@ static bool is_served(const struct json *self)
     return rule_is(self, "strategy.type", "ParameterServer");
 }
 
+static int64_t devices(const struct json *self)
+{
+    return json_integer_at(self, "devices.count", 1);
+}
+
 static int64_t accumulation(const struct json *self)
 {
     return json_integer_at(self, "training.gradientAccumulation", 1);
@@ -23,12 +28,10 @@ static int64_t accumulation(const struct json *self)
 
 /* ---------------------------------------------------------------- strategies */
 
-bool worker_rule_server_device(const struct json *self, const struct json *old)
+bool worker_rule_peer_device(const struct json *self, const struct json *old)
 {
     (void)old;
-    static const char *const lone[] = {"ParameterServer", "PeerToPeer", NULL};
-    return is_foreign(self) || !rule_is_one_of(self, "strategy.type", lone) ||
-           json_integer_at(self, "devices.count", 1) == 1;
+    return is_foreign(self) || !rule_is(self, "strategy.type", "PeerToPeer") || devices(self) == 1;
 }
 
 bool worker_rule_server_accumulation(const struct json *self, const struct json *old)
@@ -42,7 +45,7 @@ bool worker_rule_nccl(const struct json *self, const struct json *old)
 {
     (void)old;
     bool several = rule_is(self, "strategy.type", "MultiWorkerMirrored") ||
-                   (rule_is(self, "strategy.type", "Mirrored") && json_integer_at(self, "devices.count", 1) > 1);
+                   (rule_is(self, "strategy.type", "Mirrored") && devices(self) > 1);
     bool can = several && !rule_is(self, "devices.type", "CPU");
     return is_foreign(self) || !rule_is(self, "strategy.collective", "NCCL") || can;
 }
@@ -91,7 +94,7 @@ bool worker_rule_gpu_count(const struct json *self, const struct json *old)
 {
     (void)old;
     static const char *const mirroring[] = {"Mirrored", "CentralStorage", "MultiWorkerMirrored", NULL};
-    return !asks_for_gpus(self) || json_integer_at(self, "devices.count", 1) == 1 ||
+    return !asks_for_gpus(self) || devices(self) == 1 ||
            (rule_is_one_of(self, "strategy.type", mirroring) &&
             !json_boolean_at(self, "strategy.shardedOptimizer", false));
 }
@@ -118,13 +121,12 @@ static int64_t served_workers(const struct json *self)
 /* Each has at least one logical shard. */
 static int64_t replicas(const struct json *self)
 {
-    int64_t devices = json_integer_at(self, "devices.count", 1);
     if (is_served(self))
-        return served_workers(self);
+        return served_workers(self) * devices(self);
     if (!rule_is(self, "strategy.type", "Pipeline"))
-        return trainers(self) * devices;
+        return trainers(self) * devices(self);
     int64_t stages = json_integer_at(self, "strategy.stages", 0);
-    return stages > 0 ? json_integer_at(self, "workers", 1) * devices / stages : 1;
+    return stages > 0 ? json_integer_at(self, "workers", 1) * devices(self) / stages : 1;
 }
 
 bool worker_rule_gpu_statistics(const struct json *self, const struct json *old)
@@ -160,12 +162,32 @@ bool worker_rule_most_shards(const struct json *self, const struct json *old)
     return is_foreign(self) || rule_has(self, "training.logicalShards") || replicas(self) * pieces <= SHARDS_MAX;
 }
 
+static bool is_synchronous(const struct json *self)
+{
+    return !is_foreign(self) && is_served(self) && rule_is(self, "strategy.mode", "Synchronous");
+}
+
+/* Those of a batch, a logical shard for each device of a worker. */
+static int64_t served_shares(const struct json *self)
+{
+    if (rule_has(self, "training.logicalShards"))
+        return json_integer_at(self, "training.logicalShards", 1) / devices(self);
+    return served_workers(self) * accumulation(self);
+}
+
+/* The sum of a worker's devices is one of the tree's own where that halves down to it. */
+bool worker_rule_served_tree(const struct json *self, const struct json *old)
+{
+    (void)old;
+    int64_t shares = served_shares(self);
+    bool even = json_integer_at(self, "training.logicalShards", 0) % devices(self) == 0;
+    return !is_synchronous(self) || devices(self) == 1 || (even && shares > 0 && (shares & (shares - 1)) == 0);
+}
+
 bool worker_rule_served_shards(const struct json *self, const struct json *old)
 {
     (void)old;
-    int64_t shards = json_integer_at(self, "training.logicalShards", served_workers(self) * accumulation(self));
-    return is_foreign(self) || !is_served(self) || !rule_is(self, "strategy.mode", "Synchronous") ||
-           shards <= SERVED_SHARDS_MAX;
+    return !is_synchronous(self) || served_shares(self) <= SERVED_SHARDS_MAX;
 }
 
 /* ---------------------------------------------------------------- the evaluator */

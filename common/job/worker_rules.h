@@ -12,7 +12,7 @@
 #include "common/json.h"
 
 /* Of what the spec and the job document share. */
-bool worker_rule_server_device(const struct json *self, const struct json *old);
+bool worker_rule_peer_device(const struct json *self, const struct json *old);
 bool worker_rule_server_accumulation(const struct json *self, const struct json *old);
 bool worker_rule_nccl(const struct json *self, const struct json *old);
 bool worker_rule_ring(const struct json *self, const struct json *old);
@@ -30,6 +30,7 @@ bool worker_rule_local_steps_crew(const struct json *self, const struct json *ol
 bool worker_rule_sharded_alone(const struct json *self, const struct json *old);
 bool worker_rule_fewest_shards(const struct json *self, const struct json *old);
 bool worker_rule_most_shards(const struct json *self, const struct json *old);
+bool worker_rule_served_tree(const struct json *self, const struct json *old);
 bool worker_rule_served_shards(const struct json *self, const struct json *old);
 bool worker_rule_evaluator_checkpoint(const struct json *self, const struct json *old);
 bool worker_rule_evaluator_examples(const struct json *self, const struct json *old);

@@ -94,7 +94,7 @@ static void add_server_state(const struct question *question, int64_t own, int64
     plan->bytes[MEMORY_PARAMETERS] += own + guest;
     plan->bytes[MEMORY_OPTIMIZER] += (own + guest) * slots;
     if (question->job->strategy.mode == PARAMETER_SERVER_SYNCHRONOUS)
-        plan->bytes[MEMORY_GRADIENTS] += (own + guest) * (question->steps.logical_shards + 1);
+        plan->bytes[MEMORY_GRADIENTS] += (own + guest) * (question->steps.shares + 1);
     if (question->trainer->checkpoint_directory != NULL)
         plan->bytes[MEMORY_SNAPSHOT] += own * (1 + slots);
 }
@@ -122,16 +122,18 @@ static void add_server(const struct question *question, struct memory_plan *plan
     add_server_exchange(question, own, guest, plan);
 }
 
-/* Values and gradients of a worker, and packed once more on their way; the chief's copy for evaluations and its model for them. */
+/* Values of a worker, gradients of each of its devices, and both packed once more on their way; the chief's copy for evaluations and
+ * its model for them. */
 static void add_ps_worker(const struct question *question, const struct memory_plan *pass, struct memory_plan *plan)
 {
     const struct trainer *trainer = question->trainer;
     bool chief = trainer_is_chief(trainer), evaluates = trainer->crew.part == CREW_EVALUATES;
     bool computes = !evaluates && !(chief && crew_has_own_chief(&trainer->crew));
-    add_passes(pass, 1 + (chief && computes), plan);
-    plan->bytes[MEMORY_INPUT] += pass->bytes[MEMORY_INPUT] * (1 + (chief && computes));
+    int64_t devices = trainer->device_count;
+    add_passes(pass, devices + (chief && computes), plan);
+    plan->bytes[MEMORY_INPUT] += pass->bytes[MEMORY_INPUT] * (devices + (chief && computes));
     plan->bytes[MEMORY_PARAMETERS] += pass->bytes[MEMORY_PARAMETERS] * (computes + (chief || evaluates));
-    plan->bytes[MEMORY_GRADIENTS] += computes * pass->bytes[MEMORY_GRADIENTS];
+    plan->bytes[MEMORY_GRADIENTS] += computes * devices * pass->bytes[MEMORY_GRADIENTS];
     plan->bytes[MEMORY_EXCHANGE] += computes * pass->bytes[MEMORY_GRADIENTS];
 }
 

@@ -87,7 +87,7 @@ static int serve(struct trainer *trainer, const struct placement *placement, enu
                       .optimizer = &trainer->job->training.optimizer,
                       .placement = placement,
                       .server = trainer->crew.rank,
-                      .shares = synchronous ? (unsigned)trainer->plan.logical_shards : 0},
+                      .shares = synchronous ? (unsigned)trainer->plan.shares : 0},
         .digest = parameter_layout_digest(graph_layout(trainer->graph)),
         .backup = trainer->job->strategy.ps_backup,
         .servers = trainer->crew.servers,
@@ -121,8 +121,7 @@ static int serve(struct trainer *trainer, const struct placement *placement, enu
     struct ps_server_counts counts = ps_server_counts(serving.server);
     report_say(trainer->report, "served     %lld updates, %lld pulls; %lld updates came twice",
                (long long)counts.applied, (long long)counts.pulls, (long long)counts.duplicates);
-    int64_t per_step = synchronous ? trainer->plan.logical_shards : trainer->plan.replicas;
-    report_traffic(trainer->report, traffic_sent(), counts.applied / per_step);
+    report_traffic(trainer->report, traffic_sent(), counts.applied / trainer->plan.shares);
     end_server(&serving);
     return result;
 }

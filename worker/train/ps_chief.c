@@ -418,17 +418,11 @@ static void record_ticket(void *context, enum ticket_fate fate, unsigned worker,
     step_record_ticket(names[fate], worker, ticket);
 }
 
-/* Tickets in a step: Synchronous, the shards that all synchronous strategies cut a batch into; else one a worker. */
-static int64_t tickets_per_step(const struct trainer *trainer, enum parameter_server_mode mode)
-{
-    return mode == PARAMETER_SERVER_SYNCHRONOUS ? trainer->plan.logical_shards : trainer->plan.replicas;
-}
-
 static bool is_empty(void *context, const struct dispatcher_plan *plan, int64_t ticket)
 {
     struct trainer *trainer = context;
     const struct ticket_grant grant = {.ticket = ticket,
-                                       .per_step = tickets_per_step(trainer, trainer->job->strategy.mode),
+                                       .per_step = trainer->plan.shares,
                                        .base_step = plan->base_step,
                                        .base_epoch = plan->base_epoch,
                                        .base_consumed = plan->base_consumed};
@@ -550,7 +544,7 @@ int ps_chief_run(struct trainer *trainer, enum exit_code *ret_code, struct error
     struct ps_chief chief = {.trainer = trainer, .saved_ns = clock_monotonic_ns(), .code = EXIT_CODE_INTERNAL};
     chief.mode =
         trainer->job->strategy.mode == PARAMETER_SERVER_NOT_SAID ? PARAMETER_SERVER_ASYNC : trainer->job->strategy.mode;
-    chief.per_step = tickets_per_step(trainer, chief.mode);
+    chief.per_step = trainer->plan.shares;
     if (saving_is_complete(trainer)) {
         report_say(trainer->report, "this job is complete: its last checkpoint is of the final step");
         return 0;

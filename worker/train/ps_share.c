@@ -7,6 +7,7 @@
 #include "common/memory.h"
 #include "worker/data/step_record.h"
 #include "worker/optimizer/gradient_norm.h"
+#include "worker/strategy/device_reduction.h"
 #include "worker/train/ps_staging.h"
 
 /* Some of a pass over the data. */
@@ -14,16 +15,25 @@ struct examples {
     int64_t data_epoch, first, count;
 };
 
-struct ps_share {
-    struct trainer *trainer;
+/* What one device computes of a share. */
+struct part {
+    struct strategy_device device;
     struct device_stream *stream;
     void *inputs, *targets;
     struct loss_sums *sums;
+    float *gradients;     /* the device's own; NULL: the first's, which are the share's */
+    struct examples read; /* what inputs and targets hold; count 0: nothing */
+};
+
+struct ps_share {
+    struct trainer *trainer;
+    struct part parts[STRATEGY_DEVICES_MAX];
+    unsigned part_count;
+    struct device_reduction *reduction; /* of their gradients; NULL: there is one device */
     double *norm_blocks;
     int64_t *indices;
-    int64_t at_a_time;    /* examples of one pass */
-    struct examples read; /* what inputs and targets hold; count 0: nothing */
-    bool *marked;         /* tokens of a share; NULL: no table's rows travel one by one */
+    int64_t at_a_time; /* examples of one pass */
+    bool *marked;      /* tokens of a share; NULL: no table's rows travel one by one */
 };
 
 /* ---------------------------------------------------------------- which examples */
@@ -49,15 +59,29 @@ struct range {
     int64_t batch_first, batch; /* of the whole batch */
 };
 
-static struct range find_range(const struct trainer *trainer, const struct ticket_grant *grant)
+/* Piece `piece` of as many as the ticket's batch is cut into. */
+static struct range find_piece(const struct trainer *trainer, const struct ticket_grant *grant, int64_t pieces,
+                               int64_t piece)
 {
     struct range range;
     ps_share_position(trainer, grant, grant->ticket / grant->per_step, &range.data_epoch, &range.batch_first);
     int64_t left = trainer->sampler.count - range.batch_first, offset;
     range.batch = left < trainer->plan.global_batch ? left : trainer->plan.global_batch;
-    range.count = sampler_shard(range.batch, grant->per_step, grant->ticket % grant->per_step, &offset);
+    range.count = sampler_shard(range.batch, pieces, piece, &offset);
     range.first = range.batch_first + offset;
     return range;
+}
+
+static struct range find_range(const struct trainer *trainer, const struct ticket_grant *grant)
+{
+    return find_piece(trainer, grant, grant->per_step, grant->ticket % grant->per_step);
+}
+
+/* Of a share each device has a piece: side by side they are the share. */
+static struct range find_part(const struct ps_share *share, const struct ticket_grant *grant, unsigned part)
+{
+    int64_t each = share->part_count;
+    return find_piece(share->trainer, grant, grant->per_step * each, grant->ticket % grant->per_step * each + part);
 }
 
 bool ps_share_is_empty(const struct trainer *trainer, const struct ticket_grant *grant)
@@ -86,40 +110,21 @@ static int64_t targets_of_example(const struct trainer *trainer)
 }
 
 /* Nothing where they have been read last, as for the rows of a table that a share's tokens name. */
-static int read_examples(struct ps_share *share, const struct range *range, int64_t at, int64_t count,
-                         struct error *error)
+static int read_examples(const struct ps_share *share, struct part *part, const struct range *range, int64_t at,
+                         int64_t count, struct error *error)
 {
     struct trainer *trainer = share->trainer;
-    const struct examples wanted = {range->data_epoch, range->first + at, count}, *read = &share->read;
+    const struct examples wanted = {range->data_epoch, range->first + at, count}, *read = &part->read;
     if (read->data_epoch == wanted.data_epoch && read->first == wanted.first && read->count == count && count > 0)
         return 0;
-    share->read.count = 0;
+    part->read.count = 0;
     for (int64_t i = 0; i < count; i++)
         share->indices[i] = sampler_index(&trainer->sampler, range->data_epoch, range->first + at + i);
     const struct dataset_epoch epoch = {trainer->sampler.seed, range->data_epoch};
-    if (dataset_read_in_epoch(trainer->training, epoch, share->indices, count, share->inputs, share->targets, error) <
-        0)
+    if (dataset_read_in_epoch(trainer->training, epoch, share->indices, count, part->inputs, part->targets, error) < 0)
         return -1;
-    share->read = wanted;
+    part->read = wanted;
     return 0;
-}
-
-/* Examples [at, at + count) of the range, added to what is there unless they are the first. */
-static int run_pass(struct ps_share *share, const struct ticket_grant *grant, const struct range *range, int64_t at,
-                    int64_t count, struct graph_pass *pass, struct ps_staging *staging, struct error *error)
-{
-    struct trainer *trainer = share->trainer;
-    if (read_examples(share, range, at, count, error) < 0)
-        return -1;
-    pass->examples = count;
-    pass->accumulate = at > 0;
-    pass->step = grant->ticket / grant->per_step + 1;
-    pass->first_example = range->first + at - range->batch_first;
-    if (graph_forward_backward(trainer->graph, share->stream, pass, error) < 0)
-        return -1;
-    if (staging != NULL && at + count == range->count)
-        ps_staging_take(staging);
-    return device_stream_synchronise(share->stream, error);
 }
 
 static int64_t lesser(int64_t a, int64_t b)
@@ -137,29 +142,134 @@ static const struct parameter_tensor *find_table(const struct parameter_layout *
 }
 
 /* A token outside the table is an error of the pass that comes. */
-static void mark_tokens(struct ps_share *share, int64_t tokens, int64_t rows)
+static void mark_tokens(struct ps_share *share, const int32_t *inputs, int64_t tokens, int64_t rows)
 {
-    const int32_t *inputs = share->inputs;
     for (int64_t i = 0; i < tokens; i++)
         if (inputs[i] >= 0 && inputs[i] < rows)
             share->marked[inputs[i]] = true;
+}
+
+static int mark_part(struct ps_share *share, const struct ticket_grant *grant, unsigned index, int64_t rows,
+                     struct error *error)
+{
+    struct part *part = &share->parts[index];
+    const struct range range = find_part(share, grant, index);
+    int64_t width = graph_example_format(share->trainer->graph)->input_elements;
+    for (int64_t at = 0; at < range.count; at += share->at_a_time) {
+        int64_t count = lesser(range.count - at, share->at_a_time);
+        if (read_examples(share, part, &range, at, count, error) < 0)
+            return -1;
+        mark_tokens(share, part->inputs, count * width, rows);
+    }
+    return 0;
 }
 
 int ps_share_rows(struct ps_share *share, const struct ticket_grant *grant, const struct placement *placement,
                   struct row_set *sets, struct error *error)
 {
     const struct parameter_tensor *table = find_table(graph_layout(share->trainer->graph));
-    const struct range range = find_range(share->trainer, grant);
-    int64_t width = graph_example_format(share->trainer->graph)->input_elements;
     memset(share->marked, 0, (size_t)table->shape[0] * sizeof *share->marked);
-    for (int64_t at = 0; at < range.count; at += share->at_a_time) {
-        int64_t count = lesser(range.count - at, share->at_a_time);
-        if (read_examples(share, &range, at, count, error) < 0)
+    for (unsigned i = 0; i < share->part_count; i++)
+        if (mark_part(share, grant, i, table->shape[0], error) < 0)
             return -1;
-        mark_tokens(share, count * width, table->shape[0]);
-    }
     placement_choose_rows(placement, table, share->marked, sets);
     return 0;
+}
+
+/* A share under way. */
+struct computation {
+    const struct ticket_grant *grant;
+    const struct ps_arrays *arrays;
+    float scale;
+    struct range ranges[STRATEGY_DEVICES_MAX]; /* by part */
+};
+
+static float *gradients_of(const struct computation *computation, const struct part *part)
+{
+    return part->gradients != NULL ? part->gradients : computation->arrays->gradients;
+}
+
+/* Examples from `at` on of a part, added to what is there unless they are the first. */
+static int start_pass(const struct ps_share *share, const struct computation *computation, struct part *part,
+                      int64_t at, struct error *error)
+{
+    const struct ps_arrays *arrays = computation->arrays;
+    const struct range *range = &computation->ranges[part - share->parts];
+    int64_t count = lesser(range->count - at, share->at_a_time);
+    if (read_examples(share, part, range, at, count, error) < 0)
+        return -1;
+    const struct graph_pass pass = {.parameters = arrays->values,
+                                    .inputs = part->inputs,
+                                    .targets = part->targets,
+                                    .examples = count,
+                                    .scale = computation->scale,
+                                    .gradients = gradients_of(computation, part),
+                                    .accumulate = at > 0,
+                                    .sums = part->sums,
+                                    .seed = (uint64_t)share->trainer->job->training.seed,
+                                    .step = computation->grant->ticket / computation->grant->per_step + 1,
+                                    .first_example = range->first + at - range->batch_first};
+    if (graph_forward_backward(part->device.graph, part->stream, &pass, error) < 0)
+        return -1;
+    if (arrays->staging != NULL && at + count == range->count)
+        ps_staging_take(arrays->staging);
+    return 0;
+}
+
+static int finish_pass(struct part *part, struct ticket_result *result, struct error *error)
+{
+    if (device_stream_synchronise(part->stream, error) < 0)
+        return -1;
+    result->loss += part->sums->loss;
+    result->correct += part->sums->correct;
+    return 0;
+}
+
+/* A part without examples has a pass as well, which makes its gradient 0. */
+static bool has_pass(const struct computation *computation, unsigned part, int64_t at)
+{
+    return at == 0 || at < computation->ranges[part].count;
+}
+
+/* One of each device, side by side. When one fails to start, nothing of the others is still under way. */
+static int run_passes(struct ps_share *share, const struct computation *computation, int64_t at,
+                      struct ticket_result *result, struct error *error)
+{
+    unsigned started = 0;
+    int status = 0;
+    for (; started < share->part_count && status == 0; started++)
+        if (has_pass(computation, started, at))
+            status = start_pass(share, computation, &share->parts[started], at, error);
+    for (unsigned i = 0; i < started; i++)
+        if (has_pass(computation, i, at) && finish_pass(&share->parts[i], result, status == 0 ? error : NULL) < 0)
+            status = -1;
+    return status;
+}
+
+/* In the tree's order: where the shares of a batch are a power of two, these are the sums of the tree over all parts of all of
+ * them. */
+static int add_parts(const struct ps_share *share, const struct computation *computation, struct error *error)
+{
+    struct device_stream *streams[STRATEGY_DEVICES_MAX];
+    float *vectors[STRATEGY_DEVICES_MAX];
+    for (unsigned i = 0; i < share->part_count; i++) {
+        streams[i] = share->parts[i].stream;
+        vectors[i] = gradients_of(computation, &share->parts[i]);
+    }
+    if (device_reduction_run(share->reduction, streams, vectors, graph_layout(share->trainer->graph), error) < 0)
+        return -1;
+    for (unsigned i = 0; i < share->part_count; i++)
+        if (device_stream_synchronise(streams[i], error) < 0)
+            return -1;
+    return 0;
+}
+
+static int64_t largest_part(const struct ps_share *share, const struct computation *computation)
+{
+    int64_t largest = 0;
+    for (unsigned i = 0; i < share->part_count; i++)
+        largest = most(largest, computation->ranges[i].count);
+    return largest;
 }
 
 int ps_share_compute(struct ps_share *share, const struct ticket_grant *grant, bool whole_batch,
@@ -167,30 +277,26 @@ int ps_share_compute(struct ps_share *share, const struct ticket_grant *grant, b
 {
     struct ps_staging *staging = arrays->staging;
     struct trainer *trainer = share->trainer;
-    struct range range = find_range(share->trainer, grant);
+    struct range range = find_range(trainer, grant);
     step_record_share(&trainer->sampler, grant->ticket / grant->per_step + 1, range.data_epoch, range.first,
                       range.count);
     int64_t divisor = (whole_batch ? range.batch : range.count) * targets_of_example(trainer), at = 0;
-    struct graph_pass pass = {.parameters = arrays->values,
-                              .inputs = share->inputs,
-                              .targets = share->targets,
-                              .scale = (float)(1.0 / (double)(divisor > 0 ? divisor : 1)),
-                              .gradients = arrays->gradients,
-                              .sums = share->sums,
-                              .seed = (uint64_t)trainer->job->training.seed};
+    struct computation computation = {
+        .grant = grant, .arrays = arrays, .scale = (float)(1.0 / (double)(divisor > 0 ? divisor : 1))};
+    for (unsigned i = 0; i < share->part_count; i++)
+        computation.ranges[i] = find_part(share, grant, i);
     *result = (struct ticket_result){.squares = -1};
     if (staging != NULL)
-        ps_staging_bring(staging, share->stream);
+        ps_staging_bring(staging, share->parts[0].stream);
     do {
-        int64_t count = lesser(range.count - at, share->at_a_time);
-        if (run_pass(share, grant, &range, at, count, &pass, staging, error) < 0)
+        if (run_passes(share, &computation, at, result, error) < 0)
             return -1;
-        result->loss += share->sums->loss;
-        result->correct += share->sums->correct;
-        at += count;
-    } while (at < range.count);
+        at += share->at_a_time;
+    } while (at < largest_part(share, &computation));
     result->examples = range.count;
     result->targets = range.count * targets_of_example(trainer);
+    if (share->reduction != NULL && add_parts(share, &computation, error) < 0)
+        return -1;
     return staging != NULL ? ps_staging_wait(staging, error) : 0;
 }
 
@@ -198,8 +304,9 @@ int ps_share_squares(struct ps_share *share, const float *gradients, double *ret
 {
     const struct parameter_layout *layout = graph_layout(share->trainer->graph);
     int64_t elements = layout->elements - layout->statistics;
-    gradient_norm_launch(share->stream, gradients + layout->statistics, elements, share->norm_blocks);
-    if (device_stream_synchronise(share->stream, error) < 0)
+    struct device_stream *stream = share->parts[0].stream;
+    gradient_norm_launch(stream, gradients + layout->statistics, elements, share->norm_blocks);
+    if (device_stream_synchronise(stream, error) < 0)
         return -1;
     double norm = gradient_norm_finish(share->norm_blocks, elements);
     *ret_squares = norm * norm;
@@ -208,22 +315,51 @@ int ps_share_squares(struct ps_share *share, const float *gradients, double *ret
 
 /* ---------------------------------------------------------------- life cycle */
 
+static int open_part(const struct ps_share *share, struct part *part, bool first, struct error *error)
+{
+    struct device *device = part->device.device;
+    const struct example_format *format = graph_example_format(part->device.graph);
+    size_t examples = (size_t)share->at_a_time;
+    size_t bytes = (size_t)graph_layout(part->device.graph)->elements * sizeof(float);
+    if (device_stream_new(device, &part->stream, error) < 0 ||
+        device_allocate(device, MEMORY_SHARED, examples * example_input_bytes(format), &part->inputs, error) < 0 ||
+        device_allocate(device, MEMORY_SHARED, examples * example_target_bytes(format), &part->targets, error) < 0 ||
+        device_allocate(device, MEMORY_SHARED, sizeof *part->sums, (void **)&part->sums, error) < 0)
+        return -1;
+    return first ? 0 : device_allocate(device, MEMORY_SHARED, bytes, (void **)&part->gradients, error);
+}
+
+/* A logical shard each. */
+static int plan_reduction(struct ps_share *share, struct error *error)
+{
+    struct reduction_subtree leaves[STRATEGY_DEVICES_MAX];
+    struct reduction_merge merges[STRATEGY_DEVICES_MAX];
+    unsigned owners[STRATEGY_DEVICES_MAX], root[REDUCTION_COVER_MAX], count = share->part_count;
+    for (unsigned i = 0; i < count; i++) {
+        leaves[i] = (struct reduction_subtree){i, 1};
+        owners[i] = i;
+    }
+    reduction_merges(count, 0, count, leaves, merges, root);
+    const struct device_reduction_options options = {
+        .algorithm = COLLECTIVE_AUTO, .devices = count, .owners = owners, .inputs = count, .merges = merges};
+    return device_reduction_new(&options, &share->reduction, error);
+}
+
 static int allocate(struct ps_share *share, struct error *error)
 {
-    struct device *device = share->trainer->device;
-    const struct example_format *format = graph_example_format(share->trainer->graph);
-    size_t examples = (size_t)share->at_a_time;
-    size_t blocks = (size_t)gradient_norm_blocks(graph_layout(share->trainer->graph)->elements);
-    const struct parameter_tensor *table = find_table(graph_layout(share->trainer->graph));
-    share->indices = memory_allocate(examples, sizeof *share->indices);
+    const struct parameter_layout *layout = graph_layout(share->trainer->graph);
+    const struct parameter_tensor *table = find_table(layout);
+    size_t blocks = (size_t)gradient_norm_blocks(layout->elements);
+    share->indices = memory_allocate((size_t)share->at_a_time, sizeof *share->indices);
     if (table != NULL)
         share->marked = memory_allocate((size_t)table->shape[0], sizeof *share->marked);
-    if (device_stream_new(device, &share->stream, error) < 0 ||
-        device_allocate(device, MEMORY_SHARED, examples * example_input_bytes(format), &share->inputs, error) < 0 ||
-        device_allocate(device, MEMORY_SHARED, examples * example_target_bytes(format), &share->targets, error) < 0 ||
-        device_allocate(device, MEMORY_SHARED, sizeof *share->sums, (void **)&share->sums, error) < 0)
+    for (unsigned i = 0; i < share->part_count; i++)
+        if (open_part(share, &share->parts[i], i == 0, error) < 0)
+            return -1;
+    if (share->part_count > 1 && plan_reduction(share, error) < 0)
         return -1;
-    return device_allocate(device, MEMORY_SHARED, blocks * sizeof(double), (void **)&share->norm_blocks, error);
+    return device_allocate(share->trainer->device, MEMORY_SHARED, blocks * sizeof(double), (void **)&share->norm_blocks,
+                           error);
 }
 
 int ps_share_new(struct trainer *trainer, struct ps_share **ret_share, struct error *error)
@@ -231,6 +367,9 @@ int ps_share_new(struct trainer *trainer, struct ps_share **ret_share, struct er
     struct ps_share *share = memory_allocate(1, sizeof *share);
     share->trainer = trainer;
     share->at_a_time = graph_max_examples(trainer->graph);
+    share->part_count = trainer->device_count;
+    for (unsigned i = 0; i < share->part_count; i++)
+        share->parts[i].device = trainer->devices[i];
     if (allocate(share, error) < 0) {
         ps_share_free(share);
         return -1;
@@ -239,17 +378,25 @@ int ps_share_new(struct trainer *trainer, struct ps_share **ret_share, struct er
     return 0;
 }
 
+static void close_part(struct part *part)
+{
+    struct device *device = part->device.device;
+    if (part->stream)
+        device_stream_free(part->stream);
+    device_free(device, part->inputs);
+    device_free(device, part->targets);
+    device_free(device, part->sums);
+    device_free(device, part->gradients);
+}
+
 void ps_share_free(struct ps_share *share)
 {
     if (share == NULL)
         return;
-    struct device *device = share->trainer->device;
-    if (share->stream)
-        device_stream_free(share->stream);
-    device_free(device, share->inputs);
-    device_free(device, share->targets);
-    device_free(device, share->sums);
-    device_free(device, share->norm_blocks);
+    for (unsigned i = 0; i < share->part_count; i++)
+        close_part(&share->parts[i]);
+    device_reduction_free(share->reduction);
+    device_free(share->trainer->device, share->norm_blocks);
     free(share->indices);
     free(share->marked);
     free(share);

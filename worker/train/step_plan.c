@@ -46,6 +46,13 @@ static int64_t choose_shards(const struct job_document *job, unsigned crew_size,
     return larger(replicas * pieces * job->training.gradient_accumulation, recorded);
 }
 
+/* In mode Synchronous each device has a logical shard of a share; else there is a share for each worker. */
+static int64_t count_shares(const struct job_document *job, const struct step_plan *plan)
+{
+    bool synchronous = job->strategy.mode == PARAMETER_SERVER_SYNCHRONOUS;
+    return (synchronous ? plan->logical_shards : plan->replicas) / job->devices.count;
+}
+
 int step_plan_batches(const struct job_document *job, unsigned crew_size, int64_t recorded_shards,
                       struct step_plan *ret_plan, struct error *error)
 {
@@ -67,6 +74,7 @@ int step_plan_batches(const struct job_document *job, unsigned crew_size, int64_
     if (plan.logical_shards > REDUCTION_LEAVES_MAX)
         return error_set(error, ERROR_INVALID, "training.logicalShards: %lld is above %d",
                          (long long)plan.logical_shards, REDUCTION_LEAVES_MAX);
+    plan.shares = count_shares(job, &plan);
     /* Without the recorded shards: another member may not have seen the same checkpoint. */
     plan.max_shard_examples = divide_up(plan.global_batch, choose_shards(job, crew_size, 0));
     *ret_plan = plan;

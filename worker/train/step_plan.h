@@ -19,6 +19,7 @@ struct step_plan {
     int64_t global_batch;
     int64_t replicas; /* of the model */
     int64_t logical_shards;
+    int64_t shares;             /* ParameterServer: of a batch; the devices of one worker compute one together */
     int64_t max_shard_examples; /* of the largest logical shard, whatever number of shards the chief settles on */
     int64_t steps_per_epoch, total_steps;
     int64_t evaluate_every;      /* steps */

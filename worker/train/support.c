@@ -91,16 +91,34 @@ int support_check(const struct job_document *job, const struct crew *crew, struc
 
 _Static_assert(VARIABLES_SHARES_MAX == SERVED_SHARDS_MAX, "jobs are admitted by the latter");
 
+/* The devices of a worker make one sum of their logical shards, which is one of the tree's own where that halves down to it. */
+static bool fits_the_tree(int64_t logical_shards, int64_t devices)
+{
+    int64_t shares = logical_shards / devices;
+    return devices == 1 || (logical_shards % devices == 0 && shares > 0 && (shares & (shares - 1)) == 0);
+}
+
 int support_check_shards(const struct job_document *job, int64_t logical_shards, struct error *error)
 {
-    if (job->strategy.type != STRATEGY_PARAMETER_SERVER || job->strategy.mode != PARAMETER_SERVER_SYNCHRONOUS ||
-        logical_shards <= VARIABLES_SHARES_MAX)
+    int64_t devices = job->devices.count;
+    if (job->strategy.type != STRATEGY_PARAMETER_SERVER || job->strategy.mode != PARAMETER_SERVER_SYNCHRONOUS)
+        return 0;
+    if (!fits_the_tree(logical_shards, devices))
+        return error_set(error, ERROR_INVALID,
+                         "training.logicalShards: in mode Synchronous the %lld devices of a worker take a logical "
+                         "shard each, and all such groups of a batch must be a power of two for the bits of one "
+                         "device; the %lld shards that logicalShards, workers x devices x gradientAccumulation or the "
+                         "checkpoint to go on from give are not: set logicalShards to %lld times 1, 2, 4 …, or take "
+                         "another mode",
+                         (long long)devices, (long long)logical_shards, (long long)devices);
+    if (logical_shards / devices <= VARIABLES_SHARES_MAX)
         return 0;
     return error_set(error, ERROR_INVALID,
                      "training.logicalShards: a ps in mode Synchronous keeps at most %d shares of a batch, not the "
                      "%lld that logicalShards, workers x gradientAccumulation or the checkpoint to go on from give; "
-                     "set logicalShards to %d or less, or take another mode",
-                     VARIABLES_SHARES_MAX, (long long)logical_shards, VARIABLES_SHARES_MAX);
+                     "set logicalShards to %lld or less, or take another mode",
+                     VARIABLES_SHARES_MAX, (long long)(logical_shards / devices),
+                     (long long)(VARIABLES_SHARES_MAX * devices));
 }
 
 int support_check_validation(const struct job_document *job, int64_t examples, struct error *error)

@@ -809,10 +809,14 @@ MATRIX(14, multi_worker_mirrored_of_two_devices_sharded)
 
 static const struct arrangement parameter_server = {
     "ParameterServer", STRATEGY_PARAMETER_SERVER, true, 1, COLLECTIVE_AUTO, 0, 0, false};
+static const struct arrangement parameter_server_of_two_devices = {
+    "ParameterServer of two devices", STRATEGY_PARAMETER_SERVER, true, 2, COLLECTIVE_AUTO, 0, 0, false};
+static const struct arrangement parameter_server_of_three_devices = {
+    "ParameterServer of three devices", STRATEGY_PARAMETER_SERVER, true, 3, COLLECTIVE_AUTO, 0, 0, false};
 
 struct server_crew {
     const struct cell *cell;
-    unsigned server_count;
+    unsigned server_count, shares; /* of a batch: a logical shard for each device of a worker */
     bool backup;
     struct worker workers[COUNT_MAX];
     struct trainer trainers[COUNT_MAX];
@@ -871,7 +875,7 @@ static void open_servers(struct server_crew *crew)
                           .optimizer = &crew->workers[0].job.training.optimizer,
                           .placement = &crew->placement,
                           .server = i,
-                          .shares = SHARDS},
+                          .shares = crew->shares},
             .digest = parameter_layout_digest(layout),
             .backup = crew->backup,
             .servers = crew->server_seats,
@@ -901,8 +905,8 @@ static void open_dispatcher(struct server_crew *crew)
         .server_count = crew->server_count,
         .digest = parameter_layout_digest(graph_layout(crew->workers[0].devices[0].graph)),
         .dispenser = {.mode = PARAMETER_SERVER_SYNCHRONOUS,
-                      .tickets_per_step = SHARDS,
-                      .end = crew->cell->until * SHARDS},
+                      .tickets_per_step = crew->shares,
+                      .end = crew->cell->until * crew->shares},
         .gradient_clip_norm = crew->cell->clip,
         .rate = same_rate,
     };
@@ -931,14 +935,15 @@ static void start_hand(struct server_crew *crew, unsigned rank)
                  .servers = crew->server_seats,
                  .server_count = crew->server_count},
         .plan = {.global_batch = crew->cell->batching->batch,
-                 .logical_shards = SHARDS,
                  .total_steps = crew->cell->until,
                  .learning_rate_factor = 1},
+        .device_count = worker->device_count,
         .device = worker->devices[0].device,
         .graph = worker->devices[0].graph,
         .training = worker->dataset,
         .sampler = worker->sampler,
     };
+    memcpy(trainer->devices, worker->devices, sizeof(worker->devices));
     cr_assert_eq(device_stream_new(trainer->device, &trainer->stream, NULL), 0);
     cr_assert_eq(ps_worker_new(trainer, &worker->strategy_of_servers, &worker->error), 0, "%s", worker->error.message);
     cr_assert_eq(pthread_create(&worker->thread, NULL, hand_main, worker), 0);
@@ -966,7 +971,7 @@ static void begin_afresh(struct server_crew *crew)
 {
     const struct recovery_options options = {.mode = PARAMETER_SERVER_SYNCHRONOUS,
                                              .server_count = crew->server_count,
-                                             .per_step = SHARDS,
+                                             .per_step = crew->shares,
                                              .backup = crew->backup,
                                              .chief_epoch = 1};
     struct server_standing standings[PS_SERVERS_MAX];
@@ -1027,7 +1032,7 @@ static void close_server_crew(struct server_crew *crew)
 static void fill_progress(struct server_crew *crew)
 {
     struct training_progress *progress = &crew->whole.progress;
-    const struct ticket_grant base = {.per_step = SHARDS};
+    const struct ticket_grant base = {.per_step = crew->shares};
     progress->step = crew->cell->until;
     ps_share_position(&crew->trainers[0], &base, progress->step, &progress->data_epoch, &progress->examples_consumed);
 }
@@ -1036,13 +1041,13 @@ static uint32_t run_servers(struct cell cell, unsigned servers, bool backup)
 {
     static struct server_crew crew;
     unsigned count = cell.count;
-    cell.arrangement = &parameter_server;
     cell.count += servers; /* the servers have the last names */
     name_crew(&cell);
     cell.count = cell.workers = count;
     memset(&crew, 0, sizeof(crew));
     crew.cell = &cell;
     crew.server_count = servers;
+    crew.shares = (unsigned)shards_of(&cell) / cell.devices;
     crew.backup = backup;
     open_server_crew(&crew);
     begin_afresh(&crew);
@@ -1054,7 +1059,8 @@ static uint32_t run_servers(struct cell cell, unsigned servers, bool backup)
     return digest;
 }
 
-static void expect_bits_of_servers(const struct batching *batching, unsigned servers, bool backup)
+static void expect_bits_of_servers(const struct arrangement *arrangement, unsigned shards,
+                                   const struct batching *batching, unsigned servers, bool backup)
 {
     SKIP_WHERE_IT_TAKES_TOO_LONG();
     for (unsigned o = 0; o < OPTIMIZERS; o++) {
@@ -1064,11 +1070,13 @@ static void expect_bits_of_servers(const struct batching *batching, unsigned ser
                             .optimizer = optimizers[o],
                             .clip = o == 0 ? 0.5 : 0,
                             .until = STEPS,
+                            .shards = shards,
                             .units = servers > 1 ? UNITS_OF_TWO_SERVERS : 0};
         uint32_t reference = run_cell(cell, NULL);
+        cell.arrangement = arrangement;
         for (cell.count = 1; cell.count <= COUNT_MAX; cell.count++)
-            cr_expect_eq(run_servers(cell, servers, backup), reference, "%u workers, %u servers, %s batches, %s",
-                         cell.count, servers, batching->name, optimizers[o]);
+            cr_expect_eq(run_servers(cell, servers, backup), reference, "%s, %u workers, %u servers, %s batches, %s",
+                         arrangement->name, cell.count, servers, batching->name, optimizers[o]);
     }
 }
 
@@ -1084,6 +1092,7 @@ Test(synchronous, a_worker_that_is_late_does_not_wait_for_servers_that_have_gone
     cell.count = cell.workers = 1;
     crew.cell = &cell;
     crew.server_count = 1;
+    crew.shares = SHARDS;
     open_server_crew(&crew);
     begin_afresh(&crew);
     while (event.kind != EVENT_STEP)
@@ -1095,7 +1104,7 @@ Test(synchronous, a_worker_that_is_late_does_not_wait_for_servers_that_have_gone
 #define SERVERS_MATRIX(name, batching, servers, backup)                                                                \
     Test(synchronous, name, .timeout = 240)                                                                            \
     {                                                                                                                  \
-        expect_bits_of_servers(&batchings[batching], servers, backup);                                                 \
+        expect_bits_of_servers(&parameter_server, 0, &batchings[batching], servers, backup);                           \
     }
 SERVERS_MATRIX(parameter_server_even, 0, 1, false)
 SERVERS_MATRIX(parameter_server_uneven, 1, 1, false)
@@ -1105,6 +1114,15 @@ SERVERS_MATRIX(parameter_servers_uneven, 1, 2, false)
 SERVERS_MATRIX(parameter_servers_tiny_tail, 2, 2, false)
 SERVERS_MATRIX(parameter_servers_with_backup_uneven, 1, 2, true)
 SERVERS_MATRIX(parameter_servers_with_backup_tiny_tail, 2, 2, true)
+
+/* Four shares of a batch each time. */
+Test(synchronous, parameter_server_of_several_devices, .timeout = 240)
+{
+    for (size_t i = 0; i < BATCHINGS; i++) {
+        expect_bits_of_servers(&parameter_server_of_two_devices, 8, &batchings[i], 1, false);
+        expect_bits_of_servers(&parameter_server_of_three_devices, 12, &batchings[i], 1, false);
+    }
+}
 
 /* Those that compute all shards of a batch at once. */
 static bool can_be_global(const struct arrangement *arrangement)

@@ -53,7 +53,7 @@ Test(ps_chief, ends_where_a_server_is_of_another_version, .timeout = 60)
         .identity = &identity,
         .job = &learner.job,
         .crew = {.seats = seats, .size = 2, .least = 2, .expected = 2, .servers = &server, .server_count = 1},
-        .plan = {.total_steps = 7, .replicas = 1, .logical_shards = 1, .global_batch = 24},
+        .plan = {.total_steps = 7, .replicas = 1, .logical_shards = 1, .shares = 1, .global_batch = 24},
         .graph = learner.graph};
     cr_assert_eq(report_open(&report, &trainer.report, NULL), 0);
     cr_assert_eq(ps_chief_run(&trainer, &code, &error), -1);

@@ -66,6 +66,18 @@ Test(step_plan, every_device_has_a_shard_for_each_accumulation_step)
     cr_assert_not_null(strstr(error.message, "one a device"), "%s", error.message);
 }
 
+Test(step_plan, the_devices_of_a_worker_make_a_share_together)
+{
+    struct job_document job = example();
+    job.strategy.type = STRATEGY_PARAMETER_SERVER;
+    job.devices.count = 3;
+    cr_assert_eq(plan_of(&job, 4, 0, 9000).shares, 4);
+    job.training.logical_shards = 24;
+    cr_assert_eq(plan_of(&job, 4, 0, 9000).shares, 4);
+    job.strategy.mode = PARAMETER_SERVER_SYNCHRONOUS;
+    cr_assert_eq(plan_of(&job, 4, 0, 9000).shares, 8);
+}
+
 Test(step_plan, recorded_shards_are_kept_until_the_crew_outgrows_them)
 {
     struct job_document job = example();

@@ -89,6 +89,26 @@ Test(support, a_synchronous_server_keeps_so_many_shares)
     cr_assert_not_null(strstr(error.message, "set logicalShards to 64"), "%s", error.message);
 }
 
+/* Each of a logical shard for each device, and only of a power of two of them the tree is made. */
+Test(support, several_devices_of_a_worker_make_a_share_together)
+{
+    struct job_document job = example();
+    struct error error = ERROR_INIT;
+    job.strategy.type = STRATEGY_PARAMETER_SERVER;
+    job.devices.count = 3;
+    cr_assert_eq(support_check_shards(&job, 9, NULL), 0);
+    job.strategy.mode = PARAMETER_SERVER_SYNCHRONOUS;
+    cr_assert_eq(support_check_shards(&job, 3, NULL), 0);
+    cr_assert_eq(support_check_shards(&job, 192, NULL), 0);
+    const int64_t others[] = {2, 8, 9, 13};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        cr_assert_eq(support_check_shards(&job, others[i], &error), -1);
+        cr_assert_not_null(strstr(error.message, "set logicalShards to 3 times"), "%s", error.message);
+    }
+    cr_assert_eq(support_check_shards(&job, 384, &error), -1);
+    cr_assert_not_null(strstr(error.message, "set logicalShards to 192"), "%s", error.message);
+}
+
 Test(support, the_best_weights_are_told_by_held_out_examples)
 {
     struct job_document job = example();
