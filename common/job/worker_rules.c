@@ -28,12 +28,6 @@ static int64_t accumulation(const struct json *self)
 
 /* ---------------------------------------------------------------- strategies */
 
-bool worker_rule_peer_device(const struct json *self, const struct json *old)
-{
-    (void)old;
-    return is_foreign(self) || !rule_is(self, "strategy.type", "PeerToPeer") || devices(self) == 1;
-}
-
 bool worker_rule_server_accumulation(const struct json *self, const struct json *old)
 {
     (void)old;

@@ -12,7 +12,6 @@
 #include "common/json.h"
 
 /* Of what the spec and the job document share. */
-bool worker_rule_peer_device(const struct json *self, const struct json *old);
 bool worker_rule_server_accumulation(const struct json *self, const struct json *old);
 bool worker_rule_nccl(const struct json *self, const struct json *old);
 bool worker_rule_ring(const struct json *self, const struct json *old);

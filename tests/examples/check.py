@@ -58,7 +58,8 @@ ONE_EPOCH = ["spec.training.epochs=1"]
 SHORT = {
     "local-steps": (["spec.training.epochs=2", "spec.devices.count=2"], (0.7, 1.5)),
     "one-device": (ONE_EPOCH, (0.7, 1.5)),
-    "parameter-server": (ONE_EPOCH, (0.7, 1.5)),
+    "parameter-server": (ONE_EPOCH + ["spec.devices.count=2"], (0.7, 1.5)),
+    "peer-to-peer": (ONE_EPOCH + ["spec.devices.count=2"], (0.7, 1.5)),
     "pipeline-split": (ONE_EPOCH, (0.7, 1.5)),
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Three of the examples through cox run, shortened with --set; `make check-examples` runs all of them as they stand. Prints
+# Some of the examples through cox run, shortened with --set; `make check-examples` runs all of them as they stand. Prints
 # ok/not ok lines (see tests/run).
 set -uo pipefail
 

@@ -69,6 +69,13 @@ rounds() {
 rounds steps1 1 && rounds steps3 3 && same_weights steps3 steps1 && ! same_weights steps3
 verdict $? "local steps, three devices a worker: the bits of one device a worker" "$(tails steps3)"
 
+# ---- a share of servers is computed by all devices of a worker: four shares, of three logical shards each
+
+job served ParameterServer 3 Auto
+sed -i 's/^strategy: .*/strategy: {type: ParameterServer, mode: Synchronous}/' served.yaml
+crew served 2 2 && same_weights served
+verdict $? "ParameterServer, Synchronous, three devices a worker: the bits of one device" "$(tails served)"
+
 # ---- one run, handed on
 
 steps=0 status=0

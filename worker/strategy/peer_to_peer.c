@@ -24,7 +24,7 @@
 #include "worker/optimizer/optimizer.h"
 #include "worker/optimizer/training_state.h"
 #include "worker/strategy/peer_hub.h"
-#include "worker/strategy/replica.h"
+#include "worker/strategy/replica_set.h"
 #include "worker/strategy/strategy_table.h"
 
 #define MEET_EVERY 16      /* own steps, when updates are sent to all */
@@ -46,7 +46,7 @@ struct peer_to_peer {
         own; /* the state's arrays; its progress is that of our own examples, updates and random words */
     struct sampler sampler;
     struct strategy_options replica_options;
-    struct replica *replica;
+    struct replica_set *replicas; /* one on each of our devices, with the state between them */
     bool gossips;
     unsigned seat;
     uint64_t random;
@@ -336,13 +336,14 @@ static int peer_reform(struct strategy *base, struct error *error)
 static int update(struct peer_to_peer *strategy, struct strategy_result *ret_result, struct error *error)
 {
     const struct strategy_options *options = &strategy->base.options;
+    const float *controls = replica_set_controls(strategy->replicas)[0];
     double rate = options->learning_rate(options->context, options->state->progress.step + 1);
     strategy_leave_boundary(options); /* without the lock, which who gives the step up takes for the mean */
     peer_replica_lock(strategy->shared);
     if (!strategy->gossips)
         memcpy(strategy->change, strategy->own.parameters,
                (size_t)strategy->own.layout.elements * sizeof(*strategy->change));
-    int result = replica_apply(strategy->replica, rate, replica_controls(strategy->replica)[0], 0, ret_result, error);
+    int result = replica_set_apply(strategy->replicas, rate, controls, 0, ret_result, error);
     if (result == 0 && !strategy->gossips)
         peer_replica_share_out(strategy->shared, strategy->base.world.size, strategy->change);
     peer_replica_take_in(strategy->shared);
@@ -368,8 +369,9 @@ static int take_own_step(struct peer_to_peer *strategy, struct strategy_result *
     int64_t examples, place = peer_hub_place(strategy->hub);
     if (place > place_of(strategy))
         go_to_place(strategy, place);
-    if (replica_start_passes(strategy->replica, &examples, error) < 0 ||
-        replica_finish_passes(strategy->replica, 0, 0, error) < 0 || update(strategy, ret_result, error) < 0)
+    if (replica_set_start_passes(strategy->replicas, &examples, error) < 0 ||
+        replica_set_finish_passes(strategy->replicas, 0, 0, error) < 0 ||
+        replica_set_reduce(strategy->replicas, error) < 0 || update(strategy, ret_result, error) < 0)
         return -1;
     strategy->own_steps++;
     exchange(strategy);
@@ -632,7 +634,7 @@ static void peer_close(struct strategy *base)
 {
     struct peer_to_peer *strategy = of(base);
     peer_hub_stop(strategy->hub);
-    replica_free(strategy->replica);
+    replica_set_free(strategy->replicas);
     peer_replica_free(strategy->shared);
     for (unsigned i = 0; i < PEER_VECTORS_MAX; i++) {
         free(strategy->mean[i]);
@@ -650,7 +652,7 @@ static uint64_t seed_of_seat(const struct peer_to_peer *strategy, uint64_t seed)
 
 /* Our own examples: the whole set, in an order that is ours, as masks of dropout are. A step takes a seat's share of the global
  * batch. */
-static int open_replica(struct peer_to_peer *strategy, struct error *error)
+static int open_replicas(struct peer_to_peer *strategy, struct error *error)
 {
     const struct strategy_options *options = &strategy->base.options;
     int64_t workers = options->peers > 0 ? options->peers : 1, shards = options->logical_shards;
@@ -664,7 +666,8 @@ static int open_replica(struct peer_to_peer *strategy, struct error *error)
     strategy->replica_options.member = NULL;
     strategy->replica_options.before_change = strategy->replica_options.leaves_boundary = NULL;
     unsigned own_shards = (unsigned)((shards + workers - 1) / workers);
-    return replica_new(&strategy->replica_options, own_shards, 0, own_shards, &strategy->replica, error);
+    return replica_set_new(&strategy->replica_options, VARIABLES_CENTRAL, own_shards, 0, own_shards,
+                           &strategy->replicas, error);
 }
 
 /* What the others have sent, and what is sent in a meeting. SendToAll: the change, and for each peer what is pending. On their way
@@ -678,7 +681,7 @@ static void peer_memory_plan(const struct strategy_options *options, struct memo
     int64_t vectors = kept + on_their_way;
     struct strategy_options own = *options;
     own.global_batch = (options->global_batch + workers - 1) / workers;
-    replica_memory_plan(&own, own_shards, 0, own_shards, false, plan);
+    replica_set_memory_plan(&own, VARIABLES_CENTRAL, own_shards, 0, own_shards, plan);
     if (options->crew_rank == 0)
         vectors += 2 * (1 + optimizer_slot_count(options->optimizer));
     plan->bytes[MEMORY_EXCHANGE] += vectors * graph_layout(options->graph)->elements * (int64_t)sizeof(float);
@@ -701,7 +704,7 @@ static int peer_open(const struct strategy_options *options, struct strategy **r
     strategy->shared = peer_replica_new(options->state);
     if (!strategy->gossips)
         strategy->change = memory_allocate((size_t)strategy->own.layout.elements, sizeof(float));
-    if (open_replica(strategy, error) < 0) {
+    if (open_replicas(strategy, error) < 0) {
         peer_close(&strategy->base);
         return -1;
     }

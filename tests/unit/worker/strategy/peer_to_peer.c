@@ -48,8 +48,9 @@ struct companion {
 };
 
 struct scene {
-    unsigned size; /* 0: SIZE */
-    unsigned rank; /* of the learner, which is the chief mostly */
+    unsigned size;            /* 0: SIZE */
+    unsigned rank;            /* of the learner, which is the chief mostly */
+    unsigned devices, shards; /* of the learner, 0: one; of the crew, 0: one a worker */
     char hosts[SIZE_OF_THREE][LOOPBACK_HOST_MAX];
     struct crew_seat seats[SIZE_OF_THREE];
     struct learner chief;
@@ -225,7 +226,7 @@ static int open_learner(struct scene *scene, const char *job, struct error *erro
                                          .seat = scene->rank,
                                          .listen_address = scene->hosts[scene->rank]};
     struct learner *chief = &scene->chief;
-    if (learner_open_job(chief, job, error) < 0 || learner_open_model(chief, 1, BATCH, false, error) < 0 ||
+    if (learner_open_job(chief, job, error) < 0 || learner_open_model(chief, scene->devices, BATCH, false, error) < 0 ||
         learner_open_state(chief, error) < 0 || peer_hub_open(&hub, &scene->hub, error) < 0)
         return -1;
     const struct member_options member = place_in_crew(scene, scene->rank, peer_hub_port(scene->hub));
@@ -236,7 +237,7 @@ static int open_learner(struct scene *scene, const char *job, struct error *erro
     options.seat = scene->rank;
     options.peers = scene->size;
     options.global_batch = BATCH;
-    options.logical_shards = scene->size;
+    options.logical_shards = scene->shards;
     options.total_steps = 100;
     options.grace_ms = scene->grace_ms > 0 ? scene->grace_ms : GRACE_MS;
     options.spec = &chief->job.strategy;
@@ -254,6 +255,10 @@ static void scene_open(struct scene *scene, const char *job)
     struct error error = ERROR_INIT;
     if (scene->size == 0)
         scene->size = SIZE;
+    if (scene->devices == 0)
+        scene->devices = 1;
+    if (scene->shards == 0)
+        scene->shards = scene->size;
     for (unsigned rank = 0; rank < scene->size; rank++) {
         loopback_host(scene->hosts[rank], rank + 1);
         scene->seats[rank] = (struct crew_seat){"worker", rank, scene->hosts[rank], PORT};
@@ -330,6 +335,27 @@ Test(peer_to_peer, moments_are_as_old_as_the_worker_s_own_updates, .timeout = 30
                            longest_move(&scene, before), RATE);
     }
     scene_close(&scene);
+}
+
+/* After steps of which the peer tells nothing: momentum, and a last batch of the epoch that is short. */
+static uint32_t digest_on(unsigned devices)
+{
+    static const char job[] = JOB("{\"preset\":\"mlp\",\"width\":16}", "22",
+                                  ",\"optimizer\":{\"type\":\"sgd\",\"learningRate\":\"0.02\",\"momentum\":\"0.9\"}");
+    struct scene scene = {.devices = devices, .shards = 6};
+    scene_open(&scene, job);
+    for (int step = 0; step < 7; step++)
+        free(crew_step(&scene));
+    uint32_t digest = training_state_digest(&scene.chief.state);
+    scene_close(&scene);
+    return digest;
+}
+
+Test(peer_to_peer, the_devices_of_a_worker_have_the_bits_of_one, .timeout = 300)
+{
+    uint32_t one = digest_on(1);
+    cr_expect_eq(digest_on(2), one);
+    cr_expect_eq(digest_on(3), one);
 }
 
 /* To a peer that takes its time: what it has done is with that one before it goes. */
