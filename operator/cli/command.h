@@ -16,6 +16,7 @@
 #define COMMANDS(X)                                                                                                    \
     X(run, "FILE [options]", "run a training job and watch it")                                                        \
     X(demo, "[--preempt]", "train on handwritten digits; --preempt kills a worker half-way")                           \
+    X(generate, "NAME [options]", "print the manifest of a first job of your own, commented")                          \
     X(get, "[NAME...]", "list jobs: how far they are and how well they do")                                            \
     X(describe, "NAME...", "all there is to know of a job")                                                            \
     X(why, "NAME", "what a job waits for, in one sentence")                                                            \

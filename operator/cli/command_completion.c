@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/job/enum_words.h"
 #include "operator/cli/command.h"
 #include "operator/cli/job_setting.h"
 
@@ -32,6 +33,10 @@ static const char bash[] =
     "    --role) mapfile -t COMPREPLY < <(compgen -W 'chief worker ps evaluator' -- \"$word\"); return ;;\n"
     "    --for) mapfile -t COMPREPLY < <(compgen -W 'Succeeded Failed Running Suspended Deleted' -- \"$word\"); return "
     ";;\n"
+    "    --strategy) mapfile -t COMPREPLY < <(compgen -W \"$_cox_strategies\" -- \"$word\"); return ;;\n"
+    "    --model) mapfile -t COMPREPLY < <(compgen -W \"$_cox_models\" -- \"$word\"); return ;;\n"
+    "    --format) mapfile -t COMPREPLY < <(compgen -W \"$_cox_formats\" -- \"$word\"); return ;;\n"
+    "    --data) mapfile -t COMPREPLY < <(compgen -d -- \"$word\"); return ;;\n"
     "    --kubeconfig | --state) mapfile -t COMPREPLY < <(compgen -f -- \"$word\"); return ;;\n"
     "    --set) compopt -o nospace 2>/dev/null; mapfile -t COMPREPLY < <(compgen -W \"$_cox_fields\" -S = -- "
     "\"$word\")\n"
@@ -46,7 +51,7 @@ static const char bash[] =
     "    case $command in\n"
     "    run) mapfile -t COMPREPLY < <(compgen -f -- \"$word\"); return ;;\n"
     "    completion) mapfile -t COMPREPLY < <(compgen -W 'bash zsh' -- \"$word\"); return ;;\n"
-    "    demo | help) return ;;\n"
+    "    demo | generate | help) return ;;\n"
     "    esac\n"
     "    for ((i = 2; i + 1 < COMP_CWORD; i++)); do\n"
     "        case ${COMP_WORDS[i]} in\n"
@@ -70,6 +75,10 @@ static const char zsh[] =
     "    -o | --output) compadd wide json yaml name; return ;;\n"
     "    --role) compadd chief worker ps evaluator; return ;;\n"
     "    --for) compadd Succeeded Failed Running Suspended Deleted; return ;;\n"
+    "    --strategy) compadd -- ${=_cox_strategies}; return ;;\n"
+    "    --model) compadd -- ${=_cox_models}; return ;;\n"
+    "    --format) compadd -- ${=_cox_formats}; return ;;\n"
+    "    --data) _files -/; return ;;\n"
     "    --kubeconfig | --state) _files; return ;;\n"
     "    --set) compadd -S = -- ${=_cox_fields}; return ;;\n"
     "    esac\n"
@@ -81,7 +90,7 @@ static const char zsh[] =
     "    case $command in\n"
     "    run) _files; return ;;\n"
     "    completion) compadd bash zsh; return ;;\n"
-    "    demo | help) return ;;\n"
+    "    demo | generate | help) return ;;\n"
     "    esac\n"
     "    for ((i = 3; i + 1 < CURRENT; i++)); do\n"
     "        case ${words[i]} in\n"
@@ -114,13 +123,31 @@ static void print_fields(void)
     puts("'");
 }
 
+static void print_words(const char *name, const char *const *words)
+{
+    printf("%s='", name);
+    for (; *words; words++)
+        if (**words)
+            printf("%s ", *words);
+    puts("'");
+}
+
+/* What the shells' functions choose from. */
+static void print_choices(void)
+{
+    print_fields();
+    print_words("_cox_strategies", strategy_type_words);
+    print_words("_cox_models", preset_words);
+    print_words("_cox_formats", data_format_words);
+}
+
 static void print_bash(void)
 {
     fputs("_cox_commands='", stdout);
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         printf("%s%s", i > 0 ? " " : "", commands[i].name);
     puts("'");
-    print_fields();
+    print_choices();
     fputs(bash, stdout);
 }
 
@@ -130,7 +157,7 @@ static void print_zsh(void)
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         printf("    '%s:%s'\n", commands[i].name, commands[i].summary);
     puts(")");
-    print_fields();
+    print_choices();
     fputs(zsh, stdout);
 }
 

@@ -47,6 +47,7 @@ static void print_help(const char *title)
         "\n"
         "Examples:\n"
         "  cox demo\n"
+        "  cox generate mine --data /data >mine.yaml\n"
         "  cox run deploy/examples/digits.yaml --volume digits=/data\n"
         "  cox get -A -o wide\n"
         "  cox logs digits --follow\n"

@@ -160,6 +160,44 @@ verdict $? "run --set changes the job and nothing else" "$(said)"
 cox 1 run "$example" --kubeconfig "$KUBECONFIG" --set metadata.name=never --set spec.training.steps=many && grep -q 'spec.training.steps' err
 verdict $? "what a value may be the API server says" "$(said)"
 
+# What goes together here is what first_job's unit test says: 35 of the 63 pairs of model and format, with every strategy.
+words_for() { sed -n "s/^  $1 *//p" out; }
+generate_all() {
+    local strategy model format file
+    mkdir -p generated
+    for strategy in $(words_for STRATEGY); do
+        for model in $(words_for MODEL); do
+            for format in $(words_for FORMAT); do
+                file=generated/${strategy,,}-$model-$format.yaml
+                "$bin/cox" generate mine --strategy "$strategy" --model "$model" --format "$format" >"$file" 2>/dev/null || rm "$file"
+            done
+        done
+    done
+}
+# One connection for all of them.
+apply_generated() {
+    local file
+    for file in generated/*.yaml; do
+        printf 'next\nurl = "%s/%s?dryRun=All&fieldValidation=Strict"\ndata-binary = "@%s"\noutput = "%s.answer"\n' "$server" "$jobs_path" "$file" "$file"
+        printf 'write-out = "%%{http_code} %s\\n"\ncacert = "ca.pem"\nsilent\nheader = "Authorization: Bearer %s"\n' "$file" "$token"
+        printf 'header = "Content-Type: application/yaml"\n'
+    done >requests
+    curl -K requests >codes
+}
+cox 0 generate --help && generate_all && apply_generated
+(($(grep -c '^201 ' codes) == 7 * 35 && $(wc -l <codes) == 7 * 35))
+verdict $? "the API server takes every manifest that is generated" "$(grep -v '^201 ' codes | head -n 5)"
+cox 2 generate mine --model lenet --format bytes && grep -q 'spec.data.format (--format): bytes and tokens are for gpt presets' err &&
+    cox 2 generate mine --strategy OneDevice --workers 2 && grep -q 'spec.workers (--workers): .*take MultiWorkerMirrored' err &&
+    cox 2 generate Mine && cox 2 generate && cox 2 generate mine --workers many && cox 2 generate mine --data-claim x &&
+    cox 1 generate mine --data "$work/generated" && grep -q 'is called like training data' err
+verdict $? "and others are not, with what to change" "$(said)"
+mkdir text && seq 20000 >text/numbers.txt
+cox 0 generate numbers --data text --strategy OneDevice && mv out numbers.yaml && grep -q '^#   cox run numbers.yaml --volume data=text$' numbers.yaml &&
+    cox 0 run numbers.yaml --volume data="$work/text" --state "$work/numbers" --set spec.training.steps=2 --set spec.training.batchSize=2 &&
+    printed '^numbers is done' && [[ -s numbers/volumes/default/runs/numbers/model.safetensors ]]
+verdict $? "from a folder to weights" "$(said)"
+
 ln -s "$bin/cox" kubectl-cox
 ./kubectl-cox help | grep -q '^usage: kubectl cox COMMAND'
 verdict $? "kubectl's plugin calls itself so"
@@ -168,16 +206,18 @@ verdict $? "the completion script is a script" "$(cat err)"
 cox 0 completion bash && completed=$(PATH=$bin:$PATH bash -c '. ./out
     complete_words() { COMP_WORDS=(cox "$@"); COMP_CWORD=$#; _cox; echo "${COMPREPLY[@]}"; }
     complete_words desc; complete_words describe sho; complete_words logs --fol; complete_words get -o y
-    complete_words run x --set spec.training.grad; complete_words run --se') &&
-    [[ $completed == $'describe\nshort shorter\n--follow\nyaml\nspec.training.gradientAccumulation= spec.training.gradientClipNorm=\n--set' ]]
+    complete_words run x --set spec.training.grad; complete_words run --se
+    complete_words generate x --strategy Pi; complete_words generate x --form; complete_words generate x --format by') &&
+    [[ $completed == $'describe\nshort shorter\n--follow\nyaml\nspec.training.gradientAccumulation= spec.training.gradientClipNorm=\n--set\nPipeline\n--format\nbytes' ]]
 verdict $? "it completes commands, jobs, options, words and fields" "$completed"
 if command -v zsh >/dev/null; then
     cox 0 completion zsh && completed=$(PATH=$bin:$PATH zsh -f -c 'compdef() { :; }; . ./out
         compadd() { print -- "$@"; }; _describe() { print -l -- ${(P)2} | grep "^descr"; }
         complete_words() { words=(cox "$@"); CURRENT=$((# + 1)); _cox; }
         complete_words desc; complete_words describe sho; complete_words wait --fo | grep -o -e "--for"
-        complete_words get -o y; complete_words run --set spec.elas | grep -o "spec.elastic.minWorkers"') &&
-        [[ $completed == $'describe:all there is to know of a job\n-- bad short shorter\n--for\nwide json yaml name\nspec.elastic.minWorkers' ]]
+        complete_words get -o y; complete_words run --set spec.elas | grep -o "spec.elastic.minWorkers"
+        complete_words generate x --model g | grep -o gpt-bytes') &&
+        [[ $completed == $'describe:all there is to know of a job\n-- bad short shorter\n--for\nwide json yaml name\nspec.elastic.minWorkers\ngpt-bytes' ]]
     verdict $? "the same in zsh" "$completed"
 else
     echo "skip completion in zsh: zsh is not installed"

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/buffer.h"
+#include "common/job/enum_words.h"
+#include "common/job/string_format.h"
+#include "common/job/training_job.h"
+#include "common/memory.h"
+#include "operator/cli/command.h"
+#include "operator/cli/first_job.h"
+#include "operator/cli/job_print.h"
+#include "operator/cli/paths.h"
+
+#define MANIFEST_TEXT_MAX (64 * 1024)
+#define CLAIM_NAME_MAX 253
+
+static const char usage[] =
+    "usage: cox generate NAME [options]\n"
+    "\n"
+    "Prints the manifest of a first job of your own, with a comment on every field: change what you like and give it "
+    "to\n"
+    "`cox run` or `kubectl apply`. Without options it learns from data that is made from the seed and needs no "
+    "volume.\n"
+    "\n"
+    "  --data FOLDER        learn from the files there, which are told by their names; the claim gets what is in it\n"
+    "  --format FORMAT      form of the data: which files to look for; without --data, of their usual names\n"
+    "  --model MODEL        default: one that suits the data\n"
+    "  --strategy STRATEGY  how the crew shares the work (default: MultiWorkerMirrored)\n"
+    "  --workers N          default: the fewest that show what the strategy does\n"
+    "  --gpus N             compute on so many GPUs a worker (default: on the CPU)\n"
+    "  --data-claim NAME    the PersistentVolumeClaim with the data (default: " FIRST_JOB_DATA ")\n"
+    "  --runs-claim NAME    the one for checkpoints and weights (default: " FIRST_JOB_RUNS
+    "; of a job without files: none)\n"
+    "  --image IMAGE        the worker's image (default: the operator's)\n"
+    "\n";
+
+static const char exit_codes[] = "\n"
+                                 "Exit code: 0 printed, 1 the folder cannot be read or holds no training data, 2 wrong "
+                                 "usage, or what no job may be.\n";
+
+/* The words that options take. */
+static const struct choice {
+    const char *title;
+    const char *const *words;
+} choices[] = {{"FORMAT", data_format_words}, {"MODEL", preset_words}, {"STRATEGY", strategy_type_words}};
+
+static void print_usage(void)
+{
+    fputs(usage, stdout);
+    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
+        printf("  %-9s", choices[i].title);
+        for (const char *const *word = choices[i].words; *word; word++)
+            if (**word)
+                printf(" %s", *word);
+        puts("");
+    }
+    fputs(exit_codes, stdout);
+}
+
+/* ---------------------------------------------------------------- options */
+
+struct request {
+    struct first_job wish;
+    const char *folder; /* NULL: none */
+};
+
+static bool take_number(const char *text, int64_t *ret_number)
+{
+    char *end;
+    long number = strtol(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end || number < 1 || number > INT32_MAX)
+        return false;
+    *ret_number = number;
+    return true;
+}
+
+static bool take_claim(const char *text, const char **ret_claim)
+{
+    *ret_claim = text;
+    return strlen(text) <= CLAIM_NAME_MAX && string_format_matches(STRING_FORMAT_DOTTED_NAME, text);
+}
+
+/* NULL: it is taken; else what the option takes. */
+static const char *take(struct request *request, int option, const char *argument)
+{
+    struct first_job *wish = &request->wish;
+    const char **words[128] = {['d'] = &request->folder,
+                               ['f'] = &wish->format,
+                               ['m'] = &wish->model,
+                               ['s'] = &wish->strategy,
+                               ['i'] = &wish->image};
+    const char **claims[128] = {['D'] = &wish->data_claim, ['R'] = &wish->runs_claim};
+    int64_t *numbers[128] = {['w'] = &wish->workers, ['g'] = &wish->gpus};
+    if (words[option])
+        *words[option] = argument;
+    else if (claims[option])
+        return take_claim(argument, claims[option]) ? NULL : "a claim's name: lower-case letters, digits, '-' and '.'";
+    else
+        return take_number(argument, numbers[option]) ? NULL : "a whole number from 1 on";
+    return NULL;
+}
+
+/* Returns an exit code when the command ends here, else -1. */
+static int read_options(int count, char **words, struct request *request)
+{
+    static const struct option known[] = {
+        {"data", required_argument, NULL, 'd'},
+        {"format", required_argument, NULL, 'f'},
+        {"model", required_argument, NULL, 'm'},
+        {"strategy", required_argument, NULL, 's'},
+        {"workers", required_argument, NULL, 'w'},
+        {"gpus", required_argument, NULL, 'g'},
+        {"data-claim", required_argument, NULL, 'D'},
+        {"runs-claim", required_argument, NULL, 'R'},
+        {"image", required_argument, NULL, 'i'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
+    };
+    int position = 0;
+    for (int option; (option = getopt_long(count, words, "h", known, &position)) != -1;) {
+        if (option == 'h') {
+            print_usage();
+            return EXIT_SUCCESS;
+        }
+        if (option == '?')
+            return command_usage(false, usage);
+        const char *wanted = take(request, option, optarg);
+        if (wanted) {
+            fprintf(stderr, "%s: --%s \"%s\": it takes %s\n", words[0], known[position].name, optarg, wanted);
+            return EXIT_USAGE;
+        }
+    }
+    if (optind + 1 != count) {
+        fprintf(stderr, "%s: it takes one NAME, and %d are given\n", words[0], count - optind);
+        return command_usage(false, usage);
+    }
+    request->wish.name = words[optind];
+    return -1;
+}
+
+/* ---------------------------------------------------------------- what comes of them */
+
+/* Where a field's value came from. */
+static const char *option_of(const char *path)
+{
+    static const struct {
+        const char *path, *option;
+    } options[] = {
+        {"metadata.name", "NAME"},        {"spec.strategy.type", "--strategy"},
+        {"spec.model.preset", "--model"}, {"spec.workers", "--workers"},
+        {"spec.devices.type", "--gpus"},  {"spec.devices.count", "--gpus"},
+        {"spec.data.format", "--format"}, {"spec.image", "--image"},
+    };
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (strcmp(options[i].path, path) == 0)
+            return options[i].option;
+    return NULL;
+}
+
+/* False, and each reason on stderr, when no job may be like that. */
+static bool is_allowed(const char *title, const struct json *job)
+{
+    SCOPED_JSON *violations = training_job_violations(job, NULL);
+    for (const struct json *item = json_first(violations); item; item = json_next(item)) {
+        const char *path = json_string_at(item, "field", ""), *option = option_of(path);
+        fprintf(stderr, "%s: %s%s%s%s: %s\n", title, path, option ? " (" : "", option ? option : "", option ? ")" : "",
+                json_string_at(item, "message", ""));
+    }
+    return json_count(violations) == 0;
+}
+
+static void print_head(const struct request *request, bool has_data, bool has_runs)
+{
+    const char *name = request->wish.name;
+    SCOPED_FREE char *folder = path_for_shell(request->folder ? request->folder : "FOLDER");
+    printf("# A first job, printed by cox generate. What a field means stands above it; all others: kubectl explain "
+           "tj.spec\n#\n");
+    printf("#   cox run %s.yaml", name);
+    if (has_data)
+        printf(" --volume %s=%s", request->wish.data_claim ? request->wish.data_claim : FIRST_JOB_DATA, folder);
+    printf("\n#   kubectl apply -f %s.yaml%s\n", name, has_runs ? "    (with the claims that storage names)" : "");
+}
+
+static int print_job(const char *title, const struct request *request)
+{
+    SCOPED_BUFFER text;
+    buffer_init(&text, MANIFEST_TEXT_MAX);
+    SCOPED_JSON *job = first_job_make(&request->wish);
+    if (!is_allowed(title, job))
+        return EXIT_USAGE;
+    bool has_data = json_at(job, "spec.data.storage") != NULL;
+    if (request->wish.data_claim && !has_data) {
+        fprintf(stderr,
+                "%s: --data-claim: data of format %s is in no claim; name another --format, or a folder with --data\n",
+                title, json_string_at(job, "spec.data.format", ""));
+        return EXIT_USAGE;
+    }
+    job_print(job, &text);
+    print_head(request, has_data, json_at(job, "spec.storage") != NULL);
+    fputs(buffer_text(&text), stdout);
+    return EXIT_SUCCESS;
+}
+
+int command_generate(int count, char **words)
+{
+    struct request request = {.folder = NULL};
+    int code = read_options(count, words, &request);
+    if (code >= 0)
+        return code;
+    SCOPED(data_files_release) struct data_files_found found = {.format = NULL};
+    struct error error = ERROR_INIT;
+    const char *format = request.wish.format;
+    bool known = !format || words_find(data_format_words, format) >= 0; /* which print_job judges */
+    if (request.folder && known) {
+        if (data_folder_look(request.folder, format, &found, &error) < 0) {
+            fprintf(stderr, "%s: --data: %s\n", words[0], error.message);
+            return EXIT_FAILURE;
+        }
+        request.wish.format = found.format;
+        request.wish.files = &found;
+    }
+    return print_job(words[0], &request);
+}

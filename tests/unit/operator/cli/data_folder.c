@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/cli/data_folder.h"
+
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/directory.h"
+#include "common/job/enum_words.h"
+#include "common/memory.h"
+
+static char folder[] = "/tmp/cox-folder-XXXXXX";
+
+static void setup(void)
+{
+    cr_assert(mkdtemp(folder));
+}
+
+static void teardown(void)
+{
+    directory_remove(folder);
+}
+
+TestSuite(data_folder, .init = setup, .fini = teardown);
+
+static void put(const char *name)
+{
+    SCOPED_FREE char *path = memory_format("%s/%s", folder, name);
+    int file = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    cr_assert_geq(file, 0);
+    close(file);
+}
+
+/* `files` NULL: nothing is found. */
+static void check(const char *format, const char *wanted_format, const char *files, const char *labels)
+{
+    SCOPED(data_files_release) struct data_files_found found = {.format = NULL};
+    struct error error = ERROR_INIT;
+    int result = data_folder_look(folder, format, &found, &error);
+    cr_assert_eq(result, files ? 0 : -1, "%s", error.message);
+    if (files) {
+        cr_expect_str_eq(found.format, wanted_format);
+        cr_expect_str_eq(found.files, files);
+        cr_expect_str_eq(found.labels ? found.labels : "", labels ? labels : "");
+    }
+}
+
+Test(data_folder, images_with_their_labels)
+{
+    check(NULL, NULL, NULL, NULL);
+    put("t10k-images-idx3-ubyte.gz");
+    check(NULL, NULL, NULL, NULL);
+    put("t10k-labels-idx1-ubyte.gz");
+    check(NULL, "idx", "t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz");
+    put("train-images-idx3-ubyte");
+    check(NULL, "idx", "t10k-images-idx3-ubyte.gz", "t10k-labels-idx1-ubyte.gz");
+    put("train-labels-idx1-ubyte");
+    check(NULL, "idx", "train-images-idx3-ubyte", "train-labels-idx1-ubyte");
+}
+
+Test(data_folder, several_files_as_one_pattern)
+{
+    put("test_batch.bin");
+    check("cifar10", NULL, NULL, NULL);
+    put("data_batch_1.bin");
+    put("data_batch_2.bin");
+    check(NULL, "cifar10", "data_batch_*.bin", NULL);
+}
+
+Test(data_folder, a_text_beside_others_is_most_likely_their_description)
+{
+    put("README.txt");
+    check(NULL, "bytes", "README.txt", NULL);
+    put("x_train.npy");
+    put("y_train.npy");
+    check(NULL, "npy", "x_train.npy", "y_train.npy");
+    check("bytes", "bytes", "README.txt", NULL);
+}
+
+Test(data_folder, what_is_not_there_is_told)
+{
+    SCOPED(data_files_release) struct data_files_found found = {.format = NULL};
+    struct error error = ERROR_INIT;
+    cr_expect_eq(data_folder_look(folder, "tokens", &found, &error), -1);
+    cr_expect(strstr(error.message, "(*train*.bin)"), "%s", error.message);
+    cr_expect_eq(data_folder_look(folder, "synthetic", &found, &error), -1);
+    cr_expect(strstr(error.message, "synthetic has no files"), "%s", error.message);
+    cr_expect_eq(data_folder_look("/nowhere", NULL, &found, &error), -1);
+    cr_expect(strstr(error.message, "/nowhere"), "%s", error.message);
+}
+
+/* What is usual would be found. */
+Test(data_folder, every_format_of_files_has_usual_names)
+{
+    for (size_t i = 0; data_format_words[i]; i++) {
+        SCOPED(data_files_release) struct data_files_found usual = {.format = NULL};
+        cr_assert_eq(data_files_usual(data_format_words[i], &usual), i != DATA_FORMAT_SYNTHETIC, "%s",
+                     data_format_words[i]);
+        if (!usual.format)
+            continue;
+        put(usual.files);
+        if (usual.labels)
+            put(usual.labels);
+        check(data_format_words[i], data_format_words[i], usual.files, usual.labels);
+    }
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/cli/first_job.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/job/enum_words.h"
+#include "common/yaml.h"
+#include "operator/cli/job_print.h"
+
+/* What is printed is the job. */
+static void check_print(const struct json *job, const char *what)
+{
+    SCOPED_BUFFER text;
+    SCOPED_JSON *documents = NULL;
+    struct error error = ERROR_INIT;
+    buffer_init(&text, 1 << 16);
+    job_print(job, &text);
+    cr_assert_eq(yaml_parse(buffer_text(&text), text.length, 1 << 16, &documents, &error), 0, "%s: %s\n%s", what,
+                 error.message, buffer_text(&text));
+    cr_expect(json_equal(json_first(documents), job), "%s:\n%s", what, buffer_text(&text));
+}
+
+/* `field`: what is refused, NULL: nothing is. */
+static void check(const struct first_job *wish, const char *field)
+{
+    SCOPED_JSON *job = first_job_make(wish);
+    SCOPED_JSON *violations = training_job_violations(job, NULL);
+    const struct json *first = json_first(violations);
+    char what[256];
+    snprintf(what, sizeof what, "%s %s %s: %s: %s", wish->strategy ? wish->strategy : "",
+             wish->model ? wish->model : "", wish->format ? wish->format : "", json_string_at(first, "field", ""),
+             json_string_at(first, "message", ""));
+    cr_expect_eq(json_count(violations), field ? 1u : 0u, "%s", what);
+    cr_expect_str_eq(json_string_at(first, "field", ""), field ? field : "", "%s", what);
+    check_print(job, what);
+}
+
+static bool reads_text(const char *model)
+{
+    return strncmp(model, "gpt", 3) == 0;
+}
+
+/* Whatever is made passes what every job has to, unless model and data do not go together. */
+Test(first_job, every_strategy_with_every_model_and_format)
+{
+    for (size_t s = 0; strategy_type_words[s]; s++)
+        for (size_t m = PRESET_NONE + 1; preset_words[m]; m++)
+            for (size_t f = 0; data_format_words[f]; f++) {
+                struct first_job wish = {.name = "mine",
+                                         .strategy = strategy_type_words[s],
+                                         .model = preset_words[m],
+                                         .format = data_format_words[f]};
+                bool text = f == DATA_FORMAT_BYTES || f == DATA_FORMAT_TOKENS;
+                bool fits = f == DATA_FORMAT_SYNTHETIC || text == reads_text(wish.model);
+                check(&wish, fits ? NULL : "spec.data.format");
+            }
+}
+
+Test(first_job, whatever_alone_is_said)
+{
+    check(&(struct first_job){.name = "mine"}, NULL);
+    for (size_t s = 0; strategy_type_words[s]; s++)
+        check(&(struct first_job){.name = "mine", .strategy = strategy_type_words[s]}, NULL);
+    for (size_t f = 0; data_format_words[f]; f++)
+        check(&(struct first_job){.name = "mine", .format = data_format_words[f], .data_claim = "d", .runs_claim = "r"},
+              NULL);
+    check(&(struct first_job){.name = "mine", .image = "registry.example/worker:1"}, NULL);
+}
+
+Test(first_job, what_no_job_may_be_is_found)
+{
+    check(&(struct first_job){.name = "mine", .strategy = "OneDevice", .workers = 2}, "spec.workers");
+    check(&(struct first_job){.name = "mine", .strategy = "PeerToPeer", .gpus = 1}, "spec.devices.type");
+    check(&(struct first_job){.name = "mine", .strategy = "Pipeline", .gpus = 2}, "spec.devices.count");
+    check(&(struct first_job){.name = "mine", .strategy = "Fred"}, "spec.strategy.type");
+    check(&(struct first_job){.name = "mine", .model = "Fred"}, "spec.model.preset");
+    check(&(struct first_job){.name = "mine", .format = "Fred"}, "spec.data.format");
+    check(&(struct first_job){.name = "Mine"}, "metadata.name");
+}
+
+static void expect_text(const struct json *job, const char *path, const char *wanted)
+{
+    cr_expect_str_eq(json_string_at(job, path, ""), wanted, "%s", path);
+}
+
+Test(first_job, what_is_said_stands_in_it)
+{
+    struct data_files_found files = {.format = "npy", .files = (char[]){"x.npy"}, .labels = (char[]){"y.npy"}};
+    SCOPED_JSON *job = first_job_make(&(struct first_job){.name = "mine",
+                                                          .image = "worker:1",
+                                                          .strategy = "Mirrored",
+                                                          .model = "mlp",
+                                                          .format = "npy",
+                                                          .files = &files,
+                                                          .data_claim = "pictures",
+                                                          .workers = 1,
+                                                          .gpus = 4});
+    expect_text(job, "metadata.name", "mine");
+    expect_text(job, "spec.image", "worker:1");
+    expect_text(job, "spec.strategy.type", "Mirrored");
+    expect_text(job, "spec.devices.type", "GPU");
+    cr_expect_eq(json_integer_at(job, "spec.devices.count", 0), 4);
+    expect_text(job, "spec.data.train.images", "x.npy");
+    expect_text(job, "spec.data.train.labels", "y.npy");
+    const struct json *storage = json_first(json_at(job, "spec.storage"));
+    expect_text(storage, "persistentVolumeClaim.claimName", "pictures");
+    expect_text(json_next(storage), "persistentVolumeClaim.claimName", "runs");
+    expect_text(job, "spec.export.to", "mine/model.safetensors");
+}
+
+Test(first_job, made_up_data_needs_no_volume)
+{
+    SCOPED_JSON *job = first_job_make(&(struct first_job){.name = "mine"});
+    cr_expect_null(json_at(job, "spec.storage"));
+    cr_expect_null(json_at(job, "spec.checkpoint"));
+    SCOPED_JSON *kept = first_job_make(&(struct first_job){.name = "mine", .runs_claim = "mine"});
+    cr_expect_eq(json_count(json_at(kept, "spec.storage")), 1u);
+    cr_expect_not_null(json_at(kept, "spec.checkpoint"));
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/cli/job_print.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+static void check(const char *text, const char *expected)
+{
+    SCOPED_JSON *job = NULL;
+    SCOPED_BUFFER out;
+    buffer_init(&out, 1 << 16);
+    cr_assert_eq(json_parse(text, strlen(text), 1 << 16, &job, NULL), 0, "%s", text);
+    job_print(job, &out);
+    cr_expect_str_eq(buffer_text(&out), expected, "%s", buffer_text(&out));
+}
+
+Test(job_print, a_field_stands_below_what_the_table_says_of_it)
+{
+    check("{\"kind\":\"TrainingJob\",\"metadata\":{\"name\":\"1e3\"},\"spec\":{\"devices\":{\"count\":2}}}",
+          "kind: TrainingJob\n"
+          "metadata:\n"
+          "  name: \"1e3\"\n"
+          "spec:\n"
+          "  # What each worker computes on.\n"
+          "  devices:\n"
+          "    # Devices of each worker. For CPU these are logical devices that share the pod's cores.\n"
+          "    count: 2\n");
+}
+
+Test(job_print, of_a_word_what_is_said_of_that_word)
+{
+    check("{\"spec\":{\"strategy\":{\"type\":\"Mirrored\"}}}",
+          "spec:\n"
+          "  # How the work is shared.\n"
+          "  strategy:\n"
+          "    # Mirrored: one worker with a mirror of the model on each of its devices.\n"
+          "    type: Mirrored\n");
+    check("{\"spec\":{\"strategy\":{\"type\":\"Pipeline\"}}}", "spec:\n"
+                                                               "  # How the work is shared.\n"
+                                                               "  strategy:\n"
+                                                               "    # Pipeline: layers on different devices or pods.\n"
+                                                               "    type: Pipeline\n");
+}
+
+Test(job_print, the_first_element_explains_the_others)
+{
+    check("{\"spec\":{\"storage\":[{\"name\":\"a\",\"emptyDir\":{}},{\"name\":\"b\",\"emptyDir\":{}}]}}",
+          "spec:\n"
+          "  # Named volumes that every pod of the job mounts.\n"
+          "  storage:\n"
+          "    # Name by which data, checkpoint, export and init speak of it; mounted at /coxswain/storage/<name>.\n"
+          "    - name: a\n"
+          "      # A folder that lives as long as the pod, as in a pod's volumes.\n"
+          "      emptyDir: {}\n"
+          "    - name: b\n"
+          "      emptyDir: {}\n");
+}
+
+Test(job_print, long_comments_are_broken_between_words)
+{
+    check(
+        "{\"spec\":{\"model\":{\"inputShape\":[28,28,1]}}}",
+        "spec:\n"
+        "  # What is trained. Required for framework Coxswain.\n"
+        "  model:\n"
+        "    # Shape of one example without the batch: height, width, channels; or the length of a vector or a text.\n"
+        "    # Presets have their own.\n"
+        "    inputShape: [28, 28, 1]\n");
+}
