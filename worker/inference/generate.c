@@ -39,32 +39,26 @@ int generate_parse_tokens(const char *text, int32_t **ret_tokens, int64_t *ret_c
 
 /* ---------------------------------------------------------------- choosing */
 
-/* What the decoder has been fed since it last forgot. */
-struct window {
-    int32_t *tokens;
-    int64_t count;
-};
-
-static int feed(const struct continuation *generation, struct window *window, const int32_t *tokens, int64_t count,
+/* `window`: what the decoder has been fed since it last forgot, as much as its position says. */
+static int feed(const struct continuation *generation, int32_t *window, const int32_t *tokens, int64_t count,
                 struct error *error)
 {
+    int64_t position = decoder_position(generation->decoder);
     if (decoder_feed(generation->decoder, tokens, count, error) < 0)
         return -1;
-    memcpy(window->tokens + window->count, tokens, (size_t)count * sizeof *tokens);
-    window->count += count;
+    memcpy(window + position, tokens, (size_t)count * sizeof *tokens);
     return 0;
 }
 
-static int forget_half(const struct continuation *generation, struct window *window, struct error *error)
+static int forget_half(const struct continuation *generation, int32_t *window, struct error *error)
 {
-    int64_t keeps = window->count / 2;
-    memmove(window->tokens, window->tokens + window->count - keeps, (size_t)keeps * sizeof *window->tokens);
-    window->count = keeps;
+    int64_t position = decoder_position(generation->decoder), keeps = position / 2;
+    memmove(window, window + position - keeps, (size_t)keeps * sizeof *window);
     decoder_rewind(generation->decoder);
-    return keeps > 0 ? decoder_feed(generation->decoder, window->tokens, keeps, error) : 0;
+    return keeps > 0 ? decoder_feed(generation->decoder, window, keeps, error) : 0;
 }
 
-static int choose_next(const struct continuation *generation, struct window *window, int64_t number, bool is_last,
+static int choose_next(const struct continuation *generation, int32_t *window, int64_t number, bool is_last,
                        struct error *error)
 {
     int32_t token =
@@ -73,7 +67,8 @@ static int choose_next(const struct continuation *generation, struct window *win
         return -1;
     if (is_last)
         return 0;
-    if (window->count == decoder_context(generation->decoder) && forget_half(generation, window, error) < 0)
+    if (decoder_position(generation->decoder) == decoder_context(generation->decoder) &&
+        forget_half(generation, window, error) < 0)
         return -1;
     return feed(generation, window, &token, 1, error);
 }
@@ -81,18 +76,17 @@ static int choose_next(const struct continuation *generation, struct window *win
 int generate_tokens(const struct continuation *generation, const int32_t *prompt, int64_t prompt_count, int64_t count,
                     struct error *error)
 {
-    SCOPED_FREE int32_t *tokens = memory_allocate((size_t)decoder_context(generation->decoder), sizeof *tokens);
-    struct window window = {.tokens = tokens};
+    SCOPED_FREE int32_t *window = memory_allocate((size_t)decoder_context(generation->decoder), sizeof *window);
     decoder_rewind(generation->decoder);
     if (prompt_count < 1)
         return error_set(error, ERROR_INVALID, "the prompt is empty; it takes one token at least to go on from");
-    if (feed(generation, &window, prompt, prompt_count, error) < 0)
+    if (feed(generation, window, prompt, prompt_count, error) < 0)
         return error_wrap(error, "the prompt");
     for (int64_t i = 0; i < prompt_count; i++)
         if (generation->emit(generation->context, prompt[i], error) < 0)
             return -1;
     for (int64_t i = 0; i < count; i++)
-        if (choose_next(generation, &window, i, i + 1 == count, error) < 0)
+        if (choose_next(generation, window, i, i + 1 == count, error) < 0)
             return -1;
     return 0;
 }
