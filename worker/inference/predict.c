@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/memory.h"
 #include "common/scope.h"
 #include "worker/inference/picture.h"
 #include "worker/inference/trained_model.h"
@@ -66,37 +67,22 @@ static int describe(const struct trainer *trainer, const float *pixels, int32_t 
     return print(&text, error);
 }
 
-/* Shared memory of one example. */
-struct example {
-    struct device *device;
-    void *inputs, *targets, *sums;
-};
-
-static void release(struct example *example)
+static int evaluate(const struct trainer *trainer, int64_t first, int64_t count, struct loss_sums *ret_sums,
+                    struct error *error)
 {
-    device_free(example->device, example->inputs);
-    device_free(example->device, example->targets);
-    device_free(example->device, example->sums);
+    return evaluation_run(trainer->graph, trainer->device, trainer->stream, trainer->state.parameters,
+                          trainer->validation, first, count, ret_sums, error);
 }
 
 static int predict_one(const struct trainer *trainer, int64_t number, struct error *error)
 {
-    const struct example_format *format = graph_example_format(trainer->graph);
-    SCOPED(release) struct example one = {.device = trainer->device};
-    if (device_allocate(one.device, MEMORY_SHARED, example_input_bytes(format), &one.inputs, error) < 0 ||
-        device_allocate(one.device, MEMORY_SHARED, example_target_bytes(format), &one.targets, error) < 0 ||
-        device_allocate(one.device, MEMORY_SHARED, sizeof(struct loss_sums), &one.sums, error) < 0 ||
-        dataset_read(trainer->validation, &number, 1, one.inputs, one.targets, error) < 0)
+    SCOPED_FREE float *pixels = memory_allocate(1, example_input_bytes(graph_example_format(trainer->graph)));
+    int32_t class;
+    struct loss_sums sums;
+    if (dataset_read(trainer->validation, &number, 1, pixels, &class, error) < 0 ||
+        evaluate(trainer, number, 1, &sums, error) < 0)
         return -1;
-    const struct graph_pass pass = {.parameters = trainer->state.parameters,
-                                    .inputs = one.inputs,
-                                    .targets = one.targets,
-                                    .examples = 1,
-                                    .sums = one.sums};
-    if (graph_evaluate(trainer->graph, trainer->stream, &pass, error) < 0 ||
-        device_stream_synchronise(trainer->stream, error) < 0)
-        return -1;
-    return describe(trainer, one.inputs, *(const int32_t *)one.targets, graph_outputs(trainer->graph), number, error);
+    return describe(trainer, pixels, class, graph_outputs(trainer->graph), number, error);
 }
 
 /* ---------------------------------------------------------------- all of them */
@@ -104,8 +90,7 @@ static int predict_one(const struct trainer *trainer, int64_t number, struct err
 static int predict_all(const struct trainer *trainer, struct error *error)
 {
     struct loss_sums sums;
-    if (evaluation_run(trainer->graph, trainer->device, trainer->stream, trainer->state.parameters, trainer->validation,
-                       0, dataset_count(trainer->validation), &sums, error) < 0)
+    if (evaluate(trainer, 0, dataset_count(trainer->validation), &sums, error) < 0)
         return -1;
     struct evaluation_metrics metrics = evaluation_metrics(graph_example_format(trainer->graph), &sums);
     SCOPED_BUFFER text;
@@ -133,16 +118,11 @@ static int open_examples(struct trainer *trainer, struct error *error)
     return 0;
 }
 
-#define ALL_EXAMPLES (-1)
-
 static int choose(const struct trainer *trainer, const char *which, int64_t *ret_number, struct error *error)
 {
     const struct example_format *format = graph_example_format(trainer->graph);
     int64_t count = dataset_count(trainer->validation);
     char *end;
-    *ret_number = ALL_EXAMPLES;
-    if (strcmp(which, "all") == 0)
-        return 0;
     if (format->target_elements != 1 || format->classes == 0)
         return error_set(error, ERROR_INVALID, "--predict: the model's examples have no class each; %s",
                          format->classes ? "ask for all, or take --generate" : "ask for all");
@@ -155,28 +135,31 @@ static int choose(const struct trainer *trainer, const char *which, int64_t *ret
     return 0;
 }
 
+/* `which` NULL: all of them. */
 static int predict(struct trainer *trainer, const char *which, enum exit_code *ret_code, struct error *error)
 {
     int64_t number;
     *ret_code = EXIT_CODE_BAD_DATA;
     if (open_examples(trainer, error) < 0)
         return -1;
+    if (!which)
+        return predict_all(trainer, error);
     *ret_code = EXIT_CODE_BAD_JOB;
     if (choose(trainer, which, &number, error) < 0)
         return -1;
     *ret_code = EXIT_CODE_BAD_DATA;
-    return number == ALL_EXAMPLES ? predict_all(trainer, error) : predict_one(trainer, number, error);
+    return predict_one(trainer, number, error);
 }
 
 int predict_run(const struct arguments *arguments, const struct identity *identity, const struct job_document *job,
                 enum exit_code *ret_code, struct error *error)
 {
     struct trained_model model;
-    bool all = strcmp(arguments->inference.example, "all") == 0;
-    int result = trained_model_open(&model, arguments, identity, job, all ? TRAINED_IN_BATCHES : TRAINED_EXAMPLE_ALONE,
-                                    ret_code, error);
+    const char *which = strcmp(arguments->inference.example, "all") == 0 ? NULL : arguments->inference.example;
+    int result = trained_model_open(&model, arguments, identity, job,
+                                    which ? TRAINED_EXAMPLE_ALONE : TRAINED_IN_BATCHES, ret_code, error);
     if (result == 0) {
-        result = predict(&model.trainer, arguments->inference.example, ret_code, error);
+        result = predict(&model.trainer, which, ret_code, error);
         if (result < 0)
             *ret_code = error_exit_code(error, *ret_code);
     }
