@@ -96,11 +96,13 @@ enum finishing finishing_of(struct planning *planning)
 void finishing_promise_nobody(struct planning *planning)
 {
     struct crew *crew = &planning->crew;
-    for (size_t i = crew->first[ROLE_WORKER]; i < crew->first[ROLE_WORKER + 1]; i++)
-        crew->slots[i].promised = crew->slots[i].wanted = crew->slots[i].restarting = false;
     bool waits = false;
-    for (size_t i = 0; i < crew->slot_count; i++)
-        waits |= crew->slots[i].wanted;
+    for (size_t i = 0; i < crew->slot_count; i++) {
+        struct slot *slot = &crew->slots[i];
+        if (slot->role == ROLE_WORKER)
+            slot->promised = slot->wanted = slot->restarting = false;
+        waits |= slot->wanted;
+    }
     if (!waits)
         planning->next->backoff_until_ms = FIELD_UNSET;
 }
