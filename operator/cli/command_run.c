@@ -61,6 +61,23 @@ static bool take_setting(struct run_options *options, const char *text)
     return true;
 }
 
+/* False: the argument is wrong, which is said. */
+static bool take(struct run_options *options, int option, const char *argument)
+{
+    const char **texts[128] = {
+        ['s'] = &options->state, ['k'] = &options->kubeconfig, ['c'] = &options->context, ['n'] = &options->name_space};
+    bool *flags[128] = {['f'] = &options->fresh, ['D'] = &options->delete_volumes};
+    if (option == 'v')
+        return take_volume(options, argument);
+    if (option == 'S')
+        return take_setting(options, argument);
+    if (texts[option])
+        *texts[option] = argument;
+    else
+        *flags[option] = true;
+    return true;
+}
+
 /* Returns an exit code when the command ends here, else -1. */
 static int read_options(int count, char **words, struct run_options *options)
 {
@@ -72,23 +89,7 @@ static int read_options(int count, char **words, struct run_options *options)
         {"help", no_argument, NULL, 'h'},           {NULL, 0, NULL, 0},
     };
     for (int option; (option = getopt_long(count, words, "n:h", known, NULL)) != -1;) {
-        if (option == 'v' && take_volume(options, optarg))
-            continue;
-        else if (option == 'S' && take_setting(options, optarg))
-            continue;
-        else if (option == 's')
-            options->state = optarg;
-        else if (option == 'f')
-            options->fresh = true;
-        else if (option == 'D')
-            options->delete_volumes = true;
-        else if (option == 'k')
-            options->kubeconfig = optarg;
-        else if (option == 'c')
-            options->context = optarg;
-        else if (option == 'n')
-            options->name_space = optarg;
-        else
+        if (option == 'h' || option == '?' || !take(options, option, optarg))
             return command_usage(option == 'h', usage);
     }
     if (options->delete_volumes && !options->fresh) {
