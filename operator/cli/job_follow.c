@@ -102,12 +102,12 @@ static void log_retry(void *context)
 static bool log_is_at_end(struct job_follow *follow, const struct error *error)
 {
     bool whole = log_is_whole(follow), final = whole || job_view_over(follow->view);
-    bool heard = log_position_since(&follow->position) != NULL, was_ended = follow->end.known;
+    bool heard = log_position_since(&follow->position) != NULL;
     bool same = !error && log_end_is_same(&follow->end, &follow->position, follow->line.length);
     bool gone = whole && error && error->http_status == 404;
     follow->tries = final ? follow->tries + 1 : 0;
-    bool enough = final && (same || gone || follow->tries >= LOG_LAST_TRIES);
-    if (enough && error && heard && !(gone && was_ended))
+    bool enough = (final && same) || gone || follow->tries >= LOG_LAST_TRIES;
+    if (enough && error && heard && !(gone && follow->end.known))
         follow->lost = *error;
     return enough || (error && error->http_status == 403 && !heard);
 }
