@@ -84,20 +84,26 @@ cox 1 scale steady --workers 3 && grep -q 'workers may change only when elastic 
 verdict $? "scale quotes the rule of the API server" "$(said)"
 
 # ---------------------------------------------------------------- elastic, suspended, waiting
-elastic_job() {
+# manifest NAME STRATEGY TEMPLATE [LINES]: a job whose pods are played; LINES are more of its spec
+manifest() {
     cat <<YAML
 apiVersion: coxswain.dev/v1alpha1
 kind: TrainingJob
 metadata: {name: $1}
 spec:
-  strategy: {type: MultiWorkerMirrored}
-  workers: 2
-  elastic: {minWorkers: 1, maxWorkers: 4}
+  strategy: {type: $2}
   model: {preset: mlp}
   data: {format: synthetic, examples: 1000}
   training: {steps: 10, batchSize: 100, optimizer: {type: sgd, learningRate: "0.1"}}
-  roles: [{name: worker, template: {spec: {nodeSelector: $2}}}]
+  roles: [{name: worker, template: {$3}}]
+${4:-}
 YAML
+}
+
+# elastic_job NAME NODE_SELECTOR
+elastic_job() {
+    manifest "$1" MultiWorkerMirrored "spec: {nodeSelector: $2}" '  workers: 2
+  elastic: {minWorkers: 1, maxWorkers: 4}'
 }
 elastic_job grows '{}' | k apply -f - >/dev/null
 cox 0 wait grows --for Running --timeout 90s && cox 0 scale grows --workers 4 && expect grows readySummary 4/4
@@ -115,21 +121,11 @@ verdict $? "why, in the scheduler's words" "$(said)"
 cox 0 delete grows --timeout 90s && cox 1 get grows && cox 0 wait grows --for Deleted
 verdict $? "delete" "$(said)"
 
-# played_manifest NAME [CODE]: its pod ends with CODE after two seconds
+# played_manifest NAME [CODE [LINES]]: its pod ends with CODE, unless that is empty, after two seconds
 played_manifest() {
     local annotations=
     [[ -z ${2:-} ]] || annotations="test.coxswain.dev/exit-code: \"$2\", test.coxswain.dev/runs-for: 2s"
-    cat <<YAML
-apiVersion: coxswain.dev/v1alpha1
-kind: TrainingJob
-metadata: {name: $1}
-spec:
-  strategy: {type: OneDevice}
-  model: {preset: mlp}
-  data: {format: synthetic, examples: 1000}
-  training: {steps: 10, batchSize: 100, optimizer: {type: sgd, learningRate: "0.1"}}
-  roles: [{name: worker, template: {metadata: {annotations: {$annotations}}}}]
-YAML
+    manifest "$1" OneDevice "metadata: {annotations: {$annotations}}" "${3:-}"
 }
 
 # ---------------------------------------------------------------- devices
@@ -139,7 +135,7 @@ advertise() {
     for place in capacity allocatable; do patch+="${patch:+, }{\"op\": \"$1\", \"path\": \"/status/$place/example.com~1gpu\"${2:-}}"; done
     kubectl patch node node-1 --subresource=status --type=json -p "[$patch]" >/dev/null
 }
-played_manifest device | sed 's|^  model:|  devices: {type: GPU, resourceName: example.com/gpu}\n&|' | k apply -f - >/dev/null
+played_manifest device '' '  devices: {type: GPU, resourceName: example.com/gpu}' | k apply -f - >/dev/null
 lacks_device() { cox 0 why device && printed 'waits for a node for pod device-worker-0-[0-9]*: 0/3 nodes are available: 3 Insufficient example.com/gpu'; }
 until_true 60 lacks_device
 verdict $? "why, of a device that no node has" "$(said)"
