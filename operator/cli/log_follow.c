@@ -7,6 +7,7 @@
 
 #include "common/clock.h"
 #include "common/contract/labels.h"
+#include "common/job/enum_words.h"
 #include "common/memory.h"
 #include "operator/cli/access.h"
 #include "operator/cli/job_condition.h"
@@ -18,6 +19,9 @@
 /* Until a stream that was cut is opened again; longer each time that it brings nothing. */
 #define AGAIN_MS 500
 #define AGAIN_MAX_MS 8000
+/* A job is over: so long is heard who is to stay as he is, and who is to be ended, until he is asked to. */
+#define STAYING_MS 5000
+#define LEAVING_MS 30000
 
 struct log_follower {
     struct cluster *cluster;
@@ -29,6 +33,7 @@ struct log_follower {
     unsigned open;        /* streams, those that are to be opened again too */
     unsigned lost;        /* logs whose rest could not be had */
     bool heard;           /* something, of any of them */
+    int64_t over_ms;      /* when the job was first seen to be over; 0: it is not */
     int64_t refused_ms;   /* since when all that is heard is that no log may be read; 0: it is not */
     bool refused;         /* for good */
     struct error refusal; /* by which no log of the namespace may be read */
@@ -134,10 +139,10 @@ static bool is_last(struct log_stream *stream)
         if (log_end_is_same(&stream->end, log_inlet_position(stream->inlet), log_inlet_begun(stream->inlet)) &&
             is_final)
             return true;
-        if (stream->tries >= LOG_LAST_TRIES && is_final)
+        if (stream->tries >= LOG_LAST_TRIES)
             error_set(&stream->cause, ERROR_UNAVAILABLE, "its stream is cut again and again");
     }
-    return (is_whole && (status == 400 || status == 404)) || (is_final && stream->tries >= LOG_LAST_TRIES);
+    return (is_whole && (status == 400 || status == 404)) || stream->tries >= LOG_LAST_TRIES;
 }
 
 /* An API server that has just come back may refuse what it allows: whoever has heard something waits. */
@@ -180,6 +185,48 @@ static void ended(void *context, const struct kube_answer *answer)
     stream->again = event_timer_start(follower->cluster->loop, stream->again_ms, open_again, stream);
     stream->again_ms = 2 * stream->again_ms < AGAIN_MAX_MS ? 2 * stream->again_ms : AGAIN_MAX_MS;
 }
+
+/* ---------------------------------------------------------------- who lives on */
+
+/* Nobody has asked it to end. */
+static bool lives_on(const struct log_stream *stream)
+{
+    const struct json *pod = pod_of(stream);
+    return log_may_go_on(stream->follower->line, pod) && !json_at(pod, "metadata.deletionTimestamp");
+}
+
+/* What it says from now on is not the job's any more. */
+static void stream_leave(struct log_stream *stream)
+{
+    if (stream->call)
+        kube_call_cancel(stream->call);
+    if (stream->again)
+        event_timer_cancel(stream->again);
+    stream->call = NULL;
+    stream->again = NULL;
+    stream->cause = (struct error)ERROR_INIT;
+    fprintf(stderr, "cox logs: %s: the job is over and its pod lives on; what it says from now on is left out\n",
+            stream->speaker);
+    stream_end(stream);
+}
+
+static void leave(struct log_follower *follower, int64_t now_ms)
+{
+    const struct json *job = informer_get(follower->jobs, follower->job);
+    bool stays =
+        strcmp(json_string_at(job, "spec.runPolicy.cleanPodPolicy", ""), clean_pod_policy_words[CLEAN_NONE]) == 0;
+    if (!is_over(follower->jobs, follower->job))
+        follower->over_ms = 0;
+    else if (follower->over_ms == 0)
+        follower->over_ms = now_ms;
+    if (follower->over_ms == 0 || now_ms - follower->over_ms < (stays ? STAYING_MS : LEAVING_MS))
+        return;
+    for (struct log_stream *stream = follower->streams; stream; stream = stream->next)
+        if ((stream->call || stream->again) && lives_on(stream))
+            stream_leave(stream);
+}
+
+/* ---------------------------------------------------------------- pods */
 
 static void stream_start(struct log_follower *follower, const struct json *pod)
 {
@@ -299,6 +346,7 @@ int log_follow(struct cluster *cluster, const struct command_line *line, const s
         status = access_check(&to_jobs, jobs, now_ms, error) < 0 || access_check(&to_pods, pods, now_ms, error) < 0
                      ? -1
                      : turn(&follower, error);
+        leave(&follower, clock_now_ms());
     }
     print_due(&follower, INT64_MAX);
     streams_free(&follower);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Prints the logs of a job's pods as they grow, those of pods that come later too,
- * until the job is over and every log is read to its end.
+ * until the job is over and every log is read to its end; of pods that live on, until a moment after the job's.
  */
 #ifndef COXSWAIN_CLI_LOG_FOLLOW_H
 #define COXSWAIN_CLI_LOG_FOLLOW_H

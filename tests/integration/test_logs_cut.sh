@@ -48,22 +48,23 @@ wait "$proxy" 2>/dev/null
 rm faulty
 echo '[{"path": "/log", "fault": "cut", "afterBytes": 300, "times": 3}]' >rules.json
 faulty_serve 1
-cat >loud.yaml <<YAML
+# manifest NAME WORKERS RUN_POLICY SCRIPT: a job of a foreign framework
+manifest() {
+    cat <<YAML
 apiVersion: coxswain.dev/v1alpha1
 kind: TrainingJob
-metadata: {name: loud}
+metadata: {name: $1}
 spec:
   framework: PyTorch
   image: any
   strategy: {type: MultiWorkerMirrored}
-  workers: 1
-  roles:
-  - name: worker
-    template:
-      spec:
-        containers:
-        - {name: pytorch, command: [/bin/sh, -c, "i=0; while [ \$i -lt 60 ]; do i=\$((i + 1)); echo line \$i; sleep 0.05; done; until [ -e $work/cut ]; do sleep 0.1; done; echo the last"]}
+  workers: $2
+  runPolicy: $3
+  roles: [{name: worker, template: {spec: {containers: [{name: pytorch, command: [/bin/sh, -c, "$4"]}]}}}]
 YAML
+}
+manifest loud 1 '{}' "i=0; while [ \$i -lt 60 ]; do i=\$((i + 1)); echo line \$i; sleep 0.05; done; until [ -e $work/cut ]; do sleep 0.1; done; echo the last" \
+    >loud.yaml
 HOME=$work timeout 300 "$bin/cox" run loud.yaml --kubeconfig "$work/faulty" >shown 2>troubles </dev/null &
 follower=$!
 until_true 60 grep -q '^chief: line 60$' shown && [[ $(grep -c '^cut .*/pods/loud-worker-0-.*/log' proxy.log) == 3 ]]
@@ -131,26 +132,15 @@ ends 0 env HOME="$work" timeout 300 "$bin/cox" run loud.yaml --kubeconfig "$work
 verdict $? "and by cox run, whose job has succeeded all the same" "$(tail -n 5 shown troubles)"
 
 # Its chief lives on, and goes on talking.
-cat >outlived.yaml <<YAML
-apiVersion: coxswain.dev/v1alpha1
-kind: TrainingJob
-metadata: {name: outlived}
-spec:
-  framework: PyTorch
-  image: any
-  strategy: {type: MultiWorkerMirrored}
-  workers: 2
-  runPolicy: {cleanPodPolicy: None, backoffLimit: 0}
-  roles:
-  - name: worker
-    template:
-      spec:
-        containers:
-        - {name: pytorch, command: [/bin/sh, -c, "if [ \$COXSWAIN_INDEX = 1 ]; then exit 65; fi; while :; do echo a long line of the chief; sleep 0.1; done"]}
-YAML
+# shellcheck disable=SC2016 # for the pod's shell
+manifest outlived 2 '{cleanPodPolicy: None, backoffLimit: 0}' \
+    'if [ $COXSWAIN_INDEX = 1 ]; then exit 65; fi; while :; do echo a long line of the chief; sleep 0.1; done' >outlived.yaml
 ends 1 env HOME="$work" timeout 120 "$bin/cox" run outlived.yaml --kubeconfig state/kubeconfig >shown 2>troubles </dev/null &&
     grep -q '^chief: a long line' shown
 verdict $? "who outlives a job does not keep cox run" "$(tail -n 5 shown troubles)"
+ends 0 env HOME="$work" KUBECONFIG=state/kubeconfig timeout 120 "$bin/cox" logs outlived -f >followed 2>troubles </dev/null &&
+    grep -q '^worker-0 | a long line' followed && grep -q '^cox logs: worker-0: .* its pod lives on' troubles
+verdict $? "nor cox logs -f" "$(tail -n 5 followed troubles)"
 cut '[{"path": "/log", "fault": "cut", "afterBytes": 300, "times": 1}, {"path": "/log", "fault": "status", "status": 503}]'
 ends 1 env HOME="$work" timeout 120 "$bin/cox" run outlived.yaml --kubeconfig "$work/faulty" >shown 2>troubles </dev/null &&
     grep -q '^cox run: the log of outlived-worker-0-1 could not be read to its end' troubles
