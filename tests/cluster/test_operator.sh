@@ -94,6 +94,18 @@ verdict $? "at its limit" "$(status_of fails conditions)"
 status_is fails restarts.failures 2
 verdict $? "counted exactly" "$(status_of fails restarts)"
 
+k create service clusterip taken --tcp=80:80 >/dev/null
+played_job taken 2 '{}' >/dev/null
+k wait tj/taken '--for=jsonpath={.status.conditions[?(@.type=="Scheduled")].reason}=NameTaken' --timeout=90s >/dev/null
+verdict $? "a Service of somebody else keeps a job waiting" "$(status_of taken conditions)"
+placed() { k get events -o 'jsonpath={.items[*].involvedObject.name}' | tr ' ' '\n' | grep '^taken-worker'; }
+[[ -z $(k get pods -l coxswain.dev/job-name=taken -o name)$(placed) ]]
+verdict $? "no pod of which has ever been" "$(k get pods -l coxswain.dev/job-name=taken -o name) $(placed)"
+k delete service taken >/dev/null
+k wait tj/taken --for=condition=Running --timeout=120s >/dev/null
+verdict $? "until it has gone" "$(status_of taken conditions)"
+k delete tj taken --timeout=90s >/dev/null
+
 played_job suspended 2 '{suspend: true}' >/dev/null
 k wait tj/suspended --for=condition=Suspended --timeout=90s >/dev/null
 verdict $? "a suspended job waits"

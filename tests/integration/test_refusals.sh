@@ -53,6 +53,26 @@ api PATCH api/v1/namespaces/default/services/lost "{\"metadata\":{\"labels\":{\"
 until_true "$patience" job_says lost '"AllScheduled"'
 verdict $? "with its label all is well" "$(cat answer.json; api GET "$jobs_path/lost")"
 
+# ---- a Service of somebody else, which no label shows
+
+pods_asked_for() {
+    metric 'coxswain_kube_requests_total{verb="create",resource="pods",code="[^"]*"}' | awk '{ sum += $1 } END { print sum + 0 }'
+}
+api POST api/v1/namespaces/default/services \
+    '{"apiVersion":"v1","kind":"Service","metadata":{"name":"squatted"},"spec":{"ports":[{"port":80}]}}' >answer.json
+before=$(pods_asked_for)
+job squatted '{}' 2 'sleep 600'
+until_true "$patience" job_says squatted 'services squatted exists and belongs to nobody: remove it'
+verdict $? "a Service of somebody else is named" "$(cat answer.json; api GET "$jobs_path/squatted")"
+before_again=$(metric "$asked")
+asked_again() { (($(metric "$asked") > before_again)); }
+until_true "$patience" asked_again
+[[ $(pods_asked_for) == "$before" ]]
+verdict $? "and holds the pods back, also when it is asked again" "$before pods, then $(pods_asked_for)"
+api DELETE api/v1/namespaces/default/services/squatted >answer.json
+wait_for squatted state Running "$patience"
+verdict $? "which come when it has gone" "$(cat answer.json; api GET "$jobs_path/squatted")"
+
 # ---- a PriorityClass that is not there
 
 job important '{"priorityClassName":"high"}' 1 'sleep 600' '{"kueue.x-k8s.io/queue-name":"research"}'

@@ -46,9 +46,17 @@ static int64_t backoff_until(const struct planning *planning)
     return until_ms != FIELD_UNSET && until_ms > planning->now_ms + longest_ms ? FIELD_UNSET : until_ms;
 }
 
+/* Whose names would lead nowhere, or to the pods of somebody else, whose Service of that name the cache does not show: no
+ * pod comes before the Service is there and the job's. */
+static bool has_service(const struct planning *planning)
+{
+    const struct service_view *service = planning->input->service;
+    return service && service_view_is_of(service, planning->job->uid);
+}
+
 static bool may_create_pods(struct planning *planning, bool *ret_backs_off)
 {
-    if (planning->hold_reason || !has_slot_to_fill(planning, false))
+    if (planning->hold_reason || !has_service(planning) || !has_slot_to_fill(planning, false))
         return false;
     *ret_backs_off = !is_time(planning, backoff_until(planning));
     return has_slot_to_fill(planning, *ret_backs_off) && planning->crew.earlier_count == 0;
@@ -113,13 +121,12 @@ bool create_ends_job(struct planning *planning)
     return true;
 }
 
-/* Whose names would lead to the pods of somebody else: no pod comes before the Service is the job's. */
 static void ask_for_service(struct planning *planning)
 {
     const struct service_view *service = planning->input->service;
     if (!service) {
         planning_act(planning, ACTION_CREATE_SERVICE, NULL);
-    } else if (!service_view_is_of(service, planning->job->uid)) {
+    } else if (!has_service(planning)) {
         struct owner owner = {service->owner_uid, service->owner_kind, service->owner_name, service->of_job};
         SCOPED_FREE char *message = owner_name_taken("services", service->name, &owner);
         planning_hold(planning, "NameTaken", planning_format(planning, "%s", message));

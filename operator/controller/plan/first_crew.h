@@ -6,8 +6,8 @@
  * A job that this operator saw come into being while it held the lease (there must
  * be one: --leader-elect) has no history that a cache could lack: nobody else has
  * acted on it, and what is decided is always the same, attempt 1, epoch 1, every
- * pod. So its pods are created at once, and the status says so with what comes of
- * them.
+ * pod. So its pods are created as soon as its Service is there, and the status says so
+ * with what comes of them.
  *
  * An operator that is killed in between leaves pods of attempt 1 and epoch 1
  * under a status that knows of none. Its successor, for which the job is not new,

@@ -636,22 +636,15 @@ Test(execute, pods_of_the_first_crew_carry_what_the_status_will_say)
 
 /* ---- who goes first */
 
-/* One request at a time. */
-static void execute_first_crew(int workers)
+Test(execute, no_pod_goes_before_the_service)
 {
-    fixture_start(make_anything, NULL, &(struct kube_client_options){.max_in_flight = 1});
-    recorder = event_recorder_new(client, &(struct event_recorder_options){.controller = "c", .instance = "i"});
-    entry = job_entry_new("default/digits");
-    scene_init(&scene, workers);
-    scene.input.born_ms = SCENE_NOW;
+    start_afresh(make_anything);
+    execute_without_service();
+    cr_assert_geq(position_of(SERVICES), 0);
+    cr_assert_eq(scripted_count(&server, "POST /api/v1/namespaces/default/pods"), 0);
+    scene.input.service = &scene.service;
     execute();
-}
-
-Test(execute, the_service_does_not_wait_for_all_pods_of_a_large_crew)
-{
-    execute_first_crew(40);
-    cr_assert_eq(scripted_count(&server, "POST /api/v1/namespaces/default/pods"), 40);
-    cr_assert_leq(position_of(SERVICES), 3);
+    cr_assert_eq(scripted_count(&server, "POST /api/v1/namespaces/default/pods"), 1);
     stop();
 }
 

@@ -8,7 +8,6 @@ static struct scene scene;
 static void init(void)
 {
     scene_init(&scene, 3);
-    scene.input.service = NULL;
 }
 
 static void fini(void)
@@ -18,8 +17,9 @@ static void fini(void)
 
 TestSuite(create, .init = init, .fini = fini);
 
-Test(create, status_first_then_service_and_pods)
+Test(create, status_first_then_the_service_then_pods)
 {
+    scene.input.service = NULL;
     scene_plan(&scene);
     cr_assert_eq(scene.plan.action_count, 0);
     cr_assert(scene.plan.write_status);
@@ -29,7 +29,29 @@ Test(create, status_first_then_service_and_pods)
     scene_accept(&scene);
     scene_plan(&scene);
     cr_assert_eq(scene_count(&scene, ACTION_CREATE_SERVICE), 1);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0, "their names would lead nowhere");
+    scene.input.service = &scene.service;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_SERVICE), 0);
     cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 3);
+}
+
+/* One without the job's labels is not in the cache: that it is there shows in the create's answer. */
+Test(create, a_service_that_the_cache_does_not_show_holds_the_pods_back_too)
+{
+    scene.input.service = NULL;
+    scene_plan(&scene);
+    scene_accept(&scene);
+    scene.input.obstacle =
+        (struct obstacle){OBSTACLE_NAME_TAKEN, "services digits exists", SCENE_NOW + 4000, "services"};
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.action_count, 0);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_FALSE), "NameTaken");
+    scene_accept(&scene);
+    scene.input.now_ms += 4000;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.action_count, 1);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_SERVICE), 1, "it may have gone");
 }
 
 Test(create, what_is_there_is_promised_no_longer)
@@ -129,8 +151,8 @@ Test(create, a_service_of_somebody_else_holds_the_pods_back)
                      "services digits exists and belongs to ReplicaSet web: remove it, or give the job another name");
     scene.input.service = NULL;
     scene_plan(&scene);
+    cr_assert_eq(scene.plan.action_count, 1);
     cr_assert_eq(scene_count(&scene, ACTION_CREATE_SERVICE), 1);
-    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 3);
 }
 
 Test(create, a_service_that_lost_its_owner_is_the_jobs_by_its_label)

@@ -10,7 +10,6 @@ static struct scene scene;
 static void init(void)
 {
     scene_init(&scene, 2);
-    scene.input.service = NULL;
     scene.options.untold_crews = true;
     scene.input.born_ms = SCENE_NOW - 5000;
 }
@@ -32,14 +31,19 @@ static void begin(void)
         pod->ready = false;
         pod->phase = POD_PENDING;
     }
-    scene.input.service = &scene.service;
 }
 
-Test(first_crew, its_pods_wait_for_no_status)
+Test(first_crew, its_pods_wait_for_its_service_and_no_status)
 {
+    scene.input.service = NULL;
     scene_plan(&scene);
     cr_assert(scene.plan.begun);
+    cr_assert_not(scene.plan.write_status);
+    cr_assert_eq(scene.plan.action_count, 1);
     cr_assert_eq(scene_count(&scene, ACTION_CREATE_SERVICE), 1);
+    scene.input.service = &scene.service;
+    scene_plan(&scene);
+    cr_assert(scene.plan.begun);
     cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 2);
     cr_assert_eq(scene.plan.attempt, 1);
     cr_assert_eq(scene.plan.epoch, 1);

@@ -694,6 +694,7 @@ static void operator_do(const struct action *action, const struct training_job *
         model.group_there = false;
         break;
     case ACTION_CREATE_POD:
+        CHECK(model.service, "a pod comes before its Service");
         CHECK(!job->queue_name || (model.workload_there && model.workload.admitted),
               "a pod comes before its Workload is admitted");
         CHECK(job->run_policy.gang.scheduler == GANG_NONE || strcmp(model.group.phase, "Pending") != 0,
