@@ -186,6 +186,16 @@ static bool belongs_to_crew(const struct slot *slot)
     return slot->role != ROLE_EVALUATOR || slot->failed;
 }
 
+/* What is said of it behind what happened. */
+static const char *consequence(struct planning *planning, const struct verdict *verdict)
+{
+    if (limit_exceeded(planning->next, &planning->job->run_policy))
+        return limit_wait_words(planning);
+    if (verdict->whole_crew)
+        return "the whole crew starts over";
+    return verdict->cause->role == ROLE_EVALUATOR ? "it is replaced" : "the crew waits for its successor";
+}
+
 static void restart(struct planning *planning, const struct verdict *verdict, const char *what)
 {
     struct job_status *next = planning->next;
@@ -197,12 +207,8 @@ static void restart(struct planning *planning, const struct verdict *verdict, co
     next->backoff_until_ms = delay_ms > 0 ? planning->now_ms + delay_ms : FIELD_UNSET;
     const char *reason = ending_reason(verdict->ending.kind);
     condition_set(planning, CONDITION_RESTARTING, CONDITION_TRUE, reason, what);
-    bool evaluator = verdict->cause->role == ROLE_EVALUATOR && !verdict->whole_crew;
     planning_event(planning, true, reason, verdict->whole_crew ? "RestartCrew" : "ReplacePod",
-                   planning_format(planning, "%s; %s", what,
-                                   verdict->whole_crew ? "the whole crew starts over"
-                                   : evaluator         ? "it is replaced"
-                                                       : "the crew waits for its successor"));
+                   planning_format(planning, "%s; %s", what, consequence(planning, verdict)));
 }
 
 /* All that has ended since the last plan is one event, judged by its earliest cause. */
@@ -223,10 +229,8 @@ bool judge_plan(struct planning *planning)
     limit_count(planning->next, kind);
     if (verdict.ending.rule == 0) /* what the user says counts, counts */
         take_back_note(planning, verdict.cause, kind);
-    if (limit_exceeded(planning->next, &planning->job->run_policy))
-        planning_finish(planning, CONDITION_FAILED, "BackoffLimitExceeded",
-                        planning_format(planning, "backoffLimit %" PRId64 " is spent; last: %s",
-                                        planning->job->run_policy.backoff_limit, what));
+    if (limit_exceeded(planning->next, &planning->job->run_policy) && !take_back_may_follow(planning))
+        limit_finish(planning, what);
     else
         restart(planning, &verdict, what);
     return true;

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/controller/plan/limit.h"
 
+#include <inttypes.h>
+
+#include "operator/controller/plan/conditions.h"
+#include "operator/controller/plan/take_back.h"
+
 void limit_count(struct job_status *status, enum ending_kind kind)
 {
     status->restarts.failures += kind == ENDING_FAILURE;
@@ -13,4 +18,31 @@ void limit_count(struct job_status *status, enum ending_kind kind)
 bool limit_exceeded(const struct job_status *status, const struct run_policy *policy)
 {
     return status->restarts.failures + status->restarts.out_of_memory > policy->backoff_limit;
+}
+
+void limit_finish(struct planning *planning, const char *last)
+{
+    planning_finish(planning, CONDITION_FAILED, "BackoffLimitExceeded",
+                    planning_format(planning, "backoffLimit %" PRId64 " is spent%s%s",
+                                    planning->job->run_policy.backoff_limit, last ? "; last: " : "", last ? last : ""));
+}
+
+const char *limit_wait_words(struct planning *planning)
+{
+    return planning_format(planning,
+                           "backoffLimit %" PRId64 " is spent: the job fails unless, within %d s of the failure, a "
+                           "disruption of the same crew surfaces and explains it",
+                           planning->job->run_policy.backoff_limit, TAKE_BACK_MS / 1000);
+}
+
+bool limit_plan(struct planning *planning)
+{
+    const struct condition *restarting = &planning->old->conditions[CONDITION_RESTARTING];
+    if (!limit_exceeded(planning->next, &planning->job->run_policy))
+        return false;
+    if (take_back_may_follow(planning))
+        planning_hold(planning, "BackoffLimitSpent", limit_wait_words(planning));
+    else
+        limit_finish(planning, restarting->status == CONDITION_TRUE ? restarting->message : NULL);
+    return true;
 }

@@ -43,9 +43,9 @@ bool obstacle_is_final(enum obstacle_kind kind)
 }
 
 static bool (*const policies[])(struct planning *planning) = {
-    dead_node_plan,  deleting_plan, adopt_plan,       ttl_plan,      clean_plan,     invalid_plan, leftovers_plan,
-    completion_plan, deadline_plan, suspend_plan,     start_plan,    take_back_plan, judge_plan,   scale_plan,
-    replace_plan,    gang_plan,     certificate_plan, crew_key_plan, create_plan,
+    dead_node_plan,  deleting_plan, adopt_plan,   ttl_plan,         clean_plan,     invalid_plan, leftovers_plan,
+    completion_plan, deadline_plan, suspend_plan, start_plan,       take_back_plan, limit_plan,   judge_plan,
+    scale_plan,      replace_plan,  gang_plan,    certificate_plan, crew_key_plan,  create_plan,
 };
 
 /* spec.runPolicy.managedBy of jobs that are left to this operator. */

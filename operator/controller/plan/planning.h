@@ -48,6 +48,7 @@ bool deadline_plan(struct planning *planning);   /* activeDeadlineSeconds */
 bool suspend_plan(struct planning *planning);
 bool start_plan(struct planning *planning);
 bool take_back_plan(struct planning *planning); /* a charge that a disruption explains after all */
+bool limit_plan(struct planning *planning);     /* backoffLimit is spent, but a disruption may explain that yet */
 bool judge_plan(struct planning *planning);     /* what went wrong, and what follows from it */
 bool scale_plan(struct planning *planning);
 bool gang_plan(struct planning *planning);        /* the PodGroup, and whether its pods may come */

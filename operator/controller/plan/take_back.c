@@ -20,6 +20,34 @@ static bool was_disrupted(const struct pod_view *pod)
     return pod->disruption_target || (pod->phase == POD_FAILED && pod->exit_code == EXIT_CODE_NONE);
 }
 
+/* Who has ended by itself was not disrupted. */
+static bool may_have_been_disrupted(const struct planning *planning, const struct pod_view *pod)
+{
+    return pod->member && pod->role != ROLE_EVALUATOR && pod_view_is_of(pod, planning->job->uid) &&
+           pod->attempt == planning->next->charged_attempt && (!pod_view_ended(pod) || was_disrupted(pod));
+}
+
+/* One that lies ahead was noted by another clock. */
+static bool time_is_left(struct planning *planning)
+{
+    const struct job_status *old = planning->old, *next = planning->next;
+    bool is_old = next->charged_ms == old->charged_ms;
+    int64_t charged_ms = is_old ? planning_time(planning, STATUS_TIME_CHARGED) : next->charged_ms;
+    if (next->charged_ms == FIELD_UNSET || charged_ms > planning->now_ms ||
+        planning->now_ms >= charged_ms + TAKE_BACK_MS)
+        return false;
+    planning_requeue(planning, charged_ms + TAKE_BACK_MS);
+    return true;
+}
+
+bool take_back_may_follow(struct planning *planning)
+{
+    for (size_t i = 0; i < planning->input->pod_count; i++)
+        if (may_have_been_disrupted(planning, planning->input->pods[i]))
+            return time_is_left(planning);
+    return false;
+}
+
 static bool an_earlier_crew_was_disrupted(const struct planning *planning)
 {
     for (size_t i = 0; i < planning->crew.superseded_count; i++) {

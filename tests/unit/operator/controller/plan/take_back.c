@@ -3,6 +3,7 @@
 
 #include <criterion/criterion.h>
 
+#include "operator/controller/plan/conditions.h"
 #include "tests/unit/operator/controller/plan/scene.h"
 
 static struct scene scene;
@@ -135,4 +136,117 @@ Test(take_back, who_follows_later_is_let_off_as_if_nothing_had_been_charged)
     scene_plan(&scene);
     cr_assert_eq(scene.plan.status.restart_count, 3);
     cr_assert_eq(scene.plan.status.restarts.failures, 0);
+}
+
+/* ---- at the limit */
+
+static void charge_at_the_limit(void)
+{
+    scene.job.run_policy.backoff_limit = 0;
+    charge(1);
+    cr_assert_not(status_terminal(&scene.job.status));
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_TRUE), "PodFailed");
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.action_count, 0, "nothing is created, and nobody sent away");
+    cr_assert_leq(scene.plan.requeue_ms, scene.input.now_ms + TAKE_BACK_MS, "looks again when the time is over");
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_SCHEDULED, CONDITION_FALSE), "BackoffLimitSpent");
+    scene_accept(&scene);
+}
+
+Test(take_back, a_disruption_may_explain_the_last_failure_too)
+{
+    charge_at_the_limit();
+    scene.input.now_ms += 59000;
+    scene.pods[0].disruption_target = true;
+    scene_plan(&scene);
+    cr_assert_not(status_terminal(&scene.plan.status));
+    cr_assert_eq(scene.plan.status.restarts.failures, 0);
+    cr_assert_eq(scene.plan.status.restarts.disruptions, 1);
+    cr_assert_eq(scene_count(&scene, ACTION_DELETE_POD), 1, "the crew starts over");
+}
+
+Test(take_back, without_one_the_job_fails_when_the_time_is_over)
+{
+    charge_at_the_limit();
+    scene.input.now_ms += 60000;
+    scene_plan(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), "BackoffLimitExceeded");
+    cr_assert_str_eq(scene.plan.status.conditions[CONDITION_FAILED].message,
+                     "backoffLimit 0 is spent; last: worker 1: pod digits-worker-1-1 exited with code 1");
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0);
+}
+
+Test(take_back, a_crew_of_which_nobody_is_left_need_not_wait)
+{
+    charge_at_the_limit();
+    scene.input.now_ms += 5000;
+    scene_end_pod(&scene, &scene.pods[0], 1);
+    scene_plan(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), "BackoffLimitExceeded");
+}
+
+Test(take_back, who_all_ended_by_themselves_fail_the_job_at_once)
+{
+    scene.job.run_policy.backoff_limit = 0;
+    scene_end_pod(&scene, &scene.pods[0], 1);
+    scene_end_pod(&scene, &scene.pods[1], 1);
+    scene_plan(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), "BackoffLimitExceeded");
+}
+
+Test(take_back, what_no_disruption_explains_fails_the_job_at_once)
+{
+    scene.job.run_policy.backoff_limit = 0;
+    scene_end_pod(&scene, &scene.pods[1], 139);
+    scene_plan(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), "BackoffLimitExceeded");
+    cr_assert_eq(scene.plan.status.epoch, 1);
+}
+
+Test(take_back, a_disruption_that_is_seen_with_the_last_failure_explains_it)
+{
+    scene.job.run_policy.backoff_limit = 0;
+    scene_end_pod(&scene, &scene.pods[1], 1);
+    scene.input.now_ms += 2000;
+    scene_end_pod(&scene, &scene.pods[0], 143);
+    scene.pods[0].disruption_target = true;
+    scene_plan(&scene);
+    cr_assert_not(status_terminal(&scene.plan.status));
+    scene_accept(&scene);
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.restarts.failures, 0);
+    cr_assert_eq(scene.plan.status.restarts.disruptions, 1);
+}
+
+Test(take_back, a_member_that_goes_on_does_not_hide_that_the_limit_is_spent)
+{
+    scene.job.run_policy.restart_scope = RESTART_SCOPE_POD;
+    scene.job.run_policy.backoff_limit = 0;
+    charge_one(1);
+    cr_assert_not(status_terminal(&scene.job.status));
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0);
+    scene.input.now_ms += 55000;
+    scene_plan(&scene);
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), "BackoffLimitExceeded");
+}
+
+Test(take_back, a_job_that_is_suspended_at_its_limit_fails_when_it_is_resumed)
+{
+    charge_at_the_limit();
+    scene.job.run_policy.suspend = true;
+    for (int turn = 0; turn < 3; turn++) {
+        scene_plan(&scene);
+        scene_accept(&scene);
+        scene.input.pod_count = 0;
+    }
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_SUSPENDED, CONDITION_TRUE), "Suspended");
+    scene.job.run_policy.suspend = false;
+    scene.input.now_ms += 60000;
+    for (int turn = 0; turn < 2; turn++) {
+        scene_plan(&scene);
+        scene_accept(&scene);
+    }
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), "BackoffLimitExceeded");
+    cr_assert_str_eq(scene.job.status.conditions[CONDITION_FAILED].message, "backoffLimit 0 is spent");
 }
