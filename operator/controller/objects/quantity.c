@@ -120,17 +120,42 @@ static struct json *of_container(const struct json *container)
     return amounts;
 }
 
+static bool is_sidecar(const struct json *container)
+{
+    return strcmp(json_string_at(container, "restartPolicy", ""), "Always") == 0;
+}
+
+/* The most that is needed at a time before the containers start, and what of it runs on beside them. */
+static struct json *of_init_containers(const struct json *containers, struct json *ret_sidecars)
+{
+    struct json *most = json_new_object();
+    for (const struct json *item = json_first(containers); item; item = json_next(item)) {
+        SCOPED_JSON *amounts = of_container(item);
+        if (is_sidecar(item)) {
+            quantities_add(ret_sidecars, amounts, 1);
+            raise_to(most, ret_sidecars);
+        } else {
+            quantities_add(amounts, ret_sidecars, 1);
+            raise_to(most, amounts);
+        }
+    }
+    return most;
+}
+
 struct json *quantities_of_pod(const struct json *spec)
 {
     struct json *sum = json_new_object();
-    const struct json *containers = json_member(spec, "containers"), *first = json_member(spec, "initContainers");
+    const struct json *containers = json_member(spec, "containers");
+    SCOPED_JSON *most = of_init_containers(json_member(spec, "initContainers"), sum);
     for (const struct json *item = json_first(containers); item; item = json_next(item)) {
         SCOPED_JSON *amounts = of_container(item);
         quantities_add(sum, amounts, 1);
     }
-    for (const struct json *item = json_first(first); item; item = json_next(item)) {
-        SCOPED_JSON *amounts = of_container(item);
-        raise_to(sum, amounts);
-    }
+    raise_to(sum, most);
+    const struct json *whole = json_at(spec, "resources.requests");
+    for (const struct json *item = json_first(whole); item; item = json_next(item))
+        json_remove(sum, json_key(item));
+    quantities_add(sum, whole, 1);
+    quantities_add(sum, json_member(spec, "overhead"), 1);
     return sum;
 }

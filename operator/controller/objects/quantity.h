@@ -21,8 +21,9 @@ void quantity_print(int64_t thousandths, char text[QUANTITY_TEXT_MAX]);
 /* Adds `times` the amounts of `more` ({"cpu":"1"}) to those of `sum`; what is no amount is left out. */
 void quantities_add(struct json *sum, const struct json *more, int64_t times);
 
-/* What a scheduler sets aside for a pod: the sum over its containers, or its largest init container where that is more;
- * limits stand for requests that are not given. A new object; free with json_free. */
+/* What a scheduler sets aside for a pod: the sum over its containers and sidecars (init containers that run on), or an init
+ * container and the sidecars before it where that is more; limits stand for requests that are not given. What the pod
+ * requests as a whole takes the place of that, and its overhead comes on top. A new object; free with json_free. */
 struct json *quantities_of_pod(const struct json *spec);
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/controller/objects/quantity.h"
 
+#include <stdio.h>
+
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -52,6 +54,42 @@ Test(quantity, a_pod_needs_the_sum_of_its_containers_or_its_largest_first_one)
     SCOPED_JSON *sum = json_new_object();
     quantities_add(sum, one, 3);
     cr_assert_str_eq(json_string_at(sum, "cpu", ""), "6");
+}
+
+static const char *cpu_of_pod(const char *spec)
+{
+    static char cpu[QUANTITY_TEXT_MAX];
+    SCOPED_JSON *parsed = parse(spec);
+    SCOPED_JSON *amounts = quantities_of_pod(parsed);
+    snprintf(cpu, sizeof cpu, "%s", json_string_at(amounts, "cpu", ""));
+    return cpu;
+}
+
+#define CPU(amount) "\"resources\":{\"requests\":{\"cpu\":\"" amount "\"}}"
+#define SIDECAR(amount) "{\"restartPolicy\":\"Always\"," CPU(amount) "}"
+#define INIT(amount) "{" CPU(amount) "}"
+
+/* As kube-scheduler reckons (KEP-753). */
+Test(quantity, sidecars_run_on_beside_the_containers_and_the_init_containers_after_them)
+{
+    cr_assert_str_eq(cpu_of_pod("{\"containers\":[{" CPU("2") "}],\"initContainers\":[" SIDECAR("1") "]}"), "3");
+    cr_assert_str_eq(
+        cpu_of_pod("{\"containers\":[{" CPU("2") "}],\"initContainers\":[" SIDECAR("1") "," INIT("5") "]}"), "6",
+        "with the sidecar before it");
+    cr_assert_str_eq(
+        cpu_of_pod("{\"containers\":[{" CPU("2") "}],\"initContainers\":[" INIT("5") "," SIDECAR("1") "]}"), "5",
+        "before the sidecar");
+    cr_assert_str_eq(cpu_of_pod("{\"containers\":[{" CPU("500m") "}],\"initContainers\":[" SIDECAR("1") "," INIT(
+                         "2") "," SIDECAR("1") "," INIT("2") "]}"),
+                     "4", "two sidecars before the last");
+}
+
+Test(quantity, what_runs_pods_takes_its_part_and_a_pod_may_request_as_a_whole)
+{
+    cr_assert_str_eq(cpu_of_pod("{\"containers\":[{" CPU("2") "}],\"overhead\":{\"cpu\":\"250m\"}}"), "2250m");
+    cr_assert_str_eq(
+        cpu_of_pod("{\"containers\":[{" CPU("2") "},{" CPU("1") "}]," CPU("4") ",\"overhead\":{\"cpu\":\"250m\"}}"),
+        "4250m");
 }
 
 Test(quantity, sums_do_not_overflow)
