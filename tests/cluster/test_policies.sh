@@ -49,7 +49,17 @@ spec:
   data: {format: synthetic, examples: 1000}
   training: {steps: 10, batchSize: 100, optimizer: {type: sgd, learningRate: "0.1"}}
 YAML
-for job in crew servers; do
+k apply -f - >/dev/null <<YAML
+apiVersion: coxswain.dev/v1alpha1
+kind: TrainingJob
+metadata: {name: torch}
+spec:
+  framework: PyTorch
+  image: torch
+  strategy: {type: MultiWorkerMirrored}
+  workers: 2
+YAML
+for job in crew servers torch; do
     k wait tj/$job --for=condition=Running --timeout=180s >/dev/null
     verdict $? "the pods of $job are made" "$(status_of $job conditions)"
 done
@@ -82,6 +92,10 @@ questions() {
             fi
             echo "no $space/passer-by $space/$member $port a stranger does not reach them at $port"
             echo "no elsewhere/impostor $space/$member $port nor one of another namespace at $port"
+        done
+        for port in 23456 40123; do
+            [[ -z $peer ]] || echo "yes $space/$peer $space/$member $port and at ports that PyTorch and NCCL take"
+            echo "no $space/passer-by $space/$member $port and nobody else there"
         done
         for protocol in UDP TCP; do
             echo "yes $space/$member kube-system/names 53/$protocol workers ask for names"
