@@ -15,14 +15,15 @@ static const struct command_usage usage = {
     "Starts the whole crew over from its last checkpoint: suspends the job, waits until all pods are gone, lets it go\n"
     "on. With a role and an index it deletes that one pod, whose successor takes its place as after a preemption. "
     "Neither\n"
-    "spends backoffLimit.\n"
+    "spends backoffLimit. A job that is suspended is left so: see cox resume.\n"
     "\n"
     "  --role ROLE      worker (default), chief, ps or evaluator\n"
     "  --index N        of that role, from 0\n"
     "  --timeout TIME   how long the pods may take to go (default: 5m); after that the job stays suspended\n"
     "\n"
-    "Exit code: 0 done, 1 the cluster refused, there is no such pod, or the job is over, 2 wrong usage, 3 the time is\n"
-    "over, 130 interrupted (while it waits: the job stays suspended).\n",
+    "Exit code: 0 done, 1 the cluster refused, there is no such pod, or the job is over or suspended, 2 wrong usage, 3 "
+    "the\n"
+    "time is over, 130 interrupted (while it waits: the job stays suspended).\n",
     "rim", 1, 1};
 
 /* Longer than the grace period of any usual pod. */
@@ -36,12 +37,27 @@ static enum await_end is_suspended(const struct json *job, const void *context)
     return job_condition_true(job, "Suspended") ? AWAIT_HOLDS : AWAIT_GOES_ON;
 }
 
+/* What is over stays so, and whoever suspended a job has a reason that is not ours to overrule. */
+static int check_crew(struct cluster *cluster, const char *name, struct error *error)
+{
+    SCOPED_JSON *job = NULL;
+    struct resource_path path = cluster_job_path(cluster, name);
+    if (cluster_get(cluster, &path, &job, error) < 0)
+        return -1;
+    if (job_is_over(job))
+        return error_set(error, ERROR_INVALID, "%s is over: there is nothing to restart; create it anew", name);
+    if (json_boolean_at(job, "spec.runPolicy.suspend", false))
+        return error_set(error, ERROR_INVALID,
+                         "%s is suspended: `cox resume %s` starts its crew over from the last checkpoint", name, name);
+    return 0;
+}
+
 static int restart_crew(struct cluster *cluster, const struct command_line *line, struct error *error)
 {
     const char *name = line->names[0];
     int64_t timeout_ms = line->timeout_ms < 0 ? DEFAULT_TIMEOUT_MS : line->timeout_ms;
     enum await_end end;
-    if (job_suspend(cluster, name, true, error) < 0)
+    if (check_crew(cluster, name, error) < 0 || job_suspend(cluster, name, true, error) < 0)
         return -1;
     printf("%s: waiting until all its pods are gone\n", name);
     fflush(stdout);

@@ -80,6 +80,8 @@ cox 0 suspend steady && cox 0 wait steady --for Suspended --timeout 180s && cox 
 verdict $? "suspend removes the pods" "$(said)"
 cox 0 why steady && printed '^steady waits for somebody to resume it'
 verdict $? "why says who is waited for" "$(said)"
+cox 1 restart steady && grep -q 'steady is suspended: .cox resume steady. starts' err && cox 0 why steady && printed 'somebody to resume it'
+verdict $? "who suspended it is not overruled by a restart" "$(said)"
 cox 0 resume steady && cox 0 wait steady --for Running --timeout 180s
 verdict $? "resume brings them back" "$(said)"
 cox 1 scale steady --workers 3 && grep -q 'workers may change only when elastic is set' err
@@ -115,6 +117,8 @@ verdict $? "a foreign job's log is shown, whatever its container is called" "$(s
 job bad '{}' 1 'echo no such data; exit 65'
 cox 1 wait bad --timeout 180s && printed 'bad: Failed: .*65' && cox 0 why bad && printed 'it has failed'
 verdict $? "and how it failed, with 1" "$(said)"
+cox 1 restart bad && grep -q 'bad is over: there is nothing to restart' err && ! job_says bad "\"suspend\": *true"
+verdict $? "what is over is not suspended by a restart" "$(said)"
 api PATCH "$jobs_path/bad" '{"metadata":{"labels":{"a":"b"}}}' >/dev/null
 cox 0 get -l a=b -o name && printed '^trainingjob.coxswain.dev/bad$' && (($(wc -l <out) == 1))
 verdict $? "a selector selects" "$(said)"
