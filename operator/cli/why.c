@@ -343,14 +343,18 @@ static void print_failing_saves(const struct why_input *input, struct buffer *ou
     print_words(json_string_at(condition, "message", ""), out);
 }
 
+/* What a crew that runs can do without is waited for all the same. */
 static bool it_runs(const struct why_input *input, struct buffer *out)
 {
     if (!job_condition_true(input->job, "Running"))
         return false;
+    SCOPED_BUFFER wait;
+    buffer_init(&wait, WHY_MAX / 2);
+    bool waits = pods_cannot_be_created(input, &wait) || pods_keep_it(input, &wait);
     int64_t step = json_integer_at(input->job, "status.progress.step", -1);
     int64_t total = json_integer_at(input->job, "status.progress.totalSteps", -1);
     int64_t left = json_integer_at(input->job, "status.progress.secondsRemaining", -1);
-    buffer_append_string(out, "waits for nothing: it runs", NULL);
+    buffer_append_string(out, waits ? "runs" : "waits for nothing: it runs", NULL);
     if (step >= 0 && total > 0)
         buffer_format(out, ", step %" PRId64 " of %" PRId64, step, total);
     if (left >= 0) {
@@ -358,6 +362,8 @@ static bool it_runs(const struct why_input *input, struct buffer *out)
         print_duration(1000 * left, out);
         buffer_append_string(out, " left", NULL);
     }
+    if (waits)
+        buffer_format(out, ", and %s", buffer_text(&wait));
     print_back_off(input, out);
     print_failing_saves(input, out);
     return true;
@@ -382,8 +388,16 @@ static bool what_the_conditions_say(const struct why_input *input, struct buffer
 void why_print(const struct why_input *input, struct buffer *out)
 {
     static bool (*const answers[])(const struct why_input *input, struct buffer *out) = {
-        it_is_being_deleted, nobody_looks,           it_is_over,   it_is_suspended, its_queue_keeps_it,
-        it_backs_off,        pods_cannot_be_created, pods_keep_it, it_runs,         what_the_conditions_say,
+        it_is_being_deleted,
+        nobody_looks,
+        it_is_over,
+        it_is_suspended,
+        its_queue_keeps_it,
+        it_backs_off,
+        it_runs,
+        pods_cannot_be_created,
+        pods_keep_it,
+        what_the_conditions_say,
     };
     buffer_format(out, "%s ", name_of(input->job));
     for (size_t i = 0; i < sizeof answers / sizeof *answers; i++)

@@ -136,6 +136,25 @@ Test(why, the_newest_event_about_a_pod)
            "digits waits for pod digits-worker-0-1 to start: FailedMount: volume runs: not found");
 }
 
+#define RUNNING                                                                                                        \
+    "'state':'Running','progress':{'step':40,'totalSteps':100,'secondsRemaining':35},'conditions':[{'type':'Running'," \
+    "'status':'True','reason':'CrewSufficient','message':'3 of 4 workers are ready, and elastic.minWorkers is 2'}"
+
+Test(why, a_crew_that_runs_and_what_it_can_do_without)
+{
+    expect(JOB("", RUNNING "]"),
+           "[{'metadata':{'name':'digits-worker-3-2','labels':{'coxswain.dev/current':'true'}},"
+           "'status':{'phase':'Pending','conditions':[{'type':'PodScheduled','status':'False',"
+           "'message':'0/3 nodes are available.'}]}}]",
+           "[]",
+           "digits runs, step 40 of 100, 35s left, and waits for a node for pod digits-worker-3-2: 0/3 nodes are "
+           "available");
+    expect(JOB("", RUNNING ",{'type':'Scheduled','status':'False','reason':'QuotaExceeded','message':'exceeded quota: "
+                           "team'}]"),
+           "[]", "[]",
+           "digits runs, step 40 of 100, 35s left, and waits for room in the namespace's quota: exceeded quota: team");
+}
+
 Test(why, nothing)
 {
     expect(JOB_RUNNING, "[]", "[]", "digits waits for nothing: it runs, step 120 of 300, 35s left");
