@@ -21,6 +21,7 @@ struct http_client {
     struct event_loop *loop;
     char *ca_pem, *client_cert_pem, *client_key_pem;
     char *tls_server_name;
+    char *proxy; /* NULL: as the environment has it */
     char *user_agent;
     bool insecure;
     bool http2;
@@ -61,6 +62,15 @@ struct http_transfer {
 
 /* ---------------------------------------------------------------- client */
 
+/* Whoever leads the way knows the names there. Free with free(). */
+static char *proxy_address(const char *proxy)
+{
+    static const char socks[] = "socks5://";
+    if (proxy && strncmp(proxy, socks, strlen(socks)) == 0)
+        return memory_format("socks5h://%s", proxy + strlen(socks));
+    return memory_copy_string(proxy);
+}
+
 int http_client_new(struct event_loop *loop, const struct http_client_options *options, struct http_client **ret_client,
                     struct error *error)
 {
@@ -77,6 +87,7 @@ int http_client_new(struct event_loop *loop, const struct http_client_options *o
         .client_cert_pem = memory_copy_string(options->client_cert_pem),
         .client_key_pem = memory_copy_string(options->client_key_pem),
         .tls_server_name = memory_copy_string(options->tls_server_name),
+        .proxy = proxy_address(options->proxy),
         .user_agent = memory_copy_string(options->user_agent),
         .insecure = options->insecure_skip_tls_verify,
         .http2 = options->http2,
@@ -114,6 +125,7 @@ void http_client_free(struct http_client *client)
     free(client->client_cert_pem);
     free(client->client_key_pem);
     free(client->tls_server_name);
+    free(client->proxy);
     free(client->user_agent);
     free(client);
 }
@@ -478,6 +490,28 @@ static void set_server_name(struct http_transfer *transfer, CURLU *url, const ch
     header_add(transfer, "Host: ", host_header);
 }
 
+/* Copied: it may change before the transfer ends. */
+static void set_blob(CURL *easy, CURLoption option, char *pem)
+{
+    if (pem == NULL)
+        return;
+    struct curl_blob blob = {.data = pem, .len = strlen(pem), .flags = CURL_BLOB_COPY};
+    curl_easy_setopt(easy, option, &blob);
+}
+
+/* Of all hosts, as kubectl does; trusted as the server is. */
+static void set_proxy(struct http_transfer *transfer, const char *proxy)
+{
+    CURL *easy = transfer->base.easy;
+    struct http_client *client = transfer->client;
+    curl_easy_setopt(easy, CURLOPT_PROXY, proxy);
+    curl_easy_setopt(easy, CURLOPT_NOPROXY, "");
+    curl_easy_setopt(easy, CURLOPT_HEADEROPT, (long)CURLHEADER_SEPARATE); /* it must not see the token */
+    set_blob(easy, CURLOPT_PROXY_CAINFO_BLOB, client->ca_pem);
+    curl_easy_setopt(easy, CURLOPT_PROXY_SSL_VERIFYPEER, client->insecure ? 0L : 1L);
+    curl_easy_setopt(easy, CURLOPT_PROXY_SSL_VERIFYHOST, client->insecure ? 0L : 2L);
+}
+
 static int set_address(struct http_transfer *transfer, const struct http_request *request)
 {
     CURL *easy = transfer->base.easy;
@@ -491,9 +525,12 @@ static int set_address(struct http_transfer *transfer, const struct http_request
     if (!is_https && strcmp(scheme, "http") != 0)
         return error_set(&transfer->failure, ERROR_INVALID, "'%s' is neither http:// nor https://", request->url);
     bool is_loopback = host_is_loopback(host);
-    if (set_token(transfer, request->bearer_token, is_https, is_loopback) < 0)
+    const char *proxy = transfer->client->proxy;
+    if (set_token(transfer, request->bearer_token, is_https, is_loopback && !proxy) < 0)
         return -1;
-    if (is_loopback)
+    if (proxy)
+        set_proxy(transfer, proxy);
+    else if (is_loopback)
         curl_easy_setopt(easy, CURLOPT_PROXY, "");
     if (is_https && transfer->client->tls_server_name)
         set_server_name(transfer, url, host, port);
@@ -506,15 +543,6 @@ static int set_address(struct http_transfer *transfer, const struct http_request
         curl_easy_setopt(easy, CURLOPT_REDIR_PROTOCOLS_STR, is_https ? "https" : "http,https");
     }
     return 0;
-}
-
-/* Copied: it may change before the transfer ends. */
-static void set_blob(CURL *easy, CURLoption option, char *pem)
-{
-    if (pem == NULL)
-        return;
-    struct curl_blob blob = {.data = pem, .len = strlen(pem), .flags = CURL_BLOB_COPY};
-    curl_easy_setopt(easy, option, &blob);
 }
 
 static void set_tls(struct http_transfer *transfer)

@@ -26,6 +26,17 @@ static struct kube_client_options options_complete(const struct kube_client_opti
     return options;
 }
 
+/* The strings are constants, or the configuration's. */
+static const char **headers_new(const char *accept, const struct json *more)
+{
+    const char **headers = memory_allocate(json_count(more) + 2, sizeof *headers);
+    size_t count = 0;
+    headers[count++] = accept;
+    for (const struct json *item = json_first(more); item; item = json_next(item))
+        headers[count++] = json_string(item, "");
+    return headers;
+}
+
 int kube_client_new(struct event_loop *loop, const struct kube_config *config, const struct kube_client_options *given,
                     struct kube_client **ret_client, struct error *error)
 {
@@ -43,6 +54,7 @@ int kube_client_new(struct event_loop *loop, const struct kube_config *config, c
         .client_key_pem = own.client_key_pem,
         .tls_server_name = own.tls_server_name,
         .insecure_skip_tls_verify = own.insecure_skip_tls_verify,
+        .proxy = own.proxy,
         .user_agent = options.user_agent,
         .max_connections = (int)options.max_in_flight + STREAM_CONNECTIONS,
         .http2 = options.http2,
@@ -56,6 +68,9 @@ int kube_client_new(struct event_loop *loop, const struct kube_config *config, c
     client->options.user_agent = NULL; /* borrowed; the HTTP client has its copy */
     client->credentials_read_ns = client->plugin_run_ns = clock_monotonic_ns();
     client->expires_ms = expires_ms;
+    client->headers[false] = headers_new("Accept: application/json", own.impersonation);
+    client->headers[true] = headers_new(
+        "Accept: application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json", own.impersonation);
     client->config = own;
     own = (struct kube_config){.server = NULL};
     for (int priority = 0; priority < KUBE_PRIORITY_COUNT; priority++)
@@ -75,6 +90,8 @@ void kube_client_free(struct kube_client *client)
     for (int priority = 0; priority < KUBE_PRIORITY_COUNT; priority++)
         call_queue_release(&client->queues[priority]);
     request_metrics_release(&client->metrics);
+    free(client->headers[false]);
+    free(client->headers[true]);
     kube_config_release(&client->config);
     free(client);
 }

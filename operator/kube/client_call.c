@@ -335,9 +335,6 @@ static void set_deadline(struct kube_call *call)
 
 void kube_call_send(struct kube_call *call)
 {
-    static const char *const whole[] = {"Accept: application/json", NULL};
-    static const char *const metadata[] = {
-        "Accept: application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json", NULL};
     struct kube_client *client = call->client;
     if (!gate_lets_through(call)) {
         error_set(kube_call_failure(call), ERROR_CANCELLED, "writes are stopped: the lease is not held");
@@ -348,7 +345,7 @@ void kube_call_send(struct kube_call *call)
     struct http_request request = {
         .method = kube_verbs[call->verb].method,
         .url = call->url,
-        .headers = call->metadata_only ? metadata : whole,
+        .headers = client->headers[call->metadata_only],
         .body = call->body,
         .body_length = call->body_length,
         .content_type = kube_verbs[call->verb].content_type,

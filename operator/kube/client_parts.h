@@ -29,6 +29,7 @@ struct kube_client {
     struct event_loop *loop;
     struct http_client *http;
     struct kube_config config;
+    const char **headers[2]; /* of every request, for whole objects and for metadata only; a NULL ends them */
     int64_t credentials_read_ns;
     int64_t plugin_run_ns;       /* when it was last tried */
     int64_t plugin_rest_ms;      /* how long it rests from then on, at least; 0: as ever */

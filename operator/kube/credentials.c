@@ -14,10 +14,11 @@ void kube_config_release(struct kube_config *config)
 {
     char *owned[] = {config->server,     config->name_space,      config->context_name,   config->source,
                      config->ca_pem,     config->client_cert_pem, config->client_key_pem, config->token,
-                     config->token_file, config->tls_server_name, config->ca_file};
+                     config->token_file, config->tls_server_name, config->ca_file,        config->proxy};
     for (size_t i = 0; i < sizeof owned / sizeof owned[0]; i++)
         free(owned[i]);
     json_free(config->exec);
+    json_free(config->impersonation);
     *config = (struct kube_config){0};
 }
 
@@ -35,6 +36,8 @@ void kube_config_copy(const struct kube_config *config, struct kube_config *ret_
         .token = memory_copy_string(config->token),
         .token_file = memory_copy_string(config->token_file),
         .exec = config->exec ? json_copy(config->exec) : NULL,
+        .impersonation = config->impersonation ? json_copy(config->impersonation) : NULL,
+        .proxy = memory_copy_string(config->proxy),
         .tls_server_name = memory_copy_string(config->tls_server_name),
         .insecure_skip_tls_verify = config->insecure_skip_tls_verify,
     };

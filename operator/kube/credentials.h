@@ -3,11 +3,11 @@
  * How to reach an API server and as whom: from kubeconfig files (as kubectl reads
  * them) or from the files that every pod is given for its service account.
  *
- * Supported: clusters with inline or file certificates, tls-server-name and
- * insecure-skip-tls-verify; users with client certificates, token, tokenFile, and
- * exec plugins, which whoever makes a client has to allow (client.h); contexts with
- * a namespace. Refused with a sentence that names the entry: auth providers,
- * passwords, impersonation and proxy-url.
+ * Supported: clusters with inline or file certificates, tls-server-name,
+ * insecure-skip-tls-verify and proxy-url; users with client certificates, token,
+ * tokenFile, exec plugins, which whoever makes a client has to allow (client.h), and
+ * those who act as others; contexts with a namespace. Refused with a sentence that
+ * names the entry: auth providers and passwords, which Kubernetes has given up.
  */
 #ifndef COXSWAIN_KUBE_CREDENTIALS_H
 #define COXSWAIN_KUBE_CREDENTIALS_H
@@ -36,6 +36,8 @@ struct kube_config {
     /* The plugin that has the user's credentials where it has none of those above (exec_plugin.h): "user", its name; "plugin",
      * its `exec`; "cluster", what the plugin is told of that. NULL: none. */
     struct json *exec;
+    struct json *impersonation; /* headers (impersonation.h); NULL: none */
+    char *proxy;                /* "http://…", "https://…", "socks5://…"; NULL: as the environment has it */
     char *tls_server_name;
     bool insecure_skip_tls_verify; /* only when the kubeconfig says so; the program must log it */
 };

@@ -9,6 +9,7 @@
 #include "common/memory.h"
 #include "common/yaml.h"
 #include "operator/kube/exec_plugin.h"
+#include "operator/kube/impersonation.h"
 
 static int parse_text(const char *text, size_t length, struct json **ret_document, struct error *error)
 {
@@ -138,16 +139,32 @@ static int refuse_keys(const struct json *entry, const char *const keys[], struc
         bool is_empty = type == JSON_ABSENT || type == JSON_NULL ||
                         (type == JSON_STRING && json_string_at(entry, *keys, "")[0] == '\0');
         if (!is_empty)
-            return error_set(error, ERROR_UNSUPPORTED,
-                             "'%s' is not supported; use a token, a tokenFile or a client certificate", *keys);
+            return error_set(
+                error, ERROR_UNSUPPORTED,
+                "'%s' is not supported, and no Kubernetes server since 1.19, nor kubectl since 1.26, knows it; "
+                "use a token, a tokenFile, a client certificate or an exec plugin",
+                *keys);
     }
+    return 0;
+}
+
+/* Those that kubectl has. */
+static int read_proxy(const struct json *cluster, struct kube_config *config, struct error *error)
+{
+    static const char *const schemes[] = {"http://", "https://", "socks5://"};
+    const char *url = json_string_at(cluster, "proxy-url", "");
+    bool is_known = *url == '\0';
+    for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
+        is_known |= strncmp(url, schemes[i], strlen(schemes[i])) == 0;
+    if (!is_known)
+        return error_set(error, ERROR_INVALID, "proxy-url '%s' must begin with http://, https:// or socks5://", url);
+    config->proxy = memory_copy_string(*url ? url : NULL);
     return 0;
 }
 
 static int read_cluster(const struct json *cluster, struct kube_config *config, struct error *error)
 {
-    static const char *const unsupported[] = {"proxy-url", NULL};
-    if (refuse_keys(cluster, unsupported, error) < 0)
+    if (read_proxy(cluster, config, error) < 0)
         return -1;
     const char *server = json_string_at(cluster, "server", "");
     size_t length = strlen(server);
@@ -182,6 +199,7 @@ static struct json *describe_cluster(const struct json *cluster, const struct ku
     struct json *about = json_new_object();
     json_set_string(about, "server", config->server);
     json_set_string(about, "tls-server-name", config->tls_server_name);
+    json_set_string(about, "proxy-url", config->proxy);
     if (config->insecure_skip_tls_verify)
         json_set_boolean(about, "insecure-skip-tls-verify", true);
     if (config->ca_pem) {
@@ -213,8 +231,9 @@ static int read_plugin(const struct json *user, const char *name, const struct j
 
 static int read_user(const struct json *user, struct kube_config *config, struct error *error)
 {
-    static const char *const unsupported[] = {"auth-provider", "username", "password", "as", NULL};
-    if (refuse_keys(user, unsupported, error) < 0 || read_token(user, config, error) < 0 ||
+    static const char *const unsupported[] = {"auth-provider", "username", "password", NULL};
+    if (refuse_keys(user, unsupported, error) < 0 || impersonation_read(user, &config->impersonation, error) < 0 ||
+        read_token(user, config, error) < 0 ||
         read_pem(user, "client-certificate", &config->client_cert_pem, error) < 0 ||
         read_pem(user, "client-key", &config->client_key_pem, error) < 0)
         return -1;

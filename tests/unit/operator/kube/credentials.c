@@ -50,7 +50,9 @@ static const char kubeconfig[] =
     "- name: skip\n"
     "  cluster: {server: 'https://host', insecure-skip-tls-verify: true}\n"
     "- name: proxied\n"
-    "  cluster: {server: 'https://host', proxy-url: 'http://proxy'}\n"
+    "  cluster: {server: 'https://host', proxy-url: 'socks5://proxy:1080'}\n"
+    "- name: ftp\n"
+    "  cluster: {server: 'https://host', proxy-url: 'ftp://proxy'}\n"
     "- name: bare\n"
     "  cluster: {server: host}\n"
     "users:\n"
@@ -73,6 +75,13 @@ static const char kubeconfig[] =
     "  user: {token: abc, exec: {command: aws, apiVersion: client.authentication.k8s.io/v1}}\n"
     "- name: p\n"
     "  user: {username: u, password: p}\n"
+    "- name: other\n"
+    "  user: {token: abc, as: jane doe, as-uid: u1, as-groups: [dev, 'ops team'],\n"
+    "         as-user-extra: {'example.com/why': [testing], scopes: [a, b]}}\n"
+    "- name: groups\n"
+    "  user: {token: abc, as-groups: [dev]}\n"
+    "- name: split\n"
+    "  user: {token: abc, as: \"jane\\r\\nX-Header: y\"}\n"
     "contexts:\n"
     "- {name: here, context: {cluster: c, user: t, namespace: team}}\n"
     "- {name: file, context: {cluster: c, user: f}}\n"
@@ -84,6 +93,10 @@ static const char kubeconfig[] =
     "- {name: both, context: {cluster: c, user: both}}\n"
     "- {name: password, context: {cluster: c, user: p}}\n"
     "- {name: proxied, context: {cluster: proxied, user: t}}\n"
+    "- {name: ftp, context: {cluster: ftp, user: t}}\n"
+    "- {name: other, context: {cluster: c, user: other}}\n"
+    "- {name: groups, context: {cluster: c, user: groups}}\n"
+    "- {name: split, context: {cluster: c, user: split}}\n"
     "- {name: bare, context: {cluster: bare, user: t}}\n"
     "- {name: nobody, context: {cluster: c, user: gone}}\n"
     "- {name: nowhere, context: {cluster: gone, user: t}}\n"
@@ -149,6 +162,32 @@ Test(credentials, a_plugin_is_kept_with_what_it_is_told_of_the_cluster)
     kube_config_release(&config);
 }
 
+Test(credentials, whoever_acts_as_another_says_so_in_headers)
+{
+    static const char *const expected[] = {"Impersonate-User: jane doe",
+                                           "Impersonate-Uid: u1",
+                                           "Impersonate-Group: dev",
+                                           "Impersonate-Group: ops team",
+                                           "Impersonate-Extra-example.com%2Fwhy: testing",
+                                           "Impersonate-Extra-scopes: a",
+                                           "Impersonate-Extra-scopes: b"};
+    struct kube_config config;
+    struct error error = ERROR_INIT;
+    cr_assert_eq(parse("other", &config, &error), 0, "%s", error.message);
+    size_t count = 0;
+    for (const struct json *item = json_first(config.impersonation); item; item = json_next(item))
+        cr_assert_str_eq(json_string(item, ""), expected[count++]);
+    cr_assert_eq(count, sizeof expected / sizeof *expected);
+    kube_config_release(&config);
+    cr_assert_eq(parse(NULL, &config, &error), 0, "%s", error.message);
+    cr_assert_null(config.impersonation);
+    cr_assert_null(config.proxy);
+    kube_config_release(&config);
+    cr_assert_eq(parse("proxied", &config, &error), 0, "%s", error.message);
+    cr_assert_str_eq(config.proxy, "socks5://proxy:1080");
+    kube_config_release(&config);
+}
+
 Test(credentials, what_cannot_work_is_refused_by_name)
 {
     static const char *const cases[][2] = {
@@ -156,7 +195,9 @@ Test(credentials, what_cannot_work_is_refused_by_name)
         {"exec", "user 'x': exec: apiVersion 'client.authentication.k8s.io/v1alpha1' is not known"},
         {"helper", "user 'h': 'auth-provider' is not supported"},
         {"password", "user 'p': 'username' is not supported"},
-        {"proxied", "cluster 'proxied': 'proxy-url' is not supported"},
+        {"ftp", "cluster 'ftp': proxy-url 'ftp://proxy' must begin with http://, https:// or socks5://"},
+        {"groups", "user 'groups': as-uid, as-groups and as-user-extra need 'as', the user's name"},
+        {"split", "user 'split': Impersonate-User: each value must be text that can stand in a header"},
         {"bare", "cluster 'bare': server 'host' must begin with https://"},
         {"nobody", "there is no user named 'gone'"},
         {"nowhere", "there is no cluster named 'gone'"},

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/kube/impersonation.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "common/buffer.h"
+
+#define LINE_MAX_BYTES (64 * 1024)
+
+static bool has_control(const char *text)
+{
+    for (const char *at = text; *at; at++)
+        if ((unsigned char)*at < ' ' || *at == 0x7f)
+            return true;
+    return false;
+}
+
+static int add_header(struct json *headers, const char *name, const struct json *value, struct error *error)
+{
+    const char *text = json_string(value, NULL);
+    if (!text || has_control(text))
+        return error_set(error, ERROR_INVALID, "%s: each value must be text that can stand in a header", name);
+    SCOPED_BUFFER line;
+    buffer_init(&line, LINE_MAX_BYTES);
+    if (buffer_format(&line, "%s: %s", name, text) < 0)
+        return error_set(error, ERROR_INVALID, "%s: a value is longer than 64 KiB", name);
+    json_append(headers, json_new_string(buffer_text(&line)));
+    return 0;
+}
+
+static int add_headers(struct json *headers, const char *name, const struct json *values, struct error *error)
+{
+    for (const struct json *item = json_first(values); item; item = json_next(item))
+        if (add_header(headers, name, item, error) < 0)
+            return -1;
+    return 0;
+}
+
+/* What a header's name cannot hold is written %2F, as client-go does. */
+static void escape_key(const char *key, struct buffer *out)
+{
+    for (const char *at = key; *at; at++) {
+        unsigned char byte = (unsigned char)*at;
+        if (byte < 128 && (isalnum(byte) || strchr("!#$&'*+-.^_`|~", byte)))
+            buffer_append_byte(out, *at, NULL);
+        else
+            buffer_format(out, "%%%02X", byte);
+    }
+}
+
+static int add_extra(struct json *headers, const struct json *extra, struct error *error)
+{
+    for (const struct json *item = json_first(extra); item; item = json_next(item)) {
+        SCOPED_BUFFER name;
+        buffer_init(&name, LINE_MAX_BYTES);
+        buffer_append_string(&name, "Impersonate-Extra-", NULL);
+        escape_key(json_key(item), &name);
+        if (add_headers(headers, buffer_text(&name), item, error) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+int impersonation_read(const struct json *user, struct json **ret_headers, struct error *error)
+{
+    const struct json *name = json_member(user, "as"), *uid = json_member(user, "as-uid");
+    const struct json *groups = json_member(user, "as-groups"), *extra = json_member(user, "as-user-extra");
+    bool has_name = *json_string(name, "") != '\0', has_uid = *json_string(uid, "") != '\0';
+    if (!has_name && !has_uid && json_count(groups) == 0 && json_count(extra) == 0)
+        return 0;
+    if (!has_name)
+        return error_set(error, ERROR_INVALID, "as-uid, as-groups and as-user-extra need 'as', the user's name");
+    SCOPED_JSON *headers = json_new_array();
+    if (add_header(headers, "Impersonate-User", name, error) < 0 ||
+        (has_uid && add_header(headers, "Impersonate-Uid", uid, error) < 0) ||
+        add_headers(headers, "Impersonate-Group", groups, error) < 0 || add_extra(headers, extra, error) < 0)
+        return -1;
+    *ret_headers = headers;
+    headers = NULL;
+    return 0;
+}
