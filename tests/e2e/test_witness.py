@@ -36,9 +36,18 @@ class World:
     def gone(self, one):
         self.add(self.pods, "DELETED", one)
 
-    def tell(self, state, active, ready):
+    def tell(self, state, active, ready, **more):
         counts = [{"role": "worker", "active": active, "ready": ready}]
-        self.add(self.jobs, "MODIFIED", {"spec": {"workers": 2}, "status": {"state": state, "replicaStatuses": counts}})
+        self.say({"state": state, "replicaStatuses": counts, **more})
+
+    def say(self, status):
+        self.add(self.jobs, "MODIFIED", {"spec": {"workers": 2}, "status": status})
+
+    def tell_condition(self, kind, reason, state, active):
+        self.tell(state, active, active, conditions=[{"type": kind, "status": "True", "reason": reason}])
+
+    def tell_progress(self, step, saved):
+        self.tell("Running", 2, 2, progress={"step": step, "totalSteps": 100, "lastCheckpointStep": saved})
 
     def passes(self, seconds):
         self.now += seconds
@@ -103,6 +112,56 @@ class Witness(unittest.TestCase):
         self.world.see(pod(1, phase="Succeeded", ready=False, code=0))
         self.world.tell("Succeeded", 1, 1)
         self.assertLie("told Succeeded")
+
+    def test_a_crew_that_is_whole_does_not_restart(self):
+        self.world.tell("Restarting", 2, 2)
+        self.assertLie("told Restarting")
+
+    def test_suspended_means_that_no_pod_is_left(self):
+        self.world.tell_condition("Suspended", "Suspended", "Suspended", 2)
+        self.assertLie("told Suspended")
+
+    def test_a_job_whose_pods_are_gone_is_suspended(self):
+        for index in (0, 1):
+            self.world.gone(pod(index))
+        self.world.tell_condition("Suspended", "Suspended", "Suspended", 0)
+        self.assertTold()
+
+    def test_pods_fail_a_job_after_one_has_ended_badly(self):
+        self.world.tell_condition("Failed", "BackoffLimitExceeded", "Failed", 2)
+        self.assertLie("no pod had ended badly")
+
+    def test_one_that_has_gone_since_had_ended_badly(self):
+        self.world.see(pod(1, phase="Failed", ready=False, code=1))
+        self.world.gone(pod(1))
+        self.world.tell_condition("Failed", "BackoffLimitExceeded", "Failed", 1)
+        self.assertTold()
+
+    def test_a_deadline_takes_no_pod(self):
+        self.world.tell_condition("Failed", "DeadlineExceeded", "Failed", 2)
+        self.assertTold()
+
+    def test_steps_may_be_lost_and_saves_not(self):
+        self.world.tell_progress(50, 40)
+        self.world.tell_progress(40, 40)
+        self.assertTold()
+        self.world.tell_progress(39, 39)
+        self.assertEqual(2, len(self.world.lies()), self.world.lies())
+
+    def test_no_step_lies_behind_the_last(self):
+        self.world.tell_progress(101, 40)
+        self.assertLie("told step 101 of 100")
+
+    def test_a_status_that_tells_of_no_pods_says_that_there_are_none(self):
+        self.world.say({"state": "Pending"})
+        self.assertLie("told {}")
+
+    def test_a_status_without_pods_is_late_too(self):
+        self.world = World()
+        self.world.jobs.clear()
+        self.world.say({})
+        self.world.passes(LATE + 1)
+        self.assertLie("told was {}")
 
     def test_what_stays_is_told_in_time(self):
         self.world.see(pod(1, ready=False))

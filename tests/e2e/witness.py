@@ -6,8 +6,9 @@
 
 Every status counts pods: those that have not ended (active) and those that are ready, by role. Resource versions tell what the
 pods were when it was written; what it tells must be what they were then, or at most STALE seconds before, and of all roles at
-one moment. It says Running only of a moment at which every required worker was ready, or had ended well; Succeeded only when
-worker 0, or the chief, had. And what the pods have been for LATE seconds, while the API server could be asked, a status tells by then.
+one moment. It says Running only of a moment at which every required worker was ready, or had ended well, Restarting only of one
+at which somebody was not; Suspended=True only when no pod was left; Succeeded only when worker 0, or the chief, had ended well;
+that pods made it fail only after one had ended badly. Its progress never lies behind a save that it told of. And what the pods have been for LATE seconds, while the API server could be asked, a status tells by then.
 
 Exit status: 0 when all of it was true; else 1, also when fewer than three statuses were seen, and a line for each lie. The last line
 says how much was seen.
@@ -22,6 +23,7 @@ import time
 
 STALE = 30
 LATE = 60  # an operator may have been killed, and a busy machine takes its time
+FAILED_BY_PODS = ("PermanentFailure", "BackoffLimitExceeded", "FailurePolicy")
 TYPES = {"tj": ("apis/coxswain.dev/v1alpha1", "trainingjobs"), "pods": ("api/v1", "pods")}
 
 
@@ -51,6 +53,10 @@ def has_ended_well(pod):
     return exit_code(pod) == 0 or pod.get("status", {}).get("phase") == "Succeeded"
 
 
+def has_ended_badly(pod):
+    return exit_code(pod) not in (None, 0) or pod.get("status", {}).get("phase") == "Failed"
+
+
 def newest(pods):
     """Of each place the pod with the highest epoch."""
     places = {}
@@ -72,7 +78,19 @@ def look(pods):
     lead = places.get(("chief", "0")) or places.get(("worker", "0"))
     return {"counts": {role: count for role, count in counts.items() if count != (0, 0)},
             "crew": sum(is_ready(pod) or has_ended_well(pod) for place, pod in places.items() if place[0] != "evaluator"),
-            "done": bool(lead) and has_ended_well(lead)}
+            "done": bool(lead) and has_ended_well(lead), "bad": any(has_ended_badly(pod) for pod in pods)}
+
+
+def condition(status, kind):
+    """Why it holds; None: it does not."""
+    for one in status.get("conditions", []):
+        if one["type"] == kind and one["status"] == "True":
+            return one.get("reason", "")
+    return None
+
+
+def alive(seen):
+    return sum(active for active, _ in seen["counts"].values())
 
 
 def told(status):
@@ -104,27 +122,50 @@ class Pods:
 
     def before(self, version, when):
         """What they were at that version or, at most STALE seconds before, had been."""
-        candidates = [{"counts": {}, "crew": 0, "done": False}] if not self.versions or when - self.versions[0][1] < STALE else []
+        candidates = [{"counts": {}, "crew": 0, "done": False, "bad": False}] if not self.versions or when - self.versions[0][1] < STALE else []
         for i, (begun, _, seen) in enumerate(self.versions):
             ended = self.versions[i + 1][1] if i + 1 < len(self.versions) else when
             if begun <= version and ended >= when - STALE:
                 candidates.append(seen)
         return candidates
 
+    def one_had_ended_badly(self, version):
+        return any(seen["bad"] for begun, _, seen in self.versions if begun <= version)
+
 
 def judge_status(job, pods, version, when):
     status = job.get("status", {})
-    if not status.get("replicaStatuses"):
-        return None
+    if not status:
+        return None  # nobody has looked at it yet
     there, state, counts = pods.before(version, when), status.get("state"), told(status)
     those = [seen for seen in there if seen["counts"] == counts]
     if not those:
         return f"told {counts}, there were {[seen['counts'] for seen in there]}"
     if state == "Running" and not any(seen["crew"] >= required(job["spec"]) for seen in those):
         return f"told Running of {counts}, of {required(job['spec'])} required"
+    if state == "Restarting" and not any(seen["crew"] < required(job["spec"]) for seen in there):
+        return f"told Restarting of a crew that is whole, {counts}"
+    if condition(status, "Suspended") is not None and not any(alive(seen) == 0 for seen in there):
+        return f"told Suspended, there were {[seen['counts'] for seen in there]}"
     if state == "Succeeded" and not any(seen["done"] for seen in there):
         return "told Succeeded, and who leads has not ended well"
+    if condition(status, "Failed") in FAILED_BY_PODS and not pods.one_had_ended_badly(version):
+        return f"told Failed, {condition(status, 'Failed')}, and no pod had ended badly"
     return None
+
+
+def judge_progress(jobs):
+    """What was saved is never lost again."""
+    saved = 0
+    for event in jobs:
+        progress = event["object"].get("status", {}).get("progress", {})
+        step, total, newest_save = (progress.get(name) for name in ("step", "totalSteps", "lastCheckpointStep"))
+        where = f"resource version {event['version']}: told step {step} of {total}, saved at {newest_save}"
+        if newest_save is not None and newest_save < saved:
+            yield f"{where}, and {saved} before"
+        saved = max(saved, newest_save or 0)
+        if step is not None and (step < saved or (total is not None and step > total)):
+            yield f"{where}, where {saved} was saved"
 
 
 def judge_lateness(jobs, pods, outages, end):
@@ -135,7 +176,7 @@ def judge_lateness(jobs, pods, outages, end):
         if ended - since < LATE:
             continue
         statuses = [event["object"].get("status", {}) for event in jobs if event["time"] <= since + LATE]
-        if statuses and statuses[-1].get("replicaStatuses") and told(statuses[-1]) != seen["counts"]:
+        if statuses and told(statuses[-1]) != seen["counts"]:
             yield f"for {ended - since:.0f} s there were {seen['counts']}, and told was {told(statuses[-1])}"
 
 
@@ -147,7 +188,7 @@ def judge(jobs, events, outages, end):
         why = judge_status(event["object"], pods, event["version"], event["time"])
         if why:
             lies.append(f"resource version {event['version']}: {why}")
-    return lies + list(judge_lateness(jobs, pods, outages, end))
+    return lies + list(judge_progress(jobs)) + list(judge_lateness(jobs, pods, outages, end))
 
 
 class Watch(threading.Thread):
