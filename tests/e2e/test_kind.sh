@@ -51,6 +51,11 @@ grep -q "^skip kind's GPU nodes: there is no nvidia-smi$" kind.log || command -v
 verdict $? "and says which it has left out" "$(grep '^skip' kind.log)"
 [[ -e deleted ]]
 verdict $? "and takes its cluster away"
+mkdir "$work/few"
+for program in bash env dirname; do ln -s "$(command -v $program)" "$work/few/"; done
+! CI=true PATH=$work/few "$root/tests/e2e/kind" none >absent.log 2>&1 && grep -qx 'not ok kind: there is no docker' absent.log &&
+    CI='' PATH=$work/few "$root/tests/e2e/kind" none >absent.log 2>&1 && grep -qx 'skip kind: there is no docker' absent.log
+verdict $? "without its programs it fails where CI=true, and is skipped elsewhere" "$(cat absent.log)"
 # What comes behind that line is of no interest: there is no cluster for it.
 STAND_IN=$work GPUS=0 REAL_KUBECONFIG=/nowhere PATH=$work/bin:$PATH "$root/tests/e2e/kind" none >declined.log 2>&1 || true
 head -n 1 declined.log | grep -q "^skip kind's GPU nodes: GPUS=0$"
