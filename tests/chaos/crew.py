@@ -3,6 +3,7 @@
 and another address, and names follow them (COXSWAIN_HOSTS_FILE)."""
 import itertools
 import json
+import math
 import os
 import re
 import shutil
@@ -22,12 +23,14 @@ COMMITTED = re.compile(r"^step-(\d+)\.")
 class Process:
     """One incarnation of a member."""
 
-    def __init__(self, role, index, epoch, child, log):
-        self.role, self.index, self.epoch, self.child, self.log = role, index, epoch, child, log
+    def __init__(self, role, index, epoch, child, log, address=None):
+        self.role, self.index, self.epoch, self.child, self.log, self.address = role, index, epoch, child, log, address
         self.started = time.monotonic()
         self.ended = None
         self.code = None
         self.frozen = []  # [from, to] each time
+        self.killed = math.inf  # since then; its end is seen later, and others may go on before
+        self.cuts = []  # when a connection of it was broken
         self.superseded = False  # somebody else has its seat
 
     @property
@@ -44,6 +47,8 @@ class Process:
 
     def send(self, number):
         if self.runs:
+            if number == signal.SIGKILL:
+                self.killed = min(self.killed, time.monotonic())
             os.kill(self.child.pid, number)
 
     def freeze(self):
@@ -56,9 +61,16 @@ class Process:
 
     def lived_through(self, start, end):
         awake = all(stop is not None and stop < start or begin > end for begin, stop in self.frozen)
-        return self.started < start and (self.ended is None or self.ended > end) and awake
+        return self.started < start and (self.ended is None or self.ended > end) and self.killed > end and awake
 
 
+    def was_cut_off(self, start, end):
+        """Whether it may have lost its connection to the chief, who goes on without it where the crew is elastic. That is heard of a
+        little later."""
+        return any(start - HEARD <= moment <= end for moment in self.cuts)
+
+
+HEARD = 5  # seconds
 NETWORKS = range(128, 248)  # 127.N.0.0: a crew's own
 
 
@@ -124,7 +136,7 @@ class Crew:
         log = os.path.join(self.directory, f"{role}-{index}-{epoch}.log")
         with open(log, "wb") as file:
             child = subprocess.Popen([*self.setpriv, self.worker], env=environment, stdout=file, stderr=file)
-        process = Process(role, index, epoch, child, log)
+        process = Process(role, index, epoch, child, log, address)
         self.processes.append(process)
         return process
 

@@ -59,20 +59,21 @@ def replace_frozen(disturbance, victim):
 
 
 def connections(process):
-    """Descriptors of the established TCP connections to other members."""
-    inodes = set()
+    """[(descriptor, address of the other end)] of the established TCP connections to other members."""
+    ends = {}
     with open(f"/proc/{process}/net/tcp") as file:
         for line in file.readlines()[1:]:
             words = line.split()
             if words[3] == "01" and not words[1].endswith(":1F90"):
-                inodes.add(f"socket:[{words[9]}]")
+                ends[f"socket:[{words[9]}]"] = ".".join(str(byte) for byte in reversed(bytes.fromhex(words[2][:8])))
     found = []
     for number in os.listdir(f"/proc/{process}/fd"):
         try:
-            if os.readlink(f"/proc/{process}/fd/{number}") in inodes:
-                found.append(int(number))
+            inode = os.readlink(f"/proc/{process}/fd/{number}")
         except FileNotFoundError:
-            pass
+            continue
+        if inode in ends:
+            found.append((int(number), ends[inode]))
     return found
 
 
@@ -84,8 +85,12 @@ def cut(disturbance, victim):
     except (OSError, AttributeError):
         return
     if candidates:
-        number = libc.syscall(SYSCALL_PIDFD_GETFD, handle, disturbance.random.choice(candidates), 0)
+        descriptor, other_end = disturbance.random.choice(candidates)
+        number = libc.syscall(SYSCALL_PIDFD_GETFD, handle, descriptor, 0)
         if number >= 0:
+            for process in disturbance.crew.processes:
+                if process is victim or process.address == other_end:
+                    process.cuts.append(time.monotonic())
             libc.shutdown(number, 2)
             os.close(number)
     os.close(handle)

@@ -89,6 +89,10 @@ class History:
         """Names of those who have applied something in that line's generation."""
         return {a.name for a in self.applied if a.generation == applied.generation}
 
+    def members(self, generation):
+        """Names of those who have taken a share in a generation, or applied anything."""
+        return {name for at, name, *_ in self.shares if at == generation} | {a.name for a in self.applied if a.generation == generation}
+
     def gone_back(self):
         """[(applied before, applied after)] wherever a chief goes on from a step before the one that the crew was at. What a
         superseded chief applies afterwards does not count."""

@@ -8,6 +8,7 @@ import types
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import crew as crews  # noqa: E402
 import verdicts  # noqa: E402
 import watched  # noqa: E402
 from arrangements import mirrored, servers  # noqa: E402
@@ -63,7 +64,8 @@ class Reading(unittest.TestCase):
         self.assertTrue(self.wrong(undisturbed() + [share("1.0.1", "worker-1-1", 2, [2, 3])]))
 
     def judge(self, lines, committed=(), lived=True):
-        process = types.SimpleNamespace(name="worker-0-0", index=0, lived_through=lambda start, end: lived)
+        process = types.SimpleNamespace(name="worker-0-0", index=0, lived_through=lambda start, end: lived,
+                                        was_cut_off=lambda start, end: False)
         crew = types.SimpleNamespace(processes=[process], committed=list(committed))
         return verdicts.check_repeats(mirrored("two", 2), crew, self.read(lines))
 
@@ -86,6 +88,28 @@ class Reading(unittest.TestCase):
         ahead = [*undisturbed(), share("1.0.1", "worker-1-1", 7, [1]), applied("1.0.2", "worker-0-0", 6, 9)]
         self.assertEqual(self.judge(ahead), [])
         self.assertTrue(self.judge([*ahead[:-1], share("1.0.1", "worker-0-0", 7, [3]), ahead[-1]]))
+
+    def parted(self, **what):
+        """A record in which worker 1 alone has applied step 6 and begun the next, and the crew has gone on from step 5 without it."""
+        lines = [line for line in undisturbed() if not line.startswith("applied 1.0.1 worker-0-0 6 ")]
+        lines += [applied("1.0.1", "worker-1-1", 6, 6), share("1.0.1", "worker-1-1", 7, [1]), share("1.0.2", "worker-0-0", 6, [0]),
+                  applied("1.0.2", "worker-0-0", 6, 9)]
+        processes = [crews.Process("worker", index, index, None, None) for index in range(2)]
+        for process in processes:
+            process.started = 0
+        for name, value in what.items():
+            setattr(processes[1], name, value)
+        crew = types.SimpleNamespace(processes=processes, committed=[])
+        return verdicts.check_repeats(mirrored("two", 2, elastic=(1, 2)), crew, self.read(lines))
+
+    def test_who_was_killed_is_no_survivor_however_late_its_end_was_seen(self):
+        self.assertTrue(self.parted())
+        self.assertEqual(self.parted(killed=6.5, ended=12), [])
+        self.assertTrue(self.parted(killed=10, ended=12))
+
+    def test_who_was_cut_off_is_dead_to_its_crew_until_it_is_back(self):
+        self.assertEqual(self.parted(cuts=[6.5]), [])
+        self.assertTrue(self.parted(cuts=[10]))
 
     def test_an_older_checkpoint_than_the_newest_is_noticed(self):
         back = undisturbed() + [applied("1.1.1", "worker-0-1", 3, 9)]

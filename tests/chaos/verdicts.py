@@ -20,13 +20,17 @@ def numbers(pattern, lines):
     return [float(match.group(1)) for match in map(pattern.search, lines) if match]
 
 
-def survivors(crew, names, start, end):
-    return [p for p in crew.processes if p.name in names and p.lived_through(start, end)]
+def survivors(crew, history, before, after):
+    """Processes that took the first line's step, and were there, for their crew too, until the second. Who has lost its connection to the
+    chief of an elastic crew is dead to that one, as it is to the chief, until it comes back."""
+    holders, members = history.holders(before), history.members(after.generation)
+    return [p for p in crew.processes if p.name in holders and p.lived_through(before.at, after.at)
+            and (p.name in members or not p.was_cut_off(before.at, after.at))]
 
 
 def somebody_held_all(arrangement, crew, history, before, after):
     """Whether the state outlived what lies between the two lines, in processes that took the first one's step."""
-    left = survivors(crew, history.holders(before), before.at, after.at)
+    left = survivors(crew, history, before, after)
     if arrangement.mirrored:
         size, here = arrangement.roles["worker"], {p.index for p in left}
         return all(rank in here or (rank + 1) % size in here for rank in range(size))
@@ -45,7 +49,7 @@ def check_repeats(arrangement, crew, history):
     wrong = []
     for back, before, after in history.changes():
         repeated = history.repeated(before, after, arrangement.unit)
-        left = {p.name for p in survivors(crew, history.holders(before), before.at, after.at)}
+        left = {p.name for p in survivors(crew, history, before, after)}
         redone = history.repeated(before, after, arrangement.unit, left)
         told = f"{before.name} had applied step {before.last}, then {after.name} began with step {after.first}"
         if back < 0:

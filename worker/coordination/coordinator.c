@@ -449,10 +449,11 @@ static void on_standing(struct coordinator *coordinator, struct seat *seat, cons
     learn_epochs(coordinator, standing, now_ms);
     if (seat->link == 0)
         return;
-    /* Sent before the member heard of the world in force: it is about that world's forerunner and has served its turn. */
-    bool of_world = coordinator->named && seat->in_world;
-    if (of_world && generation_compare(standing->generation, coordinator->generation) < 0)
+    /* Sent before the member heard of the newest world: it is about that one's forerunner and has served its turn. Also once that
+     * world has ended: the member may have taken steps in it, and reports again. */
+    if (seat->in_world && generation_compare(standing->generation, coordinator->generation) < 0)
         return;
+    bool of_world = coordinator->named && seat->in_world;
     coordinator->changed |= !of_world;
     if (of_world && !standing->planned) {
         char text[COORDINATION_TEXT_MAX];

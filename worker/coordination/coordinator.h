@@ -26,6 +26,8 @@
  *   its old stream still speaks it is told that it is superseded.
  * - Losing a seat in a named world ends that generation: survivors are told to
  *   reform and stay. A goodbye does not; the next step that misses it does.
+ * - A standing of a member of the newest world that names an older one was said
+ *   before the member heard of it, and is void: another comes.
  * - When all seats are taken and each has reported its standing since the last
  *   generation ended, the next world is named: counter + 1, the state from the
  *   replica with the highest applied step (lowest rank among equals), or from

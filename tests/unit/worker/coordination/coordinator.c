@@ -248,6 +248,29 @@ Test(coordinator, a_report_about_an_older_world_does_not_end_the_new_one)
     coordinator_free(c);
 }
 
+/* Said again when it heard of the end of generation 1, and overtaken by all of generation 2, in which it took step 7: that would be
+ * lost with its first word for the next. */
+Test(coordinator, a_report_that_a_whole_generation_has_overtaken_is_void)
+{
+    struct coordinator *c = start(1);
+    form(c);
+    for (coordinator_link link = 1; link <= 3; link++)
+        stand(c, link, true, 5, 1, 10);
+    cr_assert_eq(world(2)->generation.counter, 2);
+    coordinator_link_closed(c, 3, "connection closed", 20);
+    stand(c, 2, true, 5, 1, 20);
+    join(c, 4, 2, 2, 20);
+    stand(c, 4, false, 0, 0, 20);
+    stand(c, 1, true, 6, 2, 20);
+    cr_assert_eq(world(1)->generation.counter, 2, "worker 1 has not reported yet");
+    stand(c, 2, true, 7, 2, 20);
+    cr_assert_eq(world(1)->generation.counter, 3);
+    cr_assert_eq(world(1)->source_rank, 1);
+    cr_assert_eq(world(1)->step, 7);
+    cr_assert_not(world(1)->receives[1]);
+    coordinator_free(c);
+}
+
 Test(coordinator, a_successor_of_equal_epoch_counts_on)
 {
     struct coordinator *c = start(1);
