@@ -122,6 +122,7 @@ int ps_server_start(const struct ps_server_options *options, struct ps_server **
     server->job_uid = memory_copy_string(options->job_uid);
     server->chief.attempt = options->generation.attempt;
     server->unled_since_ms = clock_monotonic_ms();
+    server->saved_updates = -1;
     pthread_mutex_init(&server->lock, NULL);
     pthread_cond_init(&server->changed, NULL);
     if (getrandom(&server->incarnation, sizeof server->incarnation, 0) < 0)

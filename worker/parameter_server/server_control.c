@@ -100,6 +100,7 @@ static void on_start(struct ps_server *server, const struct ps_message *message)
     variables->clock = message->clock;
     server->base = data_base_of(message);
     variables->holds_state = true;
+    server->saved_updates = variables->updates;
     ps_server_record(server, SERVER_LOADED, variables, message->updates, message->path[0] ? message->path : "-");
     server_control_say_standing(server, true);
     mirror_copy(server);
@@ -137,6 +138,7 @@ static void on_save(struct ps_server *server, const struct ps_message *message)
 {
     if (!server_store_begin(server, message))
         return;
+    server->saved_updates = server->variables.updates;
     server_parting_freeze(server);
     /* Else what we acknowledge from here on would be lost when we are asked to leave a moment later. */
     if (message->last)

@@ -5,6 +5,7 @@
 
 /* Well within a pod's grace period, and what a chief needs that is on its way. */
 #define LEAVE_MS_DEFAULT 15000
+/* Without a chief, where there is nothing for one to save. */
 #define UNLED_MS 2000
 
 void ps_server_leave(struct ps_server *server)
@@ -30,12 +31,23 @@ static bool is_asked(struct ps_server *server)
     return leaving;
 }
 
-void server_parting_freeze(struct ps_server *server)
+/* What is acknowledged from here on would end with this process, a moment later: also where it takes a first state yet. */
+static void freeze(struct ps_server *server)
 {
-    if (server->asked_ms == 0 || server->frozen)
-        return;
     server->frozen = true;
     server_exchange_close(server);
+}
+
+static void go(struct ps_server *server)
+{
+    freeze(server);
+    ps_server_cancel(server);
+}
+
+void server_parting_freeze(struct ps_server *server)
+{
+    if (server->asked_ms != 0 && !server->frozen)
+        freeze(server);
 }
 
 void server_parting_done(struct ps_server *server, bool is_saved)
@@ -44,7 +56,7 @@ void server_parting_done(struct ps_server *server, bool is_saved)
         return;
     server->dismissed = true;
     if (is_saved)
-        ps_server_cancel(server);
+        go(server);
 }
 
 /* A backup does not make the chief's save needless: it may be asked to leave itself a moment later, and so may everybody. */
@@ -60,7 +72,7 @@ static void begin(struct ps_server *server, int64_t now_ms)
     if (server->variables.holds_state)
         server_parting_tell(server);
     else
-        ps_server_cancel(server);
+        go(server);
 }
 
 void server_parting_tick(struct ps_server *server)
@@ -70,8 +82,9 @@ void server_parting_tick(struct ps_server *server)
         return;
     if (server->asked_ms == 0)
         begin(server, now_ms);
-    bool unled = server->control == NULL && now_ms - server->unled_since_ms > UNLED_MS;
+    bool is_saved = server->variables.updates == server->saved_updates;
+    bool unled = server->control == NULL && is_saved && now_ms - server->unled_since_ms > UNLED_MS;
     bool unsaved = server->dismissed && (server->mirror == NULL || mirror_is_whole(server));
     if (unled || unsaved || now_ms - server->asked_ms > leave_ms(server))
-        ps_server_cancel(server);
+        go(server);
 }

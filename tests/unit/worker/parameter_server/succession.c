@@ -118,6 +118,7 @@ static void start_server(struct scene *scene, unsigned number, struct generation
         .say = say,
         .context = scene,
         .look_ms = LOOK_MS,
+        .leave_ms = 60 * PATIENCE,
     };
     cr_assert(ps_server_start(&options, &scene->servers[number], &error) == 0, "%s", error.message);
     write_hosts(scene);
@@ -541,6 +542,83 @@ Test(succession, after_the_last_save_of_a_chief_nothing_is_acknowledged_before_t
     cr_expect(!atomic_load(&pushing.ended));
     begin_at_last(&scene);
     pthread_join(pushing.thread, NULL);
+    tear_down(&scene);
+}
+
+static void expect_to_leave(struct ps_server *server)
+{
+    struct error error = ERROR_INIT;
+    cr_assert(ps_server_wait(server, &error) < 0);
+    cr_expect(error.kind == ERROR_CANCELLED, "%s", error.message);
+}
+
+/* A chief finds it before its process has come to its end. What it acknowledged then would end with it, and be in no save. */
+Test(succession, a_server_that_was_asked_to_leave_before_it_had_a_state_acknowledges_nothing, .timeout = 180)
+{
+    struct scene scene;
+    set_up(&scene, false);
+    ps_server_leave(scene.servers[0]);
+    expect_to_leave(scene.servers[0]);
+    start_chief(&scene, 1);
+    begin_at_last(&scene);
+    cr_expect(!lets_in(&scene, 0));
+    cr_expect(lets_in(&scene, 1));
+    tear_down(&scene);
+}
+
+struct leaving {
+    struct ps_server *server;
+    pthread_t thread;
+    atomic_bool gone;
+};
+
+static void *await_end(void *context)
+{
+    struct leaving *leaving = context;
+    expect_to_leave(leaving->server);
+    atomic_store(&leaving->gone, true);
+    return NULL;
+}
+
+/* Its chief was lost, and the next is there after longer than it would wait for one that had nothing to save. */
+Test(succession, a_server_that_is_asked_to_leave_waits_for_a_chief_to_save_what_it_has_acknowledged, .timeout = 180)
+{
+    struct scene scene;
+    struct server_saved saved[PS_SERVERS_MAX] = {0};
+    uint64_t gone = 0;
+    set_up_led(&scene, false);
+    open_worker(&scene);
+    struct pushing pushing = {.scene = &scene};
+    push(&pushing);
+    lose_chief(&scene);
+    struct leaving leaving = {.server = scene.servers[0]};
+    cr_assert(pthread_create(&leaving.thread, NULL, await_end, &leaving) == 0);
+    ps_server_leave(scene.servers[0]);
+    usleep(3000000);
+    cr_expect(!atomic_load(&leaving.gone));
+    start_chief(&scene, 2);
+    begin_at_last(&scene);
+    struct dispatcher_event event;
+    do
+        cr_assert(dispatcher_next_event(scene.dispatcher, PATIENCE, &event, NULL) == 0);
+    while (event.kind == EVENT_TEXT);
+    cr_assert(event.kind == EVENT_SERVER_PARTS, "event %d: %s", (int)event.kind, event.text);
+    cr_assert(dispatcher_save(scene.dispatcher, "nowhere", true, saved, NULL) == 0);
+    cr_expect(saved[0].updates == 1);
+    cr_expect(dispatcher_see_off(scene.dispatcher, &gone) && gone == 1);
+    pthread_join(leaving.thread, NULL);
+    for (unsigned i = 0; i < SERVERS; i++)
+        ticket_set_release(&saved[i].tickets);
+    tear_down(&scene);
+}
+
+Test(succession, a_server_that_has_nothing_to_save_does_not_wait_for_a_chief_for_long, .timeout = 180)
+{
+    struct scene scene;
+    set_up_led(&scene, false);
+    lose_chief(&scene);
+    ps_server_leave(scene.servers[0]);
+    expect_to_leave(scene.servers[0]);
     tear_down(&scene);
 }
 
