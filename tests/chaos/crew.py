@@ -30,6 +30,7 @@ class Process:
         self.code = None
         self.frozen = []  # [from, to] each time
         self.killed = math.inf  # since then; its end is seen later, and others may go on before
+        self.asked = False  # to leave
         self.cuts = []  # when a connection of it was broken
         self.superseded = False  # somebody else has its seat
 
@@ -49,6 +50,9 @@ class Process:
         if self.runs:
             if number == signal.SIGKILL:
                 self.killed = min(self.killed, time.monotonic())
+            if number == signal.SIGTERM and self.asked:
+                return  # a second time would be a kill (docs/worker.md)
+            self.asked |= number == signal.SIGTERM
             os.kill(self.child.pid, number)
 
     def freeze(self):

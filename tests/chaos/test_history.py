@@ -111,6 +111,20 @@ class Reading(unittest.TestCase):
         self.assertEqual(self.parted(cuts=[6.5]), [])
         self.assertTrue(self.parted(cuts=[10]))
 
+    def left(self, chiefs, server):
+        """What is said of two updates that were lost, by how the chiefs and a server have ended."""
+        processes = [types.SimpleNamespace(role=role, index=0, code=code, ended=2 if code else 3, frozen=[])
+                     for role, code in [*(("worker", code) for code in chiefs), ("ps", server), ("ps", 0)]]
+        crew = types.SimpleNamespace(processes=processes, chief=("worker", 0),
+                                     chief_logs=lambda: ["2 acknowledged updates were lost with their ps"])
+        return verdicts.check_leaving(servers("two", "Async"), crew, self.read(undisturbed()))
+
+    def test_what_is_lost_by_those_who_only_leave_is_noticed(self):
+        self.assertTrue(self.left([0], 143))
+        self.assertTrue(self.left([143, 0], 143))
+        self.assertEqual(self.left([-9, 0], 143), [])
+        self.assertEqual(self.left([143, 0], -9), [])
+
     def test_an_older_checkpoint_than_the_newest_is_noticed(self):
         back = undisturbed() + [applied("1.1.1", "worker-0-1", 3, 9)]
         self.assertTrue(self.judge(back, committed=[(5, 4)], lived=False))

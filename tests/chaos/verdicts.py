@@ -3,6 +3,7 @@
 what is wrong."""
 import math
 import re
+import signal
 
 from arrangements import BATCH, EXAMPLES
 from history import check_counted, check_epochs, check_held, check_staleness, check_updates, seat
@@ -113,11 +114,12 @@ def check_servers(arrangement, crew, history):
 
 
 def check_leaving(arrangement, crew, history):
-    """Servers that leave on request cost nothing, with or without a backup, while there is a chief to have them saved."""
+    """Servers that leave on request cost nothing, with or without a backup, while there is a chief to have them saved: one that has not
+    left in another way."""
     if not arrangement.serves or not updates_lost(crew):
         return []
     chiefs = [p for p in crew.processes if (p.role, p.index) == crew.chief]
-    if len(chiefs) > 1 or any(p.frozen for p in chiefs) or not all(left for _, _, _, left in absences(crew, history)):
+    if any(p.frozen or p.code not in (0, LEFT, -signal.SIGTERM) for p in chiefs) or not all(left for _, _, _, left in absences(crew, history)):
         return []
     return [f"{updates_lost(crew)} updates were lost although all servers that ended had been asked to leave"]
 

@@ -118,10 +118,10 @@ static bool keeps(const struct dispatcher *dispatcher, const struct dispatcher_p
 /* A successor of a chief: the servers go on with what they have, and workers with their clocks. */
 static bool succeeds(const struct dispatcher *dispatcher, const struct beginning *beginning)
 {
-    bool goes_on = true;
+    bool goes_on = false;
     for (unsigned i = 0; i < dispatcher->options.server_count; i++)
-        goes_on &= !beginning->plan->starts[i].needed;
-    return goes_on || beginning->keeps;
+        goes_on |= !beginning->plan->starts[i].needed;
+    return goes_on;
 }
 
 /* How far workers were under the chief before: survivors may come late, or not at all. */

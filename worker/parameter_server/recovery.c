@@ -138,6 +138,26 @@ static void plan_fetch(const struct recovery_options *options, const struct serv
     plan->fetches_only = true;
 }
 
+static bool has_moved(const struct server_standing *standing, const struct recovery_source *source, unsigned number)
+{
+    const struct ticket_set *saved = &source->tickets[number];
+    return standing->updates != source->updates[number] || ticket_set_count_missing(&standing->tickets, saved) > 0 ||
+           ticket_set_count_missing(saved, &standing->tickets) > 0;
+}
+
+/* Whether nobody has applied anything since the source was saved, as where servers and chief have left: then an update that a server
+ * has and another's shard lacks was never acknowledged by all. */
+static bool all_are_at(const struct recovery_options *options, const struct server_standing *standings,
+                       const struct recovery_source *source)
+{
+    for (unsigned i = 0; i < options->server_count; i++)
+        if (standings[i].holds_state && has_moved(&standings[i], source, i))
+            return false;
+    return source->server_count == options->server_count;
+}
+
+/* What a new chief finds with those that go on counts as finished, for it cannot know what they had all acknowledged, unless nothing has
+ * happened since the save. */
 static void plan_some(const struct recovery_options *options, const struct server_standing *standings,
                       const struct recovery_source *source, struct server_start *starts, struct dispatcher_plan *plan)
 {
@@ -145,7 +165,7 @@ static void plan_some(const struct recovery_options *options, const struct serve
     for (unsigned i = 0; i < options->server_count; i++)
         if (!standings[i].holds_state)
             start_from(options, source, i, &starts[i]);
-    plan->keeps_tickets = true;
+    plan->keeps_tickets = options->begun || !all_are_at(options, standings, source);
 }
 
 void recovery_plan(const struct recovery_options *options, enum recovery_kind kind,

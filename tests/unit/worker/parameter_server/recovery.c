@@ -68,6 +68,37 @@ Test(recovery, what_goes_on_is_what_all_agree_on)
     recovery_plan_release(&agreed, starts);
 }
 
+/* Tickets 14 and 15 of two servers that go on, of which the third, which left, had acknowledged 13 alone. */
+static bool keeps_what_some_have(bool begun, int64_t applied_since)
+{
+    SCOPED_FREE struct server_start *starts = memory_allocate(PS_SERVERS_MAX, sizeof *starts);
+    struct recovery_options options = example(PARAMETER_SERVER_ASYNC, false);
+    struct server_standing standings[PS_SERVERS_MAX];
+    struct recovery_source source = {.path = memory_copy_string("here"), .step = 6, .server_count = SERVERS};
+    struct dispatcher_plan plan;
+    options.begun = begun;
+    stand("440", standings);
+    for (unsigned i = 0; i < SERVERS; i++) {
+        source.updates[i] = 7 + i;
+        ticket_set_reset(&source.tickets[i], i == 2 ? 13 : 14 + i);
+    }
+    standings[1].updates += applied_since;
+    standings[1].tickets.low += applied_since;
+    recovery_plan(&options, recovery_choose(&options, standings), standings, &source, starts, &plan);
+    cr_expect(plan.lineage == 4 && !starts[0].needed && starts[2].needed && starts[2].tickets.low == 13);
+    bool keeps = plan.keeps_tickets;
+    recovery_plan_release(&plan, starts);
+    recovery_source_release(&source);
+    return keeps;
+}
+
+Test(recovery, what_a_server_that_left_had_not_acknowledged_is_not_lost_to_the_next_chief)
+{
+    cr_expect(!keeps_what_some_have(false, 0));
+    cr_expect(keeps_what_some_have(false, 1), "its successor's workers would have to do again what is done");
+    cr_expect(keeps_what_some_have(true, 0), "this chief knows what was done");
+}
+
 /* A worker may outlive the chief and all servers, with an update on its way that none of them knows of. */
 Test(recovery, no_two_rollbacks_have_the_same_lineage)
 {
