@@ -141,7 +141,7 @@ static void lead(void *context)
 static void lost(void *context, const struct error *error)
 {
     struct operator_state *state = context;
-    log_error("the lease is lost, ending", "why", error->message, NULL);
+    log_error("the lease is lost, ending with exit code 1 to be started again", "why", error->message, NULL);
     state->exit_code = EXIT_LOST_LEASE;
     event_loop_stop(state->loop);
 }

@@ -26,7 +26,10 @@ const char *const options_usage =
     "  --log-format text|json\n"
     "  --log-level debug|info|warning|error\n"
     "  --help\n"
-    "  --version\n";
+    "  --version\n"
+    "\n"
+    "Exit codes: 0 asked to end; 1 the Lease was lost, another may lead: start it again; 64 an option is wrong;\n"
+    "69 no credentials, or no port for metrics\n";
 
 enum option_id {
     OPTION_KUBECONFIG = 1,

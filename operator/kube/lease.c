@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/kube/lease.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/clock.h"
@@ -8,7 +10,11 @@
 #include "operator/kube/backoff.h"
 
 #define NS_PER_MS 1000000
+#define NS_PER_S 1000000000
 #define JITTER_PERCENT 20
+
+/* Who holds it has not much time when a renewal fails: it tries again after such a part of retry_ms. */
+#define HELD_RETRY_PART 4
 
 struct lease {
     struct kube_client *client;
@@ -23,6 +29,7 @@ struct lease {
     bool held;
     int64_t held_until_ns; /* the gate closes here whatever the loop is doing */
     int64_t request_began_ns;
+    char trouble[ERROR_MESSAGE_MAX]; /* of the last try; "": it went well */
     struct event_timer *retry; /* the next look or renewal */
     struct event_timer *expiry;
     struct kube_call *call;
@@ -112,8 +119,9 @@ static void claim(struct lease *lease);
 
 static void look_again(struct lease *lease)
 {
-    int64_t longest = lease->options.retry_ms + lease->options.retry_ms * JITTER_PERCENT / 100;
-    int64_t delay_ms = jitter_between(lease->options.retry_ms, longest);
+    bool renewal_failed = lease->held && lease->record_is_stale;
+    int64_t shortest = renewal_failed ? lease->options.retry_ms / HELD_RETRY_PART : lease->options.retry_ms;
+    int64_t delay_ms = jitter_between(shortest, shortest + shortest * JITTER_PERCENT / 100);
     event_timer_cancel(lease->retry);
     lease->retry = event_timer_start(kube_client_loop(lease->client), delay_ms, look, lease);
 }
@@ -134,9 +142,27 @@ static void lose(struct lease *lease, const char *why)
         lease->options.on_lost(lease->options.context, &reason);
 }
 
+/* The loop would have woken when the term was over: by how much later it did, this process was not let run. */
+static char *why_expired(const struct lease *lease, int64_t now_ns)
+{
+    int64_t late_s = (now_ns - lease->held_until_ns) / NS_PER_S;
+    if (late_s > 0)
+        return memory_format("this process was stopped, or got no processor, for %" PRId64 " s or more", late_s);
+    if (lease->call)
+        return memory_format("the last try has had no answer for %" PRId64 " ms",
+                             (now_ns - lease->request_began_ns) / NS_PER_MS);
+    return memory_format("the last try: %s", lease->trouble);
+}
+
 static void expire(struct lease *lease)
 {
-    lose(lease, "it was not renewed in time");
+    int64_t now_ns = clock_elapsed_ns(), allowed_ms = lease->options.renew_deadline_ms;
+    int64_t renewed_ns = lease->held_until_ns - allowed_ms * NS_PER_MS;
+    SCOPED_FREE char *cause = why_expired(lease, now_ns);
+    SCOPED_FREE char *why =
+        memory_format("it was not renewed for %" PRId64 " ms, %" PRId64 " are allowed; %s",
+                      (now_ns - renewed_ns) / NS_PER_MS, allowed_ms, cause);
+    lose(lease, why);
 }
 
 static void on_expiry(void *context)
@@ -158,6 +184,7 @@ static void on_wake(void *context)
 static void renewed(struct lease *lease)
 {
     bool was_held = lease->held;
+    lease->trouble[0] = '\0';
     int64_t until_ns = lease->request_began_ns + lease->options.renew_deadline_ms * NS_PER_MS;
     int64_t left_ms = (until_ns - clock_elapsed_ns()) / NS_PER_MS;
     lease->held = true;
@@ -171,6 +198,7 @@ static void renewed(struct lease *lease)
 
 static void complain(struct lease *lease, const struct error *error)
 {
+    snprintf(lease->trouble, sizeof lease->trouble, "%s", error->message);
     if (lease->options.on_trouble)
         lease->options.on_trouble(lease->options.context, error);
 }
@@ -248,6 +276,7 @@ static void look(void *context)
     }
     struct resource_path path = lease_path(lease, true);
     struct kube_call_options options = call_options(lease, on_looked);
+    lease->request_began_ns = clock_elapsed_ns();
     lease->call = kube_client_get(lease->client, &path, &options);
 }
 

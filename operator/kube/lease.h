@@ -4,7 +4,7 @@
  * leaderelection, so that both can compete for the same one: who holds it renews
  * it every `retry_ms`; others take it over once it has not changed for its
  * duration, measured by their own monotonic clock (clocks of different machines
- * are never compared).
+ * are never compared). A renewal that fails is tried again sooner: after a quarter of `retry_ms`.
  *
  * It stops all writes at once: while the lease is not held, the client's write gate is
  * closed, from the instant on at which another may have taken it by our own clock, which goes on

@@ -4,19 +4,23 @@
 (cut, repeated, refused, late, malformed) and the operator itself is killed again and again, every other one with a Lease as
 the chart runs it, which is taken away with it so that its successor need not wait. In each life pods are deleted,
 processes die of SIGKILL, the job is suspended and resumed, in a random order; then it succeeds, its pods are deleted, and it
-is deleted. Whatever happened, the rules of the contract hold: each disruption and each failure is counted once, no pod has had
+is deleted, or goes by itself when its ttlSecondsAfterFinished are over. Whatever happened, the rules of the contract hold: each disruption and each failure is counted once, no pod has had
 its name twice, no index has two current pods unless one came late, no counter goes back, what is over stays over, nothing is
-left behind.
+left behind, no job goes before its time. No operator ends by itself, unless it has lost its Lease and says so, as it may where it got no
+processor, or no answer, for longer than the Lease allows; its successor is there at once, as a cluster would see to. How each
+that did so ended is told, with the end of its log.
 
     BUILD=build tests/chaos/schedules.py        make schedules
     SCHEDULES=n          so many lives (200)
     SCHEDULES_LANES=n    so many at a time (40)
     SCHEDULES_SECONDS=n  begins no more after this time (1200), and fails when it has not begun all by then
     SCHEDULES_SEED=n     the same choices
+    SCHEDULES_KEEP=dir   keeps all logs there; each operator has its own
     SCHEDULES_PATIENCE=n seconds for any one step of a life (240): an operator that lives for a few seconds gets little done in
                          them where a hundred other programs run
 Prints ok/not ok lines (see tests/run).
 """
+import calendar
 import os
 import random
 import shutil
@@ -47,6 +51,7 @@ class World:
         self.promised = {}  # by job and epoch: how many operators had been killed when a status first had it
         self.late = set()  # names of pods that came when nobody wanted them any longer
         self.jobs, self.pods = {}, {}  # by name; pods by job and name
+        self.gone = {}  # jobs as they were last, by name
         self.uids = {}  # of pods, by name
         self.broken = []
         self.stirred = {}  # by job: set when something of it has changed
@@ -65,7 +70,8 @@ class World:
 
     def take_job_of(self, name, kind, job):
         if kind == "DELETED":
-            self.jobs.pop(name, None)
+            self.check_time_to_live(name, job)
+            self.gone[name] = self.jobs.pop(name, job)
             return
         before, now = self.jobs.get(name, {}).get("status", {}), job.get("status", {})
         for field in ("attempt", "epoch", "restartCount"):
@@ -75,6 +81,12 @@ class World:
         if before.get("state") in OVER and now.get("state") != before["state"]:
             self.broken.append(f"{name}: was {before['state']}, and is {now.get('state')}")
         self.jobs[name] = job
+
+    def check_time_to_live(self, name, job):
+        """Nobody but the operator deletes a job that has one."""
+        lives, ended = job["spec"]["runPolicy"].get("ttlSecondsAfterFinished"), job.get("status", {}).get("completionTime")
+        if lives is not None and (not ended or time.time() < seconds_of(ended) + lives):
+            self.broken.append(f"{name}: is deleted before its time, having ended at {ended}")
 
     def take_pod(self, kind, pod):
         job = pod["metadata"]["labels"]["coxswain.dev/job-name"]
@@ -103,13 +115,18 @@ class World:
         return epoch < self.status(job).get("epoch", 0) or kills < self.killer.kills
 
     def status(self, job):
-        return self.jobs.get(job, {}).get("status", {})
+        """That it had last, where it is gone."""
+        return (self.jobs.get(job) or self.gone.get(job) or {}).get("status", {})
 
     def of(self, job):
         return list(self.pods.get(job, {}).values())
 
     def current(self, job):
         return [pod for pod in self.of(job) if pod["metadata"]["labels"].get("coxswain.dev/current") == "true"]
+
+
+def seconds_of(text):
+    return calendar.timegm(time.strptime(text[:19], "%Y-%m-%dT%H:%M:%S"))
 
 
 def index_of(pod):
@@ -151,6 +168,7 @@ class Life:
         self.draw = random.Random(seed * 1000003 + number)
         self.workers = self.draw.randint(1, 3)
         self.starts_over = self.draw.random() < 0.3
+        self.time_to_live = self.draw.choice((1, 2, 4)) if self.draw.random() < 0.25 else None
         self.expected = {"disruptions": 0, "failures": 0, "attempt": 1}
 
     def await_(self, condition, why, pause=0.5):
@@ -199,11 +217,13 @@ class Life:
     def create(self):
         template = {"spec": {"containers": [{"name": "trainer", "readinessProbe": None,
                                              "command": ["/bin/sh", "-c", SCRIPT]}]}}
-        scope = "Job" if self.starts_over else "Auto"
+        policy = {"backoffLimit": 100, "cleanPodPolicy": "None", "restartScope": "Job" if self.starts_over else "Auto"}
+        if self.time_to_live is not None:
+            policy["ttlSecondsAfterFinished"] = self.time_to_live
         status, answer = self.plane.ask("POST", JOBS, {
             "apiVersion": "coxswain.dev/v1alpha1", "kind": "TrainingJob", "metadata": {"name": self.name},
             "spec": {"strategy": {"type": "MultiWorkerMirrored"}, "workers": self.workers,
-                     "runPolicy": {"backoffLimit": 100, "cleanPodPolicy": "None", "restartScope": scope},
+                     "runPolicy": policy,
                      "model": {"preset": "mlp"}, "data": {"format": "synthetic", "examples": 1000},
                      "training": {"steps": 10, "batchSize": 100,
                                   "optimizer": {"type": "sgd", "learningRate": "0.1"}},
@@ -261,7 +281,10 @@ class Life:
         self.await_(lambda: self.is_state("Succeeded"), "does not succeed")
         self.await_(self.is_counted, "counts at the end")
 
-    def vanish(self):
+    def pass_away(self):
+        self.await_(lambda: self.name not in self.world.jobs, "does not go when its time is over")
+
+    def be_deleted(self):
         before = self.world.of(self.name)
         for pod in before:
             self.delete_pod(pod)
@@ -271,6 +294,12 @@ class Life:
         if not self.is_state("Succeeded") or self.world.of(self.name):
             raise Broken(f"it is not over for good: {[pod['metadata']['name'] for pod in self.world.of(self.name)]}")
         self.plane.ask("DELETE", f"{JOBS}/{self.name}")
+
+    def vanish(self):
+        if self.time_to_live is None:
+            self.be_deleted()
+        else:
+            self.pass_away()
         self.await_(lambda: not self.world.of(self.name), "pods are left")
         del self.world.stirred[self.name]
 
@@ -287,30 +316,48 @@ LEASE = "/apis/coordination.k8s.io/v1/namespaces/default/leases/coxswain-operato
 LEADING = ("--leader-elect", "--lease-namespace", "default")
 
 
+LOST_LEASE = 1  # the exit code
+LAST_LINES = 12
+
+
 class Killer(threading.Thread):
-    """Starts operators, and kills each after a while."""
+    """Starts operators, each with a log of its own, and kills each after a while."""
 
     def __init__(self, plane, binaries, directory, seed):
         super().__init__(daemon=True)
         self.plane = plane
         self.command = [os.path.join(binaries, "coxswain-operator"), "--kubeconfig", os.path.join(directory, "faulty")]
         self.draw, self.over, self.kills = random.Random(seed), threading.Event(), 0
-        self.unasked = []  # exit codes of operators that fell by themselves
-        self.log = open(os.path.join(directory, "operator.log"), "wb")
+        self.unasked, self.lost = [], []  # how operators ended by themselves; those of them that had lost their Lease
+        self.logs = os.path.join(directory, "operators")
+        os.mkdir(self.logs)
 
     def run(self):
         while not self.over.is_set():
-            leads = self.kills % 2 == 1
-            command = [*self.command, *(LEADING if leads else ())]
-            operator = subprocess.Popen(command, stdout=self.log, stderr=self.log)
-            self.over.wait(self.draw.uniform(3, 15))
-            if operator.poll() is not None:
-                self.unasked.append(operator.returncode)
-            self.kills += 1
-            operator.kill()
-            operator.wait()
-            if leads:
-                self.plane.ask("DELETE", LEASE)
+            self.live_once(self.kills % 2 == 1)
+
+    def live_once(self, leads):
+        path = os.path.join(self.logs, f"{self.kills}.log")
+        with open(path, "wb") as log:
+            operator = subprocess.Popen([*self.command, *(LEADING if leads else ())], stdout=log, stderr=log)
+        end = time.monotonic() + self.draw.uniform(3, 15)
+        while operator.poll() is None and time.monotonic() < end and not self.over.wait(0.1):
+            pass
+        if operator.poll() is not None:
+            self.note_end(operator.returncode, leads, path)
+        self.kills += 1
+        operator.kill()
+        operator.wait()
+        if leads:
+            self.plane.ask("DELETE", LEASE)
+
+    def note_end(self, code, leads, path):
+        with open(path, encoding="utf-8", errors="replace") as log:
+            lines = log.read().splitlines()
+        how = f"operator {self.kills} ended by itself with exit code {code}"
+        print("".join(f"# {line}\n" for line in [f"{how}; its log ends:", *lines[-LAST_LINES:]]), end="", flush=True)
+        lost = leads and code == LOST_LEASE and any("the lease is lost" in line for line in lines)
+        (self.lost if lost else self.unasked).append(how)
 
 
 def setting(name, standard):
@@ -376,8 +423,8 @@ def main():
         wait_until(lambda: os.path.exists("faulty"), 60)
         killer.start()
         run_lives(plane, seed, killer)
-        report("no operator fell but by the kills", ", ".join(map(str, killer.unasked)))
-        print(f"# {killer.kills} operators killed", flush=True)
+        report("no operator fell but by the kills, or without its Lease", "; ".join(killer.unasked))
+        print(f"# {killer.kills} operators killed, {len(killer.lost)} of them too late: they had lost their Lease", flush=True)
     finally:
         killer.over.set()
         if killer.is_alive():

@@ -4,8 +4,9 @@
 
 TestSuite(lease, .timeout = 120);
 
-static int elected, lost, released;
+static int elected, lost, released, troubles;
 static struct error lost_reason;
+static int64_t last_trouble_ns, least_gap_ns; /* between two of them */
 
 static void on_elected(void *context)
 {
@@ -26,7 +27,17 @@ static void on_released(void *context, const struct error *error)
     released += error == NULL ? 1 : 100;
 }
 
-static struct lease *start_for(const char *identity, int64_t duration_ms, int64_t renew_deadline_ms)
+static void on_trouble(void *context, const struct error *error)
+{
+    (void)context;
+    (void)error;
+    int64_t now_ns = clock_monotonic_ns(), gap_ns = now_ns - last_trouble_ns;
+    if (troubles++ > 0 && (least_gap_ns == 0 || gap_ns < least_gap_ns))
+        least_gap_ns = gap_ns;
+    last_trouble_ns = now_ns;
+}
+
+static struct lease *start_with(const char *identity, int64_t duration_ms, int64_t renew_deadline_ms, int64_t retry_ms)
 {
     return lease_start(client, &(struct lease_options){
                                    .name_space = "n",
@@ -34,10 +45,16 @@ static struct lease *start_for(const char *identity, int64_t duration_ms, int64_
                                    .identity = identity,
                                    .duration_ms = duration_ms,
                                    .renew_deadline_ms = renew_deadline_ms,
-                                   .retry_ms = 20,
+                                   .retry_ms = retry_ms,
                                    .on_elected = on_elected,
                                    .on_lost = on_lost,
+                                   .on_trouble = on_trouble,
                                });
+}
+
+static struct lease *start_for(const char *identity, int64_t duration_ms, int64_t renew_deadline_ms)
+{
+    return start_with(identity, duration_ms, renew_deadline_ms, 20);
 }
 
 /* A term that no machine is too slow for. */
@@ -203,6 +220,24 @@ Test(lease, refused_renewals_lose_it_before_another_may_take_it)
     LOOP_UNTIL(elected == 1);
     store.forbids = true;
     LOOP_UNTIL(lost == 1);
+    cr_assert_not_null(strstr(lost_reason.message, "400 are allowed; "), "%s", lost_reason.message);
+    lease_free(lease);
+    fixture_stop();
+}
+
+/* At the pace of renewals that go well, a few that fail in a row would lose it. */
+Test(lease, a_renewal_that_fails_is_tried_again_sooner)
+{
+    fixture_start(serve, NULL, NULL);
+    struct lease *lease = start_with("me", 120000, 60000, 2000);
+    LOOP_UNTIL(elected == 1);
+    store.forbids = true;
+    LOOP_UNTIL(lost == 1 || (least_gap_ns > 0 && least_gap_ns < 1900000000));
+    cr_assert_eq(lost, 0, "as often as it had the time to");
+    store.forbids = false;
+    int before = store.version;
+    LOOP_UNTIL(store.version > before);
+    cr_assert(lease_held(lease));
     lease_free(lease);
     fixture_stop();
 }
@@ -235,6 +270,20 @@ Test(lease, a_stalled_loop_cannot_write_after_the_term)
     LOOP_UNTIL(answer.calls == 1);
     cr_assert_eq(answer.error.kind, ERROR_CANCELLED);
     cr_assert_eq(scripted_count(&server, "PATCH"), before);
+    lease_free(lease);
+    fixture_stop();
+}
+
+Test(lease, who_was_not_let_run_says_so)
+{
+    fixture_start(serve, NULL, NULL);
+    struct lease *lease = start_briefly("me");
+    LOOP_UNTIL(elected == 1);
+    for (int64_t start_ns = clock_monotonic_ns(); clock_monotonic_ns() - start_ns < 2500000000;)
+        ;
+    LOOP_UNTIL(lost == 1);
+    cr_assert_not_null(strstr(lost_reason.message, "this process was stopped, or got no processor, for "), "%s",
+                       lost_reason.message);
     lease_free(lease);
     fixture_stop();
 }
