@@ -1407,6 +1407,8 @@ static const struct field replica_status_fields[] = {
                   "until the crew starts over."),
     SHOWN_INDICES("restarting",
                   "Indices whose pod was lost and whose successor has not been ready yet, such as 0-3,7."),
+    SHOWN_INDICES("backingOff", "Those of pending whose pod ended so soon that its successor waits, such as 0-3,7."),
+    {.name = "backoffUntil", .kind = FIELD_TIME, SCHEMA_ONLY, .description = "Until then they do."},
 };
 static OBJECT_TYPE(replica_status_type, "Replica status", replica_status_fields, .map_key = "role");
 
@@ -1496,7 +1498,7 @@ static const struct field training_job_status_fields[] = {
      MEMBER(job_status, backoff_until_ms),
      LONE,
      .flags = FIELD_PRECISE,
-     .description = "No pod is replaced before this time."},
+     .description = "Until then a pod waits to be replaced; replicaStatuses say which."},
     NUMBER("certificateGeneration", job_status, certificate_generation,
            "Of jobs with encryption TLS: the newest of the crew's certificates, counted from 0."),
     {.name = "certificateFrom",

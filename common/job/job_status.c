@@ -65,6 +65,17 @@ static int64_t *replica_count(struct replica_status *replicas, size_t index)
     return (int64_t *)(void *)((char *)replicas + replica_counts[index].offset);
 }
 
+/* Indices without a time that can be read are none. */
+static void back_off_read(const struct json *item, struct replica_status *replicas, struct arena *arena)
+{
+    const char *indices = json_string_at(item, "backingOff", NULL);
+    int64_t until_ms;
+    if (!indices || !clock_parse(json_string_at(item, "backoffUntil", ""), &until_ms))
+        return;
+    replicas->backing_off = arena_copy_string(arena, indices);
+    replicas->backoff_until_ms = until_ms;
+}
+
 static void replicas_read(const struct json *list, struct job_status *status, struct arena *arena)
 {
     memset(status->replicas, 0, sizeof status->replicas);
@@ -77,6 +88,7 @@ static void replicas_read(const struct json *list, struct job_status *status, st
         status->replicas[role].pending = arena_copy_string(arena, json_string_at(item, "pending", NULL));
         status->replicas[role].completed = arena_copy_string(arena, json_string_at(item, "completed", NULL));
         status->replicas[role].restarting = arena_copy_string(arena, json_string_at(item, "restarting", NULL));
+        back_off_read(item, &status->replicas[role], arena);
     }
 }
 
@@ -126,6 +138,16 @@ static bool has_replicas(const struct replica_status *replicas)
            replicas->pending || replicas->completed || replicas->restarting;
 }
 
+static void back_off_to_json(const struct replica_status *replicas, struct json *item)
+{
+    char time[CLOCK_TEXT_MAX];
+    if (!replicas->backing_off)
+        return;
+    clock_format_microseconds(replicas->backoff_until_ms, time);
+    json_set_string(item, "backingOff", replicas->backing_off);
+    json_set_string(item, "backoffUntil", time);
+}
+
 static void replicas_to_json(const struct job_status *status, struct json *object)
 {
     for (int role = 0; role < ROLE_COUNT; role++) {
@@ -139,6 +161,7 @@ static void replicas_to_json(const struct job_status *status, struct json *objec
         json_set_string(item, "pending", replicas.pending);
         json_set_string(item, "completed", replicas.completed);
         json_set_string(item, "restarting", replicas.restarting);
+        back_off_to_json(&replicas, item);
     }
 }
 

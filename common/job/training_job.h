@@ -151,9 +151,11 @@ struct condition {
 /* Indices as ranges ("0-3,7"); NULL: none. What is missing, not promised (plan.h) and not completed was lost. */
 struct replica_status {
     int64_t active, ready, succeeded, failed;
-    const char *pending;    /* their pods of status.epoch are still to be created: promised before that, for good */
-    const char *completed;  /* their pods were seen to finish, whether they are still there or not */
-    const char *restarting; /* their pods were lost, and no successor has been ready yet */
+    const char *pending;      /* their pods of status.epoch are still to be created: promised before that, for good */
+    const char *completed;    /* their pods were seen to finish, whether they are still there or not */
+    const char *restarting;   /* their pods were lost, and no successor has been ready yet */
+    const char *backing_off;  /* those of `pending` whose pods ended so soon that their successors wait … */
+    int64_t backoff_until_ms; /* … until then; 0 where nobody does */
 };
 
 struct progress_metric {
@@ -188,7 +190,7 @@ struct job_status {
     int64_t start_ms, completion_ms; /* FIELD_UNSET: not yet */
     int64_t chief_finish_ms;         /* of an elastic crew; by its node's clock; FIELD_UNSET: unknown, or not yet */
     int64_t suspended_ms;            /* time spent suspended in all, which deadlines leave out */
-    int64_t backoff_until_ms;        /* FIELD_UNSET: none; durable, so that a restarted operator still waits */
+    int64_t backoff_until_ms;        /* the latest of those of `replicas`; FIELD_UNSET: none */
     int64_t certificate_generation;  /* the newest of the crew's certificates, FIELD_UNSET: none */
     int64_t certificate_from_ms;     /* when the crew begins to present it */
     struct condition conditions[CONDITION_TYPE_COUNT];

@@ -133,9 +133,24 @@ static int64_t back_off_left_ms(const struct why_input *input)
     return time_at(input->job, "status.backoffUntil", 0) - input->now_ms;
 }
 
+/* A crew does not wait for its evaluator. Where the roles do not say who waits, all do. */
+static int64_t crew_back_off_left_ms(const struct why_input *input)
+{
+    int64_t until_ms = 0;
+    bool told = false;
+    for (const struct json *role = json_first(json_at(input->job, "status.replicaStatuses")); role;
+         role = json_next(role)) {
+        int64_t own_ms = time_at(role, "backoffUntil", 0);
+        told |= own_ms > 0;
+        if (own_ms > until_ms && !is(role, "role", "evaluator"))
+            until_ms = own_ms;
+    }
+    return told ? until_ms - input->now_ms : back_off_left_ms(input);
+}
+
 static bool it_backs_off(const struct why_input *input, struct buffer *out)
 {
-    int64_t left_ms = back_off_left_ms(input);
+    int64_t left_ms = crew_back_off_left_ms(input);
     if (left_ms <= 0 || job_condition_true(input->job, "Running"))
         return false;
     buffer_append_string(out, "waits for the end of its back-off in ", NULL);

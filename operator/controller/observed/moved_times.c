@@ -11,6 +11,15 @@ int64_t status_time_of(const struct job_status *status, enum status_time time)
     return times[time];
 }
 
+enum status_time status_time_of_back_off(enum role role)
+{
+    static const enum status_time times[ROLE_COUNT] = {[ROLE_CHIEF] = STATUS_TIME_BACKOFF_CHIEF,
+                                                       [ROLE_WORKER] = STATUS_TIME_BACKOFF_WORKER,
+                                                       [ROLE_PS] = STATUS_TIME_BACKOFF_PS,
+                                                       [ROLE_EVALUATOR] = STATUS_TIME_BACKOFF_EVALUATOR};
+    return times[role];
+}
+
 void status_moves_clock_set(struct status_moves *moves, const struct job_status *status, int64_t by_ms)
 {
     for (unsigned i = 0; i < STATUS_TIME_COUNT; i++) {

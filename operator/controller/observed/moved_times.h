@@ -19,6 +19,10 @@
     X(STATUS_TIME_COMPLETION, completion_ms)                                                                           \
     X(STATUS_TIME_CHIEF_FINISH, chief_finish_ms)                                                                       \
     X(STATUS_TIME_BACKOFF, backoff_until_ms)                                                                           \
+    X(STATUS_TIME_BACKOFF_CHIEF, replicas[ROLE_CHIEF].backoff_until_ms)                                                \
+    X(STATUS_TIME_BACKOFF_WORKER, replicas[ROLE_WORKER].backoff_until_ms)                                              \
+    X(STATUS_TIME_BACKOFF_PS, replicas[ROLE_PS].backoff_until_ms)                                                      \
+    X(STATUS_TIME_BACKOFF_EVALUATOR, replicas[ROLE_EVALUATOR].backoff_until_ms)                                        \
     X(STATUS_TIME_CHARGED, charged_ms)                                                                                 \
     X(STATUS_TIME_CERTIFICATE, certificate_from_ms)                                                                    \
     X(STATUS_TIME_RUNNING, conditions[CONDITION_RUNNING].last_transition_ms)                                           \
@@ -33,6 +37,8 @@ enum status_time { STATUS_TIMES(X) STATUS_TIME_COUNT };
 enum pod_time { POD_TIMES(X) POD_TIME_COUNT };
 #undef X
 
+/* Of the pods of that role that wait (replicas[role].backing_off). */
+enum status_time status_time_of_back_off(enum role role);
 /* FIELD_UNSET: it has none. */
 int64_t status_time_of(const struct job_status *status, enum status_time time);
 

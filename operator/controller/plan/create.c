@@ -1,49 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/memory.h"
 #include "operator/controller/observed/owner.h"
-#include "operator/controller/plan/conditions.h"
+#include "operator/controller/plan/back_off.h"
 #include "operator/controller/plan/planning.h"
-#include "operator/controller/plan/restart_delay.h"
-
-static bool is_time(struct planning *planning, int64_t at_ms)
-{
-    if (at_ms == FIELD_UNSET || at_ms <= planning->now_ms)
-        return true;
-    planning_requeue(planning, at_ms);
-    return false;
-}
 
 static bool slot_to_fill(const struct slot *slot)
 {
     return slot->promised && !slot->occupant && !slot->blocked;
 }
 
-/* A back-off is for those that were lost, and for a crew that waits as a whole: who joins one that runs has none. */
-static bool has_to_wait(const struct planning *planning, const struct slot *slot)
+/* FIELD_UNSET: there is no wait, or it is over. */
+static int64_t back_off_end(const struct planning *planning, const struct slot *slot)
 {
-    return slot->restarting || !condition_is(planning->old, CONDITION_RUNNING, CONDITION_TRUE);
+    int64_t until_ms = back_off_until(planning, slot);
+    return until_ms != FIELD_UNSET && until_ms > planning->now_ms ? until_ms : FIELD_UNSET;
 }
 
-static bool slot_is_due(const struct planning *planning, const struct slot *slot, bool backs_off)
+bool create_backs_off(const struct planning *planning, const struct slot *slot)
 {
-    return slot_to_fill(slot) && !(backs_off && has_to_wait(planning, slot));
+    return back_off_end(planning, slot) != FIELD_UNSET;
 }
 
-static bool has_slot_to_fill(const struct planning *planning, bool backs_off)
+static bool slot_is_due(const struct planning *planning, const struct slot *slot)
+{
+    return slot_to_fill(slot) && !create_backs_off(planning, slot);
+}
+
+/* Looks again for those that wait. */
+static bool has_slot_that_is_due(struct planning *planning)
 {
     const struct crew *crew = &planning->crew;
-    for (size_t i = 0; i < crew->slot_count; i++)
-        if (slot_is_due(planning, &crew->slots[i], backs_off))
-            return true;
-    return false;
-}
-
-/* No wait is longer than the ceiling and its jitter: what lies further ahead was set by another clock. */
-static int64_t backoff_until(const struct planning *planning)
-{
-    int64_t until_ms = planning_time(planning, STATUS_TIME_BACKOFF);
-    int64_t longest_ms = RESTART_DELAY_CEILING_MS + RESTART_DELAY_CEILING_MS / 10;
-    return until_ms != FIELD_UNSET && until_ms > planning->now_ms + longest_ms ? FIELD_UNSET : until_ms;
+    bool found = false;
+    for (size_t i = 0; i < crew->slot_count; i++) {
+        const struct slot *slot = &crew->slots[i];
+        if (slot_is_due(planning, slot))
+            found = true;
+        else if (slot_to_fill(slot))
+            planning_requeue(planning, back_off_end(planning, slot));
+    }
+    return found;
 }
 
 /* Whose names would lead nowhere, or to the pods of somebody else, whose Service of that name the cache does not show: no
@@ -54,12 +49,10 @@ static bool has_service(const struct planning *planning)
     return service && service_view_is_of(service, planning->job->uid);
 }
 
-static bool may_create_pods(struct planning *planning, bool *ret_backs_off)
+static bool may_create_pods(struct planning *planning)
 {
-    if (planning->hold_reason || !has_service(planning) || !has_slot_to_fill(planning, false))
-        return false;
-    *ret_backs_off = !is_time(planning, backoff_until(planning));
-    return has_slot_to_fill(planning, *ret_backs_off) && planning->crew.earlier_count == 0;
+    return !planning->hold_reason && has_service(planning) && has_slot_that_is_due(planning) &&
+           planning->crew.earlier_count == 0;
 }
 
 bool create_promises_again(const struct planning *planning)
@@ -69,8 +62,7 @@ bool create_promises_again(const struct planning *planning)
 
 static void create_pods(struct planning *planning)
 {
-    bool backs_off;
-    if (!may_create_pods(planning, &backs_off))
+    if (!may_create_pods(planning))
         return;
     if (create_promises_again(planning)) {
         planning_promise_again(planning);
@@ -78,7 +70,7 @@ static void create_pods(struct planning *planning)
     }
     for (size_t i = 0; i < planning->crew.slot_count; i++) {
         const struct slot *slot = &planning->crew.slots[i];
-        if (slot_is_due(planning, slot, backs_off))
+        if (slot_is_due(planning, slot))
             planning_create_pod(planning, slot->role, slot->index);
     }
 }
@@ -101,14 +93,16 @@ static void await_flavor(struct planning *planning)
 
 bool create_may_be_tried(struct planning *planning)
 {
-    return planning->obstacle.kind == OBSTACLE_NONE || is_time(planning, planning->obstacle.retry_ms);
+    int64_t retry_ms = planning->obstacle.retry_ms;
+    if (planning->obstacle.kind == OBSTACLE_NONE || retry_ms == FIELD_UNSET || retry_ms <= planning->now_ms)
+        return true;
+    planning_requeue(planning, retry_ms);
+    return false;
 }
 
 bool create_is_due(struct planning *planning)
 {
-    bool backs_off;
-    return create_may_be_tried(planning) && !obstacle_is_final(planning->obstacle.kind) &&
-           may_create_pods(planning, &backs_off);
+    return create_may_be_tried(planning) && !obstacle_is_final(planning->obstacle.kind) && may_create_pods(planning);
 }
 
 bool create_ends_job(struct planning *planning)

@@ -78,10 +78,11 @@ static void slots_make(struct crew *crew, const struct training_job *job, struct
     for (int role = 0; role < ROLE_COUNT; role++) {
         int64_t count = (int64_t)(crew->first[role + 1] - crew->first[role]);
         struct index_set promised = index_set_make(arena, count), completed = index_set_make(arena, count),
-                         restarting = index_set_make(arena, count);
+                         restarting = index_set_make(arena, count), backing_off = index_set_make(arena, count);
         index_set_parse(&promised, job->status.replicas[role].pending);
         index_set_parse(&completed, job->status.replicas[role].completed);
         index_set_parse(&restarting, job->status.replicas[role].restarting);
+        index_set_parse(&backing_off, job->status.replicas[role].backing_off);
         for (int64_t i = 0; i < count; i++) {
             bool open = index_set_has(&promised, i), fresh = is_fresh(job, (enum role)role, i);
             crew->slots[crew->first[role] + (size_t)i] = (struct slot){.role = (enum role)role,
@@ -90,7 +91,8 @@ static void slots_make(struct crew *crew, const struct training_job *job, struct
                                                                        .wanted = open,
                                                                        .fresh = fresh,
                                                                        .done = index_set_has(&completed, i) && !fresh,
-                                                                       .restarting = index_set_has(&restarting, i)};
+                                                                       .restarting = index_set_has(&restarting, i),
+                                                                       .backs_off = index_set_has(&backing_off, i)};
         }
     }
 }

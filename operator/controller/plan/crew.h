@@ -21,6 +21,7 @@ struct slot {
     bool fresh;                      /* an elastic job grew: this index has never been promised */
     bool done;                       /* its pod has finished, whether it is still there or not */
     bool restarting;                 /* a pod was lost, and no successor has been ready yet */
+    bool backs_off;                  /* its successor waits, see back_off.h */
     bool failed;                     /* its pod has ended, or it is lost */
     bool blocked;                    /* a superseded pod still carries the label `current` */
     const struct pod_view *occupant; /* the pod that counts; NULL: none */

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "common/job/enum_words.h"
+#include "operator/controller/plan/back_off.h"
 #include "operator/controller/plan/conditions.h"
 #include "operator/controller/plan/ending.h"
 #include "operator/controller/plan/failure_policy.h"
@@ -201,10 +202,11 @@ static void restart(struct planning *planning, const struct verdict *verdict, co
     struct job_status *next = planning->next;
     if (verdict->whole_crew)
         next->attempt++;
-    planning_promise_successors(planning, verdict->whole_crew ? belongs_to_crew : is_failed);
+    slot_wanted *lost = verdict->whole_crew ? belongs_to_crew : is_failed;
+    planning_promise_successors(planning, lost);
     int64_t delay_ms = restart_delay_ms(next->restart_count, ran_ms(planning, verdict->cause),
                                         restart_delay_seed(planning->job->uid, next->epoch));
-    next->backoff_until_ms = delay_ms > 0 ? planning->now_ms + delay_ms : FIELD_UNSET;
+    back_off_begin(planning, lost, delay_ms);
     const char *reason = ending_reason(verdict->ending.kind);
     condition_set(planning, CONDITION_RESTARTING, CONDITION_TRUE, reason, what);
     planning_event(planning, true, reason, verdict->whole_crew ? "RestartCrew" : "ReplacePod",

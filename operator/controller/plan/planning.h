@@ -64,6 +64,8 @@ bool deleting_says_nothing(const struct planning *planning);
 
 /* Nothing was refused, or it is time to try again; else the plan looks again when it is. */
 bool create_may_be_tried(struct planning *planning);
+/* The pod waits, since the one before it ended too soon. */
+bool create_backs_off(const struct planning *planning, const struct slot *slot);
 /* Pods are promised that nothing keeps from being created now. */
 bool create_is_due(struct planning *planning);
 /* The promise that is left to keep may be used up (plan.h): it is made anew first. */

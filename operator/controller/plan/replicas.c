@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/controller/plan/replicas.h"
 
-#include <string.h>
-
+#include "operator/controller/plan/back_off.h"
 #include "operator/controller/plan/conditions.h"
 #include "operator/controller/plan/index_set.h"
 
@@ -30,6 +29,11 @@ static bool is_completed(const struct slot *slot)
     return slot->done && !slot->wanted;
 }
 
+static bool is_backing_off(const struct slot *slot)
+{
+    return slot->backs_off && slot->wanted;
+}
+
 static const char *print_indices(struct planning *planning, int role, bool (*counts)(const struct slot *slot))
 {
     const struct crew *crew = &planning->crew;
@@ -44,7 +48,9 @@ static const char *print_indices(struct planning *planning, int role, bool (*cou
 void replicas_update(struct planning *planning)
 {
     size_t ready = 0;
-    memset(planning->next->replicas, 0, sizeof planning->next->replicas);
+    for (int role = 0; role < ROLE_COUNT; role++)
+        planning->next->replicas[role] =
+            (struct replica_status){.backoff_until_ms = planning->next->replicas[role].backoff_until_ms};
     count_pods(planning);
     for (size_t i = 0; i < planning->crew.slot_count; i++) {
         const struct slot *slot = &planning->crew.slots[i];
@@ -54,9 +60,12 @@ void replicas_update(struct planning *planning)
     for (int role = 0; role < ROLE_COUNT; role++) {
         planning->next->replicas[role].pending = print_indices(planning, role, is_wanted);
         planning->next->replicas[role].completed = print_indices(planning, role, is_completed);
-        if (!status_terminal(planning->next))
-            planning->next->replicas[role].restarting = print_indices(planning, role, slot_restarting);
+        if (status_terminal(planning->next))
+            continue;
+        planning->next->replicas[role].restarting = print_indices(planning, role, slot_restarting);
+        planning->next->replicas[role].backing_off = print_indices(planning, role, is_backing_off);
     }
+    back_off_update(planning);
     planning->next->ready_summary = planning_format(planning, "%zu/%zu", ready, planning->crew.slot_count);
 }
 

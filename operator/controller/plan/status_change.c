@@ -42,7 +42,9 @@ static bool counts_differ(const struct job_status *before, const struct job_stat
         const struct replica_status *left = &before->replicas[role], *right = &after->replicas[role];
         differ |= left->active != right->active || left->ready != right->ready || left->succeeded != right->succeeded ||
                   left->failed != right->failed || !same_text(left->pending, right->pending) ||
-                  !same_text(left->completed, right->completed) || !same_text(left->restarting, right->restarting);
+                  !same_text(left->completed, right->completed) || !same_text(left->restarting, right->restarting) ||
+                  !same_text(left->backing_off, right->backing_off) ||
+                  left->backoff_until_ms != right->backoff_until_ms;
     }
     return differ;
 }

@@ -20,7 +20,8 @@ static const char full[] = "{\"observedGeneration\":2,\"state\":\"Restarting\",\
                            "{\"type\":\"Restarting\",\"status\":\"True\",\"observedGeneration\":2,"
                            "\"lastTransitionTime\":\"2026-11-20T14:00:04Z\",\"reason\":\"Lost\",\"message\":\"\"}],"
                            "\"replicaStatuses\":[{\"role\":\"worker\",\"active\":4,\"ready\":3,\"succeeded\":0,"
-                           "\"failed\":1,\"pending\":\"0-2,3\"}]}";
+                           "\"failed\":1,\"pending\":\"0-2,3\",\"backingOff\":\"3\","
+                           "\"backoffUntil\":\"2026-11-20T14:00:05.250000Z\"}]}";
 
 static struct json *parsed(const char *text)
 {

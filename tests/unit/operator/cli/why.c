@@ -90,6 +90,17 @@ Test(why, a_back_off)
            "digits waits for the end of its back-off in 8s, after 3 restarts; the last: worker 1: exited  with 1");
 }
 
+Test(why, a_back_off_of_the_evaluator_is_not_the_crews)
+{
+    expect(JOB("",
+               "'state':'Restarting','restartCount':3,'backoffUntil':'2026-11-20T14:05:08Z','replicaStatuses':[{'role':"
+               "'worker','pending':'1','backingOff':'1','backoffUntil':'2026-11-20T14:01:08Z'},{'role':'evaluator',"
+               "'pending':'0','backingOff':'0','backoffUntil':'2026-11-20T14:05:08Z'}],'conditions':[{'type':"
+               "'Restarting','status':'True','reason':'PodFailed','message':'worker 1: exited with 1.'}]"),
+           "[]", "[]",
+           "digits waits for the end of its back-off in 8s, after 3 restarts; the last: worker 1: exited with 1");
+}
+
 Test(why, a_back_off_of_a_pod_that_the_crew_can_do_without)
 {
     expect(

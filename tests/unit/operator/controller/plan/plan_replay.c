@@ -238,14 +238,13 @@ static void check_predecessor(const struct model_pod *pod, int64_t attempt)
     CHECK(!counts || pod->judged || pod->ended_by_operator, "a pod is replaced whose end nobody has judged");
 }
 
-/* Who joins a crew that runs does not wait for those that were lost. */
-static bool has_to_wait(const struct job_status *status, struct place place)
+/* By the status: those of the place, and no other's. */
+static bool backs_off(const struct job_status *status, struct place place)
 {
     SCOPED(arena_release) struct arena arena = {0};
     struct index_set set = index_set_make(&arena, WORKERS);
-    index_set_parse(&set, status->replicas[place.role].restarting);
-    return index_set_has(&set, place.index) || !model.scene.job.elastic.enabled ||
-           !condition_is(status, CONDITION_RUNNING, CONDITION_TRUE);
+    index_set_parse(&set, status->replicas[place.role].backing_off);
+    return index_set_has(&set, place.index);
 }
 
 /* `late`: it was on the wire when its operator was killed. */
@@ -257,9 +256,9 @@ static void check_create(struct place place, int64_t epoch, bool late)
     CHECK(status->attempt > 0 || model.born || late, "a pod is created without a promise");
     CHECK(is_promised(place, epoch), "a pod is created that was not promised, or of another epoch");
     CHECK(late || !model.taken_over || epoch > 1, "a pod of a first crew is made again, where one of it may live");
-    CHECK(late || model.clock_is_set || status->backoff_until_ms == FIELD_UNSET ||
-              model.now_ms >= status->backoff_until_ms || !has_to_wait(status, place),
-          "a pod is created before the back-off is over");
+    CHECK(late || model.clock_is_set || !backs_off(status, place) ||
+              model.now_ms >= status->replicas[place.role].backoff_until_ms,
+          "a pod is created before its back-off is over");
     for (size_t i = 0; i < model.pod_count; i++) {
         const struct model_pod *pod = &model.pods[i];
         if (is_at(pod, place) && !pod->foreign && !late)
@@ -326,6 +325,8 @@ static struct job_status stored(const struct job_status *status)
     copy.start_ms = seconds(copy.start_ms);
     copy.completion_ms = seconds(copy.completion_ms);
     copy.backoff_until_ms = seconds(copy.backoff_until_ms);
+    for (int role = 0; role < ROLE_COUNT; role++)
+        copy.replicas[role].backoff_until_ms = seconds(copy.replicas[role].backoff_until_ms);
     for (int type = 0; type < CONDITION_TYPE_COUNT; type++)
         copy.conditions[type].last_transition_ms = seconds(copy.conditions[type].last_transition_ms);
     return copy;
@@ -357,6 +358,7 @@ struct event {
     bool strange;                      /* one that came too late stands in the place of one that has vanished */
     bool kinds[ENDING_COLLATERAL + 1]; /* how they have ended */
     int64_t ran_ms;                    /* at most so long the one of them that ran longest */
+    bool places[PLACES];               /* of those that ended now */
 };
 
 static struct model_pod *newest_at(struct place place)
@@ -415,7 +417,7 @@ static bool is_unknown(const struct model_pod *pod, const struct job_status *bef
     return true;
 }
 
-static void add_to_event(struct event *event, struct model_pod *pod, const struct job_status *before)
+static void add_to_event(struct event *event, struct model_pod *pod, size_t place, const struct job_status *before)
 {
     enum ending_kind kind = is_superseded(pod, before) ? ENDING_NONE : kind_of(cached(pod));
     event->found = true;
@@ -424,6 +426,7 @@ static void add_to_event(struct event *event, struct model_pod *pod, const struc
     if (kind != ENDING_NONE && !pod->judged) {
         int64_t ran_ms = most_ran_ms(pod);
         event->kinds[kind] = true;
+        event->places[place] = true;
         event->ran_ms = ran_ms > event->ran_ms ? ran_ms : event->ran_ms;
     }
     pod->judged = true;
@@ -454,6 +457,10 @@ static void check_backoff(const struct job_status *after, const struct event *ev
         return;
     CHECK(after->backoff_until_ms != FIELD_UNSET && after->backoff_until_ms >= model.now_ms + least_ms,
           "pods that did not run for long are replaced too soon");
+    for (size_t i = 0; i < PLACES; i++)
+        CHECK(!event->places[i] || (backs_off(after, places[i]) &&
+                                    after->replicas[places[i].role].backoff_until_ms >= model.now_ms + least_ms),
+              "a pod's end does not delay its own successor");
 }
 
 static bool is_remembered_to_finish(const struct model_pod *pod, const struct job_status *before)
@@ -486,7 +493,7 @@ static void check_event(const struct job_status *before, const struct job_status
             continue;
         CHECK(!newest->ended_by_operator || newest->view.attempt < before->attempt,
               "the operator's own deletion is counted");
-        add_to_event(&event, newest, before);
+        add_to_event(&event, newest, i, before);
     }
     CHECK(event.found, "an event without a pod that ended");
     CHECK(event.fresh, "a pod's end was counted twice");

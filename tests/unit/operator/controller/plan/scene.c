@@ -160,6 +160,7 @@ struct job_status scene_copy_status(const struct job_status *status, struct aren
         copy.replicas[role].pending = arena_copy_string(arena, status->replicas[role].pending);
         copy.replicas[role].completed = arena_copy_string(arena, status->replicas[role].completed);
         copy.replicas[role].restarting = arena_copy_string(arena, status->replicas[role].restarting);
+        copy.replicas[role].backing_off = arena_copy_string(arena, status->replicas[role].backing_off);
     }
     return copy;
 }

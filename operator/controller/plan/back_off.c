@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operator/controller/plan/back_off.h"
+
+#include "operator/controller/plan/conditions.h"
+#include "operator/controller/plan/restart_delay.h"
+
+/* No wait is longer than the ceiling and its jitter: what lies further ahead was set by another clock. */
+static int64_t time_of(const struct planning *planning, enum status_time time)
+{
+    int64_t until_ms = planning_time(planning, time);
+    int64_t longest_ms = RESTART_DELAY_CEILING_MS + RESTART_DELAY_CEILING_MS / 10;
+    return until_ms != FIELD_UNSET && until_ms > planning->now_ms + longest_ms ? FIELD_UNSET : until_ms;
+}
+
+static bool tells_who_waits(const struct job_status *status)
+{
+    bool tells = false;
+    for (int role = 0; role < ROLE_COUNT; role++)
+        tells |= status->replicas[role].backing_off != NULL;
+    return tells;
+}
+
+static bool waits_unnamed(const struct planning *planning, const struct slot *slot)
+{
+    return !tells_who_waits(planning->old) &&
+           (slot->restarting || !condition_is(planning->old, CONDITION_RUNNING, CONDITION_TRUE));
+}
+
+int64_t back_off_until(const struct planning *planning, const struct slot *slot)
+{
+    if (slot->backs_off)
+        return time_of(planning, status_time_of_back_off(slot->role));
+    return waits_unnamed(planning, slot) ? time_of(planning, STATUS_TIME_BACKOFF) : FIELD_UNSET;
+}
+
+/* Those of one role. A wait that is over leaves nobody behind. */
+static bool join(struct planning *planning, enum role role, slot_wanted *waits, bool others_wait, bool delayed)
+{
+    struct crew *crew = &planning->crew;
+    bool joined = false;
+    for (size_t i = crew->first[role]; i < crew->first[role + 1]; i++) {
+        struct slot *slot = &crew->slots[i];
+        slot->backs_off &= others_wait;
+        if (!waits(slot))
+            continue;
+        slot->backs_off = delayed;
+        joined |= delayed;
+    }
+    return joined;
+}
+
+void back_off_begin(struct planning *planning, slot_wanted *waits, int64_t delay_ms)
+{
+    struct job_status *next = planning->next;
+    int64_t latest_ms = FIELD_UNSET, own_ms = planning->now_ms + delay_ms;
+    for (int role = 0; role < ROLE_COUNT; role++) {
+        struct replica_status *replicas = &next->replicas[role];
+        int64_t until_ms = FIELD_UNSET; /* of those that wait already */
+        if (replicas->backing_off)
+            until_ms = time_of(planning, status_time_of_back_off((enum role)role));
+        if (until_ms <= planning->now_ms)
+            until_ms = FIELD_UNSET;
+        bool joined = join(planning, (enum role)role, waits, until_ms != FIELD_UNSET, delay_ms > 0);
+        if (joined && until_ms < own_ms)
+            replicas->backoff_until_ms = until_ms = own_ms;
+        if (until_ms > latest_ms)
+            latest_ms = until_ms;
+    }
+    next->backoff_until_ms = latest_ms;
+}
+
+void back_off_update(struct planning *planning)
+{
+    struct job_status *next = planning->next;
+    for (int role = 0; role < ROLE_COUNT; role++)
+        if (!next->replicas[role].backing_off)
+            next->replicas[role].backoff_until_ms = 0;
+    if (tells_who_waits(planning->old) && !tells_who_waits(next) && next->backoff_until_ms > planning->now_ms)
+        next->backoff_until_ms = FIELD_UNSET;
+}
