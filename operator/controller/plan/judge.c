@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
+#include <string.h>
 
 #include "common/job/enum_words.h"
 #include "operator/controller/plan/back_off.h"
@@ -158,11 +159,36 @@ static int64_t ran_ms(const struct planning *planning, const struct slot *cause)
 /* Who ran for this long was not thrown out by the same thing at once. */
 #define COLLATERAL_GRACE_MS 60000
 
-static bool another_is_missing(const struct crew *crew)
+/* No exchange of a crew waits longer for another's part: what an end brings about has happened by then. */
+#define CONSEQUENCES_MS 300000
+
+/* By what nobody of the crew has brought about: room, an image, a quota. */
+static bool is_kept_from_starting(const struct planning *planning, const struct slot *slot)
 {
-    for (size_t i = 0; i < crew->slot_count; i++)
-        if (slot_required(&crew->slots[i]) && !crew->slots[i].failed && !slot_fulfilled(&crew->slots[i]))
+    const struct pod_view *pod = slot->occupant;
+    if (!pod)
+        return slot->promised && !create_backs_off(planning, slot);
+    return !pod_view_ended(pod) && pod->started_ms == FIELD_UNSET &&
+           planning->now_ms >= pod->created_ms + COLLATERAL_GRACE_MS;
+}
+
+/* For so long one follows from the other, and nothing has an own cause, that they only excuse each other. */
+static bool is_a_circle(const struct planning *planning)
+{
+    const struct condition *restarting = &planning->old->conditions[CONDITION_RESTARTING];
+    return restarting->status == CONDITION_TRUE && strcmp(restarting->reason, ending_reason(ENDING_COLLATERAL)) == 0 &&
+           planning->now_ms >= planning_time(planning, STATUS_TIME_RESTARTING) + CONSEQUENCES_MS;
+}
+
+static bool another_is_missing(const struct planning *planning)
+{
+    bool circle = is_a_circle(planning);
+    for (size_t i = 0; i < planning->crew.slot_count; i++) {
+        const struct slot *slot = &planning->crew.slots[i];
+        bool missing = slot_required(slot) && !slot->failed && !slot_fulfilled(slot);
+        if (missing && (!circle || is_kept_from_starting(planning, slot)))
             return true;
+    }
     return false;
 }
 
@@ -173,7 +199,7 @@ static enum ending_kind charge(const struct planning *planning, const struct ver
     int64_t let_off = old->restart_count - old->restarts.failures - old->restarts.disruptions -
                       old->restarts.out_of_memory - old->restarts.ignored;
     bool repeats = verdict->ending.kind == ENDING_COLLATERAL && let_off > 0 &&
-                   ran_ms(planning, verdict->cause) < COLLATERAL_GRACE_MS && !another_is_missing(&planning->crew);
+                   ran_ms(planning, verdict->cause) < COLLATERAL_GRACE_MS && !another_is_missing(planning);
     return repeats ? ENDING_FAILURE : verdict->ending.kind;
 }
 

@@ -373,3 +373,53 @@ Test(judge, who_is_thrown_out_by_a_crew_that_runs_spends_backoff_limit)
     scene_plan(&scene);
     cr_assert_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), "BackoffLimitExceeded");
 }
+
+/* Two of another version than the rest, which does not take them in; their ends are seen one by one. */
+Test(judge, two_who_are_thrown_out_do_not_excuse_each_other)
+{
+    struct pod_view *newcomers[] = {&scene.pods[1], &scene.pods[2]};
+    for (size_t turn = 0; turn < 60; turn++) {
+        size_t which = turn % 2;
+        scene.input.now_ms += 120000;
+        newcomers[which]->started_ms = scene.input.now_ms - 1000;
+        newcomers[1 - which]->ready = false;
+        scene_end_pod(&scene, newcomers[which], 160);
+        scene_plan(&scene);
+        if (*scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE))
+            break;
+        scene_accept(&scene);
+        newcomers[which]->current = false;
+        newcomers[which] = scene_add_pod(&scene, ROLE_WORKER, (int64_t)which + 1, scene.job.status.epoch);
+        newcomers[which]->ready = false;
+        scene_plan(&scene);
+        scene_accept(&scene);
+    }
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), "BackoffLimitExceeded");
+}
+
+/* However long that takes: its pod is not to blame for that, and neither is who waits for it. */
+Test(judge, who_waits_for_one_that_finds_no_node_spends_nothing)
+{
+    struct pod_view *worker = &scene.pods[2];
+    scene_end_pod(&scene, &scene.pods[1], 137);
+    scene.pods[1].disruption_target = true;
+    scene_plan(&scene);
+    scene_accept(&scene);
+    scene.pods[1].current = false;
+    struct pod_view *missing = scene_add_pod(&scene, ROLE_WORKER, 1, scene.job.status.epoch);
+    missing->ready = missing->scheduled = false;
+    missing->phase = POD_PENDING;
+    missing->started_ms = FIELD_UNSET;
+    for (int64_t turn = 0; turn < 20; turn++) {
+        scene.input.now_ms += 600000;
+        scene_end_pod(&scene, worker, 160);
+        scene_plan(&scene);
+        scene_accept(&scene);
+        worker->current = false;
+        worker = scene_add_pod(&scene, ROLE_WORKER, 2, scene.job.status.epoch);
+        scene_plan(&scene);
+        scene_accept(&scene);
+    }
+    cr_assert_eq(scene.job.status.restart_count, 21);
+    cr_assert_eq(scene.job.status.restarts.failures, 0);
+}
