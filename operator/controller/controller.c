@@ -318,6 +318,8 @@ static void reconcile_job(struct controller *controller, struct job_entry *entry
     take_document(entry, &item->job, &input, &progress, &plan.arena);
     int64_t start_ns = clock_monotonic_ns();
     plan_job(&input, &plan);
+    plan.write_status =
+        plan.write_status && !dropped_fields_cover(&entry->dropped, &item->job, &plan.status, input.now_ms);
     note_plan(entry, &plan, input.now_ms);
     work_queue_add_at(controller->queue, entry, plan.requeue_ms);
     if (!is_over(&item->job.status))

@@ -30,7 +30,7 @@ struct lease {
     int64_t held_until_ns; /* the gate closes here whatever the loop is doing */
     int64_t request_began_ns;
     char trouble[ERROR_MESSAGE_MAX]; /* of the last try; "": it went well */
-    struct event_timer *retry; /* the next look or renewal */
+    struct event_timer *retry;       /* the next look or renewal */
     struct event_timer *expiry;
     struct kube_call *call;
     lease_released *released; /* not NULL: being given up */
@@ -159,9 +159,8 @@ static void expire(struct lease *lease)
     int64_t now_ns = clock_elapsed_ns(), allowed_ms = lease->options.renew_deadline_ms;
     int64_t renewed_ns = lease->held_until_ns - allowed_ms * NS_PER_MS;
     SCOPED_FREE char *cause = why_expired(lease, now_ns);
-    SCOPED_FREE char *why =
-        memory_format("it was not renewed for %" PRId64 " ms, %" PRId64 " are allowed; %s",
-                      (now_ns - renewed_ns) / NS_PER_MS, allowed_ms, cause);
+    SCOPED_FREE char *why = memory_format("it was not renewed for %" PRId64 " ms, %" PRId64 " are allowed; %s",
+                                          (now_ns - renewed_ns) / NS_PER_MS, allowed_ms, cause);
     lose(lease, why);
 }
 

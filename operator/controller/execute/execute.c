@@ -6,6 +6,7 @@
 
 #include "common/clock.h"
 #include "common/contract/labels.h"
+#include "common/log.h"
 #include "common/memory.h"
 #include "operator/controller/execute/status_patch.h"
 #include "operator/controller/objects/child_metadata.h"
@@ -85,6 +86,7 @@ static void finish(struct execution *execution)
     if (execution->created && !execution->refused && job_entry_is_about(entry, execution->uid))
         job_entry_clear_obstacle(entry);
     plan_release(&execution->plan);
+    json_free(execution->status_patch);
     free(execution);
     executor.done(executor.context, entry, failed.kind == ERROR_NONE ? NULL : &failed);
 }
@@ -104,11 +106,32 @@ static void tell_of_refused_status(struct execution *execution, const struct err
     event_recorder_record(execution->executor.recorder, &subject, EVENT_WARNING, "StatusRefused", "WriteStatus", note);
 }
 
+/* The definition of TrainingJob is older than this operator. */
+static void heed_dropped_fields(struct execution *execution, const struct kube_answer *answer)
+{
+    struct job_entry *entry = execution->entry;
+    if (!dropped_fields_in_vain(execution->status_patch, version_of(answer)) ||
+        !job_entry_is_about(entry, execution->uid))
+        return;
+    SCOPED_FREE char *names = dropped_fields_note(&entry->dropped, execution->status_patch, clock_now_ms());
+    if (!names)
+        return;
+    struct event_subject subject = subject_of(execution);
+    SCOPED_FREE char *note =
+        memory_format("the API server does not keep %s: its definition of TrainingJob is older than "
+                      "this operator; apply the one that came with it (deploy/crd)",
+                      names);
+    log_warning("part of a status is dropped", "job", entry->key, "fields", names, NULL);
+    event_recorder_record(execution->executor.recorder, &subject, EVENT_WARNING, "StatusFieldDropped", "WriteStatus",
+                          note);
+}
+
 static void status_written(void *context, const struct kube_answer *answer)
 {
     struct execution *execution = context;
     if (!answer->error) {
         own_write_note(&execution->entry->job_write, version_of(answer));
+        heed_dropped_fields(execution, answer);
         if (job_entry_is_about(execution->entry, execution->uid))
             job_entry_forget_finished(execution->entry, execution->plan.finished);
         emit_events(execution, true);
@@ -121,12 +144,11 @@ static void status_written(void *context, const struct kube_answer *answer)
 
 static void write_status(struct execution *execution)
 {
-    SCOPED_JSON *patch = execution->status_patch;
-    execution->status_patch = NULL;
+    execution->status_sent = true;
     struct resource_path path = {JOBS, execution->namespace, execution->name, "status"};
     struct kube_call_options options = execution_call_options(execution, status_written, execution);
     options.priority = execution->status_priority;
-    kube_client_patch(execution->executor.client, &path, patch, &options);
+    kube_client_patch(execution->executor.client, &path, execution->status_patch, &options);
 }
 
 /* Every action is answered. */
@@ -134,7 +156,7 @@ static void conclude(struct execution *execution)
 {
     if (execution->open > 0)
         return;
-    if (execution->status_patch) {
+    if (execution->status_patch && !execution->status_sent) {
         write_status(execution);
         return;
     }

@@ -18,7 +18,8 @@ struct execution {
     struct job_entry *entry;
     struct plan plan;
     const char *namespace, *name, *uid;
-    struct json *status_patch; /* NULL: no status write, or it is done */
+    struct json *status_patch; /* NULL: no status write */
+    bool status_sent;
     enum kube_priority status_priority, pods_priority;
     struct json *certificate;   /* a Secret to be created when the one in its place is gone */
     struct adoption *adoptions; /* that wait for word of the job */

@@ -58,6 +58,7 @@ static void forget_refused(struct job_entry *entry)
 void job_entry_free(struct job_entry *entry)
 {
     forget_refused(entry);
+    dropped_fields_clear(&entry->dropped);
     free(entry->refused);
     free(entry->pods);
     free(entry->pod_moves);
@@ -216,6 +217,7 @@ void job_entry_set_job(struct job_entry *entry, const char *uid)
         return;
     job_entry_clear_obstacle(entry);
     forget_refused(entry);
+    dropped_fields_clear(&entry->dropped);
     free(entry->document);
     free(entry->document_pod);
     free(entry->asked_pod);

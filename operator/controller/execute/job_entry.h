@@ -16,6 +16,7 @@
 
 #include "common/contract/status_document.h"
 #include "common/event_loop.h"
+#include "operator/controller/execute/dropped_fields.h"
 #include "operator/controller/observed/pod_record.h"
 #include "operator/controller/plan/plan.h"
 #include "operator/kube/hash_map.h"
@@ -77,6 +78,7 @@ struct job_entry {
     struct crew_key_look key_look;
 
     bool over; /* as its status has it */
+    struct dropped_fields dropped;
 
     bool fields_ignored; /* its templates have fields that pods do not have, and that was told */
 
