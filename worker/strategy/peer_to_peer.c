@@ -203,10 +203,11 @@ static void tell_void(const struct peer_to_peer *strategy, int64_t examples)
     char text[PEER_STALL_MAX];
     if (examples == 0 || options->on_warning == NULL)
         return;
-    snprintf(text, sizeof text,
-             "all that had a replica are gone: back to step %lld; %lld examples that were finished since are lost, "
-             "unless a worker that has them comes back",
-             (long long)options->state->progress.step, (long long)examples);
+    snprintf(
+        text, sizeof text,
+        "nobody has a replica: back to step %lld; %lld examples that were finished since are lost, unless a worker "
+        "that has them comes back",
+        (long long)options->state->progress.step, (long long)examples);
     options->on_warning(options->context, text);
 }
 

@@ -38,6 +38,7 @@ struct companion {
     bool answers;                   /* what it hears, after a while */
     bool once;                      /* only the first of that, and later still */
     bool is_absent;                 /* nobody listens where it is said to be */
+    int64_t tells;                  /* that it has finished so many */
     bool lacks;                     /* has not got the changes before those that come */
     const struct companion *behind; /* answers nothing until this one has been met */
     /* The rpc's thread only: what it has not answered yet. */
@@ -147,7 +148,8 @@ static void hear(void *context, struct rpc_stream *stream, const void *bytes, si
     if (peer_message_decode(bytes, length, &message, NULL) < 0)
         return;
     if (message.type == PEER_HELLO)
-        say(stream, &(struct peer_message){.type = PEER_COUNTS});
+        say(stream,
+            &(struct peer_message){.type = PEER_COUNTS, .seats = SIZE, .counts = {[SIZE - 1] = companion->tells}});
     if (message.type == PEER_FETCH && companion->likeness != NULL)
         give_state(companion, stream, message.serial);
     if ((message.type != PEER_UPDATE && message.type != PEER_AVERAGE) || !message.last)
@@ -455,6 +457,24 @@ Test(peer_to_peer, who_is_not_answered_asks_another, .timeout = 300)
         usleep(100000);
     }
     cr_expect_gt(atomic_load(&scene.companions[1].heard), 0u);
+    scene_close(&scene);
+}
+
+/* Those were with another that is gone, too. */
+Test(peer_to_peer, who_is_left_alone_tells_what_counts_and_is_with_nobody, .timeout = 300)
+{
+    static struct scene scene = {.companions = {{.tells = 7}}};
+    scene_open(&scene, GOSSIP);
+    for (int look = 0; look < 6000 && peer_hub_counted(scene.hub, 1) != 7; look++)
+        usleep(10000);
+    free(crew_step(&scene));
+    cr_expect_str_empty(scene.warning);
+    member_leave(scene.companions[0].member);
+    for (int step = 0; step < 90 && scene.warning[0] == '\0'; step++) {
+        free(crew_step(&scene));
+        usleep(100000);
+    }
+    cr_expect_not_null(strstr(scene.warning, "nobody else is left, and 7 examples that count"), "%s", scene.warning);
     scene_close(&scene);
 }
 
