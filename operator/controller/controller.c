@@ -17,6 +17,7 @@
 #include "operator/controller/execute/progress_poll.h"
 #include "operator/controller/objects/gang.h"
 #include "operator/controller/objects/queue_build.h"
+#include "operator/controller/observed/job_record.h"
 #include "operator/controller/plan/progress_status.h"
 #include "operator/controller/plan/replicas.h"
 #include "operator/controller/reconcile_metrics.h"
@@ -55,7 +56,7 @@ struct controller {
     struct clock_watch clock;
     struct event_timer *clock_look; /* the next one */
     struct reconcile_metrics metrics;
-    struct own_write lag_probe; /* a status write that the watch has not shown; "" none */
+    uint64_t lag_probe; /* a status write that the watch has not shown; 0: none */
     int64_t lag_since_ns;
     bool stopped;
 };
@@ -67,7 +68,7 @@ static struct job_entry *entry_of(struct controller *controller, const char *key
     struct job_entry *entry = hash_map_get(&controller->entries, key);
     if (!entry) {
         entry = job_entry_new(key);
-        hash_map_set(&controller->entries, key, entry);
+        hash_map_set(&controller->entries, entry->key, entry);
     }
     return entry;
 }
@@ -75,8 +76,9 @@ static struct job_entry *entry_of(struct controller *controller, const char *key
 /* "namespace/pod" and the label of the job's name make the job's key. */
 static struct job_entry *entry_of_pod(struct controller *controller, const char *pod_key, const struct pod_record *pod)
 {
+    struct pod_room room;
     size_t length = strcspn(pod_key, "/");
-    SCOPED_FREE char *key = memory_format("%.*s/%s", (int)length, pod_key, pod_record_view(pod).job_name);
+    SCOPED_FREE char *key = memory_format("%.*s/%s", (int)length, pod_key, pod_record_view(pod, &room).job_name);
     return entry_of(controller, key);
 }
 
@@ -109,8 +111,11 @@ static bool heed_clock(struct controller *controller)
     log_warning("the machine's clock was set", "by_ms", by, NULL);
     progress_poller_clock_set(controller->poller, by_ms);
     for (size_t at = 0; hash_map_next(&controller->entries, &at, &key, &entry);) {
-        const struct job_item *item = informer_get(controller->jobs, key);
-        job_entry_clock_set(entry, by_ms, item ? &item->job.status : NULL);
+        const struct job_record *record = informer_get(controller->jobs, key);
+        struct training_job job = {0};
+        if (record)
+            job = job_record_view(record);
+        job_entry_clock_set(entry, by_ms, record ? &job.status : NULL);
         work_queue_clock_set(controller->queue, entry);
     }
     return true;
@@ -141,11 +146,11 @@ static bool sees_own_writes(const struct controller *controller, const struct jo
                             const struct training_job *job)
 {
     const struct optional_api *groups = groups_of(controller, job);
-    return (!groups || optional_api_has_seen(groups, entry->group_write.version)) &&
-           optional_api_has_seen(controller->workloads, entry->workload_write.version) &&
-           informer_has_seen(controller->jobs, entry->job_write.version) &&
-           informer_has_seen(controller->pods, entry->pod_write.version) &&
-           informer_has_seen(controller->services, entry->service_write.version);
+    return (!groups || optional_api_has_seen(groups, entry->group_write)) &&
+           optional_api_has_seen(controller->workloads, entry->workload_write) &&
+           informer_has_seen(controller->jobs, entry->job_write) &&
+           informer_has_seen(controller->pods, entry->pod_write) &&
+           informer_has_seen(controller->services, entry->service_write);
 }
 
 static bool is_over(const struct job_status *status)
@@ -213,12 +218,11 @@ static struct saves_input saves_of(const struct status_document *document)
 }
 
 /* The views of its pods lie in the arena. */
-static void input_fill(const struct controller *controller, struct job_entry *entry, const struct job_item *item,
+static void input_fill(const struct controller *controller, struct job_entry *entry, const struct training_job *job,
                        struct plan_input *input, struct arena *arena)
 {
     *input = (struct plan_input){
-        .job = &item->job,
-        .invalid = item->invalid,
+        .job = job,
         .pods = job_entry_views(entry, arena),
         .pod_count = entry->pod_count,
         .gone = entry->gone,
@@ -231,8 +235,8 @@ static void input_fill(const struct controller *controller, struct job_entry *en
         .obstacle = {entry->obstacle, entry->obstacle_message, entry->obstacle_retry_ms, entry->obstacle_plural},
         .certificate = entry->certificate,
         .key = entry->key_look,
-        .crew_message = progress_crew_waits(entry, &item->job),
-        .chief_voice = progress_chief_voice(entry, &item->job),
+        .crew_message = progress_crew_waits(entry, job),
+        .chief_voice = progress_chief_voice(entry, job),
         .saves = saves_of(entry->document),
         .born_ms = entry->born_ms,
         .counts_since_ms = entry->counts_since_ms,
@@ -246,8 +250,8 @@ static void input_fill(const struct controller *controller, struct job_entry *en
         .options = &controller->options.plan,
     };
     for (unsigned i = 0; i < STATUS_TIME_COUNT; i++)
-        input->moved_ms[i] = status_moves_by(&entry->status_moves, &item->job.status, (enum status_time)i);
-    gang_fill(controller, entry, &item->job, &input->gang);
+        input->moved_ms[i] = status_moves_by(entry->status_moves, &job->status, (enum status_time)i);
+    gang_fill(controller, entry, job, &input->gang);
 }
 
 static void take_document(struct job_entry *entry, const struct training_job *job, struct plan_input *input,
@@ -303,32 +307,33 @@ static void carry_out(struct controller *controller, struct job_entry *entry, co
     execute_plan(&controller->executor, entry, job, plan);
 }
 
-static void reconcile_job(struct controller *controller, struct job_entry *entry, const struct job_item *item)
+static void reconcile_job(struct controller *controller, struct job_entry *entry, const struct training_job *job,
+                          const char *invalid)
 {
     struct plan plan = {0};
     struct plan_input input;
     struct arena views = {0};
     struct progress progress;
-    set_job(entry, item->job.uid);
-    job_entry_see_lists(entry, informer_counts(controller->pods).lists, &item->job.status);
-    if (!is_over(&item->job.status))
-        progress_read_last_words(entry, &item->job);
-    input_fill(controller, entry, item, &input, &views);
-    queue_fill(controller, entry, &item->job, &input.queue, &plan);
-    take_document(entry, &item->job, &input, &progress, &plan.arena);
+    set_job(entry, job->uid);
+    job_entry_see_lists(entry, informer_counts(controller->pods).lists, &job->status);
+    if (!is_over(&job->status))
+        progress_read_last_words(entry, job);
+    input_fill(controller, entry, job, &input, &views);
+    input.invalid = invalid;
+    queue_fill(controller, entry, job, &input.queue, &plan);
+    take_document(entry, job, &input, &progress, &plan.arena);
     int64_t start_ns = clock_monotonic_ns();
     plan_job(&input, &plan);
-    plan.write_status =
-        plan.write_status && !dropped_fields_cover(&entry->dropped, &item->job, &plan.status, input.now_ms);
+    plan.write_status = plan.write_status && !dropped_fields_cover(&entry->dropped, job, &plan.status, input.now_ms);
     note_plan(entry, &plan, input.now_ms);
     work_queue_add_at(controller->queue, entry, plan.requeue_ms);
-    if (!is_over(&item->job.status))
-        work_queue_add_at(controller->queue, entry, progress_poll(controller->poller, entry, &item->job, input.now_ms));
-    if (tells_later(controller, entry, &item->job.status, &plan, input.now_ms)) {
+    if (!is_over(&job->status))
+        work_queue_add_at(controller->queue, entry, progress_poll(controller->poller, entry, job, input.now_ms));
+    if (tells_later(controller, entry, &job->status, &plan, input.now_ms)) {
         tell_later(controller, entry, &input);
     } else if (plan_has_work(&plan)) {
         entry->told_since_ms = FIELD_UNSET;
-        carry_out(controller, entry, &item->job, &plan);
+        carry_out(controller, entry, job, &plan);
     }
     plan_release(&plan);
     arena_release(&views);
@@ -364,22 +369,23 @@ static void reconcile(void *context, struct job_entry *entry)
     struct controller *controller = context;
     if (controller->stopped || !is_synced(controller) || heed_clock(controller))
         return;
-    const struct job_item *item = informer_get(controller->jobs, entry->key);
-    if (!item) {
+    const struct job_record *record = informer_get(controller->jobs, entry->key);
+    if (!record) {
         if (entry->pod_count == 0)
             forget(controller, entry);
-        else if (informer_has_seen(controller->pods, entry->pod_write.version))
+        else if (informer_has_seen(controller->pods, entry->pod_write))
             reconcile_without_job(controller, entry);
         else
             work_queue_add_at(controller->queue, entry, clock_now_ms() + UNSEEN_RETRY_MS);
         return;
     }
-    if (!sees_own_writes(controller, entry, &item->job)) {
+    struct training_job job = job_record_view(record);
+    if (!sees_own_writes(controller, entry, &job)) {
         controller->metrics.waited++;
         work_queue_add_at(controller->queue, entry, clock_now_ms() + UNSEEN_RETRY_MS);
         return;
     }
-    reconcile_job(controller, entry, item);
+    reconcile_job(controller, entry, &job, job_record_invalid(record));
 }
 
 static bool may_take(void *context)
@@ -400,9 +406,9 @@ static void log_failure(const struct job_entry *entry, const struct error *faile
 /* One write at a time: a sample is enough. */
 static void probe_lag(struct controller *controller, const struct job_entry *entry)
 {
-    if (*controller->lag_probe.version || !*entry->job_write.version || controller->stopped)
+    if (controller->lag_probe > 0 || entry->job_write == 0 || controller->stopped)
         return;
-    if (informer_has_seen(controller->jobs, entry->job_write.version))
+    if (informer_has_seen(controller->jobs, entry->job_write))
         return;
     controller->lag_probe = entry->job_write;
     controller->lag_since_ns = clock_monotonic_ns();
@@ -410,10 +416,10 @@ static void probe_lag(struct controller *controller, const struct job_entry *ent
 
 static void observe_lag(struct controller *controller)
 {
-    if (!*controller->lag_probe.version || !informer_has_seen(controller->jobs, controller->lag_probe.version))
+    if (controller->lag_probe == 0 || !informer_has_seen(controller->jobs, controller->lag_probe))
         return;
     durations_observe(&controller->metrics.watch_lag, clock_monotonic_ns() - controller->lag_since_ns);
-    controller->lag_probe = (struct own_write){0};
+    controller->lag_probe = 0;
 }
 
 static void executed(void *context, struct job_entry *entry, const struct error *failed)
@@ -445,19 +451,20 @@ static void progress_came(void *context, struct job_entry *entry)
 static void *parse_job(void *context, const struct json *object)
 {
     (void)context;
-    return job_item_new(object);
+    return job_record_read(object);
 }
 
 static void free_job(void *item)
 {
-    job_item_free(item);
+    job_record_free(item);
 }
 
 static void *parse_pod(void *context, const struct json *object)
 {
     (void)context;
+    struct pod_room room;
     struct pod_record *pod = pod_record_read(object);
-    if (*pod_record_view(pod).job_name != '\0')
+    if (*pod_record_view(pod, &room).job_name != '\0')
         return pod;
     free(pod);
     return NULL;
@@ -481,25 +488,27 @@ static void job_added(void *context, const char *key, const void *item)
 {
     struct controller *controller = context;
     struct job_entry *entry = entry_of(controller, key);
-    set_job(entry, ((const struct job_item *)item)->job.uid);
+    struct training_job job = job_record_view(item);
+    set_job(entry, job.uid);
     if (controller->options.holds_lease && informer_synced(controller->jobs))
         entry->born_ms = clock_now_ms();
     entry->born_lists = informer_counts(controller->pods).lists;
-    job_entry_see_status(entry, &((const struct job_item *)item)->job.status);
+    job_entry_see_status(entry, &job.status);
     work_queue_add(controller->queue, entry);
 }
 
-static void log_transition(const char *key, const struct job_item *old, const struct job_item *item)
+static void log_transition(const char *key, enum job_state old, enum job_state state)
 {
-    if (old->job.status.state != item->job.status.state)
-        log_info("job is now", "job", key, "state", job_state_name(item->job.status.state), NULL);
+    if (old != state)
+        log_info("job is now", "job", key, "state", job_state_name(state), NULL);
 }
 
 static void job_changed(void *context, const char *key, const void *old, const void *item)
 {
     struct job_entry *entry = entry_of(context, key);
-    log_transition(key, old, item);
-    job_entry_see_status(entry, &((const struct job_item *)item)->job.status);
+    struct training_job job = job_record_view(item);
+    log_transition(key, job_record_view(old).status.state, job.status.state);
+    job_entry_see_status(entry, &job.status);
     observe_lag(context);
     look(context, key);
 }
@@ -702,7 +711,7 @@ struct controller *controller_start(struct kube_client *client, struct http_clie
     controller->client = client;
     controller->options = *options;
     controller->options.plan.untold_crews = options->holds_lease;
-    hash_map_init(&controller->entries);
+    hash_map_init_keys_in_values(&controller->entries);
     controller->queue = work_queue_new(kube_client_loop(client), reconcile, controller);
     work_queue_set_gate(controller->queue, may_take);
     controller->poller = progress_poller_new(pods_client, progress_came, controller);
@@ -820,7 +829,7 @@ static void write_jobs(const struct controller *controller, struct buffer *out)
     const char *key;
     const void *item;
     for (size_t at = 0; informer_next(controller->jobs, &at, &key, &item);)
-        counts[((const struct job_item *)item)->job.status.state]++;
+        counts[job_record_view(item).status.state]++;
     buffer_format(out, "# HELP coxswain_jobs Jobs by state.\n# TYPE coxswain_jobs gauge\n");
     for (size_t state = 0; state < sizeof counts / sizeof *counts; state++)
         buffer_format(out, "coxswain_jobs{state=\"%s\"} %zu\n", job_state_name((enum job_state)state), counts[state]);

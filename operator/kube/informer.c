@@ -464,10 +464,9 @@ bool informer_next(const struct informer *informer, size_t *at, const char **ret
     return informer_table_next(&informer->table, at, ret_key, ret_item);
 }
 
-bool informer_has_seen(const struct informer *informer, const char *resource_version)
+bool informer_has_seen(const struct informer *informer, uint64_t resource_version)
 {
-    uint64_t number = resource_version_number(resource_version);
-    return number == 0 || (informer->synced && informer->seen >= number);
+    return resource_version == 0 || (informer->synced && informer->seen >= resource_version);
 }
 
 struct informer_counts informer_counts(const struct informer *informer)

@@ -81,8 +81,10 @@ bool informer_next(const struct informer *informer, size_t *at, const char **ret
 
 /* Whether the cache has caught up with a write of ours that was answered with `resource_version` (of an object of this
  * collection): the watch delivers in the order of resourceVersions, which compare as numbers within one resource
- * (KEP-5504). NULL, "" and what is no number count as seen. */
-bool informer_has_seen(const struct informer *informer, const char *resource_version);
+ * (KEP-5504). 0: nothing was written. */
+bool informer_has_seen(const struct informer *informer, uint64_t resource_version);
+/* A resourceVersion as a number; 0 for NULL and what is no number. */
+uint64_t resource_version_number(const char *text);
 
 /* How often lists were completed, watches were started, events were taken. What came and went before a list's snapshot
  * nobody has heard of, and that goes for all that was made until it counts. */

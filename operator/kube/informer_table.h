@@ -31,7 +31,4 @@ void informer_table_end_list(struct informer_table *table);
 const void *informer_table_get(const struct informer_table *table, const char *key);
 bool informer_table_next(const struct informer_table *table, size_t *at, const char **ret_key, const void **ret_item);
 
-/* A resourceVersion as a number; 0 for NULL and what is no number. */
-uint64_t resource_version_number(const char *text);
-
 #endif

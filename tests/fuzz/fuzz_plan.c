@@ -54,7 +54,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
     struct training_job job;
     bool valid = training_job_parse(json_member(root, "job"), &job, &error) == 0;
     SCOPED_FREE struct pod_record *record = pod_record_read(json_member(root, "pod"));
-    struct pod_view pod = pod_record_view(record);
+    struct pod_room room;
+    struct pod_view pod = pod_record_view(record, &room);
     plan_once(&job, &pod, valid ? NULL : error.message, FIELD_UNSET);
     plan_once(&job, &pod, valid ? NULL : error.message, 0);
     if (valid)

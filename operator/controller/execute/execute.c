@@ -206,12 +206,12 @@ void creation_end(struct creation *creation)
 }
 
 /* NULL for what is not cached. */
-static struct own_write *own_write_of(struct execution *execution, const struct creation *creation)
+static uint64_t *own_write_of(struct execution *execution, const struct creation *creation)
 {
     struct job_entry *entry = execution->entry;
     const struct {
         const char *plural;
-        struct own_write *write;
+        uint64_t *write;
     } writes[] = {
         {"pods", &entry->pod_write},
         {"services", &entry->service_write},
@@ -444,7 +444,7 @@ static void note_refused(struct execution *execution, const struct kube_answer *
     execution_note_failure(execution, &error, what);
 }
 
-void execution_write_answered(struct execution *execution, const struct kube_answer *answer, struct own_write *write,
+void execution_write_answered(struct execution *execution, const struct kube_answer *answer, uint64_t *write,
                               const char *what)
 {
     if (answer->error)

@@ -50,7 +50,7 @@ void execution_note_failure(struct execution *execution, const struct error *err
 void execution_refuse(struct execution *execution, enum obstacle_kind kind, const char *message);
 void execution_request_end(struct execution *execution);
 /* Notes a write's answer and ends its request. `write` NULL: of what no plan waits to see. */
-void execution_write_answered(struct execution *execution, const struct kube_answer *answer, struct own_write *write,
+void execution_write_answered(struct execution *execution, const struct kube_answer *answer, uint64_t *write,
                               const char *what);
 
 /* Of an object that is known by its owner when it exists already. */

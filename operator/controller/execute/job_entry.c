@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/controller/execute/job_entry.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/memory.h"
 #include "operator/controller/plan/conditions.h"
 #include "operator/controller/plan/first_crew.h"
+#include "operator/kube/informer.h"
 
 #define OBSTACLE_BASE_MS 2000
 #define OBSTACLE_DOUBLINGS_MAX 5
@@ -15,26 +15,11 @@
 #define ADOPTION_BASE_MS 10000
 #define ADOPTION_DOUBLINGS_MAX 6 /* the job does without the pod: once in ten minutes will do */
 
-struct job_item *job_item_new(const struct json *object)
+void own_write_note(uint64_t *write, const char *version)
 {
-    struct job_item *item = memory_allocate(1, sizeof *item);
-    struct error error = ERROR_INIT;
-    if (training_job_parse(object, &item->job, &error) < 0)
-        item->invalid = memory_copy_string(error.message);
-    return item;
-}
-
-void job_item_free(struct job_item *item)
-{
-    training_job_release(&item->job);
-    free(item->invalid);
-    free(item);
-}
-
-void own_write_note(struct own_write *write, const char *version)
-{
-    if (write && version && strtoull(version, NULL, 10) > strtoull(write->version, NULL, 10))
-        snprintf(write->version, sizeof write->version, "%s", version);
+    uint64_t number = resource_version_number(version);
+    if (write && number > *write)
+        *write = number;
 }
 
 struct job_entry *job_entry_new(const char *key)
@@ -63,6 +48,7 @@ void job_entry_free(struct job_entry *entry)
     free(entry->pods);
     free(entry->pod_moves);
     free(entry->waits_since_ms);
+    free(entry->status_moves);
     free(entry->gone);
     free(entry->finished);
     free(entry->obstacle_message);
@@ -106,7 +92,8 @@ void job_entry_change_pod(struct job_entry *entry, const struct pod_record *old,
     if (i == entry->pod_count)
         return;
     if (entry->pod_moves) {
-        struct pod_view before = pod_record_view(old), after = pod_record_view(pod);
+        struct pod_room rooms[2];
+        struct pod_view before = pod_record_view(old, &rooms[0]), after = pod_record_view(pod, &rooms[1]);
         pod_moves_change(&entry->pod_moves[i], &before, &after);
     }
     entry->pods[i] = pod;
@@ -121,7 +108,8 @@ static void begin_waits(struct job_entry *entry)
 
 void job_entry_note_wait(struct job_entry *entry, const struct pod_record *pod, int64_t now_ms)
 {
-    struct pod_view view = pod_record_view(pod);
+    struct pod_room room;
+    struct pod_view view = pod_record_view(pod, &room);
     bool waits = pod_view_waits_in_vain(&view);
     size_t i = waits || entry->waits_since_ms ? position(entry, pod) : entry->pod_count;
     if (i == entry->pod_count)
@@ -190,7 +178,8 @@ static bool is_of_job(const struct job_entry *entry, const struct pod_view *pod)
 
 void job_entry_remove_pod(struct job_entry *entry, const struct pod_record *pod)
 {
-    struct pod_view view = pod_record_view(pod);
+    struct pod_room room;
+    struct pod_view view = pod_record_view(pod, &room);
     size_t i = position(entry, pod);
     if (i < entry->pod_count) {
         entry->pods[i] = entry->pods[--entry->pod_count];
@@ -230,7 +219,8 @@ void job_entry_set_job(struct job_entry *entry, const char *uid)
     entry->born_ms = entry->counts_since_ms = entry->pods_changed_ms = entry->behind_since_ms = FIELD_UNSET;
     entry->strangers_told = 0;
     entry->queue_change_told = entry->fields_ignored = false;
-    entry->status_moves = (struct status_moves){0};
+    free(entry->status_moves);
+    entry->status_moves = NULL;
     entry->certificate.number = FIELD_UNSET;
     entry->key_look = (struct crew_key_look){0};
     forget_gone(entry, 0);
@@ -247,7 +237,8 @@ static void move_pods(struct job_entry *entry, int64_t by_ms)
     if (!entry->pod_moves && entry->pod_capacity > 0)
         entry->pod_moves = memory_allocate(entry->pod_capacity, sizeof *entry->pod_moves);
     for (size_t i = 0; i < entry->pod_count; i++) {
-        struct pod_view pod = pod_record_view(entry->pods[i]);
+        struct pod_room room;
+        struct pod_view pod = pod_record_view(entry->pods[i], &room);
         pod_moves_clock_set(&entry->pod_moves[i], &pod, by_ms);
         if (entry->waits_since_ms && entry->waits_since_ms[i] != FIELD_UNSET)
             entry->waits_since_ms[i] += by_ms;
@@ -265,7 +256,7 @@ void job_entry_see_status(struct job_entry *entry, const struct job_status *stat
 
 void job_entry_see_lists(struct job_entry *entry, uint64_t lists, const struct job_status *status)
 {
-    if (lists != entry->born_lists && *entry->pod_write.version)
+    if (lists != entry->born_lists && entry->pod_write > 0)
         entry->born_ms = FIELD_UNSET;
     if (lists != entry->lists)
         entry->inherited_epoch = status->epoch;
@@ -286,8 +277,10 @@ void job_entry_clock_set(struct job_entry *entry, int64_t by_ms, const struct jo
     entry->certificate.from_ms += by_ms;
     entry->key_look.at_ms += by_ms;
     move_pods(entry, by_ms);
+    if (status && !entry->status_moves)
+        entry->status_moves = memory_allocate(1, sizeof *entry->status_moves);
     if (status)
-        status_moves_clock_set(&entry->status_moves, status, by_ms);
+        status_moves_clock_set(entry->status_moves, status, by_ms);
 }
 
 const struct pod_view **job_entry_views(const struct job_entry *entry, struct arena *arena)

@@ -21,19 +21,8 @@
 #include "operator/controller/plan/plan.h"
 #include "operator/kube/hash_map.h"
 
-/* A job as the cache holds it. */
-struct job_item {
-    struct training_job job;
-    char *invalid; /* what is wrong with its spec, NULL: nothing */
-};
-struct job_item *job_item_new(const struct json *object);
-void job_item_free(struct job_item *item);
-
-/* The newest of our writes to one collection, as a resourceVersion; "" none. */
-struct own_write {
-    char version[24];
-};
-void own_write_note(struct own_write *write, const char *version);
+/* `write` is the resourceVersion of the newest of our writes to one collection, 0: none; NULL: of one that is not cached. */
+void own_write_note(uint64_t *write, const char *version);
 
 struct http_transfer;
 
@@ -51,8 +40,8 @@ struct job_entry {
     struct event_timer *timer; /* the next look without a reason from outside */
     int64_t timer_ms;
 
-    struct own_write job_write, pod_write, service_write, group_write, workload_write;
-    unsigned failures;     /* in a row */
+    uint64_t job_write, pod_write, service_write, group_write, workload_write; /* own_write_note */
+    unsigned failures;                                                         /* in a row */
     int64_t told_since_ms; /* since when a status that only tells waits for its turn; FIELD_UNSET: none does */
 
     /* What follows is about the job of this UID; NULL: of none. Another may have the same name. */
@@ -62,8 +51,8 @@ struct job_entry {
     size_t strangers_told;                                              /* see plan.h */
     struct refused_pod *refused;                                        /* see plan.h */
     size_t refused_count, refused_capacity;
-    uint64_t born_lists; /* how often pods had been listed when it was born */
-    struct status_moves status_moves;
+    uint64_t born_lists;               /* how often pods had been listed when it was born */
+    struct status_moves *status_moves; /* NULL: the clock was not set */
 
     struct gone_pod *gone; /* of the newest epoch that pods of the job have vanished from */
     size_t gone_count, gone_capacity;

@@ -168,18 +168,21 @@ static void chief_answered(void *context, const struct http_response *response)
 
 /* The current pod 0 of the role; false: there is none. */
 static bool find_pod(const struct job_entry *entry, const struct training_job *job, enum role role,
-                     struct pod_view *ret_pod)
+                     struct pod_room *room, struct pod_view *ret_pod)
 {
-    bool found = false;
+    const struct pod_record *found = NULL;
+    int64_t epoch = 0;
     for (size_t i = 0; i < entry->pod_count; i++) {
-        struct pod_view pod = pod_record_view(entry->pods[i]);
+        struct pod_view pod = pod_record_view(entry->pods[i], room);
         if (!pod.member || !pod.current || pod.index != 0 || pod.role != role || !pod_view_is_of(&pod, job->uid) ||
-            (found && pod.epoch <= ret_pod->epoch))
+            (found && pod.epoch <= epoch))
             continue;
-        *ret_pod = pod;
-        found = true;
+        found = entry->pods[i];
+        epoch = pod.epoch;
     }
-    return found;
+    if (found)
+        *ret_pod = pod_record_view(found, room);
+    return found != NULL;
 }
 
 static bool can_be_asked(const struct pod_view *pod)
@@ -191,10 +194,11 @@ static struct question *question_new(struct progress_poller *poller, struct job_
                                      const struct training_job *job, const struct pod_view *chief)
 {
     struct question *question = memory_allocate(1, sizeof *question);
+    struct pod_room room;
     struct pod_view evaluator;
     *question = (struct question){
         .poller = poller, .entry = entry, .uid = memory_copy_string(job->uid), .chief = memory_copy_string(chief->uid)};
-    if (find_pod(entry, job, ROLE_EVALUATOR, &evaluator) && can_be_asked(&evaluator))
+    if (find_pod(entry, job, ROLE_EVALUATOR, &room, &evaluator) && can_be_asked(&evaluator))
         question->evaluator = memory_copy_string(evaluator.ip);
     return question;
 }
@@ -202,8 +206,9 @@ static struct question *question_new(struct progress_poller *poller, struct job_
 int64_t progress_poll(struct progress_poller *poller, struct job_entry *entry, const struct training_job *job,
                       int64_t now_ms)
 {
+    struct pod_room room;
     struct pod_view chief;
-    if (job->framework != FRAMEWORK_COXSWAIN || !find_pod(entry, job, crew_chief_role(job), &chief) ||
+    if (job->framework != FRAMEWORK_COXSWAIN || !find_pod(entry, job, crew_chief_role(job), &room, &chief) ||
         !can_be_asked(&chief)) {
         progress_ask_pod(entry, NULL);
         return PLAN_NEVER;
@@ -244,9 +249,10 @@ void progress_heard(struct job_entry *entry, const char *pod_uid, enum chief_voi
 
 enum chief_voice progress_chief_voice(const struct job_entry *entry, const struct training_job *job)
 {
+    struct pod_room room;
     struct pod_view chief;
     bool counts =
-        find_pod(entry, job, crew_chief_role(job), &chief) && can_be_asked(&chief) && is_asked(entry, chief.uid);
+        find_pod(entry, job, crew_chief_role(job), &room, &chief) && can_be_asked(&chief) && is_asked(entry, chief.uid);
     return counts ? entry->voice : CHIEF_HEARD;
 }
 
@@ -268,8 +274,9 @@ void progress_forget(struct job_entry *entry)
 
 void progress_read_last_words(struct job_entry *entry, const struct training_job *job)
 {
+    struct pod_room room;
     struct pod_view chief;
-    if (find_pod(entry, job, crew_chief_role(job), &chief) && pod_view_succeeded(&chief) &&
+    if (find_pod(entry, job, crew_chief_role(job), &room, &chief) && pod_view_succeeded(&chief) &&
         *chief.termination_message == '{')
         keep_document(entry, job->uid, chief.uid, chief.termination_message, strlen(chief.termination_message));
 }
@@ -277,9 +284,10 @@ void progress_read_last_words(struct job_entry *entry, const struct training_job
 const char *progress_crew_waits(const struct job_entry *entry, const struct training_job *job)
 {
     const struct status_document *document = entry->document;
+    struct pod_room room;
     struct pod_view chief;
     if (!document || document->phase != STATUS_WAITING || *document->message == '\0')
         return NULL;
-    bool ready = find_pod(entry, job, crew_chief_role(job), &chief) && can_be_asked(&chief);
+    bool ready = find_pod(entry, job, crew_chief_role(job), &room, &chief) && can_be_asked(&chief);
     return ready && strcmp(chief.uid, entry->document_pod) == 0 ? document->message : NULL;
 }

@@ -32,7 +32,7 @@ void status_moves_clock_set(struct status_moves *moves, const struct job_status 
 int64_t status_moves_by(const struct status_moves *moves, const struct job_status *status, enum status_time time)
 {
     int64_t ms = status_time_of(status, time);
-    return ms != FIELD_UNSET && ms == moves->known_ms[time] ? moves->by_ms[time] : 0;
+    return moves && ms != FIELD_UNSET && ms == moves->known_ms[time] ? moves->by_ms[time] : 0;
 }
 
 static void times_of(struct pod_view *pod, int64_t *ret_times[POD_TIME_COUNT])

@@ -47,6 +47,7 @@ struct status_moves {
     int64_t known_ms[STATUS_TIME_COUNT], by_ms[STATUS_TIME_COUNT];
 };
 void status_moves_clock_set(struct status_moves *moves, const struct job_status *status, int64_t by_ms);
+/* `moves` NULL: the clock was not set. */
 int64_t status_moves_by(const struct status_moves *moves, const struct job_status *status, enum status_time time);
 
 struct pod_moves {

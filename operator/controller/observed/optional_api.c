@@ -200,7 +200,7 @@ const void *optional_api_get(const struct optional_api *api, const char *key)
     return shows(api) ? informer_get(api->informer, key) : NULL;
 }
 
-bool optional_api_has_seen(const struct optional_api *api, const char *resource_version)
+bool optional_api_has_seen(const struct optional_api *api, uint64_t resource_version)
 {
     return !shows(api) || informer_has_seen(api->informer, resource_version);
 }

@@ -46,6 +46,6 @@ struct kube_resource optional_api_resource(const struct optional_api *api);
 /* NULL when it is absent, or not OPTIONAL_READY. */
 const void *optional_api_get(const struct optional_api *api, const char *key);
 /* As informer_has_seen. What it does not show is not waited for: whoever plans is told that it is not OPTIONAL_READY. */
-bool optional_api_has_seen(const struct optional_api *api, const char *resource_version);
+bool optional_api_has_seen(const struct optional_api *api, uint64_t resource_version);
 
 #endif

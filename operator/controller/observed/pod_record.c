@@ -30,6 +30,9 @@ enum {
     ADOPTABLE = 64,
     BEGUN = 128,
     FENCED = 256,
+    PLACE_NAMES_IT = 512, /* it has the name of its place */
+    UID_IN_BYTES = 1024,
+    JOB_UID_IN_BYTES = 2048,
 };
 
 static const size_t number_fields[] = {
@@ -46,7 +49,7 @@ struct pod_record {
     uint16_t present; /* a bit for each text that is not empty */
     uint16_t flags;
     uint8_t role : 4, phase : 4;
-    char bytes[]; /* the numbers, then those texts, one after the other */
+    char bytes[]; /* the numbers, the UIDs that are no texts, then those texts, one after the other */
 };
 _Static_assert(TEXT_FIELDS <= 16, "a bit for each text");
 _Static_assert(ROLE_COUNT <= 16 && POD_FAILED < 16, "four bits for each");
@@ -105,17 +108,45 @@ static void times_shift(struct pod_view *view, int64_t sign)
             *times[i] += sign * view->created_ms;
 }
 
-/* The record of a view whose times are shifted and whose texts have these lengths. */
-static struct pod_record *record_of(struct pod_view *view, const size_t lengths[TEXT_FIELDS], size_t text_bytes)
+/* A text that is put as bytes is left out of the texts. */
+static char *uid_put(char *to, const char **uid, uint16_t flag, uint16_t *flags)
 {
-    char numbers[NUMBER_FIELDS * NUMBER_BYTES_MAX], *end = numbers;
+    if (!uid_bytes_parse(*uid, (unsigned char *)to))
+        return to;
+    *flags |= flag;
+    *uid = "";
+    return to + UID_BYTES;
+}
+
+static void leave_out_name(struct pod_view *view, uint16_t *flags)
+{
+    char name[POD_PLACE_NAME_MAX];
+    if (!view->member || !pod_view_name_of_place(view, name) || strcmp(view->name, name) != 0)
+        return;
+    *flags |= PLACE_NAMES_IT;
+    view->name = "";
+}
+
+/* The record of a view whose times are shifted. */
+static struct pod_record *record_of(struct pod_view *view, uint16_t flags)
+{
+    char head[NUMBER_FIELDS * NUMBER_BYTES_MAX + 2 * UID_BYTES], *end = head;
+    size_t lengths[TEXT_FIELDS], text_bytes = 0;
     for (unsigned i = 0; i < NUMBER_FIELDS; i++)
         end = number_put(end, *number_field(view, i));
-    size_t number_bytes = (size_t)(end - numbers);
-    struct pod_record *record = memory_allocate(1, offsetof(struct pod_record, bytes) + number_bytes + text_bytes);
+    leave_out_name(view, &flags);
+    end = uid_put(end, &view->uid, UID_IN_BYTES, &flags);
+    end = uid_put(end, &view->job_uid, JOB_UID_IN_BYTES, &flags);
+    for (unsigned i = 0; i < TEXT_FIELDS; i++) {
+        lengths[i] = strnlen(*text_field(view, i), POD_TEXT_MAX);
+        text_bytes += lengths[i] > 0 ? lengths[i] + 1 : 0;
+    }
+    size_t head_bytes = (size_t)(end - head);
+    struct pod_record *record = memory_allocate(1, offsetof(struct pod_record, bytes) + head_bytes + text_bytes);
+    record->flags = flags;
     char *to = record->bytes;
-    memcpy(to, numbers, number_bytes);
-    to += number_bytes;
+    memcpy(to, head, head_bytes);
+    to += head_bytes;
     for (unsigned i = 0; i < TEXT_FIELDS; i++) {
         if (lengths[i] == 0)
             continue;
@@ -129,17 +160,11 @@ static struct pod_record *record_of(struct pod_view *view, const size_t lengths[
 struct pod_record *pod_record_new(const struct pod_view *given)
 {
     struct pod_view view = *given;
-    size_t lengths[TEXT_FIELDS], total = 0;
     if (owner_is_job(given))
         view.owner_uid = "";
     times_shift(&view, -1);
-    for (unsigned i = 0; i < TEXT_FIELDS; i++) {
-        lengths[i] = strnlen(*text_field(&view, i), POD_TEXT_MAX);
-        total += lengths[i] > 0 ? lengths[i] + 1 : 0;
-    }
-    struct pod_record *record = record_of(&view, lengths, total);
+    struct pod_record *record = record_of(&view, flags_of(given));
     record->exit_code = given->exit_code;
-    record->flags = flags_of(given);
     record->role = given->role & 0xf;
     record->phase = given->phase & 0xf;
     return record;
@@ -153,7 +178,24 @@ struct pod_record *pod_record_read(const struct json *pod)
     return pod_record_new(&view);
 }
 
-struct pod_view pod_record_view(const struct pod_record *record)
+static const char *uid_take(const char *from, char room[UID_TEXT_MAX], const char **ret_uid)
+{
+    uid_bytes_print((const unsigned char *)from, room);
+    *ret_uid = room;
+    return from + UID_BYTES;
+}
+
+static void texts_take(const char *from, uint16_t present, struct pod_view *view)
+{
+    for (unsigned i = 0; i < TEXT_FIELDS; i++) {
+        if (!(present & 1U << i))
+            continue;
+        *text_field(view, i) = from;
+        from += strlen(from) + 1;
+    }
+}
+
+struct pod_view pod_record_view(const struct pod_record *record, struct pod_room *room)
 {
     struct pod_view view = {
         .waiting_ms = FIELD_UNSET,
@@ -173,11 +215,15 @@ struct pod_view pod_record_view(const struct pod_record *record)
     for (unsigned i = 0; i < NUMBER_FIELDS; i++)
         from = number_take(from, number_field(&view, i));
     times_shift(&view, 1);
-    for (unsigned i = 0; i < TEXT_FIELDS; i++) {
-        bool present = record->present & 1U << i;
-        *text_field(&view, i) = present ? from : "";
-        from += present ? strlen(from) + 1 : 0;
-    }
+    for (unsigned i = 0; i < TEXT_FIELDS; i++)
+        *text_field(&view, i) = "";
+    if (record->flags & UID_IN_BYTES)
+        from = uid_take(from, room->uid, &view.uid);
+    if (record->flags & JOB_UID_IN_BYTES)
+        from = uid_take(from, room->job_uid, &view.job_uid);
+    texts_take(from, record->present, &view);
+    if (record->flags & PLACE_NAMES_IT && pod_view_name_of_place(&view, room->name))
+        view.name = room->name;
     if (record->flags & OWNED_BY_JOB)
         view.owner_uid = view.job_uid;
     return view;
@@ -186,9 +232,10 @@ struct pod_view pod_record_view(const struct pod_record *record)
 const struct pod_view **pod_record_views(const struct pod_record *const *records, size_t count, struct arena *arena)
 {
     struct pod_view *views = arena_allocate(arena, count, sizeof *views);
+    struct pod_room *rooms = arena_allocate(arena, count, sizeof *rooms);
     const struct pod_view **list = arena_allocate(arena, count, sizeof *list);
     for (size_t i = 0; i < count; i++) {
-        views[i] = pod_record_view(records[i]);
+        views[i] = pod_record_view(records[i], &rooms[i]);
         list[i] = &views[i];
     }
     return list;

@@ -91,13 +91,18 @@ static void read_conditions(const struct json *pod, const struct pod_view *view,
         buffer_format(out, "%s=%s\n", json_string_at(item, "type", ""), json_string_at(item, "status", ""));
 }
 
+bool pod_view_name_of_place(const struct pod_view *pod, char ret_name[POD_PLACE_NAME_MAX])
+{
+    int length = snprintf(ret_name, POD_PLACE_NAME_MAX, "%s-%s-%" PRId64 "-%" PRId64, pod->job_name,
+                          role_name(pod->role), pod->index, pod->epoch);
+    return length > 0 && length < POD_PLACE_NAME_MAX;
+}
+
 /* Whatever else is in its place was not made by an operator, or not for this place. */
 static bool has_name_of_place(const struct pod_view *view)
 {
-    char rest[64];
-    size_t length = strlen(view->job_name);
-    snprintf(rest, sizeof rest, "-%s-%" PRId64 "-%" PRId64, role_name(view->role), view->index, view->epoch);
-    return strncmp(view->name, view->job_name, length) == 0 && strcmp(view->name + length, rest) == 0;
+    char name[POD_PLACE_NAME_MAX];
+    return pod_view_name_of_place(view, name) && strcmp(view->name, name) == 0;
 }
 
 static bool is_told(const struct json *environment, const char *name, const char *value)

@@ -63,6 +63,11 @@ struct pod_view {
  * released by the caller. */
 void pod_view_read(const struct json *pod, struct pod_view *ret_view, struct buffer *conditions);
 
+/* The name that follows from its job, role, index and epoch: "digits-worker-3-7". False: it is longer than that of any pod
+ * of ours, whose job has a short name (JOB_NAME_MAX). */
+#define POD_PLACE_NAME_MAX 96 /* with its end */
+bool pod_view_name_of_place(const struct pod_view *pod, char ret_name[POD_PLACE_NAME_MAX]);
+
 /* A pod of the job with this UID, whatever its labels say. */
 bool pod_view_is_of(const struct pod_view *pod, const char *job_uid);
 /* It is nobody's, and its labels name that job. */

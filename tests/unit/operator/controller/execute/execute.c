@@ -333,7 +333,7 @@ Test(execute, an_orphan_is_adopted_when_the_job_lives)
     cr_assert_eq(done.kind, ERROR_NONE);
     cr_assert(strstr(applied, "\"uid\":\"uid-1\""), "that pod and no other: %s", applied);
     cr_assert(strstr(applied, "\"controller\":true"), "%s", applied);
-    cr_assert_str_eq(entry->pod_write.version, "9", "the next plan waits to see it");
+    cr_assert_eq(entry->pod_write, 9, "the next plan waits to see it");
     stop();
 }
 
@@ -489,7 +489,7 @@ Test(execute, what_the_cache_cannot_show_is_not_taken_for_made)
     service_labels = "\"coxswain.dev/job-uid\":\"" SCENE_UID "\"";
     execute_without_service();
     cr_assert_eq(entry->obstacle, OBSTACLE_NONE);
-    cr_assert_str_eq(entry->service_write.version, "7");
+    cr_assert_eq(entry->service_write, 7);
     service_labels = "";
     execute_without_service();
     cr_assert_eq(entry->obstacle, OBSTACLE_NAME_TAKEN);

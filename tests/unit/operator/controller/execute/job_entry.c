@@ -87,18 +87,18 @@ Test(job_entry, times_of_the_status_move_while_they_stay_what_they_were)
     job_entry_set_job(entry, "first");
     job_entry_clock_set(entry, 100, &status);
     job_entry_clock_set(entry, -1000, &status);
-    cr_assert_eq(status_moves_by(&entry->status_moves, &status, STATUS_TIME_START), -900);
-    cr_assert_eq(status_moves_by(&entry->status_moves, &status, STATUS_TIME_BACKOFF), -900);
-    cr_assert_eq(status_moves_by(&entry->status_moves, &status, STATUS_TIME_COMPLETION), 0);
+    cr_assert_eq(status_moves_by(entry->status_moves, &status, STATUS_TIME_START), -900);
+    cr_assert_eq(status_moves_by(entry->status_moves, &status, STATUS_TIME_BACKOFF), -900);
+    cr_assert_eq(status_moves_by(entry->status_moves, &status, STATUS_TIME_COMPLETION), 0);
     status.completion_ms = 80000;
     status.backoff_until_ms = 90000;
-    cr_assert_eq(status_moves_by(&entry->status_moves, &status, STATUS_TIME_COMPLETION), 0, "noted since");
-    cr_assert_eq(status_moves_by(&entry->status_moves, &status, STATUS_TIME_BACKOFF), 0, "noted since");
+    cr_assert_eq(status_moves_by(entry->status_moves, &status, STATUS_TIME_COMPLETION), 0, "noted since");
+    cr_assert_eq(status_moves_by(entry->status_moves, &status, STATUS_TIME_BACKOFF), 0, "noted since");
     job_entry_clock_set(entry, 10, &status);
-    cr_assert_eq(status_moves_by(&entry->status_moves, &status, STATUS_TIME_START), -890);
-    cr_assert_eq(status_moves_by(&entry->status_moves, &status, STATUS_TIME_COMPLETION), 10);
+    cr_assert_eq(status_moves_by(entry->status_moves, &status, STATUS_TIME_START), -890);
+    cr_assert_eq(status_moves_by(entry->status_moves, &status, STATUS_TIME_COMPLETION), 10);
     job_entry_set_job(entry, "second");
-    cr_assert_eq(status_moves_by(&entry->status_moves, &status, STATUS_TIME_START), 0);
+    cr_assert_eq(status_moves_by(entry->status_moves, &status, STATUS_TIME_START), 0);
 }
 
 Test(job_entry, the_same_refusal_again_waits_longer)
@@ -153,7 +153,7 @@ Test(job_entry, what_vanished_is_remembered_for_the_newest_epoch)
 static void lose_pod_that_ended(int exit_code, int64_t attempt, bool current)
 {
     SCOPED_FREE struct pod_record *plain = pod_of("first", 1, 2);
-    struct pod_view view = pod_record_view(plain);
+    struct pod_view view = pod_record_view(plain, &(struct pod_room){0});
     view.exit_code = exit_code;
     view.attempt = attempt;
     view.current = current;
@@ -197,7 +197,7 @@ Test(job_entry, pods_that_go_after_the_end_take_no_room)
 static void lose_orphan(int64_t index, int64_t epoch, bool adoptable)
 {
     SCOPED_FREE struct pod_record *owned = pod_of("first", index, epoch);
-    struct pod_view view = pod_record_view(owned);
+    struct pod_view view = pod_record_view(owned, &(struct pod_room){0});
     view.owner_uid = "";
     view.adoptable = adoptable;
     view.attempt = 1;
@@ -238,7 +238,7 @@ Test(job_entry, a_strangers_pod_that_goes_counts_for_nothing)
 static struct pod_record *pod_at(int64_t created_ms, int64_t deletion_ms)
 {
     SCOPED_FREE struct pod_record *plain = pod_of("first", 0, 1);
-    struct pod_view view = pod_record_view(plain);
+    struct pod_view view = pod_record_view(plain, &(struct pod_room){0});
     view.created_ms = created_ms;
     view.deletion_ms = deletion_ms;
     return pod_record_new(&view);
@@ -274,7 +274,7 @@ Test(job_entry, times_of_pods_move_when_they_were_known_before)
 static struct pod_record *waiting_pod(const char *reason)
 {
     SCOPED_FREE struct pod_record *plain = pod_at(5000, FIELD_UNSET);
-    struct pod_view view = pod_record_view(plain);
+    struct pod_view view = pod_record_view(plain, &(struct pod_room){0});
     view.waiting_reason = reason;
     return pod_record_new(&view);
 }

@@ -83,8 +83,8 @@ Test(optional_api, a_watch_that_is_forbidden_is_told)
     LOOP_UNTIL(optional_api_need(api) != OPTIONAL_UNKNOWN || *optional_api_refusal(api));
     cr_assert_eq(optional_api_need(api), OPTIONAL_UNKNOWN);
     cr_assert(strstr(optional_api_refusal(api), "podgroups is forbidden: no role"), "%s", optional_api_refusal(api));
-    cr_assert(optional_api_has_seen(api, ""), "jobs that need nothing of it do not wait for it");
-    cr_assert(optional_api_has_seen(api, "7"), "those that do are told why they wait");
+    cr_assert(optional_api_has_seen(api, 0), "jobs that need nothing of it do not wait for it");
+    cr_assert(optional_api_has_seen(api, 7), "those that do are told why they wait");
     stop(api);
 }
 
@@ -143,12 +143,12 @@ Test(optional_api, a_right_that_is_taken_away_is_told_and_what_is_old_is_not_sho
     struct optional_api *api = start(take_the_right_away);
     LOOP_UNTIL(optional_api_need(api) == OPTIONAL_READY);
     cr_assert(optional_api_get(api, "a"));
-    cr_assert_not(optional_api_has_seen(api, "9"));
+    cr_assert_not(optional_api_has_seen(api, 9));
     phase = 1;
     LOOP_UNTIL(optional_api_need(api) == OPTIONAL_UNKNOWN);
     cr_assert(strstr(optional_api_refusal(api), "podgroups is forbidden: no role"), "%s", optional_api_refusal(api));
     cr_assert_null(optional_api_get(api, "a"));
-    cr_assert(optional_api_has_seen(api, "9"), "nobody waits for what is not shown");
+    cr_assert(optional_api_has_seen(api, 9), "nobody waits for what is not shown");
     cr_assert_eq(shown_again, 0);
     phase = 0;
     LOOP_UNTIL(optional_api_need(api) == OPTIONAL_READY);

@@ -31,7 +31,7 @@ Test(pod_view, reads_a_running_member)
         "\"True\"}],"
         "\"containerStatuses\":[{\"name\":\"sidecar\",\"state\":{\"terminated\":{\"exitCode\":9}}},"
         "{\"name\":\"trainer\",\"state\":{\"running\":{\"startedAt\":\"2026-11-20T14:00:01Z\"}}}]}}");
-    struct pod_view view = pod_record_view(record), *pod = &view;
+    struct pod_view view = pod_record_view(record, &(struct pod_room){0}), *pod = &view;
     cr_assert(pod->member && pod->current && pod->ready && pod->scheduled);
     cr_assert_eq(pod->role, ROLE_WORKER);
     cr_assert_eq(pod->index, 3);
@@ -81,7 +81,7 @@ Test(pod_view, a_pod_is_what_its_name_and_its_environment_say_as_well)
 {
     for (size_t i = 0; i < sizeof claims / sizeof *claims; i++) {
         SCOPED_FREE struct pod_record *record = record_of(claims[i].text);
-        struct pod_view pod = pod_record_view(record);
+        struct pod_view pod = pod_record_view(record, &(struct pod_room){0});
         cr_expect_eq(pod.member, claims[i].member, "%s", claims[i].what);
         cr_expect_eq(pod.adoptable, claims[i].adoptable, "%s", claims[i].what);
     }
@@ -92,7 +92,7 @@ Test(pod_view, deletion_was_asked_for_a_grace_period_earlier)
     SCOPED_FREE struct pod_record *record =
         record_of("{\"metadata\":{\"creationTimestamp\":\"2026-11-20T14:00:00Z\","
                   "\"deletionTimestamp\":\"2026-11-20T14:01:00Z\",\"deletionGracePeriodSeconds\":30},\"status\":{}}");
-    struct pod_view view = pod_record_view(record), *pod = &view;
+    struct pod_view view = pod_record_view(record, &(struct pod_room){0}), *pod = &view;
     cr_assert(pod_view_deleting(pod));
     cr_assert_eq(pod->deletion_ms - pod->created_ms, 30000);
 }
@@ -126,7 +126,7 @@ Test(pod_view, one_of_ours_that_has_begun_and_is_to_end_is_fenced)
                 {"{\"metadata\":{" DELETED "}}", false}};
     for (size_t i = 0; i < sizeof pods / sizeof *pods; i++) {
         SCOPED_FREE struct pod_record *record = record_of(pods[i].text);
-        cr_expect_eq(pod_record_view(record).fenced, pods[i].fenced, "%s", pods[i].text);
+        cr_expect_eq(pod_record_view(record, &(struct pod_room){0}).fenced, pods[i].fenced, "%s", pods[i].text);
     }
 }
 
@@ -137,7 +137,7 @@ Test(pod_view, main_container_is_the_first_without_a_trainer)
         "\"containerStatuses\":[{\"name\":\"log\",\"state\":{\"terminated\":{\"exitCode\":0}}},"
         "{\"name\":\"main\",\"state\":{\"terminated\":{\"exitCode\":137,\"reason\":\"OOMKilled\",\"message\":"
         "\"bye\"}}}]}}");
-    struct pod_view view = pod_record_view(record), *pod = &view;
+    struct pod_view view = pod_record_view(record, &(struct pod_room){0}), *pod = &view;
     cr_assert_eq(pod->exit_code, 137);
     cr_assert_str_eq(pod->end_reason, "OOMKilled");
     cr_assert_str_eq(pod->termination_message, "bye");
@@ -162,7 +162,7 @@ Test(pod_view, an_init_container_that_failed_speaks_for_the_pod)
         record_of(TWO_INITS FETCHED
                   "{\"name\":\"unpack\",\"state\":{\"terminated\":{\"exitCode\":2,\"reason\":\"Error\",\"message\":"
                   "\"no space\",\"finishedAt\":\"2026-11-20T15:31:00Z\"}}}],\"phase\":\"Failed\"," MAIN_WAITS);
-    struct pod_view pod = pod_record_view(record);
+    struct pod_view pod = pod_record_view(record, &(struct pod_room){0});
     cr_assert_str_eq(pod.init_container, "unpack");
     cr_assert_eq(pod.exit_code, 2);
     cr_assert_str_eq(pod.termination_message, "no space");
@@ -176,7 +176,7 @@ Test(pod_view, an_init_container_that_waits_does_so_since_its_turn_came)
     SCOPED_FREE struct pod_record *record =
         record_of(TWO_INITS FETCHED "{\"name\":\"unpack\",\"state\":{\"waiting\":{\"reason\":\"ImagePullBackOff\"}}}],"
                                     "\"phase\":\"Pending\"," MAIN_WAITS);
-    struct pod_view pod = pod_record_view(record);
+    struct pod_view pod = pod_record_view(record, &(struct pod_room){0});
     cr_assert_str_eq(pod.init_container, "unpack");
     cr_assert_str_eq(pod.waiting_reason, "ImagePullBackOff");
     cr_assert_eq(pod.startable_ms - pod.created_ms, 90 * 60000);
@@ -193,7 +193,7 @@ Test(pod_view, a_sidecar_that_cannot_start_speaks_for_the_pod)
 {
     SCOPED_FREE struct pod_record *record = record_of(
         TWO_INITS "{\"name\":\"proxy\",\"state\":{\"waiting\":{\"reason\":\"ImagePullBackOff\"}}}," NOT_REACHED);
-    struct pod_view pod = pod_record_view(record);
+    struct pod_view pod = pod_record_view(record, &(struct pod_room){0});
     cr_assert_str_eq(pod.init_container, "proxy");
     cr_assert_str_eq(pod.waiting_reason, "ImagePullBackOff");
     cr_assert_eq(pod.startable_ms - pod.created_ms, 60 * 60000);
@@ -205,7 +205,7 @@ Test(pod_view, a_sidecar_that_has_started_does_not)
     SCOPED_FREE struct pod_record *record =
         record_of(TWO_INITS "{\"name\":\"proxy\",\"state\":{\"waiting\":{\"reason\":\"CrashLoopBackOff\"}},"
                             "\"lastState\":{\"terminated\":{\"exitCode\":3}}}," NOT_REACHED);
-    struct pod_view pod = pod_record_view(record);
+    struct pod_view pod = pod_record_view(record, &(struct pod_room){0});
     cr_assert_str_eq(pod.init_container, "fetch");
     cr_assert(pod.begun);
 }
@@ -216,7 +216,7 @@ Test(pod_view, init_containers_that_are_done_leave_the_word_to_the_main_one)
         record_of(TWO_INITS FETCHED
                   "{\"name\":\"unpack\",\"state\":{\"terminated\":{\"exitCode\":0}}}],\"phase\":\"Failed\","
                   "\"containerStatuses\":[{\"name\":\"trainer\",\"state\":{\"terminated\":{\"exitCode\":70}}}]}}");
-    struct pod_view pod = pod_record_view(record);
+    struct pod_view pod = pod_record_view(record, &(struct pod_room){0});
     cr_assert_str_eq(pod.init_container, "");
     cr_assert_eq(pod.exit_code, 70);
 }
@@ -232,7 +232,7 @@ Test(pod_view, hostile_pods_are_read_without_harm)
         "{\"status\":{\"containerStatuses\":{\"a\":1},\"conditions\":\"no\"}}"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         SCOPED_FREE struct pod_record *record = record_of(texts[i]);
-        struct pod_view view = pod_record_view(record), *pod = &view;
+        struct pod_view view = pod_record_view(record, &(struct pod_room){0}), *pod = &view;
         cr_assert_not(pod->member);
         cr_assert_str_eq(pod->name, "");
     }
@@ -244,7 +244,7 @@ Test(pod_view, numbers_that_no_operator_wrote_are_none)
     SCOPED_FREE struct pod_record *record =
         record_of("{\"metadata\":{\"labels\":{\"coxswain.dev/epoch\":\"9223372036854775807\","
                   "\"coxswain.dev/attempt\":\"99999999999999999999\"}}}");
-    struct pod_view view = pod_record_view(record), *pod = &view;
+    struct pod_view view = pod_record_view(record, &(struct pod_room){0}), *pod = &view;
     cr_assert_eq(pod->epoch, -1);
     cr_assert_eq(pod->attempt, -1);
 }
@@ -256,7 +256,7 @@ Test(pod_view, an_owner_that_is_not_the_job_is_kept)
         record_of("{\"metadata\":{\"name\":\"n\",\"labels\":{\"coxswain.dev/job-uid\":\"j\"},"
                   "\"ownerReferences\":[{\"uid\":\"other\",\"controller\":true}]},"
                   "\"status\":{\"message\":\"last of all\"}}");
-    struct pod_view pod = pod_record_view(record);
+    struct pod_view pod = pod_record_view(record, &(struct pod_room){0});
     cr_assert_str_eq(pod.name, "n");
     cr_assert_str_eq(pod.job_uid, "j");
     cr_assert_str_eq(pod.owner_uid, "other");
@@ -273,7 +273,7 @@ Test(pod_view, long_texts_are_cut_and_those_behind_them_stay_whole)
                                            "\"spec\":{\"containers\":[{}]}}",
                                            filler);
     SCOPED_FREE struct pod_record *record = record_of(text);
-    struct pod_view pod = pod_record_view(record);
+    struct pod_view pod = pod_record_view(record, &(struct pod_room){0});
     cr_assert_eq(strlen(pod.message), POD_TEXT_MAX);
     cr_assert_str_eq(pod.termination_message, "bye");
 }
@@ -284,14 +284,14 @@ Test(pod_view, numbers_of_any_size_come_back)
                                       -65, INT32_MAX, INT64_MAX, -INT64_MAX, FIELD_UNSET, 1790000000000};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         SCOPED_FREE struct pod_record *empty = record_of("{}");
-        struct pod_view view = pod_record_view(empty);
+        struct pod_view view = pod_record_view(empty, &(struct pod_room){0});
         view.epoch = numbers[i];
         view.grace_ms = numbers[i];
         view.exit_code = -7;
         view.phase = POD_FAILED;
         view.role = ROLE_EVALUATOR;
         SCOPED_FREE struct pod_record *record = pod_record_new(&view);
-        struct pod_view again = pod_record_view(record);
+        struct pod_view again = pod_record_view(record, &(struct pod_room){0});
         cr_assert_eq(again.epoch, numbers[i]);
         cr_assert_eq(again.grace_ms, numbers[i]);
         cr_assert_eq(again.exit_code, -7);
