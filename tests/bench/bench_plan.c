@@ -56,12 +56,15 @@ static void bench_init(struct bench *bench)
         fprintf(stderr, "bench_plan: %s\n", error.message);
         exit(70);
     }
-    bench->service = (struct service_view){.name = "digits", .job_uid = bench->job.uid};
+    bench->service = (struct service_view){.name = "digits", .job_uid = bench->job.uid, .owner_uid = bench->job.uid};
     bench->input = (struct plan_input){
         .job = &bench->job,
         .service = &bench->service,
         .certificate = {.number = FIELD_UNSET},
+        .born_ms = FIELD_UNSET,
         .counts_since_ms = FIELD_UNSET,
+        .pods_changed_ms = FIELD_UNSET,
+        .behind_since_ms = FIELD_UNSET,
         .now_ms = clock_now_ms(),
         .options = &plan_options_default,
     };
@@ -85,8 +88,11 @@ static double time_plans(const struct bench *bench, size_t actions, bool writes)
     for (int i = 0; i < ROUNDS; i++) {
         struct plan plan = {0};
         plan_job(&bench->input, &plan);
-        if (plan.action_count != actions || plan.write_status != writes)
-            abort();
+        if (plan.action_count != actions || plan.write_status != writes) {
+            fprintf(stderr, "bench_plan: a plan has %zu actions and %s status, not what is to be timed\n",
+                    plan.action_count, plan.write_status ? "a" : "no");
+            exit(70);
+        }
         plan_release(&plan);
     }
     return (double)(clock_monotonic_ns() - start_ns) / 1e3 / ROUNDS;
@@ -130,8 +136,6 @@ int main(void)
            start_us, create_us, watch_us);
     printf("bodies of %d pods: %.0f us\n", WORKERS, build_us);
     printf("growth over %d plans: %zu bytes (aim: 0)\n", ROUNDS, growth);
-    printf("cached: %zu bytes a job and its document, about %zu a pod\n",
-           sizeof bench.job + arena_bytes(&bench.job.document.arena), malloc_usable_size(bench.pods[0]));
     bench_release(&bench);
     return growth == 0 ? 0 : 1;
 }
