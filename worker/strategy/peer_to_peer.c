@@ -36,6 +36,7 @@
 #define HAND_OVER_MS 5000 /* where there is no such period */
 #define HAND_OVER_TRIES 4 /* meetings instead of others: of each a copy of the parameters may be on its way */
 #define RETRY_NS 50000000L
+#define END_STALL_MS 30000
 #define MISSING_TEXT_MAX 1024
 
 struct peer_to_peer {
@@ -603,11 +604,28 @@ static int64_t peer_finished(const struct strategy *base, unsigned seat)
     return ((const struct peer_to_peer *)base)->finished[seat];
 }
 
+/* A chief that is lost, or stands still, while it stores; one that takes long is heard of. */
+static void tell_silent_chief(const struct strategy_options *options, int64_t *since_ms)
+{
+    char text[MEMBER_TEXT_MAX];
+    int64_t now_ms = clock_monotonic_ms(), stall_ms = options->stall_ms > 0 ? options->stall_ms : END_STALL_MS;
+    member_describe(options->member, text);
+    if (text[0] == '\0') {
+        *since_ms = now_ms;
+    } else if (now_ms - *since_ms >= stall_ms) {
+        if (options->on_stall != NULL)
+            options->on_stall(options->context, text);
+        *since_ms = now_ms;
+    }
+}
+
 static int await_done(struct peer_to_peer *strategy, struct error *error)
 {
+    int64_t heard_ms = clock_monotonic_ms();
     while (!peer_hub_is_done(strategy->hub)) {
         if (follow_world(strategy, error) < 0)
             return -1;
+        tell_silent_chief(&strategy->base.options, &heard_ms);
         if (own_votes(&strategy->base.options) & STRATEGY_VOTE_LEAVE)
             return error_set(error, ERROR_CANCELLED, "asked to stop after the last step");
         pause_briefly();

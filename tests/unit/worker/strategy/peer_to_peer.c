@@ -58,7 +58,8 @@ struct scene {
     struct peer_hub *hub;
     struct companion companions[SIZE_OF_THREE - 1];
     unsigned votes;
-    char warning[1024];
+    char warning[1024], stall[1024];
+    int64_t stall_ms;
     int64_t grace_ms; /* 0: GRACE_MS */
     int64_t restored_step, restored_finished[CREW_SIZE_MAX];
 };
@@ -83,6 +84,16 @@ static void take_warning(void *context, const char *text)
 {
     struct scene *scene = context;
     snprintf(scene->warning, sizeof scene->warning, "%s", text);
+}
+
+/* Who waits for a chief has heard enough. */
+static void take_stall(void *context, const char *text)
+{
+    struct scene *scene = context;
+    if (strstr(text, "waiting for the chief") == NULL)
+        return;
+    snprintf(scene->stall, sizeof scene->stall, "%s", text);
+    scene->votes = STRATEGY_VOTE_LEAVE;
 }
 
 /* Of a checkpoint, or afresh. */
@@ -248,6 +259,8 @@ static int open_learner(struct scene *scene, const char *job, struct error *erro
     options.restore = restore_state;
     options.restored_finished = scene->restored_finished;
     options.on_warning = take_warning;
+    options.on_stall = take_stall;
+    options.stall_ms = scene->stall_ms;
     options.context = scene;
     return strategy_open(&options, &chief->strategy, error);
 }
@@ -281,7 +294,8 @@ static void scene_close(struct scene *scene)
     learner_close(&scene->chief);
     peer_hub_free(scene->hub);
     for (unsigned i = 0; i + 1 < scene->size; i++) {
-        member_free(scene->companions[i].member);
+        if (scene->companions[i].member != NULL)
+            member_free(scene->companions[i].member);
         rpc_free(scene->companions[i].rpc);
     }
 }
@@ -475,6 +489,21 @@ Test(peer_to_peer, who_is_left_alone_tells_what_counts_and_is_with_nobody, .time
         usleep(100000);
     }
     cr_expect_not_null(strstr(scene.warning, "nobody else is left, and 7 examples that count"), "%s", scene.warning);
+    scene_close(&scene);
+}
+
+/* It is lost before it has stored what came of the run. */
+Test(peer_to_peer, who_waits_for_the_chief_at_the_end_names_it, .timeout = 300)
+{
+    static struct scene scene = {.rank = 1, .stall_ms = 100};
+    struct error error = ERROR_INIT;
+    scene_open(&scene, GOSSIP);
+    free(crew_step(&scene));
+    member_free(scene.companions[0].member);
+    scene.companions[0].member = NULL;
+    cr_expect_eq(strategy_meet(scene.chief.strategy, &error), -1);
+    cr_expect_eq(error.kind, ERROR_CANCELLED, "%s", error.message);
+    cr_expect_not_null(strstr(scene.stall, "waiting for the chief, worker 0 ("), "%s", scene.stall);
     scene_close(&scene);
 }
 
