@@ -58,18 +58,19 @@ verdict $? "nothing was refused" "$(refused | head -n 3 | tr '\n' ' ')"
 old=$(current runs 2)
 k delete pod "$old" --wait=false >/dev/null
 program_stop kube-apiserver
-sleep 5
+sleep 45 # its Lease is lost by then, and every wait for the next try has grown
 program_start kube-apiserver
 until_true 120 api_server_answers
 verdict $? "the API server is back"
-back=$(date +%s) asking=$SECONDS
+back=$(date +%s) # by the API server's clock too, which is this machine's
 k get tj runs >/dev/null
-asked=$((SECONDS - asking)) # what one question costs on this machine, now
+asked=$(($(date +%s) - back)) # what one question costs on this machine, now
 until_true 120 replaced runs 2 "$old"
 verdict $? "what happened meanwhile is seen" "$(k get pods)"
 made=$(stamp pod "$(current runs 2)" .metadata.creationTimestamp)
-[[ -n $made ]] && ((made - back <= 30 + 10 * asked))
+[[ -n $made ]] && ((made - back <= 30 + 5 * asked))
 verdict $? "within 30 s: after $((made - back)) s, where a question takes $asked s" "made '$made'"
+cluster_operator_start # instead of the one that led, which has ended with its Lease
 expect runs readySummary 3/3
 expect runs restarts.disruptions 3
 verdict $? "each counted once" "$(status_of runs restarts)"
