@@ -76,6 +76,7 @@ static double seconds_a_step(struct learner *learner, bool waits, bool singly, d
     struct dataset dataset = {
         .kind = &kind, .format = *graph_example_format(learner->graph), .count = 1000 * work->batch};
     const struct sampler sampler = {.seed = 7, .count = dataset.count};
+    static const int64_t without_end = INT64_MAX;
     const struct strategy_options options = {.type = STRATEGY_ONE_DEVICE,
                                              .device = learner->side->device,
                                              .graph = learner->graph,
@@ -85,7 +86,7 @@ static double seconds_a_step(struct learner *learner, bool waits, bool singly, d
                                              .state = &learner->state,
                                              .global_batch = work->batch,
                                              .logical_shards = 1,
-                                             .total_steps = INT64_MAX,
+                                             .total_steps = &without_end,
                                              .waits_for_device = waits,
                                              .launches_singly = singly,
                                              .restore = find_state};

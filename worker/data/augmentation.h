@@ -4,7 +4,8 @@
  * section 4.2): zeros around it, a piece of its own size cut out of that, and
  * half of the pieces mirrored. A pure function of seed, epoch and example
  * (Philox), like a dropout's masks: whoever reads an example of an epoch, in
- * whatever crew and after whatever restart, gets the same values.
+ * whatever crew and after whatever restart, gets the same values, but under
+ * PeerToPeer, where each worker has a seed of its own.
  */
 #ifndef COXSWAIN_DATA_AUGMENTATION_H
 #define COXSWAIN_DATA_AUGMENTATION_H

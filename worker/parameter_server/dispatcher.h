@@ -103,6 +103,7 @@ struct dispatcher_plan {
     uint32_t lineage;
     int64_t base_step, base_epoch, base_consumed; /* where ticket base_step * per_step begins */
     int64_t step;                                 /* Synchronous: steps applied */
+    int64_t end;                                  /* of the run; 0: the dispenser's */
     /* Only has backups give back what they keep; ERROR_UNAVAILABLE in the end, so that all is looked at anew. */
     bool fetches_only;
     bool keeps_tickets; /* what is finished and held stays so: a server alone was restored */

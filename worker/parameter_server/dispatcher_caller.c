@@ -134,9 +134,19 @@ static void note_furthest(struct dispatcher *dispatcher, const struct dispatcher
     }
 }
 
+static void set_end(struct dispatcher *dispatcher, int64_t end)
+{
+    if (end == 0)
+        return;
+    dispatcher->options.dispenser.end = end;
+    if (dispatcher->dispenser != NULL)
+        dispenser_set_end(dispatcher->dispenser, end);
+}
+
 static void find_finished(struct dispatcher *dispatcher, struct beginning *beginning)
 {
     const struct dispatcher_plan *plan = beginning->plan;
+    set_end(dispatcher, plan->end);
     beginning->keeps = keeps(dispatcher, plan);
     ticket_set_copy(&beginning->finished, &plan->finished);
     for (unsigned i = 0; !beginning->keeps && i < dispatcher->options.server_count; i++)

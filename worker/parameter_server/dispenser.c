@@ -409,6 +409,11 @@ void dispenser_rollback(struct dispenser *dispenser, const struct ticket_set *fi
         dispenser->workers[i].held = 0;
 }
 
+void dispenser_set_end(struct dispenser *dispenser, int64_t end)
+{
+    dispenser->options.end = end;
+}
+
 void dispenser_reset_clocks(struct dispenser *dispenser)
 {
     dispenser->begun = false;

@@ -87,6 +87,8 @@ void dispenser_advance(struct dispenser *dispenser);
 
 /* Back to what a snapshot or the servers hold: whatever is out is forgotten. `step`: Synchronous, the first not applied. */
 void dispenser_rollback(struct dispenser *dispenser, const struct ticket_set *finished, int64_t step);
+/* The run has tickets 0 to end - 1 from now on. */
+void dispenser_set_end(struct dispenser *dispenser, int64_t end);
 /* What workers have finished is void: all are as far as each other. */
 void dispenser_reset_clocks(struct dispenser *dispenser);
 

@@ -290,8 +290,8 @@ static int run(struct local_rounds *rounds, struct collective *group, const stru
     const struct strategy_options *options = &rounds->options;
     struct round_pace pace = {0};
     int64_t end = (rounds->own.progress.step / rounds->steps + 1) * rounds->steps;
-    if (options->total_steps > 0 && end > options->total_steps)
-        end = options->total_steps;
+    if (options->total_steps != NULL && end > *options->total_steps)
+        end = *options->total_steps;
     if (take_steps(rounds, end, &pace, error) < 0)
         return -1;
     char label[48];

@@ -156,8 +156,9 @@ static void read_progress(struct peer_to_peer *strategy)
     struct training_progress *progress = &strategy->base.options.state->progress;
     int64_t total = peer_hub_read_counts(strategy->hub, strategy->finished);
     int64_t examples = dataset_count(strategy->base.options.dataset);
-    int64_t step = total / strategy->base.options.global_batch, last = strategy->base.options.total_steps;
-    progress->step = last > 0 && step > last ? last : step;
+    int64_t step = total / strategy->base.options.global_batch;
+    const int64_t *last = strategy->base.options.total_steps;
+    progress->step = last != NULL && step > *last ? *last : step;
     progress->data_epoch = total / examples;
     progress->examples_consumed = total % examples;
 }
@@ -192,7 +193,8 @@ static void read_restored(const struct peer_to_peer *strategy, int64_t ret_count
     for (unsigned seat = 0; seat < CREW_SIZE_MAX; seat++)
         total += ret_counts[seat] = options->restored_finished != NULL ? options->restored_finished[seat] : 0;
     int64_t steps = total / options->global_batch;
-    if (steps == step || (steps > step && step == options->total_steps)) /* several overshoot the end together */
+    bool is_last = options->total_steps != NULL && step == *options->total_steps;
+    if (steps == step || (steps > step && is_last)) /* several overshoot the end together */
         return;
     memset(ret_counts, 0, CREW_SIZE_MAX * sizeof(*ret_counts));
     ret_counts[strategy->seat] = step * options->global_batch;

@@ -287,7 +287,7 @@ int replica_ahead_step(struct replica_ahead *ahead, double learning_rate, unsign
     if (queue_update(ahead, learning_rate, result.step, error) < 0)
         return -1;
     replica_update_advance(&update, result.step);
-    if (result.step < options->total_steps && !(votes & STRATEGY_VOTE_LEAVE))
+    if (options->total_steps != NULL && result.step < *options->total_steps && !(votes & STRATEGY_VOTE_LEAVE))
         queue_next_passes_at_boundary(ahead, &before);
     if (hear(ahead, votes, &result, error) < 0) {
         ahead->under_way = false;

@@ -66,7 +66,8 @@ struct strategy_options {
     int64_t global_batch;
     unsigned logical_shards;
     double gradient_clip_norm; /* 0: no clipping */
-    int64_t total_steps;
+    const int64_t
+        *total_steps; /* the last one's number, once strategy_reform has told where the run stands; NULL: nobody says */
 
     /* For strategies whose strategy_step takes several steps: the learning rate of a step, and this rank's votes now. */
     double (*learning_rate)(void *context, int64_t step);

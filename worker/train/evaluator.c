@@ -33,9 +33,11 @@ static int score(struct trainer *trainer, const struct checkpoint_image *image, 
 }
 
 /* Of what its files hold. */
-static struct evaluator_sight identify(const struct manifest *manifest)
+static struct evaluator_sight identify(const struct trainer *trainer, const struct manifest *manifest)
 {
-    struct evaluator_sight one = {.step = manifest->step};
+    struct evaluator_sight one = {
+        .step = manifest->step,
+        .over = step_plan_is_over(&trainer->plan, manifest->step, manifest->data_epoch, manifest->examples_consumed)};
     for (unsigned i = 0; i < manifest->file_count; i++)
         one.digest = crc32c(one.digest, &manifest->files[i].crc32c, sizeof manifest->files[i].crc32c);
     return one;
@@ -53,7 +55,7 @@ static bool find_newest(const struct trainer *trainer, struct evaluator_sight *r
     if (checkpoint_newest_manifest(trainer->checkpoint_directory, &manifest, NULL) < 0)
         return false;
     *ret_name = (struct checkpoint_name){.step = manifest.step, .attempt = manifest.attempt, .epoch = manifest.epoch};
-    *ret_sight = identify(&manifest);
+    *ret_sight = identify(trainer, &manifest);
     manifest_release(&manifest);
     return true;
 }
@@ -91,7 +93,7 @@ int evaluator_look(struct trainer *trainer, struct evaluator_memory *memory, str
     }
     int result = score(trainer, &image, error);
     if (result == 0)
-        memory->scored = identify(&image.manifest);
+        memory->scored = identify(trainer, &image.manifest);
     checkpoint_image_release(&image);
     return result < 0 ? -1 : 1;
 }
@@ -110,7 +112,7 @@ static int check(const struct trainer *trainer, struct error *error)
 static int follow(struct trainer *trainer, struct error *error)
 {
     struct evaluator_memory memory = EVALUATOR_MEMORY_INIT;
-    while (memory.scored.step < trainer->plan.total_steps) {
+    while (!memory.scored.over) {
         if (stop_is_asked())
             return error_set(error, ERROR_CANCELLED, "left on request; the crew goes on without an evaluator");
         if (evaluator_look(trainer, &memory, error) < 0)

@@ -14,6 +14,7 @@
 struct evaluator_sight {
     int64_t step; /* -1: none */
     uint32_t digest;
+    bool over; /* the run is */
 };
 struct evaluator_memory {
     struct evaluator_sight scored; /* last */

@@ -195,6 +195,8 @@ static enum outcome form_crew(struct loop *loop, struct error *error)
         return judge(loop, error, EXIT_CODE_NO_CHECKPOINT);
     if (trainer_is_chief(trainer) && saving_begin(trainer, error) < 0)
         return fail(loop, error, EXIT_CODE_NO_CHECKPOINT);
+    const struct training_progress *progress = &trainer->state.progress;
+    step_plan_go_on(&trainer->plan, progress->step, progress->data_epoch, progress->examples_consumed);
     loop->formed = true;
     tell_size(loop);
     record_world(loop);
@@ -212,8 +214,7 @@ static bool evaluation_is_due(const struct trainer *trainer)
         return false;
     if (dataset_count(trainer->validation) == 0 || step == 0 || step == trainer->evaluated_step)
         return false;
-    int64_t every = trainer->plan.evaluate_every;
-    return step / every != strategy_step_before(trainer->strategy) / every || step == trainer->plan.total_steps;
+    return step_plan_evaluates(&trainer->plan, strategy_step_before(trainer->strategy), step);
 }
 
 /* What the state in place, the mean where replicas differ, comes to. */

@@ -75,7 +75,7 @@ static bool evaluation_is_due(const struct ps_chief *chief)
     if (chief->step >= trainer->plan.total_steps)
         return true;
     return (trainer->crew.evaluator_count == 0 || trainer->job->checkpoint.keep_best) &&
-           chief->step / trainer->plan.evaluate_every != chief->evaluated_step / trainer->plan.evaluate_every;
+           step_plan_evaluates(&trainer->plan, chief->evaluated_step, chief->step);
 }
 
 /* ---------------------------------------------------------------- events */

@@ -51,9 +51,9 @@ struct ps_chief {
 /* Waits for all servers, and has each start from what is right. ERROR_UNAVAILABLE: one was lost meanwhile. */
 int ps_chief_start(struct ps_chief *chief, struct error *error);
 
-/* What a checkpoint says of its servers' tickets; `source` has its step and position already. Of a crew of another size nothing,
- * whose tickets are cut otherwise: what is above the step is then computed again. */
-int ps_chief_read_tickets(const struct ps_chief *chief, const struct json *tickets, struct recovery_source *source,
+/* What a checkpoint says of its servers' tickets, if anything; `source` has its step and position already. Of a crew of another size,
+ * or with another batch, nothing, since its tickets are cut otherwise: what is above the step is then computed again. */
+int ps_chief_read_tickets(const struct ps_chief *chief, const struct manifest *manifest, struct recovery_source *source,
                           struct error *error);
 
 /* Saves now, and waits. ERROR_UNAVAILABLE: a server was lost. Asynchronous: what servers have applied beyond the step is there as well,

@@ -9,6 +9,7 @@
 #include "worker/train/ps_chief_parts.h"
 #include "worker/train/ps_share.h"
 #include "worker/train/restoring.h"
+#include "worker/train/resumed_order.h"
 #include "worker/train/saving.h"
 
 /* ---------------------------------------------------------------- reading a checkpoint */
@@ -34,12 +35,19 @@ static int64_t count_empty(const struct ps_chief *chief, const struct recovery_s
     return empty < most ? empty : most;
 }
 
-int ps_chief_read_tickets(const struct ps_chief *chief, const struct json *tickets, struct recovery_source *source,
+/* A ticket stands for the same examples. */
+static bool are_cut_alike(const struct ps_chief *chief, const struct manifest *manifest)
+{
+    int64_t batch = resumed_order_batch(manifest);
+    return json_integer_at(manifest->tickets, "perStep", 0) == chief->per_step &&
+           (batch == 0 || batch == chief->trainer->plan.global_batch);
+}
+
+int ps_chief_read_tickets(const struct ps_chief *chief, const struct manifest *manifest, struct recovery_source *source,
                           struct error *error)
 {
-    const struct json *servers = json_member(tickets, "servers");
-    if (json_integer_at(tickets, "perStep", 0) != chief->per_step ||
-        json_count(servers) != chief->placement.server_count)
+    const struct json *servers = json_member(manifest->tickets, "servers");
+    if (!are_cut_alike(chief, manifest) || json_count(servers) != chief->placement.server_count)
         return 0;
     for (const struct json *item = json_first(servers); item; item = json_next(item)) {
         unsigned i = source->server_count++;
@@ -64,7 +72,7 @@ static int read_checkpoint(const struct ps_chief *chief, const struct checkpoint
     source->data_epoch = manifest->data_epoch;
     source->consumed = manifest->examples_consumed;
     source->empty_before = ps_share_count_empty(chief->trainer, chief->per_step, manifest->step);
-    return manifest->tickets ? ps_chief_read_tickets(chief, manifest->tickets, source, error) : 0;
+    return manifest->tickets ? ps_chief_read_tickets(chief, manifest, source, error) : 0;
 }
 
 static int find_source(const struct ps_chief *chief, struct recovery_source *source, struct error *error)
@@ -138,6 +146,16 @@ static int begin(struct ps_chief *chief, enum recovery_kind kind, const struct r
     return 0;
 }
 
+/* Where the run ends, once it is known where it stands. */
+static void set_end(struct ps_chief *chief, struct dispatcher_plan *plan)
+{
+    struct step_plan *steps = &chief->trainer->plan;
+    if (plan->fetches_only)
+        return;
+    step_plan_go_on(steps, plan->base_step, plan->base_epoch, plan->base_consumed);
+    plan->end = steps->total_steps * chief->per_step;
+}
+
 static int choose_and_begin(struct ps_chief *chief, struct server_standing standings[PS_SERVERS_MAX],
                             struct error *error)
 {
@@ -151,6 +169,7 @@ static int choose_and_begin(struct ps_chief *chief, struct server_standing stand
     struct server_start *starts = memory_allocate(PS_SERVERS_MAX, sizeof *starts);
     if (result == 0) {
         recovery_plan(&options, kind, standings, &source, starts, &plan);
+        set_end(chief, &plan);
         result = begin(chief, kind, &source, &plan, error);
     }
     recovery_plan_release(&plan, starts);

@@ -18,6 +18,27 @@ static void tell_quarantined(void *context, const char *name, const char *reason
     report_warn(trainer->report, "checkpoint %s is damaged and was moved aside: %s", name, reason);
 }
 
+static bool is_another_batch(const struct trainer *trainer, const struct manifest *manifest)
+{
+    int64_t then = resumed_order_batch(manifest);
+    return then != 0 && then != trainer->plan.global_batch;
+}
+
+static bool counts_steps(const struct trainer *trainer)
+{
+    return trainer->job->training.epochs == FIELD_UNSET || trainer->job->training.steps_per_epoch != FIELD_UNSET;
+}
+
+/* PeerToPeer's step is all examples in batches. */
+static void count_in_batches(struct trainer *trainer, const struct manifest *manifest)
+{
+    struct training_progress *progress = &trainer->state.progress;
+    if (trainer->job->strategy.type == STRATEGY_PEER_TO_PEER && is_another_batch(trainer, manifest) &&
+        !counts_steps(trainer))
+        progress->step =
+            (progress->data_epoch * trainer->sampler.count + progress->examples_consumed) / trainer->plan.global_batch;
+}
+
 static int start_from_checkpoint(struct trainer *trainer, const struct checkpoint_image *image, struct error *error)
 {
     if (state_tensors_restore(&trainer->state, image, error) < 0)
@@ -26,6 +47,7 @@ static int start_from_checkpoint(struct trainer *trainer, const struct checkpoin
                           (long long)image->manifest.step);
     finished_examples_read(image->manifest.model, trainer->restored_finished);
     report_say(trainer->report, "resumes from the checkpoint of step %lld", (long long)image->manifest.step);
+    count_in_batches(trainer, &image->manifest);
     return 0;
 }
 
@@ -54,6 +76,15 @@ static void compare_arithmetic(struct trainer *trainer, const struct manifest *m
             (long long)manifest->step, then, now);
 }
 
+static void compare_batch(const struct trainer *trainer, const struct manifest *manifest)
+{
+    if (is_another_batch(trainer, manifest))
+        report_say(trainer->report, "the checkpoint's steps had a global batch of %lld, those to come have %lld: %s",
+                   (long long)resumed_order_batch(manifest), (long long)trainer->plan.global_batch,
+                   counts_steps(trainer) ? "both count in training.steps"
+                                         : "what is left of training.epochs follows from the place in the data");
+}
+
 int restoring_open_checkpoint(struct trainer *trainer, bool *ret_found, struct checkpoint_image *ret_image,
                               struct error *error)
 {
@@ -63,6 +94,7 @@ int restoring_open_checkpoint(struct trainer *trainer, bool *ret_found, struct c
         return 0;
     if (checkpoint_restore(trainer->store, tell_quarantined, trainer, ret_image, &cause) == 0) {
         compare_arithmetic(trainer, &ret_image->manifest);
+        compare_batch(trainer, &ret_image->manifest);
         *ret_found = resumed_order_check(&ret_image->manifest, &trainer->sampler, error) == 0;
         if (!*ret_found)
             checkpoint_image_release(ret_image);

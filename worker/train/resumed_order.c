@@ -2,10 +2,17 @@
 #include "worker/train/resumed_order.h"
 
 #define EXAMPLES "examples"
+#define GLOBAL_BATCH "globalBatch"
 
-void resumed_order_describe(struct json *model, const struct sampler *sampler)
+void resumed_order_describe(struct json *model, const struct sampler *sampler, int64_t global_batch)
 {
     json_set_integer(model, EXAMPLES, sampler->count);
+    json_set_integer(model, GLOBAL_BATCH, global_batch);
+}
+
+int64_t resumed_order_batch(const struct manifest *manifest)
+{
+    return json_integer_at(manifest->model, GLOBAL_BATCH, 0);
 }
 
 static int refuse(const struct manifest *manifest, const char *what, int64_t then, int64_t now, struct error *error)

@@ -83,7 +83,7 @@ struct json *saving_describe_model(const struct trainer *trainer)
     json_set_string(model, "preset", preset_name(trainer->job->model.preset));
     json_set_integer(model, "parameters", graph_layout(trainer->graph)->elements);
     json_set_string(model, "arithmetic", device_arithmetic(trainer->device));
-    resumed_order_describe(model, &trainer->sampler);
+    resumed_order_describe(model, &trainer->sampler, trainer->plan.global_batch);
     describe_stages(trainer, model);
     averaging_describe(trainer, model);
     describe_finished(trainer, model);
@@ -388,7 +388,7 @@ bool saving_is_complete(const struct trainer *trainer)
     if (trainer->checkpoint_directory == NULL || trainer->identity->job_uid[0] == '\0' ||
         checkpoint_newest_manifest(trainer->checkpoint_directory, &manifest, NULL) < 0)
         return false;
-    bool complete = manifest.step >= trainer->plan.total_steps &&
+    bool complete = step_plan_is_over(&trainer->plan, manifest.step, manifest.data_epoch, manifest.examples_consumed) &&
                     strcmp(manifest.job_uid, trainer->identity->job_uid) == 0 && has_exported(trainer, manifest.step) &&
                     is_whole(trainer, &manifest);
     manifest_release(&manifest);

@@ -81,6 +81,13 @@ int step_plan_batches(const struct job_document *job, unsigned crew_size, int64_
     return 0;
 }
 
+/* PeerToPeer takes no step together, nor a short one at the end of an epoch: its steps are batches, whatever the epoch. */
+static bool counts_epochs(const struct job_document *job)
+{
+    return job->training.steps == FIELD_UNSET && job->training.steps_per_epoch == FIELD_UNSET &&
+           job->strategy.type != STRATEGY_PEER_TO_PEER;
+}
+
 int step_plan_steps(const struct job_document *job, int64_t examples, struct step_plan *plan, struct error *error)
 {
     const struct training_spec *training = &job->training;
@@ -93,8 +100,53 @@ int step_plan_steps(const struct job_document *job, int64_t examples, struct ste
     if (total == FIELD_UNSET && __builtin_mul_overflow(training->epochs, per_epoch, &total))
         return error_set(error, ERROR_INVALID, "training.epochs: %lld epochs of %lld steps are too many",
                          (long long)training->epochs, (long long)per_epoch);
+    plan->examples = examples;
+    plan->epochs = counts_epochs(job) ? training->epochs : 0;
     plan->steps_per_epoch = per_epoch;
     plan->total_steps = total;
-    plan->evaluate_every = job->evaluate_every_steps == FIELD_UNSET ? per_epoch : job->evaluate_every_steps;
+    plan->shift = 0;
+    plan->evaluates_epochs = job->evaluate_every_steps == FIELD_UNSET;
+    plan->evaluate_every = plan->evaluates_epochs ? per_epoch : job->evaluate_every_steps;
     return 0;
+}
+
+static int64_t find_last_step(const struct step_plan *plan, int64_t step, int64_t data_epoch, int64_t consumed)
+{
+    if (plan->epochs == 0)
+        return plan->total_steps;
+    if (data_epoch >= plan->epochs)
+        return step;
+    int64_t left = divide_up(larger(plan->examples - consumed, 0), plan->global_batch);
+    return step + left + (plan->epochs - data_epoch - 1) * plan->steps_per_epoch;
+}
+
+void step_plan_go_on(struct step_plan *plan, int64_t step, int64_t data_epoch, int64_t consumed)
+{
+    int64_t last = find_last_step(plan, step, data_epoch, consumed);
+    if (last == plan->total_steps) /* others may be reading it */
+        return;
+    plan->shift += plan->total_steps - last;
+    plan->total_steps = last;
+}
+
+bool step_plan_is_over(const struct step_plan *plan, int64_t step, int64_t data_epoch, int64_t consumed)
+{
+    return step >= find_last_step(plan, step, data_epoch, consumed);
+}
+
+int64_t step_plan_place(const struct step_plan *plan, int64_t step)
+{
+    return step + plan->shift;
+}
+
+int64_t step_plan_schedule_steps(const struct step_plan *plan)
+{
+    return plan->total_steps + plan->shift;
+}
+
+bool step_plan_evaluates(const struct step_plan *plan, int64_t before, int64_t step)
+{
+    int64_t shift = plan->evaluates_epochs ? plan->shift : 0;
+    return step == plan->total_steps ||
+           (step + shift) / plan->evaluate_every != (before + shift) / plan->evaluate_every;
 }

@@ -39,8 +39,9 @@ static void at_boundary(void *context)
 double trainer_learning_rate(void *context, int64_t step)
 {
     const struct trainer *trainer = context;
-    return trainer->plan.learning_rate_factor *
-           schedule_rate(&trainer->job->training.optimizer, step, trainer->plan.total_steps);
+    return trainer->plan.learning_rate_factor * schedule_rate(&trainer->job->training.optimizer,
+                                                              step_plan_place(&trainer->plan, step),
+                                                              step_plan_schedule_steps(&trainer->plan));
 }
 
 /* An elastic crew closes ranks at the boundary at which somebody leaves, and opens them at one for who has come. */
@@ -76,7 +77,7 @@ int trainer_open_strategy(struct trainer *trainer, struct error *error)
         .stages = trainer->job->strategy.stages == FIELD_UNSET ? 0 : (unsigned)trainer->job->strategy.stages,
         .recompute = trainer->job->strategy.recompute,
         .spec = &trainer->job->strategy,
-        .total_steps = trainer->plan.total_steps,
+        .total_steps = &trainer->plan.total_steps,
         .learning_rate = trainer_learning_rate,
         .votes = trainer_votes,
         .crew_size = trainer->crew.size,

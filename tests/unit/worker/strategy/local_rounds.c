@@ -108,7 +108,8 @@ static void open_share(struct scene *scene, const struct share *share, int64_t b
     scene->options.collective = share->collective;
     scene->options.global_batch = batch;
     scene->options.logical_shards = share->shards;
-    scene->options.total_steps = STEPS;
+    static const int64_t last = STEPS;
+    scene->options.total_steps = &last;
     scene->options.learning_rate = rate;
     cr_assert_eq(local_rounds_new(&scene->options, &scene->rounds, &error), 0, "%s", error.message);
     cr_assert_eq(local_rounds_fit(scene->rounds, share->shards, share->first, share->end, &error), 0, "%s",

@@ -48,6 +48,8 @@ struct companion {
     atomic_uint heard, met;
 };
 
+static const int64_t last_step = 100;
+
 struct scene {
     unsigned size;            /* 0: SIZE */
     unsigned rank;            /* of the learner, which is the chief mostly */
@@ -251,7 +253,7 @@ static int open_learner(struct scene *scene, const char *job, struct error *erro
     options.peers = scene->size;
     options.global_batch = BATCH;
     options.logical_shards = scene->shards;
-    options.total_steps = 100;
+    options.total_steps = &last_step;
     options.grace_ms = scene->grace_ms > 0 ? scene->grace_ms : GRACE_MS;
     options.spec = &chief->job.strategy;
     options.learning_rate = constant_rate;
@@ -578,7 +580,7 @@ Test(peer_to_peer, a_worker_has_masks_of_its_own, .timeout = 300)
     struct strategy_options options = learner_options(&alone, STRATEGY_ONE_DEVICE);
     options.global_batch = BATCH;
     options.logical_shards = 1;
-    options.total_steps = 100;
+    options.total_steps = &last_step;
     options.learning_rate = constant_rate;
     options.restore = fresh_state;
     cr_assert(strategy_open(&options, &alone.strategy, &error) == 0 && strategy_reform(alone.strategy, &error) == 0 &&

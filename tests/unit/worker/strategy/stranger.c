@@ -88,7 +88,8 @@ static int open_strategy(struct scene *scene, enum strategy_type type, struct er
     options.crew_rank = 1;
     options.hub = scene->hub;
     options.peers = SIZE;
-    options.total_steps = 7;
+    static const int64_t last = 7;
+    options.total_steps = &last;
     options.spec = &learner->job.strategy;
     options.learning_rate = rate;
     return strategy_open(&options, &learner->strategy, error);

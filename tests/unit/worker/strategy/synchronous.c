@@ -569,7 +569,7 @@ static struct strategy_options options_of(struct worker *worker)
                                      .on_stall = hear_stall,
                                      .before_change = freeze_at_change,
                                      .spec = cell->local_steps > 0 ? &worker->job.strategy : NULL,
-                                     .total_steps = cell->local_steps > 0 ? cell->until : 0,
+                                     .total_steps = cell->local_steps > 0 ? &cell->until : NULL,
                                      .learning_rate = the_rate,
                                      .votes = no_votes,
                                      .restore = restore,

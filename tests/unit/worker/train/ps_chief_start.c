@@ -3,20 +3,37 @@
 #include <string.h>
 
 #include "worker/train/ps_chief_parts.h"
+#include "worker/train/resumed_order.h"
 
 /* 25 batches, the last of one example: tickets 48 and 98 have shares without any. */
 static struct trainer trainer = {.sampler.count = 577, .plan.global_batch = 24};
 
-static void read_source(const char *text, unsigned servers, struct recovery_source *source)
+/* 0: as earlier releases left it. */
+static struct json *describe_batch(int64_t batch)
+{
+    struct json *model = json_new_object();
+    if (batch != 0)
+        resumed_order_describe(model, &trainer.sampler, batch);
+    return model;
+}
+
+static void read_source_of(int64_t batch, const char *text, unsigned servers, struct recovery_source *source)
 {
     const struct ps_chief chief = {.trainer = &trainer, .per_step = 2, .placement.server_count = servers};
     struct error error = ERROR_INIT;
     struct json *tickets;
     *source = (struct recovery_source){.step = 24, .consumed = 576};
     cr_assert(json_parse(text, strlen(text), 1000, &tickets, &error) == 0, "%s", error.message);
-    cr_assert(ps_chief_read_tickets(&chief, tickets, source, &error) == 0, "%s", error.message);
-    cr_assert(source->server_count == servers);
+    const struct manifest manifest = {.tickets = tickets, .model = describe_batch(batch)};
+    cr_assert(ps_chief_read_tickets(&chief, &manifest, source, &error) == 0, "%s", error.message);
+    json_free(manifest.model);
     json_free(tickets);
+}
+
+static void read_source(const char *text, unsigned servers, struct recovery_source *source)
+{
+    read_source_of(0, text, servers, source);
+    cr_assert(source->server_count == servers);
 }
 
 Test(ps_chief_start, an_older_checkpoint_has_lost_no_update_with_a_share_without_examples)
@@ -47,5 +64,18 @@ Test(ps_chief_start, an_older_checkpoint_has_no_more_empty_shares_than_tickets_w
     struct recovery_source source;
     read_source("{\"perStep\":2,\"servers\":[{\"updates\":50,\"applied\":{\"low\":50,\"above\":[]}}]}", 1, &source);
     cr_expect(source.empty[0] == 0);
+    recovery_source_release(&source);
+}
+
+/* Half of the first ticket's examples would count as learnt from, though nobody has. */
+Test(ps_chief_start, tickets_of_another_batch_stand_for_other_examples)
+{
+    static const char text[] = "{\"perStep\":2,\"servers\":[{\"updates\":49,\"applied\":{\"low\":48,\"above\":[49]}}]}";
+    struct recovery_source source;
+    read_source_of(24, text, 1, &source);
+    cr_expect_eq(source.server_count, 1);
+    recovery_source_release(&source);
+    read_source_of(48, text, 1, &source);
+    cr_expect_eq(source.server_count, 0, "what is above the step is computed again");
     recovery_source_release(&source);
 }

@@ -12,7 +12,7 @@ static struct manifest manifest_of(int64_t seed, int64_t count, int64_t consumed
     struct manifest manifest = {.step = 5, .data_epoch = 1, .examples_consumed = consumed, .seed = seed};
     const struct sampler then = {.seed = (uint64_t)seed, .count = count};
     manifest.model = json_new_object();
-    resumed_order_describe(manifest.model, &then);
+    resumed_order_describe(manifest.model, &then, 24);
     return manifest;
 }
 
@@ -44,4 +44,13 @@ Test(resumed_order, what_an_earlier_release_did_not_tell_is_believed)
 {
     const struct manifest manifest = {.step = 5, .examples_consumed = 250, .seed = 7};
     cr_assert_eq(resumed_order_check(&manifest, &sampler, NULL), 0);
+}
+
+Test(resumed_order, the_batch_is_known_unless_an_earlier_release_wrote_it)
+{
+    struct manifest manifest = manifest_of(7, 600, 250);
+    const struct manifest earlier = {.step = 5};
+    cr_expect_eq(resumed_order_batch(&manifest), 24);
+    cr_expect_eq(resumed_order_batch(&earlier), 0);
+    manifest_release(&manifest);
 }

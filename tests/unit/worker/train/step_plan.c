@@ -108,3 +108,72 @@ Test(step_plan, too_few_shards_and_no_data_get_a_sentence)
     cr_assert_eq(step_plan_batches(&job, 2, 0, &plan, &error), 0);
     cr_assert_eq(step_plan_steps(&job, 0, &plan, &error), -1);
 }
+
+/* Of 9,000 examples, 3 epochs of 36 steps. */
+static struct step_plan gone_on(int64_t step, int64_t data_epoch, int64_t consumed)
+{
+    struct job_document job = example();
+    struct step_plan plan = plan_of(&job, 2, 0, 9000);
+    step_plan_go_on(&plan, step, data_epoch, consumed);
+    return plan;
+}
+
+Test(step_plan, a_run_of_one_batch_has_one_length_wherever_it_goes_on)
+{
+    for (int64_t step = 0; step <= 108; step++) {
+        struct step_plan plan = gone_on(step, step / 36, step % 36 * 256);
+        cr_assert_eq(plan.total_steps, 108, "from step %lld", (long long)step);
+        cr_assert_eq(step_plan_place(&plan, step), step);
+        cr_assert_eq(step_plan_is_over(&plan, step, step / 36, step % 36 * 256), step == 108);
+    }
+}
+
+/* 128 a batch before: 71 steps an epoch. */
+Test(step_plan, after_steps_of_another_batch_what_is_left_of_the_epochs_is_taken)
+{
+    struct step_plan plan = gone_on(142, 2, 0);
+    cr_expect_eq(plan.total_steps, 142 + 36, "%lld", (long long)plan.total_steps);
+    cr_expect_not(step_plan_is_over(&plan, 142, 2, 0));
+    cr_expect(step_plan_is_over(&plan, 178, 3, 0));
+    plan = gone_on(80, 1, 9 * 128);
+    cr_expect_eq(plan.total_steps, 80 + 31 + 36, "7,848 examples of this epoch and those of the next: %lld",
+                 (long long)plan.total_steps);
+    step_plan_go_on(&plan, 111, 2, 0);
+    cr_expect_eq(plan.total_steps, 147, "and a successor within the run has the same");
+    plan = gone_on(36, 3, 0);
+    cr_expect(step_plan_is_over(&plan, 36, 3, 0), "with more examples a step before");
+}
+
+Test(step_plan, the_schedule_and_evaluations_stand_where_the_data_does)
+{
+    struct step_plan plan = gone_on(142, 2, 0);
+    cr_expect_eq(step_plan_place(&plan, 143), 73);
+    cr_expect_eq(step_plan_schedule_steps(&plan), 108);
+    cr_expect_not(step_plan_evaluates(&plan, 142, 144));
+    cr_expect(step_plan_evaluates(&plan, 177, 178));
+    plan = gone_on(80, 1, 9 * 128);
+    cr_expect_eq(step_plan_place(&plan, 111), 72);
+    cr_expect(step_plan_evaluates(&plan, 110, 111), "the epoch's end");
+    cr_expect_not(step_plan_evaluates(&plan, 111, 112));
+}
+
+Test(step_plan, what_is_given_in_steps_stays_so)
+{
+    struct job_document job = example();
+    job.training.epochs = FIELD_UNSET;
+    job.training.steps = 77;
+    struct step_plan plan = plan_of(&job, 1, 0, 9000);
+    step_plan_go_on(&plan, 70, 0, 7000);
+    cr_expect(plan.total_steps == 77 && step_plan_place(&plan, 70) == 70);
+    cr_expect(step_plan_is_over(&plan, 77, 0, 0) && !step_plan_is_over(&plan, 76, 9, 0));
+    job = example();
+    job.training.steps_per_epoch = 10;
+    plan = plan_of(&job, 1, 0, 9000);
+    step_plan_go_on(&plan, 20, 0, 2000);
+    cr_expect_eq(plan.total_steps, 30);
+    job = example();
+    job.strategy.type = STRATEGY_PEER_TO_PEER;
+    plan = plan_of(&job, 1, 0, 9000);
+    step_plan_go_on(&plan, 107, 2, 8992);
+    cr_expect_eq(plan.total_steps, 108, "peers have no short batches");
+}

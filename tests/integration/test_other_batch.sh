@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Runs that go on from a checkpoint with another global batch, as after a crew of another size with perReplicaBatchSize: each example
+# is learnt from once an epoch all the same, and the run takes what is left of its epochs. Prints ok/not ok lines (see tests/run).
+set -uo pipefail
+
+root=$(cd "$(dirname "$0")/../.." && pwd)
+. "$root/tests/integration/by_hand.sh"
+make_digits
+
+# job NAME STRATEGY BATCH LENGTH CHECKPOINTS: 600 examples to learn from
+job() {
+    cat >"$1.yaml" <<YAML
+model: {preset: mlp, width: 32}
+data: {format: idx, train: {images: $work/images, labels: $work/labels}, validation: {last: 100}}
+training: {$4, $3, seed: 7, optimizer: {type: adamw, learningRate: "2e-3", schedule: {type: linear}}}
+strategy: {$2}
+storage: [{name: runs}]
+checkpoint: {storage: runs, path: $5, everySteps: 1000, keep: 2}
+YAML
+}
+
+# passes RECORD…: how often each example was learnt from, and how many were: "600x3" says all, in three epochs
+passes() {
+    awk '$1 == "share" { for (i = 7; i <= NF; i++) seen[$5 " " $i]++ }
+        END { for (one in seen) { split(one, of, " "); times[of[2]]++; if (seen[one] > 1) twice++ }
+              for (one in times) count[times[one]]++
+              for (n in count) printf "%dx%d ", count[n], n
+              if (twice) printf "%d twice in an epoch", twice }' "$@"
+}
+
+# goes_on NAME STRATEGY SERVERS FIRST-WORKERS FIRST-BATCH FIRST-STEPS WORKERS BATCH LAST EVALUATED: after so many steps another crew
+# takes what is left of three epochs, and ends with step LAST; EVALUATED: the first step that ends an epoch then
+goes_on() {
+    job "$1-first" "$2" "$5" "steps: $6" "$1"
+    job "$1" "$2" "$8" 'epochs: 3' "$1"
+    COXSWAIN_RECORD=$work/$1-first.record crew "$1-first" "$4" "$3"
+    verdict $? "$1: $4 workers, $5, take $6 steps" "$(tails "$1-first")"
+    COXSWAIN_RECORD=$work/$1.record crew "$1" "$7" "$3" && grep -q "^step *$9/$9 " "$1.0.log" && [[ $(saved_step "$1") == "$9" ]]
+    verdict $? "$1: $7 workers, $8, take what is left of three epochs: up to step $9" "$(tails "$1")"
+    said=$(passes "$1-first.record" "$1.record")
+    [[ $said == "600x3 " ]]
+    verdict $? "$1: each example is learnt from once an epoch" "$said"
+    grep -q "validation after step ${10}:" "$1.0.log"
+    verdict $? "$1: an epoch's end is where the data says" "$(grep validation "$1.0.log" | tr '\n' ' ')"
+    grep -q "global batch of" "$1.0.log"
+    verdict $? "$1: the chief says that the batch is another"
+}
+
+# Step 24 ends the second epoch; 29 is 250 examples into the third, of which 350 are left.
+mirrored='type: MultiWorkerMirrored'
+two='perReplicaBatchSize: 25, scaleLearningRate: None'
+goes_on between "$mirrored" 0 2 "$two" 24 4 "$two" 30 30
+goes_on within "$mirrored" 0 2 "$two" 29 4 "$two" 33 33
+goes_on smaller "$mirrored" 0 4 "$two" 8 2 "$two" 28 16
+goes_on rounds 'type: MultiWorkerMirrored, localSteps: 4' 0 2 'batchSize: 50' 8 2 'batchSize: 100' 22 12
+goes_on stages 'type: Pipeline, microBatches: 2' 0 2 'batchSize: 50' 17 2 'batchSize: 60' 33 23
+for mode in Synchronous Async; do
+    goes_on "${mode,,}" "type: ParameterServer, mode: $mode" 1 2 'batchSize: 50' 17 2 'batchSize: 100' 27 21
+done
+
+job steps "type: OneDevice" 'batchSize: 100' 'steps: 32' within-steps
+job steps-first "type: OneDevice" 'batchSize: 50' 'steps: 29' within-steps
+lone steps-first && lone steps && grep -q '^step *32/32 ' steps.log
+verdict $? 'what is given in steps stays steps' "$(tails steps)"
+
+# Peers have no common order; theirs are all examples in batches.
+job peers-first 'type: PeerToPeer' 'batchSize: 50' 'steps: 24' peers
+job peers 'type: PeerToPeer' 'batchSize: 100' 'epochs: 3' peers
+crew peers-first 2 && COXSWAIN_RECORD=$work/peers.record crew peers 2 && grep -q '^step *18/18 ' peers.0.log
+verdict $? 'peers go on with what is left of the epochs' "$(tails peers)"
+had=$(awk '$1 == "peer" && $4 == "restored" { had = $6; name = $3; seen[$5] = 1 }
+    $1 == "peer" && $4 == "has" && $3 == name && !seen[$5]++ { had += $6 }
+    END { print had }' peers.record)
+((had >= 1200 && had < 1300))
+verdict $? 'and know which examples they have finished' "$had: $(grep -m 4 -E 'restored|has' peers.record | tr '\n' ' ')"
