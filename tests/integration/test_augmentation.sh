@@ -52,6 +52,22 @@ job resumed 'type: MultiWorkerMirrored' 30 "$both" relay
 lone begun && crew resumed 2 && grep -q 'resumes from the checkpoint of step 17' resumed.0.log && same_weights resumed
 verdict $? 'a run resumed within an epoch goes on with the same ones' "$(tails resumed)"
 
+# Peers go through the data each in its own order. White images are all alike until something is cut, so under weights that stand
+# (their rate is next to nothing) their loss is one number.
+perl -e 'open my $f, ">", "white.images" or die; binmode $f; print $f pack("N4", 0x803, 700, 28, 28), "\xff" x (700 * 784); close $f;
+    open $f, ">", "white.labels" or die; binmode $f; print $f pack("N2", 0x801, 700), "\0" x 700;'
+for name in white cut; do
+    job "$name" 'type: PeerToPeer' 10 "$([[ $name == white ]] || echo "$both")"
+    sed -i "s|$work/images|$work/white.images|; s|$work/labels|$work/white.labels|; s/learningRate: \"2e-3\"/learningRate: \"1e-30\"/" "$name.yaml"
+    crew "$name" 2
+    verdict $? "peers, $name" "$(tails "$name")"
+done
+losses() {
+    sed -n 's/^step .* loss \([0-9.]*\).*/\1/p' "$1.0.log" | sort -u
+}
+[[ $(losses white | wc -l) == 1 && -n $(losses cut) ]] && ! losses cut | grep -qxF "$(losses white)"
+verdict $? 'and peers learn from augmented ones' "$(losses white) white, $(losses cut | tr '\n' ' ')cut"
+
 # What training told of its last model is what a job that never heard of augmentation finds.
 sed 's/augmentation: {.*}}/augmentation: {}}/' reference.yaml >held-out.yaml
 told=$(sed -n 's/.*validation after step 30: //p' reference.log | tail -n 1)
