@@ -423,9 +423,13 @@ check-frameworks: all ## the foreign examples with the packages of TORCH_PYTHON,
 check-examples: all ## every manifest of deploy/examples through cox run: it learns, its status is true, nothing is left behind
 	@BUILD=$(abspath $(BUILD)) TEST_SECONDS=3600 tests/run tests/examples/check.py
 
-.PHONY: strategies
+.PHONY: strategies strategies-text
 strategies: all ## one model under every strategy: loss, accuracy, rate, bytes sent, steps lost to a kill, and whether all is as promised
 	@BUILD=$(abspath $(BUILD)) tests/strategies/run
+	@[ -n "$$STRATEGIES$$STRATEGIES_TEXT$$STRATEGIES_MODEL" ] || $(MAKE) --no-print-directory strategies-text
+
+strategies-text: all ## a small GPT on a text under PeerToPeer and local steps: how near they come to MultiWorkerMirrored
+	@BUILD=$(abspath $(BUILD)) tests/strategies/text
 
 .PHONY: check-stragglers
 check-stragglers: all ## the pace of every strategy with one worker ten times slower, and who names it
@@ -520,7 +524,7 @@ lint-shell:
 	$(call say,CHECK,shellcheck)
 	$(Q)shellcheck -x .ci/run tests/run $(wildcard scripts/* tests/integration/*.sh tests/sanitizers/*.sh tests/frameworks/*.sh) \
 		$(addprefix tests/cluster/,check get-tools keep manifest-verdicts scheduler-crds with) $(wildcard tests/cluster/*.sh tests/chaos/*.sh) \
-		tests/strategies/run tests/stragglers/run tests/gpu/check-build $(addprefix tests/e2e/,check check-images control-groups images kind node nodes on-trial plain-pods) \
+		tests/strategies/run tests/strategies/text tests/stragglers/run tests/gpu/check-build $(addprefix tests/e2e/,check check-images control-groups images kind node nodes on-trial plain-pods) \
 		$(wildcard tests/e2e/*.sh) tests/cost/check tests/cost/network.sh $(addprefix tests/bench/operator/,run measure)
 
 check-distros: ## make test in fresh Debian 12 and 13 (root, debootstrap, network)
