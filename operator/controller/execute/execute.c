@@ -248,13 +248,15 @@ static bool came_and_went(const struct creation *creation, const struct kube_ans
            strcmp(answer->reason, "NotFound") == 0;
 }
 
-/* AlreadyExists: ours, from before a crash or from a try whose answer was lost? */
+/* AlreadyExists: ours, from before a crash or from a try whose answer was lost? Or the answer was lost just now. */
 static void owner_checked(void *context, const struct kube_answer *answer)
 {
     struct creation *creation = context;
     struct execution *execution = creation->execution;
     SCOPED_FREE char *taken = answer->error ? NULL : why_taken(creation, answer->object);
-    if (came_and_went(creation, answer)) {
+    if (answer->error && creation->unsure.kind != ERROR_NONE) {
+        creation_note_refusal(creation, &creation->unsure);
+    } else if (came_and_went(creation, answer)) {
         job_entry_note_lost(execution->entry, execution->uid, creation->action, execution->plan.epoch);
     } else if (answer->error) {
         execution_note_failure(execution, answer->error, creation->name);
@@ -285,11 +287,23 @@ void creation_note_refusal(const struct creation *creation, const struct error *
     refuse_creation(creation, kind, message);
 }
 
+/* A pod may be there although the server did not say so. The cache may be behind, and who then lists all pods anew, and does not
+ * see it, promises another in its place, beside which it would live on. */
+static bool may_be_done(const struct creation *creation, const struct kube_answer *answer)
+{
+    enum error_kind kind = answer->error->kind;
+    bool unclear = kind == ERROR_UNAVAILABLE || kind == ERROR_TIMEOUT || kind == ERROR_CORRUPT;
+    bool says_no = answer->status == 429 || answer->retry_after_ms >= 0;
+    return creation->action && unclear && !says_no;
+}
+
 static void created(void *context, const struct kube_answer *answer)
 {
     struct creation *creation = context;
     struct execution *execution = creation->execution;
-    if (answer->error && answer->error->kind == ERROR_ALREADY_EXISTS) {
+    if (answer->error && may_be_done(creation, answer))
+        creation->unsure = *answer->error;
+    if (answer->error && (answer->error->kind == ERROR_ALREADY_EXISTS || creation->unsure.kind != ERROR_NONE)) {
         check_owner(creation);
         return;
     }

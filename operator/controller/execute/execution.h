@@ -36,6 +36,7 @@ struct creation {
     enum kube_priority priority;
     char *name;
     const struct action *action; /* of a pod, else NULL */
+    struct error unsure;         /* of a create that may have been done all the same; ERROR_NONE: of none */
     bool dry_run, strict;
     struct json *pod;     /* of one that is strict: what is tried again without */
     struct json *service; /* of a Secret: the Service that is made after it; whoever sees the one has the other */

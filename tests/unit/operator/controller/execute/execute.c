@@ -465,6 +465,48 @@ Test(execute, a_pod_that_came_and_went_unseen_does_not_come_again)
     stop();
 }
 
+/* The answer to a create is cut. */
+static bool was_made;
+
+static void lose_the_answer(struct scripted_request *request)
+{
+    if (is_for(request, "POST /api/v1/namespaces/default/pods"))
+        scripted_reply(request, 201, "{\"metadata\":{");
+    else if (is_for(request, "GET /api/v1/namespaces/default/pods") && was_made)
+        scripted_reply(request, 200,
+                       "{\"metadata\":{\"name\":\"digits-worker-0-1\",\"resourceVersion\":\"7\",\"labels\":{"
+                       "\"coxswain.dev/job-uid\":\"" SCENE_UID
+                       "\"},\"ownerReferences\":[{\"kind\":\"TrainingJob\",\"name\":\"digits\",\"uid\":\"" SCENE_UID
+                       "\",\"controller\":true}]}}");
+    else if (is_for(request, "GET /api/v1/namespaces/default/pods"))
+        scripted_reply(request, 404, "{\"kind\":\"Status\",\"reason\":\"NotFound\",\"code\":404,\"message\":\"\"}");
+    else
+        make_anything(request);
+}
+
+/* Else a cache that is behind lets another be promised beside it. */
+Test(execute, a_pod_that_was_made_though_the_answer_was_lost_is_waited_for)
+{
+    was_made = true;
+    start_afresh(lose_the_answer);
+    execute();
+    cr_assert_eq(done.kind, ERROR_NONE);
+    cr_assert_eq(entry->obstacle, OBSTACLE_NONE);
+    cr_assert_eq(entry->pod_write, 7);
+    stop();
+}
+
+Test(execute, one_that_was_not_made_is_tried_again)
+{
+    was_made = false;
+    start_afresh(lose_the_answer);
+    execute();
+    cr_assert_eq(done.kind, ERROR_CORRUPT);
+    cr_assert_eq(entry->obstacle, OBSTACLE_OUTAGE);
+    cr_assert_eq(entry->gone_count, 0, "it is not known to have been there");
+    stop();
+}
+
 static const char *service_labels;
 
 static void have_the_service(struct scripted_request *request)
