@@ -355,7 +355,7 @@ class Killer(threading.Thread):
         with open(path, encoding="utf-8", errors="replace") as log:
             lines = log.read().splitlines()
         how = f"operator {self.kills} ended by itself with exit code {code}"
-        print("".join(f"# {line}\n" for line in [f"{how}; its log ends:", *lines[-LAST_LINES:]]), end="", flush=True)
+        say("\n".join(f"# {line}" for line in [f"{how}; its log ends:", *lines[-LAST_LINES:]]))
         lost = leads and code == LOST_LEASE and any("the lease is lost" in line for line in lines)
         (self.lost if lost else self.unasked).append(how)
 
@@ -364,8 +364,14 @@ def setting(name, standard):
     return int(os.environ.get(name) or standard)
 
 
+def say(text):
+    """In one piece: many threads do."""
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
 def report(name, why=None):
-    print(f"not ok {name}: {why}" if why else f"ok {name}", flush=True)
+    say(f"not ok {name}: {why}" if why else f"ok {name}")
 
 
 def lane(plane, world, numbers, seed, end):
@@ -413,7 +419,7 @@ def main():
     seed = setting("SCHEDULES_SEED", random.randrange(1, 1 << 16))
     directory = tempfile.mkdtemp()
     os.chdir(directory)
-    print(f"# SCHEDULES_SEED={seed}", flush=True)
+    say(f"# SCHEDULES_SEED={seed}")
     write_rules(root)
     plane = Plane(binaries, root, directory)
     proxy = subprocess.Popen([os.path.join(binaries, "tests/faultproxy"), "--kubeconfig", plane.kubeconfig, "--rules",
@@ -424,7 +430,7 @@ def main():
         killer.start()
         run_lives(plane, seed, killer)
         report("no operator fell but by the kills, or without its Lease", "; ".join(killer.unasked))
-        print(f"# {killer.kills} operators killed, {len(killer.lost)} of them too late: they had lost their Lease", flush=True)
+        say(f"# {killer.kills} operators killed, {len(killer.lost)} of them too late: they had lost their Lease")
     finally:
         killer.over.set()
         if killer.is_alive():
