@@ -124,26 +124,3 @@ for exchange in SendToAll Gossip; do
     ((total >= steps * 24 && total < steps * 24 + 24 * 500))
     verdict $? "$name: every example is counted" "$total of $((steps * 24))"
 done
-
-[[ -n ${PEERS_FAULTS:-} ]] || exit 0
-
-# finished_by JOB INDEX
-finished_by() {
-    log_of "$(member "$1" 0)" | awk -v index_wanted="$2" '/^worker [0-9]* has finished/ && $2 == index_wanted { print $5 }'
-}
-
-# Nine tenths of its time the one stands still.
-for exchange in SendToAll Gossip; do
-    strategy="\"type\":\"PeerToPeer\",\"exchange\":\"$exchange\""
-    name=slow-$(tr '[:upper:]' '[:lower:]' <<<"$exchange")
-    crew "$name" 2 40000
-    await_step "$name" 100
-    slow=$(process_of "$(member "$name" 1)")
-    while ! field_is "$name" state Succeeded && kill -STOP "$slow"; do
-        sleep 0.45
-        kill -CONT "$slow"
-        sleep 0.05
-    done 2>/dev/null
-    wait_for "$name" state Succeeded 120 && learnt "$name" && (($(finished_by "$name" 0) > 2 * $(finished_by "$name" 1)))
-    verdict $? "$name: a slow worker does not slow the other" "$(finished_by "$name" 0) to $(finished_by "$name" 1)"
-done
