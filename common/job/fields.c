@@ -106,8 +106,9 @@ static const struct field strategy_fields[] = {
      LONE,
      RANGE(0, PODS_MAX),
      .description =
-         "Synchronous: so many of the workers are spare. The batch is cut for the others; a spare one computes what "
-         "the slowest is late with, and the first answer counts. 0 by default."},
+         "So many of the workers are spare: the batch is cut for the others. Synchronous: a spare one computes what "
+         "the slowest is late with, and the first answer counts. BoundedStaleness: nobody waits for so many of the "
+         "slowest; what they are too late with others compute. 0 by default."},
     {.name = "psBackup",
      .kind = FIELD_BOOLEAN,
      MEMBER(strategy_spec, ps_backup),

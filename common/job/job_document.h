@@ -139,7 +139,7 @@ struct strategy_spec {
     /* ParameterServer: */
     enum parameter_server_mode mode; /* NOT_SAID: Async */
     int64_t staleness;               /* BoundedStaleness; FIELD_UNSET: STALENESS_DEFAULT */
-    int64_t backup_workers;          /* Synchronous; FIELD_UNSET: none */
+    int64_t backup_workers;          /* Synchronous and BoundedStaleness; FIELD_UNSET: none */
     bool ps_backup;
     bool sharded_optimizer;                     /* MultiWorkerMirrored */
     int64_t local_steps;                        /* MultiWorkerMirrored; FIELD_UNSET: none, every step is summed */

@@ -118,7 +118,8 @@ static bool staleness_bounds(const struct json *self, const struct json *old)
 static bool backup_workers_wait(const struct json *self, const struct json *old)
 {
     (void)old;
-    return !rule_has(self, "backupWorkers") || rule_is(self, "mode", "Synchronous");
+    return !rule_has(self, "backupWorkers") || rule_is(self, "mode", "Synchronous") ||
+           rule_is(self, "mode", "BoundedStaleness");
 }
 
 static bool backup_workers_fit(const struct json *self, const struct json *old)
@@ -726,8 +727,9 @@ const struct rule rules[] = {
      .about = &strategy_type,
      .field = "backupWorkers",
      .holds = backup_workers_wait,
-     .cel = "!has(self.backupWorkers) || (has(self.mode) && self.mode == 'Synchronous')",
-     .message = "backupWorkers belongs to mode Synchronous; set that mode or leave backupWorkers out"},
+     .cel = "!has(self.backupWorkers) || (has(self.mode) && self.mode != 'Async')",
+     .message = "backupWorkers belongs to modes Synchronous and BoundedStaleness; set one of them or leave "
+                "backupWorkers out"},
     {.name = "BackupWorkersFit",
      .about = &shared_type,
      .field = "strategy.backupWorkers",

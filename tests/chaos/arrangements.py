@@ -28,6 +28,11 @@ class Arrangement:
         return "ps" in self.roles
 
     @property
+    def shares(self):
+        """What a batch is cut into, with servers and without Synchronous: not for workers that are spare."""
+        return self.roles["worker"] - self.strategy.get("backupWorkers", 0)
+
+    @property
     def backed(self):
         return bool(self.strategy.get("psBackup"))
 
@@ -86,6 +91,8 @@ ARRANGEMENTS = [
     servers("ParameterServer, Async, psBackup, 3 ps", "Async", ps=3, strategy={"psBackup": True}),
     servers("ParameterServer, BoundedStaleness", "BoundedStaleness", strategy={"staleness": 3}),
     servers("ParameterServer, BoundedStaleness, psBackup", "BoundedStaleness", strategy={"staleness": 3, "psBackup": True}),
+    servers("ParameterServer, BoundedStaleness, 1 backup", "BoundedStaleness", workers=3,
+            strategy={"staleness": 3, "backupWorkers": 1}),
     servers("ParameterServer, Synchronous", "Synchronous", training={"logicalShards": 4}),
     servers("ParameterServer, Synchronous, psBackup", "Synchronous", workers=3, roles={"chief": 1, "evaluator": 1},
             strategy={"psBackup": True, "backupWorkers": 1}, training={"logicalShards": 4}),

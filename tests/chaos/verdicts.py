@@ -142,7 +142,7 @@ def check_tickets(arrangement, history):
     """Of those modes in which two workers do not compute the same ticket on purpose."""
     if not arrangement.serves or arrangement.strategy["mode"] == "Synchronous":
         return []
-    return check_counted(history.tickets, arrangement.steps * arrangement.roles["worker"])[:3]
+    return check_counted(history.tickets, arrangement.steps * arrangement.shares)[:3]
 
 
 def check_applied(arrangement, crew, history):
@@ -150,7 +150,7 @@ def check_applied(arrangement, crew, history):
     if not arrangement.serves:
         return []
     synchronous = arrangement.strategy["mode"] == "Synchronous"
-    wrong, missing = check_updates(history.servers, arrangement.steps * (1 if synchronous else arrangement.roles["worker"]))
+    wrong, missing = check_updates(history.servers, arrangement.steps * (1 if synchronous else arrangement.shares))
     if not history.servers:
         wrong.append("the record does not say what the servers applied")
     elif missing != updates_lost(crew):

@@ -35,6 +35,7 @@ ARRANGEMENTS = [
     ("MultiWorkerMirrored, local steps", "type: MultiWorkerMirrored, localSteps: 4", 6, 0, 2, False, True),
     ("MultiWorkerMirrored, sharded optimizer", "type: MultiWorkerMirrored, shardedOptimizer: true", 6, 0, 2, False, True),
     ("ParameterServer, Async", "type: ParameterServer, mode: Async", 6, 1, 2, True, False),
+    ("ParameterServer, BoundedStaleness, 1 backup", "type: ParameterServer, mode: BoundedStaleness, backupWorkers: 1", 6, 1, 2, True, False),
     ("ParameterServer, Synchronous", "type: ParameterServer, mode: Synchronous", 6, 1, 2, False, True),
     ("ParameterServer, Synchronous, 1 backup", "type: ParameterServer, mode: Synchronous, backupWorkers: 1", 6, 1, 2, True, True),
     ("PeerToPeer, SendToAll", "type: PeerToPeer, exchange: SendToAll", 6, 0, 2, True, False),
@@ -207,14 +208,14 @@ def run(number, arrangement):
     if early or late or others:
         verdict += " NAMED WITHOUT CAUSE: worker " + ", ".join(map(str, others or [straggler]))
     words = "" if named is None else f"after {named} steps"
-    print(f"{name:40} {before:10.2f} {after:14.2f} {100 * kept:6.0f}% {words}{verdict}", flush=True)
+    print(f"{name:44} {before:10.2f} {after:14.2f} {100 * kept:6.0f}% {words}{verdict}", flush=True)
     return not verdict
 
 
 def main():
     os.environ["BUILD"] = os.path.abspath(os.environ["BUILD"])
     wanted = re.compile(sys.argv[1] if len(sys.argv) > 1 else ".")
-    print(f"{'strategy, asleep':40} {'steps/s':>10} {'with straggler':>14} {'kept':>7} named")
+    print(f"{'strategy, asleep':44} {'steps/s':>10} {'with straggler':>14} {'kept':>7} named")
     results = [run(i, a) for i, a in enumerate(ARRANGEMENTS) if wanted.search(a[0])]
     sys.exit(0 if results and all(results) else 1)
 

@@ -87,6 +87,7 @@ struct dispatcher {
     uint32_t worker_epochs[PS_WORKERS_MAX];
     int64_t
         away_ms[PS_WORKERS_MAX]; /* BoundedStaleness: since when a worker's connection has been lost; 0: it has not */
+    unsigned overtaken[PS_WORKERS_MAX]; /* BoundedStaleness: how often each was left behind */
     int64_t started_ms;
     bool assembles; /* BoundedStaleness: a successor waits for the clocks that the workers bring along */
     struct dispenser *dispenser;

@@ -15,6 +15,20 @@
 
 /* ---------------------------------------------------------------- tickets */
 
+static void welcome(struct ticket_desk *desk, enum ps_message_type type)
+{
+    const struct dispatcher *dispatcher = desk->dispatcher;
+    desk->wants = 0;
+    ps_message_send(desk->stream, &(struct ps_message){.type = type,
+                                                       .generation = dispatcher->options.generation,
+                                                       .lineage = dispatcher->terms.lineage,
+                                                       .clock = dispenser_clock(dispatcher->dispenser, desk->worker),
+                                                       .per_step = dispatcher->options.dispenser.tickets_per_step,
+                                                       .base_step = dispatcher->terms.base_step,
+                                                       .base_epoch = dispatcher->terms.base_epoch,
+                                                       .base_consumed = dispatcher->terms.base_consumed});
+}
+
 static void give(struct ticket_desk *desk, int64_t ticket)
 {
     desk->wants--;
@@ -52,14 +66,55 @@ static void name_overdue(struct ticket_desk *desk, int64_t ticket)
                    (long long)ticket, (long long)step, (long long)(ns / 1000000000), desk->worker);
 }
 
+/* Not each time: it may be so for as long as the job runs. */
+static void tell_overtaken(struct dispatcher *dispatcher, unsigned worker)
+{
+    unsigned times = ++dispatcher->overtaken[worker];
+    char name[WAITING_NAME_MAX];
+    if ((times & (times - 1)) != 0)
+        return;
+    dispatcher_name_worker(dispatcher, worker, name);
+    dispatcher_say(dispatcher, "%s is more than %lld shares behind (%u times so far); the others go on with its shares",
+                   name, (long long)dispatcher->options.dispenser.staleness, times);
+}
+
+/* Whoever waits for the slowest leaves it behind, where there are backup workers. What it has asked for ahead is void; it asks for two
+ * tickets again, as one does that has nothing, once it has ended what it computes. */
+static void overtake(struct ticket_desk *waiting)
+{
+    struct dispatcher *dispatcher = waiting->dispatcher;
+    unsigned worker;
+    while (dispenser_overtake(dispatcher->dispenser, waiting->worker, &worker)) {
+        dispatcher_witness(dispatcher, TICKET_LEAVE, worker, -1);
+        tell_overtaken(dispatcher, worker);
+        if (dispatcher->away_ms[worker] != 0) /* nobody is there to come to an end */
+            dispenser_leave(dispatcher->dispenser, worker);
+        dispatcher->away_ms[worker] = 0;
+        for (struct ticket_desk *desk = dispatcher->desks; desk != NULL; desk = desk->next)
+            if (desk->joined && desk->worker == worker)
+                welcome(desk, PS_RESTART);
+    }
+}
+
+/* It is as far as the slowest. */
+static void catch_up(struct ticket_desk *desk)
+{
+    struct dispatcher *dispatcher = desk->dispatcher;
+    dispenser_join(dispatcher->dispenser, desk->worker);
+    dispatcher_witness(dispatcher, TICKET_JOIN, desk->worker, dispenser_clock(dispatcher->dispenser, desk->worker));
+    welcome(desk, PS_RESTART);
+}
+
 /* One for each in turn, so that an early asker does not take what a late one needs. */
 static bool deal_round(struct dispatcher *dispatcher)
 {
     bool dealt = false;
     for (struct ticket_desk *desk = dispatcher->desks; desk != NULL; desk = desk->next) {
         int64_t ticket;
-        if (!desk->joined || desk->wants == 0 ||
-            !dispenser_take(dispatcher->dispenser, desk->worker, clock_monotonic_ns(), &ticket))
+        if (!desk->joined || desk->wants == 0)
+            continue;
+        overtake(desk);
+        if (!dispenser_take(dispatcher->dispenser, desk->worker, clock_monotonic_ns(), &ticket))
             continue;
         dispatcher_witness(dispatcher, TICKET_TAKE, desk->worker, ticket);
         name_overdue(desk, ticket);
@@ -119,7 +174,8 @@ void dispatcher_step_done(struct dispatcher *dispatcher, int64_t step, double no
                                                .targets = sums->targets,
                                                .examples = sums->examples});
     dispatcher->sums = (struct step_sums){.squares = -1};
-    if (dispatcher->options.dispenser.backup_workers > 0)
+    if (dispatcher->options.dispenser.mode == PARAMETER_SERVER_SYNCHRONOUS &&
+        dispatcher->options.dispenser.backup_workers > 0)
         note_late(dispatcher, step);
 }
 
@@ -205,20 +261,6 @@ static void on_done(struct ticket_desk *desk, const struct ps_message *message)
 }
 
 /* ---------------------------------------------------------------- joining and leaving */
-
-static void welcome(struct ticket_desk *desk, enum ps_message_type type)
-{
-    const struct dispatcher *dispatcher = desk->dispatcher;
-    desk->wants = 0;
-    ps_message_send(desk->stream, &(struct ps_message){.type = type,
-                                                       .generation = dispatcher->options.generation,
-                                                       .lineage = dispatcher->terms.lineage,
-                                                       .clock = dispenser_clock(dispatcher->dispenser, desk->worker),
-                                                       .per_step = dispatcher->options.dispenser.tickets_per_step,
-                                                       .base_step = dispatcher->terms.base_step,
-                                                       .base_epoch = dispatcher->terms.base_epoch,
-                                                       .base_consumed = dispatcher->terms.base_consumed});
-}
 
 static void refuse(struct ticket_desk *desk, const char *text)
 {
@@ -364,6 +406,8 @@ void dispatcher_restart_desks(struct dispatcher *dispatcher)
             continue;
         if (dispenser_is_there(dispatcher->dispenser, desk->worker))
             welcome(desk, PS_RESTART);
+        else if (dispenser_is_overtaken(dispatcher->dispenser, desk->worker))
+            catch_up(desk);
         else
             enter(desk);
     }
@@ -388,6 +432,9 @@ static void hear(struct ticket_desk *desk, const struct ps_message *message)
     if (message->type == PS_WANT) {
         note_clock(desk, message);
         desk->wants += desk->wants < WANTS_MAX;
+        if (desk->wants == WANTS_MAX && has_terms(dispatcher) &&
+            dispenser_is_overtaken(dispatcher->dispenser, desk->worker))
+            catch_up(desk);
     }
     if (message->type == PS_DONE)
         on_done(desk, message);

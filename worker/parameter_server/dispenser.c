@@ -14,7 +14,8 @@
 
 struct worker {
     bool live;
-    int64_t clock; /* tickets finished */
+    bool overtaken; /* not live, since others would have waited for it; it computes yet */
+    int64_t clock;  /* tickets finished */
     int64_t holds[HOLDINGS_MAX];
     int64_t since_ns[HOLDINGS_MAX];
     unsigned held;
@@ -185,6 +186,7 @@ int64_t dispenser_clock(const struct dispenser *dispenser, unsigned worker)
 void dispenser_leave(struct dispenser *dispenser, unsigned number)
 {
     struct worker *worker = &dispenser->workers[number];
+    worker->overtaken = false;
     if (!worker->live)
         return;
     worker->live = false;
@@ -215,6 +217,48 @@ static bool is_allowed(const struct dispenser *dispenser, const struct worker *w
     if (dispenser->options.mode != PARAMETER_SERVER_BOUNDED_STALENESS)
         return true;
     return worker->clock + worker->held - slowest_clock(dispenser) <= dispenser->options.staleness;
+}
+
+/* For whom the worker would wait. */
+static unsigned count_behind(const struct dispenser *dispenser, const struct worker *worker, unsigned *ret_one)
+{
+    unsigned behind = 0;
+    for (unsigned i = 0; i < DISPENSER_WORKERS_MAX; i++) {
+        if (!dispenser->workers[i].live || dispenser->workers[i].clock >= worker->clock - dispenser->options.staleness)
+            continue;
+        *ret_one = i;
+        behind++;
+    }
+    return behind;
+}
+
+static unsigned count_overtaken(const struct dispenser *dispenser)
+{
+    unsigned overtaken = 0;
+    for (unsigned i = 0; i < DISPENSER_WORKERS_MAX; i++)
+        overtaken += dispenser->workers[i].overtaken;
+    return overtaken;
+}
+
+/* Not for a ticket that is only asked for ahead: while the one before it is computed those behind may get on. Nor where it would have
+ * to wait for somebody all the same. */
+bool dispenser_overtake(struct dispenser *dispenser, unsigned number, unsigned *ret_overtaken)
+{
+    const struct worker *worker = &dispenser->workers[number];
+    if (dispenser->options.mode != PARAMETER_SERVER_BOUNDED_STALENESS || dispenser->options.backup_workers == 0 ||
+        !worker->live || worker->held > 0)
+        return false;
+    unsigned behind = count_behind(dispenser, worker, ret_overtaken);
+    if (behind == 0 || behind + count_overtaken(dispenser) > dispenser->options.backup_workers)
+        return false;
+    dispenser_leave(dispenser, *ret_overtaken);
+    dispenser->workers[*ret_overtaken].overtaken = true;
+    return true;
+}
+
+bool dispenser_is_overtaken(const struct dispenser *dispenser, unsigned worker)
+{
+    return dispenser->workers[worker].overtaken;
 }
 
 static int64_t ticket_limit(const struct dispenser *dispenser)
@@ -371,14 +415,6 @@ bool dispenser_done(struct dispenser *dispenser, unsigned number, int64_t ticket
         if (dispenser->returned[i] == ticket)
             remove_returned(dispenser, i);
     return ticket_set_add(&dispenser->finished, ticket);
-}
-
-void dispenser_return(struct dispenser *dispenser, unsigned number, int64_t ticket)
-{
-    struct worker *worker = &dispenser->workers[number];
-    int64_t since_ns;
-    if (worker->live && drop(worker, ticket, &since_ns))
-        put_back(dispenser, ticket);
 }
 
 /* ---------------------------------------------------------------- steps */

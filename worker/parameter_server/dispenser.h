@@ -18,6 +18,8 @@
  *   its next only while it is at most `staleness` ahead of the slowest live one. So nobody computes what another has; else as above.
  *   Nobody starts further behind than `staleness` below the highest clock at which anybody has begun a ticket, though all
  *   others be gone: the slowest was there then, and whoever comes back would stand until a new one has caught up.
+ *   With b backup workers nobody waits for the b slowest: whoever would leaves them behind, and they leave the clock until they have
+ *   ended what they compute, which goes to others. Servers refuse what is then too late (variables.h).
  * - Synchronous: only tickets of the present step; the next begins when the chief
  *   says that this one was applied. With b backup workers the batch is cut for the
  *   N others; one that finds all shares taken computes the share of the slowest
@@ -71,14 +73,17 @@ unsigned dispenser_live(const struct dispenser *dispenser);
 
 /* The next ticket for a worker that is there; false when it has to wait (or all is done). */
 bool dispenser_take(struct dispenser *dispenser, unsigned worker, int64_t now_ns, int64_t *ret_ticket);
+/* Bounded staleness with backup workers: has one of those for whom `worker`, which holds nothing, would wait leave the clock, where
+ * there are no more of them than spare ones. That one is overtaken until it joins again, or is gone. False: nobody is to leave, any
+ * more. */
+bool dispenser_overtake(struct dispenser *dispenser, unsigned worker, unsigned *ret_overtaken);
+bool dispenser_is_overtaken(const struct dispenser *dispenser, unsigned worker);
 /* Asynchronous: of a ticket that was just given to a worker, who else has it, and for how long; false when nobody. */
 bool dispenser_is_overdue(const struct dispenser *dispenser, unsigned taker, int64_t ticket, int64_t now_ns,
                           unsigned *ret_holder, int64_t *ret_ns);
 /* Every server has acknowledged it. False when the ticket was finished already. *ret_ns: how long this worker has had it; -1: it
  * did not. */
 bool dispenser_done(struct dispenser *dispenser, unsigned worker, int64_t ticket, int64_t now_ns, int64_t *ret_ns);
-/* A worker gives a ticket back undone. */
-void dispenser_return(struct dispenser *dispenser, unsigned worker, int64_t ticket);
 
 /* Synchronous: the step that runs, from 0; whether all its shares are finished; and the word that it was applied. */
 int64_t dispenser_step(const struct dispenser *dispenser);

@@ -83,7 +83,7 @@ void ps_server_leave(struct ps_server *server);
 void ps_server_free(struct ps_server *server);
 
 struct ps_server_counts {
-    int64_t applied, duplicates, outdated, pulls;
+    int64_t applied, duplicates, outdated, late, pulls;
 };
 struct ps_server_counts ps_server_counts(struct ps_server *server);
 

@@ -217,6 +217,7 @@ static void count(struct ps_server *server, const struct update *update, enum up
     server->counts.applied += verdict == UPDATE_APPLIED && !empty;
     server->counts.duplicates += verdict == UPDATE_DUPLICATE;
     server->counts.outdated += verdict == UPDATE_OUTDATED;
+    server->counts.late += verdict == UPDATE_LATE;
 }
 
 /* All of the update is there. */

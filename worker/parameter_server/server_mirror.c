@@ -189,7 +189,7 @@ bool mirror_update(struct ps_server *server, struct exchange *exchange, const st
                    enum update_verdict verdict, bool pull)
 {
     struct mirror *mirror = server->mirror;
-    if (mirror == NULL || verdict == UPDATE_OUTDATED)
+    if (mirror == NULL || verdict == UPDATE_OUTDATED || verdict == UPDATE_LATE)
         return false;
     if (verdict == UPDATE_APPLIED)
         hand_update(mirror, update);

@@ -563,7 +563,7 @@ int servers_link_push(struct servers_link *link, const struct servers_push *push
     }
     int result = await(link, false, error);
     for (unsigned i = 0; result == 0 && i < link->options.placement->server_count; i++) {
-        outdated |= link->servers[i].verdict == UPDATE_OUTDATED;
+        outdated |= link->servers[i].verdict == UPDATE_OUTDATED || link->servers[i].verdict == UPDATE_LATE;
         incarnations[i] = link->servers[i].acknowledger;
     }
     link->fresh = result == 0 && push->pull && !outdated;

@@ -77,7 +77,7 @@ struct servers_push {
     bool pull;                  /* the values after it as well, of all rows */
     const struct row_set *rows; /* by server: whose gradients are not 0; NULL: all */
 };
-/* *ret_outdated: a server has left the lineage; the ticket is void. `incarnations`: of the servers that acknowledged. */
+/* *ret_outdated: a server has left the lineage, or the update came too late for the bound; the ticket is void. `incarnations`: of the servers that acknowledged. */
 int servers_link_push(struct servers_link *link, const struct servers_push *push, bool *ret_outdated,
                       uint64_t incarnations[PS_SERVERS_MAX], struct error *error);
 

@@ -110,6 +110,8 @@ static void take_terms(struct ticket_link *link, const struct ps_message *messag
         link->clock = message->clock;
     else if (message->type == PS_WELCOME) /* what was finished since it was told counts from where we were let in */
         link->clock += message->clock - link->joined_clock;
+    else if (message->clock > link->clock) /* others have gone on without us */
+        link->clock = message->clock;
     link->clock_lineage = message->lineage;
 }
 

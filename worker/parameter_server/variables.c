@@ -112,7 +112,10 @@ enum update_verdict variables_judge(const struct variables *variables, const str
 {
     if (update->lineage != variables->lineage)
         return UPDATE_OUTDATED;
-    return ticket_set_has(&variables->applied, update->ticket) ? UPDATE_DUPLICATE : UPDATE_APPLIED;
+    if (ticket_set_has(&variables->applied, update->ticket))
+        return UPDATE_DUPLICATE;
+    bool is_late = update->clock < variables->clock - variables->options.staleness;
+    return variables->options.refuses_late && is_late ? UPDATE_LATE : UPDATE_APPLIED;
 }
 
 static void launch(struct variables *variables, const struct placement_run *run, const float *gradients,

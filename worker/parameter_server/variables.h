@@ -6,7 +6,8 @@
  *
  * An update counts once: a ticket that is in the table is a duplicate, whoever
  * sends it again. An update that was computed in another lineage (before the
- * crew rolled back) is refused.
+ * crew rolled back) is refused, and so is, with backup workers and a bound, one
+ * whose worker the others have left behind: its ticket is another's by then.
  *
  * Asynchronous: variables_apply. Synchronous: variables_stage each share of a
  * step, then variables_reduce and variables_apply_step once all are there; shares
@@ -36,6 +37,9 @@ struct variables_options {
     const struct placement *placement;
     unsigned server; /* whose pieces these are */
     unsigned shares; /* Synchronous: tickets in a step; 0: asynchronous */
+    /* Bounded staleness with backup workers: what was begun at a clock further behind the highest than this is refused. */
+    bool refuses_late;
+    int64_t staleness;
 };
 
 struct variables_copy;
@@ -77,7 +81,11 @@ void variables_release(struct variables *variables);
 void variables_start(struct variables *variables, const float *flat, const struct ticket_set *applied, int64_t updates);
 
 /* How an update was received. */
-#define UPDATE_VERDICTS(X) X(APPLIED, "applied") X(DUPLICATE, "duplicate") X(OUTDATED, "of a lineage that was left")
+#define UPDATE_VERDICTS(X)                                                                                             \
+    X(APPLIED, "applied")                                                                                              \
+    X(DUPLICATE, "duplicate")                                                                                          \
+    X(OUTDATED, "of a lineage that was left")                                                                          \
+    X(LATE, "staler than the bound")
 enum update_verdict {
 #define X(name, text) UPDATE_##name,
     UPDATE_VERDICTS(X)
@@ -104,7 +112,7 @@ static inline bool update_is_empty(const struct update *update)
     return update->gradient_scale == 0;
 }
 enum update_verdict variables_judge(const struct variables *variables, const struct update *update);
-/* Asynchronous: applies what is neither duplicate nor outdated. */
+/* Asynchronous: applies what is neither duplicate, nor outdated, nor late. */
 int variables_apply(struct variables *variables, const struct update *update, enum update_verdict *ret_verdict,
                     struct error *error);
 

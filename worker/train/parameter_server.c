@@ -76,7 +76,8 @@ static void end_server(struct serving *serving)
 static int serve(struct trainer *trainer, const struct placement *placement, enum exit_code *ret_code,
                  struct error *error)
 {
-    bool synchronous = trainer->job->strategy.mode == PARAMETER_SERVER_SYNCHRONOUS;
+    const struct strategy_spec *strategy = &trainer->job->strategy;
+    bool synchronous = strategy->mode == PARAMETER_SERVER_SYNCHRONOUS;
     const struct ps_server_options options = {
         .job_uid = trainer->identity->job_uid,
         .generation = {.attempt = (uint32_t)trainer->identity->attempt, .epoch = (uint32_t)trainer->identity->epoch},
@@ -87,7 +88,10 @@ static int serve(struct trainer *trainer, const struct placement *placement, enu
                       .optimizer = &trainer->job->training.optimizer,
                       .placement = placement,
                       .server = trainer->crew.rank,
-                      .shares = synchronous ? (unsigned)trainer->plan.shares : 0},
+                      .shares = synchronous ? (unsigned)trainer->plan.shares : 0,
+                      .refuses_late =
+                          strategy->mode == PARAMETER_SERVER_BOUNDED_STALENESS && strategy->backup_workers > 0,
+                      .staleness = strategy->staleness == FIELD_UNSET ? STALENESS_DEFAULT : strategy->staleness},
         .digest = parameter_layout_digest(graph_layout(trainer->graph)),
         .backup = trainer->job->strategy.ps_backup,
         .servers = trainer->crew.servers,
@@ -121,6 +125,9 @@ static int serve(struct trainer *trainer, const struct placement *placement, enu
     struct ps_server_counts counts = ps_server_counts(serving.server);
     report_say(trainer->report, "served     %lld updates, %lld pulls; %lld updates came twice",
                (long long)counts.applied, (long long)counts.pulls, (long long)counts.duplicates);
+    if (counts.late > 0)
+        report_say(trainer->report, "late       %lld updates were staler than the bound and were dropped",
+                   (long long)counts.late);
     report_traffic(trainer->report, traffic_sent(), counts.applied / trainer->plan.shares);
     end_server(&serving);
     return result;

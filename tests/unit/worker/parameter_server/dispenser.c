@@ -70,6 +70,46 @@ Test(dispenser, nobody_runs_further_ahead_than_the_bound)
 }
 
 /* Nobody gains a step by a connection that breaks, nor by a chief that dies. */
+Test(dispenser, nobody_waits_for_so_many_of_the_slowest_as_are_spare)
+{
+    struct dispenser *dispenser = make(PARAMETER_SERVER_BOUNDED_STALENESS, 2, 100, 2, 1);
+    unsigned slow = 9;
+    for (unsigned worker = 0; worker < 3; worker++)
+        dispenser_join(dispenser, worker);
+    cr_expect(take(dispenser, 2, 0) == 0 && take(dispenser, 2, 0) == 1);
+    for (int64_t ticket = 2; ticket < 5; ticket++)
+        cr_expect(take(dispenser, 0, 0) == ticket && done(dispenser, 0, ticket, 0));
+    cr_expect(!dispenser_overtake(dispenser, 0, &slow) && take(dispenser, 0, 0) == -1, "two are too far behind");
+    for (int64_t ticket = 5; ticket < 8; ticket++)
+        cr_expect(take(dispenser, 1, 0) == ticket && done(dispenser, 1, ticket, 0));
+    cr_expect(take(dispenser, 0, 0) == -1 && dispenser_overtake(dispenser, 0, &slow) && slow == 2);
+    cr_expect(!dispenser_overtake(dispenser, 0, &slow) && dispenser_is_overtaken(dispenser, 2));
+    cr_expect(take(dispenser, 0, 0) == 0 && take(dispenser, 1, 0) == 1 && take(dispenser, 2, 0) == -1);
+    /* What it comes to in time counts. */
+    cr_expect(done(dispenser, 2, 0, 0) && !done(dispenser, 0, 0, 0) && done(dispenser, 1, 1, 0));
+    dispenser_join(dispenser, 2);
+    cr_expect(dispenser_clock(dispenser, 2) == 4 && !dispenser_is_overtaken(dispenser, 2));
+    cr_expect(take(dispenser, 2, 0) == 8);
+    dispenser_free(dispenser);
+}
+
+/* One that was overtaken and has died is no longer among those that are spare. */
+Test(dispenser, who_was_overtaken_and_is_gone_makes_room_for_another)
+{
+    struct dispenser *dispenser = make(PARAMETER_SERVER_BOUNDED_STALENESS, 2, 100, 0, 1);
+    unsigned slow = 9;
+    for (unsigned worker = 0; worker < 3; worker++)
+        dispenser_join(dispenser, worker);
+    cr_expect(take(dispenser, 1, 0) == 0 && take(dispenser, 0, 0) == 1 && done(dispenser, 0, 1, 0));
+    cr_expect(take(dispenser, 2, 0) == 2 && done(dispenser, 2, 2, 0));
+    cr_expect(dispenser_overtake(dispenser, 0, &slow) && slow == 1);
+    cr_expect(take(dispenser, 0, 0) == 0 && done(dispenser, 0, 0, 0) && take(dispenser, 2, 0) == 3);
+    cr_expect(!dispenser_overtake(dispenser, 0, &slow));
+    dispenser_leave(dispenser, 1);
+    cr_expect(dispenser_overtake(dispenser, 0, &slow) && slow == 2);
+    dispenser_free(dispenser);
+}
+
 Test(dispenser, a_worker_brings_its_clock_along)
 {
     struct dispenser *dispenser = make(PARAMETER_SERVER_BOUNDED_STALENESS, 2, 100, 2, 0);

@@ -47,6 +47,7 @@ struct entry {
     int what;
     unsigned worker;
     int64_t ticket;
+    int64_t at_ms;
 };
 
 struct play {
@@ -70,6 +71,7 @@ struct play {
     int64_t empty_every;       /* one ticket of so many has a share without examples; 0: none has */
     struct row_set rows[SERVERS_MAX];
     int64_t end, staleness;
+    unsigned spare; /* workers; worker 0 then holds its first ticket until somebody else has done it */
     struct device *device;
     struct placement placement;
     struct crew_seat seats[SERVERS_MAX], chief;
@@ -178,7 +180,9 @@ static void start_server(struct play *play, unsigned number)
                       .optimizer = &plain,
                       .placement = &play->placement,
                       .server = number,
-                      .shares = play->mode == PARAMETER_SERVER_SYNCHRONOUS ? 2 : 0},
+                      .shares = play->mode == PARAMETER_SERVER_SYNCHRONOUS ? 2 : 0,
+                      .refuses_late = play->spare > 0,
+                      .staleness = play->staleness},
         .digest = 5,
         .backup = play->backup,
         .servers = play->seats,
@@ -218,6 +222,12 @@ static void thaw(struct one_worker *worker)
 {
     while (clock_monotonic_ms() < atomic_load(&worker->frozen_until_ms))
         usleep(1000);
+}
+
+/* For longer than the chief's patience in such a play. */
+static void freeze(struct one_worker *worker)
+{
+    atomic_store(&worker->frozen_until_ms, clock_monotonic_ms() + 2200);
 }
 
 static void tick(void *context)
@@ -279,7 +289,7 @@ static void record(struct play *play, int what, unsigned worker, int64_t ticket)
 {
     pthread_mutex_lock(&play->lock);
     play->history = memory_resize(play->history, play->history_count + 1, sizeof *play->history);
-    play->history[play->history_count++] = (struct entry){what, worker, ticket};
+    play->history[play->history_count++] = (struct entry){what, worker, ticket, clock_monotonic_ms()};
     pthread_mutex_unlock(&play->lock);
 }
 
@@ -288,7 +298,7 @@ static void witness(void *context, enum ticket_fate fate, unsigned worker, int64
     record(context, (int)fate, worker, ticket);
 }
 
-static int64_t furthest_ahead(struct play *play, int64_t *ret_behind);
+static int64_t furthest_ahead(struct play *play);
 
 /* Until the others are as far ahead as the bound lets them, and none has gone on for a while: where the bound were larger, they
  * would. Once in a play. */
@@ -296,7 +306,6 @@ static void straggle(struct one_worker *worker)
 {
     struct play *play = worker->play;
     unsigned before = 0;
-    int64_t behind;
     if (worker->number != 0 || !atomic_exchange(&play->straggles, false))
         return;
     for (int looks = 0; looks < 300 && !ticket_link_is_over(worker->tickets); looks++) {
@@ -304,13 +313,37 @@ static void straggle(struct one_worker *worker)
         pthread_mutex_lock(&play->lock);
         unsigned count = play->history_count;
         pthread_mutex_unlock(&play->lock);
-        if (count == before && furthest_ahead(play, &behind) >= play->staleness)
+        if (count == before && furthest_ahead(play) >= play->staleness)
             return;
         before = count;
         if (!atomic_load(&worker->killed))
             continue;
         atomic_store(&play->straggles, true); /* its successor does */
         return;
+    }
+}
+
+static bool is_done_by_another(struct play *play, const struct one_worker *worker, int64_t ticket)
+{
+    bool done = false;
+    pthread_mutex_lock(&play->lock);
+    for (unsigned i = 0; i < play->history_count; i++)
+        done |= play->history[i].what == TICKET_DONE && play->history[i].worker != worker->number &&
+                play->history[i].ticket == ticket;
+    pthread_mutex_unlock(&play->lock);
+    return done;
+}
+
+/* Its update comes when the others are far beyond it. Once in a play. */
+static void fall_behind(struct one_worker *worker, int64_t ticket)
+{
+    struct play *play = worker->play;
+    if (worker->number != 0 || !atomic_exchange(&play->straggles, false))
+        return;
+    for (int looks = 0; looks < 60000 && !ticket_link_is_over(worker->tickets); looks++) {
+        if (is_done_by_another(play, worker, ticket) || atomic_load(&worker->killed))
+            return;
+        usleep(1000);
     }
 }
 
@@ -356,7 +389,10 @@ static bool do_ticket(struct one_worker *worker)
         return false;
     record(play, WORK_BEGUN, worker->number, grant.ticket);
     result.targets = result.examples = !is_empty(play, grant.ticket);
-    straggle(worker);
+    if (play->spare > 0)
+        fall_behind(worker, grant.ticket);
+    else
+        straggle(worker);
     const struct row_set *rows = play->by_rows ? play->rows : NULL;
     if (!pull(worker, grant.lineage, rows))
         return false;
@@ -563,7 +599,11 @@ static void start_chief(struct play *play)
         .servers = play->seats,
         .server_count = play->server_count,
         .digest = 5,
-        .dispenser = {.mode = play->mode, .tickets_per_step = 2, .staleness = play->staleness, .end = play->end},
+        .dispenser = {.mode = play->mode,
+                      .tickets_per_step = 2,
+                      .staleness = play->staleness,
+                      .backup_workers = play->spare,
+                      .end = play->end},
         .rate = rate,
         .is_empty = has_no_examples,
         .witness = witness,
@@ -616,6 +656,8 @@ static bool strike(struct play *play, struct crew_of_workers *crew, unsigned num
     if (play->orderly) {
         ask_to_leave(play, victim % play->server_count, number);
     } else if (victim == play->server_count + WORKERS) {
+        if (play->freezes && draw(play, 2)) /* the next one misses somebody who has a clock */
+            freeze(crew->workers[draw(play, WORKERS)]);
         kill_chief(play);
         if (play->slow && draw(play, 2)) {
             replace_worker(play, crew, draw(play, WORKERS), true);
@@ -623,7 +665,7 @@ static bool strike(struct play *play, struct crew_of_workers *crew, unsigned num
         }
         return true;
     } else if (victim >= play->server_count && play->freezes && number % 4 == 0) {
-        atomic_store(&crew->workers[victim - play->server_count]->frozen_until_ms, clock_monotonic_ms() + 2200);
+        freeze(crew->workers[victim - play->server_count]);
     } else if (victim >= play->server_count) {
         replace_worker(play, crew, victim - play->server_count, false);
     } else {
@@ -1100,8 +1142,11 @@ struct clock_of_worker {
 
 struct clocks {
     struct clock_of_worker workers[WORKERS];
-    bool goes_back; /* the chief, as soon as it begins */
-    bool taken;     /* the present chief has given somebody a ticket */
+    bool goes_back;   /* the chief, as soon as it begins */
+    bool taken;       /* the present chief has given somebody a ticket */
+    int64_t chief_ms; /* when it was started */
+    int64_t
+        waited_ms; /* before anybody's first ticket where somebody who was there was away: the least of all chiefs; -1: none */
     int64_t pushed; /* the highest clock at which somebody has begun what is in the servers … */
     int64_t known;  /* … and at which, as far as the present chief must know */
     int64_t behind; /* the most that somebody was let in behind that */
@@ -1157,8 +1202,19 @@ static void hold(struct clocks *clocks, const struct entry *entry)
     worker->holds[worker->held++] = entry->ticket;
 }
 
+/* Those that were there may be about to come back with their clocks. */
+static void note_wait(struct clocks *clocks, int64_t now_ms)
+{
+    int64_t waited_ms = now_ms - clocks->chief_ms;
+    for (unsigned i = 0; i < WORKERS && !clocks->taken; i++)
+        if (clocks->workers[i].there && !clocks->workers[i].joined &&
+            (clocks->waited_ms < 0 || waited_ms < clocks->waited_ms))
+            clocks->waited_ms = waited_ms;
+}
+
 static void take(struct clocks *clocks, const struct entry *entry)
 {
+    note_wait(clocks, entry->at_ms);
     hold(clocks, entry);
     give_up_the_absent(clocks);
     clocks->taken = true;
@@ -1207,8 +1263,10 @@ static void make_void(struct clocks *clocks)
             clocks->workers[i].computing = false;
         }
     }
-    if (clocks->goes_back)
+    if (clocks->goes_back) {
         clocks->pushed = clocks->known = 0;
+        clocks->chief_ms = INT64_MIN / 2; /* there is no clock to wait for */
+    }
     clocks->taken &= !clocks->goes_back;
     clocks->goes_back = false;
 }
@@ -1220,6 +1278,7 @@ static int64_t read_entry(struct clocks *clocks, const struct entry *entry)
     switch (entry->what) {
     case CHIEF_STARTED:
         start_chief_anew(clocks);
+        clocks->chief_ms = entry->at_ms;
         break;
     case CREW_GOES_BACK:
         clocks->goes_back = true;
@@ -1266,18 +1325,38 @@ static int64_t read_entry(struct clocks *clocks, const struct entry *entry)
     return 0;
 }
 
-/* In all of the history so far. *ret_behind: how far behind somebody was let in, for whom the others have to wait. */
-static int64_t furthest_ahead(struct play *play, int64_t *ret_behind)
+/* All of the history so far. How far anybody was ahead of the slowest. */
+static int64_t follow_clocks(struct play *play, struct clocks *clocks)
 {
-    struct clocks clocks = {0};
     int64_t furthest = 0;
+    *clocks = (struct clocks){.waited_ms = -1};
     pthread_mutex_lock(&play->lock);
     for (unsigned i = 0; i < play->history_count; i++) {
-        int64_t ahead = read_entry(&clocks, &play->history[i]);
+        int64_t ahead = read_entry(clocks, &play->history[i]);
         furthest = ahead > furthest ? ahead : furthest;
     }
     pthread_mutex_unlock(&play->lock);
-    *ret_behind = clocks.behind;
+    return furthest;
+}
+
+static int64_t furthest_ahead(struct play *play)
+{
+    struct clocks clocks;
+    return follow_clocks(play, &clocks);
+}
+
+/* How far anybody was ahead. */
+static int64_t expect_bounded_clocks(struct play *play)
+{
+    struct clocks clocks;
+    int64_t furthest = follow_clocks(play, &clocks);
+    cr_expect(furthest <= play->staleness, "the furthest worker was %lld ahead, the bound is %lld", (long long)furthest,
+              (long long)play->staleness);
+    cr_expect(clocks.behind <= play->staleness, "a worker was let in %lld behind the furthest, the bound is %lld",
+              (long long)clocks.behind, (long long)play->staleness);
+    cr_expect(clocks.waited_ms < 0 || clocks.waited_ms >= 1000,
+              "a new chief gave out tickets %lld ms after its start, while it missed somebody",
+              (long long)clocks.waited_ms);
     return furthest;
 }
 
@@ -1289,13 +1368,54 @@ static void expect_the_bound(struct play play, unsigned seed, unsigned kills_eve
     play.end = 600;
     set_up(&play, seed);
     run(&play, kills_every, &kills);
-    int64_t behind, furthest = furthest_ahead(&play, &behind);
-    cr_expect(furthest <= play.staleness && (kills_every > 0 || furthest == play.staleness),
-              "the furthest worker was %lld ahead, the bound is %lld", (long long)furthest, (long long)play.staleness);
-    cr_expect(behind <= play.staleness, "a worker was let in %lld behind the furthest, the bound is %lld",
-              (long long)behind, (long long)play.staleness);
+    int64_t furthest = expect_bounded_clocks(&play);
+    cr_expect(kills_every > 0 || furthest == play.staleness, "the furthest worker was %lld ahead, the bound is %lld",
+              (long long)furthest, (long long)play.staleness);
     expect_exact_losses(&play, kills_every > 0 ? kills : 8);
     tear_down(&play);
+}
+
+static bool has_been_left_behind(const struct play *play)
+{
+    bool took = false, left = false;
+    for (unsigned i = 0; i < play->history_count; i++) {
+        const struct entry *entry = &play->history[i];
+        took |= entry->worker == 0 && entry->what == TICKET_TAKE;
+        left |= took && entry->worker == 0 && entry->what == TICKET_LEAVE;
+    }
+    return left;
+}
+
+/* Among those that are in the clock, while whoever is too slow for it leaves it. */
+static void expect_the_bound_without_the_slowest(struct play play, unsigned seed, unsigned kills_every)
+{
+    unsigned kills;
+    play.mode = PARAMETER_SERVER_BOUNDED_STALENESS;
+    play.straggles = true;
+    play.spare = 1;
+    play.end = 600;
+    set_up(&play, seed);
+    run(&play, kills_every, &kills);
+    expect_bounded_clocks(&play);
+    cr_expect(kills_every > 0 || has_been_left_behind(&play));
+    expect_exact_losses(&play, kills_every > 0 ? kills : 8);
+    tear_down(&play);
+}
+
+Test(histories, nobody_waits_for_a_worker_that_is_spare)
+{
+    expect_the_bound_without_the_slowest((struct play){.staleness = 2}, 5, 0);
+}
+
+Test(histories, nobody_waits_for_a_worker_that_is_spare_through_kills)
+{
+    expect_the_bound_without_the_slowest((struct play){.staleness = 2, .freezes = true}, 61, 12);
+}
+
+Test(histories, nobody_waits_for_a_worker_that_is_spare_through_kills_of_the_chief)
+{
+    expect_the_bound_without_the_slowest(
+        (struct play){.staleness = 3, .backup = true, .freezes = true, .leaderless = true, .slow = true}, 67, 12);
 }
 
 Test(histories, the_bound_is_never_exceeded)

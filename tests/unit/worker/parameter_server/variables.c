@@ -78,6 +78,30 @@ Test(variables, an_update_counts_once)
     tear_down();
 }
 
+Test(variables, what_is_staler_than_the_bound_is_refused_where_others_compute_it)
+{
+    set_up(0);
+    fill(1);
+    struct update update = {
+        .ticket = 1, .clock = 7, .learning_rate = 1, .gradient_scale = 1, .gradients = flat, .flat = true};
+    enum update_verdict verdict;
+    variables[0].options.refuses_late = true;
+    variables[0].options.staleness = 2;
+    cr_assert(variables_apply(&variables[0], &update, &verdict, NULL) == 0 && verdict == UPDATE_APPLIED);
+    update.ticket = 0;
+    update.clock = 4;
+    cr_assert(variables_apply(&variables[0], &update, &verdict, NULL) == 0 && verdict == UPDATE_LATE);
+    cr_expect(value() == -1 && variables[0].updates == 1 && !ticket_set_has(&variables[0].applied, 0));
+    update.clock = 5;
+    cr_assert(variables_apply(&variables[0], &update, &verdict, NULL) == 0 && verdict == UPDATE_APPLIED);
+    update.clock = 0;
+    cr_assert(variables_apply(&variables[0], &update, &verdict, NULL) == 0 && verdict == UPDATE_DUPLICATE);
+    update.ticket = 2;
+    variables[0].options.refuses_late = false;
+    cr_assert(variables_apply(&variables[0], &update, &verdict, NULL) == 0 && verdict == UPDATE_APPLIED);
+    tear_down();
+}
+
 Test(variables, a_share_without_examples_is_no_update)
 {
     set_up(0);
