@@ -1205,9 +1205,10 @@ const struct rule rules[] = {
      .field = "devices.count",
      .holds = worker_rule_gpu_count,
      .cel = OURS "self.devices.type != 'GPU' || self.devices.count == 1 || "
-                 "(self.strategy.type in ['Mirrored', 'CentralStorage', 'MultiWorkerMirrored'] && !" SHARDED ")",
-     .message = "only Mirrored, CentralStorage and MultiWorkerMirrored without shardedOptimizer take several GPUs a "
-                "worker so far; set devices.count to 1"},
+                 "(self.strategy.type in ['Mirrored', 'CentralStorage', 'MultiWorkerMirrored', 'ParameterServer'] && "
+                 "!" SHARDED ")",
+     .message = "only Mirrored, CentralStorage, ParameterServer and MultiWorkerMirrored without shardedOptimizer take "
+                "several GPUs a worker so far; set devices.count to 1"},
     {.name = "FewestShards",
      .about = &training_job_spec_type,
      .field = "training.logicalShards",

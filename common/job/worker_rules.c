@@ -87,7 +87,8 @@ bool worker_rule_gpu_strategy(const struct json *self, const struct json *old)
 bool worker_rule_gpu_count(const struct json *self, const struct json *old)
 {
     (void)old;
-    static const char *const mirroring[] = {"Mirrored", "CentralStorage", "MultiWorkerMirrored", NULL};
+    static const char *const mirroring[] = {"Mirrored", "CentralStorage", "MultiWorkerMirrored", "ParameterServer",
+                                            NULL};
     return !asks_for_gpus(self) || devices(self) == 1 ||
            (rule_is_one_of(self, "strategy.type", mirroring) &&
             !json_boolean_at(self, "strategy.shardedOptimizer", false));

@@ -21,15 +21,17 @@ struct part {
     struct device_stream *stream;
     void *inputs, *targets;
     struct loss_sums *sums;
-    float *gradients;     /* the device's own; NULL: the first's, which are the share's */
-    struct examples read; /* what inputs and targets hold; count 0: nothing */
+    struct ps_staging *staging; /* of values and gradients; NULL: the device sees the host's */
+    float *gradients;           /* the part's own; NULL: the first's, which are the share's */
+    struct examples read;       /* what inputs and targets hold; count 0: nothing */
 };
 
 struct ps_share {
     struct trainer *trainer;
     struct part parts[STRATEGY_DEVICES_MAX];
     unsigned part_count;
-    struct device_reduction *reduction; /* of their gradients; NULL: there is one device */
+    struct reduction_merge merges[STRATEGY_DEVICES_MAX]; /* of their gradients, one less than parts */
+    struct device_reduction *reduction; /* likewise, where they see each other's; NULL: they do not, or there is one */
     double *norm_blocks;
     int64_t *indices;
     int64_t at_a_time; /* examples of one pass */
@@ -198,12 +200,13 @@ static int start_pass(const struct ps_share *share, const struct computation *co
     int64_t count = lesser(range->count - at, share->at_a_time);
     if (read_examples(share, part, range, at, count, error) < 0)
         return -1;
-    const struct graph_pass pass = {.parameters = arrays->values,
+    const struct graph_pass pass = {.parameters = part->staging ? ps_staging_values(part->staging) : arrays->values,
                                     .inputs = part->inputs,
                                     .targets = part->targets,
                                     .examples = count,
                                     .scale = computation->scale,
-                                    .gradients = gradients_of(computation, part),
+                                    .gradients = part->staging ? ps_staging_gradients(part->staging)
+                                                               : gradients_of(computation, part),
                                     .accumulate = at > 0,
                                     .sums = part->sums,
                                     .seed = (uint64_t)share->trainer->job->training.seed,
@@ -211,8 +214,8 @@ static int start_pass(const struct ps_share *share, const struct computation *co
                                     .first_example = range->first + at - range->batch_first};
     if (graph_forward_backward(part->device.graph, part->stream, &pass, error) < 0)
         return -1;
-    if (arrays->staging != NULL && at + count == range->count)
-        ps_staging_take(arrays->staging);
+    if (part->staging != NULL && at + count == range->count)
+        ps_staging_take(part->staging);
     return 0;
 }
 
@@ -246,20 +249,47 @@ static int run_passes(struct ps_share *share, const struct computation *computat
     return status;
 }
 
-/* In the tree's order: where the shares of a batch are a power of two, these are the sums of the tree over all parts of all of
- * them. */
-static int add_parts(const struct ps_share *share, const struct computation *computation, struct error *error)
+static int add_on_devices(const struct ps_share *share, float *const *vectors, struct error *error)
 {
     struct device_stream *streams[STRATEGY_DEVICES_MAX];
-    float *vectors[STRATEGY_DEVICES_MAX];
-    for (unsigned i = 0; i < share->part_count; i++) {
+    for (unsigned i = 0; i < share->part_count; i++)
         streams[i] = share->parts[i].stream;
-        vectors[i] = gradients_of(computation, &share->parts[i]);
-    }
     if (device_reduction_run(share->reduction, streams, vectors, graph_layout(share->trainer->graph), error) < 0)
         return -1;
     for (unsigned i = 0; i < share->part_count; i++)
         if (device_stream_synchronise(streams[i], error) < 0)
+            return -1;
+    return 0;
+}
+
+static void add_on_host(const struct ps_share *share, float *const *vectors)
+{
+    int64_t elements = graph_layout(share->trainer->graph)->elements;
+    for (unsigned m = 0; m + 1 < share->part_count; m++) {
+        float *into = vectors[share->merges[m].into];
+        const float *from = vectors[share->merges[m].from];
+        for (int64_t i = 0; i < elements; i++)
+            into[i] += from[i];
+    }
+}
+
+/* In the tree's order: where the shares of a batch are a power of two, these are the sums of the tree over all parts of all of
+ * them. */
+static int add_parts(const struct ps_share *share, const struct computation *computation, struct error *error)
+{
+    float *vectors[STRATEGY_DEVICES_MAX];
+    for (unsigned i = 0; i < share->part_count; i++)
+        vectors[i] = gradients_of(computation, &share->parts[i]);
+    if (share->reduction != NULL)
+        return add_on_devices(share, vectors, error);
+    add_on_host(share, vectors);
+    return 0;
+}
+
+static int await_staging(const struct ps_share *share, struct error *error)
+{
+    for (unsigned i = 0; i < share->part_count; i++)
+        if (share->parts[i].staging != NULL && ps_staging_wait(share->parts[i].staging, error) < 0)
             return -1;
     return 0;
 }
@@ -275,7 +305,6 @@ static int64_t largest_part(const struct ps_share *share, const struct computati
 int ps_share_compute(struct ps_share *share, const struct ticket_grant *grant, bool whole_batch,
                      const struct ps_arrays *arrays, struct ticket_result *result, struct error *error)
 {
-    struct ps_staging *staging = arrays->staging;
     struct trainer *trainer = share->trainer;
     struct range range = find_range(trainer, grant);
     step_record_share(&trainer->sampler, grant->ticket / grant->per_step + 1, range.data_epoch, range.first,
@@ -286,8 +315,9 @@ int ps_share_compute(struct ps_share *share, const struct ticket_grant *grant, b
     for (unsigned i = 0; i < share->part_count; i++)
         computation.ranges[i] = find_part(share, grant, i);
     *result = (struct ticket_result){.squares = -1};
-    if (staging != NULL)
-        ps_staging_bring(staging, share->parts[0].stream);
+    for (unsigned i = 0; i < share->part_count; i++)
+        if (share->parts[i].staging != NULL)
+            ps_staging_bring(share->parts[i].staging, share->parts[i].stream);
     do {
         if (run_passes(share, &computation, at, result, error) < 0)
             return -1;
@@ -295,9 +325,7 @@ int ps_share_compute(struct ps_share *share, const struct ticket_grant *grant, b
     } while (at < largest_part(share, &computation));
     result->examples = range.count;
     result->targets = range.count * targets_of_example(trainer);
-    if (share->reduction != NULL && add_parts(share, &computation, error) < 0)
-        return -1;
-    return staging != NULL ? ps_staging_wait(staging, error) : 0;
+    return await_staging(share, error) < 0 ? -1 : add_parts(share, &computation, error);
 }
 
 int ps_share_squares(struct ps_share *share, const float *gradients, double *ret_squares, struct error *error)
@@ -305,6 +333,13 @@ int ps_share_squares(struct ps_share *share, const float *gradients, double *ret
     const struct parameter_layout *layout = graph_layout(share->trainer->graph);
     int64_t elements = layout->elements - layout->statistics;
     struct device_stream *stream = share->parts[0].stream;
+    struct ps_staging *staging = share->parts[0].staging;
+    if (staging != NULL && share->part_count > 1) /* they have come together on the host */
+        device_copy(stream, &(struct copy){.bytes = layout->elements * (int64_t)sizeof(float),
+                                           .from = gradients,
+                                           .to = ps_staging_gradients(staging)});
+    if (staging != NULL)
+        gradients = ps_staging_gradients(staging);
     gradient_norm_launch(stream, gradients + layout->statistics, elements, share->norm_blocks);
     if (device_stream_synchronise(stream, error) < 0)
         return -1;
@@ -333,15 +368,16 @@ static int open_part(const struct ps_share *share, struct part *part, bool first
 static int plan_reduction(struct ps_share *share, struct error *error)
 {
     struct reduction_subtree leaves[STRATEGY_DEVICES_MAX];
-    struct reduction_merge merges[STRATEGY_DEVICES_MAX];
     unsigned owners[STRATEGY_DEVICES_MAX], root[REDUCTION_COVER_MAX], count = share->part_count;
     for (unsigned i = 0; i < count; i++) {
         leaves[i] = (struct reduction_subtree){i, 1};
         owners[i] = i;
     }
-    reduction_merges(count, 0, count, leaves, merges, root);
+    reduction_merges(count, 0, count, leaves, share->merges, root);
+    if (!device_memory_is_shared(share->trainer->device))
+        return 0;
     const struct device_reduction_options options = {
-        .algorithm = COLLECTIVE_AUTO, .devices = count, .owners = owners, .inputs = count, .merges = merges};
+        .algorithm = COLLECTIVE_AUTO, .devices = count, .owners = owners, .inputs = count, .merges = share->merges};
     return device_reduction_new(&options, &share->reduction, error);
 }
 
@@ -378,9 +414,23 @@ int ps_share_new(struct trainer *trainer, struct ps_share **ret_share, struct er
     return 0;
 }
 
+int ps_share_stage(struct ps_share *share, const struct ps_arrays *arrays, struct error *error)
+{
+    const struct computation all = {.arrays = arrays};
+    for (unsigned i = 0; i < share->part_count; i++) {
+        struct part *part = &share->parts[i];
+        if (!device_memory_is_shared(part->device.device) &&
+            ps_staging_new(part->device.device, part->device.graph, arrays->values, gradients_of(&all, part),
+                           &part->staging, error) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 static void close_part(struct part *part)
 {
     struct device *device = part->device.device;
+    ps_staging_free(part->staging);
     if (part->stream)
         device_stream_free(part->stream);
     device_free(device, part->inputs);

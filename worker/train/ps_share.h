@@ -12,25 +12,25 @@
 #include "worker/train/trainer.h"
 
 struct ps_share;
-struct ps_staging;
 
-/* Borrows the trainer's device, graph and training data. */
+/* Borrows the trainer's devices, graphs and training data. */
 int ps_share_new(struct trainer *trainer, struct ps_share **ret_share, struct error *error);
+/* Before the first share, with the arrays of all: devices that do not see the host's memory have copies of them. */
+struct ps_arrays;
+int ps_share_stage(struct ps_share *share, const struct ps_arrays *arrays, struct error *error);
+/* Before the arrays go. */
 void ps_share_free(struct ps_share *share);
 
 /* By server: the rows of its tables that the share's tokens name. Only for a placement that has tables. */
 int ps_share_rows(struct ps_share *share, const struct ticket_grant *grant, const struct placement *placement,
                   struct row_set *sets, struct error *error);
 
-/* Where the values are, and where gradients are wanted, as the device sees them. */
+/* Where the values are, and where gradients are wanted: memory of the host. */
 struct ps_arrays {
-    const float *values;
-    float *gradients;
-    struct ps_staging
-        *staging; /* whose they are, and which passes them on to the host and from it; NULL: the host sees them, too */
+    float *values, *gradients;
 };
 
-/* Flat gradients of the mean loss of the share (`whole_batch`: its part of the mean of the whole batch). Waits for the device. */
+/* Flat gradients of the mean loss of the share (`whole_batch`: its part of the mean of the whole batch). Waits for the devices. */
 int ps_share_compute(struct ps_share *share, const struct ticket_grant *grant, bool whole_batch,
                      const struct ps_arrays *arrays, struct ticket_result *result, struct error *error);
 

@@ -11,7 +11,6 @@
 #include "worker/train/abandonment.h"
 #include "worker/train/leaving.h"
 #include "worker/train/ps_share.h"
-#include "worker/train/ps_staging.h"
 #include "worker/train/stop.h"
 
 #define TICK_MS 200
@@ -26,7 +25,6 @@ struct ps_worker {
     struct ticket_link *tickets;
     struct servers_link *servers;
     struct ps_share *share;
-    struct ps_staging *staging;          /* where the device does not see the host's memory; else NULL */
     bool tells;                          /* the status is this worker's: no chief shares the process */
     bool waits;                          /* it says that it waits; the rpc's thread only */
     bool by_rows;                        /* there are tables, whose rows travel one by one */
@@ -37,10 +35,7 @@ struct ps_worker {
 
 static struct ps_arrays arrays_of(struct ps_worker *worker)
 {
-    if (worker->staging != NULL)
-        return (struct ps_arrays){ps_staging_values(worker->staging), ps_staging_gradients(worker->staging),
-                                  worker->staging};
-    return (struct ps_arrays){servers_link_values(worker->servers), servers_link_gradients(worker->servers), NULL};
+    return (struct ps_arrays){servers_link_values(worker->servers), servers_link_gradients(worker->servers)};
 }
 
 static int compute(struct ps_worker *worker, const struct ticket_grant *grant, struct ticket_result *result,
@@ -234,13 +229,10 @@ static int open_links(struct ps_worker *worker, struct error *error)
                : 0;
 }
 
-static int open_staging(struct ps_worker *worker, struct error *error)
+static int stage(struct ps_worker *worker, struct error *error)
 {
-    const struct trainer *trainer = worker->trainer;
-    if (device_memory_is_shared(trainer->device))
-        return 0;
-    return ps_staging_new(trainer->device, trainer->graph, servers_link_values(worker->servers),
-                          servers_link_gradients(worker->servers), &worker->staging, error);
+    const struct ps_arrays arrays = arrays_of(worker);
+    return ps_share_stage(worker->share, &arrays, error);
 }
 
 int ps_worker_new(struct trainer *trainer, struct ps_worker **ret_worker, struct error *error)
@@ -257,8 +249,7 @@ int ps_worker_new(struct trainer *trainer, struct ps_worker **ret_worker, struct
     worker->seats[0] = crew->seats[0];
     for (unsigned i = 0; i < crew->server_count; i++)
         worker->seats[1 + i] = crew->servers[i];
-    if (ps_share_new(trainer, &worker->share, error) < 0 || open_links(worker, error) < 0 ||
-        open_staging(worker, error) < 0) {
+    if (ps_share_new(trainer, &worker->share, error) < 0 || open_links(worker, error) < 0 || stage(worker, error) < 0) {
         ps_worker_free(worker);
         return -1;
     }
@@ -277,10 +268,9 @@ void ps_worker_free(struct ps_worker *worker)
     address_book_free(worker->book);
     if (worker->rpc)
         rpc_free(worker->rpc);
-    ps_staging_free(worker->staging);
+    ps_share_free(worker->share);
     servers_link_free(worker->servers);
     ticket_link_free(worker->tickets);
-    ps_share_free(worker->share);
     placement_release(&worker->placement);
     for (unsigned i = 0; i < PS_SERVERS_MAX; i++)
         row_set_release(&worker->rows[i]);

@@ -59,10 +59,11 @@ static int find_communicator(struct trainer *trainer, struct error *error)
     return 0;
 }
 
-/* Whose devices have all of the model each, and find each other's gradients in memory that all of them reach. */
+/* Whose devices have all of the model each, and whose gradients come together by NCCL or in memory of the host. */
 static bool mirrors_the_model(const struct job_document *job)
 {
     return job->strategy.type == STRATEGY_MIRRORED || job->strategy.type == STRATEGY_CENTRAL_STORAGE ||
+           job->strategy.type == STRATEGY_PARAMETER_SERVER ||
            (job->strategy.type == STRATEGY_MULTI_WORKER_MIRRORED && !job->strategy.sharded_optimizer);
 }
 
