@@ -18,16 +18,21 @@ static void refuse_tunnel(struct scripted_request *request)
     request->close = true;
 }
 
+static void make_client(const struct kube_config *config)
+{
+    struct kube_client_options quick = {.retry_base_ms = 2, .retry_ceiling_ms = 10};
+    cr_assert_eq(event_loop_new(&loop, NULL), 0);
+    cr_assert_eq(kube_client_new(loop, config, &quick, &client, NULL), 0);
+}
+
 /* One question for a pod of `address`, which only the proxy knows. */
 static void ask_through(const char *scheme, int port, const char *address, struct kube_config config)
 {
     SCOPED_FREE char *proxy = memory_format("%s://127.0.0.1:%d", scheme, port);
-    struct kube_client_options quick = {.retry_base_ms = 2, .retry_ceiling_ms = 10};
     config.server = (char *)address;
     config.proxy = proxy;
     setenv("no_proxy", "*", 1);
-    cr_assert_eq(event_loop_new(&loop, NULL), 0);
-    cr_assert_eq(kube_client_new(loop, &config, &quick, &client, NULL), 0);
+    make_client(&config);
     kube_client_get(client, &pod, &plain);
     LOOP_UNTIL(answer.calls == 1);
 }

@@ -144,6 +144,13 @@ static void charge_at_the_limit(void)
 {
     scene.job.run_policy.backoff_limit = 0;
     charge(1);
+    scene_plan(&scene);
+    scene_accept(&scene);
+}
+
+Test(take_back, at_the_limit_nothing_is_done_until_its_time_is_over)
+{
+    charge_at_the_limit();
     cr_assert_not(status_terminal(&scene.job.status));
     cr_assert_str_eq(scene_reason(&scene, CONDITION_RESTARTING, CONDITION_TRUE), "PodFailed");
     scene_plan(&scene);
