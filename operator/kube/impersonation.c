@@ -49,6 +49,25 @@ static void escape_key(const char *key, struct buffer *out)
     }
 }
 
+static int check_type(const struct json *object, const char *key, enum json_type type, struct error *error)
+{
+    enum json_type is = json_type(json_member(object, key));
+    return is == JSON_ABSENT || is == JSON_NULL || is == type
+               ? 0
+               : error_set(error, ERROR_INVALID, "'%s' must be of type %s, and is of type %s", key,
+                           json_type_name(type), json_type_name(is));
+}
+
+/* Left out, it would let somebody act as himself, or as another than was meant. */
+static int check_types(const struct json *user, struct error *error)
+{
+    return check_type(user, "as", JSON_STRING, error) < 0 || check_type(user, "as-uid", JSON_STRING, error) < 0 ||
+                   check_type(user, "as-groups", JSON_ARRAY, error) < 0 ||
+                   check_type(user, "as-user-extra", JSON_OBJECT, error) < 0
+               ? -1
+               : 0;
+}
+
 static int add_extra(struct json *headers, const struct json *extra, struct error *error)
 {
     for (const struct json *item = json_first(extra); item; item = json_next(item)) {
@@ -56,7 +75,8 @@ static int add_extra(struct json *headers, const struct json *extra, struct erro
         buffer_init(&name, LINE_MAX_BYTES);
         buffer_append_string(&name, "Impersonate-Extra-", NULL);
         escape_key(json_key(item), &name);
-        if (add_headers(headers, buffer_text(&name), item, error) < 0)
+        if (check_type(extra, json_key(item), JSON_ARRAY, error) < 0 ||
+            add_headers(headers, buffer_text(&name), item, error) < 0)
             return -1;
     }
     return 0;
@@ -67,6 +87,8 @@ int impersonation_read(const struct json *user, struct json **ret_headers, struc
     const struct json *name = json_member(user, "as"), *uid = json_member(user, "as-uid");
     const struct json *groups = json_member(user, "as-groups"), *extra = json_member(user, "as-user-extra");
     bool has_name = *json_string(name, "") != '\0', has_uid = *json_string(uid, "") != '\0';
+    if (check_types(user, error) < 0)
+        return -1;
     if (!has_name && !has_uid && json_count(groups) == 0 && json_count(extra) == 0)
         return 0;
     if (!has_name)

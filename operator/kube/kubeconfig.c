@@ -152,6 +152,9 @@ static int refuse_keys(const struct json *entry, const char *const keys[], struc
 static int read_proxy(const struct json *cluster, struct kube_config *config, struct error *error)
 {
     static const char *const schemes[] = {"http://", "https://", "socks5://"};
+    enum json_type type = json_type(json_member(cluster, "proxy-url"));
+    if (type != JSON_ABSENT && type != JSON_NULL && type != JSON_STRING)
+        return error_set(error, ERROR_INVALID, "proxy-url must be a string, and is of type %s", json_type_name(type));
     const char *url = json_string_at(cluster, "proxy-url", "");
     bool is_known = *url == '\0';
     for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)

@@ -53,6 +53,8 @@ static const char kubeconfig[] =
     "  cluster: {server: 'https://host', proxy-url: 'socks5://proxy:1080'}\n"
     "- name: ftp\n"
     "  cluster: {server: 'https://host', proxy-url: 'ftp://proxy'}\n"
+    "- name: port\n"
+    "  cluster: {server: 'https://host', proxy-url: 3128}\n"
     "- name: bare\n"
     "  cluster: {server: host}\n"
     "users:\n"
@@ -82,6 +84,12 @@ static const char kubeconfig[] =
     "  user: {token: abc, as-groups: [dev]}\n"
     "- name: split\n"
     "  user: {token: abc, as: \"jane\\r\\nX-Header: y\"}\n"
+    "- name: number\n"
+    "  user: {token: abc, as: 1000}\n"
+    "- name: lone-group\n"
+    "  user: {token: abc, as: jane, as-groups: dev}\n"
+    "- name: lone-extra\n"
+    "  user: {token: abc, as: jane, as-user-extra: {scopes: a}}\n"
     "contexts:\n"
     "- {name: here, context: {cluster: c, user: t, namespace: team}}\n"
     "- {name: file, context: {cluster: c, user: f}}\n"
@@ -97,6 +105,10 @@ static const char kubeconfig[] =
     "- {name: other, context: {cluster: c, user: other}}\n"
     "- {name: groups, context: {cluster: c, user: groups}}\n"
     "- {name: split, context: {cluster: c, user: split}}\n"
+    "- {name: port, context: {cluster: port, user: t}}\n"
+    "- {name: number, context: {cluster: c, user: number}}\n"
+    "- {name: lone-group, context: {cluster: c, user: lone-group}}\n"
+    "- {name: lone-extra, context: {cluster: c, user: lone-extra}}\n"
     "- {name: bare, context: {cluster: bare, user: t}}\n"
     "- {name: nobody, context: {cluster: c, user: gone}}\n"
     "- {name: nowhere, context: {cluster: gone, user: t}}\n"
@@ -198,6 +210,10 @@ Test(credentials, what_cannot_work_is_refused_by_name)
         {"ftp", "cluster 'ftp': proxy-url 'ftp://proxy' must begin with http://, https:// or socks5://"},
         {"groups", "user 'groups': as-uid, as-groups and as-user-extra need 'as', the user's name"},
         {"split", "user 'split': Impersonate-User: each value must be text that can stand in a header"},
+        {"port", "cluster 'port': proxy-url must be a string, and is of type number"},
+        {"number", "user 'number': 'as' must be of type string, and is of type number"},
+        {"lone-group", "user 'lone-group': 'as-groups' must be of type array, and is of type string"},
+        {"lone-extra", "user 'lone-extra': 'scopes' must be of type array, and is of type string"},
         {"bare", "cluster 'bare': server 'host' must begin with https://"},
         {"nobody", "there is no user named 'gone'"},
         {"nowhere", "there is no cluster named 'gone'"},
