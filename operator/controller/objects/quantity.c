@@ -142,6 +142,20 @@ static struct json *of_init_containers(const struct json *containers, struct jso
     return most;
 }
 
+/* What the pod asks for as a whole; a limit of it is a request where nobody has one, as the API server fills in. */
+static void take_whole(const struct json *resources, struct json *sum)
+{
+    const struct json *requests = json_member(resources, "requests");
+    for (const struct json *item = json_first(requests); item; item = json_next(item))
+        json_remove(sum, json_key(item));
+    quantities_add(sum, requests, 1);
+    SCOPED_JSON *limits = json_new_object();
+    quantities_add(limits, json_member(resources, "limits"), 1);
+    for (const struct json *item = json_first(limits); item; item = json_next(item))
+        if (!json_member(sum, json_key(item)))
+            json_set(sum, json_key(item), json_copy(item));
+}
+
 struct json *quantities_of_pod(const struct json *spec)
 {
     struct json *sum = json_new_object();
@@ -152,10 +166,7 @@ struct json *quantities_of_pod(const struct json *spec)
         quantities_add(sum, amounts, 1);
     }
     raise_to(sum, most);
-    const struct json *whole = json_at(spec, "resources.requests");
-    for (const struct json *item = json_first(whole); item; item = json_next(item))
-        json_remove(sum, json_key(item));
-    quantities_add(sum, whole, 1);
+    take_whole(json_member(spec, "resources"), sum);
     quantities_add(sum, json_member(spec, "overhead"), 1);
     return sum;
 }

@@ -23,7 +23,7 @@ void quantities_add(struct json *sum, const struct json *more, int64_t times);
 
 /* What a scheduler sets aside for a pod: the sum over its containers and sidecars (init containers that run on), or an init
  * container and the sidecars before it where that is more; limits stand for requests that are not given. What the pod
- * requests as a whole takes the place of that, and its overhead comes on top. A new object; free with json_free. */
+ * requests as a whole takes the place of that, its limit stands where nobody requests, and its overhead comes on top. A new object; free with json_free. */
 struct json *quantities_of_pod(const struct json *spec);
 
 #endif

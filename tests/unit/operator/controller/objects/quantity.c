@@ -90,6 +90,10 @@ Test(quantity, what_runs_pods_takes_its_part_and_a_pod_may_request_as_a_whole)
     cr_assert_str_eq(
         cpu_of_pod("{\"containers\":[{" CPU("2") "},{" CPU("1") "}]," CPU("4") ",\"overhead\":{\"cpu\":\"250m\"}}"),
         "4250m");
+    cr_assert_str_eq(cpu_of_pod("{\"containers\":[{}],\"resources\":{\"limits\":{\"cpu\":\"3\"}}}"), "3",
+                     "nobody requests any");
+    cr_assert_str_eq(cpu_of_pod("{\"containers\":[{" CPU("2") "}],\"resources\":{\"limits\":{\"cpu\":\"3\"}}}"), "2",
+                     "the containers do");
 }
 
 Test(quantity, sums_do_not_overflow)
