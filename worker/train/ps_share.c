@@ -55,6 +55,12 @@ void ps_share_position(const struct trainer *trainer, const struct ticket_grant 
     *ret_position = (ahead - left) % whole * batch;
 }
 
+double ps_share_rate(struct trainer *trainer, const struct ticket_grant *grant)
+{
+    step_plan_go_on(&trainer->plan, grant->base_step, grant->base_epoch, grant->base_consumed);
+    return trainer_learning_rate(trainer, grant->ticket / grant->per_step + 1);
+}
+
 /* The examples of a ticket among those of its pass over the data: [first, first + count). */
 struct range {
     int64_t data_epoch, first, count;

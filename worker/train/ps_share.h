@@ -37,6 +37,9 @@ int ps_share_compute(struct ps_share *share, const struct ticket_grant *grant, b
 /* Sum of squares of what was computed last. */
 int ps_share_squares(struct ps_share *share, const float *gradients, double *ret_squares, struct error *error);
 
+/* Of the update that the ticket makes. The trainer's plan goes on from where the run did, of which only the grant tells a worker. */
+double ps_share_rate(struct trainer *trainer, const struct ticket_grant *grant);
+
 /* Whether a ticket's share has no examples, as the last of a batch that has fewer than it has shares. */
 bool ps_share_is_empty(const struct trainer *trainer, const struct ticket_grant *grant);
 /* How many have none in so many steps from the beginning of the data. */

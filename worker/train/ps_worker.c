@@ -80,7 +80,7 @@ static int push(struct ps_worker *worker, const struct ticket_grant *grant, doub
         .ticket = grant->ticket,
         .clock = grant->clock,
         .lineage = grant->lineage,
-        .rate = trainer_learning_rate(worker->trainer, grant->ticket / grant->per_step + 1),
+        .rate = ps_share_rate(worker->trainer, grant),
         .scale = scale,
         .pull = worker->mode == PARAMETER_SERVER_ASYNC && !worker->by_rows, /* which rows, the next ticket says */
         .rows = worker->by_rows ? worker->rows : NULL,

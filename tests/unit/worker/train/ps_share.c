@@ -11,6 +11,7 @@
 #include "common/memory.h"
 #include "tests/unit/worker/strategy/learner.h"
 #include "worker/data/dataset_format.h"
+#include "worker/optimizer/schedule.h"
 
 #define BATCH 12
 
@@ -103,6 +104,27 @@ static void expect_reads(unsigned devices, int64_t at_a_time, unsigned times)
     cr_expect_arr_eq(rows.gradients, all.gradients, (size_t)graph_layout(learner.graph)->elements * sizeof(float));
     free(all.gradients);
     free(rows.gradients);
+    learner_close(&learner);
+}
+
+/* One epoch of 15 steps of 6 examples, and then steps of 12, 8 an epoch. */
+Test(ps_share, the_rate_of_an_update_is_that_of_its_place_in_the_data)
+{
+    struct learner learner = {0};
+    open_learner(&learner, 1, BATCH);
+    learner.job.training.optimizer.schedule.type = SCHEDULE_LINEAR;
+    struct trainer trainer = trainer_of(&learner, BATCH);
+    trainer.plan = (struct step_plan){.global_batch = BATCH,
+                                      .examples = 90,
+                                      .epochs = 3,
+                                      .steps_per_epoch = 8,
+                                      .total_steps = 24,
+                                      .learning_rate_factor = 1};
+    struct ticket_grant grant = {.ticket = 2 * 15, .per_step = 2, .base_step = 15, .base_epoch = 1};
+    cr_expect_eq(ps_share_rate(&trainer, &grant), schedule_rate(&learner.job.training.optimizer, 9, 24));
+    grant.ticket = 2 * 29;
+    cr_expect_gt(ps_share_rate(&trainer, &grant), 0, "the last step but one");
+    cr_expect_eq(trainer.plan.total_steps, 31);
     learner_close(&learner);
 }
 
