@@ -368,6 +368,20 @@ static void exchange(struct peer_to_peer *strategy)
         meet_somebody(strategy);
 }
 
+/* Whoever gives up a step takes the mean on a thread of its own, and follows the world for it: not while we follow it here. What is done
+ * then takes no time, but for what is handed over: an eighth of the grace period, which a step is given up after half of. */
+static void hold_step(const struct strategy_options *options)
+{
+    if (options->leaves_boundary != NULL)
+        options->leaves_boundary(options->context);
+}
+
+static void let_step_go(const struct strategy_options *options)
+{
+    if (options->at_boundary != NULL)
+        options->at_boundary(options->context);
+}
+
 static int take_own_step(struct peer_to_peer *strategy, struct strategy_result *ret_result, struct error *error)
 {
     int64_t examples, place = peer_hub_place(strategy->hub);
@@ -380,8 +394,7 @@ static int take_own_step(struct peer_to_peer *strategy, struct strategy_result *
     strategy->own_steps++;
     exchange(strategy);
     read_progress(strategy);
-    if (strategy->base.options.at_boundary != NULL)
-        strategy->base.options.at_boundary(strategy->base.options.context);
+    let_step_go(&strategy->base.options);
     return 0;
 }
 
@@ -457,6 +470,14 @@ static void hand_over(struct peer_to_peer *strategy)
         tell_waited(strategy, share_ms);
 }
 
+static int follow_before_step(struct peer_to_peer *strategy, struct error *error)
+{
+    hold_step(&strategy->base.options);
+    int result = follow_world(strategy, error);
+    let_step_go(&strategy->base.options);
+    return result;
+}
+
 /* Own steps until the crew's step has moved. */
 static int peer_step(struct strategy *base, double learning_rate, unsigned votes, struct strategy_result *ret_result,
                      struct error *error)
@@ -465,10 +486,11 @@ static int peer_step(struct strategy *base, double learning_rate, unsigned votes
     struct peer_to_peer *strategy = of(base);
     int64_t before = base->options.state->progress.step, total = peer_hub_total(strategy->hub);
     do {
-        if (follow_world(strategy, error) < 0 || take_own_step(strategy, ret_result, error) < 0)
+        if (follow_before_step(strategy, error) < 0 || take_own_step(strategy, ret_result, error) < 0)
             return -1;
         votes |= own_votes(&base->options);
     } while (base->options.state->progress.step == before && !(votes & STRATEGY_VOTE_LEAVE));
+    hold_step(&base->options); /* until it is over */
     if (votes & STRATEGY_VOTE_LEAVE)
         hand_over(strategy);
     strategy->step_before = before;
@@ -628,8 +650,10 @@ static int await_done(struct peer_to_peer *strategy, struct error *error)
         if (follow_world(strategy, error) < 0)
             return -1;
         tell_silent_chief(&strategy->base.options, &heard_ms);
-        if (own_votes(&strategy->base.options) & STRATEGY_VOTE_LEAVE)
+        if (own_votes(&strategy->base.options) & STRATEGY_VOTE_LEAVE) {
+            hand_over(strategy); /* the chief may still take a mean, and its successor too */
             return error_set(error, ERROR_CANCELLED, "asked to stop after the last step");
+        }
         pause_briefly();
     }
     return 0;

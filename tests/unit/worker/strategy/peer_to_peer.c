@@ -152,6 +152,21 @@ static void give_state(const struct companion *companion, struct rpc_stream *str
                                            .floats = zeros});
 }
 
+/* Whether the learner's step may be given up, as its training loop would be told, and was so when it was answered. */
+static atomic_bool may_be_given_up, answered_beside;
+
+static void leaves_boundary(void *context)
+{
+    (void)context;
+    atomic_store(&may_be_given_up, false);
+}
+
+static void at_boundary(void *context)
+{
+    (void)context;
+    atomic_store(&may_be_given_up, true);
+}
+
 /* What is to be answered here is of one part. */
 static void hear(void *context, struct rpc_stream *stream, const void *bytes, size_t length)
 {
@@ -190,6 +205,8 @@ static void answer_late(void *context)
         return;
     if (companion->behind != NULL && atomic_load(&companion->behind->met) == 0)
         return;
+    if (atomic_load(&may_be_given_up))
+        atomic_store(&answered_beside, true);
     say(companion->stream, &companion->due);
     if (companion->due.type == PEER_AVERAGE)
         atomic_fetch_add(&companion->met, 1);
@@ -261,6 +278,8 @@ static int open_learner(struct scene *scene, const char *job, struct error *erro
     options.restore = restore_state;
     options.restored_finished = scene->restored_finished;
     options.on_warning = take_warning;
+    options.leaves_boundary = leaves_boundary;
+    options.at_boundary = at_boundary;
     options.on_stall = take_stall;
     options.stall_ms = scene->stall_ms;
     options.context = scene;
@@ -395,6 +414,29 @@ Test(peer_to_peer, who_leaves_has_sent_all_changes, .timeout = 300)
 Test(peer_to_peer, who_leaves_and_gossips_has_met_somebody_after_its_last_step, .timeout = 300)
 {
     expect_handed_over(GOSSIP);
+}
+
+/* Who gives the step up meanwhile would follow the world as well, on another thread. */
+Test(peer_to_peer, the_step_of_who_hands_over_is_not_given_up_meanwhile, .timeout = 300)
+{
+    at_boundary(NULL); /* the step begins */
+    expect_handed_over(GOSSIP);
+    cr_expect_not(atomic_load(&answered_beside));
+}
+
+/* A worker that waits for the chief, which has not told the end yet. */
+Test(peer_to_peer, who_is_asked_to_leave_after_the_last_step_hands_over_too, .timeout = 300)
+{
+    static struct scene scene = {.rank = 1, .companions = {{.answers = true}}, .grace_ms = NO_DEATH_MS};
+    struct error error = ERROR_INIT;
+    scene_open(&scene, GOSSIP);
+    free(crew_step(&scene));
+    cr_assert_neq(peer_hub_handing(scene.hub, 0), PEER_HANDING_DONE);
+    scene.votes = STRATEGY_VOTE_LEAVE;
+    cr_expect_eq(strategy_meet(scene.chief.strategy, &error), -1);
+    cr_expect_eq(error.kind, ERROR_CANCELLED, "%s", error.message);
+    cr_expect_eq(peer_hub_handing(scene.hub, 0), PEER_HANDING_DONE);
+    scene_close(&scene);
 }
 
 /* The chief has asked the first after its step: of three it is the only one of odd rank. */
