@@ -166,6 +166,28 @@ Test(judge, job_scope_starts_the_whole_crew_over)
     cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0, "not before the old attempt is gone");
 }
 
+/* Not for each name alone: who is left of the old crew could meet the new one, or save what it has. */
+Test(judge, a_crew_that_starts_over_waits_for_the_last_of_the_one_before)
+{
+    for (int framework = FRAMEWORK_COXSWAIN; framework <= FRAMEWORK_JAX; framework++) {
+        scene_release(&scene);
+        scene_init_running(&scene, 3);
+        scene.job.framework = (enum framework)framework;
+        scene.job.run_policy.restart_scope = RESTART_SCOPE_JOB;
+        scene_end_pod(&scene, &scene.pods[1], 137);
+        scene_plan(&scene);
+        scene_accept(&scene);
+        scene.pods[2].deletion_ms = scene.input.now_ms;
+        scene.list[0] = &scene.pods[2];
+        scene.input.pod_count = 1;
+        scene_plan(&scene);
+        cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0, "framework %d", framework);
+        scene.input.pod_count = 0;
+        scene_plan(&scene);
+        cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 3, "framework %d", framework);
+    }
+}
+
 Test(judge, an_evaluator_never_restarts_the_crew)
 {
     scene.job.run_policy.restart_scope = RESTART_SCOPE_JOB;
