@@ -9,6 +9,9 @@
  *   operator-load restart NAMESPACE POD.json NAME
  *       deletes every pod of the namespace and creates as many, named NAME-0 and so on, as fast as it can: the raw
  *       requests of a restart. Ends when they run.
+ *   operator-load renew NAMESPACE POD.json NAME
+ *       the same, but each is created only once the watch shows that one of the old ones is gone: the raw requests of a
+ *       restart where a pod waits for one before. Not under the old names: KWOK deletes by name, at times twice.
  *   operator-load await NAMESPACE PODS PATTERN
  *       until PODS pods run whose names match the shell pattern.
  *
@@ -62,6 +65,7 @@ struct load {
     struct series series[2];
     int series_count;
     int wanted, running;
+    int due;          /* pods that are to be created, each once an old one is gone */
     int open, failed; /* creates and deletes without an answer; refused */
     bool synced;
     struct hash_map answered; /* pods created here that the watch has not shown -> when, in ns */
@@ -119,10 +123,14 @@ static void pod_changed(void *context, const char *key, const void *old, const v
     load->running += counts(load, key, item) - counts(load, key, old);
 }
 
+static void create_next(struct load *load);
+
 static void pod_deleted(void *context, const char *key, const void *item)
 {
     struct load *load = context;
     load->running -= counts(load, key, item);
+    if (load->due > 0)
+        create_next(load);
 }
 
 static void synced(void *context)
@@ -212,19 +220,28 @@ static void set_group(const struct load *load, struct json *object, bool is_pod,
     json_set_string(labels, GROUP_LABEL, group);
 }
 
-static void create_all(struct load *load, const struct series *series)
+static void create(struct load *load, const struct series *series, int number)
 {
     bool is_pod = strcmp(series->resource.plural, "pods") == 0;
-    for (int i = 0; i < series->count; i++) {
-        SCOPED_FREE char *name = memory_format("%s-%d", series->name, i);
-        json_set_string(json_member(series->object, "metadata"), "name", name);
-        if (load->group > 0)
-            set_group(load, series->object, is_pod, i);
-        struct resource_path path = {.resource = series->resource, .name_space = load->name_space};
-        struct kube_call_options options =
-            call_options(load, is_pod ? memory_format("%s/%s", load->name_space, name) : NULL);
-        kube_client_create(load->client, &path, series->object, &options);
-    }
+    SCOPED_FREE char *name = memory_format("%s-%d", series->name, number);
+    json_set_string(json_member(series->object, "metadata"), "name", name);
+    if (load->group > 0)
+        set_group(load, series->object, is_pod, number);
+    struct resource_path path = {.resource = series->resource, .name_space = load->name_space};
+    struct kube_call_options options =
+        call_options(load, is_pod ? memory_format("%s/%s", load->name_space, name) : NULL);
+    kube_client_create(load->client, &path, series->object, &options);
+}
+
+static void create_all(struct load *load, const struct series *series)
+{
+    for (int i = 0; i < series->count; i++)
+        create(load, series, i);
+}
+
+static void create_next(struct load *load)
+{
+    create(load, &load->series[0], --load->due);
 }
 
 static void create_late(void *context)
@@ -291,7 +308,7 @@ static int start(struct load *load, struct error *error)
 
 static bool goes_on(const struct load *load)
 {
-    bool done = load->open == 0 && load->running >= load->wanted;
+    bool done = load->open == 0 && load->due == 0 && load->running >= load->wanted;
     bool refused = load->open == 0 && load->failed > 0;
     return !done && !refused && clock_monotonic_ns() < load->deadline_ns;
 }
@@ -345,7 +362,8 @@ static int run_create(struct load *load, int count, char **arguments, struct err
     return finish(load);
 }
 
-static int run_restart(struct load *load, char **arguments, struct error *error)
+/* `waits`: for the old ones. */
+static int run_restart(struct load *load, char **arguments, bool waits, struct error *error)
 {
     if (series_read(arguments[1], arguments[2], 0, &load->series[0], error) < 0)
         return -1;
@@ -355,8 +373,10 @@ static int run_restart(struct load *load, char **arguments, struct error *error)
     if (start(load, error) < 0)
         return -1;
     load->series[0].count = load->wanted = (int)informer_count(load->pods);
+    load->due = waits ? load->wanted : 0;
     delete_all(load);
-    create_all(load, &load->series[0]);
+    if (!waits)
+        create_all(load, &load->series[0]);
     return finish(load);
 }
 
@@ -373,12 +393,13 @@ static int run(int count, char **arguments, struct error *error)
     const char *command = count > 2 ? arguments[1] : "";
     if (strcmp(command, "create") == 0 && (count == 7 || count == 11))
         return run_create(&load, count - 2, arguments + 2, error);
-    if (strcmp(command, "restart") == 0 && count == 5)
-        return run_restart(&load, arguments + 2, error);
+    bool waits = strcmp(command, "renew") == 0;
+    if ((waits || strcmp(command, "restart") == 0) && count == 5)
+        return run_restart(&load, arguments + 2, waits, error);
     if (strcmp(command, "await") == 0 && count == 5)
         return run_await(&load, arguments + 2, error);
     return error_set(error, ERROR_INVALID,
-                     "create, restart or await, with what they take; see tests/bench/operator/load.c");
+                     "create, restart, renew or await, with what they take; see tests/bench/operator/load.c");
 }
 
 int main(int count, char **arguments)
