@@ -458,10 +458,11 @@ static void hand_over(struct peer_to_peer *strategy)
             if (asked[heir])
                 pause_briefly(); /* it has no replica yet */
             peer_hub_meet(strategy->hub, heir);
-            asked[heir] = true;
-        } else if (tries > 0 && !asked[heir] &&
-                   peer_hub_meet_instead(strategy->hub, heir, longest_silence_ms(share_ms))) {
-            asked[heir] = true;
+            asked[heir] = peer_hub_meets(strategy->hub);
+            if (!asked[heir])
+                pause_briefly(); /* the hub does not know this world yet */
+        } else if (tries > 0 && peer_hub_meet_instead(strategy->hub, heir, longest_silence_ms(share_ms))) {
+            asked[heir] = true; /* perhaps again: the first time it may not have been connected */
             tries--;
         }
         left_ms = end_ms - clock_monotonic_ms();

@@ -43,7 +43,8 @@ struct companion {
     const struct companion *behind; /* answers nothing until this one has been met */
     /* The rpc's thread only: what it has not answered yet. */
     struct rpc_stream *stream;
-    struct peer_message due;
+    struct peer_message due; /* of a meeting */
+    bool owes_update;
     unsigned ticks;
     atomic_uint heard, met;
 };
@@ -187,30 +188,43 @@ static void hear(void *context, struct rpc_stream *stream, const void *bytes, si
     cr_assert(message.offset == 0 || !companion->answers);
     companion->stream = stream;
     companion->ticks = 0;
+    if (message.type == PEER_UPDATE) {
+        companion->owes_update = true;
+        return;
+    }
     companion->due = message;
     companion->due.floats = zeros;
-    if (message.type == PEER_UPDATE)
-        companion->due = (struct peer_message){.type = companion->lacks ? PEER_NOTHING : PEER_TAKEN};
 }
 
 #define LATE_TICKS 10
 #define TOO_LATE_TICKS 60
 #define TICK_MS 50
 
+/* Changes and meetings may come in either order. */
+static void answer(struct companion *companion)
+{
+    if (companion->owes_update)
+        say(companion->stream, &(struct peer_message){.type = companion->lacks ? PEER_NOTHING : PEER_TAKEN});
+    companion->owes_update = false;
+    if (companion->due.type == PEER_NONE)
+        return;
+    say(companion->stream, &companion->due);
+    atomic_fetch_add(&companion->met, 1);
+    companion->due.type = PEER_NONE;
+}
+
 static void answer_late(void *context)
 {
     struct companion *companion = context;
-    if (!companion->answers || companion->stream == NULL || companion->due.type == PEER_NONE ||
+    bool owes = companion->owes_update || companion->due.type != PEER_NONE;
+    if (!companion->answers || companion->stream == NULL || !owes ||
         ++companion->ticks < (companion->once ? TOO_LATE_TICKS : LATE_TICKS))
         return;
     if (companion->behind != NULL && atomic_load(&companion->behind->met) == 0)
         return;
     if (atomic_load(&may_be_given_up))
         atomic_store(&answered_beside, true);
-    say(companion->stream, &companion->due);
-    if (companion->due.type == PEER_AVERAGE)
-        atomic_fetch_add(&companion->met, 1);
-    companion->due.type = PEER_NONE;
+    answer(companion);
 }
 
 static void on_end(void *context, struct rpc_stream *stream, const struct error *error)
@@ -485,6 +499,8 @@ Test(peer_to_peer, who_leaves_does_not_wait_for_one_that_takes_nothing, .timeout
 {
     static struct scene scene;
     scene_open(&scene, JOB("{\"preset\":\"mlp\",\"width\":16}", "64", ""));
+    for (int look = 0; look < 6000 && !peer_hub_is_connected(scene.hub, 1); look++)
+        usleep(10000);
     scene.votes = STRATEGY_VOTE_LEAVE;
     free(crew_step(&scene));
     cr_expect_eq(peer_hub_handing(scene.hub, 0), PEER_HANDING_UNDER_WAY);
