@@ -175,7 +175,9 @@ static bool is_allowed(const char *title, const struct json *job)
 static void print_head(const struct request *request, bool has_data, bool has_runs)
 {
     const char *name = request->wish.name;
-    SCOPED_FREE char *folder = path_for_shell(request->folder ? request->folder : "FOLDER");
+    /* A line break would end the comment. */
+    bool fits = request->folder && !strpbrk(request->folder, "\r\n");
+    SCOPED_FREE char *folder = path_for_shell(fits ? request->folder : "FOLDER");
     printf("# A first job, printed by cox generate. What a field means stands above it; all others: kubectl explain "
            "tj.spec\n#\n");
     printf("#   cox run %s.yaml", name);

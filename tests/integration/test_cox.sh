@@ -201,6 +201,9 @@ cox 0 generate numbers --data text --strategy OneDevice && mv out numbers.yaml &
     cox 0 run numbers.yaml --volume data="$work/text" --state "$work/numbers" --set spec.training.steps=2 --set spec.training.batchSize=2 &&
     printed '^numbers is done' && [[ -s numbers/volumes/default/runs/numbers/model.safetensors ]]
 verdict $? "from a folder to weights" "$(said)"
+mv text $'two\nlines' && cox 0 generate numbers --data $'two\nlines' --strategy OneDevice && grep -q '^#   cox run numbers.yaml --volume data=FOLDER$' out &&
+    ! grep -q '^lines' out
+verdict $? "a line break in a folder's name breaks no comment" "$(said)"
 
 ln -s "$bin/cox" kubectl-cox
 ./kubectl-cox help | grep -q '^usage: kubectl cox COMMAND'

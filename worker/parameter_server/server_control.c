@@ -138,7 +138,6 @@ static void on_save(struct ps_server *server, const struct ps_message *message)
 {
     if (!server_store_begin(server, message))
         return;
-    server->saved_updates = server->variables.updates;
     server_parting_freeze(server);
     /* Else what we acknowledge from here on would be lost when we are asked to leave a moment later. */
     if (message->last)

@@ -79,9 +79,10 @@ struct ps_server {
     double squares;        /* of the gradient last reduced */
     int64_t asked_ms;      /* when the wish to leave was seen; 0: there is none */
     bool admits;           /* tickets flow, says the chief that is there */
-    int64_t saved_updates; /* in the last copy for a save, or where it began; -1: nobody has saved what it holds */
-    bool frozen;           /* on the way out: nothing more is acknowledged */
-    bool dismissed;        /* the chief has answered the wish */
+    int64_t
+        saved_updates; /* in the last save that a chief heard of, or where it began; -1: nobody has saved what it holds */
+    bool frozen;       /* on the way out: nothing more is acknowledged */
+    bool dismissed;    /* the chief has answered the wish */
     struct ps_server_counts counts;
     char waiting[PS_TEXT_MAX];   /* as last told */
     struct mirror *mirror;       /* to the backup; NULL: there is none */

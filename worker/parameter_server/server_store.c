@@ -105,6 +105,9 @@ void server_store_tick(struct ps_server *server)
         return;
     variables_copy_end(&job->copy, &server->variables);
     job->busy = false;
-    if (server->control != NULL)
-        ps_message_send(server->control->stream, &job->result);
+    if (server->control == NULL)
+        return; /* it is in no checkpoint: nobody is there to name it */
+    if (!job->result.text[0])
+        server->saved_updates = job->result.updates;
+    ps_message_send(server->control->stream, &job->result);
 }

@@ -580,35 +580,69 @@ static void *await_end(void *context)
     return NULL;
 }
 
-/* Its chief was lost, and the next is there after longer than it would wait for one that had nothing to save. */
+static void save_and_let_go(struct scene *scene)
+{
+    struct server_saved saved[PS_SERVERS_MAX] = {0};
+    struct dispatcher_event event;
+    uint64_t gone = 0;
+    do
+        cr_assert(dispatcher_next_event(scene->dispatcher, PATIENCE, &event, NULL) == 0);
+    while (event.kind == EVENT_TEXT);
+    cr_assert(event.kind == EVENT_SERVER_PARTS, "event %d: %s", (int)event.kind, event.text);
+    cr_assert(dispatcher_save(scene->dispatcher, "nowhere", true, saved, NULL) == 0);
+    cr_expect(saved[0].updates == 1);
+    cr_expect(dispatcher_see_off(scene->dispatcher, &gone) && gone == 1);
+    for (unsigned i = 0; i < SERVERS; i++)
+        ticket_set_release(&saved[i].tickets);
+}
+
+/* The next chief is there after longer than the server would wait for one that had nothing to save. */
+static void leave_between_chiefs(struct scene *scene)
+{
+    struct leaving leaving = {.server = scene->servers[0]};
+    cr_assert(pthread_create(&leaving.thread, NULL, await_end, &leaving) == 0);
+    ps_server_leave(scene->servers[0]);
+    usleep(3000000);
+    cr_expect(!atomic_load(&leaving.gone));
+    start_chief(scene, 2);
+    begin_at_last(scene);
+    save_and_let_go(scene);
+    pthread_join(leaving.thread, NULL);
+}
+
+static void set_up_with_an_update(struct scene *scene, int64_t last_save_ms)
+{
+    set_up(scene, false);
+    scene->last_save_ms = last_save_ms;
+    start_chief(scene, 1);
+    begin_at_last(scene);
+    open_worker(scene);
+    struct pushing pushing = {.scene = scene};
+    push(&pushing);
+}
+
 Test(succession, a_server_that_is_asked_to_leave_waits_for_a_chief_to_save_what_it_has_acknowledged, .timeout = 180)
 {
     struct scene scene;
-    struct server_saved saved[PS_SERVERS_MAX] = {0};
-    uint64_t gone = 0;
-    set_up_led(&scene, false);
-    open_worker(&scene);
-    struct pushing pushing = {.scene = &scene};
-    push(&pushing);
+    set_up_with_an_update(&scene, PATIENCE);
     lose_chief(&scene);
-    struct leaving leaving = {.server = scene.servers[0]};
-    cr_assert(pthread_create(&leaving.thread, NULL, await_end, &leaving) == 0);
-    ps_server_leave(scene.servers[0]);
-    usleep(3000000);
-    cr_expect(!atomic_load(&leaving.gone));
-    start_chief(&scene, 2);
-    begin_at_last(&scene);
-    struct dispatcher_event event;
-    do
-        cr_assert(dispatcher_next_event(scene.dispatcher, PATIENCE, &event, NULL) == 0);
-    while (event.kind == EVENT_TEXT);
-    cr_assert(event.kind == EVENT_SERVER_PARTS, "event %d: %s", (int)event.kind, event.text);
-    cr_assert(dispatcher_save(scene.dispatcher, "nowhere", true, saved, NULL) == 0);
-    cr_expect(saved[0].updates == 1);
-    cr_expect(dispatcher_see_off(scene.dispatcher, &gone) && gone == 1);
-    pthread_join(leaving.thread, NULL);
-    for (unsigned i = 0; i < SERVERS; i++)
-        ticket_set_release(&saved[i].tickets);
+    leave_between_chiefs(&scene);
+    tear_down(&scene);
+}
+
+/* Its part is on the disk, and no checkpoint names it. */
+Test(succession, so_it_does_where_its_chief_was_lost_in_the_midst_of_a_save, .timeout = 180)
+{
+    struct scene scene;
+    struct server_saved saved[PS_SERVERS_MAX] = {0};
+    set_up_with_an_update(&scene, 1);
+    dispatcher_cancel(scene.dispatcher);
+    atomic_store(&scene.disk_hangs, true);
+    cr_expect(dispatcher_save(scene.dispatcher, "nowhere", true, saved, NULL) < 0);
+    lose_chief(&scene);
+    atomic_store(&scene.disk_hangs, false);
+    scene.last_save_ms = PATIENCE;
+    leave_between_chiefs(&scene);
     tear_down(&scene);
 }
 
