@@ -89,7 +89,7 @@ class Reading(unittest.TestCase):
         self.assertEqual(self.judge(ahead), [])
         self.assertTrue(self.judge([*ahead[:-1], share("1.0.1", "worker-0-0", 7, [3]), ahead[-1]]))
 
-    def parted(self, **what):
+    def parted(self, committed=(), **what):
         """A record in which worker 1 alone has applied step 6 and begun the next, and the crew has gone on from step 5 without it."""
         lines = [line for line in undisturbed() if not line.startswith("applied 1.0.1 worker-0-0 6 ")]
         lines += [applied("1.0.1", "worker-1-1", 6, 6), share("1.0.1", "worker-1-1", 7, [1]), share("1.0.2", "worker-0-0", 6, [0]),
@@ -99,13 +99,19 @@ class Reading(unittest.TestCase):
             process.started = 0
         for name, value in what.items():
             setattr(processes[1], name, value)
-        crew = types.SimpleNamespace(processes=processes, committed=[])
+        crew = types.SimpleNamespace(processes=processes, committed=list(committed))
         return verdicts.check_repeats(mirrored("two", 2, elastic=(1, 2)), crew, self.read(lines))
 
     def test_who_was_killed_is_no_survivor_however_late_its_end_was_seen(self):
         self.assertTrue(self.parted())
         self.assertEqual(self.parted(killed=6.5, ended=12), [])
         self.assertTrue(self.parted(killed=10, ended=12))
+
+    def test_those_whose_state_lived_on_may_be_a_step_behind_the_checkpoint_of_who_died(self):
+        self.assertEqual(self.parted(killed=6.5, ended=6.5, committed=[(6.6, 6)]), [])
+        ahead = [*undisturbed(), share("1.0.1", "worker-1-1", 7, [1]), applied("1.0.2", "worker-0-0", 6, 9)]
+        self.assertEqual(self.judge(ahead, committed=[(6.6, 6)]), [])
+        self.assertTrue(self.judge(ahead, committed=[(6.6, 6)], lived=False))
 
     def test_who_was_cut_off_is_dead_to_its_crew_until_it_is_back(self):
         self.assertEqual(self.parted(cuts=[6.5]), [])
