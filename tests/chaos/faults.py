@@ -50,11 +50,13 @@ def freeze(disturbance, victim):
 
 
 def replace_frozen(disturbance, victim):
-    """Its successor is there before it returns: it must leave, and have spoilt nothing."""
+    """Its successor is there before it returns: it must leave, and have spoilt nothing. Nobody succeeds it where the others have
+    finished the run meanwhile; then it hears of that, and ends well."""
     victim.freeze()
     disturbance.rest(DEATH + 1)
-    disturbance.crew.supersede(victim)
-    disturbance.rest(2 + 2 * disturbance.random.random())
+    if not disturbance.done:
+        disturbance.crew.supersede(victim)
+        disturbance.rest(2 + 2 * disturbance.random.random())
     victim.thaw()
 
 

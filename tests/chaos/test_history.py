@@ -2,6 +2,7 @@
 """That `make chaos` would notice: records of runs that went wrong, each in one way."""
 import json
 import os
+import random
 import sys
 import tempfile
 import types
@@ -9,6 +10,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import crew as crews  # noqa: E402
+import faults  # noqa: E402
 import verdicts  # noqa: E402
 import watched  # noqa: E402
 from arrangements import mirrored, servers  # noqa: E402
@@ -250,6 +252,14 @@ class Reading(unittest.TestCase):
         kept = [*again[:-1], "1.1.0 worker-0-1 kept 0 3", *again[-1:], rest[0]]
         self.assertEqual(self.counted(*kept), [])
         self.assertTrue(self.counted(*kept, rest[1]))
+
+    def test_nobody_succeeds_one_who_stood_still_while_the_others_finished(self):
+        for done in (False, True):
+            did = []
+            victim = types.SimpleNamespace(freeze=lambda: did.append("freeze"), thaw=lambda: did.append("thaw"))
+            crew = types.SimpleNamespace(supersede=lambda process: did.append("supersede"))
+            faults.replace_frozen(types.SimpleNamespace(crew=crew, done=done, rest=lambda seconds: None, random=random), victim)
+            self.assertEqual(did, ["freeze", "thaw"] if done else ["freeze", "supersede", "thaw"])
 
     def test_a_process_that_stopped_recording_is_noticed(self):
         crew = types.SimpleNamespace(logs=lambda: ["step 3\n", "warning: the record of steps ends here  why=No space left\n"])
