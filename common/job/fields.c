@@ -172,7 +172,9 @@ static const struct field devices_fields[] = {
      LONE,
      RANGE(1, 64),
      .fallback = "1",
-     .description = "Devices of each worker. For CPU these are logical devices that share the pod's cores."},
+     .description =
+         "Devices of each worker; an evaluator has one, servers and a chief of theirs none. For CPU these are "
+         "logical devices that share the pod's cores."},
     {.name = "resourceName",
      .kind = FIELD_STRING,
      MEMBER(devices_spec, resource_name),

@@ -45,7 +45,7 @@ static void print_roles(const struct json *job, struct buffer *out)
     if (elastic)
         buffer_format(out, " (elastic, %" PRId64 " to %" PRId64 " workers)", json_integer_at(elastic, "minWorkers", 1),
                       json_integer_at(elastic, "maxWorkers", 1));
-    buffer_format(out, "; %s %" PRId64 " each\n", json_string_at(job, "spec.devices.type", "CPU"),
+    buffer_format(out, "; %s %" PRId64 " a worker\n", json_string_at(job, "spec.devices.type", "CPU"),
                   json_integer_at(job, "spec.devices.count", 1));
 }
 

@@ -18,6 +18,7 @@ cd "$work" || exit 1
 unset COXSWAIN_JOB COXSWAIN_JOB_UID TF_CONFIG
 worker_options=(--threads 1) # the caller may set others
 cluster=                     # of the crew that was started last, as TF_CONFIG has it
+of_servers=()                # NAME=VALUE…: what is in the environment of servers and of a chief of its own, and in no other's
 ended=                       # see ended_with
 pids=()                      # its processes: workers by their index, servers from 100 on
 
@@ -62,13 +63,16 @@ hosts() {
 # start_member NAME ROLE INDEX [EPOCH]: one process of the crew in `cluster`, a worker, a ps, a chief (place 200) or an evaluator
 # (300); adds it to `pids`
 start_member() {
-    local place=$3 log=$1.$3.log
+    local place=$3 log=$1.$3.log settings=()
     case $2 in
-    ps) place=$((100 + $3)) log=$1.ps$3.log ;;
-    chief) place=200 log=$1.chief.log ;;
+    ps) place=$((100 + $3)) log=$1.ps$3.log settings=("${of_servers[@]}") ;;
+    chief) place=200 log=$1.chief.log settings=("${of_servers[@]}") ;;
     evaluator) place=300 log=$1.evaluator.log ;;
     esac
-    TF_CONFIG="{\"cluster\":$cluster,\"task\":{\"type\":\"$2\",\"index\":$3}}" COXSWAIN_EPOCH=${4:-0} launch "$1" "$log" &
+    {
+        ((${#settings[@]} == 0)) || export "${settings[@]}"
+        TF_CONFIG="{\"cluster\":$cluster,\"task\":{\"type\":\"$2\",\"index\":$3}}" COXSWAIN_EPOCH=${4:-0} launch "$1" "$log"
+    } &
     pids[place]=$!
 }
 

@@ -67,18 +67,23 @@ static bool mirrors_the_model(const struct job_document *job)
            (job->strategy.type == STRATEGY_MULTI_WORKER_MIRRORED && !job->strategy.sharded_optimizer);
 }
 
-/* Servers, an evaluator and a chief that only leads have nothing to share out. */
+/* Servers, whose variables are to be where the network reaches them, and a chief that leads them. Their pods ask for no device. */
+static bool keeps_to_the_host(const struct trainer *trainer)
+{
+    return trainer->crew.part == CREW_SERVES ||
+           (trainer_serves_parameters(trainer) && trainer_is_chief(trainer) && crew_has_own_chief(&trainer->crew));
+}
+
+/* An evaluator has nothing to share out. */
 static unsigned count_devices(const struct trainer *trainer)
 {
-    bool leads = trainer_is_chief(trainer) && crew_has_own_chief(&trainer->crew);
-    bool computes = trainer->crew.part == CREW_TRAINS && !(trainer_serves_parameters(trainer) && leads);
-    return computes ? (unsigned)trainer->job->devices.count : 1;
+    return trainer->crew.part == CREW_TRAINS && !keeps_to_the_host(trainer) ? (unsigned)trainer->job->devices.count : 1;
 }
 
 int trainer_open_devices(struct trainer *trainer, struct error *error)
 {
     unsigned count = count_devices(trainer);
-    struct device_options options = {.type = trainer->job->devices.type,
+    struct device_options options = {.type = keeps_to_the_host(trainer) ? DEVICE_TYPE_CPU : trainer->job->devices.type,
                                      .threads = share_threads(choose_threads(trainer), count),
                                      .arithmetic = trainer->identity->arithmetic};
     for (unsigned i = 0; i < count; i++) {

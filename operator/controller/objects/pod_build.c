@@ -15,6 +15,7 @@
 #include "operator/controller/objects/gang.h"
 #include "operator/controller/objects/queue_build.h"
 #include "operator/controller/objects/template_overlay.h"
+#include "operator/controller/plan/crew.h"
 
 /* Any user but root; the group lets it write to volumes. */
 #define WORKER_USER 65532
@@ -107,14 +108,16 @@ static void set_volumes(struct json *spec, const struct training_job *job)
         crew_certificate_add_volume(volumes, job);
 }
 
-static void set_devices(struct json *container, const struct devices_spec *devices)
+static void set_devices(struct json *container, const struct training_job *job, enum role role)
 {
+    const struct devices_spec *devices = &job->document.devices;
+    int64_t count = crew_role_devices(job, role);
     static const char *const usual[] = {[DEVICE_TYPE_GPU] = "nvidia.com/gpu", [DEVICE_TYPE_TPU] = "google.com/tpu"};
-    if (devices->type != DEVICE_TYPE_GPU && devices->type != DEVICE_TYPE_TPU)
+    if ((devices->type != DEVICE_TYPE_GPU && devices->type != DEVICE_TYPE_TPU) || count == 0)
         return;
     const char *resource = devices->resource_name ? devices->resource_name : usual[devices->type];
     struct json *limits = json_set(json_set(container, "resources", json_new_object()), "limits", json_new_object());
-    child_label_number(limits, resource, devices->count);
+    child_label_number(limits, resource, count);
 }
 
 /* What the Pod Security Standard "restricted" asks for. */
@@ -161,7 +164,7 @@ static struct json *default_container(const struct pod_builder *builder, enum ro
         set_worker(container);
     set_ports(container, job, role);
     set_mounts(container, job);
-    set_devices(container, &job->document.devices);
+    set_devices(container, job, role);
     set_container_security(container);
     json_set_string(container, "terminationMessagePolicy", "FallbackToLogsOnError");
     return container;

@@ -18,6 +18,16 @@ int64_t crew_role_minimum(const struct training_job *job, enum role role)
     return fewer ? least : count;
 }
 
+int64_t crew_role_devices(const struct training_job *job, enum role role)
+{
+    bool served = job->document.strategy.type == STRATEGY_PARAMETER_SERVER;
+    if (role == ROLE_PS || (role == ROLE_CHIEF && served))
+        return 0;
+    if (role == ROLE_EVALUATOR && job->framework == FRAMEWORK_COXSWAIN)
+        return 1;
+    return job->document.devices.count;
+}
+
 enum role crew_chief_role(const struct training_job *job)
 {
     return job->roles[ROLE_CHIEF].count > 0 ? ROLE_CHIEF : ROLE_WORKER;

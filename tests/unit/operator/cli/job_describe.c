@@ -24,7 +24,7 @@ Test(job_describe, all_there_is)
                      "Namespace     ml\n"
                      "Framework     Coxswain\n"
                      "Strategy      MultiWorkerMirrored\n"
-                     "Crew          worker 2; CPU 1 each\n"
+                     "Crew          worker 2; CPU 1 a worker\n"
                      "\n"
                      "State         Running, 2/2 ready\n"
                      "Attempt       1, fence 2\n"

@@ -212,6 +212,19 @@ Test(gang, coscheduling_is_told_members_resources_and_patience)
     expect_spec(built, "{\"minMember\":2,\"scheduleTimeoutSeconds\":30,\"minResources\":{\"cpu\":\"2500m\"}}");
 }
 
+Test(gang, only_workers_of_a_served_job_are_counted_with_devices)
+{
+    SCOPED(training_job_release)
+    struct training_job job = parse(
+        "{\"metadata\":{\"name\":\"digits\",\"namespace\":\"ml\",\"uid\":\"u-1\"},\"spec\":{\"image\":\"i\","
+        "\"strategy\":{\"type\":\"ParameterServer\"},\"workers\":4,\"devices\":{\"type\":\"GPU\",\"count\":8},"
+        "\"model\":{\"preset\":\"mlp\"},\"data\":{\"format\":\"synthetic\",\"examples\":10},"
+        "\"training\":{\"steps\":1,\"batchSize\":8},\"roles\":[{\"name\":\"chief\"},{\"name\":\"ps\",\"count\":4}],"
+        "\"runPolicy\":{\"gang\":{\"scheduler\":\"Coscheduling\"}}}}");
+    SCOPED_JSON *built = build(&job);
+    expect_spec(built, "{\"minMember\":9,\"minResources\":{\"nvidia.com/gpu\":\"32\"}}");
+}
+
 Test(gang, the_native_group_has_a_gang_policy)
 {
     SCOPED(training_job_release)

@@ -224,6 +224,52 @@ Test(pod_build, a_device_is_asked_for_by_its_resource)
     }
 }
 
+/* What a pod of the role asks for, "none" if nothing. */
+static void expect_devices(const struct training_job *job, enum role role, const char *resource, const char *expected)
+{
+    SCOPED(pod_builder_release) struct pod_builder builder = {0};
+    SCOPED_JSON *pod = NULL;
+    struct error error = ERROR_INIT;
+    cr_assert_eq(pod_builder_init(&builder, job, &plan_options_default, &error), 0, "%s", error.message);
+    cr_assert_eq(pod_build(&builder, role, 0, &pod, &error), 0, "%s", error.message);
+    const struct json *limits = json_at(container_of(pod, "trainer"), "resources.limits");
+    cr_expect_str_eq(json_string(json_member(limits, resource), "none"), expected, "%s", role_name(role));
+}
+
+Test(pod_build, who_computes_gets_devices)
+{
+    static const struct {
+        enum framework framework;
+        enum strategy_type strategy;
+        enum device_type devices;
+        const char *resource, *of[ROLE_COUNT];
+    } rows[] = {
+        {FRAMEWORK_COXSWAIN,
+         STRATEGY_PARAMETER_SERVER,
+         DEVICE_TYPE_GPU,
+         "nvidia.com/gpu",
+         {[ROLE_CHIEF] = "none", [ROLE_WORKER] = "8", [ROLE_PS] = "none", [ROLE_EVALUATOR] = "1"}},
+        {FRAMEWORK_COXSWAIN,
+         STRATEGY_MULTI_WORKER_MIRRORED,
+         DEVICE_TYPE_GPU,
+         "nvidia.com/gpu",
+         {[ROLE_CHIEF] = "8", [ROLE_WORKER] = "8", [ROLE_PS] = "none", [ROLE_EVALUATOR] = "1"}},
+        {FRAMEWORK_TENSORFLOW,
+         STRATEGY_PARAMETER_SERVER,
+         DEVICE_TYPE_TPU,
+         "google.com/tpu",
+         {[ROLE_CHIEF] = "none", [ROLE_WORKER] = "8", [ROLE_PS] = "none", [ROLE_EVALUATOR] = "8"}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        SCOPED(training_job_release) struct training_job job = parse(HEAD ",\"image\":\"i\"" TAIL);
+        job.framework = rows[i].framework;
+        job.document.strategy.type = rows[i].strategy;
+        job.document.devices = (struct devices_spec){.type = rows[i].devices, .count = 8};
+        for (int role = 0; role < ROLE_COUNT; role++)
+            expect_devices(&job, (enum role)role, rows[i].resource, rows[i].of[role]);
+    }
+}
+
 Test(pod_build, service_publishes_current_pods_ready_or_not)
 {
     SCOPED(training_job_release) struct training_job job = parse(HEAD TAIL);
