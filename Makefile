@@ -67,7 +67,7 @@ else ifeq ($(CUDA),emulated)
 cuda_left_out := worker/device/without_cuda.c
 cuda_sources := $(wildcard worker/device/cuda/*.cu)
 cuda_include := -Itests/gpu/emulated/include -DNCCL_FILE_NUMBER=0
-cuda_runtime := $(addprefix tests/gpu/emulated/,block.c graph.c runtime.c stream.c)
+cuda_runtime := $(addprefix tests/gpu/emulated/,block.c fault.c graph.c runtime.c stream.c)
 cuda_libraries := $(BUILD)/libcublas.so.0 $(BUILD)/libnccl.so.0
 LDFLAGS += -rdynamic
 NVCC = $(CXX) -x c++ -std=c++17 $(OPTIMISE) -ffp-contract=off -I. $(cuda_include) -include cuda_runtime.h -fPIE -Wall -Wextra \

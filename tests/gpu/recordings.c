@@ -71,7 +71,7 @@ static void check_failure(struct side *gpu, bool event_is_recorded, const char *
     else
         (void)device_stream_synchronise(gpu->stream, &wait);
     verdict(device_record_end(gpu->stream, &recording, &error) < 0 && error.message[0] != '\0' &&
-                (event_is_recorded || wait.kind == ERROR_DEVICE) && recording == NULL,
+                (event_is_recorded || wait.kind == ERROR_INTERNAL) && recording == NULL,
             name, "%s; %s", error.message, wait.message);
     verdict(are_equal(gpu, y, start), "nothing of it is done", "it was");
     device_axpy(gpu->stream, &(struct axpy){COUNT, 0.0f, x, y});

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/gpu/emulated/fault.h"
 #include "tests/gpu/emulated/graph.h"
 
 #define DEVICES_MAX 64
@@ -44,6 +45,14 @@ const char *cudaGetErrorString(cudaError_t error)
         return "invalid resource handle";
     case cudaErrorNotReady:
         return "device not ready";
+    case cudaErrorECCUncorrectable:
+        return "uncorrectable ECC error encountered";
+    case cudaErrorIllegalAddress:
+        return "an illegal memory access was encountered";
+    case cudaErrorLaunchFailure:
+        return "unspecified launch failure";
+    case cudaErrorNotSupported:
+        return "operation not supported";
     case cudaErrorStreamCaptureUnsupported:
         return "operation not permitted when stream is capturing";
     case cudaErrorStreamCaptureInvalidated:
@@ -52,8 +61,9 @@ const char *cudaGetErrorString(cudaError_t error)
         return "the stream is not capturing";
     case cudaErrorStreamCaptureIsolation:
         return "dependency created on uncaptured work in another stream";
+    default:
+        return "an error without words";
     }
-    return "unrecognized error code";
 }
 
 cudaError_t cudaGetLastError(void)
@@ -140,6 +150,8 @@ static cudaError_t allocate(enum cudaMemoryType type, void **memory, size_t byte
 {
     if (emulated_forbids())
         return emulated_fail(cudaErrorStreamCaptureUnsupported);
+    if (emulated_fault() != cudaSuccess)
+        return emulated_fail(emulated_fault());
     struct allocation *made = calloc(1, sizeof *made);
     size_t rounded = (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     const bool on_device = type == cudaMemoryTypeDevice;
@@ -305,6 +317,8 @@ static bool grid_is_valid(const struct emulated_grid *grid)
 cudaError_t emulated_launch(cudaStream_t stream, const struct emulated_grid *grid)
 {
     const bool is_valid = grid_is_valid(grid);
+    if (emulated_fault() != cudaSuccess)
+        return emulated_fail(emulated_fault());
     if (!is_valid || emulated_stream_device(stream) != current_device) {
         return emulated_fail(is_valid ? cudaErrorInvalidResourceHandle : cudaErrorInvalidConfiguration);
     }

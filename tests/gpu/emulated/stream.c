@@ -4,6 +4,7 @@
  * once somebody waits for it. Then a host or a stream that does not wait reads too early, or overwrites what has not been read,
  * each time.
  */
+#include "tests/gpu/emulated/fault.h"
 #include "tests/gpu/emulated/graph.h"
 
 #include <pthread.h>
@@ -146,7 +147,8 @@ static void run_grid(void *context)
 {
     struct grid_job *job = context;
     job->grid.context = job->context;
-    emulated_run_grid(&job->grid);
+    if (emulated_may_run())
+        emulated_run_grid(&job->grid);
     free(job);
 }
 
@@ -281,7 +283,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
     while (stream->first || stream->busy)
         pthread_cond_wait(&changed, &lock);
     pthread_mutex_unlock(&lock);
-    return cudaSuccess;
+    return emulated_fault();
 }
 
 cudaError_t cudaDeviceSynchronize(void)
@@ -295,7 +297,7 @@ cudaError_t cudaDeviceSynchronize(void)
     while (done < until)
         pthread_cond_wait(&changed, &lock);
     pthread_mutex_unlock(&lock);
-    return cudaSuccess;
+    return emulated_fault();
 }
 
 /* ---------------------------------------------------------------- events */
@@ -389,7 +391,7 @@ cudaError_t cudaEventQuery(cudaEvent_t event)
     want(mark.place);
     const bool reached = event->reached >= mark.number;
     pthread_mutex_unlock(&lock);
-    return reached ? cudaSuccess : cudaErrorNotReady;
+    return reached ? emulated_fault() : cudaErrorNotReady;
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event)
@@ -398,5 +400,5 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event)
         return emulated_fail(cudaErrorStreamCaptureUnsupported);
     const struct mark mark = last_recording(event);
     await_reached(&mark);
-    return cudaSuccess;
+    return emulated_fault();
 }

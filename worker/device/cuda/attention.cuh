@@ -203,7 +203,7 @@ static void launch_attention(const struct cuda_call *call, const Operation &op, 
             ? cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared_bytes)
             : cudaSuccess;
     if (result != cudaSuccess)
-        cuda_call_fail(call, "attention", cudaGetErrorString(result));
+        cuda_call_fail(call, result, "cudaFuncSetAttribute");
     else
         launch_kernel(call, dim3(tiles, (unsigned)(op.b * op.heads)), threads, shared_bytes, kernel, op, more...);
 }
@@ -214,7 +214,7 @@ static inline int attention_columns(const struct cuda_call *call, int64_t c, int
 {
     const int64_t width = c / heads;
     if (width > ATTENTION_WIDTH_MAX) {
-        cuda_call_fail(call, "attention", "a head wider than 128 is not to be had on a GPU");
+        cuda_call_refuse(call, "a head wider than 128 is not to be had on a GPU: give the attention more heads");
         return 0;
     }
     return width <= 32 ? 2 : width <= 64 ? 4 : 8;

@@ -6,5 +6,5 @@ void cuda_copy(const struct cuda_call *call, const struct copy *op)
 {
     cudaError_t result = cudaMemcpyAsync(op->to, op->from, (size_t)op->bytes, cudaMemcpyDefault, call->stream);
     if (result != cudaSuccess)
-        cuda_call_fail(call, "copy", cudaGetErrorString(result));
+        cuda_call_fail(call, result, "cudaMemcpyAsync");
 }

@@ -44,8 +44,17 @@ struct cuda_call {
 #define CUDA_SCRATCH_FLOATS (CUDA_SCRATCH_BYTES / 4)
 #define CUDA_PATCHES_BYTES (32 << 20)
 
-/* The stream has failed; what is launched on it from now on is skipped. */
-void cuda_call_fail(const struct cuda_call *call, const char *what, const char *why);
+/* Which call failed, for whoever mends it. */
+struct cuda_place {
+    const char *call, *file;
+    int line;
+};
+
+/* The stream has failed; what is launched on it from now on is skipped. What the failure means: cuda_failure.h. */
+void cuda_call_fail_at(const struct cuda_call *call, cudaError_t result, const char *name, const char *file, int line);
+#define cuda_call_fail(call, result, name) cuda_call_fail_at(call, result, name, __FILE__, __LINE__)
+/* What the GPU, as it is, cannot do for this job: `why` says what to change. */
+void cuda_call_refuse(const struct cuda_call *call, const char *why);
 
 #define X(name) void cuda_##name(const struct cuda_call *call, const struct name *arguments);
 DEVICE_OPERATIONS(X)

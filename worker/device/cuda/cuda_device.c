@@ -7,17 +7,16 @@
 #include <string.h>
 
 #include "common/memory.h"
+#include "worker/device/cuda/cuda_failure.h"
 
 void cuda_device_enter(const struct cuda_device *device)
 {
     (void)cudaSetDevice(device->index);
 }
 
-int cuda_check(cudaError_t result, const char *what, struct error *error)
+int cuda_check_at(cudaError_t result, const char *doing, const struct cuda_place *place, struct error *error)
 {
-    if (result == cudaSuccess)
-        return 0;
-    return error_set(error, ERROR_DEVICE, "GPU: %s: %s", what, cudaGetErrorString(result));
+    return result == cudaSuccess ? 0 : cuda_failure_set(result, doing, place, error);
 }
 
 int cuda_health_check(const struct cuda_health *health, struct error *error)
@@ -41,12 +40,15 @@ static int cuda_allocate(struct device *base, enum device_memory kind, size_t by
     size_t wanted = bytes ? bytes : 1;
     cudaError_t result =
         kind == MEMORY_SHARED ? cudaHostAlloc(&memory, wanted, cudaHostAllocPortable) : cudaMalloc(&memory, wanted);
-    if (result != cudaSuccess) {
+    if (result == cudaErrorMemoryAllocation) {
         (void)cudaGetLastError();
         return error_set(error, ERROR_NO_SPACE, "no %s for %zu bytes: %s",
                          kind == MEMORY_SHARED ? "pinned memory" : "memory on the GPU", bytes,
                          cudaGetErrorString(result));
     }
+    if (cuda_check_at(result, "taking memory", CUDA_PLACE(kind == MEMORY_SHARED ? "cudaHostAlloc" : "cudaMalloc"),
+                      error) < 0)
+        return -1;
     if (kind == MEMORY_SHARED) {
         memset(memory, 0, wanted);
     } else if (cuda_check(cudaMemset(memory, 0, wanted), "clearing memory", error) < 0 ||

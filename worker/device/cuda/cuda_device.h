@@ -62,8 +62,10 @@ extern const struct communicator_backend cuda_communicators;
 
 /* The calling thread works with this device from now on. */
 void cuda_device_enter(const struct cuda_device *device);
-/* 0, or -1 with ERROR_DEVICE and CUDA's words. */
-int cuda_check(cudaError_t result, const char *what, struct error *error);
+/* 0, or -1 with CUDA's words, what they mean and what to do (cuda_failure.h). */
+int cuda_check_at(cudaError_t result, const char *doing, const struct cuda_place *place, struct error *error);
+#define CUDA_PLACE(call) (&(struct cuda_place){call, __FILE__, __LINE__})
+#define cuda_check(call, doing, error) cuda_check_at(call, doing, CUDA_PLACE(#call), error)
 /* The first failure of a stream. */
 int cuda_health_check(const struct cuda_health *health, struct error *error);
 

@@ -31,7 +31,7 @@ static int instantiate(struct cuda_device *device, cudaGraph_t graph, struct dev
     cudaGraphExec_t made = NULL;
     cudaError_t result = cudaGraphInstantiateWithFlags(&made, graph, 0);
     (void)cudaGraphDestroy(graph);
-    if (cuda_check(result, "making a graph", error) < 0)
+    if (cuda_check_at(result, "making a graph", CUDA_PLACE("cudaGraphInstantiateWithFlags"), error) < 0)
         return -1;
     struct cuda_recording *recording = memory_allocate(1, sizeof *recording);
     *recording = (struct cuda_recording){.base.backend = &cuda_backend, .device = device, .graph = made};
@@ -52,7 +52,7 @@ int cuda_record_end(struct device_stream *base, struct device_recording **ret_re
             (void)cudaGraphDestroy(graph);
         return error_set(error, stream->record_error.kind, "%s", stream->record_error.message);
     }
-    if (cuda_check(result, "capturing", error) < 0)
+    if (cuda_check_at(result, "capturing", CUDA_PLACE("cudaStreamEndCapture"), error) < 0)
         return -1;
     return instantiate(stream->device, graph, ret_recording, error);
 }
@@ -66,7 +66,7 @@ void cuda_replay(struct device_stream *base, struct device_recording *recording)
     cuda_device_enter(stream->device);
     cudaError_t result = cudaGraphLaunch(((struct cuda_recording *)recording)->graph, stream->stream);
     if (result != cudaSuccess)
-        cuda_call_fail(&call, "a graph", cudaGetErrorString(result));
+        cuda_call_fail(&call, result, "cudaGraphLaunch");
 }
 
 void cuda_recording_free(struct device_recording *base)

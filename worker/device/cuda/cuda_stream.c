@@ -4,6 +4,7 @@
 
 #include "common/memory.h"
 #include "worker/device/cuda/cuda_device.h"
+#include "worker/device/cuda/cuda_failure.h"
 
 /* The table of operations behind a common signature. */
 #define X(name)                                                                                                        \
@@ -23,18 +24,33 @@ static const struct {
 #undef X
 };
 
-void cuda_call_fail(const struct cuda_call *call, const char *what, const char *why)
+/* The first failure stays. */
+static void fail(const struct cuda_call *call, const struct error *cause)
 {
     struct cuda_health *health = call->owner->health;
     if (call->owner->records) {
         if (call->owner->record_error.kind == ERROR_NONE)
-            error_set(&call->owner->record_error, ERROR_DEVICE, "GPU: %s: %s", what, why);
+            call->owner->record_error = *cause;
         return;
     }
     if (atomic_load(&health->failed))
         return;
-    error_set(&health->error, ERROR_DEVICE, "GPU: %s: %s", what, why);
+    health->error = *cause;
     atomic_store(&health->failed, true);
+}
+
+void cuda_call_fail_at(const struct cuda_call *call, cudaError_t result, const char *name, const char *file, int line)
+{
+    struct error cause = ERROR_INIT;
+    cuda_failure_set(result, "computing", &(struct cuda_place){name, file, line}, &cause);
+    fail(call, &cause);
+}
+
+void cuda_call_refuse(const struct cuda_call *call, const char *why)
+{
+    struct error cause = ERROR_INIT;
+    error_set(&cause, ERROR_UNSUPPORTED, "%s", why);
+    fail(call, &cause);
 }
 
 static void launch(struct cuda_stream *stream, enum stored stored, enum device_operation operation,
@@ -54,7 +70,7 @@ static void launch(struct cuda_stream *stream, enum stored stored, enum device_o
     operations[operation].run(&call, arguments);
     cudaError_t result = cudaGetLastError();
     if (result != cudaSuccess)
-        cuda_call_fail(&call, operations[operation].name, cudaGetErrorString(result));
+        cuda_call_fail(&call, result, operations[operation].name);
 }
 
 void cuda_launch(struct device_stream *stream, enum device_operation operation, const void *arguments)
@@ -69,12 +85,17 @@ void cuda_launch_bfloat16(struct device_stream *stream, enum device_operation op
 
 /* ---------------------------------------------------------------- products */
 
-static bool succeeded(const struct cuda_call *call, cublasStatus_t status)
+static bool succeeded_at(const struct cuda_call *call, cublasStatus_t status, const struct cuda_place *place)
 {
-    if (status != CUBLAS_STATUS_SUCCESS)
-        cuda_call_fail(call, "cuBLAS", call->owner->device->cublas.cublasGetStatusString(status));
-    return status == CUBLAS_STATUS_SUCCESS;
+    struct error cause = ERROR_INIT;
+    if (status == CUBLAS_STATUS_SUCCESS)
+        return true;
+    cublas_failure_set(status, cudaGetLastError(), call->owner->device->cublas.cublasGetStatusString(status), place,
+                       &cause);
+    fail(call, &cause);
+    return false;
 }
+#define succeeded(call, name, status) succeeded_at(call, status, CUDA_PLACE(name))
 
 /* One handle a stream, with a workspace of its own: then equal products have equal bits. Not in the 32 bits of TF32,
  * which is cuBLAS's default too; and sums of products in bfloat16 stay float32, also where they are made in parts. */
@@ -84,12 +105,12 @@ static bool prepare_products(const struct cuda_call *call)
     const struct cublas *cublas = &stream->device->cublas;
     if (stream->products)
         return true;
-    return succeeded(call, cublas->cublasCreate_v2(&stream->products)) &&
-           succeeded(call, cublas->cublasSetStream_v2(stream->products, stream->stream)) &&
-           succeeded(call, cublas->cublasSetMathMode(
-                               stream->products, (cublasMath_t)(CUBLAS_DEFAULT_MATH |
-                                                                CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION))) &&
-           succeeded(call, cublas->cublasSetWorkspace_v2(stream->products, stream->scratch, CUDA_SCRATCH_BYTES));
+    const cublasMath_t mode = (cublasMath_t)(CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION);
+    return succeeded(call, "cublasCreate", cublas->cublasCreate_v2(&stream->products)) &&
+           succeeded(call, "cublasSetStream", cublas->cublasSetStream_v2(stream->products, stream->stream)) &&
+           succeeded(call, "cublasSetMathMode", cublas->cublasSetMathMode(stream->products, mode)) &&
+           succeeded(call, "cublasSetWorkspace",
+                     cublas->cublasSetWorkspace_v2(stream->products, stream->scratch, CUDA_SCRATCH_BYTES));
 }
 
 static cublasStatus_t multiply_float32(const struct cuda_stream *stream, const struct cuda_product *product,
@@ -133,8 +154,10 @@ void cuda_multiply(const struct cuda_call *call, const struct cuda_product *give
         product->a_row = product->a_transposed ? product->m : product->k;
     if (product->b_row == 0)
         product->b_row = product->b_transposed ? product->k : product->n;
-    succeeded(call, product->operands == STORED_BFLOAT16 ? multiply_bfloat16(call->owner, product, &start)
-                                                         : multiply_float32(call->owner, product, &start));
+    if (product->operands == STORED_BFLOAT16)
+        succeeded(call, "cublasGemmEx", multiply_bfloat16(call->owner, product, &start));
+    else
+        succeeded(call, "cublasSgemm", multiply_float32(call->owner, product, &start));
 }
 
 /* ---------------------------------------------------------------- order */
