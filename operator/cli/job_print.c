@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/cli/job_print.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "common/job/fields.h"
@@ -22,8 +21,10 @@ struct span {
 static const char *speaks_of(const char *description, const char *word)
 {
     size_t length = strlen(word);
+    if (length == 0) /* for what is not said */
+        return NULL;
     for (const char *at = description; (at = strstr(at, word)) != NULL; at += length)
-        if (length > 0 && at[length] == ':' &&
+        if (at[length] == ':' &&
             (at == description || (at > description + 1 && at[-1] == ' ' && strchr(".;:", at[-2]))))
             return at;
     return NULL;

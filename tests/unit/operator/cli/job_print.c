@@ -42,6 +42,17 @@ Test(job_print, of_a_word_what_is_said_of_that_word)
                                                                "    type: Pipeline\n");
 }
 
+/* Of the empty one, which stands for what is not said, nothing is. */
+Test(job_print, a_word_of_those_that_may_be_left_out, .timeout = 120)
+{
+    check("{\"spec\":{\"strategy\":{\"mode\":\"BoundedStaleness\"}}}",
+          "spec:\n"
+          "  # How the work is shared.\n"
+          "  strategy:\n"
+          "    # BoundedStaleness: likewise, but no worker is more than staleness batches ahead of the slowest.\n"
+          "    mode: BoundedStaleness\n");
+}
+
 Test(job_print, the_first_element_explains_the_others)
 {
     check("{\"spec\":{\"storage\":[{\"name\":\"a\",\"emptyDir\":{}},{\"name\":\"b\",\"emptyDir\":{}}]}}",
