@@ -151,7 +151,8 @@ static char *why_expired(const struct lease *lease, int64_t now_ns)
     if (lease->call)
         return memory_format("the last try has had no answer for %" PRId64 " ms",
                              (now_ns - lease->request_began_ns) / NS_PER_MS);
-    return memory_format("the last try: %s", lease->trouble);
+    return *lease->trouble ? memory_format("the last try: %s", lease->trouble)
+                           : memory_copy_string("there was no other try");
 }
 
 static void expire(struct lease *lease)
@@ -195,10 +196,12 @@ static void renewed(struct lease *lease)
         lease->options.on_elected(lease->options.context);
 }
 
-static void complain(struct lease *lease, const struct error *error)
+/* That somebody was faster is no trouble to be told of at once. */
+static void note_failure(struct lease *lease, const struct error *error)
 {
+    bool was_late = error->kind == ERROR_CONFLICT || error->kind == ERROR_ALREADY_EXISTS;
     snprintf(lease->trouble, sizeof lease->trouble, "%s", error->message);
-    if (lease->options.on_trouble)
+    if (lease->options.on_trouble && !was_late)
         lease->options.on_trouble(lease->options.context, error);
 }
 
@@ -214,9 +217,7 @@ static void on_claimed(void *context, const struct kube_answer *answer)
         return;
     }
     lease->record_is_stale = true;
-    bool somebody_was_faster = answer->error->kind == ERROR_CONFLICT || answer->error->kind == ERROR_ALREADY_EXISTS;
-    if (!somebody_was_faster)
-        complain(lease, answer->error);
+    note_failure(lease, answer->error);
     look_again(lease);
 }
 
@@ -228,7 +229,7 @@ static void on_looked(void *context, const struct kube_answer *answer)
     if (answer->error && answer->error->kind == ERROR_CANCELLED)
         return;
     if (answer->error && !is_missing) {
-        complain(lease, answer->error);
+        note_failure(lease, answer->error);
         look_again(lease);
         return;
     }

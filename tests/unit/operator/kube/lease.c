@@ -75,6 +75,7 @@ static struct {
     int version;
     bool frozen;  /* answers nothing */
     bool forbids; /* refuses writes */
+    bool changes; /* under whoever writes */
     bool holds;   /* does not answer pod writes */
 } store;
 
@@ -114,7 +115,7 @@ static void serve_locked(struct scripted_request *request)
         scripted_reply(request, 403, "{}");
     else if (creates && store.record[0])
         scripted_reply(request, 409, "{\"reason\":\"AlreadyExists\"}");
-    else if (creates || version_fits(request))
+    else if (creates || (version_fits(request) && !store.changes))
         store_write(request, creates ? 201 : 200);
     else
         scripted_reply(request, 409, "{\"reason\":\"Conflict\"}");
@@ -221,6 +222,35 @@ Test(lease, refused_renewals_lose_it_before_another_may_take_it)
     store.forbids = true;
     LOOP_UNTIL(lost == 1);
     cr_assert_not_null(strstr(lost_reason.message, "400 are allowed; "), "%s", lost_reason.message);
+    lease_free(lease);
+    fixture_stop();
+}
+
+static bool says_why(const char *words)
+{
+    LOOP_UNTIL(lost == 1);
+    return strstr(lost_reason.message, words) != NULL;
+}
+
+Test(lease, a_conflict_is_a_cause_like_any_other)
+{
+    fixture_start(serve, NULL, NULL);
+    struct lease *lease = start_with("me", 60000, 1000, 400);
+    LOOP_UNTIL(elected == 1);
+    store.changes = true;
+    cr_assert(says_why("the last try: the API server answered 409") || says_why("has had no answer for"), "%s",
+              lost_reason.message);
+    cr_assert_eq(troubles, 0);
+    lease_free(lease);
+    fixture_stop();
+}
+
+Test(lease, that_nothing_was_tried_is_one_too)
+{
+    fixture_start(serve, NULL, NULL);
+    struct lease *lease = start_with("me", 60000, 400, 60000);
+    LOOP_UNTIL(elected == 1);
+    cr_assert(says_why("there was no other try") || says_why("got no processor"), "%s", lost_reason.message);
     lease_free(lease);
     fixture_stop();
 }
