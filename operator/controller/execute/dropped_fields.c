@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "operator/controller/execute/dropped_fields.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/buffer.h"

@@ -173,9 +173,10 @@ static bool find_pod(const struct job_entry *entry, const struct training_job *j
     const struct pod_record *found = NULL;
     int64_t epoch = 0;
     for (size_t i = 0; i < entry->pod_count; i++) {
+        if (!pod_record_holds(entry->pods[i], role, 0))
+            continue;
         struct pod_view pod = pod_record_view(entry->pods[i], room);
-        if (!pod.member || !pod.current || pod.index != 0 || pod.role != role || !pod_view_is_of(&pod, job->uid) ||
-            (found && pod.epoch <= epoch))
+        if (!pod_view_is_of(&pod, job->uid) || (found && pod.epoch <= epoch))
             continue;
         found = entry->pods[i];
         epoch = pod.epoch;

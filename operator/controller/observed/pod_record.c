@@ -195,6 +195,19 @@ static void texts_take(const char *from, uint16_t present, struct pod_view *view
     }
 }
 
+bool pod_record_holds(const struct pod_record *record, enum role role, int64_t index)
+{
+    const char *from = record->bytes;
+    int64_t number;
+    unsigned field = 0;
+    if (!(record->flags & MEMBER) || !(record->flags & CURRENT) || record->role != role)
+        return false;
+    do
+        from = number_take(from, &number);
+    while (number_fields[field++] != offsetof(struct pod_view, index));
+    return number == index;
+}
+
 struct pod_view pod_record_view(const struct pod_record *record, struct pod_room *room)
 {
     struct pod_view view = {

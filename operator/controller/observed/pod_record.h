@@ -27,6 +27,9 @@ struct pod_room {
 /* The view's texts lie in the record and in `room`. */
 struct pod_view pod_record_view(const struct pod_record *record, struct pod_room *room);
 
+/* Whether a member of the crew has that place and is labelled `current`: of many pods, the view of one is wanted. */
+bool pod_record_holds(const struct pod_record *record, enum role role, int64_t index);
+
 /* Views of `count` records, in the arena; the records must outlive them. */
 const struct pod_view **pod_record_views(const struct pod_record *const *records, size_t count, struct arena *arena);
 

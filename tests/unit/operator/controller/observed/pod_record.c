@@ -67,6 +67,27 @@ Test(pod_record, names_and_uids_of_any_form_come_back)
             }
 }
 
+Test(pod_record, who_holds_a_place_is_told_without_a_view)
+{
+    static const int64_t numbers[] = {0, 1, 3, 63, 64, 127, 8192, -1, FIELD_UNSET, INT64_MAX - 1};
+    struct pod_view view = member("digits-worker-3-7", POD_UID, "digits", JOB_UID);
+    view.current = true;
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        view.index = view.epoch = view.attempt = numbers[i];
+        SCOPED_FREE struct pod_record *record = pod_record_new(&view);
+        for (size_t other = 0; other < sizeof numbers / sizeof *numbers; other++)
+            cr_expect_eq(pod_record_holds(record, ROLE_WORKER, numbers[other]), other == i);
+        cr_expect_not(pod_record_holds(record, ROLE_CHIEF, numbers[i]));
+    }
+    view.current = false;
+    SCOPED_FREE struct pod_record *former = pod_record_new(&view);
+    cr_expect_not(pod_record_holds(former, ROLE_WORKER, view.index));
+    view.current = true;
+    view.member = false;
+    SCOPED_FREE struct pod_record *stranger = pod_record_new(&view);
+    cr_expect_not(pod_record_holds(stranger, ROLE_WORKER, view.index));
+}
+
 Test(pod_record, views_of_several_have_their_own_texts)
 {
     struct pod_view first = member("digits-worker-3-7", POD_UID, "digits", JOB_UID);
