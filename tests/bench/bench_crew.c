@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "tests/bench/process_status.h"
 
 #define CREW_MAX 2
 
@@ -151,21 +152,6 @@ static pid_t start_worker(const char *job, const struct run *run, int index, int
     _exit(127);
 }
 
-static long status_kilobytes(pid_t process, const char *key)
-{
-    long kilobytes = -1;
-    size_t length = strlen(key);
-    char line[128], path[64];
-    snprintf(path, sizeof path, "/proc/%d/status", process);
-    FILE *file = fopen(path, "r");
-    while (file && fgets(line, sizeof line, file))
-        if (strncmp(line, key, length) == 0)
-            kilobytes = strtol(line + length, NULL, 10);
-    if (file)
-        fclose(file);
-    return kilobytes;
-}
-
 /* The number behind "key": in a step line. */
 static double number_in(const char *line, const char *key)
 {
@@ -188,7 +174,7 @@ static double processor_seconds(const struct run *run)
 static void take_peaks(struct run *run)
 {
     for (int i = 0; i < run->size; i++) {
-        long peak = status_kilobytes(run->workers[i], "VmHWM:");
+        long peak = process_status_kb(run->workers[i], "VmHWM:");
         run->peak_kilobytes = peak > run->peak_kilobytes ? peak : run->peak_kilobytes;
     }
 }
@@ -206,7 +192,7 @@ static void follow(FILE *lines, int64_t start, struct run *run)
         int64_t now = clock_monotonic_ns();
         if (first == 0) {
             first = now;
-            run->anonymous_kilobytes = status_kilobytes(run->workers[0], "RssAnon:");
+            run->anonymous_kilobytes = process_status_kb(run->workers[0], "RssAnon:");
         }
         if (from_step < 0 && (double)(now - first) * 1e-9 > seconds / 10) {
             from_step = step;

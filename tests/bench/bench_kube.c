@@ -19,6 +19,7 @@
 #include "common/memory.h"
 #include "operator/kube/client.h"
 #include "operator/kube/informer.h"
+#include "tests/bench/process_status.h"
 
 struct bench {
     struct event_loop *loop;
@@ -98,16 +99,7 @@ static void on_synced(void *context)
 
 static long rss_anon_kb(void)
 {
-    char line[128];
-    long kb = -1;
-    FILE *status = fopen("/proc/self/status", "r");
-    while (status && fgets(line, sizeof line, status)) {
-        if (strncmp(line, "RssAnon:", 8) == 0)
-            kb = strtol(line + 8, NULL, 10);
-    }
-    if (status)
-        fclose(status);
-    return kb;
+    return process_status_kb(getpid(), "RssAnon:");
 }
 
 static void run_informer(struct bench *bench, const char *what, const char *protocol, bool pages)

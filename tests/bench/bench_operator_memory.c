@@ -23,6 +23,7 @@
 #include "common/http_server.h"
 #include "common/json.h"
 #include "common/memory.h"
+#include "tests/bench/process_status.h"
 
 #define BODY_MAX (1 << 20)
 #define PENDING_MAX ((size_t)1 << 30)
@@ -49,7 +50,7 @@ struct plane {
     int job_count, pods_each;
     struct json *waiting[WAITING]; /* pods that do not run yet, by their number */
     int made, placed, started;
-    pid_t operator;
+    pid_t process; /* the operator */
     bool ends;
     int64_t asked_ns; /* when the operator last wrote something */
     long rss_kb, most_kb;
@@ -349,25 +350,10 @@ static void answer(void *context, struct http_exchange *exchange)
 
 /* ---------------------------------------------------------------- the operator */
 
-static long rss_anon_kb(pid_t process)
-{
-    char line[128];
-    long kb = -1;
-    SCOPED_FREE char *path = memory_format("/proc/%d/status", (int)process);
-    FILE *status = fopen(path, "r");
-    while (status && fgets(line, sizeof line, status)) {
-        if (strncmp(line, "RssAnon:", 8) == 0)
-            kb = strtol(line + 8, NULL, 10);
-    }
-    if (status)
-        fclose(status);
-    return kb;
-}
-
 static void sample(void *context)
 {
     struct plane *plane = context;
-    plane->rss_kb = rss_anon_kb(plane->operator);
+    plane->rss_kb = process_status_kb(plane->process, "RssAnon:");
     if (plane->rss_kb < 0)
         die("the operator has ended");
     if (plane->rss_kb > plane->most_kb)
@@ -390,14 +376,14 @@ static void operator_start(struct plane *plane)
             "\"clusters\":[{\"name\":\"b\",\"cluster\":{\"server\":\"http://127.0.0.1:%u\"}}]}\n",
             http_server_port(plane->server));
     fclose(config);
-    plane->operator= fork();
-    if (plane->operator== 0) {
+    plane->process = fork();
+    if (plane->process == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         execl(program, program, "--kubeconfig", path, "--leader-elect", "--log-level", "warning", (char *)NULL);
         _exit(127);
     }
     while (!plane->streams[JOBS] || !plane->streams[PODS] || !plane->streams[SERVICES])
-        if (event_loop_turn(plane->loop, SAMPLE_MS, NULL) < 0 || waitpid(plane->operator, NULL, WNOHANG) != 0)
+        if (event_loop_turn(plane->loop, SAMPLE_MS, NULL) < 0 || waitpid(plane->process, NULL, WNOHANG) != 0)
             die("coxswain-operator does not start; is BUILD right?");
     unlink(path);
 }
@@ -448,8 +434,8 @@ static double plane_close(struct plane *plane)
     plane->ends = true;
     event_timer_cancel(plane->sample);
     event_timer_cancel(plane->bookmark);
-    kill(plane->operator, SIGKILL);
-    while (wait4(plane->operator, NULL, 0, &usage) < 0 && errno == EINTR)
+    kill(plane->process, SIGKILL);
+    while (wait4(plane->process, NULL, 0, &usage) < 0 && errno == EINTR)
         continue;
     http_server_free(plane->server);
     event_loop_free(plane->loop);

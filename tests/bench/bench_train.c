@@ -16,8 +16,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/clock.h"
+#include "tests/bench/process_status.h"
 #include "worker/data/dataset.h"
 #include "worker/data/sampler.h"
 #include "worker/model/graph.h"
@@ -215,18 +217,6 @@ static void train_step(void *context)
     check(device_stream_synchronise(trainer->stream, &error), &error);
 }
 
-static long anonymous_kilobytes(void)
-{
-    long kilobytes = -1;
-    char line[128];
-    FILE *file = fopen("/proc/self/status", "r");
-    while (file && fgets(line, sizeof line, file))
-        sscanf(line, "RssAnon: %ld", &kilobytes);
-    if (file)
-        fclose(file);
-    return kilobytes;
-}
-
 struct measurement {
     double step_seconds, best_step_seconds, first_step_ms, loss;
     double flops;             /* of a step */
@@ -259,7 +249,7 @@ static struct measurement measure(const struct work *work, int threads, double s
     const struct loss_sums *sums = trainer.sums;
     result.loss = sums->loss / (double)sums->count;
     result.flops = graph_flops_per_example(trainer.graph) * (double)work->batch;
-    result.anonymous_kilobytes = anonymous_kilobytes();
+    result.anonymous_kilobytes = process_status_kb(getpid(), "RssAnon:");
     trainer_close(&trainer);
     return result;
 }

@@ -33,6 +33,7 @@
 #include "operator/kube/hash_map.h"
 #include "operator/kube/informer.h"
 #include "tests/bench/operator/object_anew.h"
+#include "tests/bench/process_status.h"
 
 #define SAMPLE_MS 50
 #define NS_PER_MS 1000000
@@ -82,6 +83,11 @@ struct request {
     struct load *load;
     char *key; /* of a pod that is created, else NULL */
 };
+
+static int number(const char *text)
+{
+    return (int)strtol(text, NULL, 10);
+}
 
 /* ---------------------------------------------------------------- pods */
 
@@ -158,24 +164,10 @@ static void watch_pods(struct load *load)
 
 /* ---------------------------------------------------------------- memory of the watched process */
 
-static long rss_anon_kb(const char *process)
-{
-    char line[128];
-    long kb = 0;
-    SCOPED_FREE char *path = memory_format("/proc/%s/status", process);
-    FILE *status = fopen(path, "r");
-    while (status && fgets(line, sizeof line, status))
-        if (strncmp(line, "RssAnon:", 8) == 0)
-            kb = strtol(line + 8, NULL, 10);
-    if (status)
-        fclose(status);
-    return kb;
-}
-
 static void sample(void *context)
 {
     struct load *load = context;
-    long kb = rss_anon_kb(load->watched);
+    long kb = process_status_kb(number(load->watched), "RssAnon:");
     if (kb > load->rss_anon_kb)
         load->rss_anon_kb = kb;
     event_timer_start(load->loop, SAMPLE_MS, sample, load);
@@ -282,11 +274,6 @@ static int series_read(const char *path, const char *name, int count, struct ser
 }
 
 /* ---------------------------------------------------------------- running */
-
-static int number(const char *text)
-{
-    return (int)strtol(text, NULL, 10);
-}
 
 static int start(struct load *load, struct error *error)
 {
