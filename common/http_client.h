@@ -24,8 +24,8 @@ struct http_client_options {
     const char *client_cert_pem; /* with client_key_pem: mutual TLS */
     const char *client_key_pem;
     const char *tls_server_name; /* verified instead of the URL's host, or NULL */
-    const char
-        *proxy; /* "http://…", "https://…" or "socks5://…", where names are resolved; NULL: as the environment has it */
+    /* "http://…", "https://…" or "socks5://…", where names are resolved; NULL: as the environment has it */
+    const char *proxy;
     bool insecure_skip_tls_verify; /* only ever from a kubeconfig that says so; the caller logs it */
     const char *user_agent;
     int max_connections; /* 0: 16 */
@@ -67,9 +67,9 @@ struct http_request {
     const char *body;           /* copied; NULL: none */
     size_t body_length;
     const char *content_type;
-    const char
-        *bearer_token; /* never sent over plain HTTP to another host than loopback or by a proxy, nor to a redirect's */
-    size_t max_body;   /* ceiling of a collected answer; 0: 16 MiB */
+    /* Never sent over plain HTTP to another host than loopback or by a proxy, nor to a redirect's. */
+    const char *bearer_token;
+    size_t max_body;            /* ceiling of a collected answer; 0: 16 MiB */
     int64_t timeout_ms;         /* of the whole transfer; 0: none */
     int64_t idle_timeout_ms;    /* ends a stream on which no byte came for so long; 0: none */
     bool follow_redirects;      /* at most 5, same or stronger scheme; false for everything but downloads */

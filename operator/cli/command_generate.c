@@ -10,6 +10,7 @@
 #include "common/job/training_job.h"
 #include "common/memory.h"
 #include "operator/cli/command.h"
+#include "operator/cli/command_line.h"
 #include "operator/cli/first_job.h"
 #include "operator/cli/job_print.h"
 #include "operator/cli/paths.h"
@@ -69,12 +70,7 @@ struct request {
 
 static bool take_number(const char *text, int64_t *ret_number)
 {
-    char *end;
-    long number = strtol(text, &end, 10);
-    if (*text < '0' || *text > '9' || *end || number < 1 || number > INT32_MAX)
-        return false;
-    *ret_number = number;
-    return true;
+    return number_parse(text, ret_number) && *ret_number > 0;
 }
 
 static bool take_claim(const char *text, const char **ret_claim)

@@ -53,7 +53,7 @@ static bool output_parse(const char *word, enum output_form *ret_form)
     return false;
 }
 
-static bool number_parse(const char *text, int64_t *ret_number)
+bool number_parse(const char *text, int64_t *ret_number)
 {
     char *end;
     long long number = strtoll(text, &end, 10);

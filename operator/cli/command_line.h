@@ -32,6 +32,8 @@ struct command_usage {
 /* -1: go on; else the exit code: help was printed, or what is wrong was said. */
 int command_line_parse(int count, char **words, const struct command_usage *usage, struct command_line *ret_line);
 
+/* A whole number from 0 on; false when it is none. */
+bool number_parse(const char *text, int64_t *ret_number);
 /* "90", "90s", "5m", "2h", "1d" in milliseconds; false when it is none. */
 bool duration_parse(const char *text, int64_t *ret_ms);
 
