@@ -78,14 +78,15 @@ api_server_answers() {
     kubectl get --raw /readyz >/dev/null 2>&1
 }
 
-# played_job NAME WORKERS RUN_POLICY [CODE SECONDS]: its pods run until deleted, or end with CODE after that time
+# played_job NAME WORKERS RUN_POLICY [CODE SECONDS [LABELS [LINES]]]: its pods run until deleted, or end with CODE after that
+# time; LINES are more of its spec
 played_job() {
     local annotations=
     [[ -z ${4:-} ]] || annotations="test.coxswain.dev/exit-code: \"$4\", test.coxswain.dev/runs-for: $5"
     k apply -f - <<YAML
 apiVersion: coxswain.dev/v1alpha1
 kind: TrainingJob
-metadata: {name: $1}
+metadata: {name: $1, labels: {${6:-}}}
 spec:
   strategy: {type: MultiWorkerMirrored}
   workers: $2
@@ -94,6 +95,7 @@ spec:
   data: {format: synthetic, examples: 1000}
   training: {steps: 10, batchSize: 100, optimizer: {type: sgd, learningRate: "0.1"}}
   roles: [{name: worker, template: {metadata: {annotations: {$annotations}}}}]
+  ${7:-}
 YAML
 }
 
@@ -129,4 +131,26 @@ replaced() {
     local now
     now=$(current "$1" "$2")
     [[ -n $now && $now != "$3" && $(k get pod "$now" -o 'jsonpath={.status.phase}') == Running ]]
+}
+
+# ---------------------------------------------------------------- what schedulers do
+# bind JOB: every pod of it that has no node gets one
+bind() {
+    local pod
+    for pod in $(k get pods -l "coxswain.dev/job-name=$1" --field-selector spec.nodeName= -o 'jsonpath={.items[*].metadata.name}'); do
+        kubectl create --raw "/api/v1/namespaces/$space/pods/$pod/binding" -f - >/dev/null 2>&1 <<<"{\"apiVersion\":\"v1\",
+            \"kind\":\"Binding\",\"metadata\":{\"name\":\"$pod\"},\"target\":{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"name\":\"node-0\"}}"
+    done
+}
+
+# says TYPE STATUS REASON: a condition
+says() {
+    echo "{\"type\":\"$1\",\"status\":\"$2\",\"reason\":\"$3\",\"message\":\"$3\",\"lastTransitionTime\":\"2026-11-20T14:00:00Z\"}"
+}
+
+# kueue CONDITION,… [ADMISSION]: of the Workload of the job `queued`
+kueue() {
+    kubectl -n "$space" apply --server-side --force-conflicts --subresource=status --field-manager=kueue-admission -f - 2>&1 <<<"{
+        \"apiVersion\": \"kueue.x-k8s.io/v1beta2\", \"kind\": \"Workload\", \"metadata\": {\"name\": \"queued\"},
+        \"status\": {\"conditions\": [$1]${2:+, \"admission\": $2}}}"
 }

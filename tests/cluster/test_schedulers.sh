@@ -58,15 +58,6 @@ pods_are() {
     [[ $(k get pods -l "coxswain.dev/job-name=$1" -o name 2>/dev/null | wc -l) == "$2" ]]
 }
 
-# bind JOB: every pod of it that has no node gets one; what a scheduler does
-bind() {
-    local pod
-    for pod in $(k get pods -l "coxswain.dev/job-name=$1" --field-selector spec.nodeName= -o 'jsonpath={.items[*].metadata.name}'); do
-        kubectl create --raw "/api/v1/namespaces/$space/pods/$pod/binding" -f - >/dev/null 2>&1 <<<"{\"apiVersion\":\"v1\",
-            \"kind\":\"Binding\",\"metadata\":{\"name\":\"$pod\"},\"target\":{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"name\":\"node-0\"}}"
-    done
-}
-
 # runs JOB: with somebody who binds
 runs() {
     bind "$1"
@@ -146,18 +137,6 @@ life plugged $plugins
 k delete tj plugged >/dev/null
 
 # ---------------------------------------------------------------- Kueue
-# says TYPE STATUS REASON
-says() {
-    echo "{\"type\":\"$1\",\"status\":\"$2\",\"reason\":\"$3\",\"message\":\"$3\",\"lastTransitionTime\":\"2026-11-20T14:00:00Z\"}"
-}
-
-# kueue CONDITION,… [ADMISSION]: as Kueue does it
-kueue() {
-    kubectl -n "$space" apply --server-side --force-conflicts --subresource=status --field-manager=kueue-admission -f - 2>&1 <<<"{
-        \"apiVersion\": \"kueue.x-k8s.io/v1beta2\", \"kind\": \"Workload\", \"metadata\": {\"name\": \"queued\"},
-        \"status\": {\"conditions\": [$1]${2:+, \"admission\": $2}}}"
-}
-
 workload() {
     k get workloads.v1beta2.kueue.x-k8s.io queued -o "jsonpath={$1}"
 }

@@ -31,30 +31,9 @@ if ! until_true 60 leader >/dev/null || [[ ! -s $audit ]]; then
     exit 1
 fi
 
-# four NAME [MORE [LABELS]]: a job of four workers that ends well; MORE of its spec, in lines
+# four NAME [RUN_POLICY [LABELS [LINES]]]: a job of four workers that ends well; LINES are more of its spec
 four() {
-    k apply -f - >/dev/null <<YAML
-apiVersion: coxswain.dev/v1alpha1
-kind: TrainingJob
-metadata: {name: $1, labels: {${3:-}}}
-spec:
-  strategy: {type: MultiWorkerMirrored}
-  workers: 4
-  model: {preset: mlp}
-  data: {format: synthetic, examples: 1000}
-  training: {steps: 10, batchSize: 100, optimizer: {type: sgd, learningRate: "0.1"}}
-  roles: [{name: worker, template: {metadata: {annotations: {test.coxswain.dev/exit-code: "0", test.coxswain.dev/runs-for: 5s}}}}]
-  ${2:-}
-YAML
-}
-
-# What the scheduler of a gang does.
-bind() {
-    local pod
-    for pod in $(k get pods -l "coxswain.dev/job-name=$1" --field-selector spec.nodeName= -o 'jsonpath={.items[*].metadata.name}'); do
-        kubectl create --raw "/api/v1/namespaces/$space/pods/$pod/binding" -f - >/dev/null 2>&1 <<<"{\"apiVersion\":\"v1\",
-            \"kind\":\"Binding\",\"metadata\":{\"name\":\"$pod\"},\"target\":{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"name\":\"node-0\"}}"
-    done
+    played_job "$1" 4 "${2:-{\}}" 0 5s "${3:-}" "${4:-}" >/dev/null
 }
 
 bound() {
@@ -62,22 +41,9 @@ bound() {
     status_is "$1" state Succeeded
 }
 
-# What Kueue does.
 admit() {
-    local now
-    now=$(date -u +%FT%TZ)
-    kubectl -n "$space" apply --server-side --force-conflicts --subresource=status --field-manager=kueue-admission -f - >/dev/null 2>&1 <<YAML
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: Workload
-metadata: {name: $1}
-status:
-  conditions:
-  - {type: QuotaReserved, status: "True", reason: QuotaReserved, message: "", lastTransitionTime: $now}
-  - {type: Admitted, status: "True", reason: Admitted, message: "", lastTransitionTime: $now}
-  admission:
-    clusterQueue: research
-    podSetAssignments: [{name: worker, flavors: {}, resourceUsage: {}, count: 4}]
-YAML
+    kueue "$(says QuotaReserved True QuotaReserved),$(says Admitted True Admitted)" \
+        '{"clusterQueue":"research","podSetAssignments":[{"name":"worker","flavors":{},"resourceUsage":{},"count":4}]}' >/dev/null
 }
 
 # judged NAME BESIDES SORT: no more than so many writes besides the pods, and one more for each two seconds that its crew took to
@@ -101,21 +67,21 @@ four plain
 expect plain state Succeeded
 judged plain 7 "plain"
 begin
-four elastic 'elastic: {minWorkers: 2, maxWorkers: 4}'
+four elastic '' '' 'elastic: {minWorkers: 2, maxWorkers: 4}'
 expect elastic state Succeeded
 judged elastic 8 "elastic"
 begin
-four encrypted 'encryption: TLS'
+four encrypted '' '' 'encryption: TLS'
 expect encrypted state Succeeded
 judged encrypted 12 "\`encryption: TLS\`"
 if [[ -n $schedulers ]]; then
     begin
-    four gang 'runPolicy: {gang: {scheduler: Coscheduling}}'
+    four gang '{gang: {scheduler: Coscheduling}}'
     until_true 90 bound gang
     judged gang 10 "gang (Coscheduling)"
     begin
     four queued '' 'kueue.x-k8s.io/queue-name: research'
-    until_true 60 admit queued
+    until_true 60 admit
     expect queued state Succeeded
     judged queued 14 "queue (Kueue)"
 else
