@@ -52,6 +52,11 @@ void crew_communicator_free(struct crew_communicator *crew)
     free(crew);
 }
 
+const char *crew_communicator_cargo(enum strategy_type type)
+{
+    return type == STRATEGY_PIPELINE ? "what crosses between stages goes" : "gradients go";
+}
+
 bool crew_communicator_is_there(const struct crew_communicator *crew)
 {
     return crew != NULL && crew->is_there;
@@ -267,7 +272,8 @@ static int do_without(struct crew_communicator *crew, enum error_kind kind, cons
     char text[2 * WHY_MAX];
     if (crew->options.collective == COLLECTIVE_NCCL)
         return error_set(error, kind, "strategy.collective: NCCL cannot sum for this crew: %s", why);
-    snprintf(text, sizeof text, "gradients go through the host, not by NCCL: %s", why);
+    snprintf(text, sizeof text, "%s through the host, not by NCCL: %s", crew_communicator_cargo(crew->options.type),
+             why);
     tell(crew, false, text);
     return 0;
 }
@@ -276,7 +282,7 @@ static void say_it_is_there(struct crew_communicator *crew)
 {
     char text[WHY_MAX], version[COMMUNICATOR_VERSION_MAX];
     communicator_version_text(crew->options.communicator->version, version);
-    snprintf(text, sizeof text, "gradients go from GPU to GPU by NCCL %s", version);
+    snprintf(text, sizeof text, "%s from GPU to GPU by NCCL %s", crew_communicator_cargo(crew->options.type), version);
     tell(crew, true, text);
 }
 
@@ -404,14 +410,16 @@ int crew_communicator_queue(struct crew_communicator *crew, struct device_stream
         return 0;
     count_traffic(crew, operations, count);
     if (communicator_enqueue(crew->communicator, streams, operations, count, &cause) < 0 ||
-        await_handed_over(crew, "NCCL to take over gradients", step_deadline(crew), &cause) < 0)
+        await_handed_over(crew, "NCCL to take over its work", step_deadline(crew), &cause) < 0)
         return count_failure(crew, &cause, error);
     return 0;
 }
 
 static int await_event(struct crew_communicator *crew, struct device_event *event, struct error *error)
 {
-    struct patience patience = patience_start(crew, "NCCL's sums of gradients", step_deadline(crew));
+    const char *what =
+        crew->options.type == STRATEGY_PIPELINE ? "what another stage gives by NCCL" : "NCCL's sums of gradients";
+    struct patience patience = patience_start(crew, what, step_deadline(crew));
     bool handed_over;
     while (!device_event_is_done(event)) {
         if (communicator_poll(crew->communicator, &handed_over, error) < 0 || patience_keep(&patience, error) < 0)

@@ -25,6 +25,8 @@ struct crew_communicator *crew_communicator_new(const struct strategy_options *o
  * nothing to do. */
 int crew_communicator_form(struct crew_communicator *crew, struct collective *group, const struct world *world,
                            struct error *error);
+/* "gradients go", of a Pipeline "what crosses between stages goes": for people. */
+const char *crew_communicator_cargo(enum strategy_type type);
 bool crew_communicator_is_there(const struct crew_communicator *crew);
 /* Before the group is closed; whatever is under way is ended. Fine when there is none. ERROR_TIMEOUT: communicator_abort's. */
 int crew_communicator_end(struct crew_communicator *crew, struct error *error);

@@ -14,6 +14,7 @@
 #include "worker/model/layer_cost.h"
 #include "worker/optimizer/gradient_norm.h"
 #include "worker/optimizer/training_state.h"
+#include "worker/strategy/crew_communicator.h"
 #include "worker/strategy/crew_group.h"
 #include "worker/strategy/pipeline_parts.h"
 
@@ -188,6 +189,8 @@ void pipeline_close_units(struct pipeline *pipeline)
     pthread_mutex_unlock(&pipeline->lock);
     for (unsigned i = 0; i < pipeline->lane_count; i++)
         pipeline_lane_stop(&pipeline->lanes[i]);
+    pipeline_direct_free(pipeline->direct);
+    pipeline->direct = NULL;
     for (unsigned i = 0; i < pipeline->unit_count; i++)
         pipeline_unit_release(&pipeline->units[i]);
     for (unsigned i = 0; i < pipeline->lane_count; i++)
@@ -402,8 +405,9 @@ static int pipeline_reform(struct strategy *base, struct error *error)
 static void pipeline_close(struct strategy *base)
 {
     struct pipeline *pipeline = (struct pipeline *)base;
-    pipeline_disband(pipeline);
+    (void)pipeline_disband(pipeline, NULL);
     pipeline_close_units(pipeline);
+    crew_communicator_free(pipeline->devices);
     partition_release(&pipeline->partition);
     pthread_cond_destroy(&pipeline->changed);
     pthread_mutex_destroy(&pipeline->lock);
@@ -415,6 +419,8 @@ static int open_lone(struct pipeline *pipeline, struct error *error)
 {
     if (pipeline->shape.rank == 0 && take_known_partition(pipeline, error) < 0)
         return -1;
+    if (pipeline->shape.size > 1 && pipeline->base.options.may_sum_on_devices)
+        pipeline->devices = crew_communicator_new(&pipeline->base.options);
     if (pipeline->shape.size > 1)
         return 0;
     if (!pipeline->partition.stage_of && pipeline_measure_partition(pipeline, error) < 0)

@@ -7,14 +7,17 @@
 #include "worker/data/sampler.h"
 #include "worker/optimizer/training_state.h"
 #include "worker/strategy/crew_arithmetic.h"
+#include "worker/strategy/crew_communicator.h"
 #include "worker/strategy/crew_group.h"
 #include "worker/strategy/crew_restore.h"
 #include "worker/strategy/pipeline_parts.h"
 #include "worker/strategy/state_transfer.h"
 
-void pipeline_disband(struct pipeline *pipeline)
+int pipeline_disband(struct pipeline *pipeline, struct error *error)
 {
+    int result = crew_communicator_end(pipeline->devices, error);
     crew_group_close(&pipeline->base.options, &pipeline->group);
+    return result < 0 ? -1 : pipeline_direct_settle(pipeline->direct, error);
 }
 
 static int open_group(struct pipeline *pipeline, const struct world *world, struct error *error)
@@ -51,6 +54,23 @@ static int agree_on_stages(struct pipeline *pipeline, const struct world *world,
     if (partition_from_list(options->graph, pipeline->shape.stages, stage_of, &pipeline->partition, error) < 0)
         return -1;
     return pipeline_open_units(pipeline, error);
+}
+
+/* What crosses between stages goes from GPU to GPU where all can. */
+static int connect_devices(struct pipeline *pipeline, const struct world *world, struct error *error)
+{
+    if (pipeline->devices == NULL)
+        return 0;
+    if (crew_communicator_form(pipeline->devices, pipeline->group, world, error) < 0)
+        return -1;
+    bool direct = crew_communicator_is_there(pipeline->devices);
+    if (direct && pipeline->direct == NULL)
+        return pipeline_direct_new(pipeline, error);
+    if (!direct) {
+        pipeline_direct_free(pipeline->direct);
+        pipeline->direct = NULL;
+    }
+    return 0;
 }
 
 /* ---- the state */
@@ -132,7 +152,8 @@ static int start_afresh(struct pipeline *pipeline, struct error *error)
 static int form(struct pipeline *pipeline, struct error *error)
 {
     struct strategy *base = &pipeline->base;
-    pipeline_disband(pipeline);
+    if (pipeline_disband(pipeline, error) < 0)
+        return -1;
     struct member_standing standing = {.holds_state = base->holds_state,
                                        .applied_step = base->holds_state ? base->options.state->progress.step : 0};
     struct world world;
@@ -144,7 +165,7 @@ static int form(struct pipeline *pipeline, struct error *error)
                          world.size);
     base->world = world;
     if (open_group(pipeline, &world, error) < 0 || agree_on_stages(pipeline, &world, error) < 0 ||
-        pipeline_catch_up(pipeline, &world, error) < 0)
+        connect_devices(pipeline, &world, error) < 0 || pipeline_catch_up(pipeline, &world, error) < 0)
         return -1;
     if (!a_stage_is_lost(pipeline, &world))
         return copy_states(pipeline, &world, error);

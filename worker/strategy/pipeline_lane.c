@@ -9,16 +9,33 @@
 
 /* ---- a run */
 
-static int act(struct pipeline_lane *lane, struct pipeline_action action, struct error *error)
+static void note_time(void *context)
 {
+    *(int64_t *)context = clock_monotonic_ns();
+}
+
+/* Puts it on the stream, and behind it what hands on to other processes. */
+static int launch(struct pipeline_lane *lane, struct pipeline_unit *unit, struct pipeline_action action, unsigned tick,
+                  struct error *error)
+{
+    struct pipeline_direct *direct = lane->pipeline->direct;
+    if (pipeline_unit_launch(unit, action, error) < 0 || pipeline_passing_behind(unit, action, error) < 0)
+        return -1;
+    device_stream_call(lane->stream, note_time, &lane->computed_ns);
+    return direct != NULL ? pipeline_direct_exchange(direct, tick + 1, error) : 0;
+}
+
+static int act(struct pipeline_lane *lane, struct pipeline_action action, unsigned tick, struct error *error)
+{
+    struct pipeline_direct *direct = lane->pipeline->direct;
     struct pipeline_unit *unit = lane->share->units[action.part];
-    if (pipeline_passing_before(unit, action, error) < 0)
+    if ((direct != NULL && pipeline_direct_exchange(direct, tick, error) < 0) ||
+        pipeline_passing_before(unit, action, error) < 0)
         return -1;
     struct pipeline_span span = {.action = action, .start_ns = clock_monotonic_ns()};
-    if (pipeline_unit_launch(unit, action, error) < 0 || pipeline_passing_behind(unit, action, error) < 0 ||
-        device_stream_synchronise(lane->stream, error) < 0)
+    if (launch(lane, unit, action, tick, error) < 0 || device_stream_synchronise(lane->stream, error) < 0)
         return -1;
-    span.end_ns = clock_monotonic_ns();
+    span.end_ns = lane->computed_ns;
     if (!lane->pipeline->evaluates)
         lane->spans[lane->span_count++] = span;
     pipeline_passing_after(unit, action);
@@ -34,8 +51,10 @@ static int run(struct pipeline_lane *lane, struct error *error)
         lane->span_count = 0;
     }
     for (unsigned i = 0; i < count; i++)
-        if (act(lane, timetable->actions[lane->stage][i], error) < 0)
+        if (act(lane, timetable->actions[lane->stage][i], timetable->tick_of[lane->stage][i], error) < 0)
             return -1;
+    if (lane->pipeline->direct != NULL)
+        return pipeline_direct_finish(lane->pipeline->direct, error);
     for (unsigned p = 0; p < lane->pipeline->partition.parts; p++)
         if (lane->pipeline->partition.stage_of_part[p] == lane->stage &&
             pipeline_passing_finish(lane->share->units[p], error) < 0)
@@ -84,6 +103,8 @@ void pipeline_start(struct pipeline *pipeline, bool evaluates, float scale)
         pipeline_passing_reset(&pipeline->units[i]);
     for (unsigned s = 0; s < pipeline->share_count; s++)
         pipeline_share_plan(pipeline, &pipeline->shares[s], evaluates);
+    if (pipeline->direct != NULL)
+        pipeline_direct_begin(pipeline->direct);
     pthread_mutex_lock(&pipeline->lock);
     pipeline->evaluates = evaluates;
     pipeline->scale = scale;

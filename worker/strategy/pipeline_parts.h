@@ -2,9 +2,10 @@
  *
  * A pipeline's inside, for the files that make it: pipeline.c (the strategy),
  * pipeline_lane.c (a device at work), pipeline_unit.c (a part of a stage of one
- * replica), pipeline_passing.c (what goes from part to part), pipeline_share.c
- * (what the parts of a replica have in common), pipeline_update.c (gradients of
- * the whole crew, and the step). Only they include it.
+ * replica), pipeline_passing.c (what goes from part to part), pipeline_direct.c
+ * (the same from GPU to GPU), pipeline_share.c (what the parts of a replica have
+ * in common), pipeline_update.c (gradients of the whole crew, and the step). Only
+ * they include it.
  *
  * Devices are counted replica by replica, stage by stage: device d has stage d
  * mod S of replica d / S, and process p has the devices [p D, (p + 1) D), where D
@@ -25,7 +26,9 @@
 #include "worker/strategy/replica.h"
 #include "worker/strategy/strategy_table.h"
 
+struct crew_communicator;
 struct pipeline;
+struct pipeline_direct;
 
 struct pipeline_shape {
     unsigned stages, replicas;
@@ -121,6 +124,7 @@ struct pipeline_lane {
     struct device_stream *stream;
     struct pipeline_span *spans;
     unsigned span_count;
+    int64_t computed_ns; /* when the action under way was, by the stream */
     pthread_t thread;
     bool has_thread;
     struct error error; /* of the last run */
@@ -152,11 +156,13 @@ struct pipeline {
     struct reduction_plan *plan;
     struct device_stream *stream; /* of the update */
     double *norm_blocks;
-    int64_t examples;               /* in the global batch of this step */
-    int64_t read_ns;                /* what reading took in it */
-    struct collective *group;       /* NULL: a crew of one */
-    struct pipeline_blocks *blocks; /* of the gradient's norm, in a crew */
-    float *controls;                /* the last exchange */
+    int64_t examples;                  /* in the global batch of this step */
+    int64_t read_ns;                   /* what reading took in it */
+    struct collective *group;          /* NULL: a crew of one */
+    struct crew_communicator *devices; /* NULL: what crosses goes through the host, whatever others have */
+    struct pipeline_direct *direct;    /* by way of `devices`; NULL: through the host */
+    struct pipeline_blocks *blocks;    /* of the gradient's norm, in a crew */
+    float *controls;                   /* the last exchange */
     struct pipeline_verge verge;
 
     pthread_mutex_t lock;
@@ -226,6 +232,25 @@ void pipeline_passing_release(struct pipeline_unit *unit);
 /* The run's last sends. */
 int pipeline_passing_finish(struct pipeline_unit *unit, struct error *error);
 
+/* pipeline_direct.c: what crosses between processes that have a GPU each, by NCCL, on a stream of its own. All processes of a
+ * replica play the same timetable. What is made in a tick goes in one group, and each process queues the groups tick by tick: so
+ * none waits for one that a peer cannot come to. The host waits for what has come before it launches what reads it; a GPU's
+ * passes never stand behind a peer. */
+int pipeline_direct_new(struct pipeline *pipeline, struct error *error);
+/* Fine for NULL. */
+void pipeline_direct_free(struct pipeline_direct *direct);
+/* Once the communicator is ended; fine for NULL. */
+int pipeline_direct_settle(struct pipeline_direct *direct, struct error *error);
+/* Before each run. */
+void pipeline_direct_begin(struct pipeline_direct *direct);
+/* On the lane's thread: queues the groups of all ticks before this one, behind what is on the lane's stream. */
+int pipeline_direct_exchange(struct pipeline_direct *direct, unsigned tick, struct error *error);
+/* Until a micro-batch of a crossing (values first) has come, or has been given away; where it lies then. */
+int pipeline_direct_await(struct pipeline_direct *direct, unsigned crossing, unsigned micro_batch, struct error *error);
+const float *pipeline_direct_arrival(const struct pipeline_direct *direct, unsigned crossing, unsigned micro_batch);
+/* Queues what is left of the run, and waits for all of it. */
+int pipeline_direct_finish(struct pipeline_direct *direct, struct error *error);
+
 /* pipeline.c */
 /* Of a replica in a step. */
 unsigned pipeline_most_micro_batches(const struct pipeline *pipeline);
@@ -236,7 +261,8 @@ int pipeline_measure_partition(struct pipeline *pipeline, struct error *error);
 
 /* pipeline_crew.c */
 int pipeline_form(struct pipeline *pipeline, struct error *error);
-void pipeline_disband(struct pipeline *pipeline);
+/* Afterwards nothing is under way any more, unless it fails. */
+int pipeline_disband(struct pipeline *pipeline, struct error *error);
 
 /* pipeline_exchange.c: what processes tell each other in a step. */
 /* Sums the gradients of the processes that hold the same stages; the result lies in the first share's first gradient. */

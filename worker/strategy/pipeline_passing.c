@@ -150,6 +150,11 @@ static int await_incoming(struct pipeline_unit *unit, const struct direction *di
                           unsigned micro_batch, struct error *error)
 {
     struct pipeline_unit *maker = peer_of(unit, direction->crossings[crossing].from);
+    struct pipeline_direct *direct = unit->pipeline->direct;
+    if (maker == NULL && direct != NULL) {
+        direction->in[crossing] = pipeline_direct_arrival(direct, direction->first + crossing, micro_batch);
+        return pipeline_direct_await(direct, direction->first + crossing, micro_batch, error);
+    }
     if (maker == NULL)
         return receive(unit, direction, crossing, micro_batch, error);
     if (await(unit->pipeline, &direction->passages(maker)[crossing].posted, micro_batch + 1, error) < 0)
@@ -162,9 +167,13 @@ static int await_incoming(struct pipeline_unit *unit, const struct direction *di
 static int await_taken(struct pipeline_unit *unit, const struct direction *direction, unsigned crossing,
                        unsigned micro_batch, struct error *error)
 {
+    struct pipeline_direct *direct = unit->pipeline->direct;
+    bool leaves = peer_of(unit, direction->crossings[crossing].to) == NULL;
     if (micro_batch < unit->slots)
         return 0;
-    if (peer_of(unit, direction->crossings[crossing].to) == NULL)
+    if (leaves && direct != NULL)
+        return pipeline_direct_await(direct, direction->first + crossing, micro_batch, error);
+    if (leaves)
         return transfer_wait(unit->pipeline->group, departure_of(unit, direction, crossing, micro_batch), error);
     return await(unit->pipeline, &direction->passages(unit)[crossing].taken, micro_batch - unit->slots + 1, error);
 }
@@ -186,7 +195,7 @@ int pipeline_passing_before(struct pipeline_unit *unit, struct pipeline_action a
 int pipeline_passing_behind(struct pipeline_unit *unit, struct pipeline_action action, struct error *error)
 {
     struct direction direction = direction_of(unit, action.work);
-    if (device_memory_is_shared(unit->device))
+    if (device_memory_is_shared(unit->device) || unit->pipeline->direct != NULL)
         return 0;
     for (unsigned i = 0; i < direction.count; i++)
         if (direction.crossings[i].from == unit->part && peer_of(unit, direction.crossings[i].to) == NULL &&
@@ -198,9 +207,10 @@ int pipeline_passing_behind(struct pipeline_unit *unit, struct pipeline_action a
 static void hand_on(struct pipeline_unit *unit, const struct direction *direction, unsigned crossing,
                     unsigned micro_batch)
 {
-    if (peer_of(unit, direction->crossings[crossing].to) == NULL)
+    bool leaves = peer_of(unit, direction->crossings[crossing].to) == NULL;
+    if (leaves && unit->pipeline->direct == NULL)
         send(unit, direction, crossing, micro_batch);
-    else
+    else if (!leaves)
         advance(unit->pipeline, &direction->passages(unit)[crossing].posted, micro_batch + 1);
 }
 

@@ -89,6 +89,7 @@ static bool tick(const struct play *play, struct pipeline_timetable *timetable)
         if (timetable->counts[s] > before[s]) {
             const struct pipeline_action *action = &timetable->actions[s][before[s]];
             play->done[action->part][action->work]++;
+            timetable->tick_of[s][before[s]] = timetable->ticks;
             moved = true;
         }
     timetable->ticks += moved;
@@ -109,6 +110,7 @@ void pipeline_timetable_init(struct pipeline_timetable *timetable, const struct 
         timetable->counts[partition->stage_of_part[p]] += (evaluates ? 1 : 2) * micro_batches;
     for (unsigned s = 0; s < partition->stages; s++) {
         timetable->actions[s] = memory_allocate(timetable->counts[s] + 1, sizeof *timetable->actions[s]);
+        timetable->tick_of[s] = memory_allocate(timetable->counts[s] + 1, sizeof *timetable->tick_of[s]);
         timetable->counts[s] = 0;
     }
     while (tick(&play, timetable))
@@ -118,8 +120,10 @@ void pipeline_timetable_init(struct pipeline_timetable *timetable, const struct 
 
 void pipeline_timetable_release(struct pipeline_timetable *timetable)
 {
-    for (unsigned s = 0; s < timetable->stages; s++)
+    for (unsigned s = 0; s < timetable->stages; s++) {
         free(timetable->actions[s]);
+        free(timetable->tick_of[s]);
+    }
     *timetable = (struct pipeline_timetable){0};
 }
 

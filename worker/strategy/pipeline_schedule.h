@@ -46,6 +46,9 @@ struct pipeline_timetable {
     unsigned stages, micro_batches;
     bool evaluates; /* forward only */
     struct pipeline_action *actions[STAGES_MAX];
+    unsigned *tick_of
+        [STAGES_MAX]; /* when each of them is played: what it reads was made in an earlier tick, what it overwrites
+                                      was taken in one */
     unsigned counts[STAGES_MAX];
     unsigned ticks; /* that it takes where every action takes one */
 };

@@ -106,8 +106,9 @@ struct strategy_options {
     void (*on_notice)(void *context, const char *text);  /* what people may want to know, once; may be NULL */
     void (*on_warning)(void *context, const char *text); /* what they should know; may be NULL */
 
-    /* Mirrored and MultiWorkerMirrored: by the job, which is everybody's, gradients may go from device to device; then ranks ask
-     * each other whether they can. What this one's devices can do, one after another (device/communicator.h); NULL: they cannot. */
+    /* Mirrored, MultiWorkerMirrored and Pipeline: by the job, which is everybody's, gradients (what crosses between stages) may go
+     * from device to device; then ranks ask each other whether they can. What this one's devices can do, one after another
+     * (device/communicator.h); NULL: they cannot. */
     bool may_sum_on_devices;
     const struct communicator_standing *communicator;
     bool in_any_order;   /* determinism Run: such sums need not follow the tree */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/train/trainer_stages.h"
 
+#include "worker/strategy/crew_communicator.h"
 #include "worker/train/memory_budget.h"
 
 static int choose_threads(const struct trainer *trainer)
@@ -24,7 +25,8 @@ bool trainer_may_sum_on_devices(const struct trainer *trainer)
     const struct job_document *job = trainer->job;
     const struct strategy_spec *strategy = &job->strategy;
     bool several = strategy->type == STRATEGY_MULTI_WORKER_MIRRORED ||
-                   (strategy->type == STRATEGY_MIRRORED && job->devices.count > 1);
+                   (strategy->type == STRATEGY_MIRRORED && job->devices.count > 1) ||
+                   (strategy->type == STRATEGY_PIPELINE && trainer->crew.size > 1);
     return several && job->devices.type != DEVICE_TYPE_CPU &&
            (strategy->collective == COLLECTIVE_AUTO || strategy->collective == COLLECTIVE_NCCL);
 }
@@ -43,19 +45,21 @@ static int find_communicator(struct trainer *trainer, struct error *error)
 {
     struct error cause = ERROR_INIT;
     const struct strategy_spec *strategy = &trainer->job->strategy;
+    const char *cargo = crew_communicator_cargo(strategy->type);
     bool must = strategy->collective == COLLECTIVE_NCCL, alone = strategy->type == STRATEGY_MIRRORED;
     if (!trainer_may_sum_on_devices(trainer) || (!must && device_memory_is_shared(trainer->device)))
         return 0;
     if (!must && !alone && trainer->identity->crew_tls_directory) {
-        report_say(trainer->report, "the crew's traffic is TLS, which NCCL has not: gradients go through the host; "
-                                    "write strategy.collective: NCCL to send them in the clear");
+        bool may = strategy->type != STRATEGY_PIPELINE; /* which has no such option */
+        report_say(trainer->report, "the crew's traffic is TLS, which NCCL has not: %s through the host%s", cargo,
+                   may ? "; write strategy.collective: NCCL to send them in the clear" : "");
         return 0;
     }
     if (prepare_communicators(trainer, must ? error : &cause) == 0)
         return 0;
     if (must)
         return -1;
-    report_say(trainer->report, "%s; gradients go through the host", cause.message);
+    report_say(trainer->report, "%s; %s through the host", cause.message, cargo);
     return 0;
 }
 

@@ -105,6 +105,52 @@ Test(pipeline_schedule, every_action_comes_to_its_turn)
         }
 }
 
+/* The tick in which a part has done this; the row's last for what none does. */
+static unsigned tick_of(const struct row *row, const struct pipeline_timetable *timetable,
+                        struct pipeline_action action)
+{
+    unsigned stage = row->stage_of_part[action.part];
+    for (unsigned i = 0; i < timetable->counts[stage]; i++) {
+        const struct pipeline_action *other = &timetable->actions[stage][i];
+        if (other->work == action.work && other->part == action.part && other->micro_batch == action.micro_batch)
+            return timetable->tick_of[stage][i];
+    }
+    return timetable->ticks;
+}
+
+/* What a part makes in a tick it may give away in that tick: its reader has taken what lay there before, and needs this later. */
+static void expect_exchange_by_ticks(const char *stages, unsigned micro_batches)
+{
+    struct row row;
+    struct pipeline_timetable timetable;
+    make_row(&row, stages, micro_batches);
+    pipeline_timetable_init(&timetable, &row.course, micro_batches, false);
+    for (unsigned i = 0; i < 2 * (row.parts - 1); i++) {
+        bool forward = i < row.parts - 1;
+        const struct graph_crossing *crossing = forward ? &row.values[i] : &row.gradients[i - (row.parts - 1)];
+        unsigned slots = pipeline_slots(crossing->from, row.parts, micro_batches);
+        for (unsigned m = 0; m < micro_batches; m++) {
+            enum pipeline_work work = forward ? PIPELINE_FORWARD : PIPELINE_BACKWARD;
+            unsigned made = tick_of(&row, &timetable, (struct pipeline_action){work, m, crossing->from});
+            cr_expect_lt(made, tick_of(&row, &timetable, (struct pipeline_action){work, m, crossing->to}));
+            if (m >= slots)
+                cr_expect_gt(made, tick_of(&row, &timetable, (struct pipeline_action){work, m - slots, crossing->to}));
+        }
+    }
+    for (unsigned s = 0; s < row.stages; s++)
+        for (unsigned i = 1; i < timetable.counts[s]; i++)
+            cr_expect_gt(timetable.tick_of[s][i], timetable.tick_of[s][i - 1]);
+    pipeline_timetable_release(&timetable);
+}
+
+Test(pipeline_schedule, what_crosses_can_go_tick_by_tick)
+{
+    static const char *const rows[] = {"01", "012", "0123", "010", "0101", "01210"};
+    for (unsigned r = 0; r < sizeof rows / sizeof *rows; r++)
+        for (unsigned micro_batches = 1; micro_batches <= MICRO_BATCHES_MAX; micro_batches++)
+            expect_exchange_by_ticks(rows[r], micro_batches);
+}
+
 static void expect_order(const char *stages, unsigned stage, const char *order)
 {
     struct row row;
