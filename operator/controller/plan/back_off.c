@@ -33,40 +33,43 @@ int64_t back_off_until(const struct planning *planning, const struct slot *slot)
     return waits_unnamed(planning, slot) ? time_of(planning, STATUS_TIME_BACKOFF) : FIELD_UNSET;
 }
 
-/* Those of one role. A wait that is over leaves nobody behind. */
-static bool join(struct planning *planning, enum role role, slot_wanted *waits, bool others_wait, bool delayed)
+/* Also by a status that names nobody: from here on it is named. FIELD_UNSET: it does not wait, or not any more. */
+static int64_t waits_already(const struct planning *planning, const struct slot *slot)
+{
+    int64_t until_ms = slot->promised && !slot->occupant ? back_off_until(planning, slot) : FIELD_UNSET;
+    return until_ms > planning->now_ms ? until_ms : FIELD_UNSET;
+}
+
+static int64_t later(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Of one role; FIELD_UNSET: nobody waits. */
+static int64_t begin(struct planning *planning, enum role role, slot_wanted *waits, int64_t delay_ms)
 {
     struct crew *crew = &planning->crew;
-    bool joined = false;
+    int64_t until_ms = FIELD_UNSET;
     for (size_t i = crew->first[role]; i < crew->first[role + 1]; i++) {
         struct slot *slot = &crew->slots[i];
-        slot->backs_off &= others_wait;
-        if (!waits(slot))
-            continue;
-        slot->backs_off = delayed;
-        joined |= delayed;
+        int64_t slot_ms = waits_already(planning, slot);
+        if (waits(slot))
+            slot_ms = delay_ms > 0 ? later(slot_ms, planning->now_ms + delay_ms) : FIELD_UNSET;
+        slot->backs_off = slot_ms != FIELD_UNSET;
+        until_ms = later(until_ms, slot_ms);
     }
-    return joined;
+    return until_ms;
 }
 
 void back_off_begin(struct planning *planning, slot_wanted *waits, int64_t delay_ms)
 {
     struct job_status *next = planning->next;
-    int64_t latest_ms = FIELD_UNSET, own_ms = planning->now_ms + delay_ms;
+    next->backoff_until_ms = FIELD_UNSET;
     for (int role = 0; role < ROLE_COUNT; role++) {
-        struct replica_status *replicas = &next->replicas[role];
-        int64_t until_ms = FIELD_UNSET; /* of those that wait already */
-        if (replicas->backing_off)
-            until_ms = time_of(planning, status_time_of_back_off((enum role)role));
-        if (until_ms <= planning->now_ms)
-            until_ms = FIELD_UNSET;
-        bool joined = join(planning, (enum role)role, waits, until_ms != FIELD_UNSET, delay_ms > 0);
-        if (joined && until_ms < own_ms)
-            replicas->backoff_until_ms = until_ms = own_ms;
-        if (until_ms > latest_ms)
-            latest_ms = until_ms;
+        int64_t until_ms = begin(planning, (enum role)role, waits, delay_ms);
+        next->replicas[role].backoff_until_ms = until_ms;
+        next->backoff_until_ms = later(next->backoff_until_ms, until_ms);
     }
-    next->backoff_until_ms = latest_ms;
 }
 
 void back_off_update(struct planning *planning)

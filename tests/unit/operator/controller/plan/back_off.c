@@ -137,3 +137,43 @@ Test(back_off, that_an_older_operator_wrote_holds_for_whoever_was_lost)
     scene.input.now_ms = until_ms;
     cr_assert(creates(ROLE_WORKER));
 }
+
+/* An older operator told of one time for all. */
+static void forget_names(void)
+{
+    for (int role = 0; role < ROLE_COUNT; role++) {
+        scene.job.status.replicas[role].backing_off = NULL;
+        scene.job.status.replicas[role].backoff_until_ms = 0;
+    }
+}
+
+Test(back_off, that_an_older_operator_wrote_outlasts_the_next_event)
+{
+    end(&scene.pods[1]);
+    int64_t until_ms = scene.job.status.backoff_until_ms;
+    forget_names();
+    evaluator->started_ms = scene.input.now_ms - 600000;
+    end(evaluator);
+    const struct job_status *status = &scene.job.status;
+    cr_assert_str_eq(status->replicas[ROLE_WORKER].backing_off, "1");
+    cr_assert_null(status->replicas[ROLE_EVALUATOR].backing_off, "it worked for ten minutes");
+    cr_assert_eq(until(ROLE_WORKER), until_ms);
+    cr_assert_eq(status->backoff_until_ms, until_ms);
+    cr_assert_not(creates(ROLE_WORKER));
+    scene.input.now_ms = until_ms;
+    cr_assert(creates(ROLE_WORKER));
+}
+
+Test(back_off, that_an_older_operator_wrote_is_neither_ended_nor_prolonged_by_a_longer_one)
+{
+    end(&scene.pods[1]);
+    int64_t until_ms = scene.job.status.backoff_until_ms;
+    forget_names();
+    scene.input.now_ms += 2000;
+    end(evaluator);
+    cr_assert_eq(until(ROLE_WORKER), until_ms);
+    cr_assert_gt(until(ROLE_EVALUATOR), until_ms);
+    scene.input.now_ms = until_ms;
+    cr_assert(creates(ROLE_WORKER));
+    cr_assert_not(creates(ROLE_EVALUATOR));
+}
