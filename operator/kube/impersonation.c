@@ -16,6 +16,13 @@ static bool has_control(const char *text)
     return false;
 }
 
+static bool is_blank(const char *text)
+{
+    return text[strspn(text, " ")] == '\0';
+}
+
+/* As libcurl takes it, which would leave "NAME:" out. An empty group says something, too: with one, the API server looks for no
+ * others. */
 static int add_header(struct json *headers, const char *name, const struct json *value, struct error *error)
 {
     const char *text = json_string(value, NULL);
@@ -23,7 +30,8 @@ static int add_header(struct json *headers, const char *name, const struct json 
         return error_set(error, ERROR_INVALID, "%s: each value must be text that can stand in a header", name);
     SCOPED_BUFFER line;
     buffer_init(&line, LINE_MAX_BYTES);
-    if (buffer_format(&line, "%s: %s", name, text) < 0)
+    int written = is_blank(text) ? buffer_format(&line, "%s;", name) : buffer_format(&line, "%s: %s", name, text);
+    if (written < 0)
         return error_set(error, ERROR_INVALID, "%s: a value is longer than 64 KiB", name);
     json_append(headers, json_new_string(buffer_text(&line)));
     return 0;

@@ -80,6 +80,8 @@ static const char kubeconfig[] =
     "- name: other\n"
     "  user: {token: abc, as: jane doe, as-uid: u1, as-groups: [dev, 'ops team'],\n"
     "         as-user-extra: {'example.com/why': [testing], scopes: [a, b]}}\n"
+    "- name: blank\n"
+    "  user: {token: abc, as: jane, as-groups: ['', ops, ' '], as-user-extra: {scopes: [''], none: []}}\n"
     "- name: groups\n"
     "  user: {token: abc, as-groups: [dev]}\n"
     "- name: split\n"
@@ -103,6 +105,7 @@ static const char kubeconfig[] =
     "- {name: proxied, context: {cluster: proxied, user: t}}\n"
     "- {name: ftp, context: {cluster: ftp, user: t}}\n"
     "- {name: other, context: {cluster: c, user: other}}\n"
+    "- {name: blank, context: {cluster: c, user: blank}}\n"
     "- {name: groups, context: {cluster: c, user: groups}}\n"
     "- {name: split, context: {cluster: c, user: split}}\n"
     "- {name: port, context: {cluster: port, user: t}}\n"
@@ -197,6 +200,21 @@ Test(credentials, whoever_acts_as_another_says_so_in_headers)
     kube_config_release(&config);
     cr_assert_eq(parse("proxied", &config, &error), 0, "%s", error.message);
     cr_assert_str_eq(config.proxy, "socks5://proxy:1080");
+    kube_config_release(&config);
+}
+
+/* To the API server an empty group is another thing than none. */
+Test(credentials, empty_values_are_said_too)
+{
+    static const char *const expected[] = {"Impersonate-User: jane", "Impersonate-Group;", "Impersonate-Group: ops",
+                                           "Impersonate-Group;", "Impersonate-Extra-scopes;"};
+    struct kube_config config;
+    struct error error = ERROR_INIT;
+    cr_assert_eq(parse("blank", &config, &error), 0, "%s", error.message);
+    size_t count = 0;
+    for (const struct json *item = json_first(config.impersonation); item; item = json_next(item))
+        cr_assert_str_eq(json_string(item, ""), expected[count++]);
+    cr_assert_eq(count, sizeof expected / sizeof *expected);
     kube_config_release(&config);
 }
 

@@ -42,6 +42,7 @@ Test(proxy, it_is_asked_for_what_the_server_has_with_the_names_of_others)
     SCOPED_JSON *headers = json_new_array();
     json_append_string(headers, "Impersonate-User: jane");
     json_append_string(headers, "Impersonate-Group: dev");
+    json_append_string(headers, "Impersonate-Group;");
     scripted_server_start(&server, keep_head, NULL);
     ask_through("http", server.port, "http://control-plane.invalid:6443",
                 (struct kube_config){.impersonation = headers});
@@ -50,6 +51,7 @@ Test(proxy, it_is_asked_for_what_the_server_has_with_the_names_of_others)
     cr_assert_str_eq(server.log[0], "GET http://control-plane.invalid:6443/api/v1/namespaces/n/pods/p");
     cr_assert(strstr(last_head, "Impersonate-User: jane\r\n") && strstr(last_head, "Impersonate-Group: dev\r\n"), "%s",
               last_head);
+    cr_assert(strstr(last_head, "Impersonate-Group:\r\n"), "an empty one: %s", last_head);
     fixture_stop();
 }
 
