@@ -20,6 +20,7 @@ class World:
     """A job of two workers: its events and its pods', one after the other."""
 
     def __init__(self):
+        self.uid = "rough"
         self.version, self.now, self.jobs, self.pods, self.outages = 0, 0.0, [], [], []
         self.see(pod(0), pod(1))
         self.tell("Running", 2, 2)
@@ -41,7 +42,7 @@ class World:
         self.say({"state": state, "replicaStatuses": counts, **more})
 
     def say(self, status):
-        self.add(self.jobs, "MODIFIED", {"spec": {"workers": 2}, "status": status})
+        self.add(self.jobs, "MODIFIED", {"metadata": {"uid": self.uid}, "spec": {"workers": 2}, "status": status})
 
     def tell_condition(self, kind, reason, state, active):
         self.tell(state, active, active, conditions=[{"type": kind, "status": "True", "reason": reason}])
@@ -147,6 +148,27 @@ class Witness(unittest.TestCase):
         self.assertTold()
         self.world.tell_progress(39, 39)
         self.assertEqual(2, len(self.world.lies()), self.world.lies())
+
+    def test_a_save_may_be_told_before_its_step(self):
+        self.world.tell_progress(39, 40)
+        self.world.tell_progress(39, 40)
+        self.world.tell_progress(41, 40)
+        self.assertTold()
+        self.world.tell_progress(39, 40)
+        self.assertLie("told step 39 of 100, saved at 40, where 40 was saved, and 41 told")
+
+    def test_a_save_that_lies_behind_the_end_is_an_earlier_jobs(self):
+        self.world.tell_progress(100, 120)
+        self.assertTold()
+
+    def test_another_job_of_the_name_has_everything_before_it(self):
+        self.world.tell_progress(50, 40)
+        self.world.uid = "its successor"
+        self.world.tell_progress(1, None)
+        self.world.tell_progress(20, 10)
+        self.assertTold()
+        self.world.tell_progress(9, 10)
+        self.assertLie("told step 9 of 100")
 
     def test_no_step_lies_behind_the_last(self):
         self.world.tell_progress(101, 40)

@@ -155,17 +155,26 @@ def judge_status(job, pods, version, when):
 
 
 def judge_progress(jobs):
-    """What was saved is never lost again."""
-    saved = 0
+    """What was saved is never lost again, nor a step that was told and saved. A save may be told before its step, and another job
+    of the name has everything before it."""
+    saved, reached, whose = 0, 0, None
     for event in jobs:
+        uid = event["object"].get("metadata", {}).get("uid")
+        if uid != whose:
+            saved, reached, whose = 0, 0, uid
         progress = event["object"].get("status", {}).get("progress", {})
         step, total, newest_save = (progress.get(name) for name in ("step", "totalSteps", "lastCheckpointStep"))
         where = f"resource version {event['version']}: told step {step} of {total}, saved at {newest_save}"
         if newest_save is not None and newest_save < saved:
             yield f"{where}, and {saved} before"
         saved = max(saved, newest_save or 0)
-        if step is not None and (step < saved or (total is not None and step > total)):
-            yield f"{where}, where {saved} was saved"
+        if step is None:
+            continue
+        if step < min(saved, reached):
+            yield f"{where}, where {saved} was saved, and {reached} told"
+        if total is not None and step > total:
+            yield f"{where}, which is behind the last"
+        reached = max(reached, step)
 
 
 def judge_lateness(jobs, pods, outages, end):
