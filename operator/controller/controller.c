@@ -228,6 +228,8 @@ static void input_fill(const struct controller *controller, struct job_entry *en
         .gone = entry->gone,
         .gone_count = entry->gone_count,
         .gone_epoch = entry->gone_epoch,
+        .unsure = entry->unsure,
+        .unsure_count = entry->unsure_count,
         .finished = entry->finished,
         .finished_count = entry->finished_count,
         .inherited_epoch = entry->inherited_epoch,

@@ -240,12 +240,28 @@ static char *why_taken(const struct creation *creation, const struct json *objec
                : owner_name_taken(creation->resource.plural, creation->name, &owner);
 }
 
+static bool is_absent(const struct kube_answer *answer)
+{
+    return answer->error && answer->error->kind == ERROR_NOT_FOUND && strcmp(answer->reason, "NotFound") == 0;
+}
+
 /* A pod that existed and does not may have been ours, and its process may live on where it was removed by force: under this
  * name and epoch none is made again. */
 static bool came_and_went(const struct creation *creation, const struct kube_answer *answer)
 {
-    return creation->action && answer->error && answer->error->kind == ERROR_NOT_FOUND &&
-           strcmp(answer->reason, "NotFound") == 0;
+    return creation->action && is_absent(answer);
+}
+
+/* Until somebody can be asked, no other pod comes in its place. */
+static void note_certainty(const struct creation *creation, const struct kube_answer *answer)
+{
+    struct execution *execution = creation->execution;
+    if (!creation->action)
+        return;
+    if (!answer->error || is_absent(answer))
+        job_entry_note_sure(execution->entry, execution->uid, creation->action);
+    else
+        job_entry_note_unsure(execution->entry, execution->uid, creation->action);
 }
 
 /* AlreadyExists: ours, from before a crash or from a try whose answer was lost? Or the answer was lost just now. */
@@ -254,6 +270,7 @@ static void owner_checked(void *context, const struct kube_answer *answer)
     struct creation *creation = context;
     struct execution *execution = creation->execution;
     SCOPED_FREE char *taken = answer->error ? NULL : why_taken(creation, answer->object);
+    note_certainty(creation, answer);
     if (answer->error && creation->unsure.kind != ERROR_NONE) {
         creation_note_refusal(creation, &creation->unsure);
     } else if (came_and_went(creation, answer)) {
@@ -269,11 +286,11 @@ static void owner_checked(void *context, const struct kube_answer *answer)
     creation_end(creation);
 }
 
-static void check_owner(struct creation *creation)
+static void look(struct creation *creation, kube_answered *answered)
 {
     struct execution *execution = creation->execution;
     struct resource_path path = {creation->resource, execution->namespace, creation->name, NULL};
-    struct kube_call_options options = execution_call_options(execution, owner_checked, creation);
+    struct kube_call_options options = execution_call_options(execution, answered, creation);
     kube_client_get(execution->executor.client, &path, &options);
 }
 
@@ -304,7 +321,7 @@ static void created(void *context, const struct kube_answer *answer)
     if (answer->error && may_be_done(creation, answer))
         creation->unsure = *answer->error;
     if (answer->error && (answer->error->kind == ERROR_ALREADY_EXISTS || creation->unsure.kind != ERROR_NONE)) {
-        check_owner(creation);
+        look(creation, owner_checked);
         return;
     }
     if (answer->error) {
@@ -434,6 +451,32 @@ static void create_pods(struct execution *execution, const struct training_job *
         builder.placement = execution->plan.placement;
         create_pod(execution, &builder, action);
     }
+}
+
+/* It is there, and the cache will show it; or it is not, and is made next; or that is not known yet. */
+static void pod_looked_for(void *context, const struct kube_answer *answer)
+{
+    struct creation *creation = context;
+    SCOPED_FREE char *taken = answer->error ? NULL : why_taken(creation, answer->object);
+    note_certainty(creation, answer);
+    if (!answer->error && !taken)
+        own_write_note(&creation->execution->entry->pod_write, version_of(answer));
+    else if (answer->error && !is_absent(answer))
+        creation_note_refusal(creation, answer->error);
+    creation_end(creation);
+}
+
+static void look_for_pod(struct execution *execution, const struct training_job *job, const struct action *action)
+{
+    struct training_job crew = *job;
+    crew.status.epoch = action->epoch;
+    struct creation *creation = memory_allocate(1, sizeof *creation);
+    *creation = (struct creation){.execution = execution,
+                                  .resource = KUBE_PODS,
+                                  .name = pod_name(&crew, action->role, action->index),
+                                  .action = action};
+    execution->open++;
+    look(creation, pod_looked_for);
 }
 
 /* ---------------------------------------------------------------- the other actions */
@@ -689,6 +732,9 @@ static void act(struct execution *execution, const struct training_job *job, con
         execute_tell_workload(execution, job);
         return;
     case ACTION_CREATE_POD: /* create_pods */
+        return;
+    case ACTION_LOOK_FOR_POD:
+        look_for_pod(execution, job, action);
         return;
     case ACTION_ADOPT_POD:
         adopt_pod(execution, job, action->pod);

@@ -50,6 +50,7 @@ void job_entry_free(struct job_entry *entry)
     free(entry->waits_since_ms);
     free(entry->status_moves);
     free(entry->gone);
+    free(entry->unsure);
     free(entry->finished);
     free(entry->obstacle_message);
     free(entry->document);
@@ -60,8 +61,49 @@ void job_entry_free(struct job_entry *entry)
     free(entry);
 }
 
+static void forget_unsure(struct job_entry *entry, enum role role, int64_t index, int64_t epoch)
+{
+    for (size_t i = 0; i < entry->unsure_count; i++) {
+        const struct unsure_pod *pod = &entry->unsure[i];
+        if (pod->role != role || pod->index != index || pod->epoch != epoch)
+            continue;
+        entry->unsure[i] = entry->unsure[--entry->unsure_count];
+        return;
+    }
+}
+
+static void see_unsure(struct job_entry *entry, const struct pod_record *pod)
+{
+    struct pod_room room;
+    if (entry->unsure_count == 0)
+        return;
+    struct pod_view view = pod_record_view(pod, &room);
+    if (view.member && pod_view_is_of(&view, entry->job_uid))
+        forget_unsure(entry, view.role, view.index, view.epoch);
+}
+
+void job_entry_note_sure(struct job_entry *entry, const char *uid, const struct action *action)
+{
+    if (job_entry_is_about(entry, uid))
+        forget_unsure(entry, action->role, action->index, action->epoch);
+}
+
+void job_entry_note_unsure(struct job_entry *entry, const char *uid, const struct action *action)
+{
+    if (!job_entry_is_about(entry, uid))
+        return;
+    forget_unsure(entry, action->role, action->index, action->epoch);
+    if (entry->unsure_count == entry->unsure_capacity) {
+        entry->unsure_capacity = entry->unsure_capacity ? 2 * entry->unsure_capacity : 4;
+        entry->unsure = memory_resize(entry->unsure, entry->unsure_capacity, sizeof *entry->unsure);
+    }
+    entry->unsure[entry->unsure_count++] =
+        (struct unsure_pod){.role = action->role, .index = action->index, .epoch = action->epoch};
+}
+
 void job_entry_add_pod(struct job_entry *entry, const struct pod_record *pod)
 {
+    see_unsure(entry, pod);
     if (entry->pod_count == entry->pod_capacity) {
         entry->pod_capacity = entry->pod_capacity ? 2 * entry->pod_capacity : 4;
         entry->pods = memory_resize(entry->pods, entry->pod_capacity, sizeof *entry->pods);
@@ -224,6 +266,7 @@ void job_entry_set_job(struct job_entry *entry, const char *uid)
     entry->certificate.number = FIELD_UNSET;
     entry->key_look = (struct crew_key_look){0};
     forget_gone(entry, 0);
+    entry->unsure_count = 0;
     entry->finished_count = 0;
     entry->over = false;
     entry->inherited_epoch = 0;

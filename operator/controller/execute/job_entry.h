@@ -57,6 +57,8 @@ struct job_entry {
     struct gone_pod *gone; /* of the newest epoch that pods of the job have vanished from */
     size_t gone_count, gone_capacity;
     int64_t gone_epoch;
+    struct unsure_pod *unsure; /* see plan.h */
+    size_t unsure_count, unsure_capacity;
     struct finished_pod *finished; /* see plan.h; the oldest first */
     size_t finished_count, finished_capacity;
     int64_t inherited_epoch;          /* see plan.h */
@@ -101,6 +103,10 @@ void job_entry_forget_finished(struct job_entry *entry, size_t count);
 
 /* A pod of the job `uid` was made as `action` has it and is gone, although the cache has shown neither. */
 void job_entry_note_lost(struct job_entry *entry, const char *uid, const struct action *action, int64_t epoch);
+
+/* Whether the pod of `action` was made for the job `uid` is not known; or it is, also once the cache has shown it. */
+void job_entry_note_unsure(struct job_entry *entry, const char *uid, const struct action *action);
+void job_entry_note_sure(struct job_entry *entry, const char *uid, const struct action *action);
 
 /* The job of this name is now that of `uid`, NULL: there is none. What is known of another one is forgotten, and what
  * is still heard of it is not noted. End a question under way before (progress_forget). */

@@ -60,17 +60,33 @@ bool create_promises_again(const struct planning *planning)
     return planning->old->epoch <= planning->input->inherited_epoch;
 }
 
+/* Pods that may be there already, under whatever epoch: no other is made, nor promised, beside one of them. */
+static bool look_for_unsure(struct planning *planning)
+{
+    bool found = false;
+    for (size_t i = 0; i < planning->crew.slot_count; i++) {
+        const struct slot *slot = &planning->crew.slots[i];
+        if (slot->unsure_epoch == 0 || !slot_is_due(planning, slot))
+            continue;
+        planning_look_for_pod(planning, slot);
+        found = true;
+    }
+    return found;
+}
+
 static void create_pods(struct planning *planning)
 {
     if (!may_create_pods(planning))
         return;
+    bool looks = look_for_unsure(planning);
     if (create_promises_again(planning)) {
-        planning_promise_again(planning);
+        if (!looks)
+            planning_promise_again(planning);
         return;
     }
     for (size_t i = 0; i < planning->crew.slot_count; i++) {
         const struct slot *slot = &planning->crew.slots[i];
-        if (slot_is_due(planning, slot))
+        if (slot_is_due(planning, slot) && slot->unsure_epoch == 0)
             planning_create_pod(planning, slot->role, slot->index);
     }
 }

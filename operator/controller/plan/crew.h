@@ -23,6 +23,7 @@ struct slot {
     bool restarting;                 /* a pod was lost, and no successor has been ready yet */
     bool backs_off;                  /* its successor waits, see back_off.h */
     bool failed;                     /* its pod has ended, or it is lost */
+    int64_t unsure_epoch;            /* of a pod that may have been made, though nobody has seen it; 0: of none */
     bool blocked;                    /* a superseded pod still carries the label `current` */
     const struct pod_view *occupant; /* the pod that counts; NULL: none */
     const struct pod_view *finished; /* the newest superseded one that has ended, kept for its log; NULL: none */

@@ -80,6 +80,16 @@ static void break_gone_promises(struct planning *planning)
     }
 }
 
+static void note_unsure(struct planning *planning)
+{
+    for (size_t i = 0; i < planning->input->unsure_count; i++) {
+        const struct unsure_pod *pod = &planning->input->unsure[i];
+        struct slot *slot = crew_slot_at(&planning->crew, pod->role, pod->index);
+        if (slot)
+            slot->unsure_epoch = pod->epoch;
+    }
+}
+
 static bool lacks_workload(const struct plan_input *input)
 {
     return input->job->queue_name && input->queue.state == OPTIONAL_READY && !input->queue.workload;
@@ -257,6 +267,7 @@ void plan_job(const struct plan_input *input, struct plan *ret_plan)
         return;
     clear_kept_promises(&planning);
     break_gone_promises(&planning);
+    note_unsure(&planning);
     note_finished(&planning);
     planning.finishing = finishing_of(&planning);
     if (planning.finishing == FINISHING_WAITS && !status_terminal(planning.old))

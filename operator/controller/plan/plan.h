@@ -81,6 +81,12 @@ struct gone_pod {
     int64_t index;
 };
 
+/* One that may have been made: neither its create nor a look for it was answered. */
+struct unsure_pod {
+    enum role role;
+    int64_t index, epoch;
+};
+
 /* One that was seen to finish before that. */
 struct finished_pod {
     enum role role;
@@ -150,6 +156,8 @@ struct plan_input {
     const struct gone_pod *gone;
     size_t gone_count;
     int64_t gone_epoch;
+    const struct unsure_pod *unsure; /* known in memory only, until one of them is seen, or is known not to be there */
+    size_t unsure_count;
     const struct finished_pod *finished; /* known in memory only, until a status was written that knows of them */
     size_t finished_count;
     /* That the status had when this operator first saw the job, or when it last listed all pods anew: pods of it may have
@@ -191,7 +199,8 @@ enum action_type {
     ACTION_RELEASE_WORKLOAD, /* evicted, and its pods are gone: it gives its quota back */
     ACTION_CLEAR_ADMISSION,
     ACTION_TELL_WORKLOAD, /* whether its pods are ready, or that it is over */
-    ACTION_CREATE_POD,    /* role, index; epoch and attempt are the plan's */
+    ACTION_CREATE_POD,    /* role, index, epoch; the attempt is the plan's */
+    ACTION_LOOK_FOR_POD,  /* role, index, epoch: whether an earlier create made it */
     ACTION_ADOPT_POD,     /* unless the job is being deleted by now */
     ACTION_REMOVE_CURRENT,
     ACTION_DELETE_POD,
@@ -202,7 +211,7 @@ enum action_type {
 struct action {
     enum action_type type;
     enum role role;
-    int64_t index;
+    int64_t index, epoch;
     const struct pod_view *pod; /* ADOPT_POD, REMOVE_CURRENT, DELETE_POD, FORCE_DELETE_POD: borrowed from the input */
 };
 

@@ -34,7 +34,14 @@ void planning_act(struct planning *planning, enum action_type type, const struct
 
 void planning_create_pod(struct planning *planning, enum role role, int64_t index)
 {
-    *action_add(planning->plan) = (struct action){.type = ACTION_CREATE_POD, .role = role, .index = index};
+    *action_add(planning->plan) =
+        (struct action){.type = ACTION_CREATE_POD, .role = role, .index = index, .epoch = planning->plan->epoch};
+}
+
+void planning_look_for_pod(struct planning *planning, const struct slot *slot)
+{
+    *action_add(planning->plan) = (struct action){
+        .type = ACTION_LOOK_FOR_POD, .role = slot->role, .index = slot->index, .epoch = slot->unsure_epoch};
 }
 
 void planning_delete_pod(struct planning *planning, const struct pod_view *pod)

@@ -82,6 +82,7 @@ void suspend_take_back(struct planning *planning);
 /* Adds to the plan. */
 void planning_act(struct planning *planning, enum action_type type, const struct pod_view *pod);
 void planning_create_pod(struct planning *planning, enum role role, int64_t index);
+void planning_look_for_pod(struct planning *planning, const struct slot *slot);
 /* It is told when all has been written, and the input is gone by then: all texts are static or in the plan's arena. */
 void planning_event(struct planning *planning, bool warning, const char *reason, const char *action, const char *note);
 /* A warning that tells of an action rather than of the status. */

@@ -421,9 +421,11 @@ static void have_the_pod_of(struct scripted_request *request)
         scripted_reply(request, 409,
                        "{\"kind\":\"Status\",\"reason\":\"AlreadyExists\",\"code\":409,\"message\":\"\"}");
     else if (is_for(request, "GET /api/v1/namespaces/default/pods"))
-        scripted_reply(request, 200,
-                       "{\"metadata\":{\"name\":\"digits-worker-0-1\",\"ownerReferences\":[{\"kind\":\"ReplicaSet\","
-                       "\"name\":\"web\",\"uid\":\"rs\",\"controller\":true}]}}");
+        scripted_reply(
+            request, 200,
+            "{\"metadata\":{\"name\":\"digits-worker-0-1\",\"resourceVersion\":\"7\",\"ownerReferences\":[{\"kind\":"
+            "\"ReplicaSet\","
+            "\"name\":\"web\",\"uid\":\"rs\",\"controller\":true}]}}");
     else
         make_anything(request);
 }
@@ -466,12 +468,14 @@ Test(execute, a_pod_that_came_and_went_unseen_does_not_come_again)
 }
 
 /* The answer to a create is cut. */
-static bool was_made;
+static bool was_made, looks_are_lost;
 
 static void lose_the_answer(struct scripted_request *request)
 {
     if (is_for(request, "POST /api/v1/namespaces/default/pods"))
         scripted_reply(request, 201, "{\"metadata\":{");
+    else if (is_for(request, "GET /api/v1/namespaces/default/pods") && looks_are_lost)
+        scripted_reply(request, 200, "{\"metadata\":{");
     else if (is_for(request, "GET /api/v1/namespaces/default/pods") && was_made)
         scripted_reply(request, 200,
                        "{\"metadata\":{\"name\":\"digits-worker-0-1\",\"resourceVersion\":\"7\",\"labels\":{"
@@ -504,6 +508,77 @@ Test(execute, one_that_was_not_made_is_tried_again)
     cr_assert_eq(done.kind, ERROR_CORRUPT);
     cr_assert_eq(entry->obstacle, OBSTACLE_OUTAGE);
     cr_assert_eq(entry->gone_count, 0, "it is not known to have been there");
+    stop();
+}
+
+/* Pods were listed anew, so that a promise of this epoch would be made once more, under the next. */
+static void look_again(void)
+{
+    scene.input.unsure = entry->unsure;
+    scene.input.unsure_count = entry->unsure_count;
+    scene.input.inherited_epoch = 1;
+    execute();
+}
+
+static void know_nothing(void)
+{
+    looks_are_lost = true;
+    start_afresh(lose_the_answer);
+    execute();
+    cr_assert_eq(entry->unsure_count, 1);
+    cr_assert_eq(entry->obstacle, OBSTACLE_OUTAGE);
+    look_again();
+    cr_assert_eq(entry->unsure_count, 1);
+    cr_assert_eq(entry->obstacle_count, 1, "it waits longer");
+    cr_assert_eq(scripted_count(&server, "POST /api/v1/namespaces/default/pods"), 1);
+    looks_are_lost = false;
+}
+
+Test(execute, one_of_which_nothing_is_known_is_looked_for_until_it_is_seen)
+{
+    was_made = true;
+    know_nothing();
+    look_again();
+    cr_assert_eq(done.kind, ERROR_NONE);
+    cr_assert_eq(entry->unsure_count, 0);
+    cr_assert_eq(entry->pod_write, 7, "the cache will show it");
+    stop();
+}
+
+Test(execute, or_is_known_not_to_be_there)
+{
+    was_made = false;
+    know_nothing();
+    look_again();
+    cr_assert_eq(done.kind, ERROR_NONE);
+    cr_assert_eq(entry->unsure_count, 0);
+    cr_assert_eq(entry->gone_count, 0);
+    scene.input.unsure_count = 0;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.epoch, 2, "now it is promised once more");
+    stop();
+}
+
+static bool exists_and_is_silent_of_it;
+
+static void have_what_nobody_tells_of(struct scripted_request *request)
+{
+    if (is_for(request, "GET /api/v1/namespaces/default/pods") && exists_and_is_silent_of_it)
+        scripted_reply(request, 200, "{\"metadata\":{");
+    else
+        have_the_pod_of(request);
+}
+
+Test(execute, whose_a_name_is_that_is_taken_is_asked_again_too)
+{
+    exists_and_is_silent_of_it = true;
+    start_afresh(have_what_nobody_tells_of);
+    execute();
+    cr_assert_eq(entry->unsure_count, 1);
+    exists_and_is_silent_of_it = false;
+    look_again();
+    cr_assert_eq(entry->unsure_count, 0);
+    cr_assert_eq(entry->pod_write, 0, "it is none of ours, and the cache will not show it");
     stop();
 }
 

@@ -235,6 +235,27 @@ Test(job_entry, a_strangers_pod_that_goes_counts_for_nothing)
     cr_assert_eq(entry->gone_epoch, 2, "a loss is still told from it");
 }
 
+Test(job_entry, whether_a_pod_was_made_is_known_once_the_cache_has_shown_it)
+{
+    SCOPED_FREE struct pod_record *own = pod_of("first", 1, 2), *another = pod_of("another", 1, 2);
+    const struct action create = {.type = ACTION_CREATE_POD, .role = ROLE_WORKER, .index = 1, .epoch = 2};
+    const struct action later = {.type = ACTION_CREATE_POD, .role = ROLE_WORKER, .index = 1, .epoch = 3};
+    job_entry_set_job(entry, "first");
+    job_entry_note_unsure(entry, "another", &create);
+    cr_assert_eq(entry->unsure_count, 0);
+    job_entry_note_unsure(entry, "first", &create);
+    job_entry_note_unsure(entry, "first", &create);
+    cr_assert_eq(entry->unsure_count, 1);
+    job_entry_note_sure(entry, "first", &later);
+    job_entry_add_pod(entry, another);
+    cr_assert_eq(entry->unsure_count, 1);
+    job_entry_add_pod(entry, own);
+    cr_assert_eq(entry->unsure_count, 0);
+    job_entry_note_unsure(entry, "first", &later);
+    job_entry_set_job(entry, "second");
+    cr_assert_eq(entry->unsure_count, 0);
+}
+
 static struct pod_record *pod_at(int64_t created_ms, int64_t deletion_ms)
 {
     SCOPED_FREE struct pod_record *plain = pod_of("first", 0, 1);

@@ -213,6 +213,31 @@ Test(create, a_promised_pod_that_came_and_went_is_lost)
     cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 3, "of an older epoch than what is promised now");
 }
 
+/* Neither its create nor a look for it was answered. */
+Test(create, beside_a_pod_that_may_be_there_no_other_is_made)
+{
+    scene_plan(&scene);
+    scene_accept(&scene);
+    struct unsure_pod unsure = {.role = ROLE_WORKER, .index = 1, .epoch = 1};
+    scene.input.unsure = &unsure;
+    scene.input.unsure_count = 1;
+    scene.job.status.epoch = 2;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_LOOK_FOR_POD), 1);
+    cr_assert_eq(scene.plan.actions[0].index, 1);
+    cr_assert_eq(scene.plan.actions[0].epoch, 1);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 2, "the others do not wait for it");
+    scene.input.inherited_epoch = 2;
+    scene_plan(&scene);
+    cr_assert_eq(scene_count(&scene, ACTION_LOOK_FOR_POD), 1);
+    cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0);
+    cr_assert_eq(scene.plan.status.epoch, 2, "nor is another promised");
+    scene.input.obstacle = (struct obstacle){OBSTACLE_OUTAGE, "timed out", SCENE_NOW + 4000, NULL};
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.action_count, 0, "not yet");
+    cr_assert_leq(scene.plan.requeue_ms, SCENE_NOW + 4000);
+}
+
 /* It may have been there, and have been removed by force from a node that is cut off, while no operator looked. */
 Test(create, what_a_successor_finds_promised_it_promises_under_another_epoch)
 {

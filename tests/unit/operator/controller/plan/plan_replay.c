@@ -716,6 +716,9 @@ static void operator_do(const struct action *action, const struct training_job *
         server_create((struct place){action->role, action->index}, plan->epoch, plan->attempt, false);
         model.must_see_pods = true;
         break;
+    case ACTION_LOOK_FOR_POD:
+        CHECK(false, "a pod is looked for though every create was answered");
+        break;
     case ACTION_ADOPT_POD:
         CHECK(*action->pod->owner_uid == '\0', "what belongs to somebody is adopted");
         if ((pod = find_pod(action->pod->uid)) != NULL)
