@@ -228,6 +228,8 @@ static void input_fill(const struct controller *controller, struct job_entry *en
         .gone = entry->gone,
         .gone_count = entry->gone_count,
         .gone_epoch = entry->gone_epoch,
+        .vanished_ms = entry->vanished_ms,
+        .vanished_attempt = entry->vanished_attempt,
         .unsure = entry->unsure,
         .unsure_count = entry->unsure_count,
         .finished = entry->finished,
@@ -559,6 +561,7 @@ static void pod_deleted(void *context, const char *key, const void *item)
 {
     struct controller *controller = context;
     struct job_entry *entry = entry_of_pod(controller, key, item);
+    job_entry_note_vanished(entry, item, clock_now_ms());
     job_entry_remove_pod(entry, item);
     look_at_pods(controller, entry);
 }

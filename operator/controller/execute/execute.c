@@ -543,6 +543,7 @@ static void delete_pod(struct execution *execution, const struct action *action,
     struct kube_delete_options what = {.uid = action->pod->uid, .grace_seconds = grace_seconds};
     struct pod_deletion *deletion = arena_allocate(&execution->plan.arena, 1, sizeof *deletion);
     *deletion = (struct pod_deletion){execution, (size_t)(action - execution->plan.actions)};
+    job_entry_note_sent_away(execution->entry, execution->uid, action->pod);
     struct kube_call_options options = execution_call_options(execution, pod_deleted, deletion);
     execution->open++;
     kube_client_delete(execution->executor.client, &path, &what, &options);

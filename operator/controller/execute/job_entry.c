@@ -218,6 +218,28 @@ static bool is_of_job(const struct job_entry *entry, const struct pod_view *pod)
                                                    first_crew_or_told(pod, entry->told_epoch, entry->told_attempt));
 }
 
+void job_entry_note_sent_away(struct job_entry *entry, const char *uid, const struct pod_view *pod)
+{
+    bool counts = job_entry_is_about(entry, uid) && pod->member && pod->role != ROLE_EVALUATOR;
+    if (counts && pod->attempt > entry->sent_away_attempt)
+        entry->sent_away_attempt = pod->attempt;
+}
+
+/* Whoever was asked to end by us says nothing by going, unless it says itself that it was disrupted. */
+void job_entry_note_vanished(struct job_entry *entry, const struct pod_record *pod, int64_t now_ms)
+{
+    struct pod_room room;
+    struct pod_view view = pod_record_view(pod, &room);
+    bool disrupted = view.disruption_target || (view.phase == POD_FAILED && view.exit_code == EXIT_CODE_NONE);
+    bool of_its_own_accord = pod_view_ended(&view) && !pod_view_was_asked_to_end(&view);
+    if (!view.member || view.role == ROLE_EVALUATOR || !is_of_job(entry, &view))
+        return;
+    if (!disrupted && (of_its_own_accord || view.attempt <= entry->sent_away_attempt))
+        return;
+    entry->vanished_ms = now_ms;
+    entry->vanished_attempt = view.attempt;
+}
+
 void job_entry_remove_pod(struct job_entry *entry, const struct pod_record *pod)
 {
     struct pod_room room;
@@ -267,6 +289,7 @@ void job_entry_set_job(struct job_entry *entry, const char *uid)
     entry->key_look = (struct crew_key_look){0};
     forget_gone(entry, 0);
     entry->unsure_count = 0;
+    entry->vanished_attempt = entry->sent_away_attempt = 0;
     entry->finished_count = 0;
     entry->over = false;
     entry->inherited_epoch = 0;
@@ -316,6 +339,7 @@ void job_entry_clock_set(struct job_entry *entry, int64_t by_ms, const struct jo
     for (size_t i = 0; i < entry->refused_count; i++)
         entry->refused[i].retry_ms += by_ms;
     entry->obstacle_retry_ms += by_ms;
+    entry->vanished_ms += by_ms;
     entry->poll_ms += by_ms;
     entry->certificate.from_ms += by_ms;
     entry->key_look.at_ms += by_ms;

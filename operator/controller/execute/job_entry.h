@@ -57,7 +57,9 @@ struct job_entry {
     struct gone_pod *gone; /* of the newest epoch that pods of the job have vanished from */
     size_t gone_count, gone_capacity;
     int64_t gone_epoch;
-    struct unsure_pod *unsure; /* see plan.h */
+    int64_t vanished_ms, vanished_attempt; /* see plan.h */
+    int64_t sent_away_attempt;             /* the highest of which we asked a pod to end, evaluators apart */
+    struct unsure_pod *unsure;             /* see plan.h */
     size_t unsure_count, unsure_capacity;
     struct finished_pod *finished; /* see plan.h; the oldest first */
     size_t finished_count, finished_capacity;
@@ -97,6 +99,11 @@ void job_entry_change_pod(struct job_entry *entry, const struct pod_record *old,
 /* The cache shows this state of the pod from now on. */
 void job_entry_note_wait(struct job_entry *entry, const struct pod_record *pod, int64_t now_ms);
 void job_entry_remove_pod(struct job_entry *entry, const struct pod_record *pod);
+
+/* Before it is removed, since the cache does not show it any more. */
+void job_entry_note_vanished(struct job_entry *entry, const struct pod_record *pod, int64_t now_ms);
+/* A pod of the job `uid` is asked to end. */
+void job_entry_note_sent_away(struct job_entry *entry, const char *uid, const struct pod_view *pod);
 
 /* A status was written that knows of the first `count` of those that have finished. */
 void job_entry_forget_finished(struct job_entry *entry, size_t count);

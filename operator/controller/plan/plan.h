@@ -158,7 +158,9 @@ struct plan_input {
     int64_t gone_epoch;
     const struct unsure_pod *unsure; /* known in memory only, until one of them is seen, or is known not to be there */
     size_t unsure_count;
-    const struct finished_pod *finished; /* known in memory only, until a status was written that knows of them */
+    int64_t vanished_ms, vanished_attempt; /* when the last of the crew went though we had sent nobody of that attempt
+                                              away, in memory only; attempt 0: none did */
+    const struct finished_pod *finished;   /* known in memory only, until a status was written that knows of them */
     size_t finished_count;
     /* That the status had when this operator first saw the job, or when it last listed all pods anew: pods of it may have
      * come and gone unseen. */

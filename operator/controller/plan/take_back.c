@@ -27,21 +27,37 @@ static bool may_have_been_disrupted(const struct planning *planning, const struc
            pod->attempt == planning->next->charged_attempt && (!pod_view_ended(pod) || was_disrupted(pod));
 }
 
+static int64_t charged_time(const struct planning *planning)
+{
+    const struct job_status *old = planning->old, *next = planning->next;
+    return next->charged_ms == old->charged_ms ? planning_time(planning, STATUS_TIME_CHARGED) : next->charged_ms;
+}
+
 /* One that lies ahead was noted by another clock. */
 static bool time_is_left(struct planning *planning)
 {
-    const struct job_status *old = planning->old, *next = planning->next;
-    bool is_old = next->charged_ms == old->charged_ms;
-    int64_t charged_ms = is_old ? planning_time(planning, STATUS_TIME_CHARGED) : next->charged_ms;
-    if (next->charged_ms == FIELD_UNSET || charged_ms > planning->now_ms ||
-        planning->now_ms >= charged_ms + TAKE_BACK_MS)
+    int64_t charged_ms = charged_time(planning);
+    if (charged_ms == FIELD_UNSET || charged_ms > planning->now_ms || planning->now_ms >= charged_ms + TAKE_BACK_MS)
         return false;
     planning_requeue(planning, charged_ms + TAKE_BACK_MS);
     return true;
 }
 
+/* What a plan finds together has happened within a moment. */
+#define MOMENT_MS 2000
+
+static bool one_has_vanished(const struct planning *planning)
+{
+    const struct plan_input *input = planning->input;
+    int64_t charged_ms = charged_time(planning);
+    return charged_ms != FIELD_UNSET && input->vanished_attempt > 0 &&
+           input->vanished_attempt == planning->next->charged_attempt && input->vanished_ms >= charged_ms - MOMENT_MS;
+}
+
 bool take_back_may_follow(struct planning *planning)
 {
+    if (one_has_vanished(planning))
+        return time_is_left(planning);
     for (size_t i = 0; i < planning->input->pod_count; i++)
         if (may_have_been_disrupted(planning, planning->input->pods[i]))
             return time_is_left(planning);
@@ -55,7 +71,7 @@ static bool an_earlier_crew_was_disrupted(const struct planning *planning)
         if (pod->attempt == planning->old->charged_attempt && was_disrupted(pod))
             return true;
     }
-    return false;
+    return one_has_vanished(planning);
 }
 
 /* Where only the pod that failed was replaced, the others still hold their places; judge_plan counts what befell them. */

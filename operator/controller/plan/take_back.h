@@ -16,8 +16,8 @@
 /* After an event was counted as `kind`; `cause` is the slot to blame. */
 void take_back_note(struct planning *planning, const struct slot *cause, enum ending_kind kind);
 
-/* A failure that the next status has counted may be taken back yet: its time is not over, and a pod of that crew is left
- * which may turn out to have been disrupted. Then the plan looks again when the time is over. */
+/* A failure that the next status has counted may be taken back yet: its time is not over, and a pod of that crew has
+ * vanished, or is left and may turn out to have been disrupted. Then the plan looks again when the time is over. */
 bool take_back_may_follow(struct planning *planning);
 
 #endif

@@ -256,6 +256,42 @@ Test(job_entry, whether_a_pod_was_made_is_known_once_the_cache_has_shown_it)
     cr_assert_eq(entry->unsure_count, 0);
 }
 
+static bool vanishes(struct pod_view view, int64_t now_ms)
+{
+    SCOPED_FREE struct pod_record *pod = pod_record_new(&view);
+    job_entry_note_vanished(entry, pod, now_ms);
+    return entry->vanished_ms == now_ms && entry->vanished_attempt == view.attempt;
+}
+
+Test(job_entry, who_goes_and_was_not_sent_away_has_vanished)
+{
+    SCOPED_FREE struct pod_record *plain = pod_of("first", 1, 2);
+    struct pod_view view = pod_record_view(plain, &(struct pod_room){0}), ended, evaluator, failed, another;
+    view.phase = POD_RUNNING;
+    view.attempt = 1;
+    ended = evaluator = failed = another = view;
+    ended.exit_code = 1;
+    evaluator.role = ROLE_EVALUATOR;
+    failed.phase = POD_FAILED; /* by whoever looks after nodes that are gone */
+    another.job_uid = another.owner_uid = "another";
+    job_entry_set_job(entry, "first");
+    cr_assert(vanishes(view, 5000));
+    cr_assert_not(vanishes(ended, 6000), "it had ended by itself");
+    cr_assert_not(vanishes(evaluator, 6000));
+    cr_assert_not(vanishes(another, 6000));
+    job_entry_note_sent_away(entry, "first", &evaluator);
+    cr_assert(vanishes(view, 7000));
+    job_entry_note_sent_away(entry, "first", &view);
+    cr_assert_not(vanishes(view, 8000), "we have sent it away");
+    cr_assert(vanishes(failed, 9000), "it was not we who ended it");
+    view.attempt = 2;
+    cr_assert(vanishes(view, 10000));
+    job_entry_clock_set(entry, -3000, NULL);
+    cr_assert_eq(entry->vanished_ms, 7000);
+    job_entry_set_job(entry, "second");
+    cr_assert_eq(entry->vanished_attempt, 0);
+}
+
 static struct pod_record *pod_at(int64_t created_ms, int64_t deletion_ms)
 {
     SCOPED_FREE struct pod_record *plain = pod_of("first", 0, 1);

@@ -48,6 +48,46 @@ Test(take_back, a_disruption_within_a_minute_explains_the_failure)
     cr_assert_eq(scene.plan.status.restarts.disruptions, 1, "and is counted once");
 }
 
+/* The cache shows it no longer, and we had not asked it to end. */
+static void vanish(void)
+{
+    scene.list[0] = scene.list[1];
+    scene.input.pod_count = 1;
+    scene.input.vanished_attempt = 1;
+    scene.input.vanished_ms = scene.input.now_ms;
+}
+
+Test(take_back, a_pod_that_vanishes_within_a_minute_explains_it_too)
+{
+    charge(1);
+    scene.input.now_ms += 5000;
+    vanish();
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.restarts.failures, 0);
+    cr_assert_eq(scene.plan.status.restarts.disruptions, 1);
+    scene_accept(&scene);
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.restarts.disruptions, 1, "once");
+}
+
+Test(take_back, not_one_that_had_vanished_before)
+{
+    scene.input.vanished_attempt = 1;
+    scene.input.vanished_ms = scene.input.now_ms - 5000;
+    charge(1);
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.restarts.failures, 1);
+}
+
+Test(take_back, nor_one_of_another_attempt)
+{
+    charge(1);
+    vanish();
+    scene.input.vanished_attempt = 2;
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.restarts.failures, 1);
+}
+
 Test(take_back, not_after_a_minute)
 {
     charge(1);
@@ -219,6 +259,21 @@ Test(take_back, a_disruption_that_is_seen_with_the_last_failure_explains_it)
     scene.pods[0].disruption_target = true;
     scene_plan(&scene);
     cr_assert_not(status_terminal(&scene.plan.status));
+    scene_accept(&scene);
+    scene_plan(&scene);
+    cr_assert_eq(scene.plan.status.restarts.failures, 0);
+    cr_assert_eq(scene.plan.status.restarts.disruptions, 1);
+}
+
+Test(take_back, nor_need_anybody_be_left_where_one_vanished_with_it)
+{
+    scene.job.run_policy.backoff_limit = 0;
+    scene_end_pod(&scene, &scene.pods[1], 1);
+    scene.input.now_ms += 2000;
+    vanish();
+    scene_plan(&scene);
+    cr_assert_not(status_terminal(&scene.plan.status));
+    cr_assert_eq(scene.plan.status.restarts.failures, 1);
     scene_accept(&scene);
     scene_plan(&scene);
     cr_assert_eq(scene.plan.status.restarts.failures, 0);
