@@ -275,11 +275,13 @@ static int read_best(const struct trainer *trainer, const struct safetensors_fil
 static void note_export(const struct trainer *trainer, const struct exported *exported)
 {
     struct error cause = ERROR_INIT;
+    if (trainer->store == NULL)
+        return;
     const struct export_record record = {.job_uid = trainer->identity->job_uid,
-                                         .step = trainer->plan.total_steps,
+                                         .step = checkpoint_store_counts(trainer->store).committed_step,
                                          .bytes = exported->bytes,
                                          .crc32c = exported->crc32c};
-    if (trainer->store && export_record_write(trainer->checkpoint_directory, &record, &cause) < 0)
+    if (export_record_write(trainer->checkpoint_directory, &record, &cause) < 0)
         report_warn(trainer->report, "the export is stored, but not that it is: %s", cause.message);
 }
 

@@ -13,7 +13,7 @@
 
 struct export_record {
     const char *job_uid;
-    int64_t step; /* the run's last, whichever weights were exported */
+    int64_t step; /* of the last checkpoint, whichever weights were exported */
     int64_t bytes;
     uint32_t crc32c;
 };

@@ -376,10 +376,13 @@ static bool is_whole(const struct trainer *trainer, const struct manifest *manif
     return true;
 }
 
-static bool has_exported(const struct trainer *trainer, int64_t step)
+/* A run that goes on from more steps than it is asked for saves none of its own: its record alone tells that it has ended. */
+static bool has_ended(const struct trainer *trainer, const struct manifest *manifest)
 {
-    return trainer->export_path == NULL ||
-           export_record_holds(trainer->checkpoint_directory, trainer->identity->job_uid, step, trainer->export_path);
+    const char *job_uid = trainer->identity->job_uid;
+    if (trainer->export_path == NULL)
+        return strcmp(manifest->job_uid, job_uid) == 0;
+    return export_record_holds(trainer->checkpoint_directory, job_uid, manifest->step, trainer->export_path);
 }
 
 bool saving_is_complete(const struct trainer *trainer)
@@ -389,8 +392,7 @@ bool saving_is_complete(const struct trainer *trainer)
         checkpoint_newest_manifest(trainer->checkpoint_directory, &manifest, NULL) < 0)
         return false;
     bool complete = step_plan_is_over(&trainer->plan, manifest.step, manifest.data_epoch, manifest.examples_consumed) &&
-                    strcmp(manifest.job_uid, trainer->identity->job_uid) == 0 && has_exported(trainer, manifest.step) &&
-                    is_whole(trainer, &manifest);
+                    has_ended(trainer, &manifest) && is_whole(trainer, &manifest);
     manifest_release(&manifest);
     return complete;
 }

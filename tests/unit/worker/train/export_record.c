@@ -63,6 +63,22 @@ Test(export_record, an_earlier_jobs_file_is_no_export_of_this_one, .timeout = 60
     checkpoint_store_free(scene.trainer.store);
 }
 
+/* A job that was asked for fewer steps than the checkpoint it goes on from has. */
+Test(export_record, is_of_the_last_checkpoint_also_where_that_lies_behind_the_end, .timeout = 60)
+{
+    static struct scene scene;
+    set_up(&scene);
+    static const struct identity later = {.job_uid = "later"};
+    scene.trainer.plan.total_steps = LAST - 2;
+    scene.trainer.identity = &later; /* it has no step to save */
+    cr_expect_not(saving_is_complete(&scene.trainer));
+    export_values(&scene);
+    cr_expect(saving_is_complete(&scene.trainer), "else each start exports once more");
+    scene.trainer.export_path = NULL;
+    cr_expect_not(saving_is_complete(&scene.trainer), "nothing tells");
+    checkpoint_store_free(scene.trainer.store);
+}
+
 Test(export_record, another_jobs_record_and_one_of_another_step_say_nothing, .timeout = 60)
 {
     static struct scene scene;
