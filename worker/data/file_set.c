@@ -6,6 +6,7 @@
 #include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/memory.h"
 #include "common/scope.h"
@@ -27,14 +28,28 @@ static int add_path(struct file_set *set, char *path, struct error *error)
     return 0;
 }
 
+/* Of what a shell takes for a pattern only the * is one here: the rest may stand in names. */
+static char *shell_pattern(const char *name)
+{
+    char *pattern = memory_allocate(2 * strlen(name) + 1, 1), *end = pattern;
+    for (const char *at = name; *at; at++) {
+        if (strchr("?[\\", *at))
+            *end++ = '\\';
+        *end++ = *at;
+    }
+    *end = '\0';
+    return pattern;
+}
+
 static int list_directory(struct file_set *set, const char *directory, const char *pattern, struct error *error)
 {
+    SCOPED_FREE char *shell = shell_pattern(pattern);
     DIR *stream = opendir(directory);
     if (!stream)
         return error_set_errno(error, "cannot list %s", directory);
     int failed = 0;
     for (struct dirent *entry = readdir(stream); entry && !failed; entry = readdir(stream))
-        if (fnmatch(pattern, entry->d_name, FNM_PERIOD | FNM_NOESCAPE) == 0)
+        if (fnmatch(shell, entry->d_name, FNM_PERIOD) == 0)
             failed = add_path(set, memory_format("%s/%s", directory, entry->d_name), error);
     closedir(stream);
     return failed;
@@ -43,7 +58,7 @@ static int list_directory(struct file_set *set, const char *directory, const cha
 static int find_paths(struct file_set *set, const char *path, struct error *error)
 {
     const char *slash = strrchr(path, '/'), *star = strchr(path, '*');
-    if (!star)
+    if (!star || access(path, F_OK) == 0) /* a file's own name comes first */
         return add_path(set, memory_copy_string(path), error);
     if (slash && star < slash)
         return error_set(error, ERROR_INVALID, "%s: a * may stand in the last part of a path only", path);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The files that a path names: one, or all whose names fit the * in its last
- * part, in the order of their names. Each holds a number of examples; an example
+ * The files that a path names: the one of that name, else all whose names fit the
+ * * in its last part, in the order of their names. No other character is special. Each holds a number of examples; an example
  * has one number among all.
  */
 #ifndef COXSWAIN_DATA_FILE_SET_H

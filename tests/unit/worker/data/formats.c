@@ -127,6 +127,22 @@ Test(formats, cifar10_planes_become_pixels_over_several_files, .init = make_plac
     refused(&spec, &cifar, ERROR_INVALID, "last part");
 }
 
+Test(formats, of_a_name_nothing_but_a_star_is_special, .init = make_place, .fini = remove_place)
+{
+    static const uint8_t record[3073] = {7};
+    put_file("v[2]?\\_1.bin", record, 3073);
+    put_file("v[2]?\\_2.bin", record, 3073);
+    put_file("v2x_1.bin", record, 3073);
+    struct data_spec spec = spec_of(DATA_FORMAT_CIFAR10, path_of("v[2]?\\_*.bin"));
+    struct dataset *dataset = opened(&spec, &cifar);
+    cr_expect_eq(dataset_count(dataset), 2);
+    dataset_free(dataset);
+    put_file("v[2]?\\_*.bin", record, 3073);
+    dataset = opened(&spec, &cifar);
+    cr_expect_eq(dataset_count(dataset), 1, "that very name");
+    dataset_free(dataset);
+}
+
 /* What somebody may put there by mistake or malice: each is a sentence, never a read outside the file. */
 Test(formats, hostile_cifar10_files_are_refused, .init = make_place, .fini = remove_place)
 {
