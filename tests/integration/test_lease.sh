@@ -22,7 +22,7 @@ lead() {
 }
 
 leads() {
-    grep -q 'looking after jobs' "$1"
+    grep -qs 'looking after jobs' "$1"
 }
 
 # ends PROCESS CODE: within a minute and a half, with that exit code
@@ -40,7 +40,7 @@ lead first.log
 first=$!
 until_true 60 leads first.log
 verdict $? "an operator leads" "$(tail -n 3 first.log)"
-job stays '{"cleanPodPolicy":"None"}' 2 'sleep 1000'
+job stays '{"cleanPodPolicy":"None"}' 2 'sleep infinity'
 wait_for stays state Running 60
 verdict $? "and looks after a job" "$(tail -n 3 first.log)"
 
