@@ -39,6 +39,7 @@ struct scene {
     bool backup;
     atomic_int value; /* that servers start with */
     atomic_bool disk_hangs;
+    atomic_uint writing; /* shards that were begun */
     int64_t last_save_ms;
     struct crew_seat seats[SERVERS];
     struct placement placement;
@@ -89,7 +90,9 @@ static int store(void *context, const char *directory, const struct variables *c
                  int64_t *ret_bytes, uint32_t *ret_crc, struct error *error)
 {
     (void)directory, (void)copy, (void)ret_bytes, (void)ret_crc, (void)error;
-    while (atomic_load(&((struct scene *)context)->disk_hangs))
+    struct scene *scene = context;
+    atomic_fetch_add(&scene->writing, 1);
+    while (atomic_load(&scene->disk_hangs))
         usleep(1000);
     snprintf(ret_name, 64, "shard");
     return 0;
@@ -499,21 +502,33 @@ Test(superseded, nobody_ends_a_server_who_means_another, .timeout = 180)
 
 /* ---------------------------------------------------------------- between two chiefs */
 
-struct pushing {
+/* On a thread of its own. */
+struct aside {
     struct scene *scene;
+    void (*act)(struct scene *scene);
     pthread_t thread;
     atomic_bool ended;
 };
 
-static void *push(void *context)
+static void *run_aside(void *context)
 {
-    struct pushing *pushing = context;
+    struct aside *aside = context;
+    aside->act(aside->scene);
+    atomic_store(&aside->ended, true);
+    return NULL;
+}
+
+static void start_aside(struct aside *aside)
+{
+    cr_assert(pthread_create(&aside->thread, NULL, run_aside, aside) == 0);
+}
+
+static void push(struct scene *scene)
+{
     uint64_t incarnations[PS_SERVERS_MAX];
     bool outdated;
     const struct servers_push update = {.ticket = 0, .lineage = (1 << 10) + 1, .rate = 1, .scale = 1};
-    (void)servers_link_push(pushing->scene->link, &update, &outdated, incarnations, NULL);
-    atomic_store(&pushing->ended, true);
-    return NULL;
+    (void)servers_link_push(scene->link, &update, &outdated, incarnations, NULL);
 }
 
 /* Whoever is asked to leave a moment after its chief has not acknowledged anything that is not saved. */
@@ -526,8 +541,8 @@ Test(succession, after_the_last_save_of_a_chief_nothing_is_acknowledged_before_t
     cr_assert(servers_link_pull(scene.link, NULL, NULL) == 0);
     dispatcher_cancel(scene.dispatcher);
     cr_assert(dispatcher_save(scene.dispatcher, "nowhere", true, saved, NULL) == 0);
-    struct pushing pushing = {.scene = &scene};
-    cr_assert(pthread_create(&pushing.thread, NULL, push, &pushing) == 0);
+    struct aside pushing = {.scene = &scene, .act = push};
+    start_aside(&pushing);
     for (unsigned i = 0; i < SERVERS; i++)
         cr_expect(!lets_in(&scene, i));
     dispatcher_free(scene.dispatcher);
@@ -566,18 +581,9 @@ Test(succession, a_server_that_was_asked_to_leave_before_it_had_a_state_acknowle
     tear_down(&scene);
 }
 
-struct leaving {
-    struct ps_server *server;
-    pthread_t thread;
-    atomic_bool gone;
-};
-
-static void *await_end(void *context)
+static void await_end_of_first(struct scene *scene)
 {
-    struct leaving *leaving = context;
-    expect_to_leave(leaving->server);
-    atomic_store(&leaving->gone, true);
-    return NULL;
+    expect_to_leave(scene->servers[0]);
 }
 
 static void save_and_let_go(struct scene *scene)
@@ -599,16 +605,29 @@ static void save_and_let_go(struct scene *scene)
 /* The next chief is there after longer than the server would wait for one that had nothing to save. */
 static void leave_between_chiefs(struct scene *scene)
 {
-    struct leaving leaving = {.server = scene->servers[0]};
-    cr_assert(pthread_create(&leaving.thread, NULL, await_end, &leaving) == 0);
+    struct aside leaving = {.scene = scene, .act = await_end_of_first};
+    start_aside(&leaving);
     ps_server_leave(scene->servers[0]);
     usleep(3000000);
-    cr_expect(!atomic_load(&leaving.gone));
+    cr_expect(!atomic_load(&leaving.ended));
     atomic_store(&scene->disk_hangs, false);
     start_chief(scene, 2);
     begin_at_last(scene);
     save_and_let_go(scene);
     pthread_join(leaving.thread, NULL);
+}
+
+/* The chief gives up at once, for it is to be lost: not before all servers have begun, though. */
+static void save_in_vain(struct scene *scene)
+{
+    struct server_saved saved[PS_SERVERS_MAX] = {0};
+    dispatcher_cancel(scene->dispatcher);
+    atomic_store(&scene->disk_hangs, true);
+    cr_expect(dispatcher_save(scene->dispatcher, "nowhere", true, saved, NULL) < 0);
+    for (int looks = 0; atomic_load(&scene->writing) < SERVERS; looks++) {
+        cr_assert(looks < PATIENCE, "no save begins");
+        usleep(1000);
+    }
 }
 
 static void set_up_with_an_update(struct scene *scene, int64_t last_save_ms)
@@ -618,8 +637,7 @@ static void set_up_with_an_update(struct scene *scene, int64_t last_save_ms)
     start_chief(scene, 1);
     begin_at_last(scene);
     open_worker(scene);
-    struct pushing pushing = {.scene = scene};
-    push(&pushing);
+    push(scene);
 }
 
 Test(succession, a_server_that_is_asked_to_leave_waits_for_a_chief_to_save_what_it_has_acknowledged, .timeout = 180)
@@ -635,11 +653,8 @@ Test(succession, a_server_that_is_asked_to_leave_waits_for_a_chief_to_save_what_
 Test(succession, so_it_does_where_its_chief_was_lost_in_the_midst_of_a_save, .timeout = 180)
 {
     struct scene scene;
-    struct server_saved saved[PS_SERVERS_MAX] = {0};
     set_up_with_an_update(&scene, 1);
-    dispatcher_cancel(scene.dispatcher);
-    atomic_store(&scene.disk_hangs, true);
-    cr_expect(dispatcher_save(scene.dispatcher, "nowhere", true, saved, NULL) < 0);
+    save_in_vain(&scene);
     lose_chief(&scene);
     scene.last_save_ms = PATIENCE;
     leave_between_chiefs(&scene);
@@ -698,11 +713,9 @@ Test(succession, a_server_that_refuses_a_save_goes_on, .timeout = 180)
     pthread_t thread;
     set_up(&scene, false);
     scene.last_save_ms = 1;
-    atomic_store(&scene.disk_hangs, true);
     start_chief(&scene, 1);
     begin_at_last(&scene);
-    dispatcher_cancel(scene.dispatcher);
-    cr_expect(dispatcher_save(scene.dispatcher, "nowhere", true, save.saved, NULL) < 0);
+    save_in_vain(&scene);
     dispatcher_free(scene.dispatcher);
     scene.last_save_ms = PATIENCE;
     start_chief(&scene, 2);
