@@ -137,7 +137,7 @@ static void follow_line(struct lineage *lineage, const struct listing *listing)
         bool known = record && record->state == EPOCH_DECIDED;
         if (known && record->base.step < 0)
             return;
-        if (known && record->base.step < step_limit)
+        if (known) /* perhaps above the newer ones' limit: with larger batches peers count fewer steps */
             step_limit = record->base.step;
         int64_t older = known ? record->base.epoch : next_older(listing, epoch);
         epoch = older < epoch ? older : -1;

@@ -251,6 +251,22 @@ Test(lineage, a_chief_that_adopted_a_peers_state_keeps_the_chain)
     cr_assert_eq(test_restored_step(directory), 10);
 }
 
+/* Peers that go on with larger batches count fewer steps. */
+Test(lineage, what_a_chief_started_from_stays_in_its_line_though_it_saved_lower_steps)
+{
+    const char *directory = test_directory();
+    struct lineage lineage;
+    run_chief(directory, 1, false, (int64_t[]){10, 24, -1});
+    run_chief(directory, 2, false, (int64_t[]){12, -1});
+    run_chief(directory, 3, false, (int64_t[]){14, -1});
+    cr_assert_eq(lineage_read(directory, &lineage, NULL), 0);
+    cr_assert_eq(lineage.candidate_count, 3);
+    cr_expect_eq(lineage.candidates[0].step, 14);
+    cr_expect_eq(lineage.candidates[1].step, 12);
+    cr_expect_eq(lineage.candidates[2].step, 24);
+    lineage_release(&lineage);
+}
+
 Test(lineage, runs_by_hand_follow_each_other)
 {
     const char *directory = test_directory();
