@@ -228,6 +228,13 @@ bool crew_has_own_chief(const struct crew *crew)
     return strcmp(crew->seats[0].role, ROLE_OF_CHIEF) == 0;
 }
 
+struct crew_seat crew_name_seat(const struct crew *crew, unsigned seat)
+{
+    if (seat < crew->size)
+        return crew->seats[seat];
+    return (struct crew_seat){.role = ROLE_OF_WORKERS, .index = seat - crew_has_own_chief(crew)};
+}
+
 unsigned crew_members_here(const struct crew *crew, const struct identity *identity)
 {
     const char *own = identity->pod_ip ? identity->pod_ip : crew_own_seat(crew)->host;

@@ -45,6 +45,8 @@ void crew_release(struct crew *crew);
 const struct crew_seat *crew_own_seat(const struct crew *crew);
 /* Whether the first seat is a chief of its own, rather than worker 0. */
 bool crew_has_own_chief(const struct crew *crew);
+/* Role and index of a seat; also of one behind the last, which a larger crew before this one may have had. */
+struct crew_seat crew_name_seat(const struct crew *crew, unsigned seat);
 
 /* How many members share this machine's processors: all of them when this one's address is on the loopback network, which
  * nobody elsewhere can reach; else this one alone. */

@@ -382,13 +382,11 @@ static void tell_finished(const struct trainer *trainer)
 {
     if (!strategy_is_loose(trainer->strategy) || !trainer_is_chief(trainer))
         return;
-    const struct crew *crew = &trainer->crew;
     for (unsigned seat = 0; seat < CREW_SIZE_MAX; seat++) {
+        const struct crew_seat name = crew_name_seat(&trainer->crew, seat);
         int64_t finished = strategy_finished(trainer->strategy, seat);
-        bool sits = seat < crew->size; /* a larger crew may have come before this one */
-        if (sits || finished > 0)
-            report_say(trainer->report, "%s %u has finished %lld examples", crew->seats[sits ? seat : 0].role,
-                       sits ? crew->seats[seat].index : seat, (long long)finished);
+        if (seat < trainer->crew.size || finished > 0)
+            report_say(trainer->report, "%s %u has finished %lld examples", name.role, name.index, (long long)finished);
     }
 }
 

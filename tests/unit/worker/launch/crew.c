@@ -38,6 +38,30 @@ Test(crew, a_given_chief_comes_first)
     crew_release(&crew);
 }
 
+static void expect_name(const struct crew *crew, unsigned seat, const char *role, unsigned index)
+{
+    const struct crew_seat name = crew_name_seat(crew, seat);
+    cr_expect_str_eq(name.role, role);
+    cr_expect_eq(name.index, index);
+}
+
+Test(crew, a_seat_of_a_larger_crew_is_a_workers)
+{
+    struct job_document job = {.crew = digits};
+    const struct identity identity = {.role = "worker", .index = 0};
+    struct crew crew;
+    cr_assert_eq(crew_read(&job, &identity, &crew, NULL), 0);
+    expect_name(&crew, 2, "worker", 2);
+    expect_name(&crew, 3, "worker", 3);
+    crew_release(&crew);
+    job.crew.roles[1] = (struct crew_role){.name = "chief", .count = 1};
+    cr_assert_eq(crew_read(&job, &identity, &crew, NULL), 0);
+    expect_name(&crew, 0, "chief", 0);
+    expect_name(&crew, 3, "worker", 2);
+    expect_name(&crew, 4, "worker", 3);
+    crew_release(&crew);
+}
+
 Test(crew, tf_config_when_the_document_has_none)
 {
     struct job_document job = {0};
