@@ -13,6 +13,12 @@ static struct dispenser *make(enum parameter_server_mode mode, int64_t per_step,
         &none, 0);
 }
 
+static void join_all(struct dispenser *dispenser, unsigned workers)
+{
+    for (unsigned worker = 0; worker < workers; worker++)
+        dispenser_join(dispenser, worker);
+}
+
 static int64_t take(struct dispenser *dispenser, unsigned worker, int64_t now)
 {
     int64_t ticket = -1;
@@ -28,8 +34,7 @@ static bool done(struct dispenser *dispenser, unsigned worker, int64_t ticket, i
 Test(dispenser, a_lost_workers_tickets_go_to_others_once)
 {
     struct dispenser *dispenser = make(PARAMETER_SERVER_ASYNC, 2, 6, 0, 0);
-    dispenser_join(dispenser, 0);
-    dispenser_join(dispenser, 1);
+    join_all(dispenser, 2);
     cr_expect(take(dispenser, 0, 0) == 0 && take(dispenser, 1, 0) == 1 && take(dispenser, 1, 0) == 2);
     cr_expect(take(dispenser, 1, 0) == -1, "two at a time are enough");
     dispenser_leave(dispenser, 1);
@@ -49,8 +54,7 @@ Test(dispenser, a_lost_workers_tickets_go_to_others_once)
 Test(dispenser, nobody_runs_further_ahead_than_the_bound)
 {
     struct dispenser *dispenser = make(PARAMETER_SERVER_BOUNDED_STALENESS, 2, 100, 2, 0);
-    dispenser_join(dispenser, 0);
-    dispenser_join(dispenser, 1);
+    join_all(dispenser, 2);
     for (int64_t clock = 0; clock <= 2; clock++) {
         int64_t ticket = take(dispenser, 0, 0);
         cr_assert(ticket >= 0);
@@ -69,13 +73,11 @@ Test(dispenser, nobody_runs_further_ahead_than_the_bound)
     dispenser_free(dispenser);
 }
 
-/* Nobody gains a step by a connection that breaks, nor by a chief that dies. */
 Test(dispenser, nobody_waits_for_so_many_of_the_slowest_as_are_spare)
 {
     struct dispenser *dispenser = make(PARAMETER_SERVER_BOUNDED_STALENESS, 2, 100, 2, 1);
     unsigned slow = 9;
-    for (unsigned worker = 0; worker < 3; worker++)
-        dispenser_join(dispenser, worker);
+    join_all(dispenser, 3);
     cr_expect(take(dispenser, 2, 0) == 0 && take(dispenser, 2, 0) == 1);
     for (int64_t ticket = 2; ticket < 5; ticket++)
         cr_expect(take(dispenser, 0, 0) == ticket && done(dispenser, 0, ticket, 0));
@@ -98,8 +100,7 @@ Test(dispenser, who_was_overtaken_and_is_gone_makes_room_for_another)
 {
     struct dispenser *dispenser = make(PARAMETER_SERVER_BOUNDED_STALENESS, 2, 100, 0, 1);
     unsigned slow = 9;
-    for (unsigned worker = 0; worker < 3; worker++)
-        dispenser_join(dispenser, worker);
+    join_all(dispenser, 3);
     cr_expect(take(dispenser, 1, 0) == 0 && take(dispenser, 0, 0) == 1 && done(dispenser, 0, 1, 0));
     cr_expect(take(dispenser, 2, 0) == 2 && done(dispenser, 2, 2, 0));
     cr_expect(dispenser_overtake(dispenser, 0, &slow) && slow == 1);
@@ -110,11 +111,11 @@ Test(dispenser, who_was_overtaken_and_is_gone_makes_room_for_another)
     dispenser_free(dispenser);
 }
 
+/* Nobody gains a step by a connection that breaks, nor by a chief that dies. */
 Test(dispenser, a_worker_brings_its_clock_along)
 {
     struct dispenser *dispenser = make(PARAMETER_SERVER_BOUNDED_STALENESS, 2, 100, 2, 0);
-    dispenser_join(dispenser, 0);
-    dispenser_join(dispenser, 1);
+    join_all(dispenser, 2);
     cr_expect(take(dispenser, 1, 0) == 0);
     for (int64_t ticket = 1; ticket <= 3; ticket++)
         cr_expect(take(dispenser, 0, 0) == ticket && done(dispenser, 0, ticket, 0));
@@ -141,8 +142,7 @@ Test(dispenser, a_worker_brings_its_clock_along)
 Test(dispenser, nobody_is_given_what_a_worker_that_comes_back_still_computes)
 {
     struct dispenser *dispenser = make(PARAMETER_SERVER_BOUNDED_STALENESS, 2, 100, 2, 0);
-    dispenser_join(dispenser, 0);
-    dispenser_join(dispenser, 1);
+    join_all(dispenser, 2);
     cr_expect(take(dispenser, 1, 5) == 0 && take(dispenser, 1, 5) == 1);
     cr_expect(dispenser_rejoin(dispenser, 1, 0, 0));
     cr_expect(take(dispenser, 0, 6) == 1 && take(dispenser, 0, 6) == 2, "what it had not begun is free");
@@ -185,8 +185,7 @@ Test(dispenser, nobody_starts_further_behind_than_the_bound)
 Test(dispenser, a_synchronous_step_ends_before_the_next_begins)
 {
     struct dispenser *dispenser = make(PARAMETER_SERVER_SYNCHRONOUS, 2, 4, 0, 0);
-    dispenser_join(dispenser, 0);
-    dispenser_join(dispenser, 1);
+    join_all(dispenser, 2);
     cr_expect(take(dispenser, 1, 0) == 0 && take(dispenser, 0, 0) == 1);
     cr_expect(done(dispenser, 0, 1, 1) && take(dispenser, 0, 1) == -1);
     cr_expect(!dispenser_step_is_complete(dispenser));
@@ -206,8 +205,7 @@ Test(dispenser, a_synchronous_step_ends_before_the_next_begins)
 Test(dispenser, a_backup_worker_doubles_the_slowest)
 {
     struct dispenser *dispenser = make(PARAMETER_SERVER_SYNCHRONOUS, 2, 100, 0, 1);
-    for (unsigned worker = 0; worker < 3; worker++)
-        dispenser_join(dispenser, worker);
+    join_all(dispenser, 3);
     /* In the first step nobody is known; worker 1 turns out slow. */
     cr_expect(take(dispenser, 0, 0) == 0 && take(dispenser, 1, 0) == 1);
     done(dispenser, 0, 0, 10);
@@ -248,8 +246,7 @@ static struct dispenser *make_with_two(int64_t end, int64_t most_ahead)
     const struct dispenser_options options = {
         .mode = PARAMETER_SERVER_ASYNC, .tickets_per_step = 2, .end = end, .most_ahead = most_ahead, .overdue_ns = 100};
     struct dispenser *dispenser = dispenser_new(&options, &none, 0);
-    dispenser_join(dispenser, 0);
-    dispenser_join(dispenser, 1);
+    join_all(dispenser, 2);
     return dispenser;
 }
 

@@ -12,6 +12,7 @@
 
 #include "common/clock.h"
 #include "common/memory.h"
+#include "tests/unit/worker/parameter_server/history_clocks.h"
 #include "worker/parameter_server/dispatcher.h"
 #include "worker/parameter_server/recovery.h"
 #include "worker/parameter_server/server.h"
@@ -23,7 +24,7 @@
 
 #define SIGHT 4 /* steps */
 #define SERVERS_MAX 3
-#define WORKERS 3
+#define WORKERS HISTORY_WORKERS
 #define ROWS 600
 #define ELEMENTS (ROWS * 256 + 3)
 
@@ -39,15 +40,6 @@ struct snapshot_of_server {
     _Atomic float value;   /* of the last that was whole */
     int64_t updates, empty;
     struct ticket_set tickets;
-};
-
-/* What the chief did (enum ticket_fate), and what workers did between that, in the order in which it happened. */
-enum { CHIEF_STARTED = 100, CREW_GOES_BACK, WORKER_STARTED, WORK_BEGUN, WORK_PUSHED };
-struct entry {
-    int what;
-    unsigned worker;
-    int64_t ticket;
-    int64_t at_ms;
 };
 
 struct play {
@@ -89,7 +81,7 @@ struct play {
     atomic_uint told;                   /* by servers, to people */
 
     pthread_mutex_t lock;
-    struct entry *history;
+    struct history_entry *history;
     unsigned history_count;
     atomic_uint random;
 };
@@ -289,7 +281,7 @@ static void record(struct play *play, int what, unsigned worker, int64_t ticket)
 {
     pthread_mutex_lock(&play->lock);
     play->history = memory_resize(play->history, play->history_count + 1, sizeof *play->history);
-    play->history[play->history_count++] = (struct entry){what, worker, ticket, clock_monotonic_ms()};
+    play->history[play->history_count++] = (struct history_entry){what, worker, ticket, clock_monotonic_ms()};
     pthread_mutex_unlock(&play->lock);
 }
 
@@ -298,7 +290,13 @@ static void witness(void *context, enum ticket_fate fate, unsigned worker, int64
     record(context, (int)fate, worker, ticket);
 }
 
-static int64_t furthest_ahead(struct play *play);
+static struct clocks_found look_at_clocks(struct play *play)
+{
+    pthread_mutex_lock(&play->lock);
+    struct clocks_found found = history_clocks_read(play->history, play->history_count);
+    pthread_mutex_unlock(&play->lock);
+    return found;
+}
 
 /* Until the others are as far ahead as the bound lets them, and none has gone on for a while: where the bound were larger, they
  * would. Once in a play. */
@@ -313,7 +311,7 @@ static void straggle(struct one_worker *worker)
         pthread_mutex_lock(&play->lock);
         unsigned count = play->history_count;
         pthread_mutex_unlock(&play->lock);
-        if (count == before && furthest_ahead(play) >= play->staleness)
+        if (count == before && look_at_clocks(play).furthest >= play->staleness)
             return;
         before = count;
         if (!atomic_load(&worker->killed))
@@ -478,6 +476,38 @@ static bool has_no_examples(void *context, const struct dispatcher_plan *plan, i
     return is_empty(context, ticket);
 }
 
+static void start_chief(struct play *play)
+{
+    struct error error = ERROR_INIT;
+    const struct dispatcher_options options = {
+        .job_uid = "uid",
+        .generation = {.epoch = ++play->chief_epoch},
+        .listen_address = play->hosts[play->server_count],
+        .port = play->chief.port,
+        .servers = play->seats,
+        .server_count = play->server_count,
+        .digest = 5,
+        .dispenser = {.mode = play->mode,
+                      .tickets_per_step = 2,
+                      .staleness = play->staleness,
+                      .backup_workers = play->spare,
+                      .end = play->end},
+        .rate = rate,
+        .is_empty = has_no_examples,
+        .witness = witness,
+        .context = play,
+        .death_ms = play->freezes ? 1500 : 0,
+    };
+    record(play, CHIEF_STARTED, 0, -1); /* what is pushed from here on it need not know of */
+    for (int tries = 0; dispatcher_start(&options, &play->dispatcher, &error) < 0; tries++) {
+        must(tries < 600, error.message);
+        usleep(100000);
+        error_clear(&error);
+    }
+    play->chief.port = dispatcher_port(play->dispatcher);
+    play->begun = false;
+}
+
 /* The last snapshot that was whole, as a checkpoint. */
 static struct recovery_source find_source(const struct play *play)
 {
@@ -556,8 +586,6 @@ static void depart(struct play *play, unsigned number)
     play->departed++;
 }
 
-static void start_chief(struct play *play);
-
 /* Servers that were asked to leave: all are saved, and their successors go on from that, or from their backups. True: another chief
  * must begin. */
 static bool see_off(struct play *play)
@@ -586,38 +614,6 @@ static void kill_server(struct play *play, unsigned number)
 {
     ps_server_free(play->servers[number]);
     start_server(play, number);
-}
-
-static void start_chief(struct play *play)
-{
-    struct error error = ERROR_INIT;
-    const struct dispatcher_options options = {
-        .job_uid = "uid",
-        .generation = {.epoch = ++play->chief_epoch},
-        .listen_address = play->hosts[play->server_count],
-        .port = play->chief.port,
-        .servers = play->seats,
-        .server_count = play->server_count,
-        .digest = 5,
-        .dispenser = {.mode = play->mode,
-                      .tickets_per_step = 2,
-                      .staleness = play->staleness,
-                      .backup_workers = play->spare,
-                      .end = play->end},
-        .rate = rate,
-        .is_empty = has_no_examples,
-        .witness = witness,
-        .context = play,
-        .death_ms = play->freezes ? 1500 : 0,
-    };
-    record(play, CHIEF_STARTED, 0, -1); /* what is pushed from here on it need not know of */
-    for (int tries = 0; dispatcher_start(&options, &play->dispatcher, &error) < 0; tries++) {
-        must(tries < 600, error.message);
-        usleep(100000);
-        error_clear(&error);
-    }
-    play->chief.port = dispatcher_port(play->dispatcher);
-    play->begun = false;
 }
 
 /* Of all servers, some or none. */
@@ -712,7 +708,7 @@ static void expect_all_counted(struct play *play)
     bool *counted = memory_allocate((size_t)play->end, sizeof *counted);
     pthread_mutex_lock(&play->lock);
     for (unsigned i = 0; i < play->history_count; i++) {
-        const struct entry *entry = &play->history[i];
+        const struct history_entry *entry = &play->history[i];
         for (int64_t ticket = 0; entry->what == TICKET_VOID && ticket < play->end; ticket++)
             counted[ticket] = ticket < entry->ticket;
         if (entry->what != TICKET_DONE && entry->what != TICKET_LATE && entry->what != TICKET_KEPT)
@@ -1127,239 +1123,32 @@ Test(histories, a_state_comes_back_with_its_place_in_the_data, .timeout = 120)
 
 /* ---------------------------------------------------------------- the bound */
 
-/* A worker's process, over all of the history, whoever led meanwhile. */
-struct clock_of_worker {
-    bool there;       /* among the clocks, as far as it knows or could */
-    bool joined;      /* the present chief */
-    bool fresh;       /* it has never joined */
-    int64_t clock;    /* tickets that it has pushed, from where it began */
-    int64_t told;     /* likewise, as far as a chief knows */
-    bool unsure;      /* whether it had finished one more than it told when it came back */
-    bool computing;   /* and nobody has gone back since it began to */
-    int64_t holds[2]; /* by the present chief's word */
-    unsigned held;
-};
-
-struct clocks {
-    struct clock_of_worker workers[WORKERS];
-    bool goes_back;   /* the chief, as soon as it begins */
-    bool taken;       /* the present chief has given somebody a ticket */
-    int64_t chief_ms; /* when it was started */
-    int64_t
-        waited_ms; /* before anybody's first ticket where somebody who was there was away: the least of all chiefs; -1: none */
-    int64_t pushed; /* the highest clock at which somebody has begun what is in the servers … */
-    int64_t known;  /* … and at which, as far as the present chief must know */
-    int64_t behind; /* the most that somebody was let in behind that */
-};
-
-static int64_t slowest_clock(const struct clocks *clocks)
-{
-    int64_t slowest = INT64_MAX;
-    for (unsigned i = 0; i < WORKERS; i++)
-        if (clocks->workers[i].there && clocks->workers[i].clock < slowest)
-            slowest = clocks->workers[i].clock;
-    return slowest;
-}
-
-static int find_held(const struct clock_of_worker *clock, int64_t ticket)
-{
-    for (unsigned i = 0; i < clock->held; i++)
-        if (clock->holds[i] == ticket)
-            return (int)i;
-    return -1;
-}
-
-/* A new chief waits for those that were there for a while only. */
-static void give_up_the_absent(struct clocks *clocks)
-{
-    for (unsigned i = 0; i < WORKERS; i++)
-        clocks->workers[i].there &= clocks->workers[i].joined;
-}
-
-/* Where a chief lets a process begin that is new, or was gone, or that it never saw, is its affair; who was there keeps its clock. */
-static void join(struct clocks *clocks, unsigned number, int64_t given)
-{
-    struct clock_of_worker *worker = &clocks->workers[number];
-    worker->unsure = !worker->there && !worker->fresh;
-    if (!worker->there || worker->fresh)
-        worker->clock = given;
-    worker->there = worker->joined = true;
-    worker->fresh = false;
-    worker->held = 0;
-    worker->told = given;
-    if (clocks->known - given > clocks->behind)
-        clocks->behind = clocks->known - given;
-}
-
-/* The chief gives it, or it has it still, and nobody else has it. */
-static void hold(struct clocks *clocks, const struct entry *entry)
-{
-    struct clock_of_worker *worker = &clocks->workers[entry->worker];
-    for (unsigned i = 0; i < WORKERS; i++)
-        cr_expect(find_held(&clocks->workers[i], entry->ticket) < 0, "ticket %lld was given twice",
-                  (long long)entry->ticket);
-    cr_assert(worker->held < 2);
-    worker->holds[worker->held++] = entry->ticket;
-}
-
-/* Those that were there may be about to come back with their clocks. */
-static void note_wait(struct clocks *clocks, int64_t now_ms)
-{
-    int64_t waited_ms = now_ms - clocks->chief_ms;
-    for (unsigned i = 0; i < WORKERS && !clocks->taken; i++)
-        if (clocks->workers[i].there && !clocks->workers[i].joined &&
-            (clocks->waited_ms < 0 || waited_ms < clocks->waited_ms))
-            clocks->waited_ms = waited_ms;
-}
-
-static void take(struct clocks *clocks, const struct entry *entry)
-{
-    note_wait(clocks, entry->at_ms);
-    hold(clocks, entry);
-    give_up_the_absent(clocks);
-    clocks->taken = true;
-}
-
-static void done(struct clocks *clocks, struct clock_of_worker *worker, int64_t ticket)
-{
-    int place = find_held(worker, ticket);
-    if (worker->told > clocks->known)
-        clocks->known = worker->told;
-    worker->told++;
-    cr_assert(place >= 0);
-    worker->held--;
-    if (place == 0)
-        worker->holds[0] = worker->holds[1];
-}
-
-/* How far it is ahead. One that has lost its place meanwhile is no longer among the clocks. */
-static int64_t begin_work(struct clocks *clocks, unsigned number)
-{
-    struct clock_of_worker *worker = &clocks->workers[number];
-    worker->computing = true;
-    int64_t slowest = slowest_clock(clocks);
-    return worker->there ? worker->clock - slowest : 0;
-}
-
-/* It asks the servers. */
-static void start_chief_anew(struct clocks *clocks)
-{
-    clocks->taken = false;
-    if (clocks->pushed > clocks->known)
-        clocks->known = clocks->pushed;
-    for (unsigned i = 0; i < WORKERS; i++) {
-        clocks->workers[i].joined = false;
-        clocks->workers[i].held = 0;
-    }
-}
-
-/* Nothing is held any more; where the crew goes back, all begin together again. */
-static void make_void(struct clocks *clocks)
-{
-    for (unsigned i = 0; i < WORKERS; i++) {
-        clocks->workers[i].held = 0;
-        if (clocks->goes_back) {
-            clocks->workers[i].clock = 0;
-            clocks->workers[i].computing = false;
-        }
-    }
-    if (clocks->goes_back) {
-        clocks->pushed = clocks->known = 0;
-        clocks->chief_ms = INT64_MIN / 2; /* there is no clock to wait for */
-    }
-    clocks->taken &= !clocks->goes_back;
-    clocks->goes_back = false;
-}
-
-/* Reads an entry; how far ahead of the slowest it finds a worker. */
-static int64_t read_entry(struct clocks *clocks, const struct entry *entry)
-{
-    struct clock_of_worker *worker = &clocks->workers[entry->worker];
-    switch (entry->what) {
-    case CHIEF_STARTED:
-        start_chief_anew(clocks);
-        clocks->chief_ms = entry->at_ms;
-        break;
-    case CREW_GOES_BACK:
-        clocks->goes_back = true;
-        break;
-    case WORKER_STARTED:
-        worker->there = worker->computing = false;
-        worker->fresh = true;
-        worker->clock = 0;
-        break;
-    case TICKET_JOIN:
-        join(clocks, entry->worker, entry->ticket);
-        break;
-    case TICKET_LEAVE:
-        worker->there = false;
-        worker->held = 0;
-        break;
-    case TICKET_VOID:
-        make_void(clocks);
-        break;
-    case TICKET_HOLD:
-        hold(clocks, entry);
-        break;
-    case TICKET_TAKE:
-        take(clocks, entry);
-        break;
-    case TICKET_DONE:
-    case TICKET_AGAIN:
-        done(clocks, worker, entry->ticket);
-        break;
-    case TICKET_CLOCK:
-        worker->clock += worker->unsure && entry->ticket == worker->clock + 1;
-        worker->unsure = false;
-        worker->told = entry->ticket;
-        break;
-    case WORK_BEGUN:
-        return begin_work(clocks, entry->worker);
-    case WORK_PUSHED:
-        if (worker->computing && worker->clock > clocks->pushed)
-            clocks->pushed = worker->clock;
-        worker->clock += worker->computing;
-        worker->computing = false;
-        break;
-    }
-    return 0;
-}
-
-/* All of the history so far. How far anybody was ahead of the slowest. */
-static int64_t follow_clocks(struct play *play, struct clocks *clocks)
-{
-    int64_t furthest = 0;
-    *clocks = (struct clocks){.waited_ms = -1};
-    pthread_mutex_lock(&play->lock);
-    for (unsigned i = 0; i < play->history_count; i++) {
-        int64_t ahead = read_entry(clocks, &play->history[i]);
-        furthest = ahead > furthest ? ahead : furthest;
-    }
-    pthread_mutex_unlock(&play->lock);
-    return furthest;
-}
-
-static int64_t furthest_ahead(struct play *play)
-{
-    struct clocks clocks;
-    return follow_clocks(play, &clocks);
-}
-
 /* How far anybody was ahead. */
 static int64_t expect_bounded_clocks(struct play *play)
 {
-    struct clocks clocks;
-    int64_t furthest = follow_clocks(play, &clocks);
-    cr_expect(furthest <= play->staleness, "the furthest worker was %lld ahead, the bound is %lld", (long long)furthest,
-              (long long)play->staleness);
-    cr_expect(clocks.behind <= play->staleness, "a worker was let in %lld behind the furthest, the bound is %lld",
-              (long long)clocks.behind, (long long)play->staleness);
-    cr_expect(clocks.waited_ms < 0 || clocks.waited_ms >= 1000,
+    const struct clocks_found found = look_at_clocks(play);
+    cr_expect(found.furthest <= play->staleness, "the furthest worker was %lld ahead, the bound is %lld",
+              (long long)found.furthest, (long long)play->staleness);
+    cr_expect(found.behind <= play->staleness, "a worker was let in %lld behind the furthest, the bound is %lld",
+              (long long)found.behind, (long long)play->staleness);
+    cr_expect(found.waited_ms < 0 || found.waited_ms >= 1000,
               "a new chief gave out tickets %lld ms after its start, while it missed somebody",
-              (long long)clocks.waited_ms);
-    return furthest;
+              (long long)found.waited_ms);
+    return found.furthest;
 }
 
+static bool has_been_left_behind(const struct play *play)
+{
+    bool took = false, left = false;
+    for (unsigned i = 0; i < play->history_count; i++) {
+        const struct history_entry *entry = &play->history[i];
+        took |= entry->worker == 0 && entry->what == TICKET_TAKE;
+        left |= took && entry->worker == 0 && entry->what == TICKET_LEAVE;
+    }
+    return left;
+}
+
+/* Among those that are in the clock: where workers are spare, whoever is too slow for it leaves it. */
 static void expect_the_bound(struct play play, unsigned seed, unsigned kills_every)
 {
     unsigned kills;
@@ -1369,53 +1158,28 @@ static void expect_the_bound(struct play play, unsigned seed, unsigned kills_eve
     set_up(&play, seed);
     run(&play, kills_every, &kills);
     int64_t furthest = expect_bounded_clocks(&play);
-    cr_expect(kills_every > 0 || furthest == play.staleness, "the furthest worker was %lld ahead, the bound is %lld",
-              (long long)furthest, (long long)play.staleness);
-    expect_exact_losses(&play, kills_every > 0 ? kills : 8);
-    tear_down(&play);
-}
-
-static bool has_been_left_behind(const struct play *play)
-{
-    bool took = false, left = false;
-    for (unsigned i = 0; i < play->history_count; i++) {
-        const struct entry *entry = &play->history[i];
-        took |= entry->worker == 0 && entry->what == TICKET_TAKE;
-        left |= took && entry->worker == 0 && entry->what == TICKET_LEAVE;
-    }
-    return left;
-}
-
-/* Among those that are in the clock, while whoever is too slow for it leaves it. */
-static void expect_the_bound_without_the_slowest(struct play play, unsigned seed, unsigned kills_every)
-{
-    unsigned kills;
-    play.mode = PARAMETER_SERVER_BOUNDED_STALENESS;
-    play.straggles = true;
-    play.spare = 1;
-    play.end = 600;
-    set_up(&play, seed);
-    run(&play, kills_every, &kills);
-    expect_bounded_clocks(&play);
-    cr_expect(kills_every > 0 || has_been_left_behind(&play));
+    bool is_reached = play.spare > 0 ? has_been_left_behind(&play) : furthest == play.staleness;
+    cr_expect(kills_every > 0 || is_reached, "the furthest worker was %lld ahead, the bound is %lld, %u are spare",
+              (long long)furthest, (long long)play.staleness, play.spare);
     expect_exact_losses(&play, kills_every > 0 ? kills : 8);
     tear_down(&play);
 }
 
 Test(histories, nobody_waits_for_a_worker_that_is_spare)
 {
-    expect_the_bound_without_the_slowest((struct play){.staleness = 2}, 5, 0);
+    expect_the_bound((struct play){.staleness = 2, .spare = 1}, 5, 0);
 }
 
 Test(histories, nobody_waits_for_a_worker_that_is_spare_through_kills)
 {
-    expect_the_bound_without_the_slowest((struct play){.staleness = 2, .freezes = true}, 61, 12);
+    expect_the_bound((struct play){.staleness = 2, .spare = 1, .freezes = true}, 61, 12);
 }
 
 Test(histories, nobody_waits_for_a_worker_that_is_spare_through_kills_of_the_chief)
 {
-    expect_the_bound_without_the_slowest(
-        (struct play){.staleness = 3, .backup = true, .freezes = true, .leaderless = true, .slow = true}, 67, 12);
+    expect_the_bound(
+        (struct play){.staleness = 3, .spare = 1, .backup = true, .freezes = true, .leaderless = true, .slow = true},
+        67, 12);
 }
 
 Test(histories, the_bound_is_never_exceeded)
