@@ -188,6 +188,11 @@ static void charge_at_the_limit(void)
     scene_accept(&scene);
 }
 
+static void expect_exceeded(void)
+{
+    cr_assert_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), "BackoffLimitExceeded");
+}
+
 Test(take_back, at_the_limit_nothing_is_done_until_its_time_is_over)
 {
     charge_at_the_limit();
@@ -217,7 +222,7 @@ Test(take_back, without_one_the_job_fails_when_the_time_is_over)
     charge_at_the_limit();
     scene.input.now_ms += 60000;
     scene_plan(&scene);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), "BackoffLimitExceeded");
+    expect_exceeded();
     cr_assert_str_eq(scene.plan.status.conditions[CONDITION_FAILED].message,
                      "backoffLimit 0 is spent; last: worker 1: pod digits-worker-1-1 exited with code 1");
     cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0);
@@ -229,7 +234,7 @@ Test(take_back, a_crew_of_which_nobody_is_left_need_not_wait)
     scene.input.now_ms += 5000;
     scene_end_pod(&scene, &scene.pods[0], 1);
     scene_plan(&scene);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), "BackoffLimitExceeded");
+    expect_exceeded();
 }
 
 Test(take_back, who_all_ended_by_themselves_fail_the_job_at_once)
@@ -238,7 +243,7 @@ Test(take_back, who_all_ended_by_themselves_fail_the_job_at_once)
     scene_end_pod(&scene, &scene.pods[0], 1);
     scene_end_pod(&scene, &scene.pods[1], 1);
     scene_plan(&scene);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), "BackoffLimitExceeded");
+    expect_exceeded();
 }
 
 Test(take_back, what_no_disruption_explains_fails_the_job_at_once)
@@ -246,7 +251,7 @@ Test(take_back, what_no_disruption_explains_fails_the_job_at_once)
     scene.job.run_policy.backoff_limit = 0;
     scene_end_pod(&scene, &scene.pods[1], 139);
     scene_plan(&scene);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), "BackoffLimitExceeded");
+    expect_exceeded();
     cr_assert_eq(scene.plan.status.epoch, 1);
 }
 
@@ -290,7 +295,7 @@ Test(take_back, a_member_that_goes_on_does_not_hide_that_the_limit_is_spent)
     cr_assert_eq(scene_count(&scene, ACTION_CREATE_POD), 0);
     scene.input.now_ms += 55000;
     scene_plan(&scene);
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), "BackoffLimitExceeded");
+    expect_exceeded();
 }
 
 Test(take_back, a_job_that_is_suspended_at_its_limit_fails_when_it_is_resumed)
@@ -309,6 +314,6 @@ Test(take_back, a_job_that_is_suspended_at_its_limit_fails_when_it_is_resumed)
         scene_plan(&scene);
         scene_accept(&scene);
     }
-    cr_assert_str_eq(scene_reason(&scene, CONDITION_FAILED, CONDITION_TRUE), "BackoffLimitExceeded");
+    expect_exceeded();
     cr_assert_str_eq(scene.job.status.conditions[CONDITION_FAILED].message, "backoffLimit 0 is spent");
 }
