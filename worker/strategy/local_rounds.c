@@ -82,22 +82,12 @@ static int64_t own_examples(const struct local_rounds *rounds, int64_t batch)
     return last + count - from;
 }
 
-static int settle_devices(const struct local_rounds *rounds, struct error *error)
-{
-    unsigned count;
-    struct device_stream *const *streams = replica_set_streams(rounds->replicas, &count);
-    for (unsigned i = 0; i < count; i++)
-        if (device_stream_synchronise(streams[i], error) < 0)
-            return -1;
-    return 0;
-}
-
 /* Passes divide by the whole batch; here the mean is over this rank's own part. Its sum comes to lie in the first contribution, from
  * which replica_set_apply takes it. */
 static int take_own_mean(struct local_rounds *rounds, double factor, float controls[CONTROL_VOTES], struct error *error)
 {
     const float *sums = replica_set_controls(rounds->replicas)[0];
-    if (replica_set_reduce(rounds->replicas, error) < 0 || settle_devices(rounds, error) < 0)
+    if (replica_set_reduce(rounds->replicas, error) < 0 || replica_set_synchronise(rounds->replicas, error) < 0)
         return -1;
     scale(rounds, factor, (float *)replica_set_gradients(rounds->replicas)[0]);
     controls[CONTROL_LOSS] = sums[CONTROL_LOSS] * (float)factor;
@@ -135,26 +125,20 @@ static int take_step(struct local_rounds *rounds, struct error *error)
 
 /* ---------------------------------------------------------------- a round */
 
-static void tell(const struct local_rounds *rounds, void (*what)(void *context))
-{
-    if (what != NULL)
-        what(rounds->options.context);
-}
-
 /* The other devices learn here of what the crew, a checkpoint or a round that failed has made of the state. */
 static int begin(struct local_rounds *rounds, struct error *error)
 {
     rounds->own.progress = rounds->state->progress;
     if (replica_set_spread(rounds->replicas, error) < 0)
         return -1;
-    tell(rounds, rounds->options.leaves_boundary);
+    strategy_hold_step(&rounds->options);
     memset(rounds->words, 0, sizeof(rounds->words));
     for (unsigned i = 0; i < rounds->vector_count; i++)
         copy(rounds, rounds->vectors[i], rounds->start[i]);
     if (device_stream_synchronise(rounds->stream, error) < 0)
         return -1;
     atomic_store(&rounds->away, true);
-    tell(rounds, rounds->options.at_boundary);
+    strategy_let_step_go(&rounds->options);
     return 0;
 }
 
@@ -177,7 +161,8 @@ void local_rounds_stand_at_start(struct local_rounds *rounds)
 static void roll_back(struct local_rounds *rounds)
 {
     replica_set_settle(rounds->replicas);
-    tell(rounds, rounds->options.before_change);
+    if (rounds->options.before_change != NULL)
+        rounds->options.before_change(rounds->options.context);
     for (unsigned i = 0; i < rounds->vector_count; i++)
         copy(rounds, rounds->start[i], rounds->vectors[i]);
     (void)device_stream_synchronise(rounds->stream, NULL);
@@ -244,7 +229,6 @@ static void average_statistics(struct local_rounds *rounds)
 static int take_outer_step(struct local_rounds *rounds, struct error *error)
 {
     double share = 1 / fmax(1, (double)rounds->words[ROUND_EXAMPLES]);
-    tell(rounds, rounds->options.before_change); /* a rank without examples has changed nothing before */
     scale(rounds, share, rounds->exchange[0]);
     scale(rounds, rounds->momentum, rounds->velocity);
     add(rounds, 1, rounds->exchange[0], rounds->velocity);
@@ -317,7 +301,7 @@ int local_rounds_run(struct local_rounds *rounds, struct collective *group, cons
         atomic_store(&rounds->away, false);
         return -1;
     }
-    tell(rounds, rounds->options.leaves_boundary);
+    strategy_leave_boundary(&rounds->options); /* a rank without examples has changed nothing before */
     if (take_outer_step(rounds, error) < 0)
         return -1;
     read_words(rounds, world, ret_result);

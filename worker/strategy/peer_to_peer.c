@@ -368,20 +368,6 @@ static void exchange(struct peer_to_peer *strategy)
         meet_somebody(strategy);
 }
 
-/* Whoever gives up a step takes the mean on a thread of its own, and follows the world for it: not while we follow it here. What is done
- * then takes no time, but for what is handed over: an eighth of the grace period, which a step is given up after half of. */
-static void hold_step(const struct strategy_options *options)
-{
-    if (options->leaves_boundary != NULL)
-        options->leaves_boundary(options->context);
-}
-
-static void let_step_go(const struct strategy_options *options)
-{
-    if (options->at_boundary != NULL)
-        options->at_boundary(options->context);
-}
-
 static int take_own_step(struct peer_to_peer *strategy, struct strategy_result *ret_result, struct error *error)
 {
     int64_t examples, place = peer_hub_place(strategy->hub);
@@ -394,7 +380,7 @@ static int take_own_step(struct peer_to_peer *strategy, struct strategy_result *
     strategy->own_steps++;
     exchange(strategy);
     read_progress(strategy);
-    let_step_go(&strategy->base.options);
+    strategy_let_step_go(&strategy->base.options);
     return 0;
 }
 
@@ -471,11 +457,13 @@ static void hand_over(struct peer_to_peer *strategy)
         tell_waited(strategy, share_ms);
 }
 
+/* Whoever gives up a step takes the mean on a thread of its own, and follows the world for it: not while we follow it here. What is done
+ * then takes no time, but for what is handed over: an eighth of the grace period, which a step is given up after half of. */
 static int follow_before_step(struct peer_to_peer *strategy, struct error *error)
 {
-    hold_step(&strategy->base.options);
+    strategy_hold_step(&strategy->base.options);
     int result = follow_world(strategy, error);
-    let_step_go(&strategy->base.options);
+    strategy_let_step_go(&strategy->base.options);
     return result;
 }
 
@@ -491,7 +479,7 @@ static int peer_step(struct strategy *base, double learning_rate, unsigned votes
             return -1;
         votes |= own_votes(&base->options);
     } while (base->options.state->progress.step == before && !(votes & STRATEGY_VOTE_LEAVE));
-    hold_step(&base->options); /* until it is over */
+    strategy_hold_step(&base->options); /* until it is over */
     if (votes & STRATEGY_VOTE_LEAVE)
         hand_over(strategy);
     strategy->step_before = before;

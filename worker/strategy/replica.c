@@ -362,16 +362,6 @@ void replica_free(struct replica *replica)
     free(replica);
 }
 
-unsigned replica_contributions(const struct replica *replica)
-{
-    return replica->cover_count;
-}
-
-const float *const *replica_gradients(const struct replica *replica)
-{
-    return (const float *const *)replica->gradients;
-}
-
 const float *const *replica_controls(const struct replica *replica)
 {
     return replica->control_pointers;

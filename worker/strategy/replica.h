@@ -30,9 +30,7 @@ int replica_use_exchange(struct replica *replica, struct shard_exchange *exchang
 void replica_memory_plan(const struct strategy_options *options, unsigned shards, unsigned first, unsigned end,
                          bool side_by_side, struct memory_plan *plan);
 
-/* One for each subtree of its cover: flat gradients in the order of the layout, and control words. */
-unsigned replica_contributions(const struct replica *replica);
-const float *const *replica_gradients(const struct replica *replica);
+/* Its control words, for each subtree of its cover. */
 const float *const *replica_controls(const struct replica *replica);
 
 /* Enqueues all passes of the batch at the state's position. *ret_examples: in the global batch. */

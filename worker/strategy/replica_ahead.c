@@ -257,11 +257,9 @@ static void queue_next_passes_at_boundary(struct replica_ahead *ahead, const str
     const struct strategy_options *options = &ahead->replica->options;
     ahead->before = *before;
     atomic_store(&ahead->unheard, true);
-    if (options->at_boundary)
-        options->at_boundary(options->context);
+    strategy_let_step_go(options);
     queue_next_passes(ahead);
-    if (options->leaves_boundary)
-        options->leaves_boundary(options->context);
+    strategy_hold_step(options);
     atomic_store(&ahead->unheard, false);
 }
 

@@ -439,6 +439,14 @@ struct device_stream *const *replica_set_streams(const struct replica_set *set, 
     return set->streams;
 }
 
+int replica_set_synchronise(const struct replica_set *set, struct error *error)
+{
+    for (unsigned i = 0; i < set->count; i++)
+        if (device_stream_synchronise(set->streams[i], error) < 0)
+            return -1;
+    return 0;
+}
+
 void replica_set_read_controls(const struct replica_set *set, const float *controls, unsigned size,
                                struct strategy_result *result)
 {

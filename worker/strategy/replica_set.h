@@ -37,10 +37,11 @@ void replica_set_join(struct replica_set *set, struct collective *group, unsigne
 /* options->state to the other devices' mirrors. */
 int replica_set_spread(struct replica_set *set, struct error *error);
 
-/* As a replica's (replica.h). */
+/* What goes into the sum over the batch: flat gradients in the order of the layout, and control words. */
 unsigned replica_set_contributions(const struct replica_set *set);
 const float *const *replica_set_gradients(const struct replica_set *set);
 const float *const *replica_set_controls(const struct replica_set *set);
+/* As a replica's (replica.h). */
 int replica_set_start_passes(struct replica_set *set, int64_t *ret_examples, struct error *error);
 int replica_set_finish_passes(struct replica_set *set, unsigned rank, unsigned votes, struct error *error);
 void replica_set_settle(struct replica_set *set);
@@ -62,6 +63,8 @@ int replica_set_reduce(struct replica_set *set, struct error *error);
 
 /* A stream on each device, for whoever makes the update in slices. */
 struct device_stream *const *replica_set_streams(const struct replica_set *set, unsigned *ret_count);
+/* Waits for what these have queued. */
+int replica_set_synchronise(const struct replica_set *set, struct error *error);
 /* What the reduced control words say of the batch: everything but step and norm. */
 void replica_set_read_controls(const struct replica_set *set, const float *controls, unsigned size,
                                struct strategy_result *result);

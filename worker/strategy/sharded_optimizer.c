@@ -37,16 +37,6 @@ collective_ticket sharded_optimizer_reduce(struct sharded_optimizer *optimizer, 
     return collective_reduce_scatter_start(group, contributions, result, (size_t)elements, &here);
 }
 
-static int synchronise(const struct sharded_optimizer *optimizer, struct error *error)
-{
-    unsigned count;
-    struct device_stream *const *streams = replica_set_streams(optimizer->replicas, &count);
-    for (unsigned i = 0; i < count; i++)
-        if (device_stream_synchronise(streams[i], error) < 0)
-            return -1;
-    return 0;
-}
-
 /* ---------------------------------------------------------------- the norm */
 
 static double *sums_of(const struct sharded_optimizer *optimizer, unsigned owner, struct shard_stripe stripe)
@@ -65,7 +55,7 @@ static int measure_own(struct sharded_optimizer *optimizer, struct error *error)
         gradient_norm_launch(streams[i % count], gradient + stripe.first, stripe.elements,
                              sums_of(optimizer, own, stripe));
     }
-    return synchronise(optimizer, error);
+    return replica_set_synchronise(optimizer->replicas, error);
 }
 
 /* The blocks in order, as one rank alone would add them. */
@@ -149,7 +139,7 @@ int sharded_optimizer_update(struct sharded_optimizer *optimizer, const struct s
     update_statistics(optimizer, range);
     update_shard(optimizer, own, 0, range);
     update_shard(optimizer, shard_mirrored(plan, own), shard_elements(plan, own), range);
-    if (synchronise(optimizer, error) < 0)
+    if (replica_set_synchronise(optimizer->replicas, error) < 0)
         return -1;
     optimizer->verdict = *verdict;
     replica_set_advance(optimizer->replicas, verdict->step);

@@ -110,10 +110,21 @@ void strategy_close(struct strategy *strategy)
         strategy->operations->close(strategy);
 }
 
-void strategy_leave_boundary(const struct strategy_options *options)
+void strategy_hold_step(const struct strategy_options *options)
 {
     if (options->leaves_boundary)
         options->leaves_boundary(options->context);
+}
+
+void strategy_let_step_go(const struct strategy_options *options)
+{
+    if (options->at_boundary)
+        options->at_boundary(options->context);
+}
+
+void strategy_leave_boundary(const struct strategy_options *options)
+{
+    strategy_hold_step(options);
     if (options->before_change)
         options->before_change(options->context);
 }

@@ -162,6 +162,9 @@ int strategy_result_check(const struct strategy_result *result, struct error *er
 
 /* For strategies, before a step's first change to the state: from here on nobody reads it, or gives the step up. */
 void strategy_leave_boundary(const struct strategy_options *options);
+/* Likewise, where the state does not change: from here on nobody gives the step up; and then, from here on somebody may. */
+void strategy_hold_step(const struct strategy_options *options);
+void strategy_let_step_go(const struct strategy_options *options);
 
 /* Adds what the strategy will allocate beside `graph`, the devices' graphs and `state`: gradients, batches, more sets of
  * variables and graphs. Before strategy_open, of a graph that need have no memory; data set, state and member are not read. */
