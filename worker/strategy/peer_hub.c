@@ -359,18 +359,18 @@ static void hear_state(struct peer *peer, const struct peer_message *message)
     pthread_mutex_unlock(&hub->lock);
 }
 
-static void set_in_flight(struct peer *peer, bool in_flight)
+static void land(struct peer *peer)
 {
     pthread_mutex_lock(&peer->hub->lock);
-    peer->in_flight = in_flight;
+    peer->in_flight = false;
     pthread_cond_broadcast(&peer->hub->changed);
     pthread_mutex_unlock(&peer->hub->lock);
 }
 
-static void set_ready(struct peer *peer, bool ready)
+static void set_ready(struct peer *peer)
 {
     pthread_mutex_lock(&peer->hub->lock);
-    peer->ready = ready;
+    peer->ready = true;
     pthread_mutex_unlock(&peer->hub->lock);
 }
 
@@ -388,7 +388,7 @@ static void end_update(struct peer *peer, bool is_held)
     note_answer(peer, peer->asked_ms);
     if (peer->in_flight && is_held)
         note_handed(peer->hub, peer->sent_count);
-    set_in_flight(peer, false);
+    land(peer);
     rpc_wake(peer->hub->rpc);
 }
 
@@ -447,7 +447,7 @@ static void peer_message_came(void *context, struct rpc_stream *stream, const vo
     switch (message.type) {
     case PEER_COUNTS:
         peer->stall_told &= peer->ready; /* one that was long in greeting is named again should it stop */
-        set_ready(peer, true);
+        set_ready(peer);
         merge_counts(peer->hub, &message);
         rpc_wake(peer->hub->rpc);
         break;

@@ -114,14 +114,19 @@ Test(peer_hub, a_peer_that_is_frozen_before_it_answers_is_named, .timeout = 120)
     close(door);
 }
 
-static void open_pair(struct place *own, struct place *other)
+static void introduce(struct place *own, struct place *other)
 {
-    open_place(own, 0);
-    open_place(other, 1);
     const uint16_t ports[SEATS] = {peer_hub_port(own->hub), peer_hub_port(other->hub)};
     const struct world here = world_of(0, ports), there = world_of(1, ports);
     peer_hub_set_world(other->hub, &there);
     peer_hub_set_world(own->hub, &here);
+}
+
+static void open_pair(struct place *own, struct place *other)
+{
+    open_place(own, 0);
+    open_place(other, 1);
+    introduce(own, other);
     peer_hub_count(other->hub, 3, 7);
     expect_count(own->hub, 3, 7); /* they know each other */
 }
@@ -283,10 +288,7 @@ static void open_restored(struct place *own, struct place *other, const int64_t 
     cr_expect_eq(peer_hub_restore(own->hub, restored), 0);
     (void)peer_hub_restore(other->hub, others);
     peer_hub_count(other->hub, 2, 64); /* it knows who has them */
-    const uint16_t ports[SEATS] = {peer_hub_port(own->hub), peer_hub_port(other->hub)};
-    const struct world here = world_of(0, ports), there = world_of(1, ports);
-    peer_hub_set_world(other->hub, &there);
-    peer_hub_set_world(own->hub, &here);
+    introduce(own, other);
     expect_count(own->hub, 2, 64); /* they know each other */
 }
 
