@@ -112,32 +112,16 @@ strategy='' shards=12 more=
 # ---- PeerToPeer by hand: no operator, who comes is taken in
 
 network=127.86.$(($$ % 250))
-worker_document='{"name":"hand","namespace":"default","strategy":{"type":"PeerToPeer","exchange":"Gossip"},"workers":2,
-    "model":{"preset":"mlp","width":64},"devices":{"count":1},
-    "data":{"format":"synthetic","examples":1100,"validation":{"last":100}},
-    "training":{"steps":100000000,"stepsPerEpoch":1000,"batchSize":24,"seed":7,
-        "optimizer":{"type":"adamw","learningRate":"2e-4"}},
-    "storage":[{"name":"runs"}],"checkpoint":{"storage":"runs","path":"hand","everySteps":1000,"keep":2},
-    "crew":{"roles":[{"name":"worker","count":2,"minCount":1,"maxCount":4}],"hostPattern":"{role}-{index}","port":2222}}'
-for seat in 0 1 2 3; do echo "$network.$((seat + 1)) worker-$seat"; done >hosts
-
-# join SEAT EPOCH: its process has the number in by_hand[SEAT] then
-by_hand=()
-join() {
-    COXSWAIN_JOB=$worker_document COXSWAIN_JOB_UID=hand COXSWAIN_ATTEMPT=1 COXSWAIN_EPOCH=$2 COXSWAIN_ROLE=worker \
-        COXSWAIN_INDEX=$1 COXSWAIN_POD_IP=$network.$(($1 + 1)) COXSWAIN_HOSTS_FILE=$work/hosts COXSWAIN_THREADS=1 \
-        COXSWAIN_STORAGE=runs=$work/runs COXSWAIN_TERMINATION_LOG=$work/ended.$1.$2 \
-        "$bin/coxswain-worker" >"hand.$1.$2.log" 2>&1 &
-    by_hand[$1]=$!
-}
+. "$root/tests/integration/peers_by_hand.sh"
+peers hand "$work/runs" 1000 1000
 
 finish_also() {
-    ((${#by_hand[@]} == 0)) || kill -KILL "${by_hand[@]}" 2>/dev/null
+    ((${#pids[@]} == 0)) || kill -KILL "${pids[@]}" 2>/dev/null
 }
 
 # crew_is SIZES: the chief tells of worlds of these sizes, the last ones
 crew_is() {
-    [[ " $(sed -n 's/.*the crew has \([0-9]*\) worker.*/\1/p' hand.0.1.log | tr '\n' ' ')" == *" $1 " ]]
+    [[ " $(worlds 0 1)" == *" $1 " ]]
 }
 
 # stepped SEAT STEP
@@ -151,17 +135,17 @@ join 0 1
 join 1 2
 until_true 60 stepped 0 20 && join 2 3 && join 3 4 && until_true 60 crew_is 4 && until_true 60 stepped 2 20 && until_true 60 stepped 3 20
 verdict $? "by hand: peers that come are taken in and train" "$(tail -n 2 hand.*.log)"
-kill -TERM "${by_hand[3]}" && wait "${by_hand[3]}"
+kill -TERM "${pids[3]}" && wait "${pids[3]}"
 [[ $? == 143 ]] && until_true 60 crew_is 3
 verdict $? "by hand: one that is asked to leave does, and the others know" "$(tail -n 2 hand.*.log)"
-kill -KILL "${by_hand[2]}" && { wait "${by_hand[2]}" 2>/dev/null || until_true 60 crew_is 2; } && join 2 5 && until_true 60 crew_is 3 && until_true 60 stepped 2 20
+kill -KILL "${pids[2]}" && { wait "${pids[2]}" 2>/dev/null || until_true 60 crew_is 2; } && join 2 5 && until_true 60 crew_is 3 && until_true 60 stepped 2 20
 verdict $? "by hand: so they know of a death, and of its successor" "$(tail -n 2 hand.*.log)"
-kill -TERM "${by_hand[0]}" "${by_hand[1]}" "${by_hand[2]}"
+kill -TERM "${pids[0]}" "${pids[1]}" "${pids[2]}"
 for seat in 0 1 2; do
-    wait "${by_hand[seat]}"
+    wait "${pids[seat]}"
     echo $?
 done >codes
-by_hand=()
+pids=()
 [[ $(sort -u codes) == 143 && -n $(newest_checkpoint hand) ]]
 verdict $? "by hand: all leave with a checkpoint" "$(tr '\n' ' ' <codes; tail -n 2 hand.*.log)"
 
