@@ -23,7 +23,8 @@ Test(job_print, a_field_stands_below_what_the_table_says_of_it)
           "spec:\n"
           "  # What each worker computes on.\n"
           "  devices:\n"
-          "    # Devices of each worker. For CPU these are logical devices that share the pod's cores.\n"
+          "    # Devices of each worker; an evaluator has one, servers and a chief of theirs none. For CPU these are\n"
+          "    # logical devices that share the pod's cores.\n"
           "    count: 2\n");
 }
 
