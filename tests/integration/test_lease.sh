@@ -26,10 +26,9 @@ leads() {
 }
 
 # ends PROCESS CODE: within a minute and a half, with that exit code
-gone() { ! kill -0 "$1" 2>/dev/null; }
 ends() {
     local code
-    until_true 90 gone "$1"
+    until_true 90 have_ended "$1"
     wait "$1"
     code=$?
     [[ $code == "$2" ]] || { echo "# exit code $code, not $2"; return 1; }
