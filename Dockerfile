@@ -35,14 +35,23 @@ RUN make ${JOBS:+-j$JOBS} all BUILD=/out DEVELOPER=0 && cd /out && strip coxswai
     echo 'coxswain:x:65532:65532::/:/sbin/nologin' >$root/etc/passwd && echo 'coxswain:x:65532:' >$root/etc/group && \
     ldd coxswain-worker | grep -o '/[^ ]*' | xargs -n 1 realpath | xargs dpkg -S | sed 's/:.*//' | sort -u >/out/packages
 
-FROM sources AS build-cuda
+FROM toolchain AS toolkit
+COPY scripts/cuda-toolkit scripts/
+RUN apt-get install -y -qq --no-install-recommends g++ python3-pip && \
+    mv "$(COXSWAIN_CUDA=/cuda scripts/cuda-toolkit)" /usr/local/cuda && rm -rf /cuda
+
+# Machine code for these compute capabilities; GPUs of a later one compile the last one's PTX.
+FROM toolkit AS build-cuda
+COPY Makefile ./
+COPY common common
+COPY operator operator
+COPY worker worker
+COPY deploy deploy
 ARG JOBS
-ARG CUDA_ARCHITECTURES="80 90"
-RUN apt-get install -y -qq --no-install-recommends g++ python3-venv && python3 -m venv /cuda && \
-    /cuda/bin/pip install --no-cache-dir 'cuda-toolkit[nvcc,cudart,cublas,crt,nvvm,cccl]==13.0.*' && \
-    mv /cuda/lib/python3*/site-packages/nvidia/cu13 /usr/local/cuda
+ARG CUDA_ARCHITECTURES="80 90 100"
 RUN make ${JOBS:+-j$JOBS} /out/coxswain-worker BUILD=/out DEVELOPER=0 CUDA=1 CUDA_ARCHITECTURES="${CUDA_ARCHITECTURES}" && \
-    strip /out/coxswain-worker && mkdir /libraries && cp -L /usr/local/cuda/lib/libcublas.so.13 /usr/local/cuda/lib/libcublasLt.so.13 /libraries/
+    strip /out/coxswain-worker && mkdir -p /libraries/lib && cd /usr/local/cuda && cp -r licenses /libraries/ && \
+    cp lib/libcublas.so.13 lib/libcublasLt.so.13 lib/libnccl.so.2 /libraries/lib/
 
 # ---------------------------------------------------------------- operator: these programs and their libraries, nothing else
 FROM scratch AS operator
@@ -77,7 +86,7 @@ LABEL org.opencontainers.image.title="coxswain-worker" \
 COPY --from=build /out/coxswain-worker /usr/bin/
 ENTRYPOINT ["coxswain-worker"]
 
-# The CUDA runtime is linked in, the driver comes from the node; of the toolkit only cuBLAS is needed.
+# The CUDA runtime is linked in, the driver comes from the node; cuBLAS and NCCL are opened when a job wants them.
 FROM worker-base AS worker-cuda
 ARG VERSION=0.1.0
 ARG REVISION=unknown
@@ -86,7 +95,7 @@ LABEL org.opencontainers.image.title="coxswain-worker" \
       org.opencontainers.image.licenses="Apache-2.0" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}"
-COPY --from=build-cuda /libraries /usr/local/cuda/lib
+COPY --from=build-cuda /libraries /usr/local/cuda
 COPY --from=build-cuda /out/coxswain-worker /usr/bin/
 ENV LD_LIBRARY_PATH=/usr/local/cuda/lib NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility
 ENTRYPOINT ["coxswain-worker"]

@@ -51,7 +51,7 @@ endif
 # Driver, cuBLAS and NCCL are looked for when the worker runs (docs/gpus.md).
 CUDA ?= 0
 CUDA_HOME ?= /usr/local/cuda
-CUDA_ARCHITECTURES ?= 80 90
+CUDA_ARCHITECTURES ?= 80 90 100
 ifeq ($(CUDA),1)
 cuda_left_out := worker/device/without_cuda.c
 cuda_sources := $(wildcard worker/device/cuda/*.cu)
@@ -365,7 +365,7 @@ gpu-test: $(BUILD)/tests/gpu-test ## with CUDA=1, where there is a GPU: every op
 	@tests/run $<
 
 .PHONY: cuda-toolkit check-cuda
-cuda-toolkit: ## nvcc and headers from PyPI, once (half a gigabyte); says where: make CUDA=1 CUDA_HOME=that
+cuda-toolkit: ## nvcc, headers, cuBLAS and NCCL from PyPI, once (0.8 GB); says where: make CUDA=1 CUDA_HOME=that
 	@scripts/cuda-toolkit
 
 check-cuda: all ## its kernels on GPUs that the processor plays; compiles the worker for real ones (CUDA_HOME, or the toolkit from PyPI)
