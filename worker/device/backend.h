@@ -76,7 +76,9 @@ struct communicator {
 };
 
 int cpu_device_open(const struct device_options *options, struct device **ret_device, struct error *error);
-/* ERROR_UNSUPPORTED where the build, the machine or its libraries have no GPU to offer. */
+/* Whether there are so many, and a driver for them. This and the next: ERROR_UNSUPPORTED where the build, the machine or its libraries
+ * have no GPU to offer, and what is missing. */
+int cuda_devices_find(unsigned count, struct error *error);
 int cuda_device_open(const struct device_options *options, struct device **ret_device, struct error *error);
 
 #endif

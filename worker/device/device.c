@@ -5,19 +5,67 @@
 
 #include "worker/device/backend.h"
 
+static int open_one(const struct device_options *options, struct device **ret_device, struct error *error)
+{
+    switch (options->type) {
+    case DEVICE_TYPE_CPU:
+        return cpu_device_open(options, ret_device, error);
+    case DEVICE_TYPE_GPU:
+        return cuda_device_open(options, ret_device, error);
+    default:
+        return error_set(error, ERROR_UNSUPPORTED,
+                         "devices.type: this worker does not compute on TPUs; take CPU, GPU or Auto");
+    }
+}
+
+/* What is missing has been said; what to do about it depends on what was asked for. */
+static int refuse_gpus(const struct error *cause, struct error *error)
+{
+    if (cause->kind != ERROR_UNSUPPORTED)
+        return error_set(error, cause->kind, "%s", cause->message);
+    return error_set(error, ERROR_UNSUPPORTED, "devices.type: %s; write CPU or Auto, or see docs/gpus.md",
+                     cause->message);
+}
+
 int device_open(const struct device_options *options, struct device **ret_device, struct error *error)
 {
     struct error cause = ERROR_INIT;
-    if (options->type == DEVICE_TYPE_TPU)
-        return error_set(error, ERROR_UNSUPPORTED,
-                         "devices.type: this worker does not compute on TPUs; take CPU, GPU or Auto");
-    if (options->type == DEVICE_TYPE_CPU)
-        return cpu_device_open(options, ret_device, error);
-    if (cuda_device_open(options, ret_device, &cause) == 0)
+    if (options->type != DEVICE_TYPE_GPU)
+        return open_one(options, ret_device, error);
+    return open_one(options, ret_device, &cause) == 0 ? 0 : refuse_gpus(&cause, error);
+}
+
+static int open_alike(struct device_options options, enum device_type type, unsigned count, struct device **ret_devices,
+                      struct error *error)
+{
+    options.type = type;
+    /* Before any is opened: what that takes of a GPU's memory stays taken until the process ends. */
+    if (type == DEVICE_TYPE_GPU && cuda_devices_find(count, error) < 0)
+        return -1;
+    for (unsigned i = 0; i < count; i++) {
+        options.index = (int)i;
+        if (open_one(&options, &ret_devices[i], error) == 0)
+            continue;
+        while (i-- > 0)
+            device_close(ret_devices[i]);
+        return -1;
+    }
+    return 0;
+}
+
+int devices_open(const struct device_options *options, unsigned count, struct device **ret_devices,
+                 struct error *ret_against, struct error *error)
+{
+    struct error cause = ERROR_INIT;
+    bool either = options->type == DEVICE_TYPE_AUTO;
+    if (!either && options->type != DEVICE_TYPE_GPU)
+        return open_alike(*options, options->type, count, ret_devices, error);
+    if (open_alike(*options, DEVICE_TYPE_GPU, count, ret_devices, &cause) == 0)
         return 0;
-    if (options->type == DEVICE_TYPE_AUTO && cause.kind == ERROR_UNSUPPORTED)
-        return cpu_device_open(options, ret_device, error);
-    return error_set(error, cause.kind, "%s", cause.message);
+    if (!either || cause.kind != ERROR_UNSUPPORTED)
+        return refuse_gpus(&cause, error);
+    *ret_against = cause;
+    return open_alike(*options, DEVICE_TYPE_CPU, count, ret_devices, error);
 }
 
 void device_close(struct device *device)

@@ -29,7 +29,7 @@ struct device_event;
 struct device_recording;
 
 struct device_options {
-    enum device_type type;  /* DEVICE_TYPE_GPU where there is none: ERROR_UNSUPPORTED; DEVICE_TYPE_AUTO: the CPU then */
+    enum device_type type;  /* DEVICE_TYPE_GPU where there is none: ERROR_UNSUPPORTED; Auto is for devices_open */
     int index;              /* which GPU, or which logical device of the CPU */
     const char *arithmetic; /* CPU: one of device_arithmetic's words, for tests; NULL means the best there is */
     int threads;            /* CPU: 0 means all that this process may use (affinity and cgroup quota) */
@@ -38,6 +38,10 @@ struct device_options {
 int device_open(const struct device_options *options, struct device **ret_device, struct error *error);
 /* Its streams, events and memory must be gone. */
 void device_close(struct device *device);
+/* All that a process computes on, index 0 to count - 1, of one kind: Auto takes GPUs where there are so many that can be used, else
+ * the CPU; what spoke against GPUs is in `ret_against` then, which is not touched otherwise. On failure none is open. */
+int devices_open(const struct device_options *options, unsigned count, struct device **ret_devices,
+                 struct error *ret_against, struct error *error);
 
 /* "CPU, 2 threads, AVX-512": for the plan that a person reads. */
 const char *device_description(const struct device *device);

@@ -4,9 +4,16 @@
  */
 #include "worker/device/backend.h"
 
+#define REFUSAL "this worker was built without GPU support (make CUDA=1)"
+
+int cuda_devices_find(unsigned count, struct error *error)
+{
+    (void)count;
+    return error_set(error, ERROR_UNSUPPORTED, REFUSAL);
+}
+
 int cuda_device_open(const struct device_options *options, struct device **ret_device, struct error *error)
 {
     (void)options, (void)ret_device;
-    return error_set(error, ERROR_UNSUPPORTED,
-                     "devices.type: this worker was built without GPU support (make CUDA=1); write CPU or Auto");
+    return error_set(error, ERROR_UNSUPPORTED, REFUSAL);
 }

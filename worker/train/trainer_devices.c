@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/train/trainer_stages.h"
 
+#include <string.h>
+
 #include "worker/strategy/crew_communicator.h"
 #include "worker/train/memory_budget.h"
 
@@ -33,9 +35,11 @@ bool trainer_may_sum_on_devices(const struct trainer *trainer)
 
 static int prepare_communicators(struct trainer *trainer, struct error *error)
 {
+    struct communicator_standing standings[STRATEGY_DEVICES_MAX];
     for (unsigned i = 0; i < trainer->device_count; i++)
-        if (communicator_prepare(trainer->devices[i].device, &trainer->communicators[i], error) < 0)
+        if (communicator_prepare(trainer->devices[i].device, &standings[i], error) < 0)
             return -1;
+    memcpy(trainer->communicators, standings, trainer->device_count * sizeof *standings);
     return 0;
 }
 
@@ -84,23 +88,34 @@ static unsigned count_devices(const struct trainer *trainer)
     return trainer->crew.part == CREW_TRAINS && !keeps_to_the_host(trainer) ? (unsigned)trainer->job->devices.count : 1;
 }
 
-int trainer_open_devices(struct trainer *trainer, struct error *error)
+static int open_devices(struct trainer *trainer, struct error *error)
 {
     unsigned count = count_devices(trainer);
-    struct device_options options = {.type = keeps_to_the_host(trainer) ? DEVICE_TYPE_CPU : trainer->job->devices.type,
-                                     .threads = share_threads(choose_threads(trainer), count),
-                                     .arithmetic = trainer->identity->arithmetic};
-    for (unsigned i = 0; i < count; i++) {
-        options.index = (int)i;
-        if (device_open(&options, &trainer->devices[i].device, error) < 0)
-            return -1;
-        trainer->device_count++;
-        if (count > 1 && !device_memory_is_shared(trainer->devices[i].device) && !mirrors_the_model(trainer->job))
-            return error_set(error, ERROR_UNSUPPORTED,
-                             "devices.count: %s has one GPU a worker so far; set it to 1 and take more workers",
-                             strategy_type_name(trainer->job->strategy.type));
-    }
-    trainer->device = trainer->devices[0].device;
+    const struct device_options options = {.type = keeps_to_the_host(trainer) ? DEVICE_TYPE_CPU
+                                                                              : trainer->job->devices.type,
+                                           .threads = share_threads(choose_threads(trainer), count),
+                                           .arithmetic = trainer->identity->arithmetic};
+    struct device *devices[STRATEGY_DEVICES_MAX];
+    struct error against = ERROR_INIT;
+    if (devices_open(&options, count, devices, &against, error) < 0)
+        return -1;
+    for (unsigned i = 0; i < count; i++)
+        trainer->devices[i].device = devices[i];
+    trainer->device_count = count;
+    trainer->device = devices[0];
+    if (against.kind != ERROR_NONE)
+        report_say(trainer->report, "devices.type Auto takes the CPU: %s", against.message);
+    return 0;
+}
+
+int trainer_open_devices(struct trainer *trainer, struct error *error)
+{
+    if (open_devices(trainer, error) < 0)
+        return -1;
+    if (trainer->device_count > 1 && !device_memory_is_shared(trainer->device) && !mirrors_the_model(trainer->job))
+        return error_set(error, ERROR_UNSUPPORTED,
+                         "devices.count: %s has one GPU a worker so far; set it to 1 and take more workers",
+                         strategy_type_name(trainer->job->strategy.type));
     if (find_communicator(trainer, error) < 0)
         return -1;
     return device_stream_new(trainer->device, &trainer->stream, error);

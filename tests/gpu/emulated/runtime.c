@@ -2,7 +2,7 @@
  *
  * GPUs and their memory. EMULATED_GPUS says how many there are (1); each has
  * EMULATED_GPU_MEMORY MiB (4096). New memory is full of not-a-numbers. Each process has GPUs of its own, unless
- * EMULATED_GPUS_SHARED=1. With EMULATED_PAGEABLE=refused an asynchronous copy of memory that is neither a device's nor pinned
+ * EMULATED_GPUS_SHARED=1. EMULATED_DRIVER is the CUDA that their driver is for (13000); 0: there is none. With EMULATED_PAGEABLE=refused an asynchronous copy of memory that is neither a device's nor pinned
  * fails, where a GPU would have the host wait.
  */
 #include <pthread.h>
@@ -86,8 +86,17 @@ static size_t memory_of_a_device(void)
     return (size_t)setting("EMULATED_GPU_MEMORY", 4096) << 20;
 }
 
+cudaError_t cudaDriverGetVersion(int *version)
+{
+    *version = (int)setting("EMULATED_DRIVER", CUDART_VERSION);
+    return cudaSuccess;
+}
+
 cudaError_t cudaGetDeviceCount(int *count)
 {
+    int driver = 0;
+    if (cudaDriverGetVersion(&driver) != cudaSuccess || driver < CUDART_VERSION)
+        return emulated_fail(cudaErrorInsufficientDriver);
     long wanted = setting("EMULATED_GPUS", 1);
     *count = (int)(wanted < 0 ? 0 : wanted > DEVICES_MAX ? DEVICES_MAX : wanted);
     return cudaSuccess;

@@ -9,7 +9,7 @@ static int find_function(void *library, const char *name, void *ret_function, st
 {
     void *found = dlsym(library, name);
     if (!found)
-        return error_set(error, ERROR_UNSUPPORTED, "the cuBLAS of this machine lacks %s; install that of CUDA %d", name,
+        return error_set(error, ERROR_UNSUPPORTED, "the cuBLAS of this machine lacks %s: install that of CUDA %d", name,
                          CUBLAS_VER_MAJOR);
     memcpy(ret_function, &found, sizeof found);
     return 0;
@@ -21,8 +21,7 @@ int cublas_open(struct cublas *cublas, struct error *error)
     snprintf(name, sizeof name, "libcublas.so.%d", CUBLAS_VER_MAJOR);
     *cublas = (struct cublas){.library = dlopen(name, RTLD_NOW | RTLD_LOCAL)};
     if (!cublas->library)
-        return error_set(error, ERROR_UNSUPPORTED,
-                         "devices.type: there is a GPU, but no %s; install cuBLAS or set LD_LIBRARY_PATH, or write CPU",
+        return error_set(error, ERROR_UNSUPPORTED, "there is a GPU, but no %s: install cuBLAS or set LD_LIBRARY_PATH",
                          name);
 #define X(function)                                                                                                    \
     if (find_function(cublas->library, #function, &cublas->function, error) < 0) {                                     \

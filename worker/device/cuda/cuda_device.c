@@ -135,29 +135,33 @@ const struct device_backend cuda_backend = {
     .event_wait = cuda_event_wait,
 };
 
-static const char *why_none(cudaError_t result)
+/* CUDA's 13000 */
+#define VERSION_MAJOR(version) ((version) / 1000)
+#define VERSION_MINOR(version) ((version) % 1000 / 10)
+
+static int refuse_driver(struct error *error)
 {
-    switch (result) {
-    case cudaSuccess:
-        return "none is visible";
-    case cudaErrorInsufficientDriver:
-        return "there is no driver, or too old a one";
-    default:
-        return cudaGetErrorString(result);
-    }
+    int version = 0;
+    if (cudaDriverGetVersion(&version) != cudaSuccess || version == 0)
+        return error_set(error, ERROR_UNSUPPORTED, "no NVIDIA GPU can be used here (there is no driver)");
+    return error_set(error, ERROR_UNSUPPORTED,
+                     "the NVIDIA driver is too old: it is for CUDA %d.%d, and this worker was built with CUDA %d.%d",
+                     VERSION_MAJOR(version), VERSION_MINOR(version), VERSION_MAJOR(CUDART_VERSION),
+                     VERSION_MINOR(CUDART_VERSION));
 }
 
-static int find_device(int index, struct error *error)
+int cuda_devices_find(unsigned count, struct error *error)
 {
-    int count = 0;
-    cudaError_t result = cudaGetDeviceCount(&count);
-    if (result != cudaSuccess || count == 0)
-        return error_set(error, ERROR_UNSUPPORTED,
-                         "devices.type: no NVIDIA GPU can be used here (%s); write CPU or Auto, or give the pod a GPU",
-                         why_none(result));
-    if (index >= count)
-        return error_set(error, ERROR_UNSUPPORTED, "devices.count: GPU %d is asked for, but there are %d", index,
-                         count);
+    int there = 0;
+    cudaError_t result = cudaGetDeviceCount(&there);
+    if (result == cudaErrorInsufficientDriver)
+        return refuse_driver(error);
+    if (result != cudaSuccess || there == 0)
+        return error_set(error, ERROR_UNSUPPORTED, "no NVIDIA GPU can be used here (%s)",
+                         result == cudaSuccess ? "none is visible" : cudaGetErrorString(result));
+    if ((unsigned)there < count)
+        return error_set(error, ERROR_UNSUPPORTED, "there %s only %d of the %u GPUs that devices.count asks for",
+                         there == 1 ? "is" : "are", there, count);
     return 0;
 }
 
@@ -189,7 +193,7 @@ static int prepare(struct cuda_device *device, struct error *error)
 /* The driver's threads take no signals: those are main's business. */
 int cuda_device_open(const struct device_options *options, struct device **ret_device, struct error *error)
 {
-    if (find_device(options->index, error) < 0)
+    if (cuda_devices_find((unsigned)options->index + 1, error) < 0)
         return -1;
     struct cuda_device *device = memory_allocate(1, sizeof *device);
     device->base.backend = &cuda_backend;

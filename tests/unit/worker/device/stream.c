@@ -14,7 +14,7 @@ static struct fixture open_fixture(int threads)
 {
     struct error error = ERROR_INIT;
     struct fixture f;
-    struct device_options options = {.type = DEVICE_TYPE_AUTO, .threads = threads};
+    struct device_options options = {.threads = threads};
     cr_assert_eq(device_open(&options, &f.device, &error), 0);
     cr_assert_eq(device_stream_new(f.device, &f.first, &error), 0);
     cr_assert_eq(device_stream_new(f.device, &f.second, &error), 0);
@@ -108,4 +108,30 @@ Test(stream, a_gpu_is_refused_with_a_remedy)
     cr_assert_eq(device_open(&(struct device_options){.type = DEVICE_TYPE_GPU}, &device, &error), -1);
     cr_assert_eq(error.kind, ERROR_UNSUPPORTED);
     cr_assert(strstr(error.message, "CPU"));
+}
+
+/* This program is built without CUDA. */
+Test(stream, auto_takes_one_kind_for_all_and_says_what_spoke_against_gpus)
+{
+    struct error error = ERROR_INIT, against = ERROR_INIT;
+    struct device *devices[3];
+    const struct device_options options = {.type = DEVICE_TYPE_AUTO, .threads = 1};
+    cr_assert_eq(devices_open(&options, 3, devices, &against, &error), 0, "%s", error.message);
+    cr_expect(strstr(against.message, "built without GPU support"), "%s", against.message);
+    for (int i = 0; i < 3; i++) {
+        cr_expect(device_memory_is_shared(devices[i]));
+        device_close(devices[i]);
+    }
+}
+
+Test(stream, the_cpu_is_taken_without_a_word_where_it_is_asked_for)
+{
+    struct error error = ERROR_INIT, against = ERROR_INIT;
+    struct device *devices[2];
+    cr_assert_eq(devices_open(&(struct device_options){.threads = 1}, 2, devices, &against, &error), 0);
+    cr_expect_eq(against.kind, ERROR_NONE);
+    device_close(devices[0]);
+    device_close(devices[1]);
+    cr_expect_eq(devices_open(&(struct device_options){.type = DEVICE_TYPE_GPU}, 2, devices, &against, &error), -1);
+    cr_expect(strstr(error.message, "write CPU"), "%s", error.message);
 }
