@@ -230,11 +230,10 @@ void job_entry_note_vanished(struct job_entry *entry, const struct pod_record *p
 {
     struct pod_room room;
     struct pod_view view = pod_record_view(pod, &room);
-    bool disrupted = view.disruption_target || (view.phase == POD_FAILED && view.exit_code == EXIT_CODE_NONE);
     bool of_its_own_accord = pod_view_ended(&view) && !pod_view_was_asked_to_end(&view);
     if (!view.member || view.role == ROLE_EVALUATOR || !is_of_job(entry, &view))
         return;
-    if (!disrupted && (of_its_own_accord || view.attempt <= entry->sent_away_attempt))
+    if (!pod_view_was_disrupted(&view) && (of_its_own_accord || view.attempt <= entry->sent_away_attempt))
         return;
     entry->vanished_ms = now_ms;
     entry->vanished_attempt = view.attempt;

@@ -330,6 +330,11 @@ bool pod_view_was_asked_to_end(const struct pod_view *pod)
            (pod->finished_ms == FIELD_UNSET || pod->finished_ms >= pod->deletion_ms - NODE_CLOCK_LATE_MS);
 }
 
+bool pod_view_was_disrupted(const struct pod_view *pod)
+{
+    return pod->disruption_target || (pod->phase == POD_FAILED && pod->exit_code == EXIT_CODE_NONE);
+}
+
 bool pod_view_finished(const struct pod_view *pod)
 {
     return pod_view_succeeded(pod) && !pod->disruption_target && !pod_view_was_asked_to_end(pod);

@@ -85,6 +85,9 @@ bool pod_view_succeeded(const struct pod_view *pod);
 bool pod_view_waits_in_vain(const struct pod_view *pod);
 /* It has succeeded of its own accord: many programs exit with 0 when they are asked to end as well. */
 bool pod_view_finished(const struct pod_view *pod);
+/* Something else than its container ended it: a node that was drained or lost, a preemption. Deletion alone does not say so: the
+ * rest of a crew that starts over is deleted by us. */
+bool pod_view_was_disrupted(const struct pod_view *pod);
 /* It had not ended when it was asked to, as far as can be told: one tells the API server's clock, the other its node's. */
 bool pod_view_was_asked_to_end(const struct pod_view *pod);
 

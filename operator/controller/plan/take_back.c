@@ -14,17 +14,11 @@ void take_back_note(struct planning *planning, const struct slot *cause, enum en
     planning->next->charged_attempt = planning->old->attempt;
 }
 
-/* Deletion alone says nothing: the rest of a crew that starts over is deleted by us. */
-static bool was_disrupted(const struct pod_view *pod)
-{
-    return pod->disruption_target || (pod->phase == POD_FAILED && pod->exit_code == EXIT_CODE_NONE);
-}
-
 /* Who has ended by itself was not disrupted. */
 static bool may_have_been_disrupted(const struct planning *planning, const struct pod_view *pod)
 {
     return pod->member && pod->role != ROLE_EVALUATOR && pod_view_is_of(pod, planning->job->uid) &&
-           pod->attempt == planning->next->charged_attempt && (!pod_view_ended(pod) || was_disrupted(pod));
+           pod->attempt == planning->next->charged_attempt && (!pod_view_ended(pod) || pod_view_was_disrupted(pod));
 }
 
 static int64_t charged_time(const struct planning *planning)
@@ -68,7 +62,7 @@ static bool an_earlier_crew_was_disrupted(const struct planning *planning)
 {
     for (size_t i = 0; i < planning->crew.superseded_count; i++) {
         const struct pod_view *pod = planning->crew.superseded[i];
-        if (pod->attempt == planning->old->charged_attempt && was_disrupted(pod))
+        if (pod->attempt == planning->old->charged_attempt && pod_view_was_disrupted(pod))
             return true;
     }
     return one_has_vanished(planning);
@@ -81,7 +75,7 @@ static bool this_crew_is_disrupted(const struct planning *planning)
         const struct slot *slot = &planning->crew.slots[i];
         const struct pod_view *pod = slot->occupant;
         if (slot_lost(slot) || (pod && pod->epoch < planning->old->epoch &&
-                                (was_disrupted(pod) || (pod_view_deleting(pod) && !pod_view_ended(pod)))))
+                                (pod_view_was_disrupted(pod) || (pod_view_deleting(pod) && !pod_view_ended(pod)))))
             return true;
     }
     return false;
