@@ -33,7 +33,7 @@ static int add_header(struct json *headers, const char *name, const struct json 
     int written = is_blank(text) ? buffer_format(&line, "%s;", name) : buffer_format(&line, "%s: %s", name, text);
     if (written < 0)
         return error_set(error, ERROR_INVALID, "%s: a value is longer than 64 KiB", name);
-    json_append(headers, json_new_string(buffer_text(&line)));
+    json_append_string(headers, buffer_text(&line));
     return 0;
 }
 

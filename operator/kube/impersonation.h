@@ -9,8 +9,9 @@
 #include "common/error.h"
 #include "common/json.h"
 
-/* A list of "Impersonate-User: jane" and so on, "Impersonate-Group;" where the value is empty, free with json_free; NULL where the user is himself. ERROR_INVALID for what
- * cannot stand in a header, for groups without a user, and for what is of another type than kubectl reads. */
+/* A list of "Impersonate-User: jane" and so on, "Impersonate-Group;" where the value is empty, free with json_free; NULL where
+ * the user is himself. ERROR_INVALID for what cannot stand in a header, for groups without a user, and for what is of another
+ * type than kubectl reads. */
 int impersonation_read(const struct json *user, struct json **ret_headers, struct error *error);
 
 #endif
