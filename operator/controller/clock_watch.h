@@ -8,19 +8,21 @@
 #ifndef COXSWAIN_CONTROLLER_CLOCK_WATCH_H
 #define COXSWAIN_CONTROLLER_CLOCK_WATCH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Less is a clock that is being slewed. */
 #define CLOCK_SET_MIN_MS 500
 
+/* Zeroed, until the first look. */
 struct clock_watch {
+    bool begun;
     int64_t ahead_ms; /* of the clock that cannot be set */
     int64_t set_ms;   /* by how much the wall clock was set, in all */
 };
 
-/* `elapsed_ms`: of a clock that never jumps and goes on while the machine sleeps. */
-void clock_watch_init(struct clock_watch *watch, int64_t now_ms, int64_t elapsed_ms);
-/* By how much the wall clock was set since the last look; 0: not. */
-int64_t clock_watch_look(struct clock_watch *watch, int64_t now_ms, int64_t elapsed_ms);
+/* By how much the wall clock, `now_ms`, was set since the last look; 0: not, or that is left to the next look. `before_ms` and
+ * `after_ms`, read around it: of a clock that never jumps and goes on while the machine sleeps. */
+int64_t clock_watch_look(struct clock_watch *watch, int64_t before_ms, int64_t now_ms, int64_t after_ms);
 
 #endif

@@ -99,10 +99,16 @@ static void forget(struct controller *controller, struct job_entry *entry)
 
 /* ---------------------------------------------------------------- a clock that is set */
 
+static int64_t clock_set_by(struct controller *controller)
+{
+    int64_t before_ms = clock_elapsed_ns() / 1000000, now_ms = clock_now_ms();
+    return clock_watch_look(&controller->clock, before_ms, now_ms, clock_elapsed_ns() / 1000000);
+}
+
 /* All that waits for a time waits anew. True: every job has been put into the queue for it. */
 static bool heed_clock(struct controller *controller)
 {
-    int64_t by_ms = clock_watch_look(&controller->clock, clock_now_ms(), clock_elapsed_ns() / 1000000);
+    int64_t by_ms = clock_set_by(controller);
     const char *key;
     void *entry;
     if (by_ms == 0)
@@ -729,7 +735,6 @@ struct controller *controller_start(struct kube_client *client, struct http_clie
         .done = executed,
         .context = controller,
     };
-    clock_watch_init(&controller->clock, clock_now_ms(), clock_elapsed_ns() / 1000000);
     prepare_groups(controller);
     prepare_queue(controller);
     start_informers(controller);
