@@ -503,7 +503,7 @@ static int mirrored_open(const struct strategy_options *options, struct strategy
 /* As for the crew that there is to be; an elastic one that shrinks gives each rank more shards. */
 static void mirrored_memory_plan(const struct strategy_options *options, struct memory_plan *plan)
 {
-    unsigned size = options->peers > 0 ? options->peers : options->crew_size, first, end;
+    unsigned size = options->expected > 0 ? options->expected : options->crew_size, first, end;
     unsigned rank = options->crew_rank < size ? options->crew_rank : size - 1;
     bool local = options->spec != NULL && options->spec->local_steps > 0;
     bool shards = options->spec != NULL && options->spec->sharded_optimizer;

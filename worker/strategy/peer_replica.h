@@ -31,7 +31,7 @@ unsigned peer_replica_vectors(const struct peer_replica *replica);
 void peer_replica_lock(struct peer_replica *replica);
 void peer_replica_unlock(struct peer_replica *replica);
 /* With the lock held, after a step, when the parameters were `change` before it: scales what it has done down to our share of the
- * step of a crew of `size`. `change` becomes what the peers shall add. */
+ * step of a crew of `size` seats. `change` becomes what the peers shall add. */
 void peer_replica_share_out(struct peer_replica *replica, unsigned size, float *change);
 /* With the lock held: the inbox goes into the parameters. */
 void peer_replica_take_in(struct peer_replica *replica);

@@ -2,7 +2,7 @@
  *
  * PeerToPeer: every worker trains at its own pace on examples of its own, and no
  * step waits for anybody. SendToAll: each update goes, divided by the number of
- * workers, to all others, who add it when they come to it. Gossip: a worker takes
+ * seats, to all others, who add it when they come to it. Gossip: a worker takes
  * its updates alone and keeps meeting one other, both moving to their mean (AD-PSGD;
  * Lian et al., 2018); workers of even rank ask, those of odd rank answer, and
  * answering waits for nothing, so meetings cannot lock each other. Workers that
@@ -337,11 +337,39 @@ static int peer_reform(struct strategy *base, struct error *error)
 
 /* ---------------------------------------------------------------- a step */
 
+/* The global batch is divided by the crew's seats, however many are taken: so a worker's step means the same to all, whenever they were
+ * made, and whoever comes or goes. */
+static int64_t count_shares(const struct strategy_options *options)
+{
+    return options->crew_size > 0 ? options->crew_size : 1;
+}
+
+static int64_t share_of_batch(const struct strategy_options *options)
+{
+    int64_t shares = count_shares(options);
+    return (options->global_batch + shares - 1) / shares;
+}
+
+static unsigned share_of_shards(const struct strategy_options *options)
+{
+    int64_t shares = count_shares(options);
+    return (unsigned)((options->logical_shards + shares - 1) / shares);
+}
+
+/* An update of one share moves the mean of all replicas by as much as such a share of the rate would: SendToAll divides what it has done
+ * to all of them (peer_replica_share_out). Gossip does it to one of those that are there. */
+static double rate_of_update(const struct peer_to_peer *strategy)
+{
+    const struct strategy_options *options = &strategy->base.options;
+    double rate = options->learning_rate(options->context, options->state->progress.step + 1);
+    return strategy->gossips ? rate * strategy->base.world.size / (double)count_shares(options) : rate;
+}
+
 static int update(struct peer_to_peer *strategy, struct strategy_result *ret_result, struct error *error)
 {
     const struct strategy_options *options = &strategy->base.options;
     const float *controls = replica_set_controls(strategy->replicas)[0];
-    double rate = options->learning_rate(options->context, options->state->progress.step + 1);
+    double rate = rate_of_update(strategy);
     strategy_leave_boundary(options); /* without the lock, which who gives the step up takes for the mean */
     peer_replica_lock(strategy->shared);
     if (!strategy->gossips)
@@ -349,7 +377,7 @@ static int update(struct peer_to_peer *strategy, struct strategy_result *ret_res
                (size_t)strategy->own.layout.elements * sizeof(*strategy->change));
     int result = replica_set_apply(strategy->replicas, rate, controls, 0, ret_result, error);
     if (result == 0 && !strategy->gossips)
-        peer_replica_share_out(strategy->shared, strategy->base.world.size, strategy->change);
+        peer_replica_share_out(strategy->shared, (unsigned)count_shares(options), strategy->change);
     peer_replica_take_in(strategy->shared);
     peer_replica_unlock(strategy->shared);
     return result;
@@ -684,38 +712,36 @@ static uint64_t seed_of_seat(const struct peer_to_peer *strategy, uint64_t seed)
     return seed + 0x9e3779b97f4a7c15u * (strategy->seat + 1);
 }
 
-/* Our own examples: the whole set, in an order that is ours, as masks of dropout are. A step takes a seat's share of the global
- * batch. */
+/* Our own examples: the whole set, in an order that is ours, as masks of dropout are. */
 static int open_replicas(struct peer_to_peer *strategy, struct error *error)
 {
     const struct strategy_options *options = &strategy->base.options;
-    int64_t workers = options->peers > 0 ? options->peers : 1, shards = options->logical_shards;
+    unsigned shards = share_of_shards(options);
     strategy->sampler =
         (struct sampler){.seed = seed_of_seat(strategy, options->sampler->seed), .count = options->sampler->count};
     strategy->own.progress.seed = (int64_t)seed_of_seat(strategy, (uint64_t)options->state->progress.seed);
     strategy->replica_options = *options;
     strategy->replica_options.state = &strategy->own;
     strategy->replica_options.sampler = &strategy->sampler;
-    strategy->replica_options.global_batch = (options->global_batch + workers - 1) / workers;
+    strategy->replica_options.global_batch = share_of_batch(options);
     strategy->replica_options.member = NULL;
     strategy->replica_options.before_change = strategy->replica_options.leaves_boundary = NULL;
-    unsigned own_shards = (unsigned)((shards + workers - 1) / workers);
-    return replica_set_new(&strategy->replica_options, VARIABLES_CENTRAL, own_shards, 0, own_shards,
-                           &strategy->replicas, error);
+    return replica_set_new(&strategy->replica_options, VARIABLES_CENTRAL, shards, 0, shards, &strategy->replicas,
+                           error);
 }
 
 /* What the others have sent, and what is sent in a meeting. SendToAll: the change, and for each peer what is pending. On their way
  * as copies: a change to each peer, a question and an answer of meetings. In the chief what becomes the mean of all. */
 static void peer_memory_plan(const struct strategy_options *options, struct memory_plan *plan)
 {
-    int64_t workers = options->peers > 0 ? options->peers : 1, shards = options->logical_shards;
+    int64_t workers = count_shares(options);
     bool gossips = options->spec != NULL && options->spec->exchange == EXCHANGE_GOSSIP;
-    unsigned own_shards = (unsigned)((shards + workers - 1) / workers);
+    unsigned shards = share_of_shards(options);
     int64_t kept = 2 + (gossips ? 0 : 1 + workers - 1), on_their_way = 2 + (gossips ? 0 : workers - 1);
     int64_t vectors = kept + on_their_way;
     struct strategy_options own = *options;
-    own.global_batch = (options->global_batch + workers - 1) / workers;
-    replica_set_memory_plan(&own, VARIABLES_CENTRAL, own_shards, 0, own_shards, plan);
+    own.global_batch = share_of_batch(options);
+    replica_set_memory_plan(&own, VARIABLES_CENTRAL, shards, 0, shards, plan);
     if (options->crew_rank == 0)
         vectors += 2 * (1 + optimizer_slot_count(options->optimizer));
     plan->bytes[MEMORY_EXCHANGE] += vectors * graph_layout(options->graph)->elements * (int64_t)sizeof(float);

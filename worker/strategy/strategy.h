@@ -77,7 +77,8 @@ struct strategy_options {
     const struct model_spec *model;
     unsigned stages; /* 0: one on every device of the crew */
     bool recompute;
-    unsigned crew_size, crew_rank; /* 0 and 0: a crew of one */
+    unsigned crew_size, crew_rank; /* the seats, taken or not; 0 and 0: a crew of one */
+    unsigned expected;             /* of them, for memory plans; 0: all */
     /* Where each layer runs, as the checkpoint to go on from says; NULL: nothing is known. Read during strategy_open. */
     const unsigned *recorded_stages;
     unsigned recorded_layers;
@@ -89,7 +90,7 @@ struct strategy_options {
     struct member *member; /* NULL: a crew of one */
     struct endpoint *endpoint;
     struct peer_hub *hub; /* PeerToPeer, instead of the endpoint */
-    unsigned seat, peers; /* PeerToPeer: our seat, and by how many the global batch is divided */
+    unsigned seat;        /* PeerToPeer: ours */
     int64_t grace_ms;     /* PeerToPeer: from a vote to leave until the process is killed; 0: no end */
     const int64_t *
         restored_finished; /* PeerToPeer: strategy_finished of the checkpoint that `restore` takes, by seat; all 0: not known */

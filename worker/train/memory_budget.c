@@ -153,7 +153,7 @@ static void add_trainer(const struct question *question, const struct memory_pla
         .logical_shards = (unsigned)steps->logical_shards,
         .crew_size = trainer->crew.size,
         .crew_rank = trainer->crew.rank,
-        .peers = trainer->crew.expected,
+        .expected = trainer->crew.expected,
     };
     add_passes(pass, trainer->device_count, plan);
     plan->bytes[MEMORY_INPUT] += pass->bytes[MEMORY_INPUT];

@@ -89,7 +89,6 @@ int trainer_open_strategy(struct trainer *trainer, struct error *error)
         .endpoint = trainer->endpoint,
         .hub = trainer->hub,
         .seat = trainer->crew.rank,
-        .peers = trainer->crew.expected,
         .grace_ms = trainer->identity->grace_ms,
         .restored_finished = trainer->restored_finished,
         .job_uid = trainer->identity->job_uid,

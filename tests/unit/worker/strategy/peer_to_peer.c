@@ -53,6 +53,7 @@ static const int64_t last_step = 100;
 
 struct scene {
     unsigned size;            /* 0: SIZE */
+    unsigned seats_of_job;    /* 0: so many, too */
     unsigned rank;            /* of the learner, which is the chief mostly */
     unsigned devices, shards; /* of the learner, 0: one; of the crew, 0: one a worker */
     char hosts[SIZE_OF_THREE][LOOPBACK_HOST_MAX];
@@ -281,7 +282,7 @@ static int open_learner(struct scene *scene, const char *job, struct error *erro
     struct strategy_options options = learner_options(chief, STRATEGY_PEER_TO_PEER);
     options.hub = scene->hub;
     options.seat = scene->rank;
-    options.peers = scene->size;
+    options.crew_size = scene->seats_of_job > 0 ? scene->seats_of_job : scene->size;
     options.global_batch = BATCH;
     options.logical_shards = scene->shards;
     options.total_steps = &last_step;
@@ -373,19 +374,34 @@ static double longest_move(const struct scene *scene, const float *before)
     return longest;
 }
 
-/* Of a gradient that stays as it is each update of Adam is as long as the rate, if the moments' age is told right. A step of the
- * crew are two of the chief's, each of which moves the mean of two by half of itself. */
-Test(peer_to_peer, moments_are_as_old_as_the_worker_s_own_updates, .timeout = 300)
+/* Of a gradient that stays as it is each update of Adam is as long as the rate, if the moments' age is told right. All of a step's
+ * updates are the chief's, for the peer takes none. Whatever the seats, they move the mean of two by the rate: SendToAll both, Gossip
+ * the chief's alone and that twice as far. */
+static void expect_moves_of_mean(const char *job, unsigned seats, double per_rate)
 {
     static struct scene scene;
-    scene_open(&scene,
-               JOB("{\"preset\":\"mlp\"}", "4", ",\"optimizer\":{\"type\":\"adamw\",\"learningRate\":\"0.00001\"}"));
+    scene = (struct scene){.seats_of_job = seats, .shards = seats};
+    scene_open(&scene, job);
     for (int step = 0; step < 3; step++) {
         SCOPED_FREE float *before = crew_step(&scene);
-        cr_expect_float_eq(longest_move(&scene, before), RATE, 0.05 * RATE, "step %d: %g of %g", step,
-                           longest_move(&scene, before), RATE);
+        double expected = RATE * per_rate, move = longest_move(&scene, before);
+        cr_expect_float_eq(move, expected, 0.05 * expected, "%u seats, step %d: %g of %g", seats, step, move, expected);
     }
+    cr_expect_eq(strategy_finished(scene.chief.strategy, 0), 3 * BATCH);
     scene_close(&scene);
+}
+
+#define ADAMW ",\"optimizer\":{\"type\":\"adamw\",\"learningRate\":\"0.00001\"}"
+
+Test(peer_to_peer, moments_are_as_old_as_the_worker_s_own_updates, .timeout = 300)
+{
+    expect_moves_of_mean(JOB("{\"preset\":\"mlp\"}", "4", ADAMW), SIZE, 1);
+}
+
+Test(peer_to_peer, a_batch_moves_the_mean_by_the_rate_whoever_is_missing, .timeout = 300)
+{
+    expect_moves_of_mean(JOB("{\"preset\":\"mlp\"}", "4", ADAMW), 2 * SIZE, 1);
+    expect_moves_of_mean(JOB_OF(",\"exchange\":\"Gossip\"", "{\"preset\":\"mlp\"}", "4", ADAMW), 2 * SIZE, SIZE);
 }
 
 /* After steps of which the peer tells nothing: momentum, and a last batch of the epoch that is short. */

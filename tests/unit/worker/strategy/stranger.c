@@ -87,7 +87,6 @@ static int open_strategy(struct scene *scene, enum strategy_type type, struct er
     options.crew_size = SIZE;
     options.crew_rank = 1;
     options.hub = scene->hub;
-    options.peers = SIZE;
     static const int64_t last = 7;
     options.total_steps = &last;
     options.spec = &learner->job.strategy;
