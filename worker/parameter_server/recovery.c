@@ -33,29 +33,30 @@ static uint32_t newest_lineage(const struct recovery_options *options, const str
     return lineage;
 }
 
-/* Whether each server without a state has a backup that holds it. */
-static bool backups_hold_all(const struct recovery_options *options, const struct server_standing *standings)
+/* Whether this server has no state, and a backup that holds it. */
+static bool can_fetch(const struct recovery_options *options, const struct server_standing *standings, unsigned number)
 {
-    for (unsigned i = 0; i < options->server_count; i++)
-        if (!standings[i].holds_state && !standings[(i + 1) % options->server_count].holds_guest)
-            return false;
-    return options->backup;
+    return options->backup && !standings[number].holds_state &&
+           standings[(number + 1) % options->server_count].holds_guest;
 }
 
 enum recovery_kind recovery_choose(const struct recovery_options *options,
                                    struct server_standing standings[PS_SERVERS_MAX])
 {
     uint32_t lineage = newest_lineage(options, standings);
-    unsigned holders = 0;
+    unsigned holders = 0, kept = 0;
     for (unsigned i = 0; i < options->server_count; i++) {
         standings[i].holds_state &= standings[i].lineage == lineage;
         holders += standings[i].holds_state;
     }
+    for (unsigned i = 0; i < options->server_count; i++)
+        kept += can_fetch(options, standings, i);
     if (holders == options->server_count)
         return RECOVERY_GO_ON;
-    if (backups_hold_all(options, standings))
+    bool some_go_on = holders > 0 && !is_synchronous(options);
+    if (holders + kept == options->server_count || (some_go_on && kept > 0))
         return RECOVERY_FETCH;
-    return holders > 0 && !is_synchronous(options) ? RECOVERY_SOME : RECOVERY_ALL;
+    return some_go_on ? RECOVERY_SOME : RECOVERY_ALL;
 }
 
 /* ---------------------------------------------------------------- plans */
@@ -134,7 +135,7 @@ static void plan_fetch(const struct recovery_options *options, const struct serv
                        struct server_start *starts, struct dispatcher_plan *plan)
 {
     for (unsigned i = 0; i < options->server_count; i++)
-        starts[i] = (struct server_start){.needed = !standings[i].holds_state, .path = SERVER_START_BACKUP};
+        starts[i] = (struct server_start){.needed = can_fetch(options, standings, i), .path = SERVER_START_BACKUP};
     plan->fetches_only = true;
 }
 

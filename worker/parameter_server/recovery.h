@@ -21,9 +21,9 @@ struct recovery_options {
 
 enum recovery_kind {
     RECOVERY_GO_ON, /* all hold what was trained: a new chief takes over, or a connection was lost */
-    RECOVERY_FETCH, /* servers that have nothing get back what the next ones keep for them */
-    RECOVERY_SOME,  /* some hold what was trained, and go on; the others start from the source. Asynchronous only */
-    RECOVERY_ALL,   /* everybody starts from the source */
+    RECOVERY_FETCH, /* servers that have nothing get back what the next ones keep for them; what becomes of the rest is then seen */
+    RECOVERY_SOME, /* some hold what was trained, and go on; the others start from the source. Asynchronous only */
+    RECOVERY_ALL,  /* everybody starts from the source */
 };
 
 /* What a checkpoint says, or (path "") a fresh run. */

@@ -47,6 +47,7 @@ struct play {
     unsigned server_count; /* 0: 2 */
     bool backup, share_memory;
     bool orderly;  /* servers are asked to leave instead of killed */
+    bool in_pairs; /* servers 0 and 1 are killed at once, and nobody else */
     bool together; /* all of them, at times one only while the other is being saved */
     atomic_bool asks_while_saving;
     unsigned departed; /* seen off so far */
@@ -624,6 +625,14 @@ static void kill_servers(struct play *play, unsigned victim)
             kill_server(play, i);
 }
 
+static void kill_pair(struct play *play)
+{
+    for (unsigned i = 0; i < 2; i++)
+        ps_server_free(play->servers[i]);
+    for (unsigned i = 0; i < 2; i++)
+        start_server(play, i);
+}
+
 /* A server goes with it, before or after, or all, or none. */
 static void kill_chief(struct play *play)
 {
@@ -651,6 +660,9 @@ static bool strike(struct play *play, struct crew_of_workers *crew, unsigned num
                                                       : draw(play, play->server_count + WORKERS + play->leaderless);
     if (play->orderly) {
         ask_to_leave(play, victim % play->server_count, number);
+    } else if (play->in_pairs) {
+        kill_pair(play);
+        *ret_kills_server = true;
     } else if (victim == play->server_count + WORKERS) {
         if (play->freezes && draw(play, 2)) /* the next one misses somebody who has a clock */
             freeze(crew->workers[draw(play, WORKERS)]);
@@ -1006,6 +1018,20 @@ Test(histories, with_backups_in_a_ring_of_three_every_update_counts_exactly_once
 Test(histories, with_a_backup_a_share_without_examples_is_no_loss)
 {
     expect_every_update((struct play){.leaderless = true, .empty_every = 7}, 71);
+}
+
+/* The state of server 0 is lost with its backup, server 1. That of server 1 is with server 2. */
+Test(histories, of_neighbours_that_are_lost_at_once_the_second_loses_nothing)
+{
+    struct play play = {
+        .mode = PARAMETER_SERVER_ASYNC, .server_count = 3, .backup = true, .in_pairs = true, .end = 1200};
+    unsigned kills;
+    set_up(&play, 83);
+    run(&play, 40, &kills);
+    for (unsigned i = 1; i < play.server_count; i++)
+        cr_expect(play.in_the_end[i] == play.end, "ps %u has %lld updates", i, (long long)play.in_the_end[i]);
+    expect_exact_losses(&play, kills);
+    tear_down(&play);
 }
 
 static void expect_synchronous(struct play play, unsigned seed)

@@ -14,23 +14,29 @@ static struct recovery_options example(enum parameter_server_mode mode, bool bac
         .mode = mode, .server_count = SERVERS, .per_step = 2, .backup = backup, .chief_epoch = 1};
 }
 
-/* "123": lineages; 0: without a state. All keep guests. */
-static void stand(const char *lineages, struct server_standing standings[PS_SERVERS_MAX])
+/* "123": lineages; 0: without a state. "111": who keeps a guest, the state of the one before it. */
+static void stand(const char *lineages, const char *guests, struct server_standing standings[PS_SERVERS_MAX])
 {
     for (unsigned i = 0; i < SERVERS; i++)
         standings[i] = (struct server_standing){.holds_state = lineages[i] != '0',
-                                                .holds_guest = true,
+                                                .holds_guest = guests[i] != '0',
                                                 .lineage = (uint32_t)(lineages[i] - '0'),
                                                 .updates = 7 + i,
                                                 .tickets = {.low = 14 + i}};
 }
 
-static enum recovery_kind choose(const char *lineages, enum parameter_server_mode mode, bool backup)
+static enum recovery_kind choose_among(const char *lineages, const char *guests, enum parameter_server_mode mode,
+                                       bool backup)
 {
     const struct recovery_options options = example(mode, backup);
     struct server_standing standings[PS_SERVERS_MAX];
-    stand(lineages, standings);
+    stand(lineages, guests, standings);
     return recovery_choose(&options, standings);
+}
+
+static enum recovery_kind choose(const char *lineages, enum parameter_server_mode mode, bool backup)
+{
+    return choose_among(lineages, "111", mode, backup);
 }
 
 Test(recovery, follows_from_who_holds_what)
@@ -43,13 +49,39 @@ Test(recovery, follows_from_who_holds_what)
     cr_expect_eq(choose("121", PARAMETER_SERVER_ASYNC, false), RECOVERY_SOME, "what was left is no state");
 }
 
+/* Of servers 0 and 1, that are lost together, 1 has its backup in 2. The state of 0 was with 1. */
+Test(recovery, what_a_backup_holds_is_fetched_whoever_else_is_lost)
+{
+    cr_expect_eq(choose_among("004", "001", PARAMETER_SERVER_ASYNC, true), RECOVERY_FETCH);
+    cr_expect_eq(choose_among("004", "001", PARAMETER_SERVER_BOUNDED_STALENESS, true), RECOVERY_FETCH);
+    cr_expect_eq(choose_among("044", "001", PARAMETER_SERVER_ASYNC, true), RECOVERY_SOME, "when it has it back");
+    cr_expect_eq(choose_among("004", "000", PARAMETER_SERVER_ASYNC, true), RECOVERY_SOME);
+    cr_expect_eq(choose_among("004", "001", PARAMETER_SERVER_SYNCHRONOUS, true), RECOVERY_ALL,
+                 "all are at the same step, and so at that of the checkpoint");
+    cr_expect_eq(choose_among("000", "001", PARAMETER_SERVER_ASYNC, true), RECOVERY_ALL,
+                 "nothing is lost where all is done again");
+}
+
+Test(recovery, nothing_is_fetched_that_no_backup_holds)
+{
+    SCOPED_FREE struct server_start *starts = memory_allocate(PS_SERVERS_MAX, sizeof *starts);
+    const struct recovery_options options = example(PARAMETER_SERVER_ASYNC, true);
+    struct server_standing standings[PS_SERVERS_MAX];
+    struct dispatcher_plan fetches;
+    stand("004", "001", standings);
+    recovery_plan(&options, recovery_choose(&options, standings), standings, NULL, starts, &fetches);
+    cr_expect(fetches.fetches_only && !starts[0].needed && starts[1].needed && !starts[2].needed);
+    cr_expect_str_eq(starts[1].path, SERVER_START_BACKUP);
+    recovery_plan_release(&fetches, starts);
+}
+
 static struct dispatcher_plan plan(const struct recovery_options *options, const char *lineages,
                                    struct server_start *starts)
 {
     struct server_standing standings[PS_SERVERS_MAX];
     struct recovery_source source = {.path = memory_copy_string("here"), .step = 5};
     struct dispatcher_plan plan;
-    stand(lineages, standings);
+    stand(lineages, "111", standings);
     recovery_plan(options, recovery_choose(options, standings), standings, &source, starts, &plan);
     recovery_source_release(&source);
     return plan;
@@ -77,7 +109,7 @@ static bool keeps_what_some_have(bool begun, int64_t applied_since)
     struct recovery_source source = {.path = memory_copy_string("here"), .step = 6, .server_count = SERVERS};
     struct dispatcher_plan plan;
     options.begun = begun;
-    stand("440", standings);
+    stand("440", "000", standings);
     for (unsigned i = 0; i < SERVERS; i++) {
         source.updates[i] = 7 + i;
         ticket_set_reset(&source.tickets[i], i == 2 ? 13 : 14 + i);
