@@ -21,6 +21,8 @@ class Arrangement:
     mirrored: bool = False  # each rank holds a shard of the state and its neighbour's; all of it is there while no two neighbours are lost
     training: dict = field(default_factory=dict)
     elastic: tuple = ()  # least and most workers
+    begins: int = 0  # workers at first, where not all
+    nodes: int = 0  # machines, as far as processes can tell; 0: all are on this one
     width: int = 32
 
     @property
@@ -39,7 +41,7 @@ class Arrangement:
     def suffers(self, faults):
         """Names of those that can be done to such a crew."""
         alone = sum(self.roles.values()) == 1
-        return [name for name, (_, _, _, needs_several) in faults.items() if not (alone and needs_several)]
+        return [name for name, fault in faults.items() if not (alone and fault.needs_several) and (self.elastic or not fault.needs_elastic)]
 
     @property
     def epochs_are_exact(self):
@@ -61,7 +63,7 @@ def servers(name, mode, workers=2, ps=2, roles=None, **options):
 
 
 def elastic_servers(mode, **options):
-    return servers(f"ParameterServer, {mode}, elastic 1 to 3", mode, workers=3, elastic=(1, 3), **options)
+    return servers(f"ParameterServer, {mode}, elastic 1 to 3", mode, workers=3, elastic=(1, 3), begins=2, **options)
 
 
 def peers(exchange, name="PeerToPeer", **options):
@@ -75,33 +77,38 @@ ARRANGEMENTS = [
     Arrangement("CentralStorage, 2 devices", {"type": "CentralStorage"}, {"worker": 1}, devices=2, steps=6000),
     mirrored("MultiWorkerMirrored, Auto, 3", 3),
     mirrored("MultiWorkerMirrored, Auto, 4", 4, steps=2000),
+    mirrored("MultiWorkerMirrored, Auto, 3 on 3 nodes", 3, nodes=3),
     mirrored("MultiWorkerMirrored, 2 x 2 devices", 2, devices=2),
     mirrored("MultiWorkerMirrored, Ring, 3", 3, strategy={"collective": "Ring"}, training={"determinism": "Run"}),
-    mirrored("MultiWorkerMirrored, Hierarchical, 3", 3, strategy={"collective": "Hierarchical"}),
+    mirrored("MultiWorkerMirrored, Hierarchical, 4 on 2 nodes", 4, strategy={"collective": "Hierarchical"}, nodes=2, steps=2000),
     mirrored("MultiWorkerMirrored, ReduceToOne, 3", 3, strategy={"collective": "ReduceToOne"}),
     mirrored("MultiWorkerMirrored, local steps of 10", 3, strategy={"localSteps": 10}, unit=10, steps=6000),
-    mirrored("MultiWorkerMirrored, elastic 1 to 3", 3, elastic=(1, 3)),
+    mirrored("MultiWorkerMirrored, elastic 1 to 3", 3, elastic=(1, 3), begins=2),
     mirrored("MultiWorkerMirrored, sharded optimizer", 3, strategy={"shardedOptimizer": True}, mirrored=True),
     Arrangement("Pipeline, 2 devices", {"type": "Pipeline", "stages": 2}, {"worker": 1}, devices=2),
     Arrangement("Pipeline, 2 pods", {"type": "Pipeline", "stages": 2}, {"worker": 2}, alone=2, steps=1200),
+    Arrangement("Pipeline, 2 pods on 2 nodes", {"type": "Pipeline", "stages": 2}, {"worker": 2}, alone=2, steps=1200, nodes=2),
     Arrangement("Pipeline, 2 pods x 2", {"type": "Pipeline", "stages": 2, "microBatches": 4}, {"worker": 4}, alone=2,
                 steps=1500),
     servers("ParameterServer, Async", "Async"),
     servers("ParameterServer, Async, psBackup", "Async", strategy={"psBackup": True}),
     servers("ParameterServer, Async, psBackup, 3 ps", "Async", ps=3, strategy={"psBackup": True}),
+    servers("ParameterServer, Async, psBackup, on 3 nodes", "Async", strategy={"psBackup": True}, nodes=3),
     servers("ParameterServer, BoundedStaleness", "BoundedStaleness", strategy={"staleness": 3}),
     servers("ParameterServer, BoundedStaleness, psBackup", "BoundedStaleness", strategy={"staleness": 3, "psBackup": True}),
     servers("ParameterServer, BoundedStaleness, 1 backup", "BoundedStaleness", workers=3,
             strategy={"staleness": 3, "backupWorkers": 1}),
     servers("ParameterServer, Synchronous", "Synchronous", training={"logicalShards": 4}),
+    servers("ParameterServer, Synchronous, on 2 nodes", "Synchronous", training={"logicalShards": 4}, nodes=2),
     servers("ParameterServer, Synchronous, psBackup", "Synchronous", workers=3, roles={"chief": 1, "evaluator": 1},
             strategy={"psBackup": True, "backupWorkers": 1}, training={"logicalShards": 4}),
     elastic_servers("Async"),
     elastic_servers("Synchronous", training={"logicalShards": 6}, strategy={"psBackup": True}),
     peers("SendToAll"),
     peers("Gossip"),
-    peers("SendToAll", "PeerToPeer, elastic 1 to 3", elastic=(1, 3)),
-    peers("Gossip", "PeerToPeer, elastic 1 to 3", elastic=(1, 3)),
+    peers("Gossip", "PeerToPeer, on 3 nodes", nodes=3),
+    peers("SendToAll", "PeerToPeer, elastic 1 to 3", elastic=(1, 3), begins=2),
+    peers("Gossip", "PeerToPeer, elastic 1 to 3", elastic=(1, 3), begins=2),
 ]
 
 
@@ -114,7 +121,7 @@ def document(arrangement):
     training.update(arrangement.training)
     job = {
         "name": "chaos", "namespace": "default", "strategy": arrangement.strategy,
-        "workers": arrangement.roles["worker"], "devices": {"count": arrangement.devices},
+        "workers": arrangement.begins or arrangement.roles["worker"], "devices": {"count": arrangement.devices},
         "model": {"preset": "mlp", "width": arrangement.width},
         "data": {"format": "synthetic", "examples": EXAMPLES + 50, "validation": {"last": 50}},
         "training": training,
@@ -123,7 +130,8 @@ def document(arrangement):
         "checkpoint": {"storage": "runs", "path": "checkpoints", "everySteps": SAVE_EVERY, "keep": 2},
         "export": {"storage": "runs", "to": "model.safetensors"},
     }
-    roles = [{"name": role, "count": count} for role, count in arrangement.roles.items()]
+    roles = [{"name": role, "count": arrangement.begins or count if role == "worker" else count}
+             for role, count in arrangement.roles.items()]
     if arrangement.elastic:
         least, most = arrangement.elastic
         for role in roles:

@@ -26,14 +26,14 @@ from collections import Counter
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from arrangements import ARRANGEMENTS, document  # noqa: E402
-from crew import Crew  # noqa: E402
+from crew import Crew, Nodes  # noqa: E402
 import faults  # noqa: E402
 from history import History  # noqa: E402
 import verdicts  # noqa: E402
 
 PATIENCE = float(os.environ.get("CHAOS_PATIENCE", "100"))  # seconds without a step are a hang, on a machine however busy
 FAULTS = faults.choose(os.environ.get("CHAOS_FAULTS", ""))
-KILLS_COUNT = any(kills for _, _, kills, _ in FAULTS.values())  # else whatever is done to a crew does
+KILLS_COUNT = any(fault.kills for fault in FAULTS.values())  # else whatever is done to a crew does
 HASTE = 0.25  # of all faults are followed by the next without waiting for the crew
 
 
@@ -87,18 +87,19 @@ class Disturbance:
         members = self.crew.running()
         if not members:
             return self.rest(0.05)
-        fault, _, kills, _ = FAULTS[name]
+        fault = FAULTS[name]
         victim = self.random.choice(members)
-        fault(self, victim)
+        fault.strike(self, victim)
         start, generation, lines = time.monotonic(), self.history.generation, len(self.history.applied)
-        (self.totals.kills if kills else self.totals.others)[name] += 1
-        self.totals.roles["chief" if (victim.role, victim.index) == self.crew.chief else victim.role] += 1
-        if kills:
+        (self.totals.kills if fault.kills else self.totals.others)[name] += 1
+        if not fault.needs_elastic:
+            self.totals.roles["chief" if (victim.role, victim.index) == self.crew.chief else victim.role] += 1
+        if fault.kills:
             victim.child.wait()
         self.crew.committed.append((start, self.crew.newest_committed()))
         if self.random.random() < HASTE:
             return self.rest(self.random.random() * 0.3)
-        return self.await_step(victim, start, generation, lines, kills)
+        return self.await_step(victim, start, generation, lines, fault.kills)
 
     def await_step(self, victim, start, generation, lines, timed):
         while not self.look():
@@ -112,7 +113,7 @@ class Disturbance:
 
     def choose_fault(self):
         names = self.arrangement.suffers(FAULTS)
-        return self.random.choices(names, [FAULTS[name][1] for name in names])[0]
+        return self.random.choices(names, [FAULTS[name].share for name in names])[0]
 
     def run(self):
         self.crew.start()
@@ -165,7 +166,7 @@ class Trial:
 
     def crew(self, name):
         directory = os.path.join(self.work, f"{self.number}-{name}")
-        return Crew(self.worker, document(self.arrangement), directory, self.number * 5 + self.totals.lives)
+        return Crew(self.worker, document(self.arrangement), directory, self.number * 5 + self.totals.lives, nodes=self.arrangement.nodes)
 
     def wants(self):
         done = self.totals.kills if KILLS_COUNT else self.totals.others
@@ -252,6 +253,9 @@ def main():
     worker = os.path.join(os.environ["BUILD"], "coxswain-worker")
     seed = int(os.environ.get("CHAOS_SEED") or random.SystemRandom().randrange(1 << 31))
     chosen = [a for a in ARRANGEMENTS if re.search(os.environ.get("CHAOS_ONLY", ""), a.name) and a.suffers(FAULTS)]
+    if not Nodes.can_be_had():
+        print(f"no rows of several nodes: this machine lets nobody mount what is his own ({sum(a.nodes > 0 for a in chosen)} left out)")
+        chosen = [a for a in chosen if not a.nodes]
     kills = int(os.environ.get("CHAOS_KILLS", "1000"))
     print(f"seed {seed}: CHAOS_SEED={seed} CHAOS_KILLS={kills} make chaos", flush=True)
     shares = [kills * (i + 1) // len(chosen) - kills * i // len(chosen) for i in range(len(chosen))]

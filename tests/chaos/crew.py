@@ -10,7 +10,9 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
+import uuid
 
 # What a worker that ended for a while may say; a successor takes its place (docs/worker.md, exit codes).
 # -SIGTERM: it was asked to leave before it could hear it.
@@ -33,6 +35,7 @@ class Process:
         self.asked = False  # to leave
         self.cuts = []  # when a connection of it was broken
         self.superseded = False  # somebody else has its seat
+        self.dismissed = False  # its seat is there no more
 
     @property
     def name(self):
@@ -91,8 +94,37 @@ def claim_network(first):
     raise RuntimeError(f"none of the networks 127.{NETWORKS[0]}.0.0 to 127.{NETWORKS[-1]}.0.0 is free")
 
 
+class Nodes:
+    """Machines, as far as a process can tell: each has a boot id and shared memory of its own."""
+
+    BOOT_ID = "/proc/sys/kernel/random/boot_id"
+    MOUNT = 'mount --bind "$1" /dev/shm && mount --bind "$2" ' + BOOT_ID + ' && shift 2 && exec "$@"'
+
+    def __init__(self, count, directory):
+        self.shared = tempfile.mkdtemp(prefix="nodes-", dir="/dev/shm")
+        self.nodes = []
+        for number in range(count):
+            memory, boot = os.path.join(self.shared, str(number)), os.path.join(directory, f"boot-id-{number}")
+            os.mkdir(memory)
+            with open(boot, "w") as file:
+                file.write(f"{uuid.uuid4()}\n")
+            self.nodes.append((memory, boot))
+
+    @classmethod
+    def can_be_had(cls):
+        return subprocess.run(["unshare", "--mount", "sh", "-c", cls.MOUNT, "sh", "/dev/shm", cls.BOOT_ID, "true"],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode == 0
+
+    def command(self, number):
+        """What starts a process there."""
+        return ["unshare", "--mount", "sh", "-c", self.MOUNT, "sh", *self.nodes[number % len(self.nodes)]]
+
+    def end(self):
+        shutil.rmtree(self.shared, ignore_errors=True)
+
+
 class Crew:
-    def __init__(self, worker, job, directory, number, first_epoch=0):
+    def __init__(self, worker, job, directory, number, first_epoch=0, nodes=0):
         self.worker, self.job, self.directory = worker, job, directory
         self.network, self.claim = claim_network(os.getpid() + number)
         self.addresses = itertools.count(1)
@@ -104,11 +136,31 @@ class Crew:
         self.record = os.path.join(directory, "record")
         open(self.record, "w").close()
         self.checkpoints = os.path.join(directory, "runs", "checkpoints")
+        self.nodes = Nodes(nodes, directory) if nodes else None
         self.setpriv = [shutil.which("setpriv"), "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
 
+    def roles(self):
+        return self.job.get("crew", {}).get("roles", [{"name": "worker", "count": 1}])
+
     def seats(self):
-        roles = self.job.get("crew", {}).get("roles", [{"name": "worker", "count": 1}])
-        return [(role["name"], index) for role in roles for index in range(role["count"])]
+        return [(role["name"], index) for role in self.roles() for index in range(role["count"])]
+
+    def size(self, role):
+        return sum(name == role for name, _ in self.seats())
+
+    def scale(self, name, count):
+        """Newcomers get the seats that are new; who has one beyond is asked to leave, and nobody succeeds it."""
+        role = next(role for role in self.roles() if role["name"] == name)
+        former, role["count"] = role["count"], count
+        if name == "worker":
+            self.job["workers"] = count
+        for index in range(former, count):
+            self.spawn(name, index)
+        for index in range(count, former):
+            for process in self.processes:
+                if (process.role, process.index) == (name, index):
+                    process.dismissed = True
+                    process.send(signal.SIGTERM)
 
     @property
     def chief(self):
@@ -139,7 +191,8 @@ class Crew:
         }
         log = os.path.join(self.directory, f"{role}-{index}-{epoch}.log")
         with open(log, "wb") as file:
-            child = subprocess.Popen([*self.setpriv, self.worker], env=environment, stdout=file, stderr=file)
+            there = self.nodes.command(epoch) if self.nodes else []  # a successor is on another one than whom it succeeds
+            child = subprocess.Popen([*self.setpriv, *there, self.worker], env=environment, stdout=file, stderr=file)
         process = Process(role, index, epoch, child, log, address)
         self.processes.append(process)
         return process
@@ -168,7 +221,7 @@ class Crew:
         elif process.superseded and process.role not in ("evaluator", "ps") and process.code not in REPLACED \
                 and not (process.code == 0 and COMPLETE in self.last_words(process)):
             self.failures.append(f"{process.name}, superseded, ended with {process.code}: {self.last_words(process)}")
-        elif replace and process.code != 0 and not process.superseded:
+        elif replace and process.code != 0 and not process.superseded and not process.dismissed:
             self.spawn(process.role, process.index)
 
     def supersede(self, process):
@@ -191,14 +244,15 @@ class Crew:
         with open(process.log, errors="replace") as file:
             return " | ".join(line.strip() for line in file.readlines()[-lines:])
 
-    def logs(self, role=None):
-        for process in self.processes:
-            if role in (None, process.role):
-                with open(process.log, errors="replace") as file:
-                    yield from file
+    def logs_of(self, process):
+        with open(process.log, errors="replace") as file:
+            yield from file
+
+    def logs(self):
+        return itertools.chain.from_iterable(map(self.logs_of, self.processes))
 
     def chief_logs(self):
-        return (line for p in self.processes if (p.role, p.index) == self.chief for line in open(p.log, errors="replace"))
+        return itertools.chain.from_iterable(self.logs_of(p) for p in self.processes if (p.role, p.index) == self.chief)
 
     def weights(self):
         with open(os.path.join(self.directory, "runs", "model.safetensors"), "rb") as file:
@@ -211,3 +265,5 @@ class Crew:
                 process.child.kill()
                 process.child.wait()
                 process.code, process.ended = process.child.returncode, time.monotonic()
+        if self.nodes:
+            self.nodes.end()

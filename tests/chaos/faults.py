@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ways to disturb a crew. Each is a function of a disturbance (the crew's, with a random source of its own) and a victim."""
 import ctypes
+import dataclasses
 import os
 import signal
 import time
+from typing import Callable
 
 DEATH = 5.0  # seconds of silence after which a member is given up
 SYSCALL_PIDFD_GETFD = 438
@@ -98,16 +100,32 @@ def cut(disturbance, victim):
     os.close(handle)
 
 
-# name: the fault, its share, whether it is a SIGKILL, and whether it needs a crew of several
+def scale(disturbance, _):
+    """To another number of workers, as `kubectl scale` does it: others join, or those with the highest indices are asked to leave."""
+    least, most = disturbance.arrangement.elastic
+    there = disturbance.crew.size("worker")
+    disturbance.crew.scale("worker", disturbance.random.choice([n for n in range(least, most + 1) if n != there]))
+
+
+@dataclasses.dataclass(frozen=True)
+class Fault:
+    strike: Callable
+    share: float
+    kills: bool = False  # it is a SIGKILL
+    needs_several: bool = False
+    needs_elastic: bool = False
+
+
 FAULTS = {
-    "kill": (kill, 70, True, False),
-    "kill in a save": (kill_in_save, 15, True, False),
-    "SIGTERM": (terminate, 8, False, False),
-    "cut": (cut, 8, False, True),
-    "pause": (pause, 2, False, False),
-    "freeze": (freeze, 1.5, False, False),
-    "frozen, replaced": (replace_frozen, 1.5, False, False),
-    "drain": (drain, 3, False, True),
+    "kill": Fault(kill, 70, kills=True),
+    "kill in a save": Fault(kill_in_save, 15, kills=True),
+    "SIGTERM": Fault(terminate, 8),
+    "cut": Fault(cut, 8, needs_several=True),
+    "pause": Fault(pause, 2),
+    "freeze": Fault(freeze, 1.5),
+    "frozen, replaced": Fault(replace_frozen, 1.5),
+    "drain": Fault(drain, 3, needs_several=True),
+    "scale": Fault(scale, 20, needs_elastic=True),
 }
 
 

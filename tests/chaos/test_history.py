@@ -138,6 +138,17 @@ class Reading(unittest.TestCase):
         self.assertTrue(self.judge(back, committed=[(5, 4)], lived=False))
         self.assertEqual(self.judge(back, committed=[(5, 2)], lived=False), [])
 
+    def test_a_server_that_starts_from_an_older_checkpoint_than_the_newest_is_noticed(self):
+        def started(at, line):
+            process = types.SimpleNamespace(name="ps-0-4", started=at)
+            crew = types.SimpleNamespace(processes=[process], committed=[(4, 40), (8, 80)], logs_of=lambda p: [line])
+            return verdicts.check_newest(crew)
+        self.assertTrue(started(9, "starts from the checkpoint of step 40"))
+        self.assertTrue(started(9, "resumes from the checkpoint of step 40, of a PeerToPeer crew"))
+        self.assertEqual(started(9, "starts from the checkpoint of step 80"), [])
+        self.assertEqual(started(5, "starts from the checkpoint of step 40"), [])  # the next was written meanwhile
+        self.assertEqual(started(9, "step 40"), [])
+
     def test_who_was_superseded_before_its_first_step_went_back_to_nothing(self):
         lines = undisturbed()
         lines += [applied("1.0.3", "worker-0-2", 5, 7), applied("1.0.3", "worker-0-2", 6, 8)]

@@ -11,6 +11,7 @@ from history import check_counted, check_epochs, check_held, check_staleness, ch
 ACCURACY = re.compile(r"held-out examples: accuracy ([0-9.]+) %")
 LOST = re.compile(r"([0-9]+) acknowledged updates were lost")
 RESUMED = re.compile(r"resumes from the checkpoint of step ([0-9]+)")
+RESTORED = re.compile(r"(?:resumes|starts) from the checkpoint of step ([0-9]+)")  # a chief, or a ps
 LEFT = 143  # the exit code of who was asked to, and has left nothing behind
 RETURN = 3  # seconds until a successor has the state
 CUT_SHORT = "the record of steps ends here"  # a process says so when it cannot write on
@@ -61,6 +62,12 @@ def check_repeats(arrangement, crew, history):
         elif repeated > arrangement.unit and not held and after.first - 1 < committed_before(crew, after.at):
             wrong.append(f"an older checkpoint than the newest, of step {committed_before(crew, after.at)}: {told}")
     return wrong
+
+
+def check_newest(crew):
+    """Whoever goes on from a checkpoint takes the newest: at least the one that was there when it started."""
+    return [f"{p.name} took the checkpoint of step {step:.0f}; the newest was of step {committed_before(crew, p.started)}"
+            for p in crew.processes for step in numbers(RESTORED, crew.logs_of(p)) if step < committed_before(crew, p.started)]
 
 
 def absences(crew, history):
@@ -197,7 +204,7 @@ def judge(arrangement, crew, history, undisturbed):
     wrong = list(crew.failures)
     if wrong:
         return wrong
-    wrong += check_record(crew) + check_superseded(crew, history)
+    wrong += check_record(crew) + check_superseded(crew, history) + check_newest(crew)
     if arrangement.lockstep:
         wrong += check_repeats(arrangement, crew, history)
     wrong += check_leaving(arrangement, crew, history)
