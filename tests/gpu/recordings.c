@@ -56,28 +56,54 @@ static void check_replays(struct side *gpu)
     side_clear(gpu);
 }
 
-/* A wait of the host, or an event: the recording fails, and not the stream. */
-static void check_failure(struct side *gpu, bool event_is_recorded, const char *name)
+/* The recording fails, and not the stream. */
+static void check_failure(struct side *gpu)
 {
     struct error error = ERROR_INIT, wait = ERROR_INIT;
     struct device_recording *recording = NULL;
-    struct device_event *event = NULL;
-    must(device_event_new(gpu->device, &event, &error), &error);
     float *x = side_numbers(gpu, COUNT, 1), *y = side_numbers(gpu, COUNT, 2), *start = side_numbers(gpu, COUNT, 2);
     must(device_record_begin(gpu->stream, &error), &error);
     device_axpy(gpu->stream, &(struct axpy){COUNT, 1.0f, x, y});
-    if (event_is_recorded)
-        device_event_record(event, gpu->stream);
-    else
-        (void)device_stream_synchronise(gpu->stream, &wait);
+    (void)device_stream_synchronise(gpu->stream, &wait);
     verdict(device_record_end(gpu->stream, &recording, &error) < 0 && error.message[0] != '\0' &&
-                (event_is_recorded || wait.kind == ERROR_INTERNAL) && recording == NULL,
-            name, "%s; %s", error.message, wait.message);
+                wait.kind == ERROR_INTERNAL && recording == NULL,
+            "a wait of the host spoils a recording, and not its stream", "%s; %s", error.message, wait.message);
     verdict(are_equal(gpu, y, start), "nothing of it is done", "it was");
     device_axpy(gpu->stream, &(struct axpy){COUNT, 0.0f, x, y});
-    device_event_record(event, gpu->stream);
     error_clear(&wait);
-    must(device_event_wait(event, &wait), &wait);
+    must(device_stream_synchronise(gpu->stream, &wait), &wait);
+    side_clear(gpu);
+}
+
+/* Another stream copies what each replay has made so far, and no more, behind an event that was recorded in the midst. */
+static void check_event(struct side *gpu)
+{
+    struct error error = ERROR_INIT;
+    struct device_recording *recording = NULL;
+    struct device_event *event = NULL;
+    struct device_stream *other = NULL;
+    float *one = side_numbers(gpu, COUNT, 1), *sum = side_numbers(gpu, COUNT, 2), *copied = side_numbers(gpu, COUNT, 3);
+    float *plain = side_numbers(gpu, COUNT, 2), *behind = side_numbers(gpu, COUNT, 4);
+    bool equal = true;
+    must(device_event_new(gpu->device, &event, &error), &error);
+    must(device_stream_new(gpu->device, &other, &error), &error);
+    must(device_record_begin(gpu->stream, &error), &error);
+    device_axpy(gpu->stream, &(struct axpy){COUNT, 1.0f, one, sum});
+    device_event_record(event, gpu->stream);
+    device_axpy(gpu->stream, &(struct axpy){COUNT, 1.0f, one, behind});
+    must(device_record_end(gpu->stream, &recording, &error), &error);
+    verdict(device_event_is_done(event), "an event in a recording is not recorded by it", "it was");
+    for (int i = 0; i < 3; i++) {
+        device_replay(gpu->stream, recording);
+        device_stream_wait(other, event);
+        device_copy(other, &(struct copy){COUNT * 4, sum, copied});
+        must(device_stream_synchronise(other, &error), &error);
+        device_axpy(gpu->stream, &(struct axpy){COUNT, 1.0f, one, plain});
+        equal &= are_equal(gpu, copied, plain);
+    }
+    verdict(equal, "but by each replay, for other streams to wait for", "they did not");
+    device_recording_free(recording);
+    device_stream_free(other);
     device_event_free(event);
     side_clear(gpu);
 }
@@ -87,6 +113,6 @@ void check_recordings(struct side *gpu)
     if (!device_can_record(gpu->device))
         return;
     check_replays(gpu);
-    check_failure(gpu, true, "an event spoils a recording, and not its stream");
-    check_failure(gpu, false, "a wait of the host likewise");
+    check_event(gpu);
+    check_failure(gpu);
 }

@@ -88,9 +88,9 @@ void device_stream_call(struct device_stream *stream, device_host_function *func
 
 /* Launches that are queued again and again: made once between device_record_begin and device_record_end, when nothing of them is
  * done, they go onto a stream together with one call, as often as wanted. Arguments are those of then: what differs must be read
- * from device memory (struct step_values). In between that thread launches on that stream and does nothing else with the device:
- * it waits for nothing, records no event, allocates nothing. What an operation does the first time (a library that is set up)
- * cannot be recorded: launch it once before. */
+ * from device memory (struct step_values). In between that thread launches on that stream, records events there, which each replay
+ * then records (once in it), and does nothing else with the device: it waits for nothing, allocates nothing. What an operation does
+ * the first time (a library that is set up) cannot be recorded: launch it once before. */
 bool device_can_record(const struct device *device);
 int device_record_begin(struct device_stream *stream, struct error *error);
 /* To be called in any case. Fails where something launched could not be recorded: nothing has been done then, or ever will be. */

@@ -56,7 +56,7 @@ struct graph_pass replica_pass(const struct replica *replica, unsigned shard)
                                .seed = (uint64_t)replica->options.state->progress.seed,
                                .step = replica->options.state->progress.step + 1,
                                .values = replica->values,
-                               .is_whole_step = replica->values != NULL,
+                               .is_whole_step = replica->is_whole_step,
                                .first_example = part.first,
                                .exchange = replica->exchange,
                                .shard = shard};
@@ -83,6 +83,8 @@ static int start_pass(struct replica *replica, unsigned subtree, unsigned leaf, 
     struct graph_pass pass = replica_pass(replica, replica->cover[subtree].first + leaf);
     pass.gradients = slot_memory(replica, subtree, slot);
     pass.accumulate = accumulate;
+    bool last = subtree + 1 == replica->cover_count && leaf + 1 == replica->cover[subtree].count;
+    pass.is_whole_step |= !last || merges > 0; /* whoever waits for a bucket does so once, in the end */
     if (graph_forward_backward(replica->options.graph, replica->stream, &pass, error) < 0)
         return -1;
     if (replica->exchange != NULL)
@@ -120,13 +122,40 @@ int replica_take_batch(struct replica *replica, struct error *error)
                               progress->examples_consumed, error);
 }
 
+struct repeated_key replica_key(const struct replica *replica, const struct batch *batch)
+{
+    const struct training_state *state = replica->options.state;
+    struct repeated_key key = {.parameters = state->parameters, .seed = state->progress.seed};
+    if (batch != NULL) {
+        key.inputs = batch->near_inputs;
+        key.examples = batch->size;
+    }
+    return key;
+}
+
+static int queue_shards(void *context, struct error *error)
+{
+    return replica_queue_shards(context, error);
+}
+
+/* All of them with one call, once they have been recorded. */
+static int queue_repeatedly(struct replica *replica, const struct batch *batch, struct error *error)
+{
+    if (replica->told == NULL)
+        return replica_queue_shards(replica, error);
+    int64_t step = replica->options.state->progress.step + 1;
+    device_begin_step(replica->stream, &(struct begin_step){.pass = (uint32_t)step, .values = replica->told});
+    return repeated_launches_queue(&replica->passes[replica->current], &replica->launches, replica_key(replica, batch),
+                                   queue_shards, replica, error);
+}
+
 static int queue_passes(struct replica *replica, struct error *error)
 {
     if (replica_take_batch(replica, error) < 0)
         return -1;
     struct batch *batch = &replica->batches[replica->current];
     replica_batch_begin_use(replica, batch);
-    if (replica_queue_shards(replica, error) < 0)
+    if (queue_repeatedly(replica, batch, error) < 0)
         return -1;
     replica_batch_end_use(replica, batch);
     device_event_record(replica->passed, replica->stream);
@@ -344,6 +373,18 @@ int replica_use_exchange(struct replica *replica, struct shard_exchange *exchang
     return replica_lanes_new(replica, &replica->lanes, error);
 }
 
+int replica_record(struct replica *replica, struct error *error)
+{
+    replica->launches = repeated_stream_of(&replica->options, replica->stream);
+    if (!replica->launches.records)
+        return 0;
+    if (device_allocate(replica->options.device, MEMORY_DEVICE, sizeof(*replica->told), (void **)&replica->told,
+                        error) < 0)
+        return -1;
+    replica->values = replica->told;
+    return 0;
+}
+
 void replica_free(struct replica *replica)
 {
     if (replica == NULL)
@@ -351,6 +392,9 @@ void replica_free(struct replica *replica)
     struct device *device = replica->options.device;
     replica_lanes_free(replica->lanes);
     device_stream_free(replica->stream);
+    repeated_launches_release(&replica->passes[0]);
+    repeated_launches_release(&replica->passes[1]);
+    device_free(device, replica->told);
     device_event_free(replica->passed);
     for (unsigned i = 0; i < REDUCTION_COVER_MAX; i++)
         device_free(device, replica->gradients[i]);

@@ -26,6 +26,9 @@ void replica_free(struct replica *replica);
 struct shard_exchange;
 int replica_use_exchange(struct replica *replica, struct shard_exchange *exchange, struct error *error);
 
+/* From now on launches of passes that come again are recorded, where the device can do that; right after replica_new. */
+int replica_record(struct replica *replica, struct error *error);
+
 /* Adds what replica_new will allocate, and with `side_by_side` replica_use_exchange. */
 void replica_memory_plan(const struct strategy_options *options, unsigned shards, unsigned first, unsigned end,
                          bool side_by_side, struct memory_plan *plan);

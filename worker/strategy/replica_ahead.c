@@ -2,7 +2,6 @@
 #include "worker/strategy/replica_ahead.h"
 
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,21 +18,11 @@
  * is to leave can save the last boundary. */
 #define LONG_STEP_NS 250000000
 
-/* Launches that come again and again, for as long as their key is the same. A new key is launched plainly the first time: it may be
- * that of a last, short batch, and what libraries do the first time cannot be recorded. */
-struct repeated {
-    struct repeated_key {
-        const void *parameters, *inputs;
-        int64_t examples, seed;
-    } key, last;
-    struct device_recording *recording; /* by `key`; NULL: none yet */
-};
-
 struct replica_ahead {
     struct replica *replica;
-    bool records;
-    struct repeated passes[2]; /* of each of the replica's batches */
-    struct repeated update;
+    struct repeated_stream launches;
+    struct repeated_launches passes[2]; /* of each of the replica's batches */
+    struct repeated_launches update;
     struct step_values *values;  /* device memory, like the next two */
     struct loss_sums *pass_sums; /* the replica's own are where the host sees them */
     double *norm_blocks;
@@ -47,74 +36,6 @@ struct replica_ahead {
     struct training_progress before; /* as it was before that */
 };
 
-/* ---------------------------------------------------------------- recordings */
-
-typedef int queue_function(struct replica_ahead *ahead, struct error *error);
-
-static bool keys_are_equal(const struct repeated_key *a, const struct repeated_key *b)
-{
-    return a->parameters == b->parameters && a->inputs == b->inputs && a->examples == b->examples && a->seed == b->seed;
-}
-
-static void tell_failure(const struct strategy_options *options, const struct error *cause)
-{
-    char text[ERROR_MESSAGE_MAX + 128];
-    snprintf(text, sizeof text, "steps are launched operation by operation, since they could not be recorded: %s",
-             cause->message);
-    if (options->on_warning != NULL)
-        options->on_warning(options->context, text);
-}
-
-/* Where a device cannot do what it should there is another way: nothing is recorded any more. */
-static void record(struct replica_ahead *ahead, struct repeated *work, queue_function *queue)
-{
-    struct device_stream *stream = ahead->replica->stream;
-    struct error cause = ERROR_INIT;
-    device_recording_free(work->recording);
-    work->recording = NULL;
-    int result = device_record_begin(stream, &cause);
-    if (result == 0) {
-        struct error end = ERROR_INIT;
-        result = queue(ahead, &cause);
-        if (device_record_end(stream, &work->recording, &end) < 0) {
-            cause = result < 0 ? cause : end;
-            result = -1;
-        }
-    }
-    ahead->records = result == 0;
-    if (result < 0)
-        tell_failure(&ahead->replica->options, &cause);
-}
-
-static int repeat(struct replica_ahead *ahead, struct repeated *work, struct repeated_key key, queue_function *queue,
-                  struct error *error)
-{
-    bool is_known = work->recording != NULL && keys_are_equal(&work->key, &key);
-    if (ahead->records && !is_known && keys_are_equal(&work->last, &key)) {
-        if (work->recording != NULL && replica_ahead_settle(ahead, error) < 0) /* it may be under way */
-            return -1;
-        record(ahead, work, queue);
-        work->key = key;
-        is_known = ahead->records;
-    }
-    work->last = key;
-    if (!is_known)
-        return queue(ahead, error);
-    device_replay(ahead->replica->stream, work->recording);
-    return 0;
-}
-
-static struct repeated_key key_of(const struct replica_ahead *ahead, const struct batch *batch)
-{
-    const struct training_state *state = ahead->replica->options.state;
-    struct repeated_key key = {.parameters = state->parameters, .seed = state->progress.seed};
-    if (batch != NULL) {
-        key.inputs = batch->near_inputs;
-        key.examples = batch->size;
-    }
-    return key;
-}
-
 /* ---------------------------------------------------------------- passes */
 
 static struct training_state *state_of(const struct replica_ahead *ahead)
@@ -122,8 +43,9 @@ static struct training_state *state_of(const struct replica_ahead *ahead)
     return ahead->replica->options.state;
 }
 
-static int queue_shards(struct replica_ahead *ahead, struct error *error)
+static int queue_shards(void *context, struct error *error)
 {
+    const struct replica_ahead *ahead = context;
     return replica_queue_shards(ahead->replica, error);
 }
 
@@ -134,7 +56,8 @@ static int queue_passes(struct replica_ahead *ahead, struct error *error)
         return -1;
     struct batch *batch = &replica->batches[replica->current];
     replica_batch_begin_use(replica, batch);
-    if (repeat(ahead, &ahead->passes[replica->current], key_of(ahead, batch), queue_shards, error) < 0)
+    if (repeated_launches_queue(&ahead->passes[replica->current], &ahead->launches, replica_key(replica, batch),
+                                queue_shards, ahead, error) < 0)
         return -1;
     replica_batch_end_use(replica, batch);
     device_event_record(replica->passed, replica->stream);
@@ -196,9 +119,10 @@ static void queue_judgement(struct replica_ahead *ahead)
 }
 
 /* What it is told differs from step to step, and not what is launched. */
-static int queue_change(struct replica_ahead *ahead, struct error *error)
+static int queue_change(void *context, struct error *error)
 {
     (void)error;
+    struct replica_ahead *ahead = context;
     struct replica *replica = ahead->replica;
     const struct strategy_options *options = &replica->options;
     const struct parameter_layout *layout = graph_layout(options->graph);
@@ -221,7 +145,8 @@ static int queue_update(struct replica_ahead *ahead, double learning_rate, int64
                       &(struct begin_step){.factors = optimizer_factors(optimizer, learning_rate, step),
                                            .pass = (uint32_t)(step + 1),
                                            .values = ahead->values});
-    if (repeat(ahead, &ahead->update, key_of(ahead, NULL), queue_change, error) < 0)
+    if (repeated_launches_queue(&ahead->update, &ahead->launches, replica_key(replica, NULL), queue_change, ahead,
+                                error) < 0)
         return -1;
     device_event_record(ahead->updated, replica->stream);
     return 0;
@@ -327,9 +252,10 @@ int replica_ahead_new(struct replica *replica, struct replica_ahead **ret_ahead,
         replica_ahead_free(ahead);
         return -1;
     }
-    ahead->records = device_can_record(replica->options.device) && !replica->options.launches_singly;
+    ahead->launches = repeated_stream_of(&replica->options, replica->stream);
     replica->sums = ahead->pass_sums;
     replica->values = ahead->values;
+    replica->is_whole_step = true;
     *ret_ahead = ahead;
     return 0;
 }
@@ -343,9 +269,10 @@ void replica_ahead_free(struct replica_ahead *ahead)
     (void)device_stream_synchronise(replica->stream, NULL);
     replica->sums = replica->seen;
     replica->values = NULL;
-    device_recording_free(ahead->passes[0].recording);
-    device_recording_free(ahead->passes[1].recording);
-    device_recording_free(ahead->update.recording);
+    replica->is_whole_step = false;
+    repeated_launches_release(&ahead->passes[0]);
+    repeated_launches_release(&ahead->passes[1]);
+    repeated_launches_release(&ahead->update);
     device_free(device, ahead->values);
     device_free(device, ahead->pass_sums);
     device_free(device, ahead->norm_blocks);

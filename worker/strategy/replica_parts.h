@@ -9,6 +9,7 @@
 
 #include "worker/device/device.h"
 #include "worker/model/graph.h"
+#include "worker/strategy/repeated_launches.h"
 #include "worker/strategy/replica.h"
 
 /* Examples of one batch that this replica computes. Two of these: one is computed, the other read ahead. Where the device has a
@@ -40,7 +41,12 @@ struct replica {
     struct loss_sums *sums; /* one a shard of ours: where passes leave them, */
     struct loss_sums *seen; /* and where the host finds them: the same, but for replica_ahead.c */
     const struct step_values
-        *values; /* device memory that tells passes their step; NULL: they are told by their arguments */
+        *values;        /* device memory that tells passes their step; NULL: they are told by their arguments */
+    bool is_whole_step; /* nobody waits for a bucket */
+    struct step_values
+        *told; /* device memory, for passes that are recorded and the step is the host's; NULL: they are not */
+    struct repeated_stream launches;    /* then, */
+    struct repeated_launches passes[2]; /* of each batch */
     double *norm_blocks;
 
     struct shard_exchange *exchange; /* NULL: each pass is for itself */
@@ -86,6 +92,8 @@ int replica_take_batch(struct replica *replica, struct error *error);
 /* Queues the passes of the current batch: launches alone, the same ones for batches of a size in the same buffer, where passes are
  * told their step by `values`. */
 int replica_queue_shards(struct replica *replica, struct error *error);
+/* What a recording of such passes holds for; without a batch, of launches that read none. */
+struct repeated_key replica_key(const struct replica *replica, const struct batch *batch);
 /* The examples of a batch count as this replica's in the step that is being taken. */
 void replica_record_share(const struct replica *replica, const struct batch *batch);
 /* replica->seen into the control words of its contributions. */

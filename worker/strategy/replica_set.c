@@ -87,7 +87,8 @@ static int make_replicas(struct replica_set *set, unsigned shards, unsigned firs
         unsigned from, to;
         reduction_rank_leaves(end - first, i, set->count, &from, &to);
         if (own_options(set, i, &options, error) < 0 ||
-            replica_new(&options, shards, first + from, first + to, &set->replicas[i], error) < 0)
+            replica_new(&options, shards, first + from, first + to, &set->replicas[i], error) < 0 ||
+            replica_record(set->replicas[i], error) < 0)
             return error_wrap(error, "device %u", i);
         set->streams[i] = set->replicas[i]->stream;
         set->input_count += set->replicas[i]->cover_count;

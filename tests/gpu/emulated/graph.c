@@ -4,7 +4,8 @@
  * becomes a graph, which can then be launched any number of times. As the manual
  * says, the thread that captures must not wait for anything, nor ask whether
  * something is over, nor allocate: that fails, and spoils the capture. So does, as
- * far as is emulated here, an event that is recorded or waited for on the stream, a
+ * far as is emulated here, an event that is recorded on the stream (but as an
+ * external one, which each launch of the graph records) or waited for there, a
  * host function or an operation of NCCL.
  *
  * EMULATED_CAPTURE=fails: none comes to anything.
@@ -47,6 +48,12 @@ void emulated_capture_job(cudaHostFn_t *function, const void *job, size_t bytes)
     memcpy(node->job, job, bytes);
     *current->end = node;
     current->end = &node->next;
+}
+
+/* A node without a function: what is launched then is the recording. */
+void emulated_capture_event(cudaEvent_t event)
+{
+    emulated_capture_job(NULL, &event, sizeof event);
 }
 
 void emulated_spoil_capture(void)
@@ -115,8 +122,15 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
 {
     if (emulated_captures(stream))
         return emulated_fail(cudaErrorStreamCaptureUnsupported);
-    for (const struct node *node = exec->first; node; node = node->next)
-        emulated_queue_job(stream, node->function, node->job, node->bytes);
+    for (const struct node *node = exec->first; node; node = node->next) {
+        cudaEvent_t event;
+        if (node->function) {
+            emulated_queue_job(stream, node->function, node->job, node->bytes);
+            continue;
+        }
+        memcpy(&event, node->job, sizeof event);
+        (void)cudaEventRecord(event, stream);
+    }
     return cudaSuccess;
 }
 

@@ -11,6 +11,7 @@
 bool emulated_captures(cudaStream_t stream);
 /* Only where it does. The job's bytes are copied. */
 void emulated_capture_job(cudaHostFn_t *function, const void *job, size_t bytes);
+void emulated_capture_event(cudaEvent_t event);
 void emulated_spoil_capture(void);
 /* Whether the thread captures, which it then has spoilt: asked by whatever a capture forbids. */
 bool emulated_forbids(void);

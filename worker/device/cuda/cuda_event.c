@@ -34,12 +34,13 @@ void cuda_event_record(struct device_event *base, struct device_stream *stream)
     struct cuda_event *event = (struct cuda_event *)base;
     struct cuda_stream *on = (struct cuda_stream *)stream;
     cuda_device_enter(event->device);
-    if (on->records) {
-        error_set(&on->record_error, ERROR_INTERNAL, "an event cannot be recorded in a recording");
+    event->health = on->health;
+    if (!on->records) {
+        (void)cudaEventRecord(event->event, on->stream);
         return;
     }
-    event->health = on->health;
-    (void)cudaEventRecord(event->event, on->stream);
+    (void)cuda_check(cudaEventRecordWithFlags(event->event, on->stream, cudaEventRecordExternal),
+                     "recording an event in a graph", &on->record_error);
 }
 
 bool cuda_event_is_done(const struct device_event *base)
