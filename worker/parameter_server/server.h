@@ -48,6 +48,7 @@ struct ps_server_options {
     uint32_t digest;                 /* parameter_layout_digest */
     bool backup;                     /* hand each update to the next server before acknowledging it */
     const struct crew_seat *servers; /* all of them, by number; for the backup */
+    bool never_saved;                /* the job keeps no checkpoints: no chief will have it save */
     int64_t lost_ms;                 /* without a chief for so long: ERROR_TIMEOUT; 0: 600 s */
 
     /* Fills parameters and slots from a checkpoint's directory, or ("") with what a fresh run starts from. On the rpc's thread. */
@@ -78,7 +79,7 @@ int ps_server_wait(struct ps_server *server, struct error *error);
 void ps_server_cancel(struct ps_server *server);
 /* As cancel, but nothing that was acknowledged is lost by it: not before the chief has saved, and from the copy for that on nothing
  * more is acknowledged; where the chief cannot save, not before the backup has everything. A chief that does not see to it in time
- * is not waited for. One that has no state yet goes at once, and acknowledges nothing, whatever it is told until it is gone. */
+ * is not waited for, and one that is away where there is nothing for it to save not for long. One that has no state yet goes at once, and acknowledges nothing, whatever it is told until it is gone. */
 void ps_server_leave(struct ps_server *server);
 void ps_server_free(struct ps_server *server);
 

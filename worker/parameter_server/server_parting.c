@@ -75,6 +75,12 @@ static void begin(struct ps_server *server, int64_t now_ms)
         go(server);
 }
 
+/* `is_kept`: its backup, if it is to have one, has all of it. */
+static bool needs_no_save(const struct ps_server *server, bool is_kept)
+{
+    return server->variables.updates == server->saved_updates || (server->options.never_saved && is_kept);
+}
+
 void server_parting_tick(struct ps_server *server)
 {
     int64_t now_ms = clock_monotonic_ms();
@@ -82,9 +88,10 @@ void server_parting_tick(struct ps_server *server)
         return;
     if (server->asked_ms == 0)
         begin(server, now_ms);
-    bool is_saved = server->variables.updates == server->saved_updates;
-    bool unled = server->control == NULL && is_saved && now_ms - server->unled_since_ms > UNLED_MS;
-    bool unsaved = server->dismissed && (server->mirror == NULL || mirror_is_whole(server));
+    bool is_kept = server->mirror == NULL || mirror_is_whole(server);
+    bool unled =
+        server->control == NULL && needs_no_save(server, is_kept) && now_ms - server->unled_since_ms > UNLED_MS;
+    bool unsaved = server->dismissed && is_kept;
     if (unled || unsaved || now_ms - server->asked_ms > leave_ms(server))
         go(server);
 }

@@ -95,6 +95,7 @@ static int serve(struct trainer *trainer, const struct placement *placement, enu
         .digest = parameter_layout_digest(graph_layout(trainer->graph)),
         .backup = trainer->job->strategy.ps_backup,
         .servers = trainer->crew.servers,
+        .never_saved = trainer->checkpoint_directory == NULL,
         .lost_ms = trainer->identity->lost_ms,
         .leave_ms = trainer->identity->grace_ms / 2,
         .load = ps_state_load,

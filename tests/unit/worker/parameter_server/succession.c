@@ -36,7 +36,7 @@ struct scene {
     char hosts_file[64];
     char names[SERVERS][8], addresses[SERVERS][32];
     unsigned next_address;
-    bool backup;
+    bool backup, never_saved;
     atomic_int value; /* that servers start with */
     atomic_bool disk_hangs;
     atomic_uint writing; /* shards that were begun */
@@ -115,6 +115,7 @@ static void start_server(struct scene *scene, unsigned number, struct generation
         .variables = {.device = scene->device, .optimizer = &plain, .placement = &scene->placement, .server = number},
         .digest = 5,
         .backup = scene->backup,
+        .never_saved = scene->never_saved,
         .servers = scene->seats,
         .load = load,
         .store = store,
@@ -247,9 +248,9 @@ static void call(void *context)
 
 /* ---------------------------------------------------------------- the scene */
 
-static void set_up(struct scene *scene, bool backup)
+/* With scene->backup and scene->never_saved as they are. */
+static void set_up_scene(struct scene *scene)
 {
-    *scene = (struct scene){.backup = backup};
     snprintf(scene->hosts_file, sizeof scene->hosts_file, "%s/superseded-XXXXXX", P_tmpdir);
     int descriptor = mkstemp(scene->hosts_file);
     cr_assert(descriptor >= 0 && close(descriptor) == 0);
@@ -263,6 +264,12 @@ static void set_up(struct scene *scene, bool backup)
     }
     for (unsigned i = 0; i < SERVERS; i++)
         start_server(scene, i, (struct generation){.attempt = 1, .epoch = 1 + i});
+}
+
+static void set_up(struct scene *scene, bool backup)
+{
+    *scene = (struct scene){.backup = backup};
+    set_up_scene(scene);
 }
 
 static void set_up_led(struct scene *scene, bool backup)
@@ -630,14 +637,19 @@ static void save_in_vain(struct scene *scene)
     }
 }
 
-static void set_up_with_an_update(struct scene *scene, int64_t last_save_ms)
+static void begin_with_an_update(struct scene *scene)
 {
-    set_up(scene, false);
-    scene->last_save_ms = last_save_ms;
     start_chief(scene, 1);
     begin_at_last(scene);
     open_worker(scene);
     push(scene);
+}
+
+static void set_up_with_an_update(struct scene *scene, int64_t last_save_ms)
+{
+    set_up(scene, false);
+    scene->last_save_ms = last_save_ms;
+    begin_with_an_update(scene);
 }
 
 Test(succession, a_server_that_is_asked_to_leave_waits_for_a_chief_to_save_what_it_has_acknowledged, .timeout = 180)
@@ -665,6 +677,18 @@ Test(succession, a_server_that_has_nothing_to_save_does_not_wait_for_a_chief_for
 {
     struct scene scene;
     set_up_led(&scene, false);
+    lose_chief(&scene);
+    ps_server_leave(scene.servers[0]);
+    expect_to_leave(scene.servers[0]);
+    tear_down(&scene);
+}
+
+/* Whoever led next would have nowhere to save to. */
+Test(succession, nor_does_one_whose_job_keeps_no_checkpoints, .timeout = 180)
+{
+    struct scene scene = {.never_saved = true};
+    set_up_scene(&scene);
+    begin_with_an_update(&scene);
     lose_chief(&scene);
     ps_server_leave(scene.servers[0]);
     expect_to_leave(scene.servers[0]);
