@@ -20,6 +20,9 @@
 
 #define LINE_INTERVAL_NS 500000000LL /* at most two step lines a second */
 #define FLUSH_INTERVAL_NS 2000000000LL
+/* For a disk that may hang: at the end; where a process is asked to leave and has saved what it could. */
+#define FREE_PATIENCE_MS 10000
+#define FLUSH_PATIENCE_MS 2000
 #define SPARKLINE_WIDTH 60
 #define SAY_MAX 2048
 
@@ -42,6 +45,7 @@ struct report {
     struct pace pace;
     struct sparkline losses;
     int64_t line_ns, flush_ns; /* when last done */
+    bool lacks_events;         /* it is told that some are not in the TensorBoard log */
     double perplexity;         /* after the last evaluation; NAN: none */
 };
 
@@ -104,6 +108,17 @@ static void open_tensorboard(struct report *report)
         report_warn(report, "no TensorBoard log: %s", cause.message);
 }
 
+static void close_board(struct report *report, int64_t ms)
+{
+    int64_t left_out = tensorboard_left_out(report->board);
+    if (left_out > 0)
+        report_warn(report, "the TensorBoard log is without %lld events, for its disk did not take them in time",
+                    (long long)left_out);
+    if (!tensorboard_free(report->board, ms))
+        report_warn(report, "the last events of the TensorBoard log are not on the disk");
+    report->board = NULL;
+}
+
 int report_open(const struct report_options *options, struct report **ret_report, struct error *error)
 {
     struct report *report = memory_allocate(1, sizeof *report);
@@ -130,7 +145,7 @@ void report_free(struct report *report)
     if (report->server)
         status_server_free(report->server);
     if (report->board)
-        tensorboard_free(report->board);
+        close_board(report, FREE_PATIENCE_MS);
     free(report->unit);
     pthread_mutex_destroy(&report->mutex);
     free(report->tensorboard_directory);
@@ -200,8 +215,20 @@ void report_phase(struct report *report, enum status_phase phase, const char *me
 static void end_board(struct report *report, const struct error *cause)
 {
     report_warn(report, "the TensorBoard log ends here: %s", cause->message);
-    tensorboard_free(report->board);
+    tensorboard_free(report->board, 0);
     report->board = NULL;
+}
+
+static int write_board(struct report *report, struct error *error)
+{
+    bool told = report->lacks_events;
+    report->lacks_events = tensorboard_left_out(report->board) > 0;
+    if (report->lacks_events && !told)
+        report_warn(report, "the disk does not take the TensorBoard log (training goes on): events are left out");
+    if (clock_monotonic_ns() - report->flush_ns < FLUSH_INTERVAL_NS)
+        return 0;
+    report->flush_ns = clock_monotonic_ns();
+    return tensorboard_flush(report->board, error);
 }
 
 static void append_scalars(struct report *report, int64_t step, const struct tensorboard_scalar *scalars,
@@ -210,18 +237,14 @@ static void append_scalars(struct report *report, int64_t step, const struct ten
     struct error cause = ERROR_INIT;
     if (report->board == NULL)
         return;
-    if (tensorboard_append(report->board, step, scalars, count, &cause) < 0)
+    if (tensorboard_append(report->board, step, scalars, count, &cause) < 0 || write_board(report, &cause) < 0)
         end_board(report, &cause);
-    else if (clock_monotonic_ns() - report->flush_ns >= FLUSH_INTERVAL_NS)
-        report_flush(report);
 }
 
 void report_flush(struct report *report)
 {
-    struct error cause = ERROR_INIT;
-    report->flush_ns = clock_monotonic_ns();
-    if (report->board != NULL && tensorboard_flush(report->board, &cause) < 0)
-        end_board(report, &cause);
+    if (report->board != NULL)
+        (void)tensorboard_settle(report->board, FLUSH_PATIENCE_MS);
 }
 
 /* ---- steps */

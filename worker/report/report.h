@@ -3,8 +3,8 @@
  * Everything a worker tells the world, behind one door for the training loop:
  * lines on stdout, the status document and metrics over HTTP, TensorBoard events.
  * Only the chief prints steps and writes TensorBoard; every worker answers HTTP.
- * Reports never fail the training: what cannot be written is said once as a
- * warning.
+ * Reports never fail the training, nor hold it up: what cannot be written is said
+ * once as a warning, and no step waits for the disk of the events.
  */
 #ifndef COXSWAIN_REPORT_H
 #define COXSWAIN_REPORT_H
@@ -33,7 +33,8 @@ struct report_options {
 
 int report_open(const struct report_options *options, struct report **ret_report, struct error *error);
 void report_free(struct report *report);
-/* What is kept for later goes to its file now: for a process that ends without report_free, while nobody else reports. */
+/* What is kept for later goes to its file now, unless its disk hangs: for a process that ends without report_free, while nobody else
+ * reports. */
 void report_flush(struct report *report);
 
 /* What the process is doing now; `message` (NULL: none) says for whom or what it waits. Printed when it changes.

@@ -2,7 +2,6 @@
 #include "worker/report/tensorboard.h"
 
 #include <endian.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,9 +13,9 @@
 #include "common/crc32c.h"
 #include "common/memory.h"
 #include "worker/checkpoint/file.h"
+#include "worker/report/event_writer.h"
 
 #define RECORD_MAX 65536
-#define PENDING_MAX (4 << 20)
 #define FILE_VERSION "brain.Event:2"
 
 /* Field numbers of Event, Summary and Summary.Value. */
@@ -26,10 +25,9 @@ enum { VALUE_TAG = 1, VALUE_SIMPLE = 2 };
 enum wire_type { WIRE_VARINT = 0, WIRE_DOUBLE = 1, WIRE_BYTES = 2, WIRE_FLOAT = 5 };
 
 struct tensorboard {
-    int descriptor;
     char *path;
-    struct buffer pending; /* whole records */
-    struct buffer event, summary, value;
+    struct event_writer *writer;
+    struct buffer record, event, summary, value;
 };
 
 /* ---- protocol buffer encoding; the buffers' ceilings are far above what a step needs */
@@ -100,11 +98,15 @@ static int put_record(struct tensorboard *board, struct error *error)
     uint64_t length = htole64(board->event.length);
     uint32_t length_crc = masked_crc(&length, sizeof length);
     uint32_t data_crc = masked_crc(board->event.data, board->event.length);
-    if (buffer_append(&board->pending, &length, sizeof length, error) < 0 ||
-        buffer_append(&board->pending, &length_crc, sizeof length_crc, error) < 0 ||
-        buffer_append(&board->pending, board->event.data, board->event.length, error) < 0)
+    buffer_clear(&board->record);
+    if (buffer_append(&board->record, &length, sizeof length, error) < 0 ||
+        buffer_append(&board->record, &length_crc, sizeof length_crc, error) < 0 ||
+        buffer_append(&board->record, board->event.data, board->event.length, error) < 0 ||
+        buffer_append(&board->record, &data_crc, sizeof data_crc, error) < 0)
         return -1;
-    return buffer_append(&board->pending, &data_crc, sizeof data_crc, error);
+    if (event_writer_append(board->writer, board->record.data, board->record.length, error) < 0)
+        return error_wrap(error, "%s", board->path);
+    return 0;
 }
 
 static int start_event(struct tensorboard *board, struct error *error)
@@ -118,9 +120,8 @@ static int start_event(struct tensorboard *board, struct error *error)
 static struct tensorboard *board_new(char *path)
 {
     struct tensorboard *board = memory_allocate(1, sizeof *board);
-    board->descriptor = -1;
     board->path = path;
-    buffer_init(&board->pending, PENDING_MAX);
+    buffer_init(&board->record, RECORD_MAX + 16);
     buffer_init(&board->event, RECORD_MAX);
     buffer_init(&board->summary, RECORD_MAX);
     buffer_init(&board->value, RECORD_MAX);
@@ -135,6 +136,16 @@ static int put_file_version(struct tensorboard *board, struct error *error)
     return put_record(board, error);
 }
 
+static int open_file(struct tensorboard *board, struct error *error)
+{
+    int descriptor = file_calls.open(board->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    if (descriptor < 0)
+        return error_set_errno(error, "cannot create %s", board->path);
+    if (event_writer_new(descriptor, &board->writer, error) < 0 || put_file_version(board, error) < 0)
+        return -1;
+    return tensorboard_flush(board, error);
+}
+
 int tensorboard_open(const char *directory, struct tensorboard **ret_board, struct error *error)
 {
     char host[128] = "";
@@ -143,31 +154,24 @@ int tensorboard_open(const char *directory, struct tensorboard **ret_board, stru
         return error_wrap(error, "TensorBoard directory");
     struct tensorboard *board = board_new(memory_format("%s/events.out.tfevents.%lld.%s.%ld", directory,
                                                         (long long)(clock_now_ms() / 1000), host, (long)getpid()));
-    board->descriptor = open(board->path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-    int result = 0;
-    if (board->descriptor < 0)
-        result = error_set_errno(error, "cannot create %s", board->path);
-    else if (put_file_version(board, error) < 0 || tensorboard_flush(board, error) < 0)
-        result = -1;
-    if (result < 0)
-        tensorboard_free(board);
-    else
-        *ret_board = board;
-    return result;
+    if (open_file(board, error) < 0) {
+        tensorboard_free(board, 0);
+        return -1;
+    }
+    *ret_board = board;
+    return 0;
 }
 
-void tensorboard_free(struct tensorboard *board)
+bool tensorboard_free(struct tensorboard *board, int64_t ms)
 {
-    if (board->descriptor >= 0) {
-        tensorboard_flush(board, NULL);
-        close(board->descriptor);
-    }
-    buffer_release(&board->pending);
+    bool is_there = board->writer == NULL || event_writer_free(board->writer, ms);
+    buffer_release(&board->record);
     buffer_release(&board->event);
     buffer_release(&board->summary);
     buffer_release(&board->value);
     free(board->path);
     free(board);
+    return is_there;
 }
 
 int tensorboard_append(struct tensorboard *board, int64_t step, const struct tensorboard_scalar *scalars,
@@ -186,7 +190,15 @@ int tensorboard_append(struct tensorboard *board, int64_t step, const struct ten
 
 int tensorboard_flush(struct tensorboard *board, struct error *error)
 {
-    int result = file_write_all(board->descriptor, buffer_text(&board->pending), board->pending.length, error);
-    buffer_clear(&board->pending);
-    return result < 0 ? error_wrap(error, "%s", board->path) : 0;
+    return event_writer_flush(board->writer, error) < 0 ? error_wrap(error, "%s", board->path) : 0;
+}
+
+bool tensorboard_settle(struct tensorboard *board, int64_t ms)
+{
+    return event_writer_settle(board->writer, ms);
+}
+
+int64_t tensorboard_left_out(struct tensorboard *board)
+{
+    return event_writer_left_out(board->writer);
 }

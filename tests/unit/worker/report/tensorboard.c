@@ -6,6 +6,7 @@
 
 #include <criterion/criterion.h>
 #include <glob.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,9 @@
 
 #include "common/buffer.h"
 #include "common/crc32c.h"
+#include "worker/checkpoint/file.h"
+
+#define PATIENCE_MS 60000 /* reached by what hangs only */
 
 struct reader {
     const unsigned char *next, *end;
@@ -93,7 +97,7 @@ Test(tensorboard, events_decode)
     cr_assert_eq(tensorboard_open(directory, &board, &error), 0, "%s", error.message);
     const struct tensorboard_scalar scalars[] = {{"train/loss", 0.5}, {"train/learning_rate", 0.25}};
     cr_assert_eq(tensorboard_append(board, 300, scalars, 2, &error), 0, "%s", error.message);
-    tensorboard_free(board);
+    cr_expect(tensorboard_free(board, PATIENCE_MS));
 
     glob_t found;
     snprintf(pattern, sizeof pattern, "%s/events.out.tfevents.*", directory);
@@ -120,4 +124,91 @@ Test(tensorboard, events_decode)
     unlink(found.gl_pathv[0]);
     rmdir(directory);
     globfree(&found);
+}
+
+/* ---------------------------------------------------------------- a disk that hangs */
+
+static atomic_bool disk_hangs;
+
+static ssize_t write_or_hang(int descriptor, const void *bytes, size_t length)
+{
+    while (atomic_load(&disk_hangs))
+        usleep(1000);
+    return write(descriptor, bytes, length);
+}
+
+static void restore_calls(void)
+{
+    atomic_store(&disk_hangs, false);
+    file_calls.write = write;
+}
+
+static struct tensorboard *open_on_hanging_disk(const char *directory)
+{
+    struct tensorboard *board;
+    struct error error = ERROR_INIT;
+    file_calls.write = write_or_hang;
+    cr_assert_eq(tensorboard_open(directory, &board, &error), 0, "%s", error.message);
+    cr_assert(tensorboard_settle(board, PATIENCE_MS));
+    atomic_store(&disk_hangs, true);
+    return board;
+}
+
+static void append(struct tensorboard *board, int64_t step)
+{
+    const struct tensorboard_scalar scalar = {"train/loss", 0.5};
+    struct error error = ERROR_INIT;
+    cr_assert_eq(tensorboard_append(board, step, &scalar, 1, &error), 0, "%s", error.message);
+    cr_assert_eq(tensorboard_flush(board, &error), 0, "%s", error.message);
+}
+
+/* Of the one event file there, which goes with its directory. */
+static int64_t count_events(const char *directory)
+{
+    char pattern[64];
+    glob_t found;
+    SCOPED_BUFFER bytes;
+    buffer_init(&bytes, 64 << 20);
+    snprintf(pattern, sizeof pattern, "%s/events.out.tfevents.*", directory);
+    cr_assert(glob(pattern, 0, NULL, &found) == 0 && found.gl_pathc == 1);
+    cr_assert_eq(buffer_read_file(&bytes, found.gl_pathv[0], NULL), 0);
+    struct reader file = {(unsigned char *)bytes.data, (unsigned char *)bytes.data + bytes.length};
+    int64_t events = 0;
+    for (; file.next < file.end; events++)
+        read_record(&file);
+    unlink(found.gl_pathv[0]);
+    rmdir(directory);
+    globfree(&found);
+    return events;
+}
+
+Test(tensorboard, whoever_appends_does_not_wait_for_the_disk_and_what_has_no_room_is_counted, .fini = restore_calls)
+{
+    char directory[] = "/tmp/coxswain-board-XXXXXX";
+    int64_t step = 0;
+    cr_assert_not_null(mkdtemp(directory));
+    struct tensorboard *board = open_on_hanging_disk(directory);
+    while (tensorboard_left_out(board) == 0)
+        append(board, ++step);
+    for (int more = 0; more < 9; more++)
+        append(board, ++step);
+    int64_t left_out = tensorboard_left_out(board);
+    cr_expect(left_out > 0 && left_out <= 10);
+    cr_expect(!tensorboard_settle(board, 1));
+    atomic_store(&disk_hangs, false);
+    cr_expect(tensorboard_settle(board, PATIENCE_MS));
+    append(board, ++step);
+    cr_expect_eq(tensorboard_left_out(board), left_out);
+    cr_expect(tensorboard_free(board, PATIENCE_MS));
+    cr_expect_eq(count_events(directory), 1 + step - left_out);
+}
+
+Test(tensorboard, the_end_waits_for_the_disk_no_longer_than_it_is_told, .fini = restore_calls)
+{
+    char directory[] = "/tmp/coxswain-board-XXXXXX";
+    cr_assert_not_null(mkdtemp(directory));
+    struct tensorboard *board = open_on_hanging_disk(directory);
+    append(board, 1);
+    cr_expect(!tensorboard_free(board, 1));
+    cr_expect_eq(count_events(directory), 1);
 }
