@@ -19,6 +19,7 @@ struct worker {
     int64_t holds[HOLDINGS_MAX];
     int64_t since_ns[HOLDINGS_MAX];
     unsigned held;
+    int64_t had;    /* Synchronous: 1 + the share of the ticket that it was given last; 0: none */
     double mean_ns; /* of a ticket; 0: none measured */
 };
 
@@ -270,8 +271,37 @@ static int64_t ticket_limit(const struct dispenser *dispenser)
     return limit < options->end ? limit : options->end;
 }
 
-static bool take_free(struct dispenser *dispenser, int64_t *ret_ticket)
+static bool take_returned(struct dispenser *dispenser, int64_t ticket)
 {
+    for (unsigned i = 0; i < dispenser->returned_count; i++)
+        if (dispenser->returned[i] == ticket) {
+            remove_returned(dispenser, i);
+            return true;
+        }
+    return false;
+}
+
+/* Its examples may have been read while the step before was not over. */
+static bool take_the_same_share(struct dispenser *dispenser, const struct worker *worker, int64_t *ret_ticket)
+{
+    int64_t ticket = dispenser->step * dispenser->options.tickets_per_step + worker->had - 1;
+    if (!is_synchronous(dispenser) || worker->had == 0)
+        return false;
+    *ret_ticket = ticket;
+    if (take_returned(dispenser, ticket))
+        return true;
+    if (ticket < dispenser->next || ticket >= ticket_limit(dispenser) || ticket_set_has(&dispenser->finished, ticket))
+        return false;
+    while (dispenser->next < ticket)
+        put_back(dispenser, dispenser->next++);
+    dispenser->next++;
+    return true;
+}
+
+static bool take_free(struct dispenser *dispenser, const struct worker *worker, int64_t *ret_ticket)
+{
+    if (take_the_same_share(dispenser, worker, ret_ticket))
+        return true;
     if (dispenser->returned_count > 0) {
         *ret_ticket = dispenser->returned[0];
         remove_returned(dispenser, 0);
@@ -383,13 +413,14 @@ bool dispenser_take(struct dispenser *dispenser, unsigned number, int64_t now_ns
         return false;
     bool found =
         (dispenser->options.mode == PARAMETER_SERVER_ASYNC && take_overdue(dispenser, number, now_ns, &ticket)) ||
-        take_free(dispenser, &ticket);
+        take_free(dispenser, worker, &ticket);
     if (!found && is_synchronous(dispenser) && dispenser->options.backup_workers > 0)
         found = take_double(dispenser, number, now_ns, &ticket);
     if (!found)
         return false;
     dispenser_note_furthest(dispenser, worker->clock + worker->held);
     hold(worker, ticket, now_ns);
+    worker->had = ticket % dispenser->options.tickets_per_step + 1;
     dispenser->begun = true;
     *ret_ticket = ticket;
     return true;
@@ -411,9 +442,7 @@ bool dispenser_done(struct dispenser *dispenser, unsigned number, int64_t ticket
         *ret_ns = now_ns - since_ns;
         measure(worker, *ret_ns);
     }
-    for (unsigned i = 0; i < dispenser->returned_count; i++)
-        if (dispenser->returned[i] == ticket)
-            remove_returned(dispenser, i);
+    (void)take_returned(dispenser, ticket);
     return ticket_set_add(&dispenser->finished, ticket);
 }
 

@@ -21,7 +21,8 @@
  *   With b backup workers nobody waits for the b slowest: whoever would leaves them behind, and they leave the clock until they have
  *   ended what they compute, which goes to others. Servers refuse what is then too late (variables.h).
  * - Synchronous: only tickets of the present step; the next begins when the chief
- *   says that this one was applied. With b backup workers the batch is cut for the
+ *   says that this one was applied. Whoever asks is given the share that it had before, where nobody has taken that, for it may have
+ *   read its examples; else the lowest. With b backup workers the batch is cut for the
  *   N others; one that finds all shares taken computes the share of the slowest
  *   holder too, unless it would come much later. So N + b compute, and of what they
  *   answer the first N that are different shares count (Chen et al. 2016); a late

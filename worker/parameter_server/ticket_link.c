@@ -118,8 +118,13 @@ static void take_terms(struct ticket_link *link, const struct ps_message *messag
 static void take_ticket(struct ticket_link *link, const struct ps_message *message)
 {
     link->wanted -= link->wanted > 0;
-    if (message->lineage == link->terms.lineage && link->granted_count < AHEAD)
-        link->granted[link->granted_count++] = message->ticket;
+    if (message->lineage != link->terms.lineage || link->granted_count == AHEAD)
+        return;
+    link->granted[link->granted_count++] = message->ticket;
+    struct ticket_grant grant = link->terms;
+    grant.ticket = message->ticket;
+    if (link->options.foresee != NULL)
+        link->options.foresee(link->options.context, &grant);
 }
 
 static void hear(struct ticket_link *link, const struct ps_message *message)

@@ -15,6 +15,7 @@
 #include "worker/parameter_server/message.h"
 
 struct ticket_link;
+struct ticket_grant;
 
 struct ticket_link_options {
     struct rpc *rpc;
@@ -26,6 +27,10 @@ struct ticket_link_options {
     int64_t lost_ms;               /* without a chief for so long: ERROR_TIMEOUT; 0: 600 s */
     const struct crew_seat *chief; /* for its name alone; may be NULL */
     int64_t patience_ms;           /* of ticket_link_describe; 0: as waiting.h says */
+    /* A ticket has come, which ticket_link_next will give unless it becomes void: on the rpc's thread, and must not call back. NULL: is
+     * not told. */
+    void (*foresee)(void *context, const struct ticket_grant *grant);
+    void *context;
 };
 
 /* What a ticket stands for: share `ticket % per_step` of the batch of step `ticket / per_step`, counted from where the run

@@ -131,7 +131,7 @@ static void add_ps_worker(const struct question *question, const struct memory_p
     bool computes = !evaluates && !(chief && crew_has_own_chief(&trainer->crew));
     int64_t devices = trainer->device_count;
     add_passes(pass, devices + (chief && computes), plan);
-    plan->bytes[MEMORY_INPUT] += pass->bytes[MEMORY_INPUT] * (devices + (chief && computes));
+    plan->bytes[MEMORY_INPUT] += pass->bytes[MEMORY_INPUT] * (devices + computes * devices + (chief && computes));
     plan->bytes[MEMORY_PARAMETERS] += pass->bytes[MEMORY_PARAMETERS] * (computes + (chief || evaluates));
     plan->bytes[MEMORY_GRADIENTS] += computes * devices * pass->bytes[MEMORY_GRADIENTS];
     plan->bytes[MEMORY_EXCHANGE] += computes * pass->bytes[MEMORY_GRADIENTS];

@@ -8,22 +8,19 @@
 #include "worker/data/step_record.h"
 #include "worker/optimizer/gradient_norm.h"
 #include "worker/strategy/device_reduction.h"
+#include "worker/train/ps_reader.h"
 #include "worker/train/ps_staging.h"
 
-/* Some of a pass over the data. */
-struct examples {
-    int64_t data_epoch, first, count;
-};
+/* Steps in which a worker has had the same share before that of the next is read ahead. */
+#define STEADY 2
 
 /* What one device computes of a share. */
 struct part {
     struct strategy_device device;
     struct device_stream *stream;
-    void *inputs, *targets;
     struct loss_sums *sums;
     struct ps_staging *staging; /* of values and gradients; NULL: the device sees the host's */
     float *gradients;           /* the part's own; NULL: the first's, which are the share's */
-    struct examples read;       /* what inputs and targets hold; count 0: nothing */
 };
 
 struct ps_share {
@@ -33,7 +30,9 @@ struct ps_share {
     struct reduction_merge merges[STRATEGY_DEVICES_MAX]; /* of their gradients, one less than parts */
     struct device_reduction *reduction; /* likewise, where they see each other's; NULL: they do not, or there is one */
     double *norm_blocks;
-    int64_t *indices;
+    struct ps_reader *reader;
+    int64_t last_ticket;
+    unsigned steady;   /* so many steps running this worker has had the same share alone */
     int64_t at_a_time; /* examples of one pass */
     bool *marked;      /* tokens of a share; NULL: no table's rows travel one by one */
 };
@@ -117,27 +116,29 @@ static int64_t targets_of_example(const struct trainer *trainer)
     return example_targets(graph_example_format(trainer->graph));
 }
 
-/* Nothing where they have been read last, as for the rows of a table that a share's tokens name. */
-static int read_examples(const struct ps_share *share, struct part *part, const struct range *range, int64_t at,
-                         int64_t count, struct error *error)
-{
-    struct trainer *trainer = share->trainer;
-    const struct examples wanted = {range->data_epoch, range->first + at, count}, *read = &part->read;
-    if (read->data_epoch == wanted.data_epoch && read->first == wanted.first && read->count == count && count > 0)
-        return 0;
-    part->read.count = 0;
-    for (int64_t i = 0; i < count; i++)
-        share->indices[i] = sampler_index(&trainer->sampler, range->data_epoch, range->first + at + i);
-    const struct dataset_epoch epoch = {trainer->sampler.seed, range->data_epoch};
-    if (dataset_read_in_epoch(trainer->training, epoch, share->indices, count, part->inputs, part->targets, error) < 0)
-        return -1;
-    part->read = wanted;
-    return 0;
-}
-
 static int64_t lesser(int64_t a, int64_t b)
 {
     return a < b ? a : b;
+}
+
+/* Of one pass, from `at` on; none behind the last. */
+static struct ps_examples find_examples(const struct ps_share *share, const struct range *range, int64_t at)
+{
+    int64_t count = most(0, lesser(range->count - at, share->at_a_time));
+    return (struct ps_examples){range->data_epoch, range->first + at, count};
+}
+
+void ps_share_foresee(struct ps_share *share, const struct ticket_grant *grant)
+{
+    for (unsigned i = 0; i < share->part_count; i++) {
+        const struct range range = find_part(share, grant, i);
+        ps_reader_foresee(share->reader, i, find_examples(share, &range, 0));
+    }
+}
+
+void ps_share_rest(struct ps_share *share)
+{
+    ps_reader_rest(share->reader);
 }
 
 /* One embedding reads the batch at most, for only the first layer can. */
@@ -160,14 +161,16 @@ static void mark_tokens(struct ps_share *share, const int32_t *inputs, int64_t t
 static int mark_part(struct ps_share *share, const struct ticket_grant *grant, unsigned index, int64_t rows,
                      struct error *error)
 {
-    struct part *part = &share->parts[index];
     const struct range range = find_part(share, grant, index);
     int64_t width = graph_example_format(share->trainer->graph)->input_elements;
     for (int64_t at = 0; at < range.count; at += share->at_a_time) {
-        int64_t count = lesser(range.count - at, share->at_a_time);
-        if (read_examples(share, part, &range, at, count, error) < 0)
+        const struct ps_examples examples = find_examples(share, &range, at);
+        bool last = at + examples.count == range.count; /* they are computed next */
+        struct ps_batch batch;
+        if (ps_reader_take(share->reader, index, examples, find_examples(share, &range, last ? 0 : at + examples.count),
+                           &batch, error) < 0)
             return -1;
-        mark_tokens(share, part->inputs, count * width, rows);
+        mark_tokens(share, batch.inputs, examples.count * width, rows);
     }
     return 0;
 }
@@ -190,6 +193,8 @@ struct computation {
     const struct ps_arrays *arrays;
     float scale;
     struct range ranges[STRATEGY_DEVICES_MAX]; /* by part */
+    struct ticket_grant guess;                 /* the same share of the next step */
+    bool guesses;
 };
 
 static float *gradients_of(const struct computation *computation, const struct part *part)
@@ -197,19 +202,33 @@ static float *gradients_of(const struct computation *computation, const struct p
     return part->gradients != NULL ? part->gradients : computation->arrays->gradients;
 }
 
+static struct ps_examples find_following(const struct ps_share *share, const struct computation *computation,
+                                         unsigned part, int64_t at)
+{
+    const struct range *range = &computation->ranges[part];
+    struct ps_examples following = find_examples(share, range, at);
+    if (following.count > 0 || !computation->guesses)
+        return following;
+    const struct range next = find_part(share, &computation->guess, part);
+    return find_examples(share, &next, 0);
+}
+
 /* Examples from `at` on of a part, added to what is there unless they are the first. */
 static int start_pass(const struct ps_share *share, const struct computation *computation, struct part *part,
                       int64_t at, struct error *error)
 {
     const struct ps_arrays *arrays = computation->arrays;
-    const struct range *range = &computation->ranges[part - share->parts];
-    int64_t count = lesser(range->count - at, share->at_a_time);
-    if (read_examples(share, part, range, at, count, error) < 0)
+    const unsigned index = (unsigned)(part - share->parts);
+    const struct range *range = &computation->ranges[index];
+    const struct ps_examples examples = find_examples(share, range, at);
+    struct ps_batch batch;
+    if (ps_reader_take(share->reader, index, examples, find_following(share, computation, index, at + examples.count),
+                       &batch, error) < 0)
         return -1;
     const struct graph_pass pass = {.parameters = part->staging ? ps_staging_values(part->staging) : arrays->values,
-                                    .inputs = part->inputs,
-                                    .targets = part->targets,
-                                    .examples = count,
+                                    .inputs = batch.inputs,
+                                    .targets = batch.targets,
+                                    .examples = examples.count,
                                     .scale = computation->scale,
                                     .gradients = part->staging ? ps_staging_gradients(part->staging)
                                                                : gradients_of(computation, part),
@@ -220,7 +239,7 @@ static int start_pass(const struct ps_share *share, const struct computation *co
                                     .first_example = range->first + at - range->batch_first};
     if (graph_forward_backward(part->device.graph, part->stream, &pass, error) < 0)
         return -1;
-    if (part->staging != NULL && at + count == range->count)
+    if (part->staging != NULL && at + examples.count == range->count)
         ps_staging_take(part->staging);
     return 0;
 }
@@ -308,6 +327,13 @@ static int64_t largest_part(const struct ps_share *share, const struct computati
     return largest;
 }
 
+/* Who has more than one share of a step comes to the next with one that it had, too, but to no other. */
+static void note_pace(struct ps_share *share, const struct ticket_grant *grant)
+{
+    share->steady = grant->ticket == share->last_ticket + grant->per_step ? share->steady + 1 : 0;
+    share->last_ticket = grant->ticket;
+}
+
 int ps_share_compute(struct ps_share *share, const struct ticket_grant *grant, bool whole_batch,
                      const struct ps_arrays *arrays, struct ticket_result *result, struct error *error)
 {
@@ -317,7 +343,11 @@ int ps_share_compute(struct ps_share *share, const struct ticket_grant *grant, b
                       range.count);
     int64_t divisor = (whole_batch ? range.batch : range.count) * targets_of_example(trainer), at = 0;
     struct computation computation = {
-        .grant = grant, .arrays = arrays, .scale = (float)(1.0 / (double)(divisor > 0 ? divisor : 1))};
+        .grant = grant, .arrays = arrays, .scale = (float)(1.0 / (double)(divisor > 0 ? divisor : 1)), .guess = *grant};
+    computation.guess.ticket += grant->per_step;
+    note_pace(share, grant);
+    computation.guesses = whole_batch && share->steady >= STEADY &&
+                          computation.guess.ticket / grant->per_step < trainer->plan.total_steps;
     for (unsigned i = 0; i < share->part_count; i++)
         computation.ranges[i] = find_part(share, grant, i);
     *result = (struct ticket_result){.squares = -1};
@@ -356,15 +386,11 @@ int ps_share_squares(struct ps_share *share, const float *gradients, double *ret
 
 /* ---------------------------------------------------------------- life cycle */
 
-static int open_part(const struct ps_share *share, struct part *part, bool first, struct error *error)
+static int open_part(struct part *part, bool first, struct error *error)
 {
     struct device *device = part->device.device;
-    const struct example_format *format = graph_example_format(part->device.graph);
-    size_t examples = (size_t)share->at_a_time;
     size_t bytes = (size_t)graph_layout(part->device.graph)->elements * sizeof(float);
     if (device_stream_new(device, &part->stream, error) < 0 ||
-        device_allocate(device, MEMORY_SHARED, examples * example_input_bytes(format), &part->inputs, error) < 0 ||
-        device_allocate(device, MEMORY_SHARED, examples * example_target_bytes(format), &part->targets, error) < 0 ||
         device_allocate(device, MEMORY_SHARED, sizeof *part->sums, (void **)&part->sums, error) < 0)
         return -1;
     return first ? 0 : device_allocate(device, MEMORY_SHARED, bytes, (void **)&part->gradients, error);
@@ -387,18 +413,28 @@ static int plan_reduction(struct ps_share *share, struct error *error)
     return device_reduction_new(&options, &share->reduction, error);
 }
 
+static int open_reader(struct ps_share *share, struct error *error)
+{
+    const struct trainer *trainer = share->trainer;
+    const struct ps_reader_options options = {.dataset = trainer->training,
+                                              .sampler = &trainer->sampler,
+                                              .devices = trainer->devices,
+                                              .device_count = share->part_count,
+                                              .at_a_time = share->at_a_time};
+    return ps_reader_new(&options, &share->reader, error);
+}
+
 static int allocate(struct ps_share *share, struct error *error)
 {
     const struct parameter_layout *layout = graph_layout(share->trainer->graph);
     const struct parameter_tensor *table = find_table(layout);
     size_t blocks = (size_t)gradient_norm_blocks(layout->elements);
-    share->indices = memory_allocate((size_t)share->at_a_time, sizeof *share->indices);
     if (table != NULL)
         share->marked = memory_allocate((size_t)table->shape[0], sizeof *share->marked);
     for (unsigned i = 0; i < share->part_count; i++)
-        if (open_part(share, &share->parts[i], i == 0, error) < 0)
+        if (open_part(&share->parts[i], i == 0, error) < 0)
             return -1;
-    if (share->part_count > 1 && plan_reduction(share, error) < 0)
+    if ((share->part_count > 1 && plan_reduction(share, error) < 0) || open_reader(share, error) < 0)
         return -1;
     return device_allocate(share->trainer->device, MEMORY_SHARED, blocks * sizeof(double), (void **)&share->norm_blocks,
                            error);
@@ -408,6 +444,7 @@ int ps_share_new(struct trainer *trainer, struct ps_share **ret_share, struct er
 {
     struct ps_share *share = memory_allocate(1, sizeof *share);
     share->trainer = trainer;
+    share->last_ticket = INT64_MIN / 2;
     share->at_a_time = graph_max_examples(trainer->graph);
     share->part_count = trainer->device_count;
     for (unsigned i = 0; i < share->part_count; i++)
@@ -439,8 +476,6 @@ static void close_part(struct part *part)
     ps_staging_free(part->staging);
     if (part->stream)
         device_stream_free(part->stream);
-    device_free(device, part->inputs);
-    device_free(device, part->targets);
     device_free(device, part->sums);
     device_free(device, part->gradients);
 }
@@ -449,11 +484,11 @@ void ps_share_free(struct ps_share *share)
 {
     if (share == NULL)
         return;
+    ps_reader_free(share->reader);
     for (unsigned i = 0; i < share->part_count; i++)
         close_part(&share->parts[i]);
     device_reduction_free(share->reduction);
     device_free(share->trainer->device, share->norm_blocks);
-    free(share->indices);
     free(share->marked);
     free(share);
 }

@@ -2,7 +2,10 @@
  *
  * What a ticket stands for, computed: the gradient of its share of a batch. Which
  * examples these are follows from where the run began alone, so that any worker
- * computes the same.
+ * computes the same. While one share is computed and pushed the examples of the
+ * next are read (ps_reader.h): of a ticket that is foreseen, or, where a step
+ * waits for all, of the same share of the next batch, which the chief gives to
+ * whoever had it, if it can (dispenser.h), once it has been so for a while.
  */
 #ifndef COXSWAIN_TRAIN_PS_SHARE_H
 #define COXSWAIN_TRAIN_PS_SHARE_H
@@ -18,8 +21,13 @@ int ps_share_new(struct trainer *trainer, struct ps_share **ret_share, struct er
 /* Before the first share, with the arrays of all: devices that do not see the host's memory have copies of them. */
 struct ps_arrays;
 int ps_share_stage(struct ps_share *share, const struct ps_arrays *arrays, struct error *error);
-/* Before the arrays go. */
+/* Before the arrays go; waits for what is being read. */
 void ps_share_free(struct ps_share *share);
+
+/* A ticket that will be this worker's next, or the one behind that. From any thread. */
+void ps_share_foresee(struct ps_share *share, const struct ticket_grant *grant);
+/* Reads nothing ahead any more; waits for what is being read. */
+void ps_share_rest(struct ps_share *share);
 
 /* By server: the rows of its tables that the share's tokens name. Only for a placement that has tables. */
 int ps_share_rows(struct ps_share *share, const struct ticket_grant *grant, const struct placement *placement,

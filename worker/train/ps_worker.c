@@ -117,7 +117,7 @@ static int do_ticket(struct ps_worker *worker, const struct ticket_grant *grant,
     return push(worker, grant, scale, &result, error);
 }
 
-int ps_worker_work(struct ps_worker *worker, struct error *error)
+static int do_tickets(struct ps_worker *worker, struct error *error)
 {
     for (;;) {
         struct ticket_grant grant;
@@ -138,6 +138,13 @@ int ps_worker_work(struct ps_worker *worker, struct error *error)
     }
     ticket_link_leave(worker->tickets);
     return 0;
+}
+
+int ps_worker_work(struct ps_worker *worker, struct error *error)
+{
+    int result = do_tickets(worker, error);
+    ps_share_rest(worker->share);
+    return result;
 }
 
 /* ---------------------------------------------------------------- life cycle */
@@ -191,6 +198,11 @@ static void warn(void *context, const char *text)
         report_warn(worker->trainer->report, "%s", text);
 }
 
+static void foresee(void *context, const struct ticket_grant *grant)
+{
+    ps_share_foresee(((struct ps_worker *)context)->share, grant);
+}
+
 static int open_links(struct ps_worker *worker, struct error *error)
 {
     struct trainer *trainer = worker->trainer;
@@ -207,7 +219,9 @@ static int open_links(struct ps_worker *worker, struct error *error)
                                                 .generation = generation,
                                                 .worker = crew_own_seat(crew)->index,
                                                 .lost_ms = trainer->identity->lost_ms,
-                                                .chief = &crew->seats[0]};
+                                                .chief = &crew->seats[0],
+                                                .foresee = foresee,
+                                                .context = worker};
     const struct servers_link_options servers = {
         .rpc = worker->rpc,
         .book = worker->book,

@@ -192,13 +192,37 @@ Test(dispenser, a_synchronous_step_ends_before_the_next_begins)
     cr_expect(done(dispenser, 1, 0, 1) && dispenser_step_is_complete(dispenser));
     cr_expect(take(dispenser, 0, 1) == -1);
     dispenser_advance(dispenser);
-    cr_expect(!dispenser_step_is_complete(dispenser) && take(dispenser, 0, 1) == 2);
-    done(dispenser, 0, 2, 2);
-    cr_expect(take(dispenser, 0, 2) == 3);
+    cr_expect(!dispenser_step_is_complete(dispenser) && take(dispenser, 0, 1) == 3);
     done(dispenser, 0, 3, 2);
+    cr_expect(take(dispenser, 0, 2) == 2);
+    done(dispenser, 0, 2, 2);
     cr_expect(!dispenser_is_over(dispenser));
     dispenser_advance(dispenser);
     cr_expect(dispenser_is_over(dispenser));
+    dispenser_free(dispenser);
+}
+
+/* Whoever comes to the next step first, and though others have gone or come. */
+Test(dispenser, a_synchronous_worker_is_given_the_share_that_it_had_where_that_is_free)
+{
+    struct dispenser *dispenser = make(PARAMETER_SERVER_SYNCHRONOUS, 3, 12, 0, 0);
+    for (unsigned worker = 0; worker < 3; worker++) {
+        dispenser_join(dispenser, worker);
+        cr_expect(take(dispenser, worker, 0) == worker && done(dispenser, worker, worker, 0));
+    }
+    dispenser_advance(dispenser);
+    cr_expect(take(dispenser, 2, 0) == 5 && take(dispenser, 0, 0) == 3 && take(dispenser, 1, 0) == 4);
+    dispenser_leave(dispenser, 0);
+    cr_expect(done(dispenser, 2, 5, 0) && take(dispenser, 2, 0) == 3 && done(dispenser, 2, 3, 0));
+    cr_expect(done(dispenser, 1, 4, 0));
+    dispenser_advance(dispenser);
+    dispenser_join(dispenser, 0);
+    cr_expect(take(dispenser, 1, 0) == 7 && take(dispenser, 0, 0) == 6 && take(dispenser, 2, 0) == 8,
+              "the first share is taken");
+    for (unsigned worker = 0; worker < 3; worker++)
+        cr_expect(done(dispenser, worker, (int64_t[]){6, 7, 8}[worker], 0));
+    dispenser_advance(dispenser);
+    cr_expect(take(dispenser, 2, 0) == 11 && take(dispenser, 1, 0) == 10 && take(dispenser, 0, 0) == 9);
     dispenser_free(dispenser);
 }
 

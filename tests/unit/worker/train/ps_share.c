@@ -5,8 +5,11 @@
 #include "worker/train/ps_share.h"
 
 #include <criterion/criterion.h>
+#include <limits.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "common/memory.h"
 #include "tests/unit/worker/strategy/learner.h"
@@ -15,12 +18,25 @@
 
 #define BATCH 12
 
-static unsigned examples_read;
+#define NONE UINT_MAX
+
+static atomic_uint examples_read;      /* that are begun */
+static atomic_uint standing_at = NONE; /* when so many have been read, the next does not end */
+static atomic_uint failing_at = NONE;  /* the one behind so many fails */
 static const struct dataset_kind *plain_kind;
+
+static void await_moment(void)
+{
+    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+}
 
 static int count_read(const struct dataset *dataset, int64_t index, void *input, void *target, struct error *error)
 {
-    examples_read++;
+    unsigned number = atomic_fetch_add(&examples_read, 1);
+    while (number >= atomic_load(&standing_at))
+        await_moment();
+    if (number == atomic_load(&failing_at))
+        return error_set(error, ERROR_CORRUPT, "example %u is no example", number);
     return plain_kind->read(dataset, index, input, target, error);
 }
 
@@ -134,10 +150,130 @@ Test(ps_share, a_share_is_read_once_for_its_rows_and_its_gradients)
     expect_reads(3, BATCH / 6, 1);
 }
 
+/* Where they are more than can be kept. */
 Test(ps_share, one_that_takes_several_passes_is_read_for_each)
 {
-    expect_reads(1, BATCH / 4, 2);
-    expect_reads(2, BATCH / 6, 2);
+    expect_reads(1, BATCH / 4, 1);
+    expect_reads(1, BATCH / 6, 2);
+    expect_reads(2, BATCH / 12, 2);
+}
+
+/* ---------------------------------------------------------------- reading ahead */
+
+/* A worker with its first tickets, of two in a step. */
+struct ahead {
+    struct learner learner;
+    struct trainer trainer;
+    struct ps_share *share;
+    float *gradients;
+};
+
+static void open_ahead(struct ahead *ahead, int64_t total_steps)
+{
+    struct error error = ERROR_INIT;
+    open_learner(&ahead->learner, 1, BATCH / 2);
+    ahead->trainer = trainer_of(&ahead->learner, BATCH);
+    ahead->trainer.plan.total_steps = total_steps;
+    ahead->gradients = memory_allocate((size_t)graph_layout(ahead->learner.graph)->elements, sizeof(float));
+    cr_assert_eq(ps_share_new(&ahead->trainer, &ahead->share, &error), 0, "%s", error.message);
+}
+
+static void close_ahead(struct ahead *ahead)
+{
+    ps_share_free(ahead->share);
+    free(ahead->gradients);
+    learner_close(&ahead->learner);
+}
+
+static void foresee(struct ahead *ahead, int64_t ticket)
+{
+    ps_share_foresee(ahead->share, &(struct ticket_grant){.ticket = ticket, .per_step = 2});
+}
+
+static int do_share(struct ahead *ahead, int64_t ticket, bool whole_batch, struct error *error)
+{
+    const struct ps_arrays arrays = {.values = ahead->learner.state.parameters, .gradients = ahead->gradients};
+    const struct ticket_grant grant = {.ticket = ticket, .per_step = 2};
+    struct ticket_result result;
+    return ps_share_compute(ahead->share, &grant, whole_batch, &arrays, &result, error);
+}
+
+/* Seconds may pass on a busy machine. */
+static void expect_read(unsigned examples)
+{
+    for (int i = 0; i < 60000 && atomic_load(&examples_read) < examples; i++)
+        await_moment();
+    cr_expect_eq(examples_read, examples, "%u were read", examples_read);
+}
+
+Test(ps_share, while_one_is_computed_the_next_ticket_is_read_and_holds_nothing_up)
+{
+    struct ahead ahead = {0};
+    struct error error = ERROR_INIT;
+    open_ahead(&ahead, 0);
+    struct outcome plain = do_tickets(&ahead.learner, false);
+    examples_read = 0;
+    standing_at = BATCH / 2;
+    foresee(&ahead, 0);
+    foresee(&ahead, 1);
+    cr_expect_eq(do_share(&ahead, 0, false, &error), 0, "%s", error.message); /* the second is not read meanwhile */
+    expect_read(BATCH / 2 + 1);
+    standing_at = NONE;
+    expect_read(BATCH);
+    cr_expect_eq(do_share(&ahead, 1, false, &error), 0, "%s", error.message);
+    expect_read(BATCH);
+    cr_expect_arr_eq(ahead.gradients, plain.gradients,
+                     (size_t)graph_layout(ahead.learner.graph)->elements * sizeof(float));
+    free(plain.gradients);
+    close_ahead(&ahead);
+}
+
+/* Of `count` shares in turn. */
+static void expect_reads_of_shares(const int64_t *tickets, unsigned count, unsigned shares_read)
+{
+    struct ahead ahead = {0};
+    struct error error = ERROR_INIT;
+    open_ahead(&ahead, 5);
+    examples_read = 0;
+    for (unsigned i = 0; i < count; i++)
+        cr_expect_eq(do_share(&ahead, tickets[i], true, &error), 0, "%s", error.message);
+    expect_read(shares_read * BATCH / 2);
+    ps_share_rest(ahead.share);
+    expect_read(shares_read * BATCH / 2);
+    close_ahead(&ahead);
+}
+
+Test(ps_share, where_a_step_waits_for_all_a_worker_reads_the_share_that_it_always_has)
+{
+    expect_reads_of_shares((int64_t[]){1, 3, 5}, 3, 4);
+    expect_reads_of_shares((int64_t[]){1, 3, 5, 7}, 4, 5);
+    expect_reads_of_shares((int64_t[]){1, 3, 5, 7, 9}, 5, 5); /* there is no step behind the last */
+}
+
+/* As the others' shares come to it, too. */
+Test(ps_share, who_has_several_shares_of_a_step_reads_none_in_vain)
+{
+    expect_reads_of_shares((int64_t[]){0, 1, 3, 2, 4, 5, 7, 6}, 8, 8);
+}
+
+Test(ps_share, what_cannot_be_read_ahead_is_read_again_when_it_is_needed)
+{
+    struct ahead ahead = {0};
+    struct error error = ERROR_INIT;
+    open_ahead(&ahead, 0);
+    examples_read = 0;
+    failing_at = BATCH / 2;
+    cr_expect_eq(do_share(&ahead, 0, false, &error), 0, "%s", error.message);
+    foresee(&ahead, 1);
+    expect_read(BATCH / 2 + 1);
+    ps_share_rest(ahead.share);
+    cr_expect_eq(do_share(&ahead, 1, false, &error), 0, "%s", error.message);
+    failing_at = examples_read;
+    cr_expect_lt(do_share(&ahead, 2, false, &error), 0);
+    cr_expect_str_eq(strstr(error.message, "is no example"), "is no example");
+    failing_at = NONE;
+    cr_expect_eq(do_share(&ahead, 2, false, &error), 0, "%s", error.message);
+    close_ahead(&ahead);
 }
 
 /* ---------------------------------------------------------------- several devices */
