@@ -30,21 +30,39 @@ passes() {
               if (twice) printf "%d twice in an epoch", twice }' "$@"
 }
 
+# led NAME WORKERS: a whole crew with one ps and a chief of its own, from start to end; crew (by_hand.sh) says how it ends
+led() {
+    local i
+    cluster="{\"chief\":$(hosts 50 1),\"worker\":$(hosts 1 "$2"),\"ps\":$(hosts 101 1)}"
+    pids=()
+    start_member "$1" ps 0
+    start_member "$1" chief 0
+    for ((i = 0; i < $2; i++)); do start_member "$1" worker "$i"; done
+    await "${pids[200]}" "${pids[100]}" || return
+    for ((i = 0; i < $2; i++)); do
+        until_true 60 has_ended_or_waits "$1" "$i" || return
+        if have_ended "${pids[i]}"; then await "${pids[i]}" || return; else lose "$i"; fi
+    done
+}
+
 # goes_on NAME STRATEGY SERVERS FIRST-WORKERS FIRST-BATCH FIRST-STEPS WORKERS BATCH LAST EVALUATED: after so many steps another crew
-# takes what is left of three epochs, and ends with step LAST; EVALUATED: the first step that ends an epoch then
+# takes what is left of three epochs, and ends with step LAST; EVALUATED: the first step that ends an epoch then. The caller may set
+# kind: led
 goes_on() {
+    local kind=${kind:-crew} log=$1.0.log
+    [[ $kind == crew ]] || log=$1.chief.log
     job "$1-first" "$2" "$5" "steps: $6" "$1"
     job "$1" "$2" "$8" 'epochs: 3' "$1"
-    COXSWAIN_RECORD=$work/$1-first.record crew "$1-first" "$4" "$3"
+    COXSWAIN_RECORD=$work/$1-first.record "$kind" "$1-first" "$4" "$3"
     verdict $? "$1: $4 workers, $5, take $6 steps" "$(tails "$1-first")"
-    COXSWAIN_RECORD=$work/$1.record crew "$1" "$7" "$3" && grep -q "^step *$9/$9 " "$1.0.log" && [[ $(saved_step "$1") == "$9" ]]
+    COXSWAIN_RECORD=$work/$1.record "$kind" "$1" "$7" "$3" && grep -q "^step *$9/$9 " "$log" && [[ $(saved_step "$1") == "$9" ]]
     verdict $? "$1: $7 workers, $8, take what is left of three epochs: up to step $9" "$(tails "$1")"
     said=$(passes "$1-first.record" "$1.record")
     [[ $said == "600x3 " ]]
     verdict $? "$1: each example is learnt from once an epoch" "$said"
-    grep -q "validation after step ${10}:" "$1.0.log"
-    verdict $? "$1: an epoch's end is where the data says" "$(grep validation "$1.0.log" | tr '\n' ' ')"
-    grep -q "global batch of" "$1.0.log"
+    grep -q "validation after step ${10}:" "$log"
+    verdict $? "$1: an epoch's end is where the data says" "$(grep validation "$log" | tr '\n' ' ')"
+    grep -q "global batch of" "$log"
     verdict $? "$1: the chief says that the batch is another"
 }
 
@@ -59,6 +77,8 @@ goes_on stages 'type: Pipeline, microBatches: 2' 0 2 'batchSize: 50' 17 2 'batch
 for mode in Synchronous Async; do
     goes_on "${mode,,}" "type: ParameterServer, mode: $mode" 1 2 'batchSize: 50' 17 2 'batchSize: 100' 27 21
 done
+# Its workers hear of the place in the data by their tickets alone.
+kind=led goes_on async-led 'type: ParameterServer, mode: Async' 1 2 'batchSize: 50' 17 2 'batchSize: 100' 27 21
 
 job steps "type: OneDevice" 'batchSize: 100' 'steps: 32' within-steps
 job steps-first "type: OneDevice" 'batchSize: 50' 'steps: 29' within-steps
@@ -75,3 +95,8 @@ had=$(awk '$1 == "peer" && $4 == "restored" { had = $6; name = $3; seen[$5] = 1 
     END { print had }' peers.record)
 ((had >= 1200 && had < 1300))
 verdict $? 'and know which examples they have finished' "$had: $(grep -m 4 -E 'restored|has' peers.record | tr '\n' ' ')"
+
+# A run that is over stays so, though its three epochs are 25 of these batches and a part of one.
+job peers-after 'type: PeerToPeer' 'batchSize: 70' 'epochs: 3' peers
+COXSWAIN_RECORD=$work/peers-after.record crew peers-after 2 && ! grep -qE '^share |^peer .* finished ' peers-after.record
+verdict $? 'peers that are done with their epochs take no more steps of another batch' "$(tails peers-after)"

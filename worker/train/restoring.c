@@ -33,10 +33,13 @@ static bool counts_steps(const struct trainer *trainer)
 static void count_in_batches(struct trainer *trainer, const struct manifest *manifest)
 {
     struct training_progress *progress = &trainer->state.progress;
-    if (trainer->job->strategy.type == STRATEGY_PEER_TO_PEER && is_another_batch(trainer, manifest) &&
-        !counts_steps(trainer))
-        progress->step =
-            (progress->data_epoch * trainer->sampler.count + progress->examples_consumed) / trainer->plan.global_batch;
+    if (trainer->job->strategy.type != STRATEGY_PEER_TO_PEER || !is_another_batch(trainer, manifest) ||
+        counts_steps(trainer))
+        return;
+    bool is_over = progress->data_epoch >= trainer->job->training.epochs;
+    progress->step = is_over ? trainer->plan.total_steps
+                             : (progress->data_epoch * trainer->sampler.count + progress->examples_consumed) /
+                                   trainer->plan.global_batch;
 }
 
 static int start_from_checkpoint(struct trainer *trainer, const struct checkpoint_image *image, struct error *error)

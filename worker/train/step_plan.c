@@ -81,11 +81,30 @@ int step_plan_batches(const struct job_document *job, unsigned crew_size, int64_
     return 0;
 }
 
+static bool is_by_epochs(const struct job_document *job)
+{
+    return job->training.steps == FIELD_UNSET && job->training.steps_per_epoch == FIELD_UNSET;
+}
+
 /* PeerToPeer takes no step together, nor a short one at the end of an epoch: its steps are batches, whatever the epoch. */
 static bool counts_epochs(const struct job_document *job)
 {
-    return job->training.steps == FIELD_UNSET && job->training.steps_per_epoch == FIELD_UNSET &&
-           job->strategy.type != STRATEGY_PEER_TO_PEER;
+    return is_by_epochs(job) && job->strategy.type != STRATEGY_PEER_TO_PEER;
+}
+
+static bool count_steps(const struct job_document *job, int64_t examples, int64_t batch, int64_t per_epoch,
+                        int64_t *ret_total)
+{
+    int64_t epochs = job->training.epochs, all;
+    *ret_total = job->training.steps;
+    if (job->training.steps != FIELD_UNSET)
+        return true;
+    if (!is_by_epochs(job) || counts_epochs(job))
+        return !__builtin_mul_overflow(epochs, per_epoch, ret_total);
+    if (__builtin_mul_overflow(epochs, examples, &all))
+        return false;
+    *ret_total = all / batch + (all % batch > 0);
+    return true;
 }
 
 int step_plan_steps(const struct job_document *job, int64_t examples, struct step_plan *plan, struct error *error)
@@ -96,8 +115,8 @@ int step_plan_steps(const struct job_document *job, int64_t examples, struct ste
     int64_t per_epoch = training->steps_per_epoch;
     if (per_epoch == FIELD_UNSET)
         per_epoch = divide_up(examples, plan->global_batch);
-    int64_t total = training->steps;
-    if (total == FIELD_UNSET && __builtin_mul_overflow(training->epochs, per_epoch, &total))
+    int64_t total;
+    if (!count_steps(job, examples, plan->global_batch, per_epoch, &total))
         return error_set(error, ERROR_INVALID, "training.epochs: %lld epochs of %lld steps are too many",
                          (long long)training->epochs, (long long)per_epoch);
     plan->examples = examples;

@@ -5,7 +5,9 @@
  *
  * stepsPerEpoch is ceil(examples / global batch) unless given; a given one sets
  * how many steps an epoch counts for the run's length and for evaluations, while
- * the data is still visited in its own order, each example once a pass.
+ * the data is still visited in its own order, each example once a pass. In
+ * PeerToPeer, whose steps are all examples in batches, E epochs are over after as
+ * many of those as hold E times the examples.
  *
  * A run that counts epochs may go on from steps of another batch. Then its length
  * follows from the place in the data, (epoch, examples consumed): step_plan_go_on.
