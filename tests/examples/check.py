@@ -53,9 +53,16 @@ GOALS = {
     "sharded-optimizer": (0.96, 0.15),
 }
 
+# Those that ask for GPUs, on processors and of a size for these, which a user may set too: (settings, goals).
+ON_PROCESSORS = {
+    "gpt2-gpus": (["spec.devices.type=Auto", "spec.devices.count=2", "spec.model.depth=2", "spec.model.width=64",
+                   "spec.model.heads=4", "spec.model.context=64", "spec.training.steps=60", "spec.training.batchSize=16",
+                   "spec.training.optimizer.schedule.warmupSteps=10", "spec.training.optimizer.learningRate=3e-3"], (None, 3.6)),
+}
 ONE_EPOCH = ["spec.training.epochs=1"]
 # Of what a user may set: shorter, or on several devices a worker, not otherwise. With lower goals.
 SHORT = {
+    "gpt2-gpus": ON_PROCESSORS["gpt2-gpus"],
     "local-steps": (["spec.training.epochs=2", "spec.devices.count=2"], (0.7, 1.5)),
     "one-device": (ONE_EPOCH, (0.7, 1.5)),
     "parameter-server": (ONE_EPOCH + ["spec.devices.count=2"], (0.7, 1.5)),
@@ -351,6 +358,8 @@ def check_files(job, work):
 def check_words(text, job):
     """What the person saw."""
     spec = job["spec"]
+    check(spec.get("devices", {}).get("type") != "Auto" or "devices.type Auto takes the CPU" in text,
+          "the worker does not say why it computes on the CPU")
     check(f"{job['metadata']['name']} is done" in text, "cox run does not say that it is done")
     check("export" not in spec or os.path.basename(spec["export"]["to"]) in text, "cox run does not say where the weights are")
 
@@ -392,12 +401,16 @@ def main():
             name = os.path.basename(path)[:-5]
             if not wanted.search(name) or (short and name not in SHORT):
                 continue
-            if needs_devices(name):
+            if short:
+                example(name, *SHORT[name], volumes)
+            elif name in ON_PROCESSORS:
+                example(name, *ON_PROCESSORS[name], volumes)
+            elif needs_devices(name):
                 print(f"skip {name}: it needs devices that this check does not look for")
             elif name not in GOALS:
                 print(f"not ok {name}: tests/examples/check.py has no goal for it")
             else:
-                example(name, *(SHORT[name] if short else ([], GOALS[name])), volumes)
+                example(name, [], GOALS[name], volumes)
     finally:
         shutil.rmtree(data, ignore_errors=True)
 
