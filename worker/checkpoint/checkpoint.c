@@ -472,6 +472,13 @@ struct checkpoint_counts checkpoint_store_counts(struct checkpoint_store *store)
     return counts;
 }
 
+void checkpoint_store_recount(struct checkpoint_store *store)
+{
+    pthread_mutex_lock(&store->mutex);
+    store->counts.committed_step = -1;
+    pthread_mutex_unlock(&store->mutex);
+}
+
 /* ---- shards that others write */
 
 int checkpoint_shards_begin(struct checkpoint_store *store, char **ret_directory, struct error *error)

@@ -121,6 +121,8 @@ struct checkpoint_counts {
     int64_t last_bytes;
 };
 struct checkpoint_counts checkpoint_store_counts(struct checkpoint_store *store);
+/* Steps are counted otherwise from here on: the checkpoint that was restored is of none of them, though one have its number. */
+void checkpoint_store_recount(struct checkpoint_store *store);
 
 /* The same for a state whose parts other processes hold: each writes its file into the directory that `begin` makes (free()
  * it), syncs it, and tells its size and digest; `commit` then makes the whole visible. `manifest` names the files. Where the newest

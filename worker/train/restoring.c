@@ -51,6 +51,8 @@ static int start_from_checkpoint(struct trainer *trainer, const struct checkpoin
     finished_examples_read(image->manifest.model, trainer->restored_finished);
     report_say(trainer->report, "resumes from the checkpoint of step %lld", (long long)image->manifest.step);
     count_in_batches(trainer, &image->manifest);
+    if (trainer->state.progress.step != image->manifest.step)
+        checkpoint_store_recount(trainer->store);
     return 0;
 }
 
