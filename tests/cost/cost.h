@@ -95,6 +95,7 @@ struct cost_strategy {
     const char *name;
     const char *colour;
     double (*step)(const struct cost_crew *crew);
+    bool is_for_processors; /* no GPU trains so */
 };
 
 extern const struct cost_strategy cost_strategies[];

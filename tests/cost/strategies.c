@@ -169,16 +169,16 @@ static double step_pipeline(const struct cost_crew *crew)
 }
 
 const struct cost_strategy cost_strategies[] = {
-    {"MultiWorkerMirrored, Auto", "#1f77b4", step_auto},
-    {"Ring", "#ff7f0e", step_ring},
-    {"Hierarchical, 4 a machine", "#2ca02c", step_hierarchical},
-    {"ReduceToOne", "#d62728", step_one},
-    {"sharded optimizer", "#17becf", step_sharded},
-    {"localSteps", "#9467bd", step_local},
-    {"ParameterServer, Synchronous", "#8c564b", step_servers_together},
-    {"ParameterServer, Async", "#e377c2", step_servers_in_turn},
-    {"PeerToPeer, Gossip", "#7f7f7f", step_gossip},
-    {"Pipeline", "#bcbd22", step_pipeline},
+    {"MultiWorkerMirrored, Auto", "#1f77b4", step_auto, false},
+    {"Ring", "#ff7f0e", step_ring, false},
+    {"Hierarchical, 4 a machine", "#2ca02c", step_hierarchical, false},
+    {"ReduceToOne", "#d62728", step_one, false},
+    {"sharded optimizer", "#17becf", step_sharded, false},
+    {"localSteps", "#9467bd", step_local, false},
+    {"ParameterServer, Synchronous", "#8c564b", step_servers_together, false},
+    {"ParameterServer, Async", "#e377c2", step_servers_in_turn, false},
+    {"PeerToPeer, Gossip", "#7f7f7f", step_gossip, true},
+    {"Pipeline", "#bcbd22", step_pipeline, false},
 };
 const size_t cost_strategy_count = sizeof(cost_strategies) / sizeof(*cost_strategies);
 

@@ -41,10 +41,17 @@ static void print_crews(const char *first)
     printf("\n");
 }
 
+static bool is_there(const struct cost_strategy *strategy, bool on_processor)
+{
+    return on_processor || !strategy->is_for_processors;
+}
+
 static void print_efficiencies(struct cost_crew crew)
 {
     print_crews("strategy");
     for (size_t i = 0; i < cost_strategy_count; i++) {
+        if (!is_there(&cost_strategies[i], crew.on_processor))
+            continue;
         printf("| %s |", cost_strategies[i].name);
         for (size_t j = 0; j < CREWS; j++) {
             crew.workers = crews[j];
@@ -52,6 +59,8 @@ static void print_efficiencies(struct cost_crew crew)
         }
         printf("\n");
     }
+    if (!crew.on_processor)
+        return;
     printf("| (age of a change, SendToAll, in steps) |");
     for (size_t j = 0; j < CREWS; j++) {
         crew.workers = crews[j];
@@ -186,6 +195,8 @@ static void draw_axes(const char *title, double left, double top)
 static void draw_lines(struct cost_crew crew, double left, double top)
 {
     for (size_t i = 0; i < cost_strategy_count; i++) {
+        if (!is_there(&cost_strategies[i], crew.on_processor))
+            continue;
         printf("<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"2\" points=\"", cost_strategies[i].colour);
         for (size_t j = 0; j < CREWS; j++) {
             crew.workers = crews[j];
@@ -198,8 +209,12 @@ static void draw_lines(struct cost_crew crew, double left, double top)
 
 static void draw_legend(double top)
 {
+    size_t place = 0;
     for (size_t i = 0; i < cost_strategy_count; i++) {
-        double x = MARGIN_LEFT + (double)(i % 4) * 215, y = top + (double)(i / 4) * 18;
+        if (!is_there(&cost_strategies[i], false))
+            continue;
+        double x = MARGIN_LEFT + (double)(place % 4) * 215, y = top + (double)(place / 4) * 18;
+        place++;
         printf("<path d=\"M%g %gh18\" stroke=\"%s\" stroke-width=\"3\"/><text x=\"%g\" y=\"%g\">%s</text>\n", x, y,
                cost_strategies[i].colour, x + 23, y + 4, cost_strategies[i].name);
     }
