@@ -1160,6 +1160,15 @@ const struct rule rules[] = {
      .cel = OURS "self.strategy.type != 'ParameterServer' || " IS_SYNCHRONOUS
                  " || !has(self.training) || self.training.gradientAccumulation == 1",
      .message = "with ParameterServer only in mode Synchronous; lower batchSize instead"},
+    {.name = "ServerRate",
+     .about = &shared_type,
+     .field = "training.scaleLearningRate",
+     .holds = worker_rule_server_rate,
+     .cel = OURS "self.strategy.type != 'ParameterServer' || " IS_SYNCHRONOUS
+                 " || !has(self.training) || !has(self.training.scaleLearningRate) || "
+                 "self.training.scaleLearningRate != 'Linear'",
+     .message = "each worker's share is an update of its own in modes Async and BoundedStaleness, and more workers "
+                "make more of them at the whole rate; write None"},
     {.name = "Nccl",
      .about = &shared_type,
      .field = "strategy.collective",

@@ -35,6 +35,14 @@ bool worker_rule_server_accumulation(const struct json *self, const struct json 
            accumulation(self) == 1;
 }
 
+/* Each worker's share is an update of its own there, at the whole rate: with more workers a step goes further as it is. */
+bool worker_rule_server_rate(const struct json *self, const struct json *old)
+{
+    (void)old;
+    return is_foreign(self) || !is_served(self) || rule_is(self, "strategy.mode", "Synchronous") ||
+           !rule_is(self, "training.scaleLearningRate", "Linear");
+}
+
 bool worker_rule_nccl(const struct json *self, const struct json *old)
 {
     (void)old;
