@@ -32,6 +32,9 @@ struct device_backend {
     int (*allocate)(struct device *device, enum device_memory kind, size_t bytes, void **ret_memory,
                     struct error *error);
     void (*free)(struct device *device, void *memory);
+    /* Only where memory is not shared, like the next. */
+    int (*memory_room)(struct device *device, int64_t *ret_total, int64_t *ret_free, struct error *error);
+    int64_t stream_bytes; /* of each stream, in the device's memory */
     /* NULL, both: there is nothing to gain. */
     bool (*pin)(struct device *device, void *memory, size_t bytes);
     void (*unpin)(struct device *device, void *memory);

@@ -121,6 +121,16 @@ void device_unpin(struct device *device, void *memory)
     device->backend->unpin(device, memory);
 }
 
+int device_memory_room(struct device *device, int64_t *ret_total, int64_t *ret_free, struct error *error)
+{
+    return device->backend->memory_room(device, ret_total, ret_free, error);
+}
+
+int64_t device_stream_bytes(const struct device *device)
+{
+    return device->backend->stream_bytes;
+}
+
 int device_stream_new(struct device *device, struct device_stream **ret_stream, struct error *error)
 {
     return device->backend->stream_new(device, ret_stream, error);

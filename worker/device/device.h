@@ -70,6 +70,11 @@ void device_unpin(struct device *device, void *memory);
 int device_stream_new(struct device *device, struct device_stream **ret_stream, struct error *error);
 /* Waits for what is queued. */
 void device_stream_free(struct device_stream *stream);
+/* Of a device whose memory is not shared: bytes in all, and those that nobody, here or in another process, has taken. */
+int device_memory_room(struct device *device, int64_t *ret_total, int64_t *ret_free, struct error *error);
+/* What each stream takes of that. */
+int64_t device_stream_bytes(const struct device *device);
+
 int device_stream_synchronise(struct device_stream *stream, struct error *error);
 
 /* An event is done until it is recorded for the first time. Recording again is allowed once nobody waits for it. */

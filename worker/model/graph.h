@@ -143,6 +143,7 @@ void graph_initialise(const struct parameter_layout *layout, uint64_t seed, floa
     X(WORKSPACE, "workspace")                                                                                          \
     X(INPUT, "input")                                                                                                  \
     X(EXCHANGE, "exchange with others")                                                                                \
+    X(STREAMS, "work spaces of streams")                                                                               \
     X(SNAPSHOT, "copy for checkpoints")                                                                                \
     X(PROGRAM, "program")
 enum memory_purpose {
@@ -154,11 +155,19 @@ enum memory_purpose {
 struct memory_plan {
     int64_t bytes[MEMORY_PURPOSE_COUNT];
 };
+/* Of a process. Devices with memory of their own (GPUs) need about the same each: `device` is for the one that needs most, and
+ * empty where devices share the host's. */
+struct memory_plans {
+    struct memory_plan host, device;
+};
+/* Where what lies in the device's own memory belongs. */
+struct memory_plan *memory_plans_of(struct memory_plans *plans, const struct device *device);
+void memory_plan_add(struct memory_plan *plan, const struct memory_plan *more);
 /* Of one graph and one set of the flat arrays and the batch that its passes are given, which are the caller's.
  * `optimizer_slots`: flat arrays the optimizer keeps (optimizer.h). */
 void graph_memory_plan(const struct graph *graph, unsigned optimizer_slots, struct memory_plan *ret_plan);
 int64_t memory_plan_bytes(const struct memory_plan *plan);
-/* "parameters 16 MiB, gradients 16 MiB, …": what there is of each purpose. */
+/* "parameters 16 MiB, gradients 12.5 GiB, …": what there is of each purpose. */
 void memory_plan_print(const struct memory_plan *plan, struct buffer *text);
 /* One line a layer: name, type, output shape, parameters. */
 void graph_print(const struct graph *graph, struct buffer *text);

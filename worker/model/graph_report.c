@@ -27,9 +27,23 @@ void memory_plan_print(const struct memory_plan *plan, struct buffer *text)
         double mebibytes = (double)plan->bytes[i] / 1048576;
         if (plan->bytes[i] == 0)
             continue;
-        buffer_format(text, mebibytes < 10 ? "%s%s %.1f MiB" : "%s%s %.0f MiB", before, names[i], mebibytes);
+        if (mebibytes >= 10240)
+            buffer_format(text, "%s%s %.1f GiB", before, names[i], mebibytes / 1024);
+        else
+            buffer_format(text, mebibytes < 10 ? "%s%s %.1f MiB" : "%s%s %.0f MiB", before, names[i], mebibytes);
         before = ", ";
     }
+}
+
+struct memory_plan *memory_plans_of(struct memory_plans *plans, const struct device *device)
+{
+    return device_memory_is_shared(device) ? &plans->host : &plans->device;
+}
+
+void memory_plan_add(struct memory_plan *plan, const struct memory_plan *more)
+{
+    for (int i = 0; i < MEMORY_PURPOSE_COUNT; i++)
+        plan->bytes[i] += more->bytes[i];
 }
 
 int64_t memory_plan_bytes(const struct memory_plan *plan)

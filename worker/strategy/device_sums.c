@@ -211,6 +211,14 @@ static int open_lane(struct device_sums *sums, unsigned index, struct error *err
     return device_allocate(lane->device, MEMORY_DEVICE, foreign, (void **)&lane->foreign, error);
 }
 
+void device_sums_memory_plan(const struct strategy_options *options, struct memory_plans *plans)
+{
+    const int64_t elements = graph_layout(options->graph)->elements;
+    plans->device.bytes[MEMORY_STREAMS] += device_stream_bytes(options->device);
+    plans->device.bytes[MEMORY_EXCHANGE] +=
+        (elements < DEVICE_PART_ELEMENTS ? elements : DEVICE_PART_ELEMENTS) * (int64_t)sizeof(float);
+}
+
 int device_sums_new(const struct device_sums_options *options, struct device_sums **ret_sums, struct error *error)
 {
     struct device_sums *sums = memory_allocate(1, sizeof *sums);

@@ -33,6 +33,8 @@ struct device_sums_options {
 
 /* Options are copied. */
 int device_sums_new(const struct device_sums_options *options, struct device_sums **ret_sums, struct error *error);
+/* Adds what it will allocate, about: of what comes in from others the slices of a part. */
+void device_sums_memory_plan(const struct strategy_options *options, struct memory_plans *plans);
 /* Once nothing is under way any more. */
 void device_sums_free(struct device_sums *sums);
 

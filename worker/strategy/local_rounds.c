@@ -429,11 +429,19 @@ int local_rounds_new(const struct strategy_options *options, struct local_rounds
     return 0;
 }
 
-/* Two copies of each vector that is averaged; the outer velocity is the state's. */
-void local_rounds_memory_plan(const struct strategy_options *options, struct memory_plan *plan)
+/* Two copies of each vector that is averaged: as the round began, and as it is exchanged, by the host before there are others to
+ * exchange it with. The outer velocity is the state's. */
+void local_rounds_memory_plan(const struct strategy_options *options, struct memory_plans *plans)
 {
     int64_t vectors = 1 + optimizer_slot_count(options->optimizer);
-    plan->bytes[MEMORY_EXCHANGE] += 2 * vectors * graph_layout(options->graph)->elements * (int64_t)sizeof(float);
+    int64_t bytes = vectors * graph_layout(options->graph)->elements * (int64_t)sizeof(float);
+    memory_plans_of(plans, options->device)->bytes[MEMORY_EXCHANGE] += bytes;
+    plans->host.bytes[MEMORY_EXCHANGE] += bytes;
+    if (device_memory_is_shared(options->device))
+        return;
+    plans->device.bytes[MEMORY_STREAMS] += device_stream_bytes(options->device);
+    if (options->communicator != NULL)
+        plans->device.bytes[MEMORY_EXCHANGE] += bytes;
 }
 
 void local_rounds_free(struct local_rounds *rounds)

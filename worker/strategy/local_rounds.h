@@ -27,7 +27,7 @@ struct local_rounds;
 /* `options` is borrowed; its state has LOCAL_ROUNDS_SLOT. */
 int local_rounds_new(const struct strategy_options *options, struct local_rounds **ret_rounds, struct error *error);
 /* Adds what local_rounds_new will allocate. */
-void local_rounds_memory_plan(const struct strategy_options *options, struct memory_plan *plan);
+void local_rounds_memory_plan(const struct strategy_options *options, struct memory_plans *plans);
 void local_rounds_free(struct local_rounds *rounds);
 
 /* This rank's logical shards are [first, end). */

@@ -82,14 +82,19 @@ static int central_open(const struct strategy_options *options, struct strategy 
     return open_with(options, VARIABLES_CENTRAL, ret_strategy, error);
 }
 
-static void mirrored_memory_plan(const struct strategy_options *options, struct memory_plan *plan)
+static void mirrored_memory_plan(const struct strategy_options *options, struct memory_plans *plans)
 {
-    replica_set_memory_plan(options, VARIABLES_MIRRORED, options->logical_shards, 0, options->logical_shards, plan);
+    enum device_memory gradients = options->communicator != NULL ? MEMORY_DEVICE : replica_set_gradients_place(options);
+    replica_set_memory_plan(options, VARIABLES_MIRRORED, gradients, options->logical_shards, 0, options->logical_shards,
+                            plans);
+    if (options->communicator != NULL)
+        device_sums_memory_plan(options, plans);
 }
 
-static void central_memory_plan(const struct strategy_options *options, struct memory_plan *plan)
+static void central_memory_plan(const struct strategy_options *options, struct memory_plans *plans)
 {
-    replica_set_memory_plan(options, VARIABLES_CENTRAL, options->logical_shards, 0, options->logical_shards, plan);
+    replica_set_memory_plan(options, VARIABLES_CENTRAL, replica_set_gradients_place(options), options->logical_shards,
+                            0, options->logical_shards, plans);
 }
 
 static int mirrored_reform(struct strategy *base, struct error *error)

@@ -501,17 +501,21 @@ static int mirrored_open(const struct strategy_options *options, struct strategy
 }
 
 /* As for the crew that there is to be; an elastic one that shrinks gives each rank more shards. */
-static void mirrored_memory_plan(const struct strategy_options *options, struct memory_plan *plan)
+static void mirrored_memory_plan(const struct strategy_options *options, struct memory_plans *plans)
 {
     unsigned size = options->expected > 0 ? options->expected : options->crew_size, first, end;
     unsigned rank = options->crew_rank < size ? options->crew_rank : size - 1;
     bool local = options->spec != NULL && options->spec->local_steps > 0;
     bool shards = options->spec != NULL && options->spec->sharded_optimizer;
     reduction_rank_leaves(options->logical_shards, rank, size, &first, &end);
-    replica_set_memory_plan(options, shards ? VARIABLES_CENTRAL : VARIABLES_MIRRORED, options->logical_shards, first,
-                            end, plan);
+    enum device_memory gradients = options->communicator != NULL ? MEMORY_DEVICE : MEMORY_SHARED;
+    replica_set_memory_plan(options, shards ? VARIABLES_CENTRAL : VARIABLES_MIRRORED,
+                            local ? replica_set_gradients_place(options) : gradients, options->logical_shards, first,
+                            end, plans);
+    if (options->communicator != NULL)
+        device_sums_memory_plan(options, plans);
     if (local)
-        local_rounds_memory_plan(options, plan);
+        local_rounds_memory_plan(options, plans);
 }
 
 const struct strategy_operations multi_worker_mirrored_strategy = {

@@ -59,10 +59,10 @@ static int one_device_open(const struct strategy_options *options, struct strate
     return 0;
 }
 
-static void one_device_memory_plan(const struct strategy_options *options, struct memory_plan *plan)
+static void one_device_memory_plan(const struct strategy_options *options, struct memory_plans *plans)
 {
-    replica_memory_plan(options, options->logical_shards, 0, options->logical_shards,
-                        graph_has_global_statistics(options->graph), plan);
+    replica_memory_plan(options, MEMORY_DEVICE, options->logical_shards, 0, options->logical_shards,
+                        graph_has_global_statistics(options->graph), plans);
 }
 
 static int one_device_reform(struct strategy *base, struct error *error)

@@ -732,7 +732,7 @@ static int open_replicas(struct peer_to_peer *strategy, struct error *error)
 
 /* What the others have sent, and what is sent in a meeting. SendToAll: the change, and for each peer what is pending. On their way
  * as copies: a change to each peer, a question and an answer of meetings. In the chief what becomes the mean of all. */
-static void peer_memory_plan(const struct strategy_options *options, struct memory_plan *plan)
+static void peer_memory_plan(const struct strategy_options *options, struct memory_plans *plans)
 {
     int64_t workers = count_shares(options);
     bool gossips = options->spec != NULL && options->spec->exchange == EXCHANGE_GOSSIP;
@@ -741,10 +741,10 @@ static void peer_memory_plan(const struct strategy_options *options, struct memo
     int64_t vectors = kept + on_their_way;
     struct strategy_options own = *options;
     own.global_batch = share_of_batch(options);
-    replica_set_memory_plan(&own, VARIABLES_CENTRAL, shards, 0, shards, plan);
+    replica_set_memory_plan(&own, VARIABLES_CENTRAL, replica_set_gradients_place(&own), shards, 0, shards, plans);
     if (options->crew_rank == 0)
         vectors += 2 * (1 + optimizer_slot_count(options->optimizer));
-    plan->bytes[MEMORY_EXCHANGE] += vectors * graph_layout(options->graph)->elements * (int64_t)sizeof(float);
+    plans->host.bytes[MEMORY_EXCHANGE] += vectors * graph_layout(options->graph)->elements * (int64_t)sizeof(float);
 }
 
 static int peer_open(const struct strategy_options *options, struct strategy **ret_strategy, struct error *error)

@@ -316,25 +316,35 @@ static int allocate_sums(struct replica *replica, struct error *error)
                            error);
 }
 
-void replica_memory_plan(const struct strategy_options *options, unsigned shards, unsigned first, unsigned end,
-                         bool side_by_side, struct memory_plan *plan)
+/* Two batches where the host writes them, and where that is far two near the device, copied by a stream of their own. */
+static void plan_batches(const struct strategy_options *options, int64_t examples, struct memory_plans *plans)
+{
+    const struct example_format *format = graph_example_format(options->graph);
+    int64_t bytes = 2 * examples * (int64_t)(example_input_bytes(format) + example_target_bytes(format));
+    plans->host.bytes[MEMORY_INPUT] += bytes;
+    if (device_memory_is_shared(options->device))
+        return;
+    plans->device.bytes[MEMORY_INPUT] += bytes;
+    plans->device.bytes[MEMORY_STREAMS] += 2 * device_stream_bytes(options->device);
+}
+
+void replica_memory_plan(const struct strategy_options *options, enum device_memory gradients, unsigned shards,
+                         unsigned first, unsigned end, bool side_by_side, struct memory_plans *plans)
 {
     struct reduction_subtree cover[REDUCTION_COVER_MAX];
-    struct memory_plan pass;
-    const struct example_format *format = graph_example_format(options->graph);
-    int64_t sums = reduction_cover(shards, first, end, cover), lanes = side_by_side ? end - first : 0;
-    int64_t examples = (end - first) * replica_largest_shard(options, shards);
+    struct memory_plan pass, *near = memory_plans_of(plans, options->device);
+    struct memory_plan *contributed = gradients == MEMORY_SHARED ? &plans->host : near;
+    unsigned sums = reduction_cover(shards, first, end, cover);
+    int64_t lanes = side_by_side && end - first > 1 ? end - first : 0;
     graph_memory_plan(options->graph, 0, &pass);
-    if (lanes > 1)
-        sums = lanes;
-    else
-        sums += partial_slots(cover, (unsigned)sums);
-    plan->bytes[MEMORY_GRADIENTS] += sums * pass.bytes[MEMORY_GRADIENTS];
-    plan->bytes[MEMORY_INPUT] += 2 * examples * (int64_t)(example_input_bytes(format) + example_target_bytes(format));
-    for (int64_t lane = 0; lanes > 1 && lane < lanes; lane++) {
-        plan->bytes[MEMORY_ACTIVATIONS] += pass.bytes[MEMORY_ACTIVATIONS];
-        plan->bytes[MEMORY_WORKSPACE] += pass.bytes[MEMORY_WORKSPACE];
-    }
+    plan_batches(options, (end - first) * replica_largest_shard(options, shards), plans);
+    near->bytes[MEMORY_ACTIVATIONS] += lanes * pass.bytes[MEMORY_ACTIVATIONS];
+    near->bytes[MEMORY_WORKSPACE] += lanes * pass.bytes[MEMORY_WORKSPACE];
+    near->bytes[MEMORY_GRADIENTS] += lanes * pass.bytes[MEMORY_GRADIENTS];
+    if (lanes > 0)
+        return;
+    contributed->bytes[MEMORY_GRADIENTS] += sums * pass.bytes[MEMORY_GRADIENTS];
+    near->bytes[MEMORY_GRADIENTS] += partial_slots(cover, sums) * pass.bytes[MEMORY_GRADIENTS];
 }
 
 int replica_new(const struct strategy_options *options, unsigned shards, unsigned first, unsigned end,

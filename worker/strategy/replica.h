@@ -8,6 +8,7 @@
 #ifndef COXSWAIN_STRATEGY_REPLICA_H
 #define COXSWAIN_STRATEGY_REPLICA_H
 
+#include "worker/device/device.h"
 #include "worker/strategy/reduction_tree.h"
 #include "worker/strategy/strategy.h"
 
@@ -29,9 +30,10 @@ int replica_use_exchange(struct replica *replica, struct shard_exchange *exchang
 /* From now on launches of passes that come again are recorded, where the device can do that; right after replica_new. */
 int replica_record(struct replica *replica, struct error *error);
 
-/* Adds what replica_new will allocate, and with `side_by_side` replica_use_exchange. */
-void replica_memory_plan(const struct strategy_options *options, unsigned shards, unsigned first, unsigned end,
-                         bool side_by_side, struct memory_plan *plan);
+/* Adds what replica_new will allocate, and with `side_by_side` replica_use_exchange. `gradients`: where those are that it
+ * contributes; others of its process or crew read them in shared memory. */
+void replica_memory_plan(const struct strategy_options *options, enum device_memory gradients, unsigned shards,
+                         unsigned first, unsigned end, bool side_by_side, struct memory_plans *plans);
 
 /* Its control words, for each subtree of its cover. */
 const float *const *replica_controls(const struct replica *replica);

@@ -176,22 +176,40 @@ static unsigned count_devices(const struct strategy_options *options)
     return options->devices == NULL ? 1 : options->device_count;
 }
 
-void replica_set_memory_plan(const struct strategy_options *options, enum replica_variables variables, unsigned shards,
-                             unsigned first, unsigned end, struct memory_plan *plan)
+enum device_memory replica_set_gradients_place(const struct strategy_options *options)
+{
+    return count_devices(options) > 1 ? MEMORY_SHARED : MEMORY_DEVICE;
+}
+
+/* What the host has of a mirror's state: all of it, or of a device with memory of its own the copy that goes there. */
+static void plan_mirror(const struct strategy_options *options, struct memory_plan *host)
 {
     struct memory_plan state;
-    bool side_by_side = shards > 1 && graph_has_global_statistics(options->graph);
     graph_memory_plan(options->graph, optimizer_slot_count(options->optimizer), &state);
+    host->bytes[MEMORY_PARAMETERS] += state.bytes[MEMORY_PARAMETERS];
+    host->bytes[MEMORY_OPTIMIZER] += state.bytes[MEMORY_OPTIMIZER];
+}
+
+void replica_set_memory_plan(const struct strategy_options *options, enum replica_variables variables,
+                             enum device_memory gradients, unsigned shards, unsigned first, unsigned end,
+                             struct memory_plans *plans)
+{
+    bool side_by_side = shards > 1 && graph_has_global_statistics(options->graph);
+    struct memory_plan most = {0};
     for (unsigned i = 0; i < count_devices(options); i++) {
         unsigned from, to;
+        struct memory_plans own = {0};
+        struct strategy_options replica = *options;
+        replica.device = device_of(options, i).device;
         reduction_rank_leaves(end - first, i, count_devices(options), &from, &to);
-        replica_memory_plan(options, shards, first + from, first + to, side_by_side, plan);
-        bool central = variables == VARIABLES_CENTRAL;
-        if (i == 0 || (central && device_memory_is_shared(device_of(options, 0).device)))
-            continue;
-        plan->bytes[MEMORY_PARAMETERS] += state.bytes[MEMORY_PARAMETERS];
-        plan->bytes[MEMORY_OPTIMIZER] += central ? 0 : state.bytes[MEMORY_OPTIMIZER];
+        replica_memory_plan(&replica, gradients, shards, first + from, first + to, side_by_side, &own);
+        if (i > 0 && variables == VARIABLES_MIRRORED)
+            plan_mirror(options, &own.host);
+        memory_plan_add(&plans->host, &own.host);
+        if (memory_plan_bytes(&own.device) > memory_plan_bytes(&most))
+            most = own.device;
     }
+    memory_plan_add(&plans->device, &most);
 }
 
 bool replica_set_uses_group(const struct replica_set *set)

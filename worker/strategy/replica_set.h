@@ -26,8 +26,11 @@ enum replica_variables { VARIABLES_MIRRORED, VARIABLES_CENTRAL };
 int replica_set_new(const struct strategy_options *options, enum replica_variables variables, unsigned shards,
                     unsigned first, unsigned end, struct replica_set **ret_set, struct error *error);
 /* Adds what replica_set_new will allocate. */
-void replica_set_memory_plan(const struct strategy_options *options, enum replica_variables variables, unsigned shards,
-                             unsigned first, unsigned end, struct memory_plan *plan);
+void replica_set_memory_plan(const struct strategy_options *options, enum replica_variables variables,
+                             enum device_memory gradients, unsigned shards, unsigned first, unsigned end,
+                             struct memory_plans *plans);
+/* Where the gradients of a set are that sums them by itself: of several devices in the host's memory. */
+enum device_memory replica_set_gradients_place(const struct strategy_options *options);
 void replica_set_free(struct replica_set *set);
 
 /* The group in which the set is one of `size` processes. Where layers' statistics are those of the whole batch the passes use it,

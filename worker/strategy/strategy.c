@@ -29,11 +29,11 @@ static const struct strategy_operations *find_operations(enum strategy_type type
     return NULL;
 }
 
-void strategy_memory_plan(const struct strategy_options *options, struct memory_plan *plan)
+void strategy_memory_plan(const struct strategy_options *options, struct memory_plans *plans)
 {
     const struct strategy_operations *operations = find_operations(effective_type(options, options->crew_size > 1));
     if (operations != NULL && operations->memory_plan != NULL)
-        operations->memory_plan(options, plan);
+        operations->memory_plan(options, plans);
 }
 
 static void count_vote(struct strategy_result *result, unsigned rank, unsigned votes)

@@ -36,7 +36,7 @@ struct peer_hub;
 struct graph;
 struct sampler;
 struct loss_sums;
-struct memory_plan;
+struct memory_plans;
 struct strategy;
 struct training_state;
 
@@ -169,7 +169,7 @@ void strategy_let_step_go(const struct strategy_options *options);
 
 /* Adds what the strategy will allocate beside `graph`, the devices' graphs and `state`: gradients, batches, more sets of
  * variables and graphs. Before strategy_open, of a graph that need have no memory; data set, state and member are not read. */
-void strategy_memory_plan(const struct strategy_options *options, struct memory_plan *plan);
+void strategy_memory_plan(const struct strategy_options *options, struct memory_plans *plans);
 
 int strategy_open(const struct strategy_options *options, struct strategy **ret_strategy, struct error *error);
 void strategy_close(struct strategy *strategy);

@@ -13,7 +13,7 @@ struct strategy_operations {
     enum strategy_type type;
     int (*open)(const struct strategy_options *options, struct strategy **ret_strategy, struct error *error);
     /* NULL: nothing that is known before. */
-    void (*memory_plan)(const struct strategy_options *options, struct memory_plan *plan);
+    void (*memory_plan)(const struct strategy_options *options, struct memory_plans *plans);
     int (*reform)(struct strategy *strategy, struct error *error);
     int (*step)(struct strategy *strategy, double learning_rate, unsigned votes, struct strategy_result *ret_result,
                 struct error *error);

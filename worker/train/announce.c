@@ -66,8 +66,15 @@ static void say_memory(const struct trainer *trainer)
     const struct training_state *state = &trainer->state;
     SCOPED_BUFFER text;
     buffer_init(&text, TEXT_MAX);
-    memory_plan_print(&trainer->memory, &text);
-    report_say(trainer->report, "memory     %s", buffer_text(&text));
+    if (!device_memory_is_shared(trainer->device)) {
+        memory_plan_print(&trainer->memory.device, &text);
+        report_say(trainer->report, "memory     of a GPU: %s", buffer_text(&text));
+        buffer_clear(&text);
+        buffer_format(&text, "of the host: ");
+    }
+    memory_plan_print(&trainer->memory.host, &text);
+    report_say(trainer->report, "%s     %s", device_memory_is_shared(trainer->device) ? "memory" : "      ",
+               buffer_text(&text));
     if (state->shards.size > 0)
         report_say(trainer->report,
                    "           optimizer slots of %.1f MiB, shared out: each of %u workers keeps its own and one "

@@ -28,10 +28,30 @@ static bool is_parameter_server(const struct question *question)
 
 /* ---------------------------------------------------------------- what there will be */
 
-static void add_passes(const struct memory_plan *pass, int64_t count, struct memory_plan *plan)
+static bool is_near(const struct question *question)
 {
-    plan->bytes[MEMORY_ACTIVATIONS] += count * pass->bytes[MEMORY_ACTIVATIONS];
-    plan->bytes[MEMORY_WORKSPACE] += count * pass->bytes[MEMORY_WORKSPACE];
+    return device_memory_is_shared(question->trainer->device);
+}
+
+static struct memory_plan *near_plan(const struct question *question, struct memory_plans *plans)
+{
+    return memory_plans_of(plans, question->trainer->device);
+}
+
+/* Of `count` devices, and of the first `more`. */
+static void add_passes(const struct question *question, const struct memory_plan *pass, int64_t count, int64_t more,
+                       struct memory_plans *plans)
+{
+    int64_t here = is_near(question) ? count + more : 1 + more;
+    struct memory_plan *plan = near_plan(question, plans);
+    plan->bytes[MEMORY_ACTIVATIONS] += here * pass->bytes[MEMORY_ACTIVATIONS];
+    plan->bytes[MEMORY_WORKSPACE] += here * pass->bytes[MEMORY_WORKSPACE];
+}
+
+static void add_streams(const struct question *question, int64_t count, struct memory_plans *plans)
+{
+    if (!is_near(question))
+        plans->device.bytes[MEMORY_STREAMS] += count * device_stream_bytes(question->trainer->device);
 }
 
 /* Slots of a worker: all of them, or its own shard's and a neighbour's. */
@@ -42,16 +62,22 @@ static int64_t slot_elements(const struct question *question)
     struct shard_plan shards;
     if (!question->job->strategy.sharded_optimizer)
         return layout->elements;
-    shard_plan_init(&shards, layout, crew->size, !device_memory_is_shared(question->trainer->device));
+    shard_plan_init(&shards, layout, crew->size, !is_near(question));
     return shard_elements(&shards, crew->rank) + shard_elements(&shards, shard_mirrored(&shards, crew->rank));
 }
 
-static void add_state(const struct question *question, struct memory_plan *plan)
+/* Where the device has memory of its own there is a copy for the host, and a stream that copies. */
+static void add_state(const struct question *question, struct memory_plans *plans)
 {
     const struct job_document *job = question->job;
     int64_t slots = optimizer_slot_count(&job->training.optimizer) + (job->strategy.local_steps > 0);
-    plan->bytes[MEMORY_PARAMETERS] += graph_layout(question->graph)->elements * (int64_t)sizeof(float);
-    plan->bytes[MEMORY_OPTIMIZER] += slots * slot_elements(question) * (int64_t)sizeof(float);
+    struct memory_plan state = {
+        .bytes = {[MEMORY_PARAMETERS] = graph_layout(question->graph)->elements * (int64_t)sizeof(float),
+                  [MEMORY_OPTIMIZER] = slots * slot_elements(question) * (int64_t)sizeof(float)}};
+    memory_plan_add(&plans->host, &state);
+    if (!is_near(question))
+        memory_plan_add(&plans->device, &state);
+    add_streams(question, 1, plans);
 }
 
 /* The chief's copy of the state, and of each rank's that has a part of it. */
@@ -122,15 +148,29 @@ static void add_server(const struct question *question, struct memory_plan *plan
     add_server_exchange(question, own, guest, plan);
 }
 
+/* Beside what the host has: values and gradients once more on each device, which a stream copies and one computes. The chief's
+ * copy for evaluations is in its device's memory, too, and has a stream. */
+static void add_ps_device(const struct question *question, const struct memory_plan *pass, bool computes, bool keeps,
+                          struct memory_plans *plans)
+{
+    if (is_near(question))
+        return;
+    plans->device.bytes[MEMORY_PARAMETERS] += (computes + keeps) * pass->bytes[MEMORY_PARAMETERS];
+    plans->device.bytes[MEMORY_GRADIENTS] += computes * pass->bytes[MEMORY_GRADIENTS];
+    add_streams(question, 2 * computes + keeps, plans);
+}
+
 /* Values of a worker, gradients of each of its devices, and both packed once more on their way; the chief's copy for evaluations and
  * its model for them. */
-static void add_ps_worker(const struct question *question, const struct memory_plan *pass, struct memory_plan *plan)
+static void add_ps_worker(const struct question *question, const struct memory_plan *pass, struct memory_plans *plans)
 {
     const struct trainer *trainer = question->trainer;
     bool chief = trainer_is_chief(trainer), evaluates = trainer->crew.part == CREW_EVALUATES;
     bool computes = !evaluates && !(chief && crew_has_own_chief(&trainer->crew));
     int64_t devices = trainer->device_count;
-    add_passes(pass, devices + (chief && computes), plan);
+    struct memory_plan *plan = &plans->host;
+    add_passes(question, pass, devices, chief && computes, plans);
+    add_ps_device(question, pass, computes, chief || evaluates, plans);
     plan->bytes[MEMORY_INPUT] += pass->bytes[MEMORY_INPUT] * (devices + computes * devices + (chief && computes));
     plan->bytes[MEMORY_PARAMETERS] += pass->bytes[MEMORY_PARAMETERS] * (computes + (chief || evaluates));
     plan->bytes[MEMORY_GRADIENTS] += computes * devices * pass->bytes[MEMORY_GRADIENTS];
@@ -138,12 +178,13 @@ static void add_ps_worker(const struct question *question, const struct memory_p
 }
 
 /* A model on each device, and what the strategy adds; evaluations have a batch of their own. */
-static void add_trainer(const struct question *question, const struct memory_plan *pass, struct memory_plan *plan)
+static void add_trainer(const struct question *question, const struct memory_plan *pass, struct memory_plans *plans)
 {
     const struct trainer *trainer = question->trainer;
     const struct step_plan *steps = &question->steps;
     const struct strategy_options options = {
         .type = question->job->strategy.type,
+        .device = trainer->device,
         .graph = question->graph,
         .devices = trainer->devices,
         .device_count = trainer->device_count,
@@ -154,40 +195,66 @@ static void add_trainer(const struct question *question, const struct memory_pla
         .crew_size = trainer->crew.size,
         .crew_rank = trainer->crew.rank,
         .expected = trainer->crew.expected,
+        .communicator = trainer->communicators[0].version > 0 ? trainer->communicators : NULL,
     };
-    add_passes(pass, trainer->device_count, plan);
-    plan->bytes[MEMORY_INPUT] += pass->bytes[MEMORY_INPUT];
-    strategy_memory_plan(&options, plan);
+    add_passes(question, pass, trainer->device_count, 0, plans);
+    plans->host.bytes[MEMORY_INPUT] += pass->bytes[MEMORY_INPUT];
+    strategy_memory_plan(&options, plans);
 }
 
-static void add_all(const struct question *question, struct memory_plan *plan)
+static void add_all(const struct question *question, struct memory_plans *plans)
 {
     struct memory_plan pass;
     const struct crew *crew = &question->trainer->crew;
     graph_memory_plan(question->graph, 0, &pass);
     if (crew->part == CREW_SERVES) {
-        add_server(question, plan);
+        add_server(question, &plans->host);
         return;
     }
-    add_best(question, plan);
+    add_best(question, &plans->host);
     if (is_parameter_server(question)) {
-        add_ps_worker(question, &pass, plan);
+        add_ps_worker(question, &pass, plans);
         return;
     }
     if (question->job->strategy.type == STRATEGY_PIPELINE && crew->size > 1)
         return;
-    add_state(question, plan);
-    add_snapshot(question, plan);
+    add_state(question, plans);
+    add_snapshot(question, &plans->host);
     if (question->job->strategy.type != STRATEGY_PIPELINE)
-        add_trainer(question, &pass, plan);
+        add_trainer(question, &pass, plans);
 }
 
-int memory_budget_plan(const struct trainer *trainer, const struct job_document *job, struct memory_plan *ret_plan,
+/* The GPU that has least to give: what it has in all, and what is taken of it, here and by other processes. */
+static int read_room(const struct trainer *trainer, int64_t *ret_total, int64_t *ret_taken, struct error *error)
+{
+    int64_t least = INT64_MAX;
+    for (unsigned i = 0; i < trainer->device_count; i++) {
+        int64_t total, free;
+        if (device_memory_room(trainer->devices[i].device, &total, &free, error) < 0)
+            return -1;
+        if (free >= least)
+            continue;
+        least = free;
+        *ret_total = total;
+        *ret_taken = total - free;
+    }
+    return 0;
+}
+
+static int add_taken(const struct question *question, struct memory_plans *plans, struct error *error)
+{
+    int64_t total = 0;
+    plans->host.bytes[MEMORY_PROGRAM] += host_memory_resident();
+    return is_near(question) ? 0 : read_room(question->trainer, &total, &plans->device.bytes[MEMORY_PROGRAM], error);
+}
+
+int memory_budget_plan(const struct trainer *trainer, const struct job_document *job, struct memory_plans *ret_plans,
                        struct error *error)
 {
     struct question question = {.trainer = trainer, .job = job};
-    struct memory_plan plan = {.bytes = {[MEMORY_PROGRAM] = host_memory_resident()}};
-    if (step_plan_batches(job, trainer_batch_workers(trainer), trainer->recorded_shards, &question.steps, error) < 0)
+    struct memory_plans plans = {0};
+    if (step_plan_batches(job, trainer_batch_workers(trainer), trainer->recorded_shards, &question.steps, error) < 0 ||
+        add_taken(&question, &plans, error) < 0)
         return -1;
     const struct graph_options options = {
         .device = trainer->device,
@@ -200,82 +267,122 @@ int memory_budget_plan(const struct trainer *trainer, const struct job_document 
     };
     if (graph_new(&options, &question.graph, error) < 0)
         return -1;
-    add_all(&question, &plan);
+    add_all(&question, &plans);
     graph_free(question.graph);
-    *ret_plan = plan;
+    *ret_plans = plans;
     return 0;
 }
 
 /* ---------------------------------------------------------------- what would make it fit */
 
-static bool halve(int64_t *value)
+/* What there is to be had: of the host, and of each device that has memory of its own. */
+struct room {
+    int64_t host, device;
+};
+
+#define VALUE_MAX 32
+
+static bool say_number(int64_t number, char value[VALUE_MAX])
 {
-    if (*value == FIELD_UNSET || *value < 2)
-        return false;
-    *value = (*value + 1) / 2;
+    snprintf(value, VALUE_MAX, "%lld", (long long)number);
     return true;
 }
 
-static bool halve_batch(struct job_document *job, int64_t *ret_value)
+static bool halve(int64_t *number, char value[VALUE_MAX])
 {
-    bool halved = halve(&job->training.batch_size);
-    *ret_value = job->training.batch_size;
-    return halved;
+    if (*number == FIELD_UNSET || *number < 2)
+        return false;
+    *number = (*number + 1) / 2;
+    return say_number(*number, value);
 }
 
-static bool halve_replica_batch(struct job_document *job, int64_t *ret_value)
+static bool halve_batch(struct job_document *job, const struct trainer *trainer, char value[VALUE_MAX])
 {
-    bool halved = halve(&job->training.per_replica_batch_size);
-    *ret_value = job->training.per_replica_batch_size;
-    return halved;
+    (void)trainer;
+    return halve(&job->training.batch_size, value);
 }
 
-static bool accumulate(struct job_document *job, int64_t *ret_value)
+static bool halve_replica_batch(struct job_document *job, const struct trainer *trainer, char value[VALUE_MAX])
 {
+    (void)trainer;
+    return halve(&job->training.per_replica_batch_size, value);
+}
+
+static bool accumulate(struct job_document *job, const struct trainer *trainer, char value[VALUE_MAX])
+{
+    (void)trainer;
     if (job->training.logical_shards != FIELD_UNSET || job->strategy.micro_batches != FIELD_UNSET)
         return false;
-    *ret_value = job->training.gradient_accumulation *= 2;
-    return *ret_value <= ACCUMULATION_MAX;
+    job->training.gradient_accumulation *= 2;
+    return job->training.gradient_accumulation <= ACCUMULATION_MAX &&
+           say_number(job->training.gradient_accumulation, value);
 }
 
-static bool add_shards(struct job_document *job, int64_t *ret_value)
+static bool add_shards(struct job_document *job, const struct trainer *trainer, char value[VALUE_MAX])
 {
+    (void)trainer;
     if (job->training.logical_shards == FIELD_UNSET)
         return false;
-    *ret_value = job->training.logical_shards *= 2;
-    return *ret_value <= REDUCTION_LEAVES_MAX;
+    job->training.logical_shards *= 2;
+    return job->training.logical_shards <= REDUCTION_LEAVES_MAX && say_number(job->training.logical_shards, value);
+}
+
+static bool store_bfloat16(struct job_document *job, const struct trainer *trainer, char value[VALUE_MAX])
+{
+    (void)trainer;
+    bool changes = job->training.precision == PRECISION_FLOAT32;
+    job->training.precision = PRECISION_BFLOAT16;
+    snprintf(value, VALUE_MAX, "bfloat16");
+    return changes;
+}
+
+/* GPUs share slots out with one a worker only. */
+static bool shard_optimizer(struct job_document *job, const struct trainer *trainer, char value[VALUE_MAX])
+{
+    bool could = job->strategy.type == STRATEGY_MULTI_WORKER_MIRRORED && trainer->crew.size > 1 &&
+                 (trainer->device_count == 1 || device_memory_is_shared(trainer->device));
+    if (!could || job->strategy.sharded_optimizer || job->strategy.local_steps > 0)
+        return false;
+    job->strategy.sharded_optimizer = true;
+    snprintf(value, VALUE_MAX, "true");
+    return true;
 }
 
 /* Each tries the next value of a field; false: there is none. */
 static const struct remedy {
     const char *field;
-    bool (*next)(struct job_document *job, int64_t *ret_value);
+    bool (*next)(struct job_document *job, const struct trainer *trainer, char value[VALUE_MAX]);
 } remedies[] = {
-    {"training.batchSize", halve_batch},
-    {"training.perReplicaBatchSize", halve_replica_batch},
-    {"training.gradientAccumulation", accumulate},
-    {"training.logicalShards", add_shards},
+    {"training.batchSize", halve_batch},           {"training.perReplicaBatchSize", halve_replica_batch},
+    {"training.gradientAccumulation", accumulate}, {"training.logicalShards", add_shards},
+    {"training.precision", store_bfloat16},        {"strategy.shardedOptimizer", shard_optimizer},
 };
 
+static bool fits(const struct memory_plans *plans, struct room room)
+{
+    return memory_plan_bytes(&plans->host) <= room.host && memory_plan_bytes(&plans->device) <= room.device;
+}
+
 /* The first value with which the plan fits. */
-static bool find_remedy(const struct trainer *trainer, const struct remedy *remedy, int64_t limit, int64_t *ret_value)
+static bool find_remedy(const struct trainer *trainer, const struct remedy *remedy, struct room room,
+                        char value[VALUE_MAX])
 {
     struct job_document job = *trainer->job;
-    struct memory_plan plan;
-    while (remedy->next(&job, ret_value))
-        if (support_check(&job, &trainer->crew, NULL) < 0 || memory_budget_plan(trainer, &job, &plan, NULL) < 0)
+    struct memory_plans plans;
+    while (remedy->next(&job, trainer, value))
+        if (support_check(&job, &trainer->crew, NULL) < 0 || memory_budget_plan(trainer, &job, &plans, NULL) < 0)
             return false;
-        else if (memory_plan_bytes(&plan) <= limit)
+        else if (fits(&plans, room))
             return true;
     return false;
 }
 
-static void list_remedies(const struct trainer *trainer, int64_t limit, struct buffer *text)
+static void list_remedies(const struct trainer *trainer, struct room room, struct buffer *text)
 {
     for (size_t i = 0; i < sizeof remedies / sizeof *remedies; i++) {
-        int64_t value;
-        if (find_remedy(trainer, &remedies[i], limit, &value))
-            buffer_format(text, "%s: %lld, or with ", remedies[i].field, (long long)value);
+        char value[VALUE_MAX];
+        if (find_remedy(trainer, &remedies[i], room, value))
+            buffer_format(text, "%s: %s, or with ", remedies[i].field, value);
     }
 }
 
@@ -292,19 +399,19 @@ static int64_t mebibytes_up(int64_t bytes)
     return (bytes + MIB - 1) / MIB;
 }
 
-int memory_budget_check(const struct trainer *trainer, const struct memory_plan *plan, struct host_memory_limit limit,
-                        struct error *error)
+/* Whether the host's memory is enough is judged by the share of one of the crew's members there. */
+static int check_host(const struct trainer *trainer, const struct memory_plan *plan, struct host_memory_limit limit,
+                      int64_t here, struct room room, struct error *error)
 {
-    bool own = limit.limiter == HOST_MEMORY_OF_PROCESS;
-    int64_t here = own ? 1 : crew_members_here(&trainer->crew, trainer->identity), bytes = memory_plan_bytes(plan);
-    if (bytes <= limit.bytes / here)
+    int64_t bytes = memory_plan_bytes(plan);
+    if (bytes <= room.host)
         return 0;
     SCOPED_BUFFER purposes, remedy;
     char share[64] = "";
     buffer_init(&purposes, TEXT_MAX);
     buffer_init(&remedy, TEXT_MAX);
     memory_plan_print(plan, &purposes);
-    list_remedies(trainer, limit.bytes / here, &remedy);
+    list_remedies(trainer, room, &remedy);
     if (here > 1)
         snprintf(share, sizeof share, " for %lld members of the crew", (long long)here);
     return error_set(error, ERROR_NO_SPACE,
@@ -312,4 +419,35 @@ int memory_budget_check(const struct trainer *trainer, const struct memory_plan 
                      (long long)mebibytes_up(bytes), limiters[limit.limiter].words, (long long)(limit.bytes / MIB),
                      share, buffer_text(&purposes), buffer_text(&remedy), limiters[limit.limiter].remedy,
                      (long long)mebibytes_up(bytes * here));
+}
+
+static int check_device(const struct trainer *trainer, const struct memory_plan *plan, struct room room,
+                        struct error *error)
+{
+    int64_t bytes = memory_plan_bytes(plan);
+    if (bytes <= room.device)
+        return 0;
+    SCOPED_BUFFER purposes, remedy;
+    buffer_init(&purposes, TEXT_MAX);
+    buffer_init(&remedy, TEXT_MAX);
+    memory_plan_print(plan, &purposes);
+    list_remedies(trainer, room, &remedy);
+    return error_set(error, ERROR_NO_SPACE,
+                     "the memory plan needs %.2f GiB of a GPU, which has %.2f GiB: %s; it would fit with %sa GPU of "
+                     "%.2f GiB",
+                     (double)mebibytes_up(bytes) / 1024, (double)(room.device / MIB) / 1024, buffer_text(&purposes),
+                     buffer_text(&remedy), (double)mebibytes_up(bytes) / 1024);
+}
+
+int memory_budget_check(const struct trainer *trainer, const struct memory_plans *plans, struct host_memory_limit limit,
+                        struct error *error)
+{
+    bool own = limit.limiter == HOST_MEMORY_OF_PROCESS;
+    int64_t here = own ? 1 : crew_members_here(&trainer->crew, trainer->identity), taken;
+    struct room room = {.host = limit.bytes / here, .device = INT64_MAX};
+    if (!device_memory_is_shared(trainer->device) && read_room(trainer, &room.device, &taken, error) < 0)
+        return -1;
+    if (check_device(trainer, &plans->device, room, error) < 0)
+        return -1;
+    return check_host(trainer, &plans->host, limit, here, room, error);
 }

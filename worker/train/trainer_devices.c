@@ -121,15 +121,14 @@ int trainer_open_devices(struct trainer *trainer, struct error *error)
     return device_stream_new(trainer->device, &trainer->stream, error);
 }
 
-/* Before anything large is allocated: a process that takes more than it may is killed without a word. A GPU has memory of its
- * own, and says itself when that is full. */
+/* Before anything large is allocated: a process that takes more than it may is killed without a word. A GPU would say so, but only
+ * when it is full: which part of the model that meets is no help. */
 int trainer_open_memory(struct trainer *trainer, struct error *error)
 {
     struct host_memory_limit limit = host_memory_limit_read("");
     if (memory_budget_plan(trainer, trainer->job, &trainer->memory, error) < 0)
         return -1;
-    if (!device_memory_is_shared(trainer->device))
-        return 0;
-    host_memory_allow(limit.bytes);
+    if (device_memory_is_shared(trainer->device))
+        host_memory_allow(limit.bytes);
     return memory_budget_check(trainer, &trainer->memory, limit, error);
 }

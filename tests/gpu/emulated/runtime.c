@@ -213,6 +213,15 @@ cudaError_t cudaMalloc(void **memory, size_t bytes)
 
 cudaError_t cudaFree(void *memory)
 {
+cudaError_t cudaMemGetInfo(size_t *free, size_t *total)
+{
+    pthread_mutex_lock(&lock);
+    *total = memory_of_a_device();
+    *free = *total - used[current_device];
+    pthread_mutex_unlock(&lock);
+    return cudaSuccess;
+}
+
     return give_back(cudaMemoryTypeDevice, false, memory);
 }
 

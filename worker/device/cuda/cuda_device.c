@@ -72,6 +72,17 @@ static void cuda_free(struct device *base, void *memory)
         (void)cudaFree(memory);
 }
 
+static int cuda_memory_room(struct device *base, int64_t *ret_total, int64_t *ret_free, struct error *error)
+{
+    size_t total = 0, free = 0;
+    cuda_device_enter((struct cuda_device *)base);
+    if (cuda_check(cudaMemGetInfo(&free, &total), "asking how much memory is free", error) < 0)
+        return -1;
+    *ret_total = (int64_t)total;
+    *ret_free = (int64_t)free;
+    return 0;
+}
+
 static bool cuda_pin(struct device *base, void *memory, size_t bytes)
 {
     cuda_device_enter((struct cuda_device *)base);
@@ -134,6 +145,8 @@ const struct device_backend cuda_backend = {
     .event_is_done = cuda_event_is_done,
     .event_wait = cuda_event_wait,
 };
+    .memory_room = cuda_memory_room,
+    .stream_bytes = CUDA_SCRATCH_BYTES + CUDA_PATCHES_BYTES,
 
 /* CUDA's 13000 */
 #define VERSION_MAJOR(version) ((version) / 1000)

@@ -100,6 +100,7 @@ cudaError_t cudaDeviceGetPCIBusId(char *text, int size, int device);
 cudaError_t cudaDeviceSynchronize(void);
 
 cudaError_t cudaMalloc(void **memory, size_t bytes);
+cudaError_t cudaMemGetInfo(size_t *free, size_t *total);
 cudaError_t cudaFree(void *memory);
 cudaError_t cudaHostAlloc(void **memory, size_t bytes, unsigned flags);
 cudaError_t cudaFreeHost(void *memory);

@@ -10,6 +10,7 @@
 
 #include "common/json.h"
 #include "common/memory.h"
+#include "worker/device/backend.h"
 
 #define MIB (1024 * 1024)
 
@@ -18,12 +19,71 @@ struct scene {
     struct identity identity;
     struct crew_seat seat;
     struct trainer trainer;
-    struct memory_plan plan;
+    struct memory_plans plans;
     struct sampler sampler;
     struct dataset *dataset;
     struct training_state state;
     struct strategy *strategy;
 };
+
+/* ---- a CPU that plays a GPU: it has memory of its own, and counts what is taken */
+
+#define STREAM_BYTES (1 << 20)
+#define FAR_BYTES ((int64_t)64 << 30)
+static bool devices_are_far;
+static struct device_backend far_backend;
+static const struct device_backend *near_backend;
+static int64_t pinned;
+
+struct far_device {
+    struct device *device;
+    int64_t taken;
+};
+static struct far_device far_devices[STRATEGY_DEVICES_MAX];
+
+static struct far_device *far_device_of(struct device *device)
+{
+    struct far_device *at = far_devices;
+    while (at->device && at->device != device)
+        at++;
+    at->device = device;
+    return at;
+}
+
+static int far_allocate(struct device *device, enum device_memory kind, size_t bytes, void **ret_memory,
+                        struct error *error)
+{
+    *(kind == MEMORY_SHARED ? &pinned : &far_device_of(device)->taken) += (int64_t)bytes;
+    return near_backend->allocate(device, kind, bytes, ret_memory, error);
+}
+
+static int far_stream_new(struct device *device, struct device_stream **ret_stream, struct error *error)
+{
+    far_device_of(device)->taken += STREAM_BYTES;
+    return near_backend->stream_new(device, ret_stream, error);
+}
+
+static int far_room(struct device *device, int64_t *ret_total, int64_t *ret_free, struct error *error)
+{
+    (void)error;
+    *ret_total = FAR_BYTES;
+    *ret_free = FAR_BYTES - far_device_of(device)->taken;
+    return 0;
+}
+
+static void put_far_away(struct device *device)
+{
+    near_backend = device->backend;
+    far_backend = *near_backend;
+    far_backend.memory_is_shared = false;
+    far_backend.allocate = far_allocate;
+    far_backend.stream_new = far_stream_new;
+    far_backend.memory_room = far_room;
+    far_backend.stream_bytes = STREAM_BYTES;
+    device->backend = &far_backend;
+}
+
+/* ---- jobs */
 
 static void open_job(struct scene *scene, const char *strategy, int devices, const char *model, const char *training)
 {
@@ -46,12 +106,15 @@ static void open_scene(struct scene *scene, const char *strategy, int devices, c
     trainer->job = &scene->job;
     trainer->identity = &scene->identity;
     trainer->crew = (struct crew){.seats = &scene->seat, .size = 1, .least = 1, .expected = 1};
-    for (int i = 0; i < devices; i++, trainer->device_count++)
+    for (int i = 0; i < devices; i++, trainer->device_count++) {
         cr_assert_eq(device_open(&(struct device_options){.index = i, .threads = 1}, &trainer->devices[i].device, NULL),
                      0);
+        if (devices_are_far)
+            put_far_away(trainer->devices[i].device);
+    }
     trainer->device = trainer->devices[0].device;
     cr_assert_eq(step_plan_batches(&scene->job, 1, 0, &trainer->plan, &error), 0, "%s", error.message);
-    cr_assert_eq(memory_budget_plan(trainer, &scene->job, &scene->plan, &error), 0, "%s", error.message);
+    cr_assert_eq(memory_budget_plan(trainer, &scene->job, &scene->plans, &error), 0, "%s", error.message);
 }
 
 static int fresh_state(void *context, struct error *error)
@@ -123,7 +186,7 @@ static void expect_truth(const char *strategy, int devices, const char *model, c
     const struct example_format *format = graph_example_format(scene.trainer.devices[0].graph);
     int64_t evaluation =
         scene.trainer.plan.max_shard_examples * (int64_t)(example_input_bytes(format) + example_target_bytes(format));
-    int64_t planned = memory_plan_bytes(&scene.plan) - scene.plan.bytes[MEMORY_PROGRAM] - evaluation;
+    int64_t planned = memory_plan_bytes(&scene.plans.host) - scene.plans.host.bytes[MEMORY_PROGRAM] - evaluation;
     int64_t held = host_memory_held() - before;
     cr_expect(held >= planned && held < planned + planned / 50 + 65536, "%s, %d devices, %s: %lld planned, %lld held",
               strategy, devices, model, (long long)planned, (long long)held);
@@ -142,29 +205,100 @@ Test(memory_budget, the_plan_is_what_is_allocated)
     expect_truth("\"type\":\"CentralStorage\"", 2, RESNET ",\"statistics\":\"Global\"", BATCH);
 }
 
+static struct error refusal(const struct scene *scene, int64_t limit, enum host_memory_limiter limiter)
+{
+    struct error error = ERROR_INIT;
+    struct host_memory_limit held = {.bytes = limit, .limiter = limiter};
+    cr_expect_eq(memory_budget_check(&scene->trainer, &scene->plans, held, &error), -1);
+    cr_expect_eq(error.kind, ERROR_NO_SPACE);
+    return error;
+}
+
+#define EXPECT_SAYS(error, words) cr_expect(strstr((error).message, words), "%s lacks: %s", (error).message, words)
+
+/* ---- a GPU */
+
+/* Of what all devices have allocated, and of the pinned memory of the host, the plan is the most, and not much more. */
+static void expect_far_truth(const char *strategy, int devices, const char *model, const char *training)
+{
+    struct scene scene;
+    devices_are_far = true;
+    memset(far_devices, 0, sizeof far_devices);
+    open_scene(&scene, strategy, devices, model, training);
+    pinned = 0;
+    open_all(&scene);
+    const struct example_format *format = graph_example_format(scene.trainer.devices[0].graph);
+    int64_t evaluation =
+        scene.trainer.plan.max_shard_examples * (int64_t)(example_input_bytes(format) + example_target_bytes(format));
+    int64_t host = memory_plan_bytes(&scene.plans.host) - scene.plans.host.bytes[MEMORY_PROGRAM] - evaluation;
+    int64_t device = memory_plan_bytes(&scene.plans.device), most = 0;
+    for (int i = 0; i < devices; i++) {
+        int64_t taken = far_device_of(scene.trainer.devices[i].device)->taken;
+        most = taken > most ? taken : most;
+    }
+    cr_expect(most >= device && most < device + device / 50 + 65536, "%s, %d devices, %s: %lld planned, %lld taken",
+              strategy, devices, model, (long long)device, (long long)most);
+    cr_expect(pinned >= host && pinned < host + host / 50 + 65536, "%s, %d devices, %s: %lld planned, %lld pinned",
+              strategy, devices, model, (long long)host, (long long)pinned);
+    close_scene(&scene);
+}
+
+Test(memory_budget, the_plan_of_a_gpu_and_of_its_host_is_what_is_allocated)
+{
+    expect_far_truth("\"type\":\"OneDevice\"", 1, RESNET, BATCH);
+    expect_far_truth("\"type\":\"OneDevice\"", 1, RESNET,
+                     "\"batchSize\":40,\"gradientAccumulation\":5,\"optimizer\":{\"type\":\"adamw\"}");
+    expect_far_truth("\"type\":\"Mirrored\"", 2, RESNET, BATCH);
+    expect_far_truth("\"type\":\"Mirrored\"", 3, RESNET, BATCH);
+    expect_far_truth("\"type\":\"CentralStorage\"", 3, RESNET, BATCH);
+}
+
+Test(memory_budget, what_does_not_fit_a_gpu_is_told_before_any_of_it_is_taken)
+{
+    struct scene scene;
+    struct error error = ERROR_INIT;
+    const struct host_memory_limit enough = {.bytes = INT64_MAX};
+    devices_are_far = true;
+    open_scene(&scene, "\"type\":\"OneDevice\"", 1, "\"preset\":\"resnet50\"", "\"batchSize\":1024");
+    cr_expect_eq(memory_budget_check(&scene.trainer, &scene.plans, enough, &error), -1);
+    cr_expect_eq(error.kind, ERROR_NO_SPACE);
+    EXPECT_SAYS(error, " GiB of a GPU, which has 64.00 GiB: parameters 98 MiB, gradients 98 MiB, optimizer ");
+    EXPECT_SAYS(error, "activations ");
+    EXPECT_SAYS(error, "work spaces of streams 3.0 MiB");
+    EXPECT_SAYS(error, "it would fit with training.batchSize: ");
+    EXPECT_SAYS(error, "or with training.gradientAccumulation: ");
+    EXPECT_SAYS(error, "or with a GPU of ");
+    cr_expect_eq(far_devices[0].taken, 0);
+    close_scene(&scene);
+    open_scene(&scene, "\"type\":\"OneDevice\"", 1, "\"preset\":\"resnet50\"", "\"batchSize\":16");
+    cr_expect_eq(memory_budget_check(&scene.trainer, &scene.plans, enough, &error), 0, "%s", error.message);
+    close_scene(&scene);
+}
+
+/* Copies of the state that the host has, and batches. */
+Test(memory_budget, what_a_gpu_pins_counts_against_the_hosts_limit)
+{
+    struct scene scene;
+    devices_are_far = true;
+    open_scene(&scene, "\"type\":\"OneDevice\"", 1, "\"preset\":\"resnet50\"",
+               "\"batchSize\":16,\"optimizer\":{\"type\":\"adamw\"}");
+    struct error error = refusal(&scene, 128 * MIB, HOST_MEMORY_OF_CGROUP);
+    EXPECT_SAYS(error, "but the cgroup's limit is 128 MiB: parameters 98 MiB, optimizer 195 MiB, input ");
+    close_scene(&scene);
+}
+
 /* One more for each shard that is computed beside the others. */
 Test(memory_budget, global_statistics_take_a_graph_a_shard)
 {
     struct scene shard, global;
     open_scene(&shard, "\"type\":\"OneDevice\"", 1, RESNET, BATCH);
     open_scene(&global, "\"type\":\"OneDevice\"", 1, RESNET ",\"statistics\":\"Global\"", BATCH);
-    cr_expect_eq(global.plan.bytes[MEMORY_ACTIVATIONS], 7 * shard.plan.bytes[MEMORY_ACTIVATIONS]);
-    cr_expect_eq(global.plan.bytes[MEMORY_WORKSPACE], 7 * shard.plan.bytes[MEMORY_WORKSPACE]);
-    cr_expect_eq(global.plan.bytes[MEMORY_GRADIENTS], 6 * global.plan.bytes[MEMORY_PARAMETERS]);
+    cr_expect_eq(global.plans.host.bytes[MEMORY_ACTIVATIONS], 7 * shard.plans.host.bytes[MEMORY_ACTIVATIONS]);
+    cr_expect_eq(global.plans.host.bytes[MEMORY_WORKSPACE], 7 * shard.plans.host.bytes[MEMORY_WORKSPACE]);
+    cr_expect_eq(global.plans.host.bytes[MEMORY_GRADIENTS], 6 * global.plans.host.bytes[MEMORY_PARAMETERS]);
     close_scene(&shard);
     close_scene(&global);
 }
-
-static struct error refusal(const struct scene *scene, int64_t limit, enum host_memory_limiter limiter)
-{
-    struct error error = ERROR_INIT;
-    struct host_memory_limit held = {.bytes = limit, .limiter = limiter};
-    cr_expect_eq(memory_budget_check(&scene->trainer, &scene->plan, held, &error), -1);
-    cr_expect_eq(error.kind, ERROR_NO_SPACE);
-    return error;
-}
-
-#define EXPECT_SAYS(error, words) cr_expect(strstr((error).message, words), "%s lacks: %s", (error).message, words)
 
 Test(memory_budget, what_does_not_fit_is_told_by_purpose_and_with_what_would)
 {
@@ -172,9 +306,9 @@ Test(memory_budget, what_does_not_fit_is_told_by_purpose_and_with_what_would)
     struct error error = ERROR_INIT;
     open_scene(&scene, "\"type\":\"OneDevice\"", 1, "\"preset\":\"resnet20\"",
                "\"batchSize\":4096,\"optimizer\":{\"type\":\"adamw\"}");
-    int64_t bytes = memory_plan_bytes(&scene.plan);
+    int64_t bytes = memory_plan_bytes(&scene.plans.host);
     struct host_memory_limit enough = {.bytes = bytes};
-    cr_expect_eq(memory_budget_check(&scene.trainer, &scene.plan, enough, &error), 0, "%s", error.message);
+    cr_expect_eq(memory_budget_check(&scene.trainer, &scene.plans, enough, &error), 0, "%s", error.message);
     error = refusal(&scene, bytes / 2, HOST_MEMORY_OF_CGROUP);
     SCOPED_FREE char *needs = memory_format("the memory plan needs %lld MiB, but the cgroup's limit is %lld MiB: "
                                             "parameters 1.0 MiB, gradients 1.0 MiB, optimizer 2.1 MiB, activations ",
@@ -198,13 +332,13 @@ Test(memory_budget, what_would_fit_fits)
     struct error error;
     long long batch = 0;
     open_scene(&scene, "\"type\":\"OneDevice\"", 1, "\"preset\":\"resnet20\"", "\"batchSize\":4096");
-    int64_t limit = memory_plan_bytes(&scene.plan) / 3;
+    int64_t limit = memory_plan_bytes(&scene.plans.host) / 3;
     error = refusal(&scene, limit, HOST_MEMORY_OF_CGROUP);
     const char *told = strstr(error.message, "training.batchSize: ");
     cr_assert(told && sscanf(told, "training.batchSize: %lld", &batch) == 1, "%s", error.message);
     SCOPED_FREE char *training = memory_format("\"batchSize\":%lld", batch);
     open_scene(&less, "\"type\":\"OneDevice\"", 1, "\"preset\":\"resnet20\"", training);
-    cr_expect_leq(memory_plan_bytes(&less.plan), limit + MIB);
+    cr_expect_leq(memory_plan_bytes(&less.plans.host), limit + MIB);
     close_scene(&less);
     close_scene(&scene);
 }
@@ -215,7 +349,7 @@ Test(memory_budget, no_remedy_is_named_that_the_job_may_not_have)
     struct scene scene;
     open_scene(&scene, "\"type\":\"OneDevice\"", 1, "\"preset\":\"resnet20\",\"statistics\":\"Global\"",
                "\"batchSize\":4096");
-    struct error error = refusal(&scene, memory_plan_bytes(&scene.plan) / 3, HOST_MEMORY_OF_PROCESS);
+    struct error error = refusal(&scene, memory_plan_bytes(&scene.plans.host) / 3, HOST_MEMORY_OF_PROCESS);
     EXPECT_SAYS(error, "training.batchSize: ");
     cr_expect(!strstr(error.message, "gradientAccumulation"), "%s", error.message);
     close_scene(&scene);
@@ -226,7 +360,7 @@ Test(memory_budget, the_absurd_is_refused_too)
 {
     struct scene scene;
     open_scene(&scene, "\"type\":\"OneDevice\"", 1, "\"preset\":\"gpt2-1558m\"", "\"batchSize\":1048576");
-    cr_expect_gt(memory_plan_bytes(&scene.plan), (int64_t)1 << 45);
+    cr_expect_gt(memory_plan_bytes(&scene.plans.host), (int64_t)1 << 45);
     cr_expect_lt(host_memory_held(), 256 * MIB);
     struct error error = refusal(&scene, (int64_t)64 << 30, HOST_MEMORY_OF_MACHINE);
     EXPECT_SAYS(error, "parameters 5942 MiB");
@@ -252,9 +386,9 @@ static int64_t vectors_of_peers(const char *exchange, unsigned workers)
     cr_assert_eq(device_open(&(struct device_options){.threads = 1}, &trainer->devices[0].device, NULL), 0);
     trainer->device = trainer->devices[0].device;
     cr_assert_eq(step_plan_batches(&scene.job, workers, 0, &trainer->plan, &error), 0, "%s", error.message);
-    cr_assert_eq(memory_budget_plan(trainer, &scene.job, &scene.plan, &error), 0, "%s", error.message);
-    int64_t vectors = scene.plan.bytes[MEMORY_EXCHANGE] / scene.plan.bytes[MEMORY_PARAMETERS];
-    cr_expect_eq(scene.plan.bytes[MEMORY_EXCHANGE] % scene.plan.bytes[MEMORY_PARAMETERS], 0);
+    cr_assert_eq(memory_budget_plan(trainer, &scene.job, &scene.plans, &error), 0, "%s", error.message);
+    int64_t vectors = scene.plans.host.bytes[MEMORY_EXCHANGE] / scene.plans.host.bytes[MEMORY_PARAMETERS];
+    cr_expect_eq(scene.plans.host.bytes[MEMORY_EXCHANGE] % scene.plans.host.bytes[MEMORY_PARAMETERS], 0);
     device_close(trainer->device);
     job_document_release(&scene.job);
     return vectors;
@@ -275,7 +409,7 @@ Test(memory_budget, what_is_on_its_way_between_peers_is_planned)
 static struct memory_plan plan_server(const char *strategy, const char *host, unsigned workers, bool saves)
 {
     struct job_document job;
-    struct memory_plan plan;
+    struct memory_plans plans;
     struct error error = ERROR_INIT;
     SCOPED_FREE char *text = memory_format("{\"name\":\"test\",\"strategy\":{\"type\":\"ParameterServer\"%s},"
                                            "\"model\":{\"preset\":\"mlp\",\"width\":64},"
@@ -300,10 +434,10 @@ static struct memory_plan plan_server(const char *strategy, const char *host, un
                                        .part = CREW_SERVES},
                               .checkpoint_directory = saves ? directory : NULL};
     cr_assert_eq(device_open(&(struct device_options){.threads = 1}, &trainer.device, NULL), 0);
-    cr_assert_eq(memory_budget_plan(&trainer, &job, &plan, &error), 0, "%s", error.message);
+    cr_assert_eq(memory_budget_plan(&trainer, &job, &plans, &error), 0, "%s", error.message);
     device_close(trainer.device);
     job_document_release(&job);
-    return plan;
+    return plans.host;
 }
 
 /* Two slots, so that the state is three times the parameters. */
