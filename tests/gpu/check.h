@@ -75,8 +75,8 @@ typedef void side_case(struct side *side, const int64_t *sizes);
 void compare_sides(struct side *cpu, struct side *gpu, const char *name, side_case *function, const int64_t *sizes,
                    double tolerance);
 
-/* With values in float32, then in bfloat16. */
-void check_operations(struct side *cpu, struct side *gpu);
+/* Those whose names begin so. With values in float32, then in bfloat16. */
+void check_operations(struct side *cpu, struct side *gpu, const char *beginning);
 void check_not_a_number(struct side *cpu, struct side *gpu);
 void check_steps(struct side *cpu, struct side *gpu);
 void check_streams(struct side *gpu);

@@ -3,6 +3,7 @@
  * gpu-test: the GPU against the CPU. Where there is no GPU it says so and skips.
  *
  *     gpu-test [operations]     operations alone: short enough for compute-sanitizer's racecheck
+ *     gpu-test operation NAME   those whose names begin so
  *     gpu-test small            all but the larger models: for a GPU that is emulated
  *     gpu-test rehearsal        operations with a CPU in the GPU's place: the cases themselves, where there is none
  */
@@ -17,7 +18,7 @@ static int rehearse(void)
     struct side cpu, another;
     side_open(&cpu, DEVICE_TYPE_CPU);
     side_open(&another, DEVICE_TYPE_CPU);
-    check_operations(&cpu, &another);
+    check_operations(&cpu, &another, "");
     check_not_a_number(&cpu, &another);
     check_steps(&cpu, &another);
     side_close(&another);
@@ -41,10 +42,13 @@ int main(int argc, char **argv)
     side_open(&cpu, DEVICE_TYPE_CPU);
     side_open(&gpu, DEVICE_TYPE_GPU);
     printf("%s; %s\n", device_description(gpu.device), device_description(cpu.device));
-    check_operations(&cpu, &gpu);
-    check_not_a_number(&cpu, &gpu);
-    check_steps(&cpu, &gpu);
-    if (strcmp(what, "operations") != 0) {
+    const bool is_one = strcmp(what, "operation") == 0 && argc > 2;
+    check_operations(&cpu, &gpu, is_one ? argv[2] : "");
+    if (!is_one) {
+        check_not_a_number(&cpu, &gpu);
+        check_steps(&cpu, &gpu);
+    }
+    if (!is_one && strcmp(what, "operations") != 0) {
         check_streams(&gpu);
         check_recordings(&gpu);
         check_models(&cpu, &gpu, strcmp(what, "small") == 0);

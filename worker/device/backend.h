@@ -39,6 +39,9 @@ struct device_backend {
     bool (*pin)(struct device *device, void *memory, size_t bytes);
     void (*unpin)(struct device *device, void *memory);
 
+    /* NULL: it has attention of any width. */
+    int (*check_attention)(const struct device *device, int64_t width, enum stored stored, struct error *error);
+
     int (*stream_new)(struct device *device, struct device_stream **ret_stream, struct error *error);
     void (*stream_free)(struct device_stream *stream);
     int (*stream_synchronise)(struct device_stream *stream, struct error *error);

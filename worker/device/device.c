@@ -121,6 +121,13 @@ void device_unpin(struct device *device, void *memory)
     device->backend->unpin(device, memory);
 }
 
+int device_check_attention(const struct device *device, int64_t width, enum stored stored, struct error *error)
+{
+    if (device->backend->check_attention == NULL)
+        return 0;
+    return device->backend->check_attention(device, width, stored, error);
+}
+
 int device_memory_room(struct device *device, int64_t *ret_total, int64_t *ret_free, struct error *error)
 {
     return device->backend->memory_room(device, ret_total, ret_free, error);

@@ -50,6 +50,9 @@ const char *device_arithmetic(const struct device *device);
 /* From now on, while none of its streams has work. ERROR_DEVICE where it lacks that. */
 int device_set_arithmetic(struct device *device, const char *arithmetic, struct error *error);
 
+/* ERROR_UNSUPPORTED where attention of heads so wide, and values stored so, is more than the device can do. */
+int device_check_attention(const struct device *device, int64_t width, enum stored stored, struct error *error);
+
 /* CPUs that this process may use: the affinity mask, cut by a cgroup's CPU quota; at least 1. */
 int device_available_cpus(void);
 
@@ -67,14 +70,14 @@ void device_free(struct device *device, void *memory);
 bool device_pin(struct device *device, void *memory, size_t bytes);
 void device_unpin(struct device *device, void *memory);
 
-int device_stream_new(struct device *device, struct device_stream **ret_stream, struct error *error);
-/* Waits for what is queued. */
-void device_stream_free(struct device_stream *stream);
 /* Of a device whose memory is not shared: bytes in all, and those that nobody, here or in another process, has taken. */
 int device_memory_room(struct device *device, int64_t *ret_total, int64_t *ret_free, struct error *error);
 /* What each stream takes of that. */
 int64_t device_stream_bytes(const struct device *device);
 
+int device_stream_new(struct device *device, struct device_stream **ret_stream, struct error *error);
+/* Waits for what is queued. */
+void device_stream_free(struct device_stream *stream);
 int device_stream_synchronise(struct device_stream *stream, struct error *error);
 
 /* An event is done until it is recorded for the first time. Recording again is allowed once nobody waits for it. */

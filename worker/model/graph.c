@@ -26,6 +26,19 @@ int64_t example_targets(const struct example_format *format)
     return format->target_type == ELEMENT_INT32 ? format->target_elements : 1;
 }
 
+/* Of the layers that run here. */
+static int check_device(const struct graph *graph, struct error *error)
+{
+    for (unsigned i = 0; i < graph->node_count; i++) {
+        const struct layer *layer = &graph->nodes[i].layer;
+        if (!graph->nodes[i].own || layer->kind->check_device == NULL)
+            continue;
+        if (layer->kind->check_device(layer, graph->device, graph->stored, error) < 0)
+            return error_wrap(error, "model.layers[%u] (%s)", i, layer->name);
+    }
+    return 0;
+}
+
 static int build(struct graph *graph, const struct graph_options *options, struct error *error)
 {
     if (options->max_examples < 1)
@@ -38,6 +51,8 @@ static int build(struct graph *graph, const struct graph_options *options, struc
     graph->written = memory_allocate(graph->node_count, sizeof *graph->written);
     if (options->layout_only)
         return 0;
+    if (check_device(graph, error) < 0)
+        return -1;
     if (graph_plan_memory(graph, error) < 0)
         return -1;
     return graph->is_stage || options->plan_only ? 0 : graph_plan_buckets(graph, error);

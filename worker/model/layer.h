@@ -96,6 +96,9 @@ struct layer_kind {
     bool repeats; /* forward is so cheap that it may run again for the way back, in place of keeping the output */
     /* Fills output and parameters; errors say what to change, without the layer's name. */
     int (*resolve)(struct layer *layer, struct error *error);
+    /* Once it is resolved: ERROR_UNSUPPORTED where the device cannot do it. NULL: each can. */
+    int (*check_device)(const struct layer *layer, const struct device *device, enum stored stored,
+                        struct error *error);
     void (*forward)(const struct layer_call *call);
     void (*backward_parameters)(const struct layer_call *call); /* NULL: none */
     void (*backward_input)(const struct layer_call *call);      /* NULL when gradient_passes or no gradient exists */

@@ -24,6 +24,11 @@ static int resolve(struct layer *layer, struct error *error)
     return 0;
 }
 
+static int check_device(const struct layer *layer, const struct device *device, enum stored stored, struct error *error)
+{
+    return device_check_attention(device, layer->output.dims[1] / layer->spec.heads, stored, error);
+}
+
 static void forward(const struct layer_call *call)
 {
     const struct layer *layer = call->layer;
@@ -73,6 +78,7 @@ const struct layer_kind layer_attention = {
     .type = LAYER_ATTENTION,
     .input_count = 1,
     .resolve = resolve,
+    .check_device = check_device,
     .forward = forward,
     .backward_input = backward_input,
     .kept = kept,

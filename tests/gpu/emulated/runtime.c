@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * GPUs and their memory. EMULATED_GPUS says how many there are (1); each has
- * EMULATED_GPU_MEMORY MiB (4096). New memory is full of not-a-numbers. Each process has GPUs of its own, unless
- * EMULATED_GPUS_SHARED=1. EMULATED_DRIVER is the CUDA that their driver is for (13000); 0: there is none. With EMULATED_PAGEABLE=refused an asynchronous copy of memory that is neither a device's nor pinned
+ * EMULATED_GPU_MEMORY MiB (4096), and EMULATED_SHARED_KIB of dynamic shared memory for a block (227, as 9.0 has). New memory is
+ * full of not-a-numbers. Each process has GPUs of its own, unless EMULATED_GPUS_SHARED=1. EMULATED_DRIVER is the CUDA that their
+ * driver is for (13000); 0: there is none. With EMULATED_PAGEABLE=refused an asynchronous copy of memory that is neither a device's nor pinned
  * fails, where a GPU would have the host wait.
  */
 #include <pthread.h>
@@ -92,6 +93,12 @@ cudaError_t cudaDriverGetVersion(int *version)
     return cudaSuccess;
 }
 
+static size_t shared_bytes_max(void)
+{
+    const size_t wanted = (size_t)setting("EMULATED_SHARED_KIB", EMULATED_SHARED_BYTES_MAX >> 10) << 10;
+    return wanted < EMULATED_SHARED_BYTES_MAX ? wanted : EMULATED_SHARED_BYTES_MAX;
+}
+
 cudaError_t cudaGetDeviceCount(int *count)
 {
     int driver = 0;
@@ -127,7 +134,8 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int devic
 {
     if (check_device(device) != cudaSuccess)
         return cudaErrorInvalidDevice;
-    *properties = (struct cudaDeviceProp){.totalGlobalMem = memory_of_a_device(), .major = 9, .minor = 0};
+    *properties = (struct cudaDeviceProp){
+        .totalGlobalMem = memory_of_a_device(), .sharedMemPerBlockOptin = shared_bytes_max(), .major = 9, .minor = 0};
     snprintf(properties->name, sizeof properties->name, "emulated by the processor");
     return cudaSuccess;
 }
@@ -206,13 +214,6 @@ static cudaError_t give_back(enum cudaMemoryType type, bool registered, void *me
     return cudaSuccess;
 }
 
-cudaError_t cudaMalloc(void **memory, size_t bytes)
-{
-    return allocate(cudaMemoryTypeDevice, memory, bytes);
-}
-
-cudaError_t cudaFree(void *memory)
-{
 cudaError_t cudaMemGetInfo(size_t *free, size_t *total)
 {
     pthread_mutex_lock(&lock);
@@ -222,6 +223,13 @@ cudaError_t cudaMemGetInfo(size_t *free, size_t *total)
     return cudaSuccess;
 }
 
+cudaError_t cudaMalloc(void **memory, size_t bytes)
+{
+    return allocate(cudaMemoryTypeDevice, memory, bytes);
+}
+
+cudaError_t cudaFree(void *memory)
+{
     return give_back(cudaMemoryTypeDevice, false, memory);
 }
 
@@ -298,7 +306,7 @@ static struct {
 
 cudaError_t emulated_set_attribute(void *kernel, enum cudaFuncAttribute attribute, int value)
 {
-    if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 || value > EMULATED_SHARED_BYTES_MAX)
+    if (attribute != cudaFuncAttributeMaxDynamicSharedMemorySize || value < 0 || (size_t)value > shared_bytes_max())
         return emulated_fail(cudaErrorInvalidValue);
     int i = 0;
     pthread_mutex_lock(&lock);
@@ -314,7 +322,8 @@ cudaError_t emulated_set_attribute(void *kernel, enum cudaFuncAttribute attribut
 
 static size_t shared_bytes_allowed(const void *kernel)
 {
-    size_t allowed = EMULATED_SHARED_BYTES_UNASKED;
+    size_t allowed =
+        EMULATED_SHARED_BYTES_UNASKED < shared_bytes_max() ? EMULATED_SHARED_BYTES_UNASKED : shared_bytes_max();
     pthread_mutex_lock(&lock);
     for (int i = 0; i < ATTRIBUTES_MAX; i++)
         if (asked[i].kernel == kernel)

@@ -7,6 +7,9 @@
  * twice, once for the queries' gradients and once for those of keys and values, so
  * that no block adds to another's results.
  *
+ * Where a block may not have shared memory for all tiles that it multiplies, they
+ * take turns in the same place (LEAN): more reading, the same sums in the same order.
+ *
  * Tiles lie in shared memory by column (column after column, 64 rows each) where a
  * product runs over the width, and by row, padded with zeros to the width of the
  * kernel, where it runs over rows: so both factors are read four numbers at a time.
@@ -23,7 +26,6 @@
 #define ATTENTION_TILE 64
 #define ATTENTION_SIDE 16 /* threads along each axis of a block */
 #define ATTENTION_SHARE 4 /* rows and keys of a tile that a thread has */
-#define ATTENTION_WIDTH_MAX 128
 #define ATTENTION_PITCH (ATTENTION_TILE + 4) /* of a column, and of a row of scores */
 
 /* One head of one example: offsets into qkv (and its gradient) and into y. */
@@ -47,6 +49,25 @@ static __device__ inline struct attention_head attention_head(int64_t t, int64_t
             number * t,
             (int)width,
             1.0f / sqrtf((float)width)};
+}
+
+/* Blocks stand in one row, all tiles of a head side by side: the other axes of a grid end at 65,535. */
+static __host__ __device__ inline unsigned attention_tile_count(int64_t t)
+{
+    return (unsigned)((t + ATTENTION_TILE - 1) / ATTENTION_TILE);
+}
+static __device__ inline int64_t attention_tile(int64_t t)
+{
+    return blockIdx.x % attention_tile_count(t);
+}
+static __device__ inline int64_t attention_number(int64_t t)
+{
+    return blockIdx.x / attention_tile_count(t);
+}
+/* Of a head's tiles of queries the longest row comes first. */
+static __device__ inline int64_t first_query(int64_t t)
+{
+    return (attention_tile_count(t) - 1 - attention_tile(t)) * ATTENTION_TILE;
 }
 
 static __device__ inline int attention_thread(void)
@@ -182,20 +203,39 @@ template <int LANES> static __device__ inline float row_sum(float x)
     return x;
 }
 
-/* Bytes of tiles by column and by row, and of scores. */
-static inline size_t attention_bytes(int64_t width, int columns, size_t by_column, size_t by_row)
+/* Floats of a tile by column, by row, or of either in turn. */
+static __host__ __device__ inline int tile_by_column(int width)
 {
-    const size_t floats = by_column * (size_t)width * ATTENTION_PITCH +
-                          by_row * ATTENTION_TILE * ATTENTION_SIDE * (size_t)columns + ATTENTION_TILE * ATTENTION_PITCH;
-    return floats * sizeof(float);
+    return width * ATTENTION_PITCH;
 }
+static __host__ __device__ inline int tile_by_row(int columns)
+{
+    return ATTENTION_TILE * ATTENTION_SIDE * columns;
+}
+static __host__ __device__ inline int tile_in_turn(int width, int columns)
+{
+    return tile_by_column(width) > tile_by_row(columns) ? tile_by_column(width) : tile_by_row(columns);
+}
+
+/* Bytes of so many tiles, and of scores. */
+static inline size_t attention_bytes(int64_t width, int columns, int by_column, int by_row, int in_turn)
+{
+    const int floats = by_column * tile_by_column((int)width) + by_row * tile_by_row(columns) +
+                       in_turn * tile_in_turn((int)width, columns) + ATTENTION_TILE * ATTENTION_PITCH;
+    return (size_t)floats * sizeof(float);
+}
+
+/* What a kernel asks for, as a rule and where that is more than there is. */
+struct attention_needs {
+    size_t bytes, lean_bytes;
+};
 
 /* A block a tile of each head; more shared memory than 48 KiB must be asked for. */
 template <typename Operation, typename... More>
 static void launch_attention(const struct cuda_call *call, const Operation &op, dim3 threads, size_t shared_bytes,
                              void (*kernel)(Operation, More...), More... more)
 {
-    const unsigned tiles = (unsigned)((op.t + ATTENTION_TILE - 1) / ATTENTION_TILE);
+    const unsigned blocks = attention_tile_count(op.t) * (unsigned)(op.b * op.heads);
     if (op.b == 0)
         return;
     cudaError_t result =
@@ -205,7 +245,23 @@ static void launch_attention(const struct cuda_call *call, const Operation &op, 
     if (result != cudaSuccess)
         cuda_call_fail(call, result, "cudaFuncSetAttribute");
     else
-        launch_kernel(call, dim3(tiles, (unsigned)(op.b * op.heads)), threads, shared_bytes, kernel, op, more...);
+        launch_kernel(call, dim3(blocks), threads, shared_bytes, kernel, op, more...);
+}
+
+/* The whole one where the GPU has what that needs, else the lean one. */
+template <typename Operation, typename... More>
+static void launch_fitting(const struct cuda_call *call, const Operation &op, dim3 threads, attention_needs needs,
+                           void (*whole)(Operation, More...), void (*lean)(Operation, More...), More... more)
+{
+    if (needs.bytes <= call->shared_bytes)
+        launch_attention(call, op, threads, needs.bytes, whole, more...);
+    else
+        launch_attention(call, op, threads, needs.lean_bytes, lean, more...);
+}
+
+static inline int columns_of(int64_t width)
+{
+    return width <= 32 ? 2 : width <= 64 ? 4 : 8;
 }
 
 /* Columns of a head's width that a thread has (or 16ths of what a warp has), rounded up to a kernel that there is; 0: too
@@ -213,11 +269,11 @@ static void launch_attention(const struct cuda_call *call, const Operation &op, 
 static inline int attention_columns(const struct cuda_call *call, int64_t c, int64_t heads)
 {
     const int64_t width = c / heads;
-    if (width > ATTENTION_WIDTH_MAX) {
+    if (width > CUDA_ATTENTION_WIDTH_MAX) {
         cuda_call_refuse(call, "a head wider than 128 is not to be had on a GPU: give the attention more heads");
         return 0;
     }
-    return width <= 32 ? 2 : width <= 64 ? 4 : 8;
+    return columns_of(width);
 }
 
 /* Calls launch<COLUMNS>(call, op) for the columns that the heads' width asks for. */

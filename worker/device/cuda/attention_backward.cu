@@ -1,24 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/device/cuda/attention_tensor.cuh"
 
-/* A block's shared memory. Each kernel needs some tiles by row as well. */
+/* A block's shared memory. Each kernel needs some tiles by row as well. Lean: queries give way to dy, keys to values, and both to
+ * tiles by row. */
 struct attention_tiles {
-    float *queries, *keys, *values, *dy, *scores, *by_row;
+    float *queries, *keys, *values, *dy, *scores, *by_row, *more_by_row;
     struct row_statistics statistics;
 };
 
+template <int COLUMNS, bool LEAN>
 static __device__ struct attention_tiles attention_tiles(const struct attention_head &head, float *shared)
 {
-    const int tile = head.width * ATTENTION_PITCH;
+    const int tile = LEAN ? tile_in_turn(head.width, COLUMNS) : tile_by_column(head.width);
     struct attention_tiles tiles = {};
     tiles.queries = shared;
     tiles.keys = tiles.queries + tile;
-    tiles.values = tiles.keys + tile;
-    tiles.dy = tiles.values + tile;
-    tiles.scores = tiles.dy + tile;
+    tiles.values = LEAN ? tiles.keys : tiles.keys + tile;
+    tiles.dy = LEAN ? tiles.queries : tiles.values + tile;
+    tiles.scores = (LEAN ? tiles.values : tiles.dy) + tile;
     tiles.statistics.logsumexp = tiles.scores + ATTENTION_TILE * ATTENTION_PITCH;
     tiles.statistics.dots = tiles.statistics.logsumexp + ATTENTION_TILE;
-    tiles.by_row = tiles.statistics.dots + ATTENTION_TILE;
+    tiles.by_row = LEAN ? tiles.queries : tiles.statistics.dots + ATTENTION_TILE;
+    tiles.more_by_row = LEAN ? tiles.keys : tiles.by_row + tile_by_row(COLUMNS);
     return tiles;
 }
 
@@ -30,7 +33,6 @@ static __device__ void load_keys(const struct attention_backward &op, const stru
     load_tile<COLUMNS>(head, op.qkv + head.value, head.qkv_row, key, tiles.values, NULL);
 }
 
-/* With the statistics of their rows. */
 template <int COLUMNS>
 static __device__ void load_queries(const struct attention_backward &op, const struct attention_head &head,
                                     int64_t query, const struct attention_tiles &tiles, float *queries_by_row,
@@ -38,17 +40,20 @@ static __device__ void load_queries(const struct attention_backward &op, const s
 {
     load_tile<COLUMNS>(head, op.qkv + head.query, head.qkv_row, query, tiles.queries, queries_by_row);
     load_tile<COLUMNS>(head, op.dy + head.output, head.output_row, query, tiles.dy, dy_by_row);
+}
+
+static __device__ void load_row_statistics(const struct attention_backward &op, const struct attention_head &head,
+                                           int64_t query, const struct attention_tiles &tiles)
+{
     load_statistics<float, ATTENTION_SIDE * ATTENTION_SIDE / WARP>(op, head, query, attention_thread() / WARP,
                                                                    attention_thread() % WARP, tiles.statistics);
 }
 
-/* Softmax weights P of the tile, and dS = P (dP - dot) / sqrt(width). */
+/* Scores become softmax weights P of the tile, and dscores, which are dP, become dS = P (dP - dot) / sqrt(width). */
 static __device__ void weigh(const struct attention_head &head, int64_t query, int64_t key,
                              const struct attention_tiles &tiles, float weights[ATTENTION_SHARE][ATTENTION_SHARE],
                              float dscores[ATTENTION_SHARE][ATTENTION_SHARE])
 {
-    multiply_rows(head, tiles.queries, tiles.keys, weights);
-    multiply_rows(head, tiles.dy, tiles.values, dscores);
 #pragma unroll
     for (int i = 0; i < ATTENTION_SHARE; i++)
 #pragma unroll
@@ -62,20 +67,50 @@ static __device__ void weigh(const struct attention_head &head, int64_t query, i
         }
 }
 
-template <int COLUMNS> static __global__ void each_query_tile(struct attention_backward op)
+/* The weights and dS of a tile, once its statistics and (unless lean) its tiles have been loaded. Lean: tiles by row may come to
+ * where those by column were when it returns. */
+template <int COLUMNS, bool LEAN>
+static __device__ void compare(const struct attention_backward &op, const struct attention_head &head, int64_t query,
+                               int64_t key, const struct attention_tiles &tiles,
+                               float weights[ATTENTION_SHARE][ATTENTION_SHARE],
+                               float dscores[ATTENTION_SHARE][ATTENTION_SHARE])
+{
+    if (LEAN) {
+        load_tile<COLUMNS>(head, op.qkv + head.query, head.qkv_row, query, tiles.queries, NULL);
+        load_tile<COLUMNS>(head, op.qkv + head.key, head.qkv_row, key, tiles.keys, NULL);
+    }
+    __syncthreads();
+    multiply_rows(head, tiles.queries, tiles.keys, weights);
+    if (LEAN) {
+        __syncthreads();
+        load_tile<COLUMNS>(head, op.dy + head.output, head.output_row, query, tiles.dy, NULL);
+        load_tile<COLUMNS>(head, op.qkv + head.value, head.qkv_row, key, tiles.values, NULL);
+        __syncthreads();
+    }
+    multiply_rows(head, tiles.dy, tiles.values, dscores);
+    weigh(head, query, key, tiles, weights, dscores);
+    if (LEAN)
+        __syncthreads();
+}
+
+template <int COLUMNS, bool LEAN> static __global__ void each_query_tile(struct attention_backward op)
 {
     extern __shared__ __align__(16) float shared[];
-    const struct attention_head head = attention_head(op.t, op.c, op.heads, blockIdx.y);
-    const struct attention_tiles tiles = attention_tiles(head, shared);
-    const int64_t query = (int64_t)(gridDim.x - 1 - blockIdx.x) * ATTENTION_TILE;
+    const struct attention_head head = attention_head(op.t, op.c, op.heads, attention_number(op.t));
+    const struct attention_tiles tiles = attention_tiles<COLUMNS, LEAN>(head, shared);
+    const int64_t query = first_query(op.t);
     float sums[ATTENTION_SHARE][COLUMNS] = {};
-    load_queries<COLUMNS>(op, head, query, tiles, NULL, NULL);
+    if (!LEAN)
+        load_queries<COLUMNS>(op, head, query, tiles, NULL, NULL);
+    load_row_statistics(op, head, query, tiles);
     for (int64_t key = 0; key <= query; key += ATTENTION_TILE) {
         float weights[ATTENTION_SHARE][ATTENTION_SHARE] = {}, dscores[ATTENTION_SHARE][ATTENTION_SHARE] = {};
-        load_keys<COLUMNS>(op, head, key, tiles, tiles.by_row);
-        __syncthreads();
-        weigh(head, query, key, tiles, weights, dscores);
+        if (!LEAN)
+            load_keys<COLUMNS>(op, head, key, tiles, tiles.by_row);
+        compare<COLUMNS, LEAN>(op, head, query, key, tiles, weights, dscores);
         store_by_key(tiles.scores, dscores);
+        if (LEAN)
+            load_tile<COLUMNS>(head, op.qkv + head.key, head.qkv_row, key, NULL, tiles.by_row);
         __syncthreads();
         multiply_scores<COLUMNS>(tiles.scores, tiles.by_row, sums);
         __syncthreads();
@@ -83,21 +118,27 @@ template <int COLUMNS> static __global__ void each_query_tile(struct attention_b
     store_rows<COLUMNS>(head, op.dqkv + head.query, head.qkv_row, query, sums);
 }
 
-template <int COLUMNS> static __global__ void each_key_tile(struct attention_backward op)
+template <int COLUMNS, bool LEAN> static __global__ void each_key_tile(struct attention_backward op)
 {
     extern __shared__ __align__(16) float shared[];
-    const struct attention_head head = attention_head(op.t, op.c, op.heads, blockIdx.y);
-    const struct attention_tiles tiles = attention_tiles(head, shared);
-    const int64_t key = (int64_t)blockIdx.x * ATTENTION_TILE;
-    float *queries = tiles.by_row, *dy = queries + ATTENTION_TILE * ATTENTION_SIDE * COLUMNS;
+    const struct attention_head head = attention_head(op.t, op.c, op.heads, attention_number(op.t));
+    const struct attention_tiles tiles = attention_tiles<COLUMNS, LEAN>(head, shared);
+    const int64_t key = attention_tile(op.t) * ATTENTION_TILE;
+    float *queries = tiles.by_row, *dy = tiles.more_by_row;
     float dkeys[ATTENTION_SHARE][COLUMNS] = {}, dvalues[ATTENTION_SHARE][COLUMNS] = {};
-    load_keys<COLUMNS>(op, head, key, tiles, NULL);
+    if (!LEAN)
+        load_keys<COLUMNS>(op, head, key, tiles, NULL);
     for (int64_t query = key; query < op.t; query += ATTENTION_TILE) {
         float weights[ATTENTION_SHARE][ATTENTION_SHARE] = {}, dscores[ATTENTION_SHARE][ATTENTION_SHARE] = {};
-        load_queries<COLUMNS>(op, head, query, tiles, queries, dy);
-        __syncthreads();
-        weigh(head, query, key, tiles, weights, dscores);
+        if (!LEAN)
+            load_queries<COLUMNS>(op, head, query, tiles, queries, dy);
+        load_row_statistics(op, head, query, tiles);
+        compare<COLUMNS, LEAN>(op, head, query, key, tiles, weights, dscores);
         store_by_query(tiles.scores, weights);
+        if (LEAN) {
+            load_tile<COLUMNS>(head, op.qkv + head.query, head.qkv_row, query, NULL, queries);
+            load_tile<COLUMNS>(head, op.dy + head.output, head.output_row, query, NULL, dy);
+        }
         __syncthreads();
         multiply_scores<COLUMNS>(tiles.scores, dy, dvalues);
         __syncthreads();
@@ -110,13 +151,31 @@ template <int COLUMNS> static __global__ void each_key_tile(struct attention_bac
     store_rows<COLUMNS>(head, op.dqkv + head.value, head.qkv_row, key, dvalues);
 }
 
+#define STATISTICS_BYTES (2 * ATTENTION_TILE * sizeof(float))
+static size_t lean_bytes(int64_t width, int columns)
+{
+    return attention_bytes(width, columns, 0, 0, 2) + STATISTICS_BYTES;
+}
+
 template <int COLUMNS> static void launch_both(const struct cuda_call *call, const struct attention_backward *op)
 {
-    const size_t statistics = 2 * ATTENTION_TILE * sizeof(float);
     const int64_t width = op->c / op->heads;
     const dim3 threads(ATTENTION_SIDE, ATTENTION_SIDE);
-    launch_attention(call, *op, threads, attention_bytes(width, COLUMNS, 4, 1) + statistics, each_query_tile<COLUMNS>);
-    launch_attention(call, *op, threads, attention_bytes(width, COLUMNS, 4, 2) + statistics, each_key_tile<COLUMNS>);
+    const size_t lean = lean_bytes(width, COLUMNS);
+    launch_fitting(call, *op, threads, {attention_bytes(width, COLUMNS, 4, 1, 0) + STATISTICS_BYTES, lean},
+                   each_query_tile<COLUMNS, false>, each_query_tile<COLUMNS, true>);
+    launch_fitting(call, *op, threads, {attention_bytes(width, COLUMNS, 4, 2, 0) + STATISTICS_BYTES, lean},
+                   each_key_tile<COLUMNS, false>, each_key_tile<COLUMNS, true>);
+}
+
+size_t cuda_attention_bytes(int64_t width, enum stored stored)
+{
+    const int columns = columns_of(width);
+    if (stored == STORED_BFLOAT16)
+        return attention_bytes_bfloat16(columns);
+    const size_t there = attention_bytes(width, columns, 1, 0, 1);
+    const size_t back = lean_bytes(width, columns);
+    return back > there ? back : there;
 }
 
 void cuda_attention_backward(const struct cuda_call *call, const struct attention_backward *op)

@@ -33,13 +33,13 @@ template <int STEPS>
 static __global__ void __launch_bounds__(TILE_WARPS *WARP) each_query_tile(struct attention_backward op, bool whole)
 {
     extern __shared__ __align__(16) float shared[];
-    const struct attention_head head = attention_head(op.t, op.c, op.heads, blockIdx.y);
+    const struct attention_head head = attention_head(op.t, op.c, op.heads, attention_number(op.t));
     const struct bfloat16 *qkv = (const struct bfloat16 *)op.qkv, *gradient = (const struct bfloat16 *)op.dy;
     struct bfloat16 *queries = (struct bfloat16 *)shared, *dy = queries + ROW_TILE(STEPS);
     struct bfloat16 *keys = dy + ROW_TILE(STEPS), *value_rows = keys + ROW_TILE(STEPS);
     struct bfloat16 *turned_keys = value_rows + ROW_TILE(STEPS);
     const struct row_statistics statistics = statistics_behind(turned_keys + TURNED_TILE(STEPS));
-    const int64_t query = (int64_t)(gridDim.x - 1 - blockIdx.x) * ATTENTION_TILE;
+    const int64_t query = first_query(op.t);
     float sums[2 * STEPS][4] = {};
     load_rows<STEPS>(head, whole, qkv + head.query, head.qkv_row, query, queries);
     load_rows<STEPS>(head, whole, gradient + head.output, head.output_row, query, dy);
@@ -60,17 +60,30 @@ static __global__ void __launch_bounds__(TILE_WARPS *WARP) each_query_tile(struc
 }
 
 template <int STEPS>
+static __device__ inline void load_both_turned(const struct attention_backward &op, const struct attention_head &head,
+                                               int64_t query, struct bfloat16 *queries, struct bfloat16 *dy)
+{
+    const struct bfloat16 *qkv = (const struct bfloat16 *)op.qkv, *gradient = (const struct bfloat16 *)op.dy;
+    load_turned<STEPS>(head, qkv + head.query, head.qkv_row, query, queries);
+    load_turned<STEPS>(head, gradient + head.output, head.output_row, query, dy);
+}
+
+/* Lean: turned tiles come to where the same were by row. */
+template <int STEPS, bool LEAN>
 static __global__ void __launch_bounds__(TILE_WARPS *WARP) each_key_tile(struct attention_backward op, bool whole)
 {
     extern __shared__ __align__(16) float shared[];
-    const struct attention_head head = attention_head(op.t, op.c, op.heads, blockIdx.y);
+    const struct attention_head head = attention_head(op.t, op.c, op.heads, attention_number(op.t));
     const struct bfloat16 *qkv = (const struct bfloat16 *)op.qkv, *gradient = (const struct bfloat16 *)op.dy;
     struct bfloat16 *to = (struct bfloat16 *)op.dqkv;
     struct bfloat16 *keys = (struct bfloat16 *)shared, *value_rows = keys + ROW_TILE(STEPS);
-    struct bfloat16 *queries = value_rows + ROW_TILE(STEPS), *dy = queries + ROW_TILE(STEPS);
-    struct bfloat16 *turned_queries = dy + ROW_TILE(STEPS), *turned_dy = turned_queries + TURNED_TILE(STEPS);
-    const struct row_statistics statistics = statistics_behind(turned_dy + TURNED_TILE(STEPS));
-    const int64_t key = (int64_t)blockIdx.x * ATTENTION_TILE;
+    struct bfloat16 *queries = value_rows + ROW_TILE(STEPS);
+    struct bfloat16 *dy = queries + (LEAN ? TILE_IN_TURN(STEPS) : ROW_TILE(STEPS));
+    struct bfloat16 *turned_queries = LEAN ? queries : dy + ROW_TILE(STEPS);
+    struct bfloat16 *turned_dy = LEAN ? dy : turned_queries + TURNED_TILE(STEPS);
+    const struct row_statistics statistics =
+        statistics_behind(turned_dy + (LEAN ? TILE_IN_TURN(STEPS) : TURNED_TILE(STEPS)));
+    const int64_t key = attention_tile(op.t) * ATTENTION_TILE;
     float dkeys[2 * STEPS][4] = {}, dvalues[2 * STEPS][4] = {};
     load_rows<STEPS>(head, whole, qkv + head.key, head.qkv_row, key, keys);
     load_rows<STEPS>(head, whole, qkv + head.value, head.qkv_row, key, value_rows);
@@ -78,13 +91,18 @@ static __global__ void __launch_bounds__(TILE_WARPS *WARP) each_key_tile(struct 
         float scores[KEY_TILES][4] = {}, dscores[KEY_TILES][4] = {};
         load_rows<STEPS>(head, whole, qkv + head.query, head.qkv_row, query, queries);
         load_rows<STEPS>(head, whole, gradient + head.output, head.output_row, query, dy);
-        load_turned<STEPS>(head, qkv + head.query, head.qkv_row, query, turned_queries);
-        load_turned<STEPS>(head, gradient + head.output, head.output_row, query, turned_dy);
+        if (!LEAN)
+            load_both_turned<STEPS>(op, head, query, turned_queries, turned_dy);
         load_statistics<struct bfloat16, TILE_WARPS>(op, head, query, (int)threadIdx.y, (int)threadIdx.x, statistics);
         __syncthreads();
         multiply_tiles<STEPS>(keys, queries, scores);
         multiply_tiles<STEPS>(value_rows, dy, dscores);
         weigh(head, query, key, true, statistics, scores, dscores);
+        if (LEAN) {
+            __syncthreads();
+            load_both_turned<STEPS>(op, head, query, turned_queries, turned_dy);
+            __syncthreads();
+        }
         multiply_turned<STEPS>(scores, turned_dy, dvalues);
         multiply_turned<STEPS>(dscores, turned_queries, dkeys);
         __syncthreads();
@@ -93,15 +111,29 @@ static __global__ void __launch_bounds__(TILE_WARPS *WARP) each_key_tile(struct 
     store_sums<STEPS>(head, to + head.value, head.qkv_row, key, dvalues);
 }
 
+/* Elements of tiles: each kernel's, and of the second when it is lean. */
+#define OF_QUERIES(steps) (4 * ROW_TILE(steps) + TURNED_TILE(steps))
+#define OF_KEYS(steps) (4 * ROW_TILE(steps) + 2 * TURNED_TILE(steps))
+#define OF_KEYS_LEAN(steps) (2 * ROW_TILE(steps) + 2 * TILE_IN_TURN(steps))
+
+static size_t bytes_of(int elements)
+{
+    return (size_t)elements * sizeof(struct bfloat16) + STATISTICS_BYTES;
+}
+
+size_t attention_bytes_bfloat16(int steps)
+{
+    return bytes_of(OF_QUERIES(steps) > OF_KEYS_LEAN(steps) ? OF_QUERIES(steps) : OF_KEYS_LEAN(steps));
+}
+
 template <int STEPS> static void launch(const struct cuda_call *call, const struct attention_backward *op)
 {
     const bool whole = heads_are_whole(op->c, op->heads, op->qkv, op->dy);
-    const size_t of_queries = 4 * ROW_TILE(STEPS) + TURNED_TILE(STEPS), of_keys = of_queries + TURNED_TILE(STEPS);
     const dim3 threads(WARP, TILE_WARPS);
-    launch_attention(call, *op, threads, of_queries * sizeof(struct bfloat16) + STATISTICS_BYTES,
-                     each_query_tile<STEPS>, whole);
-    launch_attention(call, *op, threads, of_keys * sizeof(struct bfloat16) + STATISTICS_BYTES, each_key_tile<STEPS>,
-                     whole);
+    launch_attention(call, *op, threads, bytes_of(OF_QUERIES(STEPS)), each_query_tile<STEPS>, whole);
+    launch_fitting(call, *op, threads,
+                   {bytes_of(OF_KEYS(STEPS)), bytes_of(OF_KEYS_LEAN(STEPS))},
+                   each_key_tile<STEPS, false>, each_key_tile<STEPS, true>, whole);
 }
 
 void attention_backward_bfloat16(const struct cuda_call *call, const struct attention_backward *op)

@@ -51,14 +51,16 @@ static __device__ void finish(const struct attention_forward &op, const struct a
     store_rows<COLUMNS>(head, op.y + head.output, head.output_row, query, state->output);
 }
 
-/* The longest rows of tiles come first. */
-template <int COLUMNS> static __global__ void each_query_tile(struct attention_forward op)
+/* Lean: values come to where the keys were. */
+template <int COLUMNS, bool LEAN> static __global__ void each_query_tile(struct attention_forward op)
 {
     extern __shared__ __align__(16) float shared[];
-    const struct attention_head head = attention_head(op.t, op.c, op.heads, blockIdx.y);
-    const int by_column = head.width * ATTENTION_PITCH, by_row = ATTENTION_TILE * ATTENTION_SIDE * COLUMNS;
-    float *queries = shared, *keys = queries + by_column, *values = keys + by_column, *powers = values + by_row;
-    const int64_t query = (int64_t)(gridDim.x - 1 - blockIdx.x) * ATTENTION_TILE;
+    const struct attention_head head = attention_head(op.t, op.c, op.heads, attention_number(op.t));
+    const int keys_floats = LEAN ? tile_in_turn(head.width, COLUMNS) : tile_by_column(head.width);
+    float *queries = shared, *keys = queries + tile_by_column(head.width);
+    float *values = LEAN ? keys : keys + keys_floats;
+    float *powers = keys + keys_floats + (LEAN ? 0 : tile_by_row(COLUMNS));
+    const int64_t query = first_query(op.t);
     struct row_state<COLUMNS> state = {
     };
     for (int i = 0; i < ATTENTION_SHARE; i++)
@@ -67,12 +69,17 @@ template <int COLUMNS> static __global__ void each_query_tile(struct attention_f
     for (int64_t key = 0; key <= query; key += ATTENTION_TILE) {
         float scores[ATTENTION_SHARE][ATTENTION_SHARE] = {};
         load_tile<COLUMNS>(head, op.qkv + head.key, head.qkv_row, key, keys, NULL);
-        load_tile<COLUMNS>(head, op.qkv + head.value, head.qkv_row, key, NULL, values);
+        if (!LEAN)
+            load_tile<COLUMNS>(head, op.qkv + head.value, head.qkv_row, key, NULL, values);
         __syncthreads();
         multiply_rows(head, queries, keys, scores);
         absorb<COLUMNS>(head, query, key, scores, &state);
         store_by_key(powers, scores);
         __syncthreads();
+        if (LEAN) {
+            load_tile<COLUMNS>(head, op.qkv + head.value, head.qkv_row, key, NULL, values);
+            __syncthreads();
+        }
         multiply_scores<COLUMNS>(powers, values, state.output);
         __syncthreads();
     }
@@ -81,8 +88,10 @@ template <int COLUMNS> static __global__ void each_query_tile(struct attention_f
 
 template <int COLUMNS> static void launch(const struct cuda_call *call, const struct attention_forward *op)
 {
-    launch_attention(call, *op, dim3(ATTENTION_SIDE, ATTENTION_SIDE), attention_bytes(op->c / op->heads, COLUMNS, 2, 1),
-                     each_query_tile<COLUMNS>);
+    const int64_t width = op->c / op->heads;
+    const attention_needs needs = {attention_bytes(width, COLUMNS, 2, 1, 0), attention_bytes(width, COLUMNS, 1, 0, 1)};
+    launch_fitting(call, *op, dim3(ATTENTION_SIDE, ATTENTION_SIDE), needs, each_query_tile<COLUMNS, false>,
+                   each_query_tile<COLUMNS, true>);
 }
 
 void cuda_attention_forward(const struct cuda_call *call, const struct attention_forward *op)

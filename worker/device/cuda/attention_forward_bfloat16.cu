@@ -66,11 +66,11 @@ template <int STEPS>
 static __global__ void __launch_bounds__(TILE_WARPS *WARP) each_query_tile(struct attention_forward op, bool whole)
 {
     extern __shared__ __align__(16) float shared[];
-    const struct attention_head head = attention_head(op.t, op.c, op.heads, blockIdx.y);
+    const struct attention_head head = attention_head(op.t, op.c, op.heads, attention_number(op.t));
     const struct bfloat16 *qkv = (const struct bfloat16 *)op.qkv;
     struct bfloat16 *queries = (struct bfloat16 *)shared, *keys = queries + ROW_TILE(STEPS);
     struct bfloat16 *turned_values = keys + ROW_TILE(STEPS);
-    const int64_t query = (int64_t)(gridDim.x - 1 - blockIdx.x) * ATTENTION_TILE;
+    const int64_t query = first_query(op.t);
     struct lane_state<STEPS> state = {};
     state.maximum[0] = state.maximum[1] = -INFINITY;
     load_rows<STEPS>(head, whole, qkv + head.query, head.qkv_row, query, queries);

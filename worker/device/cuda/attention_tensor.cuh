@@ -25,6 +25,7 @@
 /* Elements of a tile by row, and of a turned one. */
 #define ROW_TILE(steps) (ATTENTION_TILE * ROW_PITCH(steps))
 #define TURNED_TILE(steps) ((steps) * 16 * TURNED_PITCH)
+#define TILE_IN_TURN(steps) (ROW_TILE(steps) > TURNED_TILE(steps) ? ROW_TILE(steps) : TURNED_TILE(steps))
 
 static __device__ inline int tile_thread_number(void)
 {
@@ -145,6 +146,8 @@ static inline bool heads_are_whole(int64_t c, int64_t heads, const void *values,
     return c / heads % 8 == 0 && ((uintptr_t)values | (uintptr_t)others) % 16 == 0;
 }
 
+/* What the way back, the hungrier, needs at least; `steps` as a kernel's. */
+size_t attention_bytes_bfloat16(int steps);
 void attention_forward_bfloat16(const struct cuda_call *call, const struct attention_forward *op);
 void attention_backward_bfloat16(const struct cuda_call *call, const struct attention_backward *op);
 

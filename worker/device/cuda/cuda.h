@@ -38,7 +38,8 @@ struct cuda_call {
     float *scratch; /* CUDA_SCRATCH_BYTES of device memory that only this stream uses, for one operation at a time */
     void *patches;  /* CUDA_PATCHES_BYTES, likewise: the scratch is cuBLAS's while it multiplies them */
     struct cuda_stream *owner;
-    enum stored stored; /* how values lie in memory */
+    enum stored stored;  /* how values lie in memory */
+    size_t shared_bytes; /* that a block of this GPU may ask for */
 };
 #define CUDA_SCRATCH_BYTES (32 << 20)
 #define CUDA_SCRATCH_FLOATS (CUDA_SCRATCH_BYTES / 4)
@@ -72,6 +73,10 @@ struct cuda_product {
     int64_t a_row, b_row; /* how far apart the stored rows of a and b lie; 0: packed */
 };
 void cuda_multiply(const struct cuda_call *call, const struct cuda_product *product);
+
+/* Of a block's shared memory, what attention of heads so wide needs at least, forwards and backwards. */
+#define CUDA_ATTENTION_WIDTH_MAX 128
+size_t cuda_attention_bytes(int64_t width, enum stored stored);
 
 /* sums[column] (+)= the sum over rows of the values x[rows,columns]: the gradient of a bias. */
 void cuda_column_sums(const struct cuda_call *call, const float *x, int64_t rows, int64_t columns, float *sums,

@@ -119,13 +119,34 @@ static const char *cuda_arithmetic(const struct device *base)
     return ((const struct cuda_device *)base)->arithmetic;
 }
 
+/* What the leanest kernels need is there on every GPU from compute capability 8.0 on. */
+static int cuda_check_attention(const struct device *base, int64_t width, enum stored stored, struct error *error)
+{
+    const struct cuda_device *device = (const struct cuda_device *)base;
+    const size_t needed = width > CUDA_ATTENTION_WIDTH_MAX ? 0 : cuda_attention_bytes(width, stored);
+    if (width > CUDA_ATTENTION_WIDTH_MAX)
+        return error_set(error, ERROR_UNSUPPORTED,
+                         "heads of %lld are not to be had on a GPU, which has them up to %d wide: take more heads, or "
+                         "devices.type: CPU",
+                         (long long)width, CUDA_ATTENTION_WIDTH_MAX);
+    if (needed > device->shared_bytes)
+        return error_set(error, ERROR_UNSUPPORTED,
+                         "heads of %lld need %zu KiB of a block's shared memory, and %s has %zu: take more heads, or "
+                         "another GPU",
+                         (long long)width, (needed + 1023) / 1024, base->description, device->shared_bytes / 1024);
+    return 0;
+}
+
 const struct device_backend cuda_backend = {
     .memory_is_shared = false,
     .communicators = &cuda_communicators,
     .close = cuda_close,
     .arithmetic = cuda_arithmetic,
+    .check_attention = cuda_check_attention,
     .allocate = cuda_allocate,
     .free = cuda_free,
+    .memory_room = cuda_memory_room,
+    .stream_bytes = CUDA_SCRATCH_BYTES + CUDA_PATCHES_BYTES,
     .pin = cuda_pin,
     .unpin = cuda_unpin,
     .stream_new = cuda_stream_new,
@@ -145,8 +166,6 @@ const struct device_backend cuda_backend = {
     .event_is_done = cuda_event_is_done,
     .event_wait = cuda_event_wait,
 };
-    .memory_room = cuda_memory_room,
-    .stream_bytes = CUDA_SCRATCH_BYTES + CUDA_PATCHES_BYTES,
 
 /* CUDA's 13000 */
 #define VERSION_MAJOR(version) ((version) / 1000)
@@ -183,6 +202,7 @@ static int describe(struct cuda_device *device, struct error *error)
     struct cudaDeviceProp properties;
     if (cuda_check(cudaGetDeviceProperties(&properties, device->index), "asking for its properties", error) < 0)
         return -1;
+    device->shared_bytes = properties.sharedMemPerBlockOptin;
     snprintf(device->arithmetic, sizeof device->arithmetic, "sm_%d%d", properties.major, properties.minor);
     snprintf(device->base.description, sizeof device->base.description, "GPU %d, %.64s, %.0f GiB", device->index,
              properties.name, (double)properties.totalGlobalMem / (1 << 30));

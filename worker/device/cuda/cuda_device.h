@@ -29,6 +29,7 @@ struct cuda_device {
     struct device base;
     int index;
     char arithmetic[16]; /* "sm_90" */
+    size_t shared_bytes; /* that a block may ask for */
     struct cublas cublas;
     struct nccl nccl; /* opened by the first who wants it */
     _Atomic bool

@@ -66,6 +66,7 @@ static void launch(struct cuda_stream *stream, enum stored stored, enum device_o
         .patches = stream->patches,
         .owner = stream,
         .stored = stored,
+        .shared_bytes = stream->device->shared_bytes,
     };
     operations[operation].run(&call, arguments);
     cudaError_t result = cudaGetLastError();

@@ -80,6 +80,7 @@ struct cudaPointerAttributes {
 struct cudaDeviceProp {
     char name[256];
     size_t totalGlobalMem;
+    size_t sharedMemPerBlockOptin;
     int major, minor;
 };
 
@@ -99,8 +100,8 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int devic
 cudaError_t cudaDeviceGetPCIBusId(char *text, int size, int device);
 cudaError_t cudaDeviceSynchronize(void);
 
-cudaError_t cudaMalloc(void **memory, size_t bytes);
 cudaError_t cudaMemGetInfo(size_t *free, size_t *total);
+cudaError_t cudaMalloc(void **memory, size_t bytes);
 cudaError_t cudaFree(void *memory);
 cudaError_t cudaHostAlloc(void **memory, size_t bytes, unsigned flags);
 cudaError_t cudaFreeHost(void *memory);
