@@ -88,15 +88,39 @@ static unsigned count_devices(const struct trainer *trainer)
     return trainer->crew.part == CREW_TRAINS && !keeps_to_the_host(trainer) ? (unsigned)trainer->job->devices.count : 1;
 }
 
+static bool has_global_statistics(const struct model_spec *model)
+{
+    bool global = model->statistics == STATISTICS_GLOBAL;
+    for (unsigned i = 0; i < model->layer_count; i++)
+        global |= model->layers[i].statistics == STATISTICS_GLOBAL;
+    return global;
+}
+
+/* What is not admitted with type GPU is not tried on one with Auto either. */
+static int check_gpus_suit(const struct trainer *trainer, unsigned count, struct error *error)
+{
+    const char *strategy = strategy_type_name(trainer->job->strategy.type);
+    if (trainer->job->strategy.type == STRATEGY_PEER_TO_PEER)
+        return error_set(error, ERROR_UNSUPPORTED, "%s computes on CPUs only so far", strategy);
+    if (trainer->plan.logical_shards > 1 && has_global_statistics(&trainer->job->model))
+        return error_set(error, ERROR_UNSUPPORTED,
+                         "statistics: Global over several logical shards is computed on CPUs only so far");
+    if (count > 1 && !mirrors_the_model(trainer->job))
+        return error_set(error, ERROR_UNSUPPORTED, "%s has one GPU a worker so far, not %u", strategy, count);
+    return 0;
+}
+
 static int open_devices(struct trainer *trainer, struct error *error)
 {
     unsigned count = count_devices(trainer);
-    const struct device_options options = {.type = keeps_to_the_host(trainer) ? DEVICE_TYPE_CPU
-                                                                              : trainer->job->devices.type,
-                                           .threads = share_threads(choose_threads(trainer), count),
-                                           .arithmetic = trainer->identity->arithmetic};
+    struct device_options options = {.type = trainer->job->devices.type,
+                                     .threads = share_threads(choose_threads(trainer), count),
+                                     .arithmetic = trainer->identity->arithmetic};
     struct device *devices[STRATEGY_DEVICES_MAX];
     struct error against = ERROR_INIT;
+    if (keeps_to_the_host(trainer) ||
+        (options.type == DEVICE_TYPE_AUTO && check_gpus_suit(trainer, count, &against) < 0))
+        options.type = DEVICE_TYPE_CPU;
     if (devices_open(&options, count, devices, &against, error) < 0)
         return -1;
     for (unsigned i = 0; i < count; i++)
