@@ -418,7 +418,7 @@ int crew_communicator_queue(struct crew_communicator *crew, struct device_stream
 static int await_event(struct crew_communicator *crew, struct device_event *event, struct error *error)
 {
     const char *what =
-        crew->options.type == STRATEGY_PIPELINE ? "what another stage gives by NCCL" : "NCCL's sums of gradients";
+        crew->options.type == STRATEGY_PIPELINE ? "what another worker gives by NCCL" : "NCCL's sums of gradients";
     struct patience patience = patience_start(crew, what, step_deadline(crew));
     bool handed_over;
     while (!device_event_is_done(event)) {

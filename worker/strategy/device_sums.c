@@ -286,7 +286,9 @@ static void plan_operation(struct device_sums *sums, struct communicator_operati
 static void plan_passing(const struct work *work, enum communicator_operation_kind kind, unsigned device, unsigned peer,
                          float *vector, const struct segment *segment)
 {
-    plan_operation(work->sums, (struct communicator_operation){kind, device, peer, vector, (size_t)segment->elements});
+    const struct device_sums_options *options = &work->sums->options;
+    unsigned rank = options->stride > 0 ? options->first_rank + peer * options->stride : peer;
+    plan_operation(work->sums, (struct communicator_operation){kind, device, rank, vector, (size_t)segment->elements});
 }
 
 static int queue(const struct work *work, struct error *error)
@@ -466,10 +468,9 @@ int device_sums_start(struct device_sums *sums, struct crew_communicator *crew, 
     return 0;
 }
 
-static int start_each(struct device_sums *sums, struct crew_communicator *crew, float *vector,
+static int start_each(struct device_sums *sums, struct crew_communicator *crew, float *const *own,
                       int (*start)(const struct work *work, struct error *error), struct error *error)
 {
-    float *const own[] = {vector};
     struct work work = {.sums = sums, .crew = crew, .own = {own}};
     for (; work.part < sums->part_count; work.part++)
         if (start(&work, error) < 0)
@@ -481,13 +482,19 @@ static int start_each(struct device_sums *sums, struct crew_communicator *crew, 
 int device_sums_start_vector(struct device_sums *sums, struct crew_communicator *crew, float *vector,
                              struct error *error)
 {
-    return start_each(sums, crew, vector, sum, error);
+    return device_sums_start_vectors(sums, crew, &vector, error);
+}
+
+int device_sums_start_vectors(struct device_sums *sums, struct crew_communicator *crew, float *const *vectors,
+                              struct error *error)
+{
+    return start_each(sums, crew, vectors, sum, error);
 }
 
 int device_sums_start_gather(struct device_sums *sums, struct crew_communicator *crew, float *vector,
                              struct error *error)
 {
-    return start_each(sums, crew, vector, gather_all, error);
+    return start_each(sums, crew, &vector, gather_all, error);
 }
 
 int device_sums_wait(struct device_sums *sums, struct crew_communicator *crew, struct error *error)

@@ -22,9 +22,10 @@ struct device_sums;
 struct device_sums_options {
     const struct strategy_device *devices; /* of this process, each with its own gradients; borrowed */
     unsigned device_count;
-    unsigned rank, size; /* of the process */
-    unsigned shards;     /* leaves of the tree, dealt to the ranks and by them to their devices */
-    int64_t elements;    /* of vectors that are summed whole; 0: those are gradients, in the graph's buckets */
+    unsigned rank, size;         /* of the process, among those that sum */
+    unsigned first_rank, stride; /* these are the crew's first_rank, first_rank + stride, …; 0: all of it */
+    unsigned shards;             /* leaves of the tree, dealt to the ranks and by them to their devices */
+    int64_t elements;            /* of vectors that are summed whole; 0: those are gradients, in the graph's buckets */
     bool in_any_order;
     /* NULL: everybody gets all sums. Else with a device each, in the tree's order: sums stay with the owners of shards and with
      * those who mirror them. */
@@ -44,6 +45,9 @@ int device_sums_start(struct device_sums *sums, struct crew_communicator *crew, 
 /* Likewise of a vector that each rank's lone device contributes, in place; nothing else touches it by then. */
 int device_sums_start_vector(struct device_sums *sums, struct crew_communicator *crew, float *vector,
                              struct error *error);
+/* Likewise of all its contributions, as many as it has by the tree; the sum comes to lie in the first. */
+int device_sums_start_vectors(struct device_sums *sums, struct crew_communicator *crew, float *const *vectors,
+                              struct error *error);
 /* With a plan: what the owners have of a vector goes to those who have not summed it. */
 int device_sums_start_gather(struct device_sums *sums, struct crew_communicator *crew, float *vector,
                              struct error *error);

@@ -189,8 +189,7 @@ void pipeline_close_units(struct pipeline *pipeline)
     pthread_mutex_unlock(&pipeline->lock);
     for (unsigned i = 0; i < pipeline->lane_count; i++)
         pipeline_lane_stop(&pipeline->lanes[i]);
-    pipeline_direct_free(pipeline->direct);
-    pipeline->direct = NULL;
+    pipeline_forget_devices(pipeline);
     for (unsigned i = 0; i < pipeline->unit_count; i++)
         pipeline_unit_release(&pipeline->units[i]);
     for (unsigned i = 0; i < pipeline->lane_count; i++)

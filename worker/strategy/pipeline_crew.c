@@ -10,14 +10,25 @@
 #include "worker/strategy/crew_communicator.h"
 #include "worker/strategy/crew_group.h"
 #include "worker/strategy/crew_restore.h"
+#include "worker/strategy/device_sums.h"
 #include "worker/strategy/pipeline_parts.h"
 #include "worker/strategy/state_transfer.h"
+
+void pipeline_forget_devices(struct pipeline *pipeline)
+{
+    device_sums_free(pipeline->sums);
+    pipeline_direct_free(pipeline->direct);
+    pipeline->sums = NULL;
+    pipeline->direct = NULL;
+}
 
 int pipeline_disband(struct pipeline *pipeline, struct error *error)
 {
     int result = crew_communicator_end(pipeline->devices, error);
     crew_group_close(&pipeline->base.options, &pipeline->group);
-    return result < 0 ? -1 : pipeline_direct_settle(pipeline->direct, error);
+    if (result < 0 || device_sums_settle(pipeline->sums, error) < 0)
+        return -1;
+    return pipeline_direct_settle(pipeline->direct, error);
 }
 
 static int open_group(struct pipeline *pipeline, const struct world *world, struct error *error)
@@ -56,7 +67,24 @@ static int agree_on_stages(struct pipeline *pipeline, const struct world *world,
     return pipeline_open_units(pipeline, error);
 }
 
-/* What crosses between stages goes from GPU to GPU where all can. */
+/* Of the processes that hold the same stages. */
+static int make_sums(struct pipeline *pipeline, struct error *error)
+{
+    const struct strategy_options *options = &pipeline->base.options;
+    const struct parameter_layout *layout = &options->state->layout;
+    unsigned span = pipeline_span_of(&pipeline->shape);
+    const struct device_sums_options sums = {.devices = options->devices,
+                                             .device_count = options->device_count,
+                                             .rank = pipeline->shape.rank / span,
+                                             .size = pipeline->shape.replicas,
+                                             .first_rank = pipeline->shape.rank % span,
+                                             .stride = span,
+                                             .shards = pipeline->base.world.logical_shards,
+                                             .elements = layout->elements - layout->copies};
+    return sums.size > 1 ? device_sums_new(&sums, &pipeline->sums, error) : 0;
+}
+
+/* What crosses between stages, and gradients of replicas, go from GPU to GPU where all can. */
 static int connect_devices(struct pipeline *pipeline, const struct world *world, struct error *error)
 {
     if (pipeline->devices == NULL)
@@ -65,11 +93,9 @@ static int connect_devices(struct pipeline *pipeline, const struct world *world,
         return -1;
     bool direct = crew_communicator_is_there(pipeline->devices);
     if (direct && pipeline->direct == NULL)
-        return pipeline_direct_new(pipeline, error);
-    if (!direct) {
-        pipeline_direct_free(pipeline->direct);
-        pipeline->direct = NULL;
-    }
+        return pipeline_direct_new(pipeline, error) < 0 ? -1 : make_sums(pipeline, error);
+    if (!direct)
+        pipeline_forget_devices(pipeline);
     return 0;
 }
 

@@ -27,6 +27,7 @@
 #include "worker/strategy/strategy_table.h"
 
 struct crew_communicator;
+struct device_sums;
 struct pipeline;
 struct pipeline_direct;
 
@@ -160,9 +161,10 @@ struct pipeline {
     int64_t read_ns;                   /* what reading took in it */
     struct collective *group;          /* NULL: a crew of one */
     struct crew_communicator *devices; /* NULL: what crosses goes through the host, whatever others have */
-    struct pipeline_direct *direct;    /* by way of `devices`; NULL: through the host */
-    struct pipeline_blocks *blocks;    /* of the gradient's norm, in a crew */
-    float *controls;                   /* the last exchange */
+    struct device_sums *sums; /* of replicas' gradients, likewise; NULL: through the host, or there is one replica */
+    struct pipeline_direct *direct; /* by way of `devices`; NULL: through the host */
+    struct pipeline_blocks *blocks; /* of the gradient's norm, in a crew */
+    float *controls;                /* the last exchange */
     struct pipeline_verge verge;
 
     pthread_mutex_t lock;
@@ -261,6 +263,8 @@ int pipeline_measure_partition(struct pipeline *pipeline, struct error *error);
 
 /* pipeline_crew.c */
 int pipeline_form(struct pipeline *pipeline, struct error *error);
+/* From now on all goes through the host. */
+void pipeline_forget_devices(struct pipeline *pipeline);
 /* Afterwards nothing is under way any more, unless it fails. */
 int pipeline_disband(struct pipeline *pipeline, struct error *error);
 

@@ -6,6 +6,7 @@
 #include "worker/optimizer/gradient_norm.h"
 #include "worker/optimizer/optimizer.h"
 #include "worker/optimizer/training_state.h"
+#include "worker/strategy/device_sums.h"
 #include "worker/strategy/pipeline_parts.h"
 
 /* ---- one gradient from those of all replicas */
@@ -29,9 +30,19 @@ static bool has_tables(const struct pipeline *pipeline)
     return false;
 }
 
+/* From GPU to GPU; in the order that the host has. */
+static int sum_on_devices(struct pipeline *pipeline, struct error *error)
+{
+    if (device_sums_start_vectors(pipeline->sums, pipeline->devices, pipeline->shares[0].gradients, error) < 0)
+        return -1;
+    return device_sums_wait(pipeline->sums, pipeline->devices, error);
+}
+
 static int exchange(struct pipeline *pipeline, struct error *error)
 {
-    bool several = pipeline->shape.replicas > 1;
+    bool several = pipeline->shape.replicas > 1 && pipeline->sums == NULL;
+    if (pipeline->sums != NULL && sum_on_devices(pipeline, error) < 0)
+        return -1;
     if (!several && !has_tables(pipeline))
         return 0;
     for (unsigned s = 0; s < pipeline->share_count; s++)
