@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# A PeerToPeer crew learns as fast by the example whoever is there: two workers become four, and then one, whose manifest still
+# says two as it did when it was made. After its steps it is where OneDevice is after about as many. Prints ok/not ok lines (see tests/run).
+set -uo pipefail
+
+worker=${BUILD:?}/coxswain-worker
+root=$(cd "$(dirname "$0")/../.." && pwd)
+work=$(mktemp -d)
+pids=()
+trap 'kill -KILL "${pids[@]}" 2>/dev/null; rm -rf "$work"' EXIT
+cd "$work" || exit 1
+. "$root/tests/integration/digits.sh"
+. "$root/tests/integration/network.sh"
+. "$root/tests/integration/verdict.sh"
+unset COXSWAIN_JOB COXSWAIN_JOB_UID TF_CONFIG
+make_digits
+for seat in 0 1 2 3; do echo "$network.$((seat + 1)) worker-$seat"; done >hosts
+
+# document NAME STRATEGY STEPS MORE
+document() {
+    echo '{"name":"'"$1"'","namespace":"default","strategy":{'"$2"'},"model":{"preset":"mlp","width":32},
+        "data":{"format":"idx","train":{"images":"'"$work"'/images","labels":"'"$work"'/labels"},"validation":{"last":100}},
+        "training":{"steps":'"$3"',"batchSize":24,"seed":7,"optimizer":{"type":"sgd","learningRate":"0.0002"}},
+        "evaluate":{"everySteps":1}'"$4"'}'
+}
+
+# join EXCHANGE SEAT COUNT: made when there are to be so many
+join() {
+    local crew=',"workers":2,"crew":{"roles":[{"name":"worker","count":'$3',"minCount":1,"maxCount":4}],
+        "hostPattern":"{role}-{index}","port":2222}'
+    COXSWAIN_JOB=$(document "$1" '"type":"PeerToPeer","exchange":"'"$1"'"' 100000000 "$crew") COXSWAIN_JOB_UID=$1 \
+        COXSWAIN_ATTEMPT=1 COXSWAIN_EPOCH=$(($2 + 1)) COXSWAIN_ROLE=worker COXSWAIN_INDEX=$2 \
+        COXSWAIN_POD_IP=$network.$(($2 + 1)) COXSWAIN_HOSTS_FILE=$work/hosts COXSWAIN_THREADS=1 \
+        COXSWAIN_READ_DELAY=$work/delay COXSWAIN_TERMINATION_LOG=$work/ended.$2 "$worker" >"$1.$2.log" 2>&1 &
+    pids[$2]=$!
+}
+
+# look EXCHANGE: the chief's last step and what it has scored then
+look() {
+    read -r step loss < <(sed -n 's/^validation after step \([0-9]*\): loss \([0-9.]*\),.*/\1 \2/p' "$1.0.log" 2>/dev/null | tail -n 1)
+    [[ -n $loss ]]
+}
+
+# has_come_to EXCHANGE STEP
+has_come_to() {
+    look "$1" && ((step >= $2))
+}
+
+# crew_is EXCHANGE SIZE
+crew_is() {
+    [[ $(sed -n 's/.*the crew has \([0-9]*\) worker.*/\1/p' "$1.0.log" 2>/dev/null | tail -n 1) == "$2" ]]
+}
+
+# trains_on EXCHANGE SIZE: such a crew, for at least as many steps as there were before it
+trains_on() {
+    until_true 60 crew_is "$@" && look "$1" && until_true 120 has_come_to "$1" $((2 * step))
+}
+
+# loss_after STEPS: OneDevice's
+loss_after() {
+    COXSWAIN_JOB=$(document "alone-$1" '"type":"OneDevice"' "$1" '') "$worker" 2>&1 |
+        sed -n 's/.*held-out examples: .*loss \([0-9.]*\).*/\1/p'
+}
+
+for exchange in SendToAll Gossip; do
+    echo 10 >delay
+    pids=()
+    join "$exchange" 0 2 && join "$exchange" 1 2
+    until_true 60 crew_is "$exchange" 2 && until_true 60 has_come_to "$exchange" 20 && join "$exchange" 2 4 && join "$exchange" 3 4 &&
+        trains_on "$exchange" 4 && kill -TERM "${pids[@]:1}" && trains_on "$exchange" 1
+    verdict $? "$exchange: the crew trains, whatever its size" "$(tail -n 3 "$exchange".*.log)"
+    kill -KILL "${pids[@]}" 2>/dev/null
+    wait 2>/dev/null
+    before=$(loss_after $((step * 3 / 4))) after=$(loss_after $((step * 4 / 3)))
+    perl -e 'exit !($ARGV[0] > $ARGV[1] && $ARGV[1] > $ARGV[2])' "${before:-0}" "${loss:-0}" "${after:-9}"
+    verdict $? "$exchange: its loss is OneDevice's after as many steps" \
+        "$loss after $step steps; OneDevice's $before after three quarters of them, $after after four thirds"
+    echo "$exchange: $loss after $step steps; OneDevice: $before after three quarters of them, $after after four thirds"
+done
