@@ -435,7 +435,7 @@ static int check_device(const struct trainer *trainer, const struct memory_plan 
     return error_set(error, ERROR_NO_SPACE,
                      "the memory plan needs %.2f GiB of a GPU, which has %.2f GiB: %s; it would fit with %sa GPU of "
                      "%.2f GiB",
-                     (double)mebibytes_up(bytes) / 1024, (double)(room.device / MIB) / 1024, buffer_text(&purposes),
+                     (double)mebibytes_up(bytes) / 1024, (double)room.device / MIB / 1024, buffer_text(&purposes),
                      buffer_text(&remedy), (double)mebibytes_up(bytes) / 1024);
 }
 
