@@ -341,7 +341,8 @@ static bool shard_optimizer(struct job_document *job, const struct trainer *trai
 {
     bool could = job->strategy.type == STRATEGY_MULTI_WORKER_MIRRORED && trainer->crew.size > 1 &&
                  (trainer->device_count == 1 || device_memory_is_shared(trainer->device));
-    if (!could || job->strategy.sharded_optimizer || job->strategy.local_steps > 0)
+    if (!could || job->strategy.sharded_optimizer || job->strategy.local_steps > 0 ||
+        job->strategy.collective != COLLECTIVE_AUTO)
         return false;
     job->strategy.sharded_optimizer = true;
     snprintf(value, VALUE_MAX, "true");
