@@ -45,7 +45,7 @@ void must(int result, const struct error *error)
 void side_open(struct side *side, enum device_type type)
 {
     struct error error = ERROR_INIT;
-    *side = (struct side){0};
+    *side = (struct side){.type = type};
     must(device_open(&(struct device_options){.type = type}, &side->device, &error), &error);
     must(device_stream_new(side->device, &side->stream, &error), &error);
 }
@@ -263,7 +263,8 @@ void compare_sides(struct side *cpu, struct side *gpu, const char *name, side_ca
              (long long)sizes[1], (long long)sizes[2], (long long)sizes[3]);
     run(cpu, function, sizes);
     run(gpu, function, sizes);
-    struct side again = {.device = gpu->device, .stream = gpu->stream, .rounds = gpu->rounds, .stored = gpu->stored};
+    struct side again = *gpu;
+    again.buffer_count = again.output_count = 0;
     run(&again, function, sizes);
     double error = worst_error(gpu, cpu, LAST_PLACE), drift = worst_error(&again, gpu, 0);
     verdict(error <= tolerance && drift == 0, text, "off by %g (allowed %g); a second run by %g", error, tolerance,

@@ -34,6 +34,7 @@ struct output {
 /* One device and what a case has allocated on it. */
 #define SIDE_BUFFERS_MAX 32
 struct side {
+    enum device_type type;
     struct device *device;
     struct device_stream *stream;
     bool rounds;        /* values are bfloat16, */
@@ -81,6 +82,8 @@ void check_not_a_number(struct side *cpu, struct side *gpu);
 void check_steps(struct side *cpu, struct side *gpu);
 void check_streams(struct side *gpu);
 void check_recordings(struct side *gpu);
+/* How much is done, where that can be counted: on an emulated GPU. */
+void check_work(struct side *gpu);
 /* `small`: only models that are small enough for finite differences. */
 void check_models(struct side *cpu, struct side *gpu, bool small);
 

@@ -51,6 +51,7 @@ int main(int argc, char **argv)
     if (!is_one && strcmp(what, "operations") != 0) {
         check_streams(&gpu);
         check_recordings(&gpu);
+        check_work(&gpu);
         check_models(&cpu, &gpu, strcmp(what, "small") == 0);
     }
     side_close(&gpu);

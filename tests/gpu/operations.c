@@ -286,6 +286,37 @@ static void embedding_backward_begun(struct side *s, const int64_t *n)
     backward_embedding(s, n, false, true);
 }
 
+/* The order in which a GPU adds, of the same bits wherever it is kept: up to 32 equal segments of 256 tokens or more are summed
+ * token by token, then the sums are added. The CPU computes each as a batch of its own. */
+#define SEGMENT_TOKENS 256
+static void embedding_backward_in_order(struct side *s, const int64_t *n)
+{
+    if (s->type != DEVICE_TYPE_CPU) {
+        backward_embedding(s, n, false, false);
+        return;
+    }
+    const int64_t count = n[0] * n[1], elements = n[3] * n[2];
+    int64_t segments = count / SEGMENT_TOKENS < 32 ? count / SEGMENT_TOKENS : 32;
+    segments = segments < 1 ? 1 : segments;
+    const int32_t *tokens = side_tokens(s, count, n[3], 1);
+    float *dy = side_values(s, count * n[2], 2), *sums = side_output(s, elements),
+          *dposition = side_output(s, n[1] * n[2]);
+    float *whole = side_numbers(s, elements, 3), *part = side_numbers(s, elements, 3);
+    float *positions = side_numbers(s, count * n[2], 4);
+    device_embedding_backward_stored(
+        s->stream, s->stored,
+        &(struct embedding_backward){n[0], n[1], n[2], n[3], tokens, dy, whole, dposition, false, false});
+    device_fill(s->stream, &(struct fill){elements, 0, sums});
+    for (int64_t segment = 0; segment < segments; segment++) {
+        const int64_t first = count * segment / segments, end = count * (segment + 1) / segments;
+        device_embedding_backward_stored(s->stream, s->stored,
+                                         &(struct embedding_backward){1, end - first, n[2], n[3], tokens + first,
+                                                                      side_from(s, dy, first * n[2]), part, positions,
+                                                                      false, false});
+        device_axpy(s->stream, &(struct axpy){elements, 1, part, sums});
+    }
+}
+
 /* ---------------------------------------------------------------- batch normalisation, ways past a block, dropout */
 
 static float *variances(struct side *s, int64_t count, uint32_t seed)
@@ -526,6 +557,16 @@ static const struct {
     {"embedding_backward", embedding_backward, 2e-6, EMBEDDING},
     {"embedding_backward added", embedding_backward_added, 2e-6, EMBEDDING},
     {"embedding_backward begun", embedding_backward_begun, 2e-6, EMBEDDING},
+    {"embedding_backward in order",
+     embedding_backward_in_order,
+     0,
+     {{1, 300, 1, 131100},
+      {3, 171, 129, 7},
+      {2, 256, 3, 1},
+      {1, 1023, 31, 3001},
+      {5, 997, 130, 77},
+      {9, 1024, 5, 11},
+      {13, 1021, 2, 600}}},
     {"batch_norm_forward", batch_norm_forward, 5e-6, {{1, 1}, {7, 33}, {70001, 3, 1}, {4096, 64, 1}, {-1}}},
     {"batch_norm_backward", batch_norm_backward, 1e-5, {{1, 1}, {7, 33, 1}, {70001, 3}, {4096, 64, 1}, {-1}}},
     {"batch_norm_inference", batch_norm_inference, 2e-6, {{1, 1}, {7, 33, 1}, {4096, 64}, {-1}}},

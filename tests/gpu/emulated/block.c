@@ -251,6 +251,13 @@ unsigned emulated_lane(void)
     return number_of(player->running) % EMULATED_WARP;
 }
 
+static _Atomic uint64_t exchanges;
+
+uint64_t emulated_exchanges(void)
+{
+    return exchanges;
+}
+
 uint64_t emulated_exchange(unsigned lanes, uint64_t word, unsigned from)
 {
     struct fiber *self = player->running;
@@ -259,6 +266,7 @@ uint64_t emulated_exchange(unsigned lanes, uint64_t word, unsigned from)
         undefined("an exchange with a lane that is not there");
     const unsigned turn = self->turn++ % 2;
     self->words[turn] = word;
+    exchanges++;
     yield(FIBER_AT_WARP_BARRIER);
     return warp[from].words[turn];
 }

@@ -1,55 +1,180 @@
-/* SPDX-License-Identifier: Apache-2.0 */
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Tokens are sorted by the row of the table that they are, once, by counting: a warp counts a chunk of them, the counts of all
+ * chunks say where each chunk's tokens of a row belong, and the warp goes through its chunk again and puts them there. So a row's
+ * tokens lie together in their order, and whoever sums a row reads its own tokens alone. Counts have one writer each: nothing is
+ * atomic.
+ */
 #include "worker/device/cuda/stored.cuh"
 #include "worker/device/cuda/warp.cuh"
 
 #define COLUMNS 4          /* of a lane */
 #define SEGMENT_TOKENS 256 /* a segment has at least */
+#define SEGMENTS_MAX 32
+#define SUMMING_WARPS 8 /* of a block */
+#define CHUNK_TOKENS 512
+#define CHUNKS_MAX 128
+#define SCAN_THREADS 1024
+
+/* What is sorted at once; more is done piece by piece. The counts of one chunk fit at least. */
+#define PIECE_TOKENS (1 << 22)
+#define PIECE_ROWS (1 << 17)
 
 struct token_job {
     struct embedding_backward op;
-    int64_t segments;
-    float *partial; /* [segments, vocabulary, c] */
+    int64_t first_row, rows;    /* of the table, */
+    int64_t first_token, count; /* and of all tokens, that this piece is about */
+    bool add;                   /* to what the table has */
+    int segments, chunks;
+    int *counts; /* [chunks, rows], then how many tokens of the row the chunks before have */
+    int *begins; /* [rows + 1]: where the row's tokens begin in: */
+    int *sorted; /* [count], numbers of tokens */
 };
 
-static __device__ void store(const struct token_job &job, int64_t at, float sum)
+static __device__ int64_t part(int64_t count, int64_t number, int64_t parts)
 {
-    if (job.segments > 1)
-        job.partial[blockIdx.z * job.op.vocabulary * job.op.c + at] = sum;
-    else
-        job.op.dtoken[at] = job.op.accumulate || job.op.token_begun ? job.op.dtoken[at] + sum : sum;
+    return count * number / parts;
 }
 
-/* A warp owns a row of the table and 32 * COLUMNS columns, and adds the gradients of a segment's tokens in order. */
+static __global__ void clear_counts(struct token_job job)
+{
+    EACH(i, job.chunks * job.rows);
+    job.counts[i] = 0;
+}
+
+/* `placing`: puts the chunk's tokens where they belong, else counts them. */
+template <bool placing> static __global__ void each_chunk(struct token_job job)
+{
+    EACH_ROW(chunk, lane, job.chunks);
+    const int64_t end = part(job.count, chunk + 1, job.chunks);
+    for (int64_t i = part(job.count, chunk, job.chunks) + lane; i - lane < end; i += WARP) {
+        const int64_t number = i < end ? job.op.tokens[job.first_token + i] - job.first_row : -1;
+        const bool mine = number >= 0 && number < job.rows;
+        const int row = mine ? (int)number : -1;
+        int before = 0, same = 1; /* of the row, in these 32 */
+        for (int distance = 1; distance < WARP; distance++) {
+            const bool hit = __shfl_xor_sync(~0u, row, distance) == row;
+            same += hit;
+            before += hit && (lane ^ distance) < lane;
+        }
+        int *count = job.counts + chunk * job.rows + row;
+        const int known = mine ? *count : 0;
+        __syncwarp();
+        if (placing && mine)
+            job.sorted[job.begins[row] + known + before] = (int)i;
+        if (mine && before == 0)
+            *count = known + same;
+        __syncwarp();
+    }
+}
+
+static __global__ void sum_chunks(struct token_job job)
+{
+    EACH(row, job.rows);
+    int sum = 0;
+    for (int64_t chunk = 0; chunk < job.chunks; chunk++) {
+        int *count = job.counts + chunk * job.rows + row;
+        const int more = *count;
+        *count = sum;
+        sum += more;
+    }
+    job.begins[row] = sum;
+}
+
+/* From how many tokens each row has to where they begin: one block, each of whose threads has a part of the rows. */
+static __global__ void begin_rows(struct token_job job)
+{
+    __shared__ int sums[SCAN_THREADS];
+    const int self = (int)threadIdx.x;
+    const int64_t first = part(job.rows, self, SCAN_THREADS), end = part(job.rows, self + 1, SCAN_THREADS);
+    int sum = 0;
+    for (int64_t row = first; row < end; row++)
+        sum += job.begins[row];
+    sums[self] = sum;
+    __syncthreads();
+    for (int distance = 1; distance < SCAN_THREADS; distance *= 2) {
+        const int more = self >= distance ? sums[self - distance] : 0;
+        __syncthreads();
+        sums[self] += more;
+        __syncthreads();
+    }
+    int begin = sums[self] - sum;
+    for (int64_t row = first; row < end; row++) {
+        const int more = job.begins[row];
+        job.begins[row] = begin;
+        begin += more;
+    }
+    if (self == SCAN_THREADS - 1)
+        job.begins[job.rows] = begin;
+}
+
+/* sums[j] += the gradients of the sorted tokens begin..end-1 in column + j * WARP, one after the other. */
+template <typename Stored>
+static __device__ void add_tokens(const struct token_job &job, int begin, int end, int64_t column, float sums[COLUMNS])
+{
+#pragma unroll 4
+    for (int at = begin; at < end; at++) {
+        const values<Stored> dy = values<Stored>(job.op.dy) + (job.first_token + job.sorted[at]) * job.op.c + column;
+        for (int j = 0; j < COLUMNS; j++)
+            if (column + j * WARP < job.op.c)
+                sums[j] += dy[j * WARP];
+    }
+}
+
+static __device__ void store(const struct token_job &job, int64_t row, int64_t column, const float sums[COLUMNS])
+{
+    float *to = job.op.dtoken + (job.first_row + row) * job.op.c + column;
+    for (int j = 0; j < COLUMNS; j++)
+        if (column + j * WARP < job.op.c)
+            to[j * WARP] = job.add ? to[j * WARP] + sums[j] : sums[j];
+}
+
+/* A warp owns a row of the table and WARP * COLUMNS columns. */
 template <typename Stored> static __global__ void each_table_row(struct token_job job)
 {
-    const struct embedding_backward &op = job.op;
-    EACH_ROW(row, lane, op.vocabulary);
-    const int64_t column = (int64_t)blockIdx.y * WARP * COLUMNS + lane, count = op.b * op.t;
-    const int64_t first = count * blockIdx.z / job.segments, end = count * (blockIdx.z + 1) / job.segments;
+    const int64_t row = (int64_t)blockIdx.x * SUMMING_WARPS + threadIdx.y;
+    const int64_t column = (int64_t)blockIdx.y * WARP * COLUMNS + threadIdx.x;
+    if (row >= job.rows)
+        return;
     float sums[COLUMNS] = {};
-    for (int64_t i = first; i < end; i += WARP) {
-        const bool hit = i + lane < end && op.tokens[i + lane] == row;
-        for (unsigned hits = __ballot_sync(~0u, hit); hits != 0; hits &= hits - 1) {
-            const values<Stored> dy = values<Stored>(op.dy) + ((i + __ffs((int)hits) - 1) * op.c + column);
-            for (int j = 0; j < COLUMNS; j++)
-                if (column + j * WARP < op.c)
-                    sums[j] += dy[j * WARP];
-        }
-    }
-    for (int j = 0; j < COLUMNS; j++)
-        if (column + j * WARP < op.c)
-            store(job, row * op.c + column + j * WARP, sums[j]);
+    add_tokens<Stored>(job, job.begins[row], job.begins[row + 1], column, sums);
+    store(job, row, column, sums);
 }
 
-static __global__ void add_segments(struct token_job job)
+/* The first of the sorted tokens begin..end-1 whose number is `token` or above. */
+static __device__ int from_token(const struct token_job &job, int begin, int end, int64_t token)
 {
-    const int64_t elements = job.op.vocabulary * job.op.c;
-    EACH(i, elements);
-    float sum = 0;
-#pragma unroll 8
-    for (int64_t segment = 0; segment < job.segments; segment++)
-        sum += job.partial[segment * elements + i];
-    job.op.dtoken[i] = job.op.accumulate || job.op.token_begun ? job.op.dtoken[i] + sum : sum;
+    while (begin < end) {
+        const int middle = begin + (end - begin) / 2;
+        if (job.sorted[middle] < token)
+            begin = middle + 1;
+        else
+            end = middle;
+    }
+    return begin;
+}
+
+/* A block owns them, and its warps share out the segments, whose sums are added in order. */
+template <typename Stored> static __global__ void each_shared_row(struct token_job job)
+{
+    __shared__ float parts[SEGMENTS_MAX][COLUMNS][WARP];
+    const int64_t row = blockIdx.x, column = (int64_t)blockIdx.y * WARP * COLUMNS + threadIdx.x;
+    const int begin = job.begins[row], end = job.begins[row + 1], lane = (int)threadIdx.x;
+    for (int segment = (int)threadIdx.y; segment < job.segments; segment += SUMMING_WARPS) {
+        float sums[COLUMNS] = {};
+        add_tokens<Stored>(job, from_token(job, begin, end, part(job.count, segment, job.segments)),
+                           from_token(job, begin, end, part(job.count, segment + 1, job.segments)), column, sums);
+        for (int j = 0; j < COLUMNS; j++)
+            parts[segment][j][lane] = sums[j];
+    }
+    __syncthreads();
+    if (threadIdx.y > 0)
+        return;
+    float sums[COLUMNS] = {};
+    for (int segment = 0; segment < job.segments; segment++)
+        for (int j = 0; j < COLUMNS; j++)
+            sums[j] += parts[segment][j][lane];
+    store(job, row, column, sums);
 }
 
 template <typename Stored> static __global__ void each_position(struct embedding_backward op)
@@ -61,21 +186,64 @@ template <typename Stored> static __global__ void each_position(struct embedding
     op.dposition[i] = op.accumulate ? op.dposition[i] + sum : sum;
 }
 
-/* As many as the scratch holds: a token that is frequent would keep one warp busy for long. */
-static int64_t segments_for(const struct embedding_backward *op)
+static int64_t lesser(int64_t a, int64_t b)
 {
-    int64_t wanted = op->b * op->t / SEGMENT_TOKENS, fitting = CUDA_SCRATCH_FLOATS / (op->vocabulary * op->c);
-    int64_t segments = wanted < fitting ? wanted : fitting;
-    return segments < 1 ? 1 : segments > 32 ? 32 : segments;
+    return a < b ? a : b;
+}
+
+/* A token that is frequent would keep one warp busy for long; a large table has rows enough to go on with meanwhile. Sums are
+ * taken segment by segment: other numbers here are other bits. */
+static int segments_for(const struct embedding_backward &op, int64_t count)
+{
+    int64_t segments = lesser(count / SEGMENT_TOKENS, CUDA_SCRATCH_FLOATS / (op.vocabulary * op.c));
+    return segments < 1 ? 1 : (int)lesser(segments, SEGMENTS_MAX);
+}
+
+static int chunks_for(int64_t rows, int64_t count)
+{
+    int64_t fitting = (CUDA_SCRATCH_FLOATS - count - rows - 1) / rows, wanted = (count + CHUNK_TOKENS - 1) / CHUNK_TOKENS;
+    return (int)lesser(lesser(wanted, CHUNKS_MAX), fitting);
+}
+
+static void sort_tokens(const struct cuda_call *call, const struct token_job &job)
+{
+    launch_each(call, job.chunks * job.rows, clear_counts, job);
+    launch_rows(call, job.chunks, each_chunk<false>, job);
+    launch_each(call, job.rows, sum_chunks, job);
+    launch_kernel(call, 1, SCAN_THREADS, 0, begin_rows, job);
+    launch_rows(call, job.chunks, each_chunk<true>, job);
+}
+
+static void sum_tokens(const struct cuda_call *call, const struct token_job &job)
+{
+    const unsigned columns = (unsigned)((job.op.c + WARP * COLUMNS - 1) / (WARP * COLUMNS));
+    const dim3 threads(WARP, SUMMING_WARPS);
+    if (job.segments > 1)
+        launch_kernel(call, dim3((unsigned)job.rows, columns), threads, 0, KERNEL_FOR(call, each_shared_row), job);
+    else
+        launch_kernel(call, dim3((unsigned)((job.rows + SUMMING_WARPS - 1) / SUMMING_WARPS), columns), threads, 0,
+                      KERNEL_FOR(call, each_table_row), job);
 }
 
 void cuda_embedding_backward(const struct cuda_call *call, const struct embedding_backward *op)
 {
-    struct token_job job = {*op, segments_for(op), call->scratch};
-    dim3 blocks((unsigned)((op->vocabulary + ROWS_PER_BLOCK - 1) / ROWS_PER_BLOCK),
-                (unsigned)((op->c + WARP * COLUMNS - 1) / (WARP * COLUMNS)), (unsigned)job.segments);
-    launch_kernel(call, blocks, dim3(WARP, ROWS_PER_BLOCK), 0, KERNEL_FOR(call, each_table_row), job);
-    if (job.segments > 1)
-        launch_each(call, op->vocabulary * op->c, add_segments, job);
+    const int64_t tokens = op->b * op->t;
+    for (int64_t row = 0; row < op->vocabulary; row += PIECE_ROWS)
+        for (int64_t token = 0; token < tokens; token += PIECE_TOKENS) {
+            struct token_job job = {};
+            job.op = *op;
+            job.first_row = row;
+            job.rows = lesser(op->vocabulary - row, PIECE_ROWS);
+            job.first_token = token;
+            job.count = lesser(tokens - token, PIECE_TOKENS);
+            job.add = op->accumulate || op->token_begun || token > 0;
+            job.segments = segments_for(*op, job.count);
+            job.chunks = chunks_for(job.rows, job.count);
+            job.begins = (int *)call->scratch;
+            job.sorted = job.begins + job.rows + 1;
+            job.counts = job.sorted + job.count;
+            sort_tokens(call, job);
+            sum_tokens(call, job);
+        }
     launch_each(call, op->t * op->c, KERNEL_FOR(call, each_position), *op);
 }

@@ -57,6 +57,10 @@ static inline unsigned __ballot_sync(unsigned lanes, bool predicate)
 {
     return emulated_ballot(lanes, predicate);
 }
+static inline void __syncwarp(unsigned lanes = ~0u)
+{
+    (void)emulated_ballot(lanes, true);
+}
 static inline int __ffs(int word)
 {
     return __builtin_ffs(word);
