@@ -33,6 +33,13 @@ static uint32_t newest_lineage(const struct recovery_options *options, const str
     return lineage;
 }
 
+/* A state of before the newest is none. Its backup holds no later one: whoever fetched that would be here again, and again. */
+static void discard(const struct recovery_options *options, struct server_standing *standings, unsigned number)
+{
+    standings[number].holds_state = false;
+    standings[(number + 1) % options->server_count].holds_guest = false;
+}
+
 /* Whether this server has no state, and a backup that holds it. */
 static bool can_fetch(const struct recovery_options *options, const struct server_standing *standings, unsigned number)
 {
@@ -46,7 +53,8 @@ enum recovery_kind recovery_choose(const struct recovery_options *options,
     uint32_t lineage = newest_lineage(options, standings);
     unsigned holders = 0, kept = 0;
     for (unsigned i = 0; i < options->server_count; i++) {
-        standings[i].holds_state &= standings[i].lineage == lineage;
+        if (standings[i].holds_state && standings[i].lineage != lineage)
+            discard(options, standings, i);
         holders += standings[i].holds_state;
     }
     for (unsigned i = 0; i < options->server_count; i++)

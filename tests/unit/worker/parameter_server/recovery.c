@@ -62,6 +62,14 @@ Test(recovery, what_a_backup_holds_is_fetched_whoever_else_is_lost)
                  "nothing is lost where all is done again");
 }
 
+/* Server 1 keeps what 0 had before all began anew, of which its chief told 2 alone. */
+Test(recovery, what_a_backup_holds_of_before_is_not_fetched_again_and_again)
+{
+    cr_expect_eq(choose_among("004", "010", PARAMETER_SERVER_ASYNC, true), RECOVERY_FETCH);
+    cr_expect_eq(choose_among("304", "010", PARAMETER_SERVER_ASYNC, true), RECOVERY_SOME);
+    cr_expect_eq(choose_among("304", "011", PARAMETER_SERVER_ASYNC, true), RECOVERY_FETCH, "of 1, which is lost");
+}
+
 Test(recovery, nothing_is_fetched_that_no_backup_holds)
 {
     SCOPED_FREE struct server_start *starts = memory_allocate(PS_SERVERS_MAX, sizeof *starts);
