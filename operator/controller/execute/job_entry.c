@@ -319,12 +319,21 @@ void job_entry_see_status(struct job_entry *entry, const struct job_status *stat
     entry->told_attempt = status->attempt > entry->told_attempt ? status->attempt : entry->told_attempt;
 }
 
+/* Whoever began that attempt, perhaps an operator before this one, asks the crews before it to end. */
+static void sent_away_below(struct job_entry *entry, int64_t attempt)
+{
+    if (attempt - 1 > entry->sent_away_attempt)
+        entry->sent_away_attempt = attempt - 1;
+}
+
 void job_entry_see_lists(struct job_entry *entry, uint64_t lists, const struct job_status *status)
 {
     if (lists != entry->born_lists && entry->pod_write > 0)
         entry->born_ms = FIELD_UNSET;
-    if (lists != entry->lists)
+    if (lists != entry->lists) {
         entry->inherited_epoch = status->epoch;
+        sent_away_below(entry, status->attempt);
+    }
     entry->lists = lists;
 }
 

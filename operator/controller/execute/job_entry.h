@@ -125,7 +125,8 @@ bool job_entry_is_about(const struct job_entry *entry, const char *uid);
 void job_entry_see_status(struct job_entry *entry, const struct job_status *status);
 
 /* Pods were listed so often, each time to the end. Listed anew: which of our creates came and went unseen nobody knows, so the job is not new
- * any more once it may have had some, and the epoch of its status may be used up. */
+ * any more once it may have had some, and the epoch of its status may be used up. Crews of attempts before that of the status are asked
+ * to end, perhaps by an operator before this one. */
 void job_entry_see_lists(struct job_entry *entry, uint64_t lists, const struct job_status *status);
 
 /* The wall clock was set: times noted before are moved along, those of the API too. `status` NULL: there is no job. */

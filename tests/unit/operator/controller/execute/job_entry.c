@@ -292,6 +292,22 @@ Test(job_entry, who_goes_and_was_not_sent_away_has_vanished)
     cr_assert_eq(entry->vanished_attempt, 0);
 }
 
+Test(job_entry, whom_an_operator_before_us_sent_away_has_not_vanished)
+{
+    SCOPED_FREE struct pod_record *plain = pod_of("first", 1, 2);
+    struct pod_view view = pod_record_view(plain, &(struct pod_room){0});
+    const struct job_status status = {.epoch = 2, .attempt = 2};
+    view.phase = POD_RUNNING;
+    view.attempt = 1;
+    job_entry_set_job(entry, "first");
+    job_entry_see_lists(entry, 1, &status);
+    cr_assert_not(vanishes(view, 5000), "its crew was told to end before the next attempt began");
+    view.attempt = 2;
+    cr_assert(vanishes(view, 6000));
+    job_entry_set_job(entry, "second");
+    cr_assert_eq(entry->sent_away_attempt, 0);
+}
+
 static struct pod_record *pod_at(int64_t created_ms, int64_t deletion_ms)
 {
     SCOPED_FREE struct pod_record *plain = pod_of("first", 0, 1);
