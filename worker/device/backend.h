@@ -83,7 +83,7 @@ struct communicator {
 
 int cpu_device_open(const struct device_options *options, struct device **ret_device, struct error *error);
 /* Whether there are so many, and a driver for them. This and the next: ERROR_UNSUPPORTED where the build, the machine or its libraries
- * have no GPU to offer, and what is missing. */
+ * have no GPU to offer, and what is missing; ERROR_DEVICE where what they have is out of order. */
 int cuda_devices_find(unsigned count, struct error *error);
 int cuda_device_open(const struct device_options *options, struct device **ret_device, struct error *error);
 

@@ -3,8 +3,9 @@
  * GPUs and their memory. EMULATED_GPUS says how many there are (1); each has
  * EMULATED_GPU_MEMORY MiB (4096), and EMULATED_SHARED_KIB of dynamic shared memory for a block (227, as 9.0 has). New memory is
  * full of not-a-numbers. Each process has GPUs of its own, unless EMULATED_GPUS_SHARED=1. EMULATED_DRIVER is the CUDA that their
- * driver is for (13000); 0: there is none. With EMULATED_PAGEABLE=refused an asynchronous copy of memory that is neither a device's nor pinned
- * fails, where a GPU would have the host wait.
+ * driver is for (13000); 0: there is none. Asked for GPUs, it answers with EMULATED_DRIVER_FAULT (of cudaError_t), if that is set.
+ * With EMULATED_PAGEABLE=refused an asynchronous copy of memory that is neither a device's nor pinned fails, where a GPU would have
+ * the host wait.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -104,6 +105,9 @@ cudaError_t cudaGetDeviceCount(int *count)
     int driver = 0;
     if (cudaDriverGetVersion(&driver) != cudaSuccess || driver < CUDART_VERSION)
         return emulated_fail(cudaErrorInsufficientDriver);
+    const cudaError_t fault = (cudaError_t)setting("EMULATED_DRIVER_FAULT", cudaSuccess);
+    if (fault != cudaSuccess)
+        return emulated_fail(fault);
     long wanted = setting("EMULATED_GPUS", 1);
     *count = (int)(wanted < 0 ? 0 : wanted > DEVICES_MAX ? DEVICES_MAX : wanted);
     return cudaSuccess;

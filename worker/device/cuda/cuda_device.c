@@ -188,6 +188,8 @@ int cuda_devices_find(unsigned count, struct error *error)
     cudaError_t result = cudaGetDeviceCount(&there);
     if (result == cudaErrorInsufficientDriver)
         return refuse_driver(error);
+    if (result != cudaErrorNoDevice && cuda_failure_kind(result) == ERROR_DEVICE) /* another node may do */
+        return cuda_check_at(result, "looking for GPUs", CUDA_PLACE("cudaGetDeviceCount"), error);
     if (result != cudaSuccess || there == 0)
         return error_set(error, ERROR_UNSUPPORTED, "no NVIDIA GPU can be used here (%s)",
                          result == cudaSuccess ? "none is visible" : cudaGetErrorString(result));
