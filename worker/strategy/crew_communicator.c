@@ -428,11 +428,18 @@ static int await_event(struct crew_communicator *crew, struct device_event *even
     return communicator_poll(crew->communicator, &handed_over, error);
 }
 
-int crew_communicator_await(struct crew_communicator *crew, struct device_event *event, struct error *error)
+int crew_communicator_keep_up(struct crew_communicator *crew, struct device_event *event, struct error *error)
 {
     struct error cause = ERROR_INIT;
     if (crew->communicator != NULL && await_event(crew, event, &cause) < 0)
         return count_failure(crew, &cause, error);
+    return 0;
+}
+
+int crew_communicator_await(struct crew_communicator *crew, struct device_event *event, struct error *error)
+{
+    if (crew_communicator_keep_up(crew, event, error) < 0)
+        return -1;
     if (device_event_wait(event, error) < 0)
         return -1;
     crew->failures = 0;

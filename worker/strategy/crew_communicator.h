@@ -36,6 +36,9 @@ void crew_communicator_free(struct crew_communicator *crew);
 /* Puts them on the streams, one a device; what is launched there next comes behind them. `count` may be 0. */
 int crew_communicator_queue(struct crew_communicator *crew, struct device_stream *const *streams,
                             const struct communicator_operation *operations, unsigned count, struct error *error);
+/* Before more is launched behind the event: until it is done, by which nothing is known to be right yet. A stream takes about 1,024
+ * launches; the next one makes its caller wait, behind a lost peer for ever, and then nobody is there to end the communicator. */
+int crew_communicator_keep_up(struct crew_communicator *crew, struct device_event *event, struct error *error);
 /* Until the event is done, and nothing has gone wrong in what it stands behind. */
 int crew_communicator_await(struct crew_communicator *crew, struct device_event *event, struct error *error);
 

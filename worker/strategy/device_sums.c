@@ -8,11 +8,14 @@
 
 /* Slices begin at multiples of it, so that copies are of whole cache lines where the part's are. */
 #define SLICE_UNIT 32
+/* So many parts are queued at most; each is some launches (crew_communicator_keep_up). */
+#define PARTS_UNDER_WAY 4
 
 /* A device of this process. */
 struct lane {
     struct device *device;
     struct device_event *done;
+    struct device_event *parts[PARTS_UNDER_WAY]; /* behind each of the last ones */
     float *foreign;  /* others' contributions to what it sums of a part, segment by segment */
     float **vectors; /* the contributions to the segment at hand, in the tree's order */
 };
@@ -206,6 +209,9 @@ static int open_lane(struct device_sums *sums, unsigned index, struct error *err
     if (device_stream_new(lane->device, &sums->streams[index], error) < 0 ||
         device_event_new(lane->device, &lane->done, error) < 0)
         return -1;
+    for (unsigned i = 0; i < PARTS_UNDER_WAY; i++)
+        if (device_event_new(lane->device, &lane->parts[i], error) < 0)
+            return -1;
     if ((sums->options.in_any_order && sums->options.plan == NULL) || foreign == 0)
         return 0;
     return device_allocate(lane->device, MEMORY_DEVICE, foreign, (void **)&lane->foreign, error);
@@ -250,6 +256,8 @@ void device_sums_free(struct device_sums *sums)
         struct lane *lane = &sums->lanes[i];
         device_stream_free(sums->streams[i]);
         device_event_free(lane->done);
+        for (unsigned part = 0; part < PARTS_UNDER_WAY; part++)
+            device_event_free(lane->parts[part]);
         device_free(lane->device, lane->foreign);
         free(lane->vectors);
     }
@@ -444,6 +452,22 @@ static int sum(const struct work *work, struct error *error)
     return (any ? sum_in_any_order : sum_in_order)(work, error);
 }
 
+static int make_room(const struct work *work, struct error *error)
+{
+    const struct device_sums *sums = work->sums;
+    for (unsigned device = 0; work->part >= PARTS_UNDER_WAY && device < sums->options.device_count; device++)
+        if (crew_communicator_keep_up(work->crew, sums->lanes[device].parts[work->part % PARTS_UNDER_WAY], error) < 0)
+            return -1;
+    return 0;
+}
+
+static void record_part(const struct work *work)
+{
+    const struct device_sums *sums = work->sums;
+    for (unsigned device = 0; device < sums->options.device_count; device++)
+        device_event_record(sums->lanes[device].parts[work->part % PARTS_UNDER_WAY], sums->streams[device]);
+}
+
 static void record_done(struct device_sums *sums)
 {
     for (unsigned device = 0; device < sums->options.device_count; device++)
@@ -459,10 +483,13 @@ int device_sums_start(struct device_sums *sums, struct crew_communicator *crew, 
         work.own[device] = replica_set_device_gradients(set, device);
     for (; work.part < sums->part_count; work.part++) {
         unsigned last = sums->parts[work.part].last;
+        if (make_room(&work, error) < 0)
+            return -1;
         for (unsigned device = 0; device < options->device_count; device++)
             device_stream_wait(sums->streams[device], replica_set_bucket_event(set, device, last));
         if (sum(&work, error) < 0)
             return -1;
+        record_part(&work);
     }
     record_done(sums);
     return 0;
@@ -472,9 +499,11 @@ static int start_each(struct device_sums *sums, struct crew_communicator *crew, 
                       int (*start)(const struct work *work, struct error *error), struct error *error)
 {
     struct work work = {.sums = sums, .crew = crew, .own = {own}};
-    for (; work.part < sums->part_count; work.part++)
-        if (start(&work, error) < 0)
+    for (; work.part < sums->part_count; work.part++) {
+        if (make_room(&work, error) < 0 || start(&work, error) < 0)
             return -1;
+        record_part(&work);
+    }
     record_done(sums);
     return 0;
 }

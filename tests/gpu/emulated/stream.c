@@ -3,11 +3,16 @@
  * EMULATED_LATE=even, odd or all: streams with such a number, in the order in which they were made, begin with what is queued only
  * once somebody waits for it. Then a host or a stream that does not wait reads too early, or overwrites what has not been read,
  * each time.
+ *
+ * EMULATED_QUEUE=N: a stream holds so many entries, and whoever launches one more waits, as in CUDA, which holds about 1,024. The
+ * process says when there are N / 3 functions of the host (NCCL's work) on one.
  */
 #include "tests/gpu/emulated/fault.h"
 #include "tests/gpu/emulated/graph.h"
 
+#include <limits.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,6 +35,7 @@ struct entry {
     struct entry *next;
     cudaHostFn_t *function;
     void *context;
+    bool at_once;
 };
 
 struct CUstream_st {
@@ -38,7 +44,7 @@ struct CUstream_st {
     int device;
     struct entry *first, *last;
     bool busy, ends, late;
-    unsigned long number, appended, run, wanted; /* entries */
+    unsigned long number, appended, run, wanted, at_once; /* entries; the last: of those queued */
 };
 static struct CUstream_st *streams; /* by the lock */
 static unsigned long streams_made;
@@ -69,6 +75,7 @@ static void drop_first(struct CUstream_st *stream)
     stream->first = entry->next;
     stream->busy = false;
     stream->run++;
+    stream->at_once -= entry->at_once;
     done++;
     pthread_cond_broadcast(&changed);
     pthread_mutex_unlock(&lock);
@@ -96,13 +103,30 @@ static void want(struct place place)
     pthread_cond_broadcast(&changed);
 }
 
+static unsigned long queue_limit(void)
+{
+    const char *limit = getenv("EMULATED_QUEUE");
+    return limit ? strtoul(limit, NULL, 10) : ULONG_MAX;
+}
+
+/* With the lock. What is queued runs to make room, however late the stream is. */
+static void make_room(cudaStream_t stream)
+{
+    while (stream->appended - stream->run >= queue_limit()) {
+        stream->wanted = stream->appended;
+        pthread_cond_broadcast(&changed);
+        pthread_cond_wait(&changed, &lock);
+    }
+}
+
 static void append(cudaStream_t stream, cudaHostFn_t *function, void *context, bool at_once)
 {
     struct entry *entry = calloc(1, sizeof *entry);
     if (!entry)
         abort();
-    *entry = (struct entry){NULL, function, context};
+    *entry = (struct entry){NULL, function, context, at_once};
     pthread_mutex_lock(&lock);
+    make_room(stream);
     if (stream->first)
         stream->last->next = entry;
     else
@@ -111,6 +135,9 @@ static void append(cudaStream_t stream, cudaHostFn_t *function, void *context, b
     stream->appended++;
     if (at_once)
         stream->wanted = stream->appended;
+    stream->at_once += at_once;
+    if (at_once && stream->at_once == queue_limit() / 3)
+        fprintf(stderr, "%lu functions are on a stream\n", stream->at_once);
     queued++;
     pthread_cond_broadcast(&changed);
     pthread_mutex_unlock(&lock);
