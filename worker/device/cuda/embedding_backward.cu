@@ -229,7 +229,7 @@ void cuda_embedding_backward(const struct cuda_call *call, const struct embeddin
 {
     const int64_t tokens = op->b * op->t;
     for (int64_t row = 0; row < op->vocabulary; row += PIECE_ROWS)
-        for (int64_t token = 0; token < tokens; token += PIECE_TOKENS) {
+        for (int64_t token = 0; token == 0 || token < tokens; token += PIECE_TOKENS) { /* no tokens give zeros */
             struct token_job job = {};
             job.op = *op;
             job.first_row = row;
