@@ -78,8 +78,9 @@ int ps_server_wait(struct ps_server *server, struct error *error);
 /* From any thread. */
 void ps_server_cancel(struct ps_server *server);
 /* As cancel, but nothing that was acknowledged is lost by it: not before the chief has saved, and from the copy for that on nothing
- * more is acknowledged; where the chief cannot save, not before the backup has everything. A chief that does not see to it in time
- * is not waited for, and one that is away where there is nothing for it to save not for long. One that has no state yet goes at once, and acknowledges nothing, whatever it is told until it is gone. */
+ * more is acknowledged; where the chief cannot save, not before the backup has everything. A chief that does not see to it in time is
+ * not waited for, and one that is away where there is nothing for it to save not for long. One that has no state yet goes at once, and
+ * acknowledges nothing, whatever it is told until it is gone. */
 void ps_server_leave(struct ps_server *server);
 void ps_server_free(struct ps_server *server);
 

@@ -40,8 +40,8 @@ int local_rounds_join(struct local_rounds *rounds, struct crew_communicator *dev
 /* After a failure and crew_communicator_end: until nothing is read or written any more. */
 int local_rounds_settle(struct local_rounds *rounds, struct error *error);
 
-/* One round, whose words (and sums, unless devices have their own way) go over `group`, in which every rank contributes one vector. *abandoned: when it fails, the steps that
- * it had taken. */
+/* One round, whose words (and sums, unless devices have their own way) go over `group`, in which every rank contributes one vector.
+ * *abandoned: when it fails, the steps that it had taken. */
 int local_rounds_run(struct local_rounds *rounds, struct collective *group, const struct world *world, unsigned votes,
                      struct strategy_result *ret_result, int64_t *abandoned, struct error *error);
 

@@ -35,8 +35,8 @@ struct step_plan {
     double learning_rate_factor; /* 1, or the number of replicas under scaleLearningRate: Linear */
 };
 
-/* Batch and shards, which need no data; the crew takes the chief's number of shards. `recorded_shards`: of the checkpoint to go on from, 0: none; its shards are kept so
- * that the bits are, unless the crew has grown beyond them. */
+/* Batch and shards, which need no data; the crew takes the chief's number of shards. `recorded_shards`: of the checkpoint to go on
+ * from, 0: none; its shards are kept so that the bits are, unless the crew has grown beyond them. */
 int step_plan_batches(const struct job_document *job, unsigned crew_size, int64_t recorded_shards,
                       struct step_plan *ret_plan, struct error *error);
 

@@ -20,10 +20,11 @@ int64_t crew_role_minimum(const struct training_job *job, enum role role)
 
 int64_t crew_role_devices(const struct training_job *job, enum role role)
 {
+    bool ours = job->framework == FRAMEWORK_COXSWAIN;
     bool served = job->document.strategy.type == STRATEGY_PARAMETER_SERVER;
-    if (role == ROLE_PS || (role == ROLE_CHIEF && served))
+    if (role == ROLE_PS || (ours && role == ROLE_CHIEF && served))
         return 0;
-    if (role == ROLE_EVALUATOR && job->framework == FRAMEWORK_COXSWAIN)
+    if (ours && role == ROLE_EVALUATOR)
         return 1;
     return job->document.devices.count;
 }

@@ -56,7 +56,8 @@ int64_t crew_role_count(const struct training_job *job, enum role role);
 /* The fewest with which the crew can work: of an elastic one's workers elastic.minWorkers, else all. */
 int64_t crew_role_minimum(const struct training_job *job, enum role role);
 /* How many devices of spec.devices a pod of the role computes on. Of ParameterServer servers keep the variables in their own memory,
- * and a chief of its own leads: none. An evaluator of ours has one; a foreign image does with all of them what it likes. */
+ * and a chief of ours leads alone: none. An evaluator of ours has one. A foreign chief or evaluator does with all of them what it
+ * likes: TensorFlow's chief may train. */
 int64_t crew_role_devices(const struct training_job *job, enum role role);
 
 /* The role whose first pod leads the crew: chief when there is one, else worker. */

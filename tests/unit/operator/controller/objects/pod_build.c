@@ -258,7 +258,7 @@ Test(pod_build, who_computes_gets_devices)
          STRATEGY_PARAMETER_SERVER,
          DEVICE_TYPE_TPU,
          "google.com/tpu",
-         {[ROLE_CHIEF] = "none", [ROLE_WORKER] = "8", [ROLE_PS] = "none", [ROLE_EVALUATOR] = "8"}},
+         {[ROLE_CHIEF] = "8", [ROLE_WORKER] = "8", [ROLE_PS] = "none", [ROLE_EVALUATOR] = "8"}},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         SCOPED(training_job_release) struct training_job job = parse(HEAD ",\"image\":\"i\"" TAIL);
