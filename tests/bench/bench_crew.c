@@ -5,17 +5,20 @@
  * exec to the first step line; memory of its own then.
  *
  *     bench_crew [seconds a measurement, default 4]
- *     bench_crew --turns MODEL      a crew of two, the protocol of tests/bench/peers/turns.py
+ *     bench_crew --turns MODEL [--apart]    a crew of two, the protocol of tests/bench/peers/turns.py; apart: without shared
+ *                                           memory, as on two nodes (for whoever may mount)
  *
  * $BUILD says where the worker is. Rates are the mean of the steps behind the first tenth, between the arrival of the
  * chief's step lines. In turns an answer ends with the processor seconds of both and the larger peak of resident memory.
  */
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -26,6 +29,7 @@
 #define CREW_MAX 2
 
 static double seconds = 4;
+static bool apart;
 
 enum data { DATA_IMAGES, DATA_PICTURES, DATA_TEXT };
 
@@ -138,6 +142,16 @@ static void name_crew(int size, int index)
     setenv("TF_CONFIG", text, 1);
 }
 
+/* Memory to share that no other process sees: what the crew exchanges travels over TCP. */
+static void leave_shared_memory(void)
+{
+    if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+        mount("none", "/dev/shm", "tmpfs", 0, NULL) < 0) {
+        perror("bench_crew --apart");
+        _exit(1);
+    }
+}
+
 static pid_t start_worker(const char *job, const struct run *run, int index, int output)
 {
     pid_t child = fork();
@@ -146,6 +160,8 @@ static pid_t start_worker(const char *job, const struct run *run, int index, int
     char program[4096];
     snprintf(program, sizeof program, "%s/coxswain-worker", getenv("BUILD") ? getenv("BUILD") : "build");
     name_crew(run->size, index);
+    if (apart)
+        leave_shared_memory();
     dup2(output, STDOUT_FILENO);
     execl(program, program, "--job", job, "--threads", "1", "--log-format", "json", (char *)NULL);
     perror(program);
@@ -265,7 +281,8 @@ static void take_turns(const struct work *work)
 
 int main(int argc, char **argv)
 {
-    bool turns = argc == 3 && strcmp(argv[1], "--turns") == 0;
+    bool turns = argc >= 3 && strcmp(argv[1], "--turns") == 0;
+    apart = turns && argc == 4 && strcmp(argv[3], "--apart") == 0;
     if (argc > 1 && !turns)
         seconds = strtod(argv[1], NULL);
     write_data();

@@ -206,6 +206,7 @@ struct kind {
     const struct parameter_layout *layout;
     const struct row_set *rows; /* NULL: all, and the values come with the acknowledgement */
     bool share;
+    bool asks; /* for the values, as Synchronous and BoundedStaleness do: also where all are pulled */
 };
 
 static int push_and_pull(const struct kind *kind, int64_t ticket)
@@ -213,10 +214,10 @@ static int push_and_pull(const struct kind *kind, int64_t ticket)
     bool outdated;
     uint64_t incarnations[PS_SERVERS_MAX];
     const struct servers_push push = {
-        .ticket = ticket, .rate = 0.01, .scale = 1, .pull = kind->rows == NULL, .rows = kind->rows};
+        .ticket = ticket, .rate = 0.01, .scale = 1, .pull = kind->rows == NULL && !kind->asks, .rows = kind->rows};
     if (servers_link_push(links, &push, &outdated, incarnations, NULL) < 0)
         return -1;
-    return kind->rows ? servers_link_pull(links, kind->rows, NULL) : 0;
+    return push.pull ? 0 : servers_link_pull(links, kind->rows, NULL);
 }
 
 /* Median nanoseconds of an exchange; *ret_bytes: of tensors in one. */
@@ -299,15 +300,15 @@ static void measure_against(struct lone_server *server, measurement *measure)
 static void measure_layer(struct rpc *rpc, struct address_book *book, struct crew_seat *seat,
                           const struct placement *placement)
 {
-    for (int share = 0; share < 2; share++) {
+    for (int way_and_kind = 0; way_and_kind < 4; way_and_kind++) {
         const char *way;
         double bytes;
-        const struct kind kind = {.layout = &layer, .share = share};
+        const struct kind kind = {.layout = &layer, .share = way_and_kind >= 2, .asks = way_and_kind % 2};
         double before = measure_raw(); /* a machine's rate changes from second to second */
         double rate = 2.0 * (double)BYTES / exchange(rpc, book, seat, placement, &kind, &way, &bytes);
         double raw = (before + measure_raw()) / 2;
-        printf("ps 67 MB layer, push + pull, %-13s %6.2f GB/s, %3.0f %% of a raw loopback stream (%.2f GB/s)\n", way,
-               rate, 100 * rate / raw, raw);
+        printf("ps 67 MB layer, %-16s %-13s %6.2f GB/s, %3.0f %% of a raw loopback stream (%.2f GB/s)\n",
+               kind.asks ? "push, then pull," : "push + pull,", way, rate, 100 * rate / raw, raw);
         fflush(stdout);
     }
 }

@@ -218,11 +218,17 @@ def one_process(model, threads):
 
 def two_processes(model):
     aim = 3.0 if model == "mlp" else 1.5
+    apart = f"Coxswain {model} apart"
     participants, _ = compete([
         (f"Coxswain {model} crew", bench("bench_crew", "--turns", model)),
+        (apart, bench("bench_crew", "--turns", model, "--apart")),
         ("DDP over gloo", python(TORCH, "ddp_torch.py", model)),
         ("MultiWorkerMirrored", python(TF, "mirrored_tf.py", model))])
-    compare(f"{model}, 2 processes", participants[0], participants[1:], lambda ratio, _: (f"{aim:g} x", ratio >= aim))
+    theirs = [p for p in participants[1:] if p.name != apart]
+    compare(f"{model}, 2 processes", participants[0], theirs, lambda ratio, _: (f"{aim:g} x", ratio >= aim))
+    for ours in participants[1:]:
+        if ours.name == apart:
+            compare(f"{model}, 2 over TCP", ours, theirs, lambda *_: ("", None))
 
 
 def parameter_server():
