@@ -112,8 +112,9 @@ class Nodes:
 
     @classmethod
     def can_be_had(cls):
-        return subprocess.run(["unshare", "--mount", "sh", "-c", cls.MOUNT, "sh", "/dev/shm", cls.BOOT_ID, "true"],
-                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode == 0
+        trial = ["unshare", "--mount", "sh", "-c", cls.MOUNT, "sh", "/dev/shm", cls.BOOT_ID, "true"]
+        return shutil.which("unshare") is not None and subprocess.run(
+            trial, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode == 0
 
     def command(self, number):
         """What starts a process there."""

@@ -21,8 +21,8 @@ struct event_writer;
 /* Takes the descriptor over, also when it fails. */
 int event_writer_new(int descriptor, struct event_writer **ret_writer, struct error *error);
 
-/* One record, which is in the file as a whole or not at all, once event_writer_flush has been called. Fails once writing has, with
- * that error. */
+/* One record, which is in the file as a whole or not at all, once event_writer_flush has been called; a disk that gives an error may
+ * keep half of the last one. Fails once writing has, with that error. */
 int event_writer_append(struct event_writer *writer, const void *record, size_t length, struct error *error);
 /* Records that had no room. */
 int64_t event_writer_left_out(struct event_writer *writer);
