@@ -50,8 +50,9 @@ said() {
     tail -n 5 out err | tr '\n' ' '
 }
 
+# Where nobody may mount, the volume is elsewhere than under /coxswain.
 # shellcheck disable=SC2016 # for the pod's shell
-echo 'mkdir -p /coxswain/storage/runs/again/step-00000005.attempt-1.epoch-1; echo trained' >script.sh
+echo 'mkdir -p ${COXSWAIN_STORAGE#runs=}/again/step-00000005.attempt-1.epoch-1; echo trained' >script.sh
 run 0 && [[ -d $runs/again/step-00000005.attempt-1.epoch-1 ]] && ! grep -q 'earlier run' err
 verdict $? "a first run" "$(said)"
 run 0 && grep -q 'again is done' out && ! grep -q 'earlier run' err
@@ -76,7 +77,7 @@ verdict $? "a job of any name is told whose checkpoints it takes up" "$(said)"
 run 2 --delete-volumes && grep -q -- '--delete-volumes goes with --fresh' err && [[ -d $runs/again ]]
 verdict $? "--delete-volumes alone deletes nothing" "$(said)"
 # shellcheck disable=SC2016 # for the pod's shell
-echo 'ls /coxswain/storage/runs >$0.listed; echo trained' >script.sh
+echo 'ls ${COXSWAIN_STORAGE#runs=} >$0.listed; echo trained' >script.sh
 run 0 --fresh --delete-volumes && grep -q 'deleting the volumes in .*state/volumes: default/runs$' err &&
     [[ -e script.sh.listed && ! -s script.sh.listed && -e state/mine ]]
 verdict $? "with --fresh it says what it deletes, and nothing of it is found" "$(said) $(cat script.sh.listed)"
