@@ -87,16 +87,6 @@ static bool number_of(const struct address_pool *pool, const char *text, uint32_
     return true;
 }
 
-void address_hold(struct address_pool *pool, const char *text)
-{
-    uint32_t number;
-    if (!number_of(pool, text, &number))
-        return;
-    mark(pool, number, true);
-    if (number > pool->last)
-        pool->last = number;
-}
-
 void address_give_back(struct address_pool *pool, const char *text)
 {
     uint32_t number;

@@ -30,8 +30,6 @@ void address_pool_release(struct address_pool *pool);
 
 /* ERROR_NO_SPACE when all are held. */
 int address_take(struct address_pool *pool, char ret_text[ADDRESS_TEXT_MAX], struct error *error);
-/* Marks one that was handed out before (by an earlier life of the same state directory). */
-void address_hold(struct address_pool *pool, const char *text);
 void address_give_back(struct address_pool *pool, const char *text);
 
 #endif

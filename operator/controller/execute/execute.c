@@ -453,6 +453,16 @@ static void create_pods(struct execution *execution, const struct training_job *
     }
 }
 
+static void note_unanswered_look(const struct creation *creation, const struct error *error)
+{
+    SCOPED_FREE char *message = NULL;
+    execution_note_failure(creation->execution, error, creation->name);
+    if (error->kind == ERROR_CANCELLED)
+        return;
+    enum obstacle_kind kind = refusal_of_look(error, creation->name, &message);
+    refuse_creation(creation, kind, message);
+}
+
 /* It is there, and the cache will show it; or it is not, and is made next; or that is not known yet. */
 static void pod_looked_for(void *context, const struct kube_answer *answer)
 {
@@ -462,7 +472,7 @@ static void pod_looked_for(void *context, const struct kube_answer *answer)
     if (!answer->error && !taken)
         own_write_note(&creation->execution->entry->pod_write, version_of(answer));
     else if (answer->error && !is_absent(answer))
-        creation_note_refusal(creation, answer->error);
+        note_unanswered_look(creation, answer->error);
     creation_end(creation);
 }
 

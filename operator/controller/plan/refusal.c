@@ -88,6 +88,17 @@ enum obstacle_kind refusal_of_create(const struct error *error, const char *role
     return kind;
 }
 
+enum obstacle_kind refusal_of_look(const struct error *error, const char *name, char **ret_message)
+{
+    bool forbidden = error->kind == ERROR_FORBIDDEN && error->http_status != 0;
+    *ret_message = memory_format("whether pod %s was made is not known, and no other comes before it is: %s%s", name,
+                                 error->message,
+                                 forbidden ? "; let the operator's role get pods: see its chart or deploy/rbac; it is "
+                                             "tried again"
+                                           : "");
+    return forbidden ? OBSTACLE_FORBIDDEN : OBSTACLE_OUTAGE;
+}
+
 enum obstacle_kind refusal_of_priority(const struct error *error, char **ret_message)
 {
     static const struct {

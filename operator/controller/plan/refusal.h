@@ -14,6 +14,9 @@
 /* `role` of a pod, NULL: it is no pod. `ret_message` is the server's words with the remedy; free with free(). */
 enum obstacle_kind refusal_of_create(const struct error *error, const char *role, char **ret_message);
 
+/* Why nobody can tell whether pod `name` was made. Never final: nothing is said of the pod. */
+enum obstacle_kind refusal_of_look(const struct error *error, const char *name, char **ret_message);
+
 /* Why the PriorityClass of a Workload cannot be read. */
 enum obstacle_kind refusal_of_priority(const struct error *error, char **ret_message);
 

@@ -559,6 +559,29 @@ Test(execute, or_is_known_not_to_be_there)
     stop();
 }
 
+static void refuse_the_look(struct scripted_request *request)
+{
+    if (is_for(request, "GET /api/v1/namespaces/default/pods"))
+        scripted_reply(request, 400,
+                       "{\"kind\":\"Status\",\"reason\":\"BadRequest\",\"code\":400,\"message\":\"no such look\"}");
+    else
+        lose_the_answer(request);
+}
+
+/* Nor does it end the job, as what only another template would mend. */
+Test(execute, a_look_that_is_refused_is_not_told_as_a_create)
+{
+    start_afresh(refuse_the_look);
+    execute();
+    cr_assert_eq(entry->unsure_count, 1);
+    look_again();
+    cr_assert_eq(entry->unsure_count, 1);
+    cr_assert_eq(entry->obstacle, OBSTACLE_OUTAGE);
+    cr_assert(strstr(entry->obstacle_message, "whether pod digits-worker-0-1 was made is not known"), "%s",
+              entry->obstacle_message);
+    stop();
+}
+
 static bool exists_and_is_silent_of_it;
 
 static void have_what_nobody_tells_of(struct scripted_request *request)

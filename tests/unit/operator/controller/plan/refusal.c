@@ -91,6 +91,32 @@ Test(refusal, a_request_that_nobody_answered_was_not_refused)
     }
 }
 
+Test(refusal, a_look_that_is_refused_says_nothing_of_the_pod)
+{
+    static const struct {
+        enum error_kind error;
+        int http_status;
+        enum obstacle_kind kind;
+        const char *remedy;
+    } cases[] = {
+        {ERROR_FORBIDDEN, 403, OBSTACLE_FORBIDDEN, "; let the operator's role get pods"},
+        {ERROR_FORBIDDEN, 0, OBSTACLE_OUTAGE, ""},
+        {ERROR_INVALID, 400, OBSTACLE_OUTAGE, ""},
+        {ERROR_TOO_LARGE, 413, OBSTACLE_OUTAGE, ""},
+        {ERROR_UNAVAILABLE, 503, OBSTACLE_OUTAGE, ""},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct error error = ERROR_INIT;
+        SCOPED_FREE char *message = NULL;
+        error_set(&error, cases[i].error, "pods \"digits-worker-0-1\" is forbidden: cannot get resource \"pods\"");
+        error.http_status = cases[i].http_status;
+        cr_expect_eq(refusal_of_look(&error, "digits-worker-0-1", &message), cases[i].kind);
+        cr_expect(strstr(message, "whether pod digits-worker-0-1 was made is not known") &&
+                      strstr(message, error.message) && strstr(message, cases[i].remedy),
+                  "%s", message);
+    }
+}
+
 Test(refusal, a_priority_class_that_is_missing_or_may_not_be_read_is_no_outage)
 {
     static const struct {
